@@ -1,0 +1,99 @@
+package container
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Engine runs workloads. All methods may be called at once for different containers and
+// are idempotent; each returns the context's cause when the context ends, and then
+// nothing is known about the container: ask again with Inspect.
+//
+// An engine must keep two things apart: a container that exited (Wait returns an Exit
+// that was confirmed by inspection) and an engine that cannot be asked (an error for
+// which Unavailable is true). The second never means that a container is gone.
+type Engine interface {
+	// Observe lists every container labelled with the owner, in any phase, in one call.
+	Observe(ctx context.Context, owner string) ([]Instance, error)
+
+	// Inspect returns the present state of one container by id or name, or ErrNotFound.
+	Inspect(ctx context.Context, id string) (Instance, error)
+
+	// Start makes the workload run. Without a container of that name it creates and
+	// starts one. A container of that name with the same Workload.Hash is adopted: left
+	// alone when it runs, started when it was created and never started, started again
+	// from its own layer when it has exited. Another hash or owner is ErrConflict.
+	Start(ctx context.Context, w Workload) (Instance, error)
+
+	// Wait returns when the container has exited, at once if it has already. It survives
+	// restarts of the engine by itself. A container that is gone is ErrNotFound, never an
+	// exit code.
+	Wait(ctx context.Context, id string) (Exit, error)
+
+	// Stop sends SIGTERM, waits for grace, then kills; a grace of zero kills at once. A
+	// container that is stopped already, or gone, is success. A frozen one is killed.
+	Stop(ctx context.Context, id string, grace time.Duration) error
+
+	// Remove kills and removes the container with its anonymous volumes. One that is gone
+	// is success.
+	Remove(ctx context.Context, id string) error
+}
+
+// Execer runs a bounded command in a running container. The exit code is found by
+// inspection of the exec, never by the end of its stream, so that a child that keeps
+// standard output open does not hold the call. When the context ends the call returns
+// its cause; the process may live on: whoever needs it dead stops the container.
+type Execer interface {
+	Exec(ctx context.Context, id string, c Command) (exitCode int, err error)
+}
+
+// Copier moves tar streams in and out of a container, running or not.
+type Copier interface {
+	// CopyTo extracts a tar stream into the directory dir, which must exist.
+	CopyTo(ctx context.Context, id, dir string, tar io.Reader) error
+	// CopyFrom returns path as a tar stream whose names begin with the last element of
+	// path. A path that does not exist is ErrNotFound. The caller closes the stream.
+	CopyFrom(ctx context.Context, id, path string) (io.ReadCloser, error)
+}
+
+// Freezer stops all processes of a container in place and lets them go on.
+// Without it a trial takes its snapshots from a moving tree and says so.
+type Freezer interface {
+	// Freeze of a frozen container and Thaw of a running one are success.
+	Freeze(ctx context.Context, id string) error
+	Thaw(ctx context.Context, id string) error
+}
+
+// Hinter gives hints that a container may have changed. Hints may be lost, late or
+// repeated; an empty id means "look at all of them" (sent after a reconnect). The channel
+// is closed when the context ends.
+type Hinter interface {
+	Hints(ctx context.Context, owner string) <-chan string
+}
+
+// Meter reads what a container uses now. Without it disk and memory flags stay empty.
+type Meter interface {
+	Usage(ctx context.Context, id string) (Usage, error)
+}
+
+// Images is what is needed to look up and make images. An engine without it can only run
+// what is already there.
+type Images interface {
+	// Image resolves a reference to what is present locally, or ErrNotFound.
+	Image(ctx context.Context, ref string) (Image, error)
+	// Pull fetches ref from its registry; it fails after two minutes without progress.
+	Pull(ctx context.Context, ref, platform string) (Image, error)
+	// Commit makes an image named ref out of a container's file system.
+	Commit(ctx context.Context, id, ref string, c ImageConfig) (Image, error)
+	// ListImages lists the images with the given label key and value.
+	ListImages(ctx context.Context, key, value string) ([]Image, error)
+	// RemoveImage removes one reference; one that is gone is success, one in use is
+	// ErrConflict.
+	RemoveImage(ctx context.Context, ref string) error
+}
+
+// Host tells what the engine's machine has; the defaults of `limits` come from it.
+type Host interface {
+	HostInfo(ctx context.Context) (HostInfo, error)
+}

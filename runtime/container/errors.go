@@ -1,0 +1,23 @@
+package container
+
+import "errors"
+
+// Kinds of failure. Engines wrap them with %w and what was attempted on what.
+var (
+	// ErrNotFound: no such container, image or path. The engine was asked and answered.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict: the name belongs to something else, or the thing is in use.
+	ErrConflict = errors.New("conflict")
+	// ErrUnavailable: the engine could not be asked (down, restarting, no permission to
+	// its socket). Nothing is known; waiting may help.
+	ErrUnavailable = errors.New("container engine unavailable")
+	// ErrNoSpace: the engine's disk is full.
+	ErrNoSpace = errors.New("no space left for containers or images")
+	// ErrCommandNotFound: the program to run is not in the image.
+	ErrCommandNotFound = errors.New("command not found in the image")
+	// ErrUnsupported: this engine cannot do that.
+	ErrUnsupported = errors.New("not supported by this engine")
+)
+
+// Unavailable reports whether the error says that the engine could not be asked.
+func Unavailable(err error) bool { return errors.Is(err, ErrUnavailable) }

@@ -1,0 +1,122 @@
+package task
+
+import "time"
+
+// Task is one problem.
+type Task struct {
+	Benchmark   string // name of the benchmark block it belongs to
+	Name        string
+	Title       string
+	Platform    string // "linux/amd64"; "" = the engine host's
+	Workdir     string // absolute
+	Instruction string
+	Network     Network
+	Submit      Submit
+	Base        *Base  // shared base image; nil when Image is set or the parts name images
+	Image       string // reference used as the base as it is
+	Repo        *Repo
+	Work        Part
+	Judge       Judge
+	Private     *Private
+	Solution    *Solution
+	FailToPass  []string
+	PassToPass  []string
+	Metadata    map[string]string
+}
+
+// Network says what the work container reaches: Mode is "none", "open" or "allow", the
+// last with host:port patterns in Allow.
+type Network struct {
+	Mode  string
+	Allow []string
+}
+
+// Submit bounds what a submission may hold.
+type Submit struct {
+	Paths    []string // relative to Workdir; "." is all of it
+	Exclude  []string // patterns dropped at any depth
+	MaxBytes int64    // of the uncompressed content
+	MaxFiles int      // entries
+}
+
+// Base is a base image made from another one with packages added.
+type Base struct {
+	Name        string
+	Image       string
+	Packages    []string // apt packages
+	PipPackages []string
+	User        string // raw Dockerfile text right after FROM (sforge user_directive)
+	PostInstall string // raw Dockerfile text at the end (sforge post_install_directive)
+}
+
+// Repo is a Git clone cut at a commit: no later object, ref, reflog or remote.
+type Repo struct {
+	URL    string
+	Commit string
+}
+
+// Tree names a snapshot of a directory in the blob store: the SHA-256 of an uncompressed
+// deterministic tar. The zero Tree is an absent one.
+type Tree struct {
+	Digest string `json:",omitempty"`
+}
+
+// Part is what the work and the judge container have in common.
+type Part struct {
+	Image   string            // used as it is
+	Context Tree              // copied into workdir
+	Files   map[string]string // target path (relative to workdir, or absolute) -> content
+	Setup   []string          // /bin/sh commands run at build time, as root, in workdir
+	User    string            // "" = the image's
+	Env     map[string]string
+	CPUs    float64
+	Memory  int64 // bytes
+	PIDs    int64
+	Disk    int64 // bytes
+}
+
+// Command is argv, or a line for /bin/sh -c when Shell is set.
+type Command struct {
+	Shell string   `json:",omitempty"`
+	Argv  []string `json:",omitempty"`
+}
+
+// Empty reports whether there is no command.
+func (c Command) Empty() bool { return c.Shell == "" && len(c.Argv) == 0 }
+
+// Args returns the argument vector to execute.
+func (c Command) Args() []string {
+	if c.Shell != "" {
+		return []string{"/bin/sh", "-c", c.Shell}
+	}
+	return c.Argv
+}
+
+// Judge says how a submission is judged.
+type Judge struct {
+	Part
+	Command   Command
+	Timeout   time.Duration
+	Parser    string
+	Select    string // pass_rate_first, score_first, valid_then_score
+	Direction string // maximize, minimize
+	Feedback  string // none, score, names, full
+	Protect   []string
+	Expect    []string // names of all tests; empty = unknown
+	Network   bool
+	Exclusive bool
+}
+
+// Private is the private set: run once at the end, never fed back.
+type Private struct {
+	Context Tree
+	Command Command
+	Timeout time.Duration
+}
+
+// Solution is the reference solution; exactly one field is set.
+type Solution struct {
+	Context Tree   // laid over workdir
+	Patch   string // unified diff, git format
+	Script  string // for /bin/sh
+}
