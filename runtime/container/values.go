@@ -151,7 +151,7 @@ type ImageConfig struct {
 // HostInfo is what the engine's machine has.
 type HostInfo struct {
 	CPUs      int
-	Memory    int64 // bytes
+	Memory    int64  // bytes
 	Platform  string // "linux/amd64"
 	Version   string // of the engine
 	BootID    string // differs after a reboot, when the engine tells it

@@ -1,0 +1,44 @@
+package judge
+
+import (
+	"context"
+	"io"
+)
+
+// Ledger keeps submissions. Each method is one durable transaction; the implementation
+// also reports a verdict to the results in the transaction that stores it.
+type Ledger interface {
+	// Reserve calls decide with all submissions of the trial, in order of reservation,
+	// and stores what it returns, all in one transaction. An error of decide is returned
+	// as it is and stores nothing.
+	Reserve(ctx context.Context, trial string, decide func(past []Submission) (Submission, error)) (Submission, error)
+	// Update loads a submission, applies change and stores it, in one transaction. An
+	// error of change is returned as it is and stores nothing.
+	Update(ctx context.Context, id string, change func(*Submission) error) (Submission, error)
+	// Release forgets a reservation, so that what was rejected spends nothing.
+	Release(ctx context.Context, id string) error
+	// Submissions returns all of a trial in order of reservation.
+	Submissions(ctx context.Context, trial string) ([]Submission, error)
+}
+
+// Blobs is a content-addressed store; digests are lower-case hex SHA-256.
+type Blobs interface {
+	// Create returns a writer of a new blob; nothing exists until Commit.
+	Create() (BlobWriter, error)
+	// Open returns the content, or an error for which errors.Is(err, fs.ErrNotExist).
+	Open(digest string) (io.ReadCloser, error)
+}
+
+// BlobWriter writes one blob. Close without Commit throws it away.
+type BlobWriter interface {
+	io.Writer
+	// Commit makes the blob durable and returns its digest and size.
+	Commit() (digest string, size int64, err error)
+	io.Closer
+}
+
+// Capacity is the machine's room for judging.
+type Capacity interface {
+	// Acquire waits for room; release gives it back.
+	Acquire(ctx context.Context, cpus float64, memory int64) (release func(), err error)
+}

@@ -1,0 +1,72 @@
+package parser
+
+// Status of one test.
+type Status string
+
+// Statuses, in the words of the report.
+const (
+	Passed  Status = "passed"
+	Failed  Status = "failed"
+	Errored Status = "error"
+	Skipped Status = "skipped"
+)
+
+// Test is the result of one test.
+type Test struct {
+	Name    string   `json:"name"`
+	Status  Status   `json:"status"`
+	Message string   `json:"message,omitempty"`
+	Score   *float64 `json:"score,omitempty"`
+	Weight  *float64 `json:"weight,omitempty"`
+}
+
+// Input is what a judge command left behind.
+type Input struct {
+	Output   []byte            // standard output and error as they came, bounded by the judge
+	Files    map[string][]byte // result files named by Parser.Files, by path relative to workdir
+	ExitCode int
+	TimedOut bool
+}
+
+// Result is what a parser makes of it. Parsers never fail: what cannot be read is a result
+// without tests and with a Problem.
+type Result struct {
+	Tests    []Test
+	Score    *float64 // finite or nil
+	PassRate *float64 // explicit rate in 0..1, where the format has one
+	Valid    *bool    // nil = the format does not say
+	Summary  string   // at most 4096 bytes
+	Metrics  map[string]float64
+	Complete bool   // the runner's own closing summary was seen and agrees with the tests
+	Problem  string // why the output could not be (fully) understood
+}
+
+// Parser understands one test-output format. A parser is one file of this package.
+type Parser struct {
+	Name    string
+	Protect []string // globs of files that steer the runner: taken from the judge image, at any depth
+	Files   []string // result files to fetch from workdir after the command, if they exist
+	Parse   func(Input) Result
+
+	// Tripwire arms the two tests of random name; nil where the format has no runner.
+	Tripwire func(Site) (Tripwire, bool)
+}
+
+// Site is what a tripwire is built for.
+type Site struct {
+	Command string                   // the judge command as text
+	Workdir string                   // absolute
+	Hidden  []string                 // paths of hidden files below workdir
+	Read    func(path string) []byte // content of a hidden file, nil when absent
+	Nonce   string                   // random, lower-case hex
+}
+
+// Tripwire is one test that must fail and one that must pass, added to a judging. They
+// count in no total, rate or feedback.
+type Tripwire struct {
+	Files    map[string]string      // absolute path in the container -> content
+	Env      map[string]string      // added to the command's environment
+	MustPass func(name string) bool // recognises the added test by its reported name
+	MustFail func(name string) bool
+	ExitCode int // what the runner exits with when only MustFail fails
+}
