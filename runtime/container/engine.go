@@ -84,7 +84,8 @@ type Images interface {
 	Image(ctx context.Context, ref string) (Image, error)
 	// Pull fetches ref from its registry; it fails after two minutes without progress.
 	Pull(ctx context.Context, ref, platform string) (Image, error)
-	// Commit makes an image named ref out of a container's file system.
+	// Commit makes an image named ref out of a container's file system. What c leaves empty
+	// is the container's; c's environment and labels are added to the container's.
 	Commit(ctx context.Context, id, ref string, c ImageConfig) (Image, error)
 	// ListImages lists the images with the given label key and value.
 	ListImages(ctx context.Context, key, value string) ([]Image, error)

@@ -106,7 +106,7 @@ type Instance struct {
 // Exit is a confirmed end of a container's first process.
 type Exit struct {
 	Code       int
-	OOM        bool // the kernel's out-of-memory killer took it
+	OOM        bool // the out-of-memory killer took it; an engine may miss that, so 137 without it proves nothing
 	FinishedAt time.Time
 }
 

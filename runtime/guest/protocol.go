@@ -93,7 +93,7 @@ type Event struct {
 	ExitCode int    // exited: 128+n for signal n
 	Count    int    // started: how many starts before this one
 	Runtime  time.Duration
-	Reason   string // ended: agent_exit, agent_error, idle, deadline; exited: text
+	Reason   string // ended: one of the Ended constants; started again: why; exited: how, in words
 	Detail   string
 }
 
@@ -101,8 +101,8 @@ type Event struct {
 const (
 	EventStarted = "started" // the agent was started (Count 0) or resumed (Count 1, …)
 	EventExited  = "exited"  // the agent's process ended
-	EventEnded   = "ended"   // and will not be started again; Reason says why
-	EventTrouble = "trouble" // log_truncated, zombies, spawn: Reason; Detail in words
+	EventEnded   = "ended"   // and will not be started again; Reason says why; the last one sent
+	EventTrouble = "trouble" // Reason: one of the Trouble constants; Detail in words
 )
 
 // Reasons of EventEnded.
@@ -111,6 +111,22 @@ const (
 	EndedError    = "agent_error" // systematic failure or a command that cannot be started
 	EndedIdle     = "idle"
 	EndedDeadline = "deadline"
+	EndedOrdered  = "ordered" // the daemon said so and knows why
+)
+
+// Reasons of EventStarted with a Count above 0.
+const (
+	AgainAfterExit    = "agent_exit"        // the agent ended and its policy allows another run
+	AgainAfterRestart = "container_restart" // the container was stopped under the agent
+)
+
+// Reasons of EventTrouble.
+const (
+	TroubleLogTruncated = "log_truncated" // output was dropped before the daemon had it
+	TroubleZombies      = "zombies"       // the agent does not wait for its children
+	TroubleSpawn        = "spawn"         // no process can be made; tried again
+	TroubleState        = "state"         // the guest's memory was unreadable or cannot be kept
+	TroubleUnkillable   = "unkillable"    // processes outlived SIGKILL
 )
 
 // Log lines travel as POST /v1/log?offset=N with raw bytes as the body; the daemon answers

@@ -33,6 +33,7 @@ const (
 type Submission struct {
 	ID         string // 16 hex digits
 	Trial      string
+	Try        int    // of the trial; budgets and the best round are a matter of one try
 	Round      string // "agent-3"
 	Number     int    // 3
 	Kind       Kind
@@ -80,6 +81,7 @@ type Report struct {
 	Tampered   bool               `json:"tampered"`
 	Cached     bool               `json:"cached"`
 	Problem    string             `json:"problem,omitempty"` // why a status is not ok, in words
+	NotRun     bool               `json:"not_run,omitempty"` // the judge command could not be started at all
 	QueuedMS   int64              `json:"queued_ms"`         // acceptance to start
 	JudgeMS    int64              `json:"judge_ms"`          // the judge command's own time
 	DurationMS int64              `json:"duration_ms"`       // start to verdict
@@ -88,12 +90,14 @@ type Report struct {
 
 // Session is a trial's right to submit: what is judged, how, and until when.
 type Session struct {
-	Trial      string
-	Labels     map[string]string // of the judge containers
-	Token      string            // bearer token of the trial; compared in constant time
-	Task       task.Task
-	JudgeImage string    // image id
-	Deadline   time.Time // nothing is accepted after it, but for final and manual rounds
-	Max        int       // agent rounds; 0 = no limit
-	Cooldown   time.Duration
+	Trial       string
+	Try         int
+	Labels      map[string]string // of the judge containers
+	Token       string            // bearer token of the trial; compared in constant time
+	Task        task.Task
+	JudgeImage  string    // image id
+	HiddenPaths []string  // relative to workdir: what judge.context and judge.files put there
+	Deadline    time.Time // nothing is accepted after it, but for final and manual rounds
+	Max         int       // agent rounds; 0 = no limit
+	Cooldown    time.Duration
 }

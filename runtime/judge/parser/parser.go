@@ -56,6 +56,7 @@ type Parser struct {
 type Site struct {
 	Command string                   // the judge command as text
 	Workdir string                   // absolute
+	Env     map[string]string        // environment the command gets anyway
 	Hidden  []string                 // paths of hidden files below workdir
 	Read    func(path string) []byte // content of a hidden file, nil when absent
 	Nonce   string                   // random, lower-case hex

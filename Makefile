@@ -1,0 +1,62 @@
+# Two commands matter: make demo, make test. Both set up what they need.
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.PHONY: build test test-real demo bench lint fmt fuzz setup clean
+
+MODULE  := github.com/assayd/assayd
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X $(MODULE)/daemon/cli.Version=$(VERSION)
+
+LINT_VERSION := v2.12.2
+LINT         := .tools/golangci-lint-$(LINT_VERSION)
+FUZZTIME     := 10s
+
+# One static program; it runs on any Linux, and inside any work container.
+build:
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/assayd ./daemon/assayd
+
+# Everything: unit, race, command-line and container tests, on a machine with Go alone.
+test: setup
+	go vet ./...
+	go test -race -timeout 20m ./...
+
+# Real pull requests; ASSAYD_REPOS is the folder of their clones (owner+name/repo).
+test-real: setup
+	@test -n "$$ASSAYD_REPOS" || { echo 'test-real: set ASSAYD_REPOS to the folder of the clones' >&2; exit 1; }
+	contrib/images/base python go node
+	go test -tags real -run '^TestReal' -count=1 -timeout 60m ./...
+
+demo: build
+	contrib/docker/up git
+	contrib/images/base python
+	contrib/demo
+
+# Ratios of our times to those of the engine alone, into bench.json.
+bench: build setup
+	contrib/bench/run
+
+lint: $(LINT)
+	$(LINT) run ./...
+	go mod tidy -diff
+
+fmt: $(LINT)
+	$(LINT) fmt ./...
+
+# The linter is a tool of its own and never in go.mod; building it takes a minute, once.
+$(LINT):
+	GOBIN=$(CURDIR)/.tools CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	mv .tools/golangci-lint $@
+
+# Each fuzz target for a short while.
+fuzz:
+	@grep -rHoE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | while IFS=: read -r file match; do \
+		name=$${match#func }; echo "$$(dirname "$$file") $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; \
+	done
+
+setup:
+	contrib/setup
+	contrib/images/base python
+
+clean:
+	rm -rf bin .tools bench.json

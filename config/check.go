@@ -1,0 +1,213 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// force is what is in force: who owns each address and what it says.
+type force struct {
+	owner      map[string]*unit
+	benchmarks map[string]*Benchmark
+	agents     map[string]*Agent
+	all        Blocks // in the order of files
+}
+
+// inForce joins what valid files say with what frozen files said. A name that both have
+// belongs to the valid one.
+func (l *loader) inForce() *force {
+	f := &force{owner: map[string]*unit{}, benchmarks: map[string]*Benchmark{}, agents: map[string]*Agent{}}
+	for _, u := range l.units {
+		if u.next != nil {
+			f.take(u, u.next)
+		}
+	}
+	for _, u := range l.units {
+		if u.next == nil && u.last != nil {
+			f.take(u, u.last)
+		}
+	}
+	return f
+}
+
+func (f *force) take(u *unit, blocks *Blocks) {
+	blocks.each(func(b *Block, whole any) {
+		if f.owner[b.Address()] != nil {
+			return
+		}
+		f.owner[b.Address()] = u
+		f.all.add(whole)
+		switch spec := whole.(type) {
+		case *Benchmark:
+			f.benchmarks[b.Name] = spec
+		case *Agent:
+			f.agents[b.Name] = spec
+		}
+	})
+}
+
+// names returns the names in force of one kind.
+func (f *force) names(kind string) []string {
+	var out []string
+	for _, address := range sortedKeys(f.owner) {
+		if k, name, _ := splitAddress(address); k == kind {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// check looks at what the blocks of a file mean beside all others and on this machine.
+func (l *loader) check(u *unit, f *force) Diagnostics {
+	c := &checker{l: l, u: u, f: f}
+	for i := range u.next.Benchmarks {
+		b := &u.next.Benchmarks[i]
+		c.block = &b.Block
+		for j := range b.Tasks {
+			c.resources(b.Tasks[j].Work.Resources, b.Tasks[j].Place, "work")
+			c.resources(b.Tasks[j].Judge.Resources, b.Tasks[j].Place, "judge")
+		}
+	}
+	for i := range u.next.Runs {
+		r := &u.next.Runs[i]
+		c.block = &r.Block
+		c.resources(r.Work, r.Place, "work")
+		c.resources(r.Judge, r.Place, "judge")
+		for _, ref := range r.Tasks {
+			c.ref(ref)
+		}
+		for j := range r.Agents {
+			c.agent(r, &r.Agents[j])
+		}
+	}
+	for i := range u.next.Minings {
+		m := &u.next.Minings[i]
+		c.block = &m.Block
+		c.provider(m.Provider, m.Of("provider"), len(here(miningGaps(m))) > 0)
+	}
+	return c.found
+}
+
+// checker collects what is wrong with the blocks of one file.
+type checker struct {
+	l     *loader
+	u     *unit
+	f     *force
+	block *Block
+	found Diagnostics
+}
+
+func (c *checker) fail(at Pos, summary, detail string) {
+	c.found = append(c.found, c.u.complaint(c.block, at, summary, detail))
+}
+
+// ref reports a reference to nothing.
+func (c *checker) ref(ref Ref) {
+	if c.f.owner[ref.Kind+"."+ref.Name] == nil {
+		c.fail(ref.Pos, "Reference to nothing", fmt.Sprintf("There is no %s %q%s", ref.Kind, ref.Name, c.instead(ref.Kind, ref.Name, c.f.names(ref.Kind))))
+		return
+	}
+	if ref.Kind != "benchmark" || ref.Task == "" {
+		return
+	}
+	b := c.f.benchmarks[ref.Name]
+	if len(b.Imports) > 0 {
+		return // its tasks are known after the import
+	}
+	names := make([]string, len(b.Tasks))
+	for i, task := range b.Tasks {
+		names[i] = task.Name
+	}
+	if !slices.Contains(names, ref.Task) {
+		c.fail(ref.Pos, "Reference to nothing", fmt.Sprintf("benchmark.%s has no task %q%s", ref.Name, ref.Task, suggest(ref.Task, names)))
+	}
+}
+
+// instead says where the missing name is declared in a file that was not accepted, or
+// what was meant.
+func (c *checker) instead(kind, name string, known []string) string {
+	for _, u := range c.l.units {
+		for _, h := range u.headers {
+			if h.address == kind+"."+name {
+				return fmt.Sprintf(": the file that declares it at %s is not accepted.", h.pos)
+			}
+		}
+	}
+	return suggest(name, known)
+}
+
+// builtins returns the agents that need no declaration, with the API each speaks.
+func builtins() map[string]string {
+	return map[string]string{"oracle": "none", "nop": "none", "claude-code": "anthropic", "codex": "openai", "opencode": "openai"}
+}
+
+func (c *checker) agent(r *Run, a *RunAgent) {
+	api, ok := builtins()[a.Name]
+	declared := c.f.agents[a.Name]
+	switch {
+	case declared != nil:
+		api = declared.API
+	case !ok:
+		known := append(c.f.names("agent"), sortedKeys(builtins())...)
+		c.fail(a.Pos, "Unknown agent", fmt.Sprintf("No agent %q is declared or built in%s", a.Name, c.instead("agent", a.Name, known)))
+		return
+	}
+	provider := a.Provider
+	if provider == "" && api != "none" {
+		provider = api
+	}
+	if provider != "" {
+		c.provider(provider, a.Of("provider"), len(c.f.runGaps(r)) > 0)
+	}
+}
+
+// provider reports a model API that is not known, or whose key is missing. The latter
+// hinders only what would be started.
+func (c *checker) provider(name string, at Pos, unsupported bool) {
+	p, ok := c.l.o.Settings.Providers[name]
+	if !ok {
+		c.fail(at, "Unknown provider", fmt.Sprintf("The settings have no provider %q%s", name, suggest(name, sortedKeys(c.l.o.Settings.Providers))))
+		return
+	}
+	if _, ok := p.APIKey.Value(c.secret); !ok {
+		c.fail(at, "Missing API key", fmt.Sprintf("Provider %q has no api_key in the settings, nor does the environment give one.", name))
+		if unsupported {
+			c.found[len(c.found)-1].Severity = Warning
+		}
+	}
+}
+
+func (c *checker) secret(name string) (string, bool) {
+	if c.l.o.Secret == nil {
+		return "", false
+	}
+	_, ok := c.l.o.Secret(name)
+	return "", ok
+}
+
+// resources reports a container that could never be admitted.
+func (c *checker) resources(r Resources, place Place, part string) {
+	host, limits := c.l.o.Host, c.l.o.Settings.Limits
+	c.atMost(place.Of(part+".cpus"), part+".cpus", r.CPUs, host.CPUs, limits.CPUs, func(n float64) string { return fmt.Sprintf("%v CPUs", n) })
+	c.atMost(place.Of(part+".memory"), part+".memory", float64(r.Memory), float64(host.Memory), float64(limits.Memory), showBytes)
+	c.atMost(place.Of(part+".disk"), part+".disk", float64(r.Disk), float64(host.Disk), float64(limits.Disk), showBytes)
+}
+
+func (c *checker) atMost(at Pos, what string, want, host, limit float64, show func(float64) string) {
+	switch {
+	case host > 0 && want > host:
+		c.fail(at, "More than the machine has", fmt.Sprintf("%s asks for %s; the machine has %s.", what, show(want), show(host)))
+	case limit > 0 && want > limit:
+		c.fail(at, "More than the limits allow", fmt.Sprintf("%s asks for %s; the limits of the settings allow %s.", what, show(want), show(limit)))
+	}
+}
+
+func showBytes(n float64) string {
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if n < 1024 {
+			return fmt.Sprintf("%.4g %s", n, unit)
+		}
+		n /= 1024
+	}
+	return fmt.Sprintf("%.4g TiB", n)
+}

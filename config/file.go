@@ -1,0 +1,201 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// file compiles the text of one spec file, or of the settings.
+type file struct {
+	in      Input
+	o       *Options
+	diags   Diagnostics
+	within  string // the spec that is being read: run "nightly"
+	locals  locals
+	calls   *hcl.EvalContext // functions, no variables
+	blocks  Blocks
+	headers []header
+}
+
+// header is a declaration, known even where the rest of its file is broken.
+type header struct {
+	address string
+	pos     Pos
+}
+
+func newFile(in Input, o *Options) *file {
+	f := &file{in: in, o: o}
+	f.calls = &hcl.EvalContext{Functions: f.functions()}
+	return f
+}
+
+// fail reports an error at a range.
+func (f *file) fail(at hcl.Range, summary, detail string) {
+	d := Diagnostic{Severity: Error, Summary: summary, Detail: detail}
+	d.setRange(at)
+	f.add(d)
+}
+
+func (f *file) add(d Diagnostic) {
+	d.File, d.Path, d.Context = f.in.Display, f.in.Path, f.within
+	d.Snippet = snippet(f.in.Text, d.Line)
+	f.diags = append(f.diags, d)
+}
+
+func (f *file) addHCL(ds hcl.Diagnostics) {
+	for _, d := range ds {
+		f.add(fromHCL(d, sortedKeys(f.calls.Functions)))
+	}
+}
+
+func pos(r hcl.Range) Pos { return Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column} }
+
+// The library parses and evaluates by recursion, so that a hostile text could use up the
+// stack. These are far beyond what anybody writes.
+const (
+	maxNesting   = 200
+	maxOperators = 20_000
+)
+
+// parse returns what can be read of the text. There is no cache: the library's own is by
+// file name and gives back the text of yesterday.
+func (f *file) parse() (*hclsyntax.Body, bool) {
+	if !utf8.Valid(f.in.Text) {
+		f.add(Diagnostic{Severity: Error, Summary: "Not UTF-8 text", Detail: "A spec file is text in UTF-8."})
+		return nil, false
+	}
+	if at, ok := tooDeep(f.in.Text, f.in.Display); ok {
+		f.fail(at, "Too deeply nested", "No spec needs that many brackets or operators.")
+		return nil, false
+	}
+	parsed, diags := hclsyntax.ParseConfig(f.in.Text, f.in.Display, hcl.InitialPos)
+	f.addHCL(diags)
+	if parsed == nil {
+		return nil, false
+	}
+	body, ok := parsed.Body.(*hclsyntax.Body)
+	return body, ok && !diags.HasErrors()
+}
+
+// tooDeep finds the bracket or operator with which a text passes the bounds.
+func tooDeep(text []byte, name string) (hcl.Range, bool) {
+	tokens, _ := hclsyntax.LexConfig(text, name, hcl.InitialPos) // parsing reports what is wrong
+	depth, operators := 0, 0
+	for _, token := range tokens {
+		switch token.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp,
+			hclsyntax.TokenTemplateControl, hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc:
+			depth++
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd,
+			hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc:
+			depth--
+		case hclsyntax.TokenBang, hclsyntax.TokenMinus, hclsyntax.TokenPlus, hclsyntax.TokenStar, hclsyntax.TokenSlash,
+			hclsyntax.TokenPercent, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenQuestion, hclsyntax.TokenEqualOp,
+			hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenGreaterThan, hclsyntax.TokenLessThanEq,
+			hclsyntax.TokenGreaterThanEq:
+			operators++
+		}
+		if depth > maxNesting || operators > maxOperators {
+			return token.Range, true
+		}
+	}
+	return hcl.Range{}, false
+}
+
+// compile reads all blocks of the file into blocks and headers. Only without an error in
+// diags may the blocks be used.
+func (f *file) compile() {
+	if f.in.Refused != "" {
+		f.add(Diagnostic{Severity: Error, Summary: "Not a spec file", Detail: f.in.Refused})
+		return
+	}
+	syntax, sound := f.parse()
+	if !sound { // what follows from half a tree would only distract
+		f.declareTokens()
+		return
+	}
+	f.locals.collect(f, syntax)
+	top := &body{f: f, syntax: syntax, name: "A spec file", blocks: append(kinds(), "locals"), at: map[string]Pos{}}
+	top.close()
+	for _, block := range syntax.Blocks {
+		f.spec(block)
+	}
+	f.within = ""
+}
+
+func kinds() []string { return []string{"benchmark", "agent", "run", "mining"} }
+
+// spec compiles one block of the top level.
+func (f *file) spec(block *hclsyntax.Block) {
+	f.within = ""
+	if !slices.Contains(kinds(), block.Type) || !f.labels(block, 1) {
+		return
+	}
+	f.within = fmt.Sprintf("%s %q", block.Type, block.Labels[0])
+	f.declare(block.Type, block.Labels[0], block.DefRange())
+	b := f.labelled(block)
+	f.checkName(b, block.Type)
+	if b.label == "status" {
+		f.fail(b.rng, "Reserved name", `No spec can be named "status": the state of each file is kept under that name.`)
+	}
+	head := Block{Kind: block.Type, Name: b.label, Place: b.place, Path: f.in.Path}
+	switch block.Type {
+	case "benchmark":
+		f.blocks.Benchmarks = append(f.blocks.Benchmarks, b.benchmark(head))
+	case "agent":
+		f.blocks.Agents = append(f.blocks.Agents, b.agent(head))
+	case "run":
+		f.blocks.Runs = append(f.blocks.Runs, b.run(head))
+	case "mining":
+		f.blocks.Minings = append(f.blocks.Minings, b.mining(head))
+	}
+	b.close()
+}
+
+// declareTokens finds the declarations of a text that does not parse: what begins a line
+// and looks like one.
+func (f *file) declareTokens() {
+	tokens, _ := hclsyntax.LexConfig(f.in.Text, f.in.Display, hcl.InitialPos) // parsing has reported what is wrong
+	for i := 0; i+4 < len(tokens); i++ {
+		t := tokens[i : i+5]
+		if t[0].Range.Start.Column == 1 && t[0].Type == hclsyntax.TokenIdent && slices.Contains(kinds(), string(t[0].Bytes)) &&
+			t[1].Type == hclsyntax.TokenOQuote && t[2].Type == hclsyntax.TokenQuotedLit && t[4].Type == hclsyntax.TokenOBrace {
+			f.declare(string(t[0].Bytes), string(t[2].Bytes), t[0].Range)
+		}
+	}
+}
+
+// declare notes an address, and reports it if the file has it already.
+func (f *file) declare(kind, name string, at hcl.Range) {
+	h := header{address: kind + "." + name, pos: pos(at)}
+	for _, other := range f.headers {
+		if other.address == h.address {
+			f.fail(at, "Duplicate name", fmt.Sprintf("%s is already declared at %s.", h.address, other.pos))
+			return
+		}
+	}
+	f.headers = append(f.headers, h)
+}
+
+func (f *file) checkName(b labelled, kind string) {
+	if !specName.MatchString(b.label) {
+		f.fail(b.rng, "Invalid name", fmt.Sprintf("%q cannot name a %s: use a lower-case letter, then at most 62 lower-case letters, digits, _ and -.", b.label, kind))
+	}
+}
+
+// unique reports labels of blocks that occur a second time.
+func (f *file) unique(blocks []labelled, what string) {
+	first := map[string]Pos{}
+	for _, b := range blocks {
+		f.checkName(b, what)
+		if at, ok := first[b.label]; ok {
+			f.fail(b.rng, "Duplicate name", fmt.Sprintf("%s %q is already declared at %s.", what, b.label, at))
+			continue
+		}
+		first[b.label] = b.place.Pos
+	}
+}

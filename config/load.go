@@ -1,0 +1,270 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+)
+
+// Input is one spec file as it was found.
+type Input struct {
+	Path    string // absolute
+	Display string // as shown in diagnostics; stable, best relative to the root
+	Root    string // folder that paths of the spec may not leave; "" = the file's own
+	Text    []byte
+
+	// Unknown says why the file could not be read. It keeps what was accepted before.
+	Unknown string
+	// Refused says why the file as it is cannot be a spec, too large for instance. That is
+	// an error like one in its text.
+	Refused string
+	// Gone says that a file that was named is not there; Load is not to be given it.
+	Gone bool
+}
+
+// Previous is what was last accepted, by path. It survives encoding/json.
+type Previous = map[string]Compiled
+
+// Compiled is what was accepted of one file.
+type Compiled struct {
+	Path   string
+	Root   string
+	Hash   string // SHA-256 of the text
+	Blocks Blocks
+}
+
+// Host is what the machine has that containers run on; zero = not known, not checked.
+type Host struct {
+	CPUs   float64
+	Memory int64 // bytes
+	Disk   int64 // bytes
+}
+
+// Options are what Load needs to know beyond the files.
+type Options struct {
+	Env      func(name string) (string, bool) // env(name); nil = nothing is set
+	Secret   func(name string) (string, bool) // asked for presence only; nil = none exists
+	Snapshot func(dir string) (string, error) // copies a folder, returns its digest; nil = digest only
+	Settings *Settings                        // nil = DefaultSettings
+	Host     Host
+	Parsers  []string // names that exist in this version; nil = all of the language
+	Fresh    bool     // compile and copy anew what has not changed, too
+}
+
+// Status of a file.
+type Status string
+
+// A file is ok, frozen at what was accepted before, rejected with nothing to fall back on,
+// or unknown because it could not be read.
+const (
+	OK       Status = "ok"
+	Frozen   Status = "frozen"
+	Rejected Status = "rejected"
+	Unread   Status = "unknown"
+)
+
+// FileState is what became of one input.
+type FileState struct {
+	Path        string
+	Root        string
+	Display     string
+	Status      Status
+	Hash        string // of the present text
+	Generation  string // short hash of the blocks it contributes
+	Diagnostics Diagnostics
+}
+
+// Load compiles the files. A file with an error, or with a reference to nothing, is frozen
+// at what was accepted of it before; the others are taken as they are. All complaints come
+// at once. The same arguments and folders give the same set.
+func Load(inputs []Input, prev Previous, o Options) *Set {
+	if o.Settings == nil {
+		o.Settings = DefaultSettings(o.Env)
+	}
+	l := &loader{o: &o}
+	inputs = slices.Clone(inputs)
+	slices.SortStableFunc(inputs, func(a, b Input) int { return cmp.Compare(a.Path, b.Path) })
+	inputs = slices.CompactFunc(inputs, func(a, b Input) bool { return a.Path == b.Path })
+	for _, in := range inputs {
+		last, ok := prev[in.Path]
+		l.units = append(l.units, l.read(in, last, ok))
+	}
+	l.duplicates()
+	l.settle()
+	if !l.snapshot() {
+		l.settle()
+	}
+	return l.set()
+}
+
+// loader is one Load under way.
+type loader struct {
+	o     *Options
+	units []*unit // by path
+}
+
+// unit is one file: what it says now, and what it falls back on.
+type unit struct {
+	in       Input
+	hash     string
+	next     *Blocks // nil: frozen
+	last     *Blocks // nil: nothing was accepted
+	lastHash string
+	headers  []header
+	compiled bool // next was made from the text, not taken over from last
+	errors   Diagnostics
+	checks   Diagnostics // of the last round of settle
+}
+
+// read compiles one file, or takes over what was made of the same text.
+func (l *loader) read(in Input, last Compiled, ok bool) *unit {
+	u := &unit{in: in}
+	if ok {
+		u.last, u.lastHash = last.Blocks.clone(), last.Hash
+	}
+	if in.Unknown != "" {
+		u.errors = Diagnostics{{Severity: Warning, Summary: "File not readable", Detail: in.Unknown + ". What was accepted before stays.", File: in.Display, Path: in.Path}}
+		return u
+	}
+	sum := sha256.Sum256(in.Text)
+	u.hash = hex.EncodeToString(sum[:])
+	if ok && in.Refused == "" && last.Hash == u.hash && last.Root == in.Root && !l.o.Fresh {
+		u.next, u.headers = u.last, u.last.headers()
+		return u
+	}
+	f := newFile(in, l.o)
+	f.compile()
+	u.headers, u.errors = f.headers, f.diags
+	if !f.diags.HasErrors() {
+		u.next, u.compiled = &f.blocks, true
+	}
+	return u
+}
+
+// freeze gives up what the file says now.
+func (u *unit) freeze(why Diagnostics) {
+	u.errors = append(u.errors, why...)
+	u.next = nil
+}
+
+// complaint is about a place of a block of the present text.
+func (u *unit) complaint(b *Block, at Pos, summary, detail string) Diagnostic {
+	d := gap{what: summary}.warning(at, detail)
+	d.Severity, d.Summary = Error, summary
+	return u.placed(b, d)
+}
+
+func (u *unit) placed(b *Block, d Diagnostic) Diagnostic {
+	d.File, d.Path, d.Context = u.in.Display, u.in.Path, fmt.Sprintf("%s %q", b.Kind, b.Name)
+	d.Byte = lineOffset(u.in.Text, d.Line) + max(d.Column-1, 0)
+	d.End.Byte, d.Snippet = d.Byte, snippet(u.in.Text, d.Line)
+	return d
+}
+
+// lineOffset returns where a numbered line begins.
+func lineOffset(text []byte, line int) int {
+	offset := 0
+	for range line - 1 {
+		n := bytes.IndexByte(text[offset:], '\n')
+		if n < 0 {
+			return offset
+		}
+		offset += n + 1
+	}
+	return offset
+}
+
+// duplicates freezes the files that declare what another one declares, too.
+func (l *loader) duplicates() {
+	type declaration struct {
+		unit *unit
+		pos  Pos
+	}
+	seen := map[string][]declaration{}
+	for _, u := range l.units {
+		for _, h := range u.headers {
+			seen[h.address] = append(seen[h.address], declaration{u, h.pos})
+		}
+	}
+	for _, address := range sortedKeys(seen) {
+		all := seen[address]
+		for i, d := range all {
+			if len(all) == 1 {
+				break
+			}
+			other := all[0]
+			if i == 0 {
+				other = all[1]
+			}
+			kind, name, _ := splitAddress(address)
+			d.unit.freeze(Diagnostics{d.unit.complaint(&Block{Kind: kind, Name: name}, d.pos, "Duplicate name",
+				fmt.Sprintf("%s is declared at %s, too. Neither file is accepted.", address, other.pos))})
+		}
+	}
+}
+
+// settle freezes files whose blocks do not hold in what is then in force, until no more do.
+func (l *loader) settle() {
+	for changed := true; changed; {
+		changed = false
+		force := l.inForce()
+		for _, u := range l.units {
+			u.checks = nil
+			if u.next != nil {
+				u.checks = l.check(u, force)
+			}
+		}
+		for _, u := range l.units {
+			if u.checks.HasErrors() {
+				u.freeze(u.checks)
+				changed = true
+			}
+		}
+	}
+}
+
+// snapshot copies the folders that newly accepted blocks name and fixes the generations.
+// It reports whether no file was frozen over it.
+func (l *loader) snapshot() bool {
+	digests := map[string]string{}
+	sound := true
+	for _, u := range l.units {
+		if u.next == nil || !u.compiled {
+			continue
+		}
+		var failed Diagnostics
+		u.next.trees(func(t *Tree, b *Block, at Pos) {
+			digest, ok := digests[t.Path]
+			if !ok {
+				var err error
+				if digest, err = l.digest(t.Path); err != nil {
+					failed = append(failed, u.complaint(b, at, "Folder not readable", sentence(err)))
+					return
+				}
+				digests[t.Path] = digest
+			}
+			t.Digest = digest
+		})
+		if len(failed) > 0 {
+			u.freeze(failed)
+			sound = false
+			continue
+		}
+		u.next.seal()
+	}
+	return sound
+}
+
+func (l *loader) digest(dir string) (string, error) {
+	if l.o.Snapshot != nil {
+		return l.o.Snapshot(dir)
+	}
+	sum := sha256.New()
+	if err := Pack(dir, sum); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxFile bounds what file() and solution.patch read, in bytes.
+const maxFile = 16 << 20
+
+// resolve makes a path of a spec absolute. It is relative to the spec file and may neither
+// by its text nor over links leave the root. What it names need not exist.
+func (f *file) resolve(rel string) (string, error) {
+	switch {
+	case rel == "" || strings.ContainsRune(rel, 0):
+		return "", fmt.Errorf("%q is no path", rel)
+	case filepath.IsAbs(rel):
+		return "", fmt.Errorf("%q is absolute: write it relative to the spec file", rel)
+	}
+	abs := filepath.Join(filepath.Dir(f.in.Path), rel)
+	if !within(abs, f.root()) {
+		return "", fmt.Errorf("%q leaves the folder of the specs", rel)
+	}
+	root, err := filepath.EvalSymlinks(f.root())
+	if err != nil {
+		return "", fmt.Errorf("folder of the specs: %w", plain(err))
+	}
+	real, err := evalExisting(abs)
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", rel, plain(err))
+	}
+	if !within(real, root) {
+		return "", fmt.Errorf("%q is a link that leaves the folder of the specs", rel)
+	}
+	return abs, nil
+}
+
+func (f *file) root() string {
+	if f.in.Root == "" {
+		return filepath.Dir(f.in.Path)
+	}
+	return filepath.Clean(f.in.Root)
+}
+
+// folder resolves a path that must be a folder.
+func (f *file) folder(rel string) (string, error) {
+	abs, err := f.resolve(rel)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", rel, plain(err))
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%q is not a folder", rel)
+	}
+	return abs, nil
+}
+
+// fileText is file(): the text of a file below the root.
+func (f *file) fileText(rel string) (string, error) {
+	data, err := f.fileBytes(rel)
+	return string(data), err
+}
+
+// fileBytes reads a regular file below the root. It is opened through the root, so that a
+// link that is swapped meanwhile leads nowhere else.
+func (f *file) fileBytes(rel string) ([]byte, error) {
+	abs, err := f.resolve(rel)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readBelow(f.root(), abs, maxFile)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", rel, plain(err))
+	}
+	return data, nil
+}
+
+// errTooLarge says that a file is larger than its reader takes.
+var errTooLarge = errors.New("too large")
+
+// errNotRegular says that something is no plain file.
+var errNotRegular = errors.New("not a regular file")
+
+// readBelow reads the regular file at path, which may be reached over links that stay
+// below root, up to limit bytes.
+func readBelow(root, path string, limit int64) ([]byte, error) {
+	realRoot, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(realRoot, real)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.OpenRoot(realRoot)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return readRegular(dir, rel, limit)
+}
+
+// readRegular reads one plain file. What it is gets asked before it is opened, because
+// opening a pipe waits for its writer.
+func readRegular(dir *os.Root, name string, limit int64) ([]byte, error) {
+	info, err := dir.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	file, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%w: more than %d MiB", errTooLarge, limit>>20)
+	}
+	return data, nil
+}
+
+// within reports whether path is dir or below it; both are clean.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// evalExisting follows the links of that part of a path that exists.
+func evalExisting(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	if _, lerr := os.Lstat(path); lerr == nil || path == filepath.Dir(path) {
+		return "", err // a link to nothing
+	}
+	parent, err := evalExisting(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
+}
+
+// plain leaves the operation and the machine's path out of an error of the file system.
+func plain(err error) error {
+	if perr, ok := errors.AsType[*fs.PathError](err); ok {
+		return perr.Err
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package config
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Set is what the files say together. It is always usable; do not change it.
+type Set struct {
+	Files       []FileState // by display name
+	Blocks      Blocks      // in force, each kind by name
+	Diagnostics Diagnostics // of all files, by file, line and column
+
+	accepted Previous
+}
+
+// Accepted returns what to store and give to the next Load as its Previous.
+func (s *Set) Accepted() Previous { return s.accepted }
+
+// Benchmark returns the benchmark in force of that name, or nil.
+func (s *Set) Benchmark(name string) *Benchmark { return find(s.Blocks.Benchmarks, name) }
+
+// Agent returns the declared agent in force of that name, or nil.
+func (s *Set) Agent(name string) *Agent { return find(s.Blocks.Agents, name) }
+
+// Run returns the run in force of that name, or nil.
+func (s *Set) Run(name string) *Run { return find(s.Blocks.Runs, name) }
+
+// Mining returns the mining spec in force of that name, or nil.
+func (s *Set) Mining(name string) *Mining { return find(s.Blocks.Minings, name) }
+
+// All returns what all specs in force have in common, by address.
+func (s *Set) All() []Block {
+	var out []Block
+	s.Blocks.each(func(b *Block, _ any) { out = append(out, *b) })
+	slices.SortFunc(out, func(a, b Block) int { return cmp.Compare(a.Address(), b.Address()) })
+	return out
+}
+
+func find[T interface{ name() string }](sorted []T, name string) *T {
+	i, ok := slices.BinarySearchFunc(sorted, name, func(t T, name string) int { return cmp.Compare(t.name(), name) })
+	if !ok {
+		return nil
+	}
+	return &sorted[i]
+}
+
+func (b Block) name() string { return b.Name }
+
+// Selected is one task of a run.
+type Selected struct {
+	Benchmark *Benchmark
+	Task      *Task
+}
+
+// Unsupported returns what keeps this version from doing the task.
+func (s Selected) Unsupported() []string {
+	return slices.Concat(s.Benchmark.Unsupported, s.Task.Unsupported)
+}
+
+// Tasks returns the tasks that are written out and that a run selects, in the order of its
+// references, each once.
+func (s *Set) Tasks(r *Run) []Selected {
+	var out []Selected
+	for _, ref := range r.Tasks {
+		b := s.Benchmark(ref.Name)
+		if ref.Kind != "benchmark" || b == nil {
+			continue
+		}
+		for i := range b.Tasks {
+			one := Selected{b, &b.Tasks[i]}
+			if (ref.Task == "" || ref.Task == one.Task.Name) && r.selects(one.Task.Name) && !slices.Contains(out, one) {
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+func (r *Run) selects(task string) bool {
+	matches := func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, task) }
+	return slices.ContainsFunc(r.Include, matches) && !slices.ContainsFunc(r.Exclude, matches)
+}
+
+// set assembles the result once all is settled.
+func (l *loader) set() *Set {
+	f := l.inForce()
+	s := &Set{Blocks: f.all, accepted: Previous{}}
+	s.Blocks.sort()
+	warnings := map[*unit]Diagnostics{}
+	s.Blocks.each(func(b *Block, whole any) {
+		u := f.owner[b.Address()]
+		found := l.markGaps(f, b, whole)
+		if u.next == nil {
+			return // its positions are those of another text
+		}
+		for _, d := range found {
+			warnings[u] = append(warnings[u], u.placed(b, d))
+		}
+	})
+	for _, u := range l.units {
+		state := u.state(f)
+		state.Diagnostics = slices.Concat(u.errors, u.checksIfValid(), warnings[u]).sorted()
+		s.Files = append(s.Files, state)
+		s.Diagnostics = append(s.Diagnostics, state.Diagnostics...)
+		if kept := u.accepted(f); kept != nil {
+			s.accepted[u.in.Path] = *kept
+		}
+	}
+	slices.SortStableFunc(s.Files, func(a, b FileState) int { return cmp.Compare(a.Display, b.Display) })
+	s.Diagnostics = s.Diagnostics.sorted()
+	return s
+}
+
+// checksIfValid returns the warnings of the last round; errors are among u.errors already.
+func (u *unit) checksIfValid() Diagnostics {
+	if u.next == nil {
+		return nil
+	}
+	return u.checks
+}
+
+func (u *unit) state(f *force) FileState {
+	state := FileState{Path: u.in.Path, Root: u.in.Root, Display: u.in.Display, Hash: u.hash, Status: OK}
+	blocks := u.next
+	switch {
+	case u.in.Unknown != "":
+		state.Status, blocks = Unread, u.last
+	case u.next == nil && u.last != nil:
+		state.Status, blocks = Frozen, u.last
+	case u.next == nil:
+		state.Status = Rejected
+	}
+	if blocks == nil {
+		return state
+	}
+	sum := sha256.New()
+	blocks.each(func(b *Block, _ any) {
+		if f.owner[b.Address()] == u {
+			sum.Write([]byte(b.Address() + b.Generation + "\n"))
+		}
+	})
+	state.Generation = hex.EncodeToString(sum.Sum(nil)[:6])
+	return state
+}
+
+// accepted returns what is to be remembered of the file. A frozen one forgets the names
+// that belong to a valid file now.
+func (u *unit) accepted(f *force) *Compiled {
+	out := &Compiled{Path: u.in.Path, Root: u.in.Root, Hash: u.hash}
+	switch {
+	case u.next != nil:
+		out.Blocks = *u.next
+	case u.last != nil:
+		out.Hash = u.lastHash
+		u.last.each(func(b *Block, whole any) {
+			if owner := f.owner[b.Address()]; owner == u || owner.next == nil {
+				out.Blocks.add(whole)
+			} else {
+				out.Hash = "" // no longer what that text says
+			}
+		})
+	default:
+		return nil
+	}
+	return out
+}
+
+// sort orders each kind by name.
+func (bs *Blocks) sort() {
+	sortByName(bs.Benchmarks)
+	sortByName(bs.Agents)
+	sortByName(bs.Runs)
+	sortByName(bs.Minings)
+}
+
+func sortByName[T interface{ name() string }](list []T) {
+	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(a.name(), b.name()) })
+}

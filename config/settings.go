@@ -1,0 +1,97 @@
+package config
+
+import "time"
+
+// Settings are the daemon's own: assayd.hcl, with every default applied.
+type Settings struct {
+	Watch       []string
+	StateDir    string // "" = the daemon chooses
+	ResultsDir  string // "" = beside the specs
+	SecretsDir  string // "" = none
+	Engines     map[string]Engine
+	Providers   map[string]Provider
+	GitHub      GitHub
+	Git         *Git
+	Build       Build
+	HuggingFace HuggingFace
+	HTTP        HTTP
+	Limits      Limits
+	Log         Log
+	Unsupported []string // what this version does not act on
+}
+
+// Engine is where containers run.
+type Engine struct {
+	Host         string // docker; "" = the environment's
+	Kubeconfig   string
+	Namespace    string
+	Registry     string
+	NodeSelector map[string]string
+	Advertise    string
+}
+
+// Provider is a model API. Prices are by model; zero limits are none.
+type Provider struct {
+	Protocol          string // openai, anthropic
+	BaseURL           string
+	APIKey            Secret
+	Prices            map[string]Price
+	RequestsPerMinute int
+	TokensPerMinute   int
+	Concurrency       int
+	Proxy             string
+}
+
+// Price is in US dollars per million tokens.
+type Price struct{ Input, Output, Cached float64 }
+
+// GitHub is how its API is reached.
+type GitHub struct {
+	Tokens  []Secret
+	BaseURL string
+}
+
+// Git is a repository that the specs come from.
+type Git struct {
+	URL           string
+	Ref           string
+	Interval      time.Duration
+	Path          string
+	PushResults   string // branch; "" = none
+	Token         Secret
+	SSHKey        Secret
+	WebhookSecret Secret
+}
+
+// Build is how images are made.
+type Build struct {
+	Secrets  map[string]Secret
+	Mirrors  map[string]string // apt, pip, npm, go, maven
+	Proxy    string
+	Registry string
+	Keep     int64 // bytes of unused images; 0 = the daemon chooses
+}
+
+// HuggingFace is how the dataset hub is reached.
+type HuggingFace struct {
+	BaseURL string
+	Token   Secret
+}
+
+// HTTP is the network listener; Listen "" is off.
+type HTTP struct {
+	Listen string
+	Token  Secret
+}
+
+// Limits bound everything together; zero = what the machine has, less a reserve.
+type Limits struct {
+	CPUs       float64
+	Memory     int64
+	Disk       int64
+	Containers int     // 0 = no limit
+	Judge      float64 // share of CPUs and memory kept for judging
+}
+
+// Log is how the daemon logs; Format "" = by where standard error goes.
+type Log struct{ Level, Format string }

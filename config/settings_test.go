@@ -1,0 +1,103 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestSettingsHaveDefaults(t *testing.T) {
+	env := map[string]string{"OPENAI_API_KEY": "sk-1", "GITHUB_TOKEN": "gh", "CREDENTIALS_DIRECTORY": "/creds", "ASSAYD_LOG": "debug"}
+	s := DefaultSettings(func(name string) (string, bool) { text, ok := env[name]; return text, ok })
+	if s.Limits.Judge != 0.2 || s.Log.Level != "debug" || s.SecretsDir != "/creds" || len(s.GitHub.Tokens) != 1 || s.Providers["anthropic"].Protocol != "anthropic" {
+		t.Errorf("unexpected %+v", s)
+	}
+	if key, ok := s.Providers["openai"].APIKey.Value(nil); key != "sk-1" || !ok {
+		t.Error("the key of the environment is not used")
+	}
+}
+
+func TestSettingsAreDecoded(t *testing.T) {
+	s, diags := LoadSettings("assayd.hcl", []byte(`
+watch     = ["/specs"]
+state_dir = "/state"
+engine "docker" { host = "unix:///run/docker.sock" }
+provider "openrouter" {
+  api_key             = secret("key")
+  requests_per_minute = 60
+  prices              = { "m" = { input = 1.25, output = 10 } }
+}
+provider "local" {
+  protocol = "openai"
+  base_url = "http://127.0.0.1:8000"
+  api_key  = "plain"
+}
+http {
+  listen = "127.0.0.1:7434"
+  token  = secret("key")
+}
+build {
+  secrets = { pip = secret("key") }
+  mirrors = { pip = "https://mirror.example" }
+  keep    = "20GiB"
+}
+limits {
+  cpus   = 8
+  memory = "16GiB"
+  judge  = 0.5
+}
+log { format = "json" }
+`), testOptions())
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if p := s.Providers["openrouter"]; p.APIKey.Name() != "key" || p.BaseURL == "" || p.Prices["m"].Output != 10 || p.RequestsPerMinute != 60 {
+		t.Errorf("unexpected %+v", p)
+	}
+	if s.Limits.Memory != 16<<30 || s.Build.Keep != 20<<30 || s.Build.Secrets["pip"].Name() != "key" || s.Log.Format != "json" {
+		t.Errorf("unexpected %+v", s)
+	}
+	if len(s.Unsupported) != 1 || diags[0].Severity != Warning {
+		t.Errorf("unexpected %v", s.Unsupported)
+	}
+}
+
+func TestSettingsAreCheckedCompletely(t *testing.T) {
+	_, diags := LoadSettings("assayd.hcl", []byte(`
+wach = []
+engine "podman" {}
+provider "x" { protocol = "http" }
+provider "openai" { api_key = secret("none") }
+http { listen = "everywhere" }
+build { secrets = ["a"] }
+github { tokens = [1] }
+limits { judge = 2 }
+log { level = "loud" }
+git { interval = 5 }
+run "x" {}
+`), testOptions())
+	got := map[int]bool{}
+	for _, d := range diags {
+		if d.Severity == Error {
+			got[d.Line] = true
+		}
+	}
+	for line := 2; line <= 12; line++ {
+		if !got[line] {
+			t.Errorf("no error on line %d", line)
+		}
+	}
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	s := SecretText("hunter2")
+	data, err := json.Marshal(map[string]Secret{"k": s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := fmt.Sprintf("%v %+v %#v %s %s", s, s, []Secret{s}, s, data) + s.LogValue().String()
+	if strings.Contains(shown, "hunter2") {
+		t.Error(shown)
+	}
+}

@@ -1,0 +1,269 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// DefaultSettings returns what holds without a settings file in the given environment.
+func DefaultSettings(env func(name string) (string, bool)) *Settings {
+	settings, _ := LoadSettings("", nil, Options{Env: env}) // without a text only ASSAYD_LOG can be wrong
+	return settings
+}
+
+// LoadSettings reads assayd.hcl. The settings are complete also if there are errors: what
+// is wrong is left at its default.
+func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) {
+	f := newFile(Input{Path: path, Display: path, Text: text}, &o)
+	out := &Settings{}
+	syntax, sound := f.parse()
+	if !sound {
+		syntax = nil
+	} else {
+		f.locals.collect(f, syntax)
+	}
+	b := &body{f: f, syntax: syntax, name: "The settings", at: map[string]Pos{}, blocks: []string{"locals"}}
+	out.Watch = b.checkedList("watch", nil, notEmpty)
+	out.StateDir = b.checked("state_dir", "", notEmpty)
+	out.ResultsDir = b.checked("results_dir", "", notEmpty)
+	out.SecretsDir = b.checked("secrets_dir", f.lookup("CREDENTIALS_DIRECTORY"), notEmpty)
+	out.Engines = b.readEngines()
+	out.Providers = b.readProviders()
+	out.GitHub = b.readGitHub()
+	out.Git = b.readGit()
+	out.Build = b.readBuild()
+	hub, _ := b.one("huggingface")
+	out.HuggingFace = HuggingFace{BaseURL: hub.checked("base_url", "https://huggingface.co", checkURL), Token: hub.secret("token", Secret{})}
+	hub.close()
+	http, _ := b.one("http")
+	out.HTTP = HTTP{Listen: http.checked("listen", "", checkListen), Token: http.secret("token", Secret{})}
+	if out.HTTP.Listen != "" {
+		http.need("token")
+	}
+	http.close()
+	out.Limits = b.readLimits()
+	out.Log = b.readLog()
+	b.close()
+	f.settingsGaps(b, out)
+	return out, f.diags.sorted()
+}
+
+// lookup returns a variable of the environment, "" if it is not set.
+func (f *file) lookup(name string) string {
+	text, _ := f.env(name)
+	return text
+}
+
+// secret reads a text or secret().
+func (b *body) secret(name string, value Secret) Secret {
+	attr, v, ok := b.attr(name)
+	if !ok {
+		return value
+	}
+	s, err := toSecret(v)
+	if err != nil {
+		b.f.fail(attr.Expr.Range(), fmt.Sprintf("Invalid value for %q", name), sentence(err))
+	}
+	return s
+}
+
+func toSecret(v cty.Value) (Secret, error) {
+	if v.Type().Equals(secretType) && !v.IsNull() {
+		return Secret{name: v.EncapsulatedValue().(*secretName).name}, nil
+	}
+	s, err := toText(v)
+	if err == nil && s == "" {
+		err = errors.New("must not be empty")
+	}
+	return Secret{text: s}, err
+}
+
+// secrets reads a list or a map of secrets, by position or name.
+func (b *body) secrets(name string, add func(key string, s Secret)) {
+	attr, v, ok := b.attr(name)
+	if !ok {
+		return
+	}
+	if !v.CanIterateElements() {
+		b.f.fail(attr.Expr.Range(), fmt.Sprintf("Invalid value for %q", name), fmt.Sprintf("This is %s.", kindOf(v)))
+		return
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		k, item := it.Element()
+		key := ""
+		if k.Type() == cty.String {
+			key = k.AsString()
+		}
+		s, err := toSecret(item)
+		if err != nil {
+			b.f.fail(attr.Expr.Range(), fmt.Sprintf("Invalid value for %q", name), sentence(err))
+			continue
+		}
+		add(key, s)
+	}
+}
+
+func (b *body) readEngines() map[string]Engine {
+	out := map[string]Engine{"docker": {}}
+	blocks := b.many("engine")
+	b.f.unique(blocks, "engine")
+	for _, e := range blocks {
+		b.f.checkWord(e, "engine", []string{"docker", "kubernetes"})
+		switch e.label {
+		case "docker":
+			out["docker"] = Engine{Host: e.checked("host", "", checkURL)}
+		case "kubernetes":
+			out["kubernetes"] = Engine{
+				Kubeconfig: e.text("kubeconfig", ""), Namespace: e.text("namespace", ""), Registry: e.text("registry", ""),
+				NodeSelector: e.pairs("node_selector", anything), Advertise: e.text("advertise", ""),
+			}
+		default:
+			continue
+		}
+		e.close()
+	}
+	return out
+}
+
+func (b *body) readProviders() map[string]Provider {
+	known := func(protocol, url, key string) Provider {
+		return Provider{Protocol: protocol, BaseURL: url, APIKey: Secret{text: b.f.lookup(key)}}
+	}
+	out := map[string]Provider{
+		"openrouter": known("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+		"openai":     known("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+		"anthropic":  known("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+	}
+	blocks := b.many("provider")
+	b.f.unique(blocks, "provider")
+	for _, p := range blocks {
+		have, ok := out[p.label]
+		if !ok {
+			p.need("protocol")
+			p.need("base_url")
+		}
+		out[p.label] = Provider{
+			Protocol:          p.choice("protocol", have.Protocol, "openai", "anthropic"),
+			BaseURL:           p.checked("base_url", have.BaseURL, checkURL),
+			APIKey:            p.secret("api_key", have.APIKey),
+			Prices:            read(p.body, "prices", nil, toPrices),
+			RequestsPerMinute: p.whole("requests_per_minute", 0, 0),
+			TokensPerMinute:   p.whole("tokens_per_minute", 0, 0),
+			Concurrency:       p.whole("concurrency", 0, 0),
+			Proxy:             p.checked("proxy", "", checkURL),
+		}
+		p.close()
+	}
+	return out
+}
+
+// toPrices reads { "model" = { input = 1.25, output = 10, cached = 0.125 } }, in dollars
+// per million tokens.
+func toPrices(v cty.Value) (map[string]Price, error) {
+	form := errors.New(`write { "MODEL" = { input = 1.25, output = 10, cached = 0.125 } }, in dollars per million tokens`)
+	if t := v.Type(); !t.IsObjectType() && !t.IsMapType() {
+		return nil, form
+	}
+	out := map[string]Price{}
+	for it := v.ElementIterator(); it.Next(); {
+		model, price := it.Element()
+		if t := price.Type(); price.IsNull() || !t.IsObjectType() && !t.IsMapType() {
+			return nil, form
+		}
+		numbers := map[string]float64{}
+		for inner := price.ElementIterator(); inner.Next(); {
+			k, n := inner.Element()
+			if _, err := oneOf([]string{"input", "output", "cached"})(k.AsString()); err != nil {
+				return nil, err
+			}
+			amount, err := toNumber(n, 0, 1e9)
+			if err != nil {
+				return nil, fmt.Errorf("%q: %w", model.AsString(), err)
+			}
+			numbers[k.AsString()] = amount
+		}
+		out[model.AsString()] = Price{Input: numbers["input"], Output: numbers["output"], Cached: numbers["cached"]}
+	}
+	return out, nil
+}
+
+func (b *body) readGitHub() GitHub {
+	g, _ := b.one("github")
+	out := GitHub{BaseURL: g.checked("base_url", "https://api.github.com", checkURL)}
+	g.secrets("tokens", func(_ string, s Secret) { out.Tokens = append(out.Tokens, s) })
+	if token := b.f.lookup("GITHUB_TOKEN"); token != "" && !g.has("tokens") {
+		out.Tokens = []Secret{{text: token}}
+	}
+	g.close()
+	return out
+}
+
+func (b *body) readGit() *Git {
+	g, ok := b.one("git")
+	g.need("url")
+	out := &Git{
+		URL: g.checked("url", "", checkURL), Ref: g.checked("ref", "", checkCommit),
+		Interval: g.positive("interval", time.Minute), Path: g.checked("path", "", checkLocal),
+		PushResults: g.checked("push_results", "", checkCommit),
+		Token:       g.secret("token", Secret{}), SSHKey: g.secret("ssh_key", Secret{}), WebhookSecret: g.secret("webhook_secret", Secret{}),
+	}
+	g.close()
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+func (b *body) readBuild() Build {
+	build, _ := b.one("build")
+	out := Build{
+		Secrets: map[string]Secret{},
+		Mirrors: build.pairs("mirrors", word("apt", "pip", "npm", "go", "maven")),
+		Proxy:   build.checked("proxy", "", checkURL), Registry: build.text("registry", ""), Keep: build.size("keep", 0),
+	}
+	build.secrets("secrets", func(key string, s Secret) {
+		if key == "" {
+			build.f.fail(build.where("secrets"), `Invalid value for "secrets"`, "Write a map of names and secrets.")
+			return
+		}
+		out.Secrets[key] = s
+	})
+	build.close()
+	return out
+}
+
+func (b *body) readLimits() Limits {
+	l, _ := b.one("limits")
+	defer l.close()
+	return Limits{
+		CPUs: l.number("cpus", 0, 0.01, 1e6), Memory: l.size("memory", 0), Disk: l.size("disk", 0),
+		Containers: l.whole("containers", 0, 1), Judge: l.number("judge", 0.2, 0, 0.95),
+	}
+}
+
+func (b *body) readLog() Log {
+	l, _ := b.one("log")
+	defer l.close()
+	levels := []string{"error", "warn", "info", "debug", "trace"}
+	out := Log{Level: l.choice("level", "info", levels...), Format: l.choice("format", "", "text", "json", "journald")}
+	if level := b.f.lookup("ASSAYD_LOG"); level != "" {
+		if _, err := oneOf(levels)(level); err != nil {
+			b.f.add(Diagnostic{Severity: Error, Summary: "Invalid ASSAYD_LOG", Detail: sentence(err)})
+			return out
+		}
+		out.Level = level
+	}
+	return out
+}
+
+// checkListen accepts host:port; without a host it is this machine alone.
+func checkListen(s string) error {
+	if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
+		return fmt.Errorf(`%q is no address: write host:port, as in "127.0.0.1:7434"`, s)
+	}
+	return nil
+}

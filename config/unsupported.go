@@ -1,0 +1,158 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// What the language has and this version does not do is all in this file: it is compiled
+// and checked like the rest, shown as a warning, and kept from being started. To support
+// something, delete its line.
+
+// gap is one such thing in one block.
+type gap struct {
+	attr string // where it is written
+	what string // "a network allow list"
+	here bool
+	pos  Pos // where, if it is not an attribute of the block
+}
+
+func (g gap) at(place Place) Pos {
+	if g.pos != (Pos{}) {
+		return g.pos
+	}
+	return place.Of(g.attr)
+}
+
+func benchmarkGaps(b *Benchmark) []gap {
+	return []gap{
+		{attr: "import", what: "importing tasks", here: len(b.Imports) > 0},
+	}
+}
+
+func taskGaps(t *Task, o *Options) []gap {
+	return []gap{
+		{attr: "network", what: "a network allow list", here: t.Network.Mode == "allow"},
+		{attr: "judge.stage", what: "a judge in stages", here: len(t.Judge.Stages) > 0},
+		{attr: "judge.game", what: "a game judge", here: t.Judge.Game != ""},
+		{attr: "judge.exclusive", what: "an exclusive judge", here: t.Judge.Exclusive},
+		{attr: "judge.parser", what: "the parser " + t.Judge.Parser, here: len(o.Parsers) > 0 && !slices.Contains(o.Parsers, t.Judge.Parser)},
+		{attr: "private", what: "a private set", here: t.Private != nil},
+	}
+}
+
+func agentGaps(a *Agent) []gap {
+	return []gap{
+		{attr: "api", what: "a model gateway for agents", here: a.API != "none"},
+		{attr: "stop_hook", what: "a stop hook", here: a.StopHook != "none"},
+		{attr: "layer", what: "an agent layer", here: a.Layer != nil},
+		{attr: "install", what: "an agent layer (install)", here: len(a.Install) > 0},
+	}
+}
+
+func runGaps(r *Run) []gap {
+	return []gap{
+		{attr: "mode", what: "single mode", here: r.Mode == "single"},
+		{attr: "budget", what: "a budget", here: r.Budget != nil},
+		{attr: "engine", what: "the engine kubernetes", here: r.Engine == "kubernetes"},
+		{attr: "network", what: "a network allow list", here: r.Network != nil && r.Network.Mode == "allow"},
+		{attr: "tasks", what: "mining", here: slices.ContainsFunc(r.Tasks, func(ref Ref) bool { return ref.Kind == "mining" })},
+	}
+}
+
+func miningGaps(*Mining) []gap {
+	return []gap{
+		{attr: "", what: "mining", here: true},
+	}
+}
+
+// unsupportedBuiltins are the built-in agents that cannot be started yet.
+func unsupportedBuiltins() []string { return []string{"claude-code", "codex", "opencode"} }
+
+// settingsGaps warns about settings that nothing acts on yet.
+func (f *file) settingsGaps(b *body, s *Settings) {
+	_, kubernetes := s.Engines["kubernetes"]
+	for _, g := range []gap{
+		{attr: "engine", what: "the engine kubernetes", here: kubernetes},
+		{attr: "git", what: "taking specs from Git", here: s.Git != nil},
+		{attr: "github", what: "mining", here: b.has("github")},
+		{attr: "huggingface", what: "the dataset hub", here: b.has("huggingface")},
+		{attr: "provider", what: "a model gateway", here: b.has("provider")},
+	} {
+		if g.here {
+			s.Unsupported = append(s.Unsupported, g.what)
+			f.add(g.warning(b.at[g.attr], "It is checked and otherwise ignored."))
+		}
+	}
+}
+
+// warning says that something is not done.
+func (g gap) warning(at Pos, then string) Diagnostic {
+	return Diagnostic{
+		Severity: Warning, Summary: "Not in this version yet: " + g.what, Detail: then,
+		Line: at.Line, Column: at.Column, End: Point{Line: at.Line, Column: at.Column},
+	}
+}
+
+// parsers are the names that judge.parser can have: those of the language and those that
+// this version has in addition.
+func (f *file) parsers() []string {
+	names := []string{"pytest", "pytest_v", "unittest", "django", "gotest", "cargo", "jest", "mocha", "node", "junit", "ctrf",
+		"tap", "score_sum", "structured_json", "reward", "exit_code"}
+	for _, name := range f.o.Parsers {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// markGaps sets Unsupported in a block in force and returns the warnings for it.
+func (l *loader) markGaps(f *force, b *Block, whole any) Diagnostics {
+	var out Diagnostics
+	mark := func(gaps []gap, place Place, list *[]string, then string) {
+		*list = nil
+		for _, g := range gaps {
+			if g.here {
+				*list = append(*list, g.what)
+				out = append(out, g.warning(g.at(place), then))
+			}
+		}
+	}
+	switch spec := whole.(type) {
+	case *Benchmark:
+		mark(benchmarkGaps(spec), b.Place, &b.Unsupported, "The benchmark is checked and its tasks are not started.")
+		for i := range spec.Tasks {
+			t := &spec.Tasks[i]
+			mark(taskGaps(t, l.o), t.Place, &t.Unsupported, fmt.Sprintf("The task %q is checked and not started.", t.Name))
+		}
+	case *Agent:
+		mark(agentGaps(spec), b.Place, &b.Unsupported, "The agent is checked and not started.")
+	case *Run:
+		mark(f.runGaps(spec), b.Place, &b.Unsupported, "The run is checked and not started.")
+	case *Mining:
+		mark(miningGaps(spec), b.Place, &b.Unsupported, "The spec is checked and not started.")
+	}
+	return out
+}
+
+// runGaps returns what a run needs that is not there, that of its agents included.
+func (f *force) runGaps(r *Run) []gap {
+	gaps := here(runGaps(r))
+	for _, a := range r.Agents {
+		missing := here(nil)
+		if declared := f.agents[a.Name]; declared != nil {
+			missing = here(agentGaps(declared))
+		} else if slices.Contains(unsupportedBuiltins(), a.Name) {
+			missing = []gap{{what: "it", here: true}}
+		}
+		if len(missing) > 0 {
+			gaps = append(gaps, gap{what: "the agent " + a.Name, here: true, pos: a.Pos})
+		}
+	}
+	return gaps
+}
+
+func here(gaps []gap) []gap {
+	return slices.DeleteFunc(slices.Clone(gaps), func(g gap) bool { return !g.here })
+}

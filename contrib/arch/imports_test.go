@@ -1,0 +1,201 @@
+package arch
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayImport says which packages of this module each package may import. A package without
+// an entry is a part of the one above it: it may import the same and may be imported by
+// it. Arrows go one way:
+//
+//	daemon -> reconcile -> {trial, mining} -> {judge, agent, gateway, image, guest} -> {container, task, llm}
+//
+// An entry that ends in /* holds for every package below. The daemon may import all.
+// What is under contrib and examples is no part of the program: it may import all, and
+// nobody may import it. Nor are packages for tests (containertest): only tests import them.
+var mayImport = map[string][]string{
+	"config": {},
+
+	"runtime/container":                   {},
+	"runtime/container/docker":            {"runtime/container"},
+	"runtime/container/kubernetes":        {"runtime/container"},
+	"runtime/container/containertest":     {"runtime/container"},
+	"runtime/container/docker/dockertest": {"runtime/container", "runtime/container/docker", "runtime/container/containertest"},
+	"runtime/task":                        {},
+	"runtime/task/*":                      {"runtime/task"},
+	"runtime/guest":                       {},
+	"runtime/llm":                         {},
+	"runtime/image":                       {"runtime/container", "runtime/task"},
+	"runtime/judge/parser":                {},
+	"runtime/judge":                       {"runtime/container", "runtime/task", "runtime/image", "runtime/judge/parser"},
+	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
+	"runtime/agent":                       {"runtime/task", "runtime/llm"},
+	"runtime/trial": {
+		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
+		"runtime/agent", "runtime/guest", "runtime/gateway",
+	},
+	"runtime/mining": {
+		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge/parser", "runtime/llm",
+	},
+
+	"reconcile/store":   {},
+	"reconcile/results": {},
+	"reconcile": {
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results",
+		// The plain values that a spec is compiled into, and the ledger that the judge writes to.
+		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge",
+	},
+
+	"daemon/watch":  {},
+	"daemon/notify": {},
+	"daemon":        {"*"},
+	"daemon/*":      {"*"},
+	"contrib/*":     {"*"},
+	"examples/*":    {"*"},
+}
+
+// onlyStd lists the packages that use nothing but the standard library.
+var onlyStd = []string{"runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser"}
+
+// ownerOf says which package alone may import an SDK, so that the SDK can be replaced
+// there and its types appear nowhere else.
+var ownerOf = map[string]string{
+	"github.com/moby/moby":              "runtime/container/docker",
+	"github.com/docker/docker":          "runtime/container/docker",
+	"github.com/containerd/errdefs":     "runtime/container/docker",
+	"k8s.io":                            "runtime/container/kubernetes",
+	"modernc.org/sqlite":                "reconcile/store",
+	"github.com/hashicorp/hcl/v2":       "config",
+	"github.com/zclconf/go-cty":         "config",
+	"github.com/agext/levenshtein":      "config",
+	"github.com/fsnotify/fsnotify":      "daemon/watch",
+	"github.com/coreos/go-systemd/v22":  "daemon/notify",
+	"github.com/spf13/cobra":            "daemon/cli",
+	"github.com/guptarohit/asciigraph":  "daemon/cli",
+	"github.com/google/go-github":       "runtime/mining/github",
+	"github.com/sashabaranov/go-openai": "runtime/llm",
+}
+
+func TestArrowsGoOneWay(t *testing.T) {
+	for path, p := range packages(t) {
+		allowed, ok := rule(path)
+		if !ok {
+			t.Errorf("%s is not in the table of imports: enter it in contrib/arch/imports_test.go", path)
+			continue
+		}
+		for _, imported := range p.ours() {
+			if !partOfProgram(imported) && partOfProgram(path) {
+				t.Errorf("%s imports %s, which is no part of the program", path, imported)
+			}
+			if !slices.Contains(allowed, "*") && !slices.Contains(allowed, imported) && !partOf(imported, path) {
+				t.Errorf("%s imports %s; it may import %s", path, imported, strings.Join(allowed, ", "))
+			}
+		}
+	}
+}
+
+func TestEachSDKHasOneImporter(t *testing.T) {
+	for path, p := range packages(t) {
+		if !partOfProgram(path) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			for sdk, owner := range ownerOf {
+				if below(imported, sdk) && path != owner {
+					t.Errorf("%s imports %s, which is the business of %s alone", path, imported, owner)
+				}
+			}
+		}
+	}
+}
+
+func TestLeavesUseOnlyTheStandardLibrary(t *testing.T) {
+	all := packages(t)
+	for _, path := range onlyStd {
+		if _, ok := all[path]; !ok {
+			continue // not built yet
+		}
+		for _, dep := range list[pkg](t, "list", "-deps", "-json=ImportPath,Standard", "./"+path) {
+			if !dep.Standard && dep.ImportPath != module+path {
+				t.Errorf("%s needs %s", path, dep.ImportPath)
+			}
+		}
+	}
+}
+
+// Reading the language starts no program and fetches nothing, whatever its libraries may
+// grow.
+func TestConfigReachesNothingOutside(t *testing.T) {
+	for _, dep := range list[pkg](t, "list", "-deps", "-json=ImportPath", "./config") {
+		if dep.ImportPath == "net/http" || dep.ImportPath == "os/exec" {
+			t.Errorf("config needs %s", dep.ImportPath)
+		}
+	}
+}
+
+func TestRuntimeIsAFolderAndNoPackage(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root(t), "runtime", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Errorf("%s: a package runtime would shadow the standard one", file)
+	}
+}
+
+// rule finds the entry of mayImport for a package: its own, or the nearest above it.
+func rule(path string) ([]string, bool) {
+	if allowed, ok := mayImport[path]; ok {
+		return allowed, true
+	}
+	for parent := filepath.Dir(path); parent != "."; parent = filepath.Dir(parent) {
+		if allowed, ok := mayImport[parent+"/*"]; ok {
+			return allowed, true
+		}
+		if allowed, ok := mayImport[parent]; ok {
+			return append(slices.Clone(allowed), parent), true
+		}
+	}
+	return nil, false
+}
+
+// partOf tells whether a package has no entry of its own and lies below another.
+func partOf(path, whole string) bool {
+	_, entered := mayImport[path]
+	return !entered && below(path, whole)
+}
+
+// partOfProgram is false for contrib, examples, and what only tests import: a package
+// whose name ends in "test".
+func partOfProgram(path string) bool {
+	top, _, _ := strings.Cut(path, "/")
+	return top != "contrib" && top != "examples" && !slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool {
+		return strings.HasSuffix(name, "test")
+	})
+}
+
+func below(path, parent string) bool {
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}
+
+func TestTheTableHasNoCycle(t *testing.T) {
+	for _, start := range slices.Sorted(maps.Keys(mayImport)) {
+		seen := map[string]bool{}
+		queue := slices.Clone(mayImport[start])
+		for len(queue) > 0 {
+			next := queue[0]
+			queue = queue[1:]
+			if next == start {
+				t.Errorf("%s may import itself by way of others", start)
+			}
+			if !seen[next] {
+				seen[next] = true
+				queue = append(queue, mayImport[next]...)
+			}
+		}
+	}
+}

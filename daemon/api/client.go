@@ -1,0 +1,147 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/assayd/assayd/reconcile"
+)
+
+// Client talks to the daemon of a state directory.
+type Client struct {
+	socket string
+	http   *http.Client
+}
+
+// NewClient returns a client of the daemon that listens on the socket; nothing is dialled
+// yet.
+func NewClient(socket string) *Client {
+	return &Client{socket, &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		},
+	}}}
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// ErrNoDaemon: nobody listens on the control socket.
+var ErrNoDaemon = errors.New("no daemon is running")
+
+// Error is what the daemon answered.
+type Error struct {
+	Code int // HTTP status
+	Text string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Text }
+
+// Version asks who is there.
+func (c *Client) Version(ctx context.Context) (v Version, err error) {
+	return v, c.call(ctx, http.MethodGet, "/v1/version", nil, &v)
+}
+
+// Status asks for the state of all runs, or of one.
+func (c *Client) Status(ctx context.Context, address string) (s reconcile.Status, err error) {
+	return s, c.call(ctx, http.MethodGet, "/v1/status?address="+url.QueryEscape(address), nil, &s)
+}
+
+// Trial asks for the state of one trial.
+func (c *Client) Trial(ctx context.Context, id string) (t reconcile.TrialStatus, err error) {
+	return t, c.call(ctx, http.MethodGet, "/v1/trial?id="+url.QueryEscape(id), nil, &t)
+}
+
+// Rerun asks for a new execution of a run or of one trial's cell.
+func (c *Client) Rerun(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodPost, "/v1/rerun?name="+url.QueryEscape(name), nil, &struct{}{})
+}
+
+// Cancel ends a run's execution or a trial.
+func (c *Client) Cancel(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodPost, "/v1/cancel?name="+url.QueryEscape(name), nil, &struct{}{})
+}
+
+// Submit hands spec files in.
+func (c *Client) Submit(ctx context.Context, paths []string) (s Submitted, err error) {
+	return s, c.call(ctx, http.MethodPost, "/v1/submit", Files{paths}, &s)
+}
+
+// Plan asks what would be done about files.
+func (c *Client) Plan(ctx context.Context, paths []string) (p Planned, err error) {
+	return p, c.call(ctx, http.MethodPost, "/v1/plan", Files{paths}, &p)
+}
+
+// Results streams the records of a run as they are stored; the caller closes it.
+func (c *Client) Results(ctx context.Context, address string, from int, follow bool) (io.ReadCloser, error) {
+	return c.stream(ctx, fmt.Sprintf("/v1/results?address=%s&from=%d%s", url.QueryEscape(address), from, followed(follow)))
+}
+
+// Logs streams the agent log of a trial's try (0 = the last); the caller closes it.
+func (c *Client) Logs(ctx context.Context, trial string, try int, follow bool) (io.ReadCloser, error) {
+	return c.stream(ctx, fmt.Sprintf("/v1/logs?trial=%s&try=%d%s", url.QueryEscape(trial), try, followed(follow)))
+}
+
+func followed(follow bool) string {
+	if follow {
+		return "&follow=1"
+	}
+	return ""
+}
+
+func (c *Client) call(ctx context.Context, method, path string, body, into any) (err error) {
+	var r io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		r = bytes.NewReader(text)
+	}
+	stream, err := c.do(ctx, method, path, r)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	if err := json.NewDecoder(stream).Decode(into); err != nil {
+		return fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return nil
+}
+
+func (c *Client) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	return c.do(ctx, http.MethodGet, path, nil)
+}
+
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
+	q, err := http.NewRequestWithContext(ctx, method, "http://assayd"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.http.Do(q)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) && op.Op == "dial" {
+			return nil, fmt.Errorf("%w on %s: %w", ErrNoDaemon, c.socket, op.Err)
+		}
+		return nil, fmt.Errorf("ask the daemon on %s: %w", c.socket, err)
+	}
+	if a.StatusCode == http.StatusOK {
+		return a.Body, nil
+	}
+	defer func() { _ = a.Body.Close() }()
+	var p problem
+	if err := json.NewDecoder(io.LimitReader(a.Body, 1<<20)).Decode(&p); err != nil || p.Error == "" {
+		p.Error = a.Status
+	}
+	return nil, &Error{a.StatusCode, p.Error}
+}

@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile"
+)
+
+// Socket is where the daemon of a state directory listens.
+func Socket(stateDir string) string { return filepath.Join(stateDir, "assayd.sock") }
+
+// Version answers GET /v1/version.
+type Version struct {
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+}
+
+// Files is the body of POST /v1/submit and /v1/plan: absolute paths of spec files, or of
+// folders of them.
+type Files struct {
+	Paths []string `json:"paths"`
+}
+
+// Submitted answers POST /v1/submit.
+type Submitted struct {
+	Addresses   []string           `json:"addresses"`
+	Diagnostics config.Diagnostics `json:"diagnostics"`
+}
+
+// Planned answers POST /v1/plan.
+type Planned struct {
+	Plan        string             `json:"plan"`
+	Diagnostics config.Diagnostics `json:"diagnostics"`
+}
+
+// problem is the body of an error.
+type problem struct {
+	Error string `json:"error"`
+}
+
+// poll is how often followers look for something new.
+const poll = 100 * time.Millisecond
+
+// Handler serves a reconciler on the control socket.
+func Handler(r *reconcile.Reconciler, version string) http.Handler {
+	h := &handler{r: r}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/version", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, Version{version, os.Getpid()}, nil)
+	})
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, q *http.Request) {
+		s, err := r.Status(q.Context(), q.FormValue("address"))
+		answer(w, s, err)
+	})
+	mux.HandleFunc("GET /v1/trial", func(w http.ResponseWriter, q *http.Request) {
+		t, err := r.Trial(q.Context(), q.FormValue("id"))
+		answer(w, t, err)
+	})
+	mux.HandleFunc("POST /v1/rerun", func(w http.ResponseWriter, q *http.Request) {
+		answer(w, struct{}{}, r.Rerun(q.Context(), q.FormValue("name")))
+	})
+	mux.HandleFunc("POST /v1/cancel", func(w http.ResponseWriter, q *http.Request) {
+		answer(w, struct{}{}, r.Cancel(q.Context(), q.FormValue("name")))
+	})
+	mux.HandleFunc("POST /v1/submit", h.submit)
+	mux.HandleFunc("POST /v1/plan", h.plan)
+	mux.HandleFunc("GET /v1/results", h.results)
+	mux.HandleFunc("GET /v1/logs", h.logs)
+	return mux
+}
+
+type handler struct{ r *reconcile.Reconciler }
+
+func answer(w http.ResponseWriter, v any, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		code := http.StatusInternalServerError
+		if errors.Is(err, reconcile.ErrUnknown) {
+			code = http.StatusNotFound
+		}
+		w.WriteHeader(code)
+		v = problem{err.Error()}
+	}
+	_ = json.NewEncoder(w).Encode(v) // a reader that went away is nobody's problem
+}
+
+func readFiles(q *http.Request) (f Files, err error) {
+	err = json.NewDecoder(io.LimitReader(q.Body, 1<<20)).Decode(&f)
+	return f, err
+}
+
+func (h *handler) submit(w http.ResponseWriter, q *http.Request) {
+	f, err := readFiles(q)
+	if err != nil {
+		answer(w, nil, err)
+		return
+	}
+	var s Submitted
+	s.Addresses, s.Diagnostics, err = h.r.Submit(q.Context(), f.Paths)
+	answer(w, s, err)
+}
+
+func (h *handler) plan(w http.ResponseWriter, q *http.Request) {
+	f, err := readFiles(q)
+	if err != nil {
+		answer(w, nil, err)
+		return
+	}
+	var p Planned
+	p.Plan, p.Diagnostics, err = h.r.Preview(q.Context(), config.ReadAll(f.Paths))
+	answer(w, p, err)
+}
+
+// results streams stored lines of a run, and with follow=1 goes on as they come, until
+// the run's present execution is over when until=finished.
+func (h *handler) results(w http.ResponseWriter, q *http.Request) {
+	address, follow := q.FormValue("address"), q.FormValue("follow") == "1"
+	seq, _ := strconv.Atoi(q.FormValue("from"))
+	seq = max(seq, 1)
+	started := false
+	for {
+		lines, err := h.r.Lines(q.Context(), address, seq, 1000)
+		if err != nil && !started && !(follow && errors.Is(err, reconcile.ErrUnknown)) {
+			answer(w, nil, err)
+			return
+		}
+		started = true
+		for _, l := range lines {
+			if _, err := w.Write(append(l.Data, '\n')); err != nil {
+				return
+			}
+			seq = l.Seq + 1
+		}
+		if !follow && len(lines) == 0 {
+			return
+		}
+		if !flushAndWait(q.Context(), w, len(lines) == 0) {
+			return
+		}
+	}
+}
+
+// flushAndWait sends what was written; when there was nothing it waits a moment. It
+// reports whether the client is still there.
+func flushAndWait(ctx context.Context, w http.ResponseWriter, wait bool) bool {
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		return false
+	}
+	if !wait {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-time.After(poll):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// logs streams the log of a trial's try, and with follow=1 goes on until the try is over.
+func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
+	id, follow := q.FormValue("trial"), q.FormValue("follow") == "1"
+	try, _ := strconv.Atoi(q.FormValue("try"))
+	var offset int64
+	for {
+		path, over, err := h.r.LogFile(q.Context(), id, try)
+		if err != nil {
+			answer(w, nil, err)
+			return
+		}
+		n, err := copyFrom(w, path, offset)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		offset += n
+		if n == 0 && (!follow || over) {
+			return
+		}
+		if !flushAndWait(q.Context(), w, n == 0) {
+			return
+		}
+	}
+}
+
+func copyFrom(w io.Writer, path string, offset int64) (n int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return io.Copy(w, f)
+}

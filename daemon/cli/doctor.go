@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// check is one line of the doctor.
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+func (e *env) doctor() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check that this machine can do the work", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := e.settings()
+			if err != nil {
+				return err
+			}
+			dir, err := e.stateDir(settings)
+			if err != nil {
+				return err
+			}
+			checks := []check{
+				checkEngine(cmd.Context(), settings.Engines["docker"].Host), checkState(dir), checkDisk(dir),
+				checkDaemon(cmd.Context(), dir), checkGit(),
+			}
+			return e.report(checks)
+		},
+	}
+}
+
+func (e *env) report(checks []check) error {
+	failed := false
+	for _, c := range checks {
+		failed = failed || !c.OK
+	}
+	if e.json {
+		if err := e.printJSON(checks); err != nil {
+			return err
+		}
+	} else {
+		for _, c := range checks {
+			mark := "ok  "
+			if !c.OK {
+				mark = "FAIL"
+			}
+			fmt.Fprintf(e.out, "%s  %-16s %s\n", mark, c.Name, c.Detail)
+		}
+	}
+	if failed {
+		return exit{ExitFailed}
+	}
+	return nil
+}
+
+func checkEngine(ctx context.Context, host string) check {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	engine, err := docker.New(ctx, docker.Options{Host: host})
+	if err != nil {
+		return check{"docker", false, err.Error()}
+	}
+	defer func() { _ = engine.Close() }()
+	info, err := engine.HostInfo(ctx)
+	if err != nil {
+		return check{"docker", false, err.Error()}
+	}
+	quota := "disk use is watched, the storage driver has no quotas"
+	if info.DiskQuota {
+		quota = "disk quotas are enforced by the storage driver"
+	}
+	return check{"docker", true, fmt.Sprintf("engine %s on %s: %d CPUs, %s of memory; %s",
+		info.Version, info.Platform, info.CPUs, humanize.IBytes(uint64(max(info.Memory, 0))), quota)}
+}
+
+func checkState(dir string) check {
+	if len(dir) > trial.MaxStateDir {
+		return check{"state directory", false, fmt.Sprintf("%s is too long by %d bytes for the sockets in it; name a shorter one with --state", dir, len(dir)-trial.MaxStateDir)}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return check{"state directory", false, err.Error()}
+	}
+	f, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return check{"state directory", false, err.Error()}
+	}
+	err = errors.Join(f.Close(), os.Remove(f.Name()))
+	if err != nil {
+		return check{"state directory", false, err.Error()}
+	}
+	return check{"state directory", true, dir + " can be written"}
+}
+
+// littleDisk is when the doctor warns: images and archives need room.
+const littleDisk = 5 << 30
+
+func checkDisk(dir string) check {
+	for !exists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return check{"disk", false, err.Error()}
+	}
+	free := s.Bavail * uint64(max(s.Bsize, 0))
+	return check{"disk", free > littleDisk, humanize.IBytes(free) + " free beside the state directory"}
+}
+
+func checkDaemon(ctx context.Context, dir string) check {
+	c := api.NewClient(api.Socket(dir))
+	defer c.Close()
+	v, err := c.Version(ctx)
+	if errors.Is(err, api.ErrNoDaemon) {
+		return check{"daemon", true, "none runs on this state directory"}
+	}
+	if err != nil {
+		return check{"daemon", false, err.Error()}
+	}
+	return check{"daemon", true, fmt.Sprintf("version %s runs as process %d", v.Version, v.PID)}
+}
+
+func checkGit() check {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return check{"git", false, "not found; tasks with a repo block need it"}
+	}
+	return check{"git", true, path}
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+)
+
+func (e *env) plan() *cobra.Command {
+	return &cobra.Command{
+		Use: "plan PATH…", Short: "Show what these specs would start and stop", Args: some("spec files or folders"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := e.load(args)
+			if err != nil {
+				return err
+			}
+			if set.Diagnostics.HasErrors() {
+				return e.rejected(set.Diagnostics)
+			}
+			planned, err := e.planned(cmd, args, set)
+			if err != nil {
+				return err
+			}
+			if planned.Diagnostics.HasErrors() {
+				return e.rejected(planned.Diagnostics)
+			}
+			if e.json {
+				return e.printJSON(planned)
+			}
+			if err := e.warn(planned.Diagnostics); err != nil {
+				return err
+			}
+			if planned.Plan == "" {
+				planned.Plan = "Nothing to do: what these specs ask for exists.\n"
+			}
+			_, err = fmt.Fprint(e.out, planned.Plan)
+			return err
+		},
+	}
+}
+
+// planned asks the daemon, or where none runs looks at the files as if nothing existed.
+func (e *env) planned(cmd *cobra.Command, args []string, set *config.Set) (p api.Planned, err error) {
+	c, done, err := e.connect(cmd.Context(), exists(e.state))
+	if err == nil {
+		defer done()
+		paths := make([]string, len(args))
+		for i, a := range args {
+			if paths[i], err = filepath.Abs(a); err != nil {
+				return p, err
+			}
+		}
+		return c.Plan(cmd.Context(), paths)
+	}
+	if !errors.Is(err, api.ErrNoDaemon) {
+		return p, err
+	}
+	p.Diagnostics = set.Diagnostics
+	now := time.Now().UTC()
+	for _, run := range set.Blocks.Runs {
+		d, err := reconcile.Compile(set, run)
+		if err != nil {
+			return p, err
+		}
+		p.Plan += reconcile.Foresee(run.Address(), d, reconcile.Observed{LastFired: now}, now).String()
+	}
+	return p, nil
+}

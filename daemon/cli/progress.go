@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// progress shows what happens: a table that is drawn again on a terminal, a line for each
+// event elsewhere.
+type progress struct {
+	e     *env
+	live  bool
+	seen  map[string]bool
+	lines int // of the table on the screen
+}
+
+func (p *progress) show(runs []reconcile.RunStatus) {
+	if p.e.json {
+		return
+	}
+	if p.live {
+		p.draw(runs)
+		return
+	}
+	for _, r := range runs {
+		if r.Note != "" {
+			p.once(r.Address+r.Note, "%s: %s", r.Address, r.Note)
+		}
+		for _, t := range r.Trials {
+			p.events(t)
+		}
+	}
+}
+
+func (p *progress) events(t reconcile.TrialStatus) {
+	if !t.Started.IsZero() {
+		p.once(fmt.Sprint(t.ID, t.Try, "started"), "%s: started, task %s, agent %s, until %s", t.ID, t.Task, agentOf(t), t.Deadline.Local().Format(time.TimeOnly))
+	}
+	for _, r := range t.Rounds {
+		if r.Report != nil {
+			p.once(t.ID+r.Round, "%s: %s %s", t.ID, r.Round, verdictOf(r.Report))
+		}
+	}
+	if t.Status != "" {
+		p.once(fmt.Sprint(t.ID, t.Try, "ended"), "%s: %s", t.ID, stateOf(t))
+	}
+}
+
+func verdictOf(r *judge.Report) string {
+	if r.Status != judge.StatusOK {
+		return fmt.Sprintf("%s (%s)", r.Status, clipLine(r.Problem))
+	}
+	return fmt.Sprintf("%d/%d passed", r.Passed, r.TotalTests)
+}
+
+func clipLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	if runes := []rune(line); len(runes) > 120 {
+		return string(runes[:120]) + "…"
+	}
+	return line
+}
+
+func (p *progress) once(key, format string, args ...any) {
+	if !p.seen[key] {
+		p.seen[key] = true
+		fmt.Fprintf(p.e.err, format+"\n", args...)
+	}
+}
+
+func (p *progress) say(text string) {
+	p.clear()
+	fmt.Fprintln(p.e.err, text)
+}
+
+// draw replaces the table on the screen.
+func (p *progress) draw(runs []reconcile.RunStatus) {
+	var b bytes.Buffer
+	now := time.Now()
+	for _, r := range runs {
+		if err := showRun(&b, r, now); err != nil {
+			return
+		}
+	}
+	p.clear()
+	p.lines = bytes.Count(b.Bytes(), []byte("\n"))
+	_, _ = p.e.err.Write(b.Bytes())
+}
+
+// clear removes the table: up, and erase to the end of the screen.
+func (p *progress) clear() {
+	if p.lines > 0 {
+		fmt.Fprintf(p.e.err, "\x1b[%dA\x1b[J", p.lines)
+		p.lines = 0
+	}
+}
+
+// showOutcome prints what runs amount to: a table, the score over time, the results.
+func showOutcome(w io.Writer, runs []reconcile.RunStatus) error {
+	for _, r := range runs {
+		fmt.Fprintf(w, "\n%s e%d: %s\n", r.Address, r.Execution, r.State)
+		if r.Note != "" {
+			fmt.Fprintf(w, "%s\n", r.Note)
+		}
+		if len(r.Trials) == 0 {
+			continue
+		}
+		if err := showOutcomes(w, r); err != nil {
+			return err
+		}
+		showCurve(w, r)
+		fmt.Fprintf(w, "\nresults: %s\n", relative(r.Results))
+		fmt.Fprintf(w, "look closer: assayd submissions %s\n", r.Trials[0].ID)
+	}
+	return nil
+}
+
+func showOutcomes(w io.Writer, r reconcile.RunStatus) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TASK\tAGENT\tSTATUS\tROUNDS\tBEST\tPASSED\tTIME\tTRIAL\t")
+	for _, x := range r.Trials {
+		best := bestOf(x)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n",
+			x.Task, agentOf(x), stateOf(x), len(x.Rounds), best.name, best.passed, clock(x, time.Now()), x.ID)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, x := range r.Trials {
+		if x.Detail != "" && x.Status != trial.Resolved && x.Status != trial.Unresolved {
+			fmt.Fprintf(w, "%s: %s\n", x.ID, indented(x.Detail))
+		}
+	}
+	if s := r.Summary; s != nil && s.ResolvedRate != nil {
+		fmt.Fprintf(w, "\n%d of %d resolved (%.0f %%, 95 %% interval %.0f–%.0f %%), mean pass rate %.2f\n",
+			s.Counts[trial.Resolved], s.ResolvedRate.N, 100*s.ResolvedRate.Value, 100*s.ResolvedRate.Low, 100*s.ResolvedRate.High, s.PassRate.Value)
+	}
+	return nil
+}
+
+// curveWidth and curveHeight are the size of the plot in characters.
+const (
+	curveWidth  = 60
+	curveHeight = 8
+)
+
+// showCurve plots the best pass rate so far over the time since the trials began, one
+// line for each agent.
+func showCurve(w io.Writer, r reconcile.RunStatus) {
+	end := 0.0
+	agents := map[string][]reconcile.TrialStatus{}
+	for _, t := range r.Trials {
+		if t.Status.Counts() {
+			agents[agentOf(t)] = append(agents[agentOf(t)], t)
+			for _, round := range t.Rounds {
+				end = math.Max(end, round.ElapsedS)
+			}
+		}
+	}
+	if end == 0 {
+		return
+	}
+	names := make([]string, 0, len(agents))
+	for name := range agents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var series [][]float64
+	for _, name := range names {
+		series = append(series, curve(agents[name], end))
+	}
+	fmt.Fprintf(w, "\nbest pass rate over %s, mean of each agent's trials\n", (time.Duration(end*1000) * time.Millisecond).Round(time.Second/10))
+	colours := []asciigraph.AnsiColor{asciigraph.Default}
+	options := []asciigraph.Option{
+		asciigraph.Height(curveHeight), asciigraph.Width(curveWidth), asciigraph.LowerBound(0), asciigraph.UpperBound(1), asciigraph.Precision(2),
+	}
+	if len(names) > 1 {
+		if terminal(w) {
+			colours = []asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Green, asciigraph.Red, asciigraph.Yellow, asciigraph.Cyan}
+			options = append(options, asciigraph.SeriesColors(colours...), asciigraph.SeriesLegends(names...))
+		} else {
+			for i, name := range names {
+				fmt.Fprintf(w, "\n%s\n%s\n", name, asciigraph.Plot(series[i], options...))
+			}
+			return
+		}
+	}
+	fmt.Fprintln(w, asciigraph.PlotMany(series, options...))
+}
+
+// curve is the mean best pass rate at evenly spaced moments up to end seconds.
+func curve(trials []reconcile.TrialStatus, end float64) []float64 {
+	points := make([]float64, curveWidth)
+	for i := range points {
+		at := end * float64(i+1) / curveWidth
+		for _, t := range trials {
+			best := 0.0
+			for _, r := range t.Rounds {
+				if r.Report != nil && r.Report.Valid && r.ElapsedS <= at+1e-9 {
+					best = max(best, r.Report.PassRate)
+				}
+			}
+			points[i] += best / float64(len(trials))
+		}
+	}
+	return points
+}
+
+// relative shortens a path below the working directory.
+func relative(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(wd, path)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return path
+	}
+	return rel
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	ExitOK     = 0
+	ExitFailed = 1 // something failed; standard error says what
+	ExitSpecs  = 2 // the specs or the command line are wrong; nothing was started
+)
+
+// env is what the commands share: flags of all of them and where they write.
+type env struct {
+	out, err io.Writer
+	version  string
+
+	state  string
+	config string
+	json   bool
+}
+
+// exit is an error that only says which code to leave with: what is wrong was shown.
+type exit struct{ code int }
+
+func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// usage marks errors of the command line.
+type usage struct{ error }
+
+// Main runs the command line and returns the exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer, version string) int {
+	e := &env{out: stdout, err: stderr, version: version}
+	root := New(e)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exit
+	var wrong usage
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &code):
+		return code.code
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "Error: %s\n", err)
+		return ExitSpecs
+	}
+	fmt.Fprintf(stderr, "Error: %s\n", err)
+	return ExitFailed
+}
+
+// New returns the command tree.
+func New(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "assayd",
+		Short:         "Run coding agents on tasks, judge what they submit, keep the score",
+		Long:          "assayd makes the specs in watched HCL files true: it runs coding agents on tasks in containers,\njudges every submission in a fresh hidden one, and appends the scores as JSON lines beside the specs.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetOut(e.out)
+	root.SetErr(e.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
+	root.PersistentFlags().StringVar(&e.state, "state", "", "state directory (default: of the settings; for run, .assayd beside the first file)")
+	root.PersistentFlags().StringVar(&e.config, "config", "", "settings file (default: /etc/assayd/assayd.hcl if it is there)")
+	root.PersistentFlags().BoolVar(&e.json, "json", false, "print JSON for programs")
+	root.AddCommand(
+		e.serve(), e.run(), e.validate(), e.plan(), e.format(), e.status(), e.results(), e.logs(), e.submissions(),
+		e.rerun(), e.cancel(), e.doctor(), e.printVersion(),
+	)
+	return root
+}
+
+// exactly wants n arguments, and says which.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage{fmt.Errorf("give %s", what)}
+		}
+		return nil
+	}
+}
+
+func some(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage{fmt.Errorf("give %s", what)}
+		}
+		return nil
+	}
+}
+
+func (e *env) printVersion() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if e.json {
+				return e.printJSON(map[string]string{"version": e.version})
+			}
+			_, err := fmt.Fprintln(e.out, "assayd", e.version)
+			return err
+		},
+	}
+}
+
+// exists reports whether a path is there.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/daemon"
+)
+
+func (e *env) serve() *cobra.Command {
+	var roots []string
+	var drain bool
+	var http string
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Watch folders of specs and make them true", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return e.serveUntil(cmd.Context(), roots, http, drain) },
+	}
+	cmd.Flags().StringArrayVar(&roots, "watch", nil, "folder of specs; may be given more than once")
+	cmd.Flags().BoolVar(&drain, "drain", false, "on SIGTERM, let the open runs finish first")
+	cmd.Flags().StringVar(&http, "http", "", "address of the HTTP listener")
+	return cmd
+}
+
+func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain bool) error {
+	// Signals first of all: a SIGHUP before the handler would end the process.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+
+	settings, err := e.settings()
+	if err != nil {
+		return err
+	}
+	if http != "" || settings.HTTP.Listen != "" {
+		return usage{errors.New("this version has no HTTP listener; leave out --http and the http block of the settings")}
+	}
+	if len(roots) == 0 {
+		roots = settings.Watch
+	}
+	if len(roots) == 0 {
+		return usage{errors.New("name the folder of specs with --watch DIR, or in the settings with watch = [\"DIR\"]")}
+	}
+	for i, root := range roots {
+		if roots[i], err = filepath.Abs(root); err != nil {
+			return err
+		}
+	}
+	dir := e.state
+	if dir == "" {
+		dir = settings.StateDir
+	}
+	if dir == "" {
+		if dir, err = userState(); err != nil {
+			return err
+		}
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	log, err := logger(e.err, settings.Log)
+	if err != nil {
+		return usage{err}
+	}
+	d, err := daemon.Open(ctx, daemon.Options{
+		Settings: settings, Roots: roots, StateDir: dir, Version: e.version, Drain: drain, Log: log,
+	})
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	reloading, quiet := context.WithCancel(ctx)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		for {
+			select {
+			case <-hup:
+				if err := d.Reload(reloading); err != nil {
+					log.Error("reload", "error", err)
+				}
+			case <-reloading.Done():
+				return
+			}
+		}
+	}()
+	err = d.Run(ctx)
+	quiet()
+	<-finished
+	return err
+}

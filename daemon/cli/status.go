@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+func (e *env) status() *cobra.Command {
+	return &cobra.Command{
+		Use: "status [ADDRESS]", Short: "Show runs, trials, and what is wrong with specs", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, done, err := e.connect(cmd.Context(), true)
+			if err != nil {
+				return err
+			}
+			defer done()
+			address := ""
+			if len(args) == 1 {
+				address = args[0]
+			}
+			s, err := c.Status(cmd.Context(), address)
+			if err != nil {
+				return err
+			}
+			if e.json {
+				return e.printJSON(s)
+			}
+			if err := e.warn(s.Diagnostics); err != nil {
+				return err
+			}
+			return showStatus(e.out, s)
+		},
+	}
+}
+
+// showStatus prints runs with their trials as tables.
+func showStatus(w io.Writer, s reconcile.Status) error {
+	if len(s.Runs) == 0 {
+		_, err := fmt.Fprintln(w, "No run is declared.")
+		return err
+	}
+	for i, r := range s.Runs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := showRun(w, r, s.Time); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
+	title := r.Address
+	if r.Execution > 0 {
+		title += fmt.Sprintf(" e%d", r.Execution)
+	}
+	fmt.Fprintf(w, "%s: %s", title, r.State)
+	if r.Note != "" {
+		fmt.Fprintf(w, " (%s)", r.Note)
+	}
+	fmt.Fprintln(w)
+	if len(r.Trials) > 0 {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "  TRIAL\tTASK\tAGENT\tSTATE\tROUNDS\tBEST\tPASSED\tTIME\t")
+		for _, x := range r.Trials {
+			best := bestOf(x)
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t\n",
+				x.ID, x.Task, agentOf(x), stateOf(x), len(x.Rounds), best.name, best.passed, clock(x, now))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		for _, x := range r.Trials {
+			if x.Detail != "" && x.Status != trial.Resolved && x.Status != trial.Unresolved {
+				fmt.Fprintf(w, "  %s: %s\n", x.ID, indented(x.Detail))
+			}
+		}
+	}
+	if r.Results != "" {
+		fmt.Fprintf(w, "  results: %s\n", r.Results)
+	}
+	if r.Elsewhere != "" {
+		fmt.Fprintf(w, "  (not beside the spec: %s)\n", r.Elsewhere)
+	}
+	return nil
+}
+
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
+}
+
+func agentOf(t reconcile.TrialStatus) string {
+	name := t.Agent
+	if t.Model != "" {
+		name += " " + t.Model
+	}
+	if t.Attempt > 1 {
+		name += fmt.Sprintf(" #%d", t.Attempt)
+	}
+	return name
+}
+
+// stateOf is the verdict, or the phase while there is none.
+func stateOf(t reconcile.TrialStatus) string {
+	state := string(t.Phase)
+	if t.Status != "" {
+		state = string(t.Status)
+		if t.Reason != "" {
+			state += " (" + t.Reason + ")"
+		}
+	}
+	if len(t.Flags) > 0 {
+		state += " [" + strings.Join(t.Flags, ", ") + "]"
+	}
+	return state
+}
+
+type best struct{ name, passed string }
+
+// bestOf is the round with the best rate so far; the verdict's own when there is one.
+func bestOf(t reconcile.TrialStatus) best {
+	found := best{"-", "-"}
+	rate := -1.0
+	for _, r := range t.Rounds {
+		if r.Report == nil || !r.Report.Valid || t.Best != "" && t.Best != r.Round || r.Report.PassRate <= rate {
+			continue
+		}
+		rate = r.Report.PassRate
+		found = best{r.Round, fmt.Sprintf("%d/%d", r.Report.Passed, r.Report.TotalTests)}
+		if r.Report.Score != nil {
+			found.passed += fmt.Sprintf(" score %g", *r.Report.Score)
+		}
+	}
+	return found
+}
+
+// clock is how long the agent has worked, and how long it still may.
+func clock(t reconcile.TrialStatus, now time.Time) string {
+	switch {
+	case t.Started.IsZero():
+		return "-"
+	case !t.Ended.IsZero():
+		return t.Ended.Sub(t.Started).Round(time.Second).String()
+	}
+	left := max(t.Deadline.Sub(now), 0).Round(time.Second)
+	return fmt.Sprintf("%s, %s left", now.Sub(t.Started).Round(time.Second), left)
+}
+
+func (e *env) submissions() *cobra.Command {
+	return &cobra.Command{
+		Use: "submissions TRIAL", Short: "Show the rounds of a trial and their tests", Args: exactly(1, "one trial"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, done, err := e.connect(cmd.Context(), true)
+			if err != nil {
+				return err
+			}
+			defer done()
+			t, err := c.Trial(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if e.json {
+				return e.printJSON(t.Rounds)
+			}
+			return showRounds(e.out, t.Rounds)
+		},
+	}
+}
+
+func showRounds(w io.Writer, rounds []reconcile.Round) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "ROUND\tAT\tSTATUS\tPASSED\tSCORE\tJUDGED IN\tSUBMISSION\t")
+	for _, r := range rounds {
+		at := (time.Duration(r.ElapsedS*1000) * time.Millisecond).Round(time.Second)
+		if r.Report == nil {
+			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t\n", r.Round, at, r.State, r.ID)
+			continue
+		}
+		score := "-"
+		if r.Report.Score != nil {
+			score = fmt.Sprintf("%g", *r.Report.Score)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d/%d\t%s\t%d ms\t%s\t\n",
+			r.Round, at, r.Report.Status, r.Report.Passed, r.Report.TotalTests, score, r.Report.DurationMS, r.ID)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range rounds {
+		showTests(w, r.Round, r.Report)
+	}
+	return nil
+}
+
+// showTests names the tests of a round that did not pass.
+func showTests(w io.Writer, round string, r *judge.Report) {
+	if r == nil {
+		return
+	}
+	if r.Problem != "" {
+		fmt.Fprintf(w, "%s: %s\n", round, indented(r.Problem))
+	}
+	for _, test := range r.Tests {
+		if test.Status != parser.Passed && test.Status != parser.Skipped {
+			fmt.Fprintf(w, "%s: %s %s\n", round, test.Status, test.Name)
+		}
+	}
+}

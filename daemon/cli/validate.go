@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/judge/parser"
+)
+
+func (e *env) validate() *cobra.Command {
+	return &cobra.Command{
+		Use: "validate PATH…", Short: "Check spec files and folders of them", Args: some("spec files or folders"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			set, err := e.load(args)
+			if err != nil {
+				return err
+			}
+			if set.Diagnostics.HasErrors() {
+				return e.rejected(set.Diagnostics)
+			}
+			if e.json {
+				return e.printJSON(map[string]any{"valid": true, "diagnostics": append(config.Diagnostics{}, set.Diagnostics...)})
+			}
+			if err := e.warn(set.Diagnostics); err != nil {
+				return err
+			}
+			b := set.Blocks
+			_, err = fmt.Fprintf(e.out, "%d files are valid: %d benchmarks, %d agents, %d runs, %d mining specs\n",
+				len(set.Files), len(b.Benchmarks), len(b.Agents), len(b.Runs), len(b.Minings))
+			return err
+		},
+	}
+}
+
+// load compiles files without storing anything.
+func (e *env) load(paths []string) (*config.Set, error) {
+	settings, err := e.settings()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		if _, err := os.Stat(p); err != nil {
+			return nil, usage{fmt.Errorf("read specs: %w", err)}
+		}
+	}
+	inputs := config.ReadAll(paths)
+	if len(inputs) == 0 {
+		return nil, usage{fmt.Errorf("there is no spec file (*.hcl) in %v", paths)}
+	}
+	return config.Load(inputs, nil, config.Options{
+		Env: os.LookupEnv, Secret: secretIn(settings.SecretsDir), Settings: settings, Parsers: parser.Names(),
+		Snapshot: func(dir string) (string, error) { return "", config.Pack(dir, io.Discard) },
+	}), nil
+}

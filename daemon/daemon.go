@@ -1,0 +1,278 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/notify"
+	"github.com/assayd/assayd/daemon/watch"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/results"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Options are what a daemon is started with.
+type Options struct {
+	Settings *config.Settings
+	Roots    []string // watched directories
+	StateDir string
+	Version  string
+	Drain    bool // on the end of the context, let open runs finish first
+	ReadOnly bool // answer questions about the state directory and do nothing else
+	Log      *slog.Logger
+}
+
+// Daemon is one process on one state directory.
+type Daemon struct {
+	opts    Options
+	store   *store.Store
+	engine  *docker.Engine
+	judge   *judge.Judge
+	rec     *reconcile.Reconciler
+	writer  *results.Writer
+	pulses  chan struct{}
+	control []net.Listener
+}
+
+// Open takes the state directory and prepares everything; nothing runs yet. The errors
+// are the user's: a second daemon, a newer version's state, a path that is too long, no
+// permission.
+func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
+	if len(o.StateDir) > trial.MaxStateDir {
+		return nil, fmt.Errorf("state directory %q is too long by %d bytes: sockets in it would have addresses that no Unix system accepts; name a shorter one with --state",
+			o.StateDir, len(o.StateDir)-trial.MaxStateDir)
+	}
+	d := &Daemon{opts: o, pulses: make(chan struct{}, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	if d.store, err = store.Open(ctx, o.StateDir, store.Options{Log: o.Log}); err != nil {
+		return nil, err
+	}
+	if d.engine, err = docker.New(ctx, docker.Options{Host: o.Settings.Engines["docker"].Host, Log: o.Log}); err != nil {
+		return nil, err
+	}
+	if err := d.wire(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.listen()
+}
+
+// wire makes the parts and gives each what it needs.
+func (d *Daemon) wire(ctx context.Context) error {
+	o, blobs := d.opts, d.store.Blobs()
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program itself: %w", err)
+	}
+	guestDir, err := guest.Install(filepath.Join(d.store.Dir(), "guest"), self)
+	if err != nil {
+		return fmt.Errorf("install the guest: %w", err)
+	}
+	hold := []string{guest.Program, "hold"}
+	mounts := []container.Mount{{Source: guestDir, Target: guest.BinDir, ReadOnly: true}}
+	machine := machineOf(ctx, d.engine, o.Log)
+	admission := reconcile.NewAdmission(limitsOf(o.Settings.Limits, machine), func() { d.rec.Freed() })
+	ledger := reconcile.NewLedger(d.store)
+	d.judge, err = judge.New(judge.Options{
+		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),
+		Hold: hold, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700); err != nil {
+		return err
+	}
+	builder := image.New(image.Options{
+		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold,
+		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
+	})
+	d.rec = reconcile.New(reconcile.Options{
+		Store: d.store, Ledger: ledger, Admission: admission, Roots: o.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
+		Config: d.configOptions(machine),
+		Host: trial.Host{
+			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
+			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
+		},
+		Ready: d.ready, Idle: o.ReadOnly,
+	})
+	d.writer = results.NewWriter(reconcile.Projection(d.store), results.Options{
+		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"),
+	})
+	return nil
+}
+
+// configOptions is how this daemon compiles specs.
+func (d *Daemon) configOptions(machine config.Host) config.Options {
+	return config.Options{
+		Env: os.LookupEnv,
+		Secret: func(name string) (string, bool) {
+			text, err := os.ReadFile(filepath.Join(d.opts.Settings.SecretsDir, filepath.Base(name)))
+			return strings.TrimRight(string(text), "\n"), err == nil && d.opts.Settings.SecretsDir != ""
+		},
+		Snapshot: d.snapshot,
+		Settings: d.opts.Settings,
+		Host:     machine,
+		Parsers:  parser.Names(),
+	}
+}
+
+// snapshot copies a folder that a spec names into the blob store.
+func (d *Daemon) snapshot(dir string) (digest string, err error) {
+	w, err := d.store.Blobs().Create()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := config.Pack(dir, w); err != nil {
+		return "", err
+	}
+	digest, _, err = w.Commit()
+	return digest, err
+}
+
+// listen opens the control socket, or takes it over from systemd.
+func (d *Daemon) listen() error {
+	inherited, _, err := notify.Listeners()
+	if err != nil {
+		return err
+	}
+	if len(inherited) > 0 {
+		d.control = inherited
+		return nil
+	}
+	path := api.Socket(d.store.Dir())
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the control socket of a former daemon: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("open the control socket: %w", err)
+	}
+	d.control = []net.Listener{l}
+	return os.Chmod(path, 0o660)
+}
+
+// CheckEngine asks the container engine whether it is there: for commands that would
+// rather fail at once than wait for it.
+func (d *Daemon) CheckEngine(ctx context.Context) error {
+	_, err := d.engine.HostInfo(ctx)
+	return err
+}
+
+// Close gives the state directory back. A daemon whose Run has returned is closed.
+func (d *Daemon) Close() error {
+	var errs []error
+	for _, l := range d.control {
+		errs = append(errs, l.Close())
+	}
+	if d.engine != nil {
+		errs = append(errs, d.engine.Close())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Reload reads all files and contexts again; the effect of SIGHUP.
+func (d *Daemon) Reload(ctx context.Context) error {
+	if err := notify.Reloading(); err != nil {
+		d.opts.Log.Warn("tell systemd", "error", err)
+	}
+	err := d.rec.Look(ctx, true)
+	return errors.Join(err, notify.Ready())
+}
+
+func (d *Daemon) ready() {
+	if err := notify.Ready(); err != nil {
+		d.opts.Log.Warn("tell systemd", "error", err)
+	}
+	d.opts.Log.Info("ready", "state", d.store.Dir(), "version", d.opts.Version)
+}
+
+// Run works until the context ends; containers go on after it, for the next daemon. It
+// releases what Open took.
+func (d *Daemon) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, d.Close()) }()
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	g, gctx := errgroup.WithContext(work)
+	server := &http.Server{
+		Handler:           api.Handler(d.rec, d.opts.Version),
+		ReadHeaderTimeout: 30 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return gctx },
+	}
+	for _, l := range d.control {
+		g.Go(func() error { return served(server.Serve(l)) })
+	}
+	d.control = nil // the server closes them
+	g.Go(func() error { return d.judge.Run(gctx) })
+	g.Go(func() error { return d.writer.Run(gctx) })
+	g.Go(func() error { return d.rec.Run(gctx, d.pulses) })
+	g.Go(func() error { return notify.Watchdog(gctx, d.rec.Progress) })
+	if len(d.opts.Roots) > 0 {
+		g.Go(func() error {
+			return watch.Run(gctx, watch.Options{Roots: d.opts.Roots, Ignore: ownFile, Log: d.opts.Log}, d.pulses)
+		})
+	}
+	g.Go(func() error {
+		select {
+		case <-ctx.Done():
+		case <-gctx.Done():
+		}
+		if err := notify.Stopping(); err != nil {
+			d.opts.Log.Warn("tell systemd", "error", err)
+		}
+		if d.opts.Drain && gctx.Err() == nil {
+			d.opts.Log.Info("draining: the open runs finish first")
+			if err := d.rec.Drain(gctx); err != nil {
+				d.opts.Log.Warn("drain", "error", err)
+			}
+		}
+		stop(errors.New("the daemon was told to stop"))
+		return server.Close()
+	})
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func served(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// blobStore gives the judge its blobs.
+type blobStore struct{ *store.Blobs }
+
+// Create implements judge.Blobs.
+func (b blobStore) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
+
+// ownFile reports whether a name is one of the files that the daemon writes itself.
+func ownFile(name string) bool { return strings.HasSuffix(name, ".jsonl") }

@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// machineOf is what the engine's machine has; while it cannot be asked, what this one has.
+func machineOf(ctx context.Context, engine container.Host, log *slog.Logger) config.Host {
+	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	info, err := engine.HostInfo(asked)
+	if err != nil {
+		log.Warn("the container engine does not answer; work waits for it", "error", err)
+		return config.Host{CPUs: float64(runtime.NumCPU()), Memory: localMemory()}
+	}
+	return config.Host{CPUs: float64(info.CPUs), Memory: info.Memory}
+}
+
+// localMemory is the machine's memory in bytes, 0 when that is not known.
+func localMemory() int64 {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		fields := strings.Fields(s.Text())
+		if len(fields) == 3 && fields[0] == "MemTotal:" {
+			kib, err := strconv.ParseInt(fields[1], 10, 64)
+			if err == nil {
+				return kib << 10
+			}
+		}
+	}
+	return 0
+}
+
+// limitsOf applies the settings over what the machine has, less a reserve of a tenth of
+// the memory for the machine itself.
+func limitsOf(s config.Limits, machine config.Host) reconcile.Limits {
+	return reconcile.Limits{
+		CPUs:       cmp.Or(s.CPUs, machine.CPUs),
+		Memory:     cmp.Or(s.Memory, machine.Memory-machine.Memory/10),
+		Disk:       s.Disk,
+		Containers: s.Containers,
+		Judge:      s.Judge,
+	}
+}

@@ -1,0 +1,63 @@
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/activation"
+)
+
+// ErrNoCredential is returned for a credential that systemd was not told to load.
+var ErrNoCredential = errors.New("no such credential")
+
+// Listeners returns the stream sockets that systemd opened for this process: the Unix
+// ones, for control, and the TCP ones, for HTTP. Without socket activation there are
+// none. To be called once, since the descriptors are taken over. Closing a listener
+// leaves the socket's file alone: it belongs to systemd.
+func Listeners() (control, http []net.Listener, err error) {
+	for _, file := range activation.Files(false) {
+		listener, fault := net.FileListener(file)
+		// The listener has a descriptor of its own.
+		if err = errors.Join(err, fault, file.Close()); fault != nil {
+			continue
+		}
+		if listener.Addr().Network() == "unix" {
+			control = append(control, listener)
+		} else {
+			http = append(http, listener)
+		}
+	}
+	if err != nil {
+		for _, listener := range append(control, http...) {
+			err = errors.Join(err, listener.Close())
+		}
+		return nil, nil, fmt.Errorf("take over the sockets of systemd: %w", err)
+	}
+	return control, http, nil
+}
+
+// Credential returns what systemd loaded under this name (LoadCredential in the unit),
+// without a trailing line break. ErrNoCredential when there is none of that name, or no
+// credentials at all.
+func Credential(name string) (string, error) {
+	dir := os.Getenv("CREDENTIALS_DIRECTORY")
+	if dir == "" {
+		return "", fmt.Errorf("credential %q: %w ($CREDENTIALS_DIRECTORY is not set)", name, ErrNoCredential)
+	}
+	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, filepath.Separator) {
+		return "", fmt.Errorf("credential %q: %w (not a file name)", name, ErrNoCredential)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("credential %q: %w", name, ErrNoCredential)
+	}
+	if err != nil {
+		return "", fmt.Errorf("credential %q: %w", name, err)
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}

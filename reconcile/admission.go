@@ -1,0 +1,136 @@
+package reconcile
+
+import (
+	"context"
+	"sync"
+)
+
+// Need is what one container takes of the machine.
+type Need struct {
+	CPUs   float64
+	Memory int64 // bytes
+	Disk   int64
+}
+
+// Limits bound what runs at once; `limits` of the settings.
+type Limits struct {
+	CPUs       float64
+	Memory     int64
+	Disk       int64
+	Containers int     // 0 = no limit
+	Judge      float64 // share of CPUs and memory kept for judging
+}
+
+// Admission shares the machine between work and judge containers. The judge's share is
+// never given to work containers, so that agents that wait for a verdict cannot starve
+// it; judging may use what no work container holds.
+type Admission struct {
+	limits Limits
+	mu     sync.Mutex
+	work   Need
+	count  int
+	judge  Need
+	judges int
+	wait   []chan struct{} // judges that wait for room
+	freed  func()          // called after work gave room back
+}
+
+// NewAdmission returns an admission with nothing admitted.
+func NewAdmission(l Limits, freed func()) *Admission { return &Admission{limits: l, freed: freed} }
+
+// workShare is what work containers may have together.
+func (l Limits) workShare() Need {
+	cpus := l.CPUs * l.Judge
+	if l.CPUs >= 2 {
+		cpus = max(cpus, 1)
+	}
+	return Need{CPUs: l.CPUs - cpus, Memory: l.Memory - int64(float64(l.Memory)*l.Judge), Disk: l.Disk}
+}
+
+// TryWork admits a work container if there is room now. One is always admitted: specs that
+// could never be are refused when they are read.
+func (a *Admission) TryWork(n Need) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	share := a.limits.workShare()
+	fits := a.work.CPUs+n.CPUs <= share.CPUs+1e-9 && a.work.Memory+n.Memory <= share.Memory &&
+		(share.Disk == 0 || a.work.Disk+n.Disk <= share.Disk)
+	if a.limits.Containers > 0 && a.count >= a.limits.Containers {
+		return false
+	}
+	if !fits && a.count > 0 {
+		return false
+	}
+	a.hold(n)
+	return true
+}
+
+// ForceWork admits a container that runs already, whatever the limits say.
+func (a *Admission) ForceWork(n Need) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hold(n)
+}
+
+func (a *Admission) hold(n Need) {
+	a.work = Need{a.work.CPUs + n.CPUs, a.work.Memory + n.Memory, a.work.Disk + n.Disk}
+	a.count++
+}
+
+// ReleaseWork gives back what TryWork or ForceWork took.
+func (a *Admission) ReleaseWork(n Need) {
+	a.mu.Lock()
+	a.work = Need{a.work.CPUs - n.CPUs, a.work.Memory - n.Memory, a.work.Disk - n.Disk}
+	a.count--
+	a.wake()
+	a.mu.Unlock()
+	a.freed()
+}
+
+// Acquire waits for room for one judge container.
+func (a *Admission) Acquire(ctx context.Context, cpus float64, memory int64) (release func(), err error) {
+	for {
+		a.mu.Lock()
+		if a.judgeFits(cpus, memory) {
+			a.judge.CPUs += cpus
+			a.judge.Memory += memory
+			a.judges++
+			a.mu.Unlock()
+			return sync.OnceFunc(func() { a.releaseJudge(cpus, memory) }), nil
+		}
+		turn := make(chan struct{})
+		a.wait = append(a.wait, turn)
+		a.mu.Unlock()
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// judgeFits: the judge's own share always, and whatever work does not hold beyond it.
+func (a *Admission) judgeFits(cpus float64, memory int64) bool {
+	if a.judges == 0 {
+		return true
+	}
+	free := Need{CPUs: a.limits.CPUs - a.work.CPUs, Memory: a.limits.Memory - a.work.Memory}
+	return a.judge.CPUs+cpus <= free.CPUs+1e-9 && a.judge.Memory+memory <= free.Memory
+}
+
+func (a *Admission) releaseJudge(cpus float64, memory int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.judge.CPUs -= cpus
+	a.judge.Memory -= memory
+	a.judges--
+	a.wake()
+}
+
+// wake lets every waiting judge look again.
+func (a *Admission) wake() {
+	for _, turn := range a.wait {
+		close(turn)
+	}
+	a.wait = nil
+}

@@ -1,0 +1,257 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Rerun makes a new execution of a run, or of one trial's cell.
+func (r *Reconciler) Rerun(ctx context.Context, name string) error {
+	return r.command(ctx, func() error {
+		address, cell, err := r.resolve(ctx, name)
+		if err != nil {
+			return err
+		}
+		o, err := r.observe(ctx, address)
+		if err != nil {
+			return err
+		}
+		if r.desired[address] == nil {
+			return fmt.Errorf("rerun %s: no file declares it", address)
+		}
+		if o.Execution != nil && !o.Execution.Finished {
+			return fmt.Errorf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
+		}
+		r.look(ctx, true) // with contexts as they are now
+		r.rerun[address] = &Rerun{}
+		if cell != "" {
+			r.rerun[address].Only = []string{cell}
+		}
+		r.queue.add(address, time.Now())
+		return nil
+	})
+}
+
+// Cancel ends a run's present execution, or one trial.
+func (r *Reconciler) Cancel(ctx context.Context, name string) error {
+	return r.command(ctx, func() error {
+		address, cell, err := r.resolve(ctx, name)
+		if err != nil {
+			return err
+		}
+		if cell != "" {
+			return r.cancelTrial(ctx, Action{Kind: CancelTrial, Trial: name, Cause: "cancelled by a user"})
+		}
+		r.queue.add(address, time.Now())
+		return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+			e, err := tx.LatestExecution(address)
+			if err != nil || !e.FinishedAt.IsZero() {
+				return err
+			}
+			var d executionData
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return err
+			}
+			d.Cancelled = true
+			if e.Data, err = json.Marshal(d); err != nil {
+				return err
+			}
+			return tx.PutExecution(e)
+		})
+	})
+}
+
+func (r *Reconciler) command(ctx context.Context, f func() error) (err error) {
+	var inner error
+	err = r.do(ctx, func() { inner = f() })
+	return errors.Join(err, inner)
+}
+
+// resolve finds the run that a name means, and the cell when it is a trial's.
+func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell string, err error) {
+	if slices.Contains(r.addresses(), name) {
+		return name, "", nil
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		row, err := tx.Trial(name)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(name, r.addresses()))
+		}
+		address, cell = row.Spec, row.Cell
+		return err
+	})
+	return address, cell, err
+}
+
+// Submit adds files to the desired state, beside the watched ones, and returns the
+// addresses of the runs they declare and what is wrong with them.
+func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []string, ds config.Diagnostics, err error) {
+	err = r.command(ctx, func() error {
+		known, err := r.submitted(ctx)
+		if err != nil {
+			return err
+		}
+		all := slices.Compact(slices.Sorted(slices.Values(append(known, paths...))))
+		text, err := json.Marshal(all)
+		if err != nil {
+			return err
+		}
+		if err := r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(submittedKey, string(text)) }); err != nil {
+			return err
+		}
+		r.look(ctx, false)
+		for _, d := range r.set.Diagnostics {
+			if slices.Contains(paths, d.Path) {
+				ds = append(ds, d)
+			}
+		}
+		for _, run := range r.set.Blocks.Runs {
+			if slices.Contains(paths, run.Path) {
+				addresses = append(addresses, run.Address())
+			}
+		}
+		return nil
+	})
+	return addresses, ds, err
+}
+
+// Preview says what would be done if these were the files, as the text of a plan.
+func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text string, ds config.Diagnostics, err error) {
+	err = r.command(ctx, func() error {
+		previous, err := r.accepted(ctx)
+		if err != nil {
+			return err
+		}
+		o := r.o.Config
+		o.Snapshot = nil // nothing is stored
+		set := config.Load(merged(r.scan(ctx, previous), inputs), previous, o)
+		ds = set.Diagnostics
+		text, err = r.preview(ctx, set)
+		return err
+	})
+	return text, ds, err
+}
+
+// merged replaces inputs by those of the same path.
+func merged(base, over []config.Input) []config.Input {
+	out := slices.Clone(over)
+	for _, i := range base {
+		if !slices.ContainsFunc(over, func(o config.Input) bool { return o.Path == i.Path }) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, error) {
+	var b strings.Builder
+	now := time.Now().UTC()
+	wanted := map[string]bool{}
+	for _, run := range set.Blocks.Runs {
+		d, err := Compile(set, run)
+		if err != nil {
+			return "", err
+		}
+		wanted[run.Address()] = true
+		o, err := r.observe(ctx, run.Address())
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(Foresee(run.Address(), d, o, now).String())
+	}
+	for address := range r.desired {
+		if wanted[address] {
+			continue
+		}
+		o, err := r.observe(ctx, address)
+		if err != nil {
+			return "", err
+		}
+		o.GoneSince = now
+		b.WriteString(Diff(address, nil, o, now).String())
+	}
+	return b.String(), nil
+}
+
+// Foresee is Diff carried on past the beginning of an execution: what would be done about
+// a run from now on, without the limits of parallel.
+func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
+	plan := Diff(address, d, o, now)
+	if !plan.has(Begin) {
+		return plan
+	}
+	all := *d
+	all.Parallel = max(len(d.Cells), 1)
+	begin := plan.Actions[0]
+	o.Execution = &Execution{N: begin.Execution, Trigger: begin.Trigger, StartedAt: now, Only: begin.Only}
+	o.Trials, o.Rerun, o.LastFired = nil, nil, now
+	after := Diff(address, &all, o, now)
+	plan.Actions = append(plan.Actions, after.Actions...)
+	return plan
+}
+
+// Lines is a page of a run's result lines from seq on, at most limit, for followers.
+func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) (lines []store.Line, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		stream, err := tx.Stream(address)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%w: %s", ErrUnknown, address)
+		}
+		if err != nil {
+			return err
+		}
+		lines, err = tx.LinesFrom(stream.ID, seq, limit)
+		return err
+	})
+	return lines, err
+}
+
+// LogFile is where the log of a trial's try is kept; try 0 is the last one.
+func (r *Reconciler) LogFile(ctx context.Context, id string, try int) (path string, over bool, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		row, err := tx.Trial(id)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%w: %s", ErrUnknown, id)
+		}
+		if err != nil {
+			return err
+		}
+		if try == 0 {
+			try = row.Try
+		}
+		path, over = trial.LogFile(r.o.Host.StateDir, id, try), row.Status != "" || try < row.Try
+		return nil
+	})
+	return path, over, err
+}
+
+// Drain waits until no run is open, without starting new executions by schedule.
+func (r *Reconciler) Drain(ctx context.Context) error {
+	for {
+		open := false
+		err := r.do(ctx, func() {
+			for address, d := range r.desired {
+				d.Schedule = nil
+				o, err := r.observe(ctx, address)
+				open = open || err == nil && d.Blocked == "" && o.Execution != nil && !o.Execution.Finished
+			}
+		})
+		if err != nil || !open {
+			return err
+		}
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

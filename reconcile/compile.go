@@ -1,0 +1,185 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// maxBackoff is where the pause before an agent is started again stops doubling.
+const maxBackoff = 5 * 60 * 1e9
+
+// Compile turns a run block into cells: plain values, so that a comment or a renamed local
+// never makes another cell. The set has been checked, so references resolve.
+func Compile(set *config.Set, r config.Run) (*Run, error) {
+	c := compiler{set: set, run: r, blocked: slices.Clone(r.Unsupported)}
+	tasks := c.tasks()
+	agents := c.agents()
+	d := &Run{
+		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
+		Retries: r.Retry.Infra, Keep: r.Keep,
+	}
+	if r.Schedule != "" {
+		s, err := cron.ParseStandard("TZ=UTC " + r.Schedule)
+		if err != nil {
+			return nil, config.At(r.Of("schedule"), fmt.Errorf("schedule %q: %w", r.Schedule, err))
+		}
+		d.Schedule = s
+	}
+	for attempt := 1; attempt <= max(r.Attempts, 1); attempt++ {
+		for _, t := range tasks {
+			for _, a := range agents {
+				if a.Solves() && t.Solution == nil {
+					c.block("task "+t.Name, []string{"it has no solution for the oracle"})
+				}
+				cell := c.cell(t, a, attempt)
+				d.Cells = append(d.Cells, Cell{Key: cell.Key(), Cell: cell})
+			}
+		}
+	}
+	if len(c.blocked) > 0 {
+		slices.Sort(c.blocked)
+		d.Blocked = strings.Join(slices.Compact(c.blocked), "; ")
+	}
+	return d, nil
+}
+
+type compiler struct {
+	set     *config.Set
+	run     config.Run
+	blocked []string
+}
+
+func (c *compiler) block(owner string, reasons []string) {
+	for _, reason := range reasons {
+		c.blocked = append(c.blocked, owner+": "+reason)
+	}
+}
+
+// tasks are the tasks that the run selects; what this version does not do blocks the run.
+func (c *compiler) tasks() []task.Task {
+	for _, ref := range c.run.Tasks {
+		if ref.Kind == "mining" {
+			c.block(ref.String(), []string{"mining is not done by this version"})
+		}
+	}
+	var tasks []task.Task
+	for _, s := range c.set.Tasks(&c.run) {
+		c.block(fmt.Sprintf("task %q of %s", s.Task.Name, s.Benchmark.Address()), s.Unsupported())
+		tasks = append(tasks, compileTask(*s.Benchmark, *s.Task))
+	}
+	return tasks
+}
+
+// agents resolves the run's agent blocks; an agent declared under the name of a built-in
+// one replaces it.
+func (c *compiler) agents() []agent.Agent {
+	var agents []agent.Agent
+	for _, ra := range c.run.Agents {
+		a, ok := agent.Builtin(ra.Name, guest.Program)
+		if declared := c.set.Agent(ra.Name); declared != nil {
+			c.block(declared.Address(), declared.Unsupported)
+			a, ok = compileAgent(*declared), true
+		}
+		if !ok {
+			c.block("agent "+ra.Name, []string{"this version does not have it"})
+			continue
+		}
+		a.Label, a.Version, a.Provider, a.Model, a.Effort = ra.Label, ra.Version, ra.Provider, ra.Model, ra.Effort
+		env := maps.Clone(a.Env)
+		if len(ra.Env) > 0 {
+			if env == nil {
+				env = map[string]string{}
+			}
+			maps.Copy(env, ra.Env)
+		}
+		a.Env = env
+		agents = append(agents, a)
+	}
+	return agents
+}
+
+func compileAgent(a config.Agent) agent.Agent {
+	return agent.Agent{
+		Name: a.Name, Command: task.Command(a.Command), Resume: task.Command(a.ResumeCommand),
+		Dir: tree(a.Dir), API: a.API, Env: a.Env, StopHook: a.StopHook, User: a.User,
+	}
+}
+
+func tree(t config.Tree) task.Tree { return task.Tree{Digest: t.Digest} }
+
+func (c *compiler) cell(t task.Task, a agent.Agent, attempt int) trial.Cell {
+	r := c.run
+	if r.Network != nil {
+		t.Network = task.Network(*r.Network)
+	}
+	override(&t.Work, r.Work)
+	override(&t.Judge.Part, r.Judge)
+	if !a.Solves() {
+		t.Solution = nil // it changes only the oracle's verdict
+	}
+	return trial.Cell{
+		Task: t, Agent: a, Attempt: attempt, Mode: r.Mode, Timeout: r.Timeout, TestTimeout: r.TestTimeout,
+		AutoEval: r.AutoEval, StopHook: r.StopHook, Idle: r.Idle,
+		Resume: trial.Resume{
+			Max: r.Resume.Max, MinRuntime: r.Resume.MinRuntime, Backoff: r.Resume.Backoff, MaxBackoff: maxBackoff,
+		},
+		Max: r.Submissions.Max, Cooldown: r.Submissions.Cooldown, SanityCheck: r.SanityCheck,
+	}
+}
+
+func override(p *task.Part, r config.Resources) {
+	p.CPUs = cmp.Or(r.CPUs, p.CPUs)
+	p.Memory = cmp.Or(r.Memory, p.Memory)
+	p.PIDs = cmp.Or(r.PIDs, p.PIDs)
+	p.Disk = cmp.Or(r.Disk, p.Disk)
+}
+
+func compileTask(b config.Benchmark, t config.Task) task.Task {
+	out := task.Task{
+		Benchmark: b.Name, Name: t.Name, Title: t.Title, Platform: t.Platform, Workdir: t.Workdir,
+		Instruction: t.Instruction, Network: task.Network(t.Network), Submit: task.Submit(t.Submit),
+		Image: t.Image, Work: part(t.Work), Judge: compileJudge(t.Judge),
+		FailToPass: t.FailToPass, PassToPass: t.PassToPass, Metadata: t.Metadata,
+	}
+	for _, base := range b.Bases {
+		if t.Base != "" && base.Name == t.Base {
+			out.Base = &task.Base{
+				Name: base.Name, Image: base.Image, Packages: base.Packages, PipPackages: base.PipPackages,
+				User: base.UserDirective, PostInstall: base.PostInstall,
+			}
+		}
+	}
+	if t.Repo != nil {
+		out.Repo = &task.Repo{URL: t.Repo.URL, Commit: t.Repo.Commit}
+	}
+	if s := t.Solution; s != nil {
+		out.Solution = &task.Solution{Context: tree(s.Context), Patch: string(s.Patch), Script: s.Script}
+	}
+	return out
+}
+
+func part(p config.Part) task.Part {
+	return task.Part{
+		Image: p.Image, Context: tree(p.Context), Files: p.Files, Setup: p.Setup, User: p.User, Env: p.Env,
+		CPUs: p.CPUs, Memory: p.Memory, PIDs: p.PIDs, Disk: p.Disk,
+	}
+}
+
+func compileJudge(j config.Judge) task.Judge {
+	return task.Judge{
+		Part: part(j.Part), Command: task.Command(j.Command), Timeout: j.Timeout, Parser: j.Parser,
+		Select: j.Select, Direction: j.Direction, Feedback: j.Feedback, Protect: j.Protect, Expect: j.Expect,
+		Network: j.Network, Exclusive: j.Exclusive,
+	}
+}

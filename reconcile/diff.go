@@ -1,0 +1,274 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Run is a run block as it is wanted: cells and how they are to be done.
+type Run struct {
+	Name       string
+	Generation string
+	Cells      []Cell
+	Parallel   int
+	Stagger    time.Duration
+	Schedule   cron.Schedule // nil = once
+	Retries    int           // tries after the first for reasons of infrastructure
+	Keep       string
+	Blocked    string // why this version does not do the run; "" = it does
+}
+
+// Cell is a cell with its key.
+type Cell struct {
+	Key string
+	trial.Cell
+}
+
+// Execution is one doing of a run.
+type Execution struct {
+	N         int
+	Trigger   string
+	StartedAt time.Time
+	Settled   bool // no known cell is open
+	Finished  bool
+	Only      []string // keys of the cells it is limited to; empty = all
+	Cancelled bool     // by a user: what is open ends, nothing else starts
+}
+
+// Trial is what is known about one trial of the execution.
+type Trial struct {
+	ID        string
+	Key       string
+	Try       int
+	Live      bool         // a goroutine drives it
+	Status    trial.Status // of the last try; "" = open
+	Final     bool         // the last try counts
+	Unwanted  bool         // it was cancelled because nothing wanted it any more
+	EndedAt   time.Time    // of the last try
+	Cancelled bool         // cancelling is under way
+}
+
+// Open reports whether the trial has no verdict that counts yet.
+func (t Trial) Open() bool { return t.Status == "" || !t.Final }
+
+// Observed is what exists of a run.
+type Observed struct {
+	Execution *Execution // the last one; nil = none yet
+	Trials    []Trial    // of that execution
+	GoneSince time.Time  // when the block was first missed; zero = it is there
+	LastFired time.Time  // the last firing that was taken up or skipped; for the first, when the run was accepted
+	Rerun     *Rerun     // asked for by a user
+}
+
+// Rerun asks for a new execution.
+type Rerun struct{ Only []string }
+
+// removalGrace is how long a vanished block with running trials is waited for.
+const removalGrace = time.Minute
+
+// Diff says what is to be done so that the run exists as wanted. It is pure, and it is
+// the only place where policy lives. desired is nil when no file declares the run.
+func Diff(address string, desired *Run, o Observed, now time.Time) Plan {
+	p := Plan{Address: address}
+	switch {
+	case desired == nil:
+		p.remove(o, now)
+	case desired.Blocked != "":
+		p.add(Action{Kind: Blocked, Cause: desired.Blocked})
+	default:
+		p.pursue(desired, o, now)
+	}
+	return p
+}
+
+// remove cancels what a vanished block left running, after the grace.
+func (p *Plan) remove(o Observed, now time.Time) {
+	running := false
+	for _, t := range o.Trials {
+		running = running || t.Live && !t.Cancelled
+	}
+	if until := o.GoneSince.Add(removalGrace); running && now.Before(until) {
+		p.add(Action{Kind: Wait, Cause: "the block is gone; its running trials are cancelled at " + stamp(until)})
+		p.wakeAt(until)
+		return
+	}
+	open := false
+	for _, t := range o.Trials {
+		if t.Live {
+			open = true
+			if !t.Cancelled {
+				p.add(Action{Kind: CancelTrial, Trial: t.ID, Unwanted: true, Cause: "the block is gone"})
+			}
+		}
+	}
+	if open {
+		return
+	}
+	if o.Execution != nil && !o.Execution.Finished {
+		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "the block is gone"})
+	}
+	p.add(Action{Kind: Forget, Cause: "no file declares it"})
+}
+
+// pursue makes an execution exist and its cells run.
+func (p *Plan) pursue(d *Run, o Observed, now time.Time) {
+	if begin, ok := p.begins(d, o, now); ok {
+		p.add(begin)
+		return // the next pass sees the execution
+	}
+	if o.Execution == nil {
+		return
+	}
+	if o.Execution.Cancelled {
+		p.wind(o)
+		return
+	}
+	wanted := wantedCells(d, *o.Execution)
+	p.cancelUnwanted(wanted, o)
+	open := p.start(d, wanted, o, now)
+	if !open && !p.has(CancelTrial) && !o.Execution.Finished {
+		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "no cell is open"})
+	}
+}
+
+// wind ends an execution that a user cancelled.
+func (p *Plan) wind(o Observed) {
+	open := false
+	for _, t := range o.Trials {
+		if t.Open() {
+			open = true
+			if !t.Cancelled {
+				p.add(Action{Kind: CancelTrial, Trial: t.ID, Cause: "cancelled by a user"})
+			}
+		}
+	}
+	if !open && !o.Execution.Finished {
+		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "cancelled by a user"})
+	}
+}
+
+// begins decides whether an execution is due.
+func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
+	open := o.Execution != nil && !o.Execution.Finished
+	n := 1
+	if o.Execution != nil {
+		n = o.Execution.N + 1
+	}
+	if o.Rerun != nil && !open {
+		return Action{Kind: Begin, Execution: n, Trigger: "rerun", Only: o.Rerun.Only, Cause: "rerun was asked for"}, true
+	}
+	if d.Schedule == nil {
+		return Action{Kind: Begin, Execution: n, Trigger: "accepted", Cause: "the run is new"}, o.Execution == nil
+	}
+	due := d.Schedule.Next(o.LastFired)
+	if due.After(now) {
+		p.wakeAt(due)
+		return Action{}, false
+	}
+	// Firings missed while nobody looked are made up once: the last of them counts.
+	for next := d.Schedule.Next(due); !next.After(now); next = d.Schedule.Next(due) {
+		due = next
+	}
+	if open {
+		p.add(Action{Kind: Skip, Execution: o.Execution.N, At: due, Cause: "the last execution still runs"})
+		return Action{}, false
+	}
+	return Action{Kind: Begin, Execution: n, Trigger: "schedule", At: due, Cause: "the schedule fired at " + stamp(due)}, true
+}
+
+func wantedCells(d *Run, e Execution) []Cell {
+	if len(e.Only) == 0 {
+		return d.Cells
+	}
+	only := map[string]bool{}
+	for _, key := range e.Only {
+		only[key] = true
+	}
+	var cells []Cell
+	for _, c := range d.Cells {
+		if only[c.Key] {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+func (p *Plan) cancelUnwanted(wanted []Cell, o Observed) {
+	keys := map[string]bool{}
+	for _, c := range wanted {
+		keys[c.Key] = true
+	}
+	for _, t := range o.Trials {
+		if !keys[t.Key] && t.Open() && !t.Cancelled {
+			p.add(Action{Kind: CancelTrial, Trial: t.ID, Unwanted: true, Cause: "the run no longer wants this cell"})
+		}
+	}
+}
+
+// start lets open cells begin, as far as parallel and stagger allow, and reports whether
+// any cell is open.
+func (p *Plan) start(d *Run, wanted []Cell, o Observed, now time.Time) (open bool) {
+	byKey := map[string]Trial{}
+	live := 0
+	for _, t := range o.Trials {
+		byKey[t.Key] = t
+		if t.Live {
+			live++
+		}
+	}
+	for i, c := range wanted {
+		t, known := byKey[c.Key]
+		if known && t.Live {
+			open = true
+			continue
+		}
+		at, cause, ok := due(d, o.Execution, t, known, i, len(wanted))
+		if !ok {
+			continue
+		}
+		open = true
+		id := t.ID
+		if !known {
+			id = trial.ID(d.Name, o.Execution.N, c.Key)
+		}
+		a := Action{Kind: StartTrial, Trial: id, Cell: c, Try: t.Try + 1, Cause: cause}
+		if known && t.Status == "" {
+			a.Try = t.Try // interrupted before it was over: go on with it
+		}
+		if live >= d.Parallel && (!known || t.Status != "") {
+			continue // a place becomes free when a trial ends, which is another pass
+		}
+		if at.After(now) {
+			p.wakeAt(at)
+			continue
+		}
+		live++
+		p.add(a)
+	}
+	return open
+}
+
+// due says when a cell without a live trial may start, or that its verdict stands.
+func due(d *Run, e *Execution, t Trial, known bool, i, n int) (at time.Time, cause string, ok bool) {
+	switch {
+	case !known:
+		return e.StartedAt.Add(d.Stagger * time.Duration(i) / time.Duration(n)), "new cell", true
+	case t.Status == "":
+		return time.Time{}, "go on where the trial was", true
+	case t.Unwanted:
+		return time.Time{}, "the cell is wanted again", true
+	case !t.Final:
+		return t.EndedAt.Add(retryPause(t.Try)), "try again after " + string(t.Status), true
+	}
+	return time.Time{}, "", false
+}
+
+// retryPause doubles from five seconds to five minutes.
+func retryPause(try int) time.Duration {
+	return min(5*time.Second<<min(max(try-1, 0), 10), 5*time.Minute)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,102 @@
+package reconcile
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// liveTrial is a trial that a goroutine drives.
+type liveTrial struct {
+	machine   *trial.Machine
+	need      Need
+	spec      string
+	cancelled bool
+}
+
+// drive starts the goroutine of a trial. It ends when the trial is done or the context
+// ends, and tells the loop.
+func (r *Reconciler) drive(ctx context.Context, s trial.State, need Need) *liveTrial {
+	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec}
+	r.live[s.ID] = l
+	r.drivers.Go(func() {
+		defer l.machine.Close()
+		r.steps(ctx, l.machine, s)
+		select {
+		case r.ended <- s.ID:
+		case <-ctx.Done():
+		}
+	})
+	return l
+}
+
+// steps makes transitions until the trial is done, one transaction each.
+func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State) {
+	log := r.o.Log.With("spec", s.Spec, "trial", s.ID)
+	pause := pauses{}
+	for s.Phase != trial.Done && ctx.Err() == nil {
+		next, effects, err := m.Step(ctx, s)
+		if err != nil {
+			if ctx.Err() == nil {
+				log.Warn("trial step", "stage", s.Phase, "error", err)
+				pause.wait(ctx)
+			}
+			continue
+		}
+		if len(effects) == 0 && reflect.DeepEqual(s, next) {
+			continue
+		}
+		for err := r.commit(ctx, next, effects); err != nil; err = r.commit(ctx, next, effects) {
+			if ctx.Err() != nil {
+				return // the step is repeated by the next daemon
+			}
+			log.Error("store trial", "stage", next.Phase, "error", err)
+			pause.wait(ctx)
+		}
+		tell(log, s, next)
+		s = next
+		pause.reset()
+	}
+}
+
+// tell logs what a person would want to know of a transition.
+func tell(log *slog.Logger, before, after trial.State) {
+	switch {
+	case after.Failure != "" && before.Failure == "":
+		log.Warn("trial failed", "status", after.Failure, "reason", after.Reason, "detail", after.Detail)
+	case after.Result != nil && before.Result == nil:
+		log.Info("trial finished", "status", after.Result.Status, "reason", after.Result.Reason)
+	case after.Phase != before.Phase:
+		log.Info("trial", "stage", after.Phase)
+	}
+}
+
+// pauses grow from a quarter of a second to ten seconds.
+type pauses struct{ last time.Duration }
+
+func (p *pauses) reset() { p.last = 0 }
+
+func (p *pauses) wait(ctx context.Context) {
+	p.last = min(max(2*p.last, 250*time.Millisecond), 10*time.Second)
+	timer := time.NewTimer(p.last + rand.N(p.last/4))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// forgetLive takes in that a trial's goroutine has ended.
+func (r *Reconciler) forgetLive(id string) {
+	l, ok := r.live[id]
+	if !ok {
+		return
+	}
+	delete(r.live, id)
+	r.o.Admission.ReleaseWork(l.need)
+	r.queue.add(l.spec, time.Now())
+}

@@ -1,0 +1,343 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+func firedKey(address string) string { return "fired/" + address }
+
+// executionData is what an execution's row holds beyond its columns.
+type executionData struct {
+	Only      []string `json:"only,omitempty"`
+	Cancelled bool     `json:"cancelled,omitempty"`
+}
+
+func executionOf(row store.ExecutionRow) (*Execution, error) {
+	var d executionData
+	if len(row.Data) > 0 {
+		if err := json.Unmarshal(row.Data, &d); err != nil {
+			return nil, fmt.Errorf("read execution e%d of %s: %w", row.N, row.Spec, err)
+		}
+	}
+	return &Execution{
+		N: row.N, Trigger: row.Trigger, StartedAt: row.StartedAt, Settled: !row.SettledAt.IsZero(),
+		Finished: !row.FinishedAt.IsZero(), Only: d.Only, Cancelled: d.Cancelled,
+	}, nil
+}
+
+// execute carries out one action and reports whether the plan's others may follow. It
+// decides nothing but whether there is room for another container.
+func (r *Reconciler) execute(ctx context.Context, address string, a Action) (more bool, err error) {
+	switch a.Kind {
+	case Begin:
+		return true, r.begin(ctx, address, a)
+	case Skip:
+		return true, r.skip(ctx, address, a)
+	case StartTrial:
+		return r.startTrial(ctx, address, a)
+	case CancelTrial:
+		return true, r.cancelTrial(ctx, a)
+	case Finish:
+		return true, r.finish(ctx, address, a)
+	case Forget:
+		return true, r.forget(ctx, address)
+	case Blocked, Wait:
+		r.notes[address] = a.Cause
+	}
+	return true, nil
+}
+
+type runStarted struct {
+	Trials  int    `json:"trials"`
+	Trigger string `json:"trigger"`
+}
+
+func (r *Reconciler) begin(ctx context.Context, address string, a Action) error {
+	d := r.desired[address]
+	data, err := json.Marshal(executionData{Only: a.Only})
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		if !a.At.IsZero() {
+			if err := tx.PutMeta(firedKey(address), stamp(a.At)); err != nil {
+				return err
+			}
+		}
+		row := store.ExecutionRow{Spec: address, N: a.Execution, Trigger: a.Trigger, StartedAt: now, Data: data}
+		if err := tx.PutExecution(row); err != nil {
+			return err
+		}
+		cells := wantedCells(d, Execution{Only: a.Only})
+		_, err := tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{len(cells), a.Trigger})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	delete(r.rerun, address)
+	r.o.Log.Info("run started", "spec", address, "execution", a.Execution, "cause", a.Cause)
+	r.queue.add(address, now)
+	return nil
+}
+
+type runSkipped struct {
+	Fired time.Time `json:"fired"`
+	Cause string    `json:"cause"`
+}
+
+func (r *Reconciler) skip(ctx context.Context, address string, a Action) error {
+	r.o.Log.Warn("firing skipped", "spec", address, "cause", a.Cause)
+	r.queue.add(address, time.Now()) // for the firing after this one
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		if err := tx.PutMeta(firedKey(address), stamp(a.At)); err != nil {
+			return err
+		}
+		_, err := tx.AppendLine(r.stream(address), r.envelope(address, "run.skipped", a.Execution), runSkipped{a.At, a.Cause})
+		return err
+	})
+}
+
+// startTrial admits and starts a trial, its next try, or one that a former daemon drove.
+func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (more bool, err error) {
+	state, err := r.nextState(ctx, address, a)
+	if err != nil {
+		return false, err
+	}
+	need := needOf(state)
+	if state.Container != "" {
+		r.o.Admission.ForceWork(need) // it runs already
+	} else if !r.o.Admission.TryWork(need) {
+		r.starved[address] = true
+		r.notes[address] = "waits for CPUs and memory"
+		return false, nil
+	}
+	if err := r.commit(ctx, state, nil); err != nil {
+		r.o.Admission.ReleaseWork(need)
+		return false, err
+	}
+	r.drive(ctx, state, need)
+	return true, nil
+}
+
+func needOf(s trial.State) Need {
+	work := s.Cell.Task.Work
+	return Need{CPUs: work.CPUs, Memory: work.Memory, Disk: work.Disk}
+}
+
+// nextState is the state that a start begins with.
+func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (trial.State, error) {
+	d := r.desired[address]
+	fresh := trial.State{
+		ID: a.Trial, Spec: address, Key: a.Cell.Key, Cell: a.Cell.Cell, Try: 1, Retries: d.Retries, Keep: d.Keep, Phase: trial.Pending,
+	}
+	var state trial.State
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		e, err := tx.LatestExecution(address)
+		if err != nil {
+			return err
+		}
+		row, err := tx.Trial(a.Trial)
+		if errors.Is(err, store.ErrNotFound) {
+			state = fresh
+			state.Execution = e.N
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		state, err = stateOf(row)
+		return err
+	})
+	if err != nil {
+		return state, err
+	}
+	if state.Phase == trial.Done {
+		if state, err = trial.Restarted(state); err != nil {
+			return state, err
+		}
+	}
+	state.Generation, state.Retries, state.Keep = d.Generation, d.Retries, d.Keep
+	return state, nil
+}
+
+// commit stores a trial's state and the records that report it, in one transaction. A new
+// trial in an execution that was over opens it again.
+func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.Effect) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encode trial %s: %w", s.ID, err)
+	}
+	row := store.TrialRow{
+		ID: s.ID, Spec: s.Spec, Execution: s.Execution, Cell: s.Key, Try: s.Try, Phase: string(s.Phase), Wanted: !s.Unwanted, Data: data,
+	}
+	if s.Phase == trial.Done {
+		row.Status, row.FinishedAt = string(s.Result.Status), time.Now().UTC()
+	}
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		if s.Phase == trial.Pending {
+			if err := reopen(tx, s.Spec); err != nil {
+				return err
+			}
+		}
+		if err := tx.PutTrial(row); err != nil {
+			return err
+		}
+		if s.Phase == trial.Done {
+			if err := tx.PutTry(store.TryRow{Trial: s.ID, Try: s.Try, Data: data}); err != nil {
+				return err
+			}
+		}
+		for _, e := range effects {
+			if _, err := tx.AppendLine(store.StreamRef{Spec: s.Spec}, envelope(e.Type, s), e.Fields); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func reopen(tx *store.Tx, address string) error {
+	e, err := tx.LatestExecution(address)
+	if err != nil || e.FinishedAt.IsZero() {
+		return err
+	}
+	e.SettledAt, e.FinishedAt = time.Time{}, time.Time{}
+	return tx.PutExecution(e)
+}
+
+// cancelTrial asks a trial to end; one that no goroutine drives is driven to its end.
+func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
+	l, ok := r.live[a.Trial]
+	if !ok {
+		var state trial.State
+		err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+			row, err := tx.Trial(a.Trial)
+			if err == nil {
+				state, err = stateOf(row)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if state.Phase == trial.Done { // between two tries
+			return r.giveUp(ctx, state, a)
+		}
+		need := needOf(state)
+		r.o.Admission.ForceWork(need)
+		l = r.drive(ctx, state, need)
+	}
+	l.cancelled = true
+	l.machine.Cancel(trial.Cancellation{Cause: a.Cause, Unwanted: a.Unwanted})
+	return nil
+}
+
+// giveUp makes the last try of a trial count, because there will be no other.
+func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a Action) error {
+	final := *s.Result
+	final.Final, final.Detail = true, a.Cause+"; "+final.Detail
+	s.Result, s.Unwanted = &final, a.Unwanted
+	return r.commit(ctx, s, []trial.Effect{{Type: "trial.finished", Fields: final}})
+}
+
+type runFinished struct {
+	Trials int    `json:"trials"`
+	Cause  string `json:"cause,omitempty"`
+	Summary
+}
+
+// finish reports an execution's end with its summary.
+func (r *Reconciler) finish(ctx context.Context, address string, a Action) error {
+	now := time.Now().UTC()
+	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		e, err := tx.LatestExecution(address)
+		if err != nil {
+			return err
+		}
+		outcomes, err := outcomesOf(tx, address, e.N)
+		if err != nil {
+			return err
+		}
+		record := runFinished{Trials: len(outcomes), Cause: a.Cause, Summary: Summarize(outcomes)}
+		for _, typ := range []string{"run.settled", "run.finished"} {
+			if _, err := tx.AppendLine(r.stream(address), r.envelope(address, typ, e.N), record); err != nil {
+				return err
+			}
+		}
+		e.SettledAt, e.FinishedAt = now, now
+		return tx.PutExecution(e)
+	})
+	if err == nil {
+		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
+	}
+	return err
+}
+
+// outcomesOf reads the finished trials of an execution with their rounds.
+func outcomesOf(tx *store.Tx, address string, n int) ([]Outcome, error) {
+	rows, err := tx.Trials(address, n)
+	if err != nil {
+		return nil, err
+	}
+	var outcomes []Outcome
+	for _, row := range rows {
+		s, err := stateOf(row)
+		if err != nil {
+			return nil, err
+		}
+		if s.Result == nil {
+			continue
+		}
+		subs, err := submissions(tx, row.ID)
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, Outcome{
+			Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Finished: *s.Result, Judge: s.Cell.Task.Judge,
+			Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: ofTry(subs, s.Try),
+		})
+	}
+	return outcomes, nil
+}
+
+func ofTry(subs []judge.Submission, try int) []judge.Submission {
+	var of []judge.Submission
+	for _, s := range subs {
+		if s.Try == try {
+			of = append(of, s)
+		}
+	}
+	return of
+}
+
+type specRemoved struct {
+	Cause string `json:"cause"`
+}
+
+// forget ends what is known of a spec that is gone; its results stay.
+func (r *Reconciler) forget(ctx context.Context, address string) error {
+	delete(r.gone, address)
+	delete(r.rerun, address)
+	r.o.Log.Info("spec removed", "spec", address)
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		path, err := tx.Meta(homeKey(address))
+		if err != nil || path == "" {
+			return err
+		}
+		if err := tx.PutMeta(homeKey(address), ""); err != nil {
+			return err
+		}
+		_, err = tx.AppendLine(r.statusStream(path), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})
+		return err
+	})
+}

@@ -1,0 +1,202 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Ledger keeps the judge's submissions in the store and reports each verdict in the
+// transaction that stores it.
+type Ledger struct{ store *store.Store }
+
+// NewLedger returns the ledger of a store.
+func NewLedger(s *store.Store) *Ledger { return &Ledger{s} }
+
+// Reserve implements judge.Ledger.
+func (l *Ledger) Reserve(ctx context.Context, id string, decide func([]judge.Submission) (judge.Submission, error)) (judge.Submission, error) {
+	var made judge.Submission
+	err := l.store.Do(ctx, func(tx *store.Tx) error {
+		past, err := submissions(tx, id)
+		if err != nil {
+			return err
+		}
+		if made, err = decide(past); err != nil {
+			return err
+		}
+		row, err := submissionRow(made)
+		if err != nil {
+			return err
+		}
+		_, err = tx.InsertSubmission(row)
+		return err
+	})
+	return made, err
+}
+
+// Update implements judge.Ledger.
+func (l *Ledger) Update(ctx context.Context, id string, change func(*judge.Submission) error) (judge.Submission, error) {
+	var sub judge.Submission
+	err := l.store.Do(ctx, func(tx *store.Tx) error {
+		row, err := tx.Submission(id)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(row.Data, &sub); err != nil {
+			return fmt.Errorf("read submission %s: %w", id, err)
+		}
+		before := sub.State
+		if err := change(&sub); err != nil {
+			return err
+		}
+		if row, err = submissionRow(sub); err != nil {
+			return err
+		}
+		if err := tx.UpdateSubmission(row); err != nil {
+			return err
+		}
+		if sub.State == judge.StateJudged && before != judge.StateJudged {
+			return report(tx, sub)
+		}
+		return nil
+	})
+	return sub, err
+}
+
+// Release implements judge.Ledger.
+func (l *Ledger) Release(ctx context.Context, id string) error {
+	return l.store.Do(ctx, func(tx *store.Tx) error { return tx.DeleteSubmission(id) })
+}
+
+// Submissions implements judge.Ledger.
+func (l *Ledger) Submissions(ctx context.Context, id string) (subs []judge.Submission, err error) {
+	err = l.store.View(ctx, func(tx *store.Tx) error {
+		subs, err = submissions(tx, id)
+		return err
+	})
+	return subs, err
+}
+
+func submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
+	rows, err := tx.Submissions(id)
+	if err != nil {
+		return nil, err
+	}
+	subs := make([]judge.Submission, len(rows))
+	for i, row := range rows {
+		if err := json.Unmarshal(row.Data, &subs[i]); err != nil {
+			return nil, fmt.Errorf("read submission %s: %w", row.ID, err)
+		}
+	}
+	return subs, nil
+}
+
+func submissionRow(s judge.Submission) (store.SubmissionRow, error) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return store.SubmissionRow{}, fmt.Errorf("encode submission %s: %w", s.ID, err)
+	}
+	return store.SubmissionRow{
+		ID: s.ID, Trial: s.Trial, Kind: string(s.Kind), Number: s.Number, Key: s.Key, State: string(s.State), Data: data,
+	}, nil
+}
+
+// unjudged takes what a former daemon left: reservations whose archive never arrived are
+// forgotten, the others are returned to be judged.
+func (l *Ledger) unjudged(ctx context.Context) (subs []judge.Submission, err error) {
+	err = l.store.Do(ctx, func(tx *store.Tx) error {
+		rows, err := tx.SubmissionsInState(string(judge.StateReserved), string(judge.StateQueued), string(judge.StateRunning))
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if row.State == string(judge.StateReserved) {
+				if err := tx.DeleteSubmission(row.ID); err != nil {
+					return err
+				}
+				continue
+			}
+			var s judge.Submission
+			if err := json.Unmarshal(row.Data, &s); err != nil {
+				return fmt.Errorf("read submission %s: %w", row.ID, err)
+			}
+			subs = append(subs, s)
+		}
+		return nil
+	})
+	return subs, err
+}
+
+// submissionRecord is the record "submission".
+type submissionRecord struct {
+	Trial      string       `json:"trial"`
+	Try        int          `json:"try"`
+	Round      string       `json:"round"`
+	Kind       judge.Kind   `json:"kind"`
+	Status     judge.Status `json:"status"`
+	PassRate   float64      `json:"pass_rate"`
+	Score      *float64     `json:"score"`
+	Score100   *float64     `json:"score_0_100"`
+	Valid      bool         `json:"valid"`
+	Passed     int          `json:"passed"`
+	Failed     int          `json:"failed"`
+	Errors     int          `json:"errors"`
+	TotalTests int          `json:"total_tests"`
+	Summary    string       `json:"summary"`
+	ElapsedS   float64      `json:"elapsed_s"`
+	QueuedMS   int64        `json:"queued_ms"`
+	JudgeMS    int64        `json:"judge_ms"`
+	DurationMS int64        `json:"duration_ms"`
+	Archive    archive      `json:"archive"`
+	Cached     bool         `json:"cached"`
+	Isolation  string       `json:"isolation"`
+	Tampered   bool         `json:"tampered"`
+	Problem    string       `json:"problem,omitempty"`
+}
+
+type archive struct {
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// report appends a verdict to the results of the trial's run. A submission that belongs
+// to no trial has no file to be reported in.
+func report(tx *store.Tx, s judge.Submission) error {
+	row, err := tx.Trial(s.Trial)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, err := stateOf(row)
+	if err != nil {
+		return err
+	}
+	r := s.Report
+	_, err = tx.AppendLine(store.StreamRef{Spec: row.Spec}, envelope("submission", state), submissionRecord{
+		Trial: s.Trial, Try: s.Try, Round: s.Round, Kind: s.Kind, Status: r.Status, PassRate: r.PassRate, Score: r.Score,
+		Score100: r.Score100, Valid: r.Valid, Passed: r.Passed, Failed: r.Failed, Errors: r.Errors, TotalTests: r.TotalTests,
+		Summary: r.Summary, ElapsedS: float64(s.AcceptedAt.Sub(state.StartedAt).Milliseconds()) / 1000,
+		QueuedMS: r.QueuedMS, JudgeMS: r.JudgeMS, DurationMS: r.DurationMS, Archive: archive{s.Archive, s.Bytes},
+		Cached: r.Cached, Isolation: r.Isolation, Tampered: r.Tampered, Problem: r.Problem,
+	})
+	return err
+}
+
+func envelope(typ string, s trial.State) store.Envelope {
+	return store.Envelope{Type: typ, Spec: s.Spec, Generation: s.Generation, Execution: s.Execution}
+}
+
+func stateOf(row store.TrialRow) (trial.State, error) {
+	var s trial.State
+	if err := json.Unmarshal(row.Data, &s); err != nil {
+		return s, fmt.Errorf("read trial %s: %w", row.ID, err)
+	}
+	return s, nil
+}

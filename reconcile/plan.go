@@ -1,0 +1,88 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ActionKind is what an action does.
+type ActionKind string
+
+// Kinds of action. Each is one transaction of the store or one goroutine started.
+const (
+	Begin       ActionKind = "begin"  // an execution
+	Skip        ActionKind = "skip"   // a firing, because the last execution still runs
+	StartTrial  ActionKind = "start"  // a trial, or its next try, or go on with it
+	CancelTrial ActionKind = "cancel" // a trial
+	Finish      ActionKind = "finish" // an execution: summary and end
+	Forget      ActionKind = "forget" // the spec is gone and nothing of it is open
+	Wait        ActionKind = "wait"   // nothing yet
+	Blocked     ActionKind = "blocked"
+)
+
+// Action is one thing to do, with its cause.
+type Action struct {
+	Kind      ActionKind
+	Execution int
+	Trigger   string
+	Only      []string
+	At        time.Time // of a firing
+	Trial     string
+	Cell      Cell
+	Try       int
+	Unwanted  bool // cancel: nothing wants the cell any more; otherwise a user asked for it
+	Cause     string
+}
+
+// String is the action as `assayd plan` and the tests show it.
+func (a Action) String() string {
+	var what string
+	switch a.Kind {
+	case Begin, Finish, Skip:
+		what = fmt.Sprintf("%s e%d", a.Kind, a.Execution)
+	case StartTrial:
+		what = fmt.Sprintf("start %s try %d: task %s, agent %s, attempt %d", a.Trial, a.Try, a.Cell.Task.Name, a.Cell.Agent.Title(), a.Cell.Attempt)
+	case CancelTrial:
+		what = "cancel " + a.Trial
+	default:
+		what = string(a.Kind)
+	}
+	return what + " (" + a.Cause + ")"
+}
+
+// Plan is what is to be done about one spec now, and when to look again by oneself.
+type Plan struct {
+	Address string
+	Actions []Action
+	Wake    time.Time // zero = only when something changes
+}
+
+// String is the plan as text, a line an action.
+func (p Plan) String() string {
+	var b strings.Builder
+	for _, a := range p.Actions {
+		fmt.Fprintf(&b, "%s: %s\n", p.Address, a)
+	}
+	if !p.Wake.IsZero() {
+		fmt.Fprintf(&b, "%s: look again at %s\n", p.Address, stamp(p.Wake))
+	}
+	return b.String()
+}
+
+func (p *Plan) add(a Action) { p.Actions = append(p.Actions, a) }
+
+func (p *Plan) wakeAt(t time.Time) {
+	if p.Wake.IsZero() || t.Before(p.Wake) {
+		p.Wake = t
+	}
+}
+
+func (p *Plan) has(k ActionKind) bool {
+	for _, a := range p.Actions {
+		if a.Kind == k {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,286 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Options are what a Reconciler is made of.
+type Options struct {
+	Store      *store.Store
+	Ledger     *Ledger
+	Host       trial.Host
+	Admission  *Admission
+	Config     config.Options // how specs are compiled
+	Roots      []string       // watched directories, absolute
+	ResultsDir string         // "" = beside the specs
+	Log        *slog.Logger
+	Ready      func() // called once, after the first complete pass
+	Idle       bool   // answer questions about what was accepted and done, do nothing
+}
+
+// Reconciler makes the world match the specs. All its fields below o belong to the
+// goroutine of Run; other goroutines reach them through do.
+type Reconciler struct {
+	o        Options
+	calls    chan func()
+	ended    chan string // ids of trials whose goroutine has ended
+	freed    chan struct{}
+	progress atomic.Int64 // unix nanoseconds of the loop's last turn
+	done     chan struct{}
+
+	queue    *queue
+	presence presence
+	set      *config.Set
+	desired  map[string]*Run
+	gone     map[string]time.Time // since when a block with history is missed
+	live     map[string]*liveTrial
+	rerun    map[string]*Rerun
+	starved  map[string]bool   // runs with trials that found no room
+	notes    map[string]string // what a run waits for, for the status
+	drivers  sync.WaitGroup
+}
+
+// New returns a reconciler; Run does the work.
+func New(o Options) *Reconciler {
+	r := &Reconciler{
+		o: o, calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), done: make(chan struct{}),
+		queue: newQueue(), presence: newPresence(o.Log), desired: map[string]*Run{}, gone: map[string]time.Time{},
+		live: map[string]*liveTrial{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
+	}
+	return r
+}
+
+// Freed tells the loop that work containers gave room back; for NewAdmission.
+func (r *Reconciler) Freed() {
+	select {
+	case r.freed <- struct{}{}:
+	default:
+	}
+}
+
+// Progress is how long ago the loop last completed a turn; it turns at least every ten
+// seconds when nothing happens.
+func (r *Reconciler) Progress() time.Duration {
+	return time.Since(time.Unix(0, r.progress.Load()))
+}
+
+// idleTurn is how often the loop turns with nothing to do, to prove that it can.
+const idleTurn = 10 * time.Second
+
+// Run reconciles until the context ends, then waits for its trials' goroutines to let go;
+// containers go on. pulses say that it is time to look at the files again.
+func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
+	defer close(r.done)
+	r.progress.Store(time.Now().UnixNano())
+	if r.o.Idle {
+		return r.idle(ctx)
+	}
+	if err := r.restore(ctx); err != nil {
+		return err
+	}
+	sweeper := sync.WaitGroup{}
+	defer sweeper.Wait()
+	defer r.drivers.Wait()
+	again := r.look(ctx, false)
+	r.turn(ctx)
+	strays, err := r.strays(ctx)
+	if err != nil {
+		return err
+	}
+	sweeper.Go(func() { r.sweep(ctx, strays) })
+	if r.o.Ready != nil {
+		r.o.Ready()
+	}
+	for ctx.Err() == nil {
+		again = r.wait(ctx, pulses, again)
+		r.turn(ctx)
+	}
+	return nil
+}
+
+// idle answers questions from what was last accepted until the context ends.
+func (r *Reconciler) idle(ctx context.Context) error {
+	previous, err := r.accepted(ctx)
+	if err != nil {
+		return err
+	}
+	var inputs []config.Input
+	for path, c := range previous {
+		inputs = append(inputs, config.Input{Path: path, Display: path, Root: c.Root, Unknown: "no daemon runs"})
+	}
+	r.adopt(config.Load(inputs, previous, r.o.Config))
+	for ctx.Err() == nil {
+		select {
+		case call := <-r.calls:
+			call()
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// wait blocks until something may have changed, takes that in, and returns when to look
+// at the files again by itself (zero = not).
+func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}, again time.Time) time.Time {
+	pause := idleTurn
+	if _, due, ok := r.queue.peek(time.Now()); ok {
+		pause = min(pause, due)
+	}
+	if !again.IsZero() {
+		pause = min(pause, max(time.Until(again), 0))
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-pulses:
+		return r.look(ctx, false)
+	case call := <-r.calls:
+		call()
+	case id := <-r.ended:
+		r.forgetLive(id)
+	case <-r.freed:
+		for address := range r.starved {
+			r.queue.add(address, time.Now())
+		}
+		clear(r.starved)
+	case <-timer.C:
+		if !again.IsZero() && !time.Now().Before(again) {
+			return r.look(ctx, false)
+		}
+	}
+	return again
+}
+
+// turn reconciles every run that is due.
+func (r *Reconciler) turn(ctx context.Context) {
+	for ctx.Err() == nil {
+		r.progress.Store(time.Now().UnixNano())
+		address, ok := r.queue.pop(time.Now())
+		if !ok {
+			return
+		}
+		if err := r.reconcile(ctx, address); err != nil && ctx.Err() == nil {
+			r.o.Log.Warn("reconcile", "spec", address, "error", err)
+			r.queue.retry(address, time.Now())
+			continue
+		}
+		r.queue.forget(address)
+	}
+}
+
+// reconcile makes one pass over one run.
+func (r *Reconciler) reconcile(ctx context.Context, address string) error {
+	observed, err := r.observe(ctx, address)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	plan := Diff(address, r.desired[address], observed, now)
+	if text := plan.String(); text != "" {
+		r.o.Log.Debug("plan", "spec", address, "plan", text)
+	}
+	if !plan.Wake.IsZero() {
+		r.queue.add(address, plan.Wake)
+	}
+	delete(r.notes, address)
+	for _, a := range plan.Actions {
+		more, err := r.execute(ctx, address, a)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a, err)
+		}
+		if !more {
+			break
+		}
+	}
+	return nil
+}
+
+// errStopped is returned by calls to a reconciler that has ended.
+var errStopped = errors.New("the daemon is stopping")
+
+// do runs f in the loop's goroutine.
+func (r *Reconciler) do(ctx context.Context, f func()) error {
+	finished := make(chan struct{})
+	select {
+	case r.calls <- func() { f(); close(finished) }:
+		<-finished
+		return nil
+	case <-r.done:
+		return errStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Look has the files read again; fresh also has contexts copied anew whose spec's text is
+// unchanged.
+func (r *Reconciler) Look(ctx context.Context, fresh bool) error {
+	return r.do(ctx, func() { r.look(ctx, fresh) })
+}
+
+// observe reads what exists of a run.
+func (r *Reconciler) observe(ctx context.Context, address string) (Observed, error) {
+	o := Observed{GoneSince: r.gone[address], Rerun: r.rerun[address]}
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		fired, err := tx.Meta(firedKey(address))
+		if err != nil {
+			return err
+		}
+		if fired != "" {
+			if o.LastFired, err = time.Parse(time.RFC3339, fired); err != nil {
+				return fmt.Errorf("last firing of %s: %w", address, err)
+			}
+		}
+		e, err := tx.LatestExecution(address)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if o.Execution, err = executionOf(e); err != nil {
+			return err
+		}
+		rows, err := tx.Trials(address, e.N)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			t, err := r.trialOf(row)
+			if err != nil {
+				return err
+			}
+			o.Trials = append(o.Trials, t)
+		}
+		return nil
+	})
+	return o, err
+}
+
+func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
+	t := Trial{ID: row.ID, Key: row.Cell, Try: row.Try, Status: trial.Status(row.Status), EndedAt: row.FinishedAt}
+	if l, ok := r.live[row.ID]; ok {
+		t.Live, t.Cancelled = true, l.cancelled
+		t.Status = ""
+		return t, nil
+	}
+	if t.Status != "" {
+		s, err := stateOf(row)
+		if err != nil {
+			return t, err
+		}
+		t.Final, t.Unwanted = s.Result != nil && s.Result.Final, s.Unwanted
+	}
+	return t, nil
+}

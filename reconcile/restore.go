@@ -1,0 +1,144 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// restore takes up what a former daemon left in the store: the judge gets its sessions
+// and unjudged rounds back before any trial goes on.
+func (r *Reconciler) restore(ctx context.Context) error {
+	subs, err := r.o.Ledger.unjudged(ctx)
+	if err != nil {
+		return err
+	}
+	open, err := r.openTrials(ctx)
+	if err != nil {
+		return err
+	}
+	sessions := map[string]bool{}
+	for _, s := range open {
+		if s.JudgeImage.ID != "" && s.Token != "" {
+			r.o.Host.Judge.Open(trial.Session(r.o.Host.Owner, s))
+			sessions[s.ID] = true
+		}
+	}
+	var resumable []judge.Submission
+	for _, s := range subs {
+		if sessions[s.Trial] {
+			resumable = append(resumable, s)
+		}
+	}
+	return r.o.Host.Judge.Resume(ctx, resumable)
+}
+
+func (r *Reconciler) openTrials(ctx context.Context) (states []trial.State, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.OpenTrials()
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			s, err := stateOf(row)
+			if err != nil {
+				return err
+			}
+			states = append(states, s)
+		}
+		return nil
+	})
+	return states, err
+}
+
+// strays prepares the sweep: it has runs looked at that are open in the store and that no
+// file declares, and returns the containers that stay because their trials are open.
+func (r *Reconciler) strays(ctx context.Context) (keep map[string]bool, err error) {
+	open, err := r.openTrials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keep = map[string]bool{}
+	for _, s := range open {
+		keep[s.Workload.Name] = true
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		executions, err := tx.OpenExecutions()
+		if err != nil {
+			return err
+		}
+		for _, e := range executions {
+			if r.desired[e.Spec] == nil {
+				r.miss(e.Spec, time.Now())
+			}
+		}
+		return nil
+	})
+	return keep, err
+}
+
+// sweepGrace is how old a stray container must be; a younger one may be on its way into
+// the store.
+const sweepGrace = 10 * time.Second
+
+// sweep removes, once, the containers that a former daemon left and no open trial has:
+// interrupted builds and judgings at once, others after a grace. It waits for the engine
+// as long as it has to.
+func (r *Reconciler) sweep(ctx context.Context, keep map[string]bool) {
+	var pause pauses
+	begun := time.Now()
+	for ctx.Err() == nil {
+		found, err := r.o.Host.Engine.Observe(ctx, r.o.Host.Owner)
+		if err != nil {
+			r.o.Log.Warn("look for containers that were left over", "error", err)
+			pause.wait(ctx)
+			continue
+		}
+		for _, c := range found {
+			if err := r.sweepOne(ctx, c, keep, begun); err != nil && ctx.Err() == nil {
+				r.o.Log.Warn("remove a container that was left over", "container", c.Name, "error", err)
+			}
+		}
+		return
+	}
+}
+
+func (r *Reconciler) sweepOne(ctx context.Context, c container.Instance, keep map[string]bool, begun time.Time) error {
+	if keep[c.Name] || c.CreatedAt.After(begun) || c.Phase == container.PhaseExited && r.kept(ctx, c) {
+		return nil
+	}
+	if c.Labels[container.LabelRole] == container.RoleWork {
+		timer := time.NewTimer(time.Until(begun.Add(sweepGrace)))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	r.o.Log.Info("removing a container that was left over", "container", c.Name, "role", c.Labels[container.LabelRole])
+	if err := r.o.Host.Engine.Remove(ctx, c.ID); err != nil {
+		return fmt.Errorf("remove container %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// kept reports whether a run asked for the container to stay after its trial.
+func (r *Reconciler) kept(ctx context.Context, c container.Instance) bool {
+	kept := false
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		row, err := tx.Trial(c.Labels[container.LabelTrial])
+		if err != nil {
+			return err
+		}
+		s, err := stateOf(row)
+		kept = s.Keep == "always" || s.Keep == "failed"
+		return err
+	})
+	return err == nil && kept && c.Labels[container.LabelRole] == container.RoleWork
+}

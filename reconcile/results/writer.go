@@ -1,0 +1,233 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Stream is one file of a stream of lines and how far it has been written.
+type Stream struct {
+	ID   int64
+	Spec string
+	Root string // the watched directory that Path is under
+	Path string // where the file is wanted
+	Open bool   // of the streams of a spec, the one that goes on
+	Last int    // seq of the last stored line, at least 1
+
+	// What follows is the writer's, and kept for it by Mark.
+
+	Folder  string // real path of the folder of Path when it was first written to
+	File    string // the file in use; "" before the first write
+	Number  int    // 1 is Path itself, 2 is its <name>.2.jsonl, …
+	Written int    // seq of the last line that is durable in File
+	Why     string // why File is not beside the spec; "" when it is
+}
+
+// Line is one stored line.
+type Line struct {
+	Seq  int
+	Ends int64  // bytes of a file that ends with this line and its newline
+	Data []byte // without its newline
+}
+
+// Source is the store, as the writer sees it.
+type Source interface {
+	// Pulse receives after lines have been stored; pulses may coalesce.
+	Pulse() <-chan struct{}
+	// Streams returns all streams, or those with Written < Last only.
+	Streams(ctx context.Context, dirty bool) ([]Stream, error)
+	// Lines returns lines of a stream from seq on: a bounded number, at least one where
+	// there is one.
+	Lines(ctx context.Context, stream int64, seq int) ([]Line, error)
+	// Mark keeps the writer's part of streams, in one durable transaction.
+	Mark(ctx context.Context, streams []Stream) error
+}
+
+// Options of NewWriter.
+type Options struct {
+	// Dir is where the files are that cannot be beside their spec:
+	// <Dir>/<root>/<relative path>.
+	Dir string
+	// Log receives what was repaired and what is retried; nil discards it.
+	Log *slog.Logger
+}
+
+// Writer keeps the files. Run does all the work; the other methods may be called at any
+// time from any goroutine.
+type Writer struct {
+	src     Source
+	dir     string
+	log     *slog.Logger
+	recheck chan struct{}
+
+	retries map[int64]retry // of Run alone: streams whose last write failed
+
+	mu     sync.Mutex
+	places map[string]Stream // by spec: the open stream as last flushed
+}
+
+// NewWriter returns a writer that does nothing until Run.
+func NewWriter(src Source, o Options) *Writer {
+	w := &Writer{
+		src: src, dir: o.Dir, log: o.Log,
+		recheck: make(chan struct{}, 1),
+		retries: map[int64]retry{},
+		places:  map[string]Stream{},
+	}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+	}
+	return w
+}
+
+// Location says which file the lines of spec go to, "" before the first write; whether
+// that is the fallback under the state directory; and if so, or if the file is a
+// <name>.2.jsonl, why.
+func (w *Writer) Location(spec string) (path string, fallback bool, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.places[spec]
+	why = s.Why
+	if why == "" && s.Number > 1 {
+		why = fmt.Sprintf("%s holds something else than the lines of %s", numbered(s.File, s.Path, s.Number-1), s.Spec)
+	}
+	return s.File, s.Why != "", why
+}
+
+// Recheck makes Run compare all files with their lines soon, and try again the folders
+// that could not be written.
+func (w *Writer) Recheck() {
+	select {
+	case w.recheck <- struct{}{}:
+	default:
+	}
+}
+
+// A write that failed is tried again after minDelay, then twice as long each time.
+const (
+	minDelay   = 200 * time.Millisecond
+	maxDelay   = 30 * time.Second
+	lastEffort = 5 * time.Second
+)
+
+type retry struct {
+	at    time.Time
+	delay time.Duration // that led to at
+}
+
+func (r retry) next(now time.Time) retry {
+	delay := min(max(2*r.delay, minDelay), maxDelay)
+	return retry{at: now.Add(delay), delay: delay}
+}
+
+// Run verifies all files and then writes what is stored, until ctx is done; a last time
+// then. It returns an error only for what that last time could not write: all other
+// failures are logged and tried again, and nothing is lost, since the lines are stored.
+func (w *Writer) Run(ctx context.Context) error {
+	all := true // verify everything in the next pass
+	var outage retry
+	for {
+		var wake <-chan time.Time
+		err := w.pass(ctx, all)
+		if ctx.Err() != nil {
+			return w.finish(ctx)
+		}
+		if err != nil { // the store itself
+			outage = outage.next(time.Now())
+			w.log.Error("cannot read or mark stored result lines", "err", err, "retry_in", outage.delay)
+			wake = time.After(outage.delay)
+		} else {
+			all, outage = false, retry{}
+			wake = w.earliest()
+		}
+		select {
+		case <-ctx.Done():
+			return w.finish(ctx)
+		case <-w.src.Pulse():
+		case <-w.recheck:
+			all = true
+		case <-wake:
+		}
+	}
+}
+
+// finish writes what is stored when Run is told to end.
+func (w *Writer) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastEffort)
+	defer cancel()
+	clear(w.retries)
+	if err := w.pass(ctx, false); err != nil {
+		return fmt.Errorf("write last result lines: %w", err)
+	}
+	if len(w.retries) > 0 {
+		return fmt.Errorf("write last result lines: %d files could not be written and will be at the next start", len(w.retries))
+	}
+	return nil
+}
+
+// earliest fires when the first retry is due; it is nil when there is none.
+func (w *Writer) earliest() <-chan time.Time {
+	var first time.Time
+	for _, r := range w.retries {
+		if first.IsZero() || r.at.Before(first) {
+			first = r.at
+		}
+	}
+	if first.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(first))
+}
+
+// pass flushes the dirty streams, or all, and marks what became durable. Its error is the
+// store's; a file that cannot be written is retried and holds up no other.
+func (w *Writer) pass(ctx context.Context, all bool) error {
+	streams, err := w.src.Streams(ctx, !all)
+	if err != nil {
+		return err
+	}
+	var marks []Stream
+	for _, s := range streams {
+		r, failed := w.retries[s.ID]
+		if failed && !all && time.Now().Before(r.at) {
+			continue
+		}
+		done, err := w.flush(ctx, s, all)
+		if ctx.Err() != nil {
+			break // what was flushed until now is worth its mark
+		}
+		if err != nil {
+			w.failed(s, err)
+			continue
+		}
+		delete(w.retries, s.ID)
+		w.remember(done)
+		if done != s {
+			marks = append(marks, done)
+		}
+	}
+	if len(marks) == 0 {
+		return ctx.Err()
+	}
+	return errors.Join(w.src.Mark(context.WithoutCancel(ctx), marks), ctx.Err())
+}
+
+func (w *Writer) failed(s Stream, err error) {
+	r := w.retries[s.ID].next(time.Now())
+	w.retries[s.ID] = r
+	w.remember(s)
+	w.log.Warn("cannot write result file", "spec", s.Spec, "file", s.Path, "err", err, "retry_in", r.delay)
+}
+
+func (w *Writer) remember(s Stream) {
+	if !s.Open {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.places[s.Spec] = s
+}

@@ -1,0 +1,309 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// look reads the files, accepts what is valid, and has every run looked at that may be
+// touched by it. It returns when to look again by itself.
+func (r *Reconciler) look(ctx context.Context, fresh bool) (again time.Time) {
+	previous, err := r.accepted(ctx)
+	if err != nil {
+		r.o.Log.Error("read accepted specs", "error", err)
+		return time.Now().Add(time.Second)
+	}
+	found := r.scan(ctx, previous)
+	inputs, again := r.presence.settle(previous, found, time.Now())
+	o := r.o.Config
+	o.Fresh = fresh
+	set := config.Load(inputs, previous, o)
+	if r.set != nil && !fresh && reflect.DeepEqual(r.set, set) {
+		return again
+	}
+	if err := r.accept(ctx, previous, set); err != nil {
+		r.o.Log.Error("accept specs", "error", err)
+		return time.Now().Add(time.Second)
+	}
+	r.adopt(set)
+	return again
+}
+
+// accepted is what was last accepted, by path.
+func (r *Reconciler) accepted(ctx context.Context) (config.Previous, error) {
+	previous := config.Previous{}
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.Files()
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			var c config.Compiled
+			if err := json.Unmarshal(row.Compiled, &c); err != nil {
+				return fmt.Errorf("read what was accepted of %s: %w", row.Path, err)
+			}
+			previous[row.Path] = c
+		}
+		return nil
+	})
+	return previous, err
+}
+
+// scan lists the spec files under the watched roots and those that were submitted.
+func (r *Reconciler) scan(ctx context.Context, previous config.Previous) []config.Input {
+	var inputs []config.Input
+	for _, root := range r.o.Roots {
+		found := config.Scan(root, previous, r.o.Config)
+		inputs = append(inputs, found.Inputs...)
+		for _, u := range found.Unknown {
+			r.o.Log.Warn("a place for specs cannot be looked at; what was accepted there stays", "place", u.String())
+		}
+	}
+	submitted, err := r.submitted(ctx)
+	if err != nil {
+		r.o.Log.Error("read submitted files", "error", err)
+	}
+	for _, path := range submitted {
+		if slices.ContainsFunc(inputs, func(i config.Input) bool { return i.Path == path }) {
+			continue
+		}
+		if in := config.Read(path); !in.Gone {
+			inputs = append(inputs, in)
+		}
+	}
+	return inputs
+}
+
+// accept stores what is new and reports it in the status files, in one transaction.
+func (r *Reconciler) accept(ctx context.Context, previous config.Previous, set *config.Set) error {
+	now := time.Now().UTC()
+	accepted := set.Accepted()
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		for _, f := range set.Files {
+			if err := r.acceptFile(ctx, tx, f, previous, set, now); err != nil {
+				return err
+			}
+		}
+		for path := range previous {
+			if _, still := accepted[path]; !still {
+				if err := tx.DeleteFile(path); err != nil {
+					return err
+				}
+			}
+		}
+		return r.settleHomes(tx, set)
+	})
+}
+
+type specAccepted struct {
+	Diagnostics config.Diagnostics `json:"diagnostics"`
+}
+
+func (r *Reconciler) acceptFile(ctx context.Context, tx *store.Tx, f config.FileState, previous config.Previous, set *config.Set, now time.Time) error {
+	told, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	key := "told/" + f.Path
+	before, err := tx.Meta(key)
+	if err != nil || before == string(told) {
+		return err
+	}
+	if err := tx.PutMeta(key, string(told)); err != nil {
+		return err
+	}
+	for _, d := range f.Diagnostics {
+		r.o.Log.Log(ctx, level(d), d.Summary, "file", d.File, "line", d.Line, "column", d.Column, "in", d.Context, "detail", d.Detail)
+	}
+	stream := r.statusStream(f.Path)
+	if f.Status != config.OK {
+		if f.Status == config.Unread {
+			return nil // nothing is known, so nothing is said
+		}
+		_, err := tx.AppendLine(stream, store.Envelope{Type: "spec.rejected", Spec: contextAddress(f.Diagnostics), Generation: f.Generation}, specAccepted{f.Diagnostics})
+		return err
+	}
+	c := set.Accepted()[f.Path]
+	if old, ok := previous[f.Path]; !ok || !reflect.DeepEqual(old, c) {
+		compiled, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		if err := tx.PutFile(store.FileRow{Path: c.Path, Root: c.Root, Hash: c.Hash, Compiled: compiled, AcceptedAt: now}); err != nil {
+			return err
+		}
+	}
+	for _, b := range set.All() {
+		if b.Path != f.Path {
+			continue
+		}
+		record := specAccepted{within(f.Diagnostics, b)}
+		if _, err := tx.AppendLine(stream, store.Envelope{Type: "spec.accepted", Spec: b.Address(), Generation: b.Generation}, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contextAddress is the spec that the first diagnostic is about, "run.nightly"; "" when
+// it is about the file.
+func contextAddress(ds config.Diagnostics) string {
+	for _, d := range ds {
+		if kind, name, ok := strings.Cut(d.Context, " "); ok {
+			return kind + "." + strings.Trim(name, `"`)
+		}
+	}
+	return ""
+}
+
+func within(ds config.Diagnostics, b config.Block) config.Diagnostics {
+	of := config.Diagnostics{}
+	for _, d := range ds {
+		if d.Context == fmt.Sprintf("%s %q", b.Kind, b.Name) {
+			of = append(of, d)
+		}
+	}
+	return of
+}
+
+func level(d config.Diagnostic) slog.Level {
+	if d.Severity == config.Error {
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
+func homeKey(address string) string { return "home/" + address }
+
+// settleHomes remembers in which file each run stands, and lets its results follow it.
+func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
+	for _, run := range set.Blocks.Runs {
+		address := run.Address()
+		old, err := tx.Meta(homeKey(address))
+		if err != nil {
+			return err
+		}
+		if old == run.Path {
+			continue
+		}
+		if err := tx.PutMeta(homeKey(address), run.Path); err != nil {
+			return err
+		}
+		to := r.streamAt(address, run.Path, rootOf(set, run.Path))
+		if err := tx.MoveStream(to, store.Envelope{Generation: run.Generation}, map[string]string{"to": to.Path}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rootOf(set *config.Set, path string) string {
+	for _, f := range set.Files {
+		if f.Path == path && f.Root != "" {
+			return f.Root
+		}
+	}
+	return filepath.Dir(path)
+}
+
+// adopt makes the set the desired state.
+func (r *Reconciler) adopt(set *config.Set) {
+	r.set = set
+	now := time.Now()
+	desired := map[string]*Run{}
+	for _, run := range set.Blocks.Runs {
+		d, err := Compile(set, run)
+		if err != nil {
+			r.o.Log.Error("compile", "spec", run.Address(), "error", err)
+			d = r.desired[run.Address()]
+		}
+		if d == nil {
+			continue
+		}
+		desired[run.Address()] = d
+		delete(r.gone, run.Address())
+		r.queue.add(run.Address(), now)
+	}
+	for address := range r.desired {
+		if desired[address] == nil {
+			r.miss(address, now)
+		}
+	}
+	r.desired = desired
+}
+
+// miss notes that no file declares a spec any more.
+func (r *Reconciler) miss(address string, now time.Time) {
+	if _, ok := r.gone[address]; !ok {
+		r.gone[address] = now
+	}
+	r.queue.add(address, now)
+}
+
+// stream is where a run's results go.
+func (r *Reconciler) stream(address string) store.StreamRef {
+	for _, run := range r.set.Blocks.Runs {
+		if run.Address() == address {
+			return r.streamAt(address, run.Path, rootOf(r.set, run.Path))
+		}
+	}
+	return store.StreamRef{Spec: address} // it exists: only a run that was declared has records
+}
+
+func (r *Reconciler) streamAt(address, path, root string) store.StreamRef {
+	stem := strings.TrimSuffix(path, ".hcl")
+	return r.placed(store.StreamRef{Spec: address, Root: root, Path: stem + "." + address + ".jsonl"})
+}
+
+// statusStream is where what became of a spec file is told.
+func (r *Reconciler) statusStream(path string) store.StreamRef {
+	root := filepath.Dir(path)
+	if r.set != nil {
+		root = rootOf(r.set, path)
+	}
+	return r.placed(store.StreamRef{Spec: "status:" + path, Root: root, Path: strings.TrimSuffix(path, ".hcl") + ".status.jsonl"})
+}
+
+// placed moves a file below results_dir, when there is one.
+func (r *Reconciler) placed(ref store.StreamRef) store.StreamRef {
+	if r.o.ResultsDir == "" {
+		return ref
+	}
+	if rel, err := filepath.Rel(ref.Root, ref.Path); err == nil {
+		ref.Root, ref.Path = r.o.ResultsDir, filepath.Join(r.o.ResultsDir, rel)
+	}
+	return ref
+}
+
+// envelope is the envelope of a record about a run.
+func (r *Reconciler) envelope(address, typ string, execution int) store.Envelope {
+	e := store.Envelope{Type: typ, Spec: address, Execution: execution}
+	if d := r.desired[address]; d != nil {
+		e.Generation = d.Generation
+	}
+	return e
+}
+
+const submittedKey = "submitted"
+
+// submitted lists the files that were handed in rather than found under a root.
+func (r *Reconciler) submitted(ctx context.Context) (paths []string, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		text, err := tx.Meta(submittedKey)
+		if err != nil || text == "" {
+			return err
+		}
+		return json.Unmarshal([]byte(text), &paths)
+	})
+	return paths, err
+}

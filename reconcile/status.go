@@ -1,0 +1,249 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Status is what `assayd status` shows: every run with its trials, and what is wrong with
+// files.
+type Status struct {
+	Time        time.Time          `json:"time"`
+	Runs        []RunStatus        `json:"runs"`
+	Files       []FileStatus       `json:"files"`
+	Diagnostics config.Diagnostics `json:"diagnostics"`
+}
+
+// FileStatus is the state of one spec file.
+type FileStatus struct {
+	File   string        `json:"file"`
+	Status config.Status `json:"status"`
+}
+
+// RunStatus is the state of one run.
+type RunStatus struct {
+	Address    string        `json:"address"`
+	File       string        `json:"file"`
+	Generation string        `json:"generation"`
+	Execution  int           `json:"execution"` // 0 = none yet
+	State      string        `json:"state"`     // waiting, blocked, running, finished, removed
+	Note       string        `json:"note,omitempty"`
+	Results    string        `json:"results"`             // path of the JSONL file
+	Elsewhere  string        `json:"elsewhere,omitempty"` // why the results are not beside the spec
+	Wanted     int           `json:"wanted"`              // cells
+	Trials     []TrialStatus `json:"trials"`
+	Summary    *Summary      `json:"summary,omitempty"` // of the trials that are over
+}
+
+// TrialStatus is the state of one trial.
+type TrialStatus struct {
+	ID       string       `json:"id"`
+	Task     string       `json:"task"`
+	Agent    string       `json:"agent"`
+	Model    string       `json:"model"`
+	Attempt  int          `json:"attempt"`
+	Try      int          `json:"try"`
+	Phase    trial.Phase  `json:"phase"`
+	Status   trial.Status `json:"status,omitempty"`
+	Reason   string       `json:"reason,omitempty"`
+	Detail   string       `json:"detail,omitempty"`
+	Started  time.Time    `json:"started,omitzero"`
+	Deadline time.Time    `json:"deadline,omitzero"`
+	Ended    time.Time    `json:"ended,omitzero"`
+	Rounds   []Round      `json:"rounds"`
+	Best     string       `json:"best,omitempty"` // round
+	Flags    []string     `json:"flags,omitempty"`
+}
+
+// Round is one submission as tables show it.
+type Round struct {
+	ID       string        `json:"id"`
+	Round    string        `json:"round"`
+	State    judge.State   `json:"state"`
+	Try      int           `json:"try"`
+	ElapsedS float64       `json:"elapsed_s"`
+	Report   *judge.Report `json:"report,omitempty"`
+	Archive  string        `json:"archive"` // SHA-256
+}
+
+// Status reads the present state; address narrows it to one run, "" is all of it.
+func (r *Reconciler) Status(ctx context.Context, address string) (s Status, err error) {
+	var inner error
+	err = r.do(ctx, func() { s, inner = r.status(ctx, address) })
+	return s, errors.Join(err, inner)
+}
+
+func (r *Reconciler) status(ctx context.Context, address string) (Status, error) {
+	s := Status{Time: time.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}}
+	if r.set != nil {
+		s.Diagnostics = append(s.Diagnostics, r.set.Diagnostics...)
+		for _, f := range r.set.Files {
+			s.Files = append(s.Files, FileStatus{f.Display, f.Status})
+		}
+	}
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		for _, known := range r.addresses() {
+			if address != "" && address != known {
+				continue
+			}
+			run, err := r.runStatus(tx, known)
+			if err != nil {
+				return err
+			}
+			s.Runs = append(s.Runs, run)
+		}
+		return nil
+	})
+	if err == nil && address != "" && len(s.Runs) == 0 {
+		return s, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, r.addresses()))
+	}
+	return s, err
+}
+
+// ErrUnknown: no such run or trial.
+var ErrUnknown = errors.New("nothing is known of")
+
+func suggest(name string, known []string) string {
+	for _, k := range known {
+		if strings.HasSuffix(k, "."+name) {
+			return fmt.Sprintf("; did you mean %s?", k)
+		}
+	}
+	return ""
+}
+
+func (r *Reconciler) addresses() []string {
+	var all []string
+	for address := range r.desired {
+		all = append(all, address)
+	}
+	for address := range r.gone {
+		if r.desired[address] == nil {
+			all = append(all, address)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) {
+	run := RunStatus{Address: address, Note: r.notes[address], Trials: []TrialStatus{}, State: "waiting"}
+	d := r.desired[address]
+	if d != nil {
+		run.Generation, run.Wanted = d.Generation, len(d.Cells)
+		for _, block := range r.set.Blocks.Runs {
+			if block.Address() == address {
+				run.File = block.Pos.File
+			}
+		}
+	} else {
+		run.Note = "no file declares it"
+	}
+	stream, err := tx.Stream(address)
+	if err == nil {
+		run.Results, run.Elsewhere = stream.File, stream.Why
+		if run.Results == "" {
+			run.Results = stream.Path
+		}
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return run, err
+	}
+	if d != nil && d.Blocked != "" {
+		run.State, run.Note = "blocked", d.Blocked
+	}
+	e, err := tx.LatestExecution(address)
+	if errors.Is(err, store.ErrNotFound) {
+		return run, nil
+	}
+	if err != nil {
+		return run, err
+	}
+	run.Execution = e.N
+	if run.State != "blocked" {
+		run.State = "running"
+	}
+	if !e.FinishedAt.IsZero() {
+		run.State = "finished"
+	}
+	return run, r.trialStatuses(tx, address, e.N, &run)
+}
+
+func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *RunStatus) error {
+	rows, err := tx.Trials(address, n)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		s, err := stateOf(row)
+		if err != nil {
+			return err
+		}
+		t, err := trialStatus(tx, s)
+		if err != nil {
+			return err
+		}
+		run.Trials = append(run.Trials, t)
+	}
+	outcomes, err := outcomesOf(tx, address, n)
+	if err == nil && len(outcomes) > 0 {
+		summary := Summarize(outcomes)
+		run.Summary = &summary
+	}
+	return err
+}
+
+func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
+	t := TrialStatus{
+		ID: s.ID, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
+		Try: s.Try, Phase: s.Phase, Reason: s.Reason, Detail: s.Detail, Started: s.StartedAt, Deadline: s.Deadline,
+		Ended: s.EndedAt, Flags: s.Flags, Rounds: []Round{},
+	}
+	if s.Result != nil {
+		t.Status, t.Reason, t.Flags = s.Result.Status, s.Result.Reason, s.Result.Flags
+		if s.Result.Best != nil {
+			t.Best = s.Result.Best.Round
+		}
+	}
+	subs, err := submissions(tx, s.ID)
+	for _, sub := range subs {
+		t.Rounds = append(t.Rounds, roundOf(s, sub))
+	}
+	return t, err
+}
+
+// Trial reads the state of one trial, of any execution.
+func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		row, err := tx.Trial(id)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%w: %s", ErrUnknown, id)
+		}
+		if err != nil {
+			return err
+		}
+		s, err := stateOf(row)
+		if err != nil {
+			return err
+		}
+		t, err = trialStatus(tx, s)
+		return err
+	})
+	return t, err
+}
+
+func roundOf(s trial.State, sub judge.Submission) Round {
+	round := Round{ID: sub.ID, Round: sub.Round, State: sub.State, Try: sub.Try, Report: sub.Report, Archive: sub.Archive}
+	if !s.StartedAt.IsZero() && !sub.AcceptedAt.IsZero() {
+		round.ElapsedS = float64(sub.AcceptedAt.Sub(s.StartedAt).Milliseconds()) / 1000
+	}
+	return round
+}

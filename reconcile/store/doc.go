@@ -1,0 +1,12 @@
+// Package store keeps what must survive the daemon: executions, trials, submissions, the
+// specs as last accepted, and every line that was reported. It holds one embedded database
+// and a content-addressed blob store in one state directory, which one daemon at a time owns.
+//
+// An effect and the line that reports it are stored in one transaction (Do), so nothing is
+// reported that did not happen and nothing happens unreported. The JSONL files are a
+// projection of the stored lines; package results writes them. Rows carry opaque JSON for
+// whatever only their owner understands.
+//
+// It decides nothing, runs nothing, and no SQL leaves it. Start reading at Store and Tx;
+// streams.go is the outbox of lines.
+package store

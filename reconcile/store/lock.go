@@ -1,0 +1,69 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// LockedError says that another process owns the state directory.
+type LockedError struct {
+	Dir string // the state directory
+	PID int    // of the holder; 0 when it could not be read
+}
+
+func (e *LockedError) Error() string {
+	holder := "another process"
+	if e.PID > 0 {
+		holder = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("state directory %q is in use by %s: stop it first, or give each daemon its own state directory",
+		e.Dir, holder)
+}
+
+// takeLock takes the exclusive lock of dir. The kernel gives it back when the process
+// ends, however it ends, so the file is never removed and never stale.
+func takeLock(dir string) (io.Closer, error) {
+	path := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock state directory: %w", explain(err))
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, &LockedError{Dir: dir, PID: lockHolder(f)}
+		}
+		return nil, fmt.Errorf("lock state directory %q: %w", dir, err)
+	}
+	if err := writePID(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock state directory %q: %w", dir, explain(err)), f.Close())
+	}
+	return f, nil
+}
+
+func writePID(f *os.File) error {
+	pid := strconv.Itoa(os.Getpid()) + "\n"
+	if _, err := f.WriteAt([]byte(pid), 0); err != nil {
+		return err
+	}
+	return f.Truncate(int64(len(pid)))
+}
+
+// lockHolder is only for the message; the lock itself is the kernel's.
+func lockHolder(f *os.File) int {
+	data := make([]byte, 32)
+	n, _ := f.ReadAt(data, 0)
+	first, _, _ := strings.Cut(string(data[:n]), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// VersionError says that a newer assayd wrote the state directory.
+type VersionError struct {
+	Dir   string // the state directory
+	Found int    // schema version of the database
+	Known int    // newest schema version this program understands
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("state directory %q has schema version %d, but this assayd knows only versions up to %d: use the newer assayd that wrote it, or another state directory",
+		e.Dir, e.Found, e.Known)
+}
+
+// migrations lead from schema version i to i+1. One that was released is never edited.
+// Times are Unix nanoseconds, 0 when unset.
+var migrations = [...]string{`
+CREATE TABLE meta (
+	key   TEXT PRIMARY KEY,
+	value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE files (
+	path        TEXT PRIMARY KEY,
+	root        TEXT NOT NULL,
+	hash        TEXT NOT NULL,
+	compiled    TEXT,
+	accepted_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE executions (
+	spec        TEXT NOT NULL,
+	n           INTEGER NOT NULL CHECK (n > 0),
+	trigger     TEXT NOT NULL,
+	started_at  INTEGER NOT NULL,
+	settled_at  INTEGER NOT NULL,
+	finished_at INTEGER NOT NULL,
+	data        TEXT,
+	PRIMARY KEY (spec, n)
+) STRICT;
+CREATE INDEX executions_open ON executions (spec, n) WHERE finished_at = 0;
+
+CREATE TABLE trials (
+	id          TEXT PRIMARY KEY,
+	spec        TEXT NOT NULL,
+	execution   INTEGER NOT NULL,
+	cell        TEXT NOT NULL,
+	try         INTEGER NOT NULL,
+	phase       TEXT NOT NULL,
+	status      TEXT NOT NULL,
+	wanted      INTEGER NOT NULL,
+	data        TEXT,
+	created_at  INTEGER NOT NULL,
+	updated_at  INTEGER NOT NULL,
+	finished_at INTEGER NOT NULL,
+	FOREIGN KEY (spec, execution) REFERENCES executions DEFERRABLE INITIALLY DEFERRED
+) STRICT;
+CREATE INDEX trials_execution ON trials (spec, execution);
+CREATE INDEX trials_open ON trials (id) WHERE status = '';
+
+CREATE TABLE trial_tries (
+	id   TEXT NOT NULL REFERENCES trials DEFERRABLE INITIALLY DEFERRED,
+	try  INTEGER NOT NULL,
+	data TEXT,
+	PRIMARY KEY (id, try)
+) STRICT;
+
+CREATE TABLE submissions (
+	n      INTEGER PRIMARY KEY AUTOINCREMENT,
+	id     TEXT NOT NULL UNIQUE,
+	trial  TEXT NOT NULL,
+	kind   TEXT NOT NULL,
+	number INTEGER NOT NULL,
+	key    TEXT NOT NULL,
+	state  TEXT NOT NULL,
+	data   TEXT
+) STRICT;
+CREATE INDEX submissions_trial ON submissions (trial, n);
+CREATE INDEX submissions_state ON submissions (state, n);
+CREATE UNIQUE INDEX submissions_key ON submissions (trial, key) WHERE key <> '';
+
+-- The file of a stream. The lines of a spec are shared by the files it has had: a closed
+-- one ends before its own closing line, the open one goes on.
+CREATE TABLE streams (
+	id      INTEGER PRIMARY KEY AUTOINCREMENT,
+	spec    TEXT NOT NULL,
+	root    TEXT NOT NULL,
+	path    TEXT NOT NULL,
+	last    INTEGER NOT NULL,
+	size    INTEGER NOT NULL,
+	closing BLOB,
+	folder  TEXT NOT NULL DEFAULT '',
+	file    TEXT NOT NULL DEFAULT '',
+	number  INTEGER NOT NULL,
+	written INTEGER NOT NULL DEFAULT 0,
+	why     TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE UNIQUE INDEX streams_open ON streams (spec) WHERE closing IS NULL;
+CREATE INDEX streams_dirty ON streams (id) WHERE written < last;
+CREATE INDEX streams_path ON streams (path);
+
+CREATE TABLE lines (
+	spec TEXT NOT NULL,
+	seq  INTEGER NOT NULL,
+	ends INTEGER NOT NULL, -- bytes of a file up to and with this line
+	data BLOB NOT NULL,
+	PRIMARY KEY (spec, seq)
+) STRICT;
+`}
+
+// migrate brings the database to the newest schema in one transaction.
+func migrate(ctx context.Context, db *sql.DB, dir string) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("open database of state directory %q: %w", dir, explain(err))
+	}
+	defer tx.Rollback()
+	var version int
+	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return fmt.Errorf("read schema version of state directory %q: %w", dir, explain(err))
+	}
+	if version > len(migrations) {
+		return &VersionError{Dir: dir, Found: version, Known: len(migrations)}
+	}
+	for i := version; i < len(migrations); i++ {
+		if _, err := tx.ExecContext(ctx, migrations[i]); err != nil {
+			return fmt.Errorf("migrate state directory %q to schema version %d: %w", dir, i+1, explain(err))
+		}
+	}
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations))); err != nil {
+		return fmt.Errorf("set schema version of state directory %q: %w", dir, explain(err))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("migrate state directory %q: %w", dir, explain(err))
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Options of Open; the zero value is usable.
+type Options struct {
+	// Clock stamps lines and rows; nil is time.Now.
+	Clock func() time.Time
+	// Log receives what Open repairs; nil discards it.
+	Log *slog.Logger
+	// Redact replaces secret values in text. It is given the decoded content of each JSON
+	// string that is about to be stored, so a secret with quotes in it is found too, and
+	// must not change its argument. It may be called from several goroutines. Nil keeps all.
+	Redact func([]byte) []byte
+}
+
+// Store is an open state directory. Its methods may be called from several goroutines.
+type Store struct {
+	dir    string
+	owner  string
+	clock  func() time.Time
+	redact func([]byte) []byte
+	lock   io.Closer
+	writer *sql.DB // one connection: SQLite has one writer, and queueing here is fair
+	reader *sql.DB
+	blobs  *Blobs
+	lists  *Blobs // what was too long for a line
+	lines  chan struct{}
+}
+
+// databaseName is the database's file within the state directory.
+const databaseName = "assayd.db"
+
+// Open opens the state directory dir, making it (mode 0700) where it is missing, and takes
+// its lock until Close. Errors: *LockedError when another process has it, *VersionError
+// when a newer assayd wrote it, and ErrNoSpace or ErrReadOnly as causes.
+func Open(ctx context.Context, dir string, o Options) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open state directory %q: %w", dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", explain(err))
+	}
+	s := &Store{dir: dir, clock: o.Clock, redact: o.Redact, lines: make(chan struct{}, 1)}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	log := o.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if s.lock, err = takeLock(dir); err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx, log); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// open does what Open does once the lock is held.
+func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
+	if s.blobs, err = openBlobs(filepath.Join(s.dir, "blobs"), log); err != nil {
+		return err
+	}
+	if s.lists, err = openBlobs(filepath.Join(s.dir, "lists"), log); err != nil {
+		return err
+	}
+	if err := syncDir(s.dir); err != nil {
+		return fmt.Errorf("make state directory durable: %w", explain(err))
+	}
+	path := filepath.Join(s.dir, databaseName)
+	if s.writer, err = openPool(path, 1, url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)",
+			"foreign_keys(1)", "journal_size_limit(67108864)"},
+	}); err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.writer, s.dir); err != nil {
+		return err
+	}
+	if s.reader, err = openPool(path, 4, url.Values{
+		"mode":    {"ro"},
+		"_pragma": {"busy_timeout(5000)", "query_only(1)"},
+	}); err != nil {
+		return err
+	}
+	return s.Do(ctx, s.adoptOwner)
+}
+
+// openPool opens a pool of at most n connections. Everything a connection needs is in its
+// name, because a pragma that is executed reaches only the connection it happens to get.
+func openPool(path string, n int, query url.Values) (*sql.DB, error) {
+	name := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+	db, err := sql.Open("sqlite", name.String())
+	if err != nil {
+		return nil, fmt.Errorf("open database %q: %w", path, explain(err))
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// adoptOwner reads the owner id and makes one in a new state directory.
+func (s *Store) adoptOwner(t *Tx) error {
+	owner, err := t.Meta("owner")
+	if err != nil {
+		return err
+	}
+	if owner == "" {
+		id := make([]byte, 8)
+		rand.Read(id) // never fails
+		owner = hex.EncodeToString(id)
+		if err := t.PutMeta("owner", owner); err != nil {
+			return err
+		}
+	}
+	s.owner = owner
+	return nil
+}
+
+// Owner is the random id of this state directory, 16 hex digits; it labels containers.
+func (s *Store) Owner() string { return s.owner }
+
+// Dir is the absolute path of the state directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Blobs is the content-addressed store of the state directory.
+func (s *Store) Blobs() *Blobs { return s.blobs }
+
+// Lines receives a pulse after a commit that appended lines. Pulses coalesce; it is for
+// one receiver.
+func (s *Store) Lines() <-chan struct{} { return s.lines }
+
+// Close closes the database and gives the lock back.
+func (s *Store) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.reader, s.writer} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	// The lock goes last: whoever takes it must find nobody in the database.
+	errs = append(errs, s.lock.Close())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close state directory %q: %w", s.dir, err)
+	}
+	return nil
+}
+
+// Do runs fn in one immediate transaction and makes it durable. An error of fn is returned
+// as it is, and nothing of it is stored. Only one Do runs at a time, so fn must be short
+// and must not call Do.
+func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
+	t, err := s.begin(ctx, s.writer, nil)
+	if err != nil {
+		return err
+	}
+	defer t.tx.Rollback() // also when fn panics; after a commit it does nothing
+	if err := fn(t); err != nil {
+		return err
+	}
+	if err := t.tx.Commit(); err != nil {
+		return fmt.Errorf("commit to state directory %q: %w", s.dir, explain(err))
+	}
+	if t.appended {
+		select {
+		case s.lines <- struct{}{}:
+		default: // a pulse is waiting already and will cover this one
+		}
+	}
+	return nil
+}
+
+// View runs fn on a snapshot that no writer changes; what fn tries to write fails. Views
+// run beside each other and beside Do.
+func (s *Store) View(ctx context.Context, fn func(*Tx) error) error {
+	t, err := s.begin(ctx, s.reader, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer t.tx.Rollback() // there is nothing to commit
+	return fn(t)
+}
+
+func (s *Store) begin(ctx context.Context, db *sql.DB, o *sql.TxOptions) (*Tx, error) {
+	tx, err := db.BeginTx(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("begin transaction in state directory %q: %w", s.dir, explain(err))
+	}
+	return &Tx{ctx: ctx, tx: tx, store: s}, nil
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// TrialRow is a cell being done in an execution.
+type TrialRow struct {
+	ID         string // "<run>.<execution>.<8 of the cell key>"
+	Spec       string // address of the run
+	Execution  int    // its number; the execution is stored in the same transaction or before
+	Cell       string // the whole cell key
+	Try        int    // 1, 2, …: the present one
+	Phase      string // of the trial's own state machine
+	Status     string // "" while the trial is open
+	Wanted     bool   // the desired state still has the cell
+	Data       json.RawMessage
+	CreatedAt  time.Time // by PutTrial, the first time
+	UpdatedAt  time.Time // by PutTrial
+	FinishedAt time.Time // zero while the trial is open
+}
+
+const trialColumns = "id, spec, execution, cell, try, phase, status, wanted, data, created_at, updated_at, finished_at"
+
+func scanTrial(r row) (x TrialRow, err error) {
+	return x, r.Scan(&x.ID, &x.Spec, &x.Execution, &x.Cell, &x.Try, &x.Phase, &x.Status, &x.Wanted,
+		document{&x.Data}, moment{&x.CreatedAt}, moment{&x.UpdatedAt}, moment{&x.FinishedAt})
+}
+
+// PutTrial stores x in place of what its id had. It fails with ErrExists when the id
+// belongs to another cell: two keys may begin alike.
+func (t *Tx) PutTrial(x TrialRow) error {
+	now := nanos(t.store.clock())
+	data, err := t.column(x.Data)
+	if err != nil {
+		return fmt.Errorf("store trial %q: %w", x.ID, err)
+	}
+	n, err := t.exec(`INSERT INTO trials (`+trialColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET try = excluded.try, phase = excluded.phase, status = excluded.status,
+			wanted = excluded.wanted, data = excluded.data, updated_at = excluded.updated_at,
+			finished_at = excluded.finished_at
+		WHERE spec = excluded.spec AND execution = excluded.execution AND cell = excluded.cell`,
+		x.ID, x.Spec, x.Execution, x.Cell, x.Try, x.Phase, x.Status, x.Wanted, data, now, now, nanos(x.FinishedAt))
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%w with another cell", ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("store trial %q: %w", x.ID, err)
+	}
+	return nil
+}
+
+// Trial returns a trial, or ErrNotFound.
+func (t *Tx) Trial(id string) (TrialRow, error) {
+	x, err := one(t, scanTrial, "SELECT "+trialColumns+" FROM trials WHERE id = ?", id)
+	if err != nil {
+		return x, fmt.Errorf("trial %q: %w", id, err)
+	}
+	return x, nil
+}
+
+// Trials returns all trials of an execution by id.
+func (t *Tx) Trials(spec string, execution int) ([]TrialRow, error) {
+	rows, err := list(t, scanTrial,
+		"SELECT "+trialColumns+" FROM trials WHERE spec = ? AND execution = ? ORDER BY id", spec, execution)
+	if err != nil {
+		return nil, fmt.Errorf("read trials of %q e%d: %w", spec, execution, err)
+	}
+	return rows, nil
+}
+
+// OpenTrials returns the trials of all specs that have no status, by id.
+func (t *Tx) OpenTrials() ([]TrialRow, error) {
+	rows, err := list(t, scanTrial, "SELECT "+trialColumns+" FROM trials WHERE status = '' ORDER BY id")
+	if err != nil {
+		return nil, fmt.Errorf("read open trials: %w", err)
+	}
+	return rows, nil
+}
+
+// TryRow is what is kept of one try of a trial.
+type TryRow struct {
+	Trial string
+	Try   int // 1, 2, …
+	Data  json.RawMessage
+}
+
+// PutTry stores what is to be kept of one try of a trial.
+func (t *Tx) PutTry(x TryRow) error {
+	data, err := t.column(x.Data)
+	if err == nil {
+		_, err = t.exec(`INSERT INTO trial_tries (id, try, data) VALUES (?, ?, ?)
+			ON CONFLICT (id, try) DO UPDATE SET data = excluded.data`, x.Trial, x.Try, data)
+	}
+	if err != nil {
+		return fmt.Errorf("store try %d of trial %q: %w", x.Try, x.Trial, err)
+	}
+	return nil
+}
+
+// Tries returns the kept tries of a trial in order.
+func (t *Tx) Tries(trial string) ([]TryRow, error) {
+	rows, err := list(t, func(r row) (x TryRow, err error) {
+		return x, r.Scan(&x.Trial, &x.Try, document{&x.Data})
+	}, "SELECT id, try, data FROM trial_tries WHERE id = ? ORDER BY try", trial)
+	if err != nil {
+		return nil, fmt.Errorf("read tries of trial %q: %w", trial, err)
+	}
+	return rows, nil
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Tx is a transaction; it is valid only within the function that Do or View calls, and for
+// one goroutine.
+type Tx struct {
+	ctx      context.Context // of Do or View: a transaction lives no longer than its call
+	tx       *sql.Tx
+	store    *Store
+	appended bool
+}
+
+// Meta returns the value of key, "" when it was never put.
+func (t *Tx) Meta(key string) (string, error) {
+	value, err := one(t, scanString, "SELECT value FROM meta WHERE key = ?", key)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("read %q: %w", key, err)
+	}
+	return value, nil
+}
+
+// PutMeta stores a small value under key.
+func (t *Tx) PutMeta(key, value string) error {
+	_, err := t.exec(`INSERT INTO meta (key, value) VALUES (?, ?)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, string(t.redacted([]byte(value))))
+	if err != nil {
+		return fmt.Errorf("store %q: %w", key, err)
+	}
+	return nil
+}
+
+// Once says whether this is the first time that key is given, and remembers it.
+func (t *Tx) Once(key string) (bool, error) {
+	n, err := t.exec("INSERT INTO meta (key, value) VALUES (?, '') ON CONFLICT DO NOTHING", "once:"+key)
+	if err != nil {
+		return false, fmt.Errorf("store %q: %w", key, err)
+	}
+	return n == 1, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (t *Tx) exec(query string, args ...any) (int64, error) {
+	result, err := t.tx.ExecContext(t.ctx, query, args...)
+	if err != nil {
+		return 0, explain(err)
+	}
+	n, err := result.RowsAffected()
+	return n, explain(err)
+}
+
+// row is what both a single row and the present one of many can do.
+type row interface{ Scan(dest ...any) error }
+
+// one returns the only row of a query, or ErrNotFound.
+func one[T any](t *Tx, scan func(row) (T, error), query string, args ...any) (T, error) {
+	value, err := scan(t.tx.QueryRowContext(t.ctx, query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return value, ErrNotFound
+	}
+	return value, explain(err)
+}
+
+// list returns all rows of a query.
+func list[T any](t *Tx, scan func(row) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := t.tx.QueryContext(t.ctx, query, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	var values []T
+	for rows.Next() {
+		value, err := scan(rows)
+		if err != nil {
+			return nil, explain(err)
+		}
+		values = append(values, value)
+	}
+	return values, explain(rows.Err())
+}
+
+func scanString(r row) (s string, err error) { return s, r.Scan(&s) }
+
+func scanInt(r row) (n int, err error) { return n, r.Scan(&n) }
+
+// document scans a column of JSON; an empty one is nil.
+type document struct{ to *json.RawMessage }
+
+// Scan implements sql.Scanner.
+func (d document) Scan(src any) error {
+	switch src := src.(type) {
+	case nil:
+		*d.to = nil
+	case string:
+		*d.to = json.RawMessage(src)
+	default:
+		return fmt.Errorf("column of JSON holds %T", src)
+	}
+	return nil
+}
+
+// moment scans a column of Unix nanoseconds; 0 is the zero time.
+type moment struct{ to *time.Time }
+
+// Scan implements sql.Scanner.
+func (m moment) Scan(src any) error {
+	n, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("column of time holds %T", src)
+	}
+	*m.to = time.Time{}
+	if n != 0 {
+		*m.to = time.Unix(0, n).UTC()
+	}
+	return nil
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}

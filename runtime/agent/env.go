@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Setting is what a trial tells its agent beside the task.
+type Setting struct {
+	Trial      string
+	Token      string
+	JudgeURL   string
+	PromptFile string
+	Deadline   time.Time
+	Max        int           // submissions; 0 = no limit
+	Cooldown   time.Duration // between two submissions
+	AutoEval   time.Duration // 0 = off
+}
+
+// Environment returns the variables of the agent's process. Those with SFORGE names are
+// what existing in-container clients read. The deadline is added by DeadlineEnv, because
+// it is fixed only when the agent begins.
+func Environment(a Agent, t task.Task, s Setting) map[string]string {
+	env := map[string]string{
+		"ASSAYD_TRIAL":                s.Trial,
+		"ASSAYD_TASK":                 t.Name,
+		"ASSAYD_MODEL":                a.Model,
+		"ASSAYD_PROMPT_FILE":          s.PromptFile,
+		"ASSAYD_JUDGE_URL":            s.JudgeURL,
+		"ASSAYD_TOKEN":                s.Token,
+		"SFORGE_JUDGE_URL":            s.JudgeURL,
+		"SFORGE_TOKEN":                s.Token,
+		"SFORGE_PATCH_DIR":            t.Workdir,
+		"SFORGE_SUBMIT_PATHS":         strings.Join(t.Submit.Paths, " "),
+		"SFORGE_SUBMIT_EXCLUDE_FLAGS": excludeFlags(t.Submit.Exclude),
+	}
+	maps.Copy(env, a.Env)
+	return env
+}
+
+func excludeFlags(patterns []string) string {
+	flags := make([]string, len(patterns))
+	for i, p := range patterns {
+		flags[i] = "--exclude=" + strings.TrimSuffix(p, "/")
+	}
+	return strings.Join(flags, " ")
+}
+
+// Prompt is what the agent reads: the task's instruction and how to submit.
+func Prompt(t task.Task, timeout time.Duration, s Setting) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(t.Instruction))
+	b.WriteString("\n\n## How your work is judged\n\n")
+	fmt.Fprintf(&b, "You work in `%s`. A judge that you cannot see runs hidden tests on what you submit, as often as you\nlike; your best submission counts, and a failing one costs nothing.\n\n", t.Workdir)
+	fmt.Fprintf(&b, "- Submit and wait for the result: `assay-submit`. With every test's line: `assay-submit --details`.\n")
+	fmt.Fprintf(&b, "- What you submitted so far: `assay-submit --list`. Read one result again: `assay-submit --result ID`.\n")
+	fmt.Fprintf(&b, "- What is submitted, relative to `%s`: %s", t.Workdir, backticked(t.Submit.Paths))
+	if len(t.Submit.Exclude) > 0 {
+		fmt.Fprintf(&b, ", without %s", backticked(t.Submit.Exclude))
+	}
+	b.WriteString(".\n")
+	if s.Max > 0 {
+		fmt.Fprintf(&b, "- You may submit %d times.\n", s.Max)
+	}
+	if s.Cooldown > 0 {
+		fmt.Fprintf(&b, "- Wait at least %s between two submissions.\n", s.Cooldown)
+	}
+	if s.AutoEval > 0 {
+		b.WriteString("- Keep these files working at all times: they may also be judged while you work.\n")
+	}
+	fmt.Fprintf(&b, "- You have %s. `assay-submit --time` prints the seconds that are left; at the end your files are judged once more.\n", timeout)
+	if t.Network.Mode == "none" {
+		b.WriteString("- There is no network.\n")
+	}
+	return b.String()
+}
+
+func backticked(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = "`" + n + "`"
+	}
+	return strings.Join(quoted, ", ")
+}

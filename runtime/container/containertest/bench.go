@@ -1,0 +1,144 @@
+package containertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// patience is how long anything in the suite may take that should take moments.
+const patience = time.Minute
+
+// Sweep removes all containers and images of the owner. It is for cleaning up, and does
+// not depend on the test's context, which has ended by then.
+func Sweep(t testing.TB, e container.Engine, owner string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	all, err := e.Observe(ctx, owner)
+	if err != nil {
+		t.Errorf("clean up: %v", err)
+	}
+	for _, inst := range all {
+		if err := e.Remove(ctx, inst.ID); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	}
+	images, ok := e.(container.Images)
+	if !ok {
+		return
+	}
+	left, err := images.ListImages(ctx, container.LabelOwner, owner)
+	if err != nil {
+		t.Errorf("clean up: %v", err)
+	}
+	for _, img := range left {
+		for _, ref := range append(img.Refs, img.ID) {
+			if err := images.RemoveImage(ctx, ref); err != nil {
+				t.Errorf("clean up: %v", err)
+			}
+		}
+	}
+}
+
+// bench is one test of the suite with an owner of its own.
+type bench struct {
+	*testing.T
+	engine container.Engine
+	image  string
+	owner  string
+	ctx    context.Context // ends when the test took too long
+}
+
+func newBench(t *testing.T, e container.Engine, image string) *bench {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	b := &bench{T: t, engine: e, image: image, owner: "test-" + Unique(), ctx: ctx}
+	t.Cleanup(func() { Sweep(t, e, b.owner) })
+	return b
+}
+
+// workload is a probe with the given arguments, without network.
+func (b *bench) workload(args ...string) container.Workload {
+	return container.Workload{
+		Name:    "assayd-" + b.owner + "-" + Unique(),
+		Image:   b.image,
+		Argv:    append([]string{"/probe"}, args...),
+		Network: container.NetworkNone,
+		Limits:  container.Limits{CPUs: 1, Memory: 64 << 20, PIDs: 64},
+		Labels:  map[string]string{container.LabelOwner: b.owner, container.LabelRole: container.RoleWork},
+	}
+}
+
+func (b *bench) start(w container.Workload) container.Instance {
+	b.Helper()
+	inst, err := b.engine.Start(b.ctx, w)
+	b.must(err)
+	return inst
+}
+
+func (b *bench) inspect(id string) container.Instance {
+	b.Helper()
+	inst, err := b.engine.Inspect(b.ctx, id)
+	b.must(err)
+	return inst
+}
+
+func (b *bench) wait(id string) container.Exit {
+	b.Helper()
+	exit, err := b.engine.Wait(b.ctx, id)
+	b.must(err)
+	return exit
+}
+
+// run executes a probe command in a container and wants it to succeed.
+func (b *bench) run(id string, args ...string) string {
+	b.Helper()
+	var out bytes.Buffer
+	code, err := b.engine.(container.Execer).Exec(b.ctx, id, container.Command{
+		Argv: append([]string{"/probe"}, args...), Stdout: &out,
+	})
+	b.must(err)
+	equal(b, "exit code", code, 0)
+	return out.String()
+}
+
+func (b *bench) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// want checks the kind of an error.
+func (b *bench) want(err, kind error) {
+	b.Helper()
+	if !errors.Is(err, kind) {
+		b.Errorf("the error is %v, want %q", err, kind)
+	}
+}
+
+// eventually looks until the condition is true.
+func (b *bench) eventually(what string, condition func() bool) {
+	b.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-b.ctx.Done():
+			b.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+func equal[V comparable](b *bench, what string, have, want V) {
+	b.Helper()
+	if have != want {
+		b.Errorf("%s: %v, want %v", what, have, want)
+	}
+}

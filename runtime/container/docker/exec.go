@@ -1,0 +1,229 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+const (
+	// How often an exec is looked at while its stream is open.
+	minPoll, maxPoll = 20 * time.Millisecond, 500 * time.Millisecond
+	// After the process has exited its stream may stay open for ever, because a child
+	// has it. What the process wrote is still on its way: the stream is given up once
+	// nothing came for quiet, or after longest if somebody goes on writing.
+	quiet, longest = 300 * time.Millisecond, 5 * time.Second
+)
+
+// Exec implements container.Execer. It is not for long jobs: after a restart of the
+// engine nothing is known about the command, and the call fails. Stdin is read by a
+// goroutine that ends, after Exec has returned, with the next Read that returns.
+func (e *Engine) Exec(ctx context.Context, id string, c container.Command) (int, error) {
+	if err := checkName(id); err != nil {
+		return 0, fmt.Errorf("run in container: %w", err)
+	}
+	made, err := e.calls.ExecCreate(ctx, id, client.ExecCreateOptions{
+		Cmd: c.Argv, Env: assignments(c.Env), User: c.User, WorkingDir: c.Workdir,
+		AttachStdin: c.Stdin != nil, AttachStdout: true, AttachStderr: true,
+	})
+	if err != nil {
+		return 0, failure(ctx, err, "run %q in container %q", c.Argv, id)
+	}
+	conn, err := e.streams.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return 0, failure(ctx, err, "run %q in container %q", c.Argv, id)
+	}
+	s := attach(conn.HijackedResponse, c)
+	defer s.close()
+	state, err := e.follow(ctx, id, made.ID, s)
+	if err != nil {
+		return 0, failure(ctx, err, "run %q in container %q", c.Argv, id)
+	}
+	s.drain(ctx)
+	s.close()
+	return s.result(ctx, state, c, id)
+}
+
+// follow returns once the process has exited, or is known never to have started: then it
+// has no PID. Neither can be told from one answer of the engine, which says "not running"
+// also before it has begun, and may know the exit before it has noted the PID; a command
+// whose stream has ended gets a moment for that. Otherwise the end of the stream is only
+// a reason to look at once, for a process may close its output and go on.
+func (e *Engine) follow(ctx context.Context, id, exec string, s *execStream) (client.ExecInspectResult, error) {
+	poll, ended := minPoll, s.ended
+	var silentSince time.Time
+	for {
+		state, err := e.calls.ExecInspect(ctx, exec, client.ExecInspectOptions{})
+		switch {
+		case err != nil && kindOf(err) == container.ErrNotFound && ctx.Err() == nil:
+			return state, e.lostCommand(ctx, id)
+		case err != nil:
+			return state, err
+		case state.Running:
+		case state.PID != 0, ended == nil && time.Since(silentSince) > s.benefitOfDoubt():
+			return state, nil
+		}
+		timer := time.NewTimer(poll)
+		select {
+		case <-ended:
+			ended, silentSince, poll = nil, time.Now(), minPoll
+		case <-timer.C:
+			poll = min(2*poll, maxPoll)
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if err := s.writerFailure(); err != nil {
+			return state, err
+		}
+		if ctx.Err() != nil {
+			return state, context.Cause(ctx)
+		}
+	}
+}
+
+// lostCommand explains why the engine knew a command and does not now: its container was
+// removed, or the engine was restarted, which ends every command.
+func (e *Engine) lostCommand(ctx context.Context, id string) error {
+	if _, err := e.Inspect(ctx, id); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: it forgot the command; was it restarted?", container.ErrUnavailable)
+}
+
+// execStream moves the bytes of one exec.
+type execStream struct {
+	conn  client.HijackedResponse
+	ended chan struct{} // closed when no more output will come
+	err   error         // of the output; valid after ended
+	bytes atomic.Int64  // of output so far
+	head  prefix        // of standard output, where the engine tells why it did not start
+}
+
+func attach(conn client.HijackedResponse, c container.Command) *execStream {
+	s := &execStream{conn: conn, ended: make(chan struct{})}
+	if c.Stdin != nil {
+		go func() {
+			// An error is one of the connection, which its reader sees as well, or one of
+			// the caller's reader, for which the process sees the end of its input.
+			_, _ = io.Copy(conn.Conn, c.Stdin)
+			_ = conn.CloseWrite()
+		}()
+	}
+	out, errs := s.counted(c.Stdout), s.counted(c.Stderr)
+	go func() {
+		defer close(s.ended)
+		_, s.err = stdcopy.StdCopy(io.MultiWriter(&s.head, out), errs, conn.Reader)
+	}()
+	return s
+}
+
+// counted marks the errors of the caller's own writer, to tell them from the stream's.
+func (s *execStream) counted(w io.Writer) io.Writer {
+	if w == nil {
+		w = io.Discard
+	}
+	return writerFunc(func(p []byte) (int, error) {
+		n, err := w.Write(p)
+		s.bytes.Add(int64(n))
+		if err != nil {
+			err = outputError{err}
+		}
+		return n, err
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// outputError is a refusal of the caller's writer.
+type outputError struct{ error }
+
+func (e outputError) Unwrap() error { return e.error }
+
+// writerFailure returns what the caller's writer said, if it has refused something.
+func (s *execStream) writerFailure() error {
+	select {
+	case <-s.ended:
+		if _, ok := errors.AsType[outputError](s.err); ok {
+			return fmt.Errorf("write its output: %w", s.err)
+		}
+	default:
+	}
+	return nil
+}
+
+// benefitOfDoubt is how long a command without a PID may have one that is not noted yet:
+// short when its output is the engine's own complaint.
+func (s *execStream) benefitOfDoubt() time.Duration {
+	if commandMissing(s.head.String()) {
+		return quiet
+	}
+	return longest
+}
+
+// drain waits for the rest of the output of a process that has exited.
+func (s *execStream) drain(ctx context.Context) {
+	deadline := time.NewTimer(longest)
+	defer deadline.Stop()
+	for seen := int64(-1); seen != s.bytes.Load(); {
+		seen = s.bytes.Load()
+		silence := time.NewTimer(quiet)
+		select {
+		case <-s.ended:
+			silence.Stop()
+			return
+		case <-ctx.Done():
+			silence.Stop()
+			return
+		case <-deadline.C:
+			silence.Stop()
+			return
+		case <-silence.C:
+		}
+	}
+}
+
+// close gives the connection up and returns when no writer is used any more.
+func (s *execStream) close() {
+	s.conn.Close()
+	<-s.ended
+}
+
+// result reads the exit code. A process that never had a number did not start.
+func (s *execStream) result(ctx context.Context, state client.ExecInspectResult, c container.Command, id string) (int, error) {
+	if err := s.writerFailure(); err != nil {
+		return 0, failure(ctx, err, "run %q in container %q", c.Argv, id)
+	}
+	if state.PID != 0 {
+		return state.ExitCode, nil
+	}
+	text := errors.New(s.head.String())
+	if s.head.len() == 0 {
+		text = errors.New("the engine does not say why")
+	}
+	return 0, failure(ctx, text, "start %q in container %q", c.Argv, id)
+}
+
+// prefix keeps the first bytes that are written to it.
+type prefix struct{ kept []byte }
+
+func (p *prefix) Write(b []byte) (int, error) {
+	const enough = 1024
+	if room := enough - len(p.kept); room > 0 {
+		p.kept = append(p.kept, b[:min(room, len(b))]...)
+	}
+	return len(b), nil
+}
+
+func (p *prefix) len() int { return len(p.kept) }
+
+func (p *prefix) String() string { return trimmed(p.kept) }

@@ -1,0 +1,48 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/moby/moby/client"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// Freeze implements container.Freezer. A container that does not run is ErrConflict.
+func (e *Engine) Freeze(ctx context.Context, id string) error {
+	return e.setFrozen(ctx, "freeze", id, true, func(id string) error {
+		_, err := e.calls.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+		return err
+	})
+}
+
+// Thaw implements container.Freezer. A container that does not run is ErrConflict.
+func (e *Engine) Thaw(ctx context.Context, id string) error {
+	return e.setFrozen(ctx, "thaw", id, false, func(id string) error {
+		_, err := e.calls.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
+		return err
+	})
+}
+
+// setFrozen looks, acts if something is to be done, and after an error looks again:
+// somebody else may have done the same meanwhile.
+func (e *Engine) setFrozen(ctx context.Context, verb, id string, frozen bool, act func(id string) error) error {
+	inst, err := e.Inspect(ctx, id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", verb, err)
+	case inst.Phase != container.PhaseRunning:
+		return fmt.Errorf("%s container %q: %w: it is not running", verb, id, container.ErrConflict)
+	case inst.Frozen == frozen:
+		return nil
+	}
+	err = failure(ctx, act(inst.ID), "%s container %q", verb, id)
+	if err == nil {
+		return nil
+	}
+	if now, look := e.Inspect(ctx, id); look == nil && now.Phase == container.PhaseRunning && now.Frozen == frozen {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/moby/moby/api/types/jsonstream"
+	"github.com/moby/moby/client"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// stall is how long a pull may be without any sign of progress.
+const stall = 2 * time.Minute
+
+// Pull implements container.Images. Callers that want the same image share one pull. A
+// caller whose context ends leaves; the pull goes on and serves the next.
+func (e *Engine) Pull(ctx context.Context, ref, platform string) (container.Image, error) {
+	parsed, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return container.Image{}, fmt.Errorf("pull image %q: %w", ref, err)
+	}
+	options, err := pullOptions(platform)
+	if err != nil {
+		return container.Image{}, fmt.Errorf("pull image %q: %w", ref, err)
+	}
+	shared := e.pulls.join(ref+" "+platform, func(done func(error)) {
+		e.work.Go(func() { done(e.pull(e.life, ref, reference.Domain(parsed), options)) })
+	})
+	select {
+	case <-shared.done:
+		if shared.err != nil {
+			return container.Image{}, shared.err
+		}
+		return e.Image(ctx, ref)
+	case <-ctx.Done():
+		return container.Image{}, fmt.Errorf("pull image %q: %w", ref, context.Cause(ctx))
+	}
+}
+
+// flights are the pulls under way.
+type flights struct {
+	mu    sync.Mutex
+	byKey map[string]*flight
+}
+
+type flight struct {
+	done chan struct{}
+	err  error // valid after done
+}
+
+// join returns the flight of that key, which start begins if there is none.
+func (f *flights) join(key string, start func(done func(error))) *flight {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if under, ok := f.byKey[key]; ok {
+		return under
+	}
+	made := &flight{done: make(chan struct{})}
+	if f.byKey == nil {
+		f.byKey = map[string]*flight{}
+	}
+	f.byKey[key] = made
+	start(func(err error) {
+		f.mu.Lock()
+		delete(f.byKey, key)
+		f.mu.Unlock()
+		made.err = err
+		close(made.done)
+	})
+	return made
+}
+
+func pullOptions(platform string) (client.ImagePullOptions, error) {
+	if platform == "" {
+		return client.ImagePullOptions{}, nil
+	}
+	parts := strings.Split(platform, "/")
+	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
+		return client.ImagePullOptions{}, fmt.Errorf("platform %q is not like linux/amd64", platform)
+	}
+	p := ocispec.Platform{OS: parts[0], Architecture: parts[1]}
+	if len(parts) == 3 {
+		p.Variant = parts[2]
+	}
+	return client.ImagePullOptions{Platforms: []ocispec.Platform{p}}, nil
+}
+
+var errStalled = fmt.Errorf("no progress for %s", stall)
+
+// pull fetches the image; each message of the engine counts as progress.
+func (e *Engine) pull(life context.Context, ref, registry string, options client.ImagePullOptions) error {
+	ctx, cancel := context.WithCancelCause(life)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(stall, func() { cancel(errStalled) })
+	defer watchdog.Stop()
+	stream, err := e.streams.ImagePull(ctx, ref, options)
+	if err == nil {
+		for message, broken := range stream.JSONMessages(ctx) {
+			watchdog.Reset(stall)
+			if err = broken; err == nil && message.Error != nil {
+				err = message.Error
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	return failure(ctx, explain(err, registry), "pull image %q", ref)
+}
+
+// explain adds to a refusal of the registry, or of the way to it, which of the two it is.
+func explain(err error, registry string) error {
+	if err == nil || unreachable(err) {
+		return err
+	}
+	text := err.Error()
+	mentions := func(symptoms ...string) bool {
+		return slices.ContainsFunc(symptoms, func(s string) bool { return strings.Contains(text, s) })
+	}
+	switch {
+	case mentions("manifest unknown", "manifest for ", "no matching manifest", "repository does not exist", "name unknown"):
+		return fmt.Errorf("%w: registry %s does not have it, or not for everybody: %w", container.ErrNotFound, registry, err)
+	case mentions("dial tcp", "no such host", "i/o timeout", "connection refused", "TLS handshake timeout",
+		"request canceled", "network is unreachable", "EOF", "context deadline exceeded"):
+		return fmt.Errorf("registry %s cannot be reached: %w", registry, err)
+	}
+	return err
+}
+
+// lastWord reads a stream of messages to its end and returns the error that is in it.
+func lastWord(r io.Reader) error {
+	for decoder := json.NewDecoder(r); ; {
+		var message jsonstream.Message
+		switch err := decoder.Decode(&message); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case message.Error != nil:
+			return message.Error
+		}
+	}
+}
+
+// instructions writes a configuration as lines of a Dockerfile.
+func instructions(c container.ImageConfig) ([]string, error) {
+	var lines []string
+	if c.User != "" {
+		lines = append(lines, "USER "+c.User)
+	}
+	if c.Workdir != "" {
+		lines = append(lines, "WORKDIR "+c.Workdir)
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Env)) {
+		lines = append(lines, "ENV "+key+"="+quote(c.Env[key]))
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+		lines = append(lines, "LABEL "+key+"="+quote(c.Labels[key]))
+	}
+	if len(c.Cmd) > 0 {
+		list, err := json.Marshal(c.Cmd)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, "CMD "+string(list))
+	}
+	for _, line := range lines {
+		if strings.ContainsAny(line, "\r\n") {
+			return nil, fmt.Errorf("image configuration: %q has a line break", line)
+		}
+	}
+	return lines, nil
+}
+
+// quote protects a value from the Dockerfile's own reading.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s) + `"`
+}
+
+// trimmed is text of the engine without the white space around it.
+func trimmed(b []byte) string { return string(bytes.TrimSpace(b)) }

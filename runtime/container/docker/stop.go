@@ -1,0 +1,90 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// Stop implements container.Engine. Docker counts the grace in whole seconds; it is
+// rounded up.
+func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
+	inst, err := e.Inspect(ctx, id)
+	switch {
+	case errors.Is(err, container.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("stop: %w", err)
+	case inst.Phase != container.PhaseRunning:
+		return nil
+	case grace <= 0 || inst.Frozen:
+		// Frozen processes cannot hear SIGTERM. After SIGKILL the engine thaws them, and
+		// none runs an instruction any more.
+		_, err = e.calls.ContainerKill(ctx, inst.ID, client.ContainerKillOptions{Signal: "SIGKILL"})
+	default:
+		seconds := int(math.Ceil(grace.Seconds()))
+		_, err = e.streams.ContainerStop(ctx, inst.ID, client.ContainerStopOptions{Timeout: &seconds})
+	}
+	return e.confirmStopped(ctx, inst.ID, failure(ctx, err, "stop container %q", id))
+}
+
+// confirmStopped looks whether the container has come to its end. A kill returns before
+// the process is reaped, and an error may only mean that it ended by itself.
+func (e *Engine) confirmStopped(ctx context.Context, id string, attempt error) error {
+	if attempt != nil && (ctx.Err() != nil || container.Unavailable(attempt)) {
+		return attempt
+	}
+	const looks, between = 200, 50 * time.Millisecond
+	for range looks {
+		inst, err := e.Inspect(ctx, id)
+		switch {
+		case errors.Is(err, container.ErrNotFound):
+			return nil
+		case err != nil:
+			return fmt.Errorf("stop: %w", err)
+		case inst.Phase != container.PhaseRunning:
+			return nil
+		case attempt != nil:
+			return attempt
+		}
+		if err := pause(ctx, between); err != nil {
+			return fmt.Errorf("stop container %q: %w", id, err)
+		}
+	}
+	return fmt.Errorf("stop container %q: it still runs %s after SIGKILL", id, looks*between)
+}
+
+// Remove implements container.Engine.
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	if checkName(id) != nil {
+		return nil
+	}
+	inst, err := e.Inspect(ctx, id)
+	switch {
+	case errors.Is(err, container.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("remove: %w", err)
+	}
+	const attempts, between = 100, 100 * time.Millisecond
+	for range attempts {
+		_, err := e.calls.ContainerRemove(ctx, inst.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		switch err = failure(ctx, err, "remove container %q", id); {
+		case err == nil, errors.Is(err, container.ErrNotFound):
+			return nil
+		case !errors.Is(err, container.ErrConflict):
+			return err
+		}
+		// Somebody else is at it: success once it is gone, and our turn if they gave up.
+		if err := pause(ctx, between); err != nil {
+			return fmt.Errorf("remove container %q: %w", id, err)
+		}
+	}
+	return fmt.Errorf("remove container %q: %w: its removal does not come to an end", id, container.ErrConflict)
+}

@@ -1,0 +1,117 @@
+package guest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// account is a user as the container's own files know it.
+type account struct {
+	name   string // "" when there is none for the number
+	uid    uint32
+	gid    uint32
+	groups []uint32 // supplementary
+	home   string
+}
+
+// lookupAccount finds the user of a Config in the passwd and group files of etc: "" is
+// root, otherwise a name or uid, optionally with ":" and a group's name or gid. Numbers
+// need no entry. With a group there are no supplementary ones, as in other runtimes.
+func lookupAccount(etc, user string) (account, error) {
+	who, group, grouped := strings.Cut(user, ":")
+	if who == "" {
+		who = "0"
+	}
+	a, err := findUser(filepath.Join(etc, "passwd"), who)
+	if err != nil {
+		return account{}, fmt.Errorf("look up user %q: %w", user, err)
+	}
+	if err := a.findGroups(filepath.Join(etc, "group"), group, grouped && group != ""); err != nil {
+		return account{}, fmt.Errorf("look up user %q: %w", user, err)
+	}
+	return a, nil
+}
+
+func findUser(file, who string) (account, error) {
+	number, isNumber := parseID(who)
+	a := account{uid: number, home: "/"}
+	found := false
+	err := eachEntry(file, 7, func(f []string) {
+		uid, okUser := parseID(f[2])
+		gid, okGroup := parseID(f[3])
+		if found || !okUser || !okGroup || f[0] != who && (!isNumber || uid != number) {
+			return
+		}
+		found = true
+		a = account{name: f[0], uid: uid, gid: gid, home: f[5]}
+	})
+	if err == nil && !found && !isNumber {
+		err = errors.New("no such user in the container")
+	}
+	if a.home == "" {
+		a.home = "/"
+	}
+	if !found && a.uid == 0 {
+		a.name, a.home = "root", "/root"
+	}
+	return a, err
+}
+
+func (a *account) findGroups(file, group string, explicit bool) error {
+	number, isNumber := parseID(group)
+	found := isNumber
+	err := eachEntry(file, 4, func(f []string) {
+		gid, ok := parseID(f[2])
+		switch {
+		case !ok:
+		case explicit && f[0] == group && !found:
+			number, found = gid, true
+		case !explicit && a.name != "" && slices.Contains(strings.Split(f[3], ","), a.name):
+			a.groups = append(a.groups, gid)
+		}
+	})
+	if err != nil || !explicit {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("no group %q in the container", group)
+	}
+	a.gid = number
+	return nil
+}
+
+func parseID(s string) (uint32, bool) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	return uint32(n), err == nil
+}
+
+// accountBytes bounds what is read of a passwd or group file.
+const accountBytes = 8 << 20
+
+// eachEntry calls do for each line with at least n fields. A file that is missing has no
+// lines.
+func eachEntry(file string, n int, do func(fields []string)) error {
+	f, err := openRegular(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	lines := bufio.NewScanner(io.LimitReader(f, accountBytes))
+	lines.Buffer(nil, accountBytes)
+	for lines.Scan() {
+		if fields := strings.Split(lines.Text(), ":"); len(fields) >= n {
+			do(fields)
+		}
+	}
+	return lines.Err()
+}

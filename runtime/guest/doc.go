@@ -1,0 +1,14 @@
+// Package guest is what runs inside a work container, and the daemon's side of its
+// protocol.
+//
+// One static program under three names: assay-guest is the container's first process,
+// which starts the agent, starts it again under the resume policy, ends it at the deadline
+// and streams its output; assay-submit and sforge-submit are what the agent calls. The
+// relay in between passes the agent's requests to the judge's socket.
+//
+// A guest holds no secret and decides no verdict: all it reports is a hint. It uses the
+// standard library and nothing else, so that it runs in any image, and it never dies
+// because the daemon is away.
+//
+// Start reading at protocol.go, then supervisor.go; the daemon uses Host and Install.
+package guest

@@ -1,0 +1,89 @@
+package guest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Install copies the static program at self into dir/<SHA-256 of it> under the guest's
+// three names and returns that folder, which is to be mounted at BinDir. It does nothing
+// if the program is already there and whole, so that guests which run keep the program
+// they have when the daemon's own is replaced.
+func Install(dir, self string) (folder string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("install the guest: %w", err)
+	}
+	work, err := os.MkdirTemp(dir, ".new-")
+	if err != nil {
+		return "", fmt.Errorf("install the guest: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	digest, err := stageProgram(work, self)
+	if err != nil {
+		return "", fmt.Errorf("install the guest from %s: %w", self, err)
+	}
+	folder = filepath.Join(dir, digest)
+	if installed(folder, digest) {
+		return folder, nil
+	}
+	old := work + ".old"
+	if err := os.Rename(folder, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("install the guest: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(old)) }()
+	if err := os.Rename(work, folder); err != nil && !installed(folder, digest) { // another was faster
+		return "", fmt.Errorf("install the guest: %w", err)
+	}
+	return folder, nil
+}
+
+// stageProgram copies the program into an empty folder under all names.
+func stageProgram(dir, self string) (digest string, err error) {
+	src, err := os.Open(self)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close() //nolint:errcheck // only read
+	first := filepath.Join(dir, NameGuest)
+	dst, err := os.OpenFile(first, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(dst, sum), src)
+	if err == nil {
+		err = dst.Sync()
+	}
+	err = errors.Join(err, dst.Close(), os.Chmod(first, 0o755), os.Chmod(dir, 0o755))
+	for _, name := range []string{NameSubmit, NameSubmitSForge} {
+		err = errors.Join(err, os.Link(first, filepath.Join(dir, name)))
+	}
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// installed reports whether the folder holds the program with that digest under all names.
+func installed(folder, digest string) bool {
+	first, err := os.Stat(filepath.Join(folder, NameGuest))
+	if err != nil || first.Mode().Perm() != 0o755 {
+		return false
+	}
+	for _, name := range []string{NameSubmit, NameSubmitSForge} {
+		if other, err := os.Lstat(filepath.Join(folder, name)); err != nil || !os.SameFile(first, other) {
+			return false
+		}
+	}
+	f, err := os.Open(filepath.Join(folder, NameGuest))
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return err == nil && hex.EncodeToString(sum.Sum(nil)) == digest
+}

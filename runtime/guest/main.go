@@ -1,0 +1,97 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Main runs the program under whose name it was called: args is os.Args. handled is false
+// when the name is none of the guest's, and then nothing was done; otherwise code is what
+// the process is to exit with. It is to be called first thing by main.
+func Main(args []string) (code int, handled bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch filepath.Base(args[0]) {
+	case NameGuest:
+		return guestMain(args[1:]), true
+	case NameSubmit, NameSubmitSForge:
+		return newSubmitter(os.Getenv, os.Stdout, os.Stderr).main(context.Background(), args), true
+	}
+	return 0, false
+}
+
+const guestUsage = `usage: assay-guest run      supervise the agent of a trial, as first process of its container
+       assay-guest hold     do nothing but reap, as first process of a container
+       assay-guest oracle   apply the known solution and submit it
+       assay-guest nop      do nothing
+`
+
+func guestMain(args []string) int {
+	if len(args) != 1 {
+		fmt.Fprint(os.Stderr, guestUsage)
+		return exitFailure
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	switch args[0] {
+	case "run":
+		if err := supervise(layoutAt("/"), log); err != nil {
+			log.Error("the guest gives up", "err", err)
+			return exitFailure
+		}
+		return 0
+	case "hold":
+		return hold()
+	case "oracle":
+		s := newSubmitter(os.Getenv, os.Stdout, os.Stderr)
+		if err := oracle(context.Background(), AgentDir, s); err != nil {
+			fmt.Fprintln(os.Stderr, "oracle:", err)
+			return exitFailure
+		}
+		return 0
+	case "nop":
+		return 0
+	}
+	fmt.Fprint(os.Stderr, guestUsage)
+	return exitFailure
+}
+
+// exitFailure is the exit code of everything that did not do what it was asked.
+const exitFailure = 1
+
+// layout is where the supervisor finds things; tests put it elsewhere.
+type layout struct {
+	config      string
+	guestSocket string
+	judgeSocket string
+	state       string
+	etc         string // folder of passwd and group
+	relayAddr   string
+}
+
+func layoutAt(root string) layout {
+	return layout{
+		config:      filepath.Join(root, ConfigFile),
+		guestSocket: filepath.Join(root, GuestSocket),
+		judgeSocket: filepath.Join(root, JudgeSocket),
+		state:       filepath.Join(root, StateDir),
+		etc:         filepath.Join(root, "etc"),
+		relayAddr:   RelayAddr,
+	}
+}
+
+// pause waits for d; it returns early with the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,163 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// memory is what a guest must still know after its container was stopped and started.
+type memory struct {
+	Trial    string
+	Starts   int       // of the agent
+	Deadline time.Time // zero until the first Welcome
+	NextSeq  int       // of the next event
+	Events   []Event   // those the daemon has not acknowledged, in order
+	Tree     string    // hash at the last look
+	Streaks  streaks
+	Ended    string // reason, when the agent has ended for good
+}
+
+// notebook keeps the memory in a file, replaced as a whole at each change. When it cannot
+// be written, the memory goes on in the process and the next change writes it all.
+type notebook struct {
+	path string
+
+	mu     sync.Mutex
+	memory memory
+	added  chan struct{} // one token: there may be new events
+}
+
+// stateBytes bounds what is read back of the notebook.
+const stateBytes = 16 << 20
+
+// openNotebook reads the notebook in dir. What is unreadable, or another trial's, is
+// forgotten; in the first case trouble says so.
+func openNotebook(dir, trial string) (n *notebook, trouble error) {
+	n = &notebook{path: filepath.Join(dir, "state.json"), added: make(chan struct{}, 1)}
+	m, err := readMemory(n.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		trouble = fmt.Errorf("read the guest's state: %w", err)
+	}
+	if err == nil && m.Trial == trial {
+		n.memory = m
+	}
+	n.memory.Trial = trial
+	n.memory.NextSeq = max(n.memory.NextSeq, 1)
+	n.added <- struct{}{}
+	return n, trouble
+}
+
+func readMemory(path string) (m memory, err error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return memory{}, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(io.LimitReader(f, stateBytes))
+	if err != nil {
+		return memory{}, err
+	}
+	return m, json.Unmarshal(text, &m)
+}
+
+// look returns the memory as it is now.
+func (n *notebook) look() memory {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.memory
+	m.Events = slices.Clone(m.Events)
+	return m
+}
+
+// update changes the memory and writes it. The change holds even if writing fails.
+func (n *notebook) update(change func(*memory)) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change(&n.memory)
+	select {
+	case n.added <- struct{}{}:
+	default:
+	}
+	text, err := json.Marshal(n.memory)
+	if err != nil {
+		return fmt.Errorf("encode the guest's state: %w", err)
+	}
+	if err := replaceFile(n.path, text); err != nil {
+		return fmt.Errorf("write the guest's state: %w", err)
+	}
+	return nil
+}
+
+// add numbers an event and appends it to those that wait to be sent.
+func (m *memory) add(e Event) {
+	e.Seq = m.NextSeq
+	e.Detail = clip(e.Detail, maxDetail)
+	m.NextSeq++
+	m.Events = append(m.Events, e)
+}
+
+// clip shortens a text to at most n bytes of valid UTF-8.
+func clip(text string, n int) string {
+	if len(text) > n {
+		text = text[:n]
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+// acknowledge forgets the events before next, and never uses a number below next again.
+func (m *memory) acknowledge(next int) {
+	m.Events = slices.DeleteFunc(m.Events, func(e Event) bool { return e.Seq < next })
+	m.NextSeq = max(m.NextSeq, next)
+}
+
+// replaceFile puts content at path so that a reader, or a crash, finds the old or the new.
+func replaceFile(path string, content []byte) (err error) {
+	next := path + ".new"
+	f, err := createFile(next)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return os.Rename(next, path)
+}
+
+// createFile makes a new file for root alone in place of whatever is there.
+func createFile(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// openRegular opens a regular file for reading. It never blocks and follows no link in the
+// last element: an agent may have put anything there.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("open %s: not a regular file", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

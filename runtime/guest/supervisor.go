@@ -1,0 +1,252 @@
+package guest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// deadlineLook is how often the wall clock is asked: timers count monotonic time, from
+	// which it may move away.
+	deadlineLook = 5 * time.Second
+	// killPatience is how long processes may take to be gone after SIGKILL.
+	killPatience = 10 * time.Second
+	// drainPatience is how long the last output may take to be kept.
+	drainPatience = 2 * time.Second
+	// spawnPause is waited when the kernel cannot make a process.
+	spawnPause = time.Second
+)
+
+// supervisor runs the agent of one trial. All its fields belong to the goroutine of run,
+// which alone forks, reaps and kills, so that no exit code is lost; other goroutines hand
+// it functions through todo.
+type supervisor struct {
+	at      layout
+	config  Config
+	log     *slog.Logger
+	notes   *notebook
+	output  *output
+	signals signals
+	todo    chan func()
+	life    context.Context // ends when run has returned
+	beside  sync.WaitGroup  // goroutines that work for run
+
+	pid       int // of the agent; 0 = none runs
+	began     time.Time
+	alive     atomic.Bool // the agent runs, for everybody
+	restarted bool        // the container was stopped since the last start of the agent
+	sink      int         // what the agent writes to; -1 = closed
+	drained   chan struct{}
+	deadline  *time.Timer
+	resume    *time.Timer
+	told      sync.Map // reasons of trouble already reported
+}
+
+// supervise is the life of a work container's first process. It returns nil when it was
+// told to stop, and an error only if it could not begin.
+func supervise(at layout, log *slog.Logger) error {
+	life, end := context.WithCancel(context.Background())
+	s, err := newSupervisor(life, at, log)
+	if err != nil {
+		end()
+		return err
+	}
+	l := &link{
+		client: dialLink(at.guestSocket), log: log, notes: s.notes, output: s.output, boot: rand.Text(),
+		change: s.change, trouble: s.trouble, running: s.alive.Load,
+	}
+	s.beside.Go(func() { newRelay(at.judgeSocket, log).listenAndServe(life, at.relayAddr) })
+	s.beside.Go(func() {
+		l.talk(life,
+			func(w Welcome) { s.do(func() { s.welcome(w) }) },
+			func() { s.do(func() { s.end(EndedOrdered, "") }) })
+	})
+	s.run()
+	end()
+	s.beside.Wait()
+	s.signals.stop()
+	return nil
+}
+
+func newSupervisor(life context.Context, at layout, log *slog.Logger) (*supervisor, error) {
+	if os.Getpid() != 1 {
+		return nil, errors.New("only the first process of a container can supervise it")
+	}
+	config, err := readConfig(at.config)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(harden(), privateDir(at.state)); err != nil {
+		return nil, err
+	}
+	notes, forgot := openNotebook(at.state, config.Trial)
+	out, err := openOutput(at.state, config.LogBytes)
+	if err != nil {
+		return nil, err
+	}
+	s := &supervisor{
+		at: at, config: config, log: log, notes: notes, output: out, signals: catchSignals(), todo: make(chan func()), life: life,
+		restarted: notes.look().Starts > 0, drained: make(chan struct{}),
+		deadline: time.NewTimer(0), resume: time.NewTimer(0),
+	}
+	s.resume.Stop()
+	if forgot != nil {
+		s.trouble(TroubleState, forgot.Error())
+	}
+	return s, s.openSink()
+}
+
+func readConfig(path string) (c Config, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("read the guest's configuration: %w", err)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("read the guest's configuration: %w", err)
+	}
+	if _, err := negotiate(c.Version); err != nil {
+		return c, fmt.Errorf("the guest's configuration: %w", err)
+	}
+	return c, nil
+}
+
+// privateDir makes a folder for root alone, whatever the image has in its place.
+func privateDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return errors.Join(err, fmt.Errorf("%s is not a directory", path))
+	}
+	return errors.Join(os.Chown(path, 0, 0), os.Chmod(path, 0o700))
+}
+
+// openSink makes the pipe that all runs of the agent write to, and reads it into output.
+func (s *supervisor) openSink() error {
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		return fmt.Errorf("make a pipe for the agent's output: %w", err)
+	}
+	if err := syscall.SetNonblock(ends[0], true); err != nil { // the agent's end blocks
+		return err
+	}
+	source := os.NewFile(uintptr(ends[0]), "agent output")
+	s.sink = ends[1]
+	s.beside.Go(func() {
+		defer close(s.drained)
+		_, _ = io.Copy(s.output, source) // ends with the pipe
+		_ = source.Close()
+		s.output.close()
+	})
+	return nil
+}
+
+// do has f run by the goroutine of run.
+func (s *supervisor) do(f func()) {
+	select {
+	case s.todo <- f:
+	case <-s.life.Done():
+	}
+}
+
+// run is the loop of the first process; it returns at SIGTERM, when nothing else lives.
+func (s *supervisor) run() {
+	for {
+		if ws, ended := reap(s.pid); ended {
+			s.exited(ws)
+		}
+		select {
+		case <-s.signals.child:
+		case <-s.signals.term:
+			s.killRest()
+			s.drain()
+			return
+		case <-s.deadline.C:
+			s.watchDeadline()
+		case <-s.resume.C:
+			s.start()
+		case f := <-s.todo:
+			f()
+		}
+	}
+}
+
+// watchDeadline ends the agent at the deadline, whoever is there to see it.
+func (s *supervisor) watchDeadline() {
+	deadline := s.notes.look().Deadline
+	if deadline.IsZero() {
+		return // watched from the Welcome on
+	}
+	left := time.Until(deadline)
+	if left > 0 {
+		s.deadline.Reset(min(left, deadlineLook))
+		return
+	}
+	s.end(EndedDeadline, "")
+}
+
+// welcome begins: the daemon knows of this start of the container.
+func (s *supervisor) welcome(w Welcome) {
+	s.change(func(m *memory) {
+		m.acknowledge(w.EventNext)
+		if !w.Deadline.IsZero() {
+			m.Deadline = w.Deadline
+		}
+	})
+	if w.End {
+		s.end(EndedOrdered, "")
+	}
+	s.watchDeadline()
+	m := s.notes.look()
+	if m.Ended != "" {
+		return
+	}
+	if s.config.Policy.Idle > 0 && m.Tree == "" {
+		s.lookAtTree(func(bool) { s.start() })
+		return
+	}
+	s.start()
+}
+
+// lookAtTree hashes the tree beside the loop, which must not wait for a disk, and then
+// tells whether it changed since the last look.
+func (s *supervisor) lookAtTree(then func(changed bool)) {
+	s.beside.Go(func() {
+		sum, whole := treeHash(s.life, s.config.Workdir, s.config.WatchPaths)
+		s.do(func() {
+			changed := !whole || sum != s.notes.look().Tree
+			s.change(func(m *memory) { m.Tree = sum })
+			then(changed)
+		})
+	})
+}
+
+// change changes the memory. That it cannot be written is a trouble and no more: the
+// guest goes on with what it has.
+func (s *supervisor) change(f func(*memory)) {
+	if err := s.notes.update(f); err != nil {
+		s.trouble(TroubleState, err.Error())
+	}
+}
+
+// trouble reports something worth knowing, the first time since the start. It may be
+// called from any goroutine.
+func (s *supervisor) trouble(reason, detail string) {
+	if _, again := s.told.LoadOrStore(reason, true); again {
+		return
+	}
+	s.log.Warn(reason, "detail", detail)
+	s.change(func(m *memory) {
+		m.add(Event{Time: time.Now().UTC(), Type: EventTrouble, Reason: reason, Detail: detail})
+	})
+}

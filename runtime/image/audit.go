@@ -1,0 +1,84 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// audit proves that a clone leads nowhere but to the commit: one branch, no other ref, no
+// reflog, remote or borrowed object store, and not one object more than its history has.
+func audit(ctx context.Context, g git, dir, commit string) error {
+	refs, err := g.run(ctx, dir, "for-each-ref", "--format=%(refname) %(objectname)")
+	if err != nil {
+		return err
+	}
+	if got, want := strings.TrimSpace(string(refs)), "refs/heads/main "+commit; got != want {
+		return fmt.Errorf("the cut clone has the refs %q", got)
+	}
+	config, err := g.run(ctx, dir, "config", "--local", "--name-only", "--list")
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(config, []byte("remote.")) || bytes.Contains(config, []byte("branch.")) {
+		return errors.New("the cut clone knows a remote")
+	}
+	for _, name := range []string{"logs", "FETCH_HEAD", "ORIG_HEAD", "objects/info/alternates", "refs/stash", "worktrees", "modules"} {
+		if _, err := os.Lstat(filepath.Join(dir, ".git", filepath.FromSlash(name))); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the cut clone has .git/%s", name)
+		}
+	}
+	return auditObjects(ctx, g, dir, commit)
+}
+
+// auditObjects compares all objects with those that the commit leads to.
+func auditObjects(ctx context.Context, g git, dir, commit string) error {
+	reachable, err := g.run(ctx, dir, "rev-list", "--objects", "--no-object-names", commit)
+	if err != nil {
+		return err
+	}
+	all, err := g.run(ctx, dir, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for id := range strings.FieldsSeq(string(reachable)) {
+		known[id] = true
+	}
+	for id := range strings.FieldsSeq(string(all)) {
+		if !known[id] {
+			return fmt.Errorf("the cut clone holds object %s, which the commit does not lead to", id)
+		}
+	}
+	return nil
+}
+
+// fileMode is 0755 for folders and what may be executed, 0644 for the rest, whatever the
+// umask of this process is.
+func fileMode(info fs.FileInfo) int64 {
+	if info.IsDir() || info.Mode()&0o100 != 0 {
+		return 0o755
+	}
+	return 0o644
+}
+
+// copyFile writes the content of a regular file; other kinds have none.
+func copyFile(tw *tar.Writer, name string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(tw, f)
+	return err
+}

@@ -1,0 +1,189 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// cleanupTime is what removing a build container may take after its build is over.
+const cleanupTime = time.Minute
+
+// rootUser is whom builds run as.
+const rootUser = "0:0"
+
+// site is one build: a running container that becomes an image.
+type site struct {
+	b      *Builder
+	recipe recipe
+	id     string // of the container
+	config container.ImageConfig
+	args   map[string]string // ARG values of directives: known while building only
+}
+
+// build makes the image of a recipe and names it ref. Whatever happens, the build
+// container is removed, save by a crash: then its label tells the daemon what it is.
+func (b *Builder) build(ctx context.Context, ref string, r recipe, parent container.Image, labels map[string]string) (img container.Image, err error) {
+	if b.exec == nil || b.copier == nil {
+		return img, fmt.Errorf("build images with this engine: %w", container.ErrUnsupported)
+	}
+	select {
+	case b.slots <- struct{}{}:
+		defer func() { <-b.slots }()
+	case <-ctx.Done():
+		return img, context.Cause(ctx)
+	}
+	s := &site{b: b, recipe: r, config: r.config(parent.Config)}
+	w := s.workload(parent, labels)
+	// What a crash or a lost answer left behind has half of the work in it.
+	if err := b.engine.Remove(ctx, w.Name); err != nil {
+		return img, fmt.Errorf("remove an earlier build container: %w", err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		if gone := b.engine.Remove(ctx, w.Name); gone != nil {
+			b.opts.Log.Warn("build container is left behind", "container", w.Name, "error", gone)
+		}
+	}()
+	instance, err := b.engine.Start(ctx, w)
+	if err != nil {
+		return img, fmt.Errorf("start build container: %w", err)
+	}
+	s.id = instance.ID
+	if err := s.fill(ctx); err != nil {
+		return img, err
+	}
+	// Nothing may write while the layer is read.
+	if err := b.engine.Stop(ctx, s.id, 0); err != nil {
+		return img, fmt.Errorf("stop build container: %w", err)
+	}
+	s.config.Labels = merge(s.config.Labels, r.labels(b.opts.Owner, w.Labels))
+	if s.config.User == "" {
+		s.config.User = rootUser // an empty one would become the build container's
+	}
+	img, err = b.images.Commit(ctx, s.id, ref, s.config)
+	if err != nil {
+		return img, fmt.Errorf("commit %s: %w", ref, err)
+	}
+	img.Config = s.config
+	return img, nil
+}
+
+// workload is the container in which the image is made. Its name comes from the recipe, so
+// that there is never more than one.
+func (s *site) workload(parent container.Image, labels map[string]string) container.Workload {
+	r, o := s.recipe, s.b.opts
+	l := maps.Clone(labels)
+	if l == nil {
+		l = map[string]string{}
+	}
+	l[container.LabelOwner] = o.Owner
+	l[container.LabelRole] = container.RoleBuild
+	return container.Workload{
+		Name:  fmt.Sprintf("assayd-build-%s-%s", o.Owner, r.hash()[:12]),
+		Image: parent.ID, Argv: o.Hold, Mounts: o.GuestMount,
+		User: rootUser, Workdir: "/",
+		Network: container.NetworkOpen, Labels: l,
+	}
+}
+
+// fill does the recipe, in its order.
+func (s *site) fill(ctx context.Context) error {
+	steps := []func(context.Context) error{
+		s.before, s.packages, s.pipPackages, s.after,
+		s.workdir, s.clone, s.context, s.files, s.setup, s.handOver,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workdir makes the folder in which all the rest happens.
+func (s *site) workdir(ctx context.Context) error {
+	if s.recipe.Role == container.RoleBase {
+		return nil
+	}
+	if !path.IsAbs(s.recipe.Workdir) {
+		return fmt.Errorf("workdir %q is not an absolute path", s.recipe.Workdir)
+	}
+	return s.makeDirs(ctx, s.recipe.Workdir)
+}
+
+// put extracts what write produces into the folder dir of the container, which must exist.
+func (s *site) put(ctx context.Context, dir string, write func(*tar.Writer) error) error {
+	pr, pw := io.Pipe()
+	done := make(chan error, 1)
+	go func() { // ends at the latest when the reading end is closed below
+		tw := tar.NewWriter(pw)
+		err := write(tw)
+		if err == nil {
+			err = tw.Close()
+		}
+		pw.CloseWithError(err)
+		done <- err
+	}()
+	err := s.b.copier.CopyTo(ctx, s.id, dir, pr)
+	pr.CloseWithError(io.ErrClosedPipe)
+	written := <-done
+	if written != nil && !errors.Is(written, io.ErrClosedPipe) {
+		return written
+	}
+	if err != nil {
+		return fmt.Errorf("copy into %s: %w", dir, err)
+	}
+	return nil
+}
+
+// exists reports whether name, an absolute path, is there in the container.
+func (s *site) exists(ctx context.Context, name string) (bool, error) {
+	rc, err := s.b.copier.CopyFrom(ctx, s.id, name)
+	if errors.Is(err, container.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", name, err)
+	}
+	return true, rc.Close()
+}
+
+// makeDirs makes the folder dir, an absolute path, with those above it that are missing,
+// and leaves the ones that are there as they are.
+func (s *site) makeDirs(ctx context.Context, dir string) error {
+	var missing []string // relative to the first one that exists, deepest last
+	at := path.Clean(dir)
+	for at != "/" {
+		ok, err := s.exists(ctx, at)
+		if err != nil {
+			return err
+		}
+		if ok {
+			break
+		}
+		missing = append([]string{path.Base(at)}, missing...)
+		at = path.Dir(at)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return s.put(ctx, at, func(tw *tar.Writer) error {
+		name := ""
+		for _, m := range missing {
+			name += m + "/"
+			if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: 0o755, ModTime: contentTime}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

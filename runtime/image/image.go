@@ -1,0 +1,248 @@
+package image
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Labels that only images carry. The owner has a key of its own because containers inherit
+// the labels of their image: with container.LabelOwner on the image, a container that a
+// person started from it by hand would pass for one of the daemon's.
+const (
+	LabelImageOwner = "assayd.image.owner"  // who built it
+	LabelBenchmark  = "assayd.benchmark"    // "edge"
+	LabelTask       = "assayd.task"         // name of the task; not on a base image
+	LabelRecipe     = "assayd.image.recipe" // SHA-256 of the recipe, 64 hex digits
+)
+
+// Limits of one build command.
+const (
+	maxSilence = 30 * time.Minute // without a byte of output
+	maxRuntime = 2 * time.Hour    // in total
+)
+
+// Trees gives the snapshots of directories that a task names.
+type Trees interface {
+	// Open returns the uncompressed tar of a tree by its digest.
+	Open(digest string) (io.ReadCloser, error)
+}
+
+// Options are what a Builder needs.
+type Options struct {
+	// Engine runs the build containers. It must also be container.Images to resolve
+	// anything, and container.Execer and container.Copier to build.
+	Engine container.Engine
+	Trees  Trees
+	// Owner is the id of the state directory, for labels and container names.
+	Owner string
+	// GuestMount makes the program of Hold visible in build containers.
+	GuestMount []container.Mount
+	// Hold is the argv of a first process that does nothing until it is killed.
+	Hold []string
+	// CacheDir keeps mirrors of Git repositories. It belongs to one Builder.
+	CacheDir string
+	// MaxBuilds is how many images are built at once; zero means one.
+	MaxBuilds int
+	Log       *slog.Logger
+}
+
+// Builder makes images. All methods may be called at once; equal work is done once.
+type Builder struct {
+	engine container.Engine
+	images container.Images // nil when the engine has none
+	exec   container.Execer
+	copier container.Copier
+	opts   Options
+
+	slots   chan struct{}
+	builds  flights
+	mirrors mirrors
+
+	silence, runtime time.Duration
+}
+
+// Built is an image that is ready to be used.
+type Built struct {
+	Ref     string   // its name
+	ID      string   // sha256:…
+	Digests []string // repository digests, when it came from a registry as it is
+	Parent  string   // id of the image it was made from; "" when it is taken as it is
+	Seconds float64  // what building took; zero when Cached
+	Cached  bool     // nothing had to be built
+	// Config is how a container of it is to be run, also where the image itself could be
+	// taken as it is and only user, environment or folder differ.
+	// Its maps are shared with other callers: read only.
+	Config container.ImageConfig
+	Role   string // one of the container.Role constants
+}
+
+// New returns a Builder. It starts nothing.
+func New(o Options) *Builder {
+	b := &Builder{
+		engine: o.Engine, opts: o,
+		slots:   make(chan struct{}, max(o.MaxBuilds, 1)),
+		mirrors: mirrors{dir: o.CacheDir},
+		silence: maxSilence, runtime: maxRuntime,
+	}
+	b.images, _ = o.Engine.(container.Images)
+	b.exec, _ = o.Engine.(container.Execer)
+	b.copier, _ = o.Engine.(container.Copier)
+	return b
+}
+
+// Resolve returns the image that ref names: the local one, else what its registry has for
+// the platform. An image that is in neither place is container.ErrNotFound.
+func (b *Builder) Resolve(ctx context.Context, ref, platform string) (container.Image, error) {
+	if b.images == nil {
+		return container.Image{}, fmt.Errorf("look up image %q: %w", ref, container.ErrUnsupported)
+	}
+	img, err := b.images.Image(ctx, ref)
+	if err == nil || !errors.Is(err, container.ErrNotFound) {
+		return img, err
+	}
+	if strings.HasPrefix(ref, "sha256:") {
+		return img, fmt.Errorf("image %s is not on this machine, and an id cannot be pulled: %w", ref, container.ErrNotFound)
+	}
+	if img, err = b.images.Pull(ctx, ref, platform); err != nil {
+		return img, fmt.Errorf("image %q is not on this machine, and pulling it did not work: %w", ref, err)
+	}
+	return img, nil
+}
+
+// Base returns the shared base image of a benchmark, building it when it is not there.
+// A command that fails is a *SetupError.
+func (b *Builder) Base(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
+	if t.Base == nil {
+		return Built{}, fmt.Errorf("task %s/%s has no base block", t.Benchmark, t.Name)
+	}
+	parent, err := b.Resolve(ctx, t.Base.Image, t.Platform)
+	if err != nil {
+		return Built{}, fmt.Errorf("base %q: %w", t.Base.Name, err)
+	}
+	r := recipe{
+		Role: container.RoleBase, Benchmark: t.Benchmark, Subject: t.Base.Name, Parent: parent.ID,
+		Packages: t.Base.Packages, PipPackages: t.Base.PipPackages,
+		UserDirective: t.Base.User, PostInstall: t.Base.PostInstall,
+	}
+	if !r.changes() {
+		return asIs(t.Base.Image, parent, r), nil
+	}
+	return b.ensure(ctx, r, parent, labels)
+}
+
+// Work returns the image that agents work in, building it when it is not there: base or
+// image, then repository, context, files and setup of the task's work part, and nothing of
+// any other part. A setup command that fails is a *SetupError.
+func (b *Builder) Work(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
+	ref, parent, err := b.workParent(ctx, t, labels)
+	if err != nil {
+		return Built{}, fmt.Errorf("work image of %s/%s: %w", t.Benchmark, t.Name, err)
+	}
+	r := partRecipe(container.RoleWork, t, t.Work, parent)
+	r.Repo = t.Repo
+	if !r.changes() && (t.Work.Image != "" || isRoot(r.user(parent))) {
+		return asIs(ref, parent, r), nil
+	}
+	return b.ensure(ctx, r, parent, labels)
+}
+
+// workParent finds the image that the work image is made from.
+func (b *Builder) workParent(ctx context.Context, t task.Task, labels map[string]string) (string, container.Image, error) {
+	ref := t.Work.Image
+	switch {
+	case ref != "":
+	case t.Base != nil:
+		base, err := b.Base(ctx, t, labels)
+		if err != nil {
+			return "", container.Image{}, err
+		}
+		ref = base.Ref
+	case t.Image != "":
+		ref = t.Image
+	default:
+		return "", container.Image{}, errors.New("the task names no base and no image")
+	}
+	img, err := b.Resolve(ctx, ref, t.Platform)
+	return ref, img, err
+}
+
+// Judge returns the image that submissions are judged in: judge.image, else the work image,
+// with the context, files and setup of the judge part. The private set is not in it: it
+// would be in reach of every judged submission. A setup command that fails is a *SetupError.
+func (b *Builder) Judge(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
+	ref := t.Judge.Image
+	if ref == "" {
+		work, err := b.Work(ctx, t, labels)
+		if err != nil {
+			return Built{}, err
+		}
+		ref = work.Ref
+	}
+	parent, err := b.Resolve(ctx, ref, t.Platform)
+	if err != nil {
+		return Built{}, fmt.Errorf("judge image of %s/%s: %w", t.Benchmark, t.Name, err)
+	}
+	r := partRecipe(container.RoleJudge, t, t.Judge.Part, parent)
+	if t.Judge.Image == "" { // said here again, because the work image may be one that was taken as it is
+		r.User = cmp.Or(t.Judge.User, t.Work.User)
+		r.Env = merge(t.Work.Env, t.Judge.Env)
+	}
+	user := r.user(parent)
+	if !r.changes() && (t.Judge.Image != "" || isRoot(user) || user == parent.Config.User) {
+		return asIs(ref, parent, r), nil
+	}
+	return b.ensure(ctx, r, parent, labels)
+}
+
+// partRecipe is the recipe for what work and judge have in common.
+func partRecipe(role string, t task.Task, p task.Part, parent container.Image) recipe {
+	return recipe{
+		Role: role, Benchmark: t.Benchmark, Subject: t.Name, Parent: parent.ID,
+		Workdir: t.Workdir, Context: p.Context.Digest, Files: p.Files,
+		Setup: p.Setup, User: p.User, Env: p.Env,
+	}
+}
+
+// asIs describes an image to which nothing has to be added.
+func asIs(ref string, img container.Image, r recipe) Built {
+	return Built{
+		Ref: ref, ID: img.ID, Digests: img.Digests, Cached: true,
+		Config: r.config(img.Config), Role: r.Role,
+	}
+}
+
+// ensure returns the image of the recipe; it is looked up, or built once however many ask.
+func (b *Builder) ensure(ctx context.Context, r recipe, parent container.Image, labels map[string]string) (Built, error) {
+	ref, err := r.ref()
+	if err != nil {
+		return Built{}, err
+	}
+	return b.builds.do(ctx, ref, func(ctx context.Context) (Built, error) {
+		built := Built{Ref: ref, Parent: parent.ID, Role: r.Role}
+		img, err := b.images.Image(ctx, ref)
+		switch {
+		case err == nil && img.Config.Labels[LabelRecipe] == r.hash():
+			built.Cached = true
+		case err == nil || errors.Is(err, container.ErrNotFound):
+			began := time.Now()
+			if img, err = b.build(ctx, ref, r, parent, labels); err != nil {
+				return Built{}, fmt.Errorf("build %s image of %s/%s: %w", r.Role, r.Benchmark, r.Subject, err)
+			}
+			built.Seconds = time.Since(began).Seconds()
+			b.opts.Log.Info("image built", "image", ref, "seconds", built.Seconds)
+		default:
+			return Built{}, err
+		}
+		built.ID, built.Config = img.ID, img.Config
+		return built, nil
+	})
+}

@@ -1,0 +1,113 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// recipeVersion is raised when the same recipe would give another image.
+const recipeVersion = 1
+
+// recipe is all that decides what is in an image. Absent fields add nothing; the fields
+// stand in the order in which they are done.
+type recipe struct {
+	Version   int
+	Role      string
+	Benchmark string
+	Subject   string // the task, or the base
+	Parent    string // image id
+
+	UserDirective string   `json:",omitempty"`
+	Packages      []string `json:",omitempty"`
+	PipPackages   []string `json:",omitempty"`
+	PostInstall   string   `json:",omitempty"`
+
+	Workdir string            `json:",omitempty"`
+	Repo    *task.Repo        `json:",omitempty"`
+	Context string            `json:",omitempty"` // digest of the tree
+	Files   map[string]string `json:",omitempty"`
+	Setup   []string          `json:",omitempty"`
+	User    string            `json:",omitempty"`
+	Env     map[string]string `json:",omitempty"`
+}
+
+// hash returns the SHA-256 of the canonical JSON of the recipe.
+func (r recipe) hash() string {
+	r.Version = recipeVersion
+	b, err := json.Marshal(r) // maps are sorted by encoding/json
+	if err != nil {
+		panic(err) // plain data always encodes
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// ref is the name of the image of the recipe.
+func (r recipe) ref() (string, error) {
+	return refName(r.Benchmark, r.Role, r.Subject, r.hash()[:12])
+}
+
+// changes reports whether the recipe puts anything into the parent's file system.
+func (r recipe) changes() bool {
+	return strings.TrimSpace(r.UserDirective) != "" || strings.TrimSpace(r.PostInstall) != "" ||
+		len(r.Packages)+len(r.PipPackages)+len(r.Files)+len(r.Setup) > 0 || r.Repo != nil || r.Context != ""
+}
+
+// user is whom containers of the image run as.
+func (r recipe) user(parent container.Image) string {
+	if r.User != "" {
+		return r.User
+	}
+	return parent.Config.User
+}
+
+// config is the parent's configuration with what the recipe says of it.
+func (r recipe) config(parent container.ImageConfig) container.ImageConfig {
+	c := parent
+	c.Env, c.Labels = merge(parent.Env, r.Env), maps.Clone(parent.Labels)
+	if r.User != "" {
+		c.User = r.User
+	}
+	if r.Workdir != "" {
+		c.Workdir = r.Workdir
+	}
+	return c
+}
+
+// labels are those of the finished image. Every label of the build container that is not
+// among them is emptied, because a commit would hand it on.
+func (r recipe) labels(owner string, build map[string]string) map[string]string {
+	l := map[string]string{container.LabelHash: ""}
+	for k := range build {
+		l[k] = ""
+	}
+	l[LabelImageOwner] = owner
+	l[container.LabelRole] = r.Role
+	l[LabelBenchmark] = r.Benchmark
+	l[LabelRecipe] = r.hash()
+	if r.Role != container.RoleBase {
+		l[LabelTask] = r.Subject
+	}
+	return l
+}
+
+// name says which image it is, for error messages.
+func (r recipe) name() string { return fmt.Sprintf("%s/%s", r.Benchmark, r.Subject) }
+
+// merge returns a new map with the entries of both; those of over win.
+func merge(under, over map[string]string) map[string]string {
+	if len(under)+len(over) == 0 {
+		return nil
+	}
+	m := make(map[string]string, len(under)+len(over))
+	maps.Copy(m, under)
+	maps.Copy(m, over)
+	return m
+}

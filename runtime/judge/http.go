@@ -1,0 +1,327 @@
+package judge
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds on requests.
+const (
+	uploadTime  = 10 * time.Minute
+	defaultWait = 30 * time.Second
+	longestWait = 60 * time.Second
+	maxField    = 4096
+	maxParts    = 16
+	formRoom    = 1 << 20 // around the archive in an upload
+)
+
+// Handler returns the API that one trial's agent sees. Whoever reaches it is that trial;
+// a token that is presented must be the trial's own all the same.
+func (j *Judge) Handler(trial string) http.Handler {
+	a := &agentAPI{judge: j, trial: trial}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/submit", a.submit)
+	mux.HandleFunc("GET /api/v1/result/{id}", a.authorized(a.result))
+	mux.HandleFunc("GET /api/v1/history", a.authorized(a.history))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		answerDetail(w, 404, "there is no "+r.Method+" "+r.URL.Path+" here")
+	})
+	return mux
+}
+
+type agentAPI struct {
+	judge *Judge
+	trial string
+}
+
+// authorized checks the token of a request without a body.
+func (a *agentAPI) authorized(next func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s, err := a.session(r)
+		if err == nil {
+			err = s.check(r.URL.Query().Get("token"))
+		}
+		if err != nil {
+			a.fail(w, err)
+			return
+		}
+		next(w, r, s)
+	}
+}
+
+// session returns the trial's session if the request's header does not say otherwise.
+func (a *agentAPI) session(r *http.Request) (*session, error) {
+	s, _ := a.judge.session(a.trial)
+	if s == nil {
+		return nil, &Refusal{503, retryBusy, "the judge does not know this trial (yet)"}
+	}
+	header := r.Header.Get("Authorization")
+	token, bearer := strings.CutPrefix(header, "Bearer ")
+	if header != "" && !bearer {
+		return nil, refuse(401, "the authorization header is not a bearer token")
+	}
+	return s, s.check(token)
+}
+
+// check compares a presented token; none is no reason to refuse.
+func (s *session) check(token string) error {
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.Token))
+	if token != "" && subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		return refuse(401, "the token is not this trial's")
+	}
+	return nil
+}
+
+func (a *agentAPI) submit(w http.ResponseWriter, r *http.Request) {
+	s, err := a.session(r)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	control := http.NewResponseController(w)
+	// A server that cannot set deadlines has other means, or is a test.
+	_ = control.SetReadDeadline(time.Now().Add(uploadTime))
+	r.Body = http.MaxBytesReader(w, r.Body, s.maxUpload())
+	parts, err := r.MultipartReader()
+	if err != nil {
+		a.fail(w, refuse(400, "the request is not a multipart form: %v", err))
+		return
+	}
+	form := &form{parts: parts, session: s}
+	archive, err := form.archive()
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	sub, err := a.judge.Submit(r.Context(), a.trial, SubmitRequest{
+		Kind: KindAgent, Key: r.Header.Get("Idempotency-Key"), Archive: &formArchive{form, archive},
+	})
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	all, err := a.judge.opts.Ledger.Submissions(r.Context(), a.trial)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	answer(w, 200, accepted{sub.ID, sub.Round, "queued", remaining(s.Session, sub, all)})
+}
+
+// accepted answers a submission.
+type accepted struct {
+	ID        string `json:"submission_id"`
+	Round     string `json:"round_id"`
+	Status    string `json:"status"`
+	Remaining *int   `json:"remaining_submissions"`
+}
+
+func (s *session) maxUpload() int64 {
+	limit := s.Task.Submit.MaxBytes
+	if limit <= 0 {
+		limit = 1 << 30
+	}
+	return 2*limit + formRoom
+}
+
+// form reads the parts of an upload in the order in which they come.
+type form struct {
+	parts   *multipart.Reader
+	session *session
+	count   int
+}
+
+// archive checks the fields before the archive and returns the archive's part.
+func (f *form) archive() (io.Reader, error) {
+	part, err := f.next()
+	if errors.Is(err, io.EOF) {
+		return nil, refuse(400, "the form has no archive")
+	}
+	return part, err
+}
+
+// next returns the archive's part once it comes, having checked the fields on the way;
+// io.EOF after the last part.
+func (f *form) next() (io.Reader, error) {
+	for f.count++; f.count <= maxParts; f.count++ {
+		part, err := f.parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil, io.EOF
+		}
+		if err != nil {
+			return nil, badForm(err)
+		}
+		if part.FormName() == "archive" {
+			return part, nil
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxField))
+		if err != nil {
+			return nil, badForm(err)
+		}
+		if err := f.field(part.FormName(), string(value)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, refuse(400, "the form has more than %d parts", maxParts)
+}
+
+func (f *form) field(name, value string) error {
+	switch {
+	case name == "token":
+		return f.session.check(value)
+	case name == "kind" && value == string(KindAuto):
+		return refuse(403, "rounds of kind auto are not for agents")
+	case name == "kind" && value != string(KindAgent) && value != "":
+		return refuse(400, "there are no submissions of kind %q", value)
+	}
+	return nil
+}
+
+func badForm(err error) error {
+	if m, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return refuse(413, "the upload is larger than %d bytes", m.Limit)
+	}
+	return refuse(400, "the form cannot be read: %v", err)
+}
+
+// formArchive is the archive; before it ends, the fields after it are checked too, so
+// that a wrong token behind the archive refuses it.
+type formArchive struct {
+	form *form
+	r    io.Reader
+}
+
+func (a *formArchive) Read(p []byte) (int, error) {
+	n, err := a.r.Read(p)
+	if errors.Is(err, io.EOF) {
+		if rest := a.finish(); rest != nil {
+			return n, rest
+		}
+	}
+	return n, err
+}
+
+// finish reads the rest of the form.
+func (a *formArchive) finish() error {
+	_, err := a.form.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err == nil:
+		return refuse(400, "the form has two archives")
+	}
+	return err
+}
+
+func (a *agentAPI) result(w http.ResponseWriter, r *http.Request, s *session) {
+	wait, err := waitTime(r.URL.Query())
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	sub, err := a.find(r.Context(), s, r.PathValue("id"))
+	if err == nil && wait > 0 && sub.State != StateJudged {
+		ctx, cancel := context.WithTimeout(r.Context(), wait)
+		defer cancel()
+		judged, werr := a.judge.Wait(ctx, sub.ID)
+		switch {
+		case werr == nil:
+			sub = judged
+		case ctx.Err() == nil:
+			err = werr
+		}
+	}
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	answer(w, 200, resultView(s.Task, sub))
+}
+
+// find returns a submission that the agent itself sent in this try.
+func (a *agentAPI) find(ctx context.Context, s *session, id string) (Submission, error) {
+	own, err := a.own(ctx, s)
+	if err != nil {
+		return Submission{}, err
+	}
+	for _, sub := range own {
+		if sub.ID == id {
+			return sub, nil
+		}
+	}
+	return Submission{}, refuse(404, "there is no submission %q", id)
+}
+
+// own lists what the agent may know of: its own accepted rounds of this try.
+func (a *agentAPI) own(ctx context.Context, s *session) ([]Submission, error) {
+	all, err := a.judge.opts.Ledger.Submissions(ctx, a.trial)
+	var own []Submission
+	for _, sub := range all {
+		if sub.Kind == KindAgent && sub.Try == s.Try && sub.State != StateReserved {
+			own = append(own, sub)
+		}
+	}
+	return own, err
+}
+
+// waitTime reads "wait": a duration or a number of seconds; "" is no waiting, unless the
+// parameter is there.
+func waitTime(q map[string][]string) (time.Duration, error) {
+	values, ok := q["wait"]
+	if !ok {
+		return 0, nil
+	}
+	if values[0] == "" {
+		return defaultWait, nil
+	}
+	d, err := time.ParseDuration(values[0])
+	if seconds, serr := strconv.Atoi(values[0]); serr == nil {
+		d, err = time.Duration(min(max(seconds, 0), 3600))*time.Second, nil
+	}
+	if err != nil || d < 0 {
+		return 0, refuse(400, "wait=%q is not a duration like 30s", values[0])
+	}
+	return min(d, longestWait), nil
+}
+
+func (a *agentAPI) history(w http.ResponseWriter, r *http.Request, s *session) {
+	own, err := a.own(r.Context(), s)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	answer(w, 200, historyView(s.Task, a.trial, own))
+}
+
+// fail answers an error. What is not a refusal is not for the agent's eyes.
+func (a *agentAPI) fail(w http.ResponseWriter, err error) {
+	refusal, ok := errors.AsType[*Refusal](err)
+	if !ok {
+		a.judge.opts.Log.Error("request of an agent", "trial", a.trial, "error", err)
+		refusal = &Refusal{503, retryBusy, "the judge has trouble of its own; the submission spent nothing"}
+	}
+	if refusal.RetryAfter > 0 {
+		seconds := int64((refusal.RetryAfter + time.Second - 1) / time.Second)
+		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
+	answerDetail(w, refusal.Code, refusal.Detail)
+}
+
+func answerDetail(w http.ResponseWriter, code int, detail string) {
+	answer(w, code, map[string]string{"detail": detail})
+}
+
+func answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // a reader that is gone needs no answer
+}

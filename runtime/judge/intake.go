@@ -1,0 +1,172 @@
+package judge
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+)
+
+// A stream may not grow by more than this factor once it is longer than bombFloor.
+const (
+	bombRatio = 200
+	bombFloor = 10 << 20
+)
+
+// intake reads a tar stream, compressed or not, within bounds.
+type intake struct {
+	tar   *tar.Reader
+	raw   *meter
+	limit int64 // of the content that may be kept
+	err   error // why the stream could not be opened
+}
+
+func newIntake(r io.Reader, book *rulebook) *intake {
+	// Entries that are left out are read too: twice the bound is room for them.
+	room := 2*book.maxBytes + int64(book.maxFiles)*2048 + 1<<20
+	in := &intake{raw: &meter{r: r, max: room}, limit: book.maxBytes}
+	buffered := bufio.NewReaderSize(in.raw, 64<<10)
+	magic, err := buffered.Peek(2)
+	if err != nil {
+		in.err = err
+		return in
+	}
+	plain := &meter{r: buffered, max: room}
+	if magic[0] == 0x1f && magic[1] == 0x8b {
+		zip, err := gzip.NewReader(buffered)
+		if err != nil {
+			in.err = err
+			return in
+		}
+		plain.r, plain.packed = zip, in.raw
+	}
+	in.tar = tar.NewReader(plain)
+	return in
+}
+
+// next returns the next entry that is one, io.EOF at the end, or a *Refusal.
+func (in *intake) next() (*tar.Header, error) {
+	if in.err != nil {
+		return nil, in.broken(in.err)
+	}
+	for {
+		h, err := in.tar.Next()
+		if errors.Is(err, io.EOF) && in.raw.n > 0 {
+			return nil, io.EOF
+		}
+		if err != nil {
+			return nil, in.broken(err)
+		}
+		if h.Typeflag != tar.TypeXGlobalHeader {
+			return h, nil
+		}
+	}
+}
+
+// drain reads what comes after the archive's end mark: a sender that waits to be read gets
+// rid of it, and a form shows what follows.
+func (in *intake) drain() error {
+	if _, err := io.Copy(io.Discard, in.raw); err != nil {
+		return in.broken(err)
+	}
+	return nil
+}
+
+// copyTo copies the present entry's content. An error of the spool is returned as it is.
+func (in *intake) copyTo(s *spool) (int64, error) {
+	n, err := io.Copy(s, io.LimitReader(in.tar, in.limit-s.size+1))
+	if s.err != nil {
+		return n, s.err
+	}
+	if err != nil {
+		return n, in.broken(err)
+	}
+	if s.size > in.limit {
+		return n, tooLarge(in.limit)
+	}
+	return n, nil
+}
+
+// broken turns an error of reading into a refusal, but for those that say more.
+func (in *intake) broken(err error) error {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r
+	}
+	if m, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return refuse(413, "the upload is larger than %d bytes", m.Limit)
+	}
+	if in.raw.failed != nil && !errors.Is(in.raw.failed, io.EOF) {
+		return fmt.Errorf("read the archive: %w", in.raw.failed)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if in.raw.n == 0 {
+		return refuse(400, "the archive is empty: not even an end mark is in it")
+	}
+	return refuse(400, "the archive cannot be read: %v", err)
+}
+
+func tooLarge(limit int64) error {
+	return refuse(413, "the archive holds more than %d bytes", limit)
+}
+
+// meter counts what passes and stops at a bound or, when it knows the packed stream, at a
+// ratio that only a bomb has.
+type meter struct {
+	r      io.Reader
+	packed *meter
+	n, max int64
+	failed error // of r
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	if err != nil {
+		m.failed = err
+	}
+	if m.n > m.max {
+		return n, refuse(413, "the archive unpacks to more than %d bytes", m.max)
+	}
+	if m.packed != nil && m.n > bombFloor && m.n/bombRatio > m.packed.n {
+		return n, refuse(413, "the archive unpacks to more than %d times its size", bombRatio)
+	}
+	return n, err
+}
+
+// spool is a temporary file without a name, so that no crash leaves it behind.
+type spool struct {
+	f    *os.File
+	size int64
+	err  error
+}
+
+func newSpool(dir string) (*spool, error) {
+	f, err := os.CreateTemp(dir, "assayd-clean-*")
+	if err != nil {
+		return nil, fmt.Errorf("make a temporary file for an archive: %w", err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(fmt.Errorf("unlink a temporary file: %w", err), f.Close())
+	}
+	return &spool{f: f}, nil
+}
+
+func (s *spool) Write(p []byte) (int, error) {
+	n, err := s.f.Write(p)
+	s.size += int64(n)
+	if err != nil {
+		s.err = fmt.Errorf("store an archive for the time of its cleaning: %w", err)
+	}
+	return n, s.err
+}
+
+func (s *spool) section(offset, size int64) io.Reader { return io.NewSectionReader(s.f, offset, size) }
+
+func (s *spool) close() { _ = s.f.Close() } // nothing in it is needed any more

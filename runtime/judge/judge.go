@@ -1,0 +1,257 @@
+package judge
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge/parser"
+)
+
+// Options are what a judge works with.
+type Options struct {
+	Engine   container.Engine // must also be a container.Execer and a container.Copier
+	Ledger   Ledger
+	Blobs    Blobs
+	Capacity Capacity
+	Owner    string                                  // id of the state directory, for names and labels
+	Hold     []string                                // first process of judge containers: reaps and does nothing
+	Mounts   []container.Mount                       // where Hold lives, read-only
+	Parsers  func(name string) (parser.Parser, bool) // nil = parser.Lookup
+	Spool    string                                  // folder for archives being cleaned; "" = the system's
+	MaxQueue int                                     // rounds waiting; 0 = 256. One trial can take a quarter
+	Log      *slog.Logger                            // nil = nowhere
+	Clock    func() time.Time                        // nil = time.Now
+}
+
+// Judge accepts submissions and judges them. All methods may be called at once. It judges
+// only while Run runs.
+type Judge struct {
+	opts   Options
+	execer container.Execer
+	copier container.Copier
+	queue  *queue
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	profiles profiles
+	verdicts map[string]*bell // by submission id
+	fresh    chan string      // trials whose image may have to be looked at
+}
+
+// session is a Session in force.
+type session struct {
+	Session
+	parser parser.Parser
+	known  bool // the parser is one
+	key    string
+	lanes  *lanes
+	closed bool // guarded by Judge.mu
+}
+
+// lanes let one archive of an agent and one of the daemon in at a time, so that a slow
+// upload of the agent never holds up a snapshot. They outlive a replaced session.
+type lanes struct{ agent, daemon chan struct{} }
+
+// bell rings once, when a submission is judged.
+type bell struct {
+	rung    chan struct{}
+	waiting int
+}
+
+// New returns a judge without sessions. An engine that cannot execute commands or copy
+// files cannot judge: container.ErrUnsupported.
+func New(o Options) (*Judge, error) {
+	execer, ok := o.Engine.(container.Execer)
+	if !ok {
+		return nil, fmt.Errorf("judge with an engine that executes no commands: %w", container.ErrUnsupported)
+	}
+	copier, ok := o.Engine.(container.Copier)
+	if !ok {
+		return nil, fmt.Errorf("judge with an engine that copies no files: %w", container.ErrUnsupported)
+	}
+	if o.MaxQueue <= 0 {
+		o.MaxQueue = 256
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Parsers == nil {
+		o.Parsers = parser.Lookup
+	}
+	return &Judge{
+		opts: o, execer: execer, copier: copier, queue: newQueue(o.MaxQueue),
+		sessions: map[string]*session{}, profiles: profiles{entries: map[string]*profileEntry{}},
+		verdicts: map[string]*bell{}, fresh: make(chan string, 64),
+	}, nil
+}
+
+// Open lets a trial submit, or replaces the terms on which it does. After a restart of
+// the daemon the caller opens all sessions again, and then calls Resume.
+func (j *Judge) Open(o Session) {
+	s := &session{Session: o}
+	s.parser, s.known = j.opts.Parsers(parserName(o.Task.Judge.Parser))
+	s.key = s.profileKey()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.profiles.acquire(s.key)
+	if old := j.sessions[o.Trial]; old != nil {
+		s.lanes = old.lanes
+		j.profiles.release(old.key)
+	} else {
+		s.lanes = &lanes{agent: make(chan struct{}, 1), daemon: make(chan struct{}, 1)}
+	}
+	j.sessions[o.Trial] = s
+	select {
+	case j.fresh <- o.Trial:
+	default: // it is looked at when the first archive comes
+	}
+}
+
+// Close ends what a trial's agent may do: nothing more is accepted but final and manual
+// rounds. What was accepted is judged, and can still be read.
+func (j *Judge) Close(trial string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if s := j.sessions[trial]; s != nil {
+		s.closed = true
+	}
+}
+
+// Forget drops a trial that is over, with rounds of it that still wait.
+func (j *Judge) Forget(trial string) {
+	j.mu.Lock()
+	if s := j.sessions[trial]; s != nil {
+		j.profiles.release(s.key)
+		delete(j.sessions, trial)
+	}
+	j.mu.Unlock()
+	j.queue.forget(trial)
+}
+
+// session returns the session of a trial and whether it is closed, or nil.
+func (j *Judge) session(trial string) (s *session, closed bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if s = j.sessions[trial]; s == nil {
+		return nil, true
+	}
+	return s, s.closed
+}
+
+// Resume takes up what a restart left behind: queued and running rounds are judged (from
+// the beginning), reservations without an archive are released. The sessions must be
+// open; rounds of trials without one are left alone and named in the error.
+func (j *Judge) Resume(ctx context.Context, rounds []Submission) error {
+	var errs []error
+	for _, r := range rounds {
+		switch r.State {
+		case StateReserved:
+			if err := j.opts.Ledger.Release(ctx, r.ID); err != nil {
+				errs = append(errs, fmt.Errorf("release submission %s: %w", r.ID, err))
+			}
+		case StateQueued, StateRunning:
+			if s, _ := j.session(r.Trial); s == nil {
+				errs = append(errs, fmt.Errorf("resume submission %s: trial %s has no session", r.ID, r.Trial))
+				continue
+			}
+			j.queue.take(r.Trial, true)
+			j.queue.push(r.Trial, r.ID)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Wait returns the submission once it is judged.
+func (j *Judge) Wait(ctx context.Context, id string) (Submission, error) {
+	rung, leave := j.listen(id)
+	defer leave()
+	for {
+		s, err := j.load(ctx, id)
+		if err != nil || s.State == StateJudged {
+			return s, err
+		}
+		select {
+		case <-rung:
+			rung = nil // at the latest now the ledger has it
+		case <-ctx.Done():
+			return s, context.Cause(ctx)
+		}
+	}
+}
+
+// errUnchanged makes an update of the ledger a look at it.
+var errUnchanged = errors.New("unchanged")
+
+func (j *Judge) load(ctx context.Context, id string) (Submission, error) {
+	var found Submission
+	_, err := j.opts.Ledger.Update(ctx, id, func(s *Submission) error {
+		found = *s
+		return errUnchanged
+	})
+	if err != nil && !errors.Is(err, errUnchanged) {
+		return Submission{}, fmt.Errorf("load submission %s: %w", id, err)
+	}
+	return found, nil
+}
+
+// listen returns a channel that is closed at the submission's verdict.
+func (j *Judge) listen(id string) (rung <-chan struct{}, leave func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b := j.verdicts[id]
+	if b == nil {
+		b = &bell{rung: make(chan struct{})}
+		j.verdicts[id] = b
+	}
+	b.waiting++
+	return b.rung, func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if b.waiting--; b.waiting == 0 && j.verdicts[id] == b {
+			delete(j.verdicts, id)
+		}
+	}
+}
+
+func (j *Judge) ring(id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if b := j.verdicts[id]; b != nil {
+		close(b.rung)
+		delete(j.verdicts, id)
+	}
+}
+
+// protect returns the globs of files that only the judge image may have.
+func (s *session) protect() []string {
+	globs := append([]string{}, s.Task.Judge.Protect...)
+	globs = append(globs, s.parser.Protect...)
+	for _, f := range s.parser.Files { // a result is made by the run, never submitted
+		globs = append(globs, "/"+f)
+	}
+	return globs
+}
+
+func parserName(name string) string {
+	if name == "" {
+		return "exit_code"
+	}
+	return name
+}
+
+// newID returns 16 random hex digits.
+func newID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,421 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// bench is a judge at work on a fake engine. Its judge command prints the submitted
+// src/answer, one "name status" a line.
+type bench struct {
+	*Judge
+	fake   *containertest.Fake
+	ledger *memoryLedger
+	blobs  *memoryBlobs
+	image  string
+	stop   func()
+}
+
+func lineParser(name string) (parser.Parser, bool) {
+	return parser.Parser{Name: name, Parse: func(in parser.Input) parser.Result {
+		r := parser.Result{Complete: true}
+		for line := range strings.Lines(string(in.Output)) {
+			name, status, _ := strings.Cut(strings.TrimSpace(line), " ")
+			r.Tests = append(r.Tests, parser.Test{Name: name, Status: parser.Status(status), Message: "because"})
+		}
+		return r
+	}}, name == "lines"
+}
+
+func newBench(t *testing.T, change ...func(*Options)) *bench {
+	t.Helper()
+	b := &bench{fake: containertest.NewFake(), ledger: newMemoryLedger(), blobs: newMemoryBlobs()}
+	b.image = b.fake.AddImage("judge:1", container.ImageConfig{User: "agent"}, map[string]string{
+		"/hold": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n", "/work/tests/hidden": "hidden", "/work/src/old": "old",
+	}).ID
+	b.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int { <-ctx.Done(); return 137 })
+	b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+		answer, _ := c.ReadFile("/work/src/answer")
+		_, _ = cmd.Stdout.Write(answer)
+		return 0
+	})
+	o := Options{
+		Engine: b.fake, Ledger: b.ledger, Blobs: b.blobs, Capacity: make(places, 4),
+		Owner: "owner-of-tests", Hold: []string{"/hold"}, Parsers: lineParser, Spool: t.TempDir(),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	var err error
+	if b.Judge, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- b.Run(ctx) }()
+	b.stop = func() {
+		cancel()
+		if done == nil {
+			return
+		}
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		done = nil
+	}
+	t.Cleanup(func() {
+		b.stop()
+		if err := b.fake.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func (b *bench) open(trial string, change ...func(*Session)) {
+	s := Session{
+		Trial: trial, Try: 1, Token: "token-" + trial, JudgeImage: b.image, Deadline: time.Now().Add(time.Hour),
+		Task: task.Task{
+			Name: "sums", Workdir: "/work", Submit: task.Submit{Paths: []string{"src"}, Exclude: []string{"tests/"}, MaxBytes: 1 << 20, MaxFiles: 100},
+			Judge: task.Judge{Parser: "lines", Command: task.Command{Argv: []string{"/judge"}}, Timeout: time.Minute},
+		},
+	}
+	for _, c := range change {
+		c(&s)
+	}
+	b.Open(s)
+}
+
+func (b *bench) submit(t *testing.T, trial string, kind Kind, answer string) Submission {
+	t.Helper()
+	sub, err := b.Submit(t.Context(), trial, SubmitRequest{Kind: kind, Archive: upload(t, answer)})
+	if err != nil {
+		t.Fatalf("submit %s: %v", kind, err)
+	}
+	return sub
+}
+
+func (b *bench) judged(t *testing.T, id string) Submission {
+	t.Helper()
+	sub, err := b.Wait(t.Context(), id)
+	if err != nil {
+		t.Fatalf("wait for %s: %v", id, err)
+	}
+	if n := b.ledger.verdicts[id]; n != 1 {
+		t.Errorf("submission %s has %d verdicts", id, n)
+	}
+	return sub
+}
+
+func upload(t testing.TB, answer string) io.Reader {
+	return bytes.NewReader(zipped(t, pack(t, file("src/answer", answer))))
+}
+
+func containers(t *testing.T, b *bench) []container.Instance {
+	t.Helper()
+	all, err := b.fake.Observe(t.Context(), "owner-of-tests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestASubmissionBecomesAVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.open("t")
+		sub := b.submit(t, "t", KindAgent, "a passed\nb failed\n")
+		if sub.Round != "agent-1" || sub.State != StateQueued || sub.Archive == "" {
+			t.Errorf("accepted as %+v", sub)
+		}
+		got := b.judged(t, sub.ID)
+		if r := got.Report; r.Status != StatusOK || r.PassRate != .5 || r.Output == "" || r.Isolation != "shared" {
+			t.Errorf("report %+v", got.Report)
+		}
+		b.stop()
+		if left := containers(t, b); len(left) > 0 {
+			t.Errorf("containers are left: %v", left)
+		}
+	})
+}
+
+func TestTheVerdictDoesNotWaitForCleaning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		var ran atomic.Bool
+		hold, held := make(chan struct{}), make(chan struct{})
+		b.fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int {
+			ran.Store(true)
+			return 0
+		})
+		b.fake.Intercept(func(call, target string) error {
+			if call == "Remove" && ran.Load() {
+				close(held)
+				<-hold
+			}
+			return nil
+		})
+		b.open("t")
+		b.judged(t, b.submit(t, "t", KindAgent, "a passed").ID)
+		<-held
+		close(hold)
+	})
+}
+
+func TestFailuresOfTheMachineryAreRefundedAndNeverAZero(t *testing.T) {
+	tests := map[string]struct {
+		failures int32
+		err      error
+		status   Status
+		refunds  int
+	}{
+		"once":                  {1, errors.New("boom"), StatusOK, 1},
+		"for good":              {99, errors.New("boom"), StatusError, 3},
+		"the engine is away":    {7, container.ErrUnavailable, StatusOK, 0},
+		"somebody removed them": {2, container.ErrNotFound, StatusOK, 2},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				b.open("t", func(s *Session) { s.Max = 1 })
+				var failed atomic.Int32
+				b.fake.Intercept(func(call, target string) error {
+					if call == "CopyTo" && failed.Add(1) <= tc.failures {
+						return tc.err
+					}
+					return nil
+				})
+				sub := b.submit(t, "t", KindAgent, "a passed")
+				got := b.judged(t, sub.ID)
+				if got.Report.Status != tc.status || got.Refunds != tc.refunds || got.Report.Valid == (tc.status == StatusError) {
+					t.Errorf("status %s after %d refunds, want %s after %d", got.Report.Status, got.Refunds, tc.status, tc.refunds)
+				}
+				_, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: upload(t, "b passed")})
+				if again := err == nil; again != (tc.status == StatusError) {
+					t.Errorf("another round of a budget of one: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.open("t")
+		b.judged(t, b.submit(t, "t", KindAgent, "first passed").ID) // its archive is what the others get
+		stored := b.ledger.all[0].Archive
+		left := []Submission{
+			{ID: "0000000000000001", Trial: "t", Kind: KindAgent, Try: 2, Number: 2, Round: "agent-2", State: StateRunning, Archive: stored},
+			{ID: "0000000000000002", Trial: "t", Kind: KindAgent, Try: 3, Number: 3, Round: "agent-3", State: StateQueued, Archive: stored},
+			{ID: "0000000000000003", Trial: "t", Kind: KindAgent, Try: 3, Number: 4, Round: "agent-4", State: StateReserved},
+			{ID: "0000000000000004", Trial: "gone", Kind: KindAgent, Try: 1, Number: 1, Round: "agent-1", State: StateQueued, Archive: stored},
+		}
+		b.ledger.mu.Lock()
+		b.ledger.all = append(b.ledger.all, left...)
+		b.ledger.mu.Unlock()
+		// The interrupted judging left its container, with something in it.
+		s, _ := b.session("t")
+		dirty, err := b.fake.Start(t.Context(), b.workload(s, b.name(left[0].ID+"-0"), left[0].ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+			if c.ID() == dirty.ID {
+				t.Error("the container of the interrupted judging was used again")
+			}
+			answer, _ := c.ReadFile("/work/src/answer")
+			_, _ = cmd.Stdout.Write(answer)
+			return 0
+		})
+		if err := b.Resume(t.Context(), left); err == nil || !strings.Contains(err.Error(), "gone") {
+			t.Errorf("a trial without session: %v", err)
+		}
+		for _, sub := range left[:2] {
+			if got := b.judged(t, sub.ID); got.Report.PassRate != 1 {
+				t.Errorf("%s: %+v", sub.Round, got.Report)
+			}
+		}
+		for _, sub := range b.ledger.of("t") {
+			if sub.State == StateReserved {
+				t.Error("a reservation without archive survived")
+			}
+		}
+	})
+}
+
+func TestWhatIsRejectedSpendsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.open("t", func(s *Session) { s.Max, s.Cooldown = 1, time.Minute })
+		bad := []io.Reader{
+			strings.NewReader("no archive"), bytes.NewReader(pack(t, file("../x", ""))),
+			io.MultiReader(bytes.NewReader(zipped(t, pack(t, file("src/a", "1")))[:30]), failingReader{}),
+		}
+		for _, r := range bad {
+			if _, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: r}); err == nil {
+				t.Error("a bad archive was accepted")
+			}
+		}
+		b.ledger.fail = func(call string) error { return fmt.Errorf("disk full at %s", call) }
+		if _, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: upload(t, "")}); err == nil {
+			t.Error("accepted without being stored")
+		}
+		b.ledger.fail = nil
+		if b.queue.taken != 0 || len(b.ledger.all) != 0 {
+			t.Errorf("%d places and %d rounds are spent", b.queue.taken, len(b.ledger.all))
+		}
+		b.submit(t, "t", KindAgent, "a passed")
+	})
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("connection lost") }
+
+func TestNothingIsAcceptedAfterTheDeadlineButTheLastSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.open("t")
+		r, w := io.Pipe()
+		refused := make(chan error, 1)
+		go func() {
+			_, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: r})
+			refused <- err
+		}()
+		whole := pack(t, file("src/answer", "a passed"))
+		if _, err := w.Write(whole[:600]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour) // the deadline passes while the archive is under way
+		b.Close("t")
+		if got := b.submit(t, "t", KindFinal, "a passed"); got.Round != "final-1" {
+			t.Errorf("the last snapshot is %s", got.Round)
+		}
+		if _, err := w.Write(whole[600:]); err != nil {
+			t.Fatal(err)
+		}
+		_ = w.Close()
+		if r, ok := errors.AsType[*Refusal](<-refused); !ok || r.Code != 403 {
+			t.Errorf("a late archive: %v", r)
+		}
+		if n := len(b.ledger.of("t")); n != 1 {
+			t.Errorf("%d rounds", n)
+		}
+	})
+}
+
+func TestAnUnchangedTreeIsNotJudgedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.open("t")
+		var runs atomic.Int32
+		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+			runs.Add(1)
+			_, _ = io.WriteString(cmd.Stdout, "a passed")
+			return 0
+		})
+		first := b.submit(t, "t", KindAgent, "same")
+		known, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindFinal, Archive: upload(t, "same"), SkipKnown: true})
+		if err != nil || known.ID != first.ID {
+			t.Errorf("the known tree became %s (%v)", known.Round, err)
+		}
+		b.judged(t, first.ID)
+		again := b.judged(t, b.submit(t, "t", KindAgent, "same").ID)
+		if !again.Report.Cached || again.Report.PassRate != 1 || again.Round != "agent-2" {
+			t.Errorf("the same tree again: %+v", again.Report)
+		}
+		if n := runs.Load(); n != 1 {
+			t.Errorf("the judge command ran %d times", n)
+		}
+	})
+}
+
+func TestHiddenFilesAreOutOfReachInTheContainer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.open("t", func(s *Session) {
+			s.Task.Submit.Paths, s.HiddenPaths = []string{"."}, []string{"src/old"}
+			s.Task.Judge.Protect = []string{"*.cfg"}
+		})
+		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+			for name, want := range map[string]string{"tests/hidden": "hidden", "src/old": "old", "src/answer": "mine", "x.cfg": ""} {
+				if got, _ := c.ReadFile("/work/" + name); string(got) != want {
+					t.Errorf("%s reads %q, want %q", name, got, want)
+				}
+			}
+			if cmd.User != "agent" || c.Workload().User != "0:0" || c.Workload().Network != container.NetworkNone {
+				t.Errorf("run as %q in %+v", cmd.User, c.Workload())
+			}
+			_, _ = io.WriteString(cmd.Stdout, "a passed")
+			return 0
+		})
+		evil := pack(t, file("./tests/hidden", "evil"), file("src//old", "evil"), link("tests", "src"), file("x.cfg", "evil"),
+			hard("src/h", "tests/hidden"), link("src/l", "../tests/hidden"), file("src/answer", "mine"))
+		sub, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: bytes.NewReader(evil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.judged(t, sub.ID); got.Dropped != 6 || got.Report.Status != StatusOK {
+			t.Errorf("dropped %d, %+v", got.Dropped, got.Report)
+		}
+	})
+}
+
+func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
+	tests := map[string]struct {
+		exec    func(ctx context.Context, b *bench, c *containertest.FakeContainer) int
+		status  Status
+		problem string
+		refunds int
+	}{
+		"runs too long": {func(ctx context.Context, _ *bench, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 },
+			StatusTimeout, "in time", 0},
+		"takes all memory": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
+			b.fake.Kill(c.ID(), container.Exit{Code: 137, OOM: true})
+			<-ctx.Done()
+			return 137
+		}, StatusInvalid, "memory", 0},
+		"is killed by somebody": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
+			b.fake.Kill(c.ID(), container.Exit{Code: 137})
+			<-ctx.Done()
+			return 137
+		}, StatusError, "", 3},
+		"vanishes": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
+			b.fake.Vanish(c.ID())
+			<-ctx.Done()
+			return 137
+		}, StatusError, "", 3},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				b.open("t")
+				b.fake.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+					_, _ = io.WriteString(cmd.Stdout, "a passed\n")
+					return tc.exec(ctx, b, c)
+				})
+				got := b.judged(t, b.submit(t, "t", KindAgent, "x").ID)
+				r := got.Report
+				if r.Status != tc.status || !strings.Contains(r.Problem, tc.problem) || r.PassRate == 1 || got.Refunds != tc.refunds {
+					t.Errorf("%s (%s), rate %v after %d refunds", r.Status, r.Problem, r.PassRate, got.Refunds)
+				}
+			})
+		})
+	}
+}

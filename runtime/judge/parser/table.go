@@ -1,0 +1,44 @@
+package parser
+
+import "slices"
+
+// entry is one name by which a parser is known.
+type entry struct {
+	name   string
+	parser Parser
+}
+
+// table lists every parser there is, aliases included: the one place where a format is
+// made known.
+func table() []entry {
+	return []entry{
+		{"exit_code", exitCodeParser()},
+		{"gotest", gotestParser()},
+		{"junit", junitParser()},
+		{"node", nodeParser()},
+		{"pytest", pytestParser()},
+		{"pytest_v", pytestParser()},
+		{"structured_json", structuredParser()},
+	}
+}
+
+// Lookup returns the parser of that name or alias, and whether there is one. The Name of
+// a parser is never an alias.
+func Lookup(name string) (Parser, bool) {
+	for _, e := range table() {
+		if e.name == name {
+			return e.parser, true
+		}
+	}
+	return Parser{}, false
+}
+
+// Names returns every name that Lookup knows, aliases included, sorted.
+func Names() []string {
+	var names []string
+	for _, e := range table() {
+		names = append(names, e.name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,348 @@
+package judge
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// Contents of hidden files are kept up to these bounds, for tripwires to look at.
+const (
+	maxHiddenFile = 256 << 10
+	maxHiddenAll  = 8 << 20
+)
+
+// profile is what must be known of a judge image before anything is laid over it.
+type profile struct {
+	Hidden  []string          // hidden files, links and folders below workdir
+	Files   []string          // the regular files among them
+	Links   map[string]string // as in Rules.Links
+	Content map[string][]byte // of small hidden files
+	Present map[string]bool   // as in Rules.Present
+	UID     int               // of the judge's user
+	GID     int
+	User    string // as the engine is to be told, "" = root
+}
+
+// profileKey identifies the profile that a session needs.
+func (s *session) profileKey() string {
+	j := s.Task.Judge
+	b, err := json.Marshal([]any{s.JudgeImage, s.Task.Workdir, s.Task.Submit, s.protect(), s.HiddenPaths, j.User})
+	if err != nil {
+		panic(err) // plain data always encodes
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:6])
+}
+
+// profiles remembers profiles for as long as a session refers to them.
+type profiles struct {
+	entries map[string]*profileEntry // guarded by Judge.mu
+}
+
+type profileEntry struct {
+	users int
+	turn  chan struct{} // held by whoever makes the profile
+	made  *profile
+}
+
+func (p *profiles) acquire(key string) {
+	e := p.entries[key]
+	if e == nil {
+		e = &profileEntry{turn: make(chan struct{}, 1)}
+		p.entries[key] = e
+	}
+	e.users++
+}
+
+func (p *profiles) release(key string) {
+	if e := p.entries[key]; e != nil {
+		if e.users--; e.users == 0 {
+			delete(p.entries, key)
+		}
+	}
+}
+
+// profile returns the profile of the session's judge image, looking at the image when
+// nobody has yet. Those who come meanwhile wait for the first.
+func (j *Judge) profile(ctx context.Context, s *session) (*profile, error) {
+	j.mu.Lock()
+	e := j.profiles.entries[s.key]
+	j.mu.Unlock()
+	if e == nil {
+		return nil, fmt.Errorf("profile judge image of trial %s: the session is gone", s.Trial)
+	}
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if e.made != nil {
+		return e.made, nil
+	}
+	p, err := j.makeProfile(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("look at judge image %s: %w", s.JudgeImage, err)
+	}
+	e.made = p
+	return p, nil
+}
+
+// makeProfile starts a container of the judge image, with nothing submitted in it, and
+// reads its workdir.
+func (j *Judge) makeProfile(ctx context.Context, s *session) (_ *profile, err error) {
+	imageUser := ""
+	if images, ok := j.opts.Engine.(container.Images); ok {
+		img, err := images.Image(ctx, s.JudgeImage)
+		if err != nil {
+			return nil, err
+		}
+		imageUser = img.Config.User
+	}
+	w := j.workload(s, j.name("profile-"+s.key), "")
+	w.Network = container.NetworkNone
+	inst, err := j.opts.Engine.Start(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		after, cancel := cleanupContext(ctx)
+		defer cancel()
+		err = errors.Join(err, j.opts.Engine.Remove(after, inst.ID))
+	}()
+	p := &profile{User: s.Task.Judge.User}
+	if p.User == "" {
+		p.User = imageUser
+	}
+	if p.UID, p.GID, err = j.lookupUser(ctx, inst.ID, p.User); err != nil {
+		return nil, err
+	}
+	stream, err := j.copier.CopyFrom(ctx, inst.ID, s.Task.Workdir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	book, err := newRulebook(Rules{Submit: s.Task.Submit, Protect: s.protect(), Hidden: s.HiddenPaths})
+	if err != nil {
+		return nil, err
+	}
+	return p, p.walk(tar.NewReader(stream), s.Task.Workdir, book)
+}
+
+// walk fills in Hidden, Links and Content from a tar stream of the workdir.
+func (p *profile) walk(r *tar.Reader, workdir string, book *rulebook) error {
+	p.Content, p.Present = map[string][]byte{}, map[string]bool{}
+	raw := map[string]string{}
+	kept := 0
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			p.Links = resolveAll(raw, workdir)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read workdir %s: %w", workdir, err)
+		}
+		name := below(h.Name, workdir)
+		if name == "" {
+			continue
+		}
+		if h.Typeflag == tar.TypeSymlink {
+			raw[name] = h.Linkname
+		}
+		if !book.untouchable(name) {
+			if h.Typeflag != tar.TypeSymlink && book.filter.inside(name) {
+				p.Present[name] = h.Typeflag == tar.TypeDir
+			}
+			continue
+		}
+		p.Hidden = append(p.Hidden, name)
+		if h.Typeflag == tar.TypeReg {
+			p.Files = append(p.Files, name)
+		}
+		if h.Typeflag == tar.TypeReg && h.Size <= maxHiddenFile && kept+int(h.Size) <= maxHiddenAll {
+			content, err := io.ReadAll(r)
+			if err != nil {
+				return fmt.Errorf("read %s in workdir %s: %w", name, workdir, err)
+			}
+			p.Content[name] = content
+			kept += len(content)
+		}
+	}
+}
+
+// below strips what the engine puts in front of names: the last element of the workdir.
+func below(name, workdir string) string {
+	name = strings.TrimPrefix(path.Clean("/"+name), "/")
+	base := strings.TrimPrefix(path.Base(workdir), "/")
+	if base == "" {
+		return name
+	}
+	rest, ok := strings.CutPrefix(name, base+"/")
+	if !ok {
+		return ""
+	}
+	return rest
+}
+
+// resolveAll follows every link to its end; what leaves the workdir or goes in circles
+// ends in "".
+func resolveAll(raw map[string]string, workdir string) map[string]string {
+	links := make(map[string]string, len(raw))
+	for name := range raw {
+		links[name] = resolve(name, raw, workdir)
+	}
+	return links
+}
+
+func resolve(name string, raw map[string]string, workdir string) string {
+	rest := strings.Split(name, "/")
+	at := "" // resolved so far, relative to workdir
+	for hops := 0; len(rest) > 0; {
+		element := rest[0]
+		rest = rest[1:]
+		switch element {
+		case "", ".":
+			continue
+		case "..":
+			if at == "" {
+				return ""
+			}
+			if at = path.Dir(at); at == "." {
+				at = ""
+			}
+			continue
+		}
+		next := path.Join(at, element)
+		target, ok := raw[next]
+		if !ok {
+			at = next
+			continue
+		}
+		if hops++; hops > 40 {
+			return ""
+		}
+		if path.IsAbs(target) {
+			inside, ok := strings.CutPrefix(path.Clean(target)+"/", path.Clean(workdir)+"/")
+			if !ok {
+				return ""
+			}
+			target, at = inside, ""
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	if at == "" {
+		return "."
+	}
+	return at
+}
+
+// lookupUser turns "name", "uid" and both with ":group" into numbers, by the image's own
+// files. An empty user is root.
+func (j *Judge) lookupUser(ctx context.Context, id, user string) (uid, gid int, err error) {
+	name, group, _ := strings.Cut(user, ":")
+	if name == "" || name == "root" || name == "0" {
+		name = "0"
+	}
+	uid, err = strconv.Atoi(name)
+	numeric := err == nil
+	if numeric && uid == 0 && group == "" {
+		return 0, 0, nil
+	}
+	users, err := j.table(ctx, id, "/etc/passwd")
+	if err != nil {
+		return 0, 0, err
+	}
+	found := numeric
+	for _, f := range users {
+		if len(f) >= 4 && (f[0] == name || numeric && f[2] == name) {
+			uid, _ = strconv.Atoi(f[2])
+			gid, _ = strconv.Atoi(f[3])
+			found = true
+			break
+		}
+	}
+	if !found {
+		return 0, 0, fmt.Errorf("user %q is not in /etc/passwd of the image", name)
+	}
+	if group == "" {
+		return uid, gid, nil
+	}
+	if gid, err = strconv.Atoi(group); err == nil {
+		return uid, gid, nil
+	}
+	groups, err := j.table(ctx, id, "/etc/group")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, f := range groups {
+		if len(f) >= 3 && f[0] == group {
+			gid, _ = strconv.Atoi(f[2])
+			return uid, gid, nil
+		}
+	}
+	return 0, 0, fmt.Errorf("group %q is not in /etc/group of the image", group)
+}
+
+// table reads a colon-separated file of the container; one that is absent is empty.
+func (j *Judge) table(ctx context.Context, id, name string) ([][]string, error) {
+	files, err := j.fetch(ctx, id, name, 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	var rows [][]string
+	lines := bufio.NewScanner(strings.NewReader(string(files[path.Base(name)])))
+	for lines.Scan() {
+		rows = append(rows, strings.Split(lines.Text(), ":"))
+	}
+	return rows, lines.Err()
+}
+
+// fetch reads the regular files at or below a path of the container, by name from the
+// path's last element on, up to max bytes in all. A path that is absent is no file.
+func (j *Judge) fetch(ctx context.Context, id, name string, max int64) (_ map[string][]byte, err error) {
+	stream, err := j.copier.CopyFrom(ctx, id, name)
+	if errors.Is(err, container.ErrNotFound) {
+		if _, gone := j.opts.Engine.Inspect(ctx, id); gone != nil {
+			return nil, gone
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	files := map[string][]byte{}
+	r := tar.NewReader(stream)
+	for len(files) < 1000 {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		if h.Typeflag != tar.TypeReg || h.Size > max {
+			continue
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		max -= h.Size
+		files[strings.TrimPrefix(path.Clean("/"+h.Name), "/")] = content
+	}
+	return files, nil
+}

@@ -1,0 +1,148 @@
+package judge
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Rules say what cleaning lets through.
+type Rules struct {
+	Submit task.Submit
+	// Protect holds globs of files that only the judge image may have, at any depth.
+	Protect []string
+	// Hidden are the paths in the judge image, relative to workdir, that a submission
+	// leaves as they are. A folder stands for everything below it.
+	Hidden []string
+	// Links are the symbolic links of the judge image, by path relative to workdir, with
+	// what they resolve to in the same form, or "" for a place outside.
+	Links map[string]string
+	// Present is what else the judge image holds below workdir, by path: true is a folder.
+	// No file can be laid over a folder, nor a folder over a file.
+	Present map[string]bool
+	// Spool is the folder for a temporary file while cleaning; "" = the system's.
+	Spool string
+}
+
+// Bounds on names, in bytes and in path elements.
+const (
+	maxName    = 4096
+	maxElement = 255
+	maxDepth   = 128
+)
+
+// rulebook is Rules made ready for questions.
+type rulebook struct {
+	filter   *Filter
+	protect  patterns
+	hidden   map[string]bool
+	holders  map[string]bool   // folders above hidden paths
+	links    map[string]string // of the judge image
+	present  map[string]bool
+	maxBytes int64
+	maxFiles int
+
+	folders map[string]bool // memo: folder -> may nothing in it be changed
+}
+
+func newRulebook(r Rules) (*rulebook, error) {
+	filter, err := NewFilter(r.Submit)
+	if err != nil {
+		return nil, err
+	}
+	protect, err := compile(r.Protect)
+	if err != nil {
+		return nil, fmt.Errorf("protected files: %w", err)
+	}
+	b := &rulebook{
+		filter: filter, protect: protect, links: r.Links, present: r.Present,
+		hidden: map[string]bool{}, holders: map[string]bool{}, folders: map[string]bool{},
+		maxBytes: r.Submit.MaxBytes, maxFiles: r.Submit.MaxFiles,
+	}
+	if b.maxBytes <= 0 {
+		b.maxBytes = 1 << 30
+	}
+	if b.maxFiles <= 0 {
+		b.maxFiles = 100_000
+	}
+	for _, h := range r.Hidden {
+		h = path.Clean(h)
+		b.hidden[h] = true
+		for dir := range upwards(path.Dir(h)) {
+			b.holders[dir] = true
+		}
+	}
+	return b, nil
+}
+
+// untouchable reports whether the path, or a folder above it, is hidden, protected or
+// excluded. The answer for folders is remembered: archives repeat them.
+func (b *rulebook) untouchable(name string) bool {
+	if dir := path.Dir(name); dir != "." {
+		known, ok := b.folders[dir]
+		if !ok {
+			known = b.untouchable(dir)
+			b.folders[dir] = known
+		}
+		if known {
+			return true
+		}
+	}
+	return b.hidden[name] || b.protect.exactly(name) || b.filter.drop.exactly(name)
+}
+
+// open reports whether an entry of that name could be submitted.
+func (b *rulebook) open(name string) bool {
+	return b.filter.inside(name) && !b.untouchable(name)
+}
+
+// touchesHidden reports whether the path is hidden or holds something hidden.
+func (b *rulebook) touchesHidden(name string) bool {
+	return name == "." || b.holders[name] || b.untouchable(name)
+}
+
+// normalise returns the clean relative form of an entry's name. A trailing slash says
+// nothing; "." is the workdir itself.
+func normalise(name string) (string, error) {
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	if strings.HasPrefix(name, "/") {
+		return "", refuse(400, "the archive holds the absolute path %q", name)
+	}
+	clean := path.Clean(name)
+	elements := 0
+	for element := range strings.SplitSeq(name, "/") {
+		if element == ".." {
+			return "", refuse(400, "the archive holds the path %q with a parent folder in it", name)
+		}
+		if len(element) > maxElement {
+			return "", refuse(400, "the archive holds a name of %d bytes; %d is the most", len(element), maxElement)
+		}
+		elements++
+	}
+	if elements > maxDepth {
+		return "", refuse(400, "the archive holds a path of %d elements; %d is the most", elements, maxDepth)
+	}
+	return clean, nil
+}
+
+// checkName refuses what no file of a source tree is called, but what confuses those who
+// read lists of names.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return refuse(400, "the archive holds an entry without a name")
+	case len(name) > maxName:
+		return refuse(400, "the archive holds a path of %d bytes; %d is the most", len(name), maxName)
+	case !utf8.ValidString(name):
+		return refuse(400, "the archive holds the name %q, which is not UTF-8", name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return refuse(400, "the archive holds the name %q with a control character in it", name)
+	}
+	return nil
+}

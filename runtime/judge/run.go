@@ -1,0 +1,152 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// maxTries is how often the machinery may fail on one submission before it is given up
+// with StatusError. An engine that is away is waited for and does not count.
+const maxTries = 3
+
+// Run judges what is queued until the context ends, and returns when everything that it
+// started has ended. What is interrupted stays in the ledger for Resume.
+func (j *Judge) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	workers.Go(func() { j.prepare(ctx) })
+	for {
+		trial, id, err := j.queue.next(ctx)
+		if err != nil {
+			return nil // the context's end is how Run ends
+		}
+		s, _ := j.session(trial)
+		if s == nil {
+			continue // forgotten meanwhile
+		}
+		p := s.Task.Judge.Part
+		release, err := j.opts.Capacity.Acquire(ctx, p.CPUs, p.Memory)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("wait for room to judge submission %s: %w", id, err)
+		}
+		workers.Go(func() {
+			again := j.judge(ctx, s, id)
+			release()
+			if again > 0 {
+				j.requeue(ctx, trial, id, again)
+			}
+		})
+	}
+}
+
+// prepare looks at the judge images of new sessions before anything is submitted.
+func (j *Judge) prepare(ctx context.Context) {
+	for {
+		select {
+		case trial := <-j.fresh:
+			if s, _ := j.session(trial); s != nil {
+				if _, err := j.profile(ctx, s); err != nil && ctx.Err() == nil {
+					j.opts.Log.Warn("the judge image could not be looked at yet", "trial", trial, "error", err)
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (j *Judge) requeue(ctx context.Context, trial, id string, after time.Duration) {
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		j.queue.take(trial, true)
+		j.queue.push(trial, id)
+	case <-ctx.Done():
+	}
+}
+
+// judge brings one submission a step further: to its verdict, or, when it returns a
+// duration, to another try after that time.
+func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Duration) {
+	log := j.opts.Log.With("trial", s.Trial, "submission", id)
+	sub, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
+		if u.State == StateJudged {
+			return errUnchanged
+		}
+		u.State, u.StartedAt = StateRunning, j.opts.Clock()
+		return nil
+	})
+	if errors.Is(err, errUnchanged) {
+		j.ring(id)
+		return 0
+	}
+	var report Report
+	done := func() {}
+	if err == nil {
+		report, done, err = j.grade(ctx, s, sub)
+	}
+	defer done() // after the verdict is out: cleaning never delays it
+	if ctx.Err() != nil {
+		return 0
+	}
+	if err != nil {
+		log.Warn("a judging failed", "round", sub.Round, "refunds", sub.Refunds, "error", err)
+		if container.Unavailable(err) || sub.ID == "" || sub.Refunds+1 < maxTries {
+			return j.refund(ctx, sub, id, err)
+		}
+		report = Report{Status: StatusError, Isolation: "shared", Problem: clip(err.Error(), 1000)}
+	}
+	if err := j.publish(ctx, sub, report); err != nil {
+		log.Error("a verdict could not be stored; the round is judged again", "error", err)
+		return backoff(maxTries)
+	}
+	return 0
+}
+
+// refund puts a submission back into line. The count of refunds says how long to wait.
+func (j *Judge) refund(ctx context.Context, sub Submission, id string, cause error) time.Duration {
+	if container.Unavailable(cause) || sub.ID == "" {
+		return backoff(maxTries)
+	}
+	_, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
+		u.State, u.Refunds = StateQueued, u.Refunds+1
+		return nil
+	})
+	if err != nil {
+		j.opts.Log.Warn("a refund could not be stored", "submission", id, "error", err)
+	}
+	return backoff(sub.Refunds)
+}
+
+func backoff(tries int) time.Duration { return time.Second << min(tries, 4) }
+
+// publish stores the verdict; a submission gets exactly one.
+func (j *Judge) publish(ctx context.Context, sub Submission, r Report) error {
+	now := j.opts.Clock()
+	r.QueuedMS = sub.StartedAt.Sub(sub.AcceptedAt).Milliseconds()
+	r.DurationMS = now.Sub(sub.StartedAt).Milliseconds()
+	_, err := j.opts.Ledger.Update(ctx, sub.ID, func(u *Submission) error {
+		if u.State == StateJudged {
+			return errUnchanged
+		}
+		u.State, u.JudgedAt, u.Report = StateJudged, now, &r
+		if r.Status == StatusError {
+			u.Refunds++
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errUnchanged) {
+		return fmt.Errorf("store the verdict on submission %s: %w", sub.ID, err)
+	}
+	j.ring(sub.ID)
+	return nil
+}

@@ -1,0 +1,321 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Bounds on what a report keeps.
+const (
+	maxTests       = 20_000
+	maxTestName    = 1024
+	maxMessage     = 4096
+	maxMessagesAll = 2 << 20
+	maxMetrics     = 1000
+)
+
+// observation is all that was seen of one run of a judge command.
+type observation struct {
+	parser   parser.Parser
+	wire     *parser.Tripwire // nil = not armed
+	result   parser.Result
+	exit     int
+	timedOut bool
+	oom      bool
+	noStart  string // why the command could not be started; "" = it was
+	lastLine string // of the output
+}
+
+// verdict says what an observation is worth. Whatever is missing, late or contradictory
+// counts against the submission; it never lets a cut output score as a whole one.
+func verdict(t task.Task, o observation) Report {
+	v := &weighing{task: t, seen: o, report: Report{
+		Status: StatusOK, Valid: true, ExitCode: o.exit, Isolation: "shared",
+		Score: finite(o.result.Score), Summary: clip(o.result.Summary, 4096), Metrics: finiteMetrics(o.result.Metrics),
+	}}
+	v.problem(o.result.Problem)
+	if v.neverStarted() {
+		return v.report
+	}
+	tests, tampered := v.checkTripwire()
+	v.count(tests)
+	v.rate()
+	v.checkEnd()
+	v.checkExit(tests)
+	v.checkUsable(tests)
+	if tampered != "" {
+		v.report.Status, v.report.Tampered, v.report.Valid, v.report.PassRate = StatusTampered, true, false, 0
+		v.report.Score = nil
+		v.problem("the test run was tampered with: " + tampered)
+	}
+	return v.report
+}
+
+// weighing is a verdict in the making.
+type weighing struct {
+	task   task.Task
+	seen   observation
+	report Report
+	others int // tests outside of the manifest that did not pass
+}
+
+func (v *weighing) problem(text string) {
+	if text == "" {
+		return
+	}
+	if v.report.Problem != "" {
+		v.report.Problem += "; "
+	}
+	v.report.Problem += clip(text, 1000)
+}
+
+func (v *weighing) spoil(s Status, problem string) {
+	v.report.Status, v.report.Valid = s, false
+	v.problem(problem)
+}
+
+// neverStarted recognises a judge command that is not in the image.
+func (v *weighing) neverStarted() bool {
+	o := v.seen
+	onlyCode := o.parser.Name == "exit_code"
+	switch {
+	case o.noStart != "":
+		v.spoil(StatusInvalid, "the judge command could not be started: "+o.noStart)
+	case !o.timedOut && (o.exit == 126 || o.exit == 127) && (len(o.result.Tests) == 0 || onlyCode):
+		v.spoil(StatusInvalid, fmt.Sprintf("the judge command could not be run (exit code %d): %s", o.exit, o.lastLine))
+	default:
+		return false
+	}
+	v.report.Score, v.report.NotRun = nil, true
+	return true
+}
+
+// checkTripwire takes the two added tests out and says how they betray tampering.
+func (v *weighing) checkTripwire() (tests []parser.Test, tampered string) {
+	o := v.seen
+	if o.wire == nil {
+		return o.result.Tests, ""
+	}
+	tests, tampered = o.wire.Check(o.result)
+	failing := slices.ContainsFunc(o.result.Tests, func(t parser.Test) bool {
+		return o.wire.MustFail(t.Name) && (t.Status == parser.Failed || t.Status == parser.Errored)
+	})
+	if tampered == "" && failing && o.wire.ExitCode != 0 && o.exit == 0 && !o.timedOut {
+		tampered = "the runner reported a failing test and then success"
+	}
+	return tests, tampered
+}
+
+// manifest returns the names of all tests that a task counts, or nil if unknown.
+func manifest(t task.Task) []string {
+	if len(t.Judge.Expect) > 0 {
+		return t.Judge.Expect
+	}
+	if parserName(t.Judge.Parser) == "exit_code" {
+		return nil // the lists name commands then, or what nobody can see
+	}
+	return append(slices.Clone(t.FailToPass), t.PassToPass...)
+}
+
+// count fills in the totals. With a manifest they are about its tests and no others, and
+// one that was not seen has failed.
+func (v *weighing) count(tests []parser.Test) {
+	expected := manifest(v.task)
+	if len(expected) == 0 {
+		for _, t := range tests {
+			v.tell(t.Status)
+		}
+		v.report.Tests = bounded(tests)
+		return
+	}
+	worst := map[string]parser.Test{}
+	for _, t := range tests {
+		if have, ok := worst[t.Name]; !ok || severity(t.Status) > severity(have.Status) {
+			worst[t.Name] = t
+		}
+	}
+	listed := make([]parser.Test, 0, len(expected))
+	for _, name := range expected {
+		t, ok := worst[name]
+		if ok && severity(t.Status) < 0 {
+			continue // named twice
+		}
+		if !ok {
+			t = parser.Test{Name: name, Status: parser.Failed, Message: "not seen in the output"}
+		}
+		worst[name] = parser.Test{Status: counted}
+		if t.Status == parser.Skipped {
+			v.tell(parser.Failed) // a declared test has to pass
+		} else {
+			v.tell(t.Status)
+		}
+		listed = append(listed, t)
+	}
+	for _, t := range tests {
+		if worst[t.Name].Status == counted {
+			continue
+		}
+		if t.Status == parser.Failed || t.Status == parser.Errored {
+			v.others++
+		}
+		listed = append(listed, t)
+	}
+	v.report.Tests = bounded(listed)
+}
+
+// counted marks names of the manifest that are dealt with.
+const counted parser.Status = "counted"
+
+func severity(s parser.Status) int {
+	return slices.Index([]parser.Status{parser.Passed, parser.Skipped, parser.Errored, parser.Failed}, s)
+}
+
+func (v *weighing) tell(s parser.Status) {
+	switch s {
+	case parser.Passed:
+		v.report.Passed++
+	case parser.Failed:
+		v.report.Failed++
+	case parser.Skipped:
+		return
+	default:
+		v.report.Errors++
+	}
+	v.report.TotalTests++
+}
+
+// rate sets the pass rate. A rate that the format states by itself holds where it does
+// not contradict the tests.
+func (v *weighing) rate() {
+	r := &v.report
+	fraction := 0.0
+	if r.TotalTests > 0 {
+		fraction = float64(r.Passed) / float64(r.TotalTests)
+	}
+	r.PassRate = fraction
+	stated := finite(v.seen.result.PassRate)
+	if stated == nil {
+		return
+	}
+	rate := min(max(*stated, 0), 1)
+	switch {
+	case len(manifest(v.task)) > 0:
+		r.PassRate = min(rate, fraction)
+	case rate == 1 && r.Passed < r.TotalTests:
+	default:
+		r.PassRate = rate
+	}
+}
+
+// missing counts one test more that did not pass, for the tests that nobody saw.
+func (v *weighing) missing() {
+	r := &v.report
+	r.Errors++
+	r.TotalTests++
+	r.PassRate = min(r.PassRate, float64(r.Passed)/float64(r.TotalTests))
+}
+
+// checkEnd deals with runs that did not come to their own end. Without a manifest nobody
+// knows how many tests are missing, so that such a result cannot be compared.
+func (v *weighing) checkEnd() {
+	o := v.seen
+	known := len(manifest(v.task)) > 0
+	switch {
+	case o.timedOut:
+		v.report.Status = StatusTimeout
+		v.problem("the judge command did not end in time")
+	case o.oom:
+		v.spoil(StatusInvalid, "the judge command was killed: it ran out of memory")
+	case o.result.Complete:
+		return
+	case len(o.result.Tests) > 0 && o.result.Problem == "":
+		v.problem("the run did not come to its end")
+	}
+	v.report.Score = nil
+	if !known {
+		v.report.Valid = false
+		if v.report.Status == StatusOK {
+			v.report.Status = StatusInvalid
+		}
+	}
+	if !known || v.report.PassRate == 1 {
+		v.missing()
+	}
+}
+
+// checkExit holds the exit code of a test runner against its words.
+func (v *weighing) checkExit(tests []parser.Test) {
+	o, r := v.seen, &v.report
+	if o.parser.Tripwire == nil || r.PassRate < 1 || r.Status != StatusOK {
+		return
+	}
+	switch {
+	case o.exit == 0, o.wire != nil && o.exit == o.wire.ExitCode:
+	case v.others > 0 && o.exit < 126:
+	default:
+		v.missing()
+		v.spoil(StatusInvalid, fmt.Sprintf("all tests passed, but the exit code is %d", o.exit))
+	}
+}
+
+// checkUsable deals with runs that say nothing, and with graders that say "invalid".
+func (v *weighing) checkUsable(tests []parser.Test) {
+	o, r := v.seen, &v.report
+	nothing := len(tests) == 0 && o.result.Score == nil && o.result.PassRate == nil && o.result.Valid == nil
+	if nothing && len(manifest(v.task)) == 0 && r.Status == StatusOK {
+		v.spoil(StatusInvalid, "the output holds no result that the parser understands")
+	}
+	if o.result.Valid != nil && !*o.result.Valid {
+		r.Valid = false
+	}
+	if r.Summary == "" {
+		r.Summary = fmt.Sprintf("%d/%d tests passed", r.Passed, r.TotalTests)
+	}
+}
+
+// bounded keeps a report storable, whatever names and messages were made up.
+func bounded(tests []parser.Test) []parser.Test {
+	room := maxMessagesAll
+	out := make([]parser.Test, 0, min(len(tests), maxTests))
+	for _, t := range tests[:min(len(tests), maxTests)] {
+		t.Name, t.Message = cut(t.Name, maxTestName), cut(t.Message, min(maxMessage, room))
+		t.Score, t.Weight = finite(t.Score), finite(t.Weight)
+		room -= len(t.Message)
+		out = append(out, t)
+	}
+	return out
+}
+
+func cut(s string, max int) string {
+	if len(s) > max {
+		s = s[:max]
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// finite returns nil for what is no number that JSON could hold.
+func finite(f *float64) *float64 {
+	if f == nil || math.IsInf(*f, 0) || math.IsNaN(*f) {
+		return nil
+	}
+	return f
+}
+
+func finiteMetrics(m map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if value := m[name]; finite(&value) != nil && len(out) < maxMetrics {
+			out[cut(name, maxTestName)] = value
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}

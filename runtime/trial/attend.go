@@ -1,0 +1,243 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/guest"
+)
+
+// How often the size of a container is looked at, how long a guest may take to say hello,
+// and how long after the deadline the daemon waits for the guest's own word.
+const (
+	meterEvery    = 10 * time.Second
+	helloPatience = 2 * time.Minute
+	endPatience   = 5 * time.Second
+)
+
+// Bounds on what hostile ground may make a trial record.
+const (
+	maxGuestEvents = 10_000
+	maxRestarts    = 20
+)
+
+// attend waits for the next thing that changes a trial whose container is up.
+func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) {
+	if err := m.attach(ctx, s); err != nil {
+		return m.lost(ctx, s, err)
+	}
+	l := m.live
+	wake := time.NewTimer(time.Until(m.nextWake(s)))
+	defer wake.Stop()
+	select {
+	case <-ctx.Done():
+		return s, nil, context.Cause(ctx)
+	case c := <-m.cancelled:
+		l.orderEnd()
+		return cancelled(s, c), nil, nil
+	case msg := <-l.inbox:
+		if msg.hello != nil {
+			return m.greet(s, msg)
+		}
+		return m.note(s, msg)
+	case err := <-l.exits:
+		return m.exited(ctx, s, err)
+	case <-wake.C:
+		return m.woke(ctx, s)
+	}
+}
+
+// nextWake is the earliest moment at which there is something to do without being told.
+func (m *Machine) nextWake(s State) time.Time {
+	if s.Phase == Await {
+		return s.Deadline // in this phase: of the hello
+	}
+	next := s.Deadline.Add(endPatience)
+	if !s.NextAuto.IsZero() && s.NextAuto.Before(next) {
+		next = s.NextAuto
+	}
+	if m.live.nextMeter.Before(next) {
+		next = m.live.nextMeter
+	}
+	return next
+}
+
+// greet answers a hello. The first one fixes the deadline, for good.
+func (m *Machine) greet(s State, msg message) (State, []Effect, error) {
+	var effects []Effect
+	if s.Phase == Await {
+		now := time.Now().UTC()
+		s.Phase, s.StartedAt, s.Deadline = Running, now, now.Add(s.Cell.Timeout)
+		if s.Cell.AutoEval > 0 {
+			s.NextAuto = now.Add(s.Cell.AutoEval)
+		}
+		m.openSession(s) // with the deadline
+		effects = append(effects, Effect{"trial.started", m.started(s)})
+	}
+	l := m.live
+	welcome := guest.Welcome{Version: guest.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
+	m.acks = append(m.acks, func() { msg.welcome <- welcome })
+	return s, effects, nil
+}
+
+func (m *Machine) started(s State) Started {
+	t := s.Cell.Task
+	return Started{
+		Trial: s.ID, Try: s.Try, Deadline: s.Deadline, Task: t.Name, Agent: s.Cell.Agent.Title(),
+		Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
+		Images: map[string]string{"work": s.WorkImage.ID, "judge": s.JudgeImage.ID},
+		Limits: LimitsRecord{t.Work.CPUs, t.Work.Memory, t.Work.PIDs, t.Work.Disk},
+	}
+}
+
+// note stores an event of the guest. One that is stored already is answered again.
+func (m *Machine) note(s State, msg message) (State, []Effect, error) {
+	m.acks = append(m.acks, func() { close(msg.stored) })
+	e := msg.event
+	if s.Phase != Running || e.Seq <= s.EventSeq || e.Seq > maxGuestEvents {
+		return s, nil, nil
+	}
+	s.EventSeq = e.Seq
+	switch e.Type {
+	case guest.EventStarted:
+		if e.Count == 0 {
+			return s, nil, nil
+		}
+		s.Resumes++
+		reason := e.Reason
+		if reason == "" {
+			reason = ReasonAgentExit
+		}
+		return s, []Effect{{"trial.resumed", Resumed{s.ID, s.Resumes, s.LastExit, reason}}}, nil
+	case guest.EventExited:
+		s.LastExit = e.ExitCode
+		return s, nil, nil
+	case guest.EventEnded:
+		return m.ended(s, e), nil, nil
+	case guest.EventTrouble:
+		return s, []Effect{m.happened(s, e.Reason, e.Detail)}, nil
+	}
+	return s, nil, nil
+}
+
+// ended takes the agent's end from the guest's word.
+func (m *Machine) ended(s State, e *guest.Event) State {
+	s.Detail = e.Detail
+	switch e.Reason {
+	case guest.EndedDeadline:
+		s.Reason, s.TimedOut = ReasonDeadline, true
+	case guest.EndedIdle:
+		s.Reason = ReasonIdle
+	case guest.EndedError:
+		s.Reason, s.Crashed = ReasonAgent, true
+	default:
+		s.Reason = ReasonAgentExit
+	}
+	s.EndedAt, s.Phase = time.Now().UTC(), Closing
+	return s
+}
+
+func (m *Machine) happened(s State, event, detail string) Effect {
+	return Effect{"trial.event", Happened{s.ID, event, clip(detail, 2000)}}
+}
+
+func clip(text string, n int) string {
+	if len(text) > n {
+		return text[:n]
+	}
+	return text
+}
+
+// woke does what is due: the end, a look at what the container uses, a snapshot.
+func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
+	now := time.Now().UTC()
+	switch {
+	case s.Phase == Await:
+		if now.Before(s.Deadline) {
+			return s, nil, nil
+		}
+		return fail(s, InfraError, ReasonGuestLost, fmt.Errorf("the guest of trial %s said nothing for %s", s.ID, helloPatience)), nil, nil
+	case !now.Before(s.Deadline.Add(endPatience)):
+		s.Reason, s.TimedOut, s.EndedAt, s.Phase = ReasonDeadline, true, s.Deadline, Closing
+		return s, nil, nil
+	case !s.NextAuto.IsZero() && !now.Before(s.NextAuto):
+		return m.autoEval(ctx, s)
+	}
+	return m.meter(ctx, s)
+}
+
+// meter looks at what the container uses; where the storage driver has no quota this is
+// what bounds the disk.
+func (m *Machine) meter(ctx context.Context, s State) (State, []Effect, error) {
+	m.live.nextMeter = time.Now().Add(meterEvery)
+	engine, ok := m.host.Engine.(container.Meter)
+	limit := s.Workload.Limits.Disk
+	if !ok || limit == 0 {
+		return s, nil, nil
+	}
+	usage, err := engine.Usage(ctx, s.Container)
+	if err != nil {
+		m.log.Debug("container usage is not known", "error", err)
+		return s, nil, nil
+	}
+	if usage.DiskBytes <= limit {
+		return s, nil, nil
+	}
+	s.Reason, s.EndedAt, s.Phase = ReasonDisk, time.Now().UTC(), Closing
+	detail := fmt.Sprintf("%d bytes written, %d allowed", usage.DiskBytes, limit)
+	s.Detail = detail
+	s.Flags = append(s.Flags, ReasonDisk)
+	return s, []Effect{m.happened(s, "disk", detail)}, nil
+}
+
+// exited starts a container that was stopped again from its own layer; the guest goes on
+// with the time that is left. Only a container that is gone costs a try.
+func (m *Machine) exited(ctx context.Context, s State, err error) (State, []Effect, error) {
+	if err != nil {
+		return m.lost(ctx, s, err)
+	}
+	c, err := m.host.Engine.Inspect(ctx, s.Container)
+	if err != nil {
+		return m.lost(ctx, s, err)
+	}
+	s.Restarts++
+	if s.Restarts > maxRestarts {
+		return fail(s, InfraError, ReasonGuestLost, fmt.Errorf("the container stopped %d times, last with exit code %d", s.Restarts, c.Exit.Code)), nil, nil
+	}
+	event := "engine_lost"
+	if c.Exit.OOM {
+		event = ReasonOOM
+		s.Flags = appendOnce(s.Flags, ReasonOOM)
+	}
+	if s.Phase == Await {
+		s.Deadline = time.Now().UTC().Add(helloPatience)
+	}
+	if err := m.watch(ctx, s); err != nil {
+		return m.lost(ctx, s, err)
+	}
+	detail := fmt.Sprintf("the container stopped with exit code %d and was started again from its layer", c.Exit.Code)
+	return s, []Effect{m.happened(s, event, detail)}, nil
+}
+
+// lost decides what an engine's error means for the trial: one that cannot be asked is
+// waited for, a container that is gone ends the try.
+func (m *Machine) lost(ctx context.Context, s State, err error) (State, []Effect, error) {
+	if ctx.Err() != nil {
+		return s, nil, context.Cause(ctx)
+	}
+	if container.Unavailable(err) {
+		m.Close()
+		return s, nil, err
+	}
+	return fail(s, InfraError, ReasonGuestLost, err), nil, nil
+}
+
+func appendOnce(flags []string, flag string) []string {
+	if slices.Contains(flags, flag) {
+		return flags
+	}
+	return append(flags, flag)
+}

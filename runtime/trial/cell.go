@@ -1,0 +1,55 @@
+package trial
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Cell is one element of the product agents x models x tasks x attempts: everything that
+// can change a verdict, and nothing else.
+type Cell struct {
+	Task        task.Task
+	Agent       agent.Agent
+	Attempt     int // from 1
+	Mode        string
+	Timeout     time.Duration // of the agent
+	TestTimeout time.Duration
+	AutoEval    time.Duration // 0 = off
+	StopHook    bool
+	Idle        int // 0 = go on to the deadline
+	Resume      Resume
+	Max         int           // agent submissions; 0 = no limit
+	Cooldown    time.Duration // between two of them
+	SanityCheck bool
+}
+
+// Resume says when an agent that ended is started again.
+type Resume struct {
+	Max        int
+	MinRuntime time.Duration
+	Backoff    time.Duration
+	MaxBackoff time.Duration
+}
+
+// Key is the identity of the cell: hex SHA-256 of its canonical JSON. Titles and metadata
+// do not count.
+func (c Cell) Key() string {
+	c.Task.Title, c.Task.Metadata = "", nil
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("encode cell: %v", err)) // plain data always encodes
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// ID is a trial's name: "<run>.<execution>.<8 of the cell key>".
+func ID(run string, execution int, key string) string {
+	return fmt.Sprintf("%s.e%d.%s", run, execution, key[:8])
+}

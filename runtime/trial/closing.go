@@ -1,0 +1,185 @@
+package trial
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge"
+)
+
+// snapshotTime bounds one snapshot, and with it how long an agent is frozen.
+const snapshotTime = 2 * time.Minute
+
+// autoEval takes a snapshot from outside and has it judged, unless that tree was judged
+// before. A snapshot that cannot be taken is an event, never the trial's end.
+func (m *Machine) autoEval(ctx context.Context, s State) (State, []Effect, error) {
+	err := m.snapshot(ctx, s, judge.KindAuto, fmt.Sprintf("auto-%d", s.AutoCount+1))
+	if ctx.Err() != nil {
+		return s, nil, context.Cause(ctx)
+	}
+	s.AutoCount++
+	s.NextAuto = time.Now().UTC().Add(s.Cell.AutoEval)
+	if err != nil {
+		return s, []Effect{m.happened(s, "auto_eval", err.Error())}, nil
+	}
+	return s, nil, nil
+}
+
+// closing ends what the agent may do, takes the last snapshot, and hands it to the judge
+// unless that tree was judged.
+func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error) {
+	if m.live != nil {
+		m.live.orderEnd()
+	}
+	m.openSession(s) // after a restart; the judge must know the trial to take its last round
+	m.host.Judge.Close(s.ID)
+	err := m.snapshot(ctx, s, judge.KindFinal, "final-1")
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return s, nil, context.Cause(ctx)
+	case container.Unavailable(err), errors.Is(err, judge.ErrBusy):
+		return s, nil, err
+	case errors.Is(err, container.ErrNotFound):
+		return fail(s, InfraError, ReasonGuestLost, err), nil, nil
+	default:
+		// The tree cannot be submitted (too big, say): what was submitted before counts.
+		s.Flags = appendOnce(s.Flags, "final_refused")
+		s.Phase = Grading
+		return s, []Effect{m.happened(s, "final_refused", err.Error())}, nil
+	}
+	s.FinalTaken = true
+	s.Phase = Grading
+	return s, nil, nil
+}
+
+// snapshot freezes the container for the moment of the copy, streams submit.paths to the
+// judge, and lets the container go on. The key makes a repeated call spend nothing.
+func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key string) (err error) {
+	copier, ok := m.host.Engine.(container.Copier)
+	if !ok {
+		return fmt.Errorf("snapshot of trial %s: %w", s.ID, container.ErrUnsupported)
+	}
+	bounded, cancel := context.WithTimeout(ctx, snapshotTime)
+	defer cancel()
+	if f, ok := m.host.Engine.(container.Freezer); ok {
+		thaw, ferr := m.freeze(bounded, f, s)
+		if ferr != nil {
+			return ferr
+		}
+		defer func() { err = errors.Join(err, thaw()) }()
+	}
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		cerr := copyPaths(bounded, copier, s, tar.NewWriter(w))
+		w.CloseWithError(cerr)
+		done <- cerr
+	}()
+	_, err = m.host.Judge.Submit(bounded, s.ID, judge.SubmitRequest{Kind: kind, Key: key, Archive: r, SkipKnown: true})
+	r.CloseWithError(errors.New("the judge stopped reading"))
+	if cerr := <-done; cerr != nil && (err == nil || errors.Is(err, cerr)) {
+		return fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)
+	}
+	return err
+}
+
+// freeze stops a running container in place; the returned function lets it go on, also
+// when the context has ended by then.
+func (m *Machine) freeze(ctx context.Context, f container.Freezer, s State) (thaw func() error, err error) {
+	c, err := m.host.Engine.Inspect(ctx, s.Container)
+	if err != nil {
+		return nil, err
+	}
+	if c.Phase != container.PhaseRunning {
+		return func() error { return nil }, nil
+	}
+	if err := f.Freeze(ctx, s.Container); err != nil {
+		return nil, fmt.Errorf("freeze trial %s: %w", s.ID, err)
+	}
+	return func() error {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		if err := f.Thaw(after, s.Container); err != nil && !errors.Is(err, container.ErrNotFound) {
+			return fmt.Errorf("let trial %s go on: %w", s.ID, err)
+		}
+		return nil
+	}, nil
+}
+
+// copyPaths writes every submit path as one tar whose names are relative to workdir.
+// Paths that do not exist are left out, as the client in the container does.
+func copyPaths(ctx context.Context, c container.Copier, s State, w *tar.Writer) error {
+	t := s.Cell.Task
+	for _, p := range t.Submit.Paths {
+		p = path.Clean(p)
+		src, err := c.CopyFrom(ctx, s.Container, path.Join(t.Workdir, p))
+		if errors.Is(err, container.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = renamed(tar.NewReader(src), w, path.Base(path.Join(t.Workdir, p)), p)
+		if err = errors.Join(err, src.Close()); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// renamed copies entries whose names begin with base so that they begin with p.
+func renamed(r *tar.Reader, w *tar.Writer, base, p string) error {
+	place := func(name string) string {
+		return path.Join(p, strings.TrimPrefix(strings.TrimPrefix(path.Clean(name), base), "/"))
+	}
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		dir := h.Typeflag == tar.TypeDir
+		h.Name = place(h.Name)
+		if dir {
+			h.Name += "/"
+		}
+		if h.Typeflag == tar.TypeLink {
+			h.Linkname = place(h.Linkname)
+		}
+		h.Format = tar.FormatPAX
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(w, r); err != nil {
+			return err
+		}
+	}
+}
+
+// grading waits until every round has its verdict.
+func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error) {
+	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
+	if err != nil {
+		return s, nil, err
+	}
+	for _, sub := range subs {
+		if sub.State == judge.StateJudged || sub.State == judge.StateReserved {
+			continue
+		}
+		if _, err := m.host.Judge.Wait(ctx, sub.ID); err != nil {
+			return s, nil, err
+		}
+	}
+	s.Phase = Verdict
+	return s, nil, nil
+}

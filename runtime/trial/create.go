@@ -1,0 +1,151 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// create writes the trial's folder and makes the container run. The workload is stored
+// with the state, so that a later daemon adopts the container whatever it would make of
+// the same task itself.
+func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) {
+	if s.Token == "" {
+		// Stored before it is used: the folder below and the session must agree after a crash.
+		s.Token = rand.Text()
+		s.Workload = m.workload(s)
+		return s, nil, nil
+	}
+	if err := m.furnish(s); err != nil {
+		return fail(s, InfraError, ReasonEngine, fmt.Errorf("prepare the folder of trial %s: %w", s.ID, err)), nil, nil
+	}
+	c, err := m.host.Engine.Start(ctx, s.Workload)
+	if err != nil {
+		if ctx.Err() != nil || container.Unavailable(err) {
+			return s, nil, err
+		}
+		return fail(s, startFailure(err), ReasonEngine, err), nil, nil
+	}
+	s.Container = c.ID
+	s.Deadline = time.Now().UTC().Add(helloPatience) // of the hello; the agent's is fixed then
+	s.Phase = Await
+	return s, nil, nil
+}
+
+// startFailure tells a task that cannot start from a machine that cannot start it.
+func startFailure(err error) Status {
+	if errors.Is(err, container.ErrNotFound) || errors.Is(err, container.ErrCommandNotFound) {
+		return SetupError
+	}
+	return InfraError
+}
+
+func (m *Machine) workload(s State) container.Workload {
+	t := s.Cell.Task
+	network := container.NetworkNone
+	if t.Network.Mode == "open" {
+		network = container.NetworkOpen
+	}
+	w := container.Workload{
+		Name:    fmt.Sprintf("assayd-%.8s-%s-t%d", m.host.Owner, s.ID, s.Try),
+		Image:   s.WorkImage.ID,
+		Argv:    []string{guest.Program, "run"},
+		Env:     t.Work.Env,
+		User:    "0:0", // the guest; it starts the agent as the image's user
+		Workdir: t.Workdir,
+		Network: network,
+		Limits:  container.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
+		Mounts: []container.Mount{
+			{Source: doorDir(m.host.StateDir, s.ID, s.Try), Target: guest.MountDir, ReadOnly: true},
+			{Source: m.host.GuestDir, Target: guest.BinDir, ReadOnly: true},
+		},
+	}
+	for _, name := range []string{guest.NameSubmit, guest.NameSubmitSForge} {
+		w.Mounts = append(w.Mounts, container.Mount{
+			Source: filepath.Join(m.host.GuestDir, name), Target: "/usr/local/bin/" + name, ReadOnly: true,
+		})
+	}
+	if staged(s.Cell.Agent) {
+		w.Mounts = append(w.Mounts, container.Mount{
+			Source: agentDir(m.host.StateDir, s.ID, s.Try), Target: guest.AgentDir, ReadOnly: true,
+		})
+	}
+	return w.WithLabels(labels(m.host.Owner, s, container.RoleWork))
+}
+
+func staged(a agent.Agent) bool { return a.Solves() || a.Dir != task.Tree{} }
+
+// furnish fills the trial's folder: the prompt, the guest's configuration and what is
+// mounted at /agent. It may be repeated.
+func (m *Machine) furnish(s State) error {
+	dir := doorDir(m.host.StateDir, s.ID, s.Try)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	c := s.Cell
+	prompt := agent.Prompt(c.Task, c.Timeout, m.setting(s))
+	config, err := json.MarshalIndent(m.guestConfig(s, prompt), "", "  ")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		os.WriteFile(filepath.Join(dir, filepath.Base(guest.PromptFile)), []byte(prompt), 0o644),
+		os.WriteFile(filepath.Join(dir, filepath.Base(guest.ConfigFile)), config, 0o644),
+		os.MkdirAll(tryDir(m.host.StateDir, s.ID, s.Try), 0o755),
+	)
+	if err != nil || !staged(c.Agent) {
+		return err
+	}
+	agents := agentDir(m.host.StateDir, s.ID, s.Try)
+	if err := errors.Join(os.RemoveAll(agents), os.MkdirAll(agents, 0o755)); err != nil {
+		return err
+	}
+	return agent.Stage(agents, c.Agent, c.Task, m.host.OpenBlob)
+}
+
+func (m *Machine) setting(s State) agent.Setting {
+	return agent.Setting{
+		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
+		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval,
+	}
+}
+
+func (m *Machine) guestConfig(s State, prompt string) guest.Config {
+	c := s.Cell
+	return guest.Config{
+		Version: guest.Version,
+		Trial:   s.ID,
+		Command: c.Agent.Command.Args(),
+		Resume:  c.Agent.Resume.Args(),
+		Env:     agent.Environment(c.Agent, c.Task, m.setting(s)),
+		User:    cmp.Or(c.Agent.User, c.Task.Work.User, s.ImageUser),
+		Workdir: c.Task.Workdir,
+		Vars: map[string]string{
+			"PromptFile": guest.PromptFile, "Prompt": prompt, "Workdir": c.Task.Workdir,
+			"Model": c.Agent.Model, "Effort": c.Agent.Effort,
+		},
+		Policy: guest.ResumePolicy{
+			Max: c.Resume.Max, MinRuntime: c.Resume.MinRuntime, Backoff: c.Resume.Backoff,
+			MaxBackoff: c.Resume.MaxBackoff, Idle: c.Idle,
+		},
+		WatchPaths: c.Task.Submit.Paths,
+		LogBytes:   logBytes,
+	}
+}
+
+// logBytes is what the guest keeps of the agent's output while the daemon is away.
+const logBytes = 64 << 20

@@ -1,0 +1,131 @@
+package trial
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/runtime/guest"
+)
+
+// MaxStateDir is the longest path a state directory may have, in bytes: the address of a
+// Unix socket holds 107 of them.
+const MaxStateDir = 107 - len("/t/0123456789ab/judge.sock")
+
+// doorDir is the folder mounted into the trial's container. It is short because it holds
+// sockets, and its parent is closed to other users of the host: having the folder is
+// having the identity.
+func doorDir(stateDir, id string, try int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", id, try))
+	return filepath.Join(stateDir, "t", hex.EncodeToString(sum[:6]))
+}
+
+// tryDir keeps what outlives the container: the agent's log.
+func tryDir(stateDir, id string, try int) string {
+	return filepath.Join(stateDir, "trials", id, fmt.Sprintf("try-%d", try))
+}
+
+// agentDir is mounted at /agent.
+func agentDir(stateDir, id string, try int) string {
+	return filepath.Join(tryDir(stateDir, id, try), "agent")
+}
+
+// LogFile is where a try's agent log is kept.
+func LogFile(stateDir, id string, try int) string {
+	return filepath.Join(tryDir(stateDir, id, try), "agent.log")
+}
+
+// door serves a trial's two sockets: one for the agent's requests to the judge, one for
+// the guest.
+type door struct {
+	servers []*http.Server
+	wg      sync.WaitGroup
+}
+
+func openDoor(dir string, judge, guests http.Handler) (*door, error) {
+	d := &door{}
+	for _, s := range []struct {
+		path    string
+		mode    os.FileMode
+		handler http.Handler
+	}{{guest.JudgeSocket, 0o666, judge}, {guest.GuestSocket, 0o600, guests}} {
+		if err := d.serve(filepath.Join(dir, filepath.Base(s.path)), s.mode, s.handler); err != nil {
+			d.close()
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// serve replaces the socket file: the folder is mounted, not the socket, so that the
+// guest finds the new one.
+func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("listen on the trial's socket: %w", err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute}
+	d.servers = append(d.servers, s)
+	d.wg.Go(func() { _ = s.Serve(&boundedListener{Listener: l, slots: make(chan struct{}, maxConns)}) })
+	return nil
+}
+
+// close ends all connections at once: clients retry against the next daemon.
+func (d *door) close() {
+	for _, s := range d.servers {
+		_ = s.Close()
+	}
+	d.wg.Wait()
+}
+
+// maxConns bounds what one trial can hold open.
+const maxConns = 64
+
+// boundedListener accepts a new connection only when an old one has ended.
+type boundedListener struct {
+	net.Listener
+	slots chan struct{}
+}
+
+func (l *boundedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.slots <- struct{}{}:
+			return &boundedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+		default:
+			_ = c.Close() // refused: the client sees a reset and backs off
+		}
+	}
+}
+
+type boundedConn struct {
+	net.Conn
+	release func()
+}
+
+func (c *boundedConn) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
+// removeDoor removes the trial's folder from the host.
+func removeDoor(stateDir, id string, try int) error {
+	return errors.Join(os.RemoveAll(doorDir(stateDir, id, try)), os.RemoveAll(agentDir(stateDir, id, try)))
+}

@@ -1,0 +1,227 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/judge"
+)
+
+// live is what a daemon holds on a running container: the door, the log, and a goroutine
+// that waits for its end. All of it can be dropped and made again.
+type live struct {
+	door    *door
+	inbox   chan message
+	exits   chan error // nil: exited; the wait of the present start
+	end     chan struct{}
+	endOnce sync.Once
+	ctx     context.Context // ends with the handles
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	log     *logFile
+
+	nextMeter time.Time // when to look at the container's size again
+}
+
+// message is a request of the guest that changes the state: it is answered when the new
+// state is stored.
+type message struct {
+	hello   *guest.Hello
+	event   *guest.Event
+	welcome chan guest.Welcome // answers hello
+	stored  chan struct{}      // answers event
+}
+
+// attach makes the handles unless they are there: it registers the judge session, opens
+// the door, and makes the container run, which adopts it after a restart of the daemon
+// and starts it again from its own layer after one of the engine.
+func (m *Machine) attach(ctx context.Context, s State) error {
+	if m.live != nil {
+		return nil
+	}
+	logFile, err := openLog(LogFile(m.host.StateDir, s.ID, s.Try))
+	if err != nil {
+		return err
+	}
+	l := &live{inbox: make(chan message), exits: make(chan error, 1), end: make(chan struct{}), log: logFile, nextMeter: time.Now().Add(meterEvery)}
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	m.openSession(s)
+	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), m.host.Judge.Handler(s.ID), l.guestHandler())
+	if err != nil {
+		l.close()
+		return err
+	}
+	m.live = l
+	return m.watch(ctx, s)
+}
+
+// watch makes sure that the container runs and waits for its exit in the background.
+func (m *Machine) watch(ctx context.Context, s State) error {
+	l := m.live
+	c, err := m.host.Engine.Inspect(ctx, s.Container)
+	if err != nil {
+		return err
+	}
+	if c.Phase != container.PhaseRunning {
+		if _, err := m.host.Engine.Start(ctx, s.Workload); err != nil {
+			return err
+		}
+	}
+	if f, ok := m.host.Engine.(container.Freezer); ok && c.Frozen {
+		if err := f.Thaw(ctx, s.Container); err != nil { // a crash left it frozen
+			return err
+		}
+	}
+	l.wg.Go(func() {
+		_, err := m.host.Engine.Wait(l.ctx, s.Container)
+		l.exits <- err
+	})
+	return nil
+}
+
+// openSession lets the trial submit.
+func (m *Machine) openSession(s State) { m.host.Judge.Open(Session(m.host.Owner, s)) }
+
+// Session is the right to submit of a trial whose images are made.
+func Session(owner string, s State) judge.Session {
+	c := s.Cell
+	return judge.Session{
+		Trial: s.ID, Try: s.Try, Labels: labels(owner, s, container.RoleJudge), Token: s.Token, Task: c.Task,
+		JudgeImage: s.JudgeImage.ID, HiddenPaths: s.Hidden, Deadline: s.Deadline, Max: c.Max, Cooldown: c.Cooldown,
+	}
+}
+
+// orderEnd tells the guest to kill what is left of the agent.
+func (l *live) orderEnd() { l.endOnce.Do(func() { close(l.end) }) }
+
+func (l *live) close() {
+	l.cancel()
+	if l.door != nil {
+		l.door.close()
+	}
+	l.wg.Wait()
+	l.log.close()
+}
+
+// guestHandler answers the guest. Everything the guest says is a hint from hostile
+// ground: it can only end or harm its own trial.
+func (l *live) guestHandler() *guest.Host {
+	return guest.NewHost(guest.HostOptions{
+		Hello: func(ctx context.Context, h guest.Hello) (guest.Welcome, error) {
+			msg := message{hello: &h, welcome: make(chan guest.Welcome, 1)}
+			if err := l.post(ctx, msg); err != nil {
+				return guest.Welcome{}, err
+			}
+			select {
+			case w := <-msg.welcome:
+				return w, nil
+			case <-ctx.Done():
+				return guest.Welcome{}, ctx.Err()
+			case <-l.ctx.Done():
+				return guest.Welcome{}, errClosed
+			}
+		},
+		Event: func(ctx context.Context, e guest.Event) error {
+			msg := message{event: &e, stored: make(chan struct{})}
+			if err := l.post(ctx, msg); err != nil {
+				return err
+			}
+			select {
+			case <-msg.stored:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-l.ctx.Done():
+				return errClosed
+			}
+		},
+		Log: func(_ context.Context, offset int64, r io.Reader) (int64, error) { return l.log.write(offset, r) },
+		Beat: func(ctx context.Context, _ guest.Beat) (guest.Order, error) {
+			select {
+			case <-l.end:
+				return guest.Order{End: true}, nil
+			case <-ctx.Done():
+			case <-l.ctx.Done():
+			case <-time.After(beatHold):
+			}
+			return guest.Order{}, nil
+		},
+	})
+}
+
+// beatHold is how long a heartbeat is held before it is answered with nothing new.
+const beatHold = 15 * time.Second
+
+var errClosed = errors.New("the daemon lets go of this trial")
+
+func (l *live) post(ctx context.Context, msg message) error {
+	select {
+	case l.inbox <- msg:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.ctx.Done():
+		return errClosed
+	}
+}
+
+// logFile is the record of the agent's output, bounded; the container's copy is a buffer.
+type logFile struct {
+	mu   sync.Mutex
+	f    *os.File
+	next int64
+}
+
+// maxLog bounds the record of one try.
+const maxLog = 1 << 30
+
+func openLog(path string) (*logFile, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &logFile{f: f, next: end}, nil
+}
+
+// write stores what begins at offset and returns the offset it wants next. Output that
+// was dropped in the container leaves a hole of zero bytes, so that offsets stay true.
+func (l *logFile) write(offset int64, r io.Reader) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if offset < l.next {
+		if _, err := io.CopyN(io.Discard, r, l.next-offset); err != nil {
+			return l.next, nil // nothing new in it
+		}
+		offset = l.next
+	}
+	if offset >= maxLog {
+		n, err := io.Copy(io.Discard, r)
+		l.next = offset + n
+		return l.next, err
+	}
+	n, err := io.Copy(io.NewOffsetWriter(l.f, offset), io.LimitReader(r, maxLog-offset))
+	l.next = offset + n
+	if err != nil {
+		return l.next, fmt.Errorf("write agent log: %w", err)
+	}
+	return l.next, nil
+}
+
+func (l *logFile) size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next
+}
+
+func (l *logFile) close() { _ = l.f.Close() }

@@ -1,0 +1,177 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
+)
+
+// Host is everything trials share: made once by the daemon.
+type Host struct {
+	Engine   container.Engine
+	Images   *image.Builder
+	Judge    *judge.Judge
+	Ledger   judge.Ledger
+	OpenBlob func(digest string) (io.ReadCloser, error)
+	StateDir string // absolute
+	GuestDir string // holds the static program under its names
+	Owner    string
+	Log      *slog.Logger
+}
+
+// Machine drives one trial. Its methods but Cancel belong to one goroutine.
+type Machine struct {
+	host      Host
+	log       *slog.Logger
+	cancelled chan Cancellation
+	live      *live    // handles on a running container; nil when there are none
+	acks      []func() // answers owed once the state that justifies them is stored
+}
+
+// New returns a machine for one trial. Close releases what it holds.
+func New(h Host, id, spec string) *Machine {
+	return &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), cancelled: make(chan Cancellation, 1)}
+}
+
+// Cancellation says why a trial ends without a verdict.
+type Cancellation struct {
+	Cause    string
+	Unwanted bool // no spec wants the cell any more; it starts again when one does
+}
+
+// Cancel asks the trial to end without a verdict; safe from any goroutine.
+func (m *Machine) Cancel(c Cancellation) {
+	select {
+	case m.cancelled <- c:
+	default: // it is being cancelled
+	}
+}
+
+// Close drops the handles on a running container, which goes on without them.
+func (m *Machine) Close() {
+	if m.live != nil {
+		m.live.close()
+		m.live = nil
+	}
+}
+
+// Step makes one transition. The caller stores the returned state together with its
+// effects in one transaction before the next call. An error means that nothing changed:
+// the step may be repeated, after a pause when container.Unavailable(err). When the
+// context ends, its cause is returned and the container goes on.
+func (m *Machine) Step(ctx context.Context, s State) (State, []Effect, error) {
+	for _, ack := range m.acks {
+		ack()
+	}
+	m.acks = nil
+	if next, effects, ok := m.wasCancelled(s); ok {
+		return next, effects, nil
+	}
+	switch s.Phase {
+	case Pending:
+		s.Phase = Images
+		return s, nil, nil
+	case Images:
+		return m.images(ctx, s)
+	case Create:
+		return m.create(ctx, s)
+	case Await, Running:
+		return m.attend(ctx, s)
+	case Closing:
+		return m.closing(ctx, s)
+	case Grading:
+		return m.grading(ctx, s)
+	case Verdict:
+		return m.verdict(ctx, s)
+	case Cleanup:
+		return m.cleanup(ctx, s)
+	}
+	return s, nil, fmt.Errorf("trial %s is in phase %q, which has no step", s.ID, s.Phase)
+}
+
+// wasCancelled ends a trial that has no verdict yet.
+func (m *Machine) wasCancelled(s State) (State, []Effect, bool) {
+	if s.Phase == Verdict || s.Phase == Cleanup || s.Phase == Done {
+		return s, nil, false
+	}
+	select {
+	case c := <-m.cancelled:
+		return cancelled(s, c), nil, true
+	default:
+		return s, nil, false
+	}
+}
+
+func cancelled(s State, c Cancellation) State {
+	s.Unwanted = c.Unwanted
+	return fail(s, Cancelled, ReasonCancelled, errors.New(c.Cause))
+}
+
+// fail sends the trial to its verdict without one of the judge.
+func fail(s State, status Status, reason string, err error) State {
+	s.Failure, s.Reason, s.Detail = status, reason, err.Error()
+	if s.EndedAt.IsZero() && !s.StartedAt.IsZero() {
+		s.EndedAt = time.Now().UTC()
+	}
+	s.Phase = Verdict
+	return s
+}
+
+// images makes the two images and says what was built.
+func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) {
+	labels := labels(m.host.Owner, s, container.RoleBuild)
+	work, err := m.host.Images.Work(ctx, s.Cell.Task, labels)
+	if err != nil {
+		return m.imageFailed(ctx, s, err)
+	}
+	made, err := m.host.Images.Judge(ctx, s.Cell.Task, labels)
+	if err != nil {
+		return m.imageFailed(ctx, s, err)
+	}
+	hidden, err := m.host.Images.Hidden(s.Cell.Task)
+	if err != nil {
+		return s, nil, err
+	}
+	s.WorkImage, s.JudgeImage = ImageRef{work.Ref, work.ID}, ImageRef{made.Ref, made.ID}
+	s.Hidden, s.ImageUser = hidden, work.Config.User
+	s.Phase = Create
+	var effects []Effect
+	for _, b := range []image.Built{work, made} {
+		if !b.Cached {
+			effects = append(effects, Effect{"image.built", ImageBuilt{s.Cell.Task.Name, b.Role, b.Ref, b.ID, b.Seconds}})
+		}
+	}
+	return s, effects, nil
+}
+
+// imageFailed tells what waiting may mend from what the task's author must.
+func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, []Effect, error) {
+	if ctx.Err() != nil || container.Unavailable(err) {
+		return s, nil, err
+	}
+	if errors.Is(err, container.ErrNoSpace) {
+		return fail(s, InfraError, ReasonDisk, err), nil, nil
+	}
+	if errors.Is(err, container.ErrNotFound) {
+		return fail(s, SetupError, ReasonImage, err), nil, nil
+	}
+	return fail(s, SetupError, ReasonSetup, err), nil, nil
+}
+
+func labels(owner string, s State, role string) map[string]string {
+	return map[string]string{
+		container.LabelOwner:     owner,
+		container.LabelSpec:      s.Spec,
+		container.LabelExecution: fmt.Sprintf("e%d", s.Execution),
+		container.LabelTrial:     s.ID,
+		container.LabelTry:       fmt.Sprint(s.Try),
+		container.LabelRole:      role,
+	}
+}

@@ -1,0 +1,118 @@
+package trial
+
+import "time"
+
+// Started is the record trial.started.
+type Started struct {
+	Trial    string            `json:"trial"`
+	Try      int               `json:"try"`
+	Deadline time.Time         `json:"deadline"`
+	Task     string            `json:"task"`
+	Agent    string            `json:"agent"`
+	Model    string            `json:"model"`
+	Attempt  int               `json:"attempt"`
+	Images   map[string]string `json:"images"` // role -> id
+	Limits   LimitsRecord      `json:"limits"`
+}
+
+// LimitsRecord tells what the work container may use.
+type LimitsRecord struct {
+	CPUs   float64 `json:"cpus"`
+	Memory int64   `json:"memory"`
+	PIDs   int64   `json:"pids"`
+	Disk   int64   `json:"disk"`
+}
+
+// Resumed is the record trial.resumed.
+type Resumed struct {
+	Trial    string `json:"trial"`
+	Count    int    `json:"count"`
+	ExitCode int    `json:"exit_code"`
+	Reason   string `json:"reason"`
+}
+
+// Happened is the record trial.event.
+type Happened struct {
+	Trial  string `json:"trial"`
+	Event  string `json:"event"`
+	Detail string `json:"detail"`
+}
+
+// ImageBuilt is the record image.built.
+type ImageBuilt struct {
+	Task    string  `json:"task"`
+	Role    string  `json:"role"`
+	Ref     string  `json:"ref"`
+	Digest  string  `json:"digest"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Finished is the record trial.finished.
+type Finished struct {
+	Trial         string       `json:"trial"`
+	Try           int          `json:"try"`
+	Final         bool         `json:"final"`
+	Task          string       `json:"task"`
+	Agent         string       `json:"agent"`
+	Model         string       `json:"model"`
+	Attempt       int          `json:"attempt"`
+	Status        Status       `json:"status"`
+	Reason        string       `json:"reason"`
+	Detail        string       `json:"detail,omitempty"`
+	Best          *Best        `json:"best"`
+	Private       *Score       `json:"private"`
+	Submissions   Counts       `json:"submissions"`
+	AgentDuration float64      `json:"agent_duration_s"`
+	TimedOut      bool         `json:"timed_out"`
+	Resumes       int          `json:"resumes"`
+	Usage         Usage        `json:"usage"`
+	FailToPass    []TestRecord `json:"fail_to_pass"`
+	PassToPass    []TestRecord `json:"pass_to_pass"`
+	Flags         []string     `json:"flags"`
+	Log           *FileRecord  `json:"log,omitempty"`
+}
+
+// Best is the round that counts.
+type Best struct {
+	Round    string   `json:"round"`
+	PassRate float64  `json:"pass_rate"`
+	Score    *float64 `json:"score"`
+	Score100 *float64 `json:"score_0_100"`
+	Elapsed  float64  `json:"elapsed_s"`
+}
+
+// Score is a private set's outcome.
+type Score struct {
+	PassRate float64  `json:"pass_rate"`
+	Score    *float64 `json:"score"`
+}
+
+// Counts counts rounds by who sent them.
+type Counts struct {
+	Agent int `json:"agent"`
+	Auto  int `json:"auto"`
+}
+
+// Usage is what the agent's model calls cost.
+type Usage struct {
+	InputTokens     int64   `json:"input_tokens"`
+	OutputTokens    int64   `json:"output_tokens"`
+	CachedTokens    int64   `json:"cached_tokens"`
+	EstimatedTokens int64   `json:"estimated_tokens"`
+	Requests        int64   `json:"requests"`
+	CostUSD         float64 `json:"cost_usd"`
+}
+
+// TestRecord is the outcome of one declared test in the best round.
+type TestRecord struct {
+	Name       string `json:"name"`
+	Passed     bool   `json:"passed"`
+	ExitCode   *int   `json:"exit_code"`
+	DurationMS *int64 `json:"duration_ms"`
+}
+
+// FileRecord names a file below the state directory.
+type FileRecord struct {
+	File   string `json:"file"`
+	SHA256 string `json:"sha256"`
+}

@@ -1,0 +1,121 @@
+package trial
+
+import (
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// Phase is where a trial is; the diagram is in the package comment.
+type Phase string
+
+// Phases in their order.
+const (
+	Pending Phase = "pending"
+	Images  Phase = "images"
+	Create  Phase = "create"
+	Await   Phase = "await" // the container is up, the guest has not said hello
+	Running Phase = "running"
+	Closing Phase = "closing" // the agent is over; the last snapshot is taken
+	Grading Phase = "grading" // rounds that are not judged yet
+	Verdict Phase = "verdict"
+	Cleanup Phase = "cleanup"
+	Done    Phase = "done"
+)
+
+// Status is a trial's outcome; the statuses are disjoint.
+type Status string
+
+// Statuses. Only InfraError and SetupError are tried again.
+const (
+	Resolved   Status = "resolved"
+	Unresolved Status = "unresolved"
+	AgentError Status = "agent_error"
+	TestError  Status = "test_error"
+	SetupError Status = "setup_error"
+	SanityFail Status = "sanity_fail"
+	InfraError Status = "infra_error"
+	Cancelled  Status = "cancelled"
+)
+
+// Statuses lists all in the order that tables show them.
+var Statuses = []Status{Resolved, Unresolved, AgentError, TestError, SetupError, SanityFail, InfraError, Cancelled}
+
+// Retryable reports whether another try may help.
+func (s Status) Retryable() bool { return s == InfraError || s == SetupError }
+
+// Counts reports whether the status belongs into denominators.
+func (s Status) Counts() bool {
+	return s == Resolved || s == Unresolved || s == AgentError || s == TestError
+}
+
+// Reasons why a trial ended, a closed list.
+const (
+	ReasonDeadline  = "deadline"
+	ReasonIdle      = "idle"
+	ReasonAgentExit = "agent_exit"
+	ReasonAgent     = "agent_error"
+	ReasonDisk      = "disk"
+	ReasonOOM       = "oom"
+	ReasonGuestLost = "guest_lost"
+	ReasonImage     = "image"
+	ReasonSetup     = "setup"
+	ReasonEngine    = "engine"
+	ReasonJudge     = "judge"
+	ReasonCancelled = "cancelled"
+)
+
+// State is everything a trial knows about itself: stored after each transition.
+type State struct {
+	ID         string
+	Spec       string // address, "run.nightly"
+	Generation string // of the spec when the try began; information only
+	Execution  int
+	Key        string // of the cell
+	Cell       Cell
+	Try        int // from 1
+	Retries    int // tries after the first that the run allows
+	Keep       string
+	Phase      Phase
+
+	WorkImage  ImageRef
+	JudgeImage ImageRef
+	ImageUser  string   // of the work image: who the agent runs as
+	Hidden     []string // hidden paths of the judge image, from the task's own context and files
+	Token      string   // bearer token of the trial's judge session
+	Workload   container.Workload
+	Container  string // id, once created
+
+	StartedAt time.Time
+	Deadline  time.Time
+	EndedAt   time.Time // of the agent
+	NextAuto  time.Time
+	AutoCount int // auto-eval snapshots taken
+
+	EventSeq   int // of the last guest event stored
+	Resumes    int
+	LastExit   int
+	Restarts   int  // of the container from its own layer
+	Crashed    bool // the agent ended with an error
+	TimedOut   bool
+	Reason     string
+	Detail     string // the reason in words
+	Failure    Status // set when the trial ends without a verdict of the judge
+	FinalTaken bool
+	Unwanted   bool // cancelled because no spec wants the cell any more
+	Flags      []string
+
+	Result *Finished // the verdict, once there is one
+}
+
+// ImageRef is an image by name and id.
+type ImageRef struct {
+	Ref string `json:"ref"`
+	ID  string `json:"digest"`
+}
+
+// Effect is one record that reports a transition; it is stored together with the state.
+type Effect struct {
+	Type   string
+	Fields any // encodes to a JSON object
+}

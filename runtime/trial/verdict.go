@@ -1,0 +1,186 @@
+package trial
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+)
+
+// verdict decides what the trial is worth and reports it. Cleaning comes after.
+func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error) {
+	m.host.Judge.Close(s.ID)
+	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
+	if err != nil {
+		return s, nil, err
+	}
+	f := Decide(s, subs)
+	f.Log = logRecord(m.host.StateDir, s)
+	s.Result = &f
+	s.Phase = Cleanup
+	return s, []Effect{{"trial.finished", f}}, nil
+}
+
+// Decide is the verdict as a function of the trial and its rounds.
+func Decide(s State, subs []judge.Submission) Finished {
+	f := Finished{
+		Trial: s.ID, Try: s.Try, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
+		Attempt: s.Cell.Attempt, Reason: s.Reason, Detail: s.Detail, TimedOut: s.TimedOut, Resumes: s.Resumes,
+		Flags: slices.Clone(s.Flags), FailToPass: []TestRecord{}, PassToPass: []TestRecord{},
+	}
+	if !s.StartedAt.IsZero() && s.EndedAt.After(s.StartedAt) {
+		f.AgentDuration = seconds(s.EndedAt.Sub(s.StartedAt))
+	}
+	for _, sub := range subs {
+		count(&f, sub)
+	}
+	best, ok := judge.Best(s.Cell.Task.Judge, subs)
+	if ok {
+		r := best.Report
+		f.Best = &Best{best.Round, r.PassRate, r.Score, r.Score100, seconds(best.AcceptedAt.Sub(s.StartedAt))}
+		f.FailToPass = outcomes(s.Cell.Task.FailToPass, r)
+		f.PassToPass = outcomes(s.Cell.Task.PassToPass, r)
+	}
+	decideStatus(&f, s, subs, best, ok)
+	f.Final = !f.Status.Retryable() || s.Try > s.Retries
+	if f.Flags == nil {
+		f.Flags = []string{}
+	}
+	return f
+}
+
+func count(f *Finished, sub judge.Submission) {
+	switch sub.Kind {
+	case judge.KindAgent:
+		f.Submissions.Agent++
+	case judge.KindAuto:
+		f.Submissions.Auto++
+	}
+	if sub.Report != nil && sub.Report.Tampered {
+		f.Flags = appendOnce(f.Flags, "tampered")
+	}
+}
+
+// decideStatus: a broken machine is never a zero score, and a tampered round never
+// resolves a trial.
+func decideStatus(f *Finished, s State, subs []judge.Submission, best judge.Submission, ok bool) {
+	switch {
+	case s.Failure != "":
+		f.Status = s.Failure
+	case ok && best.Report.Valid && best.Report.PassRate == 1:
+		f.Status = Resolved
+	case lastFailed(subs):
+		f.Status, f.Reason = InfraError, ReasonJudge
+		f.Detail = subs[len(subs)-1].Report.Problem
+	case !ok && s.Cell.Task.Judge.Command.Empty():
+		f.Status = TestError
+	case neverRan(subs):
+		f.Status, f.Reason = TestError, ReasonJudge
+		f.Detail = subs[len(subs)-1].Report.Problem
+	case s.Crashed:
+		f.Status = AgentError
+	default:
+		f.Status = Unresolved
+	}
+}
+
+// lastFailed reports whether the machinery of the judge failed on the last round: what
+// the trial is worth is not known then.
+func lastFailed(subs []judge.Submission) bool {
+	if len(subs) == 0 {
+		return false
+	}
+	r := subs[len(subs)-1].Report
+	return r != nil && r.Status == judge.StatusError
+}
+
+// neverRan reports whether in no round the judge command could even be started.
+func neverRan(subs []judge.Submission) bool {
+	for _, s := range subs {
+		if s.Report == nil || !s.Report.NotRun {
+			return false
+		}
+	}
+	return len(subs) > 0
+}
+
+// outcomes tells of each declared test whether it passed in the report.
+func outcomes(names []string, r *judge.Report) []TestRecord {
+	passed := map[string]bool{}
+	for _, t := range r.Tests {
+		passed[t.Name] = t.Status == parser.Passed
+	}
+	records := make([]TestRecord, len(names))
+	for i, n := range names {
+		records[i] = TestRecord{Name: n, Passed: passed[n]}
+	}
+	return records
+}
+
+func seconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }
+
+// logRecord names the agent's log; nil when there is none.
+func logRecord(stateDir string, s State) *FileRecord {
+	name := LogFile(stateDir, s.ID, s.Try)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return nil
+	}
+	rel, err := filepath.Rel(stateDir, name)
+	if err != nil {
+		return nil
+	}
+	return &FileRecord{rel, hex.EncodeToString(h.Sum(nil))}
+}
+
+// cleanup removes the container and the trial's folder. What cannot be removed now is
+// swept when the daemon starts again.
+func (m *Machine) cleanup(ctx context.Context, s State) (State, []Effect, error) {
+	m.Close()
+	if s.Container != "" || s.Workload.Name != "" {
+		if keep(s) {
+			if err := m.host.Engine.Stop(ctx, s.Workload.Name, 0); err != nil {
+				return s, nil, err
+			}
+		} else if err := m.host.Engine.Remove(ctx, s.Workload.Name); err != nil {
+			return s, nil, err
+		}
+		if err := removeDoor(m.host.StateDir, s.ID, s.Try); err != nil {
+			return s, nil, fmt.Errorf("remove the folder of trial %s: %w", s.ID, err)
+		}
+	}
+	m.host.Judge.Forget(s.ID)
+	s.Phase = Done
+	return s, nil, nil
+}
+
+// keep reports whether the container stays for a look.
+func keep(s State) bool {
+	failed := s.Result == nil || s.Result.Status != Resolved
+	return s.Keep == "always" || s.Keep == "failed" && failed
+}
+
+// Restarted is the state of the next try of a trial whose last one did not count.
+func Restarted(s State) (State, error) {
+	if s.Phase != Done || s.Result == nil || s.Result.Final {
+		return s, errors.New("only a finished try that does not count is followed by another")
+	}
+	return State{
+		ID: s.ID, Spec: s.Spec, Execution: s.Execution, Key: s.Key, Cell: s.Cell,
+		Try: s.Try + 1, Retries: s.Retries, Keep: s.Keep, Phase: Pending,
+	}, nil
+}
