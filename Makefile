@@ -3,9 +3,8 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .PHONY: build test test-real demo bench lint fmt fuzz setup clean
 
-MODULE  := github.com/assayd/assayd
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X $(MODULE)/daemon/cli.Version=$(VERSION)
+LDFLAGS := -s -w -X main.version=$(VERSION)
 
 LINT_VERSION := v2.12.2
 LINT         := .tools/golangci-lint-$(LINT_VERSION)

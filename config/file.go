@@ -40,7 +40,16 @@ func (f *file) fail(at hcl.Range, summary, detail string) {
 	f.add(d)
 }
 
+// maxComplaints bounds what is said of one file.
+const maxComplaints = 200
+
 func (f *file) add(d Diagnostic) {
+	if len(f.diags) == maxComplaints {
+		d = Diagnostic{Severity: Error, Summary: "Too many errors", Detail: "There are more than these."}
+	}
+	if len(f.diags) > maxComplaints {
+		return
+	}
 	d.File, d.Path, d.Context = f.in.Display, f.in.Path, f.within
 	d.Snippet = snippet(f.in.Text, d.Line)
 	f.diags = append(f.diags, d)

@@ -122,27 +122,18 @@ func TestScanTellsUnknownFromAbsent(t *testing.T) {
 	if load(root, prev, nil).Agent("b") == nil {
 		t.Error("an unknown file lost its blocks")
 	}
-	for name, spoil := range map[string]func(){
-		"empty":        func() { clear(t, root) },
-		"missing":      func() { _ = os.Remove(root) },
-		"not a folder": func() { write(t, filepath.Dir(root), at(filepath.Base(root), "x")) },
+	for name, spoil := range map[string]func() error{
+		"empty":        func() error { return os.Mkdir(root, 0o755) },
+		"missing":      func() error { return nil },
+		"not a folder": func() error { return os.WriteFile(root, nil, 0o644) },
 	} {
-		_ = os.RemoveAll(root) // each case begins without it
-		if err := os.MkdirAll(root, 0o755); err != nil {
+		if err := errors.Join(os.RemoveAll(root), spoil()); err != nil {
 			t.Fatal(err)
 		}
-		spoil()
 		found := Scan(root, prev, testOptions())
 		if len(found.Unknown) != 1 || len(found.Inputs) != 2 || (name == "empty") != errors.Is(found.Unknown[0].Err, ErrEmpty) {
 			t.Errorf("%s: %+v", name, found)
 		}
-	}
-}
-
-func clear(t *testing.T, dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) > 0 {
-		t.Fatal(entries, err)
 	}
 }
 

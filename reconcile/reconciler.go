@@ -119,6 +119,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 		inputs = append(inputs, config.Input{Path: path, Display: path, Root: c.Root, Unknown: "no daemon runs"})
 	}
 	r.adopt(config.Load(inputs, previous, r.o.Config))
+	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
 	for ctx.Err() == nil {
 		select {
 		case call := <-r.calls:

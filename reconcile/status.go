@@ -182,6 +182,12 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 	if err != nil {
 		return err
 	}
+	order, place := map[string]int{}, map[string]int{} // as the run lists its cells
+	if d := r.desired[address]; d != nil {
+		for i, c := range d.Cells {
+			order[c.Key] = i
+		}
+	}
 	for _, row := range rows {
 		s, err := stateOf(row)
 		if err != nil {
@@ -192,7 +198,11 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 			return err
 		}
 		run.Trials = append(run.Trials, t)
+		if i, ok := order[s.Key]; ok {
+			place[t.ID] = i
+		}
 	}
+	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
 	outcomes, err := outcomesOf(tx, address, n)
 	if err == nil && len(outcomes) > 0 {
 		summary := Summarize(outcomes)

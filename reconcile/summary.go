@@ -27,17 +27,50 @@ type Outcome struct {
 // count; infra_error, setup_error, sanity_fail and cancelled are shown and in no
 // denominator.
 type Summary struct {
-	Total          int                  `json:"total"`
-	Counts         map[trial.Status]int `json:"counts"` // every status; they sum up to Total
-	ResolvedRate   *Interval            `json:"resolved_rate"`
-	PassRate       *Interval            `json:"pass_rate"` // mean of the best rounds
-	Score          *Interval            `json:"score"`     // the same of raw scores, where tasks have them
-	PassAtK        map[string]float64   `json:"pass_at_k,omitempty"`
-	ScoreByTime    []TimePoint          `json:"score_by_time"`
-	Usage          trial.Usage          `json:"usage"`
-	AgentDurationS float64              `json:"agent_duration_s"`
-	JudgeDurationS float64              `json:"judge_duration_s"`
-	Agents         map[string]Summary   `json:"agents,omitempty"` // where there is more than one
+	Total int `json:"total"`
+	Counts
+	ResolvedRate   *Interval          `json:"resolved_rate"`
+	PassRate       *Interval          `json:"pass_rate"` // mean of the best rounds
+	Score          *Interval          `json:"score"`     // the same of raw scores, where tasks have them
+	PassAtK        map[string]float64 `json:"pass_at_k,omitempty"`
+	ScoreByTime    []TimePoint        `json:"score_by_time"`
+	Usage          trial.Usage        `json:"usage"`
+	AgentDurationS float64            `json:"agent_duration_s"`
+	JudgeDurationS float64            `json:"judge_duration_s"`
+	Agents         map[string]Summary `json:"agents,omitempty"` // where there is more than one
+}
+
+// Counts counts trials by status; they sum up to the total.
+type Counts struct {
+	Resolved   int `json:"resolved"`
+	Unresolved int `json:"unresolved"`
+	AgentError int `json:"agent_error"`
+	TestError  int `json:"test_error"`
+	SetupError int `json:"setup_error"`
+	SanityFail int `json:"sanity_fail"`
+	InfraError int `json:"infra_error"`
+	Cancelled  int `json:"cancelled"`
+}
+
+func (c *Counts) add(s trial.Status) {
+	switch s {
+	case trial.Resolved:
+		c.Resolved++
+	case trial.Unresolved:
+		c.Unresolved++
+	case trial.AgentError:
+		c.AgentError++
+	case trial.TestError:
+		c.TestError++
+	case trial.SetupError:
+		c.SetupError++
+	case trial.SanityFail:
+		c.SanityFail++
+	case trial.InfraError:
+		c.InfraError++
+	case trial.Cancelled:
+		c.Cancelled++
+	}
 }
 
 // Interval is a value with its 95 % interval.
@@ -73,13 +106,10 @@ func Summarize(outcomes []Outcome) Summary {
 }
 
 func summarize(outcomes []Outcome) Summary {
-	s := Summary{Total: len(outcomes), Counts: map[trial.Status]int{}, ScoreByTime: []TimePoint{}}
-	for _, status := range trial.Statuses {
-		s.Counts[status] = 0
-	}
+	s := Summary{Total: len(outcomes), ScoreByTime: []TimePoint{}}
 	var counted []Outcome
 	for _, o := range outcomes {
-		s.Counts[o.Finished.Status]++
+		s.add(o.Finished.Status)
 		s.AgentDurationS += o.Finished.AgentDuration
 		for _, r := range o.Rounds {
 			if r.Report != nil {
@@ -93,7 +123,7 @@ func summarize(outcomes []Outcome) Summary {
 	if len(counted) == 0 {
 		return s
 	}
-	s.ResolvedRate = wilson(s.Counts[trial.Resolved], len(counted))
+	s.ResolvedRate = wilson(s.Resolved, len(counted))
 	s.PassRate = bootstrap(byTask(counted, func(o Outcome) (float64, bool) { return passRate(o.Finished.Best), true }))
 	s.Score = bootstrap(byTask(counted, func(o Outcome) (float64, bool) {
 		if o.Finished.Best == nil || o.Finished.Best.Score == nil {

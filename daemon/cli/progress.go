@@ -46,6 +46,16 @@ func (p *progress) show(runs []reconcile.RunStatus) {
 	}
 }
 
+// last shows what happened since the last look; of a run that was over when the command
+// came there is nothing to tell but the outcome.
+func (p *progress) last(runs []reconcile.RunStatus) {
+	if p.live {
+		p.clear()
+	} else if len(p.seen) > 0 {
+		p.show(runs)
+	}
+}
+
 func (p *progress) events(t reconcile.TrialStatus) {
 	if !t.Started.IsZero() {
 		p.once(fmt.Sprint(t.ID, t.Try, "started"), "%s: started, task %s, agent %s, until %s", t.ID, t.Task, agentOf(t), t.Deadline.Local().Format(time.TimeOnly))
@@ -147,7 +157,7 @@ func showOutcomes(w io.Writer, r reconcile.RunStatus) error {
 	}
 	if s := r.Summary; s != nil && s.ResolvedRate != nil {
 		fmt.Fprintf(w, "\n%d of %d resolved (%.0f %%, 95 %% interval %.0f–%.0f %%), mean pass rate %.2f\n",
-			s.Counts[trial.Resolved], s.ResolvedRate.N, 100*s.ResolvedRate.Value, 100*s.ResolvedRate.Low, 100*s.ResolvedRate.High, s.PassRate.Value)
+			s.Resolved, s.ResolvedRate.N, 100*s.ResolvedRate.Value, 100*s.ResolvedRate.Low, 100*s.ResolvedRate.High, s.PassRate.Value)
 	}
 	return nil
 }

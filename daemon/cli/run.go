@@ -124,10 +124,11 @@ func (e *env) pursue(ctx context.Context, c *api.Client, paths []string, interru
 		if err != nil {
 			return err
 		}
-		p.show(runs)
 		if settled(runs) {
+			p.last(runs)
 			return e.conclude(runs)
 		}
+		p.show(runs)
 		select {
 		case <-tick.C:
 		case <-interrupts:

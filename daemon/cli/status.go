@@ -182,7 +182,7 @@ func showRounds(w io.Writer, rounds []reconcile.Round) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ROUND\tAT\tSTATUS\tPASSED\tSCORE\tJUDGED IN\tSUBMISSION\t")
 	for _, r := range rounds {
-		at := (time.Duration(r.ElapsedS*1000) * time.Millisecond).Round(time.Second)
+		at := (time.Duration(r.ElapsedS*1000) * time.Millisecond).Round(time.Second / 10)
 		if r.Report == nil {
 			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t\n", r.Round, at, r.State, r.ID)
 			continue

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -53,6 +52,5 @@ func (e *env) load(paths []string) (*config.Set, error) {
 	}
 	return config.Load(inputs, nil, config.Options{
 		Env: os.LookupEnv, Secret: secretIn(settings.SecretsDir), Settings: settings, Parsers: parser.Names(),
-		Snapshot: func(dir string) (string, error) { return "", config.Pack(dir, io.Discard) },
 	}), nil
 }

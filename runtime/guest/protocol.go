@@ -46,13 +46,13 @@ type Config struct {
 	Trial      string
 	Command    []string          // argv; each element is a text/template over Vars and TimeLeft
 	Resume     []string          // the same; empty = the agent is never started again
-	Env        map[string]string // for the agent, in addition to the container's
+	Env        map[string]string // for the agent, in addition to the container's; the guest adds ASSAYD_DEADLINE, HOME, USER
 	User       string            // "" = root; name, uid, or either with :group
 	Workdir    string
 	Vars       map[string]string // PromptFile, Prompt, Workdir, Model, Effort
 	Policy     ResumePolicy
-	WatchPaths []string // relative to Workdir: what a change of the tree means for idle
-	LogBytes   int64    // kept in the container at most; older output is dropped
+	WatchPaths []string // relative to Workdir: what a change of the tree means for idle; globs allowed, .git never counts
+	LogBytes   int64    // kept in the container at most; older output is dropped; 0 = 16 MiB
 }
 
 // ResumePolicy says when an agent that ended is started again.

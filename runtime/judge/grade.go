@@ -288,7 +288,7 @@ func (g *grading) execute(ctx context.Context, o *observation, c container.Comma
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, container.ErrCommandNotFound):
-		o.noStart = err.Error()
+		o.noStart = fmt.Sprintf("%q is not in the judge image, or cannot be executed", c.Argv[0])
 		return nil
 	case err != nil && errors.Is(context.Cause(limited), errTimeout):
 		o.timedOut, o.exit = true, 137
@@ -297,16 +297,35 @@ func (g *grading) execute(ctx context.Context, o *observation, c container.Comma
 		}
 		return nil
 	}
-	inst, lost := g.judge.opts.Engine.Inspect(ctx, g.id)
-	if lost != nil {
-		return errors.Join(err, lost)
-	}
-	o.oom = inst.Exit.OOM
-	if err != nil && !o.oom {
-		return fmt.Errorf("run the judge command: %w", err)
-	}
+	return g.killed(ctx, o, err)
+}
+
+// killed looks at why a command did not end by itself: the kernel's out-of-memory killer,
+// its own doing, or somebody who stopped the whole container, which is the machinery's
+// failure.
+func (g *grading) killed(ctx context.Context, o *observation, cause error) error {
+	engine := g.judge.opts.Engine
+	inst, err := engine.Inspect(ctx, g.id)
 	if err != nil {
+		return errors.Join(cause, err)
+	}
+	alone := inst.Phase == container.PhaseRunning
+	if alone {
+		// What the kernel killed is told of a container only when that has ended, too.
+		if err := engine.Stop(ctx, g.id, 0); err != nil {
+			return errors.Join(cause, err)
+		}
+		if inst, err = engine.Inspect(ctx, g.id); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	switch o.oom = inst.Exit.OOM; {
+	case o.oom:
 		o.exit = 137
+	case cause != nil:
+		return fmt.Errorf("run the judge command: %w", cause)
+	case !alone:
+		return errors.New("run the judge command: the container was stopped by somebody")
 	}
 	return nil
 }

@@ -232,12 +232,8 @@ func (a *agentAPI) result(w http.ResponseWriter, r *http.Request, s *session) {
 	if err == nil && wait > 0 && sub.State != StateJudged {
 		ctx, cancel := context.WithTimeout(r.Context(), wait)
 		defer cancel()
-		judged, werr := a.judge.Wait(ctx, sub.ID)
-		switch {
-		case werr == nil:
-			sub = judged
-		case ctx.Err() == nil:
-			err = werr
+		if _, err = a.judge.Wait(ctx, sub.ID); err == nil || ctx.Err() != nil {
+			sub, err = a.find(r.Context(), s, sub.ID)
 		}
 	}
 	if err != nil {

@@ -71,7 +71,12 @@ func (in *intake) next() (*tar.Header, error) {
 // drain reads what comes after the archive's end mark: a sender that waits to be read gets
 // rid of it, and a form shows what follows.
 func (in *intake) drain() error {
-	if _, err := io.Copy(io.Discard, in.raw); err != nil {
+	if in.raw.failed == nil { // nobody has read so far yet
+		if _, err := io.Copy(io.Discard, in.raw); err != nil {
+			return in.broken(err)
+		}
+	}
+	if err := in.raw.failed; err != nil && !errors.Is(err, io.EOF) {
 		return in.broken(err)
 	}
 	return nil

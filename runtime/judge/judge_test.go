@@ -44,7 +44,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	t.Helper()
 	b := &bench{fake: containertest.NewFake(), ledger: newMemoryLedger(), blobs: newMemoryBlobs()}
 	b.image = b.fake.AddImage("judge:1", container.ImageConfig{User: "agent"}, map[string]string{
-		"/hold": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n", "/work/tests/hidden": "hidden", "/work/src/old": "old",
+		"/hold": "", "/judge": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n", "/work/tests/hidden": "hidden", "/work/src/old": "old",
 	}).ID
 	b.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int { <-ctx.Done(); return 137 })
 	b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
@@ -418,4 +418,75 @@ func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestATripwireIsArmedAndShowsTampering(t *testing.T) {
+	is := func(want string) func(string) bool { return func(name string) bool { return name == want } }
+	var site parser.Site
+	wired := func(name string) (parser.Parser, bool) {
+		p, _ := lineParser("lines")
+		p.Tripwire = func(s parser.Site) (parser.Tripwire, bool) {
+			site = s
+			return parser.Tripwire{
+				Files: map[string]string{"/plugin.py": "wire"}, Env: map[string]string{"OPTIONS": "-p wire"},
+				MustPass: is("P"), MustFail: is("F"), ExitCode: 1,
+			}, true
+		}
+		return p, true
+	}
+	tests := map[string]struct {
+		output string
+		exit   int
+		status Status
+		rate   float64
+	}{
+		"an honest run":    {"a passed\nP passed\nF failed", 1, StatusOK, 1},
+		"a patched runner": {"a passed\nP passed\nF passed", 0, StatusTampered, 0},
+		"a forged output":  {"a passed", 0, StatusTampered, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, func(o *Options) { o.Parsers = wired })
+				b.open("t", func(s *Session) {
+					s.Task.Judge.Command = task.Command{Argv: []string{"/judge", "a b"}}
+					s.Task.Judge.Env = map[string]string{"GIVEN": "1"}
+				})
+				b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+					if wire, _ := c.ReadFile("/plugin.py"); string(wire) != "wire" || cmd.Env["OPTIONS"] != "-p wire" || cmd.Env["GIVEN"] != "1" {
+						t.Errorf("the command sees %q and %v", wire, cmd.Env)
+					}
+					_, _ = io.WriteString(cmd.Stdout, tc.output)
+					return tc.exit
+				})
+				r := b.judged(t, b.submit(t, "t", KindAgent, "x").ID).Report
+				if r.Status != tc.status || r.PassRate != tc.rate || r.TotalTests != 1 || len(r.Tests) != 1 {
+					t.Errorf("%+v", r)
+				}
+				if best, ok := Best(task.Judge{}, b.ledger.all); ok != (tc.status == StatusOK) {
+					t.Errorf("best is %s, %t", best.Round, ok)
+				}
+				if got := string(site.Read("tests/hidden")); got != "hidden" || site.Command != "/judge 'a b'" || len(site.Nonce) != 16 {
+					t.Errorf("the tripwire was built for %+v, with a hidden file that reads %q", site, got)
+				}
+			})
+		})
+	}
+}
+
+func TestAParserThatIsUnknownOrStumblesStopsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(o *Options) {
+			o.Parsers = func(name string) (parser.Parser, bool) {
+				return parser.Parser{Name: name, Parse: func(parser.Input) parser.Result { panic("bug") }}, name == "buggy"
+			}
+		})
+		for _, name := range []string{"buggy", "no-such"} {
+			b.open(name, func(s *Session) { s.Task.Judge.Parser = name })
+			r := b.judged(t, b.submit(t, name, KindAgent, "x").ID).Report
+			if r.Status != StatusInvalid || r.Valid || !strings.Contains(r.Problem, name) {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	})
 }

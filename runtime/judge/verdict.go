@@ -92,7 +92,7 @@ func (v *weighing) neverStarted() bool {
 	default:
 		return false
 	}
-	v.report.Score, v.report.NotRun = nil, true
+	v.report.Score, v.report.NotRun, v.report.Summary = nil, true, "no tests were run"
 	return true
 }
 

@@ -38,9 +38,6 @@ const (
 	Cancelled  Status = "cancelled"
 )
 
-// Statuses lists all in the order that tables show them.
-var Statuses = []Status{Resolved, Unresolved, AgentError, TestError, SetupError, SanityFail, InfraError, Cancelled}
-
 // Retryable reports whether another try may help.
 func (s Status) Retryable() bool { return s == InfraError || s == SetupError }
 

@@ -35,7 +35,7 @@ func newGoText() goText {
 // textLine handles a line that is no event.
 func (r *goReader) textLine(line string) {
 	t := &r.text
-	if m := t.run.FindStringSubmatch(line); m != nil {
+	if m := match(t.run, line, strings.HasPrefix(line, "=== ")); m != nil {
 		if m[1] == "RUN" {
 			t.current.running[m[2]] = true
 		}
@@ -48,7 +48,7 @@ func (r *goReader) textLine(line string) {
 		t.last = test
 		return
 	}
-	if m := t.trailer.FindStringSubmatch(line); m != nil {
+	if m := match(t.trailer, line, strings.Contains(line, "\t")); m != nil {
 		r.trailer(m[1], m[2], m[3])
 		return
 	}
@@ -65,6 +65,9 @@ func (r *goReader) textLine(line string) {
 // ending recognises the result of a test: as a line of its own, no deeper than its name
 // goes, or behind other output if the test is known to be running.
 func (t *goText) ending(line string) (test string, status Status, ok bool) {
+	if !strings.HasSuffix(line, "s)") {
+		return "", "", false
+	}
 	if m := t.result.FindStringSubmatch(line); m != nil && len(m[1]) <= 4*strings.Count(m[3], "/") {
 		return m[3], goStatus(m[2]), true
 	}

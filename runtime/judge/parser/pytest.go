@@ -93,11 +93,11 @@ type pytestReader struct {
 }
 
 func (r *pytestReader) line(line string) {
-	if m := r.form.closing.FindStringSubmatch(line); m != nil {
+	if m := match(r.form.closing, line, strings.Contains(line, " in ")); m != nil {
 		r.end(m[1])
 		return
 	}
-	if m := r.form.header.FindStringSubmatch(line); m != nil {
+	if m := match(r.form.header, line, strings.HasPrefix(line, "=")); m != nil {
 		r.header(m[1])
 		return
 	}
@@ -110,7 +110,7 @@ func (r *pytestReader) line(line string) {
 	case r.section == sectionShort:
 		r.short(line)
 	default:
-		if m := r.form.collecting.FindStringSubmatch(line); m != nil {
+		if m := match(r.form.collecting, line, strings.HasPrefix(line, "_")); m != nil {
 			r.add(m[1], Errored, "error while collecting tests")
 		}
 	}
@@ -183,17 +183,18 @@ func (r *pytestReader) progress(line string) {
 		r.wrong.addf("pytest: %s", message)
 		return
 	}
-	if m := f.verbose.FindStringSubmatch(line); m != nil {
+	named := strings.Contains(line, "::")
+	if m := match(f.verbose, line, named); m != nil {
 		r.pending = ""
 		r.add(withoutOrigin(m[1]), pytestStatus(m[2]), "")
-	} else if m := f.worker.FindStringSubmatch(line); m != nil {
+	} else if m := match(f.worker, line, strings.HasPrefix(line, "[gw")); m != nil {
 		r.add(m[2], pytestStatus(m[1]), "")
-	} else if m := f.bare.FindStringSubmatch(line); m != nil {
+	} else if m := match(f.bare, line, !named && r.pending != ""); m != nil {
 		r.add(r.pending, pytestStatus(m[1]), "")
 		r.pending = ""
-	} else if m := f.start.FindStringSubmatch(line); m != nil {
+	} else if m := match(f.start, line, named); m != nil {
 		r.pending = m[1]
-	} else if m := f.row.FindStringSubmatch(line); m != nil {
+	} else if m := match(f.row, line, strings.ContainsAny(line, ".FEsxX")); m != nil {
 		r.letters(m[1])
 	}
 }

@@ -84,13 +84,13 @@ func (r *tapReader) line(line string) {
 		return
 	}
 	r.commit()
-	if m := r.point.FindStringSubmatch(line); m != nil {
+	if m := match(r.point, line, strings.HasPrefix(text, "ok") || strings.HasPrefix(text, "not ok")); m != nil {
 		r.begin(m)
 	} else if name, ok := strings.CutPrefix(text, "# Subtest: "); ok {
 		r.announce(indent/4, unescapeTAP(name))
-	} else if m := r.total.FindStringSubmatch(line); m != nil {
+	} else if m := match(r.total, line, strings.HasPrefix(line, "# ")); m != nil {
 		r.claim(m[1], m[2])
-	} else if m := r.plan.FindStringSubmatch(line); m != nil {
+	} else if m := match(r.plan, line, strings.HasPrefix(line, "1..")); m != nil {
 		r.planned = atoi(m[1])
 	} else if strings.HasPrefix(line, "Bail out!") {
 		r.wrong.addf("the run bailed out")
@@ -103,8 +103,8 @@ func (r *tapReader) diagnostic(line, text string, indent int) {
 		r.yaml = -1
 		return
 	}
-	m := r.field.FindStringSubmatch(line)
-	if m == nil || indent > r.yaml+2 {
+	m := match(r.field, line, indent <= r.yaml+2)
+	if m == nil {
 		return
 	}
 	value := strings.Trim(m[2], "'\"")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"iter"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -29,6 +30,14 @@ func lines(text []byte) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// match finds a shape in a line; worth is a cheap test that spares most lines the search.
+func match(shape *regexp.Regexp, line string, worth bool) []string {
+	if !worth {
+		return nil
+	}
+	return shape.FindStringSubmatch(line)
 }
 
 // stripANSI removes the escape sequences that colour a terminal (CSI and OSC).
