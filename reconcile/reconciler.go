@@ -37,6 +37,7 @@ type Reconciler struct {
 	freed    chan struct{}
 	progress atomic.Int64 // unix nanoseconds of the loop's last turn
 	done     chan struct{}
+	shown    atomic.Pointer[config.Set] // the set in force, for other goroutines
 
 	queue    *queue
 	presence presence
@@ -57,6 +58,7 @@ func New(o Options) *Reconciler {
 		queue: newQueue(), presence: newPresence(o.Log), desired: map[string]*Run{}, gone: map[string]time.Time{},
 		live: map[string]*liveTrial{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
 	}
+	r.o.Host.Where = r.where
 	return r
 }
 

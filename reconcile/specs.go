@@ -219,6 +219,7 @@ func rootOf(set *config.Set, path string) string {
 // adopt makes the set the desired state.
 func (r *Reconciler) adopt(set *config.Set) {
 	r.set = set
+	r.shown.Store(set)
 	now := time.Now()
 	desired := map[string]*Run{}
 	for _, run := range set.Blocks.Runs {
@@ -240,6 +241,35 @@ func (r *Reconciler) adopt(set *config.Set) {
 		}
 	}
 	r.desired = desired
+}
+
+// where is trial.Host.Where: the place in the spec files as they are now.
+func (r *Reconciler) where(kind, name, task string, attributes ...string) string {
+	set := r.shown.Load()
+	if set == nil {
+		return ""
+	}
+	var place config.Place
+	switch kind {
+	case "agent":
+		if a := set.Agent(name); a != nil {
+			place = a.Place
+		}
+	case "benchmark":
+		if b := set.Benchmark(name); b != nil {
+			for _, t := range b.Tasks {
+				if t.Name == task {
+					place = t.Place
+				}
+			}
+		}
+	}
+	for _, attribute := range attributes {
+		if at, ok := place.At[attribute]; ok {
+			return at.String()
+		}
+	}
+	return place.Pos.String()
 }
 
 // miss notes that no file declares a spec any more.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 )
@@ -22,6 +23,10 @@ func (e *env) connect(ctx context.Context, readOnly bool) (c *api.Client, done f
 	if err != nil {
 		return nil, nil, err
 	}
+	return e.connectTo(ctx, settings, dir, readOnly)
+}
+
+func (e *env) connectTo(ctx context.Context, settings *config.Settings, dir string, readOnly bool) (c *api.Client, done func(), err error) {
 	c = api.NewClient(api.Socket(dir))
 	_, err = c.Version(ctx)
 	switch {

@@ -48,15 +48,23 @@ func (e *env) plan() *cobra.Command {
 
 // planned asks the daemon, or where none runs looks at the files as if nothing existed.
 func (e *env) planned(cmd *cobra.Command, args []string, set *config.Set) (p api.Planned, err error) {
-	c, done, err := e.connect(cmd.Context(), exists(e.state))
+	settings, err := e.settings()
+	if err != nil {
+		return p, err
+	}
+	paths := make([]string, len(args))
+	for i, a := range args {
+		if paths[i], err = filepath.Abs(a); err != nil {
+			return p, err
+		}
+	}
+	dir, err := e.stateDirBeside(settings, paths[0])
+	if err != nil {
+		return p, err
+	}
+	c, done, err := e.connectTo(cmd.Context(), settings, dir, true)
 	if err == nil {
 		defer done()
-		paths := make([]string, len(args))
-		for i, a := range args {
-			if paths[i], err = filepath.Abs(a); err != nil {
-				return p, err
-			}
-		}
 		return c.Plan(cmd.Context(), paths)
 	}
 	if !errors.Is(err, api.ErrNoDaemon) {

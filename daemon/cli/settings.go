@@ -63,6 +63,16 @@ func (e *env) stateDir(s *config.Settings) (string, error) {
 	return filepath.Abs(dir)
 }
 
+// stateDirBeside is the same for a command about files: the one that `assayd run` left
+// beside the first of them comes before the user's.
+func (e *env) stateDirBeside(s *config.Settings, first string) (string, error) {
+	beside := filepath.Join(filepath.Dir(first), localState)
+	if e.state == "" && s.StateDir == "" && exists(beside) {
+		return beside, nil
+	}
+	return e.stateDir(s)
+}
+
 // localState is what `assayd run` uses, beside its first file.
 const localState = ".assayd"
 

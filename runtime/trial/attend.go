@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -133,6 +134,9 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 		s.Reason = ReasonIdle
 	case guest.EndedError:
 		s.Reason, s.Crashed = ReasonAgent, true
+		if s.Detail != "" {
+			s.Detail = m.host.at(errors.New(s.Detail), "agent", s.Cell.Agent.Name, "", "command").Error()
+		}
 	default:
 		s.Reason = ReasonAgentExit
 	}

@@ -24,6 +24,22 @@ type Host struct {
 	GuestDir string // holds the static program under its names
 	Owner    string
 	Log      *slog.Logger
+	// Where says at which place of which spec file ("file:line") the first of the attributes
+	// stands that is written there, for failures that the author of a spec must mend; nil or
+	// "" = not known. kind and name are of the block, task is of a benchmark's task or "".
+	Where func(kind, name, task string, attributes ...string) string
+}
+
+// at puts the place in a spec before an error.
+func (h Host) at(err error, kind, name, task string, attributes ...string) error {
+	if h.Where == nil {
+		return err
+	}
+	place := h.Where(kind, name, task, attributes...)
+	if place == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", place, err)
 }
 
 // Machine drives one trial. Its methods but Cancel belong to one goroutine.
@@ -159,10 +175,17 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 	if errors.Is(err, container.ErrNoSpace) {
 		return fail(s, InfraError, ReasonDisk, err), nil, nil
 	}
-	if errors.Is(err, container.ErrNotFound) {
+	benchmark, name := s.Cell.Task.Benchmark, s.Cell.Task.Name
+	var setup *image.SetupError
+	switch {
+	case errors.As(err, &setup):
+		err = m.host.at(err, "benchmark", benchmark, name, setup.Role+"."+setup.Attribute, "base")
+		return fail(s, SetupError, ReasonSetup, err), nil, nil
+	case errors.Is(err, container.ErrNotFound):
+		err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "base")
 		return fail(s, SetupError, ReasonImage, err), nil, nil
 	}
-	return fail(s, SetupError, ReasonSetup, err), nil, nil
+	return fail(s, SetupError, ReasonSetup, m.host.at(err, "benchmark", benchmark, name)), nil, nil
 }
 
 func labels(owner string, s State, role string) map[string]string {

@@ -24,6 +24,10 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 		return s, nil, err
 	}
 	f := Decide(s, subs)
+	if f.Status == TestError {
+		t := s.Cell.Task
+		f.Detail = m.host.at(errors.New(f.Detail), "benchmark", t.Benchmark, t.Name, "judge.command").Error()
+	}
 	f.Log = logRecord(m.host.StateDir, s)
 	s.Result = &f
 	s.Phase = Cleanup

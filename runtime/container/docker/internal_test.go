@@ -16,8 +16,8 @@ import (
 func TestErrorsAreClassified(t *testing.T) {
 	for text, want := range map[string]error{
 		`OCI runtime create failed: runc create failed: unable to start container process: exec: "git": executable file not found in $PATH: unknown`: container.ErrCommandNotFound,
-		`OCI runtime exec failed: exec failed: unable to start container process: exec: "/x": stat /x: no such file or directory: unknown`:          container.ErrCommandNotFound,
-		`OCI runtime create failed: chdir to cwd ("/x") set in config.json failed: no such file or directory`:                                       nil,
+		`OCI runtime exec failed: exec failed: unable to start container process: exec: "/x": stat /x: no such file or directory: unknown`:           container.ErrCommandNotFound,
+		`OCI runtime create failed: chdir to cwd ("/x") set in config.json failed: no such file or directory`:                                        nil,
 		`write /var/lib/docker/tmp/x: no space left on device`:                                                                                       container.ErrNoSpace,
 		`client version 1.56 is too new. Maximum supported API version is 1.41`:                                                                      container.ErrUnavailable,
 		`connection error: desc = "transport: error while dialing: dial unix /run/containerd/containerd.sock: connect: connection refused"`:          container.ErrUnavailable,
@@ -50,21 +50,18 @@ func TestAPullsErrorSaysWhoseFaultItIs(t *testing.T) {
 
 func TestPullsOfOneImageAreShared(t *testing.T) {
 	var f flights
-	var finish func(error)
-	starts := 0
-	start := func(done func(error)) { starts++; finish = done }
-	first, second, other := f.join("a", start), f.join("a", start), f.join("b", func(done func(error)) { done(nil) })
-	if first != second || starts != 1 || other == first {
-		t.Fatalf("two pulls of one image are %d flights", starts)
+	one, first := f.join("a")
+	two, second := f.join("a")
+	if _, other := f.join("b"); one != two || !first || second || !other {
+		t.Fatal("two pulls of one image are not one flight")
 	}
-	<-other.done
 	var wg sync.WaitGroup
 	for range 3 {
-		wg.Go(func() { <-first.done })
+		wg.Go(func() { <-one.done })
 	}
-	finish(errors.New("no"))
+	f.land("a", errors.New("no"))
 	wg.Wait()
-	if first.err == nil || f.join("a", start) == first {
+	if again, first := f.join("a"); one.err == nil || again == one || !first {
 		t.Error("a pull that has failed is not tried again")
 	}
 }

@@ -35,9 +35,11 @@ func (e *Engine) Pull(ctx context.Context, ref, platform string) (container.Imag
 	if err != nil {
 		return container.Image{}, fmt.Errorf("pull image %q: %w", ref, err)
 	}
-	shared := e.pulls.join(ref+" "+platform, func(done func(error)) {
-		e.work.Go(func() { done(e.pull(e.life, ref, reference.Domain(parsed), options)) })
-	})
+	key := ref + " " + platform
+	shared, first := e.pulls.join(key)
+	if first {
+		e.work.Go(func() { e.pulls.land(key, e.pull(e.life, ref, reference.Domain(parsed), options)) })
+	}
 	select {
 	case <-shared.done:
 		if shared.err != nil {
@@ -60,26 +62,27 @@ type flight struct {
 	err  error // valid after done
 }
 
-// join returns the flight of that key, which start begins if there is none.
-func (f *flights) join(key string, start func(done func(error))) *flight {
+// join returns the flight of that key. Who is the first has to make it land.
+func (f *flights) join(key string) (shared *flight, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if under, ok := f.byKey[key]; ok {
-		return under
+	if shared, ok := f.byKey[key]; ok {
+		return shared, false
 	}
-	made := &flight{done: make(chan struct{})}
 	if f.byKey == nil {
 		f.byKey = map[string]*flight{}
 	}
-	f.byKey[key] = made
-	start(func(err error) {
-		f.mu.Lock()
-		delete(f.byKey, key)
-		f.mu.Unlock()
-		made.err = err
-		close(made.done)
-	})
-	return made
+	f.byKey[key] = &flight{done: make(chan struct{})}
+	return f.byKey[key], true
+}
+
+// land ends the flight for all who joined it; the next to join begins anew.
+func (f *flights) land(key string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.byKey[key].err = err
+	close(f.byKey[key].done)
+	delete(f.byKey, key)
 }
 
 func pullOptions(platform string) (client.ImagePullOptions, error) {
