@@ -133,7 +133,8 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 		}
 		o := r.o.Config
 		o.Snapshot = nil // nothing is stored
-		set := config.Load(merged(r.scan(ctx, previous), inputs), previous, o)
+		found, _ := r.scan(ctx, previous)
+		set := config.Load(merged(found, inputs), previous, o)
 		ds = set.Diagnostics
 		text, err = r.preview(ctx, set)
 		return err

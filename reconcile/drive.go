@@ -67,7 +67,7 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 func tell(log *slog.Logger, before, after trial.State) {
 	switch {
 	case after.Failure != "" && before.Failure == "":
-		log.Warn("trial failed", "status", after.Failure, "reason", after.Reason, "detail", after.Detail)
+		log.Info("trial failed", "status", after.Failure, "reason", after.Reason, "detail", after.Detail)
 	case after.Result != nil && before.Result == nil:
 		log.Info("trial finished", "status", after.Result.Status, "reason", after.Result.Reason)
 	case after.Phase != before.Phase:

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -321,20 +320,10 @@ func outcomesOf(tx *store.Tx, address string, n int) ([]Outcome, error) {
 		}
 		outcomes = append(outcomes, Outcome{
 			Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Finished: *s.Result, Judge: s.Cell.Task.Judge,
-			Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: ofTry(subs, s.Try),
+			Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: trial.OfTry(subs, s.Try),
 		})
 	}
 	return outcomes, nil
-}
-
-func ofTry(subs []judge.Submission, try int) []judge.Submission {
-	var of []judge.Submission
-	for _, s := range subs {
-		if s.Try == try {
-			of = append(of, s)
-		}
-	}
-	return of
 }
 
 type specRemoved struct {

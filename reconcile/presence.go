@@ -2,14 +2,15 @@ package reconcile
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/assayd/assayd/config"
 )
 
 // presence tells files that are gone from files that are only not seen. A file counts as
-// absent when two looks in a row miss it; when most of a tree vanishes at once, only
-// after that has lasted.
+// absent when two looks in a row miss it; when most of a tree vanishes at once, or a root
+// holds nothing at all, only after that has lasted.
 type presence struct {
 	log    *slog.Logger
 	missed map[string]time.Time // since when
@@ -28,7 +29,7 @@ func newPresence(log *slog.Logger) presence {
 
 // settle turns what was found into the inputs of a load: files that may come back are
 // unknown. It returns when to look again, zero for not by itself.
-func (p *presence) settle(previous config.Previous, found []config.Input, now time.Time) (inputs []config.Input, again time.Time) {
+func (p *presence) settle(previous config.Previous, found []config.Input, emptied []string, now time.Time) (inputs []config.Input, again time.Time) {
 	inputs = found
 	seen := map[string]bool{}
 	for _, i := range inputs {
@@ -51,16 +52,23 @@ func (p *presence) settle(previous config.Previous, found []config.Input, now ti
 	}
 	p.loud = mass
 	for _, path := range missing {
+		patience := patience
+		if slices.Contains(emptied, previous[path].Root) {
+			patience = massVanish
+		}
 		since, ok := p.missed[path]
 		if !ok {
 			since = now
 			p.missed[path] = now
 		}
-		if until := since.Add(patience); now.Before(until) {
-			inputs = append(inputs, config.Input{Path: path, Root: previous[path].Root, Unknown: "not found at the last look"})
-			if again.IsZero() || until.Before(again) {
-				again = until
-			}
+		until := since.Add(patience)
+		if !now.Before(until) {
+			delete(p.missed, path)
+			continue
+		}
+		inputs = append(inputs, config.Input{Path: path, Display: path, Root: previous[path].Root, Unknown: "not found at the last look"})
+		if again.IsZero() || until.Before(again) {
+			again = until
 		}
 	}
 	return inputs, again

@@ -47,6 +47,7 @@ type Reconciler struct {
 	live     map[string]*liveTrial
 	rerun    map[string]*Rerun
 	starved  map[string]bool   // runs with trials that found no room
+	trouble  []string          // places that could not be looked at, as last logged
 	notes    map[string]string // what a run waits for, for the status
 	drivers  sync.WaitGroup
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -23,8 +24,8 @@ func (r *Reconciler) look(ctx context.Context, fresh bool) (again time.Time) {
 		r.o.Log.Error("read accepted specs", "error", err)
 		return time.Now().Add(time.Second)
 	}
-	found := r.scan(ctx, previous)
-	inputs, again := r.presence.settle(previous, found, time.Now())
+	found, emptied := r.scan(ctx, previous)
+	inputs, again := r.presence.settle(previous, found, emptied, time.Now())
 	o := r.o.Config
 	o.Fresh = fresh
 	set := config.Load(inputs, previous, o)
@@ -59,14 +60,27 @@ func (r *Reconciler) accepted(ctx context.Context) (config.Previous, error) {
 	return previous, err
 }
 
-// scan lists the spec files under the watched roots and those that were submitted.
-func (r *Reconciler) scan(ctx context.Context, previous config.Previous) []config.Input {
-	var inputs []config.Input
+// scan lists the spec files under the watched roots and those that were submitted, and
+// the roots that hold nothing at all: a mount point whose file system is not there looks
+// like that.
+func (r *Reconciler) scan(ctx context.Context, previous config.Previous) (inputs []config.Input, emptied []string) {
+	var trouble []string
 	for _, root := range r.o.Roots {
 		found := config.Scan(root, previous, r.o.Config)
+		empty := slices.ContainsFunc(found.Unknown, func(u config.Unknown) bool { return errors.Is(u.Err, config.ErrEmpty) })
+		if empty {
+			emptied = append(emptied, root)
+			continue
+		}
 		inputs = append(inputs, found.Inputs...)
 		for _, u := range found.Unknown {
-			r.o.Log.Warn("a place for specs cannot be looked at; what was accepted there stays", "place", u.String())
+			trouble = append(trouble, u.String())
+		}
+	}
+	if !slices.Equal(trouble, r.trouble) {
+		r.trouble = trouble
+		for _, place := range trouble {
+			r.o.Log.Warn("a place for specs cannot be looked at; what was accepted there stays", "place", place)
 		}
 	}
 	submitted, err := r.submitted(ctx)
@@ -81,7 +95,7 @@ func (r *Reconciler) scan(ctx context.Context, previous config.Previous) []confi
 			inputs = append(inputs, in)
 		}
 	}
-	return inputs
+	return inputs, emptied
 }
 
 // accept stores what is new and reports it in the status files, in one transaction.

@@ -25,6 +25,10 @@ const (
 	maxResultFiles = 32 << 20
 )
 
+// errStopped: the judge's container ended while the command ran in it. Once that may be the
+// engine's doing; a submission that does it each time does it itself.
+var errStopped = errors.New("the container was stopped while the submission ran in it")
+
 // errTimeout is why a judge command's context ended.
 var errTimeout = errors.New("the judge command's time is over")
 
@@ -94,7 +98,7 @@ func (j *Judge) workload(s *session, name, submission string) container.Workload
 	p := s.Task.Judge.Part
 	w := container.Workload{
 		Name: name, Image: s.JudgeImage, Argv: j.opts.Hold, Mounts: j.opts.Mounts,
-		User: "0:0", Network: container.NetworkNone,
+		User: "0:0", Workdir: s.Task.Workdir, Network: container.NetworkNone,
 		Limits: container.Limits{CPUs: p.CPUs, Memory: p.Memory, PIDs: p.PIDs, Disk: p.Disk},
 	}
 	if s.Task.Judge.Network {
@@ -325,7 +329,7 @@ func (g *grading) killed(ctx context.Context, o *observation, cause error) error
 	case cause != nil:
 		return fmt.Errorf("run the judge command: %w", cause)
 	case !alone:
-		return errors.New("run the judge command: the container was stopped by somebody")
+		return fmt.Errorf("run the judge command: %w", errStopped)
 	}
 	return nil
 }

@@ -104,6 +104,9 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 			return j.refund(ctx, sub, id, err)
 		}
 		report = Report{Status: StatusError, Isolation: "shared", Problem: clip(err.Error(), 1000)}
+		if errors.Is(err, errStopped) {
+			report.Status = StatusInvalid // or code that fails could hide behind a broken machine
+		}
 	}
 	if err := j.publish(ctx, sub, report); err != nil {
 		log.Error("a verdict could not be stored; the round is judged again", "error", err)

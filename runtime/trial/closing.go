@@ -41,23 +41,38 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 	m.openSession(s) // after a restart; the judge must know the trial to take its last round
 	m.host.Judge.Close(s.ID)
 	err := m.snapshot(ctx, s, judge.KindFinal, "final-1")
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return s, nil, context.Cause(ctx)
-	case container.Unavailable(err), errors.Is(err, judge.ErrBusy):
-		return s, nil, err
-	case errors.Is(err, container.ErrNotFound):
-		return fail(s, InfraError, ReasonGuestLost, err), nil, nil
-	default:
-		// The tree cannot be submitted (too big, say): what was submitted before counts.
-		s.Flags = appendOnce(s.Flags, "final_refused")
-		s.Phase = Grading
-		return s, []Effect{m.happened(s, "final_refused", err.Error())}, nil
+	if err != nil {
+		return m.notTaken(ctx, s, err)
 	}
 	s.FinalTaken = true
 	s.Phase = Grading
 	return s, nil, nil
+}
+
+// maxFinal is how often the last snapshot is tried before the machinery is given up.
+const maxFinal = 10
+
+// notTaken decides what it means that the last snapshot was not accepted. A tree that the
+// judge refuses (too big, say) leaves the trial with what was submitted before.
+func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Effect, error) {
+	if ctx.Err() != nil {
+		return s, nil, context.Cause(ctx)
+	}
+	if container.Unavailable(err) || errors.Is(err, judge.ErrBusy) {
+		return s, nil, err
+	}
+	if _, gone := m.host.Engine.Inspect(ctx, s.Container); errors.Is(gone, container.ErrNotFound) {
+		return fail(s, InfraError, ReasonGuestLost, gone), nil, nil
+	}
+	if refusal, ok := errors.AsType[*judge.Refusal](err); ok {
+		s.Flags = appendOnce(s.Flags, "final_refused")
+		s.Phase = Grading
+		return s, []Effect{m.happened(s, "final_refused", refusal.Error())}, nil
+	}
+	if m.finals++; m.finals >= maxFinal {
+		return fail(s, InfraError, ReasonJudge, err), nil, nil
+	}
+	return s, nil, err
 }
 
 // snapshot freezes the container for the moment of the copy, streams submit.paths to the

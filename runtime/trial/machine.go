@@ -49,6 +49,7 @@ type Machine struct {
 	cancelled chan Cancellation
 	live      *live    // handles on a running container; nil when there are none
 	acks      []func() // answers owed once the state that justifies them is stored
+	finals    int      // failures of the machinery to take the last snapshot
 }
 
 // New returns a machine for one trial. Close releases what it holds.
@@ -177,15 +178,12 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 	}
 	benchmark, name := s.Cell.Task.Benchmark, s.Cell.Task.Name
 	var setup *image.SetupError
-	switch {
-	case errors.As(err, &setup):
+	if errors.As(err, &setup) {
 		err = m.host.at(err, "benchmark", benchmark, name, setup.Role+"."+setup.Attribute, "base")
 		return fail(s, SetupError, ReasonSetup, err), nil, nil
-	case errors.Is(err, container.ErrNotFound):
-		err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "base")
-		return fail(s, SetupError, ReasonImage, err), nil, nil
 	}
-	return fail(s, SetupError, ReasonSetup, m.host.at(err, "benchmark", benchmark, name)), nil, nil
+	err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "base")
+	return fail(s, SetupError, ReasonImage, err), nil, nil
 }
 
 func labels(owner string, s State, role string) map[string]string {

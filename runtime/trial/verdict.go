@@ -36,6 +36,7 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 
 // Decide is the verdict as a function of the trial and its rounds.
 func Decide(s State, subs []judge.Submission) Finished {
+	subs = OfTry(subs, s.Try)
 	f := Finished{
 		Trial: s.ID, Try: s.Try, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
 		Attempt: s.Cell.Attempt, Reason: s.Reason, Detail: s.Detail, TimedOut: s.TimedOut, Resumes: s.Resumes,
@@ -60,6 +61,11 @@ func Decide(s State, subs []judge.Submission) Finished {
 		f.Flags = []string{}
 	}
 	return f
+}
+
+// OfTry are the rounds of one try of a trial.
+func OfTry(subs []judge.Submission, try int) []judge.Submission {
+	return slices.DeleteFunc(slices.Clone(subs), func(s judge.Submission) bool { return s.Try != try })
 }
 
 func count(f *Finished, sub judge.Submission) {

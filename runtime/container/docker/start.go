@@ -89,7 +89,7 @@ func (e *Engine) create(ctx context.Context, w container.Workload) (container.In
 		return container.Instance{}, err
 	}
 	for _, warning := range made.Warnings {
-		e.log.Warn("Docker warns about a new container", "container", w.Name, "warning", warning)
+		e.log.Debug("Docker warns about a new container", "container", w.Name, "warning", warning)
 	}
 	inst, err := e.run(ctx, w, made.ID)
 	if err == nil || ctx.Err() != nil || container.Unavailable(err) || errors.Is(err, errLookAgain) {

@@ -1,0 +1,366 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/container/docker"
+)
+
+// binary is the program under test, base the image that its containers begin with. Both
+// are made once, before any test.
+var binary, base string
+
+func TestMain(m *testing.M) {
+	dir, err := prepare()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "prepare the tests of the daemon:", err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
+	}))
+}
+
+// prepare builds the static program and the base image.
+func prepare() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "assayd-e2e"); err != nil {
+		return "", err
+	}
+	binary = filepath.Join(dir, "assayd")
+	build := exec.Command("go", "build", "-o", binary, "./assayd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return dir, fmt.Errorf("build the program: %w", err)
+	}
+	image := exec.Command("../contrib/images/base", "python")
+	image.Stderr = os.Stderr
+	name, err := image.Output()
+	if err != nil {
+		return dir, fmt.Errorf("make the base image (is Docker there?): %w", err)
+	}
+	base = strings.TrimSpace(string(name))
+	return dir, nil
+}
+
+// patience bounds every wait for something that should happen soon.
+const patience = 60 * time.Second
+
+// world is one state directory, one watched folder, and the daemon on them.
+type world struct {
+	*testing.T
+	state, specs string
+	owner        string
+	bench        string // name of the benchmark, so that no two tests share an image
+	engine       *docker.Engine
+	client       *api.Client
+	daemon       *process // nil = none runs
+}
+
+// newWorld makes the two folders. When the test is over, no container may be left.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "a") // short, because sockets lie below
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), bench: "e2e" + strings.ToLower(containertest.Unique())}
+	if err := os.Mkdir(w.specs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), w.state, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.owner = s.Owner()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w.engine, err = docker.New(t.Context(), docker.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatalf("these tests need Docker: %v", err)
+	}
+	w.client = api.NewClient(api.Socket(w.state))
+	t.Cleanup(func() {
+		if w.daemon != nil {
+			w.daemon.kill()
+		}
+		if t.Failed() {
+			w.explain()
+		}
+		w.client.Close()
+		containertest.Sweep(t, w.engine, w.owner)
+		if err := errors.Join(w.engine.Close(), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// explain shows what the daemons said.
+func (w *world) explain() {
+	logs, _ := filepath.Glob(filepath.Join(filepath.Dir(w.state), "*.log"))
+	for _, name := range logs {
+		text, _ := os.ReadFile(name)
+		w.Logf("%s:\n%s", filepath.Base(name), tail(text, 6000))
+	}
+	agents, _ := filepath.Glob(filepath.Join(w.state, "trials", "*", "*", "agent.log"))
+	for _, name := range agents {
+		text, _ := os.ReadFile(name)
+		w.Logf("%s:\n%s", name, tail(text, 1500))
+	}
+}
+
+func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
+
+// process is a running program of ours.
+type process struct {
+	cmd    *exec.Cmd
+	log    string
+	exited chan struct{}
+	err    error // of Wait, once exited
+}
+
+// launch starts `assayd serve` without waiting for anything.
+func (w *world) launch(flags ...string) *process {
+	w.Helper()
+	if w.daemon != nil {
+		w.Fatal("a daemon runs already")
+	}
+	log, err := os.CreateTemp(filepath.Dir(w.state), "daemon-*.log")
+	if err != nil {
+		w.Fatal(err)
+	}
+	cmd := exec.Command(binary, append([]string{"serve", "--watch", w.specs, "--state", w.state}, flags...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	p := &process{cmd: cmd, log: log.Name(), exited: make(chan struct{})}
+	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
+		w.Fatal(err)
+	}
+	go func() {
+		defer close(p.exited)
+		p.err = cmd.Wait()
+	}()
+	w.daemon = p
+	return p
+}
+
+// serve starts the daemon and waits until it answers.
+func (w *world) serve(flags ...string) {
+	w.Helper()
+	p := w.launch(flags...)
+	w.until("the daemon answers", func() error {
+		select {
+		case <-p.exited:
+			w.Fatalf("the daemon ended: %v", p.err)
+		default:
+		}
+		_, err := w.client.Status(w.Context(), "")
+		return err
+	})
+}
+
+// kill -9s the daemon, as a crash of the machine's software would.
+func (w *world) kill() {
+	w.Helper()
+	w.daemon.kill()
+	w.daemon = nil
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended by itself
+	<-p.exited
+}
+
+// terminate sends SIGTERM and returns how long the daemon took to end well.
+func (w *world) terminate() time.Duration {
+	w.Helper()
+	began := time.Now()
+	w.signal(syscall.SIGTERM)
+	w.ended(10 * time.Second)
+	return time.Since(began)
+}
+
+func (w *world) signal(s os.Signal) {
+	w.Helper()
+	if err := w.daemon.cmd.Process.Signal(s); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// ended waits until the daemon has ended well.
+func (w *world) ended(within time.Duration) {
+	w.Helper()
+	p := w.daemon
+	select {
+	case <-p.exited:
+	case <-time.After(within):
+		w.Fatalf("the daemon did not end within %s", within)
+	}
+	if p.err != nil {
+		w.Fatalf("the daemon ended with %v", p.err)
+	}
+	w.daemon = nil
+}
+
+// assayd runs a command of the program on the world's state directory.
+func (w *world) assayd(args ...string) (stdout, stderr string, code int) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, append(args, "--state", w.state)...)
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		w.Fatalf("assayd %s: %v", strings.Join(args, " "), errors.Join(err, ctx.Err()))
+	}
+	return out.String(), problems.String(), cmd.ProcessState.ExitCode()
+}
+
+// ok runs a command that must succeed and returns what it printed.
+func (w *world) ok(args ...string) string {
+	w.Helper()
+	stdout, stderr, code := w.assayd(args...)
+	if code != 0 {
+		w.Fatalf("assayd %s: exit %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+	}
+	return stdout
+}
+
+// until waits for a condition: it is met when the function returns nil.
+func (w *world) until(what string, met func() error) {
+	w.Helper()
+	w.untilWithin(patience, what, met)
+}
+
+func (w *world) untilWithin(limit time.Duration, what string, met func() error) {
+	w.Helper()
+	deadline := time.After(limit)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := met()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.Fatalf("waited %s until %s: %v", limit, what, err)
+		}
+	}
+}
+
+// status is the state of one run, as the daemon tells it.
+func (w *world) status(address string) (reconcile.RunStatus, error) {
+	s, err := w.client.Status(w.Context(), address)
+	if err != nil {
+		return reconcile.RunStatus{}, err
+	}
+	return s.Runs[0], nil
+}
+
+// trial returns the trial of an agent in the present execution of a run.
+func (w *world) trial(address, agent string) (reconcile.TrialStatus, error) {
+	run, err := w.status(address)
+	if err != nil {
+		return reconcile.TrialStatus{}, err
+	}
+	for _, t := range run.Trials {
+		if t.Agent == agent {
+			return t, nil
+		}
+	}
+	return reconcile.TrialStatus{}, fmt.Errorf("%s has no trial of agent %s yet", address, agent)
+}
+
+// settled waits until a run has no open trial.
+func (w *world) settled(address string, within time.Duration) reconcile.RunStatus {
+	w.Helper()
+	var run reconcile.RunStatus
+	w.untilWithin(within, address+" is finished", func() (err error) {
+		if run, err = w.status(address); err == nil && run.State != "finished" {
+			err = fmt.Errorf("it is %s: %s", run.State, run.Note)
+		}
+		return err
+	})
+	return run
+}
+
+// write saves a file in the watched folder as an editor does: whole, by rename.
+func (w *world) write(name, text string) {
+	w.Helper()
+	path := filepath.Join(w.specs, name)
+	temporary := filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path))
+	err := errors.Join(
+		os.MkdirAll(filepath.Dir(path), 0o755),
+		os.WriteFile(temporary, []byte(text), 0o644),
+		os.Rename(temporary, path),
+	)
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) remove(name string) {
+	w.Helper()
+	if err := os.Remove(filepath.Join(w.specs, name)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// agentLog is what a trial's agent has written so far, as the daemon keeps it.
+func (w *world) agentLog(trial string) string {
+	text, err := os.ReadFile(filepath.Join(w.state, "trials", trial, "try-1", "agent.log"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.Fatal(err)
+	}
+	return string(text)
+}
+
+// said waits until a trial's agent has written a line with the given text.
+func (w *world) said(trial, text string) {
+	w.Helper()
+	w.until(fmt.Sprintf("the agent of %s says %q", trial, text), func() error {
+		if !strings.Contains(w.agentLog(trial), text) {
+			return errors.New("it did not")
+		}
+		return nil
+	})
+}
+
+// inside runs a shell command in a container as root.
+func (w *world) inside(id, script string) string {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	var out bytes.Buffer
+	code, err := w.engine.Exec(ctx, id, container.Command{Argv: []string{"/bin/sh", "-c", script}, Stdout: &out, Stderr: io.Discard})
+	if err != nil || code != 0 {
+		w.Fatalf("in the container: %s: exit %d, %v", script, code, err)
+	}
+	return out.String()
+}

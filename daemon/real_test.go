@@ -1,0 +1,325 @@
+//go:build real
+
+package daemon_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Real pull requests, turned into tasks, go through the real program from a spec file to
+// verdicts: the oracle resolves every one, nop none, and an agent that submits a part of
+// the fix and then all of it sees what each is worth, test by test.
+func TestRealPullRequests(t *testing.T) {
+	pulls := realPulls(t)
+	dir, name := t.TempDir(), "real-"+containertest.Unique()
+	spec := writeSpec(t, dir, name, pulls)
+	engine := realEngine(t, name)
+	run := runSpec(t, spec)
+	log := readResults(t, run.Results)
+	for _, p := range pulls {
+		t.Run(p.ID, func(t *testing.T) {
+			checkOracle(t, p, trialOf(t, run, p, "oracle"), log)
+			checkNop(t, p, trialOf(t, run, p, "nop"), log)
+			checkHalfway(t, p, trialOf(t, run, p, "halfway"), log, filepath.Dir(spec))
+			checkWorkImage(t, p, engine, log.work[p.ID])
+		})
+	}
+}
+
+// realEngine returns the engine; what the benchmark leaves in it is removed at the end, and
+// a container among that is a mistake.
+func realEngine(t *testing.T, benchmark string) *docker.Engine {
+	t.Helper()
+	e, err := docker.New(t.Context(), docker.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		made, err := e.ListImages(ctx, image.LabelBenchmark, benchmark)
+		for _, img := range made {
+			left, observed := e.Observe(ctx, img.Config.Labels[image.LabelImageOwner])
+			err = errors.Join(err, observed)
+			for _, c := range left {
+				t.Errorf("container %s is left behind", c.Name)
+				err = errors.Join(err, e.Remove(ctx, c.ID))
+			}
+			for _, ref := range img.Refs {
+				err = errors.Join(err, e.RemoveImage(ctx, ref))
+			}
+		}
+		if err = errors.Join(err, e.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// runSpec builds the program, runs the spec to its end and returns the state of its run.
+func runSpec(t *testing.T, spec string) reconcile.RunStatus {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "assayd")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./assayd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	var answer struct{ Runs []reconcile.RunStatus }
+	said := &bytes.Buffer{}
+	cmd := exec.CommandContext(t.Context(), program, "run", "--json", spec)
+	cmd.Stderr = said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("assayd run: %v\n%s", err, said)
+	}
+	if err := json.Unmarshal(out, &answer); err != nil || len(answer.Runs) != 1 {
+		t.Fatalf("assayd run printed no outcome (%v):\n%s\n%s", err, out, said)
+	}
+	return answer.Runs[0]
+}
+
+// results is what a result file says of trials and images.
+type results struct {
+	finished map[string]trial.Finished // by trial
+	work     map[string]string         // work image by task
+}
+
+func readResults(t *testing.T, file string) results {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := results{map[string]trial.Finished{}, map[string]string{}}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for seq := 1; lines.Scan(); seq++ {
+		var line struct {
+			Seq  int
+			Type string
+		}
+		decode(t, lines.Bytes(), &line)
+		if line.Seq != seq {
+			t.Fatalf("%s: line %d has seq %d", file, seq, line.Seq)
+		}
+		switch line.Type {
+		case "trial.finished":
+			var f trial.Finished
+			decode(t, lines.Bytes(), &f)
+			r.finished[f.Trial] = f
+		case "image.built":
+			var b trial.ImageBuilt
+			decode(t, lines.Bytes(), &b)
+			if b.Role == container.RoleWork {
+				r.work[b.Task] = b.Ref
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func decode(t *testing.T, line []byte, v any) {
+	t.Helper()
+	if err := json.Unmarshal(line, v); err != nil {
+		t.Fatalf("%v in %s", err, line)
+	}
+}
+
+func trialOf(t *testing.T, run reconcile.RunStatus, p pull, agent string) reconcile.TrialStatus {
+	t.Helper()
+	for _, x := range run.Trials {
+		if x.Task == p.ID && x.Agent == agent {
+			return x
+		}
+	}
+	t.Fatalf("there is no trial of %s", agent)
+	return reconcile.TrialStatus{}
+}
+
+func checkOracle(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
+	t.Helper()
+	checkFinished(t, p, x, log, trial.Resolved, true)
+	if rounds := agentRounds(x); len(rounds) != 1 {
+		t.Errorf("oracle: %d rounds", len(rounds))
+	} else {
+		checkRound(t, p, "oracle", rounds[0], nil)
+	}
+}
+
+func checkNop(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
+	t.Helper()
+	checkFinished(t, p, x, log, trial.Unresolved, false)
+	if len(x.Rounds) != 1 || x.Rounds[0].Round != "final-1" {
+		t.Errorf("nop: rounds %+v", x.Rounds)
+		return
+	}
+	checkRound(t, p, "nop", x.Rounds[0], p.FailToPass)
+}
+
+// checkHalfway: the first round lacks a test of the fix at least, the second nothing, and
+// the agent was told so by name.
+func checkHalfway(t *testing.T, p pull, x reconcile.TrialStatus, log results, dir string) {
+	t.Helper()
+	checkFinished(t, p, x, log, trial.Resolved, true)
+	rounds := agentRounds(x)
+	if len(rounds) != 2 || rounds[0].Report == nil {
+		t.Errorf("halfway: rounds %+v", x.Rounds)
+		return
+	}
+	var failing []string
+	for _, test := range rounds[0].Report.Tests {
+		if slices.Contains(p.FailToPass, test.Name) && test.Status != parser.Passed {
+			failing = append(failing, test.Name)
+		}
+	}
+	if len(failing) == 0 {
+		t.Error("halfway: a part of the fix passed every test")
+	}
+	checkRound(t, p, "halfway", rounds[0], failing)
+	checkRound(t, p, "halfway", rounds[1], nil)
+	told, err := os.ReadFile(filepath.Join(dir, ".assayd", log.finished[x.ID].Log.File))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, name := range failing {
+		if !strings.Contains(string(told), name) {
+			t.Errorf("halfway: the agent was not told of %s:\n%s", name, told)
+		}
+	}
+}
+
+// checkFinished compares the record of a trial: names and order are those of the task.
+func checkFinished(t *testing.T, p pull, x reconcile.TrialStatus, log results, want trial.Status, fixed bool) {
+	t.Helper()
+	f, ok := log.finished[x.ID]
+	if !ok || f.Status != want || x.Status != want || f.Try != 1 || !f.Final || len(f.Flags) > 0 {
+		t.Errorf("%s: %s (%s %s), try %d, flags %v; want %s", x.Agent, f.Status, f.Reason, f.Detail, f.Try, f.Flags, want)
+		return
+	}
+	if diff := cmp.Diff(outcomes(p.FailToPass, fixed), f.FailToPass); diff != "" {
+		t.Errorf("%s: fail_to_pass: %s", x.Agent, diff)
+	}
+	if diff := cmp.Diff(outcomes(p.PassToPass, true), f.PassToPass); diff != "" {
+		t.Errorf("%s: pass_to_pass: %s", x.Agent, diff)
+	}
+}
+
+func outcomes(names []string, passed bool) []trial.TestRecord {
+	records := []trial.TestRecord{}
+	for _, name := range names {
+		records = append(records, trial.TestRecord{Name: name, Passed: passed})
+	}
+	return records
+}
+
+func agentRounds(x reconcile.TrialStatus) []reconcile.Round {
+	return slices.DeleteFunc(slices.Clone(x.Rounds), func(r reconcile.Round) bool {
+		return !strings.HasPrefix(r.Round, string(judge.KindAgent)+"-")
+	})
+}
+
+// checkRound: the runner ended orderly, named the declared tests and those that fail
+// anyway, and no others, and the given ones failed.
+func checkRound(t *testing.T, p pull, agent string, round reconcile.Round, failing []string) {
+	t.Helper()
+	r := round.Report
+	if r == nil || r.Status != judge.StatusOK || !r.Valid || r.Problem != "" || r.Tampered {
+		t.Errorf("%s %s: %+v", agent, round.Round, r)
+		return
+	}
+	want, got := map[string]bool{}, map[string]bool{}
+	for _, name := range slices.Concat(p.FailToPass, p.PassToPass, p.Verified.FailingAnyway) {
+		want[name] = !slices.Contains(failing, name) && !slices.Contains(p.Verified.FailingAnyway, name)
+	}
+	for _, test := range r.Tests {
+		got[test.Name] = test.Status == parser.Passed
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s %s: %s", agent, round.Round, diff)
+	}
+	total := len(p.FailToPass) + len(p.PassToPass)
+	if r.TotalTests != total || r.Passed != total-len(failing) {
+		t.Errorf("%s %s: %d of %d passed; want %d of %d", agent, round.Round, r.Passed, r.TotalTests, total-len(failing), total)
+	}
+}
+
+// checkWorkImage: the work image has the history up to the base commit, not one object
+// more, and none of the hidden tests wherever it may lie.
+func checkWorkImage(t *testing.T, p pull, e *docker.Engine, ref string) {
+	t.Helper()
+	sh := inContainer(t, e, ref)
+	for inside, outside := range map[string][]string{
+		"git cat-file --batch-all-objects --batch-check='%(objectname)'": {"rev-list", "--objects", "--no-object-names", p.Base},
+		"git rev-list --all --reflog":                                    {"rev-list", p.Base},
+		"git rev-parse HEAD":                                             {"rev-parse", p.Base},
+	} {
+		got, want := strings.Fields(sh(inside)), strings.Fields(p.git(t, outside...))
+		slices.Sort(got)
+		slices.Sort(want)
+		if len(got) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s: %d lines; the base commit has %d", inside, len(got), len(want))
+		}
+	}
+	if got := sh("git cat-file -e " + p.Merge + " 2>/dev/null && echo there; git remote; git stash list"); got != "" {
+		t.Errorf("work image: %s", got)
+	}
+	for _, file := range p.TestFiles {
+		content := p.git(t, "show", p.Merge+":"+file)
+		sums := sh(fmt.Sprintf("find / -xdev -type f -size %dc -exec sha256sum {} +", len(content)))
+		if strings.Contains(sums, fmt.Sprintf("%x", sha256.Sum256([]byte(content)))) {
+			t.Errorf("the hidden %s is in the work image", file)
+		}
+	}
+}
+
+// inContainer returns a function that runs a line of shell in a container of the image.
+func inContainer(t *testing.T, e *docker.Engine, ref string) func(line string) string {
+	t.Helper()
+	c, err := e.Start(t.Context(), container.Workload{
+		Name: "assayd-real-" + containertest.Unique(), Image: ref, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone,
+		User: "0:0", Workdir: "/workspace", Labels: map[string]string{container.LabelOwner: "real-test"},
+	})
+	if err != nil {
+		t.Fatalf("start a container of the work image %q: %v", ref, err)
+	}
+	t.Cleanup(func() {
+		if err := e.Remove(context.WithoutCancel(t.Context()), c.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(line string) string {
+		var out, said bytes.Buffer
+		_, err := e.Exec(t.Context(), c.ID, container.Command{Argv: []string{"sh", "-c", line}, Stdout: &out, Stderr: &said})
+		if err != nil || said.Len() > 0 {
+			t.Fatalf("%s: %v %s", line, err, said.String())
+		}
+		return strings.TrimSpace(out.String())
+	}
+}
