@@ -153,7 +153,6 @@ type record struct {
 	Count      int
 	Deadline   time.Time
 	TimedOut   bool    `json:"timed_out"`
-	PassRate   float64 `json:"pass_rate"`
 	Tampered   bool
 	Flags      []string
 	Best       *struct{ Round string }

@@ -168,8 +168,8 @@ const (
 	curveHeight = 8
 )
 
-// showCurve plots the best pass rate so far over the time since the trials began, one
-// line for each agent.
+// showCurve plots the best pass rate so far over the time since the trials began, for
+// each agent.
 func showCurve(w io.Writer, r reconcile.RunStatus) {
 	end := 0.0
 	agents := map[string][]reconcile.TrialStatus{}
@@ -189,27 +189,16 @@ func showCurve(w io.Writer, r reconcile.RunStatus) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	var series [][]float64
-	for _, name := range names {
-		series = append(series, curve(agents[name], end))
-	}
 	fmt.Fprintf(w, "\nbest pass rate over %s, mean of each agent's trials\n", (time.Duration(end*1000) * time.Millisecond).Round(time.Second/10))
-	colours := []asciigraph.AnsiColor{asciigraph.Default}
-	options := []asciigraph.Option{
-		asciigraph.Height(curveHeight), asciigraph.Width(curveWidth), asciigraph.LowerBound(0), asciigraph.UpperBound(1), asciigraph.Precision(2),
-	}
-	if len(names) > 1 {
-		if terminal(w) {
-			colours = []asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Green, asciigraph.Red, asciigraph.Yellow, asciigraph.Cyan}
-			options = append(options, asciigraph.SeriesColors(colours...), asciigraph.SeriesLegends(names...))
-		} else {
-			for i, name := range names {
-				fmt.Fprintf(w, "\n%s\n%s\n", name, asciigraph.Plot(series[i], options...))
-			}
-			return
+	for _, name := range names {
+		points := curve(agents[name], end)
+		if low, high := slices.Min(points), slices.Max(points); low == high {
+			fmt.Fprintf(w, "\n%s: %.2f all the time\n", name, high)
+			continue
 		}
+		fmt.Fprintf(w, "\n%s\n%s\n", name, asciigraph.Plot(points, asciigraph.Height(curveHeight), asciigraph.Width(curveWidth),
+			asciigraph.LowerBound(0), asciigraph.UpperBound(1), asciigraph.Precision(2)))
 	}
-	fmt.Fprintln(w, asciigraph.PlotMany(series, options...))
 }
 
 // curve is the mean best pass rate at evenly spaced moments up to end seconds.

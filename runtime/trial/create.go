@@ -110,11 +110,24 @@ func (m *Machine) furnish(s State) error {
 	if err != nil || !staged(c.Agent) {
 		return err
 	}
-	agents := agentDir(m.host.StateDir, s.ID, s.Try)
-	if err := errors.Join(os.RemoveAll(agents), os.MkdirAll(agents, 0o755)); err != nil {
+	return m.stageAgent(s)
+}
+
+// stageAgent fills what is mounted at /agent. A folder that is there is whole, and a
+// container that a former daemon made may have it mounted: it is never made anew.
+func (m *Machine) stageAgent(s State) error {
+	whole := agentDir(m.host.StateDir, s.ID, s.Try)
+	if _, err := os.Stat(whole); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return agent.Stage(agents, c.Agent, c.Task, m.host.OpenBlob)
+	partial := whole + ".partial"
+	if err := errors.Join(os.RemoveAll(partial), os.MkdirAll(partial, 0o755)); err != nil {
+		return err
+	}
+	if err := agent.Stage(partial, s.Cell.Agent, s.Cell.Task, m.host.OpenBlob); err != nil {
+		return err
+	}
+	return os.Rename(partial, whole)
 }
 
 func (m *Machine) setting(s State) agent.Setting {
