@@ -16,7 +16,7 @@ type force struct {
 // inForce joins what valid files say with what frozen files said. A name that both have
 // belongs to the valid one.
 func (l *loader) inForce() *force {
-	f := &force{owner: map[string]*unit{}, benchmarks: map[string]*Benchmark{}, agents: map[string]*Agent{}}
+	f := newForce()
 	for _, u := range l.units {
 		if u.next != nil {
 			f.take(u, u.next)
@@ -28,6 +28,32 @@ func (l *loader) inForce() *force {
 		}
 	}
 	return f
+}
+
+// asWritten joins what all files say now, right or wrong. Of a text that cannot be read
+// through the declarations count, and what was accepted of its file.
+func (l *loader) asWritten() *force {
+	f := newForce()
+	for _, u := range l.units {
+		if u.text != nil {
+			f.take(u, u.text)
+		}
+	}
+	for _, u := range l.units {
+		if u.text == nil && u.last != nil {
+			f.take(u, u.last)
+		}
+		for _, h := range u.headers {
+			if f.owner[h.address] == nil {
+				f.owner[h.address] = u
+			}
+		}
+	}
+	return f
+}
+
+func newForce() *force {
+	return &force{owner: map[string]*unit{}, benchmarks: map[string]*Benchmark{}, agents: map[string]*Agent{}}
 }
 
 func (f *force) take(u *unit, blocks *Blocks) {
@@ -46,10 +72,17 @@ func (f *force) take(u *unit, blocks *Blocks) {
 	})
 }
 
-// names returns the names in force of one kind.
-func (f *force) names(kind string) []string {
+// names returns the names of one kind that are in force or declared.
+func (c *checker) names(kind string) []string {
+	addresses := sortedKeys(c.f.owner)
+	for _, u := range c.l.units {
+		for _, h := range u.headers {
+			addresses = append(addresses, h.address)
+		}
+	}
+	slices.Sort(addresses)
 	var out []string
-	for _, address := range sortedKeys(f.owner) {
+	for _, address := range slices.Compact(addresses) {
 		if k, name, _ := splitAddress(address); k == kind {
 			out = append(out, name)
 		}
@@ -58,18 +91,18 @@ func (f *force) names(kind string) []string {
 }
 
 // check looks at what the blocks of a file mean beside all others and on this machine.
-func (l *loader) check(u *unit, f *force) Diagnostics {
+func (l *loader) check(u *unit, blocks *Blocks, f *force) Diagnostics {
 	c := &checker{l: l, u: u, f: f}
-	for i := range u.next.Benchmarks {
-		b := &u.next.Benchmarks[i]
+	for i := range blocks.Benchmarks {
+		b := &blocks.Benchmarks[i]
 		c.block = &b.Block
 		for j := range b.Tasks {
 			c.resources(b.Tasks[j].Work.Resources, b.Tasks[j].Place, "work")
-			c.resources(b.Tasks[j].Judge.Resources, b.Tasks[j].Place, "judge")
+			c.resources(ownOfJudge(&b.Tasks[j]), b.Tasks[j].Place, "judge")
 		}
 	}
-	for i := range u.next.Runs {
-		r := &u.next.Runs[i]
+	for i := range blocks.Runs {
+		r := &blocks.Runs[i]
 		c.block = &r.Block
 		c.resources(r.Work, r.Place, "work")
 		c.resources(r.Judge, r.Place, "judge")
@@ -80,8 +113,8 @@ func (l *loader) check(u *unit, f *force) Diagnostics {
 			c.agent(r, &r.Agents[j])
 		}
 	}
-	for i := range u.next.Minings {
-		m := &u.next.Minings[i]
+	for i := range blocks.Minings {
+		m := &blocks.Minings[i]
 		c.block = &m.Block
 		c.provider(m.Provider, m.Of("provider"), len(here(miningGaps(m))) > 0)
 	}
@@ -104,15 +137,15 @@ func (c *checker) fail(at Pos, summary, detail string) {
 // ref reports a reference to nothing.
 func (c *checker) ref(ref Ref) {
 	if c.f.owner[ref.Kind+"."+ref.Name] == nil {
-		c.fail(ref.Pos, "Reference to nothing", fmt.Sprintf("There is no %s %q%s", ref.Kind, ref.Name, c.instead(ref.Kind, ref.Name, c.f.names(ref.Kind))))
+		c.fail(ref.Pos, "Reference to nothing", fmt.Sprintf("There is no %s %q%s", ref.Kind, ref.Name, c.instead(ref.Kind, ref.Name, c.names(ref.Kind))))
 		return
 	}
 	if ref.Kind != "benchmark" || ref.Task == "" {
 		return
 	}
 	b := c.f.benchmarks[ref.Name]
-	if len(b.Imports) > 0 {
-		return // its tasks are known after the import
+	if b == nil || len(b.Imports) > 0 {
+		return // its tasks are not known: the text is broken, or they come with the import
 	}
 	names := make([]string, len(b.Tasks))
 	for i, task := range b.Tasks {
@@ -147,8 +180,10 @@ func (c *checker) agent(r *Run, a *RunAgent) {
 	switch {
 	case declared != nil:
 		api = declared.API
+	case c.f.owner["agent."+a.Name] != nil:
+		return // declared in a text that is broken
 	case !ok:
-		known := append(c.f.names("agent"), sortedKeys(builtins())...)
+		known := append(c.names("agent"), sortedKeys(builtins())...)
 		c.fail(a.Pos, "Unknown agent", fmt.Sprintf("No agent %q is declared or built in%s", a.Name, c.instead("agent", a.Name, known)))
 		return
 	}
@@ -191,6 +226,21 @@ func (c *checker) resources(r Resources, place Place, part string) {
 	c.atMost(place.Of(part+".cpus"), part+".cpus", r.CPUs, host.CPUs, limits.CPUs, func(n float64) string { return fmt.Sprintf("%v CPUs", n) })
 	c.atMost(place.Of(part+".memory"), part+".memory", float64(r.Memory), float64(host.Memory), float64(limits.Memory), showBytes)
 	c.atMost(place.Of(part+".disk"), part+".disk", float64(r.Disk), float64(host.Disk), float64(limits.Disk), showBytes)
+}
+
+// ownOfJudge leaves out what the judge has from its work container, where that is told.
+func ownOfJudge(t *Task) Resources {
+	own, work := t.Judge.Resources, t.Work.Resources
+	if own.CPUs == work.CPUs {
+		own.CPUs = 0
+	}
+	if own.Memory == work.Memory {
+		own.Memory = 0
+	}
+	if own.Disk == work.Disk {
+		own.Disk = 0
+	}
+	return own
 }
 
 func (c *checker) atMost(at Pos, what string, want, host, limit float64, show func(float64) string) {

@@ -19,6 +19,7 @@ type file struct {
 	calls   *hcl.EvalContext // functions, no variables
 	blocks  Blocks
 	headers []header
+	sound   bool // the text parses: blocks and headers are all there
 }
 
 // header is a declaration, known even where the rest of its file is broken.
@@ -116,7 +117,7 @@ func tooDeep(text []byte, name string) (hcl.Range, bool) {
 }
 
 // compile reads all blocks of the file into blocks and headers. Only without an error in
-// diags may the blocks be used.
+// diags may the blocks be put in force.
 func (f *file) compile() {
 	if f.in.Refused != "" {
 		f.add(Diagnostic{Severity: Error, Summary: "Not a spec file", Detail: f.in.Refused})
@@ -127,6 +128,7 @@ func (f *file) compile() {
 		f.declareTokens()
 		return
 	}
+	f.sound = true
 	f.locals.collect(f, syntax)
 	top := &body{f: f, syntax: syntax, name: "A spec file", blocks: append(kinds(), "locals"), at: map[string]Pos{}}
 	top.close()

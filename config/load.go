@@ -93,6 +93,7 @@ func Load(inputs []Input, prev Previous, o Options) *Set {
 		l.units = append(l.units, l.read(in, last, ok))
 	}
 	l.duplicates()
+	l.review()
 	l.settle()
 	if !l.snapshot() {
 		l.settle()
@@ -111,6 +112,7 @@ type unit struct {
 	in       Input
 	hash     string
 	next     *Blocks // nil: frozen
+	text     *Blocks // what the text says, right or wrong; nil: it could not be read through
 	last     *Blocks // nil: nothing was accepted
 	lastHash string
 	headers  []header
@@ -132,14 +134,17 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	sum := sha256.Sum256(in.Text)
 	u.hash = hex.EncodeToString(sum[:])
 	if ok && in.Refused == "" && last.Hash == u.hash && last.Root == in.Root && !l.o.Fresh {
-		u.next, u.headers = u.last, u.last.headers()
+		u.next, u.text, u.headers = u.last, u.last, u.last.headers()
 		return u
 	}
 	f := newFile(in, l.o)
 	f.compile()
 	u.headers, u.errors = f.headers, f.diags
+	if f.sound {
+		u.text = &f.blocks
+	}
 	if !f.diags.HasErrors() {
-		u.next, u.compiled = &f.blocks, true
+		u.next, u.compiled = u.text, true
 	}
 	return u
 }
@@ -206,6 +211,17 @@ func (l *loader) duplicates() {
 	}
 }
 
+// review checks what the files with errors say besides, so that everything is told at
+// once. Whatever any file declares counts as there: that its file is wrong is told there.
+func (l *loader) review() {
+	written := l.asWritten()
+	for _, u := range l.units {
+		if u.next == nil && u.text != nil {
+			u.errors = append(u.errors, l.check(u, u.text, written)...)
+		}
+	}
+}
+
 // settle freezes files whose blocks do not hold in what is then in force, until no more do.
 func (l *loader) settle() {
 	for changed := true; changed; {
@@ -214,7 +230,7 @@ func (l *loader) settle() {
 		for _, u := range l.units {
 			u.checks = nil
 			if u.next != nil {
-				u.checks = l.check(u, force)
+				u.checks = l.check(u, u.next, force)
 			}
 		}
 		for _, u := range l.units {

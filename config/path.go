@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -127,14 +126,7 @@ func readRegular(dir *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%w: more than %d MiB", errTooLarge, limit>>20)
-	}
-	return data, nil
+	return readUpTo(file, limit)
 }
 
 // within reports whether path is dir or below it; both are clean.

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -33,6 +34,16 @@ func TestTenCrashesOfTheDaemonCostNothing(t *testing.T) {
 	deadlines := map[string]time.Time{}
 	for crash := range 10 {
 		w.launch()
+		if crash == 0 { // the worst of moments: a container is made, and nothing of it stored
+			w.until("there is a container", func() error {
+				if len(w.bodies()) == 0 {
+					return errors.New("there is none")
+				}
+				return nil
+			})
+			w.kill()
+			continue
+		}
 		moment := time.After(time.Duration(random.IntN(3500)) * time.Millisecond)
 		select {
 		case <-moment:

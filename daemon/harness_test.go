@@ -250,6 +250,16 @@ func (w *world) ok(args ...string) string {
 	return stdout
 }
 
+// daemonLog is what the running daemon has said so far.
+func (w *world) daemonLog() string {
+	w.Helper()
+	text, err := os.ReadFile(w.daemon.log)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(text)
+}
+
 // until waits for a condition: it is met when the function returns nil.
 func (w *world) until(what string, met func() error) {
 	w.Helper()

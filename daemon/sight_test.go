@@ -152,7 +152,7 @@ type record struct {
 	Event      string
 	Count      int
 	Deadline   time.Time
-	TimedOut   bool    `json:"timed_out"`
+	TimedOut   bool `json:"timed_out"`
 	Tampered   bool
 	Flags      []string
 	Best       *struct{ Round string }

@@ -32,10 +32,14 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 			return fmt.Errorf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
 		r.look(ctx, true) // with contexts as they are now
-		r.rerun[address] = &Rerun{}
+		asked := &Rerun{}
 		if cell != "" {
-			r.rerun[address].Only = []string{cell}
+			asked.Only = []string{cell}
+			if d := r.desired[address]; d == nil || len(wantedCells(d, Execution{Only: asked.Only})) == 0 {
+				return fmt.Errorf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
+			}
 		}
+		r.rerun[address] = asked
 		r.queue.add(address, time.Now())
 		return nil
 	})
@@ -241,7 +245,9 @@ func (r *Reconciler) Drain(ctx context.Context) error {
 		open := false
 		err := r.do(ctx, func() {
 			for address, d := range r.desired {
-				d.Schedule = nil
+				if d.Schedule != nil {
+					d.Schedule = never{}
+				}
 				o, err := r.observe(ctx, address)
 				open = open || err == nil && d.Blocked == "" && o.Execution != nil && !o.Execution.Finished
 			}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -52,14 +53,18 @@ type Trial struct {
 }
 
 // Open reports whether the trial has no verdict that counts yet.
-func (t Trial) Open() bool { return t.Status == "" || !t.Final }
+func (t Trial) Open() bool { return t.Running() || !t.Final }
+
+// Running reports whether a try is under way, whether a goroutine drives it already or a
+// former daemon left it: it takes one of the places that parallel gives.
+func (t Trial) Running() bool { return t.Live || t.Status == "" }
 
 // Observed is what exists of a run.
 type Observed struct {
 	Execution *Execution // the last one; nil = none yet
 	Trials    []Trial    // of that execution
 	GoneSince time.Time  // when the block was first missed; zero = it is there
-	LastFired time.Time  // the last firing that was taken up or skipped; for the first, when the run was accepted
+	LastFired time.Time  // the last firing that was taken up or skipped, or when the schedule was accepted
 	Rerun     *Rerun     // asked for by a user
 }
 
@@ -84,27 +89,20 @@ func Diff(address string, desired *Run, o Observed, now time.Time) Plan {
 	return p
 }
 
-// remove cancels what a vanished block left running, after the grace.
+// remove cancels what a vanished block left open, after the grace if anything runs.
 func (p *Plan) remove(o Observed, now time.Time) {
-	running := false
+	running, open := false, false
 	for _, t := range o.Trials {
-		running = running || t.Live && !t.Cancelled
+		running = running || t.Running() && !t.Cancelled
+		open = open || t.Open()
 	}
 	if until := o.GoneSince.Add(removalGrace); running && now.Before(until) {
 		p.add(Action{Kind: Wait, Cause: "the block is gone; its running trials are cancelled at " + stamp(until)})
 		p.wakeAt(until)
 		return
 	}
-	open := false
-	for _, t := range o.Trials {
-		if t.Live {
-			open = true
-			if !t.Cancelled {
-				p.add(Action{Kind: CancelTrial, Trial: t.ID, Unwanted: true, Cause: "the block is gone"})
-			}
-		}
-	}
 	if open {
+		p.cancelUnwanted(nil, o, "the block is gone")
 		return
 	}
 	if o.Execution != nil && !o.Execution.Finished {
@@ -127,8 +125,8 @@ func (p *Plan) pursue(d *Run, o Observed, now time.Time) {
 		return
 	}
 	wanted := wantedCells(d, *o.Execution)
-	p.cancelUnwanted(wanted, o)
-	open := p.start(d, wanted, o, now)
+	p.cancelUnwanted(wanted, o, "the run no longer wants this cell")
+	open := p.start(d, wanted, o, now) || slices.ContainsFunc(o.Trials, Trial.Running)
 	if !open && !p.has(CancelTrial) && !o.Execution.Finished {
 		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "no cell is open"})
 	}
@@ -164,12 +162,15 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 		return Action{Kind: Begin, Execution: n, Trigger: "accepted", Cause: "the run is new"}, o.Execution == nil
 	}
 	due := d.Schedule.Next(o.LastFired)
+	if due.IsZero() { // it fires no more
+		return Action{}, false
+	}
 	if due.After(now) {
 		p.wakeAt(due)
 		return Action{}, false
 	}
 	// Firings missed while nobody looked are made up once: the last of them counts.
-	for next := d.Schedule.Next(due); !next.After(now); next = d.Schedule.Next(due) {
+	for next := d.Schedule.Next(due); !next.IsZero() && !next.After(now); next = d.Schedule.Next(due) {
 		due = next
 	}
 	if open {
@@ -196,68 +197,63 @@ func wantedCells(d *Run, e Execution) []Cell {
 	return cells
 }
 
-func (p *Plan) cancelUnwanted(wanted []Cell, o Observed) {
+func (p *Plan) cancelUnwanted(wanted []Cell, o Observed, cause string) {
 	keys := map[string]bool{}
 	for _, c := range wanted {
 		keys[c.Key] = true
 	}
 	for _, t := range o.Trials {
 		if !keys[t.Key] && t.Open() && !t.Cancelled {
-			p.add(Action{Kind: CancelTrial, Trial: t.ID, Unwanted: true, Cause: "the run no longer wants this cell"})
+			p.add(Action{Kind: CancelTrial, Trial: t.ID, Unwanted: true, Cause: cause})
 		}
 	}
 }
 
 // start lets open cells begin, as far as parallel and stagger allow, and reports whether
-// any cell is open.
+// any cell is open. What was interrupted goes on first: it has its place already.
 func (p *Plan) start(d *Run, wanted []Cell, o Observed, now time.Time) (open bool) {
 	byKey := map[string]Trial{}
-	live := 0
+	places := d.Parallel
 	for _, t := range o.Trials {
 		byKey[t.Key] = t
-		if t.Live {
-			live++
+		if t.Running() {
+			places--
+		}
+	}
+	for _, c := range wanted {
+		if t, known := byKey[c.Key]; known && t.Running() {
+			open = true
+			if !t.Live {
+				p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: c, Try: t.Try, Cause: "go on where the trial was"})
+			}
 		}
 	}
 	for i, c := range wanted {
 		t, known := byKey[c.Key]
-		if known && t.Live {
-			open = true
-			continue
-		}
 		at, cause, ok := due(d, o.Execution, t, known, i, len(wanted))
 		if !ok {
 			continue
 		}
 		open = true
-		id := t.ID
-		if !known {
-			id = trial.ID(d.Name, o.Execution.N, c.Key)
-		}
-		a := Action{Kind: StartTrial, Trial: id, Cell: c, Try: t.Try + 1, Cause: cause}
-		if known && t.Status == "" {
-			a.Try = t.Try // interrupted before it was over: go on with it
-		}
-		if live >= d.Parallel && (!known || t.Status != "") {
-			continue // a place becomes free when a trial ends, which is another pass
-		}
-		if at.After(now) {
+		switch {
+		case places <= 0: // one becomes free when a trial ends, which is another pass
+		case at.After(now):
 			p.wakeAt(at)
-			continue
+		default:
+			places--
+			id := trial.ID(d.Name, o.Execution.N, c.Key)
+			p.add(Action{Kind: StartTrial, Trial: id, Cell: c, Try: t.Try + 1, Cause: cause})
 		}
-		live++
-		p.add(a)
 	}
 	return open
 }
 
-// due says when a cell without a live trial may start, or that its verdict stands.
+// due says when a cell may start; it may not when a try of it runs or its verdict stands.
 func due(d *Run, e *Execution, t Trial, known bool, i, n int) (at time.Time, cause string, ok bool) {
 	switch {
 	case !known:
 		return e.StartedAt.Add(d.Stagger * time.Duration(i) / time.Duration(n)), "new cell", true
-	case t.Status == "":
-		return time.Time{}, "go on where the trial was", true
+	case t.Running():
 	case t.Unwanted:
 		return time.Time{}, "the cell is wanted again", true
 	case !t.Final:

@@ -18,9 +18,10 @@ type liveTrial struct {
 	cancelled bool
 }
 
-// drive starts the goroutine of a trial. It ends when the trial is done or the context
-// ends, and tells the loop.
-func (r *Reconciler) drive(ctx context.Context, s trial.State, need Need) *liveTrial {
+// drive starts the goroutine of a trial. It ends when the trial is done, and tells the
+// loop, or when the loop ends.
+func (r *Reconciler) drive(s trial.State, need Need) *liveTrial {
+	ctx := r.life
 	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec}
 	r.live[s.ID] = l
 	r.drivers.Go(func() {

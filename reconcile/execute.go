@@ -11,8 +11,6 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-func firedKey(address string) string { return "fired/" + address }
-
 // executionData is what an execution's row holds beyond its columns.
 type executionData struct {
 	Only      []string `json:"only,omitempty"`
@@ -89,23 +87,6 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 	return nil
 }
 
-type runSkipped struct {
-	Fired time.Time `json:"fired"`
-	Cause string    `json:"cause"`
-}
-
-func (r *Reconciler) skip(ctx context.Context, address string, a Action) error {
-	r.o.Log.Warn("firing skipped", "spec", address, "cause", a.Cause)
-	r.queue.add(address, time.Now()) // for the firing after this one
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		if err := tx.PutMeta(firedKey(address), stamp(a.At)); err != nil {
-			return err
-		}
-		_, err := tx.AppendLine(r.stream(address), r.envelope(address, "run.skipped", a.Execution), runSkipped{a.At, a.Cause})
-		return err
-	})
-}
-
 // startTrial admits and starts a trial, its next try, or one that a former daemon drove.
 func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (more bool, err error) {
 	state, err := r.nextState(ctx, address, a)
@@ -114,7 +95,7 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 	}
 	need := needOf(state)
 	if state.Container != "" {
-		r.o.Admission.ForceWork(need) // it runs already
+		r.hold(state.ID, need) // it runs already
 	} else if !r.o.Admission.TryWork(need) {
 		r.starved[address] = true
 		r.notes[address] = "waits for CPUs and memory"
@@ -124,8 +105,16 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 		r.o.Admission.ReleaseWork(need)
 		return false, err
 	}
-	r.drive(ctx, state, need)
+	r.drive(state, need)
 	return true, nil
+}
+
+// hold takes the room of a container that runs already, once.
+func (r *Reconciler) hold(id string, need Need) {
+	if !r.held[id] {
+		r.o.Admission.ForceWork(need)
+	}
+	delete(r.held, id) // from here on the trial's goroutine has it
 }
 
 func needOf(s trial.State) Need {
@@ -153,6 +142,9 @@ func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (t
 		}
 		if err != nil {
 			return err
+		}
+		if row.Cell != a.Cell.Key {
+			return fmt.Errorf("the name %s belongs to another cell: the first eight digits of their keys are the same", a.Trial)
 		}
 		state, err = stateOf(row)
 		return err
@@ -246,12 +238,15 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
 		if err != nil {
 			return err
 		}
-		if state.Phase == trial.Done { // between two tries
+		switch {
+		case state.Phase == trial.Done && state.Result.Final:
+			return fmt.Errorf("cancel %s: it is over", a.Trial)
+		case state.Phase == trial.Done: // between two tries
 			return r.giveUp(ctx, state, a)
 		}
 		need := needOf(state)
-		r.o.Admission.ForceWork(need)
-		l = r.drive(ctx, state, need)
+		r.hold(state.ID, need)
+		l = r.drive(state, need)
 	}
 	l.cancelled = true
 	l.machine.Cancel(trial.Cancellation{Cause: a.Cause, Unwanted: a.Unwanted})
@@ -263,6 +258,7 @@ func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a Action) error 
 	final := *s.Result
 	final.Final, final.Detail = true, a.Cause+"; "+final.Detail
 	s.Result, s.Unwanted = &final, a.Unwanted
+	r.queue.add(s.Spec, time.Now()) // no goroutine ends that would ask for it
 	return r.commit(ctx, s, []trial.Effect{{Type: "trial.finished", Fields: final}})
 }
 
@@ -340,7 +336,7 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 		if err != nil || path == "" {
 			return err
 		}
-		if err := tx.PutMeta(homeKey(address), ""); err != nil {
+		if err := errors.Join(tx.PutMeta(homeKey(address), ""), tx.PutMeta(scheduleKey(address), "")); err != nil {
 			return err
 		}
 		_, err = tx.AppendLine(r.statusStream(path), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})

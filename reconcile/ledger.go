@@ -101,9 +101,11 @@ func submissionRow(s judge.Submission) (store.SubmissionRow, error) {
 	if err != nil {
 		return store.SubmissionRow{}, fmt.Errorf("encode submission %s: %w", s.ID, err)
 	}
-	return store.SubmissionRow{
-		ID: s.ID, Trial: s.Trial, Kind: string(s.Kind), Number: s.Number, Key: s.Key, State: string(s.State), Data: data,
-	}, nil
+	row := store.SubmissionRow{ID: s.ID, Trial: s.Trial, Kind: string(s.Kind), Number: s.Number, State: string(s.State), Data: data}
+	if s.Key != "" { // a key counts within a try and a kind: an agent cannot take the daemon's
+		row.Key = fmt.Sprintf("%d/%s/%s", s.Try, s.Kind, s.Key)
+	}
+	return row, nil
 }
 
 // unjudged takes what a former daemon left: reservations whose archive never arrived are

@@ -39,12 +39,15 @@ type Reconciler struct {
 	done     chan struct{}
 	shown    atomic.Pointer[config.Set] // the set in force, for other goroutines
 
+	life     context.Context // of Run: a trial outlives the request that made it go on
 	queue    *queue
 	presence presence
+	again    time.Time // when to look at the files by itself; zero = not
 	set      *config.Set
 	desired  map[string]*Run
 	gone     map[string]time.Time // since when a block with history is missed
 	live     map[string]*liveTrial
+	held     map[string]bool // trials found running, whose room is taken and who have no goroutine yet
 	rerun    map[string]*Rerun
 	starved  map[string]bool   // runs with trials that found no room
 	trouble  []string          // places that could not be looked at, as last logged
@@ -57,7 +60,7 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		o: o, calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), desired: map[string]*Run{}, gone: map[string]time.Time{},
-		live: map[string]*liveTrial{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
+		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
 	}
 	r.o.Host.Where = r.where
 	return r
@@ -84,6 +87,8 @@ const idleTurn = 10 * time.Second
 // containers go on. pulses say that it is time to look at the files again.
 func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer close(r.done)
+	r.life = ctx
+	begun := time.Now()
 	r.progress.Store(time.Now().UnixNano())
 	if r.o.Idle {
 		return r.idle(ctx)
@@ -94,18 +99,18 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
 	defer r.drivers.Wait()
-	again := r.look(ctx, false)
+	r.look(ctx, false)
 	r.turn(ctx)
 	strays, err := r.strays(ctx)
 	if err != nil {
 		return err
 	}
-	sweeper.Go(func() { r.sweep(ctx, strays) })
+	sweeper.Go(func() { r.sweep(ctx, strays, begun) })
 	if r.o.Ready != nil {
 		r.o.Ready()
 	}
 	for ctx.Err() == nil {
-		again = r.wait(ctx, pulses, again)
+		r.wait(ctx, pulses)
 		r.turn(ctx)
 	}
 	return nil
@@ -133,22 +138,21 @@ func (r *Reconciler) idle(ctx context.Context) error {
 	return nil
 }
 
-// wait blocks until something may have changed, takes that in, and returns when to look
-// at the files again by itself (zero = not).
-func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}, again time.Time) time.Time {
+// wait blocks until something may have changed, and takes that in.
+func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	pause := idleTurn
 	if _, due, ok := r.queue.peek(time.Now()); ok {
 		pause = min(pause, due)
 	}
-	if !again.IsZero() {
-		pause = min(pause, max(time.Until(again), 0))
+	if !r.again.IsZero() {
+		pause = min(pause, max(time.Until(r.again), 0))
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-pulses:
-		return r.look(ctx, false)
+		r.look(ctx, false)
 	case call := <-r.calls:
 		call()
 	case id := <-r.ended:
@@ -159,11 +163,10 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}, again tim
 		}
 		clear(r.starved)
 	case <-timer.C:
-		if !again.IsZero() && !time.Now().Before(again) {
-			return r.look(ctx, false)
+		if !r.again.IsZero() && !time.Now().Before(r.again) {
+			r.look(ctx, false)
 		}
 	}
-	return again
 }
 
 // turn reconciles every run that is due.
@@ -198,16 +201,16 @@ func (r *Reconciler) reconcile(ctx context.Context, address string) error {
 		r.queue.add(address, plan.Wake)
 	}
 	delete(r.notes, address)
+	var errs []error
 	for _, a := range plan.Actions {
 		more, err := r.execute(ctx, address, a)
 		if err != nil {
-			return fmt.Errorf("%s: %w", a, err)
-		}
-		if !more {
+			errs = append(errs, fmt.Errorf("%s: %w", a, err))
+		} else if !more {
 			break
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // errStopped is returned by calls to a reconciler that has ended.

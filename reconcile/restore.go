@@ -22,16 +22,20 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sessions := map[string]bool{}
+	sessions := map[string]int{} // try by trial
 	for _, s := range open {
 		if s.JudgeImage.ID != "" && s.Token != "" {
 			r.o.Host.Judge.Open(trial.Session(r.o.Host.Owner, s))
-			sessions[s.ID] = true
+			sessions[s.ID] = s.Try
+		}
+		if s.Container != "" { // before anything else is admitted
+			r.o.Admission.ForceWork(needOf(s))
+			r.held[s.ID] = true
 		}
 	}
 	var resumable []judge.Submission
 	for _, s := range subs {
-		if sessions[s.Trial] {
+		if sessions[s.Trial] == s.Try {
 			resumable = append(resumable, s)
 		}
 	}
@@ -87,11 +91,10 @@ func (r *Reconciler) strays(ctx context.Context) (keep map[string]bool, err erro
 const sweepGrace = 10 * time.Second
 
 // sweep removes, once, the containers that a former daemon left and no open trial has:
-// interrupted builds and judgings at once, others after a grace. It waits for the engine
-// as long as it has to.
-func (r *Reconciler) sweep(ctx context.Context, keep map[string]bool) {
+// interrupted builds and judgings at once, others after a grace. What was made after
+// begun is this daemon's own. It waits for the engine as long as it has to.
+func (r *Reconciler) sweep(ctx context.Context, keep map[string]bool, begun time.Time) {
 	var pause pauses
-	begun := time.Now()
 	for ctx.Err() == nil {
 		found, err := r.o.Host.Engine.Observe(ctx, r.o.Host.Owner)
 		if err != nil {

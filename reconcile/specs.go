@@ -17,27 +17,27 @@ import (
 )
 
 // look reads the files, accepts what is valid, and has every run looked at that may be
-// touched by it. It returns when to look again by itself.
-func (r *Reconciler) look(ctx context.Context, fresh bool) (again time.Time) {
+// touched by it. It sets when to look again by itself.
+func (r *Reconciler) look(ctx context.Context, fresh bool) {
+	r.again = time.Now().Add(time.Second) // unless all goes well
 	previous, err := r.accepted(ctx)
 	if err != nil {
 		r.o.Log.Error("read accepted specs", "error", err)
-		return time.Now().Add(time.Second)
+		return
 	}
 	found, emptied := r.scan(ctx, previous)
 	inputs, again := r.presence.settle(previous, found, emptied, time.Now())
 	o := r.o.Config
 	o.Fresh = fresh
 	set := config.Load(inputs, previous, o)
-	if r.set != nil && !fresh && reflect.DeepEqual(r.set, set) {
-		return again
+	if r.set == nil || fresh || !reflect.DeepEqual(r.set, set) {
+		if err := r.accept(ctx, previous, set); err != nil {
+			r.o.Log.Error("accept specs", "error", err)
+			return
+		}
+		r.adopt(set)
 	}
-	if err := r.accept(ctx, previous, set); err != nil {
-		r.o.Log.Error("accept specs", "error", err)
-		return time.Now().Add(time.Second)
-	}
-	r.adopt(set)
-	return again
+	r.again = again
 }
 
 // accepted is what was last accepted, by path.
@@ -103,37 +103,60 @@ func (r *Reconciler) accept(ctx context.Context, previous config.Previous, set *
 	now := time.Now().UTC()
 	accepted := set.Accepted()
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		for _, f := range set.Files {
-			if err := r.acceptFile(ctx, tx, f, previous, set, now); err != nil {
+		for _, c := range accepted {
+			if err := keepFile(tx, c, previous, now); err != nil {
 				return err
 			}
 		}
 		for path := range previous {
 			if _, still := accepted[path]; !still {
-				if err := tx.DeleteFile(path); err != nil {
+				if err := errors.Join(tx.DeleteFile(path), tx.PutMeta(toldKey(path), "")); err != nil {
 					return err
 				}
 			}
 		}
-		return r.settleHomes(tx, set)
+		for _, f := range set.Files {
+			if err := r.tellFile(ctx, tx, f, set); err != nil {
+				return err
+			}
+		}
+		return errors.Join(settleSchedules(tx, set, now), r.settleHomes(tx, set))
 	})
+}
+
+// keepFile stores what is in force of a file, which is what a later daemon falls back on.
+func keepFile(tx *store.Tx, c config.Compiled, previous config.Previous, now time.Time) error {
+	if old, ok := previous[c.Path]; ok && reflect.DeepEqual(old, c) {
+		return nil
+	}
+	compiled, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode what was accepted of %s: %w", c.Path, err)
+	}
+	return tx.PutFile(store.FileRow{Path: c.Path, Root: c.Root, Hash: c.Hash, Compiled: compiled, AcceptedAt: now})
 }
 
 type specAccepted struct {
 	Diagnostics config.Diagnostics `json:"diagnostics"`
 }
 
-func (r *Reconciler) acceptFile(ctx context.Context, tx *store.Tx, f config.FileState, previous config.Previous, set *config.Set, now time.Time) error {
+func toldKey(path string) string { return "told/" + path }
+
+// tellFile reports in the file's status file what became of it, unless it was said before.
+// Of a file that cannot be read nothing is known, so nothing is said.
+func (r *Reconciler) tellFile(ctx context.Context, tx *store.Tx, f config.FileState, set *config.Set) error {
+	if f.Status == config.Unread {
+		return nil
+	}
 	told, err := json.Marshal(f)
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the state of %s: %w", f.Path, err)
 	}
-	key := "told/" + f.Path
-	before, err := tx.Meta(key)
+	before, err := tx.Meta(toldKey(f.Path))
 	if err != nil || before == string(told) {
 		return err
 	}
-	if err := tx.PutMeta(key, string(told)); err != nil {
+	if err := tx.PutMeta(toldKey(f.Path), string(told)); err != nil {
 		return err
 	}
 	for _, d := range f.Diagnostics {
@@ -141,21 +164,8 @@ func (r *Reconciler) acceptFile(ctx context.Context, tx *store.Tx, f config.File
 	}
 	stream := r.statusStream(f.Path)
 	if f.Status != config.OK {
-		if f.Status == config.Unread {
-			return nil // nothing is known, so nothing is said
-		}
 		_, err := tx.AppendLine(stream, store.Envelope{Type: "spec.rejected", Spec: contextAddress(f.Diagnostics), Generation: f.Generation}, specAccepted{f.Diagnostics})
 		return err
-	}
-	c := set.Accepted()[f.Path]
-	if old, ok := previous[f.Path]; !ok || !reflect.DeepEqual(old, c) {
-		compiled, err := json.Marshal(c)
-		if err != nil {
-			return err
-		}
-		if err := tx.PutFile(store.FileRow{Path: c.Path, Root: c.Root, Hash: c.Hash, Compiled: compiled, AcceptedAt: now}); err != nil {
-			return err
-		}
 	}
 	for _, b := range set.All() {
 		if b.Path != f.Path {

@@ -109,7 +109,7 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 	return s, err
 }
 
-// ErrUnknown: no such run or trial.
+// ErrUnknown says that there is no such run or trial.
 var ErrUnknown = errors.New("nothing is known of")
 
 func suggest(name string, known []string) string {

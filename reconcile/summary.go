@@ -111,6 +111,7 @@ func summarize(outcomes []Outcome) Summary {
 	for _, o := range outcomes {
 		s.add(o.Finished.Status)
 		s.AgentDurationS += o.Finished.AgentDuration
+		s.Usage.Add(o.Finished.Usage)
 		for _, r := range o.Rounds {
 			if r.Report != nil {
 				s.JudgeDurationS += float64(r.Report.JudgeMS) / 1000

@@ -34,7 +34,7 @@ func NewClient(socket string) *Client {
 // Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ErrNoDaemon: nobody listens on the control socket.
+// ErrNoDaemon says that nobody listens on the control socket.
 var ErrNoDaemon = errors.New("no daemon is running")
 
 // Error is what the daemon answered.

@@ -9,7 +9,7 @@ import (
 
 func (e *env) rerun() *cobra.Command {
 	return &cobra.Command{
-		Use: "rerun ADDRESS|TRIAL", Short: "Do a run, or one trial's cell, once more", Args: exactly(1, "one run or trial"),
+		Use: "rerun ADDRESS|TRIAL", Short: "Do a run, or one trial's cell, once more", Args: one("one run or trial"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), false)
 			if err != nil {
@@ -27,7 +27,7 @@ func (e *env) rerun() *cobra.Command {
 
 func (e *env) cancel() *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel ADDRESS|TRIAL", Short: "End a run's execution, or one trial", Args: exactly(1, "one run or trial"),
+		Use: "cancel ADDRESS|TRIAL", Short: "End a run's execution, or one trial", Args: one("one run or trial"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), false)
 			if err != nil {
@@ -46,7 +46,7 @@ func (e *env) cancel() *cobra.Command {
 func (e *env) results() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "results ADDRESS", Short: "Print the records of a run as JSON lines", Args: exactly(1, "one run"),
+		Use: "results ADDRESS", Short: "Print the records of a run as JSON lines", Args: one("one run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), true)
 			if err != nil {
@@ -68,7 +68,7 @@ func (e *env) logs() *cobra.Command {
 	var follow bool
 	var try int
 	cmd := &cobra.Command{
-		Use: "logs TRIAL", Short: "Print what a trial's agent wrote", Args: exactly(1, "one trial"),
+		Use: "logs TRIAL", Short: "Print what a trial's agent wrote", Args: one("one trial"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), true)
 			if err != nil {

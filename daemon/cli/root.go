@@ -78,10 +78,10 @@ func New(e *env) *cobra.Command {
 	return root
 }
 
-// exactly wants n arguments, and says which.
-func exactly(n int, what string) cobra.PositionalArgs {
+// one wants one argument, and says which.
+func one(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) != 1 {
 			return usage{fmt.Errorf("give %s", what)}
 		}
 		return nil

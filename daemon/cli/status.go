@@ -159,7 +159,7 @@ func clock(t reconcile.TrialStatus, now time.Time) string {
 
 func (e *env) submissions() *cobra.Command {
 	return &cobra.Command{
-		Use: "submissions TRIAL", Short: "Show the rounds of a trial and their tests", Args: exactly(1, "one trial"),
+		Use: "submissions TRIAL", Short: "Show the rounds of a trial and their tests", Args: one("one trial"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), true)
 			if err != nil {

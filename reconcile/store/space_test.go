@@ -57,7 +57,7 @@ func TestFullDiskIsNamedAndPasses(t *testing.T) {
 		_, err := tx.AppendLine(nightly, Envelope{Type: "x"}, nil)
 		return err
 	})
-	if err := s.View(t.Context(), func(tx *Tx) error { return checkStreams(tx) }); err != nil {
+	if err := s.View(t.Context(), checkStreams); err != nil {
 		t.Error(err)
 	}
 	same(t, read(t, s, meta("a")), "before")

@@ -283,11 +283,11 @@ func TestSeqHasNoGapAndNoRepeat(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil && err != undo {
+			if err != nil && !errors.Is(err, undo) {
 				rt.Fatal(err)
 			}
 		}
-		if err := s.View(t.Context(), func(tx *Tx) error { return checkStreams(tx) }); err != nil {
+		if err := s.View(t.Context(), checkStreams); err != nil {
 			rt.Fatal(err)
 		}
 	})

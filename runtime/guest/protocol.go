@@ -129,9 +129,9 @@ const (
 	TroubleUnkillable   = "unkillable"    // processes outlived SIGKILL
 )
 
-// Log lines travel as POST /v1/log?offset=N with raw bytes as the body; the daemon answers
-// LogAck with the next offset it wants, which may be lower than what was sent. An offset
-// above what the daemon has means that older output was dropped in the container.
+// LogAck answers POST /v1/log?offset=N, whose body is raw bytes of the agent's output, with
+// the next offset that is wanted, which may be lower than what was sent. An offset above
+// what the daemon has means that older output was dropped in the container.
 type LogAck struct {
 	Next int64
 }

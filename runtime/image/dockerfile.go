@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -32,7 +33,7 @@ func (s *site) after(ctx context.Context) error {
 func (s *site) directive(ctx context.Context, attribute, text string) error {
 	for _, in := range instructions(text) {
 		if err := s.instruct(ctx, attribute, in); err != nil {
-			if _, ok := err.(*SetupError); ok {
+			if _, ok := errors.AsType[*SetupError](err); ok {
 				return err
 			}
 			return fmt.Errorf("%s line %d: %w", attribute, in.line, err)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -97,9 +96,6 @@ func (r recipe) labels(owner string, build map[string]string) map[string]string 
 	}
 	return l
 }
-
-// name says which image it is, for error messages.
-func (r recipe) name() string { return fmt.Sprintf("%s/%s", r.Benchmark, r.Subject) }
 
 // merge returns a new map with the entries of both; those of over win.
 func merge(under, over map[string]string) map[string]string {

@@ -147,7 +147,7 @@ func (s *site) run(ctx context.Context, c command) error {
 		Command: c.text, ExitCode: code, Output: out.lines(),
 	}
 	switch cause := context.Cause(ctx); {
-	case err != nil && (cause == errSilent || cause == errTooLong):
+	case err != nil && (errors.Is(cause, errSilent) || errors.Is(cause, errTooLong)):
 		failed.Reason = cause
 		return failed
 	case errors.Is(err, container.ErrCommandNotFound):

@@ -281,7 +281,7 @@ func (m model) read(name string) string { return m[m.real(name, true)].content }
 func (m model) extract(t *rapid.T, archive []byte) {
 	for r := tar.NewReader(bytes.NewReader(archive)); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil {
@@ -322,7 +322,7 @@ func FuzzClean(f *testing.F) {
 		}
 		for r := tar.NewReader(bytes.NewReader(once.Bytes())); ; {
 			h, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

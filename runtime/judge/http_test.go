@@ -109,7 +109,7 @@ func TestAnAgentSubmitsWaitsAndLooksBack(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.MaxQueue = 1; o.Capacity = make(places, 0) }) // nothing is ever judged
+		b := newBench(t, func(o *Options) { o.MaxQueue = 1; o.Capacity = make(places) }) // nothing is ever judged
 		b.open("t")
 		b.open("other")
 		b.open("closed")

@@ -47,7 +47,7 @@ func verdict(t task.Task, o observation) Report {
 	v.count(tests)
 	v.rate()
 	v.checkEnd()
-	v.checkExit(tests)
+	v.checkExit()
 	v.checkUsable(tests)
 	if tampered != "" {
 		v.report.Status, v.report.Tampered, v.report.Valid, v.report.PassRate = StatusTampered, true, false, 0
@@ -75,8 +75,9 @@ func (v *weighing) problem(text string) {
 	v.report.Problem += clip(text, 1000)
 }
 
-func (v *weighing) spoil(s Status, problem string) {
-	v.report.Status, v.report.Valid = s, false
+// spoil makes the report an invalid one.
+func (v *weighing) spoil(problem string) {
+	v.report.Status, v.report.Valid = StatusInvalid, false
 	v.problem(problem)
 }
 
@@ -86,9 +87,9 @@ func (v *weighing) neverStarted() bool {
 	onlyCode := o.parser.Name == "exit_code"
 	switch {
 	case o.noStart != "":
-		v.spoil(StatusInvalid, "the judge command could not be started: "+o.noStart)
+		v.spoil("the judge command could not be started: " + o.noStart)
 	case !o.timedOut && (o.exit == 126 || o.exit == 127) && (len(o.result.Tests) == 0 || onlyCode):
-		v.spoil(StatusInvalid, fmt.Sprintf("the judge command could not be run (exit code %d): %s", o.exit, o.lastLine))
+		v.spoil(fmt.Sprintf("the judge command could not be run (exit code %d): %s", o.exit, o.lastLine))
 	default:
 		return false
 	}
@@ -134,12 +135,7 @@ func (v *weighing) count(tests []parser.Test) {
 		v.report.Tests = bounded(tests)
 		return
 	}
-	worst := map[string]parser.Test{}
-	for _, t := range tests {
-		if have, ok := worst[t.Name]; !ok || severity(t.Status) > severity(have.Status) {
-			worst[t.Name] = t
-		}
-	}
+	worst := worstOf(tests, expected)
 	listed := make([]parser.Test, 0, len(expected))
 	for _, name := range expected {
 		t, ok := worst[name]
@@ -167,6 +163,25 @@ func (v *weighing) count(tests []parser.Test) {
 		listed = append(listed, t)
 	}
 	v.report.Tests = bounded(listed)
+}
+
+// worstOf finds the worst result of each name. A repetition that is not expected counts for
+// the name it repeats.
+func worstOf(tests []parser.Test, expected []string) map[string]parser.Test {
+	declared := map[string]bool{}
+	for _, name := range expected {
+		declared[name] = true
+	}
+	worst := map[string]parser.Test{}
+	for _, t := range tests {
+		if t.Repeats != "" && !declared[t.Name] {
+			t.Name = t.Repeats
+		}
+		if have, ok := worst[t.Name]; !ok || severity(t.Status) > severity(have.Status) {
+			worst[t.Name] = t
+		}
+	}
+	return worst
 }
 
 // counted marks names of the manifest that are dealt with.
@@ -231,7 +246,7 @@ func (v *weighing) checkEnd() {
 		v.report.Status = StatusTimeout
 		v.problem("the judge command did not end in time")
 	case o.oom:
-		v.spoil(StatusInvalid, "the judge command was killed: it ran out of memory")
+		v.spoil("the judge command was killed: it ran out of memory")
 	case o.result.Complete:
 		return
 	case len(o.result.Tests) > 0 && o.result.Problem == "":
@@ -250,7 +265,7 @@ func (v *weighing) checkEnd() {
 }
 
 // checkExit holds the exit code of a test runner against its words.
-func (v *weighing) checkExit(tests []parser.Test) {
+func (v *weighing) checkExit() {
 	o, r := v.seen, &v.report
 	if o.parser.Tripwire == nil || r.PassRate < 1 || r.Status != StatusOK {
 		return
@@ -260,7 +275,7 @@ func (v *weighing) checkExit(tests []parser.Test) {
 	case v.others > 0 && o.exit < 126:
 	default:
 		v.missing()
-		v.spoil(StatusInvalid, fmt.Sprintf("all tests passed, but the exit code is %d", o.exit))
+		v.spoil(fmt.Sprintf("all tests passed, but the exit code is %d", o.exit))
 	}
 }
 
@@ -269,7 +284,7 @@ func (v *weighing) checkUsable(tests []parser.Test) {
 	o, r := v.seen, &v.report
 	nothing := len(tests) == 0 && o.result.Score == nil && o.result.PassRate == nil && o.result.Valid == nil
 	if nothing && len(manifest(v.task)) == 0 && r.Status == StatusOK {
-		v.spoil(StatusInvalid, "the output holds no result that the parser understands")
+		v.spoil("the output holds no result that the parser understands")
 	}
 	if o.result.Valid != nil && !*o.result.Valid {
 		r.Valid = false

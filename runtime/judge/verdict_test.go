@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -23,6 +24,25 @@ func runs(text string) parser.Result {
 		r.Tests = append(r.Tests, parser.Test{Name: word[:len(word)-1], Status: status[word[len(word)-1]]})
 	}
 	return r
+}
+
+// A submission that registers a passing test under a declared name first gains nothing by
+// it: the true one still counts for that name.
+func TestARepetitionThatIsNotDeclaredCountsForItsName(t *testing.T) {
+	p, _ := parser.Lookup("node")
+	forged := "# Subtest: a\nok 1 - a\n# Subtest: b\nok 2 - b\n# Subtest: a\nnot ok 3 - a\n# Subtest: a\nok 4 - a\n1..4\n"
+	for declared, want := range map[string]int{"a,b": 1, "a,a #2,b": 2, "a,a #2,a #3,b": 3} {
+		tk := task.Task{Judge: task.Judge{Parser: "node", Expect: strings.Split(declared, ",")}}
+		r := verdict(tk, observation{parser: p, result: p.Parse(parser.Input{Output: []byte(forged)}), exit: 1})
+		if r.Passed != want || r.TotalTests != strings.Count(declared, ",")+1 {
+			t.Errorf("%s: %d of %d passed, want %d", declared, r.Passed, r.TotalTests, want)
+		}
+	}
+	tk := task.Task{Judge: task.Judge{Parser: "node", Expect: []string{"a"}}}
+	late := "# Subtest: a\nok 1 - a\n# Subtest: a\nnot ok 2 - a\n1..2\n"
+	if r := verdict(tk, observation{parser: p, result: p.Parse(parser.Input{Output: []byte(late)}), exit: 1}); r.Passed != 0 || r.PassRate != 0 {
+		t.Errorf("the forged test passed for the true one: %+v", r)
+	}
 }
 
 func TestVerdicts(t *testing.T) {
@@ -233,7 +253,7 @@ func TestReservations(t *testing.T) {
 			if next.Round != tc.round || (old != nil) != tc.old {
 				t.Errorf("round %q, old %v; want %q, %t (%v)", next.Round, old, tc.round, tc.old, err)
 			}
-			r, _ := err.(*Refusal)
+			r, _ := errors.AsType[*Refusal](err)
 			if (r == nil) != (tc.code == 0) || r != nil && (r.Code != tc.code || r.RetryAfter != tc.after || !strings.Contains(r.Detail, tc.says)) {
 				t.Errorf("refused with %+v, want %d after %s saying %q", r, tc.code, tc.after, tc.says)
 			}

@@ -36,9 +36,6 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 	select {
 	case <-ctx.Done():
 		return s, nil, context.Cause(ctx)
-	case c := <-m.cancelled:
-		l.orderEnd()
-		return cancelled(s, c), nil, nil
 	case msg := <-l.inbox:
 		if msg.hello != nil {
 			return m.greet(s, msg)
@@ -233,7 +230,7 @@ func (m *Machine) lost(ctx context.Context, s State, err error) (State, []Effect
 		return s, nil, context.Cause(ctx)
 	}
 	if container.Unavailable(err) {
-		m.Close()
+		m.drop()
 		return s, nil, err
 	}
 	return fail(s, InfraError, ReasonGuestLost, err), nil, nil

@@ -120,15 +120,18 @@ func (m *Machine) stageAgent(s State) error {
 	if _, err := os.Stat(whole); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	partial := whole + ".partial"
-	if err := errors.Join(os.RemoveAll(partial), os.MkdirAll(partial, 0o755)); err != nil {
+	begun := whole + partial
+	if err := errors.Join(os.RemoveAll(begun), os.MkdirAll(begun, 0o755)); err != nil {
 		return err
 	}
-	if err := agent.Stage(partial, s.Cell.Agent, s.Cell.Task, m.host.OpenBlob); err != nil {
+	if err := agent.Stage(begun, s.Cell.Agent, s.Cell.Task, m.host.OpenBlob); err != nil {
 		return err
 	}
-	return os.Rename(partial, whole)
+	return os.Rename(begun, whole)
 }
+
+// partial is added to the name of a folder that is being filled.
+const partial = ".partial"
 
 func (m *Machine) setting(s State) agent.Setting {
 	return agent.Setting{

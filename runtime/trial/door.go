@@ -127,5 +127,6 @@ func (c *boundedConn) Close() error {
 
 // removeDoor removes the trial's folder from the host.
 func removeDoor(stateDir, id string, try int) error {
-	return errors.Join(os.RemoveAll(doorDir(stateDir, id, try)), os.RemoveAll(agentDir(stateDir, id, try)))
+	agents := agentDir(stateDir, id, try)
+	return errors.Join(os.RemoveAll(doorDir(stateDir, id, try)), os.RemoveAll(agents), os.RemoveAll(agents+partial))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -53,7 +54,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	l := &live{inbox: make(chan message), exits: make(chan error, 1), end: make(chan struct{}), log: logFile, nextMeter: time.Now().Add(meterEvery)}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.openSession(s)
-	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), m.host.Judge.Handler(s.ID), l.guestHandler())
+	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), m.host.Judge.Handler(s.ID), l.guestHandler(m.log))
 	if err != nil {
 		l.close()
 		return err
@@ -112,7 +113,7 @@ func (l *live) close() {
 
 // guestHandler answers the guest. Everything the guest says is a hint from hostile
 // ground: it can only end or harm its own trial.
-func (l *live) guestHandler() *guest.Host {
+func (l *live) guestHandler(log *slog.Logger) *guest.Host {
 	return guest.NewHost(guest.HostOptions{
 		Hello: func(ctx context.Context, h guest.Hello) (guest.Welcome, error) {
 			msg := message{hello: &h, welcome: make(chan guest.Welcome, 1)}
@@ -142,7 +143,13 @@ func (l *live) guestHandler() *guest.Host {
 				return errClosed
 			}
 		},
-		Log: func(_ context.Context, offset int64, r io.Reader) (int64, error) { return l.log.write(offset, r) },
+		Log: func(_ context.Context, offset int64, r io.Reader) (int64, error) {
+			next, err := l.log.write(offset, r)
+			if err != nil {
+				log.Warn("the agent's log could not be kept; the guest sends it again", "error", err)
+			}
+			return next, err
+		},
 		Beat: func(ctx context.Context, _ guest.Beat) (guest.Order, error) {
 			select {
 			case <-l.end:

@@ -44,17 +44,20 @@ func (h Host) at(err error, kind, name, task string, attributes ...string) error
 
 // Machine drives one trial. Its methods but Cancel belong to one goroutine.
 type Machine struct {
-	host      Host
-	log       *slog.Logger
-	cancelled chan Cancellation
-	live      *live    // handles on a running container; nil when there are none
-	acks      []func() // answers owed once the state that justifies them is stored
-	finals    int      // failures of the machinery to take the last snapshot
+	host   Host
+	log    *slog.Logger
+	wanted context.Context // ends when the trial is cancelled, with a *Cancellation as its cause
+	unwant context.CancelCauseFunc
+	live   *live    // handles on a running container; nil when there are none
+	acks   []func() // answers owed once the state that justifies them is stored
+	finals int      // failures of the machinery to take the last snapshot
 }
 
 // New returns a machine for one trial. Close releases what it holds.
 func New(h Host, id, spec string) *Machine {
-	return &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), cancelled: make(chan Cancellation, 1)}
+	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id)}
+	m.wanted, m.unwant = context.WithCancelCause(context.Background())
+	return m
 }
 
 // Cancellation says why a trial ends without a verdict.
@@ -63,16 +66,20 @@ type Cancellation struct {
 	Unwanted bool // no spec wants the cell any more; it starts again when one does
 }
 
-// Cancel asks the trial to end without a verdict; safe from any goroutine.
-func (m *Machine) Cancel(c Cancellation) {
-	select {
-	case m.cancelled <- c:
-	default: // it is being cancelled
-	}
-}
+// Error implements error.
+func (c *Cancellation) Error() string { return c.Cause }
+
+// Cancel asks the trial to end without a verdict, whatever it waits for; safe from any
+// goroutine. The first cancellation counts.
+func (m *Machine) Cancel(c Cancellation) { m.unwant(&c) }
 
 // Close drops the handles on a running container, which goes on without them.
 func (m *Machine) Close() {
+	m.unwant(nil)
+	m.drop()
+}
+
+func (m *Machine) drop() {
 	if m.live != nil {
 		m.live.close()
 		m.live = nil
@@ -88,9 +95,24 @@ func (m *Machine) Step(ctx context.Context, s State) (State, []Effect, error) {
 		ack()
 	}
 	m.acks = nil
-	if next, effects, ok := m.wasCancelled(s); ok {
-		return next, effects, nil
+	if s.Phase == Verdict || s.Phase == Cleanup {
+		return m.step(ctx, s)
 	}
+	if c, ok := m.cancellation(); ok {
+		return cancelled(s, c), nil, nil
+	}
+	stepping, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(m.wanted, func() { stop(context.Cause(m.wanted)) })()
+	next, effects, err := m.step(stepping, s)
+	if c, ok := m.cancellation(); ok && err != nil && ctx.Err() == nil {
+		return cancelled(s, c), nil, nil
+	}
+	return next, effects, err
+}
+
+// step makes the transition that the phase asks for.
+func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 	switch s.Phase {
 	case Pending:
 		s.Phase = Images
@@ -105,30 +127,18 @@ func (m *Machine) Step(ctx context.Context, s State) (State, []Effect, error) {
 		return m.closing(ctx, s)
 	case Grading:
 		return m.grading(ctx, s)
-	case Verdict:
-		return m.verdict(ctx, s)
-	case Cleanup:
-		return m.cleanup(ctx, s)
 	}
 	return s, nil, fmt.Errorf("trial %s is in phase %q, which has no step", s.ID, s.Phase)
 }
 
-// wasCancelled ends a trial that has no verdict yet.
-func (m *Machine) wasCancelled(s State) (State, []Effect, bool) {
-	if s.Phase == Verdict || s.Phase == Cleanup || s.Phase == Done {
-		return s, nil, false
+// cancelled sends the trial to its verdict as Cancel asked for.
+func (m *Machine) cancelled(s State) State {
+	if m.live != nil {
+		m.live.orderEnd()
 	}
-	select {
-	case c := <-m.cancelled:
-		return cancelled(s, c), nil, true
-	default:
-		return s, nil, false
-	}
-}
-
-func cancelled(s State, c Cancellation) State {
+	c, _ := errors.AsType[Cancellation](context.Cause(m.wanted))
 	s.Unwanted = c.Unwanted
-	return fail(s, Cancelled, ReasonCancelled, errors.New(c.Cause))
+	return fail(s, Cancelled, ReasonCancelled, c)
 }
 
 // fail sends the trial to its verdict without one of the judge.

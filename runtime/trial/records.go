@@ -103,6 +103,16 @@ type Usage struct {
 	CostUSD         float64 `json:"cost_usd"`
 }
 
+// Add adds what another trial used.
+func (u *Usage) Add(o Usage) {
+	u.InputTokens += o.InputTokens
+	u.OutputTokens += o.OutputTokens
+	u.CachedTokens += o.CachedTokens
+	u.EstimatedTokens += o.EstimatedTokens
+	u.Requests += o.Requests
+	u.CostUSD += o.CostUSD
+}
+
 // TestRecord is the outcome of one declared test in the best round.
 type TestRecord struct {
 	Name       string `json:"name"`

@@ -222,7 +222,7 @@ func (b *bench) copyFrom(id, path string) (names []string, content map[string]st
 	content = map[string]string{}
 	for tr := tar.NewReader(stream); ; {
 		head, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			slices.Sort(names)
 			return names, content
 		}

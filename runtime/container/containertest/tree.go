@@ -3,6 +3,7 @@ package containertest
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -82,7 +83,7 @@ func (t tree) written(base tree) int64 {
 func (t tree) extract(dir string, stream io.Reader) error {
 	for tr := tar.NewReader(stream); ; {
 		head, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // creation is the workload in Docker's words.
 func (e *Engine) creation(ctx context.Context, w contract.Workload) (client.ContainerCreateOptions, error) {
-	if _, err := parseRef(w.Image); err != nil {
+	if err := checkRef(w.Image); err != nil {
 		return client.ContainerCreateOptions{}, fmt.Errorf("create container %q: %w", w.Name, err)
 	}
 	host, err := hostConfig(w)

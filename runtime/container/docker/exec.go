@@ -63,7 +63,7 @@ func (e *Engine) follow(ctx context.Context, id, exec string, s *execStream) (cl
 	for {
 		state, err := e.calls.ExecInspect(ctx, exec, client.ExecInspectOptions{})
 		switch {
-		case err != nil && kindOf(err) == container.ErrNotFound && ctx.Err() == nil:
+		case err != nil && errors.Is(kindOf(err), container.ErrNotFound) && ctx.Err() == nil:
 			return state, e.lostCommand(ctx, id)
 		case err != nil:
 			return state, err

@@ -16,19 +16,18 @@ import (
 	contract "github.com/assayd/assayd/runtime/container"
 )
 
-// parseRef checks a reference or image id. What is neither could address another part of
-// the API.
-func parseRef(ref string) (reference.Reference, error) {
-	parsed, err := reference.ParseAnyReference(ref)
-	if err != nil {
-		return nil, fmt.Errorf("image %q: %w", ref, err)
+// checkRef refuses what is neither a reference nor an image id: it could address another
+// part of the API.
+func checkRef(ref string) error {
+	if _, err := reference.ParseAnyReference(ref); err != nil {
+		return fmt.Errorf("image %q: %w", ref, err)
 	}
-	return parsed, nil
+	return nil
 }
 
 // Image implements container.Images.
 func (e *Engine) Image(ctx context.Context, ref string) (contract.Image, error) {
-	if _, err := parseRef(ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return contract.Image{}, err
 	}
 	found, err := e.calls.ImageInspect(ctx, ref)
@@ -80,7 +79,7 @@ func (e *Engine) Commit(ctx context.Context, id, ref string, c contract.ImageCon
 	if err := checkName(id); err != nil {
 		return contract.Image{}, fmt.Errorf("commit container: %w", err)
 	}
-	if _, err := parseRef(ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return contract.Image{}, fmt.Errorf("commit container %q: %w", id, err)
 	}
 	made, err := e.streams.ContainerCommit(ctx, id, client.ContainerCommitOptions{
@@ -122,7 +121,7 @@ func (e *Engine) ListImages(ctx context.Context, key, value string) ([]contract.
 
 // RemoveImage implements container.Images. Layers that nothing else uses go with it.
 func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
-	if _, err := parseRef(ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return fmt.Errorf("remove: %w", err)
 	}
 	_, err := e.calls.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})

@@ -23,7 +23,7 @@ func TestErrorsAreClassified(t *testing.T) {
 		`connection error: desc = "transport: error while dialing: dial unix /run/containerd/containerd.sock: connect: connection refused"`:          container.ErrUnavailable,
 		`something else`: nil,
 	} {
-		if got := kindOf(errors.New(text)); got != want {
+		if got := kindOf(errors.New(text)); !errors.Is(got, want) {
 			t.Errorf("%s\nis %v, want %v", text, got, want)
 		}
 	}

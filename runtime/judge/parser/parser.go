@@ -18,6 +18,11 @@ type Test struct {
 	Message string   `json:"message,omitempty"`
 	Score   *float64 `json:"score,omitempty"`
 	Weight  *float64 `json:"weight,omitempty"`
+
+	// Repeats is the name that the runner gave the test, where an earlier one of the run had
+	// it already, so that Name is that with a number added. Who does not know Name must let
+	// the result count for Repeats, or a test that comes first hides those that follow.
+	Repeats string `json:"-"`
 }
 
 // Input is what a judge command left behind.

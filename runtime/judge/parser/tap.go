@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -52,6 +53,7 @@ type tapReader struct {
 	yaml      int       // indent of the YAML block we are in; -1 = none
 
 	tests   tally
+	runs    map[string]int // tests by the name that the runner gave them
 	counts  map[string]int // points by kind, in the words of node's summary
 	top     int            // points at depth 0
 	claims  map[string]int // closing summary
@@ -67,6 +69,7 @@ func newTAPReader() *tapReader {
 		plan:    regexp.MustCompile(`^1\.\.(\d+)(?:\s*#.*)?$`),
 		yaml:    -1,
 		planned: -1,
+		runs:    map[string]int{},
 		counts:  map[string]int{},
 		claims:  map[string]int{},
 	}
@@ -166,7 +169,19 @@ func (r *tapReader) commit() {
 		return
 	}
 	r.count(p)
-	r.tests.add(name, p.status(), p.message)
+	r.record(name, p)
+}
+
+// record adds a test. Further ones of the same name are numbered: "name #2", "name #3".
+func (r *tapReader) record(name string, p *tapPoint) {
+	test := Test{Name: name, Status: p.status(), Message: p.message}
+	if _, known := r.runs[name]; known || len(r.runs) < maxTests {
+		r.runs[name]++
+	}
+	if n := r.runs[name]; n > 1 {
+		test.Name, test.Repeats = fmt.Sprintf("%s #%d", name, n), cleanName(name)
+	}
+	r.tests.put(test)
 }
 
 // identify names a point: by its path where it was announced as a subtest, else by its

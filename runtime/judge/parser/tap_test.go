@@ -88,6 +88,8 @@ func TestTAP(t *testing.T) {
 		{"flat", output(tapeFlat), []string{"passed 1 should be equal", "failed 2 should be equal", "skipped 3 later"}, true, ""},
 		{"plan only", output("1..2\nok 1 - a\nok 2 - b\n"), []string{"passed 1 a", "passed 2 b"}, true, ""},
 		{"plan not kept", output("1..3\nok 1 - a\nok 2 - b\n"), []string{"passed 1 a", "passed 2 b"}, false, "3 tests were planned"},
+		{"tests of the same name", output("# Subtest: a\nok 1 - a\n# Subtest: s\n    # Subtest: a\n    ok 1 - a\n    # Subtest: a\n    not ok 2 - a\n    1..2\nok 2 - s\n  ---\n  type: 'suite'\n  ...\n# Subtest: a\nnot ok 3 - a\n# Subtest: a\nok 4 - a\n1..4\n"),
+			[]string{"passed a", "passed s > a", "failed s > a #2", "failed a #2", "passed a #3"}, true, ""},
 		{"a file that ended early", output(nodeFile("ok", "1")), nil, false, "without reporting a test"},
 		{"a file that crashed", output(nodeFile("not ok", "0")), []string{"error /w/b.test.js"}, false, "could not be run"},
 		{"a file around its tests", output("# Subtest: /w/a.test.js\n    # Subtest: one\n    ok 1 - one\n    1..1\nok 1 - /w/a.test.js\n1..1\n"),

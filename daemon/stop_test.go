@@ -1,0 +1,111 @@
+package daemon_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// waiting starts one run with one waiter and waits until it is at work.
+func waiting(t *testing.T, flags ...string) (w *world, trial string, bodies map[string]body) {
+	t.Helper()
+	w = newWorld(t)
+	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("wait", []string{`agent "waiter" {}`}, `timeout = "5m"`, `auto_eval = "0s"`))
+	w.serve(flags...)
+	trial = w.recorded("r.run.wait.jsonl", "the trial's start", func(r record) bool { return r.Type == "trial.started" }).Trial
+	w.said(trial, "waiting")
+	w.body(trial)
+	return w, trial, w.bodies()
+}
+
+func TestSIGTERMLeavesTheWorkToTheNextDaemon(t *testing.T) {
+	t.Parallel()
+	w, trial, bodies := waiting(t)
+	for range 2 {
+		if took := w.terminate(); took > 5*time.Second {
+			t.Errorf("the daemon took %s to end", took)
+		}
+		w.untouched(bodies)
+		w.serve()
+		w.untouched(bodies)
+	}
+	w.letGo(trial)
+	if run := w.settled("run.wait", patience); run.Trials[0].Status != "resolved" || run.Trials[0].Try != 1 {
+		t.Errorf("the trial is %+v", run.Trials[0])
+	}
+	all := w.history("r.run.wait.jsonl")
+	w.oneVerdictEach(all)
+	if n := len(ofType("trial.resumed", all)); n != 0 {
+		t.Errorf("the agent was resumed %d times", n)
+	}
+	w.noContainerIsLeft()
+}
+
+func TestASecondDaemonIsTurnedAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	_, problems, code := w.assayd("serve", "--watch", w.specs)
+	if want := fmt.Sprintf("in use by process %d", w.daemon.cmd.Process.Pid); code != 1 || !strings.Contains(problems, want) || !strings.Contains(problems, w.state) {
+		t.Errorf("exit %d, want 1 and %q:\n%s", code, want, problems)
+	}
+	if _, err := w.client.Version(t.Context()); err != nil {
+		t.Errorf("the first daemon was hurt: %v", err)
+	}
+	w.terminate()
+}
+
+func TestSIGHUPReadsContextsAgain(t *testing.T) {
+	t.Parallel()
+	w, old, bodies := waiting(t)
+	w.agent("waiter", "echo second edition\n"+waiter) // writes the program; the spec stays
+	w.untouched(bodies)
+	w.signal(syscall.SIGHUP)
+	var fresh string
+	w.until("the new program has a trial of its own", func() error {
+		run, err := w.status("run.wait")
+		for _, trial := range run.Trials {
+			if trial.ID != old {
+				fresh = trial.ID
+				return err
+			}
+		}
+		return errors.Join(err, fmt.Errorf("there are %d trials", len(run.Trials)))
+	})
+	w.said(fresh, "second edition")
+	w.letGo(fresh)
+	for _, trial := range w.settled("run.wait", patience).Trials {
+		if trial.ID == old && trial.Status != "cancelled" || trial.ID == fresh && trial.Status != "resolved" {
+			t.Errorf("trial %s is %s", trial.ID, trial.Status)
+		}
+	}
+	w.oneVerdictEach(w.history("r.run.wait.jsonl"))
+	w.noContainerIsLeft()
+}
+
+func TestDrainFinishesFirst(t *testing.T) {
+	t.Parallel()
+	w, trial, bodies := waiting(t, "--drain")
+	w.signal(syscall.SIGTERM)
+	w.until("the daemon drains", func() error {
+		if !strings.Contains(w.daemonLog(), "draining") {
+			return errors.New("it does not say so")
+		}
+		return nil
+	})
+	w.untouched(bodies)
+	if _, err := w.status("run.wait"); err != nil {
+		t.Errorf("a daemon that drains does not answer: %v", err)
+	}
+	w.letGo(trial)
+	w.ended(patience)
+	all := w.history("r.run.wait.jsonl")
+	w.oneVerdictEach(all)
+	if finished := ofType("trial.finished", all); len(finished) != 1 || finished[0].Status != "resolved" {
+		t.Errorf("finished is %+v", finished)
+	}
+	w.noContainerIsLeft()
+}
