@@ -122,34 +122,33 @@ func (p pull) sourcePatch(t *testing.T) string {
 
 // partOf is a fix without its last hunk; it is empty where the fix is one hunk.
 func (p pull) partOf(patch string) string {
+	type hunk struct{ file, text string }
+	var hunks []hunk
+	header := ""
 	starts := regexp.MustCompile(`(?m)^(?:diff --git|@@) `).FindAllStringIndex(patch, -1)
-	var headers, hunks []string
 	for i, at := range starts {
 		end := len(patch)
 		if i+1 < len(starts) {
 			end = starts[i+1][0]
 		}
 		if piece := patch[at[0]:end]; strings.HasPrefix(piece, "diff") {
-			headers = append(headers, piece)
+			header = piece
 		} else {
-			hunks = append(hunks, headers[len(headers)-1], piece)
+			hunks = append(hunks, hunk{header, piece})
 		}
 	}
-	leftOut := len(hunks) - 2
+	leftOut := len(hunks) - 1
 	if p.ID == "spf13__pflag-484" {
 		leftOut = 0 // the tests see nothing of the others
 	}
 	var part strings.Builder
-	file := ""
-	for i := 0; i < len(hunks); i += 2 {
-		if i == leftOut {
-			continue
+	header = ""
+	for _, h := range slices.Delete(hunks, leftOut, leftOut+1) {
+		if h.file != header {
+			header = h.file
+			part.WriteString(header)
 		}
-		if hunks[i] != file {
-			file = hunks[i]
-			part.WriteString(file)
-		}
-		part.WriteString(hunks[i+1])
+		part.WriteString(h.text)
 	}
 	return part.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -115,8 +116,13 @@ func (h *handler) plan(w http.ResponseWriter, q *http.Request) {
 		answer(w, nil, err)
 		return
 	}
+	inputs, err := config.ReadAll(f.Paths)
+	if err != nil {
+		answer(w, nil, fmt.Errorf("read specs: %w", err))
+		return
+	}
 	var p Planned
-	p.Plan, p.Diagnostics, err = h.r.Preview(q.Context(), config.ReadAll(f.Paths))
+	p.Plan, p.Diagnostics, err = h.r.Preview(q.Context(), inputs)
 	answer(w, p, err)
 }
 

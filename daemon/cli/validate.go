@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,16 +42,23 @@ func (e *env) load(paths []string) (*config.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range paths {
-		if _, err := os.Stat(p); err != nil {
-			return nil, usage{fmt.Errorf("read specs: %w", err)}
-		}
-	}
-	inputs := config.ReadAll(paths)
-	if len(inputs) == 0 {
-		return nil, usage{fmt.Errorf("there is no spec file (*.hcl) in %v", paths)}
+	inputs, err := readSpecs(paths)
+	if err != nil {
+		return nil, err
 	}
 	return config.Load(inputs, nil, config.Options{
 		Env: os.LookupEnv, Secret: secretIn(settings.SecretsDir), Settings: settings, Parsers: parser.Names(),
 	}), nil
+}
+
+// readSpecs reads what was named; nothing at all is an error, too.
+func readSpecs(paths []string) ([]config.Input, error) {
+	inputs, err := config.ReadAll(paths)
+	if err != nil {
+		return nil, usage{fmt.Errorf("read specs: %w", err)}
+	}
+	if len(inputs) == 0 {
+		return nil, usage{fmt.Errorf("there is no spec file (*.hcl) in %s", strings.Join(paths, " "))}
+	}
+	return inputs, nil
 }

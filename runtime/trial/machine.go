@@ -79,6 +79,7 @@ func (m *Machine) Close() {
 	m.drop()
 }
 
+// drop is Close for a machine that goes on.
 func (m *Machine) drop() {
 	if m.live != nil {
 		m.live.close()
@@ -99,14 +100,14 @@ func (m *Machine) Step(ctx context.Context, s State) (State, []Effect, error) {
 		return m.step(ctx, s)
 	}
 	if c, ok := m.cancellation(); ok {
-		return cancelled(s, c), nil, nil
+		return m.cancelled(s, c), nil, nil
 	}
 	stepping, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(m.wanted, func() { stop(context.Cause(m.wanted)) })()
 	next, effects, err := m.step(stepping, s)
 	if c, ok := m.cancellation(); ok && err != nil && ctx.Err() == nil {
-		return cancelled(s, c), nil, nil
+		return m.cancelled(s, c), nil, nil
 	}
 	return next, effects, err
 }
@@ -127,16 +128,24 @@ func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 		return m.closing(ctx, s)
 	case Grading:
 		return m.grading(ctx, s)
+	case Verdict:
+		return m.verdict(ctx, s)
+	case Cleanup:
+		return m.cleanup(ctx, s)
 	}
 	return s, nil, fmt.Errorf("trial %s is in phase %q, which has no step", s.ID, s.Phase)
 }
 
+// cancellation is what Cancel was called with.
+func (m *Machine) cancellation() (*Cancellation, bool) {
+	return errors.AsType[*Cancellation](context.Cause(m.wanted))
+}
+
 // cancelled sends the trial to its verdict as Cancel asked for.
-func (m *Machine) cancelled(s State) State {
+func (m *Machine) cancelled(s State, c *Cancellation) State {
 	if m.live != nil {
 		m.live.orderEnd()
 	}
-	c, _ := errors.AsType[Cancellation](context.Cause(m.wanted))
 	s.Unwanted = c.Unwanted
 	return fail(s, Cancelled, ReasonCancelled, c)
 }
