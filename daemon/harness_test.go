@@ -23,6 +23,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/image"
 )
 
 // binary is the program under test, base the image that its containers begin with. Both
@@ -111,11 +112,23 @@ func newWorld(t *testing.T) *world {
 		}
 		w.client.Close()
 		containertest.Sweep(t, w.engine, w.owner)
-		if err := errors.Join(w.engine.Close(), os.RemoveAll(dir)); err != nil {
+		if err := errors.Join(w.removeImages(), w.engine.Close(), os.RemoveAll(dir)); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
+}
+
+// removeImages removes what was built: an image for each task and role.
+func (w *world) removeImages() error {
+	ctx := context.WithoutCancel(w.Context())
+	made, err := w.engine.ListImages(ctx, image.LabelImageOwner, w.owner)
+	for _, img := range made {
+		for _, ref := range img.Refs {
+			err = errors.Join(err, w.engine.RemoveImage(ctx, ref))
+		}
+	}
+	return err
 }
 
 // explain shows what the daemons said.

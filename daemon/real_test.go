@@ -4,15 +4,11 @@ package daemon_test
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,8 +18,6 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/container/docker"
-	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/trial"
@@ -34,69 +28,34 @@ import (
 // the fix and then all of it sees what each is worth, test by test.
 func TestRealPullRequests(t *testing.T) {
 	pulls := realPulls(t)
-	dir, name := t.TempDir(), "real-"+containertest.Unique()
-	spec := writeSpec(t, dir, name, pulls)
-	engine := realEngine(t, name)
-	run := runSpec(t, spec)
+	w := newWorld(t)
+	run := w.makeTrue(writeSpec(t, w.specs, w.bench, pulls))
+	w.noContainerIsLeft()
 	log := readResults(t, run.Results)
 	for _, p := range pulls {
 		t.Run(p.ID, func(t *testing.T) {
 			checkOracle(t, p, trialOf(t, run, p, "oracle"), log)
 			checkNop(t, p, trialOf(t, run, p, "nop"), log)
-			checkHalfway(t, p, trialOf(t, run, p, "halfway"), log, filepath.Dir(spec))
-			checkWorkImage(t, p, engine, log.work[p.ID])
+			halfway := trialOf(t, run, p, "halfway")
+			checkHalfway(t, p, halfway, log, w.agentLog(halfway.ID))
+			w.checkWorkImage(t, p, log.work[p.ID])
 		})
 	}
 }
 
-// realEngine returns the engine; what the benchmark leaves in it is removed at the end, and
-// a container among that is a mistake.
-func realEngine(t *testing.T, benchmark string) *docker.Engine {
-	t.Helper()
-	e, err := docker.New(t.Context(), docker.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		made, err := e.ListImages(ctx, image.LabelBenchmark, benchmark)
-		for _, img := range made {
-			left, observed := e.Observe(ctx, img.Config.Labels[image.LabelImageOwner])
-			err = errors.Join(err, observed)
-			for _, c := range left {
-				t.Errorf("container %s is left behind", c.Name)
-				err = errors.Join(err, e.Remove(ctx, c.ID))
-			}
-			for _, ref := range img.Refs {
-				err = errors.Join(err, e.RemoveImage(ctx, ref))
-			}
-		}
-		if err = errors.Join(err, e.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
-}
-
-// runSpec builds the program, runs the spec to its end and returns the state of its run.
-func runSpec(t *testing.T, spec string) reconcile.RunStatus {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "assayd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./assayd")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	var answer struct{ Runs []reconcile.RunStatus }
-	said := &bytes.Buffer{}
-	cmd := exec.CommandContext(t.Context(), program, "run", "--json", spec)
-	cmd.Stderr = said
+// makeTrue runs a spec file to its end and returns the state of its only run.
+func (w *world) makeTrue(spec string) reconcile.RunStatus {
+	w.Helper()
+	var said strings.Builder
+	cmd := exec.CommandContext(w.Context(), binary, "run", "--json", "--state", w.state, spec)
+	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		t.Errorf("assayd run: %v\n%s", err, said)
+		w.Errorf("assayd run: %v\n%s", err, said.String())
 	}
+	var answer struct{ Runs []reconcile.RunStatus }
 	if err := json.Unmarshal(out, &answer); err != nil || len(answer.Runs) != 1 {
-		t.Fatalf("assayd run printed no outcome (%v):\n%s\n%s", err, out, said)
+		w.Fatalf("assayd run printed no outcome (%v):\n%s\n%s", err, out, said.String())
 	}
 	return answer.Runs[0]
 }
@@ -185,7 +144,7 @@ func checkNop(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
 
 // checkHalfway: the first round lacks a test of the fix at least, the second nothing, and
 // the agent was told so by name.
-func checkHalfway(t *testing.T, p pull, x reconcile.TrialStatus, log results, dir string) {
+func checkHalfway(t *testing.T, p pull, x reconcile.TrialStatus, log results, told string) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Resolved, true)
 	rounds := agentRounds(x)
@@ -204,12 +163,8 @@ func checkHalfway(t *testing.T, p pull, x reconcile.TrialStatus, log results, di
 	}
 	checkRound(t, p, "halfway", rounds[0], failing)
 	checkRound(t, p, "halfway", rounds[1], nil)
-	told, err := os.ReadFile(filepath.Join(dir, ".assayd", log.finished[x.ID].Log.File))
-	if err != nil {
-		t.Error(err)
-	}
 	for _, name := range failing {
-		if !strings.Contains(string(told), name) {
+		if !strings.Contains(told, name) {
 			t.Errorf("halfway: the agent was not told of %s:\n%s", name, told)
 		}
 	}
@@ -272,54 +227,35 @@ func checkRound(t *testing.T, p pull, agent string, round reconcile.Round, faili
 
 // checkWorkImage: the work image has the history up to the base commit, not one object
 // more, and none of the hidden tests wherever it may lie.
-func checkWorkImage(t *testing.T, p pull, e *docker.Engine, ref string) {
+func (w *world) checkWorkImage(t *testing.T, p pull, ref string) {
 	t.Helper()
-	sh := inContainer(t, e, ref)
+	c, err := w.engine.Start(t.Context(), container.Workload{
+		Name: "assayd-real-" + containertest.Unique(), Image: ref, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone,
+		User: "0:0", Workdir: "/workspace", Labels: map[string]string{container.LabelOwner: w.owner},
+	})
+	if err != nil {
+		t.Fatalf("start a container of the work image %q: %v", ref, err)
+	}
 	for inside, outside := range map[string][]string{
 		"git cat-file --batch-all-objects --batch-check='%(objectname)'": {"rev-list", "--objects", "--no-object-names", p.Base},
 		"git rev-list --all --reflog":                                    {"rev-list", p.Base},
 		"git rev-parse HEAD":                                             {"rev-parse", p.Base},
 	} {
-		got, want := strings.Fields(sh(inside)), strings.Fields(p.git(t, outside...))
+		got, want := strings.Fields(w.inside(c.ID, inside)), strings.Fields(p.git(t, outside...))
 		slices.Sort(got)
 		slices.Sort(want)
 		if len(got) == 0 || !slices.Equal(got, want) {
 			t.Errorf("%s: %d lines; the base commit has %d", inside, len(got), len(want))
 		}
 	}
-	if got := sh("git cat-file -e " + p.Merge + " 2>/dev/null && echo there; git remote; git stash list"); got != "" {
-		t.Errorf("work image: %s", got)
+	if got := w.inside(c.ID, "if git cat-file -e "+p.Merge+"; then echo the merge commit; fi; git remote; git stash list"); got != "" {
+		t.Errorf("in the work image: %s", got)
 	}
 	for _, file := range p.TestFiles {
 		content := p.git(t, "show", p.Merge+":"+file)
-		sums := sh(fmt.Sprintf("find / -xdev -type f -size %dc -exec sha256sum {} +", len(content)))
+		sums := w.inside(c.ID, fmt.Sprintf("find / -xdev -type f -size %dc -exec sha256sum {} +", len(content)))
 		if strings.Contains(sums, fmt.Sprintf("%x", sha256.Sum256([]byte(content)))) {
 			t.Errorf("the hidden %s is in the work image", file)
 		}
-	}
-}
-
-// inContainer returns a function that runs a line of shell in a container of the image.
-func inContainer(t *testing.T, e *docker.Engine, ref string) func(line string) string {
-	t.Helper()
-	c, err := e.Start(t.Context(), container.Workload{
-		Name: "assayd-real-" + containertest.Unique(), Image: ref, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone,
-		User: "0:0", Workdir: "/workspace", Labels: map[string]string{container.LabelOwner: "real-test"},
-	})
-	if err != nil {
-		t.Fatalf("start a container of the work image %q: %v", ref, err)
-	}
-	t.Cleanup(func() {
-		if err := e.Remove(context.WithoutCancel(t.Context()), c.ID); err != nil {
-			t.Error(err)
-		}
-	})
-	return func(line string) string {
-		var out, said bytes.Buffer
-		_, err := e.Exec(t.Context(), c.ID, container.Command{Argv: []string{"sh", "-c", line}, Stdout: &out, Stderr: &said})
-		if err != nil || said.Len() > 0 {
-			t.Fatalf("%s: %v %s", line, err, said.String())
-		}
-		return strings.TrimSpace(out.String())
 	}
 }

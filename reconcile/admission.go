@@ -23,7 +23,7 @@ type Limits struct {
 
 // Admission shares the machine between work and judge containers. The judge's share is
 // never given to work containers, so that agents that wait for a verdict cannot starve
-// it; judging may use what no work container holds.
+// it; judging may use what no work container holds, and gives it back when it is done.
 type Admission struct {
 	limits Limits
 	mu     sync.Mutex
@@ -32,10 +32,11 @@ type Admission struct {
 	judge  Need
 	judges int
 	wait   []chan struct{} // judges that wait for room
-	freed  func()          // called after work gave room back
+	freed  func()          // called after room for work became free
 }
 
-// NewAdmission returns an admission with nothing admitted.
+// NewAdmission returns an admission with nothing admitted. It calls freed, which must not
+// block, whenever a refused TryWork may do better.
 func NewAdmission(l Limits, freed func()) *Admission { return &Admission{limits: l, freed: freed} }
 
 // workShare is what work containers may have together.
@@ -47,13 +48,23 @@ func (l Limits) workShare() Need {
 	return Need{CPUs: l.CPUs - cpus, Memory: l.Memory - int64(float64(l.Memory)*l.Judge), Disk: l.Disk}
 }
 
+// judgeShare is what judging always may have.
+func (l Limits) judgeShare() Need {
+	work := l.workShare()
+	return Need{CPUs: l.CPUs - work.CPUs, Memory: l.Memory - work.Memory}
+}
+
+// slack is more than sums of CPUs are ever wrong by.
+const slack = 1e-9
+
 // TryWork admits a work container if there is room now. One is always admitted: specs that
 // could never be are refused when they are read.
 func (a *Admission) TryWork(n Need) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	share := a.limits.workShare()
-	fits := a.work.CPUs+n.CPUs <= share.CPUs+1e-9 && a.work.Memory+n.Memory <= share.Memory &&
+	share, kept := a.limits.workShare(), a.limits.judgeShare()
+	judged := Need{CPUs: max(a.judge.CPUs-kept.CPUs, 0), Memory: max(a.judge.Memory-kept.Memory, 0)} // beyond its share
+	fits := a.work.CPUs+n.CPUs+judged.CPUs <= share.CPUs+slack && a.work.Memory+n.Memory+judged.Memory <= share.Memory &&
 		(share.Disk == 0 || a.work.Disk+n.Disk <= share.Disk)
 	if a.limits.Containers > 0 && a.count >= a.limits.Containers {
 		return false
@@ -87,7 +98,8 @@ func (a *Admission) ReleaseWork(n Need) {
 	a.freed()
 }
 
-// Acquire waits for room for one judge container.
+// Acquire waits for room for one judge container; the first is always admitted. When the
+// context ends its cause is returned.
 func (a *Admission) Acquire(ctx context.Context, cpus float64, memory int64) (release func(), err error) {
 	for {
 		a.mu.Lock()
@@ -114,17 +126,19 @@ func (a *Admission) judgeFits(cpus float64, memory int64) bool {
 	if a.judges == 0 {
 		return true
 	}
-	free := Need{CPUs: a.limits.CPUs - a.work.CPUs, Memory: a.limits.Memory - a.work.Memory}
-	return a.judge.CPUs+cpus <= free.CPUs+1e-9 && a.judge.Memory+memory <= free.Memory
+	own := a.limits.judgeShare()
+	free := Need{CPUs: max(a.limits.CPUs-a.work.CPUs, own.CPUs), Memory: max(a.limits.Memory-a.work.Memory, own.Memory)}
+	return a.judge.CPUs+cpus <= free.CPUs+slack && a.judge.Memory+memory <= free.Memory
 }
 
 func (a *Admission) releaseJudge(cpus float64, memory int64) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.judge.CPUs -= cpus
 	a.judge.Memory -= memory
 	a.judges--
 	a.wake()
+	a.mu.Unlock()
+	a.freed()
 }
 
 // wake lets every waiting judge look again.

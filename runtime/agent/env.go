@@ -15,14 +15,13 @@ type Setting struct {
 	Token      string
 	JudgeURL   string
 	PromptFile string
-	Deadline   time.Time
 	Max        int           // submissions; 0 = no limit
 	Cooldown   time.Duration // between two submissions
 	AutoEval   time.Duration // 0 = off
 }
 
 // Environment returns the variables of the agent's process. Those with SFORGE names are
-// what existing in-container clients read. The deadline is added by DeadlineEnv, because
+// what existing in-container clients read. ASSAYD_DEADLINE is added by the guest, because
 // it is fixed only when the agent begins.
 func Environment(a Agent, t task.Task, s Setting) map[string]string {
 	env := map[string]string{

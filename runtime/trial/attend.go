@@ -69,9 +69,7 @@ func (m *Machine) greet(s State, msg message) (State, []Effect, error) {
 	if s.Phase == Await {
 		now := time.Now().UTC()
 		s.Phase, s.StartedAt, s.Deadline = Running, now, now.Add(s.Cell.Timeout)
-		if s.Cell.AutoEval > 0 {
-			s.NextAuto = now.Add(s.Cell.AutoEval)
-		}
+		s.NextAuto = nextAuto(s, now)
 		m.openSession(s) // with the deadline
 		effects = append(effects, Effect{"trial.started", m.started(s)})
 	}

@@ -25,11 +25,19 @@ func (m *Machine) autoEval(ctx context.Context, s State) (State, []Effect, error
 		return s, nil, context.Cause(ctx)
 	}
 	s.AutoCount++
-	s.NextAuto = time.Now().UTC().Add(s.Cell.AutoEval)
+	s.NextAuto = nextAuto(s, time.Now().UTC())
 	if err != nil {
 		return s, []Effect{m.happened(s, "auto_eval", err.Error())}, nil
 	}
 	return s, nil, nil
+}
+
+// nextAuto is when the next snapshot is due, zero when there is none before the deadline.
+func nextAuto(s State, now time.Time) time.Time {
+	if at := now.Add(s.Cell.AutoEval); s.Cell.AutoEval > 0 && at.Before(s.Deadline) {
+		return at
+	}
+	return time.Time{}
 }
 
 // closing ends what the agent may do, takes the last snapshot, and hands it to the judge
@@ -181,13 +189,14 @@ func renamed(r *tar.Reader, w *tar.Writer, base, p string) error {
 	}
 }
 
-// grading waits until every round has its verdict.
+// grading waits until every round of this try has its verdict; those of an earlier one
+// were dropped with it.
 func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error) {
 	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
 	if err != nil {
 		return s, nil, err
 	}
-	for _, sub := range subs {
+	for _, sub := range OfTry(subs, s.Try) {
 		if sub.State == judge.StateJudged || sub.State == judge.StateReserved {
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -77,7 +79,10 @@ func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
 	if err := os.Chmod(path, mode); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute}
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
+		ErrorLog: log.New(io.Discard, "", 0), // an agent decides how often there would be something to say
+	}
 	d.servers = append(d.servers, s)
 	d.wg.Go(func() { _ = s.Serve(&boundedListener{Listener: l, slots: make(chan struct{}, maxConns)}) })
 	return nil

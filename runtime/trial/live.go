@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -201,20 +202,25 @@ func openLog(path string) (*logFile, error) {
 	return &logFile{f: f, next: end}, nil
 }
 
-// write stores what begins at offset and returns the offset it wants next. Output that
-// was dropped in the container leaves a hole of zero bytes, so that offsets stay true.
+// write stores what begins at offset and returns the offset it wants next, at most the end
+// of what it read. Output that was dropped in the container leaves a hole of zero bytes, so
+// that offsets stay true.
 func (l *logFile) write(offset int64, r io.Reader) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if offset < l.next {
-		if _, err := io.CopyN(io.Discard, r, l.next-offset); err != nil {
-			return l.next, nil // nothing new in it
+		n, err := io.CopyN(io.Discard, r, l.next-offset)
+		if errors.Is(err, io.EOF) {
+			return offset + n, nil // nothing new in it
+		}
+		if err != nil {
+			return offset, err
 		}
 		offset = l.next
 	}
 	if offset >= maxLog {
 		n, err := io.Copy(io.Discard, r)
-		l.next = offset + n
+		l.next = min(offset, math.MaxInt64-n) + n
 		return l.next, err
 	}
 	n, err := io.Copy(io.NewOffsetWriter(l.f, offset), io.LimitReader(r, maxLog-offset))
@@ -222,7 +228,11 @@ func (l *logFile) write(offset int64, r io.Reader) (int64, error) {
 	if err != nil {
 		return l.next, fmt.Errorf("write agent log: %w", err)
 	}
-	return l.next, nil
+	if l.next == maxLog { // what is beyond the bound is read and thrown away
+		n, err = io.Copy(io.Discard, r)
+		l.next += n
+	}
+	return l.next, err
 }
 
 func (l *logFile) size() int64 {

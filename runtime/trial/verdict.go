@@ -19,6 +19,7 @@ import (
 // verdict decides what the trial is worth and reports it. Cleaning comes after.
 func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error) {
 	m.host.Judge.Close(s.ID)
+	m.drop() // from here on the log is as it is recorded
 	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
 	if err != nil {
 		return s, nil, err
@@ -184,10 +185,11 @@ func keep(s State) bool {
 	return s.Keep == "always" || s.Keep == "failed" && failed
 }
 
-// Restarted is the state of the next try of a trial whose last one did not count.
+// Restarted is the state of the next try of a trial whose last one did not count, or was
+// cancelled because nothing wanted it.
 func Restarted(s State) (State, error) {
-	if s.Phase != Done || s.Result == nil || s.Result.Final {
-		return s, errors.New("only a finished try that does not count is followed by another")
+	if s.Phase != Done || s.Result == nil || s.Result.Final && !s.Unwanted {
+		return s, fmt.Errorf("start trial %s again: its verdict stands", s.ID)
 	}
 	return State{
 		ID: s.ID, Spec: s.Spec, Execution: s.Execution, Key: s.Key, Cell: s.Cell,

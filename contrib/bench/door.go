@@ -1,0 +1,118 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+)
+
+// door is the judge as one trial's agent reaches it.
+type door struct{ http.Client }
+
+// findDoors finds the doors of all trials that have one.
+func (w *world) findDoors() ([]*door, error) {
+	sockets, err := filepath.Glob(filepath.Join(w.state, "t", "*", "judge.sock"))
+	if err != nil {
+		return nil, err
+	}
+	var doors []*door
+	for _, socket := range sockets {
+		doors = append(doors, &door{http.Client{Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", socket)
+			},
+		}}})
+	}
+	return doors, nil
+}
+
+// opens reports whether the judge answers at the door.
+func (d *door) opens(ctx context.Context) bool {
+	return d.ask(ctx, http.MethodGet, "history", "", nil, &struct{}{}) == nil
+}
+
+// accepted is the answer to a submission.
+type accepted struct {
+	ID    string `json:"submission_id"`
+	Round string `json:"round_id"`
+}
+
+// submit hands in a tree that differs with the number.
+func (d *door) submit(ctx context.Context, number int) (a accepted, err error) {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("archive", "src.tar.gz")
+	if err != nil {
+		return a, err
+	}
+	if err := errors.Join(pack(part, "src/number", fmt.Sprint(number)), form.Close()); err != nil {
+		return a, err
+	}
+	return a, d.ask(ctx, http.MethodPost, "submit", form.FormDataContentType(), &body, &a)
+}
+
+// pack writes an archive of one file.
+func pack(w io.Writer, name, content string) error {
+	zip := gzip.NewWriter(w)
+	archive := tar.NewWriter(zip)
+	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content))})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(archive, content)
+	return errors.Join(err, archive.Close(), zip.Close())
+}
+
+// verdict waits for the verdict as an agent does. One that is there already comes at once.
+func (d *door) verdict(ctx context.Context, id string) error {
+	var result struct {
+		Status string
+		Report struct{ Valid bool }
+	}
+	if err := d.ask(ctx, http.MethodGet, "result/"+id+"?wait=30s", "", nil, &result); err != nil {
+		return err
+	}
+	if result.Status != "completed" || !result.Report.Valid {
+		return fmt.Errorf("submission %s is %+v, not judged well", id, result)
+	}
+	return nil
+}
+
+func (d *door) ask(ctx context.Context, method, path, contentType string, body io.Reader, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, method, "http://judge/api/v1/"+path, body)
+	if err != nil {
+		return err
+	}
+	if contentType != "" {
+		q.Header.Set("Content-Type", contentType)
+	}
+	a, err := d.Do(q)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = a.Body.Close() }() // only read
+	if a.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s", method, path, a.Status)
+	}
+	return json.NewDecoder(a.Body).Decode(answer)
+}
+
+// timed measures a call in milliseconds.
+func timed(call func() error) (float64, error) {
+	begun := time.Now()
+	err := call()
+	return milliseconds(time.Since(begun)), err
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// drops are how many files are dropped and measured, after one that warms things up.
+const drops = 9
+
+// settle is how long the watcher waits for a folder to be at rest: daemon/watch's default.
+const settle = 100 * time.Millisecond
+
+// drops measures from a file that appears to the first container that exists for it.
+func (w *world) drops(ctx context.Context) ([]result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	hints := w.engine.Hints(ctx, w.owner)
+	defer func() {
+		cancel()
+		for range hints { // until the engine has let go
+		}
+	}()
+	var made, accepted, begun, reference []float64
+	seen := map[string]bool{}
+	for n := range drops + 1 {
+		if err := drain(ctx, hints, seen); err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("drop%d", n)
+		dropped, err := w.drop(name+".hcl", w.nopRun(name))
+		if err != nil {
+			return nil, err
+		}
+		at, err := first(ctx, hints, seen)
+		if err != nil {
+			return nil, err
+		}
+		address := "run." + name
+		if err := errors.Join(w.settled(ctx, address), w.quiet(ctx)); err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			continue
+		}
+		told, err := w.told(ctx, name+".status.jsonl", "spec.accepted")
+		if err != nil {
+			return nil, err
+		}
+		started, err := w.told(ctx, name+"."+address+".jsonl", "run.started")
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, milliseconds(at.Sub(dropped)))
+		accepted = append(accepted, milliseconds(told.Time.Sub(dropped)))
+		begun = append(begun, milliseconds(started.Time.Sub(dropped)))
+		reference = append(reference, milliseconds(settle))
+	}
+	r := compare("ms", made, reference)
+	r.Parts = map[string]float64{
+		"until the file is accepted": median(accepted), "until the run has begun": median(begun), "until its container is made": median(made),
+	}
+	return []result{r.called("drop", "file dropped → its first container exists", "the time that files are given to settle")}, nil
+}
+
+// drain takes what hints are on their way, until none came for a while.
+func drain(ctx context.Context, hints <-chan string, seen map[string]bool) error {
+	rest := time.NewTimer(2 * settle)
+	defer rest.Stop()
+	for {
+		select {
+		case id := <-hints:
+			seen[id] = true
+			rest.Reset(2 * settle)
+		case <-rest.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// first waits for a container that was not there before.
+func first(ctx context.Context, hints <-chan string, seen map[string]bool) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		select {
+		case id := <-hints:
+			if !seen[id] {
+				return time.Now(), nil
+			}
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("wait for a container: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// told waits for a record that the daemon writes.
+func (w *world) told(ctx context.Context, file, typ string) (found record, err error) {
+	return found, until(ctx, typ+" is in "+file, 20*time.Millisecond, func() (ok bool, err error) {
+		all, err := w.records(file)
+		found, ok = ofType(all, typ)
+		return ok, err
+	})
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container/docker"
+)
+
+// idleFor is how long idle daemons are looked at: long enough that the look at all files
+// that needs no event (every 30 s, give or take a tenth) is within it.
+const idleFor = 34 * time.Second
+
+// idling compares a daemon that has many specs and nothing to do with one that has two.
+func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
+	var daemons [2]*world
+	var starts [2]time.Duration
+	for i, specs := range []int{1, o.specs} {
+		w, err := newWorld(ctx, o, engine)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, w.close(ctx)) }()
+		if daemons[i], err = w, w.sleepers(specs); err != nil {
+			return nil, err
+		}
+		if starts[i], err = w.serve(); err != nil {
+			return nil, err
+		}
+	}
+	before, err := useOf(daemons)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(idleFor):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	after, err := useOf(daemons)
+	if err != nil {
+		return nil, err
+	}
+	single := func(x float64) []float64 { return []float64{x} }
+	memory := compare("MB", single(after[1].memory), single(after[0].memory))
+	cpu := compare("s", single(after[1].cpu-before[1].cpu), single(idleFor.Seconds()))
+	cpu.Parts = map[string]float64{"with one spec": after[0].cpu - before[0].cpu}
+	start := compare("ms", single(milliseconds(starts[1])), single(milliseconds(starts[0])))
+	specs := fmt.Sprintf("%d spec files", o.specs)
+	return []result{
+		start.called("start", "first start with "+specs+" → ready", "with one"),
+		memory.called("idle_memory", "memory of an idle daemon with "+specs, "with one"),
+		cpu.called("idle_cpu", "CPU that it takes", "the time that passed, one core"),
+	}, nil
+}
+
+// sleepers writes spec files whose runs begin at a time that never comes in a bench: the
+// next new year's first minute.
+func (w *world) sleepers(n int) error {
+	shared, _, _ := strings.Cut(w.benchmark(), `agent "sleeper"`)
+	if _, err := w.drop("shared.hcl", shared); err != nil {
+		return err
+	}
+	for i := range n {
+		name := fmt.Sprintf("nightly%d", i)
+		if _, err := w.drop(name+".hcl", w.nopRun(name, `schedule = "0 0 1 1 *"`)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use is what a process has taken of the machine.
+type use struct {
+	memory float64 // MB, resident
+	cpu    float64 // seconds since its start
+}
+
+func useOf(daemons [2]*world) (all [2]use, err error) {
+	for i, w := range daemons {
+		proc := filepath.Join("/proc", strconv.Itoa(w.daemon.Process.Pid))
+		status, serr := os.ReadFile(filepath.Join(proc, "status"))
+		stat, terr := os.ReadFile(filepath.Join(proc, "stat"))
+		if err := errors.Join(serr, terr); err != nil {
+			return all, fmt.Errorf("read what the daemon uses: %w\n%s", err, w.said())
+		}
+		if all[i].memory, err = resident(string(status)); err != nil {
+			return all, err
+		}
+		if all[i].cpu, err = cpuSeconds(string(stat)); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// resident reads the memory in MB out of /proc/PID/status.
+func resident(status string) (float64, error) {
+	for line := range strings.Lines(status) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 64)
+			return kib * 1024 / 1e6, err
+		}
+	}
+	return 0, errors.New("/proc/PID/status has no VmRSS")
+}
+
+// cpuSeconds reads user and system time out of /proc/PID/stat. The kernel shows them in
+// hundredths of a second on every architecture that Go knows.
+func cpuSeconds(stat string) (float64, error) {
+	// The command in parentheses may hold anything: the fields after it are counted.
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/PID/stat is %q", stat)
+	}
+	user, uerr := strconv.ParseFloat(fields[11], 64)
+	system, serr := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / 100, errors.Join(uerr, serr)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// rounds are how many submissions are measured, after one that warms things up.
+const rounds = 21
+
+const longResults = "long.run.long.jsonl"
+
+// begin starts the daemon and waits until the long trials run and are judged for.
+func (w *world) begin(ctx context.Context) error {
+	if _, err := w.drop("long.hcl", w.benchmark()); err != nil {
+		return err
+	}
+	if _, err := w.serve(); err != nil {
+		return err
+	}
+	err := until(ctx, "the long trials have begun", 50*time.Millisecond, func() (bool, error) {
+		all, err := w.records(longResults)
+		begun := 0
+		for _, r := range all {
+			if r.Type == "trial.started" {
+				begun++
+				w.judgeImage = r.Images["judge"]
+			}
+			if r.Type == "trial.finished" {
+				return false, fmt.Errorf("a trial is over that should wait:\n%s", w.said())
+			}
+		}
+		return begun == longTrials, err
+	})
+	if err != nil {
+		return err
+	}
+	if w.doors, err = w.findDoors(); err != nil {
+		return err
+	}
+	return w.quiet(ctx)
+}
+
+// shot is one submission as the agent saw it.
+type shot struct {
+	round                       string
+	sent, accepted, known       time.Time
+	roundTrip, reference, whole float64
+}
+
+// submissions measures from the sending of an archive to the verdict, against what the
+// engine needs for a container of the same image and limits, in turns. The judge command
+// is `true`, which the reference executes as well, so nothing is taken off.
+func (w *world) submissions(ctx context.Context) ([]result, error) {
+	var shots []shot
+	for n := range rounds + 1 {
+		s, err := w.shoot(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			shots = append(shots, s)
+		}
+	}
+	records, err := w.verdicts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	samples := map[string][]float64{}
+	for _, s := range shots {
+		r := records[s.round]
+		decided := milliseconds(r.Time.Sub(s.sent))
+		for name, value := range map[string]float64{
+			"whole": decided, "beyond": decided - r.JudgeMS, "engine": s.reference,
+			"accept": milliseconds(s.accepted.Sub(s.sent)), "queue": r.QueuedMS, "command": r.JudgeMS,
+			"around": r.DurationMS - r.JudgeMS,
+			"wait":   milliseconds(s.known.Sub(r.Time)), "trip": s.roundTrip,
+		} {
+			samples[name] = append(samples[name], value)
+		}
+	}
+	parts := map[string]float64{}
+	for part, name := range map[string]string{
+		"upload, clean, store, answer": "accept", "in the queue": "queue",
+		"container made, archive laid over it, verdict stored": "around", "judge command, by exec": "command",
+	} {
+		parts[part] = median(samples[name])
+	}
+	whole := compare("ms", samples["whole"], samples["engine"])
+	whole.Parts = parts
+	return []result{
+		whole.called("submission", "submit → verdict, judge command `true`", "engine alone: create + start + exec `true` + remove"),
+		compare("ms", samples["beyond"], samples["engine"]).
+			called("submission_beyond_command", "the same without the time of the judge command", "engine alone, the same"),
+		compare("ms", samples["wait"], samples["trip"]).
+			called("agent_wait", "verdict → the waiting agent has it", "one round trip to the judge"),
+	}, nil
+}
+
+// shoot makes one submission and then one reference.
+func (w *world) shoot(ctx context.Context, n int) (s shot, err error) {
+	d := w.doors[0]
+	s.sent = time.Now()
+	a, err := d.submit(ctx, n)
+	if err != nil {
+		return s, err
+	}
+	s.round, s.accepted = a.Round, time.Now()
+	if err := d.verdict(ctx, a.ID); err != nil {
+		return s, err
+	}
+	s.known = time.Now()
+	if err := w.quiet(ctx); err != nil { // the judge removes its container after the verdict
+		return s, err
+	}
+	if s.roundTrip, err = timed(func() error { return d.verdict(ctx, a.ID) }); err != nil {
+		return s, err
+	}
+	s.reference, err = timed(func() error { return w.reference(ctx, n) })
+	return s, err
+}
+
+// reference is what no judging in a fresh container can do without.
+func (w *world) reference(ctx context.Context, n int) error {
+	c, err := w.engine.Start(ctx, container.Workload{
+		Name: fmt.Sprintf("assayd-%s-reference-%d", w.name(), n), Image: w.judgeImage, Argv: []string{"sleep", "1h"},
+		User: "0:0", Network: container.NetworkNone, Limits: judgeLimits,
+		Labels: map[string]string{container.LabelOwner: w.owner},
+	})
+	if err != nil {
+		return err
+	}
+	if code, err := w.engine.Exec(ctx, c.ID, container.Command{Argv: []string{"true"}}); err != nil || code != 0 {
+		return fmt.Errorf("run true: exit code %d, %w", code, err)
+	}
+	return w.engine.Remove(ctx, c.ID)
+}
+
+// verdicts waits until all verdicts are in the results, and returns them by round. A
+// record's time is that of the transaction that stored the verdict.
+func (w *world) verdicts(ctx context.Context) (map[string]record, error) {
+	found := map[string]record{}
+	return found, until(ctx, "all verdicts are in the results", 20*time.Millisecond, func() (bool, error) {
+		all, err := w.records(longResults)
+		for _, r := range all {
+			if r.Type == "submission" && strings.HasPrefix(r.Round, "agent-") {
+				found[r.Round] = r
+			}
+		}
+		return len(found) == rounds+1, err
+	})
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/docker"
+)
+
+// patience bounds every wait for something that should happen soon.
+const patience = time.Minute
+
+// world is one state directory, one watched folder, and the daemon on them.
+type world struct {
+	program, image string
+	dir            string // of everything below; short, because sockets lie in it
+	state, specs   string
+	owner          string
+	engine         *docker.Engine
+	client         *api.Client
+	ready          *net.UnixConn // where the daemon tells that it is ready
+	daemon         *exec.Cmd     // nil = none runs
+	judgeImage     string
+	doors          []*door // of the trials that live through it all
+}
+
+func newWorld(ctx context.Context, o options, engine *docker.Engine) (_ *world, err error) {
+	dir, err := os.MkdirTemp("/tmp", "b")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{
+		program: o.program, image: o.image, dir: dir, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), engine: engine,
+	}
+	w.client = api.NewClient(api.Socket(w.state))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close(ctx))
+		}
+	}()
+	if err := os.Mkdir(w.specs, 0o755); err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, w.state, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	w.owner = s.Owner()
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	w.ready, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "ready"), Net: "unixgram"})
+	return w, err
+}
+
+// serve starts the daemon and returns how long it took until it was ready: until its
+// first pass over the specs was done.
+func (w *world) serve() (time.Duration, error) {
+	log, err := os.OpenFile(filepath.Join(w.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	daemon := exec.Command(w.program, "serve", "--watch", w.specs, "--state", w.state)
+	daemon.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(w.dir, "ready"))
+	daemon.Stdout, daemon.Stderr = log, log
+	begun := time.Now()
+	if err := errors.Join(daemon.Start(), log.Close()); err != nil {
+		return 0, err
+	}
+	w.daemon = daemon
+	if err := w.ready.SetReadDeadline(begun.Add(5 * patience)); err != nil {
+		return 0, err
+	}
+	for message := make([]byte, 1024); ; {
+		n, err := w.ready.Read(message)
+		if err != nil {
+			return 0, fmt.Errorf("wait until the daemon is ready: %w\n%s", err, w.said())
+		}
+		if strings.Contains(string(message[:n]), "READY=1") {
+			return time.Since(begun), nil
+		}
+	}
+}
+
+// said is the end of what the daemon has logged.
+func (w *world) said() string {
+	text, err := os.ReadFile(filepath.Join(w.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-3000):])
+}
+
+// kill ends the daemon as kill -9 does.
+func (w *world) kill() error {
+	if w.daemon == nil {
+		return nil
+	}
+	err := w.daemon.Process.Kill()
+	_ = w.daemon.Wait() // it tells of the signal
+	w.daemon = nil
+	return err
+}
+
+// drop puts a file into the watched folder, whole, and returns when.
+func (w *world) drop(name, text string) (time.Time, error) {
+	begun := filepath.Join(w.dir, name)
+	if err := os.WriteFile(begun, []byte(text), 0o644); err != nil {
+		return time.Time{}, err
+	}
+	now := time.Now()
+	return now, os.Rename(begun, filepath.Join(w.specs, name))
+}
+
+// close ends the daemon and removes all that was made, also when ctx has ended.
+func (w *world) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	w.client.Close()
+	for _, d := range w.doors {
+		d.CloseIdleConnections()
+	}
+	err := w.kill()
+	if w.ready != nil {
+		err = errors.Join(err, w.ready.Close())
+	}
+	if w.owner != "" {
+		err = errors.Join(err, w.sweep(ctx))
+	}
+	return errors.Join(err, os.RemoveAll(w.dir))
+}
+
+// sweep removes the containers and images that this world's daemon made.
+func (w *world) sweep(ctx context.Context) error {
+	found, err := w.engine.Observe(ctx, w.owner)
+	for _, c := range found {
+		err = errors.Join(err, w.engine.Remove(ctx, c.ID))
+	}
+	images, ierr := w.engine.ListImages(ctx, container.LabelOwner, w.owner)
+	err = errors.Join(err, ierr)
+	for _, i := range images {
+		for _, ref := range i.Refs {
+			err = errors.Join(err, w.engine.RemoveImage(ctx, ref))
+		}
+	}
+	return err
+}
+
+// quiet waits until only the containers of the trials that stay are there.
+func (w *world) quiet(ctx context.Context) error {
+	return until(ctx, "only the long trials have a container", 10*time.Millisecond, func() (bool, error) {
+		found, err := w.engine.Observe(ctx, w.owner)
+		return len(found) == len(w.doors), err
+	})
+}
+
+// settled waits until a run has no open trial.
+func (w *world) settled(ctx context.Context, address string) error {
+	return until(ctx, address+" is finished", 50*time.Millisecond, func() (bool, error) {
+		s, err := w.client.Status(ctx, address)
+		return err == nil && s.Runs[0].State == "finished", err
+	})
+}
+
+// until asks again and again until the condition holds. An error of it ends the wait.
+func until(ctx context.Context, what string, every time.Duration, holds func() (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it did not happen"))
+	defer cancel()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		ok, err := holds()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s: %w", what, context.Cause(ctx))
+		}
+	}
+}
