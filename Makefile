@@ -19,11 +19,15 @@ test: setup
 	go vet ./...
 	go test -race -timeout 20m ./...
 
-# Real pull requests; ASSAYD_REPOS is the folder of their clones (owner+name/repo).
+# Real pull requests; ASSAYD_REPOS is the folder of their clones (owner+name/repo), ASSAYD_DATA
+# the one with instances.json and testlogs. Some need modules: Go's proxy and npm's registry.
+ASSAYD_DATA ?= ../shared/data
 test-real: setup
-	@test -n "$$ASSAYD_REPOS" || { echo 'test-real: set ASSAYD_REPOS to the folder of the clones' >&2; exit 1; }
+	@test -d "$(ASSAYD_REPOS)" || { echo 'test-real: set ASSAYD_REPOS to the folder of the clones (owner+name/repo)' >&2; exit 1; }
+	@test -f "$(ASSAYD_DATA)/instances.json" || { echo 'test-real: there is no instances.json in $(ASSAYD_DATA): set ASSAYD_DATA' >&2; exit 1; }
 	contrib/images/base python go node
-	go test -tags real -run '^TestReal' -count=1 -timeout 60m ./...
+	ASSAYD_REPOS='$(abspath $(ASSAYD_REPOS))' ASSAYD_DATA='$(abspath $(ASSAYD_DATA))' \
+		go test -tags real -run '^TestReal' -count=1 -timeout 60m ./...
 
 demo: build
 	contrib/docker/up git

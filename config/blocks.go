@@ -23,6 +23,15 @@ func (bs *Blocks) each(visit func(b *Block, whole any)) {
 	}
 }
 
+// Addresses returns the addresses of all specs, by kind and in the order of the file.
+func (bs *Blocks) Addresses() []string {
+	var out []string
+	for _, h := range bs.headers() {
+		out = append(out, h.address)
+	}
+	return out
+}
+
 func (bs *Blocks) headers() []header {
 	var out []header
 	bs.each(func(b *Block, _ any) { out = append(out, header{b.Address(), b.Pos}) })

@@ -96,38 +96,6 @@ func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell st
 	return address, cell, err
 }
 
-// Submit adds files to the desired state, beside the watched ones, and returns the
-// addresses of the runs they declare and what is wrong with them.
-func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []string, ds config.Diagnostics, err error) {
-	err = r.command(ctx, func() error {
-		known, err := r.submitted(ctx)
-		if err != nil {
-			return err
-		}
-		all := slices.Compact(slices.Sorted(slices.Values(append(known, paths...))))
-		text, err := json.Marshal(all)
-		if err != nil {
-			return err
-		}
-		if err := r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(submittedKey, string(text)) }); err != nil {
-			return err
-		}
-		r.look(ctx, false)
-		for _, d := range r.set.Diagnostics {
-			if slices.Contains(paths, d.Path) {
-				ds = append(ds, d)
-			}
-		}
-		for _, run := range r.set.Blocks.Runs {
-			if slices.Contains(paths, run.Path) {
-				addresses = append(addresses, run.Address())
-			}
-		}
-		return nil
-	})
-	return addresses, ds, err
-}
-
 // Preview says what would be done if these were the files, as the text of a plan.
 func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text string, ds config.Diagnostics, err error) {
 	err = r.command(ctx, func() error {

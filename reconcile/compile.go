@@ -22,9 +22,10 @@ const maxBackoff = 5 * 60 * 1e9
 // Compile turns a run block into cells: plain values, so that a comment or a renamed local
 // never makes another cell. The set has been checked, so references resolve.
 func Compile(set *config.Set, r config.Run) (*Run, error) {
-	c := compiler{set: set, run: r, blocked: slices.Clone(r.Unsupported)}
+	c := compiler{set: set, run: r, blocked: []string{}}
 	tasks := c.tasks()
 	agents := c.agents()
+	c.gaps("", c.unexplained())
 	d := &Run{
 		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
 		Retries: r.Retry.Infra, Keep: r.Keep,
@@ -40,7 +41,7 @@ func Compile(set *config.Set, r config.Run) (*Run, error) {
 		for _, t := range tasks {
 			for _, a := range agents {
 				if a.Solves() && t.Solution == nil {
-					c.block("task "+t.Name, []string{"it has no solution for the oracle"})
+					c.block(fmt.Sprintf("task %q has no solution for the oracle", t.Name))
 				}
 				cell := c.cell(t, a, attempt)
 				d.Cells = append(d.Cells, Cell{Key: cell.Key(), Cell: cell})
@@ -60,22 +61,28 @@ type compiler struct {
 	blocked []string
 }
 
-func (c *compiler) block(owner string, reasons []string) {
-	for _, reason := range reasons {
-		c.blocked = append(c.blocked, owner+": "+reason)
+func (c *compiler) block(reason string) { c.blocked = append(c.blocked, reason) }
+
+// gaps blocks the run for what this version does not do yet.
+func (c *compiler) gaps(owner string, gaps []string) {
+	for _, gap := range gaps {
+		c.block(owner + gap + " is not in this version yet")
 	}
+}
+
+// unexplained are the run's gaps without the agents whose own gaps are told.
+func (c *compiler) unexplained() []string {
+	return slices.DeleteFunc(slices.Clone(c.run.Unsupported), func(gap string) bool {
+		name, ok := strings.CutPrefix(gap, "the agent ")
+		return ok && c.set.Agent(name) != nil
+	})
 }
 
 // tasks are the tasks that the run selects; what this version does not do blocks the run.
 func (c *compiler) tasks() []task.Task {
-	for _, ref := range c.run.Tasks {
-		if ref.Kind == "mining" {
-			c.block(ref.String(), []string{"mining is not done by this version"})
-		}
-	}
 	var tasks []task.Task
 	for _, s := range c.set.Tasks(&c.run) {
-		c.block(fmt.Sprintf("task %q of %s", s.Task.Name, s.Benchmark.Address()), s.Unsupported())
+		c.gaps(fmt.Sprintf("task %q of %s: ", s.Task.Name, s.Benchmark.Address()), s.Unsupported())
 		tasks = append(tasks, compileTask(*s.Benchmark, *s.Task))
 	}
 	return tasks
@@ -88,12 +95,11 @@ func (c *compiler) agents() []agent.Agent {
 	for _, ra := range c.run.Agents {
 		a, ok := agent.Builtin(ra.Name, guest.Program)
 		if declared := c.set.Agent(ra.Name); declared != nil {
-			c.block(declared.Address(), declared.Unsupported)
+			c.gaps(declared.Address()+": ", declared.Unsupported)
 			a, ok = compileAgent(*declared), true
 		}
 		if !ok {
-			c.block("agent "+ra.Name, []string{"this version does not have it"})
-			continue
+			continue // among the run's gaps
 		}
 		a.Label, a.Version, a.Provider, a.Model, a.Effort = ra.Label, ra.Version, ra.Provider, ra.Model, ra.Effort
 		env := maps.Clone(a.Env)

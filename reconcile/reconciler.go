@@ -50,6 +50,8 @@ type Reconciler struct {
 	held     map[string]bool // trials found running, whose room is taken and who have no goroutine yet
 	rerun    map[string]*Rerun
 	starved  map[string]bool   // runs with trials that found no room
+	previous config.Previous   // what was last accepted; nil until it is read
+	seen     [32]byte          // fingerprint of the files that the set was made of
 	trouble  []string          // places that could not be looked at, as last logged
 	notes    map[string]string // what a run waits for, for the status
 	drivers  sync.WaitGroup
@@ -94,6 +96,9 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 		return r.idle(ctx)
 	}
 	if err := r.restore(ctx); err != nil {
+		return err
+	}
+	if err := r.dropSubmissions(ctx); err != nil {
 		return err
 	}
 	sweeper := sync.WaitGroup{}

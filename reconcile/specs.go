@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,13 +21,22 @@ import (
 // touched by it. It sets when to look again by itself.
 func (r *Reconciler) look(ctx context.Context, fresh bool) {
 	r.again = time.Now().Add(time.Second) // unless all goes well
-	previous, err := r.accepted(ctx)
-	if err != nil {
-		r.o.Log.Error("read accepted specs", "error", err)
-		return
+	if r.previous == nil {
+		previous, err := r.accepted(ctx)
+		if err != nil {
+			r.o.Log.Error("read accepted specs", "error", err)
+			return
+		}
+		r.previous = previous
 	}
+	previous := r.previous
 	found, emptied := r.scan(ctx, previous)
 	inputs, again := r.presence.settle(previous, found, emptied, time.Now())
+	sum := fingerprint(inputs)
+	if sum == r.seen && !fresh && !r.set.Diagnostics.HasErrors() {
+		r.again = again
+		return // nothing to compile; a spec with an error may be missing what has come since
+	}
 	o := r.o.Config
 	o.Fresh = fresh
 	set := config.Load(inputs, previous, o)
@@ -35,9 +45,20 @@ func (r *Reconciler) look(ctx context.Context, fresh bool) {
 			r.o.Log.Error("accept specs", "error", err)
 			return
 		}
+		r.previous = set.Accepted()
 		r.adopt(set)
 	}
-	r.again = again
+	r.seen, r.again = sum, again
+}
+
+// fingerprint identifies inputs by what they say.
+func fingerprint(inputs []config.Input) [sha256.Size]byte {
+	h := sha256.New()
+	for _, i := range inputs {
+		fmt.Fprintf(h, "%q %q %q %d\n", i.Path, i.Unknown, i.Refused, len(i.Text))
+		h.Write(i.Text)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // accepted is what was last accepted, by path.
@@ -83,11 +104,11 @@ func (r *Reconciler) scan(ctx context.Context, previous config.Previous) (inputs
 			r.o.Log.Warn("a place for specs cannot be looked at; what was accepted there stays", "place", place)
 		}
 	}
-	submitted, err := r.submitted(ctx)
+	handedIn, err := r.submissions(ctx)
 	if err != nil {
-		r.o.Log.Error("read submitted files", "error", err)
+		r.o.Log.Error("read which files were handed in", "error", err)
 	}
-	for _, path := range submitted {
+	for _, path := range slices.Concat(handedIn...) {
 		if slices.ContainsFunc(inputs, func(i config.Input) bool { return i.Path == path }) {
 			continue
 		}
@@ -346,18 +367,4 @@ func (r *Reconciler) envelope(address, typ string, execution int) store.Envelope
 		e.Generation = d.Generation
 	}
 	return e
-}
-
-const submittedKey = "submitted"
-
-// submitted lists the files that were handed in rather than found under a root.
-func (r *Reconciler) submitted(ctx context.Context) (paths []string, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		text, err := tx.Meta(submittedKey)
-		if err != nil || text == "" {
-			return err
-		}
-		return json.Unmarshal([]byte(text), &paths)
-	})
-	return paths, err
 }

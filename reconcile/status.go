@@ -1,12 +1,15 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agext/levenshtein"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
@@ -110,15 +113,24 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 }
 
 // ErrUnknown says that there is no such run or trial.
-var ErrUnknown = errors.New("nothing is known of")
+var ErrUnknown = errors.New("no such run or trial")
 
+// suggest names what was probably meant: the same without its kind, or a near miss.
 func suggest(name string, known []string) string {
+	best, distance := "", 3
 	for _, k := range known {
 		if strings.HasSuffix(k, "."+name) {
-			return fmt.Sprintf("; did you mean %s?", k)
+			best = k
+			break
+		}
+		if d := levenshtein.Distance(name, k, nil); d < distance {
+			best, distance = k, d
 		}
 	}
-	return ""
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", best)
 }
 
 func (r *Reconciler) addresses() []string {
@@ -219,6 +231,7 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 	}
 	if s.Result != nil {
 		t.Status, t.Reason, t.Flags = s.Result.Status, s.Result.Reason, s.Result.Flags
+		t.Detail = cmp.Or(s.Result.Detail, s.Detail)
 		if s.Result.Best != nil {
 			t.Best = s.Result.Best.Round
 		}

@@ -45,12 +45,16 @@ func (w *world) begin(ctx context.Context) error {
 	return w.quiet(ctx)
 }
 
-// shot is one submission as the agent saw it.
+// shot is one submission as the agent saw it, and the reference that followed.
 type shot struct {
 	round                       string
-	sent, accepted, known       time.Time
-	roundTrip, reference, whole float64
+	sent, accepted, known, gone time.Time // gone: the judge's container
+	roundTrip                   float64
+	engine                      lap
 }
+
+// lap is how long the engine alone took, in milliseconds.
+type lap struct{ start, exec, remove float64 }
 
 // submissions measures from the sending of an archive to the verdict, against what the
 // engine needs for a container of the same image and limits, in turns. The judge command
@@ -70,35 +74,46 @@ func (w *world) submissions(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	samples := map[string][]float64{}
+	m := measures{}
 	for _, s := range shots {
-		r := records[s.round]
-		decided := milliseconds(r.Time.Sub(s.sent))
-		for name, value := range map[string]float64{
-			"whole": decided, "beyond": decided - r.JudgeMS, "engine": s.reference,
-			"accept": milliseconds(s.accepted.Sub(s.sent)), "queue": r.QueuedMS, "command": r.JudgeMS,
-			"around": r.DurationMS - r.JudgeMS,
-			"wait":   milliseconds(s.known.Sub(r.Time)), "trip": s.roundTrip,
-		} {
-			samples[name] = append(samples[name], value)
-		}
+		m.add(s, records[s.round])
 	}
-	parts := map[string]float64{}
-	for part, name := range map[string]string{
-		"upload, clean, store, answer": "accept", "in the queue": "queue",
-		"container made, archive laid over it, verdict stored": "around", "judge command, by exec": "command",
-	} {
-		parts[part] = median(samples[name])
-	}
-	whole := compare("ms", samples["whole"], samples["engine"])
-	whole.Parts = parts
+	const alone = "engine alone: create + start + exec `true` + remove"
+	whole := compare("ms", m["whole"], m["engine"]).called("submission", "submit → verdict, judge command `true`", alone)
+	whole.Parts = m.medians("accept", "queued", "container", "command", "until container gone", "engine start", "engine exec", "engine remove")
 	return []result{
-		whole.called("submission", "submit → verdict, judge command `true`", "engine alone: create + start + exec `true` + remove"),
-		compare("ms", samples["beyond"], samples["engine"]).
-			called("submission_beyond_command", "the same without the time of the judge command", "engine alone, the same"),
-		compare("ms", samples["wait"], samples["trip"]).
+		whole,
+		compare("ms", m["beyond"], m["engine"]).
+			called("submission_beyond_command", "the same less the judge command, its exec included", alone),
+		compare("ms", m["wait"], m["trip"]).
 			called("agent_wait", "verdict → the waiting agent has it", "one round trip to the judge"),
 	}, nil
+}
+
+// measures are samples by name, in milliseconds.
+type measures map[string][]float64
+
+// add takes a submission apart. The judge's container is removed after the verdict, the
+// engine's own before its clock stops.
+func (m measures) add(s shot, r record) {
+	decided := milliseconds(r.Time.Sub(s.sent))
+	for name, value := range map[string]float64{
+		"whole": decided, "beyond": decided - r.JudgeMS, "engine": s.engine.start + s.engine.exec + s.engine.remove,
+		"wait": milliseconds(s.known.Sub(r.Time)), "trip": s.roundTrip,
+		"accept": milliseconds(s.accepted.Sub(s.sent)), "queued": r.QueuedMS, "command": r.JudgeMS,
+		"container": r.DurationMS - r.JudgeMS, "until container gone": milliseconds(s.gone.Sub(s.sent)),
+		"engine start": s.engine.start, "engine exec": s.engine.exec, "engine remove": s.engine.remove,
+	} {
+		m[name] = append(m[name], value)
+	}
+}
+
+func (m measures) medians(names ...string) map[string]float64 {
+	all := map[string]float64{}
+	for _, name := range names {
+		all[name] = median(m[name])
+	}
+	return all
 }
 
 // shoot makes one submission and then one reference.
@@ -117,27 +132,38 @@ func (w *world) shoot(ctx context.Context, n int) (s shot, err error) {
 	if err := w.quiet(ctx); err != nil { // the judge removes its container after the verdict
 		return s, err
 	}
+	s.gone = time.Now()
 	if s.roundTrip, err = timed(func() error { return d.verdict(ctx, a.ID) }); err != nil {
 		return s, err
 	}
-	s.reference, err = timed(func() error { return w.reference(ctx, n) })
+	s.engine, err = w.reference(ctx, n)
 	return s, err
 }
 
 // reference is what no judging in a fresh container can do without.
-func (w *world) reference(ctx context.Context, n int) error {
-	c, err := w.engine.Start(ctx, container.Workload{
-		Name: fmt.Sprintf("assayd-%s-reference-%d", w.name(), n), Image: w.judgeImage, Argv: []string{"sleep", "1h"},
-		User: "0:0", Network: container.NetworkNone, Limits: judgeLimits,
-		Labels: map[string]string{container.LabelOwner: w.owner},
-	})
-	if err != nil {
+func (w *world) reference(ctx context.Context, n int) (l lap, err error) {
+	var c container.Instance
+	if l.start, err = timed(func() error {
+		c, err = w.engine.Start(ctx, container.Workload{
+			Name: fmt.Sprintf("assayd-%s-reference-%d", w.name(), n), Image: w.judgeImage, Argv: []string{"sleep", "1h"},
+			User: "0:0", Network: container.NetworkNone, Limits: judgeLimits,
+			Labels: map[string]string{container.LabelOwner: w.owner},
+		})
 		return err
+	}); err != nil {
+		return l, err
 	}
-	if code, err := w.engine.Exec(ctx, c.ID, container.Command{Argv: []string{"true"}}); err != nil || code != 0 {
-		return fmt.Errorf("run true: exit code %d, %w", code, err)
+	if l.exec, err = timed(func() error {
+		code, err := w.engine.Exec(ctx, c.ID, container.Command{Argv: []string{"true"}})
+		if err == nil && code != 0 {
+			err = fmt.Errorf("true ended with %d", code)
+		}
+		return err
+	}); err != nil {
+		return l, err
 	}
-	return w.engine.Remove(ctx, c.ID)
+	l.remove, err = timed(func() error { return w.engine.Remove(ctx, c.ID) })
+	return l, err
 }
 
 // verdicts waits until all verdicts are in the results, and returns them by round. A

@@ -66,28 +66,42 @@ func newWorld(ctx context.Context, o options, engine *docker.Engine) (_ *world, 
 // serve starts the daemon and returns how long it took until it was ready: until its
 // first pass over the specs was done.
 func (w *world) serve() (time.Duration, error) {
+	begun := time.Now()
+	if err := w.launch(); err != nil {
+		return 0, err
+	}
+	err := w.awaitReady()
+	return time.Since(begun), err
+}
+
+// launch starts the daemon and waits for nothing.
+func (w *world) launch() error {
 	log, err := os.OpenFile(filepath.Join(w.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	daemon := exec.Command(w.program, "serve", "--watch", w.specs, "--state", w.state)
 	daemon.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(w.dir, "ready"))
 	daemon.Stdout, daemon.Stderr = log, log
-	begun := time.Now()
 	if err := errors.Join(daemon.Start(), log.Close()); err != nil {
-		return 0, err
+		return err
 	}
 	w.daemon = daemon
-	if err := w.ready.SetReadDeadline(begun.Add(5 * patience)); err != nil {
-		return 0, err
+	return nil
+}
+
+// awaitReady waits for the daemon's word, as systemd does.
+func (w *world) awaitReady() error {
+	if err := w.ready.SetReadDeadline(time.Now().Add(5 * patience)); err != nil {
+		return err
 	}
 	for message := make([]byte, 1024); ; {
 		n, err := w.ready.Read(message)
 		if err != nil {
-			return 0, fmt.Errorf("wait until the daemon is ready: %w\n%s", err, w.said())
+			return fmt.Errorf("wait until the daemon is ready: %w\n%s", err, w.said())
 		}
 		if strings.Contains(string(message[:n]), "READY=1") {
-			return time.Since(begun), nil
+			return nil
 		}
 	}
 }

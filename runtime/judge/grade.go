@@ -126,12 +126,27 @@ func (g *grading) start(ctx context.Context) error {
 		return err
 	}
 	g.id = w.Name // a start that fails half-way leaves that behind
-	inst, err := engine.Start(ctx, w)
+	inst, err := g.judge.launch(ctx, w)
 	if err != nil {
 		return err
 	}
 	g.id = inst.ID
 	return nil
+}
+
+// startTime bounds the start of a container, and with it how long the judge may take to
+// stop.
+const startTime = 30 * time.Second
+
+// launch makes a container run. The end of the context does not break it off, for then
+// nobody would know whether there is a container to remove.
+func (j *Judge) launch(ctx context.Context, w container.Workload) (container.Instance, error) {
+	if ctx.Err() != nil {
+		return container.Instance{}, context.Cause(ctx)
+	}
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTime)
+	defer cancel()
+	return j.opts.Engine.Start(whole, w)
 }
 
 // place lays the submission over the image, and then the tripwire.

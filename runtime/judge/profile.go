@@ -113,7 +113,7 @@ func (j *Judge) makeProfile(ctx context.Context, s *session) (_ *profile, err er
 	}
 	w := j.workload(s, j.name("profile-"+s.key), "")
 	w.Network = container.NetworkNone
-	inst, err := j.opts.Engine.Start(ctx, w)
+	inst, err := j.launch(ctx, w)
 	if err != nil {
 		return nil, err
 	}
