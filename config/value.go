@@ -141,14 +141,20 @@ func fieldOf(node parse.Node) (string, bool) {
 
 // suggest returns `. Did you mean "x"?` for a near miss, else a full stop.
 func suggest(given string, known []string) string {
+	if best := Nearest(given, known); best != "" {
+		return fmt.Sprintf(". Did you mean %q?", best)
+	}
+	return "."
+}
+
+// Nearest returns the first of the names that a given one comes closest to, "" where none
+// is near.
+func Nearest(given string, known []string) string {
 	best, distance := "", max(2, len(given)/3)+1
 	for _, name := range known {
 		if d := levenshtein.Distance(given, name, nil); d < distance && d < len(name) {
 			best, distance = name, d
 		}
 	}
-	if best == "" {
-		return "."
-	}
-	return fmt.Sprintf(". Did you mean %q?", best)
+	return best
 }

@@ -88,7 +88,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	}
 	guestDir, err := guest.Install(filepath.Join(d.store.Dir(), "guest"), self)
 	if err != nil {
-		return fmt.Errorf("install the guest: %w", err)
+		return err
 	}
 	hold := []string{guest.Program, "hold"}
 	mounts := []container.Mount{{Source: guestDir, Target: guest.BinDir, ReadOnly: true}}
@@ -173,13 +173,6 @@ func (d *Daemon) listen() error {
 	}
 	d.control = []net.Listener{l}
 	return os.Chmod(path, 0o660)
-}
-
-// CheckEngine asks the container engine whether it is there: for commands that would
-// rather fail at once than wait for it.
-func (d *Daemon) CheckEngine(ctx context.Context) error {
-	_, err := d.engine.HostInfo(ctx)
-	return err
 }
 
 // Close gives the state directory back. A daemon whose Run has returned is closed.

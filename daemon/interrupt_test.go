@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,14 +22,14 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 	for round := range 15 {
 		w.write("r.hcl", common+w.run("brief", []string{fmt.Sprintf(`agent "waiter" { env = { ROUND = "%d" } }`, round)}, `timeout = "3m"`, `auto_eval = "1s"`))
 		cmd := exec.CommandContext(t.Context(), binary, "run", "--state", w.state, filepath.Join(w.specs, "r.hcl"))
-		var output strings.Builder
+		var output lockedBuffer
 		cmd.Stdout, cmd.Stderr = &output, &output
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		w.until("the agent's container runs", func() error {
 			if len(w.bodies()) == 0 {
-				return errors.New("there is none")
+				return errors.New("there is none; the program says: " + output.String())
 			}
 			return nil
 		})
@@ -48,4 +49,22 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 		}
 	}
 	w.noContainerIsLeft()
+}
+
+// lockedBuffer can be read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

@@ -187,7 +187,7 @@ func TestTheSolutionIsTheOraclesOnly(t *testing.T) {
 		t.Error("another solution is the same cell for the oracle")
 	}
 	none := compiled(t, strings.Replace(oracle, `solution { script = "true" }`, "", 1))
-	if want := "task one: it has no solution for the oracle"; none.Blocked != want {
+	if want := `task "one" has no solution for the oracle`; none.Blocked != want {
 		t.Errorf("without a solution the run is blocked by %q, want %q", none.Blocked, want)
 	}
 }
@@ -234,7 +234,7 @@ func TestWhatThisVersionCannotDoBlocks(t *testing.T) {
 	for _, tt := range []struct{ name, old, text, want string }{
 		{"an agent that it does not have", `agent "mine" {
     model = "m"
-  }`, `agent "codex" {}`, "agent codex: "},
+  }`, `agent "codex" {}`, "the agent codex is not in this version yet"},
 		{"a task with a private set", `solution { script = "true" }`, "private {\n context = \"hidden\"\n command = \"true\"\n}", `task "one" of benchmark.edge: `},
 	} {
 		d := compiled(t, edited(t, tt.old, tt.text))

@@ -54,6 +54,7 @@ type Reconciler struct {
 	seen     [32]byte          // fingerprint of the files that the set was made of
 	trouble  []string          // places that could not be looked at, as last logged
 	notes    map[string]string // what a run waits for, for the status
+	answered []string          // files whose complaints go to who hands them in, not to the log
 	drivers  sync.WaitGroup
 }
 

@@ -136,8 +136,12 @@ func (r *Reconciler) accept(ctx context.Context, previous config.Previous, set *
 				}
 			}
 		}
+		blocks := map[string][]config.Block{}
+		for _, b := range set.All() {
+			blocks[b.Path] = append(blocks[b.Path], b)
+		}
 		for _, f := range set.Files {
-			if err := r.tellFile(ctx, tx, f, set); err != nil {
+			if err := r.tellFile(ctx, tx, f, blocks[f.Path]); err != nil {
 				return err
 			}
 		}
@@ -164,8 +168,9 @@ type specAccepted struct {
 func toldKey(path string) string { return "told/" + path }
 
 // tellFile reports in the file's status file what became of it, unless it was said before.
-// Of a file that cannot be read nothing is known, so nothing is said.
-func (r *Reconciler) tellFile(ctx context.Context, tx *store.Tx, f config.FileState, set *config.Set) error {
+// Of a file that cannot be read nothing is known, so nothing is said. blocks are those in
+// force of the file.
+func (r *Reconciler) tellFile(ctx context.Context, tx *store.Tx, f config.FileState, blocks []config.Block) error {
 	if f.Status == config.Unread {
 		return nil
 	}
@@ -181,6 +186,9 @@ func (r *Reconciler) tellFile(ctx context.Context, tx *store.Tx, f config.FileSt
 		return err
 	}
 	for _, d := range f.Diagnostics {
+		if slices.Contains(r.answered, f.Path) {
+			break
+		}
 		r.o.Log.Log(ctx, level(d), d.Summary, "file", d.File, "line", d.Line, "column", d.Column, "in", d.Context, "detail", d.Detail)
 	}
 	stream := r.statusStream(f.Path)
@@ -188,10 +196,7 @@ func (r *Reconciler) tellFile(ctx context.Context, tx *store.Tx, f config.FileSt
 		_, err := tx.AppendLine(stream, store.Envelope{Type: "spec.rejected", Spec: contextAddress(f.Diagnostics), Generation: f.Generation}, specAccepted{f.Diagnostics})
 		return err
 	}
-	for _, b := range set.All() {
-		if b.Path != f.Path {
-			continue
-		}
+	for _, b := range blocks {
 		record := specAccepted{within(f.Diagnostics, b)}
 		if _, err := tx.AppendLine(stream, store.Envelope{Type: "spec.accepted", Spec: b.Address(), Generation: b.Generation}, record); err != nil {
 			return err

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agext/levenshtein"
-
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
@@ -117,14 +115,10 @@ var ErrUnknown = errors.New("no such run or trial")
 
 // suggest names what was probably meant: the same without its kind, or a near miss.
 func suggest(name string, known []string) string {
-	best, distance := "", 3
+	best := config.Nearest(name, known)
 	for _, k := range known {
 		if strings.HasSuffix(k, "."+name) {
 			best = k
-			break
-		}
-		if d := levenshtein.Distance(name, k, nil); d < distance {
-			best, distance = k, d
 		}
 	}
 	if best == "" {

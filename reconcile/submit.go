@@ -41,7 +41,9 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 		if err := r.putSubmissions(ctx, slices.Concat(open, over, []submission{paths})); err != nil {
 			return err
 		}
+		r.answered = paths
 		r.look(ctx, false)
+		r.answered = nil
 		addresses, ds = runsOf(r.set, paths), complaintsOf(r.set, paths)
 		return nil
 	})

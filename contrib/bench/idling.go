@@ -33,6 +33,9 @@ func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 		if starts[i], err = w.serve(); err != nil {
 			return nil, err
 		}
+		if err := w.atRest(ctx, specs); err != nil {
+			return nil, err
+		}
 	}
 	before, err := useOf(daemons)
 	if err != nil {
@@ -74,6 +77,15 @@ func (w *world) sleepers(n int) error {
 		}
 	}
 	return nil
+}
+
+// atRest waits until the daemon has said of the last file that it was accepted: after its
+// start it writes a status file for each.
+func (w *world) atRest(ctx context.Context, specs int) error {
+	return until(ctx, "every file has its status", settle, func() (bool, error) {
+		told, err := filepath.Glob(filepath.Join(w.specs, "nightly*.status.jsonl"))
+		return len(told) == specs, err
+	})
 }
 
 // use is what a process has taken of the machine.

@@ -17,8 +17,9 @@ import (
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
-// patience bounds every wait for something that should happen soon.
-const patience = time.Minute
+// patience bounds every wait for something that happens soon, also on a loaded machine and
+// with ten thousand specs.
+const patience = 3 * time.Minute
 
 // world is one state directory, one watched folder, and the daemon on them.
 type world struct {
@@ -92,7 +93,7 @@ func (w *world) launch() error {
 
 // awaitReady waits for the daemon's word, as systemd does.
 func (w *world) awaitReady() error {
-	if err := w.ready.SetReadDeadline(time.Now().Add(5 * patience)); err != nil {
+	if err := w.ready.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
 	for message := make([]byte, 1024); ; {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -27,7 +28,7 @@ type check struct {
 
 func (e *env) doctor() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check that this machine can do the work", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check that this machine can do the work", Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := e.settings()
 			if err != nil {
@@ -70,15 +71,20 @@ func (e *env) report(checks []check) error {
 	return nil
 }
 
+// askEngine asks the container engine what it has.
+func askEngine(ctx context.Context, host string) (info container.HostInfo, err error) {
+	engine, err := docker.New(ctx, docker.Options{Host: host})
+	if err != nil {
+		return info, err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	return engine.HostInfo(ctx)
+}
+
 func checkEngine(ctx context.Context, host string) check {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	engine, err := docker.New(ctx, docker.Options{Host: host})
-	if err != nil {
-		return check{"docker", false, err.Error()}
-	}
-	defer func() { _ = engine.Close() }()
-	info, err := engine.HostInfo(ctx)
+	info, err := askEngine(ctx, host)
 	if err != nil {
 		return check{"docker", false, err.Error()}
 	}
@@ -94,29 +100,34 @@ func checkState(dir string) check {
 	if len(dir) > trial.MaxStateDir {
 		return check{"state directory", false, fmt.Sprintf("%s is too long by %d bytes for the sockets in it; name a shorter one with --state", dir, len(dir)-trial.MaxStateDir)}
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	there := existing(dir)
+	f, err := os.CreateTemp(there, ".doctor-")
+	if err != nil {
+		return check{"state directory", false, fmt.Sprintf("%s cannot be written: %v", dir, err)}
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return check{"state directory", false, err.Error()}
 	}
-	f, err := os.CreateTemp(dir, ".doctor-")
-	if err != nil {
-		return check{"state directory", false, err.Error()}
-	}
-	err = errors.Join(f.Close(), os.Remove(f.Name()))
-	if err != nil {
-		return check{"state directory", false, err.Error()}
+	if there != dir {
+		return check{"state directory", true, dir + " can be made"}
 	}
 	return check{"state directory", true, dir + " can be written"}
+}
+
+// existing is the folder itself or the nearest one above it that is there.
+func existing(dir string) string {
+	for !exists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // littleDisk is when the doctor warns: images and archives need room.
 const littleDisk = 5 << 30
 
 func checkDisk(dir string) check {
-	for !exists(dir) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-	}
 	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
+	if err := syscall.Statfs(existing(dir), &s); err != nil {
 		return check{"disk", false, err.Error()}
 	}
 	free := s.Bavail * uint64(max(s.Bsize, 0))

@@ -16,7 +16,6 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/judge"
-	"github.com/assayd/assayd/runtime/trial"
 )
 
 // progress shows what happens: a table that is drawn again on a terminal, a line for each
@@ -24,8 +23,8 @@ import (
 type progress struct {
 	e     *env
 	live  bool
-	seen  map[string]bool
-	lines int // of the table on the screen
+	seen  map[string]bool // events; nil before the first look
+	lines int             // of the table on the screen
 }
 
 func (p *progress) show(runs []reconcile.RunStatus) {
@@ -36,22 +35,31 @@ func (p *progress) show(runs []reconcile.RunStatus) {
 		p.draw(runs)
 		return
 	}
+	first := p.seen == nil
+	if first {
+		p.seen = map[string]bool{}
+	}
 	for _, r := range runs {
-		if r.Note != "" {
+		if r.Note != "" && r.State != "blocked" {
 			p.once(r.Address+r.Note, "%s: %s", r.Address, r.Note)
 		}
 		for _, t := range r.Trials {
-			p.events(t)
+			try := fmt.Sprint(t.ID, t.Try)
+			if first && t.Status != "" {
+				p.seen[try] = true // over before the command came
+			}
+			if !p.seen[try] {
+				p.events(t)
+			}
 		}
 	}
 }
 
-// last shows what happened since the last look; of a run that was over when the command
-// came there is nothing to tell but the outcome.
+// last shows what happened since the last look.
 func (p *progress) last(runs []reconcile.RunStatus) {
 	if p.live {
 		p.clear()
-	} else if len(p.seen) > 0 {
+	} else {
 		p.show(runs)
 	}
 }
@@ -66,7 +74,11 @@ func (p *progress) events(t reconcile.TrialStatus) {
 		}
 	}
 	if t.Status != "" {
-		p.once(fmt.Sprint(t.ID, t.Try, "ended"), "%s: %s", t.ID, stateOf(t))
+		why := ""
+		if worthTelling(t) {
+			why = ": " + clipLine(t.Detail)
+		}
+		p.once(fmt.Sprint(t.ID, t.Try, "ended"), "%s: %s%s", t.ID, stateOf(t), why)
 	}
 }
 
@@ -79,8 +91,8 @@ func verdictOf(r *judge.Report) string {
 
 func clipLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	if runes := []rune(line); len(runes) > 120 {
-		return string(runes[:120]) + "…"
+	if runes := []rune(line); len(runes) > 300 {
+		return string(runes[:300]) + "…"
 	}
 	return line
 }
@@ -122,10 +134,7 @@ func (p *progress) clear() {
 // showOutcome prints what runs amount to: a table, the score over time, the results.
 func showOutcome(w io.Writer, runs []reconcile.RunStatus) error {
 	for _, r := range runs {
-		fmt.Fprintf(w, "\n%s e%d: %s\n", r.Address, r.Execution, r.State)
-		if r.Note != "" {
-			fmt.Fprintf(w, "%s\n", r.Note)
-		}
+		fmt.Fprintf(w, "\n%s\n", titleOf(r))
 		if len(r.Trials) == 0 {
 			continue
 		}
@@ -151,7 +160,7 @@ func showOutcomes(w io.Writer, r reconcile.RunStatus) error {
 		return err
 	}
 	for _, x := range r.Trials {
-		if x.Detail != "" && x.Status != trial.Resolved && x.Status != trial.Unresolved {
+		if worthTelling(x) {
 			fmt.Fprintf(w, "%s: %s\n", x.ID, indented(x.Detail))
 		}
 	}

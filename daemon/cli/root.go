@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -41,6 +42,9 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, version 
 	root := New(e)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err != nil && strings.HasPrefix(err.Error(), "unknown command ") { // cobra has no other word for it
+		err = usage{err}
+	}
 	var code exit
 	var wrong usage
 	switch {
@@ -88,6 +92,22 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
+func nothing(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage{fmt.Errorf("%s takes no arguments, and here is %q", cmd.Name(), args[0])}
+	}
+	return nil
+}
+
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usage{fmt.Errorf("give one %s, or none for all", what)}
+		}
+		return nil
+	}
+}
+
 func some(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -99,7 +119,7 @@ func some(what string) cobra.PositionalArgs {
 
 func (e *env) printVersion() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: nothing,
 		RunE: func(*cobra.Command, []string) error {
 			if e.json {
 				return e.printJSON(map[string]string{"version": e.version})

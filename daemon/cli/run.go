@@ -37,6 +37,9 @@ func (e *env) runFiles(ctx context.Context, files []string) error {
 	if set.Diagnostics.HasErrors() {
 		return e.rejected(set.Diagnostics)
 	}
+	if len(set.Blocks.Runs) == 0 {
+		return e.noRun(set.Diagnostics)
+	}
 	var paths []string
 	for _, f := range set.Files {
 		paths = append(paths, f.Path)
@@ -65,20 +68,28 @@ func (e *env) runFiles(ctx context.Context, files []string) error {
 	return e.runAlone(ctx, settings, dir, c, paths, interrupts)
 }
 
+// noRun ends the command where there is nothing to run.
+func (e *env) noRun(ds config.Diagnostics) error {
+	if err := e.warn(ds); err != nil {
+		return err
+	}
+	return usage{errors.New("these files declare no run, so there is nothing to do; add a run block")}
+}
+
 // runAlone is the daemon for just these files.
 func (e *env) runAlone(ctx context.Context, settings *config.Settings, dir string, c *api.Client, paths []string, interrupts chan os.Signal) error {
 	log, err := e.runLogger(settings)
 	if err != nil {
-		return err
+		return usage{err}
+	}
+	if _, err := askEngine(ctx, settings.Engines["docker"].Host); err != nil {
+		return fmt.Errorf("nothing was started: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	d, err := daemon.Open(ctx, daemon.Options{Settings: settings, StateDir: dir, Version: e.version, Log: log})
 	if err != nil {
 		return err
-	}
-	if err := d.CheckEngine(ctx); err != nil {
-		return errors.Join(err, d.Close())
 	}
 	finished := make(chan error, 1)
 	go func() { finished <- d.Run(ctx) }()
@@ -109,13 +120,13 @@ func (e *env) pursue(ctx context.Context, c *api.Client, paths []string, interru
 	if submitted.Diagnostics.HasErrors() {
 		return e.rejected(submitted.Diagnostics)
 	}
+	if len(submitted.Addresses) == 0 {
+		return e.noRun(submitted.Diagnostics)
+	}
 	if err := e.warn(submitted.Diagnostics); err != nil {
 		return err
 	}
-	if len(submitted.Addresses) == 0 {
-		return usage{errors.New("these files declare no run, so there is nothing to do; add a run block")}
-	}
-	p := progress{e: e, seen: map[string]bool{}, live: terminal(e.err) && !e.json}
+	p := progress{e: e, live: terminal(e.err) && !e.json}
 	interrupted := false
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

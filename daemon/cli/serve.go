@@ -19,7 +19,7 @@ func (e *env) serve() *cobra.Command {
 	var drain bool
 	var http string
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Watch folders of specs and make them true", Args: cobra.NoArgs,
+		Use: "serve", Short: "Watch folders of specs and make them true", Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.serveUntil(cmd.Context(), roots, http, drain) },
 	}
 	cmd.Flags().StringArrayVar(&roots, "watch", nil, "folder of specs; may be given more than once")
@@ -49,10 +49,8 @@ func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain
 	if len(roots) == 0 {
 		return usage{errors.New("name the folder of specs with --watch DIR, or in the settings with watch = [\"DIR\"]")}
 	}
-	for i, root := range roots {
-		if roots[i], err = filepath.Abs(root); err != nil {
-			return err
-		}
+	if roots, err = watchable(roots); err != nil {
+		return err
 	}
 	dir := e.state
 	if dir == "" {
@@ -95,4 +93,23 @@ func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain
 	quiet()
 	<-finished
 	return err
+}
+
+// watchable returns the folders by absolute path. One that is not there may come, as with
+// a file system that is mounted later; a file never becomes one.
+func watchable(roots []string) (absolute []string, err error) {
+	for _, root := range roots {
+		if root == "" {
+			return nil, usage{errors.New("an empty --watch names no folder")}
+		}
+		abs, err := filepath.Abs(root)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(abs); err == nil && !info.IsDir() {
+			return nil, usage{fmt.Errorf("watch %s: it is not a folder; to do one file, use: assayd run %s", root, root)}
+		}
+		absolute = append(absolute, abs)
+	}
+	return absolute, nil
 }

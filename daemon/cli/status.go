@@ -17,7 +17,7 @@ import (
 
 func (e *env) status() *cobra.Command {
 	return &cobra.Command{
-		Use: "status [ADDRESS]", Short: "Show runs, trials, and what is wrong with specs", Args: cobra.MaximumNArgs(1),
+		Use: "status [ADDRESS]", Short: "Show runs, trials, and what is wrong with specs", Args: atMostOne("run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), true)
 			if err != nil {
@@ -61,15 +61,7 @@ func showStatus(w io.Writer, s reconcile.Status) error {
 }
 
 func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
-	title := r.Address
-	if r.Execution > 0 {
-		title += fmt.Sprintf(" e%d", r.Execution)
-	}
-	fmt.Fprintf(w, "%s: %s", title, r.State)
-	if r.Note != "" {
-		fmt.Fprintf(w, " (%s)", r.Note)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(w, titleOf(r))
 	if len(r.Trials) > 0 {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "  TRIAL\tTASK\tAGENT\tSTATE\tROUNDS\tBEST\tPASSED\tTIME\t")
@@ -82,7 +74,7 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 			return err
 		}
 		for _, x := range r.Trials {
-			if x.Detail != "" && x.Status != trial.Resolved && x.Status != trial.Unresolved {
+			if worthTelling(x) {
 				fmt.Fprintf(w, "  %s: %s\n", x.ID, indented(x.Detail))
 			}
 		}
@@ -94,6 +86,27 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 		fmt.Fprintf(w, "  (not beside the spec: %s)\n", r.Elsewhere)
 	}
 	return nil
+}
+
+// titleOf is "run.nightly e2: running", with what it waits for or why it is not started.
+func titleOf(r reconcile.RunStatus) string {
+	title := r.Address
+	if r.Execution > 0 {
+		title += fmt.Sprintf(" e%d", r.Execution)
+	}
+	switch {
+	case r.State == "blocked":
+		return title + ": not started: " + r.Note
+	case r.Note != "":
+		return title + ": " + r.State + " (" + r.Note + ")"
+	}
+	return title + ": " + r.State
+}
+
+// worthTelling: the reason in words, where something went wrong.
+func worthTelling(t reconcile.TrialStatus) bool {
+	well := t.Status == trial.Resolved || t.Status == trial.Unresolved
+	return t.Detail != "" && (!well || t.Reason == trial.ReasonAgent)
 }
 
 func indented(text string) string {

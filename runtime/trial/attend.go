@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -119,6 +120,17 @@ func (m *Machine) note(s State, msg message) (State, []Effect, error) {
 	return s, nil, nil
 }
 
+// shellSays explains the exit codes with which a shell ends that cannot run a command.
+func shellSays(detail string) string {
+	switch {
+	case strings.HasSuffix(detail, "exit code 126"):
+		return ", as of a shell that may not execute a command; the agent's log says which"
+	case strings.HasSuffix(detail, "exit code 127"):
+		return ", as of a shell that does not find a command; the agent's log says which"
+	}
+	return ""
+}
+
 // ended takes the agent's end from the guest's word.
 func (m *Machine) ended(s State, e *guest.Event) State {
 	s.Detail = e.Detail
@@ -130,6 +142,7 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 	case guest.EndedError:
 		s.Reason, s.Crashed = ReasonAgent, true
 		if s.Detail != "" {
+			s.Detail += shellSays(s.Detail)
 			s.Detail = m.host.at(errors.New(s.Detail), "agent", s.Cell.Agent.Name, "", "command").Error()
 		}
 	default:

@@ -107,8 +107,9 @@ func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key st
 		done <- cerr
 	}()
 	_, err = m.host.Judge.Submit(bounded, s.ID, judge.SubmitRequest{Kind: kind, Key: key, Archive: r, SkipKnown: true})
+	// What was accepted before is not read: the copy is told so, and its failure is none.
 	r.CloseWithError(errors.New("the judge stopped reading"))
-	if cerr := <-done; cerr != nil && (err == nil || errors.Is(err, cerr)) {
+	if cerr := <-done; err != nil && cerr != nil && errors.Is(err, cerr) {
 		return fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)
 	}
 	return err

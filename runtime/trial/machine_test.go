@@ -1,0 +1,503 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/judge"
+)
+
+func TestLifeOfATrial(t *testing.T) {
+	for _, tt := range []struct {
+		name, answer string
+		status       Status
+		rate         float64
+	}{
+		{"solved", solved, Resolved, 1},
+		{"half solved", "t1 passed\nt2 failed\n", Unresolved, 0.5},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.play(work(tt.answer))
+			s, told := b.until(b.machine(b.fresh()), b.fresh(), Done)
+			if got := types(told); got != "trial.started trial.finished" {
+				t.Errorf("reported: %s", got)
+			}
+			r := s.Result
+			if r.Status != tt.status || r.Reason != ReasonAgentExit || !r.Final || r.Best == nil || r.Best.Round != "final-1" || r.Best.PassRate != tt.rate {
+				t.Errorf("verdict %+v", r)
+			}
+			if len(r.FailToPass) != 1 || !r.FailToPass[0].Passed {
+				t.Errorf("fail to pass: %+v", r.FailToPass)
+			}
+			if c := b.fake.Container(s.Workload.Name); c != nil {
+				t.Error("the container is still there")
+			}
+			if exists(t, doorDir(b.host.StateDir, s.ID, 1)) || !exists(t, LogFile(b.host.StateDir, s.ID, 1)) {
+				t.Error("want the trial's folder gone and its log kept")
+			}
+		})
+	}
+}
+
+// TestEveryStepMayBeRepeated crashes the daemon after each step in turn, before its result
+// is stored: the next one repeats it, and nothing happens twice.
+func TestEveryStepMayBeRepeated(t *testing.T) {
+	for crash := 0; ; crash++ {
+		steps := 0
+		t.Run(fmt.Sprint(crash), func(t *testing.T) {
+			b := newBench(t)
+			b.play(work(solved))
+			s := b.fresh()
+			m := New(b.host, s.ID, s.Spec)
+			defer func() { m.Close() }()
+			finals := 0
+			for ; s.Phase != Done; steps++ {
+				next, effects, err := m.Step(t.Context(), s)
+				if err != nil {
+					t.Fatalf("step %d in phase %s: %v", steps, s.Phase, err)
+				}
+				if steps == crash { // what it returned is lost, with all that the daemon held
+					m.Close()
+					m = New(b.host, s.ID, s.Spec)
+					continue
+				}
+				stored, err := json.Marshal(next)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s = State{}
+				if err := json.Unmarshal(stored, &s); err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range effects {
+					if e.Type == "trial.finished" {
+						finals++
+					}
+				}
+			}
+			rounds, err := b.ledger.Submissions(t.Context(), s.ID)
+			if err != nil || len(rounds) != 1 || finals != 1 || s.Result.Status != Resolved {
+				t.Errorf("%d verdicts, rounds %+v, %v, status %s (%s)", finals, rounds, err, s.Result.Status, s.Result.Detail)
+			}
+		})
+		if crash > steps || t.Failed() {
+			return
+		}
+	}
+}
+
+func TestTheDeadlineIsFixedOnce(t *testing.T) {
+	b := newBench(t)
+	welcomes := make(chan guest.Welcome, 2)
+	b.play(func(ctx context.Context, g *scripted) int {
+		welcomes <- g.hello(ctx)
+		welcomes <- g.hello(ctx)
+		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedDeadline})
+		<-ctx.Done()
+		return 137
+	})
+	begun := time.Now()
+	m := b.machine(b.fresh())
+	s, told := b.until(m, b.fresh(), Closing)
+	if n := strings.Count(types(told), "trial.started"); n != 1 {
+		t.Errorf("the trial started %d times", n)
+	}
+	one, two := <-welcomes, <-welcomes
+	if !one.Deadline.Equal(s.Deadline) || !two.Deadline.Equal(s.Deadline) || one.EventNext != 1 || one.LogNext != 0 {
+		t.Errorf("deadline %s, told %+v and %+v", s.Deadline, one, two)
+	}
+	if d := s.Deadline.Sub(begun); d < time.Hour || d > time.Hour+time.Minute {
+		t.Errorf("the deadline is %s after the beginning, want an hour", d)
+	}
+	if s.Reason != ReasonDeadline || !s.TimedOut {
+		t.Errorf("the guest's word on the end became %q, timed out %v", s.Reason, s.TimedOut)
+	}
+}
+
+// TestAnEventIsAcknowledgedOnceItIsStored: the answer goes out with the step after the one
+// that took the event in, because in between its effects are committed.
+func TestAnEventIsAcknowledgedOnceItIsStored(t *testing.T) {
+	b := newBench(t)
+	answered := make(chan bool, 1)
+	b.play(func(ctx context.Context, g *scripted) int {
+		g.hello(ctx)
+		answered <- g.event(ctx, guest.Event{Seq: 1, Type: guest.EventTrouble, Reason: guest.TroubleZombies})
+		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventTrouble, Reason: guest.TroubleZombies}) // its answer was lost, say
+		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedIdle})
+		<-ctx.Done()
+		return 137
+	})
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Running)
+	for s.EventSeq == 0 {
+		next, _, err := m.Step(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = next
+	}
+	select {
+	case <-answered:
+		t.Fatal("the event was answered before it could be stored")
+	default:
+	}
+	s, told := b.until(m, s, Closing)
+	if !<-answered || types(told) != "" || s.Reason != ReasonIdle {
+		t.Errorf("a repeated event was reported again: %s; reason %s", types(told), s.Reason)
+	}
+}
+
+func TestAStoppedContainerGoesOnFromItsLayer(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		exit  container.Exit
+		event string
+		flags []string
+	}{
+		{"the host went down", container.Exit{Code: 255}, "engine_lost", nil},
+		{"out of memory", container.Exit{Code: 137, OOM: true}, "oom", []string{"oom"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.play(idle)
+			m := b.machine(b.fresh())
+			s, _ := b.until(m, b.fresh(), Running)
+			deadline := s.Deadline
+			b.play(work(solved))
+			b.fake.Container(s.Workload.Name).WriteFile("/work/kept", []byte("x"))
+			b.fake.Kill(s.Workload.Name, tt.exit)
+			s, told := b.until(m, s, Closing)
+			if got := types(told); got != "trial.event:"+tt.event {
+				t.Errorf("reported: %s", got)
+			}
+			c := b.fake.Container(s.Workload.Name)
+			if _, kept := c.ReadFile("/work/kept"); !kept || c.Run() != 2 || !s.Deadline.Equal(deadline) || s.Restarts != 1 {
+				t.Errorf("layer kept %v, runs %d, restarts %d, deadline %s", kept, c.Run(), s.Restarts, s.Deadline)
+			}
+			if diff := cmp.Diff(tt.flags, s.Flags); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOnlyAContainerThatIsGoneCostsATry(t *testing.T) {
+	b := newBench(t)
+	b.play(idle)
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Running)
+	b.fake.Vanish(s.Workload.Name)
+	s, told := b.until(m, s, Done)
+	if r := s.Result; r.Status != InfraError || r.Reason != ReasonGuestLost || r.Final || types(told) != "trial.finished" {
+		t.Errorf("%+v, reported: %s", r, types(told))
+	}
+	again, err := Restarted(s)
+	if err != nil || again.Try != 2 || again.Phase != Pending || again.Container != "" || again.Token != "" || !again.StartedAt.IsZero() {
+		t.Fatalf("%v %+v", err, again)
+	}
+	b.play(work(solved))
+	if s, _ = b.until(b.machine(again), again, Done); s.Result.Status != Resolved || s.Result.Try != 2 {
+		t.Errorf("the next try: %+v", s.Result)
+	}
+}
+
+// TestAnEarlierTrysRoundsAreNotWaitedFor: what was in line when a try was lost is dropped.
+func TestAnEarlierTrysRoundsAreNotWaitedFor(t *testing.T) {
+	b := newBench(t)
+	b.play(work(solved))
+	s := b.fresh()
+	s.Try = 2
+	b.ledger.all = []judge.Submission{{ID: "lost", Trial: s.ID, Try: 1, Kind: judge.KindAgent, Number: 1, State: judge.StateQueued}}
+	if s, _ = b.until(b.machine(s), s, Done); s.Result.Status != Resolved || s.Result.Submissions.Agent != 0 {
+		t.Errorf("%+v", s.Result)
+	}
+}
+
+func TestAnEngineThatIsAwayChangesNothing(t *testing.T) {
+	b := newBench(t)
+	b.play(idle)
+	first := b.machine(b.fresh())
+	running, _ := b.until(first, b.fresh(), Running)
+	first.Close()
+	closing := running
+	closing.Phase = Closing
+	for _, s := range []State{b.fresh(), running, closing} {
+		if s.Phase == Pending {
+			s.Phase = Images
+		}
+		b.fake.SetDown(true)
+		m := b.machine(s)
+		next, effects, err := m.Step(t.Context(), s)
+		if !container.Unavailable(err) || len(effects) > 0 || !reflect.DeepEqual(next, s) {
+			t.Errorf("%s: %v, reported: %s\n%s", s.Phase, err, types(effects), cmp.Diff(s, next))
+		}
+		b.fake.SetDown(false)
+	}
+	b.play(work(solved))
+	b.fake.Kill(running.Workload.Name, container.Exit{Code: 255}) // the engine's restart stopped it
+	if s, _ := b.until(b.machine(running), running, Done); s.Result.Status != Resolved {
+		t.Errorf("when it is back: %+v", s.Result)
+	}
+}
+
+func TestAFreezeThatACrashLeftIsUndone(t *testing.T) {
+	b := newBench(t)
+	b.play(func(ctx context.Context, g *scripted) int {
+		g.hello(ctx)
+		g.WriteFile("/work/src/answer", []byte(solved)) // waits while it is frozen
+		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		<-ctx.Done()
+		return 137
+	})
+	first := b.machine(b.fresh())
+	s, _ := b.until(first, b.fresh(), Await)
+	if err := b.fake.Freeze(t.Context(), s.Container); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	if s, _ = b.until(b.machine(s), s, Done); s.Result.Status != Resolved {
+		t.Errorf("%+v", s.Result)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	for _, phase := range []Phase{Pending, Images, Create, Await, Running, Closing, Grading} {
+		t.Run(string(phase), func(t *testing.T) {
+			b := newBench(t)
+			b.play(work(solved))
+			m := b.machine(b.fresh())
+			s, _ := b.until(m, b.fresh(), phase)
+			m.Cancel(Cancellation{Cause: "not any more", Unwanted: true})
+			m.Cancel(Cancellation{Cause: "twice"})
+			s, told := b.until(m, s, Done)
+			if r := s.Result; r.Status != Cancelled || r.Reason != ReasonCancelled || r.Detail != "not any more" || !s.Unwanted || !r.Final {
+				t.Errorf("%+v", r)
+			}
+			if types(told) != "trial.finished" || b.fake.Container(s.Workload.Name) != nil {
+				t.Errorf("reported: %s; the container is gone: %v", types(told), b.fake.Container(s.Workload.Name) == nil)
+			}
+		})
+	}
+}
+
+// TestCancelEndsAWait: a step that waits for the engine gives up.
+func TestCancelEndsAWait(t *testing.T) {
+	b := newBench(t)
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Create)
+	s, _, err := m.Step(t.Context(), s) // makes the token
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.fake.Intercept(func(call, _ string) error {
+		if call == "Start" {
+			m.Cancel(Cancellation{Cause: "enough"})
+			return container.ErrUnavailable
+		}
+		return nil
+	})
+	if s, _, err = m.Step(t.Context(), s); err != nil || s.Failure != Cancelled {
+		t.Errorf("%v, failure %q", err, s.Failure)
+	}
+}
+
+func TestACancelComesTooLateForAVerdict(t *testing.T) {
+	b := newBench(t)
+	b.play(work(solved))
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Verdict)
+	m.Cancel(Cancellation{Cause: "late"})
+	if s, _ = b.until(m, s, Done); s.Result.Status != Resolved {
+		t.Errorf("%+v", s.Result)
+	}
+}
+
+func TestTheDaemonsEndIsNotTheTrials(t *testing.T) {
+	b := newBench(t)
+	b.play(idle)
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Running)
+	why := errors.New("the daemon stops")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	for {
+		next, _, err := m.Step(ctx, s)
+		if err == nil { // something of the guest was waiting
+			s = next
+			continue
+		}
+		if !errors.Is(err, why) || next.Phase != Running {
+			t.Errorf("%v in phase %s", err, next.Phase)
+		}
+		break
+	}
+	m.Close()
+	if c, err := b.fake.Inspect(t.Context(), s.Container); err != nil || c.Phase != container.PhaseRunning {
+		t.Errorf("the container: %+v, %v", c, err)
+	}
+}
+
+func TestWithoutTheGuestsWord(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		phase  Phase
+		change func(*bench, *Machine, *State)
+		want   string // phase, status or reason, records
+	}{
+		{"the deadline and a little more is the end", Running, func(_ *bench, _ *Machine, s *State) {
+			s.Deadline = time.Now().Add(-endPatience)
+		}, "closing deadline "},
+		{"no hello is a lost guest", Await, func(_ *bench, _ *Machine, s *State) {
+			s.Deadline = time.Now().Add(-time.Second)
+		}, "verdict guest_lost "},
+		{"too much written is the end", Running, func(b *bench, m *Machine, s *State) {
+			b.fake.Container(s.Workload.Name).SetUsage(container.Usage{DiskBytes: 1<<20 + 1})
+			m.live.nextMeter = time.Now()
+		}, "closing disk trial.event:disk"},
+		{"a container that stops again and again is lost", Running, func(b *bench, _ *Machine, s *State) {
+			s.Restarts = maxRestarts
+			b.fake.Kill(s.Workload.Name, container.Exit{Code: 1})
+		}, "verdict guest_lost "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			if tt.phase == Running {
+				b.play(idle)
+			}
+			m := b.machine(b.fresh())
+			s, _ := b.until(m, b.fresh(), tt.phase)
+			tt.change(b, m, &s)
+			var told []Effect
+			for s.Phase == tt.phase {
+				next, effects, err := m.Step(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, told = next, append(told, effects...)
+			}
+			if got := fmt.Sprintf("%s %s %s", s.Phase, s.Reason, types(told)); got != tt.want {
+				t.Errorf("%q, want %q (%s)", got, tt.want, s.Detail)
+			}
+		})
+	}
+}
+
+func TestAutoEvalFreezesForTheMomentOfTheCopy(t *testing.T) {
+	b := newBench(t)
+	b.play(func(ctx context.Context, g *scripted) int {
+		g.WriteFile("/work/src/answer", []byte("t1 failed"))
+		return idle(ctx, g)
+	})
+	hourly := func(c *Cell) { c.AutoEval = 20 * time.Minute }
+	m := b.machine(b.fresh(hourly))
+	s, _ := b.until(m, b.fresh(hourly), Running)
+	if d := s.NextAuto.Sub(s.StartedAt); d != 20*time.Minute {
+		t.Errorf("the first snapshot is due after %s", d)
+	}
+	var frozen []bool
+	b.fake.Intercept(func(call, target string) error {
+		if call == "CopyFrom" && target == s.Container {
+			c, err := b.fake.Inspect(t.Context(), s.Container)
+			frozen = append(frozen, c.Frozen)
+			return err
+		}
+		return nil
+	})
+	for n := range 2 { // the second time the tree is the same
+		s.NextAuto = time.Now()
+		for s.AutoCount == n {
+			next, effects, err := m.Step(t.Context(), s)
+			if err != nil || len(effects) > 0 {
+				t.Fatalf("%v, reported: %+v", err, effects)
+			}
+			s = next
+		}
+	}
+	b.fake.Intercept(nil)
+	c, err := b.fake.Inspect(t.Context(), s.Container)
+	if !slices.Equal(frozen, []bool{true, true}) || err != nil || c.Frozen {
+		t.Errorf("frozen while copied: %v, afterwards: %v, %v", frozen, c.Frozen, err)
+	}
+	rounds, err := b.ledger.Submissions(t.Context(), s.ID)
+	if err != nil || len(rounds) != 1 || rounds[0].Round != "auto-1" {
+		t.Errorf("rounds %+v, %v", rounds, err)
+	}
+}
+
+func TestNoSnapshotIsDueAtTheDeadline(t *testing.T) {
+	s := State{Deadline: time.Date(2030, 1, 1, 1, 0, 0, 0, time.UTC), Cell: Cell{AutoEval: 20 * time.Minute}}
+	begun := s.Deadline.Add(-time.Hour)
+	for _, tt := range []struct {
+		after, want time.Duration // 0 = none
+	}{{0, 20 * time.Minute}, {39 * time.Minute, 59 * time.Minute}, {40 * time.Minute, 0}, {55 * time.Minute, 0}} {
+		var want time.Time
+		if tt.want > 0 {
+			want = begun.Add(tt.want)
+		}
+		if got := nextAuto(s, begun.Add(tt.after)); !got.Equal(want) {
+			t.Errorf("after %s the next is due at %s, want %s", tt.after, got, want)
+		}
+	}
+	if s.Cell.AutoEval = 0; !nextAuto(s, begun).IsZero() {
+		t.Error("a snapshot is due although they are off")
+	}
+}
+
+func TestATreeThatCannotBeSubmittedLeavesWhatWas(t *testing.T) {
+	b := newBench(t)
+	b.play(work(strings.Repeat("x", 1<<20+1)))
+	m := b.machine(b.fresh())
+	s, told := b.until(m, b.fresh(), Done)
+	if got := types(told); got != "trial.started trial.event:final_refused trial.finished" {
+		t.Errorf("reported: %s", got)
+	}
+	if r := s.Result; r.Status != Unresolved || !slices.Contains(r.Flags, "final_refused") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAMissingImageIsASetupError(t *testing.T) {
+	b := newBench(t)
+	b.host.Where = func(kind, name, task string, attributes ...string) string {
+		return fmt.Sprintf("%s.%s %s %v", kind, name, task, attributes)
+	}
+	nowhere := func(c *Cell) { c.Task.Work.Image = "nowhere:1" }
+	s, _ := b.until(b.machine(b.fresh(nowhere)), b.fresh(nowhere), Done)
+	if r := s.Result; r.Status != SetupError || r.Reason != ReasonImage || r.Final || !strings.HasPrefix(r.Detail, "benchmark.edge one [image") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestKeep(t *testing.T) {
+	for _, tt := range []struct {
+		keep, answer string
+		want         bool
+	}{
+		{"never", "t1 failed", false},
+		{"failed", "t1 failed", true},
+		{"failed", solved, false},
+		{"always", solved, true},
+	} {
+		b := newBench(t)
+		b.play(work(tt.answer))
+		s := b.fresh()
+		s.Keep = tt.keep
+		s, _ = b.until(b.machine(s), s, Done)
+		c, err := b.fake.Inspect(t.Context(), s.Workload.Name)
+		if kept := err == nil; kept != tt.want || kept && c.Phase != container.PhaseExited {
+			t.Errorf("keep %s, %s: kept %v, want %v (%+v)", tt.keep, tt.answer, kept, tt.want, c)
+		}
+	}
+}
