@@ -42,7 +42,7 @@ type RunStatus struct {
 	Elsewhere  string        `json:"elsewhere,omitempty"` // why the results are not beside the spec
 	Wanted     int           `json:"wanted"`              // cells
 	Trials     []TrialStatus `json:"trials"`
-	Summary    *Summary      `json:"summary,omitempty"` // of the trials that are over
+	Summary    *Summary      `json:"summary,omitempty"` // of the trials that are wanted and over
 }
 
 // TrialStatus is the state of one trial.
@@ -63,6 +63,7 @@ type TrialStatus struct {
 	Rounds   []Round      `json:"rounds"`
 	Best     string       `json:"best,omitempty"` // round
 	Flags    []string     `json:"flags,omitempty"`
+	Wanted   bool         `json:"wanted"` // the run as it is declared now has this cell
 }
 
 // Round is one submission as tables show it.
@@ -177,7 +178,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 	if run.State != "blocked" {
 		run.State = "running"
 	}
-	if !e.FinishedAt.IsZero() {
+	if !e.FinishedAt.IsZero() && run.State != "blocked" {
 		run.State = "finished"
 	}
 	return run, r.trialStatuses(tx, address, e.N, &run)
@@ -203,13 +204,18 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 		if err != nil {
 			return err
 		}
-		run.Trials = append(run.Trials, t)
-		if i, ok := order[s.Key]; ok {
-			place[t.ID] = i
+		i, wanted := order[s.Key]
+		if !wanted {
+			i = len(order)
 		}
+		t.Wanted, place[t.ID] = wanted, i
+		run.Trials = append(run.Trials, t)
 	}
 	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
 	outcomes, err := outcomesOf(tx, address, n)
+	if len(order) > 0 {
+		outcomes = slices.DeleteFunc(outcomes, func(o Outcome) bool { return place[o.Finished.Trial] == len(order) })
+	}
 	if err == nil && len(outcomes) > 0 {
 		summary := Summarize(outcomes)
 		run.Summary = &summary

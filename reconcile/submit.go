@@ -45,9 +45,26 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 		r.look(ctx, false)
 		r.answered = nil
 		addresses, ds = runsOf(r.set, paths), complaintsOf(r.set, paths)
+		for _, address := range addresses {
+			if err := r.revive(ctx, address); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	return addresses, ds, err
+}
+
+// revive asks for a new execution of a run that a user cancelled: handing it in again is
+// asking for it again.
+func (r *Reconciler) revive(ctx context.Context, address string) error {
+	o, err := r.observe(ctx, address)
+	if err != nil || o.Execution == nil || !o.Execution.Cancelled || !o.Execution.Finished {
+		return err
+	}
+	r.rerun[address] = &Rerun{}
+	r.queue.add(address, time.Now())
+	return nil
 }
 
 // rehearse compiles what there would be with the files and without submissions that are over.

@@ -78,8 +78,16 @@ func (p *progress) events(t reconcile.TrialStatus) {
 		if worthTelling(t) {
 			why = ": " + clipLine(t.Detail)
 		}
-		p.once(fmt.Sprint(t.ID, t.Try, "ended"), "%s: %s%s", t.ID, stateOf(t), why)
+		p.once(fmt.Sprint(t.ID, t.Try, "ended"), "%s: %s%s%s", t.ID, stateOf(t), tryOf(t), why)
 	}
+}
+
+// tryOf counts the tries once there is more than one.
+func tryOf(t reconcile.TrialStatus) string {
+	if t.Try < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", try %d", t.Try)
 }
 
 func verdictOf(r *judge.Report) string {
@@ -91,8 +99,8 @@ func verdictOf(r *judge.Report) string {
 
 func clipLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	if runes := []rune(line); len(runes) > 300 {
-		return string(runes[:300]) + "…"
+	if runes := []rune(line); len(runes) > 500 {
+		return string(runes[:500]) + "…"
 	}
 	return line
 }

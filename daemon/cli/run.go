@@ -161,12 +161,17 @@ func (e *env) pursue(ctx context.Context, c *api.Client, paths []string, interru
 	}
 }
 
+// statuses asks for the runs with the trials that they want as they are declared now.
 func statuses(ctx context.Context, c *api.Client, addresses []string) ([]reconcile.RunStatus, error) {
 	s, err := c.Status(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(s.Runs, func(r reconcile.RunStatus) bool { return !slices.Contains(addresses, r.Address) }), nil
+	runs := slices.DeleteFunc(s.Runs, func(r reconcile.RunStatus) bool { return !slices.Contains(addresses, r.Address) })
+	for i := range runs {
+		runs[i].Trials = slices.DeleteFunc(runs[i].Trials, func(t reconcile.TrialStatus) bool { return !t.Wanted })
+	}
+	return runs, nil
 }
 
 // settled: nothing is going on or will by itself. A run that waits for its schedule keeps

@@ -67,8 +67,12 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 		fmt.Fprintln(t, "  TRIAL\tTASK\tAGENT\tSTATE\tROUNDS\tBEST\tPASSED\tTIME\t")
 		for _, x := range r.Trials {
 			best := bestOf(x)
+			state := stateOf(x)
+			if !x.Wanted {
+				state += ", not wanted any more"
+			}
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t\n",
-				x.ID, x.Task, agentOf(x), stateOf(x), len(x.Rounds), best.name, best.passed, clock(x, now))
+				x.ID, x.Task, agentOf(x), state, len(x.Rounds), best.name, best.passed, clock(x, now))
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -54,7 +54,7 @@ func Prompt(t task.Task, timeout time.Duration, s Setting) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(t.Instruction))
 	b.WriteString("\n\n## How your work is judged\n\n")
-	fmt.Fprintf(&b, "You work in `%s`. A judge that you cannot see runs hidden tests on what you submit, as often as you\nlike; your best submission counts, and a failing one costs nothing.\n\n", t.Workdir)
+	fmt.Fprintf(&b, "You work in `%s`. A judge that you cannot see runs hidden tests on what you submit. Your best\nsubmission counts, and a failing one costs nothing.\n\n", t.Workdir)
 	fmt.Fprintf(&b, "- Submit and wait for the result: `assay-submit`. With every test's line: `assay-submit --details`.\n")
 	fmt.Fprintf(&b, "- What you submitted so far: `assay-submit --list`. Read one result again: `assay-submit --result ID`.\n")
 	fmt.Fprintf(&b, "- What is submitted, relative to `%s`: %s", t.Workdir, backticked(t.Submit.Paths))
@@ -64,6 +64,8 @@ func Prompt(t task.Task, timeout time.Duration, s Setting) string {
 	b.WriteString(".\n")
 	if s.Max > 0 {
 		fmt.Fprintf(&b, "- You may submit %d times.\n", s.Max)
+	} else {
+		b.WriteString("- You may submit as often as you like.\n")
 	}
 	if s.Cooldown > 0 {
 		fmt.Fprintf(&b, "- Wait at least %s between two submissions.\n", s.Cooldown)
