@@ -21,6 +21,9 @@ type Input struct {
 	// Refused says why the file as it is cannot be a spec, too large for instance. That is
 	// an error like one in its text.
 	Refused string
+	// Kept says that the file is not looked at: what was accepted of it stays, without a
+	// word, as far as no other file declares it.
+	Kept bool
 	// Gone says that a file that was named is not there; Load is not to be given it.
 	Gone bool
 }
@@ -58,7 +61,7 @@ type Options struct {
 type Status string
 
 // A file is ok, frozen at what was accepted before, rejected with nothing to fall back on,
-// or unknown because it could not be read.
+// or unknown because it could not be read or was not looked at.
 const (
 	OK       Status = "ok"
 	Frozen   Status = "frozen"
@@ -126,6 +129,9 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	u := &unit{in: in}
 	if ok {
 		u.last, u.lastHash = last.Blocks.clone(), last.Hash
+	}
+	if in.Kept {
+		return u
 	}
 	if in.Unknown != "" {
 		u.errors = Diagnostics{{Severity: Warning, Summary: "File not readable", Detail: in.Unknown + ". What was accepted before stays.", File: in.Display, Path: in.Path}}

@@ -128,7 +128,7 @@ func (u *unit) state(f *force) FileState {
 	state := FileState{Path: u.in.Path, Root: u.in.Root, Display: u.in.Display, Hash: u.hash, Status: OK}
 	blocks := u.next
 	switch {
-	case u.in.Unknown != "":
+	case u.in.Unknown != "" || u.in.Kept:
 		state.Status, blocks = Unread, u.last
 	case u.next == nil && u.last != nil:
 		state.Status, blocks = Frozen, u.last

@@ -19,7 +19,7 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	common := w.benchmark() + w.agent("waiter", waiter)
-	for round := range 15 {
+	for round := range 10 {
 		w.write("r.hcl", common+w.run("brief", []string{fmt.Sprintf(`agent "waiter" { env = { ROUND = "%d" } }`, round)}, `timeout = "3m"`, `auto_eval = "1s"`))
 		cmd := exec.CommandContext(t.Context(), binary, "run", "--state", w.state, filepath.Join(w.specs, "r.hcl"))
 		var output lockedBuffer

@@ -99,7 +99,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if err := r.restore(ctx); err != nil {
 		return err
 	}
-	if err := r.dropSubmissions(ctx); err != nil {
+	if err := r.closeSubmissions(ctx); err != nil {
 		return err
 	}
 	sweeper := sync.WaitGroup{}

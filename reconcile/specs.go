@@ -81,10 +81,20 @@ func (r *Reconciler) accepted(ctx context.Context) (config.Previous, error) {
 	return previous, err
 }
 
-// scan lists the spec files under the watched roots and those that were submitted, and
-// the roots that hold nothing at all: a mount point whose file system is not there looks
-// like that.
+// scan lists the spec files under the watched roots and those that were handed in, and
+// the roots that hold nothing at all.
 func (r *Reconciler) scan(ctx context.Context, previous config.Previous) (inputs []config.Input, emptied []string) {
+	inputs, emptied = r.scanRoots(previous)
+	handedIn, err := r.submissions(ctx)
+	if err != nil {
+		r.o.Log.Error("read which files were handed in", "error", err)
+	}
+	return withSubmissions(inputs, handedIn), emptied
+}
+
+// scanRoots lists the spec files under the watched roots, and the roots that hold nothing
+// at all: a mount point whose file system is not there looks like that.
+func (r *Reconciler) scanRoots(previous config.Previous) (inputs []config.Input, emptied []string) {
 	var trouble []string
 	for _, root := range r.o.Roots {
 		found := config.Scan(root, previous, r.o.Config)
@@ -102,18 +112,6 @@ func (r *Reconciler) scan(ctx context.Context, previous config.Previous) (inputs
 		r.trouble = trouble
 		for _, place := range trouble {
 			r.o.Log.Warn("a place for specs cannot be looked at; what was accepted there stays", "place", place)
-		}
-	}
-	handedIn, err := r.submissions(ctx)
-	if err != nil {
-		r.o.Log.Error("read which files were handed in", "error", err)
-	}
-	for _, path := range slices.Concat(handedIn...) {
-		if slices.ContainsFunc(inputs, func(i config.Input) bool { return i.Path == path }) {
-			continue
-		}
-		if in := config.Read(path); !in.Gone {
-			inputs = append(inputs, in)
 		}
 	}
 	return inputs, emptied

@@ -209,6 +209,7 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 			i = len(order)
 		}
 		t.Wanted, place[t.ID] = wanted, i
+		t.Rounds = brief(t.Rounds)
 		run.Trials = append(run.Trials, t)
 	}
 	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
@@ -261,6 +262,18 @@ func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err e
 		return err
 	})
 	return t, err
+}
+
+// brief leaves the tests out of every round: they are asked for a trial at a time.
+func brief(rounds []Round) []Round {
+	for i, r := range rounds {
+		if r.Report != nil {
+			report := *r.Report
+			report.Tests = nil
+			rounds[i].Report = &report
+		}
+	}
+	return rounds
 }
 
 func roundOf(s trial.State, sub judge.Submission) Round {

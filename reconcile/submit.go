@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,115 +15,119 @@ import (
 )
 
 // submission is a set of spec files that were handed in together rather than found under
-// a root, by absolute path. It is over when each of its runs is.
-type submission = []string
+// a root.
+type submission struct {
+	Paths []string // absolute
+	// Over: its runs have come to their end. Its files are not read any more, so that they
+	// can be edited and their names declared anew; what they said stays known.
+	Over bool
+}
 
 // Submit adds files to the desired state, as a set of their own beside the watched ones,
 // and returns the addresses of the runs they declare and what is wrong with them. If
-// anything is, or if they declare no run, nothing changes. A submission that is over gives
-// up its names to the new one.
+// anything is, or if they declare no run, nothing changes.
 func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []string, ds config.Diagnostics, err error) {
 	err = r.command(ctx, func() error {
 		previous, err := r.accepted(ctx)
 		if err != nil {
 			return err
 		}
-		open, over, err := r.splitSubmissions(ctx, previous)
+		all, err := r.closed(ctx, previous)
 		if err != nil {
 			return err
 		}
-		set := r.rehearse(ctx, previous, over, paths)
+		all = slices.DeleteFunc(all, func(s submission) bool { return subset(s.Paths, paths) })
+		all = append(all, submission{Paths: paths})
+		set := r.rehearse(previous, all)
 		addresses, ds = runsOf(set, paths), complaintsOf(set, paths)
 		if ds.HasErrors() || len(addresses) == 0 {
 			return nil
 		}
-		over = slices.DeleteFunc(over, func(old submission) bool { return declaresAny(previous, old, declaredBy(set, paths)) })
-		open = slices.DeleteFunc(open, func(old submission) bool { return subset(old, paths) })
-		if err := r.putSubmissions(ctx, slices.Concat(open, over, []submission{paths})); err != nil {
+		if err := r.putSubmissions(ctx, all); err != nil {
 			return err
 		}
 		r.answered = paths
 		r.look(ctx, false)
 		r.answered = nil
 		addresses, ds = runsOf(r.set, paths), complaintsOf(r.set, paths)
-		for _, address := range addresses {
-			if err := r.revive(ctx, address); err != nil {
-				return err
-			}
-		}
 		return nil
 	})
 	return addresses, ds, err
 }
 
-// revive asks for a new execution of a run that a user cancelled: handing it in again is
-// asking for it again.
-func (r *Reconciler) revive(ctx context.Context, address string) error {
-	o, err := r.observe(ctx, address)
-	if err != nil || o.Execution == nil || !o.Execution.Cancelled || !o.Execution.Finished {
-		return err
-	}
-	r.rerun[address] = &Rerun{}
-	r.queue.add(address, time.Now())
-	return nil
-}
-
-// rehearse compiles what there would be with the files and without submissions that are over.
-func (r *Reconciler) rehearse(ctx context.Context, previous config.Previous, over []submission, paths []string) *config.Set {
-	leaving := slices.Concat(over...)
-	found, emptied := r.scan(ctx, previous)
-	found = slices.DeleteFunc(found, func(i config.Input) bool {
-		return slices.Contains(leaving, i.Path) && !slices.Contains(r.o.Roots, i.Root)
-	})
-	for _, path := range paths {
-		if in := config.Read(path); !in.Gone && !slices.ContainsFunc(found, func(i config.Input) bool { return i.Path == path }) {
-			found = append(found, in)
-		}
-	}
+// rehearse compiles what there would be with these submissions.
+func (r *Reconciler) rehearse(previous config.Previous, all []submission) *config.Set {
+	found, emptied := r.scanRoots(previous)
 	looks := presence{log: slog.New(slog.DiscardHandler), missed: maps.Clone(r.presence.missed)}
-	inputs, _ := looks.settle(previous, found, emptied, time.Now())
+	inputs, _ := looks.settle(previous, withSubmissions(found, all), emptied, time.Now())
 	o := r.o.Config
 	o.Snapshot = nil // nothing is stored
 	return config.Load(inputs, previous, o)
 }
 
-// dropSubmissions forgets the submissions that are over: those who handed them in have
-// seen their end, and no daemon has to look after them any more.
-func (r *Reconciler) dropSubmissions(ctx context.Context) error {
+// withSubmissions adds the files that were handed in to those that were found. A file of
+// several submissions is read if one of them is not over.
+func withSubmissions(inputs []config.Input, all []submission) []config.Input {
+	add := func(paths []string, read func(path string) config.Input) {
+		for _, path := range paths {
+			if slices.ContainsFunc(inputs, func(i config.Input) bool { return i.Path == path }) {
+				continue
+			}
+			if in := read(path); !in.Gone {
+				inputs = append(inputs, in)
+			}
+		}
+	}
+	for _, s := range all {
+		if !s.Over {
+			add(s.Paths, config.Read)
+		}
+	}
+	for _, s := range all {
+		add(s.Paths, func(path string) config.Input {
+			return config.Input{Path: path, Display: path, Root: filepath.Dir(path), Kept: true}
+		})
+	}
+	return inputs
+}
+
+// closeSubmissions notes which submissions are over, before a daemon takes up the others.
+func (r *Reconciler) closeSubmissions(ctx context.Context) error {
 	previous, err := r.accepted(ctx)
 	if err != nil {
 		return err
 	}
-	open, over, err := r.splitSubmissions(ctx, previous)
-	if err != nil || len(over) == 0 {
+	all, err := r.closed(ctx, previous)
+	if err != nil {
 		return err
 	}
-	return r.putSubmissions(ctx, open)
+	return r.putSubmissions(ctx, all)
 }
 
-// splitSubmissions tells submissions with a run that is still to be done from the others.
-func (r *Reconciler) splitSubmissions(ctx context.Context, previous config.Previous) (open, over []submission, err error) {
-	all, err := r.submissions(ctx)
-	if err != nil {
-		return nil, nil, err
+// closed returns the submissions as they are now. One of which nothing is left in force
+// is dropped.
+func (r *Reconciler) closed(ctx context.Context, previous config.Previous) (all []submission, err error) {
+	if all, err = r.submissions(ctx); err != nil {
+		return nil, err
 	}
-	for _, s := range all {
-		todo, err := r.todo(ctx, previous, s)
+	for i, s := range all {
+		open, err := r.hasOpenRun(ctx, previous, s)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if todo {
-			open = append(open, s)
-		} else {
-			over = append(over, s)
-		}
+		all[i].Over = s.Over || !open
 	}
-	return open, over, nil
+	return slices.DeleteFunc(all, func(s submission) bool {
+		return !slices.ContainsFunc(s.Paths, func(path string) bool {
+			blocks := previous[path].Blocks
+			return len(blocks.Addresses()) > 0
+		})
+	}), nil
 }
 
-// todo reports whether a submission has a run that is not at its end.
-func (r *Reconciler) todo(ctx context.Context, previous config.Previous, s submission) (bool, error) {
-	for _, path := range s {
+// hasOpenRun reports whether a submission has a run that has not come to its end.
+func (r *Reconciler) hasOpenRun(ctx context.Context, previous config.Previous, s submission) (bool, error) {
+	for _, path := range s.Paths {
 		for _, run := range previous[path].Blocks.Runs {
 			o, err := r.observe(ctx, run.Address())
 			if err != nil {
@@ -137,7 +142,8 @@ func (r *Reconciler) todo(ctx context.Context, previous config.Previous, s submi
 	return false, nil
 }
 
-// submissions are those that are desired, in the order in which they came.
+const submissionsKey = "submissions"
+
 func (r *Reconciler) submissions(ctx context.Context) (all []submission, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		text, err := tx.Meta(submissionsKey)
@@ -152,8 +158,6 @@ func (r *Reconciler) submissions(ctx context.Context) (all []submission, err err
 	return all, err
 }
 
-const submissionsKey = "submissions"
-
 func (r *Reconciler) putSubmissions(ctx context.Context, all []submission) error {
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -164,24 +168,6 @@ func (r *Reconciler) putSubmissions(ctx context.Context, all []submission) error
 
 func subset(some, of []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(of, s) })
-}
-
-// declaredBy returns the addresses of what the files declare in the set.
-func declaredBy(set *config.Set, paths []string) (addresses []string) {
-	for _, b := range set.All() {
-		if slices.Contains(paths, b.Path) {
-			addresses = append(addresses, b.Address())
-		}
-	}
-	return addresses
-}
-
-// declaresAny reports whether one of the addresses is what was accepted of a submission.
-func declaresAny(previous config.Previous, s submission, addresses []string) bool {
-	return slices.ContainsFunc(s, func(path string) bool {
-		blocks := previous[path].Blocks
-		return slices.ContainsFunc(blocks.Addresses(), func(a string) bool { return slices.Contains(addresses, a) })
-	})
 }
 
 func runsOf(set *config.Set, paths []string) (addresses []string) {

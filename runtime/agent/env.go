@@ -55,7 +55,7 @@ func Prompt(t task.Task, timeout time.Duration, s Setting) string {
 	b.WriteString(strings.TrimSpace(t.Instruction))
 	b.WriteString("\n\n## How your work is judged\n\n")
 	fmt.Fprintf(&b, "You work in `%s`. A judge that you cannot see runs hidden tests on what you submit. Your best\nsubmission counts, and a failing one costs nothing.\n\n", t.Workdir)
-	fmt.Fprintf(&b, "- Submit and wait for the result: `assay-submit`. With every test's line: `assay-submit --details`.\n")
+	fmt.Fprintf(&b, "- Submit and wait for the result: `assay-submit`. With all that you may see of the tests: `assay-submit --details`.\n")
 	fmt.Fprintf(&b, "- What you submitted so far: `assay-submit --list`. Read one result again: `assay-submit --result ID`.\n")
 	fmt.Fprintf(&b, "- What is submitted, relative to `%s`: %s", t.Workdir, backticked(t.Submit.Paths))
 	if len(t.Submit.Exclude) > 0 {

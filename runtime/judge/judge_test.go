@@ -390,11 +390,11 @@ func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 			<-ctx.Done()
 			return 137
 		}, StatusInvalid, "memory", 0},
-		"is killed by somebody": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
+		"ends its own container each time": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			b.fake.Kill(c.ID(), container.Exit{Code: 137})
 			<-ctx.Done()
 			return 137
-		}, StatusError, "", 3},
+		}, StatusInvalid, "stopped while the submission ran", 2},
 		"vanishes": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			b.fake.Vanish(c.ID())
 			<-ctx.Done()

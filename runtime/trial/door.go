@@ -47,8 +47,10 @@ func LogFile(stateDir, id string, try int) string {
 // door serves a trial's two sockets: one for the agent's requests to the judge, one for
 // the guest.
 type door struct {
-	servers []*http.Server
-	wg      sync.WaitGroup
+	servers  []*http.Server
+	wg       sync.WaitGroup
+	requests sync.RWMutex // held for reading by each request under way
+	closed   bool         // guarded by requests
 }
 
 func openDoor(dir string, judge, guests http.Handler) (*door, error) {
@@ -80,7 +82,7 @@ func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
 		return errors.Join(err, l.Close())
 	}
 	s := &http.Server{
-		Handler: h, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
+		Handler: d.admit(h), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // an agent decides how often there would be something to say
 	}
 	d.servers = append(d.servers, s)
@@ -88,12 +90,27 @@ func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
 	return nil
 }
 
-// close ends all connections at once: clients retry against the next daemon.
+// admit passes requests on until the door is closed.
+func (d *door) admit(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		d.requests.RLock()
+		defer d.requests.RUnlock()
+		if !d.closed {
+			h.ServeHTTP(w, q)
+		}
+	})
+}
+
+// close ends all connections at once: clients retry against the next daemon. It returns
+// when no request is under way any more: one may have a container to remove.
 func (d *door) close() {
 	for _, s := range d.servers {
 		_ = s.Close()
 	}
 	d.wg.Wait()
+	d.requests.Lock()
+	d.closed = true
+	d.requests.Unlock()
 }
 
 // maxConns bounds what one trial can hold open.

@@ -1,0 +1,580 @@
+package reconcile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// house is a watched folder, a state directory and a fake engine, in which one daemon
+// after the other works. Agents say hello and work until the test lets them end.
+type house struct {
+	t     *testing.T
+	specs string
+	store *store.Store
+	fake  *containertest.Fake
+	let   chan struct{} // closed: agents end with the answer
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "house") // sockets need a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, specs: filepath.Join(dir, "specs"), fake: containertest.NewFake(), let: make(chan struct{})}
+	if h.store, err = store.Open(t.Context(), filepath.Join(dir, "s"), store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(h.fake.Close(), h.store.Close(), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	h.fake.AddImage("work:1", container.ImageConfig{}, nil)
+	h.fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/bin/sh": "", "/workspace/x": "", "/etc/passwd": "root:x:0:0::/:\n"})
+	h.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int {
+		if c.Workload().Labels[container.LabelRole] == container.RoleWork {
+			h.work(ctx, c)
+		}
+		<-ctx.Done()
+		return 137
+	})
+	h.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+		answer, _ := c.ReadFile("/workspace/answer")
+		_, _ = cmd.Stdout.Write(answer)
+		return 0
+	})
+	return h
+}
+
+// work is a guest with an agent that answers when it is let.
+func (h *house) work(ctx context.Context, c *containertest.FakeContainer) {
+	post(ctx, c, "/v1/hello", guest.Hello{Version: guest.Version})
+	select {
+	case <-h.let:
+	case <-ctx.Done():
+	}
+	c.WriteFile("/workspace/answer", []byte("passed"))
+	post(ctx, c, "/v1/event", guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+}
+
+// post repeats a request of the guest until it is answered.
+func post(ctx context.Context, c *containertest.FakeContainer, path string, question any) {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return
+	}
+	socket, _ := c.HostPath(guest.GuestSocket)
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	for ctx.Err() == nil {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon"+path, bytes.NewReader(body))
+		if err != nil {
+			return
+		}
+		if res, err := client.Do(req); err == nil {
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+			if res.StatusCode < 300 {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// parsers knows a judge command that says "passed".
+func parsers(name string) (parser.Parser, bool) {
+	return parser.Parser{Name: name, Parse: func(in parser.Input) parser.Result {
+		return parser.Result{Complete: true, Tests: []parser.Test{{Name: "answer", Status: parser.Status(in.Output)}}}
+	}}, true
+}
+
+type storeBlobs struct{ *store.Blobs }
+
+func (b storeBlobs) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
+
+// daemon is a reconciler at work.
+type daemon struct {
+	*Reconciler
+	stop func()
+}
+
+// start makes the next daemon of the house.
+func (h *house) start() *daemon {
+	h.t.Helper()
+	log, ledger, owner := slog.New(slog.DiscardHandler), NewLedger(h.store), h.store.Owner()
+	d := &daemon{}
+	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() { d.Freed() })
+	j, err := judge.New(judge.Options{
+		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"},
+		Parsers: parsers, Spool: h.store.Dir(), Log: log,
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	d.Reconciler = New(Options{
+		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Log: log, Ready: func() { close(ready) },
+		Host: trial.Host{
+			Engine: h.fake, Judge: j, Ledger: ledger, OpenBlob: h.store.Blobs().Open, StateDir: h.store.Dir(), GuestDir: h.store.Dir(),
+			Owner: owner, Log: log, Images: image.New(image.Options{Engine: h.fake, Owner: owner, Log: log}),
+		},
+	})
+	ctx, cancel := context.WithCancel(h.t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { check(h.t, j.Run(ctx)) })
+	all.Go(func() { check(h.t, d.Run(ctx, nil)) })
+	d.stop = sync.OnceFunc(func() { cancel(); all.Wait() })
+	h.t.Cleanup(d.stop)
+	select {
+	case <-ready:
+	case <-time.After(10 * time.Second):
+		h.t.Fatal("the daemon does not become ready")
+	}
+	return d
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// spec is a benchmark and run.r with the agents.
+func spec(agents ...string) string {
+	text := benchmarkSpec + "run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n parallel = 4\n"
+	for _, a := range agents {
+		text += fmt.Sprintf(" agent \"nop\" { label = %q }\n", a)
+	}
+	return text + "}\n"
+}
+
+const benchmarkSpec = `
+benchmark "edge" {
+  task "one" {
+    image       = "work:1"
+    instruction = "do it"
+    judge {
+      image   = "judge:1"
+      command = "true"
+      parser  = "pytest"
+    }
+  }
+}
+`
+
+// write puts a file into the watched folder; an empty text removes it. The daemon is told
+// to look by look.
+func (h *house) write(name, text string) {
+	h.t.Helper()
+	if text == "" {
+		check(h.t, os.Remove(filepath.Join(h.specs, name)))
+		return
+	}
+	put(h.t, h.specs, name, text)
+}
+
+func (d *daemon) look(t *testing.T) {
+	t.Helper()
+	check(t, d.Look(t.Context(), false))
+}
+
+// until waits for a state of run.r.
+func (d *daemon) until(t *testing.T, what string, is func(RunStatus) bool) RunStatus {
+	t.Helper()
+	var last Status
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
+		s, err := d.Status(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(s.Runs, func(r RunStatus) bool { return r.Address == "run.r" })
+		run := RunStatus{State: "forgotten"}
+		if i >= 0 {
+			run = s.Runs[i]
+		}
+		if is(run) {
+			return run
+		}
+		last = s
+	}
+	text, _ := json.MarshalIndent(last, "", " ")
+	t.Fatalf("run.r never was %s:\n%s", what, text)
+	return RunStatus{}
+}
+
+// phases are those of a run's trials, "label/try phase-or-status".
+func phases(r RunStatus) string {
+	var all []string
+	for _, t := range r.Trials {
+		state := string(t.Phase)
+		if t.Phase == trial.Done {
+			state = string(t.Status)
+		}
+		all = append(all, fmt.Sprintf("%s/%d %s", t.Agent, t.Try, state))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func (d *daemon) untilTrials(t *testing.T, want string) RunStatus {
+	t.Helper()
+	return d.until(t, want, func(r RunStatus) bool { return phases(r) == want })
+}
+
+func (d *daemon) untilState(t *testing.T, want string) RunStatus {
+	t.Helper()
+	return d.until(t, want, func(r RunStatus) bool { return r.State == want })
+}
+
+// records are the types of the lines of run.r.
+func (h *house) records() string {
+	h.t.Helper()
+	var all []string
+	err := h.store.View(h.t.Context(), func(tx *store.Tx) error {
+		stream, err := tx.Stream("run.r")
+		if err != nil {
+			return err
+		}
+		lines, err := tx.LinesFrom(stream.ID, 1, 1000)
+		for _, l := range lines {
+			var line struct{ Type string }
+			err = errors.Join(err, json.Unmarshal(l.Data, &line))
+			all = append(all, line.Type)
+		}
+		return err
+	})
+	check(h.t, err)
+	return strings.Join(all, " ")
+}
+
+// container is the work container of the first trial, or nil.
+func (h *house) container(r RunStatus) *containertest.FakeContainer {
+	h.t.Helper()
+	found, err := h.fake.Observe(h.t.Context(), h.store.Owner())
+	check(h.t, err)
+	for _, c := range found {
+		if c.Labels[container.LabelTrial] == r.Trials[0].ID && c.Labels[container.LabelRole] == container.RoleWork {
+			return h.fake.Container(c.Name)
+		}
+	}
+	return nil
+}
+
+func TestARunFromFileToVerdict(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x", "y"))
+	close(h.let)
+	d := h.start()
+	run := d.untilState(t, "finished")
+	if got := phases(run); got != "x/1 resolved, y/1 resolved" {
+		t.Error(got)
+	}
+	got := strings.Fields(h.records())
+	slices.Sort(got[1 : len(got)-2]) // trials run beside each other
+	if want := "run.started submission submission trial.finished trial.finished trial.started trial.started run.settled run.finished"; strings.Join(got, " ") != want {
+		t.Errorf("records %v", got)
+	}
+	d.look(t)
+	d.stop()
+	again := h.start()
+	if run := again.untilState(t, "finished"); run.Execution != 1 || len(strings.Fields(h.records())) != len(got) {
+		t.Errorf("the same files a second time: execution %d, records %s", run.Execution, h.records())
+	}
+	h.write("a.hcl", spec("x", "y", "z"))
+	again.look(t)
+	again.until(t, "reopened and finished", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == 3 })
+	if n := strings.Count(h.records(), "trial.finished"); n != 3 {
+		t.Errorf("an agent added after the end makes %d verdicts out of two", n)
+	}
+	check(t, again.Rerun(t.Context(), "run.r"))
+	again.until(t, "done again", func(r RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
+}
+
+func TestARestartAdoptsWhatRuns(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	first := h.start()
+	before := first.untilTrials(t, "x/1 running")
+	first.stop()
+	second := h.start()
+	second.untilTrials(t, "x/1 running")
+	if work := second.o.Admission; work.count != 1 || work.work.CPUs != 1 {
+		t.Errorf("%d work containers have %v CPUs, want one", work.count, work.work.CPUs)
+	}
+	close(h.let)
+	run := second.untilState(t, "finished")
+	if got := phases(run); got != "x/1 resolved" || !run.Trials[0].Deadline.Equal(before.Trials[0].Deadline) {
+		t.Errorf("%s, deadline %s, was %s", got, run.Trials[0].Deadline, before.Trials[0].Deadline)
+	}
+	if n := strings.Count(h.records(), "trial.started"); n != 1 {
+		t.Errorf("the trial started %d times", n)
+	}
+}
+
+// TestABrokenFileIsFrozen: also after a restart, and also after the file was away.
+func TestABrokenFileIsFrozen(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	h.write("b.hcl", "locals {}")
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	h.write("a.hcl", "")
+	d.look(t)
+	d.until(t, "missed", func(r RunStatus) bool { return r.Note == "no file declares it" })
+	h.write("a.hcl", spec("x"))
+	d.look(t)
+	d.untilTrials(t, "x/1 running")
+	h.write("a.hcl", spec("x")+"run \"broken\" {")
+	for range 2 {
+		d.look(t)
+		run := d.untilTrials(t, "x/1 running")
+		s, err := d.Status(t.Context(), "")
+		check(t, err)
+		if run.Note != "" || !slices.Contains(s.Files, FileStatus{"a.hcl", config.Frozen}) || !s.Diagnostics.HasErrors() {
+			t.Errorf("note %q, files %v, %d diagnostics", run.Note, s.Files, len(s.Diagnostics))
+		}
+		d.stop()
+		d = h.start()
+	}
+	close(h.let)
+	d.untilState(t, "finished")
+}
+
+func TestABlockThatMovesTakesItsResultsAlong(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", benchmarkSpec)
+	h.write("b.hcl", strings.TrimPrefix(spec("x"), benchmarkSpec))
+	d := h.start()
+	before := d.untilTrials(t, "x/1 running")
+	h.write("c.hcl", strings.TrimPrefix(spec("x"), benchmarkSpec))
+	h.write("b.hcl", "# moved to c.hcl")
+	d.look(t)
+	after := d.until(t, "moved", func(r RunStatus) bool { return strings.HasSuffix(r.Results, "/c.run.r.jsonl") })
+	if before.Trials[0].ID != after.Trials[0].ID || phases(after) != "x/1 running" || !strings.HasSuffix(before.Results, "/b.run.r.jsonl") {
+		t.Errorf("%s in %s, then %s in %s", phases(before), before.Results, phases(after), after.Results)
+	}
+	close(h.let)
+	d.untilState(t, "finished")
+}
+
+func TestTwoDeclarationsChangeNothing(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	h.write("b.hcl", strings.TrimPrefix(spec("y"), benchmarkSpec))
+	d.look(t)
+	d.until(t, "left alone", func(r RunStatus) bool { return phases(r) == "x/1 running" && r.Wanted == 1 })
+	s, err := d.Status(t.Context(), "")
+	check(t, err)
+	if n := strings.Count(fmt.Sprint(s.Diagnostics), "Duplicate name"); n != 2 {
+		t.Errorf("%d complaints about two files: %v", n, s.Diagnostics)
+	}
+	close(h.let)
+	d.untilState(t, "finished")
+}
+
+func TestACellThatIsWantedAgainStartsAgain(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x", "y"))
+	d := h.start()
+	d.untilTrials(t, "x/1 running, y/1 running")
+	h.write("a.hcl", spec("x"))
+	d.look(t)
+	d.untilTrials(t, "x/1 running, y/1 cancelled")
+	h.write("a.hcl", spec("x", "y"))
+	d.look(t)
+	d.untilTrials(t, "x/1 running, y/2 running")
+	close(h.let)
+	d.untilState(t, "finished")
+}
+
+// TestABlockRemovedWhileNoDaemonRan is waited for like any other, and what it left is
+// ended by the daemon that finds it, not by the request that asks for it.
+func TestABlockRemovedWhileNoDaemonRan(t *testing.T) {
+	for _, end := range []string{"after the grace", "by a request that goes away"} {
+		t.Run(end, func(t *testing.T) {
+			h := newHouse(t)
+			h.write("a.hcl", spec("x"))
+			first := h.start()
+			first.untilTrials(t, "x/1 running")
+			first.stop()
+			h.write("a.hcl", benchmarkSpec)
+			d := h.start()
+			run := d.until(t, "waited for", func(r RunStatus) bool { return r.Note == "no file declares it" && phases(r) == "x/1 running" })
+			c := h.container(run)
+			if c == nil {
+				t.Fatal("the container was not waited for")
+			}
+			if end == "after the grace" {
+				check(t, d.do(t.Context(), func() {
+					d.gone["run.r"] = time.Now().Add(-removalGrace)
+					d.queue.add("run.r", time.Now())
+				}))
+			} else {
+				request, over := context.WithCancel(t.Context())
+				check(t, d.Cancel(request, run.Trials[0].ID))
+				over()
+			}
+			d.untilState(t, "forgotten")
+			if h.fake.Container(c.Name()) != nil {
+				t.Error("the container is still there")
+			}
+			if got := h.records(); got != "run.started trial.started trial.finished run.settled run.finished" {
+				t.Errorf("records %s", got)
+			}
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x", "y"))
+	d := h.start()
+	run := d.untilTrials(t, "x/1 running, y/1 running")
+	check(t, d.Cancel(t.Context(), run.Trials[0].ID))
+	d.untilTrials(t, "x/1 cancelled, y/1 running")
+	if err := d.Cancel(t.Context(), run.Trials[0].ID); err == nil {
+		t.Error("a trial that is over was cancelled")
+	}
+	if err := d.Rerun(t.Context(), "run.r"); err == nil {
+		t.Error("an open run was done again")
+	}
+	check(t, d.Cancel(t.Context(), "run.r"))
+	run = d.untilState(t, "finished")
+	if got := phases(run); got != "x/1 cancelled, y/1 cancelled" || run.Summary.Cancelled != 2 || strings.Count(h.records(), "trial.finished") != 2 {
+		t.Errorf("%s, %+v, %s", got, run.Summary, h.records())
+	}
+	if err := d.Cancel(t.Context(), "run.none"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("cancel of what nobody knows: %v", err)
+	}
+}
+
+// TestCancelBetweenTwoTries: nothing runs that could end, and the run ends all the same.
+func TestCancelBetweenTwoTries(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	run := d.untilTrials(t, "x/1 running")
+	h.fake.Vanish(h.container(run).Name())
+	d.untilTrials(t, "x/1 infra_error")
+	check(t, d.Cancel(t.Context(), "run.r"))
+	d.untilState(t, "finished")
+	if got := h.records(); got != "run.started trial.started trial.finished trial.finished run.settled run.finished" {
+		t.Errorf("records %s", got)
+	}
+}
+
+func TestALostContainerCostsATry(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	run := d.untilTrials(t, "x/1 running")
+	h.fake.Vanish(h.container(run).Name())
+	d.untilTrials(t, "x/1 infra_error")
+	check(t, d.do(t.Context(), func() { // five seconds later
+		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
+			row, err := tx.Trial(run.Trials[0].ID)
+			if err != nil {
+				return err
+			}
+			row.FinishedAt = row.FinishedAt.Add(-time.Minute)
+			return tx.PutTrial(row)
+		}))
+		d.queue.add("run.r", time.Now())
+	}))
+	close(h.let)
+	if run = d.untilState(t, "finished"); phases(run) != "x/2 resolved" || run.Summary.Total != 1 || run.Summary.Resolved != 1 {
+		t.Errorf("%s, %+v", phases(run), run.Summary)
+	}
+}
+
+func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", strings.Replace(spec("x"), "parallel", "schedule = \"0 2 1 1 *\"\n parallel", 1))
+	d := h.start()
+	d.until(t, "waiting", func(r RunStatus) bool { return r.State == "waiting" && r.Execution == 0 })
+	check(t, d.do(t.Context(), func() {
+		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
+			return tx.PutMeta(firedKey("run.r"), stamp(time.Now().AddDate(-3, 0, 0)))
+		}))
+		d.queue.add("run.r", time.Now())
+	}))
+	close(h.let)
+	d.until(t, "made up once", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 1 })
+}
+
+// TestStrayContainers: what belongs to no open trial is removed, what is younger than the
+// daemon or another one's is not.
+func TestStrayContainers(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	for name, labels := range map[string]map[string]string{
+		"left":   {container.LabelOwner: h.store.Owner(), container.LabelRole: container.RoleJudge},
+		"others": {container.LabelOwner: "other", container.LabelRole: container.RoleJudge},
+	} {
+		_, err := h.fake.Start(t.Context(), container.Workload{Name: name, Image: "work:1", Labels: labels})
+		check(t, err)
+	}
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	d.until(t, "swept", func(RunStatus) bool { return h.fake.Container("left") == nil })
+	if h.fake.Container("others") == nil {
+		t.Error("another daemon's container was removed")
+	}
+	close(h.let)
+	d.untilState(t, "finished")
+}
+
+func TestDrainBeginsNothing(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x")+strings.Replace(strings.TrimPrefix(spec("x"), benchmarkSpec), `run "r" {`, "run \"later\" {\n schedule = \"0 2 1 1 *\"", 1))
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	drained := make(chan error, 1)
+	go func() { drained <- d.Drain(t.Context()) }()
+	close(h.let)
+	check(t, <-drained)
+	check(t, d.do(t.Context(), func() { d.queue.add("run.later", time.Now()) }))
+	s, err := d.Status(t.Context(), "")
+	check(t, err)
+	for _, r := range s.Runs {
+		if want := map[string]int{"run.r": 1, "run.later": 0}[r.Address]; r.Execution != want {
+			t.Errorf("%s is at execution %d, want %d", r.Address, r.Execution, want)
+		}
+	}
+}
