@@ -227,3 +227,35 @@ func TestAtKeepsTheError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestKeptFilesStayAsFarAsNobodyElseDeclaresThem(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, at("a.hcl", "agent \"x\" { command = \"a\" }\nagent \"y\" { command = \"a\" }"))
+	first := load(root, nil, nil)
+	kept := Input{Path: filepath.Join(root, "a.hcl"), Display: "a.hcl", Root: root, Kept: true}
+	other := func(text string) Input {
+		return Input{Path: filepath.Join(root, "b.hcl"), Display: "b.hcl", Root: root, Text: []byte(text)}
+	}
+	set := Load([]Input{kept, other(`agent "x" { command = "b" }`)}, first.Accepted(), testOptions())
+	if set.Agent("x").Command.Shell != "b" || set.Agent("y").Command.Shell != "a" || len(set.Diagnostics) != 0 {
+		t.Errorf("x is %v, y is %v, said is %v", set.Agent("x"), set.Agent("y"), set.Diagnostics)
+	}
+	set = Load([]Input{kept, other("agent \"y\" { command = \"b\" }")}, set.Accepted(), testOptions())
+	if _, ok := set.Accepted()[kept.Path]; ok || set.Agent("x") != nil {
+		t.Error("a kept file of which nothing is left is remembered")
+	}
+}
+
+func TestALostNameIsAnErrorBesideOthers(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, at("a.hcl", task+"agent \"x\" { command = \"a\" }\nrun \"r\" {\n tasks = [benchmark.edge]\n agent \"x\" {}\n}"), at("ctx/f", ""))
+	first := load(root, nil, nil)
+	write(t, root, at("a.hcl", task+"agent \"z\" { command = 1 }\nrun \"r\" {\n tasks = [benchmark.edge]\n agent \"x\" {}\n}"))
+	var got []string
+	for _, d := range load(root, first.Accepted(), nil).Diagnostics {
+		got = append(got, d.Summary)
+	}
+	if diff := cmp.Diff([]string{`Invalid value for "command"`, "Unknown agent"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -164,6 +164,9 @@ func (u *unit) accepted(f *force) *Compiled {
 				out.Hash = "" // no longer what that text says
 			}
 		})
+		if u.in.Kept && len(out.Blocks.headers()) == 0 {
+			return nil
+		}
 	default:
 		return nil
 	}

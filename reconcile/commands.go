@@ -45,6 +45,22 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 	})
 }
 
+// revive asks for a new execution of runs that a user cancelled and that are handed in
+// again: with `assayd run` there is no other way to go on.
+func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
+	for _, address := range addresses {
+		o, err := r.observe(ctx, address)
+		if err != nil {
+			return err
+		}
+		if o.Execution != nil && o.Execution.Cancelled && o.Execution.Finished {
+			r.rerun[address] = &Rerun{}
+			r.queue.add(address, time.Now())
+		}
+	}
+	return nil
+}
+
 // Cancel ends a run's present execution, or one trial.
 func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 	return r.command(ctx, func() error {

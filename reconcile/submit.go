@@ -50,7 +50,7 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 		r.look(ctx, false)
 		r.answered = nil
 		addresses, ds = runsOf(r.set, paths), complaintsOf(r.set, paths)
-		return nil
+		return r.revive(ctx, addresses)
 	})
 	return addresses, ds, err
 }

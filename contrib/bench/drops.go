@@ -23,52 +23,60 @@ func (w *world) drops(ctx context.Context) ([]result, error) {
 		for range hints { // until the engine has let go
 		}
 	}()
-	var requested, made, accepted, begun, reference []float64
+	m := measures{}
 	seen := map[string]bool{}
 	for n := range drops + 1 {
 		if err := drain(ctx, hints, seen); err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("drop%d", n)
-		dropped, err := w.drop(name+".hcl", w.nopRun(name))
+		took, err := w.dropOne(ctx, fmt.Sprintf("drop%d", n), hints, seen)
 		if err != nil {
 			return nil, err
 		}
-		id, err := first(ctx, hints, seen)
-		if err != nil {
-			return nil, err
+		if n > 0 {
+			m.add(took)
 		}
-		known := time.Now()
-		c, err := w.engine.Inspect(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		address := "run." + name
-		if err := errors.Join(w.settled(ctx, address), w.quiet(ctx)); err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			continue
-		}
-		told, err := w.told(ctx, name+".status.jsonl", "spec.accepted")
-		if err != nil {
-			return nil, err
-		}
-		started, err := w.told(ctx, name+"."+address+".jsonl", "run.started")
-		if err != nil {
-			return nil, err
-		}
-		requested = append(requested, milliseconds(c.CreatedAt.Sub(dropped)))
-		made = append(made, milliseconds(known.Sub(dropped)))
-		accepted = append(accepted, milliseconds(told.Time.Sub(dropped)))
-		begun = append(begun, milliseconds(started.Time.Sub(dropped)))
-		reference = append(reference, milliseconds(settle))
 	}
-	r := compare("ms", requested, reference)
-	r.Parts = map[string]float64{
-		"until file accepted": median(accepted), "until run begun": median(begun), "until container made": median(made),
-	}
+	r := compare("ms", m["container requested"], []float64{milliseconds(settle)})
+	r.Parts = m.medians("file accepted", "run begun", "container made")
 	return []result{r.called("drop", "file dropped → its first container requested", "the time that files are given to settle")}, nil
+}
+
+// dropOne drops a run and waits for its end. It returns how long after the drop each thing
+// happened, in milliseconds.
+func (w *world) dropOne(ctx context.Context, name string, hints <-chan string, seen map[string]bool) (map[string]float64, error) {
+	dropped, err := w.drop(name+".hcl", w.nopRun(name))
+	if err != nil {
+		return nil, err
+	}
+	id, err := first(ctx, hints, seen)
+	if err != nil {
+		return nil, err
+	}
+	made := time.Now()
+	c, err := w.engine.Inspect(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	address := "run." + name
+	if err := errors.Join(w.settled(ctx, address), w.quiet(ctx)); err != nil {
+		return nil, err
+	}
+	accepted, err := w.told(ctx, name+".status.jsonl", "spec.accepted")
+	if err != nil {
+		return nil, err
+	}
+	begun, err := w.told(ctx, name+"."+address+".jsonl", "run.started")
+	if err != nil {
+		return nil, err
+	}
+	took := map[string]float64{}
+	for what, at := range map[string]time.Time{
+		"file accepted": accepted.Time, "run begun": begun.Time, "container requested": c.CreatedAt, "container made": made,
+	} {
+		took[what] = milliseconds(at.Sub(dropped))
+	}
+	return took, nil
 }
 
 // drain takes what hints are on their way, until none came for a while.

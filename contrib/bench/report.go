@@ -41,6 +41,24 @@ func compare(unit string, ours, reference []float64) result {
 	return r
 }
 
+// measures are samples by name.
+type measures map[string][]float64
+
+// add takes one sample of each name.
+func (m measures) add(samples map[string]float64) {
+	for name, value := range samples {
+		m[name] = append(m[name], value)
+	}
+}
+
+func (m measures) medians(names ...string) map[string]float64 {
+	all := map[string]float64{}
+	for _, name := range names {
+		all[name] = median(m[name])
+	}
+	return all
+}
+
 // called adds the words to a result.
 func (r result) called(name, what, against string) result {
 	r.Name, r.What, r.Against = name, what, against

@@ -59,6 +59,16 @@ func TestCompareTakesMedians(t *testing.T) {
 	}
 }
 
+func TestMeasuresAreMediansByName(t *testing.T) {
+	m := measures{}
+	m.add(map[string]float64{"a": 1, "b": 10, "c": 5})
+	m.add(map[string]float64{"a": 3, "b": 20})
+	m.add(map[string]float64{"a": 100})
+	if diff := cmp.Diff(map[string]float64{"a": 3, "b": 15}, m.medians("a", "b")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFigureHasThreeDigitsThatCount(t *testing.T) {
 	for want, tc := range map[string]struct {
 		x    float64

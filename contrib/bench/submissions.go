@@ -76,7 +76,7 @@ func (w *world) submissions(ctx context.Context) ([]result, error) {
 	}
 	m := measures{}
 	for _, s := range shots {
-		m.add(s, records[s.round])
+		m.add(s.apart(records[s.round]))
 	}
 	const alone = "engine alone: create + start + exec `true` + remove"
 	whole := compare("ms", m["whole"], m["engine"]).called("submission", "submit → verdict, judge command `true`", alone)
@@ -90,30 +90,17 @@ func (w *world) submissions(ctx context.Context) ([]result, error) {
 	}, nil
 }
 
-// measures are samples by name, in milliseconds.
-type measures map[string][]float64
-
-// add takes a submission apart. The judge's container is removed after the verdict, the
-// engine's own before its clock stops.
-func (m measures) add(s shot, r record) {
+// apart takes a submission apart, in milliseconds. The judge's container is removed after
+// the verdict, the engine's own before its clock stops.
+func (s shot) apart(r record) map[string]float64 {
 	decided := milliseconds(r.Time.Sub(s.sent))
-	for name, value := range map[string]float64{
+	return map[string]float64{
 		"whole": decided, "beyond": decided - r.JudgeMS, "engine": s.engine.start + s.engine.exec + s.engine.remove,
 		"wait": milliseconds(s.known.Sub(r.Time)), "trip": s.roundTrip,
 		"accept": milliseconds(s.accepted.Sub(s.sent)), "queued": r.QueuedMS, "command": r.JudgeMS,
 		"container": r.DurationMS - r.JudgeMS, "until container gone": milliseconds(s.gone.Sub(s.sent)),
 		"engine start": s.engine.start, "engine exec": s.engine.exec, "engine remove": s.engine.remove,
-	} {
-		m[name] = append(m[name], value)
 	}
-}
-
-func (m measures) medians(names ...string) map[string]float64 {
-	all := map[string]float64{}
-	for _, name := range names {
-		all[name] = median(m[name])
-	}
-	return all
 }
 
 // shoot makes one submission and then one reference.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/image"
 )
 
 // patience bounds every wait for something that happens soon, also on a loaded machine and
@@ -161,7 +161,7 @@ func (w *world) sweep(ctx context.Context) error {
 	for _, c := range found {
 		err = errors.Join(err, w.engine.Remove(ctx, c.ID))
 	}
-	images, ierr := w.engine.ListImages(ctx, container.LabelOwner, w.owner)
+	images, ierr := w.engine.ListImages(ctx, image.LabelImageOwner, w.owner)
 	err = errors.Join(err, ierr)
 	for _, i := range images {
 		for _, ref := range i.Refs {

@@ -19,12 +19,13 @@ import (
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 func (e *env) run() *cobra.Command {
 	return &cobra.Command{
 		Use: "run FILE…", Short: "Make these specs true, show progress, exit when all is settled", Args: some("spec files"),
-		Long: "run makes these specs true and exits when all is settled: 0 when every trial has a verdict,\n1 when something failed, 2 when the specs are wrong. With a live daemon on the state directory it hands\nthe files to it; otherwise it is the daemon for just these files, with .assayd beside the first of them\nas its state directory. The first Ctrl-C cancels and waits, a second one detaches.",
+		Long: "run makes these specs true and exits when all is settled: 0 when every trial is judged,\n1 when one failed, crashed or could not be judged, 2 when the specs are wrong. With a live daemon on the state directory it hands\nthe files to it; otherwise it is the daemon for just these files, with .assayd beside the first of them\nas its state directory. The first Ctrl-C cancels and waits, a second one detaches.",
 		RunE: func(cmd *cobra.Command, args []string) error { return e.runFiles(cmd.Context(), args) },
 	}
 }
@@ -185,7 +186,8 @@ func settled(runs []reconcile.RunStatus) bool {
 	return true
 }
 
-// conclude prints the outcome and decides the exit code.
+// conclude prints the outcome and decides the exit code: a crashed agent and a judge that
+// could not be run are failures, though they count as unsolved.
 func (e *env) conclude(runs []reconcile.RunStatus) error {
 	if e.json {
 		if err := e.printJSON(map[string]any{"runs": runs}); err != nil {
@@ -199,7 +201,7 @@ func (e *env) conclude(runs []reconcile.RunStatus) error {
 			return exit{ExitFailed}
 		}
 		for _, t := range r.Trials {
-			if !t.Status.Counts() {
+			if t.Status != trial.Resolved && t.Status != trial.Unresolved {
 				return exit{ExitFailed}
 			}
 		}

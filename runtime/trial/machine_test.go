@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -272,58 +271,6 @@ func TestAFreezeThatACrashLeftIsUndone(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
-	for _, phase := range []Phase{Pending, Images, Create, Await, Running, Closing, Grading} {
-		t.Run(string(phase), func(t *testing.T) {
-			b := newBench(t)
-			b.play(work(solved))
-			m := b.machine(b.fresh())
-			s, _ := b.until(m, b.fresh(), phase)
-			m.Cancel(Cancellation{Cause: "not any more", Unwanted: true})
-			m.Cancel(Cancellation{Cause: "twice"})
-			s, told := b.until(m, s, Done)
-			if r := s.Result; r.Status != Cancelled || r.Reason != ReasonCancelled || r.Detail != "not any more" || !s.Unwanted || !r.Final {
-				t.Errorf("%+v", r)
-			}
-			if types(told) != "trial.finished" || b.fake.Container(s.Workload.Name) != nil {
-				t.Errorf("reported: %s; the container is gone: %v", types(told), b.fake.Container(s.Workload.Name) == nil)
-			}
-		})
-	}
-}
-
-// TestCancelEndsAWait: a step that waits for the engine gives up.
-func TestCancelEndsAWait(t *testing.T) {
-	b := newBench(t)
-	m := b.machine(b.fresh())
-	s, _ := b.until(m, b.fresh(), Create)
-	s, _, err := m.Step(t.Context(), s) // makes the token
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.fake.Intercept(func(call, _ string) error {
-		if call == "Start" {
-			m.Cancel(Cancellation{Cause: "enough"})
-			return container.ErrUnavailable
-		}
-		return nil
-	})
-	if s, _, err = m.Step(t.Context(), s); err != nil || s.Failure != Cancelled {
-		t.Errorf("%v, failure %q", err, s.Failure)
-	}
-}
-
-func TestACancelComesTooLateForAVerdict(t *testing.T) {
-	b := newBench(t)
-	b.play(work(solved))
-	m := b.machine(b.fresh())
-	s, _ := b.until(m, b.fresh(), Verdict)
-	m.Cancel(Cancellation{Cause: "late"})
-	if s, _ = b.until(m, s, Done); s.Result.Status != Resolved {
-		t.Errorf("%+v", s.Result)
-	}
-}
-
 func TestTheDaemonsEndIsNotTheTrials(t *testing.T) {
 	b := newBench(t)
 	b.play(idle)
@@ -391,80 +338,6 @@ func TestWithoutTheGuestsWord(t *testing.T) {
 				t.Errorf("%q, want %q (%s)", got, tt.want, s.Detail)
 			}
 		})
-	}
-}
-
-func TestAutoEvalFreezesForTheMomentOfTheCopy(t *testing.T) {
-	b := newBench(t)
-	b.play(func(ctx context.Context, g *scripted) int {
-		g.WriteFile("/work/src/answer", []byte("t1 failed"))
-		return idle(ctx, g)
-	})
-	hourly := func(c *Cell) { c.AutoEval = 20 * time.Minute }
-	m := b.machine(b.fresh(hourly))
-	s, _ := b.until(m, b.fresh(hourly), Running)
-	if d := s.NextAuto.Sub(s.StartedAt); d != 20*time.Minute {
-		t.Errorf("the first snapshot is due after %s", d)
-	}
-	var frozen []bool
-	b.fake.Intercept(func(call, target string) error {
-		if call == "CopyFrom" && target == s.Container {
-			c, err := b.fake.Inspect(t.Context(), s.Container)
-			frozen = append(frozen, c.Frozen)
-			return err
-		}
-		return nil
-	})
-	for n := range 2 { // the second time the tree is the same
-		s.NextAuto = time.Now()
-		for s.AutoCount == n {
-			next, effects, err := m.Step(t.Context(), s)
-			if err != nil || len(effects) > 0 {
-				t.Fatalf("%v, reported: %+v", err, effects)
-			}
-			s = next
-		}
-	}
-	b.fake.Intercept(nil)
-	c, err := b.fake.Inspect(t.Context(), s.Container)
-	if !slices.Equal(frozen, []bool{true, true}) || err != nil || c.Frozen {
-		t.Errorf("frozen while copied: %v, afterwards: %v, %v", frozen, c.Frozen, err)
-	}
-	rounds, err := b.ledger.Submissions(t.Context(), s.ID)
-	if err != nil || len(rounds) != 1 || rounds[0].Round != "auto-1" {
-		t.Errorf("rounds %+v, %v", rounds, err)
-	}
-}
-
-func TestNoSnapshotIsDueAtTheDeadline(t *testing.T) {
-	s := State{Deadline: time.Date(2030, 1, 1, 1, 0, 0, 0, time.UTC), Cell: Cell{AutoEval: 20 * time.Minute}}
-	begun := s.Deadline.Add(-time.Hour)
-	for _, tt := range []struct {
-		after, want time.Duration // 0 = none
-	}{{0, 20 * time.Minute}, {39 * time.Minute, 59 * time.Minute}, {40 * time.Minute, 0}, {55 * time.Minute, 0}} {
-		var want time.Time
-		if tt.want > 0 {
-			want = begun.Add(tt.want)
-		}
-		if got := nextAuto(s, begun.Add(tt.after)); !got.Equal(want) {
-			t.Errorf("after %s the next is due at %s, want %s", tt.after, got, want)
-		}
-	}
-	if s.Cell.AutoEval = 0; !nextAuto(s, begun).IsZero() {
-		t.Error("a snapshot is due although they are off")
-	}
-}
-
-func TestATreeThatCannotBeSubmittedLeavesWhatWas(t *testing.T) {
-	b := newBench(t)
-	b.play(work(strings.Repeat("x", 1<<20+1)))
-	m := b.machine(b.fresh())
-	s, told := b.until(m, b.fresh(), Done)
-	if got := types(told); got != "trial.started trial.event:final_refused trial.finished" {
-		t.Errorf("reported: %s", got)
-	}
-	if r := s.Result; r.Status != Unresolved || !slices.Contains(r.Flags, "final_refused") {
-		t.Errorf("%+v", r)
 	}
 }
 

@@ -1,0 +1,294 @@
+package reconcile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// house is a watched folder, a state directory and a fake engine, in which one daemon
+// after the other works. Agents say hello and work until the test lets them end.
+type house struct {
+	t     *testing.T
+	specs string
+	store *store.Store
+	fake  *containertest.Fake
+	let   chan struct{} // closed: agents end with the answer
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "house") // sockets need a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, specs: filepath.Join(dir, "specs"), fake: containertest.NewFake(), let: make(chan struct{})}
+	if h.store, err = store.Open(t.Context(), filepath.Join(dir, "s"), store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(h.fake.Close(), h.store.Close(), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	h.fake.AddImage("work:1", container.ImageConfig{}, nil)
+	h.fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/bin/sh": "", "/workspace/x": "", "/etc/passwd": "root:x:0:0::/:\n"})
+	h.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int {
+		if c.Workload().Labels[container.LabelRole] == container.RoleWork {
+			h.work(ctx, c)
+		}
+		<-ctx.Done()
+		return 137
+	})
+	h.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+		answer, _ := c.ReadFile("/workspace/answer")
+		_, _ = cmd.Stdout.Write(answer)
+		return 0
+	})
+	return h
+}
+
+// work is a guest with an agent that answers when it is let.
+func (h *house) work(ctx context.Context, c *containertest.FakeContainer) {
+	post(ctx, c, "/v1/hello", guest.Hello{Version: guest.Version})
+	select {
+	case <-h.let:
+	case <-ctx.Done():
+	}
+	c.WriteFile("/workspace/answer", []byte("passed"))
+	post(ctx, c, "/v1/event", guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+}
+
+// post repeats a request of the guest until it is answered.
+func post(ctx context.Context, c *containertest.FakeContainer, path string, question any) {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return
+	}
+	socket, _ := c.HostPath(guest.GuestSocket)
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	for ctx.Err() == nil {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon"+path, bytes.NewReader(body))
+		if err != nil {
+			return
+		}
+		if res, err := client.Do(req); err == nil {
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+			if res.StatusCode < 300 {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// parsers knows a judge command that says "passed".
+func parsers(name string) (parser.Parser, bool) {
+	return parser.Parser{Name: name, Parse: func(in parser.Input) parser.Result {
+		return parser.Result{Complete: true, Tests: []parser.Test{{Name: "answer", Status: parser.Status(in.Output)}}}
+	}}, true
+}
+
+type storeBlobs struct{ *store.Blobs }
+
+func (b storeBlobs) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
+
+// daemon is a reconciler at work.
+type daemon struct {
+	*Reconciler
+	stop func()
+}
+
+// start makes the next daemon of the house.
+func (h *house) start() *daemon {
+	h.t.Helper()
+	log, ledger, owner := slog.New(slog.DiscardHandler), NewLedger(h.store), h.store.Owner()
+	d := &daemon{}
+	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() { d.Freed() })
+	j, err := judge.New(judge.Options{
+		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"},
+		Parsers: parsers, Spool: h.store.Dir(), Log: log,
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	d.Reconciler = New(Options{
+		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Log: log, Ready: func() { close(ready) },
+		Host: trial.Host{
+			Engine: h.fake, Judge: j, Ledger: ledger, OpenBlob: h.store.Blobs().Open, StateDir: h.store.Dir(), GuestDir: h.store.Dir(),
+			Owner: owner, Log: log, Images: image.New(image.Options{Engine: h.fake, Owner: owner, Log: log}),
+		},
+	})
+	ctx, cancel := context.WithCancel(h.t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { check(h.t, j.Run(ctx)) })
+	all.Go(func() { check(h.t, d.Run(ctx, nil)) })
+	d.stop = sync.OnceFunc(func() { cancel(); all.Wait() })
+	h.t.Cleanup(d.stop)
+	select {
+	case <-ready:
+	case <-time.After(10 * time.Second):
+		h.t.Fatal("the daemon does not become ready")
+	}
+	return d
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// spec is a benchmark and run.r with the agents.
+func spec(agents ...string) string {
+	text := benchmarkSpec + "run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n parallel = 4\n"
+	for _, a := range agents {
+		text += fmt.Sprintf(" agent \"nop\" { label = %q }\n", a)
+	}
+	return text + "}\n"
+}
+
+const benchmarkSpec = `
+benchmark "edge" {
+  task "one" {
+    image       = "work:1"
+    instruction = "do it"
+    judge {
+      image   = "judge:1"
+      command = "true"
+      parser  = "pytest"
+    }
+  }
+}
+`
+
+// write puts a file into the watched folder; an empty text removes it. The daemon is told
+// to look by look.
+func (h *house) write(name, text string) {
+	h.t.Helper()
+	if text == "" {
+		check(h.t, os.Remove(filepath.Join(h.specs, name)))
+		return
+	}
+	put(h.t, h.specs, name, text)
+}
+
+func (d *daemon) look(t *testing.T) {
+	t.Helper()
+	check(t, d.Look(t.Context(), false))
+}
+
+// until waits for a state of run.r.
+func (d *daemon) until(t *testing.T, what string, is func(RunStatus) bool) RunStatus {
+	t.Helper()
+	var last Status
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
+		s, err := d.Status(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(s.Runs, func(r RunStatus) bool { return r.Address == "run.r" })
+		run := RunStatus{State: "forgotten"}
+		if i >= 0 {
+			run = s.Runs[i]
+		}
+		if is(run) {
+			return run
+		}
+		last = s
+	}
+	text, _ := json.MarshalIndent(last, "", " ")
+	t.Fatalf("run.r never was %s:\n%s", what, text)
+	return RunStatus{}
+}
+
+// phases are those of a run's trials, "label/try phase-or-status".
+func phases(r RunStatus) string {
+	var all []string
+	for _, t := range r.Trials {
+		state := string(t.Phase)
+		if t.Phase == trial.Done {
+			state = string(t.Status)
+		}
+		all = append(all, fmt.Sprintf("%s/%d %s", t.Agent, t.Try, state))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func (d *daemon) untilTrials(t *testing.T, want string) RunStatus {
+	t.Helper()
+	return d.until(t, want, func(r RunStatus) bool { return phases(r) == want })
+}
+
+func (d *daemon) untilState(t *testing.T, want string) RunStatus {
+	t.Helper()
+	return d.until(t, want, func(r RunStatus) bool { return r.State == want })
+}
+
+// records are the types of the lines of run.r.
+func (h *house) records() string {
+	h.t.Helper()
+	var all []string
+	err := h.store.View(h.t.Context(), func(tx *store.Tx) error {
+		stream, err := tx.Stream("run.r")
+		if err != nil {
+			return err
+		}
+		lines, err := tx.LinesFrom(stream.ID, 1, 1000)
+		for _, l := range lines {
+			var line struct{ Type string }
+			err = errors.Join(err, json.Unmarshal(l.Data, &line))
+			all = append(all, line.Type)
+		}
+		return err
+	})
+	check(h.t, err)
+	return strings.Join(all, " ")
+}
+
+// container is the work container of the first trial, or nil.
+func (h *house) container(r RunStatus) *containertest.FakeContainer {
+	h.t.Helper()
+	found, err := h.fake.Observe(h.t.Context(), h.store.Owner())
+	check(h.t, err)
+	for _, c := range found {
+		if c.Labels[container.LabelTrial] == r.Trials[0].ID && c.Labels[container.LabelRole] == container.RoleWork {
+			return h.fake.Container(c.Name)
+		}
+	}
+	return nil
+}
