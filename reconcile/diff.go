@@ -83,6 +83,7 @@ func Diff(address string, desired *Run, o Observed, now time.Time) Plan {
 		p.remove(o, now)
 	case desired.Blocked != "":
 		p.add(Action{Kind: Blocked, Cause: desired.Blocked})
+		p.goOn(desired.Cells, o.byKey())
 	default:
 		p.pursue(desired, o, now)
 	}
@@ -212,22 +213,14 @@ func (p *Plan) cancelUnwanted(wanted []Cell, o Observed, cause string) {
 // start lets open cells begin, as far as parallel and stagger allow, and reports whether
 // any cell is open. What was interrupted goes on first: it has its place already.
 func (p *Plan) start(d *Run, wanted []Cell, o Observed, now time.Time) (open bool) {
-	byKey := map[string]Trial{}
+	byKey := o.byKey()
 	places := d.Parallel
 	for _, t := range o.Trials {
-		byKey[t.Key] = t
 		if t.Running() {
 			places--
 		}
 	}
-	for _, c := range wanted {
-		if t, known := byKey[c.Key]; known && t.Running() {
-			open = true
-			if !t.Live {
-				p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: c, Try: t.Try, Cause: "go on where the trial was"})
-			}
-		}
-	}
+	open = p.goOn(wanted, byKey)
 	for i, c := range wanted {
 		t, known := byKey[c.Key]
 		at, cause, ok := due(d, o.Execution, t, known, i, len(wanted))
@@ -246,6 +239,30 @@ func (p *Plan) start(d *Run, wanted []Cell, o Observed, now time.Time) (open boo
 		}
 	}
 	return open
+}
+
+// goOn takes up trials that run and that nobody drives, and reports whether any of the
+// cells has one that runs.
+func (p *Plan) goOn(wanted []Cell, byKey map[string]Trial) (open bool) {
+	for _, c := range wanted {
+		t, known := byKey[c.Key]
+		if !known || !t.Running() {
+			continue
+		}
+		open = true
+		if !t.Live {
+			p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: c, Try: t.Try, Cause: "go on where the trial was"})
+		}
+	}
+	return open
+}
+
+func (o Observed) byKey() map[string]Trial {
+	trials := make(map[string]Trial, len(o.Trials))
+	for _, t := range o.Trials {
+		trials[t.Key] = t
+	}
+	return trials
 }
 
 // due says when a cell may start; it may not when a try of it runs or its verdict stands.

@@ -96,6 +96,9 @@ func TestDiff(t *testing.T) {
 		{"a parallel that shrank stops nothing", wantedRun("abc", parallel(1)), Observed{Execution: execution(1), Trials: []Trial{known("a"), known("b")}}, `
 			start r.e1.aaaaaaaa try 1: task a, agent nop, attempt 1 (go on where the trial was)
 			start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (go on where the trial was)`},
+		{"a run that this version does not do starts nothing and stops nothing", wantedRun("ab", blocked("mining")), Observed{Execution: execution(1), Trials: []Trial{known("a"), known("x", live)}}, `
+			blocked (mining)
+			start r.e1.aaaaaaaa try 1: task a, agent nop, attempt 1 (go on where the trial was)`},
 		{"stagger spreads the starts", wantedRun("abcd", stagger(2*time.Hour)), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `
 			start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (new cell)
 			start r.e1.cccccccc try 1: task c, agent nop, attempt 1 (new cell)
