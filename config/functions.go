@@ -26,7 +26,7 @@ var secretType = cty.Capsule("secret", reflect.TypeFor[secretName]())
 // given by the caller they are pure: the same text means the same each time.
 func (f *file) functions() map[string]function.Function {
 	return map[string]function.Function{
-		"env": textFunction(f.env), "file": textFunction(f.fileText), "secret": f.secretFunction(),
+		"env": textFunction("name", f.env), "file": textFunction("path", f.fileText), "secret": f.secretFunction(),
 
 		"upper": stdlib.UpperFunc, "lower": stdlib.LowerFunc, "title": stdlib.TitleFunc,
 		"trimspace": stdlib.TrimSpaceFunc, "trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc,
@@ -52,9 +52,9 @@ func (f *file) functions() map[string]function.Function {
 }
 
 // textFunction makes a function of one text out of a Go one.
-func textFunction(call func(string) (string, error)) function.Function {
+func textFunction(parameter string, call func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "name", Type: cty.String}},
+		Params: []function.Parameter{{Name: parameter, Type: cty.String}},
 		Type:   function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			text, err := call(args[0].AsString())

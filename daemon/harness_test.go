@@ -33,7 +33,7 @@ var binary, base string
 func TestMain(m *testing.M) {
 	dir, err := prepare()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "prepare the tests of the daemon:", err)
+		fmt.Fprintln(os.Stderr, "prepare the tests of the daemon:", errors.Join(err, os.RemoveAll(dir)))
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {

@@ -1,0 +1,167 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/container/docker"
+)
+
+// bin is the folder of the program under test. It is built rather than played by the test
+// itself, because it is copied into containers, where it has to be static.
+var bin string
+
+func TestMain(m *testing.M) {
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, "prepare the tests of the command line:", err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := os.RemoveAll(bin); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
+	}))
+}
+
+// prepare builds the program and makes the base image of the scripts.
+func prepare() (err error) {
+	if bin, err = os.MkdirTemp("", "assayd-cli"); err != nil {
+		return err
+	}
+	if err := os.Chmod(bin, 0o755); err != nil {
+		return err
+	}
+	build := exec.Command("go", "build", "-ldflags", "-X main.version=v0.0-script", "-o", filepath.Join(bin, "assayd"), "../assayd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build the program: %w", err)
+	}
+	image := exec.Command("../../contrib/images/base", "python")
+	image.Stderr = os.Stderr
+	if err := image.Run(); err != nil {
+		return fmt.Errorf("make the base image (is Docker there?): %w", err)
+	}
+	return nil
+}
+
+// TestScripts runs the commands as people type them. Beside those of testscript there are
+//
+//	exits CODE PROGRAM ARG…   run a program that must leave with the code
+//	edit FILE OLD NEW         replace a text that occurs once
+//	closed SOCKET             make a socket that only root may use
+//	answers STATE             wait until a daemon answers on the state directory
+//	newer STATE               make the state directory one of a later version
+//	swept STATE               nothing is left of the state directory's containers
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("SHARED", bin) // where every user may read
+			env.Setenv("LONG", "/tmp/"+string(bytes.Repeat([]byte("x"), 90)))
+			return nil
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition != "root" {
+				return false, fmt.Errorf("unknown condition %q", condition)
+			}
+			return os.Geteuid() == 0, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "edit": edit, "closed": closed, "answers": answers, "newer": newer,
+			"swept": func(ts *testscript.TestScript, _ bool, args []string) { swept(t, ts, args[0]) },
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+func edit(ts *testscript.TestScript, _ bool, args []string) {
+	text := []byte(ts.ReadFile(args[0]))
+	if n := bytes.Count(text, []byte(args[1])); n != 1 {
+		ts.Fatalf("%q occurs %d times in %s", args[1], n, args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), bytes.Replace(text, []byte(args[1]), []byte(args[2]), 1), 0o644))
+}
+
+func closed(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: args[0]})
+	ts.Check(err)
+	l.SetUnlinkOnClose(false)
+	ts.Check(errors.Join(l.Close(), os.Chmod(args[0], 0)))
+}
+
+func answers(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	client := api.NewClient(api.Socket(ts.MkAbs(args[0])))
+	defer client.Close()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := client.Status(ctx, "")
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ts.Fatalf("no daemon answers: %v", err)
+		}
+	}
+}
+
+// newer writes a later version where SQLite keeps it: bytes 60 to 63 of the file.
+func newer(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := os.OpenFile(filepath.Join(ts.MkAbs(args[0]), "assayd.db"), os.O_WRONLY, 0)
+	ts.Check(err)
+	_, err = f.WriteAt(binary.BigEndian.AppendUint32(nil, 99), 60)
+	ts.Check(errors.Join(err, f.Close()))
+}
+
+func swept(t *testing.T, ts *testscript.TestScript, dir string) {
+	s, err := store.Open(t.Context(), ts.MkAbs(dir), store.Options{})
+	ts.Check(err)
+	owner := s.Owner()
+	ts.Check(s.Close())
+	engine, err := docker.New(t.Context(), docker.Options{})
+	ts.Check(err)
+	left, err := engine.Observe(t.Context(), owner)
+	containertest.Sweep(t, engine, owner)
+	ts.Check(errors.Join(err, engine.Close()))
+	if len(left) > 0 {
+		ts.Fatalf("%d containers are left", len(left))
+	}
+}
