@@ -100,6 +100,11 @@ func (p *Plan) remove(o Observed, now time.Time) {
 	if until := o.GoneSince.Add(removalGrace); running && now.Before(until) {
 		p.add(Action{Kind: Wait, Cause: "the block is gone; its running trials are cancelled at " + stamp(until)})
 		p.wakeAt(until)
+		for _, t := range o.Trials {
+			if t.Running() && !t.Live {
+				p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: Cell{Key: t.Key}, Try: t.Try, Cause: "go on where the trial was"})
+			}
+		}
 		return
 	}
 	if open {

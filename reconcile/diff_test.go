@@ -138,6 +138,7 @@ func TestDiff(t *testing.T) {
 			look again at 2030-05-01T12:00:01Z`},
 		{"also with trials that a former daemon left", nil, Observed{GoneSince: ago(59 * time.Second), Execution: execution(1), Trials: []Trial{known("a")}}, `
 			wait (the block is gone; its running trials are cancelled at 2030-05-01T12:00:01Z)
+			start r.e1.aaaaaaaa try 1 (go on where the trial was)
 			look again at 2030-05-01T12:00:01Z`},
 		{"for a minute", nil, Observed{GoneSince: ago(time.Minute), Execution: execution(1), Trials: []Trial{known("a", live), known("b"), known("c", done)}}, `
 			cancel r.e1.aaaaaaaa (the block is gone)

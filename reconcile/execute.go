@@ -124,10 +124,7 @@ func needOf(s trial.State) Need {
 
 // nextState is the state that a start begins with.
 func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (trial.State, error) {
-	d := r.desired[address]
-	fresh := trial.State{
-		ID: a.Trial, Spec: address, Key: a.Cell.Key, Cell: a.Cell.Cell, Try: 1, Retries: d.Retries, Keep: d.Keep, Phase: trial.Pending,
-	}
+	fresh := trial.State{ID: a.Trial, Spec: address, Key: a.Cell.Key, Cell: a.Cell.Cell, Try: 1, Phase: trial.Pending}
 	var state trial.State
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
@@ -157,7 +154,9 @@ func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (t
 			return state, err
 		}
 	}
-	state.Generation, state.Retries, state.Keep = d.Generation, d.Retries, d.Keep
+	if d := r.desired[address]; d != nil {
+		state.Generation, state.Retries, state.Keep = d.Generation, d.Retries, d.Keep
+	}
 	return state, nil
 }
 

@@ -42,7 +42,10 @@ func (a Action) String() string {
 	case Begin, Finish, Skip:
 		what = fmt.Sprintf("%s e%d", a.Kind, a.Execution)
 	case StartTrial:
-		what = fmt.Sprintf("start %s try %d: task %s, agent %s, attempt %d", a.Trial, a.Try, a.Cell.Task.Name, a.Cell.Agent.Title(), a.Cell.Attempt)
+		what = fmt.Sprintf("start %s try %d", a.Trial, a.Try)
+		if a.Cell.Task.Name != "" { // known only while a block declares it
+			what += fmt.Sprintf(": task %s, agent %s, attempt %d", a.Cell.Task.Name, a.Cell.Agent.Title(), a.Cell.Attempt)
+		}
 	case CancelTrial:
 		what = "cancel " + a.Trial
 	default:

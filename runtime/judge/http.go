@@ -302,7 +302,7 @@ func (a *agentAPI) history(w http.ResponseWriter, r *http.Request, s *session) {
 func (a *agentAPI) fail(w http.ResponseWriter, err error) {
 	refusal, ok := errors.AsType[*Refusal](err)
 	if !ok {
-		a.judge.opts.Log.Error("request of an agent", "trial", a.trial, "error", err)
+		a.judge.opts.Log.Warn("request of an agent", "trial", a.trial, "error", err)
 		refusal = &Refusal{503, retryBusy, "the judge has trouble of its own; the submission spent nothing"}
 	}
 	if refusal.RetryAfter > 0 {
