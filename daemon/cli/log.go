@@ -25,7 +25,7 @@ func logger(w io.Writer, o config.Log) (*slog.Logger, error) {
 	if !ok {
 		return nil, fmt.Errorf("log level %q: use error, warn, info, debug or trace", o.Level)
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: named}
 	format := o.Format
 	if format == "" {
 		format = "text"
@@ -41,6 +41,14 @@ func logger(w io.Writer, o config.Log) (*slog.Logger, error) {
 		return slog.New(&journald{Handler: slog.NewTextHandler(w, options), w: w}), nil
 	}
 	return slog.New(slog.NewTextHandler(w, options)), nil
+}
+
+// named gives our own level its name.
+func named(groups []string, a slog.Attr) slog.Attr {
+	if level, ok := a.Value.Any().(slog.Level); ok && len(groups) == 0 && a.Key == slog.LevelKey && level == levelTrace {
+		return slog.String(slog.LevelKey, "TRACE")
+	}
+	return a
 }
 
 // withoutTime drops what the journal keeps by itself.

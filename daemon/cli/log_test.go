@@ -102,6 +102,14 @@ func TestLogLevels(t *testing.T) {
 			}
 		}
 	}
+	var out bytes.Buffer
+	log, err := logger(&out, config.Log{Level: "trace", Format: "text"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if say(log); !strings.Contains(out.String(), "level=TRACE ") {
+		t.Errorf("trace has no name:\n%s", &out)
+	}
 	if _, err := logger(&bytes.Buffer{}, config.Log{Level: "loud"}); err == nil {
 		t.Error("a level that does not exist is accepted")
 	}
