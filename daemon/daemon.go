@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -200,6 +201,7 @@ func (d *Daemon) Reload(ctx context.Context) error {
 }
 
 func (d *Daemon) ready() {
+	debug.FreeOSMemory() // the first pass over all specs takes far more than what follows
 	if err := notify.Ready(); err != nil {
 		d.opts.Log.Warn("tell systemd", "error", err)
 	}

@@ -123,7 +123,11 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 		o.Snapshot = nil // nothing is stored
 		found, _ := r.scan(ctx, previous)
 		set := config.Load(merged(found, inputs), previous, o)
-		ds = set.Diagnostics
+		var paths []string
+		for _, in := range inputs {
+			paths = append(paths, in.Path)
+		}
+		ds = complaintsOf(set, paths)
 		text, err = r.preview(ctx, set)
 		return err
 	})
@@ -193,7 +197,7 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		stream, err := tx.Stream(address)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s", ErrUnknown, address)
+			return r.unrecorded(address)
 		}
 		if err != nil {
 			return err
@@ -202,6 +206,20 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 		return err
 	})
 	return lines, err
+}
+
+// unrecorded is the error for a run without records: none if it is declared.
+func (r *Reconciler) unrecorded(address string) error {
+	var known []string
+	if set := r.shown.Load(); set != nil {
+		for _, run := range set.Blocks.Runs {
+			if run.Address() == address {
+				return nil
+			}
+			known = append(known, run.Address())
+		}
+	}
+	return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
 }
 
 // LogFile is where the log of a trial's try is kept; try 0 is the last one.

@@ -97,6 +97,9 @@ func (r *Reconciler) sweep(ctx context.Context, keep map[string]bool, begun time
 	var pause pauses
 	for ctx.Err() == nil {
 		found, err := r.o.Host.Engine.Observe(ctx, r.o.Host.Owner)
+		if err != nil && ctx.Err() != nil {
+			return
+		}
 		if err != nil {
 			r.o.Log.Warn("look for containers that were left over", "error", err)
 			pause.wait(ctx)

@@ -167,6 +167,11 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 	if d != nil && d.Blocked != "" {
 		run.State, run.Note = "blocked", d.Blocked
 	}
+	if d != nil && d.Schedule != nil && run.Note == "" {
+		if next := d.Schedule.Next(time.Now().UTC()); !next.IsZero() {
+			run.Note = "fires next at " + stamp(next)
+		}
+	}
 	e, err := tx.LatestExecution(address)
 	if errors.Is(err, store.ErrNotFound) {
 		return run, nil

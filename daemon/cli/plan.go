@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 )
@@ -17,14 +16,7 @@ func (e *env) plan() *cobra.Command {
 	return &cobra.Command{
 		Use: "plan PATH…", Short: "Show what these specs would start and stop", Args: some("spec files or folders"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			set, err := e.load(args)
-			if err != nil {
-				return err
-			}
-			if set.Diagnostics.HasErrors() {
-				return e.rejected(set.Diagnostics)
-			}
-			planned, err := e.planned(cmd, args, set)
+			planned, err := e.planned(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -47,8 +39,12 @@ func (e *env) plan() *cobra.Command {
 }
 
 // planned asks the daemon, or where none runs looks at the files as if nothing existed.
-func (e *env) planned(cmd *cobra.Command, args []string, set *config.Set) (p api.Planned, err error) {
+func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err error) {
 	settings, err := e.settings()
+	if err != nil {
+		return p, err
+	}
+	inputs, err := readSpecs(args)
 	if err != nil {
 		return p, err
 	}
@@ -70,7 +66,11 @@ func (e *env) planned(cmd *cobra.Command, args []string, set *config.Set) (p api
 	if !errors.Is(err, api.ErrNoDaemon) {
 		return p, err
 	}
+	set := compile(inputs, settings)
 	p.Diagnostics = set.Diagnostics
+	if p.Diagnostics.HasErrors() {
+		return p, nil
+	}
 	now := time.Now().UTC()
 	for _, run := range set.Blocks.Runs {
 		d, err := reconcile.Compile(set, run)

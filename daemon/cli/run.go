@@ -31,23 +31,17 @@ func (e *env) run() *cobra.Command {
 }
 
 func (e *env) runFiles(ctx context.Context, files []string) error {
-	set, err := e.load(files)
-	if err != nil {
-		return err
-	}
-	if set.Diagnostics.HasErrors() {
-		return e.rejected(set.Diagnostics)
-	}
-	if len(set.Blocks.Runs) == 0 {
-		return e.noRun(set.Diagnostics)
-	}
-	var paths []string
-	for _, f := range set.Files {
-		paths = append(paths, f.Path)
-	}
 	settings, err := e.settings()
 	if err != nil {
 		return err
+	}
+	inputs, err := readSpecs(files)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, in := range inputs {
+		paths = append(paths, in.Path)
 	}
 	dir := e.state
 	if dir == "" {
@@ -65,6 +59,13 @@ func (e *env) runFiles(ctx context.Context, files []string) error {
 		return e.pursue(ctx, c, paths, interrupts)
 	} else if !errors.Is(err, api.ErrNoDaemon) {
 		return err
+	}
+	set := compile(inputs, settings) // what is wrong with the files comes before anything is made
+	if set.Diagnostics.HasErrors() {
+		return e.rejected(set.Diagnostics)
+	}
+	if len(set.Blocks.Runs) == 0 {
+		return e.noRun(set.Diagnostics)
 	}
 	return e.runAlone(ctx, settings, dir, c, paths, interrupts)
 }

@@ -44,7 +44,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// load compiles files without storing anything.
+// load reads and compiles files without storing anything.
 func (e *env) load(paths []string) (*config.Set, error) {
 	settings, err := e.settings()
 	if err != nil {
@@ -54,9 +54,14 @@ func (e *env) load(paths []string) (*config.Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compile(inputs, settings), nil
+}
+
+// compile checks files on their own, without a look at what the machine has.
+func compile(inputs []config.Input, settings *config.Settings) *config.Set {
 	return config.Load(inputs, nil, config.Options{
 		Env: os.LookupEnv, Secret: secretIn(settings.SecretsDir), Settings: settings, Parsers: parser.Names(),
-	}), nil
+	})
 }
 
 // readSpecs reads what was named; nothing at all is an error, too.

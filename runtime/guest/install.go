@@ -19,6 +19,9 @@ func Install(dir, self string) (folder string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("install the guest: %w", err)
 	}
+	if digest, err := digestOf(self); err == nil && installed(filepath.Join(dir, digest), digest) {
+		return filepath.Join(dir, digest), nil
+	}
 	work, err := os.MkdirTemp(dir, ".new-")
 	if err != nil {
 		return "", fmt.Errorf("install the guest: %w", err)
@@ -78,12 +81,18 @@ func installed(folder, digest string) bool {
 			return false
 		}
 	}
-	f, err := os.Open(filepath.Join(folder, NameGuest))
+	found, err := digestOf(filepath.Join(folder, NameGuest))
+	return err == nil && found == digest
+}
+
+// digestOf is the SHA-256 of a file, in lower-case hex.
+func digestOf(path string) (string, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return "", err
 	}
 	defer f.Close() //nolint:errcheck // only read
 	sum := sha256.New()
 	_, err = io.Copy(sum, f)
-	return err == nil && hex.EncodeToString(sum.Sum(nil)) == digest
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
