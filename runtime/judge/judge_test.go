@@ -313,8 +313,8 @@ func TestNothingIsAcceptedAfterTheDeadlineButTheLastSnapshot(t *testing.T) {
 		if r, ok := errors.AsType[*Refusal](<-refused); !ok || r.Code != 403 {
 			t.Errorf("a late archive: %v", r)
 		}
-		if n := len(b.ledger.of("t")); n != 1 {
-			t.Errorf("%d rounds", n)
+		if rounds, err := b.ledger.Submissions(t.Context(), "t"); err != nil || len(rounds) != 1 {
+			t.Errorf("%d rounds, %v", len(rounds), err)
 		}
 	})
 }
