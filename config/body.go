@@ -141,8 +141,6 @@ func (b *body) checked(name, value string, check func(string) error) string {
 	})
 }
 
-func (b *body) list(name string, value []string) []string { return read(b, name, value, toList) }
-
 // checkedList reads a list of texts that a check accepts.
 func (b *body) checkedList(name string, value []string, check func(string) error) []string {
 	return read(b, name, value, func(v cty.Value) ([]string, error) { return toCheckedList(v, check) })

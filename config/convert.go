@@ -122,10 +122,6 @@ func toWhole(v cty.Value, least int) (int, error) {
 	return int(n), nil
 }
 
-func toList(v cty.Value) ([]string, error) {
-	return toCheckedList(v, func(string) error { return nil })
-}
-
 func toCheckedList(v cty.Value, check func(string) error) ([]string, error) {
 	if !isList(v) {
 		return nil, fmt.Errorf(`this is %s: write a list of texts, as in ["a", "b"]`, kindOf(v))

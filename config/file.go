@@ -19,6 +19,7 @@ type file struct {
 	calls   *hcl.EvalContext // functions, no variables
 	blocks  Blocks
 	headers []header
+	spent   int  // bytes of values made so far
 	sound   bool // the text parses: blocks and headers are all there
 }
 

@@ -93,7 +93,14 @@ func (f *file) evaluate(expr hclsyntax.Expression) cty.Value {
 	}
 	ctx := f.calls.NewChild()
 	ctx.Variables = map[string]cty.Value{"local": cty.ObjectVal(names)}
-	v, diags := expr.Value(ctx)
+	over := f.spent > maxValues
+	v, diags := f.meter(expr).Value(ctx)
+	if f.spent > maxValues {
+		if !over {
+			f.fail(expr.Range(), "Too large a value", sentence(errTooMuch))
+		}
+		return cty.DynamicVal
+	}
 	f.addHCL(diags)
 	if diags.HasErrors() {
 		return cty.DynamicVal

@@ -125,9 +125,11 @@ func FuzzLoad(f *testing.F) {
 			f.Add([]byte(part))
 		}
 	}
-	for _, text := range []string{"\xef\xbb\xbf", "a = \"${", "locals {\n a = null\n}\nagent \"a\" {\n command = local.a\n}",
+	for _, text := range []string{
+		"\xef\xbb\xbf", "a = \"${", "locals {\n a = null\n}\nagent \"a\" {\n command = local.a\n}",
 		"agent \"a\" {\n command = [null]\n env = { a = null }\n}", "run \"r\" {\n tasks = [benchmark.x[null], benchmark[\"x\"].y, benchmark.x[*].y]\n agent \"a\" { env = jsondecode(\"null\") }\n}",
-		"agent \"a\" {\n command = indent(-1, \"x\\n\")\n}", "agent \"a\" {\n timeout = 1e99999\n user = format(\"%s\", [])\n}"} {
+		"agent \"a\" {\n command = indent(-1, \"x\\n\")\n}", "agent \"a\" {\n timeout = 1e99999\n user = format(\"%s\", [])\n}",
+	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

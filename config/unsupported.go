@@ -97,8 +97,10 @@ func (g gap) warning(at Pos, then string) Diagnostic {
 // parsers are the names that judge.parser can have: those of the language and those that
 // this version has in addition.
 func (f *file) parsers() []string {
-	names := []string{"pytest", "pytest_v", "unittest", "django", "gotest", "cargo", "jest", "mocha", "node", "junit", "ctrf",
-		"tap", "score_sum", "structured_json", "reward", "exit_code"}
+	names := []string{
+		"pytest", "pytest_v", "unittest", "django", "gotest", "cargo", "jest", "mocha", "node", "junit", "ctrf",
+		"tap", "score_sum", "structured_json", "reward", "exit_code",
+	}
 	for _, name := range f.o.Parsers {
 		if !slices.Contains(names, name) {
 			names = append(names, name)

@@ -76,7 +76,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("SHARED", bin) // where every user may read
+			shared, err := os.MkdirTemp(bin, "shared") // where every user may read
+			if err := errors.Join(err, os.Chmod(shared, 0o755)); err != nil {
+				return err
+			}
+			env.Setenv("SHARED", shared)
 			env.Setenv("LONG", "/tmp/"+string(bytes.Repeat([]byte("x"), 90)))
 			return nil
 		},

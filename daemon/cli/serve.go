@@ -52,16 +52,8 @@ func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain
 	if roots, err = watchable(roots); err != nil {
 		return err
 	}
-	dir := e.state
-	if dir == "" {
-		dir = settings.StateDir
-	}
-	if dir == "" {
-		if dir, err = userState(); err != nil {
-			return err
-		}
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	dir, err := e.ownState(settings)
+	if err != nil {
 		return err
 	}
 	log, err := logger(e.err, settings.Log)

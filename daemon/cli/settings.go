@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,17 +51,18 @@ func secretIn(dir string) func(string) (string, bool) {
 // stateDir is the state directory that a command is about: the flag, the settings, the
 // one that `assayd run` left here, or the user's.
 func (e *env) stateDir(s *config.Settings) (string, error) {
-	dir := e.state
-	if dir == "" {
-		dir = s.StateDir
+	if e.state == "" && s.StateDir == "" && exists(localState) {
+		return filepath.Abs(localState)
 	}
-	if dir == "" && exists(localState) {
-		dir = localState
+	return e.ownState(s)
+}
+
+// ownState is the state directory of a daemon: the flag, the settings, or the user's.
+func (e *env) ownState(s *config.Settings) (string, error) {
+	if dir := cmp.Or(e.state, s.StateDir); dir != "" {
+		return filepath.Abs(dir)
 	}
-	if dir == "" {
-		return userState()
-	}
-	return filepath.Abs(dir)
+	return userState()
 }
 
 // stateDirBeside is the same for a command about files: the one that `assayd run` left
