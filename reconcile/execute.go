@@ -275,7 +275,7 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) error
 		if err != nil {
 			return err
 		}
-		outcomes, err := outcomesOf(tx, address, e.N)
+		outcomes, err := r.outcomes(tx, address, e.N)
 		if err != nil {
 			return err
 		}
@@ -294,8 +294,10 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) error
 	return err
 }
 
-// outcomesOf reads the finished trials of an execution with their rounds.
-func outcomesOf(tx *store.Tx, address string, n int) ([]Outcome, error) {
+// outcomes reads the finished trials of an execution with their rounds. Cells that the
+// run no longer wants do not count; of a run that no file declares all do.
+func (r *Reconciler) outcomes(tx *store.Tx, address string, n int) ([]Outcome, error) {
+	wanted := r.places(address)
 	rows, err := tx.Trials(address, n)
 	if err != nil {
 		return nil, err
@@ -306,7 +308,7 @@ func outcomesOf(tx *store.Tx, address string, n int) ([]Outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.Result == nil {
+		if _, counts := wanted[s.Key]; s.Result == nil || len(wanted) > 0 && !counts {
 			continue
 		}
 		subs, err := submissions(tx, row.ID)

@@ -194,12 +194,7 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 	if err != nil {
 		return err
 	}
-	order, place := map[string]int{}, map[string]int{} // as the run lists its cells
-	if d := r.desired[address]; d != nil {
-		for i, c := range d.Cells {
-			order[c.Key] = i
-		}
-	}
+	order, place := r.places(address), map[string]int{}
 	for _, row := range rows {
 		s, err := stateOf(row)
 		if err != nil {
@@ -218,15 +213,24 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 		run.Trials = append(run.Trials, t)
 	}
 	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
-	outcomes, err := outcomesOf(tx, address, n)
-	if len(order) > 0 {
-		outcomes = slices.DeleteFunc(outcomes, func(o Outcome) bool { return place[o.Finished.Trial] == len(order) })
-	}
+	outcomes, err := r.outcomes(tx, address, n)
 	if err == nil && len(outcomes) > 0 {
 		summary := Summarize(outcomes)
 		run.Summary = &summary
 	}
 	return err
+}
+
+// places tells of each cell, by key, where the run lists it; none for a run that no file
+// declares.
+func (r *Reconciler) places(address string) map[string]int {
+	places := map[string]int{}
+	if d := r.desired[address]; d != nil {
+		for i, c := range d.Cells {
+			places[c.Key] = i
+		}
+	}
+	return places
 }
 
 func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
