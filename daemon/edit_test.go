@@ -189,7 +189,8 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 	e, bodies := newEdits(t)
 	valid := e.common + e.block([]string{"a", "b"}, "parallel = 3")
 	broken := e.common + strings.Replace(e.block([]string{"a"}), "timeout", "timeuot", 1)
-	line := 1 + strings.Count(broken[:strings.Index(broken, "timeuot")], "\n")
+	before, _, _ := strings.Cut(broken, "timeuot")
+	line := 1 + strings.Count(before, "\n")
 
 	e.write("one.hcl", broken)
 	rejected := e.recorded("one.status.jsonl", "the error", func(r record) bool { return r.Type == "spec.rejected" })

@@ -92,8 +92,10 @@ func TestPassAtK(t *testing.T) {
 		{"one of three", attempts("a", no, yes, no), map[string]float64{"1": 1. / 3, "2": 2. / 3, "3": 1}},
 		// 1 - C(3,2)/C(5,2) = 1 - 3/10, and 1 - C(3,3)/C(5,3) = 1 - 1/10
 		{"two of five", attempts("a", yes, no, yes, no, no), map[string]float64{"1": 0.4, "2": 0.7, "3": 0.9, "4": 1, "5": 1}},
-		{"the mean over tasks, as far as all have attempts", append(attempts("a", yes, no, no), attempts("b", no, no)...),
-			map[string]float64{"1": 1. / 6, "2": 1. / 3}},
+		{
+			"the mean over tasks, as far as all have attempts", append(attempts("a", yes, no, no), attempts("b", no, no)...),
+			map[string]float64{"1": 1. / 6, "2": 1. / 3},
+		},
 	} {
 		if diff := cmp.Diff(tt.want, passAtK(tt.outcomes), nearly); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)

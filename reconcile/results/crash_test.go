@@ -32,7 +32,7 @@ func TestFilesSurviveEverything(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		h := build(rt, t.Context(), dir)
+		h := build(t.Context(), rt, dir)
 		defer func() { h.close() }()
 		ref := func() store.StreamRef {
 			r := h.ref(rapid.SampledFrom([]string{"run.a", "run.b"}).Draw(rt, "spec"))
@@ -80,7 +80,7 @@ func TestFilesSurviveEverything(t *testing.T) {
 			},
 			"restart": func(*rapid.T) {
 				h.close()
-				h = build(rt, t.Context(), dir)
+				h = build(t.Context(), rt, dir)
 			},
 		})
 		h.restart()
@@ -184,7 +184,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		}
 		child.Wait() // says that it was killed
 	}
-	h := build(t, t.Context(), dir)
+	h := build(t.Context(), t, dir)
 	defer h.close()
 	h.pass(true)
 	h.check()

@@ -84,7 +84,7 @@ type house struct {
 }
 
 // build opens a house under dir, anew or again.
-func build(r reporter, ctx context.Context, dir string) *house {
+func build(ctx context.Context, r reporter, dir string) *house {
 	r.Helper()
 	h := &house{reporter: r, ctx: ctx, state: filepath.Join(dir, "state"), root: filepath.Join(dir, "specs")}
 	if err := os.MkdirAll(h.root, 0o755); err != nil {
@@ -99,7 +99,7 @@ func build(r reporter, ctx context.Context, dir string) *house {
 }
 
 func newHouse(t *testing.T) *house {
-	h := build(t, t.Context(), t.TempDir())
+	h := build(t.Context(), t, t.TempDir())
 	t.Cleanup(h.close)
 	return h
 }

@@ -16,7 +16,7 @@ func TestFileCutAtEveryByteBecomesWhole(t *testing.T) {
 	for _, marked := range []int{0, 1, 2, 3} {
 		dir := t.TempDir()
 		mount(t, dir, 16<<10) // hundreds of commits, none of which has to wait for a disk
-		h := build(t, t.Context(), dir)
+		h := build(t.Context(), t, dir)
 		defer h.close()
 		ref := h.ref("run.a")
 		h.append(ref, "one", "two")

@@ -139,14 +139,18 @@ func TestOutagesAreRetriedLessAndLessOften(t *testing.T) {
 		want []time.Duration
 	}{
 		"store": {4, dir, []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, 1600 * time.Millisecond}},
-		"file": {0, dir + "/elsewhere", []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond,
+		"file": {0, dir + "/elsewhere", []time.Duration{
+			0, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond,
 			1600 * time.Millisecond, 3200 * time.Millisecond, 6400 * time.Millisecond, 12800 * time.Millisecond, 25600 * time.Millisecond,
-			30 * time.Second}},
+			30 * time.Second,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &memory{fail: c.fail, written: make(chan struct{}),
-					stream: Stream{ID: 1, Root: c.root, Path: filepath.Join(dir, name, "a.jsonl"), Last: 3, Number: 1}}
+				m := &memory{
+					fail: c.fail, written: make(chan struct{}),
+					stream: Stream{ID: 1, Root: c.root, Path: filepath.Join(dir, name, "a.jsonl"), Last: 3, Number: 1},
+				}
 				w := NewWriter(m, Options{Dir: filepath.Join(dir, "results")})
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 				defer cancel()

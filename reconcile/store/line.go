@@ -43,8 +43,10 @@ type field struct {
 
 // line encodes a record without its newline.
 func (t *Tx) line(seq int, e Envelope, record any) ([]byte, error) {
-	h := head{V: 1, Seq: seq, Time: t.store.clock().UTC().Format("2006-01-02T15:04:05.000000000Z07:00"),
-		Type: e.Type, Spec: e.Spec, Generation: e.Generation}
+	h := head{
+		V: 1, Seq: seq, Time: t.store.clock().UTC().Format("2006-01-02T15:04:05.000000000Z07:00"),
+		Type: e.Type, Spec: e.Spec, Generation: e.Generation,
+	}
 	if e.Execution > 0 {
 		h.Execution = fmt.Sprintf("e%d", e.Execution)
 	}

@@ -64,8 +64,10 @@ func TestExecutionsAreNumberedAndFoundWhileOpen(t *testing.T) {
 func TestTrialsAndTheirTries(t *testing.T) {
 	now := earlier
 	s := open(t, t.TempDir(), Options{Clock: func() time.Time { return now }})
-	x := TrialRow{ID: "a.e1.01234567", Spec: "run.a", Execution: 1, Cell: "0123456789", Try: 1, Phase: "creating",
-		Wanted: true, Data: json.RawMessage(`{"container":"c"}`)}
+	x := TrialRow{
+		ID: "a.e1.01234567", Spec: "run.a", Execution: 1, Cell: "0123456789", Try: 1, Phase: "creating",
+		Wanted: true, Data: json.RawMessage(`{"container":"c"}`),
+	}
 	y := TrialRow{ID: "a.e1.76543210", Spec: "run.a", Execution: 1, Cell: "7654321000", Status: "resolved", FinishedAt: later}
 	do(t, s, func(tx *Tx) error { // also in an order in which a trial has no execution yet
 		return errors.Join(tx.PutTrial(x), tx.PutTrial(y), tx.PutExecution(ExecutionRow{Spec: "run.a", N: 1}))

@@ -86,8 +86,10 @@ func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
 	path := filepath.Join(s.dir, databaseName)
 	if s.writer, err = openPool(path, 1, url.Values{
 		"_txlock": {"immediate"},
-		"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)",
-			"foreign_keys(1)", "journal_size_limit(67108864)"},
+		"_pragma": {
+			"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)",
+			"foreign_keys(1)", "journal_size_limit(67108864)",
+		},
 	}); err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func TestFailedDoStoresNothing(t *testing.T) {
 		}
 		return mine
 	})
-	if err != mine {
+	if !errors.Is(err, mine) {
 		t.Errorf("error %v is not the one returned", err)
 	}
 	func() {

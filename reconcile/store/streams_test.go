@@ -61,17 +61,36 @@ func TestLinesBeginWithTheirEnvelope(t *testing.T) {
 		record   any
 		want     string
 	}{
-		{"a struct keeps its order", Envelope{Type: "trial.started", Generation: "abc", Execution: 3},
+		{
+			"a struct keeps its order",
+			Envelope{Type: "trial.started", Generation: "abc", Execution: 3},
 			started{"a.e3.0", 1, []string{}, ""},
-			`{"v":1,"seq":1,"time":"2026-01-02T02:04:05.000000600Z","type":"trial.started","spec":"run.nightly","generation":"abc","execution":"e3","trial":"a.e3.0","try":1,"flags":[]}`},
-		{"no fields, another spec", Envelope{Type: "spec.removed", Spec: "run.other"}, nil,
-			`{"v":1,"seq":2,"time":"2026-01-02T02:04:05.000000600Z","type":"spec.removed","spec":"run.other","generation":""}`},
-		{"an empty object", Envelope{Type: "x"}, struct{}{},
-			`{"v":1,"seq":3,"time":"2026-01-02T02:04:05.000000600Z","type":"x","spec":"run.nightly","generation":""}`},
-		{"one line, no HTML escapes", Envelope{Type: "x"}, map[string]any{"b": json.RawMessage("{\n\"c\": [1,\n2]}"), "a": "<&>\n"},
-			`{"v":1,"seq":4,"time":"2026-01-02T02:04:05.000000600Z","type":"x","spec":"run.nightly","generation":"","a":"<&>\n","b":{"c":[1,2]}}`},
-		{"always UTF-8", Envelope{Type: "x"}, map[string]any{"a": "\xff", "b": json.RawMessage("\"\xfe\"")},
-			`{"v":1,"seq":5,"time":"2026-01-02T02:04:05.000000600Z","type":"x","spec":"run.nightly","generation":"","a":"\ufffd","b":"` + "\uFFFD" + `"}`},
+			`{"v":1,"seq":1,"time":"2026-01-02T02:04:05.000000600Z","type":"trial.started","spec":"run.nightly","generation":"abc","execution":"e3","trial":"a.e3.0","try":1,"flags":[]}`,
+		},
+		{
+			"no fields, another spec",
+			Envelope{Type: "spec.removed", Spec: "run.other"},
+			nil,
+			`{"v":1,"seq":2,"time":"2026-01-02T02:04:05.000000600Z","type":"spec.removed","spec":"run.other","generation":""}`,
+		},
+		{
+			"an empty object",
+			Envelope{Type: "x"},
+			struct{}{},
+			`{"v":1,"seq":3,"time":"2026-01-02T02:04:05.000000600Z","type":"x","spec":"run.nightly","generation":""}`,
+		},
+		{
+			"one line, no HTML escapes",
+			Envelope{Type: "x"},
+			map[string]any{"b": json.RawMessage("{\n\"c\": [1,\n2]}"), "a": "<&>\n"},
+			`{"v":1,"seq":4,"time":"2026-01-02T02:04:05.000000600Z","type":"x","spec":"run.nightly","generation":"","a":"<&>\n","b":{"c":[1,2]}}`,
+		},
+		{
+			"always UTF-8",
+			Envelope{Type: "x"},
+			map[string]any{"a": "\xff", "b": json.RawMessage("\"\xfe\"")},
+			`{"v":1,"seq":5,"time":"2026-01-02T02:04:05.000000600Z","type":"x","spec":"run.nightly","generation":"","a":"\ufffd","b":"` + "\uFFFD" + `"}`,
+		},
 	} {
 		got, err := appendLine(t, s, c.envelope, c.record)
 		if err != nil {
@@ -160,7 +179,8 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	}
 	line, err := appendLine(t, s, Envelope{Type: "x"}, map[string]any{
 		"nested": map[string]any{"list": []string{secret}}, "raw": json.RawMessage(data),
-		"long": []string{strings.Repeat("z", 300<<10), secret}})
+		"long": []string{strings.Repeat("z", 300<<10), secret},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,12 +236,16 @@ func TestWhatNeedsNoBuildIsTakenAsItIs(t *testing.T) {
 		task task.Task
 	}{
 		{"nothing to add", task.Task{Image: "python:1", Workdir: "/w"}},
-		{"images of their own", task.Task{Workdir: "/w",
-			Work: task.Part{Image: "python:1"}, Judge: task.Judge{Part: task.Part{Image: "python:1"}}}},
+		{"images of their own", task.Task{
+			Workdir: "/w",
+			Work:    task.Part{Image: "python:1"}, Judge: task.Judge{Part: task.Part{Image: "python:1"}},
+		}},
 		{"a base without packages", task.Task{Workdir: "/w", Base: &task.Base{Name: "b", Image: "python:1"}}},
 		{"root by name", task.Task{Image: "python:1", Workdir: "/w", Work: task.Part{User: "root"}}},
-		{"another user of a ready-made image", task.Task{Workdir: "/w",
-			Work: task.Part{Image: "python:1", User: "agent"}, Judge: task.Judge{Part: task.Part{Image: "python:1"}}}},
+		{"another user of a ready-made image", task.Task{
+			Workdir: "/w",
+			Work:    task.Part{Image: "python:1", User: "agent"}, Judge: task.Judge{Part: task.Part{Image: "python:1"}},
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, _, sh := builderOnFake(t, nil)
@@ -428,9 +432,19 @@ func TestResolve(t *testing.T) {
 
 func TestTargetsOfFiles(t *testing.T) {
 	for _, c := range []struct{ target, want string }{
-		{"a", "/w/a"}, {"a/../b", "/w/b"}, {"./x/y", "/w/x/y"}, {"/etc/motd", "/etc/motd"},
-		{"../a", ""}, {"a/../../b", ""}, {"", ""}, {".", ""}, {"a/", ""}, {"/", ""},
-		{"/proc/sys/x", ""}, {"/etc/../dev/x", ""}, {"/.assayd/bin/x", ""},
+		{"a", "/w/a"},
+		{"a/../b", "/w/b"},
+		{"./x/y", "/w/x/y"},
+		{"/etc/motd", "/etc/motd"},
+		{"../a", ""},
+		{"a/../../b", ""},
+		{"", ""},
+		{".", ""},
+		{"a/", ""},
+		{"/", ""},
+		{"/proc/sys/x", ""},
+		{"/etc/../dev/x", ""},
+		{"/.assayd/bin/x", ""},
 	} {
 		got, err := place("/w", c.target)
 		if got != c.want || (err == nil) != (c.want != "") {

@@ -383,8 +383,10 @@ func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 		problem string
 		refunds int
 	}{
-		"runs too long": {func(ctx context.Context, _ *bench, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 },
-			StatusTimeout, "in time", 0},
+		"runs too long": {
+			func(ctx context.Context, _ *bench, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 },
+			StatusTimeout, "in time", 0,
+		},
 		"takes all memory": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			b.fake.Kill(c.ID(), container.Exit{Code: 137, OOM: true})
 			<-ctx.Done()

@@ -39,9 +39,11 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 		return s, nil, context.Cause(ctx)
 	case msg := <-l.inbox:
 		if msg.hello != nil {
-			return m.greet(s, msg)
+			next, effects := m.greet(s, msg)
+			return next, effects, nil
 		}
-		return m.note(s, msg)
+		next, effects := m.note(s, msg)
+		return next, effects, nil
 	case err := <-l.exits:
 		return m.exited(ctx, s, err)
 	case <-wake.C:
@@ -65,7 +67,7 @@ func (m *Machine) nextWake(s State) time.Time {
 }
 
 // greet answers a hello. The first one fixes the deadline, for good.
-func (m *Machine) greet(s State, msg message) (State, []Effect, error) {
+func (m *Machine) greet(s State, msg message) (State, []Effect) {
 	var effects []Effect
 	if s.Phase == Await {
 		now := time.Now().UTC()
@@ -77,7 +79,7 @@ func (m *Machine) greet(s State, msg message) (State, []Effect, error) {
 	l := m.live
 	welcome := guest.Welcome{Version: guest.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
 	m.acks = append(m.acks, func() { msg.welcome <- welcome })
-	return s, effects, nil
+	return s, effects
 }
 
 func (m *Machine) started(s State) Started {
@@ -91,33 +93,33 @@ func (m *Machine) started(s State) Started {
 }
 
 // note stores an event of the guest. One that is stored already is answered again.
-func (m *Machine) note(s State, msg message) (State, []Effect, error) {
+func (m *Machine) note(s State, msg message) (State, []Effect) {
 	m.acks = append(m.acks, func() { close(msg.stored) })
 	e := msg.event
 	if s.Phase != Running || e.Seq <= s.EventSeq || e.Seq > maxGuestEvents {
-		return s, nil, nil
+		return s, nil
 	}
 	s.EventSeq = e.Seq
 	switch e.Type {
 	case guest.EventStarted:
 		if e.Count == 0 {
-			return s, nil, nil
+			return s, nil
 		}
 		s.Resumes++
 		reason := e.Reason
 		if reason == "" {
 			reason = ReasonAgentExit
 		}
-		return s, []Effect{{"trial.resumed", Resumed{s.ID, s.Resumes, s.LastExit, reason}}}, nil
+		return s, []Effect{{"trial.resumed", Resumed{s.ID, s.Resumes, s.LastExit, reason}}}
 	case guest.EventExited:
 		s.LastExit = e.ExitCode
-		return s, nil, nil
+		return s, nil
 	case guest.EventEnded:
-		return m.ended(s, e), nil, nil
+		return m.ended(s, e), nil
 	case guest.EventTrouble:
-		return s, []Effect{m.happened(s, e.Reason, e.Detail)}, nil
+		return s, []Effect{m.happened(s, e.Reason, e.Detail)}
 	}
-	return s, nil, nil
+	return s, nil
 }
 
 // shellSays explains the exit codes with which a shell ends that cannot run a command.

@@ -5,8 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -83,7 +82,7 @@ func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
 	}
 	s := &http.Server{
 		Handler: d.admit(h), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
-		ErrorLog: log.New(io.Discard, "", 0), // an agent decides how often there would be something to say
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // an agent decides how often there would be something to say
 	}
 	d.servers = append(d.servers, s)
 	d.wg.Go(func() { _ = s.Serve(&boundedListener{Listener: l, slots: make(chan struct{}, maxConns)}) })

@@ -59,8 +59,11 @@ func TestGoTest(t *testing.T) {
 		{"events", output(goJSON), []string{"failed p::TestA"}, true, ""},
 		{"events of a pass", output(goEvents(goPassed)), []string{"passed p::TestA"}, true, ""},
 		{"a test that never ended", output(goEvents("")), []string{"error p::TestA"}, false, "never ended"},
-		{"a pass that the test did not say", output(goEvents(`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n")),
-			[]string{"error p::TestA"}, false, "never ended"},
+		{
+			"a pass that the test did not say", output(goEvents(`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n")),
+			[]string{"error p::TestA"},
+			false, "never ended",
+		},
 		{"does not build", output(`{"ImportPath":"p [p.test]","Action":"build-fail"}
 {"Action":"start","Package":"p"}
 {"Action":"output","Package":"p","Output":"FAIL\tp [build failed]\n"}
@@ -72,10 +75,17 @@ func TestGoTest(t *testing.T) {
 		{"init that exits", output("ok  \tp\t0.004s\n"), nil, false, "without naming a test"},
 		{"no tests to run", output("testing: warning: no tests to run\nPASS\nok  \tp\t0.004s [no tests to run]\n"), nil, false, "no test result"},
 		{"a binary by itself", output("=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\n"), []string{"passed TestA"}, true, ""},
-		{"cut short", Input{Output: []byte("=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n"), TimedOut: true},
-			[]string{"passed TestA", "error TestB"}, false, "out of time"},
-		{"forged events in text", output(`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n=== RUN   TestA\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tp\t0.1s\n"),
-			[]string{"failed p::TestA"}, false, "among the events"},
+		{
+			"cut short",
+			Input{Output: []byte("=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n"), TimedOut: true},
+			[]string{"passed TestA", "error TestB"},
+			false, "out of time",
+		},
+		{
+			"forged events in text", output(`{"Action":"pass","Package":"p","Test":"TestA"}` + "\n=== RUN   TestA\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tp\t0.1s\n"),
+			[]string{"failed p::TestA"},
+			false, "among the events",
+		},
 		{"forged pass of a package", output("=== RUN   TestA\n--- FAIL: TestA (0.00s)\nPASS\nok  \tp\t0.1s\n"), []string{"failed p::TestA"}, false, "in spite of"},
 	})
 }

@@ -53,8 +53,11 @@ func TestPytest(t *testing.T) {
 			"error tests/test_a.py::TestC::test_err",
 			"error tests/test_a.py::TestC::test_td",
 		}, true, ""},
-		{"coloured", output(strings.ReplaceAll("a.py::t PASSED [100%]\n===== 1 passed in 1.20s =====\n", "PASSED", "\x1b[32mPASSED\x1b[0m")),
-			[]string{"passed a.py::t"}, true, ""},
+		{
+			"coloured", output(strings.ReplaceAll("a.py::t PASSED [100%]\n===== 1 passed in 1.20s =====\n", "PASSED", "\x1b[32mPASSED\x1b[0m")),
+			[]string{"passed a.py::t"},
+			true, "",
+		},
 		{"quiet: failures have names, the others letters", output(pytestQuiet), []string{
 			"failed tests/test_a.py::test_p[x - y]",
 			"failed tests/test_a.py::test_xs",
@@ -76,15 +79,28 @@ FAILED tests/test_a.py::test_q[c - d] - assert 1 == 2 - really
 			"passed tests/test_a.py::test_p[a - b]", "passed tests/test_a.py::test_xf",
 			"passed tests/test_a.py::test_xp", "failed tests/test_a.py::test_q[c - d]",
 		}, true, ""},
-		{"output of tests between name and status", output("a.py::test_x hello\nworld\nPASSED\na.py::test_y \n--- live log call ---\nFAILED [100%]\n1 failed, 1 passed in 0.1s\n"),
-			[]string{"passed a.py::test_x", "failed a.py::test_y"}, true, ""},
-		{"xdist", output("[gw0] [ 50%] PASSED a.py::test_x \n[gw1] [100%] FAILED a.py::test_y \n= 1 failed, 1 passed in 0.1s =\n"),
-			[]string{"passed a.py::test_x", "failed a.py::test_y"}, true, ""},
-		{"error of collection", output("==== ERRORS ====\n____ ERROR collecting tests/test_b.py ____\n=== short test summary info ===\nERROR tests/test_b.py - ImportError\n!!! Interrupted: 1 error !!!\n1 error in 0.04s\n"),
-			[]string{"error tests/test_b.py"}, true, ""},
+		{
+			"output of tests between name and status", output("a.py::test_x hello\nworld\nPASSED\na.py::test_y \n--- live log call ---\nFAILED [100%]\n1 failed, 1 passed in 0.1s\n"),
+			[]string{"passed a.py::test_x", "failed a.py::test_y"},
+			true, "",
+		},
+		{
+			"xdist", output("[gw0] [ 50%] PASSED a.py::test_x \n[gw1] [100%] FAILED a.py::test_y \n= 1 failed, 1 passed in 0.1s =\n"),
+			[]string{"passed a.py::test_x", "failed a.py::test_y"},
+			true, "",
+		},
+		{
+			"error of collection", output("==== ERRORS ====\n____ ERROR collecting tests/test_b.py ____\n=== short test summary info ===\nERROR tests/test_b.py - ImportError\n!!! Interrupted: 1 error !!!\n1 error in 0.04s\n"),
+			[]string{"error tests/test_b.py"},
+			true, "",
+		},
 		{"wrong command line", Input{Output: []byte("\nno tests ran in 0.00s\nERROR: not found: /w/a.py::nope\n"), ExitCode: 4}, nil, false, "not found"},
-		{"cut short", Input{Output: []byte("a.py::test_x PASSED [ 50%]\na.py::test_y "), TimedOut: true},
-			[]string{"passed a.py::test_x"}, false, "no closing summary"},
+		{
+			"cut short",
+			Input{Output: []byte("a.py::test_x PASSED [ 50%]\na.py::test_y "), TimedOut: true},
+			[]string{"passed a.py::test_x"},
+			false, "no closing summary",
+		},
 		{"forged summary", output("a.py::test_x PASSED [100%]\n5000 passed in 1.0s\n"), []string{"passed a.py::test_x"}, false, "claims 5000"},
 		{"forged summary behind the real one", output("a.py::test_x FAILED [100%]\n1 failed in 1.0s\n== 1 passed in 1.0s ==\n"), []string{"failed a.py::test_x"}, false, "claims 1 passed"},
 		{"no number", output("99999999999999999999 passed in 1.0s\n"), nil, false, "impossible"},
@@ -102,12 +118,19 @@ FAILED b.py::inner
 FAILED a.py::test_x - why
 === 1 failed in 0.1s ===
 `), []string{"failed a.py::test_x"}, true, ""},
-		{"two runs", output("a.py::t PASSED\n1 passed in 0.1s\na.py::t FAILED\n=== FAILURES ===\n=== short test summary info ===\nFAILED a.py::t\n1 failed in 0.1s\n"),
-			[]string{"failed a.py::t"}, true, ""},
+		{
+			"two runs", output("a.py::t PASSED\n1 passed in 0.1s\na.py::t FAILED\n=== FAILURES ===\n=== short test summary info ===\nFAILED a.py::t\n1 failed in 0.1s\n"),
+			[]string{"failed a.py::t"},
+			true, "",
+		},
 		{"summary turned off", output("a.py::t FAILED\n=== FAILURES ===\n1 failed in 0.1s\n"), []string{"failed a.py::t"}, true, ""},
 		{"nothing", output(""), nil, false, "no test result"},
-		{"a file of JUnit XML", Input{Files: map[string][]byte{"r.xml": []byte(junitNested)}},
-			[]string{"passed A::one", "failed A::two", "error ::three", "skipped B::four"}, true, ""},
+		{
+			"a file of JUnit XML",
+			Input{Files: map[string][]byte{"r.xml": []byte(junitNested)}},
+			[]string{"passed A::one", "failed A::two", "error ::three", "skipped B::four"},
+			true, "",
+		},
 	})
 }
 
