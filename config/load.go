@@ -54,7 +54,9 @@ type Options struct {
 	Settings *Settings                        // nil = DefaultSettings
 	Host     Host
 	Parsers  []string // names that exist in this version; nil = all of the language
-	Fresh    bool     // compile and copy anew what has not changed, too
+	// Fresh tells which files are compiled, and their contexts copied, anew although their
+	// text has not changed; nil = none.
+	Fresh func(path string) bool
 }
 
 // Status of a file.
@@ -139,7 +141,7 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	}
 	sum := sha256.Sum256(in.Text)
 	u.hash = hex.EncodeToString(sum[:])
-	if ok && in.Refused == "" && last.Hash == u.hash && last.Root == in.Root && !l.o.Fresh {
+	if ok && in.Refused == "" && last.Hash == u.hash && last.Root == in.Root && (l.o.Fresh == nil || !l.o.Fresh(in.Path)) {
 		u.next, u.text, u.headers = u.last, u.last, u.last.headers()
 		return u
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -127,6 +128,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 
 // configOptions is how this daemon compiles specs.
 func (d *Daemon) configOptions(machine config.Host) config.Options {
+	machine.Disk = 0 // what is free now refuses no spec: it makes trials wait
 	return config.Options{
 		Env: os.LookupEnv,
 		Secret: func(name string) (string, bool) {
@@ -147,11 +149,22 @@ func (d *Daemon) snapshot(dir string) (digest string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := config.Pack(dir, w); err != nil {
+	if err := config.Pack(dir, working{w, d.rec.Working}); err != nil {
 		return "", err
 	}
 	digest, _, err = w.Commit()
 	return digest, err
+}
+
+// working tells the watchdog that a long copy gets on.
+type working struct {
+	io.Writer
+	tell func()
+}
+
+func (w working) Write(p []byte) (int, error) {
+	w.tell()
+	return w.Writer.Write(p)
 }
 
 // listen opens the control socket, or takes it over from systemd.
@@ -196,8 +209,26 @@ func (d *Daemon) Reload(ctx context.Context) error {
 	if err := notify.Reloading(); err != nil {
 		d.opts.Log.Warn("tell systemd", "error", err)
 	}
+	d.writer.Recheck()
 	err := d.rec.Look(ctx, true)
 	return errors.Join(err, notify.Ready())
+}
+
+// recheckEvery is how often result files are compared with what was written.
+const recheckEvery = time.Minute
+
+// recheck has missing and shortened result files written again.
+func (d *Daemon) recheck(ctx context.Context) error {
+	tick := time.NewTicker(recheckEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			d.writer.Recheck()
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func (d *Daemon) ready() {
@@ -226,6 +257,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	d.control = nil // the server closes them
 	g.Go(func() error { return d.judge.Run(gctx) })
 	g.Go(func() error { return d.writer.Run(gctx) })
+	g.Go(func() error { return d.recheck(gctx) })
 	g.Go(func() error { return d.rec.Run(gctx, d.pulses) })
 	g.Go(func() error { return notify.Watchdog(gctx, d.rec.Progress) })
 	if len(d.opts.Roots) > 0 {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/assayd/assayd/config"
@@ -25,7 +26,17 @@ func machineOf(ctx context.Context, engine container.Host, log *slog.Logger) con
 		log.Warn("the container engine does not answer; work waits for it", "error", err)
 		return config.Host{CPUs: float64(runtime.NumCPU()), Memory: localMemory()}
 	}
-	return config.Host{CPUs: float64(info.CPUs), Memory: info.Memory}
+	return config.Host{CPUs: float64(info.CPUs), Memory: info.Memory, Disk: diskAt(info.DataRoot)}
+}
+
+// diskAt is how many bytes are free where layers are written; 0 when that is not known, as
+// with an engine on another machine.
+func diskAt(dir string) int64 {
+	var s syscall.Statfs_t
+	if dir == "" || syscall.Statfs(dir, &s) != nil {
+		return 0
+	}
+	return int64(s.Bavail) * s.Bsize //nolint:gosec // no file system has 2^63 bytes
 }
 
 // localMemory is the machine's memory in bytes, 0 when that is not known.
@@ -48,12 +59,12 @@ func localMemory() int64 {
 }
 
 // limitsOf applies the settings over what the machine has, less a reserve of a tenth of
-// the memory for the machine itself.
+// the memory and of the free disk for the machine itself.
 func limitsOf(s config.Limits, machine config.Host) reconcile.Limits {
 	return reconcile.Limits{
 		CPUs:       cmp.Or(s.CPUs, machine.CPUs),
 		Memory:     cmp.Or(s.Memory, machine.Memory-machine.Memory/10),
-		Disk:       s.Disk,
+		Disk:       cmp.Or(s.Disk, machine.Disk-machine.Disk/10),
 		Containers: s.Containers,
 		Judge:      s.Judge,
 	}

@@ -37,6 +37,10 @@ func Compile(set *config.Set, r config.Run) (*Run, error) {
 		}
 		d.Schedule = s
 	}
+	if len(tasks) == 0 && len(c.blocked) == 0 {
+		c.block("it selects no task")
+	}
+	seen := map[string]string{} // key -> agent
 	for attempt := 1; attempt <= max(r.Attempts, 1); attempt++ {
 		for _, t := range tasks {
 			for _, a := range agents {
@@ -44,7 +48,13 @@ func Compile(set *config.Set, r config.Run) (*Run, error) {
 					c.block(fmt.Sprintf("task %q has no solution for the oracle", t.Name))
 				}
 				cell := c.cell(t, a, attempt)
-				d.Cells = append(d.Cells, Cell{Key: cell.Key(), Cell: cell})
+				key := cell.Key()
+				if other, twice := seen[key]; twice {
+					c.block(fmt.Sprintf("the agents %q and %q are the same in all that counts; give one of them a label", other, a.Title()))
+					continue
+				}
+				seen[key] = a.Title()
+				d.Cells = append(d.Cells, Cell{Key: key, Cell: cell})
 			}
 		}
 	}

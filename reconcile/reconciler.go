@@ -83,6 +83,9 @@ func (r *Reconciler) Progress() time.Duration {
 	return time.Since(time.Unix(0, r.progress.Load()))
 }
 
+// Working says that the loop is at work on something long, such as copying a context.
+func (r *Reconciler) Working() { r.progress.Store(time.Now().UnixNano()) }
+
 // idleTurn is how often the loop turns with nothing to do, to prove that it can.
 const idleTurn = 10 * time.Second
 

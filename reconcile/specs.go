@@ -38,7 +38,14 @@ func (r *Reconciler) look(ctx context.Context, fresh bool) {
 		return // nothing to compile; a spec with an error may be missing what has come since
 	}
 	o := r.o.Config
-	o.Fresh = fresh
+	if fresh {
+		busy, err := r.busy(ctx)
+		if err != nil {
+			r.o.Log.Error("look for open executions", "error", err)
+			return
+		}
+		o.Fresh = func(path string) bool { return !busy[path] }
+	}
 	set := config.Load(inputs, previous, o)
 	if r.set == nil || fresh || !reflect.DeepEqual(r.set, set) {
 		if err := r.accept(ctx, previous, set); err != nil {
@@ -49,6 +56,38 @@ func (r *Reconciler) look(ctx context.Context, fresh bool) {
 		r.adopt(set)
 	}
 	r.seen, r.again = sum, again
+}
+
+// busy are the files that an open execution is made of: its contexts stay as they were
+// when it began, whatever others ask for.
+func (r *Reconciler) busy(ctx context.Context) (map[string]bool, error) {
+	busy := map[string]bool{}
+	if r.set == nil {
+		return busy, nil
+	}
+	var open []store.ExecutionRow
+	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		open, err = tx.OpenExecutions()
+		return err
+	})
+	for _, e := range open {
+		run := r.set.Run(strings.TrimPrefix(e.Spec, "run."))
+		if run == nil {
+			continue
+		}
+		busy[run.Path] = true
+		for _, ref := range run.Tasks {
+			if b := r.set.Benchmark(ref.Name); b != nil {
+				busy[b.Path] = true
+			}
+		}
+		for _, a := range run.Agents {
+			if declared := r.set.Agent(a.Name); declared != nil {
+				busy[declared.Path] = true
+			}
+		}
+	}
+	return busy, err
 }
 
 // fingerprint identifies inputs by what they say.
