@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,7 +59,7 @@ log { format = "json" }
 	if s.Limits.Memory != 16<<30 || s.Build.Keep != 20<<30 || s.Build.Secrets["pip"].Name() != "key" || s.Log.Format != "json" {
 		t.Errorf("unexpected %+v", s)
 	}
-	if len(s.Unsupported) != 1 || diags[0].Severity != Warning {
+	if !slices.Equal(s.Unsupported, []string{"build settings", "a model gateway"}) || diags[0].Severity != Warning {
 		t.Errorf("unexpected %v", s.Unsupported)
 	}
 }

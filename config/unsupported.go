@@ -35,6 +35,7 @@ func taskGaps(t *Task, o *Options) []gap {
 		{attr: "network", what: "a network allow list", here: t.Network.Mode == "allow"},
 		{attr: "judge.stage", what: "a judge in stages", here: len(t.Judge.Stages) > 0},
 		{attr: "judge.game", what: "a game judge", here: t.Judge.Game != ""},
+		{attr: "judge.rescale", what: "rescaling of scores", here: t.Judge.Rescale != nil},
 		{attr: "judge.exclusive", what: "an exclusive judge", here: t.Judge.Exclusive},
 		{attr: "judge.parser", what: "the parser " + t.Judge.Parser, here: len(o.Parsers) > 0 && !slices.Contains(o.Parsers, t.Judge.Parser)},
 		{attr: "private", what: "a private set", here: t.Private != nil},
@@ -76,6 +77,7 @@ func (f *file) settingsGaps(b *body, s *Settings) {
 		{attr: "engine", what: "the engine kubernetes", here: kubernetes},
 		{attr: "git", what: "taking specs from Git", here: s.Git != nil},
 		{attr: "github", what: "mining", here: b.has("github")},
+		{attr: "build", what: "build settings", here: b.has("build")},
 		{attr: "huggingface", what: "the dataset hub", here: b.has("huggingface")},
 		{attr: "provider", what: "a model gateway", here: b.has("provider")},
 	} {
