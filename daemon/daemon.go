@@ -39,7 +39,6 @@ type Options struct {
 	StateDir string
 	Version  string
 	Drain    bool // on the end of the context, let open runs finish first
-	ReadOnly bool // answer questions about the state directory and do nothing else
 	Log      *slog.Logger
 }
 
@@ -53,6 +52,8 @@ type Daemon struct {
 	writer  *results.Writer
 	pulses  chan struct{}
 	control []net.Listener
+	open    context.Context // for how long a drain waits for open runs
+	hurry   func()
 }
 
 // Open takes the state directory and prepares everything; nothing runs yet. The errors
@@ -64,6 +65,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 			o.StateDir, len(o.StateDir)-trial.MaxStateDir)
 	}
 	d := &Daemon{opts: o, pulses: make(chan struct{}, 1)}
+	d.open, d.hurry = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -111,14 +113,16 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
 	})
+	options := configOptions(o.Settings)
+	options.Snapshot, options.Host = d.snapshot, machine
 	d.rec = reconcile.New(reconcile.Options{
 		Store: d.store, Ledger: ledger, Admission: admission, Roots: o.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
-		Config: d.configOptions(machine),
+		Config: options,
 		Host: trial.Host{
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
 		},
-		Ready: d.ready, Idle: o.ReadOnly,
+		Ready: d.ready,
 	})
 	d.writer = results.NewWriter(reconcile.Projection(d.store), results.Options{
 		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"),
@@ -126,18 +130,15 @@ func (d *Daemon) wire(ctx context.Context) error {
 	return nil
 }
 
-// configOptions is how this daemon compiles specs.
-func (d *Daemon) configOptions(machine config.Host) config.Options {
-	machine.Disk = 0 // what is free now refuses no spec: it makes trials wait
+// configOptions is how specs are compiled, but for what only a daemon that works can do.
+func configOptions(settings *config.Settings) config.Options {
 	return config.Options{
 		Env: os.LookupEnv,
 		Secret: func(name string) (string, bool) {
-			text, err := os.ReadFile(filepath.Join(d.opts.Settings.SecretsDir, filepath.Base(name)))
-			return strings.TrimRight(string(text), "\n"), err == nil && d.opts.Settings.SecretsDir != ""
+			text, err := os.ReadFile(filepath.Join(settings.SecretsDir, filepath.Base(name)))
+			return strings.TrimRight(string(text), "\n"), err == nil && settings.SecretsDir != ""
 		},
-		Snapshot: d.snapshot,
-		Settings: d.opts.Settings,
-		Host:     machine,
+		Settings: settings,
 		Parsers:  parser.Names(),
 	}
 }
@@ -189,8 +190,12 @@ func (d *Daemon) listen() error {
 	return os.Chmod(path, 0o660)
 }
 
+// Hurry ends the wait of a daemon that drains; what is open stays for the next one.
+func (d *Daemon) Hurry() { d.hurry() }
+
 // Close gives the state directory back. A daemon whose Run has returned is closed.
 func (d *Daemon) Close() error {
+	d.hurry()
 	var errs []error
 	for _, l := range d.control {
 		errs = append(errs, l.Close())
@@ -275,7 +280,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		}
 		if d.opts.Drain && gctx.Err() == nil {
 			d.opts.Log.Info("draining: the open runs finish first")
-			if err := d.rec.Drain(gctx); err != nil {
+			defer context.AfterFunc(gctx, d.hurry)()
+			if err := d.rec.Drain(d.open); err != nil {
 				d.opts.Log.Warn("drain", "error", err)
 			}
 		}

@@ -14,9 +14,17 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
+// ErrNothing says that there is nothing to cancel.
+var ErrNothing = errors.New("nothing of it runs")
+
+var (
+	errIdle     = errors.New("no daemon runs on this state directory")
+	errDraining = errors.New("the daemon is stopping: it finishes what runs and begins nothing")
+)
+
 // Rerun makes a new execution of a run, or of one trial's cell.
 func (r *Reconciler) Rerun(ctx context.Context, name string) error {
-	return r.command(ctx, func() error {
+	return r.ask(ctx, func() error {
 		address, cell, err := r.resolve(ctx, name)
 		if err != nil {
 			return err
@@ -61,9 +69,10 @@ func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 	return nil
 }
 
-// Cancel ends a run's present execution, or one trial.
+// Cancel ends a run's present execution, or one trial. It returns ErrNothing when the run
+// has no execution or the last one is over.
 func (r *Reconciler) Cancel(ctx context.Context, name string) error {
-	return r.command(ctx, func() error {
+	return r.change(ctx, func() error {
 		address, cell, err := r.resolve(ctx, name)
 		if err != nil {
 			return err
@@ -71,11 +80,20 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 		if cell != "" {
 			return r.cancelTrial(ctx, Action{Kind: CancelTrial, Trial: name, Cause: "cancelled by a user"})
 		}
+		if r.rerun[address] != nil { // it has not begun yet
+			delete(r.rerun, address)
+			return nil
+		}
 		r.queue.add(address, time.Now())
 		return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 			e, err := tx.LatestExecution(address)
-			if err != nil || !e.FinishedAt.IsZero() {
+			switch {
+			case errors.Is(err, store.ErrNotFound):
+				return fmt.Errorf("cancel %s: %w", address, ErrNothing)
+			case err != nil:
 				return err
+			case !e.FinishedAt.IsZero():
+				return fmt.Errorf("cancel %s: %w: execution e%d is over", address, ErrNothing, e.N)
 			}
 			var d executionData
 			if err := json.Unmarshal(e.Data, &d); err != nil {
@@ -88,6 +106,24 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			return tx.PutExecution(e)
 		})
 	})
+}
+
+// ask is change for what has something begin.
+func (r *Reconciler) ask(ctx context.Context, f func() error) error {
+	return r.change(ctx, func() error {
+		if r.draining {
+			return errDraining
+		}
+		return f()
+	})
+}
+
+// change is command for what does not only answer.
+func (r *Reconciler) change(ctx context.Context, f func() error) error {
+	if r.o.Idle {
+		return errIdle
+	}
+	return r.command(ctx, f)
 }
 
 func (r *Reconciler) command(ctx context.Context, f func() error) (err error) {
@@ -194,32 +230,28 @@ func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
 
 // Lines is a page of a run's result lines from seq on, at most limit, for followers.
 func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) (lines []store.Line, err error) {
+	recorded := false
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		stream, err := tx.Stream(address)
 		if errors.Is(err, store.ErrNotFound) {
-			return r.unrecorded(address)
+			return nil
 		}
 		if err != nil {
 			return err
 		}
+		recorded = true
 		lines, err = tx.LinesFrom(stream.ID, seq, limit)
 		return err
 	})
-	return lines, err
-}
-
-// unrecorded is the error for a run without records: none if it is declared.
-func (r *Reconciler) unrecorded(address string) error {
-	var known []string
-	if set := r.shown.Load(); set != nil {
-		for _, run := range set.Blocks.Runs {
-			if run.Address() == address {
-				return nil
-			}
-			known = append(known, run.Address())
-		}
+	if err != nil || recorded {
+		return lines, err
 	}
-	return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
+	return nil, r.command(ctx, func() error { // a run without records: it may be declared
+		if r.desired[address] != nil {
+			return nil
+		}
+		return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, r.addresses()))
+	})
 }
 
 // LogFile is where the log of a trial's try is kept; try 0 is the last one.
@@ -241,15 +273,13 @@ func (r *Reconciler) LogFile(ctx context.Context, id string, try int) (path stri
 	return path, over, err
 }
 
-// Drain waits until no run is open, without starting new executions by schedule.
+// Drain waits until no run is open, and begins no execution from then on.
 func (r *Reconciler) Drain(ctx context.Context) error {
 	for {
 		open := false
 		err := r.do(ctx, func() {
+			r.draining = true
 			for address, d := range r.desired {
-				if d.Schedule != nil {
-					d.Schedule = never{}
-				}
 				o, err := r.observe(ctx, address)
 				open = open || err == nil && d.Blocked == "" && o.Execution != nil && !o.Execution.Finished
 			}

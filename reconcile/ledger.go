@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
@@ -33,6 +34,13 @@ func (l *Ledger) Reserve(ctx context.Context, id string, decide func([]judge.Sub
 		if err != nil {
 			return err
 		}
+		for _, p := range past { // a reservation that is taken over
+			if p.ID == made.ID {
+				if err := tx.DeleteSubmission(p.ID); err != nil {
+					return err
+				}
+			}
+		}
 		_, err = tx.InsertSubmission(row)
 		return err
 	})
@@ -43,18 +51,16 @@ func (l *Ledger) Reserve(ctx context.Context, id string, decide func([]judge.Sub
 func (l *Ledger) Update(ctx context.Context, id string, change func(*judge.Submission) error) (judge.Submission, error) {
 	var sub judge.Submission
 	err := l.store.Do(ctx, func(tx *store.Tx) error {
-		row, err := tx.Submission(id)
-		if err != nil {
+		var err error
+		if sub, err = wholeSubmission(tx, id); err != nil {
 			return err
-		}
-		if err := json.Unmarshal(row.Data, &sub); err != nil {
-			return fmt.Errorf("read submission %s: %w", id, err)
 		}
 		before := sub.State
 		if err := change(&sub); err != nil {
 			return err
 		}
-		if row, err = submissionRow(sub); err != nil {
+		row, err := submissionRow(sub)
+		if err != nil {
 			return err
 		}
 		if err := tx.UpdateSubmission(row); err != nil {
@@ -73,6 +79,18 @@ func (l *Ledger) Release(ctx context.Context, id string) error {
 	return l.store.Do(ctx, func(tx *store.Tx) error { return tx.DeleteSubmission(id) })
 }
 
+// Submission implements judge.Ledger.
+func (l *Ledger) Submission(ctx context.Context, id string) (s judge.Submission, err error) {
+	err = l.store.View(ctx, func(tx *store.Tx) error {
+		s, err = wholeSubmission(tx, id)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return s, err
+}
+
 // Submissions implements judge.Ledger.
 func (l *Ledger) Submissions(ctx context.Context, id string) (subs []judge.Submission, err error) {
 	err = l.store.View(ctx, func(tx *store.Tx) error {
@@ -82,6 +100,24 @@ func (l *Ledger) Submissions(ctx context.Context, id string) (subs []judge.Submi
 	return subs, err
 }
 
+// wholeSubmission reads one with the tests of its report, which the row keeps apart.
+func wholeSubmission(tx *store.Tx, id string) (s judge.Submission, err error) {
+	row, err := tx.Submission(id)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(row.Data, &s); err != nil {
+		return s, fmt.Errorf("read submission %s: %w", id, err)
+	}
+	if s.Report != nil && len(row.Detail) > 0 {
+		if err := json.Unmarshal(row.Detail, &s.Report.Tests); err != nil {
+			return s, fmt.Errorf("read the tests of submission %s: %w", id, err)
+		}
+	}
+	return s, nil
+}
+
+// submissions reads those of a trial, without the tests of their reports.
 func submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
 	rows, err := tx.Submissions(id)
 	if err != nil {
@@ -96,12 +132,18 @@ func submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
 	return subs, nil
 }
 
-func submissionRow(s judge.Submission) (store.SubmissionRow, error) {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return store.SubmissionRow{}, fmt.Errorf("encode submission %s: %w", s.ID, err)
+func submissionRow(s judge.Submission) (row store.SubmissionRow, err error) {
+	if s.Report != nil && len(s.Report.Tests) > 0 {
+		if row.Detail, err = json.Marshal(s.Report.Tests); err != nil {
+			return row, fmt.Errorf("encode the tests of submission %s: %w", s.ID, err)
+		}
+		brief := *s.Report
+		brief.Tests, s.Report = nil, &brief
 	}
-	row := store.SubmissionRow{ID: s.ID, Trial: s.Trial, Kind: string(s.Kind), Number: s.Number, State: string(s.State), Data: data}
+	if row.Data, err = json.Marshal(s); err != nil {
+		return row, fmt.Errorf("encode submission %s: %w", s.ID, err)
+	}
+	row.ID, row.Trial, row.Kind, row.Number, row.State = s.ID, s.Trial, string(s.Kind), s.Number, string(s.State)
 	if s.Key != "" { // a key counts within a try and a kind: an agent cannot take the daemon's
 		row.Key = fmt.Sprintf("%d/%s/%s", s.Try, s.Kind, s.Key)
 	}

@@ -54,6 +54,7 @@ type Reconciler struct {
 	seen     [32]byte          // fingerprint of the files that the set was made of
 	trouble  []string          // places that could not be looked at, as last logged
 	notes    map[string]string // what a run waits for, for the status
+	draining bool              // no execution begins any more
 	answered []string          // files whose complaints go to who hands them in, not to the log
 	drivers  sync.WaitGroup
 }
@@ -205,6 +206,9 @@ func (r *Reconciler) reconcile(ctx context.Context, address string) error {
 	plan := Diff(address, r.desired[address], observed, now)
 	if text := plan.String(); text != "" {
 		r.o.Log.Debug("plan", "spec", address, "plan", text)
+	}
+	if r.draining && plan.has(Begin) {
+		return nil // the next daemon begins it
 	}
 	if !plan.Wake.IsZero() {
 		r.queue.add(address, plan.Wake)

@@ -50,9 +50,3 @@ func (r *Reconciler) skip(ctx context.Context, address string, a Action) error {
 		return err
 	})
 }
-
-// never is a schedule that fires no more.
-type never struct{}
-
-// Next implements cron.Schedule: the zero time is no time.
-func (never) Next(time.Time) time.Time { return time.Time{} }

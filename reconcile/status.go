@@ -209,7 +209,6 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 			i = len(order)
 		}
 		t.Wanted, place[t.ID] = wanted, i
-		t.Rounds = brief(t.Rounds)
 		run.Trials = append(run.Trials, t)
 	}
 	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
@@ -267,22 +266,19 @@ func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err e
 		if err != nil {
 			return err
 		}
-		t, err = trialStatus(tx, s)
-		return err
+		if t, err = trialStatus(tx, s); err != nil {
+			return err
+		}
+		for i, round := range t.Rounds { // tests are asked for a trial at a time
+			sub, err := wholeSubmission(tx, round.ID)
+			if err != nil {
+				return err
+			}
+			t.Rounds[i].Report = sub.Report
+		}
+		return nil
 	})
 	return t, err
-}
-
-// brief leaves the tests out of every round: they are asked for a trial at a time.
-func brief(rounds []Round) []Round {
-	for i, r := range rounds {
-		if r.Report != nil {
-			report := *r.Report
-			report.Tests = nil
-			rounds[i].Report = &report
-		}
-	}
-	return rounds
 }
 
 func roundOf(s trial.State, sub judge.Submission) Round {

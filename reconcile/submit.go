@@ -27,7 +27,7 @@ type submission struct {
 // and returns the addresses of the runs they declare and what is wrong with them. If
 // anything is, or if they declare no run, nothing changes.
 func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []string, ds config.Diagnostics, err error) {
-	err = r.command(ctx, func() error {
+	err = r.ask(ctx, func() error {
 		previous, err := r.accepted(ctx)
 		if err != nil {
 			return err
@@ -53,6 +53,26 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 		return r.revive(ctx, addresses)
 	})
 	return addresses, ds, err
+}
+
+// Withdraw takes files back that were handed in: what they declare and no other file does
+// is gone at once. Nothing is waited for as when a file vanishes.
+func (r *Reconciler) Withdraw(ctx context.Context, paths []string) error {
+	return r.change(ctx, func() error {
+		all, err := r.submissions(ctx)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(s submission) bool { return subset(s.Paths, paths) })
+		if err := r.putSubmissions(ctx, all); err != nil {
+			return err
+		}
+		for _, path := range paths {
+			r.presence.missed[path] = time.Time{} // for long enough
+		}
+		r.look(ctx, false)
+		return nil
+	})
 }
 
 // rehearse compiles what there would be with these submissions.

@@ -18,21 +18,33 @@ import (
 type Client struct {
 	socket string
 	http   *http.Client
+	stop   func() // of the serving in this process; nil = a daemon serves
 }
 
 // NewClient returns a client of the daemon that listens on the socket; nothing is dialled
 // yet.
 func NewClient(socket string) *Client {
-	return &Client{socket, &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", socket)
-		},
-	}}}
+	return newClient(socket, func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	})
+}
+
+func newClient(socket string, dial func(ctx context.Context, network, address string) (net.Conn, error)) *Client {
+	return &Client{socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
 // Close ends idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	if c.stop != nil {
+		c.stop()
+	}
+}
+
+// Live reports whether a daemon is asked, rather than this process, for which nothing
+// happens any more.
+func (c *Client) Live() bool { return c.stop == nil }
 
 // ErrNoDaemon says that nobody listens on the control socket.
 var ErrNoDaemon = errors.New("no daemon is running")
@@ -74,6 +86,11 @@ func (c *Client) Cancel(ctx context.Context, name string) error {
 // Submit hands spec files in.
 func (c *Client) Submit(ctx context.Context, paths []string) (s Submitted, err error) {
 	return s, c.call(ctx, http.MethodPost, "/v1/submit", Files{paths}, &s)
+}
+
+// Withdraw takes spec files back that were handed in.
+func (c *Client) Withdraw(ctx context.Context, paths []string) error {
+	return c.call(ctx, http.MethodPost, "/v1/withdraw", Files{paths}, &struct{}{})
 }
 
 // Plan asks what would be done about files.

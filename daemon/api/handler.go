@@ -25,7 +25,7 @@ type Version struct {
 	PID     int    `json:"pid"`
 }
 
-// Files is the body of POST /v1/submit and /v1/plan: absolute paths of spec files, or of
+// Files is the body of POST /v1/submit, /v1/withdraw and /v1/plan: absolute paths of spec files, or of
 // folders of them.
 type Files struct {
 	Paths []string `json:"paths"`
@@ -73,6 +73,7 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 		answer(w, struct{}{}, r.Cancel(q.Context(), q.FormValue("name")))
 	})
 	mux.HandleFunc("POST /v1/submit", h.submit)
+	mux.HandleFunc("POST /v1/withdraw", h.withdraw)
 	mux.HandleFunc("POST /v1/plan", h.plan)
 	mux.HandleFunc("GET /v1/results", h.results)
 	mux.HandleFunc("GET /v1/logs", h.logs)
@@ -85,8 +86,11 @@ func answer(w http.ResponseWriter, v any, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		code := http.StatusInternalServerError
-		if errors.Is(err, reconcile.ErrUnknown) {
+		switch {
+		case errors.Is(err, reconcile.ErrUnknown):
 			code = http.StatusNotFound
+		case errors.Is(err, reconcile.ErrNothing):
+			code = http.StatusConflict
 		}
 		w.WriteHeader(code)
 		v = problem{err.Error()}
@@ -110,6 +114,14 @@ func (h *handler) submit(w http.ResponseWriter, q *http.Request) {
 	answer(w, s, err)
 }
 
+func (h *handler) withdraw(w http.ResponseWriter, q *http.Request) {
+	f, err := readFiles(q)
+	if err == nil {
+		err = h.r.Withdraw(q.Context(), f.Paths)
+	}
+	answer(w, struct{}{}, err)
+}
+
 func (h *handler) plan(w http.ResponseWriter, q *http.Request) {
 	f, err := readFiles(q)
 	if err != nil {
@@ -126,20 +138,20 @@ func (h *handler) plan(w http.ResponseWriter, q *http.Request) {
 	answer(w, p, err)
 }
 
-// results streams stored lines of a run, and with follow=1 goes on as they come, until
-// the run's present execution is over when until=finished.
+// results streams stored lines of a run, and with follow=1 goes on as they come.
 func (h *handler) results(w http.ResponseWriter, q *http.Request) {
 	address, follow := q.FormValue("address"), q.FormValue("follow") == "1"
 	seq, _ := strconv.Atoi(q.FormValue("from"))
 	seq = max(seq, 1)
-	started := false
-	for {
+	for started := false; ; started = true {
 		lines, err := h.r.Lines(q.Context(), address, seq, 1000)
-		if err != nil && !started && !(follow && errors.Is(err, reconcile.ErrUnknown)) {
+		switch {
+		case err != nil && started:
+			panic(http.ErrAbortHandler) // or the client would take it for the end
+		case err != nil:
 			answer(w, nil, err)
 			return
 		}
-		started = true
 		for _, l := range lines {
 			if _, err := w.Write(append(l.Data, '\n')); err != nil {
 				return

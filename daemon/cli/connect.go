@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io/fs"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
@@ -36,20 +36,23 @@ func (e *env) connectTo(ctx context.Context, settings *config.Settings, dir stri
 		return nil, nil, err
 	case !readOnly:
 		return nil, nil, fmt.Errorf("%w; start it with: assayd serve --watch DIR --state %s", err, dir)
-	case !exists(dir):
-		return nil, nil, fmt.Errorf("%w, and there is no state directory %s; name one with --state", err, dir)
 	}
-	reading, cancel := context.WithCancel(ctx)
-	finished := make(chan error, 1)
-	opened, err := daemon.Open(reading, daemon.Options{
-		Settings: settings, StateDir: dir, Version: e.version, Log: slog.New(slog.DiscardHandler), ReadOnly: true,
-	})
-	if err != nil {
-		cancel()
-		return nil, nil, err
+	reading, finish, opened := daemon.Read(ctx, settings, dir, e.version)
+	if errors.Is(opened, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%w, and there is no state of one in %s; name the state directory with --state", err, dir)
 	}
-	go func() { finished <- opened.Run(reading) }()
-	return c, func() { c.Close(); cancel(); <-finished }, nil
+	if opened != nil {
+		return nil, nil, opened
+	}
+	return reading, func() { _ = finish() }, nil // what was asked is answered
+}
+
+// onlyLive turns following off where no daemon runs, for then nothing more will come.
+func (e *env) onlyLive(c *api.Client, follow bool) bool {
+	if follow && !c.Live() {
+		fmt.Fprintln(e.err, "No daemon runs on this state directory: this is all there is for now.")
+	}
+	return follow && c.Live()
 }
 
 func (e *env) printJSON(v any) error {

@@ -53,7 +53,7 @@ func (e *env) results() *cobra.Command {
 				return err
 			}
 			defer done()
-			stream, err := c.Results(cmd.Context(), args[0], 1, follow)
+			stream, err := c.Results(cmd.Context(), args[0], 1, e.onlyLive(c, follow))
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (e *env) logs() *cobra.Command {
 				return err
 			}
 			defer done()
-			stream, err := c.Logs(cmd.Context(), args[0], try, follow)
+			stream, err := c.Logs(cmd.Context(), args[0], try, e.onlyLive(c, follow))
 			if err != nil {
 				return err
 			}

@@ -143,6 +143,9 @@ func (p *progress) clear() {
 func showOutcome(w io.Writer, runs []reconcile.RunStatus) error {
 	for _, r := range runs {
 		fmt.Fprintf(w, "\n%s\n", titleOf(r))
+		if never := r.Wanted - len(r.Trials); never > 0 && r.State == "finished" {
+			fmt.Fprintf(w, "%d of %d trials never began\n", never, r.Wanted)
+		}
 		if len(r.Trials) == 0 {
 			continue
 		}

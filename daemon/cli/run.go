@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +27,7 @@ import (
 func (e *env) run() *cobra.Command {
 	return &cobra.Command{
 		Use: "run FILE…", Short: "Make these specs true, show progress, exit when all is settled", Args: some("spec files"),
-		Long: "run makes these specs true and exits when all is settled: 0 when every trial is judged,\n1 when one failed, crashed or could not be judged, 2 when the specs are wrong. With a live daemon on the state directory it hands\nthe files to it; otherwise it is the daemon for just these files, with .assayd beside the first of them\nas its state directory. The first Ctrl-C cancels and waits, a second one detaches.",
+		Long: "run makes these specs true and exits when all is settled: 0 when every trial is judged,\n1 when one failed, crashed, never began or could not be judged, 2 when the specs are wrong. With a live daemon on the state directory it hands\nthe files to it; otherwise it is the daemon for just these files, with .assayd beside the first of them\nas its state directory. The first Ctrl-C cancels and waits, a second one detaches.",
 		RunE: func(cmd *cobra.Command, args []string) error { return e.runFiles(cmd.Context(), args) },
 	}
 }
@@ -56,7 +58,7 @@ func (e *env) runFiles(ctx context.Context, files []string) error {
 	c := api.NewClient(api.Socket(dir))
 	defer c.Close()
 	if _, err := c.Version(ctx); err == nil {
-		return e.pursue(ctx, c, paths, interrupts)
+		return e.pursue(ctx, c, dir, paths, interrupts)
 	} else if !errors.Is(err, api.ErrNoDaemon) {
 		return err
 	}
@@ -95,7 +97,7 @@ func (e *env) runAlone(ctx context.Context, settings *config.Settings, dir strin
 	}
 	finished := make(chan error, 1)
 	go func() { finished <- d.Run(ctx) }()
-	err = e.pursue(ctx, c, paths, interrupts)
+	err = e.pursue(ctx, c, dir, paths, interrupts)
 	stop()
 	if ended := <-finished; ended != nil {
 		return errors.Join(err, ended)
@@ -113,8 +115,11 @@ func (e *env) runLogger(settings *config.Settings) (*slog.Logger, error) {
 	return logger(e.err, o)
 }
 
+// look is how often the progress is looked at.
+const look = 500 * time.Millisecond
+
 // pursue hands the files to the daemon and shows progress until all is settled.
-func (e *env) pursue(ctx context.Context, c *api.Client, paths []string, interrupts chan os.Signal) error {
+func (e *env) pursue(ctx context.Context, c *api.Client, dir string, paths []string, interrupts chan os.Signal) error {
 	submitted, err := c.Submit(ctx, paths)
 	if err != nil {
 		return err
@@ -130,16 +135,16 @@ func (e *env) pursue(ctx context.Context, c *api.Client, paths []string, interru
 	}
 	p := progress{e: e, live: terminal(e.err) && !e.json}
 	interrupted := false
-	tick := time.NewTicker(200 * time.Millisecond)
+	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
 		runs, err := statuses(ctx, c, submitted.Addresses)
 		if err != nil {
 			return err
 		}
-		if settled(runs) {
+		if settled(runs, interrupted) {
 			p.last(runs)
-			return e.conclude(runs)
+			return e.end(ctx, c, paths, submitted.Addresses, runs)
 		}
 		p.show(runs)
 		select {
@@ -147,15 +152,13 @@ func (e *env) pursue(ctx context.Context, c *api.Client, paths []string, interru
 		case <-interrupts:
 			if interrupted {
 				p.clear()
-				fmt.Fprintf(e.err, "Detached; the agents work on. To attach again: assayd run %s\n", strings.Join(paths, " "))
+				fmt.Fprintf(e.err, "Detached; the agents work on. To attach again: %s\n", e.attach(dir, paths))
 				return exit{ExitFailed}
 			}
 			interrupted = true
 			p.say("Cancelling; once more Ctrl-C detaches and leaves the agents at work.")
-			for _, r := range runs {
-				if err := c.Cancel(ctx, r.Address); err != nil {
-					return err
-				}
+			if err := cancelAll(ctx, c, runs); err != nil {
+				return err
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -163,13 +166,52 @@ func (e *env) pursue(ctx context.Context, c *api.Client, paths []string, interru
 	}
 }
 
-// statuses asks for the runs with the trials that they want as they are declared now.
-func statuses(ctx context.Context, c *api.Client, addresses []string) ([]reconcile.RunStatus, error) {
-	s, err := c.Status(ctx, "")
-	if err != nil {
-		return nil, err
+// attach is the command that follows the same files in the same state directory.
+func (e *env) attach(dir string, paths []string) string {
+	words := []string{"assayd", "run", "--state", dir}
+	if config, err := filepath.Abs(e.config); err == nil && e.config != "" {
+		words = append(words, "--config", config)
 	}
-	runs := slices.DeleteFunc(s.Runs, func(r reconcile.RunStatus) bool { return !slices.Contains(addresses, r.Address) })
+	words = append(words, paths...)
+	for i, w := range words {
+		if strings.ContainsFunc(w, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./+,:@%=", r)
+		}) {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// cancelAll ends what runs.
+func cancelAll(ctx context.Context, c *api.Client, runs []reconcile.RunStatus) error {
+	for _, r := range runs {
+		if err := c.Cancel(ctx, r.Address); err != nil && !refused(err, http.StatusConflict) && !refused(err, http.StatusNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+func refused(err error, code int) bool {
+	answer, ok := errors.AsType[*api.Error](err)
+	return ok && answer.Code == code
+}
+
+// statuses asks for the runs that are still declared, with the trials that they want as
+// they are declared now.
+func statuses(ctx context.Context, c *api.Client, addresses []string) ([]reconcile.RunStatus, error) {
+	runs := []reconcile.RunStatus{}
+	for _, address := range addresses {
+		s, err := c.Status(ctx, address)
+		if refused(err, http.StatusNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, s.Runs...)
+	}
 	for i := range runs {
 		runs[i].Trials = slices.DeleteFunc(runs[i].Trials, func(t reconcile.TrialStatus) bool { return !t.Wanted })
 	}
@@ -177,19 +219,28 @@ func statuses(ctx context.Context, c *api.Client, addresses []string) ([]reconci
 }
 
 // settled: nothing is going on or will by itself. A run that waits for its schedule keeps
-// the command waiting.
-func settled(runs []reconcile.RunStatus) bool {
+// the command waiting, unless it was interrupted.
+func settled(runs []reconcile.RunStatus, interrupted bool) bool {
 	for _, r := range runs {
-		if r.State != "finished" && r.State != "blocked" {
+		if r.State != "finished" && r.State != "blocked" && !(interrupted && r.State == "waiting") {
 			return false
 		}
 	}
 	return true
 }
 
-// conclude prints the outcome and decides the exit code: a crashed agent and a judge that
-// could not be run are failures, though they count as unsolved.
-func (e *env) conclude(runs []reconcile.RunStatus) error {
+// end takes files back with a run that has not begun and would later, and concludes.
+func (e *env) end(ctx context.Context, c *api.Client, paths, addresses []string, runs []reconcile.RunStatus) error {
+	if slices.ContainsFunc(runs, func(r reconcile.RunStatus) bool { return r.State == "waiting" }) {
+		if err := c.Withdraw(ctx, paths); err != nil {
+			return err
+		}
+	}
+	return e.conclude(addresses, runs)
+}
+
+// conclude prints the outcome and decides the exit code.
+func (e *env) conclude(addresses []string, runs []reconcile.RunStatus) error {
 	if e.json {
 		if err := e.printJSON(map[string]any{"runs": runs}); err != nil {
 			return err
@@ -197,15 +248,23 @@ func (e *env) conclude(runs []reconcile.RunStatus) error {
 	} else if err := showOutcome(e.out, runs); err != nil {
 		return err
 	}
-	for _, r := range runs {
-		if r.State == "blocked" {
-			return exit{ExitFailed}
+	for _, address := range addresses {
+		i := slices.IndexFunc(runs, func(r reconcile.RunStatus) bool { return r.Address == address })
+		if i < 0 {
+			fmt.Fprintf(e.err, "%s: no file declares it any more\n", address)
 		}
-		for _, t := range r.Trials {
-			if t.Status != trial.Resolved && t.Status != trial.Unresolved {
-				return exit{ExitFailed}
-			}
+		if i < 0 || !judged(runs[i]) {
+			return exit{ExitFailed}
 		}
 	}
 	return nil
+}
+
+// judged reports whether every trial that a run wants was judged. A crashed agent and a
+// judge that could not be run are failures, though they count as unsolved.
+func judged(r reconcile.RunStatus) bool {
+	return r.State == "finished" && r.Wanted > 0 && len(r.Trials) >= r.Wanted &&
+		!slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool {
+			return t.Status != trial.Resolved && t.Status != trial.Unresolved
+		})
 }

@@ -68,6 +68,7 @@ func prepare() (err error) {
 //	edit FILE OLD NEW         replace a text that occurs once
 //	closed SOCKET             make a socket that only root may use
 //	answers STATE             wait until a daemon answers on the state directory
+//	declares STATE ADDRESS    wait until a daemon there knows the run
 //	newer STATE               make the state directory one of a later version
 //	swept STATE               nothing is left of the state directory's containers
 func TestScripts(t *testing.T) {
@@ -91,7 +92,7 @@ func TestScripts(t *testing.T) {
 			return os.Geteuid() == 0, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "edit": edit, "closed": closed, "answers": answers, "newer": newer,
+			"exits": exits, "edit": edit, "closed": closed, "answers": answers, "declares": declares, "newer": newer,
 			"swept": func(ts *testscript.TestScript, _ bool, args []string) { swept(t, ts, args[0]) },
 		},
 	})
@@ -127,15 +128,20 @@ func closed(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(errors.Join(l.Close(), os.Chmod(args[0], 0)))
 }
 
-func answers(ts *testscript.TestScript, _ bool, args []string) {
+func answers(ts *testscript.TestScript, _ bool, args []string) { await(ts, args[0], "") }
+
+func declares(ts *testscript.TestScript, _ bool, args []string) { await(ts, args[0], args[1]) }
+
+// await waits until a daemon tells the status of a run, or of all.
+func await(ts *testscript.TestScript, state, address string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	client := api.NewClient(api.Socket(ts.MkAbs(args[0])))
+	client := api.NewClient(api.Socket(ts.MkAbs(state)))
 	defer client.Close()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, err := client.Status(ctx, "")
+		_, err := client.Status(ctx, address)
 		if err == nil {
 			return
 		}

@@ -23,7 +23,7 @@ func (e *env) serve() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.serveUntil(cmd.Context(), roots, http, drain) },
 	}
 	cmd.Flags().StringArrayVar(&roots, "watch", nil, "folder of specs; may be given more than once")
-	cmd.Flags().BoolVar(&drain, "drain", false, "on SIGTERM, let the open runs finish first")
+	cmd.Flags().BoolVar(&drain, "drain", false, "on SIGTERM, let the open runs finish first; a second one stops at once")
 	cmd.Flags().StringVar(&http, "http", "", "address of the HTTP listener")
 	return cmd
 }
@@ -33,6 +33,9 @@ func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	ends := make(chan os.Signal, 2)
+	signal.Notify(ends, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(ends)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 
@@ -66,23 +69,27 @@ func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	reloading, quiet := context.WithCancel(ctx)
-	finished := make(chan struct{})
+	over, finished := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(finished)
-		for {
+		for stopping := false; ; {
 			select {
 			case <-hup:
-				if err := d.Reload(reloading); err != nil {
+				if err := d.Reload(ctx); err != nil && ctx.Err() == nil {
 					log.Error("reload", "error", err)
 				}
-			case <-reloading.Done():
+			case <-ends: // the first ends the context, too
+				if stopping {
+					d.Hurry()
+				}
+				stopping = true
+			case <-over:
 				return
 			}
 		}
 	}()
 	err = d.Run(ctx)
-	quiet()
+	close(over)
 	<-finished
 	return err
 }

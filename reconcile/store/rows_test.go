@@ -147,10 +147,14 @@ func TestSubmissionsChangeAndGo(t *testing.T) {
 		x, err = tx.InsertSubmission(SubmissionRow{ID: "a", Trial: "t", State: "queued"})
 		return err
 	})
-	x.State, x.Data = "judged", json.RawMessage(`{"report":1}`)
+	x.State, x.Data, x.Detail = "judged", json.RawMessage(`{"report":1}`), json.RawMessage(`["much"]`)
 	do(t, s, func(tx *Tx) error { return tx.UpdateSubmission(x) })
 	get := func(tx *Tx) (SubmissionRow, error) { return tx.Submission("a") }
 	same(t, read(t, s, get), x)
+	brief := x
+	brief.Detail = nil // lists do not carry what is large
+	same(t, read(t, s, func(tx *Tx) ([]SubmissionRow, error) { return tx.Submissions("t") }), []SubmissionRow{brief})
+	same(t, read(t, s, func(tx *Tx) ([]SubmissionRow, error) { return tx.SubmissionsInState("judged") }), []SubmissionRow{brief})
 
 	do(t, s, func(tx *Tx) error { return errors.Join(tx.DeleteSubmission("a"), tx.DeleteSubmission("a")) })
 	if err := s.View(t.Context(), func(tx *Tx) error { _, err := get(tx); return err }); !errors.Is(err, ErrNotFound) {

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// VersionError says that a newer assayd wrote the state directory.
+// VersionError says that a newer assayd wrote the state directory, or an older one that
+// is opened for reading only.
 type VersionError struct {
 	Dir   string // the state directory
 	Found int    // schema version of the database
@@ -14,6 +15,10 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
+	if e.Found < e.Known {
+		return fmt.Sprintf("state directory %q has schema version %d, and this assayd reads version %d: start a daemon on it, which brings it up to date",
+			e.Dir, e.Found, e.Known)
+	}
 	return fmt.Sprintf("state directory %q has schema version %d, but this assayd knows only versions up to %d: use the newer assayd that wrote it, or another state directory",
 		e.Dir, e.Found, e.Known)
 }
@@ -79,7 +84,8 @@ CREATE TABLE submissions (
 	number INTEGER NOT NULL,
 	key    TEXT NOT NULL,
 	state  TEXT NOT NULL,
-	data   TEXT
+	data   TEXT,
+	detail TEXT -- last and by itself: lists of rows never read it
 ) STRICT;
 CREATE INDEX submissions_trial ON submissions (trial, n);
 CREATE INDEX submissions_state ON submissions (state, n);
@@ -121,9 +127,9 @@ func migrate(ctx context.Context, db *sql.DB, dir string) error {
 		return fmt.Errorf("open database of state directory %q: %w", dir, explain(err))
 	}
 	defer tx.Rollback()
-	var version int
-	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return fmt.Errorf("read schema version of state directory %q: %w", dir, explain(err))
+	version, err := schemaVersion(ctx, tx, dir)
+	if err != nil {
+		return err
 	}
 	if version > len(migrations) {
 		return &VersionError{Dir: dir, Found: version, Known: len(migrations)}
@@ -140,4 +146,11 @@ func migrate(ctx context.Context, db *sql.DB, dir string) error {
 		return fmt.Errorf("migrate state directory %q: %w", dir, explain(err))
 	}
 	return nil
+}
+
+func schemaVersion(ctx context.Context, tx *sql.Tx, dir string) (version int, err error) {
+	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return 0, fmt.Errorf("read schema version of state directory %q: %w", dir, explain(err))
+	}
+	return version, nil
 }

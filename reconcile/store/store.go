@@ -25,6 +25,9 @@ type Options struct {
 	// string that is about to be stored, so a secret with quotes in it is found too, and
 	// must not change its argument. It may be called from several goroutines. Nil keeps all.
 	Redact func([]byte) []byte
+	// ReadOnly opens what is there as it is, without the lock, also beside the process that
+	// has it: nothing is made, repaired or migrated, and Do fails.
+	ReadOnly bool
 }
 
 // Store is an open state directory. Its methods may be called from several goroutines.
@@ -46,18 +49,25 @@ const databaseName = "assayd.db"
 
 // Open opens the state directory dir, making it (mode 0700) where it is missing, and takes
 // its lock until Close. Errors: *LockedError when another process has it, *VersionError
-// when a newer assayd wrote it, and ErrNoSpace or ErrReadOnly as causes.
+// when a newer assayd wrote it, and ErrNoSpace or ErrReadOnly as causes. With ReadOnly,
+// errors.Is(err, fs.ErrNotExist) where there is no state.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open state directory %q: %w", dir, err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make state directory: %w", explain(err))
-	}
 	s := &Store{dir: dir, clock: o.Clock, redact: o.Redact, lines: make(chan struct{}, 1)}
 	if s.clock == nil {
 		s.clock = time.Now
+	}
+	if o.ReadOnly {
+		if err := s.openReadOnly(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		return s, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", explain(err))
 	}
 	log := o.Log
 	if log == nil {
@@ -96,13 +106,41 @@ func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
 	if err := migrate(ctx, s.writer, s.dir); err != nil {
 		return err
 	}
-	if s.reader, err = openPool(path, 4, url.Values{
-		"mode":    {"ro"},
-		"_pragma": {"busy_timeout(5000)", "query_only(1)"},
-	}); err != nil {
+	if s.reader, err = openReader(path); err != nil {
 		return err
 	}
 	return s.Do(ctx, s.adoptOwner)
+}
+
+// openReadOnly opens what another process may be working on.
+func (s *Store) openReadOnly(ctx context.Context) (err error) {
+	path := filepath.Join(s.dir, databaseName)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("read state directory: %w", err)
+	}
+	s.blobs, s.lists = &Blobs{dir: filepath.Join(s.dir, "blobs")}, &Blobs{dir: filepath.Join(s.dir, "lists")}
+	if s.reader, err = openReader(path); err != nil {
+		return err
+	}
+	return s.View(ctx, func(t *Tx) error {
+		version, err := schemaVersion(ctx, t.tx, s.dir)
+		if err != nil {
+			return err
+		}
+		if version != len(migrations) {
+			return &VersionError{Dir: s.dir, Found: version, Known: len(migrations)}
+		}
+		s.owner, err = t.Meta("owner")
+		return err
+	})
+}
+
+// openReader opens the pool of those who only read.
+func openReader(path string) (*sql.DB, error) {
+	return openPool(path, 4, url.Values{
+		"mode":    {"ro"},
+		"_pragma": {"busy_timeout(5000)", "query_only(1)"},
+	})
 }
 
 // openPool opens a pool of at most n connections. Everything a connection needs is in its
@@ -158,7 +196,9 @@ func (s *Store) Close() error {
 		}
 	}
 	// The lock goes last: whoever takes it must find nobody in the database.
-	errs = append(errs, s.lock.Close())
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close state directory %q: %w", s.dir, err)
 	}
@@ -169,6 +209,9 @@ func (s *Store) Close() error {
 // as it is, and nothing of it is stored. Only one Do runs at a time, so fn must be short
 // and must not call Do.
 func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
+	if s.writer == nil {
+		return fmt.Errorf("write to state directory %q: %w: it is open for reading only", s.dir, ErrReadOnly)
+	}
 	t, err := s.begin(ctx, s.writer, nil)
 	if err != nil {
 		return err

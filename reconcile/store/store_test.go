@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -322,5 +323,41 @@ func TestOnceIsTrueOnce(t *testing.T) {
 			}
 			return err
 		})
+	}
+}
+
+// Who only reads takes no lock, makes nothing, and sees what the owner commits.
+func TestReadOnlyBesideTheOwner(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	if _, err := Open(t.Context(), dir, Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("where there is no state: %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal("it was made")
+	}
+	owner := open(t, dir, Options{})
+	unfinished := filepath.Join(dir, "blobs", "tmp", "x")
+	if err := os.WriteFile(unfinished, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader := open(t, dir, Options{ReadOnly: true})
+	if _, err := os.Stat(unfinished); err != nil || reader.Owner() != owner.Owner() {
+		t.Errorf("the owner's blob in the making: %v; owner %q", err, reader.Owner())
+	}
+	put := func(tx *Tx) error { return tx.PutMeta("a", "1") }
+	do(t, owner, put)
+	if got := read(t, reader, meta("a")); got != "1" {
+		t.Errorf("read %q", got)
+	}
+	if err := reader.Do(t.Context(), put); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("writing: %v", err)
+	}
+	do(t, owner, func(tx *Tx) error {
+		_, err := tx.exec("PRAGMA user_version = 0")
+		return err
+	})
+	_, err := Open(t.Context(), dir, Options{ReadOnly: true})
+	if older, ok := errors.AsType[*VersionError](err); !ok || older.Found != 0 || !strings.Contains(err.Error(), "start a daemon") {
+		t.Errorf("an older version: %v", err)
 	}
 }

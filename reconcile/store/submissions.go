@@ -16,6 +16,7 @@ type SubmissionRow struct {
 	Key    string // idempotency key; unique within the trial unless ""
 	State  string
 	Data   json.RawMessage
+	Detail json.RawMessage // what is large and seldom read; only Submission returns it
 }
 
 const submissionColumns = "id, trial, n, kind, number, key, state, data"
@@ -24,13 +25,25 @@ func scanSubmission(r row) (x SubmissionRow, err error) {
 	return x, r.Scan(&x.ID, &x.Trial, &x.N, &x.Kind, &x.Number, &x.Key, &x.State, document{&x.Data})
 }
 
+func scanWholeSubmission(r row) (x SubmissionRow, err error) {
+	return x, r.Scan(&x.ID, &x.Trial, &x.N, &x.Kind, &x.Number, &x.Key, &x.State, document{&x.Data}, document{&x.Detail})
+}
+
+func (t *Tx) submissionDocuments(x SubmissionRow) (data, detail any, err error) {
+	if data, err = t.column(x.Data); err != nil {
+		return nil, nil, err
+	}
+	detail, err = t.column(x.Detail)
+	return data, detail, err
+}
+
 // InsertSubmission stores a new submission and returns it with its N. It fails with
 // ErrExists when the id, or the key within the trial, is taken.
 func (t *Tx) InsertSubmission(x SubmissionRow) (SubmissionRow, error) {
-	data, err := t.column(x.Data)
+	data, detail, err := t.submissionDocuments(x)
 	if err == nil {
-		x.N, err = one(t, scanInt, `INSERT INTO submissions (id, trial, kind, number, key, state, data)
-			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING n`, x.ID, x.Trial, x.Kind, x.Number, x.Key, x.State, data)
+		x.N, err = one(t, scanInt, `INSERT INTO submissions (id, trial, kind, number, key, state, data, detail)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`, x.ID, x.Trial, x.Kind, x.Number, x.Key, x.State, data, detail)
 	}
 	if err != nil {
 		return x, fmt.Errorf("store submission %q of trial %q: %w", x.ID, x.Trial, err)
@@ -38,15 +51,16 @@ func (t *Tx) InsertSubmission(x SubmissionRow) (SubmissionRow, error) {
 	return x, nil
 }
 
-// UpdateSubmission stores what may change of a submission: kind, number, state and data.
+// UpdateSubmission stores what may change of a submission: kind, number, state, data and
+// detail.
 // It fails with ErrNotFound when there is none of that id.
 func (t *Tx) UpdateSubmission(x SubmissionRow) error {
-	data, err := t.column(x.Data)
+	data, detail, err := t.submissionDocuments(x)
 	if err != nil {
 		return fmt.Errorf("update submission %q: %w", x.ID, err)
 	}
-	n, err := t.exec("UPDATE submissions SET kind = ?, number = ?, state = ?, data = ? WHERE id = ?",
-		x.Kind, x.Number, x.State, data, x.ID)
+	n, err := t.exec("UPDATE submissions SET kind = ?, number = ?, state = ?, data = ?, detail = ? WHERE id = ?",
+		x.Kind, x.Number, x.State, data, detail, x.ID)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -64,16 +78,16 @@ func (t *Tx) DeleteSubmission(id string) error {
 	return nil
 }
 
-// Submission returns a submission, or ErrNotFound.
+// Submission returns a submission with its detail, or ErrNotFound.
 func (t *Tx) Submission(id string) (SubmissionRow, error) {
-	x, err := one(t, scanSubmission, "SELECT "+submissionColumns+" FROM submissions WHERE id = ?", id)
+	x, err := one(t, scanWholeSubmission, "SELECT "+submissionColumns+", detail FROM submissions WHERE id = ?", id)
 	if err != nil {
 		return x, fmt.Errorf("submission %q: %w", id, err)
 	}
 	return x, nil
 }
 
-// Submissions returns all submissions of a trial in order of insertion.
+// Submissions returns all submissions of a trial in order of insertion, without detail.
 func (t *Tx) Submissions(trial string) ([]SubmissionRow, error) {
 	rows, err := list(t, scanSubmission, "SELECT "+submissionColumns+" FROM submissions WHERE trial = ? ORDER BY n", trial)
 	if err != nil {
@@ -83,7 +97,7 @@ func (t *Tx) Submissions(trial string) ([]SubmissionRow, error) {
 }
 
 // SubmissionsInState returns the submissions of all trials in one of states, in order of
-// insertion.
+// insertion, without detail.
 func (t *Tx) SubmissionsInState(states ...string) ([]SubmissionRow, error) {
 	if len(states) == 0 {
 		return nil, nil

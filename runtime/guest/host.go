@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ type HostOptions struct {
 	// Hello takes the start of a container. The Version of its answer is set by Host.
 	Hello func(context.Context, Hello) (Welcome, error)
 	// Log takes output from offset on and gives the next offset that is wanted, at most
-	// offset plus what was read.
+	// offset plus what was read. All of it is there: reading does not wait for the guest.
 	Log func(ctx context.Context, offset int64, r io.Reader) (next int64, err error)
 	// Event takes an event; it has been stored when the function returns nil.
 	Event func(context.Context, Event) error
@@ -39,13 +40,16 @@ type Host struct {
 // Limits of what a guest can send at once, in bytes and characters.
 const (
 	maxQuestion = 64 << 10
-	maxChunk    = 4 << 20
+	maxChunk    = 1 << 20
 	maxDetail   = 4 << 10
 	maxName     = 256
 )
 
 // beatHold is how long a heartbeat may be held.
 const beatHold = 20 * time.Second
+
+// bodyTime is how long the output of one request may take to come.
+const bodyTime = 30 * time.Second
 
 // NewHost makes the handler for one trial.
 func NewHost(o HostOptions) *Host {
@@ -131,7 +135,15 @@ func (h *Host) log(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil || offset < 0 {
 		return nil, refusal{http.StatusBadRequest, "offset is not a number from 0"}
 	}
-	next, err := h.o.Log(r.Context(), offset, http.MaxBytesReader(w, r.Body, maxChunk))
+	soon := time.Now().Add(bodyTime)
+	if err := http.NewResponseController(w).SetReadDeadline(soon); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	chunk, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxChunk))
+	if err != nil {
+		return nil, err
+	}
+	next, err := h.o.Log(r.Context(), offset, bytes.NewReader(chunk))
 	if err != nil {
 		return nil, err
 	}

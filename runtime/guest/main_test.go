@@ -3,10 +3,12 @@ package guest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +19,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"go.uber.org/goleak"
 )
@@ -28,9 +31,11 @@ func TestMain(m *testing.M) {
 	case "run":
 		os.Exit(firstProcess())
 	case "hold":
-		s := catchSignals()
+		child := catchSignals()
 		fmt.Println("ready")
-		s.reapUntilTerm()
+		reapForever(child)
+	case "attack":
+		attack()
 		os.Exit(0)
 	case "hog":
 		hog()
@@ -71,6 +76,18 @@ func hog() {
 		if err != nil {
 			_ = os.WriteFile("full", nil, 0o644)
 		}
+	}
+}
+
+// attack sends every signal to the first process, as kill and as sigqueue do: the latter
+// look like faults.
+func attack() {
+	for n := range 65 {
+		_ = syscall.Kill(1, syscall.Signal(n))
+		info := [16]uint64{} // siginfo: the number, the error, the code
+		binary.NativeEndian.PutUint32((*[4]byte)(unsafe.Pointer(&info))[:], uint32(n))
+		binary.NativeEndian.PutUint32((*[12]byte)(unsafe.Pointer(&info))[8:], math.MaxUint32) // SI_QUEUE is -1
+		_, _, _ = syscall.RawSyscall(syscall.SYS_RT_SIGQUEUEINFO, 1, uintptr(n), uintptr(unsafe.Pointer(&info)))
 	}
 }
 

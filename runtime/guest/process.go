@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // spareThreads is how many operating-system threads exist before the agent does. The Go
@@ -49,58 +50,51 @@ func startThreads(n int) {
 	close(release)
 }
 
-// signals is what the first process listens to; every other signal that can be caught is
-// caught and thrown away.
-type signals struct {
-	child chan os.Signal // some child ended
-	term  chan os.Signal // the container is to stop
-	rest  chan os.Signal // never read
-}
-
-func catchSignals() signals {
-	s := signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1)}
+// catchSignals returns a channel that tells of ended children, and makes the process deaf
+// to every other signal, SIGTERM included: an agent that is root could send it and have
+// its container stopped. An engine that stops the container waits its grace and kills;
+// nothing is lost by that, because all that counts is on disk at any time.
+func catchSignals() <-chan os.Signal {
+	child, rest := make(chan os.Signal, 1), make(chan os.Signal, 1) // the latter is never read
 	for n := syscall.Signal(1); n <= 64; n++ {
 		switch n {
 		case syscall.SIGCHLD:
-			signal.Notify(s.child, n)
-		case syscall.SIGTERM:
-			signal.Notify(s.term, n)
+			signal.Notify(child, n)
 		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGURG: // the last is the runtime's own
+		case syscall.SIGILL, syscall.SIGTRAP, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSTKFLT, syscall.SIGSYS:
+			leaveToKernel(n)
 		default:
-			signal.Notify(s.rest, n)
+			signal.Notify(rest, n)
 		}
 	}
-	return s
+	return child
 }
 
-// stop gives the signals back.
-func (s signals) stop() {
-	signal.Stop(s.child)
-	signal.Stop(s.term)
-	signal.Stop(s.rest)
+// leaveToKernel takes the runtime's handler of a signal away. The runtime dies of a fault
+// that it cannot explain, and sigqueue makes any signal look like one; the kernel throws
+// away what a process of the container sends to the first one without a handler. A fault
+// of the guest itself still ends it.
+func leaveToKernel(n syscall.Signal) {
+	const setSize = 8       // bytes of a signal set
+	var byDefault [4]uint64 // struct sigaction: handler, flags, restorer, mask
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&byDefault)), 0, setSize, 0, 0)
 }
 
-// hold is the first process of a container whose work is done by others: it reaps, and
-// ends at SIGTERM.
+// hold is the first process of a container whose work is done by others: it reaps until
+// it is killed.
 func hold() int {
 	if err := harden(); err != nil {
 		fmt.Fprintln(os.Stderr, "hold:", err)
 		return exitFailure
 	}
-	s := catchSignals()
-	defer s.stop()
-	s.reapUntilTerm()
+	reapForever(catchSignals())
 	return 0
 }
 
-func (s signals) reapUntilTerm() {
+func reapForever(child <-chan os.Signal) {
 	for {
 		reap(0)
-		select {
-		case <-s.child:
-		case <-s.term:
-			return
-		}
+		<-child
 	}
 }
 

@@ -31,15 +31,13 @@ const (
 // which alone forks, reaps and kills, so that no exit code is lost; other goroutines hand
 // it functions through todo.
 type supervisor struct {
-	at      layout
-	config  Config
-	log     *slog.Logger
-	notes   *notebook
-	output  *output
-	signals signals
-	todo    chan func()
-	life    context.Context // ends when run has returned
-	beside  sync.WaitGroup  // goroutines that work for run
+	at     layout
+	config Config
+	log    *slog.Logger
+	notes  *notebook
+	output *output
+	child  <-chan os.Signal // some child ended
+	todo   chan func()
 
 	pid       int // of the agent; 0 = none runs
 	began     time.Time
@@ -52,33 +50,27 @@ type supervisor struct {
 	told      sync.Map // reasons of trouble already reported
 }
 
-// supervise is the life of a work container's first process. It returns nil when it was
-// told to stop, and an error only if it could not begin.
+// supervise is the life of a work container's first process, which ends when it is killed:
+// all goroutines here are as long as the process. It returns only if it could not begin.
 func supervise(at layout, log *slog.Logger) error {
-	life, end := context.WithCancel(context.Background())
-	s, err := newSupervisor(life, at, log)
+	s, err := newSupervisor(at, log)
 	if err != nil {
-		end()
 		return err
 	}
 	l := &link{
 		client: dialLink(at.guestSocket), log: log, notes: s.notes, output: s.output, boot: rand.Text(),
 		change: s.change, trouble: s.trouble, running: s.alive.Load,
 	}
-	s.beside.Go(func() { newRelay(at.judgeSocket, log).listenAndServe(life, at.relayAddr) })
-	s.beside.Go(func() {
-		l.talk(life,
-			func(w Welcome) { s.do(func() { s.welcome(w) }) },
-			func() { s.do(func() { s.end(EndedOrdered, "") }) })
-	})
+	life := context.Background()
+	go newRelay(at.judgeSocket, log).listenAndServe(life, at.relayAddr)
+	go l.talk(life,
+		func(w Welcome) { s.do(func() { s.welcome(w) }) },
+		func() { s.do(func() { s.end(EndedOrdered, "") }) })
 	s.run()
-	end()
-	s.beside.Wait()
-	s.signals.stop()
 	return nil
 }
 
-func newSupervisor(life context.Context, at layout, log *slog.Logger) (*supervisor, error) {
+func newSupervisor(at layout, log *slog.Logger) (*supervisor, error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("only the first process of a container can supervise it")
 	}
@@ -95,7 +87,7 @@ func newSupervisor(life context.Context, at layout, log *slog.Logger) (*supervis
 		return nil, err
 	}
 	s := &supervisor{
-		at: at, config: config, log: log, notes: notes, output: out, signals: catchSignals(), todo: make(chan func()), life: life,
+		at: at, config: config, log: log, notes: notes, output: out, child: catchSignals(), todo: make(chan func()),
 		restarted: notes.look().Starts > 0, drained: make(chan struct{}),
 		deadline: time.NewTimer(0), resume: time.NewTimer(0),
 	}
@@ -142,35 +134,26 @@ func (s *supervisor) openSink() error {
 	}
 	source := os.NewFile(uintptr(ends[0]), "agent output")
 	s.sink = ends[1]
-	s.beside.Go(func() {
+	go func() {
 		defer close(s.drained)
 		_, _ = io.Copy(s.output, source) // ends with the pipe
 		_ = source.Close()
 		s.output.close()
-	})
+	}()
 	return nil
 }
 
 // do has f run by the goroutine of run.
-func (s *supervisor) do(f func()) {
-	select {
-	case s.todo <- f:
-	case <-s.life.Done():
-	}
-}
+func (s *supervisor) do(f func()) { s.todo <- f }
 
-// run is the loop of the first process; it returns at SIGTERM, when nothing else lives.
+// run is the loop of the first process.
 func (s *supervisor) run() {
 	for {
 		if ws, ended := reap(s.pid); ended {
 			s.exited(ws)
 		}
 		select {
-		case <-s.signals.child:
-		case <-s.signals.term:
-			s.killRest()
-			s.drain()
-			return
+		case <-s.child:
 		case <-s.deadline.C:
 			s.watchDeadline()
 		case <-s.resume.C:
@@ -221,14 +204,14 @@ func (s *supervisor) welcome(w Welcome) {
 // lookAtTree hashes the tree beside the loop, which must not wait for a disk, and then
 // tells whether it changed since the last look.
 func (s *supervisor) lookAtTree(then func(changed bool)) {
-	s.beside.Go(func() {
-		sum, whole := treeHash(s.life, s.config.Workdir, s.config.WatchPaths)
+	go func() {
+		sum, whole := treeHash(context.Background(), s.config.Workdir, s.config.WatchPaths)
 		s.do(func() {
 			changed := !whole || sum != s.notes.look().Tree
 			s.change(func(m *memory) { m.Tree = sum })
 			then(changed)
 		})
-	})
+	}()
 }
 
 // change changes the memory. That it cannot be written is a trouble and no more: the

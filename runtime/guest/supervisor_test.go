@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -272,13 +273,12 @@ func TestIdleIsATreeThatDoesNotChange(t *testing.T) {
 	}
 }
 
-func TestOnlySIGTERMEndsTheGuest(t *testing.T) {
-	s := newSite(t, sh("echo ready; sleep 1000")...)
-	cmd := s.boot()
-	s.until("the agent is ready", func() bool { return string(s.log) == "ready\n" })
+// signalled sends everything that can be caught to a first process, from outside.
+func signalled(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	for n := syscall.Signal(1); n <= 64; n++ {
 		switch n {
-		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM:
+		case syscall.SIGKILL, syscall.SIGSTOP:
 		case 32, 33, 34: // of the C library and the runtime, which leave them alone
 		default:
 			if err := cmd.Process.Signal(n); err != nil {
@@ -286,16 +286,22 @@ func TestOnlySIGTERMEndsTheGuest(t *testing.T) {
 			}
 		}
 	}
-	s.update(func() { s.beats = nil })
-	s.until("two more heartbeats with an agent", func() bool { return len(s.beats) > 1 && s.beats[1].Running })
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+}
+
+// TestNoSignalEndsTheGuest: an agent that is root must not be able to stop its container.
+func TestNoSignalEndsTheGuest(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("after SIGTERM: %v", err)
-	}
-	if n := len(s.find(EventEnded)); n != 0 {
-		t.Errorf("a stop of the container is not the end of the agent, %d events say so", n)
+	s := newSite(t, sh("kill -TERM 1; kill -SEGV 1; GUEST_TEST_ROLE=attack "+self+" && echo ready; sleep 1000")...)
+	cmd := s.boot()
+	s.until("the agent is ready", func() bool { return string(s.log) == "ready\n" })
+	signalled(t, cmd)
+	s.update(func() { s.beats = nil })
+	s.until("two more heartbeats with an agent", func() bool { return len(s.beats) > 1 && s.beats[1].Running })
+	if len(s.hellos) != 1 || len(s.find(EventStarted)) != 1 || len(s.find(EventEnded)) != 0 {
+		t.Errorf("%d hellos, events %+v", len(s.hellos), s.events)
 	}
 }
 
@@ -353,18 +359,22 @@ func TestMuchOutputArrivesWholeAndBounded(t *testing.T) {
 	}
 }
 
-func TestHoldEndsAtSIGTERM(t *testing.T) {
+func TestNoSignalEndsAHold(t *testing.T) {
 	cmd, stdout := container(t, "hold")
 	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
-		if err := cmd.Process.Signal(n); err != nil {
-			t.Fatal(err)
-		}
+	signalled(t, cmd)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
+	for range 2 { // nothing can be started behind a first process that is gone
+		inside := exec.Command("nsenter", "--target", strconv.Itoa(cmd.Process.Pid), "--pid", self)
+		inside.Env = []string{"GUEST_TEST_ROLE=attack"}
+		if out, err := inside.CombinedOutput(); err != nil {
+			t.Fatalf("attack from inside: %v: %s", err, out)
+		}
 	}
 }
 

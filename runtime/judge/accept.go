@@ -50,11 +50,11 @@ func (j *Judge) Submit(ctx context.Context, trial string, req SubmitRequest) (Su
 
 // admit returns the session in force, if it lets the kind submit.
 func (j *Judge) admit(trial string, kind Kind) (*session, error) {
-	s, closed := j.session(trial)
+	s := j.session(trial)
 	switch {
 	case s == nil:
 		return nil, &Refusal{503, retryBusy, "the judge does not know this trial (yet)"}
-	case closed && limited(kind):
+	case j.shut(s, kind):
 		return nil, refuse(403, "the session is closed: nothing is accepted any more")
 	}
 	return s, nil
@@ -106,7 +106,7 @@ func (j *Judge) accept(ctx context.Context, s *session, req SubmitRequest) (Subm
 // store cleans the archive into a blob and queues the submission in the ledger. It
 // returns an earlier submission of the same tree when that is to be taken instead.
 func (j *Judge) store(ctx context.Context, s *session, sub Submission, req SubmitRequest) (_ Submission, known *Submission, err error) {
-	rules, err := j.rules(ctx, s)
+	rules, err := j.rules(ctx, s, req.Kind)
 	if err != nil {
 		return Submission{}, nil, err
 	}
@@ -130,7 +130,7 @@ func (j *Judge) store(ctx context.Context, s *session, sub Submission, req Submi
 	}
 	stored, err := j.opts.Ledger.Update(ctx, sub.ID, func(u *Submission) error {
 		now := j.opts.Clock()
-		if _, closed := j.session(s.Trial); limited(u.Kind) && (closed || late(s.Session, now)) {
+		if j.shut(s, u.Kind) || limited(u.Kind) && late(s.Session, now) {
 			return refuse(403, "the time was over before the archive was complete")
 		}
 		u.State, u.AcceptedAt = StateQueued, now
@@ -143,7 +143,11 @@ func (j *Judge) store(ctx context.Context, s *session, sub Submission, req Submi
 	return stored, nil, err
 }
 
-func (j *Judge) rules(ctx context.Context, s *session) (Rules, error) {
+// daemonSlack is for snapshots: they hold whatever the workdir has, not what somebody chose
+// to send.
+const daemonSlack = 20
+
+func (j *Judge) rules(ctx context.Context, s *session, kind Kind) (Rules, error) {
 	p, err := j.profile(ctx, s)
 	if container.Unavailable(err) {
 		j.opts.Log.Warn("an archive has to wait for the engine", "trial", s.Trial, "error", err)
@@ -152,7 +156,14 @@ func (j *Judge) rules(ctx context.Context, s *session) (Rules, error) {
 	if err != nil {
 		return Rules{}, err
 	}
-	return Rules{Submit: s.Task.Submit, Protect: s.protect(), Hidden: p.Hidden, Links: p.Links, Present: p.Present, Spool: j.opts.Spool}, nil
+	r := Rules{
+		Submit: s.Task.Submit, Protect: s.protect(), Workdir: s.Task.Workdir,
+		Hidden: p.Hidden, Links: p.Links, Present: p.Present, Spool: j.opts.Spool,
+	}
+	if kind != KindAgent {
+		r.Slack = daemonSlack
+	}
+	return r, nil
 }
 
 // sameTree returns the last submission of the try with the same cleaned archive that was
@@ -183,15 +194,23 @@ type offer struct {
 func decide(s Session, o offer, past []Submission) (next Submission, old *Submission, err error) {
 	number, spent := 1, 0
 	var last time.Time
+	var stale *Submission
 	for _, p := range past {
 		if p.Kind != o.kind {
+			continue
+		}
+		if p.State == StateReserved && p.Try == s.Try {
+			// The lane is ours: this reservation is nobody's, its release has failed.
+			if stale == nil || o.key != "" && p.Key == o.key {
+				stale = &p
+			}
 			continue
 		}
 		number = max(number, p.Number+1)
 		if p.Try != s.Try {
 			continue
 		}
-		if o.key != "" && p.Key == o.key && p.State != StateReserved {
+		if o.key != "" && p.Key == o.key {
 			return Submission{}, &p, nil
 		}
 		if !spoilt(p) {
@@ -210,8 +229,12 @@ func decide(s Session, o offer, past []Submission) (next Submission, old *Submis
 			return Submission{}, nil, err
 		}
 	}
+	id := o.id
+	if stale != nil {
+		id = stale.ID // whose place is taken, with its key
+	}
 	return Submission{
-		ID: o.id, Trial: s.Trial, Try: s.Try, Round: fmt.Sprintf("%s-%d", o.kind, number), Number: number,
+		ID: id, Trial: s.Trial, Try: s.Try, Round: fmt.Sprintf("%s-%d", o.kind, number), Number: number,
 		Kind: o.kind, Key: o.key, State: StateReserved, ReservedAt: o.now,
 	}, nil, nil
 }
@@ -239,7 +262,7 @@ func remaining(s Session, sub Submission, all []Submission) *int {
 	}
 	left := s.Max
 	for _, p := range all {
-		if p.Kind == KindAgent && p.Try == sub.Try && !spoilt(p) && p.Number <= sub.Number {
+		if p.Kind == KindAgent && p.Try == sub.Try && p.State != StateReserved && !spoilt(p) && p.Number <= sub.Number {
 			left--
 		}
 	}

@@ -82,7 +82,7 @@ func (a *archive) read(in *intake) error {
 			return err
 		}
 		a.seen++
-		if a.seen > 2*a.book.maxFiles+1000 || len(a.book.folders) > 2*a.book.maxFiles+1000 || len(a.entries) > a.book.maxFiles {
+		if most := a.book.slack*a.book.maxFiles + 1000; a.seen > most || len(a.book.folders) > most || len(a.entries) > a.book.maxFiles {
 			return refuse(413, "the archive holds more than %d entries", a.book.maxFiles)
 		}
 		name, err := normalise(h.Name)
@@ -95,6 +95,9 @@ func (a *archive) read(in *intake) error {
 		if !a.book.open(name) {
 			a.stats.Dropped++
 			continue
+		}
+		if whole := len(path.Join(a.book.workdir, name)); whole > maxName {
+			return refuse(400, "the archive holds a path of %d bytes, counted with the workdir; %d is the most", whole, maxName)
 		}
 		if err := a.add(name, h, in); err != nil {
 			return err
@@ -145,7 +148,10 @@ func (a *archive) link(e *entry, target string) bool {
 		return false
 	}
 	e.target = path.Join(path.Dir(e.name), target)
-	return e.target != "." && e.target != ".." && !strings.HasPrefix(e.target, "../")
+	if e.target == "." || e.target == ".." || strings.HasPrefix(e.target, "../") {
+		return false
+	}
+	return len(relative(path.Dir(e.name), e.target)) <= maxName
 }
 
 // hardlink makes a copy of an earlier file of the archive. A link to anything else, above

@@ -29,6 +29,19 @@ const (
 // engine's doing; a submission that does it each time does it itself.
 var errStopped = errors.New("the container was stopped while the submission ran in it")
 
+// errNotPlaced: the engine could not lay the submission over the image. It is judged like
+// errStopped.
+var errNotPlaced = errors.New("could not be laid over the image")
+
+// machinery reports whether no submission can be the cause of the error: the engine is away
+// or full, or the container is gone.
+func machinery(err error) bool {
+	return container.Unavailable(err) || errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrNotFound)
+}
+
+// ownDoing reports whether an error that comes in every try is the submission's doing.
+func ownDoing(err error) bool { return errors.Is(err, errStopped) || errors.Is(err, errNotPlaced) }
+
 // errTimeout is why a judge command's context ended.
 var errTimeout = errors.New("the judge command's time is over")
 
@@ -79,6 +92,9 @@ func (j *Judge) cached(ctx context.Context, sub Submission) (Report, bool, error
 	for _, o := range all {
 		if o.ID != sub.ID && o.Try == sub.Try && o.Archive == sub.Archive && o.State == StateJudged &&
 			o.Report != nil && o.Report.Status == StatusOK && !o.Report.Cached {
+			if o, err = j.opts.Ledger.Submission(ctx, o.ID); err != nil {
+				return Report{}, false, fmt.Errorf("load submission %s: %w", o.ID, err)
+			}
 			r := *o.Report
 			r.Cached, r.JudgeMS = true, 0
 			return r, true, nil
@@ -164,15 +180,21 @@ func (g *grading) place(ctx context.Context) error {
 		owned <- err
 	}()
 	err = g.judge.copier.CopyTo(ctx, g.id, g.session.Task.Workdir, r)
-	r.CloseWithError(errors.New("the copy ended"))
-	if oerr := <-owned; err == nil {
-		err = oerr
+	r.CloseWithError(errCopied)
+	if oerr := <-owned; oerr != nil && !errors.Is(oerr, errCopied) {
+		return oerr
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = g.arm(ctx)
 	}
-	return g.arm(ctx)
+	if err != nil && ctx.Err() == nil && !machinery(err) {
+		return fmt.Errorf("%w: %w", errNotPlaced, err)
+	}
+	return err
 }
+
+// errCopied is what the writer of a copy sees when the engine has had enough of it.
+var errCopied = errors.New("the copy ended")
 
 // own gives the files to the judge's user and the present time, so that what the image
 // holds ready-made counts as older.
@@ -297,10 +319,13 @@ func (g *grading) execute(ctx context.Context, o *observation, c container.Comma
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	timed, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
+	limited, unwatch := g.watchDisk(timed)
 	exit, err := g.judge.execer.Exec(limited, g.id, c)
+	unwatch()
 	o.exit = exit
+	full, overfull := errors.AsType[*diskError](context.Cause(limited))
 	switch {
 	case err == nil && exit != 137:
 		return nil
@@ -311,12 +336,19 @@ func (g *grading) execute(ctx context.Context, o *observation, c container.Comma
 		return nil
 	case err != nil && errors.Is(context.Cause(limited), errTimeout):
 		o.timedOut, o.exit = true, 137
-		if err := g.judge.opts.Engine.Stop(ctx, g.id, 0); err != nil {
-			return fmt.Errorf("kill a judge container: %w", err)
-		}
-		return nil
+		return g.kill(ctx)
+	case err != nil && overfull:
+		o.overfull, o.exit = full.Error(), 137
+		return g.kill(ctx)
 	}
 	return g.killed(ctx, o, err)
+}
+
+func (g *grading) kill(ctx context.Context) error {
+	if err := g.judge.opts.Engine.Stop(ctx, g.id, 0); err != nil {
+		return fmt.Errorf("kill a judge container: %w", err)
+	}
+	return nil
 }
 
 // killed looks at why a command did not end by itself: the kernel's out-of-memory killer,
@@ -349,13 +381,18 @@ func (g *grading) killed(ctx context.Context, o *observation, cause error) error
 	return nil
 }
 
-// results fetches the parser's result files from workdir.
+// results fetches the parser's result files from workdir. What the submission made of them
+// so that they cannot be fetched is absent.
 func (g *grading) results(ctx context.Context) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, name := range g.session.parser.Files {
 		found, err := g.judge.fetch(ctx, g.id, path.Join(g.session.Task.Workdir, name), maxResultFiles)
-		if err != nil {
+		if err != nil && (ctx.Err() != nil || machinery(err)) {
 			return nil, fmt.Errorf("fetch result file %s: %w", name, err)
+		}
+		if err != nil {
+			g.judge.opts.Log.Debug("a result file cannot be fetched", "submission", g.sub.ID, "file", name, "error", err)
+			continue
 		}
 		for inner, content := range found {
 			files[path.Join(path.Dir(name), inner)] = content

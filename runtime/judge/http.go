@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"mime/multipart"
 	"net/http"
 	"strconv"
@@ -60,7 +61,7 @@ func (a *agentAPI) authorized(next func(http.ResponseWriter, *http.Request, *ses
 
 // session returns the trial's session if the request's header does not say otherwise.
 func (a *agentAPI) session(r *http.Request) (*session, error) {
-	s, _ := a.judge.session(a.trial)
+	s := a.judge.session(a.trial)
 	if s == nil {
 		return nil, &Refusal{503, retryBusy, "the judge does not know this trial (yet)"}
 	}
@@ -243,26 +244,27 @@ func (a *agentAPI) result(w http.ResponseWriter, r *http.Request, s *session) {
 	answer(w, 200, resultView(s.Task, sub))
 }
 
-// find returns a submission that the agent itself sent in this try.
+// find returns a submission that the agent itself sent in this try, with its tests.
 func (a *agentAPI) find(ctx context.Context, s *session, id string) (Submission, error) {
-	own, err := a.own(ctx, s)
-	if err != nil {
-		return Submission{}, err
+	sub, err := a.judge.opts.Ledger.Submission(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !a.owns(s, sub) {
+		return Submission{}, refuse(404, "there is no submission %q", id)
 	}
-	for _, sub := range own {
-		if sub.ID == id {
-			return sub, nil
-		}
-	}
-	return Submission{}, refuse(404, "there is no submission %q", id)
+	return sub, err
 }
 
-// own lists what the agent may know of: its own accepted rounds of this try.
+// owns reports whether the agent may know of the submission: an accepted one of its own,
+// of this try.
+func (a *agentAPI) owns(s *session, sub Submission) bool {
+	return sub.Trial == a.trial && sub.Kind == KindAgent && sub.Try == s.Try && sub.State != StateReserved
+}
+
+// own lists what the agent may know of, without tests.
 func (a *agentAPI) own(ctx context.Context, s *session) ([]Submission, error) {
 	all, err := a.judge.opts.Ledger.Submissions(ctx, a.trial)
 	var own []Submission
 	for _, sub := range all {
-		if sub.Kind == KindAgent && sub.Try == s.Try && sub.State != StateReserved {
+		if a.owns(s, sub) {
 			own = append(own, sub)
 		}
 	}

@@ -27,8 +27,9 @@ type intake struct {
 }
 
 func newIntake(r io.Reader, book *rulebook) *intake {
-	// Entries that are left out are read too: twice the bound is room for them.
-	room := 2*book.maxBytes + int64(book.maxFiles)*2048 + 1<<20
+	// Entries that are left out are read too: the slack is room for them.
+	slack := int64(book.slack)
+	room := slack*min(book.maxBytes, 1<<56) + slack/2*int64(min(book.maxFiles, 1<<40))*2048 + 1<<20
 	in := &intake{raw: &meter{r: r, max: room}, limit: book.maxBytes}
 	buffered := bufio.NewReaderSize(in.raw, 64<<10)
 	magic, err := buffered.Peek(2)

@@ -52,7 +52,8 @@ type session struct {
 	known  bool // the parser is one
 	key    string
 	lanes  *lanes
-	closed bool // guarded by Judge.mu
+	closed bool          // guarded by Judge.mu
+	over   chan struct{} // closed when its rounds are abandoned; under Judge.mu
 }
 
 // lanes let one archive of an agent and one of the daemon in at a time, so that a slow
@@ -107,8 +108,14 @@ func (j *Judge) Open(o Session) {
 	if old := j.sessions[o.Trial]; old != nil {
 		s.lanes = old.lanes
 		j.profiles.release(old.key)
+		if old.Try == o.Try {
+			s.over = old.over
+		}
 	} else {
 		s.lanes = &lanes{agent: make(chan struct{}, 1), daemon: make(chan struct{}, 1)}
+	}
+	if s.over == nil {
+		s.over = make(chan struct{})
 	}
 	j.sessions[o.Trial] = s
 	select {
@@ -127,7 +134,8 @@ func (j *Judge) Close(trial string) {
 	}
 }
 
-// Forget drops a trial that is over, with rounds of it that still wait.
+// Forget drops a trial that is over. Its accepted rounds must have their verdicts by then:
+// Abandon gives one to those that have none.
 func (j *Judge) Forget(trial string) {
 	j.mu.Lock()
 	if s := j.sessions[trial]; s != nil {
@@ -138,14 +146,30 @@ func (j *Judge) Forget(trial string) {
 	j.queue.forget(trial)
 }
 
-// session returns the session of a trial and whether it is closed, or nil.
-func (j *Judge) session(trial string) (s *session, closed bool) {
+// session returns the session of a trial, or nil.
+func (j *Judge) session(trial string) *session {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if s = j.sessions[trial]; s == nil {
-		return nil, true
+	return j.sessions[trial]
+}
+
+// shut reports whether rounds of the kind that came under the session's terms are not
+// accepted any more.
+func (j *Judge) shut(s *session, kind Kind) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := j.sessions[s.Trial]
+	return now == nil || now.Try != s.Try || now.isOver() || now.closed && limited(kind)
+}
+
+// isOver reports whether the session's rounds are abandoned.
+func (s *session) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
 	}
-	return s, s.closed
 }
 
 // Resume takes up what a restart left behind: queued and running rounds are judged (from
@@ -160,7 +184,7 @@ func (j *Judge) Resume(ctx context.Context, rounds []Submission) error {
 				errs = append(errs, fmt.Errorf("release submission %s: %w", r.ID, err))
 			}
 		case StateQueued, StateRunning:
-			if s, _ := j.session(r.Trial); s == nil {
+			if j.session(r.Trial) == nil {
 				errs = append(errs, fmt.Errorf("resume submission %s: trial %s has no session", r.ID, r.Trial))
 				continue
 			}
@@ -171,14 +195,17 @@ func (j *Judge) Resume(ctx context.Context, rounds []Submission) error {
 	return errors.Join(errs...)
 }
 
-// Wait returns the submission once it is judged.
+// Wait returns the submission, with the tests of its report, once it is judged.
 func (j *Judge) Wait(ctx context.Context, id string) (Submission, error) {
 	rung, leave := j.listen(id)
 	defer leave()
 	for {
-		s, err := j.load(ctx, id)
-		if err != nil || s.State == StateJudged {
-			return s, err
+		s, err := j.opts.Ledger.Submission(ctx, id)
+		if err != nil {
+			return s, fmt.Errorf("load submission %s: %w", id, err)
+		}
+		if s.State == StateJudged {
+			return s, nil
 		}
 		select {
 		case <-rung:
@@ -191,18 +218,6 @@ func (j *Judge) Wait(ctx context.Context, id string) (Submission, error) {
 
 // errUnchanged makes an update of the ledger a look at it.
 var errUnchanged = errors.New("unchanged")
-
-func (j *Judge) load(ctx context.Context, id string) (Submission, error) {
-	var found Submission
-	_, err := j.opts.Ledger.Update(ctx, id, func(s *Submission) error {
-		found = *s
-		return errUnchanged
-	})
-	if err != nil && !errors.Is(err, errUnchanged) {
-		return Submission{}, fmt.Errorf("load submission %s: %w", id, err)
-	}
-	return found, nil
-}
 
 // listen returns a channel that is closed at the submission's verdict.
 func (j *Judge) listen(id string) (rung <-chan struct{}, leave func()) {

@@ -183,7 +183,7 @@ func TestFailuresOfTheMachineryAreRefundedAndNeverAZero(t *testing.T) {
 		refunds  int
 	}{
 		"once":                  {1, errors.New("boom"), StatusOK, 1},
-		"for good":              {99, errors.New("boom"), StatusError, 3},
+		"for good":              {99, container.ErrNoSpace, StatusError, 3},
 		"the engine is away":    {7, container.ErrUnavailable, StatusOK, 0},
 		"somebody removed them": {2, container.ErrNotFound, StatusOK, 2},
 	}
@@ -229,7 +229,7 @@ func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
 		b.ledger.all = append(b.ledger.all, left...)
 		b.ledger.mu.Unlock()
 		// The interrupted judging left its container, with something in it.
-		s, _ := b.session("t")
+		s := b.session("t")
 		dirty, err := b.fake.Start(t.Context(), b.workload(s, b.name(left[0].ID+"-0"), left[0].ID))
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ func (l *memoryLedger) Reserve(_ context.Context, trial string, decide func([]Su
 	if err != nil {
 		return Submission{}, err
 	}
-	l.all = append(l.all, s)
+	l.all = append(slices.DeleteFunc(l.all, func(p Submission) bool { return p.ID == s.ID }), s)
 	return s, nil
 }
 
@@ -75,8 +75,22 @@ func (l *memoryLedger) Update(_ context.Context, id string, change func(*Submiss
 func (l *memoryLedger) Release(_ context.Context, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.failing("release"); err != nil {
+		return err
+	}
 	l.all = slices.DeleteFunc(l.all, func(s Submission) bool { return s.ID == id })
 	return nil
+}
+
+func (l *memoryLedger) Submission(_ context.Context, id string) (Submission, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.all {
+		if s.ID == id {
+			return s, nil
+		}
+	}
+	return Submission{}, fmt.Errorf("submission %q: %w", id, fs.ErrNotExist)
 }
 
 func (l *memoryLedger) Submissions(_ context.Context, trial string) ([]Submission, error) {
@@ -88,9 +102,14 @@ func (l *memoryLedger) Submissions(_ context.Context, trial string) ([]Submissio
 func (l *memoryLedger) of(trial string) []Submission {
 	var own []Submission
 	for _, s := range l.all {
-		if s.Trial == trial {
-			own = append(own, s)
+		if s.Trial != trial {
+			continue
 		}
+		if s.Report != nil {
+			brief := *s.Report
+			brief.Tests, s.Report = nil, &brief
+		}
+		own = append(own, s)
 	}
 	return own
 }

@@ -8,16 +8,21 @@ import (
 // Ledger keeps submissions. Each method is one durable transaction; the implementation
 // also reports a verdict to the results in the transaction that stores it.
 type Ledger interface {
-	// Reserve calls decide with all submissions of the trial, in order of reservation,
-	// and stores what it returns, all in one transaction. An error of decide is returned
-	// as it is and stores nothing.
+	// Reserve calls decide with all submissions of the trial, as Submissions returns them,
+	// and stores what it returns, all in one transaction that sees whatever was stored
+	// before. What decide returns takes the place of a submission with the same ID. An
+	// error of decide is returned as it is and stores nothing.
 	Reserve(ctx context.Context, trial string, decide func(past []Submission) (Submission, error)) (Submission, error)
 	// Update loads a submission, applies change and stores it, in one transaction. An
 	// error of change is returned as it is and stores nothing.
 	Update(ctx context.Context, id string, change func(*Submission) error) (Submission, error)
 	// Release forgets a reservation, so that what was rejected spends nothing.
 	Release(ctx context.Context, id string) error
-	// Submissions returns all of a trial in order of reservation.
+	// Submission returns one with the tests of its report, or an error for which
+	// errors.Is(err, fs.ErrNotExist).
+	Submission(ctx context.Context, id string) (Submission, error)
+	// Submissions returns all of a trial in order of reservation. Their reports are without
+	// Tests: those may be thousands for each round, and few ask for them.
 	Submissions(ctx context.Context, trial string) ([]Submission, error)
 }
 

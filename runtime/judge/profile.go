@@ -325,7 +325,7 @@ func (j *Judge) fetch(ctx context.Context, id, name string, max int64) (_ map[st
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	files := map[string][]byte{}
-	r := tar.NewReader(stream)
+	r := tar.NewReader(io.LimitReader(stream, 4*max+1<<20)) // files that are left out are read, too
 	for len(files) < 1000 {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -24,13 +24,19 @@ type Rules struct {
 	// Present is what else the judge image holds below workdir, by path: true is a folder.
 	// No file can be laid over a folder, nor a folder over a file.
 	Present map[string]bool
+	// Workdir is where the submission is laid out: whole paths have to fit.
+	Workdir string
+	// Slack is how many times the bounds of Submit may be read, with all that is left out;
+	// 0 = 2.
+	Slack int
 	// Spool is the folder for a temporary file while cleaning; "" = the system's.
 	Spool string
 }
 
-// Bounds on names, in bytes and in path elements.
+// Bounds on names, in bytes and in path elements. With the workdir before it a path has to
+// stay below what a kernel takes, which is 4096.
 const (
-	maxName    = 4096
+	maxName    = 4000
 	maxElement = 255
 	maxDepth   = 128
 )
@@ -43,8 +49,10 @@ type rulebook struct {
 	holders  map[string]bool   // folders above hidden paths
 	links    map[string]string // of the judge image
 	present  map[string]bool
+	workdir  string
 	maxBytes int64
 	maxFiles int
+	slack    int
 
 	folders map[string]bool // memo: folder -> may nothing in it be changed
 }
@@ -61,7 +69,10 @@ func newRulebook(r Rules) (*rulebook, error) {
 	b := &rulebook{
 		filter: filter, protect: protect, links: r.Links, present: r.Present,
 		hidden: map[string]bool{}, holders: map[string]bool{}, folders: map[string]bool{},
-		maxBytes: r.Submit.MaxBytes, maxFiles: r.Submit.MaxFiles,
+		maxBytes: r.Submit.MaxBytes, maxFiles: r.Submit.MaxFiles, workdir: r.Workdir, slack: r.Slack,
+	}
+	if b.slack <= 0 {
+		b.slack = 2
 	}
 	if b.maxBytes <= 0 {
 		b.maxBytes = 1 << 30

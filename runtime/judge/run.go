@@ -25,7 +25,7 @@ func (j *Judge) Run(ctx context.Context) error {
 		if err != nil {
 			return nil // the context's end is how Run ends
 		}
-		s, _ := j.session(trial)
+		s := j.session(trial)
 		if s == nil {
 			continue // forgotten meanwhile
 		}
@@ -52,7 +52,7 @@ func (j *Judge) prepare(ctx context.Context) {
 	for {
 		select {
 		case trial := <-j.fresh:
-			if s, _ := j.session(trial); s != nil {
+			if s := j.session(trial); s != nil {
 				if _, err := j.profile(ctx, s); err != nil && ctx.Err() == nil {
 					j.opts.Log.Warn("the judge image could not be looked at yet", "trial", trial, "error", err)
 				}
@@ -91,20 +91,22 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 	}
 	var report Report
 	done := func() {}
+	working, cancel := s.whileWanted(ctx)
+	defer cancel()
 	if err == nil {
-		report, done, err = j.grade(ctx, s, sub)
+		report, done, err = j.grade(working, s, sub)
 	}
 	defer done() // after the verdict is out: cleaning never delays it
-	if ctx.Err() != nil {
-		return 0
+	if working.Err() != nil {
+		return 0 // a restart judges it again, or it has been abandoned
 	}
 	if err != nil {
 		log.Warn("a judging failed", "round", sub.Round, "refunds", sub.Refunds, "error", err)
 		if container.Unavailable(err) || sub.ID == "" || sub.Refunds+1 < maxTries {
 			return j.refund(ctx, sub, id, err)
 		}
-		report = Report{Status: StatusError, Isolation: "shared", Problem: clip(err.Error(), 1000)}
-		if errors.Is(err, errStopped) {
+		report = failed(err.Error())
+		if ownDoing(err) {
 			report.Status = StatusInvalid // or code that fails could hide behind a broken machine
 		}
 	}
@@ -115,15 +117,26 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 	return 0
 }
 
+// failed is the report on a round of which nothing is known.
+func failed(problem string) Report {
+	return Report{Status: StatusError, Isolation: "shared", Problem: clip(problem, 1000)}
+}
+
 // refund puts a submission back into line. The count of refunds says how long to wait.
 func (j *Judge) refund(ctx context.Context, sub Submission, id string, cause error) time.Duration {
 	if container.Unavailable(cause) || sub.ID == "" {
 		return backoff(maxTries)
 	}
 	_, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
+		if u.State == StateJudged {
+			return errUnchanged // it was abandoned meanwhile
+		}
 		u.State, u.Refunds = StateQueued, u.Refunds+1
 		return nil
 	})
+	if errors.Is(err, errUnchanged) {
+		return 0
+	}
 	if err != nil {
 		j.opts.Log.Warn("a refund could not be stored", "submission", id, "error", err)
 	}
@@ -135,8 +148,12 @@ func backoff(tries int) time.Duration { return time.Second << min(tries, 4) }
 // publish stores the verdict; a submission gets exactly one.
 func (j *Judge) publish(ctx context.Context, sub Submission, r Report) error {
 	now := j.opts.Clock()
-	r.QueuedMS = sub.StartedAt.Sub(sub.AcceptedAt).Milliseconds()
-	r.DurationMS = now.Sub(sub.StartedAt).Milliseconds()
+	started := sub.StartedAt
+	if started.IsZero() {
+		started = now
+	}
+	r.QueuedMS = started.Sub(sub.AcceptedAt).Milliseconds()
+	r.DurationMS = now.Sub(started).Milliseconds()
 	_, err := j.opts.Ledger.Update(ctx, sub.ID, func(u *Submission) error {
 		if u.State == StateJudged {
 			return errUnchanged

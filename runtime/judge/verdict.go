@@ -28,6 +28,7 @@ type observation struct {
 	exit     int
 	timedOut bool
 	oom      bool
+	overfull string // how the command went beyond its disk limit; "" = it did not
 	noStart  string // why the command could not be started; "" = it was
 	lastLine string // of the output
 }
@@ -247,6 +248,8 @@ func (v *weighing) checkEnd() {
 		v.problem("the judge command did not end in time")
 	case o.oom:
 		v.spoil("the judge command was killed: it ran out of memory")
+	case o.overfull != "":
+		v.spoil("the judge command was killed for its disk limit: " + o.overfull)
 	case o.result.Complete:
 		return
 	case len(o.result.Tests) > 0 && o.result.Problem == "":

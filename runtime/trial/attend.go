@@ -12,18 +12,21 @@ import (
 	"github.com/assayd/assayd/runtime/guest"
 )
 
-// How often the size of a container is looked at, how long a guest may take to say hello,
-// and how long after the deadline the daemon waits for the guest's own word.
+// How often the size of a container is looked at, and how long the guest's own word is
+// waited for.
 const (
 	meterEvery    = 10 * time.Second
-	helloPatience = 2 * time.Minute
-	endPatience   = 5 * time.Second
+	helloPatience = 2 * time.Minute  // for its hello
+	endPatience   = 5 * time.Second  // for the agent's end, after the deadline
+	queuePatience = 10 * time.Second // for what it has to tell a daemon that was away
+	wordsPatience = 3 * time.Second  // for the agent's last output
 )
 
 // Bounds on what hostile ground may make a trial record.
 const (
 	maxGuestEvents = 10_000
 	maxRestarts    = 20
+	maxLosses      = 3
 )
 
 // attend waits for the next thing that changes a trial whose container is up.
@@ -38,25 +41,36 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 	case <-ctx.Done():
 		return s, nil, context.Cause(ctx)
 	case msg := <-l.inbox:
-		if msg.hello != nil {
-			next, effects := m.greet(s, msg)
-			return next, effects, nil
-		}
-		next, effects := m.note(s, msg)
+		m.losses = 0
+		next, effects := m.hear(s, msg)
 		return next, effects, nil
 	case err := <-l.exits:
 		return m.exited(ctx, s, err)
 	case <-wake.C:
+		m.losses = 0
 		return m.woke(ctx, s)
 	}
 }
 
+// patience is when the guest is not waited for any longer. What it has to tell may have
+// waited for a daemon that was away, even beyond the deadline.
+func (m *Machine) patience(s State) time.Time {
+	if s.Phase == Await {
+		return m.live.since.Add(helloPatience)
+	}
+	end, heard := s.Deadline.Add(endPatience), m.live.since.Add(queuePatience)
+	if heard.After(end) {
+		return heard
+	}
+	return end
+}
+
 // nextWake is the earliest moment at which there is something to do without being told.
 func (m *Machine) nextWake(s State) time.Time {
+	next := m.patience(s)
 	if s.Phase == Await {
-		return s.Deadline // in this phase: of the hello
+		return next
 	}
-	next := s.Deadline.Add(endPatience)
 	if !s.NextAuto.IsZero() && s.NextAuto.Before(next) {
 		next = s.NextAuto
 	}
@@ -64,6 +78,15 @@ func (m *Machine) nextWake(s State) time.Time {
 		next = m.live.nextMeter
 	}
 	return next
+}
+
+// hear takes in what the guest says.
+func (m *Machine) hear(s State, msg message) (State, []Effect) {
+	if msg.hello != nil {
+		return m.greet(s, msg)
+	}
+	m.live.spoken = m.live.spoken || msg.event.Type == guest.EventEnded
+	return m.note(s, msg)
 }
 
 // greet answers a hello. The first one fixes the deadline, for good.
@@ -150,8 +173,23 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 	default:
 		s.Reason = ReasonAgentExit
 	}
-	s.EndedAt, s.Phase = time.Now().UTC(), Closing
+	s.EndedAt, s.Phase = endOf(s, e.Time), Closing
 	return s
+}
+
+// endOf is when the agent ended by the guest's clock, within what is possible: a daemon
+// may hear of it late.
+func endOf(s State, at time.Time) time.Time {
+	if now := time.Now(); at.IsZero() || at.After(now) {
+		at = now
+	}
+	switch {
+	case at.Before(s.StartedAt):
+		return s.StartedAt
+	case at.After(s.Deadline):
+		return s.Deadline
+	}
+	return at.UTC()
 }
 
 func (m *Machine) happened(s State, event, detail string) Effect {
@@ -170,11 +208,11 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 	now := time.Now().UTC()
 	switch {
 	case s.Phase == Await:
-		if now.Before(s.Deadline) {
+		if now.Before(m.patience(s)) {
 			return s, nil, nil
 		}
 		return fail(s, InfraError, ReasonGuestLost, fmt.Errorf("the guest of trial %s said nothing for %s", s.ID, helloPatience)), nil, nil
-	case !now.Before(s.Deadline.Add(endPatience)):
+	case !now.Before(m.patience(s)):
 		s.Reason, s.TimedOut, s.EndedAt, s.Phase = ReasonDeadline, true, s.Deadline, Closing
 		return s, nil, nil
 	case !s.NextAuto.IsZero() && !now.Before(s.NextAuto):
@@ -219,34 +257,58 @@ func (m *Machine) exited(ctx context.Context, s State, err error) (State, []Effe
 	}
 	s.Restarts++
 	if s.Restarts > maxRestarts {
-		return fail(s, InfraError, ReasonGuestLost, fmt.Errorf("the container stopped %d times, last with exit code %d", s.Restarts, c.Exit.Code)), nil, nil
+		return wrecked(s, fmt.Errorf("the container stopped %d times, last with exit code %d", s.Restarts, c.Exit.Code)), nil, nil
 	}
 	event := "engine_lost"
 	if c.Exit.OOM {
 		event = ReasonOOM
 		s.Flags = appendOnce(s.Flags, ReasonOOM)
 	}
-	if s.Phase == Await {
-		s.Deadline = time.Now().UTC().Add(helloPatience)
-	}
 	if err := m.watch(ctx, s); err != nil {
 		return m.lost(ctx, s, err)
 	}
+	m.live.since = time.Now()
 	detail := fmt.Sprintf("the container stopped with exit code %d and was started again from its layer", c.Exit.Code)
 	return s, []Effect{m.happened(s, event, detail)}, nil
 }
 
 // lost decides what an engine's error means for the trial: one that cannot be asked is
-// waited for, a container that is gone ends the try.
+// waited for, a container that is gone ends the try, and all else is tried again before
+// it is believed.
 func (m *Machine) lost(ctx context.Context, s State, err error) (State, []Effect, error) {
 	if ctx.Err() != nil {
 		return s, nil, context.Cause(ctx)
 	}
+	m.drop()
 	if container.Unavailable(err) {
-		m.drop()
 		return s, nil, err
 	}
+	_, gone := m.host.Engine.Inspect(ctx, s.Container)
+	switch {
+	case errors.Is(gone, container.ErrNotFound):
+		return fail(s, InfraError, ReasonGuestLost, gone), nil, nil
+	case gone != nil:
+		return s, nil, errors.Join(err, gone)
+	}
+	if m.losses++; m.losses < maxLosses {
+		return s, nil, err
+	}
+	if _, ok := errors.AsType[*notStarted](err); ok && !errors.Is(err, container.ErrNoSpace) {
+		return wrecked(s, err), nil, nil
+	}
 	return fail(s, InfraError, ReasonGuestLost, err), nil, nil
+}
+
+// wrecked ends a trial whose container is there and does not stay up. Once an agent has
+// worked in it that is the agent's doing, or else it could have its time anew; the last
+// snapshot is taken from what is left.
+func wrecked(s State, err error) State {
+	if s.Phase == Await {
+		return fail(s, InfraError, ReasonGuestLost, err)
+	}
+	s.Reason, s.Detail, s.Crashed = ReasonGuestLost, err.Error(), true
+	s.EndedAt, s.Phase = endOf(s, time.Time{}), Closing
+	return s
 }
 
 func appendOnce(flags []string, flag string) []string {

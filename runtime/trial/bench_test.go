@@ -73,6 +73,16 @@ func (l *ledger) Release(_ context.Context, id string) error {
 	return nil
 }
 
+func (l *ledger) Submission(_ context.Context, id string) (judge.Submission, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.all, func(s judge.Submission) bool { return s.ID == id })
+	if i < 0 {
+		return judge.Submission{}, fs.ErrNotExist
+	}
+	return l.all[i], nil
+}
+
 func (l *ledger) Submissions(_ context.Context, id string) ([]judge.Submission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +90,14 @@ func (l *ledger) Submissions(_ context.Context, id string) ([]judge.Submission, 
 }
 
 func (l *ledger) of(id string) []judge.Submission {
-	return slices.DeleteFunc(slices.Clone(l.all), func(s judge.Submission) bool { return s.Trial != id })
+	own := slices.DeleteFunc(slices.Clone(l.all), func(s judge.Submission) bool { return s.Trial != id })
+	for i, s := range own {
+		if s.Report != nil {
+			brief := *s.Report
+			brief.Tests, own[i].Report = nil, &brief
+		}
+	}
+	return own
 }
 
 // blobs is a judge.Blobs in memory.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -48,6 +46,7 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 	}
 	m.openSession(s) // after a restart; the judge must know the trial to take its last round
 	m.host.Judge.Close(s.ID)
+	m.lastWords(ctx, s)
 	err := m.snapshot(ctx, s, judge.KindFinal, "final-1")
 	if err != nil {
 		return m.notTaken(ctx, s, err)
@@ -57,7 +56,28 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 	return s, nil, nil
 }
 
-// maxFinal is how often the last snapshot is tried before the machinery is given up.
+// lastWords gives the agent's last output a moment to arrive: a guest says that the agent
+// has ended after it has sent that.
+func (m *Machine) lastWords(ctx context.Context, s State) {
+	if m.live == nil {
+		return
+	}
+	over := time.NewTimer(wordsPatience)
+	defer over.Stop()
+	for !m.live.spoken {
+		select {
+		case msg := <-m.live.inbox:
+			m.hear(s, msg) // the state does not change any more
+			m.answer()
+		case <-over.C:
+			m.live.spoken = true
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// maxFinal is how often the last snapshot is tried before it is given up.
 const maxFinal = 10
 
 // notTaken decides what it means that the last snapshot was not accepted. A tree that the
@@ -73,18 +93,36 @@ func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Ef
 		return fail(s, InfraError, ReasonGuestLost, gone), nil, nil
 	}
 	if refusal, ok := errors.AsType[*judge.Refusal](err); ok {
-		s.Flags = appendOnce(s.Flags, "final_refused")
-		s.Phase = Grading
-		return s, []Effect{m.happened(s, "final_refused", refusal.Error())}, nil
+		next, effects := m.withoutFinal(s, refusal)
+		return next, effects, nil
 	}
-	if m.finals++; m.finals >= maxFinal {
-		return fail(s, InfraError, ReasonJudge, err), nil, nil
+	if m.finals++; m.finals < maxFinal {
+		return s, nil, err
 	}
-	return s, nil, err
+	if _, ok := errors.AsType[*notCopied](err); ok && !errors.Is(err, container.ErrNoSpace) {
+		next, effects := m.withoutFinal(s, err) // the engine answers, but not about these paths
+		return next, effects, nil
+	}
+	return fail(s, InfraError, ReasonJudge, err), nil, nil
 }
 
+// withoutFinal leaves the trial with what was submitted before.
+func (m *Machine) withoutFinal(s State, why error) (State, []Effect) {
+	s.Flags = appendOnce(s.Flags, "final_refused")
+	s.Phase = Grading
+	return s, []Effect{m.happened(s, "final_refused", why.Error())}
+}
+
+// notCopied says that the tree of a container could not be read.
+type notCopied struct{ error }
+
+func (n *notCopied) Unwrap() error { return n.error }
+
+var errStopped = errors.New("the judge stopped reading")
+
 // snapshot freezes the container for the moment of the copy, streams submit.paths to the
-// judge, and lets the container go on. The key makes a repeated call spend nothing.
+// judge, and lets the container go on; one that may be frozen still is let go on by the
+// next attach. The key makes a repeated call spend nothing.
 func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key string) (err error) {
 	copier, ok := m.host.Engine.(container.Copier)
 	if !ok {
@@ -95,9 +133,15 @@ func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key st
 	if f, ok := m.host.Engine.(container.Freezer); ok {
 		thaw, ferr := m.freeze(bounded, f, s)
 		if ferr != nil {
+			m.drop()
 			return ferr
 		}
-		defer func() { err = errors.Join(err, thaw()) }()
+		defer func() {
+			if terr := thaw(); terr != nil {
+				m.drop()
+				err = errors.Join(err, terr)
+			}
+		}()
 	}
 	r, w := io.Pipe()
 	done := make(chan error, 1)
@@ -108,9 +152,9 @@ func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key st
 	}()
 	_, err = m.host.Judge.Submit(bounded, s.ID, judge.SubmitRequest{Kind: kind, Key: key, Archive: r, SkipKnown: true})
 	// What was accepted before is not read: the copy is told so, and its failure is none.
-	r.CloseWithError(errors.New("the judge stopped reading"))
-	if cerr := <-done; err != nil && cerr != nil && errors.Is(err, cerr) {
-		return fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)
+	r.CloseWithError(errStopped)
+	if cerr := <-done; err != nil && cerr != nil && !errors.Is(cerr, errStopped) {
+		return &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)}
 	}
 	return err
 }
@@ -136,58 +180,6 @@ func (m *Machine) freeze(ctx context.Context, f container.Freezer, s State) (tha
 		}
 		return nil
 	}, nil
-}
-
-// copyPaths writes every submit path as one tar whose names are relative to workdir.
-// Paths that do not exist are left out, as the client in the container does.
-func copyPaths(ctx context.Context, c container.Copier, s State, w *tar.Writer) error {
-	t := s.Cell.Task
-	for _, p := range t.Submit.Paths {
-		p = path.Clean(p)
-		src, err := c.CopyFrom(ctx, s.Container, path.Join(t.Workdir, p))
-		if errors.Is(err, container.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		err = renamed(tar.NewReader(src), w, path.Base(path.Join(t.Workdir, p)), p)
-		if err = errors.Join(err, src.Close()); err != nil {
-			return err
-		}
-	}
-	return w.Close()
-}
-
-// renamed copies entries whose names begin with base so that they begin with p.
-func renamed(r *tar.Reader, w *tar.Writer, base, p string) error {
-	place := func(name string) string {
-		return path.Join(p, strings.TrimPrefix(strings.TrimPrefix(path.Clean(name), base), "/"))
-	}
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		dir := h.Typeflag == tar.TypeDir
-		h.Name = place(h.Name)
-		if dir {
-			h.Name += "/"
-		}
-		if h.Typeflag == tar.TypeLink {
-			h.Linkname = place(h.Linkname)
-		}
-		h.Format = tar.FormatPAX
-		if err := w.WriteHeader(h); err != nil {
-			return err
-		}
-		if _, err := io.Copy(w, r); err != nil {
-			return err
-		}
-	}
 }
 
 // grading waits until every round of this try has its verdict; those of an earlier one

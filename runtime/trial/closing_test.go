@@ -90,7 +90,7 @@ func TestRenamed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
 			w := tar.NewWriter(&out)
-			if err := renamed(tar.NewReader(packed(t, tt.in...)), w, tt.base, tt.to); err != nil {
+			if err := renamed(tar.NewReader(packed(t, tt.in...)), w, tt.base, tt.to, all); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Close(); err != nil {
@@ -116,7 +116,7 @@ func TestRenamedMovesATree(t *testing.T) {
 		}
 		var out bytes.Buffer
 		w := tar.NewWriter(&out)
-		if err := errors.Join(renamed(tar.NewReader(packed(t, in...)), w, base, p), w.Close()); err != nil {
+		if err := errors.Join(renamed(tar.NewReader(packed(t, in...)), w, base, p, all), w.Close()); err != nil {
 			rt.Fatal(err)
 		}
 		if got := listed(t, &out); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -124,3 +124,5 @@ func TestRenamedMovesATree(t *testing.T) {
 		}
 	})
 }
+
+func all(string) bool { return true }

@@ -38,7 +38,6 @@ func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) 
 		return fail(s, startFailure(err), ReasonEngine, err), nil, nil
 	}
 	s.Container = c.ID
-	s.Deadline = time.Now().UTC().Add(helloPatience) // of the hello; the agent's is fixed then
 	s.Phase = Await
 	return s, nil, nil
 }

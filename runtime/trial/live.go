@@ -29,6 +29,8 @@ type live struct {
 	wg      sync.WaitGroup
 	log     *logFile
 
+	since     time.Time // when the guest could first be heard
+	spoken    bool      // the guest said that the agent has ended, or had its time to
 	nextMeter time.Time // when to look at the container's size again
 }
 
@@ -52,7 +54,11 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	if err != nil {
 		return err
 	}
-	l := &live{inbox: make(chan message), exits: make(chan error, 1), end: make(chan struct{}), log: logFile, nextMeter: time.Now().Add(meterEvery)}
+	now := time.Now()
+	l := &live{
+		inbox: make(chan message), exits: make(chan error, 1), end: make(chan struct{}), log: logFile,
+		since: now, nextMeter: now.Add(meterEvery),
+	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.openSession(s)
 	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), m.host.Judge.Handler(s.ID), l.guestHandler(m.log))
@@ -73,7 +79,7 @@ func (m *Machine) watch(ctx context.Context, s State) error {
 	}
 	if c.Phase != container.PhaseRunning {
 		if _, err := m.host.Engine.Start(ctx, s.Workload); err != nil {
-			return err
+			return &notStarted{err}
 		}
 	}
 	if f, ok := m.host.Engine.(container.Freezer); ok && c.Frozen {
@@ -87,6 +93,11 @@ func (m *Machine) watch(ctx context.Context, s State) error {
 	})
 	return nil
 }
+
+// notStarted says that a container which is there could not be started again.
+type notStarted struct{ error }
+
+func (n *notStarted) Unwrap() error { return n.error }
 
 // openSession lets the trial submit.
 func (m *Machine) openSession(s State) { m.host.Judge.Open(Session(m.host.Owner, s)) }

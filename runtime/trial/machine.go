@@ -50,7 +50,11 @@ type Machine struct {
 	unwant context.CancelCauseFunc
 	live   *live    // handles on a running container; nil when there are none
 	acks   []func() // answers owed once the state that justifies them is stored
-	finals int      // failures of the machinery to take the last snapshot
+
+	// Failures in a row of what is tried again: they are the machine's, not the trial's.
+	losses   int // of the handles on the container
+	finals   int // of the last snapshot
+	removals int // of the cleaning
 }
 
 // New returns a machine for one trial. Close releases what it holds.
@@ -92,10 +96,7 @@ func (m *Machine) drop() {
 // the step may be repeated, after a pause when container.Unavailable(err). When the
 // context ends, its cause is returned and the container goes on.
 func (m *Machine) Step(ctx context.Context, s State) (State, []Effect, error) {
-	for _, ack := range m.acks {
-		ack()
-	}
-	m.acks = nil
+	m.answer()
 	if s.Phase == Verdict || s.Phase == Cleanup {
 		return m.step(ctx, s)
 	}
@@ -110,6 +111,14 @@ func (m *Machine) Step(ctx context.Context, s State) (State, []Effect, error) {
 		return m.cancelled(s, c), nil, nil
 	}
 	return next, effects, err
+}
+
+// answer gives the answers that are owed.
+func (m *Machine) answer() {
+	for _, ack := range m.acks {
+		ack()
+	}
+	m.acks = nil
 }
 
 // step makes the transition that the phase asks for.

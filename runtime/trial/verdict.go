@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 )
@@ -23,6 +24,13 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
 	if err != nil {
 		return s, nil, err
+	}
+	if best, ok := judge.Best(s.Cell.Task.Judge, OfTry(subs, s.Try)); ok { // its tests are needed, too
+		whole, err := m.host.Ledger.Submission(ctx, best.ID)
+		if err != nil {
+			return s, nil, err
+		}
+		subs[slices.IndexFunc(subs, func(o judge.Submission) bool { return o.ID == best.ID })] = whole
 	}
 	f := Decide(s, subs)
 	if f.Status == TestError {
@@ -158,25 +166,44 @@ func logRecord(stateDir string, s State) *FileRecord {
 	return &FileRecord{rel, hex.EncodeToString(h.Sum(nil))}
 }
 
-// cleanup removes the container and the trial's folder. What cannot be removed now is
-// swept when the daemon starts again.
+// maxRemovals is how often the cleaning is tried before it is left to the next daemon.
+const maxRemovals = 10
+
+// cleanup removes the container and the trial's folder. What an engine that answers does
+// not remove however often it is asked is swept when the daemon starts again: a trial is
+// not kept open for it.
 func (m *Machine) cleanup(ctx context.Context, s State) (State, []Effect, error) {
 	m.Close()
-	if s.Container != "" || s.Workload.Name != "" {
-		if keep(s) {
-			if err := m.host.Engine.Stop(ctx, s.Workload.Name, 0); err != nil {
-				return s, nil, err
-			}
-		} else if err := m.host.Engine.Remove(ctx, s.Workload.Name); err != nil {
+	if err := m.tidy(ctx, s); err != nil {
+		if ctx.Err() != nil || container.Unavailable(err) {
 			return s, nil, err
 		}
-		if err := removeDoor(m.host.StateDir, s.ID, s.Try); err != nil {
-			return s, nil, fmt.Errorf("remove the folder of trial %s: %w", s.ID, err)
+		if m.removals++; m.removals < maxRemovals {
+			return s, nil, err
 		}
+		stopped := m.host.Engine.Stop(ctx, s.Workload.Name, 0)
+		m.log.Error("what is left of the trial stays until the next start", "container", s.Workload.Name, "error", errors.Join(err, stopped))
 	}
 	m.host.Judge.Forget(s.ID)
 	s.Phase = Done
 	return s, nil, nil
+}
+
+func (m *Machine) tidy(ctx context.Context, s State) error {
+	if s.Container == "" && s.Workload.Name == "" {
+		return nil
+	}
+	remove := m.host.Engine.Remove
+	if keep(s) {
+		remove = func(ctx context.Context, id string) error { return m.host.Engine.Stop(ctx, id, 0) }
+	}
+	if err := remove(ctx, s.Workload.Name); err != nil {
+		return err
+	}
+	if err := removeDoor(m.host.StateDir, s.ID, s.Try); err != nil {
+		return fmt.Errorf("remove the folder of trial %s: %w", s.ID, err)
+	}
+	return nil
 }
 
 // keep reports whether the container stays for a look.

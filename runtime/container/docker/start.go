@@ -75,13 +75,22 @@ func sameWorkload(w container.Workload, inst container.Instance) error {
 	return nil
 }
 
+// createTime bounds the making of a container, which a caller's end does not interrupt.
+const createTime = 2 * time.Minute
+
 // create makes the container and starts it.
 func (e *Engine) create(ctx context.Context, w container.Workload) (container.Instance, error) {
 	options, err := e.creation(ctx, w)
 	if err != nil {
 		return container.Instance{}, err
 	}
-	made, err := e.calls.ContainerCreate(ctx, options)
+	if ctx.Err() != nil {
+		return container.Instance{}, context.Cause(ctx)
+	}
+	// Broken off in the middle, it might make the container after its caller has removed it.
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	defer cancel()
+	made, err := e.calls.ContainerCreate(whole, options)
 	switch err = failure(ctx, err, "create container %q from image %q", w.Name, w.Image); {
 	case errors.Is(err, container.ErrConflict):
 		return container.Instance{}, errLookAgain

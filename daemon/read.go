@@ -1,0 +1,38 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Read answers questions about a state directory on which no daemon runs, through a client
+// of its own. It takes neither the lock nor the control socket and changes nothing, so a
+// daemon may begin meanwhile. done lets go of it. errors.Is(err, fs.ErrNotExist) where
+// there is no state.
+func Read(ctx context.Context, settings *config.Settings, dir, version string) (c *api.Client, done func() error, err error) {
+	s, err := store.Open(ctx, dir, store.Options{ReadOnly: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	log := slog.New(slog.DiscardHandler)
+	rec := reconcile.New(reconcile.Options{
+		Store: s, ResultsDir: settings.ResultsDir, Config: configOptions(settings), Log: log,
+		Host: trial.Host{StateDir: s.Dir(), Log: log}, Idle: true,
+	})
+	reading, stop := context.WithCancel(ctx)
+	finished := make(chan error, 1)
+	go func() { finished <- rec.Run(reading, nil) }()
+	c = api.InProcess(api.Handler(rec, version))
+	return c, func() error {
+		c.Close()
+		stop()
+		return errors.Join(<-finished, s.Close())
+	}, nil
+}

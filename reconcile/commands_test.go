@@ -1,0 +1,92 @@
+package reconcile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// never is a schedule that fires no more.
+type never struct{}
+
+// Next implements cron.Schedule: the zero time is no time.
+func (never) Next(time.Time) time.Time { return time.Time{} }
+
+func TestADrainingDaemonBeginsNothing(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	drained := make(chan error, 1)
+	go func() { drained <- d.Drain(t.Context()) }()
+	h.waitDraining(d)
+	h.write("b.hcl", strings.ReplaceAll(strings.ReplaceAll(spec("y"), `"edge"`, `"late"`), "benchmark.edge", "benchmark.late")+"\n")
+	edited := filepath.Join(h.specs, "b.hcl")
+	text, err := os.ReadFile(edited)
+	check(t, err)
+	check(t, os.WriteFile(edited, []byte(strings.Replace(string(text), `run "r"`, `run "late"`, 1)), 0o644))
+	d.look(t)
+	if _, _, err := d.Submit(t.Context(), []string{edited}); !errors.Is(err, errDraining) {
+		t.Errorf("handing in is answered with %v", err)
+	}
+	if err := d.Rerun(t.Context(), "run.late"); !errors.Is(err, errDraining) {
+		t.Errorf("rerun is answered with %v", err)
+	}
+	close(h.let)
+	check(t, <-drained)
+	s, err := d.Status(t.Context(), "run.late")
+	if err != nil || s.Runs[0].State != "waiting" {
+		t.Errorf("what was dropped meanwhile: %+v, %v", s.Runs, err)
+	}
+	d.stop()
+	next := h.start()
+	next.until(t, "there", func(RunStatus) bool {
+		s, err := next.Status(t.Context(), "run.late")
+		return err == nil && s.Runs[0].State == "finished"
+	})
+}
+
+func TestCancelSaysWhenThereIsNothing(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	h.write("b.hcl", strings.Replace(strings.SplitAfter(spec(), "}\n}\n")[1], `run "r" {`, "run \"later\" {\n schedule = \"0 0 1 1 *\"\n agent \"nop\" {}", 1))
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	if err := d.Cancel(t.Context(), "run.later"); !errors.Is(err, ErrNothing) {
+		t.Errorf("before the first execution: %v", err)
+	}
+	check(t, d.Cancel(t.Context(), "run.r"))
+	d.untilState(t, "finished")
+	if err := d.Cancel(t.Context(), "run.r"); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "e1 is over") {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestWithdrawnFilesAreGoneAtOnce(t *testing.T) {
+	h := newHouse(t)
+	d := h.start()
+	dir := t.TempDir()
+	put(t, dir, "a.hcl", strings.Replace(spec("x"), "auto_eval", "schedule = \"0 0 1 1 *\"\n auto_eval", 1))
+	paths := []string{filepath.Join(dir, "a.hcl")}
+	if addresses, ds, err := d.Submit(t.Context(), paths); err != nil || len(addresses) != 1 {
+		t.Fatal(addresses, ds, err)
+	}
+	d.untilState(t, "waiting")
+	check(t, d.Withdraw(t.Context(), paths))
+	d.untilState(t, "forgotten")
+	d.stop()
+	if s, err := h.start().Status(t.Context(), ""); err != nil || len(s.Runs) != 0 {
+		t.Errorf("the next daemon knows %+v, %v", s.Runs, err)
+	}
+}
+
+func (h *house) waitDraining(d *daemon) {
+	h.t.Helper()
+	for draining := false; !draining; {
+		check(h.t, d.do(h.t.Context(), func() { draining = d.draining }))
+	}
+}
+

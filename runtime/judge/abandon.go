@@ -1,0 +1,52 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Abandon gives every accepted round of the try, and of those before it, that has no
+// verdict yet a last one: StatusError, with the reason in words. It ends what is running,
+// and nothing more is accepted in the try, of any kind. It needs no session, and to call it
+// again is fine; after an error it has to be. Rounds that are judged are left as they are.
+func (j *Judge) Abandon(ctx context.Context, trial string, try int, reason string) error {
+	j.mu.Lock()
+	if s := j.sessions[trial]; s != nil && s.Try <= try && !s.isOver() {
+		close(s.over)
+	}
+	j.mu.Unlock()
+	var all []Submission
+	// Not by Submissions: a round that is just being accepted is waited for.
+	_, err := j.opts.Ledger.Reserve(ctx, trial, func(past []Submission) (Submission, error) {
+		all = past
+		return Submission{}, errUnchanged
+	})
+	if err != nil && !errors.Is(err, errUnchanged) {
+		return fmt.Errorf("list submissions of trial %s: %w", trial, err)
+	}
+	problem := "the trial was over before this round was judged"
+	if reason != "" {
+		problem += ": " + reason
+	}
+	var errs []error
+	for _, sub := range all {
+		if sub.Try <= try && (sub.State == StateQueued || sub.State == StateRunning) {
+			errs = append(errs, j.publish(ctx, sub, failed(problem)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// whileWanted returns a context that ends when the session's rounds are abandoned.
+func (s *session) whileWanted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-s.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
