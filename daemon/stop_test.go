@@ -109,3 +109,22 @@ func TestDrainFinishesFirst(t *testing.T) {
 	}
 	w.noContainerIsLeft()
 }
+
+func TestASecondSignalEndsTheDrain(t *testing.T) {
+	t.Parallel()
+	w, trial, bodies := waiting(t, "--drain")
+	w.signal(syscall.SIGTERM)
+	w.until("the daemon drains", func() error {
+		if !strings.Contains(w.daemonLog(), "draining") {
+			return errors.New("it does not say so")
+		}
+		return nil
+	})
+	w.terminate()
+	w.untouched(bodies)
+	w.serve()
+	w.letGo(trial)
+	w.settled("run.wait", patience)
+	w.oneVerdictEach(w.history("r.run.wait.jsonl"))
+	w.noContainerIsLeft()
+}

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,13 +22,10 @@ func TestADrainingDaemonBeginsNothing(t *testing.T) {
 	drained := make(chan error, 1)
 	go func() { drained <- d.Drain(t.Context()) }()
 	h.waitDraining(d)
-	h.write("b.hcl", strings.ReplaceAll(strings.ReplaceAll(spec("y"), `"edge"`, `"late"`), "benchmark.edge", "benchmark.late")+"\n")
-	edited := filepath.Join(h.specs, "b.hcl")
-	text, err := os.ReadFile(edited)
-	check(t, err)
-	check(t, os.WriteFile(edited, []byte(strings.Replace(string(text), `run "r"`, `run "late"`, 1)), 0o644))
+	late := strings.NewReplacer(`"edge"`, `"late"`, "benchmark.edge", "benchmark.late", `run "r"`, `run "late"`)
+	h.write("b.hcl", late.Replace(spec("y")))
 	d.look(t)
-	if _, _, err := d.Submit(t.Context(), []string{edited}); !errors.Is(err, errDraining) {
+	if _, _, err := d.Submit(t.Context(), []string{filepath.Join(h.specs, "b.hcl")}); !errors.Is(err, errDraining) {
 		t.Errorf("handing in is answered with %v", err)
 	}
 	if err := d.Rerun(t.Context(), "run.late"); !errors.Is(err, errDraining) {
@@ -89,4 +85,3 @@ func (h *house) waitDraining(d *daemon) {
 		check(h.t, d.do(h.t.Context(), func() { draining = d.draining }))
 	}
 }
-

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -109,6 +111,61 @@ func TestAVerdictIsReportedOnce(t *testing.T) {
 	if diff := cmp.Diff(want, lines[0]); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestTestsAreReadOneSubmissionAtATime: what is asked for at every request does not grow
+// with the number of tests.
+func TestTestsAreReadOneSubmissionAtATime(t *testing.T) {
+	s, id := openStore(t)
+	l := NewLedger(s)
+	tests := []parser.Test{{Name: "a", Status: parser.Passed}, {Name: "b", Status: parser.Failed, Message: "because"}}
+	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
+	verdict := &judge.Report{Status: judge.StatusOK, Passed: 1, Tests: tests}
+	for range 2 { // the second change finds the tests and keeps them
+		u, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
+			if u.State == judge.StateQueued {
+				u.Report = verdict
+			}
+			u.State = judge.StateJudged
+			return nil
+		})
+		if err != nil || len(u.Report.Tests) != 2 || len(verdict.Tests) != 2 {
+			t.Fatalf("update: %+v, %v", u.Report, err)
+		}
+	}
+	one, err := l.Submission(t.Context(), "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(tests, one.Report.Tests); diff != "" {
+		t.Error(diff)
+	}
+	all, err := l.Submissions(t.Context(), id)
+	if err != nil || len(all) != 1 || all[0].Report.Passed != 1 || all[0].Report.Tests != nil {
+		t.Errorf("all: %+v, %v", all, err)
+	}
+	status, err := (&Reconciler{o: Options{Store: s}}).Trial(t.Context(), id)
+	if err != nil || len(status.Rounds) != 1 || len(status.Rounds[0].Report.Tests) != 2 {
+		t.Errorf("the status of the trial: %+v, %v", status.Rounds, err)
+	}
+	if _, err := l.Submission(t.Context(), "none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is not there: %v", err)
+	}
+}
+
+func TestAReservationIsTakenOver(t *testing.T) {
+	s, id := openStore(t)
+	l := NewLedger(s)
+	old := reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, Number: 1, Key: "k", State: judge.StateReserved})
+	for _, key := range []string{"k", "other", ""} {
+		old.Key = key
+		reserve(t, l, old)
+		subs, err := l.Submissions(t.Context(), id)
+		if err != nil || len(subs) != 1 || subs[0].Key != key {
+			t.Errorf("key %q: %+v, %v", key, subs, err)
+		}
+	}
+	reserve(t, l, judge.Submission{ID: "s2", Trial: id, Try: 1, Kind: judge.KindAgent, Number: 2, Key: "k"}) // free again
 }
 
 func TestARefusedChangeStoresNothing(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -72,26 +73,32 @@ func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain
 	over, finished := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(finished)
-		for stopping := false; ; {
-			select {
-			case <-hup:
-				if err := d.Reload(ctx); err != nil && ctx.Err() == nil {
-					log.Error("reload", "error", err)
-				}
-			case <-ends: // the first ends the context, too
-				if stopping {
-					d.Hurry()
-				}
-				stopping = true
-			case <-over:
-				return
-			}
-		}
+		heed(ctx, d, log, hup, ends, over)
 	}()
 	err = d.Run(ctx)
 	close(over)
 	<-finished
 	return err
+}
+
+// heed does what signals ask of a running daemon, until it is over. The first of those
+// that end it ends the context, too; the second ends the wait for open runs.
+func heed(ctx context.Context, d *daemon.Daemon, log *slog.Logger, hup, ends <-chan os.Signal, over <-chan struct{}) {
+	for stopping := false; ; {
+		select {
+		case <-hup:
+			if err := d.Reload(ctx); err != nil && ctx.Err() == nil {
+				log.Error("reload", "error", err)
+			}
+		case <-ends:
+			if stopping {
+				d.Hurry()
+			}
+			stopping = true
+		case <-over:
+			return
+		}
+	}
 }
 
 // watchable returns the folders by absolute path. One that is not there may come, as with
