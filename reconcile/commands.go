@@ -39,7 +39,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 		if o.Execution != nil && !o.Execution.Finished {
 			return fmt.Errorf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
-		r.look(ctx, true) // with contexts as they are now
+		r.look(ctx, all) // with contexts as they are now
 		asked := &Rerun{}
 		if cell != "" {
 			asked.Only = []string{cell}
@@ -157,12 +157,17 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 		}
 		o := r.o.Config
 		o.Snapshot = nil // nothing is stored
-		found, _ := r.scan(ctx, previous)
-		set := config.Load(merged(found, inputs), previous, o)
 		var paths []string
 		for _, in := range inputs {
 			paths = append(paths, in.Path)
 		}
+		busy, err := r.busy(ctx)
+		if err != nil {
+			return err
+		}
+		o.Fresh = func(path string) bool { return slices.Contains(paths, path) && !busy[path] }
+		found, _ := r.scan(ctx, previous)
+		set := config.Load(merged(found, inputs), previous, o)
 		ds = complaintsOf(set, paths)
 		text, err = r.preview(ctx, set)
 		return err

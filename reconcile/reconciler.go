@@ -109,7 +109,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
 	defer r.drivers.Wait()
-	r.look(ctx, false)
+	r.look(ctx, nil)
 	r.turn(ctx)
 	strays, err := r.strays(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 	case <-pulses:
-		r.look(ctx, false)
+		r.look(ctx, nil)
 	case call := <-r.calls:
 		call()
 	case id := <-r.ended:
@@ -174,7 +174,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 		clear(r.starved)
 	case <-timer.C:
 		if !r.again.IsZero() && !time.Now().Before(r.again) {
-			r.look(ctx, false)
+			r.look(ctx, nil)
 		}
 	}
 }
@@ -246,7 +246,11 @@ func (r *Reconciler) do(ctx context.Context, f func()) error {
 // Look has the files read again; fresh also has contexts copied anew whose spec's text is
 // unchanged.
 func (r *Reconciler) Look(ctx context.Context, fresh bool) error {
-	return r.do(ctx, func() { r.look(ctx, fresh) })
+	which := all
+	if !fresh {
+		which = nil
+	}
+	return r.do(ctx, func() { r.look(ctx, which) })
 }
 
 // observe reads what exists of a run.

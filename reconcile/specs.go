@@ -18,8 +18,9 @@ import (
 )
 
 // look reads the files, accepts what is valid, and has every run looked at that may be
-// touched by it. It sets when to look again by itself.
-func (r *Reconciler) look(ctx context.Context, fresh bool) {
+// touched by it. Files for which fresh holds are compiled, and their contexts read, anew
+// also when their text is unchanged; nil = none. It sets when to look again by itself.
+func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 	r.again = time.Now().Add(time.Second) // unless all goes well
 	if r.previous == nil {
 		previous, err := r.accepted(ctx)
@@ -33,21 +34,21 @@ func (r *Reconciler) look(ctx context.Context, fresh bool) {
 	found, emptied := r.scan(ctx, previous)
 	inputs, again := r.presence.settle(previous, found, emptied, time.Now())
 	sum := fingerprint(inputs)
-	if sum == r.seen && !fresh && !r.set.Diagnostics.HasErrors() {
+	if sum == r.seen && fresh == nil && !r.set.Diagnostics.HasErrors() {
 		r.again = again
 		return // nothing to compile; a spec with an error may be missing what has come since
 	}
 	o := r.o.Config
-	if fresh {
+	if fresh != nil {
 		busy, err := r.busy(ctx)
 		if err != nil {
 			r.o.Log.Error("look for open executions", "error", err)
 			return
 		}
-		o.Fresh = func(path string) bool { return !busy[path] }
+		o.Fresh = func(path string) bool { return fresh(path) && !busy[path] }
 	}
 	set := config.Load(inputs, previous, o)
-	if r.set == nil || fresh || !reflect.DeepEqual(r.set, set) {
+	if r.set == nil || fresh != nil || !reflect.DeepEqual(r.set, set) {
 		if err := r.accept(ctx, previous, set); err != nil {
 			r.o.Log.Error("accept specs", "error", err)
 			return
@@ -56,6 +57,13 @@ func (r *Reconciler) look(ctx context.Context, fresh bool) {
 		r.adopt(set)
 	}
 	r.seen, r.again = sum, again
+}
+
+// all and among choose files to be read anew.
+func all(string) bool { return true }
+
+func among(paths []string) func(string) bool {
+	return func(path string) bool { return slices.Contains(paths, path) }
 }
 
 // busy are the files that an open execution is made of: its contexts stay as they were

@@ -180,6 +180,13 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 		return run, err
 	}
 	run.Execution = e.N
+	execution, err := executionOf(e)
+	if err != nil {
+		return run, err
+	}
+	if d != nil {
+		run.Wanted = len(wantedCells(d, *execution))
+	}
 	if run.State != "blocked" {
 		run.State = "running"
 	}

@@ -47,7 +47,7 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 			return err
 		}
 		r.answered = paths
-		r.look(ctx, false)
+		r.look(ctx, among(paths)) // who hands a file in means its folders as they are now
 		r.answered = nil
 		addresses, ds = runsOf(r.set, paths), complaintsOf(r.set, paths)
 		return r.revive(ctx, addresses)
@@ -70,7 +70,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, paths []string) error {
 		for _, path := range paths {
 			r.presence.missed[path] = time.Time{} // for long enough
 		}
-		r.look(ctx, false)
+		r.look(ctx, nil)
 		return nil
 	})
 }

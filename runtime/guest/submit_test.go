@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 // court is a judge that follows a script, and an agent's call of the client.
 type court struct {
+	mu      sync.Mutex // held by each request
 	t       *testing.T
 	submits []func(w http.ResponseWriter, r *http.Request) // one a request; the last one stays
 	results []string                                       // the same
@@ -69,6 +71,8 @@ func refusing(code int, header, body string) func(http.ResponseWriter, *http.Req
 func losing(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func (c *court) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock() // requests follow one another, over different connections
+	defer c.mu.Unlock()
 	if got := r.Header.Get("Authorization"); got != "Bearer tok" {
 		c.t.Errorf("Authorization %q", got)
 	}

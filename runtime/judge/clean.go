@@ -148,10 +148,7 @@ func (a *archive) link(e *entry, target string) bool {
 		return false
 	}
 	e.target = path.Join(path.Dir(e.name), target)
-	if e.target == "." || e.target == ".." || strings.HasPrefix(e.target, "../") {
-		return false
-	}
-	return len(relative(path.Dir(e.name), e.target)) <= maxName
+	return e.target != "." && e.target != ".." && !strings.HasPrefix(e.target, "../")
 }
 
 // hardlink makes a copy of an earlier file of the archive. A link to anything else, above

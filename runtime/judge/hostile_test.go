@@ -67,22 +67,29 @@ func TestASubmissionCannotBreakTheFetchingOfResults(t *testing.T) {
 	}
 }
 
-func TestAnArchiveThatCanNeverBePlacedIsInvalid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		b.open("t")
-		b.fake.Intercept(func(call, _ string) error {
-			if call == "CopyTo" {
-				return errors.New("file name too long")
-			}
-			return nil
+func TestWhatFailsInEveryTryOnASoundEngineIsInvalid(t *testing.T) {
+	for failing, problem := range map[string]string{
+		"CopyTo": "could not be laid over the image: ",
+		"Exec":   "the judge command could not be run: ",
+	} {
+		t.Run(failing, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				b.open("t")
+				b.fake.Intercept(func(call, _ string) error {
+					if call == failing {
+						return errors.New("the kernel takes no such thing")
+					}
+					return nil
+				})
+				got := b.judged(t, b.submit(t, "t", KindAgent, "x").ID)
+				r := got.Report
+				if r.Status != StatusInvalid || r.Valid || got.Refunds != 2 || !strings.Contains(r.Problem, problem) {
+					t.Errorf("%s (%s) after %d refunds", r.Status, r.Problem, got.Refunds)
+				}
+			})
 		})
-		got := b.judged(t, b.submit(t, "t", KindAgent, "x").ID)
-		r := got.Report
-		if r.Status != StatusInvalid || r.Valid || got.Refunds != 2 || !strings.Contains(r.Problem, "could not be laid over the image: ") {
-			t.Errorf("%s (%s) after %d refunds", r.Status, r.Problem, got.Refunds)
-		}
-	})
+	}
 }
 
 // TestAnUnreleasedReservationIsTakenOver: it neither poisons its key nor counts.
@@ -277,16 +284,19 @@ func TestAPathHasToFitBehindTheWorkdir(t *testing.T) {
 	}
 }
 
-// TestATargetThatGrowsIsLeftOut: a link's text is made anew, and may be longer than it was.
-func TestATargetThatGrowsIsLeftOut(t *testing.T) {
-	var out bytes.Buffer
-	deep := strings.Repeat("a/", 100)
-	target := strings.Repeat(strings.Repeat("x", 199)+"/", 19) + strings.Repeat("y", 100)
-	stats, err := Clean(bytes.NewReader(pack(t, link(deep+"l", strings.Repeat("../", 100)+target))), &out, testRules(t))
-	if err != nil || stats.Dropped != 0 && stats.Dropped != 1 {
-		t.Fatalf("%+v, %v", stats, err)
+// TestWhatIsLeftOutIsNotRemembered: folders below an excluded one cost nothing but their
+// reading.
+func TestWhatIsLeftOutIsNotRemembered(t *testing.T) {
+	book, err := newRulebook(testRules(t))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if strings.Contains(listing(t, out.Bytes()), "->") {
-		t.Error("a link was kept that no kernel makes")
+	for i := range 1000 {
+		if book.open(fmt.Sprintf("src/tests/%d/%d/x", i, i)) {
+			t.Fatal("an excluded file is open")
+		}
+	}
+	if n := len(book.folders); n != 2 {
+		t.Errorf("%d folders are remembered", n)
 	}
 }

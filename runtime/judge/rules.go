@@ -91,18 +91,27 @@ func newRulebook(r Rules) (*rulebook, error) {
 }
 
 // untouchable reports whether the path, or a folder above it, is hidden, protected or
-// excluded. The answer for folders is remembered: archives repeat them.
+// excluded.
 func (b *rulebook) untouchable(name string) bool {
-	if dir := path.Dir(name); dir != "." {
-		known, ok := b.folders[dir]
-		if !ok {
-			known = b.untouchable(dir)
-			b.folders[dir] = known
-		}
-		if known {
-			return true
-		}
+	dir := path.Dir(name)
+	return dir != "." && b.shut(dir) || b.named(name)
+}
+
+// shut is untouchable for folders, and remembers the answer: archives repeat them. It does
+// not remember what is below a shut one, of which there may be any number.
+func (b *rulebook) shut(dir string) bool {
+	if known, ok := b.folders[dir]; ok {
+		return known
 	}
+	if up := path.Dir(dir); up != "." && b.shut(up) {
+		return true
+	}
+	b.folders[dir] = b.named(dir)
+	return b.folders[dir]
+}
+
+// named reports whether a rule is about this very path.
+func (b *rulebook) named(name string) bool {
 	return b.hidden[name] || b.protect.exactly(name) || b.filter.drop.exactly(name)
 }
 

@@ -26,7 +26,6 @@ const (
 const (
 	maxGuestEvents = 10_000
 	maxRestarts    = 20
-	maxLosses      = 3
 )
 
 // attend waits for the next thing that changes a trial whose container is up.
@@ -290,7 +289,7 @@ func (m *Machine) lost(ctx context.Context, s State, err error) (State, []Effect
 	case gone != nil:
 		return s, nil, errors.Join(err, gone)
 	}
-	if m.losses++; m.losses < maxLosses {
+	if m.losses++; m.losses < maxAgain {
 		return s, nil, err
 	}
 	if _, ok := errors.AsType[*notStarted](err); ok && !errors.Is(err, container.ErrNoSpace) {

@@ -77,9 +77,6 @@ func (m *Machine) lastWords(ctx context.Context, s State) {
 	}
 }
 
-// maxFinal is how often the last snapshot is tried before it is given up.
-const maxFinal = 10
-
 // notTaken decides what it means that the last snapshot was not accepted. A tree that the
 // judge refuses (too big, say) leaves the trial with what was submitted before.
 func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Effect, error) {
@@ -96,7 +93,7 @@ func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Ef
 		next, effects := m.withoutFinal(s, refusal)
 		return next, effects, nil
 	}
-	if m.finals++; m.finals < maxFinal {
+	if m.finals++; m.finals < maxAgain {
 		return s, nil, err
 	}
 	if _, ok := errors.AsType[*notCopied](err); ok && !errors.Is(err, container.ErrNoSpace) {

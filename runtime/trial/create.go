@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
@@ -37,8 +36,7 @@ func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) 
 		}
 		return fail(s, startFailure(err), ReasonEngine, err), nil, nil
 	}
-	s.Container = c.ID
-	s.Phase = Await
+	s.Container, s.Phase = c.ID, Await
 	return s, nil, nil
 }
 

@@ -51,11 +51,15 @@ type Machine struct {
 	live   *live    // handles on a running container; nil when there are none
 	acks   []func() // answers owed once the state that justifies them is stored
 
-	// Failures in a row of what is tried again: they are the machine's, not the trial's.
+	// How often in a row something failed that is tried maxAgain times.
 	losses   int // of the handles on the container
 	finals   int // of the last snapshot
 	removals int // of the cleaning
 }
+
+// maxAgain is how often an engine that answers may fail at the same thing before it is
+// believed that this will not change; with the pauses of the caller about a minute.
+const maxAgain = 10
 
 // New returns a machine for one trial. Close releases what it holds.
 func New(h Host, id, spec string) *Machine {

@@ -303,17 +303,27 @@ func TestWithoutTheGuestsWord(t *testing.T) {
 		change func(*bench, *Machine, *State)
 		want   string // phase, status or reason, records
 	}{
-		{"the deadline and a little more is the end", Running, func(_ *bench, _ *Machine, s *State) {
-			s.Deadline = time.Now().Add(-endPatience)
+		{"the deadline and a little more is the end", Running, func(_ *bench, m *Machine, s *State) {
+			s.Deadline, m.live.since = time.Now().Add(-endPatience), time.Now().Add(-queuePatience)
 		}, "closing deadline "},
-		{"no hello is a lost guest", Await, func(_ *bench, _ *Machine, s *State) {
-			s.Deadline = time.Now().Add(-time.Second)
+		{"no hello is a lost guest", Await, func(b *bench, m *Machine, s *State) {
+			if err := m.attach(b.t.Context(), *s); err != nil {
+				b.t.Fatal(err)
+			}
+			m.live.since = time.Now().Add(-helloPatience)
 		}, "verdict guest_lost "},
 		{"too much written is the end", Running, func(b *bench, m *Machine, s *State) {
 			b.fake.Container(s.Workload.Name).SetUsage(container.Usage{DiskBytes: 1<<20 + 1})
 			m.live.nextMeter = time.Now()
 		}, "closing disk trial.event:disk"},
-		{"a container that stops again and again is lost", Running, func(b *bench, _ *Machine, s *State) {
+		{"a container that stops again and again is broken by its agent", Running, func(b *bench, _ *Machine, s *State) {
+			s.Restarts = maxRestarts
+			b.fake.Kill(s.Workload.Name, container.Exit{Code: 1})
+		}, "closing guest_lost "},
+		{"a container that stops again and again before there is an agent is lost", Await, func(b *bench, m *Machine, s *State) {
+			if err := m.attach(b.t.Context(), *s); err != nil {
+				b.t.Fatal(err)
+			}
 			s.Restarts = maxRestarts
 			b.fake.Kill(s.Workload.Name, container.Exit{Code: 1})
 		}, "verdict guest_lost "},

@@ -166,9 +166,6 @@ func logRecord(stateDir string, s State) *FileRecord {
 	return &FileRecord{rel, hex.EncodeToString(h.Sum(nil))}
 }
 
-// maxRemovals is how often the cleaning is tried before it is left to the next daemon.
-const maxRemovals = 10
-
 // cleanup removes the container and the trial's folder. What an engine that answers does
 // not remove however often it is asked is swept when the daemon starts again: a trial is
 // not kept open for it.
@@ -178,7 +175,7 @@ func (m *Machine) cleanup(ctx context.Context, s State) (State, []Effect, error)
 		if ctx.Err() != nil || container.Unavailable(err) {
 			return s, nil, err
 		}
-		if m.removals++; m.removals < maxRemovals {
+		if m.removals++; m.removals < maxAgain {
 			return s, nil, err
 		}
 		stopped := m.host.Engine.Stop(ctx, s.Workload.Name, 0)

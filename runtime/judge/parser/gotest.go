@@ -17,8 +17,19 @@ func gotestParser() Parser {
 		Name:     "gotest",
 		Protect:  []string{"*_test.go"},
 		Parse:    parseGoTest,
+		Environ:  gotestEnviron,
 		Tripwire: gotestTripwire,
 	}
+}
+
+// gotestEnviron asks go test for the names of passed tests.
+func gotestEnviron(env map[string]string) map[string]string {
+	out := maps.Clone(env)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out["GOFLAGS"] = strings.TrimSpace(out["GOFLAGS"] + " -v")
+	return out
 }
 
 func parseGoTest(in Input) Result {

@@ -53,6 +53,10 @@ type Parser struct {
 	Files   []string // result files to fetch from workdir after the command, if they exist
 	Parse   func(Input) Result
 
+	// Environ returns the command's environment with what makes the runner name its tests,
+	// whatever the command forgot to ask for; nil = it needs nothing.
+	Environ func(env map[string]string) map[string]string
+
 	// Tripwire arms the two tests of random name; nil where the format has no runner.
 	Tripwire func(Site) (Tripwire, bool)
 }

@@ -23,8 +23,8 @@ func gotestTripwire(site Site) (Tripwire, bool) {
 	}
 	flags := strings.Fields(in.value(site, "GOFLAGS"))
 	run, ok := readGoTest(append(flags, in.args[2:]...))
-	if !ok {
-		return Tripwire{}, false
+	if _, own := in.env["GOFLAGS"]; !ok || own && !run.names {
+		return Tripwire{}, false // without names the two could not be seen
 	}
 	pass, fail := marks(site.Nonce)
 	passName, failName := "TestZ"+pass, "TestZ"+fail
@@ -48,6 +48,7 @@ func gotestTripwire(site Site) (Tripwire, bool) {
 type goTestRun struct {
 	run, skip string
 	packages  []string // path patterns
+	names     bool     // passed tests are named
 }
 
 // readGoTest reads arguments of go test. It reports false for flags with which nothing is
@@ -65,6 +66,7 @@ func readGoTest(args []string) (goTestRun, bool) {
 		name, value, joined := strings.Cut(strings.TrimPrefix(strings.TrimLeft(arg, "-"), "test."), "=")
 		switch {
 		case slices.Contains(plain, name):
+			r.names = r.names || name == "v" || name == "json"
 			continue
 		case !slices.Contains(valued, name):
 			return r, false

@@ -1,0 +1,103 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// errStopped: the judge's container ended while the command ran in it. Once that may be the
+// engine's doing; a submission that does it each time does it itself.
+var errStopped = errors.New("the container was stopped while the submission ran in it")
+
+// Failures of an engine that is there otherwise. They are judged like errStopped.
+var (
+	errNotPlaced = errors.New("could not be laid over the image")
+	errNotRun    = errors.New("the judge command could not be run")
+)
+
+// machinery reports whether no submission can be the cause of the error: the engine is away
+// or full, or the container is gone.
+func machinery(err error) bool {
+	return container.Unavailable(err) || errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrNotFound)
+}
+
+// ownDoing reports whether an error that comes in every try is the submission's doing.
+func ownDoing(err error) bool {
+	return errors.Is(err, errStopped) || errors.Is(err, errNotPlaced) || errors.Is(err, errNotRun)
+}
+
+// errTimeout is why a judge command's context ended.
+var errTimeout = errors.New("the judge command's time is over")
+
+// execute fills in how the command ended. An error is one of the machinery.
+func (g *grading) execute(ctx context.Context, o *observation, c container.Command) error {
+	timeout := g.session.Task.Judge.Timeout
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	timed, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	defer cancel()
+	limited, unwatch := g.watchDisk(timed)
+	exit, err := g.judge.execer.Exec(limited, g.id, c)
+	unwatch()
+	o.exit = exit
+	full, overfull := errors.AsType[*diskError](context.Cause(limited))
+	switch {
+	case err == nil && exit != 137:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, container.ErrCommandNotFound):
+		o.noStart = fmt.Sprintf("%q is not in the judge image, or cannot be executed", c.Argv[0])
+		return nil
+	case err != nil && errors.Is(context.Cause(limited), errTimeout):
+		o.timedOut, o.exit = true, 137
+		return g.kill(ctx)
+	case err != nil && overfull:
+		o.overfull, o.exit = full.Error(), 137
+		return g.kill(ctx)
+	}
+	return g.killed(ctx, o, err)
+}
+
+func (g *grading) kill(ctx context.Context) error {
+	if err := g.judge.opts.Engine.Stop(ctx, g.id, 0); err != nil {
+		return fmt.Errorf("kill a judge container: %w", err)
+	}
+	return nil
+}
+
+// killed looks at why a command did not end by itself: the kernel's out-of-memory killer,
+// its own doing, or somebody who stopped the whole container, which is the machinery's
+// failure.
+func (g *grading) killed(ctx context.Context, o *observation, cause error) error {
+	engine := g.judge.opts.Engine
+	inst, err := engine.Inspect(ctx, g.id)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	alone := inst.Phase == container.PhaseRunning
+	if alone {
+		// What the kernel killed is told of a container only when that has ended, too.
+		if err := engine.Stop(ctx, g.id, 0); err != nil {
+			return errors.Join(cause, err)
+		}
+		if inst, err = engine.Inspect(ctx, g.id); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	switch o.oom = inst.Exit.OOM; {
+	case o.oom:
+		o.exit = 137
+	case cause != nil && !machinery(cause):
+		return fmt.Errorf("%w: %w", errNotRun, cause)
+	case cause != nil:
+		return fmt.Errorf("run the judge command: %w", cause)
+	case !alone:
+		return fmt.Errorf("run the judge command: %w", errStopped)
+	}
+	return nil
+}
