@@ -38,7 +38,8 @@ type Options struct {
 	Roots    []string // watched directories
 	StateDir string
 	Version  string
-	Drain    bool // on the end of the context, let open runs finish first
+	Drain    bool           // on the end of the context, let open runs finish first
+	Control  []net.Listener // control sockets taken over from systemd; none = one of its own
 	Log      *slog.Logger
 }
 
@@ -52,6 +53,7 @@ type Daemon struct {
 	writer  *results.Writer
 	pulses  chan struct{}
 	control []net.Listener
+	replace chan struct{}   // closed when another Daemon is to take over in this process
 	open    context.Context // for how long a drain waits for open runs
 	hurry   func()
 }
@@ -64,7 +66,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, fmt.Errorf("state directory %q is too long by %d bytes: sockets in it would have addresses that no Unix system accepts; name a shorter one with --state",
 			o.StateDir, len(o.StateDir)-trial.MaxStateDir)
 	}
-	d := &Daemon{opts: o, pulses: make(chan struct{}, 1)}
+	d := &Daemon{opts: o, pulses: make(chan struct{}, 1), replace: make(chan struct{})}
 	d.open, d.hurry = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -170,12 +172,8 @@ func (w working) Write(p []byte) (int, error) {
 
 // listen opens the control socket, or takes it over from systemd.
 func (d *Daemon) listen() error {
-	inherited, _, err := notify.Listeners()
-	if err != nil {
-		return err
-	}
-	if len(inherited) > 0 {
-		d.control = inherited
+	if len(d.opts.Control) > 0 {
+		d.control = d.opts.Control
 		return nil
 	}
 	path := api.Socket(d.store.Dir())
@@ -189,6 +187,13 @@ func (d *Daemon) listen() error {
 	d.control = []net.Listener{l}
 	return os.Chmod(path, 0o660)
 }
+
+// ErrReplaced is what Run returns after Replace.
+var ErrReplaced = errors.New("another daemon takes over")
+
+// Replace ends Run as for a restart, so that the process can go on with other settings;
+// to be called once.
+func (d *Daemon) Replace() { close(d.replace) }
 
 // Hurry ends the wait of a daemon that drains; what is open stays for the next one.
 func (d *Daemon) Hurry() { d.hurry() }
@@ -274,6 +279,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		select {
 		case <-ctx.Done():
 		case <-gctx.Done():
+		case <-d.replace:
+			stop(ErrReplaced)
+			return server.Close()
 		}
 		if err := notify.Stopping(); err != nil {
 			d.opts.Log.Warn("tell systemd", "error", err)
@@ -290,6 +298,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	})
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
+	}
+	if errors.Is(context.Cause(work), ErrReplaced) {
+		return ErrReplaced
 	}
 	return nil
 }

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
+	"github.com/assayd/assayd/daemon/notify"
 )
 
 func (e *env) serve() *cobra.Command {
@@ -31,12 +34,11 @@ func (e *env) serve() *cobra.Command {
 
 func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain bool) error {
 	// Signals first of all: a SIGHUP before the handler would end the process.
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
-	ends := make(chan os.Signal, 2)
-	signal.Notify(ends, syscall.SIGTERM, syscall.SIGINT)
-	defer signal.Stop(ends)
+	v := server{env: e, roots: roots, http: http, drain: drain, hup: make(chan os.Signal, 1), ends: make(chan os.Signal, 2)}
+	signal.Notify(v.hup, syscall.SIGHUP)
+	defer signal.Stop(v.hup)
+	signal.Notify(v.ends, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(v.ends)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 
@@ -44,59 +46,106 @@ func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain
 	if err != nil {
 		return err
 	}
-	if http != "" || settings.HTTP.Listen != "" {
-		return usage{errors.New("this version has no HTTP listener; leave out --http and the http block of the settings")}
+	if v.control, err = notify.Control(); err != nil {
+		return err
 	}
+	for {
+		next, err := v.serve(ctx, settings)
+		if !errors.Is(err, daemon.ErrReplaced) {
+			return err
+		}
+		settings = next
+	}
+}
+
+// server is what stays the same while settings change.
+type server struct {
+	*env
+	roots     []string // of the command line
+	http      string
+	drain     bool
+	hup, ends chan os.Signal
+	control   []net.Listener
+}
+
+// options are those of a daemon with the settings.
+func (v *server) options(settings *config.Settings) (o daemon.Options, err error) {
+	if v.http != "" || settings.HTTP.Listen != "" {
+		return o, usage{errors.New("this version has no HTTP listener; leave out --http and the http block of the settings")}
+	}
+	roots := v.roots
 	if len(roots) == 0 {
 		roots = settings.Watch
 	}
 	if len(roots) == 0 {
-		return usage{errors.New("name the folder of specs with --watch DIR, or in the settings with watch = [\"DIR\"]")}
+		return o, usage{errors.New("name the folder of specs with --watch DIR, or in the settings with watch = [\"DIR\"]")}
 	}
 	if roots, err = watchable(roots); err != nil {
-		return err
+		return o, err
 	}
-	dir, err := e.ownState(settings)
+	dir, err := v.ownState(settings)
 	if err != nil {
-		return err
+		return o, err
 	}
-	log, err := logger(e.err, settings.Log)
+	log, err := logger(v.err, settings.Log)
 	if err != nil {
-		return usage{err}
+		return o, usage{err}
 	}
-	d, err := daemon.Open(ctx, daemon.Options{
-		Settings: settings, Roots: roots, StateDir: dir, Version: e.version, Drain: drain, Log: log,
-	})
+	return daemon.Options{
+		Settings: settings, Roots: roots, StateDir: dir, Version: v.version, Drain: v.drain, Log: log, Control: v.control,
+	}, nil
+}
+
+// serve is the daemon with these settings, until it is told to stop or, with
+// daemon.ErrReplaced, a reload brought other ones.
+func (v *server) serve(ctx context.Context, settings *config.Settings) (next *config.Settings, err error) {
+	o, err := v.options(settings)
 	if err != nil {
-		return fmt.Errorf("start: %w", err)
+		return nil, err
+	}
+	d, err := daemon.Open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
 	}
 	over, finished := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(finished)
-		heed(ctx, d, log, hup, ends, over)
+		next = v.heed(ctx, d, o, over)
 	}()
 	err = d.Run(ctx)
 	close(over)
 	<-finished
-	return err
+	return next, err
 }
 
-// heed does what signals ask of a running daemon, until it is over. The first of those
-// that end it ends the context, too; the second ends the wait for open runs.
-func heed(ctx context.Context, d *daemon.Daemon, log *slog.Logger, hup, ends <-chan os.Signal, over <-chan struct{}) {
+// heed does what signals ask of a running daemon, until it is over or to be replaced by
+// one with the settings that it returns. The first of the signals that end the daemon ends
+// the context, too; the second ends the wait for open runs.
+func (v *server) heed(ctx context.Context, d *daemon.Daemon, o daemon.Options, over <-chan struct{}) (next *config.Settings) {
 	for stopping := false; ; {
 		select {
-		case <-hup:
-			if err := d.Reload(ctx); err != nil && ctx.Err() == nil {
-				log.Error("reload", "error", err)
+		case <-v.hup:
+			next, err := v.settings()
+			if err == nil && !reflect.DeepEqual(next, o.Settings) {
+				if _, err = v.options(next); err == nil {
+					o.Log.Info("the settings have changed; the daemon starts again with them, containers go on")
+					d.Replace()
+					return next
+				}
 			}
-		case <-ends:
+			if err != nil {
+				o.Log.Error("the settings cannot be used; those in force stay", "error", err)
+			}
+			if err := d.Reload(ctx); err != nil && ctx.Err() == nil {
+				o.Log.Error("reload", "error", err)
+			}
+		case <-v.ends:
 			if stopping {
 				d.Hurry()
 			}
 			stopping = true
 		case <-over:
-			return
+			return nil
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
 )
@@ -40,6 +41,36 @@ func Listeners() (control, http []net.Listener, err error) {
 	}
 	return control, http, nil
 }
+
+// Control returns the control sockets that systemd opened for this process, of Listeners,
+// in a form that outlives a server: closing one only wakes who waits in Accept, and it can
+// be given to the next server.
+func Control() ([]net.Listener, error) {
+	control, http, err := Listeners()
+	for _, l := range http {
+		err = errors.Join(err, l.Close()) // nobody serves it yet
+	}
+	for i, l := range control {
+		if u, ok := l.(*net.UnixListener); ok {
+			control[i] = kept{u}
+		}
+	}
+	return control, err
+}
+
+// kept is a listener whose Close keeps the socket.
+type kept struct{ *net.UnixListener }
+
+func (k kept) Accept() (net.Conn, error) {
+	c, err := k.UnixListener.Accept()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// The server that gave it up is gone; the next one begins with a fresh deadline.
+		return nil, errors.Join(net.ErrClosed, k.SetDeadline(time.Time{}))
+	}
+	return c, err
+}
+
+func (k kept) Close() error { return k.SetDeadline(time.Unix(1, 0)) }
 
 // Credential returns what systemd loaded under this name (LoadCredential in the unit),
 // without a trailing line break. ErrNoCredential when there is none of that name, or no
