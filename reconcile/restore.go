@@ -37,6 +37,10 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	for _, s := range subs {
 		if sessions[s.Trial] == s.Try {
 			resumable = append(resumable, s)
+			continue
+		}
+		if err := r.o.Host.Judge.Abandon(ctx, s.Trial, s.Try, "no daemon ran"); err != nil {
+			return err
 		}
 	}
 	return r.o.Host.Judge.Resume(ctx, resumable)

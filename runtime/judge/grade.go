@@ -205,7 +205,7 @@ func (g *grading) arm(ctx context.Context) error {
 		return nil
 	}
 	wire, ok := p.Tripwire(parser.Site{
-		Command: commandText(t.Judge.Command.Shell, t.Judge.Command.Argv), Workdir: t.Workdir, Env: t.Judge.Env,
+		Command: commandText(t.Judge.Command.Shell, t.Judge.Command.Argv), Workdir: t.Workdir, Env: g.environ(),
 		Hidden: g.profile.Files, Nonce: newID(),
 		Read: func(name string) []byte { return g.profile.Content[name] },
 	})
@@ -249,11 +249,20 @@ func commandText(shell string, argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// environ is the command's environment before the tripwire's.
+func (g *grading) environ() map[string]string {
+	env := maps.Clone(g.session.Task.Judge.Env)
+	if more := g.session.parser.Environ; more != nil {
+		return more(env)
+	}
+	return env
+}
+
 // run executes the judge command and makes a report of what it left.
 func (g *grading) run(ctx context.Context) (Report, error) {
 	t := g.session.Task
 	output := &capture{half: outputHalf}
-	env := maps.Clone(t.Judge.Env)
+	env := g.environ()
 	if g.wire != nil {
 		if env == nil {
 			env = map[string]string{}

@@ -21,6 +21,10 @@ import (
 func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error) {
 	m.host.Judge.Close(s.ID)
 	m.drop() // from here on the log is as it is recorded
+	// What was acknowledged gets its verdict, also when the trial is cancelled or failed.
+	if err := m.host.Judge.Abandon(ctx, s.ID, s.Try, s.Reason); err != nil {
+		return s, nil, err
+	}
 	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
 	if err != nil {
 		return s, nil, err
