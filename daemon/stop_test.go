@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,6 +87,47 @@ func TestSIGHUPReadsContextsAgain(t *testing.T) {
 		if trial.ID == old && trial.Status != "resolved" || trial.ID == fresh && trial.Status != "resolved" {
 			t.Errorf("trial %s is %s", trial.ID, trial.Status)
 		}
+	}
+	w.oneVerdictEach(w.history("r.run.wait.jsonl"))
+	w.noContainerIsLeft()
+}
+
+// Changed settings take effect without a new process and without touching what runs; wrong
+// ones change nothing.
+func TestSIGHUPTakesUpChangedSettings(t *testing.T) {
+	t.Parallel()
+	settings := filepath.Join(t.TempDir(), "assayd.hcl")
+	set := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("")
+	w, trial, bodies := waiting(t, "--config", settings)
+	pid := w.daemon.cmd.Process.Pid
+	logged := func(what string) {
+		t.Helper()
+		w.until("the daemon says: "+what, func() error {
+			if !strings.Contains(w.daemonLog(), what) {
+				return errors.New("it does not")
+			}
+			return nil
+		})
+	}
+	set("log { level = 7 }\n")
+	w.signal(syscall.SIGHUP)
+	logged("the settings cannot be used")
+	set("log {\n  format = \"json\"\n}\n")
+	w.signal(syscall.SIGHUP)
+	logged(`"msg":"ready"`)
+	w.untouched(bodies)
+	if v, err := w.client.Version(t.Context()); err != nil || v.PID != pid {
+		t.Errorf("%+v, %v; want process %d", v, err, pid)
+	}
+	w.letGo(trial)
+	if run := w.settled("run.wait", patience); run.Trials[0].Status != "resolved" || run.Trials[0].Try != 1 {
+		t.Errorf("the trial is %+v", run.Trials[0])
 	}
 	w.oneVerdictEach(w.history("r.run.wait.jsonl"))
 	w.noContainerIsLeft()
