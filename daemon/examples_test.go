@@ -48,6 +48,10 @@ func TestTheQuickstartRunsAsItIs(t *testing.T) {
 		}
 		if x.Agent == "apprentice" {
 			improves(t, x.Rounds)
+			said, err := exec.CommandContext(t.Context(), binary, "submissions", "--state", w.state, "--output", "agent-1", x.ID).Output()
+			if err != nil || !bytes.Contains(said, []byte("test_subtracting")) {
+				t.Errorf("the judge's output of agent-1 is %q, %v", said, err)
+			}
 		}
 	}
 }

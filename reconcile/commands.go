@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -257,6 +258,26 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 		}
 		return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, r.addresses()))
 	})
+}
+
+// Output is what the judge command wrote in a round of a trial; the caller closes it.
+func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadCloser, error) {
+	t, err := r.Trial(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var rounds []string
+	for _, x := range t.Rounds {
+		rounds = append(rounds, x.Round)
+		if x.Round != round {
+			continue
+		}
+		if x.Report == nil || x.Report.Output == "" {
+			return nil, fmt.Errorf("%w an output of %s of %s: no command of the judge has ended in it", ErrUnknown, round, id)
+		}
+		return r.o.Host.OpenBlob(x.Report.Output)
+	}
+	return nil, fmt.Errorf("%w a round %s of %s; it has %s", ErrUnknown, round, id, strings.Join(rounds, ", "))
 }
 
 // LogFile is where the log of a trial's try is kept; try 0 is the last one.

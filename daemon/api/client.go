@@ -98,6 +98,11 @@ func (c *Client) Plan(ctx context.Context, paths []string) (p Planned, err error
 	return p, c.call(ctx, http.MethodPost, "/v1/plan", Files{paths}, &p)
 }
 
+// Output streams what the judge command wrote in a round of a trial; the caller closes it.
+func (c *Client) Output(ctx context.Context, trial, round string) (io.ReadCloser, error) {
+	return c.stream(ctx, fmt.Sprintf("/v1/output?trial=%s&round=%s", url.QueryEscape(trial), url.QueryEscape(round)))
+}
+
 // Results streams the records of a run as they are stored; the caller closes it.
 func (c *Client) Results(ctx context.Context, address string, from int, follow bool) (io.ReadCloser, error) {
 	return c.stream(ctx, fmt.Sprintf("/v1/results?address=%s&from=%d%s", url.QueryEscape(address), from, followed(follow)))

@@ -66,6 +66,7 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 		t, err := r.Trial(q.Context(), q.FormValue("id"))
 		answer(w, t, err)
 	})
+	mux.HandleFunc("GET /v1/output", h.output)
 	mux.HandleFunc("POST /v1/rerun", func(w http.ResponseWriter, q *http.Request) {
 		answer(w, struct{}{}, r.Rerun(q.Context(), q.FormValue("name")))
 	})
@@ -182,6 +183,17 @@ func flushAndWait(ctx context.Context, w http.ResponseWriter, wait bool) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// output sends what the judge command wrote in a round.
+func (h *handler) output(w http.ResponseWriter, q *http.Request) {
+	out, err := h.r.Output(q.Context(), q.FormValue("trial"), q.FormValue("round"))
+	if err != nil {
+		answer(w, nil, err)
+		return
+	}
+	defer func() { _ = out.Close() }() // only read
+	_, _ = io.Copy(w, out)             // a reader that went away is nobody's problem
 }
 
 // logs streams the log of a trial's try, and with follow=1 goes on until the try is over.

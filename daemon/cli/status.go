@@ -35,6 +35,9 @@ func (e *env) status() *cobra.Command {
 			if e.json {
 				return e.printJSON(s)
 			}
+			if !c.Live() {
+				fmt.Fprintln(e.err, "No daemon runs on this state directory: this is how the last one left it.")
+			}
 			if err := e.warn(s.Diagnostics); err != nil {
 				return err
 			}
@@ -175,7 +178,8 @@ func clock(t reconcile.TrialStatus, now time.Time) string {
 }
 
 func (e *env) submissions() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use: "submissions TRIAL", Short: "Show the rounds of a trial and their tests", Args: one("one trial"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), true)
@@ -183,6 +187,13 @@ func (e *env) submissions() *cobra.Command {
 				return err
 			}
 			defer done()
+			if output != "" {
+				stream, err := c.Output(cmd.Context(), args[0], output)
+				if err != nil {
+					return err
+				}
+				return e.copyOut(cmd, stream)
+			}
 			t, err := c.Trial(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -193,6 +204,8 @@ func (e *env) submissions() *cobra.Command {
 			return showRounds(e.out, t.Rounds)
 		},
 	}
+	cmd.Flags().StringVar(&output, "output", "", "print what the judge command wrote in this round, as agent-1")
+	return cmd
 }
 
 func showRounds(w io.Writer, rounds []reconcile.Round) error {
