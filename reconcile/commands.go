@@ -273,11 +273,11 @@ func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadClose
 			continue
 		}
 		if x.Report == nil || x.Report.Output == "" {
-			return nil, fmt.Errorf("%w an output of %s of %s: no command of the judge has ended in it", ErrUnknown, round, id)
+			return nil, fmt.Errorf("%s of %s has no output: no judge command has ended in it", round, id)
 		}
 		return r.o.Host.OpenBlob(x.Report.Output)
 	}
-	return nil, fmt.Errorf("%w a round %s of %s; it has %s", ErrUnknown, round, id, strings.Join(rounds, ", "))
+	return nil, fmt.Errorf("%s has no round %q; its rounds are %s", id, round, strings.Join(rounds, ", "))
 }
 
 // LogFile is where the log of a trial's try is kept; try 0 is the last one.
