@@ -104,6 +104,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),
 		Hold: hold, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
+		Full: func() bool { return nearlyFull(d.store.Dir()) },
 	})
 	if err != nil {
 		return err

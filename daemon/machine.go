@@ -39,6 +39,13 @@ func diskAt(dir string) int64 {
 	return int64(s.Bavail) * s.Bsize //nolint:gosec // no file system has 2^63 bytes
 }
 
+// nearlyFull reports whether a file system has less than a twentieth and less than a GiB
+// left.
+func nearlyFull(dir string) bool {
+	var s syscall.Statfs_t
+	return syscall.Statfs(dir, &s) == nil && s.Bavail < s.Blocks/20 && diskAt(dir) < 1<<30
+}
+
 // localMemory is the machine's memory in bytes, 0 when that is not known.
 func localMemory() int64 {
 	f, err := os.Open("/proc/meminfo")

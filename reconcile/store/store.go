@@ -221,6 +221,9 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	if err := t.tx.Commit(); err != nil {
+		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+			err = context.Cause(ctx) // the driver was faster to roll back
+		}
 		return fmt.Errorf("commit to state directory %q: %w", s.dir, explain(err))
 	}
 	if t.appended {

@@ -23,6 +23,9 @@ type SubmitRequest struct {
 // retryBusy is when to try again after a full queue or an engine that is away.
 const retryBusy = 5 * time.Second
 
+// retryFull is when to try again while the disk is full.
+const retryFull = time.Minute
+
 // Submit accepts one archive: it reserves a round, cleans and stores the archive, and
 // queues it. When it returns without an error the submission is on disk. A repeated key
 // returns the first submission. What is not accepted is a *Refusal, or an error of the
@@ -56,6 +59,9 @@ func (j *Judge) admit(trial string, kind Kind) (*session, error) {
 		return nil, &Refusal{503, retryBusy, "the judge does not know this trial (yet)"}
 	case j.shut(s, kind):
 		return nil, refuse(403, "the session is closed: nothing is accepted any more")
+	case limited(kind) && j.opts.Full != nil && j.opts.Full():
+		// What is left is kept for verdicts and for the last snapshots of all trials.
+		return nil, &Refusal{503, retryFull, "the judge's disk is almost full; try again later"}
 	}
 	return s, nil
 }

@@ -300,3 +300,21 @@ func TestWhatIsLeftOutIsNotRemembered(t *testing.T) {
 		t.Errorf("%d folders are remembered", n)
 	}
 }
+
+// One trial cannot fill the disk under the others: what is left is for last snapshots.
+func TestAFullDiskIsKeptForLastSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := false
+		b := newBench(t, func(o *Options) { o.Full = func() bool { return full } })
+		b.open("t")
+		b.submit(t, "t", KindAgent, "a passed")
+		full = true
+		for kind, code := range map[Kind]int{KindAgent: 503, KindAuto: 503, KindFinal: 0} {
+			_, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: kind, Archive: upload(t, string(kind))})
+			refusal, _ := errors.AsType[*Refusal](err)
+			if got := (refusal != nil && refusal.Code == code) || code == 0 && err == nil; !got {
+				t.Errorf("%s: %v, want %d", kind, err, code)
+			}
+		}
+	})
+}

@@ -26,6 +26,7 @@ type Options struct {
 	Parsers  func(name string) (parser.Parser, bool) // nil = parser.Lookup
 	Spool    string                                  // folder for archives being cleaned; "" = the system's
 	MaxQueue int                                     // rounds waiting; 0 = 256. One trial can take a quarter
+	Full     func() bool                             // the disk is so full that only last snapshots are accepted; nil = never
 	Log      *slog.Logger                            // nil = nowhere
 	Clock    func() time.Time                        // nil = time.Now
 }
