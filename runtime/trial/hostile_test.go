@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +29,10 @@ var errEngine = errors.New("the engine answers that it cannot")
 
 // refuse lets the engine fail at some calls, so many times; below 0 = always.
 func (b *bench) refuse(calls string, times int, err error) {
+	var mu sync.Mutex // the engine is called from many goroutines
 	b.fake.Intercept(func(call, _ string) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if times == 0 || !slices.Contains(strings.Fields(calls), call) {
 			return nil
 		}
