@@ -218,7 +218,7 @@ func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
 		b := newBench(t)
 		b.open("t")
 		b.judged(t, b.submit(t, "t", KindAgent, "first passed").ID) // its archive is what the others get
-		stored := b.ledger.all[0].Archive
+		stored := b.ledger.of("t")[0].Archive
 		left := []Submission{
 			{ID: "0000000000000001", Trial: "t", Kind: KindAgent, Try: 2, Number: 2, Round: "agent-2", State: StateRunning, Archive: stored},
 			{ID: "0000000000000002", Trial: "t", Kind: KindAgent, Try: 3, Number: 3, Round: "agent-3", State: StateQueued, Archive: stored},

@@ -40,7 +40,7 @@ func (l *memoryLedger) failing(call string) error {
 func (l *memoryLedger) Reserve(_ context.Context, trial string, decide func([]Submission) (Submission, error)) (Submission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, err := decide(l.of(trial))
+	s, err := decide(l.own(trial))
 	if err == nil {
 		err = l.failing("reserve")
 	}
@@ -96,10 +96,17 @@ func (l *memoryLedger) Submission(_ context.Context, id string) (Submission, err
 func (l *memoryLedger) Submissions(_ context.Context, trial string) ([]Submission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.of(trial), nil
+	return l.own(trial), nil
 }
 
+// of are the rounds of a trial, for tests to look at while the judge works.
 func (l *memoryLedger) of(trial string) []Submission {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.own(trial)
+}
+
+func (l *memoryLedger) own(trial string) []Submission {
 	var own []Submission
 	for _, s := range l.all {
 		if s.Trial != trial {
