@@ -57,7 +57,23 @@ func (w *world) makeTrue(spec string) reconcile.RunStatus {
 	if err := json.Unmarshal(out, &answer); err != nil || len(answer.Runs) != 1 {
 		w.Fatalf("assayd run printed no outcome (%v):\n%s\n%s", err, out, said.String())
 	}
+	for i, x := range answer.Runs[0].Trials {
+		answer.Runs[0].Trials[i].Rounds = w.rounds(x.ID)
+	}
 	return answer.Runs[0]
+}
+
+// rounds are those of a trial with all their tests, which the state of a run leaves out.
+func (w *world) rounds(trial string) (rounds []reconcile.Round) {
+	w.Helper()
+	out, err := exec.CommandContext(w.Context(), binary, "submissions", "--json", "--state", w.state, trial).Output()
+	if err == nil {
+		err = json.Unmarshal(out, &rounds)
+	}
+	if err != nil {
+		w.Fatalf("assayd submissions %s: %v\n%s", trial, err, out)
+	}
+	return rounds
 }
 
 // results is what a result file says of trials and images.
