@@ -28,6 +28,9 @@ type Host struct {
 	// stands that is written there, for failures that the author of a spec must mend; nil or
 	// "" = not known. kind and name are of the block, task is of a benchmark's task or "".
 	Where func(kind, name, task string, attributes ...string) string
+	// Pin returns the id that an image's name has in the trial's execution, which resolve
+	// says when nobody has asked before; nil = names are taken as they are each time.
+	Pin func(ctx context.Context, s State, ref string, resolve func() (id string, err error)) (id string, err error)
 }
 
 // at puts the place in a spec before an error.
@@ -176,11 +179,15 @@ func fail(s State, status Status, reason string, err error) State {
 // images makes the two images and says what was built.
 func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) {
 	labels := labels(m.host.Owner, s, container.RoleBuild)
-	work, err := m.host.Images.Work(ctx, s.Cell.Task, labels)
+	t, err := m.pinned(ctx, s)
 	if err != nil {
 		return m.imageFailed(ctx, s, err)
 	}
-	made, err := m.host.Images.Judge(ctx, s.Cell.Task, labels)
+	work, err := m.host.Images.Work(ctx, t, labels)
+	if err != nil {
+		return m.imageFailed(ctx, s, err)
+	}
+	made, err := m.host.Images.Judge(ctx, t, labels)
 	if err != nil {
 		return m.imageFailed(ctx, s, err)
 	}

@@ -1,0 +1,36 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// pin is trial.Host.Pin: what an image's name means in an execution is asked once and kept.
+func (r *Reconciler) pin(ctx context.Context, s trial.State, ref string, resolve func() (string, error)) (id string, err error) {
+	key := fmt.Sprintf("image/%s/e%d/%s", s.Spec, s.Execution, ref)
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		id, err = tx.Meta(key)
+		return err
+	})
+	if err != nil || id != "" {
+		return id, err
+	}
+	if id, err = resolve(); err != nil {
+		return "", err
+	}
+	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		first, err := tx.Meta(key)
+		if err != nil {
+			return err
+		}
+		if first != "" { // another trial was faster
+			id = first
+			return nil
+		}
+		return tx.PutMeta(key, id)
+	})
+	return id, err
+}
