@@ -23,6 +23,7 @@ import (
 type progress struct {
 	e     *env
 	live  bool
+	since time.Time       // when the command came
 	seen  map[string]bool // events; nil before the first look
 	lines int             // of the table on the screen
 }
@@ -45,7 +46,7 @@ func (p *progress) show(runs []reconcile.RunStatus) {
 		}
 		for _, t := range r.Trials {
 			try := fmt.Sprint(t.ID, t.Try)
-			if first && t.Status != "" {
+			if first && t.Status != "" && t.Ended.Before(p.since) {
 				p.seen[try] = true // over before the command came
 			}
 			if !p.seen[try] {

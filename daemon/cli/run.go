@@ -120,6 +120,7 @@ const look = 500 * time.Millisecond
 
 // pursue hands the files to the daemon and shows progress until all is settled.
 func (e *env) pursue(ctx context.Context, c *api.Client, dir string, paths []string, interrupts chan os.Signal) error {
+	began := time.Now()
 	submitted, err := c.Submit(ctx, paths)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir string, paths []str
 	if err := e.warn(submitted.Diagnostics); err != nil {
 		return err
 	}
-	p := progress{e: e, live: terminal(e.err) && !e.json}
+	p := progress{e: e, since: began, live: terminal(e.err) && !e.json}
 	interrupted := false
 	tick := time.NewTicker(look)
 	defer tick.Stop()
