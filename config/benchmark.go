@@ -48,6 +48,9 @@ func (b labelled) dataset() Import {
 	b.together("ref", "url")
 	b.together("revision", "dataset")
 	b.close()
+	if out.Path != "" && b.f.o.Import != nil {
+		out.Tasks, out.Problems = b.f.o.Import(out)
+	}
 	return out
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -100,6 +101,9 @@ func (l *loader) check(u *unit, blocks *Blocks, f *force) Diagnostics {
 			c.resources(b.Tasks[j].Work.Resources, b.Tasks[j].Place, "work")
 			c.resources(ownOfJudge(&b.Tasks[j]), b.Tasks[j].Place, "judge")
 		}
+		for j := range b.Imports {
+			c.imported(&b.Imports[j])
+		}
 	}
 	for i := range blocks.Runs {
 		r := &blocks.Runs[i]
@@ -144,15 +148,32 @@ func (c *checker) ref(ref Ref) {
 		return
 	}
 	b := c.f.benchmarks[ref.Name]
-	if b == nil || len(b.Imports) > 0 {
-		return // its tasks are not known: the text is broken, or they come with the import
+	if b == nil || len(here(benchmarkGaps(b, c.l.o))) > 0 {
+		return // its tasks are not known: the text is broken, or they are not imported
 	}
-	names := make([]string, len(b.Tasks))
-	for i, task := range b.Tasks {
-		names[i] = task.Name
+	var names []string
+	for _, task := range b.All() {
+		names = append(names, task.Name())
 	}
 	if !slices.Contains(names, ref.Task) {
 		c.fail(ref.Pos, "Reference to nothing", fmt.Sprintf("benchmark.%s has no task %q%s", ref.Name, ref.Task, suggest(ref.Task, names)))
+	}
+}
+
+// imported tells what of a dataset cannot be used. It is a warning: the rest can.
+func (c *checker) imported(i *Import) {
+	for _, p := range i.Problems {
+		where := p.File
+		if p.Line > 0 {
+			where = fmt.Sprintf("%s:%d", p.File, p.Line)
+		}
+		d := c.u.complaint(c.block, i.Pos, "Not imported: "+where, sentence(errors.New(p.Text)))
+		d.Severity = Warning
+		c.found = append(c.found, d)
+	}
+	for _, t := range i.Tasks {
+		c.resources(t.Work, Place{Pos: i.Pos}, "the work container of task "+t.Name)
+		c.resources(t.Judge, Place{Pos: i.Pos}, "the judge container of task "+t.Name)
 	}
 }
 

@@ -54,6 +54,11 @@ type Options struct {
 	Settings *Settings                        // nil = DefaultSettings
 	Host     Host
 	Parsers  []string // names that exist in this version; nil = all of the language
+	// Import reads a dataset that lies in a folder. It selects by name itself, and what it
+	// cannot use is a problem beside the rest. nil = nothing is read.
+	Import func(Import) ([]Imported, []Problem)
+	// Formats are those that Import understands; nil = all of the language.
+	Formats []string
 	// Fresh tells which files are compiled, and their contexts copied, anew although their
 	// text has not changed; nil = none.
 	Fresh func(path string) bool

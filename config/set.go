@@ -51,19 +51,62 @@ func find[T interface{ name() string }](sorted []T, name string) *T {
 
 func (b Block) name() string { return b.Name }
 
-// Selected is one task of a run.
+// Selected is one task of a benchmark: one that is written out, or an imported one.
 type Selected struct {
 	Benchmark *Benchmark
-	Task      *Task
+	Task      *Task     // nil if it is imported
+	Imported  *Imported // nil if it is written out
+}
+
+// Name returns the name of the task.
+func (s Selected) Name() string {
+	if s.Task != nil {
+		return s.Task.Name
+	}
+	return s.Imported.Name
 }
 
 // Unsupported returns what keeps this version from doing the task.
 func (s Selected) Unsupported() []string {
+	if s.Task == nil {
+		return s.Benchmark.Unsupported
+	}
 	return slices.Concat(s.Benchmark.Unsupported, s.Task.Unsupported)
 }
 
-// Tasks returns the tasks that are written out and that a run selects, in the order of its
-// references, each once.
+// All returns the tasks of a benchmark: first those that are written out. An imported one
+// of a name that is taken already is left out.
+func (b *Benchmark) All() []Selected {
+	var out []Selected
+	names := map[string]bool{}
+	add := func(one Selected) {
+		if !names[one.Name()] {
+			names[one.Name()] = true
+			out = append(out, one)
+		}
+	}
+	for i := range b.Tasks {
+		add(Selected{Benchmark: b, Task: &b.Tasks[i]})
+	}
+	for i := range b.Imports {
+		for j := range b.Imports[i].Tasks {
+			add(Selected{Benchmark: b, Imported: &b.Imports[i].Tasks[j]})
+		}
+	}
+	return out
+}
+
+// Find returns the task of that name, and whether there is one.
+func (b *Benchmark) Find(task string) (Selected, bool) {
+	all := b.All()
+	i := slices.IndexFunc(all, func(s Selected) bool { return s.Name() == task })
+	if i < 0 {
+		return Selected{}, false
+	}
+	return all[i], true
+}
+
+// Tasks returns the tasks that a run selects, in the order of its references, each once.
 func (s *Set) Tasks(r *Run) []Selected {
 	var out []Selected
 	for _, ref := range r.Tasks {
@@ -71,9 +114,8 @@ func (s *Set) Tasks(r *Run) []Selected {
 		if ref.Kind != "benchmark" || b == nil {
 			continue
 		}
-		for i := range b.Tasks {
-			one := Selected{b, &b.Tasks[i]}
-			if (ref.Task == "" || ref.Task == one.Task.Name) && r.selects(one.Task.Name) && !slices.Contains(out, one) {
+		for _, one := range b.All() {
+			if (ref.Task == "" || ref.Task == one.Name()) && r.selects(one.Name()) && !slices.Contains(out, one) {
 				out = append(out, one)
 			}
 		}

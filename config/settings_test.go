@@ -59,7 +59,7 @@ log { format = "json" }
 	if s.Limits.Memory != 16<<30 || s.Build.Keep != 20<<30 || s.Build.Secrets["pip"].Name() != "key" || s.Log.Format != "json" {
 		t.Errorf("unexpected %+v", s)
 	}
-	if !slices.Equal(s.Unsupported, []string{"build settings", "a model gateway"}) || diags[0].Severity != Warning {
+	if !slices.Equal(s.Unsupported, []string{"a model gateway"}) || diags[0].Severity != Warning {
 		t.Errorf("unexpected %v", s.Unsupported)
 	}
 }

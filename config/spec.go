@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -110,6 +111,25 @@ type Import struct {
 	Include  []string
 	Exclude  []string
 	Image    string
+
+	Tasks    []Imported
+	Problems []Problem `json:"@problems"` // what of the dataset cannot be used
+}
+
+// Imported is one task of a dataset. What it says is the importer's business: the language
+// knows its name and what it takes of the machine.
+type Imported struct {
+	Name  string
+	Work  Resources
+	Judge Resources
+	Task  json.RawMessage // the compiled task
+}
+
+// Problem is about one file of a dataset. It hides no other.
+type Problem struct {
+	File string // as people are to see it
+	Line int    // 0 = not known
+	Text string
 }
 
 // Base is a base image made from another one with packages added.

@@ -24,21 +24,21 @@ func (g gap) at(place Place) Pos {
 	return place.Of(g.attr)
 }
 
-func benchmarkGaps(b *Benchmark) []gap {
-	return []gap{
-		{attr: "import", what: "importing tasks", here: len(b.Imports) > 0},
+func benchmarkGaps(b *Benchmark, o *Options) []gap {
+	var gaps []gap
+	for _, i := range b.Imports {
+		gaps = append(gaps,
+			gap{what: "importing the format " + i.Format, here: len(o.Formats) > 0 && !slices.Contains(o.Formats, i.Format), pos: i.Pos},
+			gap{what: "importing from elsewhere than a folder", here: i.Path == "", pos: i.Pos},
+		)
 	}
+	return gaps
 }
 
 func taskGaps(t *Task, o *Options) []gap {
 	return []gap{
 		{attr: "network", what: "a network allow list", here: t.Network.Mode == "allow"},
-		{attr: "judge.stage", what: "a judge in stages", here: len(t.Judge.Stages) > 0},
-		{attr: "judge.game", what: "a game judge", here: t.Judge.Game != ""},
-		{attr: "judge.rescale", what: "rescaling of scores", here: t.Judge.Rescale != nil},
-		{attr: "judge.exclusive", what: "an exclusive judge", here: t.Judge.Exclusive},
 		{attr: "judge.parser", what: "the parser " + t.Judge.Parser, here: len(o.Parsers) > 0 && !slices.Contains(o.Parsers, t.Judge.Parser)},
-		{attr: "private", what: "a private set", here: t.Private != nil},
 	}
 }
 
@@ -77,7 +77,6 @@ func (f *file) settingsGaps(b *body, s *Settings) {
 		{attr: "engine", what: "the engine kubernetes", here: kubernetes},
 		{attr: "git", what: "taking specs from Git", here: s.Git != nil},
 		{attr: "github", what: "mining", here: b.has("github")},
-		{attr: "build", what: "build settings", here: b.has("build")},
 		{attr: "huggingface", what: "the dataset hub", here: b.has("huggingface")},
 		{attr: "provider", what: "a model gateway", here: b.has("provider")},
 	} {
@@ -125,7 +124,7 @@ func (l *loader) markGaps(f *force, b *Block, whole any) Diagnostics {
 	}
 	switch spec := whole.(type) {
 	case *Benchmark:
-		mark(benchmarkGaps(spec), b.Place, &b.Unsupported, "The benchmark is checked and its tasks are not started.")
+		mark(benchmarkGaps(spec, l.o), b.Place, &b.Unsupported, "The benchmark is checked and its tasks are not started.")
 		for i := range spec.Tasks {
 			t := &spec.Tasks[i]
 			mark(taskGaps(t, l.o), t.Place, &t.Unsupported, fmt.Sprintf("The task %q is checked and not started.", t.Name))

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,10 +93,28 @@ func (c *compiler) unexplained() []string {
 func (c *compiler) tasks() []task.Task {
 	var tasks []task.Task
 	for _, s := range c.set.Tasks(&c.run) {
-		c.gaps(fmt.Sprintf("task %q of %s: ", s.Task.Name, s.Benchmark.Address()), s.Unsupported())
-		tasks = append(tasks, compileTask(*s.Benchmark, *s.Task))
+		c.gaps(fmt.Sprintf("task %q of %s: ", s.Name(), s.Benchmark.Address()), s.Unsupported())
+		t, err := CompileTask(s)
+		if err != nil {
+			c.block(err.Error())
+			continue
+		}
+		tasks = append(tasks, t)
 	}
 	return tasks
+}
+
+// CompileTask turns a task of a benchmark into plain values.
+func CompileTask(s config.Selected) (task.Task, error) {
+	if s.Task != nil {
+		return compileTask(*s.Benchmark, *s.Task), nil
+	}
+	var t task.Task
+	if err := json.Unmarshal(s.Imported.Task, &t); err != nil {
+		return t, fmt.Errorf("task %q of %s: read what was imported: %w", s.Name(), s.Benchmark.Address(), err)
+	}
+	t.Benchmark = cmp.Or(t.Benchmark, s.Benchmark.Name)
+	return t, nil
 }
 
 // agents resolves the run's agent blocks; an agent declared under the name of a built-in
@@ -176,6 +195,9 @@ func compileTask(b config.Benchmark, t config.Task) task.Task {
 			}
 		}
 	}
+	if p := t.Private; p != nil {
+		out.Private = &task.Private{Context: tree(p.Context), Command: task.Command(p.Command), Timeout: p.Timeout}
+	}
 	if t.Repo != nil {
 		out.Repo = &task.Repo{URL: t.Repo.URL, Commit: t.Repo.Commit}
 	}
@@ -193,9 +215,26 @@ func part(p config.Part) task.Part {
 }
 
 func compileJudge(j config.Judge) task.Judge {
-	return task.Judge{
+	out := task.Judge{
 		Part: part(j.Part), Command: task.Command(j.Command), Timeout: j.Timeout, Parser: j.Parser,
 		Select: j.Select, Direction: j.Direction, Feedback: j.Feedback, Protect: j.Protect, Expect: j.Expect,
 		Network: j.Network, Exclusive: j.Exclusive,
 	}
+	if j.Rescale != nil {
+		out.Rescale = &task.Rescale{Kind: j.Rescale.Kind, Anchors: j.Rescale.Anchors}
+	}
+	for _, s := range j.Stages {
+		stage := &task.Stage{
+			Image: s.Image, Context: tree(s.Context), Command: task.Command(s.Command), Timeout: s.Timeout, Outputs: s.Outputs,
+		}
+		if s.Name == "run" {
+			out.Run = stage
+		} else {
+			out.Grade = stage
+		}
+	}
+	if j.Game != "" {
+		out.Game, out.Port = j.Game, j.Port
+	}
+	return out
 }

@@ -235,7 +235,7 @@ func TestWhatThisVersionCannotDoBlocks(t *testing.T) {
 		{"an agent that it does not have", `agent "mine" {
     model = "m"
   }`, `agent "codex" {}`, "the agent codex is not in this version yet"},
-		{"a task with a private set", `solution { script = "true" }`, "private {\n context = \"hidden\"\n command = \"true\"\n}", `task "one" of benchmark.edge: `},
+		{"a task with an allow list", `solution { script = "true" }`, "network = [\"example.com:443\"]", `task "one" of benchmark.edge: `},
 	} {
 		d := compiled(t, edited(t, tt.old, tt.text))
 		reasons := strings.Split(d.Blocked, "; ")

@@ -352,6 +352,7 @@ func (r *Reconciler) where(kind, name, task string, attributes ...string) string
 		}
 	case "benchmark":
 		if b := set.Benchmark(name); b != nil {
+			place = b.Place // of what is imported
 			for _, t := range b.Tasks {
 				if t.Name == task {
 					place = t.Place

@@ -1,24 +1,17 @@
 package judge
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/parser"
 )
-
-// LabelSubmission is on every judge container: the submission's id.
-const LabelSubmission = "assayd.submission"
 
 const (
 	defaultTimeout = 10 * time.Minute
@@ -81,157 +74,6 @@ func (j *Judge) cached(ctx context.Context, sub Submission) (Report, bool, error
 		}
 	}
 	return Report{}, false, nil
-}
-
-// name makes a container's name out of what is unique for this owner.
-func (j *Judge) name(what string) string {
-	return "assayd-j-" + j.opts.Owner[:min(8, len(j.opts.Owner))] + "-" + what
-}
-
-// workload is a judge container of the session's task. Its first process is root's, out
-// of reach of what is run as the image's user.
-func (j *Judge) workload(s *session, name, submission string) container.Workload {
-	p := s.Task.Judge.Part
-	w := container.Workload{
-		Name: name, Image: s.JudgeImage, Argv: j.opts.Hold, Mounts: j.opts.Mounts,
-		User: "0:0", Workdir: s.Task.Workdir, Network: container.NetworkNone,
-		Limits: container.Limits{CPUs: p.CPUs, Memory: p.Memory, PIDs: p.PIDs, Disk: p.Disk},
-	}
-	if s.Task.Judge.Network {
-		w.Network = container.NetworkOpen
-	}
-	w = w.WithLabels(s.Labels).WithLabels(map[string]string{
-		container.LabelOwner: j.opts.Owner, container.LabelTrial: s.Trial, container.LabelRole: container.RoleJudge,
-	})
-	if submission != "" {
-		w = w.WithLabels(map[string]string{LabelSubmission: submission})
-	}
-	return w
-}
-
-// start makes a fresh container. One of the same name is what an interrupted judging left
-// behind: it is removed, never used.
-func (g *grading) start(ctx context.Context) error {
-	engine := g.judge.opts.Engine
-	w := g.judge.workload(g.session, g.judge.name(fmt.Sprintf("%s-%d", g.sub.ID, g.sub.Refunds)), g.sub.ID)
-	left, err := engine.Inspect(ctx, w.Name)
-	if err == nil {
-		err = engine.Remove(ctx, left.ID)
-	}
-	if err != nil && !errors.Is(err, container.ErrNotFound) {
-		return err
-	}
-	g.id = w.Name // a start that fails half-way leaves that behind
-	inst, err := g.judge.launch(ctx, w)
-	if err != nil {
-		return err
-	}
-	g.id = inst.ID
-	return nil
-}
-
-// startTime bounds the start of a container, and with it how long the judge may take to
-// stop.
-const startTime = 30 * time.Second
-
-// launch makes a container run. The end of the context does not break it off, for then
-// nobody would know whether there is a container to remove.
-func (j *Judge) launch(ctx context.Context, w container.Workload) (container.Instance, error) {
-	if ctx.Err() != nil {
-		return container.Instance{}, context.Cause(ctx)
-	}
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTime)
-	defer cancel()
-	return j.opts.Engine.Start(whole, w)
-}
-
-// place lays the submission over the image, and then the tripwire.
-func (g *grading) place(ctx context.Context) error {
-	blob, err := g.judge.opts.Blobs.Open(g.sub.Archive)
-	if err != nil {
-		return fmt.Errorf("open its archive: %w", err)
-	}
-	defer func() { _ = blob.Close() }() // only read
-	r, w := io.Pipe()
-	owned := make(chan error, 1)
-	go func() {
-		err := g.own(blob, w)
-		w.CloseWithError(err)
-		owned <- err
-	}()
-	err = g.judge.copier.CopyTo(ctx, g.id, g.session.Task.Workdir, r)
-	r.CloseWithError(errCopied)
-	if oerr := <-owned; oerr != nil && !errors.Is(oerr, errCopied) {
-		return oerr
-	}
-	if err == nil {
-		err = g.arm(ctx)
-	}
-	if err != nil && ctx.Err() == nil && !machinery(err) {
-		return fmt.Errorf("%w: %w", errNotPlaced, err)
-	}
-	return err
-}
-
-// errCopied is what the writer of a copy sees when the engine has had enough of it.
-var errCopied = errors.New("the copy ended")
-
-// own gives the files to the judge's user and the present time, so that what the image
-// holds ready-made counts as older.
-func (g *grading) own(r io.Reader, w io.Writer) error {
-	in, out := tar.NewReader(r), tar.NewWriter(w)
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return out.Close()
-		}
-		if err != nil {
-			return fmt.Errorf("read the cleaned archive: %w", err)
-		}
-		h.Uid, h.Gid, h.ModTime = g.profile.UID, g.profile.GID, g.sub.StartedAt.Truncate(time.Second)
-		if err := out.WriteHeader(h); err != nil {
-			return err
-		}
-		if _, err := io.Copy(out, in); err != nil {
-			return err
-		}
-	}
-}
-
-// arm adds the tripwire, where the parser's runner has one for this task.
-func (g *grading) arm(ctx context.Context) error {
-	p, t := g.session.parser, g.session.Task
-	if p.Tripwire == nil {
-		return nil
-	}
-	wire, ok := p.Tripwire(parser.Site{
-		Command: commandText(t.Judge.Command.Shell, t.Judge.Command.Argv), Workdir: t.Workdir, Env: g.environ(),
-		Hidden: g.profile.Files, Nonce: newID(),
-		Read: func(name string) []byte { return g.profile.Content[name] },
-	})
-	if !ok {
-		return nil
-	}
-	g.wire = &wire
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for _, name := range slices.Sorted(maps.Keys(wire.Files)) {
-		content := wire.Files[name]
-		h := &tar.Header{
-			Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: 0o644,
-			Size: int64(len(content)), ModTime: g.sub.StartedAt.Truncate(time.Second),
-		}
-		if err := w.WriteHeader(h); err != nil {
-			return fmt.Errorf("pack tripwire %s: %w", name, err)
-		}
-		if _, err := io.WriteString(w, content); err != nil {
-			return fmt.Errorf("pack tripwire %s: %w", name, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("pack the tripwire: %w", err)
-	}
-	return g.judge.copier.CopyTo(ctx, g.id, "/", &buf)
 }
 
 // commandText is a command as one line of shell.
@@ -336,17 +178,4 @@ func (g *grading) keep(out []byte) (digest string, err error) {
 		return "", fmt.Errorf("store the output of submission %s: %w", g.sub.ID, err)
 	}
 	return digest, nil
-}
-
-// clean removes the container. What cannot be removed now carries our labels and is swept
-// later.
-func (g *grading) clean(ctx context.Context) {
-	if g.id == "" {
-		return
-	}
-	after, cancel := cleanupContext(ctx)
-	defer cancel()
-	if err := g.judge.opts.Engine.Remove(after, g.id); err != nil {
-		g.judge.opts.Log.Warn("a judge container is left over", "container", g.id, "error", err)
-	}
 }

@@ -16,6 +16,10 @@ const (
 	KindAuto   Kind = "auto"
 	KindFinal  Kind = "final"
 	KindManual Kind = "manual"
+	KindGame   Kind = "game" // a session with a game server; it has no archive
+	// KindPrivate is an archive of the trial once more, judged by the private set. Nobody
+	// but the trial's verdict sees it.
+	KindPrivate Kind = "private"
 )
 
 // State is where a submission is in its life.
@@ -100,4 +104,7 @@ type Session struct {
 	Deadline    time.Time // nothing is accepted after it, but for final and manual rounds
 	Max         int       // agent rounds; 0 = no limit
 	Cooldown    time.Duration
+	// Reference holds the names of the tests that a reference run of this judge showed: the
+	// manifest where the task declares none. Empty = there was no such run.
+	Reference []string
 }

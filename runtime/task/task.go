@@ -47,6 +47,7 @@ type Base struct {
 	PipPackages []string
 	User        string // raw Dockerfile text right after FROM (sforge user_directive)
 	PostInstall string // raw Dockerfile text at the end (sforge post_install_directive)
+	Ref         string `json:",omitempty"` // as in Part
 }
 
 // Repo is a Git clone cut at a commit: no later object, ref, reflog or remote.
@@ -67,6 +68,8 @@ type Part struct {
 	Context Tree              // copied into workdir
 	Files   map[string]string // target path (relative to workdir, or absolute) -> content
 	Setup   []string          // /bin/sh commands run at build time, as root, in workdir
+	AtHome  bool              `json:",omitempty"` // Setup runs in the parent image's own folder, and workdir is made after it
+	Ref     string            `json:",omitempty"` // the name of the built image where the task's format fixes it: an image that has it is taken as it is
 	User    string            // "" = the image's
 	Env     map[string]string
 	CPUs    float64
@@ -92,9 +95,10 @@ func (c Command) Args() []string {
 	return c.Argv
 }
 
-// Judge says how a submission is judged.
+// Judge says how a submission is judged: by Command, by Stages, or by playing Game.
 type Judge struct {
 	Part
+	FromBase  bool `json:",omitempty"` // the judge image is made from the base, without what the work part adds
 	Command   Command
 	Timeout   time.Duration
 	Parser    string
@@ -105,6 +109,29 @@ type Judge struct {
 	Expect    []string // names of all tests; empty = unknown
 	Network   bool
 	Exclusive bool
+	Rescale   *Rescale `json:",omitempty"`
+	Run       *Stage   `json:",omitempty"` // makes outputs out of a submission, with no answer in reach; nil = not staged
+	Grade     *Stage   `json:",omitempty"` // compares them in another container; set together with Run
+	Game      string   `json:",omitempty"` // command line of the game server in the judge image
+	Port      int      `json:",omitempty"` // where it listens
+}
+
+// Staged reports whether submitted code and answers are kept in different containers.
+func (j Judge) Staged() bool { return j.Run != nil }
+
+// Rescale maps a raw score to 0..100. Each kind has anchors of its own.
+type Rescale struct {
+	Kind    string
+	Anchors map[string]float64
+}
+
+// Stage is one half of a judge that keeps code and answers apart.
+type Stage struct {
+	Image   string // used as it is; "" = the judge image
+	Context Tree   // laid over workdir
+	Command Command
+	Timeout time.Duration
+	Outputs []string // of the run stage: paths relative to workdir that the grade stage sees
 }
 
 // Private is the private set: run once at the end, never fed back.

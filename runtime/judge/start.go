@@ -1,0 +1,88 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// LabelSubmission is on every judge container: the submission's id.
+const LabelSubmission = "assayd.submission"
+
+// name makes a container's name out of what is unique for this owner.
+func (j *Judge) name(what string) string {
+	return "assayd-j-" + j.opts.Owner[:min(8, len(j.opts.Owner))] + "-" + what
+}
+
+// workload is a judge container of the session's task. Its first process is root's, out
+// of reach of what is run as the image's user.
+func (j *Judge) workload(s *session, name, submission string) container.Workload {
+	p := s.Task.Judge.Part
+	w := container.Workload{
+		Name: name, Image: s.JudgeImage, Argv: j.opts.Hold, Mounts: j.opts.Mounts,
+		User: "0:0", Workdir: s.Task.Workdir, Network: container.NetworkNone,
+		Limits: container.Limits{CPUs: p.CPUs, Memory: p.Memory, PIDs: p.PIDs, Disk: p.Disk},
+	}
+	if s.Task.Judge.Network {
+		w.Network = container.NetworkOpen
+	}
+	w = w.WithLabels(s.Labels).WithLabels(map[string]string{
+		container.LabelOwner: j.opts.Owner, container.LabelTrial: s.Trial, container.LabelRole: container.RoleJudge,
+	})
+	if submission != "" {
+		w = w.WithLabels(map[string]string{LabelSubmission: submission})
+	}
+	return w
+}
+
+// start makes a fresh container. One of the same name is what an interrupted judging left
+// behind: it is removed, never used.
+func (g *grading) start(ctx context.Context) error {
+	engine := g.judge.opts.Engine
+	w := g.judge.workload(g.session, g.judge.name(fmt.Sprintf("%s-%d", g.sub.ID, g.sub.Refunds)), g.sub.ID)
+	left, err := engine.Inspect(ctx, w.Name)
+	if err == nil {
+		err = engine.Remove(ctx, left.ID)
+	}
+	if err != nil && !errors.Is(err, container.ErrNotFound) {
+		return err
+	}
+	g.id = w.Name // a start that fails half-way leaves that behind
+	inst, err := g.judge.launch(ctx, w)
+	if err != nil {
+		return err
+	}
+	g.id = inst.ID
+	return nil
+}
+
+// startTime bounds the start of a container, and with it how long the judge may take to
+// stop.
+const startTime = 30 * time.Second
+
+// launch makes a container run. The end of the context does not break it off, for then
+// nobody would know whether there is a container to remove.
+func (j *Judge) launch(ctx context.Context, w container.Workload) (container.Instance, error) {
+	if ctx.Err() != nil {
+		return container.Instance{}, context.Cause(ctx)
+	}
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTime)
+	defer cancel()
+	return j.opts.Engine.Start(whole, w)
+}
+
+// clean removes the container. What cannot be removed now carries our labels and is swept
+// later.
+func (g *grading) clean(ctx context.Context) {
+	if g.id == "" {
+		return
+	}
+	after, cancel := cleanupContext(ctx)
+	defer cancel()
+	if err := g.judge.opts.Engine.Remove(after, g.id); err != nil {
+		g.judge.opts.Log.Warn("a judge container is left over", "container", g.id, "error", err)
+	}
+}
