@@ -28,7 +28,7 @@ type Test struct {
 // Input is what a judge command left behind.
 type Input struct {
 	Output   []byte            // standard output and error as they came, bounded by the judge
-	Files    map[string][]byte // result files named by Parser.Files, by path relative to workdir
+	Files    map[string][]byte // result files named by Parser.Files, by their name there
 	ExitCode int
 	TimedOut bool
 }
@@ -50,7 +50,7 @@ type Result struct {
 type Parser struct {
 	Name    string
 	Protect []string // globs of files that steer the runner: taken from the judge image, at any depth
-	Files   []string // result files to fetch from workdir after the command, if they exist
+	Files   []string // result files to fetch after the command, if they exist: relative to workdir, or absolute
 	Parse   func(Input) Result
 
 	// Environ returns the command's environment with what makes the runner name its tests,

@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,10 @@ import (
 )
 
 func TestLookup(t *testing.T) {
-	want := []string{"exit_code", "gotest", "junit", "node", "pytest", "pytest_v", "structured_json"}
+	want := []string{
+		"cargo", "ctrf", "django", "exit_code", "gotest", "jest", "junit", "mocha", "node", "pytest", "pytest_v",
+		"reward", "score_sum", "structured_json", "tap", "unittest",
+	}
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("names %v, want %v", got, want)
 	}
@@ -104,6 +108,8 @@ func TestLinear(t *testing.T) {
 	const size = 1 << 18
 	hostile := []string{
 		" - ", "[", "# ", "=", "a::b ", "=== ", "<?xml ><testsuites><![CDATA[\n", "<testsuite>", "{", "{\"a\":\n",
+		"PASS a.js\n  ✓ a\n", "FAIL a\n  ● Test suite failed to run\n", "  ● a\n", "  a\n    b\n      c\n", "  1) a\n", "  1 passing\n", "    - a\n",
+		"{\"results\":{\"tests\":[\n", "{\n{}\n", "1..1\n", "{}", "[[", "{\"a\":[\n", "Tests: 1 passed, 1 total\n", " ", "✓ ",
 		"\x1b[", "\x1b]", "    # Subtest: a\n", "  ---\n", "PASSED x::y - \n", "--- PASS: ", "ok 1 - # SKI", "\xff", "&a;", "(", ".F",
 		"=== short test summary info ===\n", ">>>>> Start Structured Result\n", "=== test session starts ===\n", "\n", "ok 1 #\n",
 	}
@@ -151,6 +157,8 @@ func checkBounds(t *testing.T, r Result) {
 	}
 }
 
+// fuzz runs one parser over output, and over it as a file. FuzzEveryParser does so with all:
+// a target of its own is for formats whose samples the fuzzer has to know well.
 func fuzz(f *testing.F, parser string, seeds ...string) {
 	p, _ := Lookup(parser)
 	for _, seed := range seeds {
@@ -161,7 +169,7 @@ func fuzz(f *testing.F, parser string, seeds ...string) {
 		if file {
 			in.Files = map[string][]byte{"junit.xml": data}
 		}
-		checkBounds(t, p.Parse(in))
+		checkResult(t, p, in)
 	})
 }
 
@@ -169,16 +177,31 @@ func FuzzParsePytest(f *testing.F) { fuzz(f, "pytest", pytestVerbose, pytestQuie
 func FuzzParseGoTest(f *testing.F) { fuzz(f, "gotest", goVerbose, goJSON) }
 func FuzzParseNode(f *testing.F)   { fuzz(f, "node", nodeNested, tapeFlat) }
 func FuzzParseJUnit(f *testing.F)  { fuzz(f, "junit", junitNested) }
+func FuzzParseJest(f *testing.F)   { fuzz(f, "jest", jestTwoFiles, jestJSON) }
+func FuzzParseMocha(f *testing.F)  { fuzz(f, "mocha", mochaSpec, mochaJSON) }
 func FuzzParseStructured(f *testing.F) {
 	fuzz(f, "structured_json", `{"score":1,"details":[{"name":"a","status":"PASSED"}],"metrics":{"m":1}}`)
 }
 
-func FuzzSplitCommand(f *testing.F) {
+// FuzzTripwire builds the tripwires of all parsers for one command, also as an npm script.
+func FuzzTripwire(f *testing.F) {
 	f.Add(`cd a && X="1 2" go test -run '^(A|B)$' ./... 2>&1`)
+	for _, command := range []string{"npx jest --verbose", "npm test -- --json", "mocha --reporter spec", "pytest -q", "node --test", "cargo test"} {
+		f.Add(command)
+	}
 	f.Fuzz(func(t *testing.T, command string) {
-		for _, name := range []string{"pytest", "gotest", "node"} {
+		manifest, _ := json.Marshal(map[string]any{"scripts": map[string]string{"test": command}})
+		for _, name := range Names() {
 			p, _ := Lookup(name)
-			p.Tripwire(Site{Command: command, Workdir: "/w", Nonce: "a"})
+			if p.Tripwire == nil {
+				continue
+			}
+			for _, c := range []string{command, "npm test"} {
+				p.Tripwire(Site{
+					Command: c, Workdir: "/w", Nonce: "a", Hidden: []string{"package.json", "a_test.go"},
+					Read: func(name string) []byte { return manifest },
+				})
+			}
 		}
 	})
 }

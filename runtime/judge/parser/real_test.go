@@ -26,39 +26,47 @@ func TestRealLogs(t *testing.T) {
 	if err := json.Unmarshal(raw, &logs); err != nil {
 		t.Fatal(err)
 	}
-	parsers := map[string]string{"pytest-text": "pytest", "go-test-json": "gotest", "tap": "node", "junit-xml": "junit"}
-	read := 0
+	parsers := map[string]string{
+		"cargo-test-text": "cargo", "go-test-json": "gotest", "jest-text": "jest", "junit-xml": "junit", "mocha-spec": "mocha",
+		"pytest-text": "pytest", "tap": "node tap", "unittest-text": "django unittest",
+	}
+	if len(logs) == 0 {
+		t.Fatal("no logs")
+	}
 	for _, log := range logs {
-		name, ok := parsers[log.Format]
-		if !ok {
-			continue
-		}
-		read++
 		t.Run(log.File, func(t *testing.T) {
+			names := strings.Fields(parsers[log.Format])
+			if len(names) == 0 {
+				t.Fatalf("no parser is known for the format %s", log.Format)
+			}
 			output, err := os.ReadFile(filepath.Join(dir, log.File))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, _ := Lookup(name)
-			r := p.Parse(Input{Output: output})
-			got := counts(r)
-			builds := number(log.Expected["build_failed_packages"])
-			if got[Passed] != number(log.Expected["passed"]) || got[Failed] != number(log.Expected["failed"]) ||
-				got[Skipped] != number(log.Expected["skipped"]) || got[Errored] != builds {
-				t.Errorf("got %v, want %v", got, log.Expected)
-			}
-			if r.Complete != (builds == 0) {
-				t.Errorf("complete %v: %s", r.Complete, r.Problem)
-			}
-			if log.FailedIDs != nil {
-				if bad := named(r, Failed); !slices.Equal(bad, log.FailedIDs) {
-					t.Errorf("failed: %s\nwant: %s", strings.Join(bad, ", "), strings.Join(log.FailedIDs, ", "))
-				}
+			for _, name := range names {
+				checkRealLog(t, name, output, log.Expected, log.FailedIDs)
 			}
 		})
 	}
-	if read == 0 {
-		t.Fatal("no log has a format that is known here")
+}
+
+func checkRealLog(t *testing.T, parser string, output []byte, expected map[string]any, failed []string) {
+	t.Helper()
+	p, _ := Lookup(parser)
+	r := p.Parse(Input{Output: output})
+	got := counts(r)
+	builds := number(expected["build_failed_packages"])
+	if got[Passed] != number(expected["passed"]) || got[Failed] != number(expected["failed"]) ||
+		got[Skipped] != number(expected["skipped"]) || got[Errored] != builds {
+		t.Errorf("got %v, want %v", got, expected)
+	}
+	if r.Complete != (builds == 0) {
+		t.Errorf("complete %v: %s", r.Complete, r.Problem)
+	}
+	if failed != nil {
+		if bad := named(r, Failed); !slices.Equal(bad, failed) {
+			t.Errorf("failed: %s\nwant: %s", strings.Join(bad, ", "), strings.Join(failed, ", "))
+		}
 	}
 }
 

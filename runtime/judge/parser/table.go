@@ -12,13 +12,22 @@ type entry struct {
 // made known.
 func table() []entry {
 	return []entry{
+		{"cargo", cargoParser()},
+		{"ctrf", ctrfParser()},
+		{"django", djangoParser()},
 		{"exit_code", exitCodeParser()},
 		{"gotest", gotestParser()},
+		{"jest", jestParser()},
 		{"junit", junitParser()},
+		{"mocha", mochaParser()},
 		{"node", nodeParser()},
 		{"pytest", pytestParser()},
 		{"pytest_v", pytestParser()},
+		{"reward", rewardParser()},
+		{"score_sum", scoreSumParser()},
 		{"structured_json", structuredParser()},
+		{"tap", tapParser()},
+		{"unittest", unittestParser()},
 	}
 }
 

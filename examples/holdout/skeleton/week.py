@@ -1,0 +1,2 @@
+def weekday(year, month, day):
+    raise NotImplementedError
