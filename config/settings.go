@@ -69,8 +69,11 @@ type Build struct {
 	Mirrors  map[string]string // apt, pip, npm, go, maven
 	Proxy    string
 	Registry string
-	Keep     int64 // bytes of unused images; 0 = the daemon chooses
+	Keep     int64 // bytes of unused images; 0 = nothing is collected unasked
 }
+
+// ParseSize reads a size as specs write it, "20GiB".
+func ParseSize(s string) (int64, error) { return parseSize(s) }
 
 // HuggingFace is how the dataset hub is reached.
 type HuggingFace struct {

@@ -39,7 +39,7 @@ http {
   token  = secret("key")
 }
 build {
-  secrets = { pip = secret("key") }
+  secrets = { PIP_TOKEN = secret("key") }
   mirrors = { pip = "https://mirror.example" }
   keep    = "20GiB"
 }
@@ -56,7 +56,7 @@ log { format = "json" }
 	if p := s.Providers["openrouter"]; p.APIKey.Name() != "key" || p.BaseURL == "" || p.Prices["m"].Output != 10 || p.RequestsPerMinute != 60 {
 		t.Errorf("unexpected %+v", p)
 	}
-	if s.Limits.Memory != 16<<30 || s.Build.Keep != 20<<30 || s.Build.Secrets["pip"].Name() != "key" || s.Log.Format != "json" {
+	if s.Limits.Memory != 16<<30 || s.Build.Keep != 20<<30 || s.Build.Secrets["PIP_TOKEN"].Name() != "key" || s.Log.Format != "json" {
 		t.Errorf("unexpected %+v", s)
 	}
 	if !slices.Equal(s.Unsupported, []string{"a model gateway"}) || diags[0].Severity != Warning {
@@ -87,6 +87,15 @@ run "x" {}
 	for line := 2; line <= 12; line++ {
 		if !got[line] {
 			t.Errorf("no error on line %d", line)
+		}
+	}
+}
+
+func TestBuildSecretsAreNamedAsVariables(t *testing.T) {
+	for _, key := range []string{"pip-token", "1st", "a b", "a=b"} {
+		_, diags := LoadSettings("assayd.hcl", fmt.Appendf(nil, "build {\n  secrets = { %q = \"x\" }\n}\n", key), testOptions())
+		if !diags.HasErrors() || diags[0].Line != 2 || !strings.Contains(diags[0].Detail, "environment variable") {
+			t.Errorf("%q: %v", key, diags)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -218,6 +219,9 @@ func (b *body) readGit() *Git {
 	return out
 }
 
+// variableName is what an environment variable may be called.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 func (b *body) readBuild() Build {
 	build, _ := b.one("build")
 	out := Build{
@@ -228,6 +232,10 @@ func (b *body) readBuild() Build {
 	build.secrets("secrets", func(key string, s Secret) {
 		if key == "" {
 			build.f.fail(build.where("secrets"), `Invalid value for "secrets"`, "Write a map of names and secrets.")
+			return
+		}
+		if !variableName.MatchString(key) {
+			build.f.fail(build.where("secrets"), `Invalid value for "secrets"`, fmt.Sprintf("%q cannot be the name of an environment variable, by which commands get the secret.", key))
 			return
 		}
 		out.Secrets[key] = s

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Blobs is a folder of files named by the lower-case hex SHA-256 of their content. Its
@@ -145,7 +146,8 @@ func (w *BlobWriter) commit(digest string) error {
 	// One of another size was damaged from outside, and this one takes its place.
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().IsRegular() && info.Size() == w.size {
-		err = w.Close()
+		now := time.Now() // whoever collects orphans sees that it is wanted again
+		err = errors.Join(os.Chtimes(path, now, now), w.Close())
 	} else {
 		err = w.place(shard, path)
 	}

@@ -65,6 +65,16 @@ type Freezer interface {
 	Thaw(ctx context.Context, id string) error
 }
 
+// Pinner says on which CPUs a container's processes may run. Without it CPUs are never
+// exclusive, and whoever asks for that is measured beside others.
+type Pinner interface {
+	// Pin confines the container to the CPUs of cpuset, written as in Limits.CPUSet and
+	// never empty: to lift a confinement, name all CPUs of the host. It acts at once on a
+	// container that runs, frozen or not, and at its next start on any other. Nothing else
+	// of its limits changes. CPUs that the host does not have are an error.
+	Pin(ctx context.Context, id, cpuset string) error
+}
+
 // Hinter gives hints that a container may have changed. Hints may be lost, late or
 // repeated; an empty id means "look at all of them" (sent after a reconnect). The channel
 // is closed when the context ends.
@@ -82,8 +92,15 @@ type Meter interface {
 type Images interface {
 	// Image resolves a reference to what is present locally, or ErrNotFound.
 	Image(ctx context.Context, ref string) (Image, error)
-	// Pull fetches ref from its registry; it fails after two minutes without progress.
+	// Pull fetches ref from its registry; it fails after two minutes without progress. What
+	// the registry does not have is ErrNotFound, what it does not give us ErrDenied, and
+	// ErrRegistry is what may go well when it is tried again.
 	Pull(ctx context.Context, ref, platform string) (Image, error)
+	// Tag gives the image ref another name, which is taken from the image that had it.
+	Tag(ctx context.Context, ref, name string) error
+	// Push sends the image of the name ref to the registry that the name begins with and
+	// returns the digest under which it is there, "sha256:…". It fails as Pull does.
+	Push(ctx context.Context, ref string) (digest string, err error)
 	// Commit makes an image named ref out of a container's file system. What c leaves empty
 	// is the container's; c's environment and labels are added to the container's.
 	Commit(ctx context.Context, id, ref string, c ImageConfig) (Image, error)

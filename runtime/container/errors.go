@@ -15,6 +15,10 @@ var (
 	ErrNoSpace = errors.New("no space left for containers or images")
 	// ErrCommandNotFound: the program to run is not in the image.
 	ErrCommandNotFound = errors.New("command not found in the image")
+	// ErrRegistry: the registry cannot be reached or has too much to do. Trying again may help.
+	ErrRegistry = errors.New("registry out of reach")
+	// ErrDenied: the registry does not let us; it may want a login.
+	ErrDenied = errors.New("denied by the registry")
 	// ErrUnsupported: this engine cannot do that.
 	ErrUnsupported = errors.New("not supported by this engine")
 )

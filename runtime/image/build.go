@@ -25,6 +25,7 @@ type site struct {
 	recipe recipe
 	id     string // of the container
 	config container.ImageConfig
+	home   string            // the parent's own folder; "" = it has none
 	args   map[string]string // ARG values of directives: known while building only
 }
 
@@ -40,7 +41,7 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	case <-ctx.Done():
 		return img, context.Cause(ctx)
 	}
-	s := &site{b: b, recipe: r, config: r.config(parent.Config)}
+	s := &site{b: b, recipe: r, config: r.config(parent.Config), home: parent.Config.Workdir}
 	w := s.workload(parent, labels)
 	// What a crash or a lost answer left behind has half of the work in it.
 	if err := b.engine.Remove(ctx, w.Name); err != nil {
@@ -64,6 +65,9 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	// Nothing may write while the layer is read.
 	if err := b.engine.Stop(ctx, s.id, 0); err != nil {
 		return img, fmt.Errorf("stop build container: %w", err)
+	}
+	if err := s.leaks(ctx); err != nil {
+		return img, err
 	}
 	s.config.Labels = merge(s.config.Labels, r.labels(b.opts.Owner, w.Labels))
 	if s.config.User == "" {
@@ -99,7 +103,7 @@ func (s *site) workload(parent container.Image, labels map[string]string) contai
 func (s *site) fill(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		s.before, s.packages, s.pipPackages, s.after,
-		s.workdir, s.clone, s.context, s.files, s.setup, s.handOver,
+		s.workdir, s.clone, s.context, s.files, s.setup, s.lateWorkdir, s.handOver,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -109,8 +113,17 @@ func (s *site) fill(ctx context.Context) error {
 	return nil
 }
 
-// workdir makes the folder in which all the rest happens.
+// workdir makes the folder in which all the rest happens, unless the setup commands find
+// their own place: then they may want to make it themselves, as by git clone.
 func (s *site) workdir(ctx context.Context) error {
+	if s.recipe.AtHome && s.recipe.Repo == nil && s.recipe.Context == "" {
+		return nil
+	}
+	return s.lateWorkdir(ctx)
+}
+
+// lateWorkdir makes workdir when nobody else did.
+func (s *site) lateWorkdir(ctx context.Context) error {
 	if s.recipe.Role == container.RoleBase {
 		return nil
 	}

@@ -7,6 +7,10 @@
 // committed. What the judge image adds is never near the work image: the arrow goes from
 // work to judge and nowhere else.
 //
-// The package never decides when to build, never removes an image and knows no registry
-// protocol. Start reading at Builder.
+// What the settings lend to commands (secrets, mirrors, a proxy) decides no name and stays in
+// no image. Registries are reached through the engine.
+//
+// The package never decides when to build or what is needed, and never removes an image that
+// another owner built. Start reading at Builder; Batch does what the command line asks for,
+// Collect removes.
 package image

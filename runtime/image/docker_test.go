@@ -214,3 +214,30 @@ func TestAnImageWithoutAShellOnDocker(t *testing.T) {
 		t.Errorf("an unknown user: %v", err)
 	}
 }
+
+func TestSecretsOfABuildOnDocker(t *testing.T) {
+	b, e, owner := builderOnDocker(t, []string{"sleep", "1h"}, nil)
+	needPython(t, e)
+	b.opts.Lent = Lent{Secrets: map[string]string{"GIT_TOKEN": "tok-" + owner}, Mirrors: map[string]string{"go": "https://go.example"}}
+	tk := task.Task{
+		Benchmark: "edge", Name: owner, Image: pythonBase, Workdir: "/workspace",
+		Work: task.Part{Setup: []string{`test "$GIT_TOKEN" = tok-` + "$(echo " + strings.TrimPrefix(owner, "i") + ` | sed s/^/i/) && echo used > used; echo $GOPROXY >> used`}},
+	}
+	work, err := b.Work(t.Context(), tk, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := in(t, e, owner, work)
+	if got := sh("cat used; env | grep -cE 'TOKEN|GOPROXY' || true"); got != "used\nhttps://go.example\n0" {
+		t.Errorf("got %q", got)
+	}
+	tk.Work.Setup = []string{"mkdir -p /opt/x; echo $GIT_TOKEN > /opt/x/config; echo $GIT_TOKEN; true"}
+	_, err = b.Work(t.Context(), tk, nil)
+	if leak, ok := errors.AsType[*LeakError](err); !ok || leak.File != "/opt/x/config" || strings.Contains(err.Error(), "tok-") {
+		t.Errorf("got %v", err)
+	}
+	tk.Work.Setup = []string{"echo with $GIT_TOKEN; exit 1"}
+	if _, err = b.Work(t.Context(), tk, nil); err == nil || !strings.Contains(err.Error(), "| with ***") || strings.Contains(err.Error(), "tok-") {
+		t.Errorf("got %v", err)
+	}
+}

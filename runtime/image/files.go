@@ -124,11 +124,19 @@ func (b *Builder) walk(digest string, visit func(*tar.Header, io.Reader) error) 
 	}
 }
 
-// Hidden returns what the judge part puts into workdir, from its context and its files:
-// slash-separated paths relative to workdir, sorted, without folders.
+// Hidden returns what the judge part puts into workdir, from its context and its files, and
+// what the private set will: slash-separated paths relative to workdir, sorted, without
+// folders.
 func (b *Builder) Hidden(t task.Task) ([]string, error) {
 	found := map[string]bool{}
-	if d := t.Judge.Context.Digest; d != "" {
+	trees := []string{t.Judge.Context.Digest}
+	if t.Private != nil {
+		trees = append(trees, t.Private.Context.Digest)
+	}
+	for _, d := range trees {
+		if d == "" {
+			continue
+		}
 		err := b.walk(d, func(h *tar.Header, _ io.Reader) error {
 			if h.Typeflag != tar.TypeDir {
 				found[h.Name] = true

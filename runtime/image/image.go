@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -22,6 +23,7 @@ const (
 	LabelBenchmark  = "assayd.benchmark"    // "edge"
 	LabelTask       = "assayd.task"         // name of the task; not on a base image
 	LabelRecipe     = "assayd.image.recipe" // SHA-256 of the recipe, 64 hex digits
+	LabelParent     = "assayd.image.parent" // id of the image it was made from
 )
 
 // Limits of one build command.
@@ -52,7 +54,12 @@ type Options struct {
 	CacheDir string
 	// MaxBuilds is how many images are built at once; zero means one.
 	MaxBuilds int
-	Log       *slog.Logger
+	Lent      Lent
+	// Registry is where images are looked for first, and pushed to: "host/name"; "" = none.
+	Registry string
+	// Used, if not nil, hears the name of every image that is asked for.
+	Used func(ctx context.Context, ref string)
+	Log  *slog.Logger
 }
 
 // Builder makes images. All methods may be called at once; equal work is done once.
@@ -63,8 +70,11 @@ type Builder struct {
 	copier container.Copier
 	opts   Options
 
+	look    bool // what is not there is not made
+	pulls   bool // what is not there is pulled, not made
 	slots   chan struct{}
 	builds  flights
+	arrived sync.Map // names that were pulled and not yet told of
 	mirrors mirrors
 
 	silence, runtime time.Duration
@@ -78,6 +88,8 @@ type Built struct {
 	Parent  string   // id of the image it was made from; "" when it is taken as it is
 	Seconds float64  // what building took; zero when Cached
 	Cached  bool     // nothing had to be built
+	Pulled  bool     // it came from a registry just now
+	AsIs    bool     // it is somebody's image, to which nothing was added
 	// Config is how a container of it is to be run, also where the image itself could be
 	// taken as it is and only user, environment or folder differ.
 	// Its maps are shared with other callers: read only.
@@ -109,10 +121,13 @@ func (b *Builder) Resolve(ctx context.Context, ref, platform string) (container.
 	if err == nil || !errors.Is(err, container.ErrNotFound) {
 		return img, err
 	}
+	if b.look {
+		return img, err
+	}
 	if strings.HasPrefix(ref, "sha256:") {
 		return img, fmt.Errorf("image %s is not on this machine, and an id cannot be pulled: %w", ref, container.ErrNotFound)
 	}
-	if img, err = b.images.Pull(ctx, ref, platform); err != nil {
+	if img, err = b.Pull(ctx, ref, platform); err != nil {
 		return img, fmt.Errorf("image %q is not on this machine, and pulling it did not work: %w", ref, err)
 	}
 	return img, nil
@@ -124,40 +139,48 @@ func (b *Builder) Base(ctx context.Context, t task.Task, labels map[string]strin
 	if t.Base == nil {
 		return Built{}, fmt.Errorf("task %s/%s has no base block", t.Benchmark, t.Name)
 	}
+	r := recipe{
+		Role: container.RoleBase, Benchmark: t.Benchmark, Subject: t.Base.Name, Name: t.Base.Ref,
+		Packages: t.Base.Packages, PipPackages: t.Base.PipPackages,
+		UserDirective: t.Base.User, PostInstall: t.Base.PostInstall,
+	}
+	if got, ok, err := b.named(ctx, r, t.Platform); ok || err != nil {
+		return got, err
+	}
 	parent, err := b.Resolve(ctx, t.Base.Image, t.Platform)
 	if err != nil {
 		return Built{}, fmt.Errorf("base %q: %w", t.Base.Name, err)
 	}
-	r := recipe{
-		Role: container.RoleBase, Benchmark: t.Benchmark, Subject: t.Base.Name, Parent: parent.ID,
-		Packages: t.Base.Packages, PipPackages: t.Base.PipPackages,
-		UserDirective: t.Base.User, PostInstall: t.Base.PostInstall,
+	r.Parent = parent.ID
+	if !r.changes() && r.Name == "" {
+		return b.asIs(t.Base.Image, parent, r), nil
 	}
-	if !r.changes() {
-		return asIs(t.Base.Image, parent, r), nil
-	}
-	return b.ensure(ctx, r, parent, labels)
+	return b.ensure(ctx, r, parent, t.Platform, labels)
 }
 
 // Work returns the image that agents work in, building it when it is not there: base or
 // image, then repository, context, files and setup of the task's work part, and nothing of
 // any other part. A setup command that fails is a *SetupError.
 func (b *Builder) Work(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
-	ref, parent, err := b.workParent(ctx, t, labels)
+	r := partRecipe(container.RoleWork, t, t.Work)
+	r.Repo = t.Repo
+	if got, ok, err := b.named(ctx, r, t.Platform); ok || err != nil {
+		return got, err
+	}
+	ref, parent, err := b.parent(ctx, t, t.Work.Image, labels)
 	if err != nil {
 		return Built{}, fmt.Errorf("work image of %s/%s: %w", t.Benchmark, t.Name, err)
 	}
-	r := partRecipe(container.RoleWork, t, t.Work, parent)
-	r.Repo = t.Repo
-	if !r.changes() && (t.Work.Image != "" || isRoot(r.user(parent))) {
-		return asIs(ref, parent, r), nil
+	r.Parent = parent.ID
+	if !r.changes() && r.Name == "" && (t.Work.Image != "" || isRoot(r.user(parent))) {
+		return b.asIs(ref, parent, r), nil
 	}
-	return b.ensure(ctx, r, parent, labels)
+	return b.ensure(ctx, r, parent, t.Platform, labels)
 }
 
-// workParent finds the image that the work image is made from.
-func (b *Builder) workParent(ctx context.Context, t task.Task, labels map[string]string) (string, container.Image, error) {
-	ref := t.Work.Image
+// parent finds the image that a part is made from: the one that it names itself, or the
+// task's base or image.
+func (b *Builder) parent(ctx context.Context, t task.Task, ref string, labels map[string]string) (string, container.Image, error) {
 	switch {
 	case ref != "":
 	case t.Base != nil:
@@ -175,53 +198,93 @@ func (b *Builder) workParent(ctx context.Context, t task.Task, labels map[string
 	return ref, img, err
 }
 
-// Judge returns the image that submissions are judged in: judge.image, else the work image,
-// with the context, files and setup of the judge part. The private set is not in it: it
-// would be in reach of every judged submission. A setup command that fails is a *SetupError.
+// Judge returns the image that submissions are judged in: judge.image, else the work image
+// or, when the task says so, the base, with the context, files and setup of the judge part.
+// The private set is not in it: it would be in reach of every judged submission. A setup
+// command that fails is a *SetupError.
 func (b *Builder) Judge(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
+	r := partRecipe(container.RoleJudge, t, t.Judge.Part)
+	onWork := t.Judge.Image == "" && !t.Judge.FromBase
+	if onWork { // said here again, because the work image may be one that was taken as it is
+		r.User = cmp.Or(t.Judge.User, t.Work.User)
+		r.Env = merge(t.Work.Env, t.Judge.Env)
+	}
+	if got, ok, err := b.named(ctx, r, t.Platform); ok || err != nil {
+		return got, err
+	}
 	ref := t.Judge.Image
-	if ref == "" {
+	if onWork {
 		work, err := b.Work(ctx, t, labels)
 		if err != nil {
 			return Built{}, err
 		}
 		ref = work.Ref
 	}
-	parent, err := b.Resolve(ctx, ref, t.Platform)
+	ref, parent, err := b.parent(ctx, t, ref, labels)
 	if err != nil {
 		return Built{}, fmt.Errorf("judge image of %s/%s: %w", t.Benchmark, t.Name, err)
 	}
-	r := partRecipe(container.RoleJudge, t, t.Judge.Part, parent)
-	if t.Judge.Image == "" { // said here again, because the work image may be one that was taken as it is
-		r.User = cmp.Or(t.Judge.User, t.Work.User)
-		r.Env = merge(t.Work.Env, t.Judge.Env)
-	}
+	r.Parent = parent.ID
 	user := r.user(parent)
-	if !r.changes() && (t.Judge.Image != "" || isRoot(user) || user == parent.Config.User) {
-		return asIs(ref, parent, r), nil
+	if !r.changes() && r.Name == "" && (t.Judge.Image != "" || isRoot(user) || user == parent.Config.User) {
+		return b.asIs(ref, parent, r), nil
 	}
-	return b.ensure(ctx, r, parent, labels)
+	return b.ensure(ctx, r, parent, t.Platform, labels)
 }
 
-// partRecipe is the recipe for what work and judge have in common.
-func partRecipe(role string, t task.Task, p task.Part, parent container.Image) recipe {
+// partRecipe is the recipe for what work and judge have in common, without the parent.
+func partRecipe(role string, t task.Task, p task.Part) recipe {
 	return recipe{
-		Role: role, Benchmark: t.Benchmark, Subject: t.Name, Parent: parent.ID,
+		Role: role, Benchmark: t.Benchmark, Subject: t.Name, Name: p.Ref,
 		Workdir: t.Workdir, Context: p.Context.Digest, Files: p.Files,
-		Setup: p.Setup, User: p.User, Env: p.Env,
+		Setup: p.Setup, AtHome: p.AtHome, User: p.User, Env: p.Env,
 	}
+}
+
+// named returns the image whose name the task's format fixes, when it is there. The name is
+// a hash of what the format says of it, so nothing else is asked, not even for its parent.
+func (b *Builder) named(ctx context.Context, r recipe, platform string) (Built, bool, error) {
+	if r.Name == "" || b.images == nil {
+		return Built{}, false, nil
+	}
+	img, err := b.images.Image(ctx, r.Name)
+	pulled := errors.Is(err, container.ErrNotFound) && !b.look
+	if pulled && b.pulls {
+		img, err = b.Pull(ctx, r.Name, platform)
+	} else if pulled {
+		img, err = b.fetch(ctx, r.Name, platform)
+	}
+	switch {
+	case err != nil && b.pulls:
+		return Built{}, false, err
+	case errors.Is(err, container.ErrNotFound):
+		return Built{}, false, nil
+	case errors.Is(err, container.ErrRegistry), errors.Is(err, container.ErrDenied):
+		b.opts.Log.Warn("the image is built, because the registry of the settings did not give it", "image", r.Name, "error", err)
+		return Built{}, false, nil
+	case err != nil:
+		return Built{}, false, err
+	}
+	b.used(ctx, r.Name)
+	got := b.asIs(r.Name, img, r)
+	got.AsIs = false
+	return got, true, nil
 }
 
 // asIs describes an image to which nothing has to be added.
-func asIs(ref string, img container.Image, r recipe) Built {
+func (b *Builder) asIs(ref string, img container.Image, r recipe) Built {
+	_, pulled := b.arrived.LoadAndDelete(ref)
 	return Built{
-		Ref: ref, ID: img.ID, Digests: img.Digests, Cached: true,
+		Ref: ref, ID: img.ID, Digests: img.Digests, Cached: true, AsIs: true, Pulled: pulled,
 		Config: r.config(img.Config), Role: r.Role,
 	}
 }
 
+// errLookedOnly says that an image is not there, and that nobody was asked to make it.
+var errLookedOnly = fmt.Errorf("%w on this machine", container.ErrNotFound)
+
 // ensure returns the image of the recipe; it is looked up, or built once however many ask.
-func (b *Builder) ensure(ctx context.Context, r recipe, parent container.Image, labels map[string]string) (Built, error) {
+func (b *Builder) ensure(ctx context.Context, r recipe, parent container.Image, platform string, labels map[string]string) (Built, error) {
 	ref, err := r.ref()
 	if err != nil {
 		return Built{}, err
@@ -230,8 +293,15 @@ func (b *Builder) ensure(ctx context.Context, r recipe, parent container.Image, 
 		built := Built{Ref: ref, Parent: parent.ID, Role: r.Role}
 		img, err := b.images.Image(ctx, ref)
 		switch {
-		case err == nil && img.Config.Labels[LabelRecipe] == r.hash():
+		case err == nil && (r.Name != "" || img.Config.Labels[LabelRecipe] == r.hash()):
 			built.Cached = true
+		case b.look:
+			return Built{}, fmt.Errorf("image %s: %w", ref, errLookedOnly)
+		case b.pulls:
+			if img, err = b.Pull(ctx, ref, platform); err != nil {
+				return Built{}, err
+			}
+			built.Cached, built.Pulled, built.Digests = true, true, img.Digests
 		case err == nil || errors.Is(err, container.ErrNotFound):
 			began := time.Now()
 			if img, err = b.build(ctx, ref, r, parent, labels); err != nil {
@@ -242,6 +312,7 @@ func (b *Builder) ensure(ctx context.Context, r recipe, parent container.Image, 
 		default:
 			return Built{}, err
 		}
+		b.used(ctx, ref)
 		built.ID, built.Config = img.ID, img.Config
 		return built, nil
 	})

@@ -182,11 +182,12 @@ func TestHiddenListsWhatTheJudgePutsIntoWorkdir(t *testing.T) {
 	b, _, _ := builderOnFake(t, someTrees)
 	tk := someTask()
 	tk.Judge.Files["/workspace/abs.txt"] = ""
+	tk.Private = &task.Private{Context: tk.Work.Context} // or any other tree
 	got, err := b.Hidden(tk)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"abs.txt", "answers.txt", "tests/more.py", "tests/test_a.py"}
+	want := []string{"abs.txt", "answers.txt", "src/a.py", "tests/more.py", "tests/test_a.py"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -213,7 +214,7 @@ func TestConfigurationAndLabelsOfImages(t *testing.T) {
 		Env: map[string]string{"PATH": "/bin", "LEVEL": "2", "MODE": "strict"},
 		Labels: map[string]string{
 			LabelImageOwner: "o1", LabelBenchmark: "edge", LabelTask: "tree", container.LabelRole: "judge",
-			LabelRecipe: img.Config.Labels[LabelRecipe],
+			LabelRecipe: img.Config.Labels[LabelRecipe], LabelParent: judge.Parent,
 			// Emptied, so that no container inherits them.
 			container.LabelOwner: "", container.LabelTrial: "", container.LabelHash: "",
 		},

@@ -21,6 +21,7 @@ type recipe struct {
 	Role      string
 	Benchmark string
 	Subject   string // the task, or the base
+	Name      string `json:"-"` // what the image is to be called; "" = after the hash
 	Parent    string // image id
 
 	UserDirective string   `json:",omitempty"`
@@ -33,6 +34,7 @@ type recipe struct {
 	Context string            `json:",omitempty"` // digest of the tree
 	Files   map[string]string `json:",omitempty"`
 	Setup   []string          `json:",omitempty"`
+	AtHome  bool              `json:",omitempty"` // setup runs in the parent's own folder, workdir comes after it
 	User    string            `json:",omitempty"`
 	Env     map[string]string `json:",omitempty"`
 }
@@ -50,6 +52,9 @@ func (r recipe) hash() string {
 
 // ref is the name of the image of the recipe.
 func (r recipe) ref() (string, error) {
+	if r.Name != "" {
+		return r.Name, nil
+	}
 	return refName(r.Benchmark, r.Role, r.Subject, r.hash()[:12])
 }
 
@@ -91,6 +96,7 @@ func (r recipe) labels(owner string, build map[string]string) map[string]string 
 	l[container.LabelRole] = r.Role
 	l[LabelBenchmark] = r.Benchmark
 	l[LabelRecipe] = r.hash()
+	l[LabelParent] = r.Parent
 	if r.Role != container.RoleBase {
 		l[LabelTask] = r.Subject
 	}

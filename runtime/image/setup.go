@@ -1,10 +1,11 @@
 package image
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,18 +65,23 @@ type command struct {
 	attribute string
 	index     int
 	text      string // as the spec has it
+	secrets   bool   // whether it is lent those of builds
 }
 
-// setup runs the setup commands of the task, as root, in workdir.
+// setup runs the setup commands of the task, as root, in workdir or the parent's own folder.
 func (s *site) setup(ctx context.Context) error {
 	env := merge(map[string]string{
 		// Root works in folders that belong to the image's user here, which git refuses.
 		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
 	}, s.recipe.Env)
+	dir := s.recipe.Workdir
+	if s.recipe.AtHome {
+		dir = cmp.Or(s.home, "/")
+	}
 	for i, line := range s.recipe.Setup {
 		err := s.run(ctx, command{
-			argv: []string{"/bin/sh", "-ec", line}, env: env, user: rootUser, dir: s.recipe.Workdir,
-			attribute: "setup", index: i, text: line,
+			argv: []string{"/bin/sh", "-ec", line}, env: env, user: rootUser, dir: dir,
+			attribute: "setup", index: i, text: line, secrets: true,
 		})
 		if err != nil {
 			return err
@@ -92,13 +98,17 @@ func (s *site) packages(ctx context.Context) error {
 	if err := noFlags("packages", s.recipe.Packages); err != nil {
 		return err
 	}
+	undo, err := s.throughMirror(ctx)
+	if err != nil {
+		return err
+	}
 	install := slices.Concat([]string{"apt-get", "install", "-y", "--no-install-recommends"}, s.recipe.Packages)
 	for _, argv := range [][]string{{"apt-get", "update"}, install, {"apt-get", "clean"}} {
 		if err := s.runArgv(ctx, "packages", argv); err != nil {
 			return err
 		}
 	}
-	return nil
+	return undo(ctx)
 }
 
 // pipPackages installs those of Python, into the system's own Python.
@@ -138,9 +148,9 @@ func (s *site) run(ctx context.Context, c command) error {
 	defer silence.Stop()
 	defer time.AfterFunc(s.b.runtime, func() { cancel(errTooLong) }).Stop()
 
-	out := &tail{heard: func() { silence.Reset(s.b.silence) }}
+	out := &tail{hide: s.b.opts.Lent.hide, heard: func() { silence.Reset(s.b.silence) }}
 	code, err := s.b.exec.Exec(ctx, s.id, container.Command{
-		Argv: c.argv, Env: maps.Clone(c.env), User: c.user, Workdir: c.dir, Stdout: out, Stderr: out,
+		Argv: c.argv, Env: s.lend(c.env, c.secrets), User: c.user, Workdir: c.dir, Stdout: out, Stderr: out,
 	})
 	failed := &SetupError{
 		Role: s.recipe.Role, Attribute: c.attribute, Index: c.index,
@@ -174,18 +184,35 @@ var colours = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 type tail struct {
 	mu    sync.Mutex
 	buf   []byte
-	heard func() // called at each write
+	over  bool                // more was written than is kept
+	heard func()              // called at each write
+	hide  func([]byte) []byte // takes secrets out; nil = there are none
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.heard()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.over = t.over || len(t.buf)+len(p) > tailBytes
 	t.buf = append(t.buf, p[max(0, len(p)-tailBytes):]...)
 	if over := len(t.buf) - tailBytes; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
 	return len(p), nil
+}
+
+// shown is what is kept without secrets, nor the end of one that was cut at the front.
+func (t *tail) shown() []byte {
+	if t.hide == nil {
+		return t.buf
+	}
+	kept := t.buf
+	if _, rest, ok := bytes.Cut(kept, []byte("\n")); t.over && ok {
+		kept = rest
+	} else if t.over {
+		kept = kept[len(kept)/2:]
+	}
+	return t.hide(kept)
 }
 
 // lines returns the last lines, each bounded, fit for a terminal: the output is not ours.
@@ -197,7 +224,7 @@ func (t *tail) lines() string {
 			return r
 		}
 		return -1
-	}, strings.ToValidUTF8(strings.ReplaceAll(string(colours.ReplaceAll(t.buf, nil)), "\r", "\n"), "?"))
+	}, strings.ToValidUTF8(strings.ReplaceAll(string(colours.ReplaceAll(t.shown(), nil)), "\r", "\n"), "?"))
 	var kept []string
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimRightFunc(line, unicode.IsSpace); line == "" {

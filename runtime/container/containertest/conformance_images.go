@@ -11,6 +11,7 @@ import (
 
 func runImages(test tester) {
 	test("a commit makes an image that can be found, run and removed", commitAndRun)
+	test("a second name is of the same image and goes by itself", tagImage)
 	test("an image that is not there is not found, and removing it succeeds", imageMissing)
 }
 
@@ -52,6 +53,24 @@ func commitAndRun(b *bench) {
 	b.want(err, container.ErrNotFound)
 }
 
+func tagImage(b *bench) {
+	images := b.engine.(container.Images)
+	old, err := images.Image(b.ctx, b.image)
+	b.must(err)
+	name := "assayd-test/tagged:" + Unique()
+	for range 2 {
+		b.must(images.Tag(b.ctx, b.image, name))
+	}
+	found, err := images.Image(b.ctx, name)
+	b.must(err)
+	equal(b, "id", found.ID, old.ID)
+	equal(b, "has both names", slices.Contains(found.Refs, name) && len(found.Refs) == len(old.Refs)+1, true)
+	b.must(images.RemoveImage(b.ctx, name))
+	found, err = images.Image(b.ctx, b.image)
+	b.must(err)
+	equal(b, "names left", len(found.Refs), len(old.Refs))
+}
+
 func imageMissing(b *bench) {
 	images := b.engine.(container.Images)
 	ref := "assayd-test/no-such-image:" + Unique()
@@ -59,6 +78,9 @@ func imageMissing(b *bench) {
 	b.want(err, container.ErrNotFound)
 	b.must(images.RemoveImage(b.ctx, ref))
 	_, err = images.Commit(b.ctx, "assayd-test-nobody", ref, container.ImageConfig{})
+	b.want(err, container.ErrNotFound)
+	b.want(images.Tag(b.ctx, ref, ref+"-again"), container.ErrNotFound)
+	_, err = images.Push(b.ctx, "127.0.0.1:1/"+ref)
 	b.want(err, container.ErrNotFound)
 	for _, bad := range []string{"", "../containers/x", "UPPER case"} {
 		if _, err := images.Pull(b.ctx, bad, ""); err == nil {

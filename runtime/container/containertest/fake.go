@@ -47,6 +47,7 @@ var (
 	_ container.Execer  = (*Fake)(nil)
 	_ container.Copier  = (*Fake)(nil)
 	_ container.Freezer = (*Fake)(nil)
+	_ container.Pinner  = (*Fake)(nil)
 	_ container.Hinter  = (*Fake)(nil)
 	_ container.Meter   = (*Fake)(nil)
 	_ container.Images  = (*Fake)(nil)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -166,6 +168,40 @@ func (f *Fake) setFrozen(ctx context.Context, call, id string, frozen bool) erro
 	r.inst.Frozen = frozen
 	f.note(r)
 	return nil
+}
+
+// Pin implements container.Pinner.
+func (f *Fake) Pin(ctx context.Context, id, cpuset string) error {
+	if err := f.begin(ctx, "Pin", id); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.find(id)
+	if r == nil {
+		return fmt.Errorf("pin container %q: %w", id, container.ErrNotFound)
+	}
+	if !f.has(cpuset) {
+		return fmt.Errorf("pin container %q: the host does not have the CPUs %q", id, cpuset)
+	}
+	r.cpus = cpuset
+	return nil
+}
+
+// has says whether the host has all CPUs of a list such as "0-2,5". The lock is held.
+func (f *Fake) has(cpuset string) bool {
+	for part := range strings.SplitSeq(cpuset, ",") {
+		first, last, span := strings.Cut(part, "-")
+		if !span {
+			last = first
+		}
+		low, err := strconv.Atoi(first)
+		high, err2 := strconv.Atoi(last)
+		if err != nil || err2 != nil || low < 0 || high < low || high >= f.host.CPUs {
+			return false
+		}
+	}
+	return true
 }
 
 // Hints implements container.Hinter.

@@ -2,8 +2,10 @@ package containertest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +20,7 @@ type record struct {
 	files tree
 	usage *container.Usage // set by a test
 	runs  int              // how often it was started
+	cpus  string           // where it may run; "" = everywhere
 
 	ctx  context.Context // of the present run
 	kill context.CancelFunc
@@ -47,6 +50,32 @@ func (c *FakeContainer) Name() string { return c.rec.w.Name }
 
 // Workload is what the container was made of.
 func (c *FakeContainer) Workload() container.Workload { return c.rec.w }
+
+// CPUs is where the container may run: what it was made with or last pinned to. Empty is
+// everywhere.
+func (c *FakeContainer) CPUs() string {
+	c.fake.mu.Lock()
+	defer c.fake.mu.Unlock()
+	return c.rec.cpus
+}
+
+// allowed is CPUs as the kernel would tell it.
+func (c *FakeContainer) allowed() string {
+	if cpus := c.CPUs(); cpus != "" {
+		return cpus
+	}
+	c.fake.mu.Lock()
+	defer c.fake.mu.Unlock()
+	return cpuRange(0, c.fake.host.CPUs-1)
+}
+
+// cpuRange writes a run of CPUs as the kernel does.
+func cpuRange(first, last int) string {
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
+}
 
 // Run counts the starts of the container up to the one this process belongs to: 1, 2, …
 func (c *FakeContainer) Run() int { return c.run }

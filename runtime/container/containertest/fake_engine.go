@@ -72,11 +72,15 @@ func (f *Fake) create(w container.Workload) (*record, error) {
 	if len(w.Argv) == 0 {
 		w.Argv = img.Config.Cmd
 	}
+	if w.Limits.CPUSet != "" && !f.has(w.Limits.CPUSet) {
+		return nil, fmt.Errorf("the host does not have the CPUs %q", w.Limits.CPUSet)
+	}
 	hash := w.Hash()
 	w = w.WithLabels(map[string]string{container.LabelHash: hash})
 	f.serial++
 	r := &record{
 		w:    w,
+		cpus: w.Limits.CPUSet,
 		base: img.files, files: maps.Clone(img.files),
 		inst: container.Instance{
 			ID: fmt.Sprintf("%064x", f.serial), Name: w.Name, Labels: w.Labels,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -118,6 +119,40 @@ func (f *Fake) Pull(ctx context.Context, ref, platform string) (container.Image,
 		}
 	}
 	return container.Image{}, fmt.Errorf("pull image %q: %w: its registry does not have it", ref, container.ErrNotFound)
+}
+
+// Tag implements container.Images.
+func (f *Fake) Tag(ctx context.Context, ref, name string) error {
+	if err := f.begin(ctx, "Tag", ref); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	img := f.image(ref)
+	if img == nil {
+		return fmt.Errorf("tag image %q: %w", ref, container.ErrNotFound)
+	}
+	f.untag(name)
+	img.Refs = append(img.Refs, tagged(name))
+	return nil
+}
+
+// Push implements container.Images: a Pull will find what was pushed, on a machine that
+// has it no more.
+func (f *Fake) Push(ctx context.Context, ref string) (string, error) {
+	if err := f.begin(ctx, "Push", ref); err != nil {
+		return "", err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	img := f.image(ref)
+	if img == nil {
+		return "", fmt.Errorf("push image %q: %w", ref, container.ErrNotFound)
+	}
+	repository, _, _ := strings.Cut(path.Base(tagged(ref)), ":")
+	img.Digests = append(img.Digests, path.Join(path.Dir(ref), repository)+"@"+img.ID)
+	f.remote = append(f.remote, &fakeImage{Image: container.Image{Refs: []string{tagged(ref)}, Config: img.Config}, files: img.files})
+	return img.ID, nil
 }
 
 // Commit implements container.Images.

@@ -30,6 +30,7 @@ import (
 //	babble          print a line every few milliseconds for ever
 //	hog N           use N bytes of memory
 //	links           print the names of the network interfaces
+//	cpus            print where it may run, as in "0-2,5"
 func Probe(ctx context.Context, c *FakeContainer) int {
 	w := c.Workload()
 	return probe(ctx, c, container.Command{
@@ -120,6 +121,8 @@ func probeOutput(c *FakeContainer, cmd container.Command, argument func(int) str
 		return say(cmd.Stdout, "left a child\n")
 	case "links":
 		return say(cmd.Stdout, "lo\n")
+	case "cpus":
+		return say(cmd.Stdout, "%s\n", c.allowed())
 	}
 	return 70
 }

@@ -56,6 +56,7 @@ var (
 	_ container.Execer  = (*Engine)(nil)
 	_ container.Copier  = (*Engine)(nil)
 	_ container.Freezer = (*Engine)(nil)
+	_ container.Pinner  = (*Engine)(nil)
 	_ container.Hinter  = (*Engine)(nil)
 	_ container.Meter   = (*Engine)(nil)
 	_ container.Images  = (*Engine)(nil)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (e *Engine) Pull(ctx context.Context, ref, platform string) (container.Imag
 	key := ref + " " + platform
 	shared, first := e.pulls.join(key)
 	if first {
-		e.work.Go(func() { e.pulls.land(key, e.pull(e.life, ref, reference.Domain(parsed), options)) })
+		e.work.Go(func() { e.pulls.land(key, e.pull(e.life, ref, parsed, options)) })
 	}
 	select {
 	case <-shared.done:
@@ -100,44 +101,77 @@ func pullOptions(platform string) (client.ImagePullOptions, error) {
 	return client.ImagePullOptions{Platforms: []ocispec.Platform{p}}, nil
 }
 
-var errStalled = fmt.Errorf("no progress for %s", stall)
+var errStalled = fmt.Errorf("%w: no progress for %s", container.ErrRegistry, stall)
 
-// pull fetches the image; each message of the engine counts as progress.
-func (e *Engine) pull(life context.Context, ref, registry string, options client.ImagePullOptions) error {
+// pull fetches the image.
+func (e *Engine) pull(life context.Context, ref string, named reference.Named, options client.ImagePullOptions) (err error) {
+	if options.RegistryAuth, err = credentials(life, reference.Domain(named)); err != nil {
+		return fmt.Errorf("pull image %q: %w", ref, err)
+	}
 	ctx, cancel := context.WithCancelCause(life)
 	defer cancel(nil)
+	err = attend(ctx, cancel, func() (messages, error) { return e.streams.ImagePull(ctx, ref, options) }, nil)
+	return failure(ctx, explain(err, reference.Domain(named)), "pull image %q", ref)
+}
+
+// messages is what the engine tells of a transfer while it is under way.
+type messages interface {
+	JSONMessages(ctx context.Context) iter.Seq2[jsonstream.Message, error]
+}
+
+// attend reads the messages of a transfer to the end. Each counts as progress; without any
+// for too long the transfer is cancelled. hear, if not nil, gets what is said aside.
+func attend(ctx context.Context, cancel context.CancelCauseFunc, begin func() (messages, error), hear func(*json.RawMessage)) error {
 	watchdog := time.AfterFunc(stall, func() { cancel(errStalled) })
 	defer watchdog.Stop()
-	stream, err := e.streams.ImagePull(ctx, ref, options)
-	if err == nil {
-		for message, broken := range stream.JSONMessages(ctx) {
-			watchdog.Reset(stall)
-			if err = broken; err == nil && message.Error != nil {
-				err = message.Error
-			}
-			if err != nil {
-				break
-			}
+	stream, err := begin()
+	if err != nil {
+		return err
+	}
+	for message, err := range stream.JSONMessages(ctx) {
+		watchdog.Reset(stall)
+		switch {
+		case err != nil:
+			return err
+		case message.Error != nil:
+			return message.Error
+		case message.Aux != nil && hear != nil:
+			hear(message.Aux)
 		}
 	}
-	return failure(ctx, explain(err, registry), "pull image %q", ref)
+	return nil
 }
+
+// What the engine passes on of a registry's refusals, and of its own trouble on the way
+// there. A refusal comes first: some engines speak of a login wherever they were refused.
+var (
+	absent  = []string{"manifest unknown", "manifest for ", "no matching manifest", "repository does not exist", "name unknown", "name_unknown"}
+	denied  = []string{"denied", "unauthorized", "authentication required", "no basic auth credentials", "forbidden"}
+	passing = []string{
+		"dial tcp", "no such host", "i/o timeout", "connection refused", "connection reset", "tls handshake timeout",
+		"request canceled", "network is unreachable", "eof", "context deadline exceeded", "broken pipe",
+		"toomanyrequests", "too many requests", "500 internal server error", "502 bad gateway",
+		"503 service unavailable", "504 gateway timeout", "received unexpected http status: 5", "response status code 5",
+		"server error", "unexpected status: 5", "unavailable",
+	}
+)
 
 // explain adds to a refusal of the registry, or of the way to it, which of the two it is.
 func explain(err error, registry string) error {
 	if err == nil || unreachable(err) {
 		return err
 	}
-	text := err.Error()
-	mentions := func(symptoms ...string) bool {
+	text := strings.ToLower(err.Error())
+	mentions := func(symptoms []string) bool {
 		return slices.ContainsFunc(symptoms, func(s string) bool { return strings.Contains(text, s) })
 	}
 	switch {
-	case mentions("manifest unknown", "manifest for ", "no matching manifest", "repository does not exist", "name unknown"):
+	case mentions(absent):
 		return fmt.Errorf("%w: registry %s does not have it, or not for everybody: %w", container.ErrNotFound, registry, err)
-	case mentions("dial tcp", "no such host", "i/o timeout", "connection refused", "TLS handshake timeout",
-		"request canceled", "network is unreachable", "EOF", "context deadline exceeded"):
-		return fmt.Errorf("registry %s cannot be reached: %w", registry, err)
+	case mentions(denied):
+		return fmt.Errorf("%w: %s: %w", container.ErrDenied, registry, err)
+	case mentions(passing):
+		return fmt.Errorf("%w: registry %s cannot be reached, or not now: %w", container.ErrRegistry, registry, err)
 	}
 	return err
 }

@@ -92,6 +92,8 @@ func run(command string, args []string) (int, error) {
 		return hog(argument(0))
 	case "links":
 		return 0, links()
+	case "cpus":
+		return 0, cpus()
 	}
 	return 0, fmt.Errorf("no command %q", command)
 }
@@ -179,4 +181,19 @@ func links() error {
 		fmt.Println(l.Name)
 	}
 	return err
+}
+
+// cpus prints the CPUs that this process may run on, as in "0-2,5".
+func cpus() error {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(status)) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			fmt.Println(strings.TrimSpace(list))
+			return nil
+		}
+	}
+	return fmt.Errorf("the kernel does not tell")
 }

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile"
+)
+
+func (e *env) gc() *cobra.Command {
+	var dry bool
+	var keep string
+	cmd := &cobra.Command{
+		Use: "gc", Short: "Remove images and stored files that nobody needs", Args: nothing,
+		Long: `gc removes images that were built here for the state directory, the least recently used first, until
+those that no trial needs take no more than --keep (or build.keep of the settings). Without either, those
+go that no task of the specs in force needs and that nobody used for a day. An image of an open run, one
+that a container was made from, and images of anybody else stay. Stored archives and copies of folders
+that nothing speaks of any more go with them.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sweep := reconcile.Sweep{Dry: dry}
+			settings, err := e.settings()
+			if err != nil {
+				return err
+			}
+			if settings.Build.Keep > 0 {
+				sweep.Keep = &settings.Build.Keep
+			}
+			if keep != "" {
+				size, err := config.ParseSize(keep)
+				if err != nil {
+					return usage{fmt.Errorf("--keep %s: %w", keep, err)}
+				}
+				sweep.Keep = &size
+			}
+			c, done, err := e.judging(cmd.Context(), &reconcile.Evaluation{}, nil)
+			if err != nil {
+				return err
+			}
+			out, err := c.Collect(cmd.Context(), sweep)
+			if err = errors.Join(err, done()); err != nil {
+				return err
+			}
+			return e.showSwept(out, dry)
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would go")
+	cmd.Flags().StringVar(&keep, "keep", "", "how much of images that no trial needs may stay, as 20GiB")
+	return cmd
+}
+
+func (e *env) showSwept(out reconcile.Swept, dry bool) error {
+	if e.json {
+		return e.printJSON(out)
+	}
+	for _, img := range out.Images {
+		fmt.Fprintf(e.out, "%s  %s, last used %s\n", img.Name, inMiB(img.Bytes), img.Used.Local().Format(time.DateTime))
+	}
+	verb := "freed"
+	if dry {
+		verb = "would be freed"
+	}
+	_, err := fmt.Fprintf(e.out, "%s, %s: %s %s\n", counted(len(out.Images), "image"), counted(out.Blobs, "stored file"), inMiB(out.Bytes), verb)
+	return err
+}
+
+func inMiB(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/image"
+)
+
+// imageVerbs says what each of the commands on images is for.
+var imageVerbs = map[string][2]string{
+	image.Build: {"Make the images of tasks", "build makes the images of tasks that are not there: bases, work and judge images."},
+	image.Pull:  {"Fetch the images of tasks", "pull fetches the images of tasks that are not on this machine, from the registry of the settings\n(build.registry) or from where their names say; it builds nothing."},
+	image.Push:  {"Send the images of tasks to the registry", "push sends the images of tasks that were built here to the registry of the settings (build.registry),\nand tells the digest that each has there. The login is the one that docker login stored."},
+}
+
+func (e *env) images(verb string) *cobra.Command {
+	about := imageVerbs[verb]
+	return &cobra.Command{
+		Use: verb + " [ADDRESS…|FILE…]", Short: about[0],
+		Long: about[1] + `
+
+ADDRESS is a benchmark, benchmark.NAME, or a task, benchmark.NAME["TASK"], of FILE… or else of the specs
+in force; files alone stand for all their benchmarks. It goes on after a failure, tells each, and exits
+1 if there was one, 2 if the command line or the specs are wrong.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage{fmt.Errorf("%s: give spec files, or addresses such as benchmark.NAME", verb)}
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return e.doImages(ctx, verb, args)
+		},
+	}
+}
+
+func (e *env) doImages(ctx context.Context, verb string, args []string) error {
+	work := reconcile.ImageWork{Verb: verb}
+	var files []string
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "benchmark.") && !exists(arg) {
+			work.Tasks = append(work.Tasks, arg)
+		} else {
+			files = append(files, arg)
+		}
+	}
+	var ask reconcile.Evaluation // it knows how to name files
+	c, done, err := e.judging(ctx, &ask, files)
+	if err != nil {
+		return err
+	}
+	work.Files = ask.Files
+	all, failed := []reconcile.ImageDone{}, 0
+	ds, err := c.Images(ctx, work, func(d reconcile.ImageDone) {
+		all = append(all, d)
+		if d.Error != "" {
+			failed++
+		}
+		if !e.json {
+			e.showImage(d)
+		}
+	})
+	if err = errors.Join(err, done()); err != nil {
+		if answer, ok := errors.AsType[*api.Error](err); ok && answer.Code >= 400 && answer.Code < http.StatusInternalServerError {
+			return usage{err}
+		}
+		return err
+	}
+	if ds.HasErrors() {
+		return e.rejected(ds)
+	}
+	if e.json {
+		err = e.printJSON(map[string]any{"images": all, "diagnostics": ds})
+	} else {
+		err = e.warn(ds)
+	}
+	if err == nil && failed > 0 {
+		fmt.Fprintf(e.err, "%d of %s failed\n", failed, counted(len(all), "image"))
+		return exit{ExitFailed}
+	}
+	return err
+}
+
+// showImage prints a line for an image, and below it what went wrong.
+func (e *env) showImage(d reconcile.ImageDone) {
+	name := d.Name
+	if name == "" {
+		name = d.Task
+	}
+	fmt.Fprintf(e.out, "%-11s  %-6s  %s  %.1f s", d.Role, d.State, name, d.Seconds)
+	if d.Digest != "" {
+		fmt.Fprintf(e.out, "  %s", d.Digest)
+	}
+	fmt.Fprintln(e.out)
+	if d.Error != "" {
+		fmt.Fprintf(e.out, "  %s\n", strings.ReplaceAll(d.Error, "\n", "\n  "))
+	}
+}

@@ -1,0 +1,243 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Sweep asks that what nobody needs any more is removed.
+type Sweep struct {
+	// Keep is how many bytes of images that no wanted trial needs may stay. Nil: those go that
+	// no task of any spec in force needs and that nobody used for a day.
+	Keep *int64 `json:"keep,omitempty"`
+	Dry  bool   `json:"dry_run,omitempty"` // only tell what would go
+	// Young is how long an image must not have been used, when Keep is set.
+	Young time.Duration `json:"-"`
+}
+
+// Swept is what went.
+type Swept struct {
+	Images []image.Collected `json:"images"`
+	Blobs  int               `json:"blobs"`
+	Bytes  int64             `json:"bytes"` // freed, as far as nothing else shares them
+}
+
+// unusedFor is how long an image of no spec stays when there is no budget.
+const unusedFor = 24 * time.Hour
+
+// orphanedFor is how long a blob that nothing speaks of stays: it may be on its way into
+// the database.
+const orphanedFor = time.Hour
+
+// Collect removes images that this state directory's builds made and blobs that nothing
+// speaks of. An image of an open trial or execution stays, and one that a container was
+// made from; what is anybody else's is never touched.
+func (r *Reconciler) Collect(ctx context.Context, s Sweep) (out Swept, err error) {
+	if r.o.Host.Images == nil {
+		return out, errIdle
+	}
+	out.Images = []image.Collected{}
+	images, err := r.collectImages(ctx, s)
+	for _, img := range images {
+		out.Images, out.Bytes = append(out.Images, img), out.Bytes+img.Bytes
+	}
+	return out, errors.Join(err, r.collectBlobs(ctx, s, &out))
+}
+
+func (r *Reconciler) collectImages(ctx context.Context, s Sweep) ([]image.Collected, error) {
+	g := image.Garbage{Before: time.Now().Add(-unusedFor), Dry: s.Dry}
+	if s.Keep != nil {
+		g.Keep, g.Before = *s.Keep, time.Now().Add(-s.Young)
+	}
+	var err error
+	if g.Needed, err = r.needed(ctx, s.Keep == nil); err != nil {
+		return nil, fmt.Errorf("look for images that are needed: %w", err)
+	}
+	g.Used = func(ref string) (at time.Time) {
+		err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+			text, err := tx.Meta(usedKey(ref))
+			if err == nil && text != "" {
+				at, err = time.Parse(time.RFC3339, text)
+			}
+			return err
+		})
+		if err != nil {
+			return time.Now() // what is not known is not old
+		}
+		return at
+	}
+	return r.o.Host.Images.Collect(ctx, g)
+}
+
+// needed are the ids of the images of open trials and of executions that are open or to
+// begin; with every, those of all tasks of the specs in force, too.
+func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, error) {
+	tasks, err := r.wantedTasks(ctx, every)
+	if err != nil {
+		return nil, err
+	}
+	needed := map[string]bool{}
+	for _, t := range tasks {
+		ids, err := r.o.Host.Images.Present(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			needed[id] = true
+		}
+	}
+	open, err := r.openTrials(ctx)
+	for _, s := range open {
+		needed[s.WorkImage.ID], needed[s.JudgeImage.ID] = true, true
+	}
+	delete(needed, "")
+	return needed, err
+}
+
+// wantedTasks are the tasks whose images are needed, each once; their images are named as
+// in the execution that wants them.
+func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, error) {
+	tasks := map[string]task.Task{}
+	add := func(t task.Task) {
+		key, err := json.Marshal([]any{t.Benchmark, t.Name, t.Platform, t.Workdir, t.Base, t.Image, t.Repo, t.Work, t.Judge.Part, t.Judge.FromBase})
+		if err == nil { // plain data always encodes
+			tasks[string(key)] = t
+		}
+	}
+	err := r.command(ctx, func() error {
+		if r.set == nil {
+			return errors.New("the specs have not been read yet")
+		}
+		for address, d := range r.desired {
+			o, err := r.observe(ctx, address)
+			if err != nil {
+				return err
+			}
+			over := o.Execution != nil && o.Execution.Finished && r.rerun[address] == nil
+			for _, c := range d.Cells {
+				if over && !every {
+					break
+				}
+				t := c.Cell.Task
+				if !over && o.Execution != nil {
+					if t, err = r.asPinned(ctx, address, o.Execution.N, t); err != nil {
+						return err
+					}
+				}
+				add(t)
+			}
+		}
+		for i := range r.set.Blocks.Benchmarks {
+			for _, s := range r.set.Blocks.Benchmarks[i].All() {
+				if t, err := CompileTask(s); every && err == nil {
+					add(t)
+				}
+			}
+		}
+		return nil
+	})
+	all := make([]task.Task, 0, len(tasks))
+	for _, t := range tasks {
+		all = append(all, t)
+	}
+	return all, err
+}
+
+// asPinned is the task with its images as the execution pinned them.
+func (r *Reconciler) asPinned(ctx context.Context, spec string, execution int, t task.Task) (task.Task, error) {
+	refs := []*string{&t.Image, &t.Work.Image, &t.Judge.Image}
+	if t.Base != nil {
+		base := *t.Base
+		t.Base = &base
+		refs = append(refs, &base.Image)
+	}
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		for _, ref := range refs {
+			id, err := tx.Meta(pinKey(spec, execution, *ref))
+			if err != nil {
+				return err
+			}
+			if id != "" {
+				*ref = id
+			}
+		}
+		return nil
+	})
+	return t, err
+}
+
+func (r *Reconciler) collectBlobs(ctx context.Context, s Sweep, out *Swept) error {
+	old := time.Now().Add(-orphanedFor)
+	var inForce []byte
+	err := r.command(ctx, func() (err error) {
+		if r.set == nil {
+			return errors.New("the specs have not been read yet")
+		}
+		inForce, err = json.Marshal([]any{r.set.Blocks, r.desired, r.previous})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	orphans, err := r.o.Store.Orphans(ctx, old, inForce)
+	if err != nil {
+		return err
+	}
+	for _, o := range orphans {
+		gone := s.Dry
+		if !s.Dry {
+			if gone, err = r.o.Store.Discard(o, old); err != nil {
+				return err
+			}
+		}
+		if gone {
+			out.Blobs, out.Bytes = out.Blobs+1, out.Bytes+o.Bytes
+		}
+	}
+	return nil
+}
+
+func usedKey(ref string) string { return "image-used/" + ref }
+
+// noteEvery is how exactly the last use of an image is known.
+const noteEvery = time.Minute
+
+// Uses remembers when images were last asked for.
+type Uses struct {
+	store *store.Store
+	log   *slog.Logger
+	mu    sync.Mutex
+	noted map[string]time.Time
+}
+
+// NewUses returns the memory that a state directory has.
+func NewUses(s *store.Store, log *slog.Logger) *Uses {
+	return &Uses{store: s, log: log, noted: map[string]time.Time{}}
+}
+
+// Note says that an image is used now.
+func (u *Uses) Note(ctx context.Context, ref string) {
+	now := time.Now().UTC()
+	u.mu.Lock()
+	known := now.Sub(u.noted[ref]) < noteEvery
+	if !known {
+		u.noted[ref] = now
+	}
+	u.mu.Unlock()
+	if known {
+		return
+	}
+	err := u.store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(usedKey(ref), now.Format(time.RFC3339)) })
+	if err != nil && ctx.Err() == nil {
+		u.log.Warn("remember the use of an image", "image", ref, "error", err)
+	}
+}

@@ -1,0 +1,137 @@
+package reconcile
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/image"
+)
+
+// names are those of images that went.
+func names(out Swept) (all []string) {
+	for _, img := range out.Images {
+		all = append(all, img.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestCollectKeepsWhatAnOpenRunNeeds(t *testing.T) {
+	h := newHouse(t)
+	ours := func(ref string) {
+		h.fake.AddImage(ref, container.ImageConfig{Labels: map[string]string{
+			image.LabelImageOwner: h.store.Owner(), image.LabelBenchmark: "edge",
+		}}, map[string]string{"/hold": "", "/bin/sh": "", "/workspace/x": "", "/etc/passwd": "root:x:0:0::/:\n"})
+	}
+	for _, ref := range []string{"edge.work.one:1", "edge.judge.one:1", "edge.work.gone:1"} {
+		ours(ref)
+	}
+	text := strings.NewReplacer(`"work:1"`, `"edge.work.one:1"`, `"judge:1"`, `"edge.judge.one:1"`).Replace(spec("x"))
+	h.write("a.hcl", text)
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	var none int64
+	collect := func(s Sweep, want ...string) {
+		t.Helper()
+		out, err := d.Collect(t.Context(), s)
+		if err != nil || !slices.Equal(names(out), want) {
+			t.Errorf("%+v: %+v, %v; want %q", s, out, err, want)
+		}
+	}
+	collect(Sweep{})                                // what was made today stays
+	collect(Sweep{Keep: &none, Young: time.Hour})   // and what was used of late
+	collect(Sweep{Keep: &none}, "edge.work.gone:1") // of no open run
+	collect(Sweep{Keep: &none, Dry: true})          // that was all
+	close(h.let)                                    // the run comes to its end
+	d.untilState(t, "finished")                     // no budget, but a spec in force
+	collect(Sweep{})
+	collect(Sweep{Keep: &none}, "edge.judge.one:1", "edge.work.one:1")
+	h.fake.SetDown(true)
+	if _, err := d.Collect(t.Context(), Sweep{Keep: &none}); !container.Unavailable(err) {
+		t.Errorf("an engine that is down: %v", err)
+	}
+	h.fake.SetDown(false)
+}
+
+func TestCollectRemovesOrphanedBlobs(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	put := func(text string, old bool) string {
+		t.Helper()
+		w, err := h.store.Blobs().Create()
+		check(t, err)
+		_, err = io.WriteString(w, text)
+		check(t, err)
+		digest, _, err := w.Commit()
+		check(t, err)
+		if at := time.Now().Add(-2 * orphanedFor); old {
+			path, err := h.store.Blobs().Path(digest)
+			check(t, err)
+			check(t, os.Chtimes(path, at, at))
+		}
+		return digest
+	}
+	orphan, young, known := put("orphan", true), put("young", false), put("known", true)
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta("somewhere", known) }))
+	for _, s := range []Sweep{{Dry: true}, {}} {
+		out, err := d.Collect(t.Context(), s)
+		if err != nil || out.Blobs != 1 || out.Bytes != int64(len("orphan")) {
+			t.Errorf("%+v, %v", out, err)
+		}
+	}
+	for digest, want := range map[string]bool{orphan: false, young: true, known: true} {
+		if has, err := h.store.Blobs().Has(digest); has != want || err != nil {
+			t.Errorf("%s: there is %t, %v", digest, has, err)
+		}
+	}
+}
+
+func TestTheUseOfAnImageIsRemembered(t *testing.T) {
+	h := newHouse(t)
+	uses := NewUses(h.store, nil)
+	began := time.Now().Add(-time.Second)
+	for range 3 {
+		uses.Note(t.Context(), "edge.work.one:1")
+	}
+	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
+		text, err := tx.Meta(usedKey("edge.work.one:1"))
+		if at, bad := time.Parse(time.RFC3339, text); bad != nil || at.Before(began) {
+			t.Errorf("%q, %v", text, bad)
+		}
+		return err
+	}))
+}
+
+func TestWhichTasksAreChosen(t *testing.T) {
+	set := config.Load([]config.Input{{Path: "/a.hcl", Text: []byte(
+		strings.ReplaceAll(benchmarkSpec, "edge", "one") + strings.ReplaceAll(benchmarkSpec, "edge", "two"),
+	)}}, nil, config.Options{})
+	for _, c := range []struct {
+		tasks []string
+		want  string
+	}{
+		{nil, `benchmark.one["one"] benchmark.two["one"]`},
+		{[]string{"benchmark.two"}, `benchmark.two["one"]`},
+		{[]string{`benchmark.two["one"]`, "benchmark.two", "benchmark.one.one"}, `benchmark.two["one"] benchmark.one["one"]`},
+		{[]string{"benchmark.three"}, ""},
+		{[]string{`benchmark.one["two"]`}, ""},
+		{[]string{"run.r"}, ""},
+	} {
+		chosen, err := chooseTasks(set, ImageWork{Verb: image.Build, Tasks: c.tasks})
+		var got []string
+		for _, s := range chosen {
+			got = append(got, addressOf(s.Benchmark.Name, s.Name()))
+		}
+		if _, mistaken := err.(*Mistake); strings.Join(got, " ") != c.want || mistaken != (c.want == "") { //nolint:errorlint // as it is returned
+			t.Errorf("%q: %q, %v", c.tasks, got, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// ImageWork asks that something is done with the images of tasks, outside any run.
+type ImageWork struct {
+	Verb  string   `json:"verb"`  // image.Build, image.Pull or image.Push
+	Files []string `json:"files"` // absolute paths of the spec files that declare the tasks; none = the specs in force
+	Tasks []string `json:"tasks"` // addresses of tasks and benchmarks; none = all of Files
+}
+
+// ImageDone is what became of one image of a task.
+type ImageDone struct {
+	Task string `json:"task"` // address
+	image.Made
+}
+
+// tasksAtOnce is how many tasks have their images done at once; how many builds run is the
+// builder's business.
+const tasksAtOnce = 4
+
+// Images does what is asked with the images of tasks and tells of each, whatever becomes of
+// the others. What is wrong with Files comes as diagnostics, and what else the asker must
+// mend as a *Mistake. tell is called by one goroutine at a time.
+func (r *Reconciler) Images(ctx context.Context, w ImageWork, tell func(ImageDone)) (config.Diagnostics, error) {
+	if r.o.Host.Images == nil {
+		return nil, errIdle
+	}
+	batch, err := r.o.Host.Images.Batch(w.Verb)
+	if err != nil {
+		return nil, &Mistake{err}
+	}
+	set, ds, err := r.specsFor(ctx, w.Files)
+	if err != nil || ds.HasErrors() {
+		return ds, err
+	}
+	chosen, err := chooseTasks(set, w)
+	if err != nil {
+		return ds, err
+	}
+	labels := map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild}
+	var mu sync.Mutex
+	told := map[string]bool{}
+	var g errgroup.Group
+	g.SetLimit(tasksAtOnce)
+	for _, s := range chosen {
+		g.Go(func() error {
+			address := addressOf(s.Benchmark.Name, s.Name())
+			one := func(m image.Made) {
+				mu.Lock()
+				defer mu.Unlock()
+				key := m.Role + " " + m.Name + m.Error
+				if m.Role == container.RoleBase && told[key] {
+					return // shared, and done once
+				}
+				told[key] = true
+				tell(ImageDone{address, m})
+			}
+			t, err := compileForImages(s)
+			if err != nil {
+				one(image.Made{Role: "task", State: "failed", Error: err.Error()})
+				return nil
+			}
+			batch.Task(ctx, t, labels, one)
+			return nil
+		})
+	}
+	return ds, errors.Join(g.Wait(), ctx.Err())
+}
+
+// compileForImages is CompileTask for tasks that this version can make images of.
+func compileForImages(s config.Selected) (t task.Task, err error) {
+	if gaps := s.Unsupported(); len(gaps) > 0 {
+		return t, fmt.Errorf("%s is not in this version yet", gaps[0])
+	}
+	return CompileTask(s)
+}
+
+// chooseTasks are the tasks that were asked for, each once.
+func chooseTasks(set *config.Set, w ImageWork) (chosen []config.Selected, err error) {
+	seen := map[string]bool{}
+	add := func(all ...config.Selected) {
+		for _, s := range all {
+			if address := addressOf(s.Benchmark.Name, s.Name()); !seen[address] {
+				seen[address] = true
+				chosen = append(chosen, s)
+			}
+		}
+	}
+	for _, address := range w.Tasks {
+		benchmark, name, err := splitAddress(address)
+		if err != nil {
+			return nil, err
+		}
+		if b := set.Benchmark(benchmark); b != nil && name == "" {
+			add(b.All()...)
+			continue
+		}
+		s, err := findTask(set, address)
+		if err != nil {
+			return nil, err
+		}
+		add(s)
+	}
+	if len(w.Tasks) == 0 {
+		for i := range set.Blocks.Benchmarks {
+			add(set.Blocks.Benchmarks[i].All()...)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, mistake("there is no task to %s the images of", w.Verb)
+	}
+	return chosen, nil
+}

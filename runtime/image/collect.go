@@ -1,0 +1,197 @@
+package image
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Garbage says which of the images that this Builder's owner made may go.
+type Garbage struct {
+	// Needed are the ids of images that stay whatever else holds, with all they are made of.
+	Needed map[string]bool
+	// Keep is how many bytes of images that nobody needs stay, the last used ones.
+	Keep int64
+	// Before: what was used since then stays.
+	Before time.Time
+	// Used says when an image of that name was last asked for; zero = not known.
+	Used func(ref string) time.Time
+	// Dry only tells what would go.
+	Dry bool
+}
+
+// Collected is an image that went.
+type Collected struct {
+	Name  string    `json:"name"`
+	Bytes int64     `json:"bytes"` // what nothing else shares
+	Used  time.Time `json:"used"`
+}
+
+// used tells of an image that was asked for.
+func (b *Builder) used(ctx context.Context, ref string) {
+	if b.opts.Used != nil && !b.look {
+		b.opts.Used(ctx, ref)
+	}
+}
+
+// Present returns the ids of those images of a task that are on this machine. Nothing is
+// pulled or built.
+func (b *Builder) Present(ctx context.Context, t task.Task) (ids []string, err error) {
+	v := New(b.opts)
+	v.look = true
+	makers := []func(context.Context, task.Task, map[string]string) (Built, error){v.Work, v.Judge}
+	if t.Base != nil {
+		makers = append(makers, v.Base)
+	}
+	for _, look := range makers {
+		got, err := look(ctx, t, nil)
+		switch {
+		case err == nil:
+			ids = append(ids, got.ID)
+		case !errors.Is(err, container.ErrNotFound):
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// owned is an image of ours while garbage is collected.
+type owned struct {
+	container.Image
+	parent string
+	name   string // what it was built as
+	own    int64  // bytes that its parent has not
+	used   time.Time
+}
+
+// errTooYoung keeps an image that was used of late.
+var errTooYoung = errors.New("used of late")
+
+// Collect removes images of this owner that g lets go, the least recently used first and
+// what an image is made of after the image. One that a container was made from stays.
+// Images of anybody else are never touched.
+func (b *Builder) Collect(ctx context.Context, g Garbage) (gone []Collected, err error) {
+	if b.images == nil {
+		return nil, fmt.Errorf("collect images: %w", container.ErrUnsupported)
+	}
+	all, err := b.ours(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	for id := range g.Needed {
+		spare(all, id)
+	}
+	var size int64
+	for _, img := range all {
+		size += img.own
+	}
+	var errs []error
+	for size > g.Keep || g.Keep == 0 { // some have no bytes of their own
+		next := oldest(all)
+		if next == nil {
+			break
+		}
+		err := errTooYoung
+		if next.used.Before(g.Before) {
+			err = b.discard(ctx, next, g.Dry)
+		}
+		if err == nil {
+			delete(all, next.ID)
+			size -= next.own
+			gone = append(gone, Collected{next.name, next.own, next.used})
+			continue
+		}
+		if !errors.Is(err, container.ErrConflict) && !errors.Is(err, errTooYoung) {
+			errs = append(errs, err)
+		}
+		spare(all, next.ID)
+	}
+	return gone, errors.Join(errs...)
+}
+
+// ours lists the images that this owner made, by id.
+func (b *Builder) ours(ctx context.Context, g Garbage) (map[string]*owned, error) {
+	found, err := b.images.ListImages(ctx, LabelImageOwner, b.opts.Owner)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*owned{}
+	for _, img := range found {
+		o := &owned{Image: img, parent: img.Config.Labels[LabelParent], own: img.Size, used: img.Created, name: img.ID}
+		for _, ref := range img.Refs {
+			if used := g.Used(ref); used.After(o.used) {
+				o.used = used
+			}
+			if b.builtName(img, ref) {
+				o.name = ref
+			}
+		}
+		if o.parent != "" {
+			switch parent, err := b.images.Image(ctx, o.parent); {
+			case err == nil:
+				o.own = max(img.Size-parent.Size, 0)
+			case !errors.Is(err, container.ErrNotFound):
+				return nil, err
+			}
+		}
+		all[img.ID] = o
+	}
+	return all, nil
+}
+
+// builtName reports whether a name is the one that the image was built as, rather than one
+// that it was pushed under or that somebody gave it.
+func (b *Builder) builtName(img container.Image, ref string) bool {
+	return strings.HasPrefix(ref, component(img.Config.Labels[LabelBenchmark], plainName)+".") && !strings.Contains(ref, "/")
+}
+
+// spare takes an image, and what it is made of, from those that may go. Parents are followed
+// through those of ours only: what is not ours does not go.
+func spare(all map[string]*owned, id string) {
+	for at := all[id]; at != nil; at = all[at.parent] {
+		delete(all, at.ID)
+	}
+}
+
+// oldest is the least recently used image that no other one is made from.
+func oldest(all map[string]*owned) *owned {
+	parents := map[string]bool{}
+	for _, img := range all {
+		parents[img.parent] = true
+	}
+	var leaves []*owned
+	for id, img := range all {
+		if !parents[id] {
+			leaves = append(leaves, img)
+		}
+	}
+	if len(leaves) == 0 {
+		return nil
+	}
+	return slices.MinFunc(leaves, func(a, b *owned) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// discard removes all names of an image, the one it was built as at last: if it is in use,
+// that one stays. A container of anybody keeps it.
+func (b *Builder) discard(ctx context.Context, img *owned, dry bool) error {
+	if dry {
+		return nil
+	}
+	refs := slices.DeleteFunc(slices.Clone(img.Refs), func(ref string) bool { return ref == img.name })
+	for _, ref := range append(refs, img.name) {
+		if err := b.images.RemoveImage(ctx, ref); err != nil {
+			return err
+		}
+	}
+	b.opts.Log.Info("image removed", "image", img.name, "bytes", img.own)
+	return nil
+}
