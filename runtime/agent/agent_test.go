@@ -31,12 +31,16 @@ func someTask() task.Task {
 func TestPrompt(t *testing.T) {
 	open := someTask()
 	open.Network.Mode, open.Submit = "open", task.Submit{Paths: []string{"."}}
+	game := someTask()
+	game.Instruction, game.Judge.Game = "Find the treasure.", "play"
+	at := Setting{Trial: "r.e1.aaaaaaaa", JudgeURL: "http://127.0.0.1:7433", Max: 3, Cooldown: time.Minute, AutoEval: time.Minute}
 	for _, tt := range []struct {
 		name    string
 		task    task.Task
 		timeout time.Duration
 		setting Setting
 	}{
+		{"game", game, time.Hour, at},
 		{"plain", open, 12 * time.Hour, Setting{}},
 		{"limited", someTask(), 90 * time.Minute, Setting{Max: 3, Cooldown: 2 * time.Minute, AutoEval: 5 * time.Minute}},
 	} {
@@ -73,6 +77,11 @@ func TestEnvironment(t *testing.T) {
 	}
 	if len(a.Env) != 2 {
 		t.Error("the agent's own environment was changed")
+	}
+	game := someTask()
+	game.Judge.Game = "play"
+	if got := Environment(a, game, s)["GAME_SERVER_URL"]; got != "http://127.0.0.1:7433/api/v1/game/r.e1.aaaaaaaa/one" {
+		t.Errorf("the game is at %q", got)
 	}
 }
 

@@ -37,6 +37,9 @@ func Environment(a Agent, t task.Task, s Setting) map[string]string {
 		"SFORGE_SUBMIT_PATHS":         strings.Join(t.Submit.Paths, " "),
 		"SFORGE_SUBMIT_EXCLUDE_FLAGS": excludeFlags(t.Submit.Exclude),
 	}
+	if t.Judge.Game != "" {
+		env["GAME_SERVER_URL"] = gameURL(t, s)
+	}
 	maps.Copy(env, a.Env)
 	return env
 }
@@ -49,10 +52,14 @@ func excludeFlags(patterns []string) string {
 	return strings.Join(flags, " ")
 }
 
-// Prompt is what the agent reads: the task's instruction and how to submit.
+// Prompt is what the agent reads: the task's instruction and how to submit, or to play.
 func Prompt(t task.Task, timeout time.Duration, s Setting) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(t.Instruction))
+	if t.Judge.Game != "" {
+		b.WriteString(gamePrompt(t, timeout, s))
+		return b.String()
+	}
 	b.WriteString("\n\n## How your work is judged\n\n")
 	fmt.Fprintf(&b, "You work in `%s`. A judge that you cannot see runs hidden tests on what you submit. Your best\nsubmission counts, and a failing one costs nothing.\n\n", t.Workdir)
 	fmt.Fprintf(&b, "- Submit and wait for the result: `assay-submit`. With all that you may see of the tests: `assay-submit --details`.\n")

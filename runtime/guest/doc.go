@@ -4,7 +4,8 @@
 // One static program under three names: assay-guest is the container's first process,
 // which starts the agent, starts it again under the resume policy, ends it at the deadline
 // and streams its output; assay-submit and sforge-submit are what the agent calls. The
-// relay in between passes the agent's requests to the judge's socket.
+// relay in between passes the agent's requests to the judge's socket. In judge containers
+// assay-guest is the first process, too, and the daemon's way to a game server.
 //
 // A guest holds no secret and decides no verdict: all it reports is a hint. It uses the
 // standard library and nothing else, so that it runs in any image, and it never dies

@@ -27,11 +27,20 @@ func Main(args []string) (code int, handled bool) {
 
 const guestUsage = `usage: assay-guest run      supervise the agent of a trial, as first process of its container
        assay-guest hold     do nothing but reap, as first process of a container
+       assay-guest dial HOST:PORT
+                            be a connection to a server in the same container
        assay-guest oracle   apply the known solution and submit it
        assay-guest nop      do nothing
 `
 
 func guestMain(args []string) int {
+	if len(args) == 2 && args[0] == "dial" {
+		if err := dial(context.Background(), args[1], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "dial:", err)
+			return exitFailure
+		}
+		return 0
+	}
 	if len(args) != 1 {
 		fmt.Fprint(os.Stderr, guestUsage)
 		return exitFailure

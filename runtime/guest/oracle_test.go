@@ -94,3 +94,18 @@ func TestAnOracleThatCannotSolveSubmitsNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestInAGameTheSolutionPlays(t *testing.T) {
+	solution, work := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(solution, "solution.sh"), "echo \"$GAME_SERVER_URL\" >played\n")
+	c := newCourt(t)
+	c.env["GAME_SERVER_URL"] = "http://here"
+	t.Setenv("GAME_SERVER_URL", "http://here")
+	t.Chdir(work)
+	if err := oracle(t.Context(), solution, c.submitter()); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, filepath.Join(work, "played")); got != "http://here\n" || len(c.keys) != 0 {
+		t.Errorf("played %q, with %d submissions", got, len(c.keys))
+	}
+}

@@ -130,8 +130,14 @@ func (s *submitter) archive() (archive, error) {
 		s.env("ASSAYD_SUBMIT_EXCLUDE", "SFORGE_SUBMIT_EXCLUDE_FLAGS"))
 }
 
+// gameServer is the variable that tells where a game is played; other tasks have none.
+const gameServer = "GAME_SERVER_URL"
+
 // submit makes a new round and waits for its verdict.
 func (s *submitter) submit(ctx context.Context, details bool) error {
+	if url := s.getenv(gameServer); url != "" {
+		return fmt.Errorf("this task is a game: nothing is submitted, it is played at %s", url)
+	}
 	judge, err := s.judge()
 	if err != nil {
 		return err

@@ -393,3 +393,16 @@ func TestTheScoreboardKnowsTheBest(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAGameTakesNoSubmissions(t *testing.T) {
+	c := newCourt(t)
+	c.env["GAME_SERVER_URL"] = "http://127.0.0.1:7433/api/v1/game/t/zork"
+	if code := c.call(); code != exitFailure || len(c.keys) != 0 || !strings.Contains(c.stderr.String(), "played at http://127.0.0.1:7433/api/v1/game/t/zork") {
+		t.Errorf("%d, %d requests: %s", code, len(c.keys), c.stderr.String())
+	}
+	c.history = `{"best_score":40,"best_pass_rate":0.4,"best_round":"game-1","agent_submissions":0,"entries":[
+		{"type":"game","status":"completed","round":"game-1","session_id":"00ff","score":40,"pass_rate":0.4,"summary":"peak score 40 of 100"}]}`
+	if code := c.call("--list"); code != 0 || !strings.Contains(c.stdout.String(), "game-1  00ff           completed") {
+		t.Errorf("list: %d %s%s", code, c.stdout.String(), c.stderr.String())
+	}
+}

@@ -8,7 +8,7 @@ import (
 
 // Abandon gives every accepted round of the try, and of those before it, that has no
 // verdict yet a last one: StatusError, with the reason in words. It ends what is running,
-// and nothing more is accepted in the try, of any kind. It needs no session, and to call it
+// and nothing more is accepted in the try, of any kind. Games keep their peaks. It needs no session, and to call it
 // again is fine; after an error it has to be. Rounds that are judged are left as they are.
 func (j *Judge) Abandon(ctx context.Context, trial string, try int, reason string) error {
 	j.mu.Lock()
@@ -16,6 +16,9 @@ func (j *Judge) Abandon(ctx context.Context, trial string, try int, reason strin
 		close(s.over)
 	}
 	j.mu.Unlock()
+	if err := j.finishGames(ctx, trial, try); err != nil {
+		return err
+	}
 	var all []Submission
 	// Not by Submissions: a round that is just being accepted is waited for.
 	_, err := j.opts.Ledger.Reserve(ctx, trial, func(past []Submission) (Submission, error) {
@@ -31,7 +34,11 @@ func (j *Judge) Abandon(ctx context.Context, trial string, try int, reason strin
 	}
 	var errs []error
 	for _, sub := range all {
-		if sub.Try <= try && (sub.State == StateQueued || sub.State == StateRunning) {
+		switch {
+		case sub.Try > try:
+		case sub.Kind == KindGame && sub.State == StateRunning:
+			errs = append(errs, j.orphaned(ctx, sub, problem))
+		case sub.State == StateQueued || sub.State == StateRunning:
 			errs = append(errs, j.publish(ctx, sub, failed(problem)))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -59,6 +60,8 @@ func (j *Judge) admit(trial string, kind Kind) (*session, error) {
 		return nil, &Refusal{503, retryBusy, "the judge does not know this trial (yet)"}
 	case j.shut(s, kind):
 		return nil, refuse(403, "the session is closed: nothing is accepted any more")
+	case s.Task.Judge.Game != "":
+		return nil, refuse(403, "this task is a game: it takes no submissions, it is played")
 	case limited(kind) && j.opts.Full != nil && j.opts.Full():
 		// What is left is kept for verdicts and for the last snapshots of all trials.
 		return nil, &Refusal{503, retryFull, "the judge's disk is almost full; try again later"}
@@ -162,14 +165,19 @@ func (j *Judge) rules(ctx context.Context, s *session, kind Kind) (Rules, error)
 	if err != nil {
 		return Rules{}, err
 	}
-	r := Rules{
-		Submit: s.Task.Submit, Protect: s.protect(), Workdir: s.Task.Workdir,
-		Hidden: p.Hidden, Links: p.Links, Present: p.Present, Spool: j.opts.Spool,
-	}
+	r := j.rulesFor(s, p)
 	if kind != KindAgent {
 		r.Slack = daemonSlack
 	}
 	return r, nil
+}
+
+// rulesFor are the rules of what may be laid into one of the session's containers.
+func (j *Judge) rulesFor(s *session, p *profile) Rules {
+	return Rules{
+		Submit: s.Task.Submit, Protect: s.protect(), Workdir: s.Task.Workdir,
+		Hidden: slices.Concat(p.Hidden, s.HiddenPaths), Links: p.Links, Present: p.Present, Spool: j.opts.Spool,
+	}
 }
 
 // sameTree returns the last submission of the try with the same cleaned archive that was
@@ -180,7 +188,7 @@ func (j *Judge) sameTree(ctx context.Context, sub Submission, digest string) (*S
 		return nil, fmt.Errorf("list submissions of trial %s: %w", sub.Trial, err)
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if o := all[i]; o.ID != sub.ID && o.Try == sub.Try && o.Archive == digest && !spoilt(o) {
+		if o := all[i]; o.ID != sub.ID && o.Try == sub.Try && o.Kind != KindPrivate && o.Archive == digest && !spoilt(o) {
 			return &o, nil
 		}
 	}
@@ -278,7 +286,7 @@ func remaining(s Session, sub Submission, all []Submission) *int {
 
 // limited reports whether the kind is bound by the session: its deadline, its end, and
 // the room in the queue.
-func limited(k Kind) bool { return k == KindAgent || k == KindAuto }
+func limited(k Kind) bool { return k == KindAgent || k == KindAuto || k == KindGame }
 
 func late(s Session, now time.Time) bool {
 	return !s.Deadline.IsZero() && !now.Before(s.Deadline)

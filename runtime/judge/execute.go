@@ -16,6 +16,7 @@ var errStopped = errors.New("the container was stopped while the submission ran 
 var (
 	errNotPlaced = errors.New("could not be laid over the image")
 	errNotRun    = errors.New("the judge command could not be run")
+	errNotTaken  = errors.New("an output of the run could not be read")
 )
 
 // machinery reports whether no submission can be the cause of the error: the engine is away
@@ -26,7 +27,7 @@ func machinery(err error) bool {
 
 // ownDoing reports whether an error that comes in every try is the submission's doing.
 func ownDoing(err error) bool {
-	return errors.Is(err, errStopped) || errors.Is(err, errNotPlaced) || errors.Is(err, errNotRun)
+	return errors.Is(err, errStopped) || errors.Is(err, errNotPlaced) || errors.Is(err, errNotRun) || errors.Is(err, errNotTaken)
 }
 
 // errTimeout is why a judge command's context ended.

@@ -57,13 +57,13 @@ type (
 	}
 
 	agentHistory struct {
-		RunID    string       `json:"run_id"`
-		Score    *float64     `json:"best_score"`
-		PassRate float64      `json:"best_pass_rate"`
-		Round    string       `json:"best_round"`
-		Agent    int          `json:"agent_submissions"`
-		Auto     int          `json:"auto_submissions"` // 0: agents do not learn of them
-		Entries  []agentEntry `json:"entries"`
+		RunID    string   `json:"run_id"`
+		Score    *float64 `json:"best_score"`
+		PassRate float64  `json:"best_pass_rate"`
+		Round    string   `json:"best_round"`
+		Agent    int      `json:"agent_submissions"`
+		Auto     int      `json:"auto_submissions"` // 0: agents do not learn of them
+		Entries  []any    `json:"entries"`          // agentEntry, or gameEntry
 	}
 
 	agentEntry struct {
@@ -174,8 +174,13 @@ func visible(t task.Task, tests []parser.Test, messages bool) []agentTest {
 }
 
 func historyView(t task.Task, trial string, own []Submission) agentHistory {
-	v := agentHistory{RunID: trial, Agent: len(own), Entries: []agentEntry{}}
+	v := agentHistory{RunID: trial, Entries: []any{}}
 	for _, s := range own {
+		if s.Kind == KindGame {
+			v.Entries = append(v.Entries, newGameEntry(t, s))
+			continue
+		}
+		v.Agent++
 		v.Entries = append(v.Entries, historyEntry(t, s))
 	}
 	if best, ok := Best(t.Judge, own); ok && t.Judge.Feedback != "none" {

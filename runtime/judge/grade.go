@@ -18,41 +18,63 @@ const (
 	maxResultFiles = 32 << 20
 )
 
-// grading is one submission in one container.
+// grading is one container of a judging and what is run in it.
 type grading struct {
 	judge   *Judge
-	session *session
+	session *session // the terms of this container
 	sub     Submission
+	archive string // blob of what is laid over the image
 	profile *profile
 	id      string // of the container
 	wire    *parser.Tripwire
 }
 
 // grade judges once. It returns a report, or an error of the machinery; done removes the
-// container and must be called in either case.
+// containers and must be called in either case.
 func (j *Judge) grade(ctx context.Context, s *session, sub Submission) (_ Report, done func(), err error) {
-	g := &grading{judge: j, session: s, sub: sub}
-	done = func() { g.clean(ctx) }
-	if !s.known {
-		return Report{
-			Status: StatusInvalid, NotRun: true, Isolation: "shared",
-			Problem: fmt.Sprintf("there is no parser named %q", s.Task.Judge.Parser),
-		}, done, nil
+	terms := s.judgedIn(sub.Kind)
+	last := &grading{judge: j, session: terms, sub: sub, archive: sub.Archive}
+	done = func() { last.clean(ctx) }
+	if terms == nil || !s.known {
+		problem := fmt.Sprintf("there is no parser named %q", s.Task.Judge.Parser)
+		if terms == nil {
+			problem = "the task has no private set any more"
+		}
+		return Report{Status: StatusInvalid, NotRun: true, Isolation: isolation(s.Task), Problem: problem}, done, nil
 	}
 	if r, ok, err := j.cached(ctx, sub); err != nil || ok {
 		return r, done, err
 	}
-	if g.profile, err = j.profile(ctx, s); err != nil {
-		return Report{}, done, err
+	if !s.Task.Judge.Staged() {
+		r, err := last.do(ctx, nil)
+		return r, done, err
+	}
+	run := &grading{judge: j, session: s, sub: sub, archive: sub.Archive}
+	done = func() { run.clean(ctx); last.clean(ctx) }
+	r, err := run.before(ctx, last)
+	return r, done, err
+}
+
+// do makes a container, lays what is judged over it and runs the judge command.
+func (g *grading) do(ctx context.Context, before *handover) (Report, error) {
+	if err := g.ready(ctx); err != nil {
+		return Report{}, err
+	}
+	return g.run(ctx, before)
+}
+
+// ready makes a container with what is judged in it.
+func (g *grading) ready(ctx context.Context) (err error) {
+	if g.profile, err = g.judge.profile(ctx, g.session); err != nil {
+		return err
 	}
 	if err := g.start(ctx); err != nil {
-		return Report{}, done, fmt.Errorf("start a judge container: %w", err)
+		return fmt.Errorf("start a judge container: %w", err)
 	}
 	if err := g.place(ctx); err != nil {
-		return Report{}, done, fmt.Errorf("place submission %s in a judge container: %w", sub.ID, err)
+		return fmt.Errorf("place submission %s in a judge container: %w", g.sub.ID, err)
 	}
-	r, err := g.run(ctx)
-	return r, done, err
+	return nil
 }
 
 // cached returns the report of an earlier submission of the same tree in the same try, if
@@ -63,7 +85,8 @@ func (j *Judge) cached(ctx context.Context, sub Submission) (Report, bool, error
 		return Report{}, false, fmt.Errorf("list submissions of trial %s: %w", sub.Trial, err)
 	}
 	for _, o := range all {
-		if o.ID != sub.ID && o.Try == sub.Try && o.Archive == sub.Archive && o.State == StateJudged &&
+		same := (o.Kind == KindPrivate) == (sub.Kind == KindPrivate) // the two sets know nothing of each other
+		if o.ID != sub.ID && same && o.Try == sub.Try && o.Archive == sub.Archive && o.State == StateJudged &&
 			o.Report != nil && o.Report.Status == StatusOK && !o.Report.Cached {
 			if o, err = j.opts.Ledger.Submission(ctx, o.ID); err != nil {
 				return Report{}, false, fmt.Errorf("load submission %s: %w", o.ID, err)
@@ -100,8 +123,34 @@ func (g *grading) environ() map[string]string {
 	return env
 }
 
-// run executes the judge command and makes a report of what it left.
-func (g *grading) run(ctx context.Context) (Report, error) {
+// run executes the judge command and makes a report of what it left, and of what came
+// before it, if anything did.
+func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
+	o := observation{parser: g.session.parser, wire: g.wire}
+	var printed []byte
+	if before != nil {
+		o.run, printed = &before.seen, before.printed
+	}
+	out, took, err := g.command(ctx, &o)
+	if err != nil {
+		return Report{}, err
+	}
+	files, err := g.results(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	o.result = parse(g.session.parser, parser.Input{Output: out, Files: files, ExitCode: o.exit, TimedOut: o.timedOut})
+	r := verdict(g.session.Task, o)
+	r.JudgeMS = took.Milliseconds()
+	if before != nil {
+		r.JudgeMS, r.Outputs = r.JudgeMS+before.took.Milliseconds(), before.outputs
+	}
+	r.Output, err = g.keep(append(printed, out...))
+	return r, err
+}
+
+// command runs the container's command and returns what it printed, bounded, and its time.
+func (g *grading) command(ctx context.Context, o *observation) (printed []byte, took time.Duration, err error) {
 	t := g.session.Task
 	output := &capture{half: outputHalf}
 	env := g.environ()
@@ -111,26 +160,14 @@ func (g *grading) run(ctx context.Context) (Report, error) {
 		}
 		maps.Copy(env, g.wire.Env)
 	}
-	o := observation{parser: g.session.parser, wire: g.wire}
 	begun := g.judge.opts.Clock()
-	err := g.execute(ctx, &o, container.Command{
+	err = g.execute(ctx, o, container.Command{
 		Argv: t.Judge.Command.Args(), Env: env, User: g.profile.User, Workdir: t.Workdir, Stdout: output, Stderr: output,
 	})
-	judged := g.judge.opts.Clock().Sub(begun)
-	if err != nil {
-		return Report{}, err
-	}
-	out := output.bytes()
-	files, err := g.results(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	o.lastLine = lastLine(out)
-	o.result = parse(g.session.parser, parser.Input{Output: out, Files: files, ExitCode: o.exit, TimedOut: o.timedOut})
-	r := verdict(t, o)
-	r.JudgeMS = judged.Milliseconds()
-	r.Output, err = g.keep(out)
-	return r, err
+	took = g.judge.opts.Clock().Sub(begun)
+	printed = output.bytes()
+	o.lastLine = lastLine(printed)
+	return printed, took, err
 }
 
 // parse guards the daemon: an output that a parser stumbles over must not stop it, and
@@ -144,12 +181,16 @@ func parse(p parser.Parser, in parser.Input) (r parser.Result) {
 	return p.Parse(in)
 }
 
-// results fetches the parser's result files from workdir. What the submission made of them
-// so that they cannot be fetched is absent.
+// results fetches the parser's result files, from workdir or, with an absolute path, from
+// anywhere. What the submission made of them so that they cannot be fetched is absent.
 func (g *grading) results(ctx context.Context) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, name := range g.session.parser.Files {
-		found, err := g.judge.fetch(ctx, g.id, path.Join(g.session.Task.Workdir, name), maxResultFiles)
+		place := name
+		if !path.IsAbs(name) {
+			place = path.Join(g.session.Task.Workdir, name)
+		}
+		found, err := g.judge.fetch(ctx, g.id, place, maxResultFiles)
 		if err != nil && (ctx.Err() != nil || machinery(err)) {
 			return nil, fmt.Errorf("fetch result file %s: %w", name, err)
 		}

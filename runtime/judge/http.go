@@ -33,6 +33,7 @@ func (j *Judge) Handler(trial string) http.Handler {
 	mux.HandleFunc("POST /api/v1/submit", a.submit)
 	mux.HandleFunc("GET /api/v1/result/{id}", a.authorized(a.result))
 	mux.HandleFunc("GET /api/v1/history", a.authorized(a.history))
+	a.routeGames(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answerDetail(w, 404, "there is no "+r.Method+" "+r.URL.Path+" here")
 	})
@@ -44,7 +45,7 @@ type agentAPI struct {
 	trial string
 }
 
-// authorized checks the token of a request without a body.
+// authorized checks the token of a request that is no form.
 func (a *agentAPI) authorized(next func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s, err := a.session(r)
@@ -259,12 +260,12 @@ func (a *agentAPI) owns(s *session, sub Submission) bool {
 	return sub.Trial == a.trial && sub.Kind == KindAgent && sub.Try == s.Try && sub.State != StateReserved
 }
 
-// own lists what the agent may know of, without tests.
+// own lists what the agent may know of, without tests: its submissions and its games.
 func (a *agentAPI) own(ctx context.Context, s *session) ([]Submission, error) {
 	all, err := a.judge.opts.Ledger.Submissions(ctx, a.trial)
 	var own []Submission
 	for _, sub := range all {
-		if a.owns(s, sub) {
+		if a.owns(s, sub) || a.played(s, sub) {
 			own = append(own, sub)
 		}
 	}

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
 	"sync"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // Options are what a judge works with.
@@ -22,10 +24,12 @@ type Options struct {
 	Capacity Capacity
 	Owner    string                                  // id of the state directory, for names and labels
 	Hold     []string                                // first process of judge containers: reaps and does nothing
-	Mounts   []container.Mount                       // where Hold lives, read-only
+	Dial     []string                                // with an address added, a connection to it from inside a judge container
+	Mounts   []container.Mount                       // where Hold and Dial live, read-only
 	Parsers  func(name string) (parser.Parser, bool) // nil = parser.Lookup
 	Spool    string                                  // folder for archives being cleaned; "" = the system's
 	MaxQueue int                                     // rounds waiting; 0 = 256. One trial can take a quarter
+	Warm     int                                     // containers started ahead of submissions; 0 = 4, negative = none
 	Full     func() bool                             // the disk is so full that only last snapshots are accepted; nil = never
 	Log      *slog.Logger                            // nil = nowhere
 	Clock    func() time.Time                        // nil = time.Now
@@ -38,6 +42,9 @@ type Judge struct {
 	execer container.Execer
 	copier container.Copier
 	queue  *queue
+	games  *games
+	pool   *pool
+	cpus   *exclusive
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -49,12 +56,18 @@ type Judge struct {
 // session is a Session in force.
 type session struct {
 	Session
-	parser parser.Parser
-	known  bool // the parser is one
-	key    string
-	lanes  *lanes
-	closed bool          // guarded by Judge.mu
-	over   chan struct{} // closed when its rounds are abandoned; under Judge.mu
+	parser  parser.Parser
+	known   bool // the parser is one
+	key     string
+	context task.Tree // laid over workdir before what is submitted
+	overlay task.Tree // the same, after it
+	lanes   *lanes
+	closed  bool          // guarded by Judge.mu
+	over    chan struct{} // closed when its rounds are abandoned; under Judge.mu
+
+	// The terms of the other containers of this session's judgings; nil = there are none.
+	grader  *session // compares the outputs of a run stage
+	private *session // judges by the private set: the grader of that, where there are stages
 }
 
 // lanes let one archive of an agent and one of the daemon in at a time, so that a slow
@@ -81,6 +94,9 @@ func New(o Options) (*Judge, error) {
 	if o.MaxQueue <= 0 {
 		o.MaxQueue = 256
 	}
+	if o.Warm == 0 {
+		o.Warm = 4
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -90,25 +106,29 @@ func New(o Options) (*Judge, error) {
 	if o.Parsers == nil {
 		o.Parsers = parser.Lookup
 	}
-	return &Judge{
-		opts: o, execer: execer, copier: copier, queue: newQueue(o.MaxQueue),
+	j := &Judge{
+		opts: o, execer: execer, copier: copier, queue: newQueue(o.MaxQueue), games: newGames(),
 		sessions: map[string]*session{}, profiles: profiles{entries: map[string]*profileEntry{}},
 		verdicts: map[string]*bell{}, fresh: make(chan string, 64),
-	}, nil
+	}
+	j.pool, j.cpus = newPool(j), newExclusive(j)
+	return j, nil
 }
 
 // Open lets a trial submit, or replaces the terms on which it does. After a restart of
 // the daemon the caller opens all sessions again, and then calls Resume.
 func (j *Judge) Open(o Session) {
-	s := &session{Session: o}
-	s.parser, s.known = j.opts.Parsers(parserName(o.Task.Judge.Parser))
-	s.key = s.profileKey()
+	s := newSession(o, j.opts.Parsers)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.profiles.acquire(s.key)
+	for _, c := range s.containers() {
+		j.profiles.acquire(c.key)
+	}
 	if old := j.sessions[o.Trial]; old != nil {
 		s.lanes = old.lanes
-		j.profiles.release(old.key)
+		for _, c := range old.containers() {
+			j.profiles.release(c.key)
+		}
 		if old.Try == o.Try {
 			s.over = old.over
 		}
@@ -125,13 +145,14 @@ func (j *Judge) Open(o Session) {
 	}
 }
 
-// Close ends what a trial's agent may do: nothing more is accepted but final and manual
-// rounds. What was accepted is judged, and can still be read.
+// Close ends what a trial's agent may do: its games are over, and nothing more is accepted
+// but final and manual rounds. What was accepted is judged, and can still be read.
 func (j *Judge) Close(trial string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if s := j.sessions[trial]; s != nil {
 		s.closed = true
+		j.games.finish(trial, s.Try)
 	}
 }
 
@@ -140,11 +161,14 @@ func (j *Judge) Close(trial string) {
 func (j *Judge) Forget(trial string) {
 	j.mu.Lock()
 	if s := j.sessions[trial]; s != nil {
-		j.profiles.release(s.key)
+		for _, c := range s.containers() {
+			j.profiles.release(c.key)
+		}
 		delete(j.sessions, trial)
 	}
 	j.mu.Unlock()
 	j.queue.forget(trial)
+	j.pool.signal()
 }
 
 // session returns the session of a trial, or nil.
@@ -174,17 +198,20 @@ func (s *session) isOver() bool {
 }
 
 // Resume takes up what a restart left behind: queued and running rounds are judged (from
-// the beginning), reservations without an archive are released. The sessions must be
+// the beginning), games by the peak that they had reached; reservations without an archive
+// or a game are released. The sessions must be
 // open; rounds of trials without one are left alone and named in the error.
 func (j *Judge) Resume(ctx context.Context, rounds []Submission) error {
 	var errs []error
 	for _, r := range rounds {
-		switch r.State {
-		case StateReserved:
+		switch {
+		case r.State == StateReserved:
 			if err := j.opts.Ledger.Release(ctx, r.ID); err != nil {
 				errs = append(errs, fmt.Errorf("release submission %s: %w", r.ID, err))
 			}
-		case StateQueued, StateRunning:
+		case r.State == StateRunning && r.Kind == KindGame:
+			errs = append(errs, j.orphaned(ctx, r, "the daemon that held the session stopped"))
+		case r.State == StateQueued || r.State == StateRunning:
 			if j.session(r.Trial) == nil {
 				errs = append(errs, fmt.Errorf("resume submission %s: trial %s has no session", r.ID, r.Trial))
 				continue
@@ -253,7 +280,9 @@ func (s *session) protect() []string {
 	globs := append([]string{}, s.Task.Judge.Protect...)
 	globs = append(globs, s.parser.Protect...)
 	for _, f := range s.parser.Files { // a result is made by the run, never submitted
-		globs = append(globs, "/"+f)
+		if !path.IsAbs(f) { // what is, is outside of workdir, where nothing can be submitted
+			globs = append(globs, "/"+f)
+		}
 	}
 	return globs
 }

@@ -15,45 +15,45 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 )
 
-// place lays the submission over the image, and then the tripwire.
+// place lays what is judged over the image, the task's own trees before and after it, and
+// then the tripwire.
 func (g *grading) place(ctx context.Context) error {
-	blob, err := g.judge.opts.Blobs.Open(g.sub.Archive)
-	if err != nil {
-		return fmt.Errorf("open its archive: %w", err)
+	if _, err := g.judge.lay(ctx, g.id, g.session.Task.Workdir, g.session.context); err != nil {
+		return err
 	}
-	defer func() { _ = blob.Close() }() // only read
-	r, w := io.Pipe()
-	owned := make(chan error, 1)
-	go func() {
-		err := g.own(blob, w)
-		w.CloseWithError(err)
-		owned <- err
-	}()
-	err = g.judge.copier.CopyTo(ctx, g.id, g.session.Task.Workdir, r)
-	r.CloseWithError(errCopied)
-	if oerr := <-owned; oerr != nil && !errors.Is(oerr, errCopied) {
-		return oerr
-	}
-	if err == nil {
-		err = g.arm(ctx)
-	}
-	if err != nil && ctx.Err() == nil && !machinery(err) {
+	err := g.layOver(ctx)
+	if _, ours := errors.AsType[*sourceError](err); err != nil && ctx.Err() == nil && !machinery(err) && !ours {
 		return fmt.Errorf("%w: %w", errNotPlaced, err)
 	}
 	return err
 }
 
-// errCopied is what the writer of a copy sees when the engine has had enough of it.
-var errCopied = errors.New("the copy ended")
+func (g *grading) layOver(ctx context.Context) error {
+	blob, err := g.judge.opts.Blobs.Open(g.archive)
+	if err != nil {
+		return &sourceError{fmt.Errorf("open archive %s: %w", g.archive, err)}
+	}
+	defer func() { _ = blob.Close() }() // only read
+	workdir := g.session.Task.Workdir
+	if err := g.judge.pour(ctx, g.id, workdir, func(w *tar.Writer) error { return g.own(tar.NewReader(blob), w) }); err != nil {
+		return err
+	}
+	if _, err := g.judge.lay(ctx, g.id, workdir, g.session.overlay); err != nil {
+		return err
+	}
+	if err := g.makeFolders(ctx); err != nil {
+		return err
+	}
+	return g.arm(ctx)
+}
 
 // own gives the files to the judge's user and the present time, so that what the image
 // holds ready-made counts as older.
-func (g *grading) own(r io.Reader, w io.Writer) error {
-	in, out := tar.NewReader(r), tar.NewWriter(w)
+func (g *grading) own(in *tar.Reader, out *tar.Writer) error {
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return out.Close()
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read the cleaned archive: %w", err)
@@ -68,10 +68,11 @@ func (g *grading) own(r io.Reader, w io.Writer) error {
 	}
 }
 
-// arm adds the tripwire, where the parser's runner has one for this task.
+// arm adds the tripwire, where the parser's runner has one for this task. In stages nothing
+// submitted shares a process with the tests: there it has nothing to show.
 func (g *grading) arm(ctx context.Context) error {
 	p, t := g.session.parser, g.session.Task
-	if p.Tripwire == nil {
+	if p.Tripwire == nil || t.Judge.Staged() {
 		return nil
 	}
 	wire, ok := p.Tripwire(parser.Site{

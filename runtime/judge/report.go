@@ -87,9 +87,10 @@ type Report struct {
 	Problem    string             `json:"problem,omitempty"` // why a status is not ok, in words
 	NotRun     bool               `json:"not_run,omitempty"` // the judge command could not be started at all
 	QueuedMS   int64              `json:"queued_ms"`         // acceptance to start
-	JudgeMS    int64              `json:"judge_ms"`          // the judge command's own time
+	JudgeMS    int64              `json:"judge_ms"`          // the judge command's own time, of both stages where there are two
 	DurationMS int64              `json:"duration_ms"`       // start to verdict
 	Output     string             `json:"output,omitempty"`  // blob of the bounded raw output
+	Outputs    string             `json:"outputs,omitempty"` // blob of what a run stage handed on, a cleaned tar
 }
 
 // Session is a trial's right to submit: what is judged, how, and until when.
@@ -100,7 +101,9 @@ type Session struct {
 	Token       string            // bearer token of the trial; compared in constant time
 	Task        task.Task
 	JudgeImage  string    // image id
-	HiddenPaths []string  // relative to workdir: what judge.context and judge.files put there
+	RunImage    string    // of the run stage, where that names an image of its own; "" = JudgeImage
+	GradeImage  string    // of the grade stage, likewise
+	HiddenPaths []string  // relative to workdir: what judge.context, judge.files and private.context put there
 	Deadline    time.Time // nothing is accepted after it, but for final and manual rounds
 	Max         int       // agent rounds; 0 = no limit
 	Cooldown    time.Duration

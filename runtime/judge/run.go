@@ -20,6 +20,9 @@ func (j *Judge) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	workers.Go(func() { j.prepare(ctx) })
+	workers.Go(func() { j.play(ctx) })
+	workers.Go(func() { j.pool.run(ctx) })
+	workers.Go(func() { j.cpus.watch(ctx) })
 	for {
 		trial, id, err := j.queue.next(ctx)
 		if err != nil {
@@ -56,6 +59,7 @@ func (j *Judge) prepare(ctx context.Context) {
 				if _, err := j.profile(ctx, s); err != nil && ctx.Err() == nil {
 					j.opts.Log.Warn("the judge image could not be looked at yet", "trial", trial, "error", err)
 				}
+				j.pool.signal()
 			}
 		case <-ctx.Done():
 			return
@@ -78,6 +82,19 @@ func (j *Judge) requeue(ctx context.Context, trial, id string, after time.Durati
 // duration, to another try after that time.
 func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Duration) {
 	log := j.opts.Log.With("trial", s.Trial, "submission", id)
+	working, cancel := s.whileWanted(ctx)
+	defer cancel()
+	if s.Task.Judge.Exclusive {
+		release, err := j.cpus.claim(working, id, s.Task.Judge.CPUs)
+		if err != nil && working.Err() == nil {
+			log.Warn("a judging could not get CPUs of its own yet", "error", err)
+			return backoff(maxTries)
+		}
+		if err != nil {
+			return 0
+		}
+		defer release()
+	}
 	sub, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
 		if u.State == StateJudged {
 			return errUnchanged
@@ -91,8 +108,6 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 	}
 	var report Report
 	done := func() {}
-	working, cancel := s.whileWanted(ctx)
-	defer cancel()
 	if err == nil {
 		report, done, err = j.grade(working, s, sub)
 	}

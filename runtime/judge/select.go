@@ -8,7 +8,8 @@ import (
 
 // Best returns the round that counts by the task's selection, out of judged rounds in
 // order of reservation. Rounds that are invalid, tampered with or spoilt by the machinery
-// never count; when no other is left there is no best. Of equals the earliest wins.
+// never count, nor does what the private set says; when no other is left there is no best.
+// Of equals the earliest wins.
 func Best(t task.Judge, rounds []Submission) (Submission, bool) {
 	best := -1
 	for i, r := range rounds {
@@ -24,7 +25,7 @@ func Best(t task.Judge, rounds []Submission) (Submission, bool) {
 
 func counts(t task.Judge, s Submission) bool {
 	r := s.Report
-	if s.State != StateJudged || r == nil || !r.Valid || r.Tampered {
+	if s.State != StateJudged || s.Kind == KindPrivate || r == nil || !r.Valid || r.Tampered {
 		return false
 	}
 	if r.Status != StatusOK && r.Status != StatusTimeout {

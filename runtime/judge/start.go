@@ -24,7 +24,9 @@ func (j *Judge) workload(s *session, name, submission string) container.Workload
 	w := container.Workload{
 		Name: name, Image: s.JudgeImage, Argv: j.opts.Hold, Mounts: j.opts.Mounts,
 		User: "0:0", Workdir: s.Task.Workdir, Network: container.NetworkNone,
-		Limits: container.Limits{CPUs: p.CPUs, Memory: p.Memory, PIDs: p.PIDs, Disk: p.Disk},
+		Limits: container.Limits{
+			CPUs: p.CPUs, Memory: p.Memory, PIDs: p.PIDs, Disk: p.Disk, CPUSet: j.cpus.cpuset(submission),
+		},
 	}
 	if s.Task.Judge.Network {
 		w.Network = container.NetworkOpen
@@ -38,8 +40,8 @@ func (j *Judge) workload(s *session, name, submission string) container.Workload
 	return w
 }
 
-// start makes a fresh container. One of the same name is what an interrupted judging left
-// behind: it is removed, never used.
+// start gets a fresh container: a warm one, or else a new one. One of the same name is what
+// an interrupted judging left behind: it is removed, never used.
 func (g *grading) start(ctx context.Context) error {
 	engine := g.judge.opts.Engine
 	w := g.judge.workload(g.session, g.judge.name(fmt.Sprintf("%s-%d", g.sub.ID, g.sub.Refunds)), g.sub.ID)
@@ -49,6 +51,12 @@ func (g *grading) start(ctx context.Context) error {
 	}
 	if err != nil && !errors.Is(err, container.ErrNotFound) {
 		return err
+	}
+	if g.session.warmable() {
+		if g.id = g.judge.pool.take(ctx, w); g.id != "" {
+			g.judge.opts.Log.Debug("judging in a warm container", "submission", g.sub.ID, "container", g.id)
+			return nil
+		}
 	}
 	g.id = w.Name // a start that fails half-way leaves that behind
 	inst, err := g.judge.launch(ctx, w)

@@ -2,22 +2,10 @@ package judge
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
-)
-
-// Bounds on what a report keeps.
-const (
-	maxTests       = 20_000
-	maxTestName    = 1024
-	maxMessage     = 4096
-	maxMessagesAll = 2 << 20
-	maxMetrics     = 1000
 )
 
 // observation is all that was seen of one run of a judge command.
@@ -28,16 +16,17 @@ type observation struct {
 	exit     int
 	timedOut bool
 	oom      bool
-	overfull string // how the command went beyond its disk limit; "" = it did not
-	noStart  string // why the command could not be started; "" = it was
-	lastLine string // of the output
+	overfull string       // how the command went beyond its disk limit; "" = it did not
+	noStart  string       // why the command could not be started; "" = it was
+	lastLine string       // of the output
+	run      *observation // of the stage that made what was graded; nil = there is none
 }
 
 // verdict says what an observation is worth. Whatever is missing, late or contradictory
 // counts against the submission; it never lets a cut output score as a whole one.
 func verdict(t task.Task, o observation) Report {
 	v := &weighing{task: t, seen: o, report: Report{
-		Status: StatusOK, Valid: true, ExitCode: o.exit, Isolation: "shared",
+		Status: StatusOK, Valid: true, ExitCode: o.exit, Isolation: isolation(t),
 		Score: finite(o.result.Score), Summary: clip(o.result.Summary, 4096), Metrics: finiteMetrics(o.result.Metrics),
 	}}
 	v.problem(o.result.Problem)
@@ -50,10 +39,14 @@ func verdict(t task.Task, o observation) Report {
 	v.checkEnd()
 	v.checkExit()
 	v.checkUsable(tests)
+	v.checkRun()
 	if tampered != "" {
 		v.report.Status, v.report.Tampered, v.report.Valid, v.report.PassRate = StatusTampered, true, false, 0
 		v.report.Score = nil
 		v.problem("the test run was tampered with: " + tampered)
+	}
+	if v.report.Valid {
+		v.report.Score100 = rescale(t.Judge.Rescale, v.report.Score)
 	}
 	return v.report
 }
@@ -112,17 +105,6 @@ func (v *weighing) checkTripwire() (tests []parser.Test, tampered string) {
 		tampered = "the runner reported a failing test and then success"
 	}
 	return tests, tampered
-}
-
-// manifest returns the names of all tests that a task counts, or nil if unknown.
-func manifest(t task.Task) []string {
-	if len(t.Judge.Expect) > 0 {
-		return t.Judge.Expect
-	}
-	if parserName(t.Judge.Parser) == "exit_code" {
-		return nil // the lists name commands then, or what nobody can see
-	}
-	return append(slices.Clone(t.FailToPass), t.PassToPass...)
 }
 
 // count fills in the totals. With a manifest they are about its tests and no others, and
@@ -282,6 +264,34 @@ func (v *weighing) checkExit() {
 	}
 }
 
+// checkRun holds against a submission that its run did not come to a good end. What it left
+// was graded all the same; but it never counts as a full success, and only that of a run
+// out of time counts at all.
+func (v *weighing) checkRun() {
+	run, r := v.seen.run, &v.report
+	switch {
+	case run == nil:
+		return
+	case run.timedOut:
+		v.problem("the run did not end in time")
+		if r.PassRate == 1 {
+			v.missing()
+		}
+		if r.Status == StatusOK {
+			r.Status = StatusTimeout
+		}
+	case run.oom:
+		v.spoil("the run was killed: it ran out of memory")
+	case run.overfull != "":
+		v.spoil("the run was killed for its disk limit: " + run.overfull)
+	case run.exit != 0:
+		v.spoil(fmt.Sprintf("the run ended with exit code %d: %s", run.exit, run.lastLine))
+	default:
+		return
+	}
+	r.ExitCode = run.exit
+}
+
 // checkUsable deals with runs that say nothing, and with graders that say "invalid".
 func (v *weighing) checkUsable(tests []parser.Test) {
 	o, r := v.seen, &v.report
@@ -295,45 +305,4 @@ func (v *weighing) checkUsable(tests []parser.Test) {
 	if r.Summary == "" {
 		r.Summary = fmt.Sprintf("%d/%d tests passed", r.Passed, r.TotalTests)
 	}
-}
-
-// bounded keeps a report storable, whatever names and messages were made up.
-func bounded(tests []parser.Test) []parser.Test {
-	room := maxMessagesAll
-	out := make([]parser.Test, 0, min(len(tests), maxTests))
-	for _, t := range tests[:min(len(tests), maxTests)] {
-		t.Name, t.Message = cut(t.Name, maxTestName), cut(t.Message, min(maxMessage, room))
-		t.Score, t.Weight = finite(t.Score), finite(t.Weight)
-		room -= len(t.Message)
-		out = append(out, t)
-	}
-	return out
-}
-
-func cut(s string, max int) string {
-	if len(s) > max {
-		s = s[:max]
-	}
-	return strings.ToValidUTF8(s, "")
-}
-
-// finite returns nil for what is no number that JSON could hold.
-func finite(f *float64) *float64 {
-	if f == nil || math.IsInf(*f, 0) || math.IsNaN(*f) {
-		return nil
-	}
-	return f
-}
-
-func finiteMetrics(m map[string]float64) map[string]float64 {
-	out := map[string]float64{}
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if value := m[name]; finite(&value) != nil && len(out) < maxMetrics {
-			out[cut(name, maxTestName)] = value
-		}
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return out
 }

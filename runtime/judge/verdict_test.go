@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -161,6 +162,54 @@ func TestNothingInfiniteGetsIntoAReport(t *testing.T) {
 	}
 }
 
+// TestOnlyAValidFiniteScoreIsRescaled: 0..100 is for what counts.
+func TestOnlyAValidFiniteScoreIsRescaled(t *testing.T) {
+	tk := task.Task{Judge: task.Judge{Parser: "structured_json", Rescale: &task.Rescale{Kind: "linear", Anchors: map[string]float64{"lower": -10, "upper": 10}}}}
+	for name, tc := range map[string]struct {
+		seen    parser.Result
+		timeout bool
+		want    *float64
+	}{
+		"a score":          {seen: scored(runs("."), 5), want: new(75.)},
+		"a negative one":   {seen: scored(runs("."), -5), want: new(25.)},
+		"beyond the scale": {seen: scored(runs("."), 50), want: new(100.)},
+		"infinite":         {seen: scored(runs("a+ ."), math.Inf(1))},
+		"not a number":     {seen: scored(runs("a+ ."), math.NaN())},
+		"no score":         {seen: runs("a+ .")},
+		"called invalid":   {seen: denied(scored(runs("."), 5))},
+		"cut by a timeout": {seen: scored(runs("a+"), 5), timeout: true},
+	} {
+		r := verdict(tk, observation{parser: parser.Parser{Name: "structured_json"}, result: tc.seen, timedOut: tc.timeout})
+		if (r.Score100 == nil) != (tc.want == nil) || tc.want != nil && *r.Score100 != *tc.want {
+			t.Errorf("%s: %v (score %v)", name, r.Score100, r.Score)
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAGraderThatSaysInvalidIsHeededByEveryPolicy, and so is a direction.
+func TestAGraderThatSaysInvalidIsHeededByEveryPolicy(t *testing.T) {
+	format := parser.Parser{Name: "structured_json"}
+	round := func(n int, seen parser.Result) Submission {
+		r := verdict(task.Task{}, observation{parser: format, result: seen})
+		return Submission{Number: n, Kind: KindAgent, State: StateJudged, Report: &r}
+	}
+	rounds := []Submission{
+		round(0, denied(stated(scored(runs("."), 99), 1))), round(1, denied(stated(scored(runs("."), -99), 1))),
+		round(2, stated(scored(runs("."), -3), .5)), round(3, stated(scored(runs("."), 7), .5)), round(4, stated(scored(runs("."), math.NaN()), .5)),
+	}
+	for _, policy := range []string{"pass_rate_first", "score_first", "valid_then_score", ""} {
+		for direction, want := range map[string]int{"maximize": 3, "minimize": 2, "": 3} {
+			best, ok := Best(task.Judge{Select: policy, Direction: direction}, rounds)
+			if !ok || best.Number != want {
+				t.Errorf("%s, %s: round %d, want %d", policy, direction, best.Number, want)
+			}
+		}
+	}
+}
+
 func TestTheBestRound(t *testing.T) {
 	round := func(rate float64, score *float64, spoil ...func(*Report)) Submission {
 		r := &Report{Status: StatusOK, Valid: true, PassRate: rate, Score: score}
@@ -172,6 +221,7 @@ func TestTheBestRound(t *testing.T) {
 	invalid := func(r *Report) { r.Status, r.Valid = StatusInvalid, false }
 	tampered := func(r *Report) { r.Status, r.Valid, r.Tampered = StatusTampered, false, true }
 	errored := func(r *Report) { r.Status = StatusError }
+	private := func(s Submission) Submission { s.Kind = KindPrivate; return s }
 	tests := map[string]struct {
 		judge  task.Judge
 		rounds []Submission
@@ -189,6 +239,9 @@ func TestTheBestRound(t *testing.T) {
 		"score first":                    {task.Judge{Select: "score_first"}, []Submission{round(1, new(1.)), round(.1, new(9.)), round(1, nil)}, 1},
 		"equal scores go by rate":        {task.Judge{Select: "score_first"}, []Submission{round(.1, new(9.)), round(.2, new(9.))}, 1},
 		"negative scores, to be minimal": {task.Judge{Select: "valid_then_score", Direction: "minimize"}, []Submission{round(1, new(-1.)), round(1, new(-5.))}, 1},
+		"the private set is no round":    {task.Judge{}, []Submission{round(.5, nil), private(round(1, nil))}, 0},
+		"lower scores, rate first":       {task.Judge{Select: "pass_rate_first", Direction: "minimize"}, []Submission{round(.5, new(4.)), round(.5, new(3.)), round(.4, new(1.))}, 1},
+		"lower scores, score first":      {task.Judge{Select: "score_first", Direction: "minimize"}, []Submission{round(.5, new(4.)), round(.5, new(3.)), round(.4, new(1.))}, 2},
 		"no score, no best by score":     {task.Judge{Select: "score_first"}, []Submission{round(1, nil)}, -1},
 		"an invalid round has no score":  {task.Judge{Select: "valid_then_score"}, []Submission{round(1, new(9.), invalid), round(1, new(1.))}, 1},
 	}

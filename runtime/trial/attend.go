@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/judge"
 )
 
 // How often the size of a container is looked at, and how long the guest's own word is
@@ -106,11 +107,13 @@ func (m *Machine) greet(s State, msg message) (State, []Effect) {
 
 func (m *Machine) started(s State) Started {
 	t := s.Cell.Task
+	names, source := judge.Manifest(t, s.Reference)
 	return Started{
 		Trial: s.ID, Try: s.Try, Deadline: s.Deadline, Task: t.Name, Agent: s.Cell.Agent.Title(),
 		Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
-		Images: map[string]string{"work": s.WorkImage.ID, "judge": s.JudgeImage.ID},
-		Limits: LimitsRecord{t.Work.CPUs, t.Work.Memory, t.Work.PIDs, t.Work.Disk},
+		Images:   map[string]string{"work": s.WorkImage.ID, "judge": s.JudgeImage.ID},
+		Limits:   LimitsRecord{t.Work.CPUs, t.Work.Memory, t.Work.PIDs, t.Work.Disk},
+		Manifest: ManifestRecord{source, len(names)},
 	}
 }
 

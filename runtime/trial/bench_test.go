@@ -188,7 +188,7 @@ func newBench(t *testing.T) *bench {
 	})
 	store := &blobs{all: map[string][]byte{}}
 	j, err := judge.New(judge.Options{
-		Engine: b.fake, Ledger: b.ledger, Blobs: store, Capacity: plenty{}, Owner: "owner", Hold: []string{"/hold"}, Parsers: lines, Spool: state,
+		Engine: b.fake, Ledger: b.ledger, Blobs: store, Capacity: plenty{}, Owner: "owner", Hold: []string{"/hold"}, Dial: []string{"/dial"}, Parsers: lines, Spool: state,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ const snapshotTime = 2 * time.Minute
 // autoEval takes a snapshot from outside and has it judged, unless that tree was judged
 // before. A snapshot that cannot be taken is an event, never the trial's end.
 func (m *Machine) autoEval(ctx context.Context, s State) (State, []Effect, error) {
-	err := m.snapshot(ctx, s, judge.KindAuto, fmt.Sprintf("auto-%d", s.AutoCount+1))
+	_, err := m.snapshot(ctx, s, judge.KindAuto, fmt.Sprintf("auto-%d", s.AutoCount+1))
 	if ctx.Err() != nil {
 		return s, nil, context.Cause(ctx)
 	}
@@ -32,14 +32,17 @@ func (m *Machine) autoEval(ctx context.Context, s State) (State, []Effect, error
 
 // nextAuto is when the next snapshot is due, zero when there is none before the deadline.
 func nextAuto(s State, now time.Time) time.Time {
-	if at := now.Add(s.Cell.AutoEval); s.Cell.AutoEval > 0 && at.Before(s.Deadline) {
+	if at := now.Add(s.Cell.AutoEval); s.Cell.AutoEval > 0 && !plays(s) && at.Before(s.Deadline) {
 		return at
 	}
 	return time.Time{}
 }
 
+// plays reports whether the agent plays a game instead of submitting what it makes.
+func plays(s State) bool { return s.Cell.Task.Judge.Game != "" }
+
 // closing ends what the agent may do, takes the last snapshot, and hands it to the judge
-// unless that tree was judged.
+// unless that tree was judged. Of a game the sessions are the result, and they end here.
 func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error) {
 	if m.live != nil {
 		m.live.orderEnd()
@@ -47,11 +50,15 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 	m.openSession(s) // after a restart; the judge must know the trial to take its last round
 	m.host.Judge.Close(s.ID)
 	m.lastWords(ctx, s)
-	err := m.snapshot(ctx, s, judge.KindFinal, "final-1")
+	if plays(s) {
+		s.Phase = Grading
+		return s, nil, nil
+	}
+	final, err := m.snapshot(ctx, s, judge.KindFinal, "final-1")
 	if err != nil {
 		return m.notTaken(ctx, s, err)
 	}
-	s.FinalTaken = true
+	s.FinalTaken, s.FinalRound = true, final.Round
 	s.Phase = Grading
 	return s, nil, nil
 }
@@ -120,10 +127,10 @@ var errStopped = errors.New("the judge stopped reading")
 // snapshot freezes the container for the moment of the copy, streams submit.paths to the
 // judge, and lets the container go on; one that may be frozen still is let go on by the
 // next attach. The key makes a repeated call spend nothing.
-func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key string) (err error) {
+func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key string) (sub judge.Submission, err error) {
 	copier, ok := m.host.Engine.(container.Copier)
 	if !ok {
-		return fmt.Errorf("snapshot of trial %s: %w", s.ID, container.ErrUnsupported)
+		return sub, fmt.Errorf("snapshot of trial %s: %w", s.ID, container.ErrUnsupported)
 	}
 	bounded, cancel := context.WithTimeout(ctx, snapshotTime)
 	defer cancel()
@@ -131,7 +138,7 @@ func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key st
 		thaw, ferr := m.freeze(bounded, f, s)
 		if ferr != nil {
 			m.drop()
-			return ferr
+			return sub, ferr
 		}
 		defer func() {
 			if terr := thaw(); terr != nil {
@@ -147,13 +154,13 @@ func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key st
 		w.CloseWithError(cerr)
 		done <- cerr
 	}()
-	_, err = m.host.Judge.Submit(bounded, s.ID, judge.SubmitRequest{Kind: kind, Key: key, Archive: r, SkipKnown: true})
+	sub, err = m.host.Judge.Submit(bounded, s.ID, judge.SubmitRequest{Kind: kind, Key: key, Archive: r, SkipKnown: true})
 	// What was accepted before is not read: the copy is told so, and its failure is none.
 	r.CloseWithError(errStopped)
 	if cerr := <-done; err != nil && cerr != nil && !errors.Is(cerr, errStopped) {
-		return &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)}
+		return sub, &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)}
 	}
-	return err
+	return sub, err
 }
 
 // freeze stops a running container in place; the returned function lets it go on, also
@@ -195,5 +202,8 @@ func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error)
 		}
 	}
 	s.Phase = Verdict
+	if hasPrivate(s.Cell.Task) {
+		s.Phase = Private
+	}
 	return s, nil, nil
 }

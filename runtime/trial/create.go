@@ -139,6 +139,10 @@ func (m *Machine) setting(s State) agent.Setting {
 
 func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 	c := s.Cell
+	idle := c.Idle
+	if plays(s) {
+		idle = 0 // no file has to change where an agent plays
+	}
 	return guest.Config{
 		Version: guest.Version,
 		Trial:   s.ID,
@@ -153,7 +157,7 @@ func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 		},
 		Policy: guest.ResumePolicy{
 			Max: c.Resume.Max, MinRuntime: c.Resume.MinRuntime, Backoff: c.Resume.Backoff,
-			MaxBackoff: c.Resume.MaxBackoff, Idle: c.Idle,
+			MaxBackoff: c.Resume.MaxBackoff, Idle: idle,
 		},
 		WatchPaths: c.Task.Submit.Paths,
 		LogBytes:   logBytes,

@@ -1,8 +1,10 @@
 // Package trial is the life of one trial as a state machine, one transition a call.
 //
-//	pending ── images ── create ── await ── running ── closing ── grading ── verdict ── cleanup ── done
-//	               │         │        │         │          │
-//	               └─────────┴────────┴─────────┴──────────┴──▶ verdict (setup_error, infra_error, cancelled)
+//	pending ── images ── create ── await ── running ── closing ── grading ── private ── verdict ── cleanup ── done
+//	               │         │        │         │          │           │                ▲
+//	               │         │        │         │          │           └────────────────┤ (there is no private set)
+//	               └─────────┴────────┴─────────┴──────────┴──▶ (setup_error,           │
+//	                                                    infra_error, cancelled) ────────┘
 //
 // Step makes one transition and returns the new State with the records that report it;
 // the caller stores both in one transaction before it calls Step again. A crash between

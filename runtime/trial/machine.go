@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // Host is everything trials share: made once by the daemon.
@@ -31,6 +32,9 @@ type Host struct {
 	// Pin returns the id that an image's name has in the trial's execution, which resolve
 	// says when nobody has asked before; nil = names are taken as they are each time.
 	Pin func(ctx context.Context, s State, ref string, resolve func() (id string, err error)) (id string, err error)
+	// Reference returns the names of the tests that reference runs of the judge with that key
+	// showed; nil = there are none to be had.
+	Reference func(ctx context.Context, key string) ([]string, error)
 }
 
 // at puts the place in a spec before an error.
@@ -144,6 +148,8 @@ func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 		return m.closing(ctx, s)
 	case Grading:
 		return m.grading(ctx, s)
+	case Private:
+		return m.private(ctx, s)
 	case Verdict:
 		return m.verdict(ctx, s)
 	case Cleanup:
@@ -195,8 +201,17 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 	if err != nil {
 		return s, nil, err
 	}
+	if s.RunImage, err = m.stageImage(ctx, t, t.Judge.Run); err != nil {
+		return m.imageFailed(ctx, s, err)
+	}
+	if s.GradeImage, err = m.stageImage(ctx, t, t.Judge.Grade); err != nil {
+		return m.imageFailed(ctx, s, err)
+	}
 	s.WorkImage, s.JudgeImage = ImageRef{work.Ref, work.ID}, ImageRef{made.Ref, made.ID}
 	s.Hidden, s.ImageUser = hidden, work.Config.User
+	if s.Reference, err = m.reference(ctx, s); err != nil {
+		return s, nil, err
+	}
 	s.Phase = Create
 	var effects []Effect
 	for _, b := range []image.Built{work, made} {
@@ -205,6 +220,18 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 		}
 	}
 	return s, effects, nil
+}
+
+// stageImage finds the image that a stage of the judge names; "" where it names none.
+func (m *Machine) stageImage(ctx context.Context, t task.Task, stage *task.Stage) (id string, err error) {
+	if stage == nil || stage.Image == "" {
+		return "", nil
+	}
+	img, err := m.host.Images.Resolve(ctx, stage.Image, t.Platform)
+	if err != nil {
+		return "", fmt.Errorf("image of a judge stage: %w", err)
+	}
+	return img.ID, nil
 }
 
 // imageFailed tells what waiting may mend from what the task's author must.
@@ -221,7 +248,7 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 		err = m.host.at(err, "benchmark", benchmark, name, setup.Role+"."+setup.Attribute, "base")
 		return fail(s, SetupError, ReasonSetup, err), nil, nil
 	}
-	err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "base")
+	err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "judge.stage", "base")
 	return fail(s, SetupError, ReasonImage, err), nil, nil
 }
 

@@ -53,12 +53,17 @@ func TestLifeOfATrial(t *testing.T) {
 // TestEveryStepMayBeRepeated crashes the daemon after each step in turn, before its result
 // is stored: the next one repeats it, and nothing happens twice.
 func TestEveryStepMayBeRepeated(t *testing.T) {
+	t.Run("without a private set", func(t *testing.T) { repeatEveryStep(t, 1) })
+	t.Run("with one", func(t *testing.T) { repeatEveryStep(t, 2, withPrivate) })
+}
+
+func repeatEveryStep(t *testing.T, verdicts int, change ...func(*Cell)) {
 	for crash := 0; ; crash++ {
 		steps := 0
 		t.Run(fmt.Sprint(crash), func(t *testing.T) {
 			b := newBench(t)
 			b.play(work(solved))
-			s := b.fresh()
+			s := b.fresh(change...)
 			m := New(b.host, s.ID, s.Spec)
 			defer func() { m.Close() }()
 			finals := 0
@@ -87,7 +92,7 @@ func TestEveryStepMayBeRepeated(t *testing.T) {
 				}
 			}
 			rounds, err := b.ledger.Submissions(t.Context(), s.ID)
-			if err != nil || len(rounds) != 1 || finals != 1 || s.Result.Status != Resolved {
+			if err != nil || len(rounds) != verdicts || finals != 1 || s.Result.Status != Resolved {
 				t.Errorf("%d verdicts, rounds %+v, %v, status %s (%s)", finals, rounds, err, s.Result.Status, s.Result.Detail)
 			}
 		})

@@ -15,10 +15,17 @@ func (m *Machine) pinned(ctx context.Context, s State) (task.Task, error) {
 		return t, nil
 	}
 	refs := []*string{&t.Image, &t.Work.Image, &t.Judge.Image}
-	if t.Base != nil {
+	if t.Base != nil && t.Base.Ref == "" { // else its name says what is in it
 		base := *t.Base
 		t.Base = &base
 		refs = append(refs, &base.Image)
+	}
+	for _, stage := range []**task.Stage{&t.Judge.Run, &t.Judge.Grade} {
+		if *stage != nil {
+			own := **stage
+			*stage = &own
+			refs = append(refs, &own.Image)
+		}
 	}
 	for _, ref := range refs {
 		if *ref == "" {

@@ -1,6 +1,10 @@
 package trial
 
-import "time"
+import (
+	"time"
+
+	"github.com/assayd/assayd/runtime/judge"
+)
 
 // Started is the record trial.started.
 type Started struct {
@@ -13,6 +17,13 @@ type Started struct {
 	Attempt  int               `json:"attempt"`
 	Images   map[string]string `json:"images"` // role -> id
 	Limits   LimitsRecord      `json:"limits"`
+	Manifest ManifestRecord    `json:"manifest"`
+}
+
+// ManifestRecord tells which tests are expected.
+type ManifestRecord struct {
+	Source string `json:"source"` // declared, reference or none
+	Tests  int    `json:"tests"`
 }
 
 // LimitsRecord tells what the work container may use.
@@ -60,7 +71,7 @@ type Finished struct {
 	Reason        string       `json:"reason"`
 	Detail        string       `json:"detail,omitempty"`
 	Best          *Best        `json:"best"`
-	Private       *Score       `json:"private"`
+	Private       *PrivateSet  `json:"private"`
 	Submissions   Counts       `json:"submissions"`
 	AgentDuration float64      `json:"agent_duration_s"`
 	TimedOut      bool         `json:"timed_out"`
@@ -81,10 +92,21 @@ type Best struct {
 	Elapsed  float64  `json:"elapsed_s"`
 }
 
-// Score is a private set's outcome.
+// PrivateSet is what the private set says of the best round, and of the last snapshot where
+// that is another tree.
+type PrivateSet struct {
+	Round string `json:"round"`
+	Score
+	Final *Score `json:"final,omitempty"`
+}
+
+// Score is the private set's outcome for one tree.
 type Score struct {
-	PassRate float64  `json:"pass_rate"`
-	Score    *float64 `json:"score"`
+	Status   judge.Status `json:"status"`
+	Valid    bool         `json:"valid"`
+	PassRate float64      `json:"pass_rate"`
+	Score    *float64     `json:"score"`
+	Score100 *float64     `json:"score_0_100"`
 }
 
 // Counts counts rounds by who sent them.

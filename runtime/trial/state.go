@@ -18,6 +18,7 @@ const (
 	Running Phase = "running"
 	Closing Phase = "closing" // the agent is over; the last snapshot is taken
 	Grading Phase = "grading" // rounds that are not judged yet
+	Private Phase = "private" // the private set says what the best round is worth
 	Verdict Phase = "verdict"
 	Cleanup Phase = "cleanup"
 	Done    Phase = "done"
@@ -77,6 +78,9 @@ type State struct {
 
 	WorkImage  ImageRef
 	JudgeImage ImageRef
+	RunImage   string   // id, where the run stage of the judge names an image
+	GradeImage string   // the same of the grade stage
+	Reference  []string // names of a reference run, as the first session had them
 	ImageUser  string   // of the work image: who the agent runs as
 	Hidden     []string // hidden paths of the judge image, from the task's own context and files
 	Token      string   // bearer token of the trial's judge session
@@ -99,7 +103,8 @@ type State struct {
 	Detail     string // the reason in words
 	Failure    Status // set when the trial ends without a verdict of the judge
 	FinalTaken bool
-	Unwanted   bool // cancelled because no spec wants the cell any more
+	FinalRound string // that has the last snapshot's tree: final-1, or an earlier round of the same tree
+	Unwanted   bool   // cancelled because no spec wants the cell any more
 	Flags      []string
 
 	Result *Finished // the verdict, once there is one

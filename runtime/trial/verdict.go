@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // verdict decides what the trial is worth and reports it. Cleaning comes after.
@@ -39,7 +40,11 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	f := Decide(s, subs)
 	if f.Status == TestError {
 		t := s.Cell.Task
-		f.Detail = m.host.at(errors.New(f.Detail), "benchmark", t.Benchmark, t.Name, "judge.command").Error()
+		where := []string{"judge.command", "judge.stage"}
+		if f.Best != nil {
+			where = []string{"private.command"} // the rest of the judge is sound
+		}
+		f.Detail = m.host.at(errors.New(f.Detail), "benchmark", t.Benchmark, t.Name, where...).Error()
 	}
 	f.Log = logRecord(m.host.StateDir, s)
 	s.Result = &f
@@ -61,6 +66,8 @@ func Decide(s State, subs []judge.Submission) Finished {
 	for _, sub := range subs {
 		count(&f, sub)
 	}
+	all := subs
+	subs = slices.DeleteFunc(slices.Clone(all), func(o judge.Submission) bool { return o.Kind == judge.KindPrivate })
 	best, ok := judge.Best(s.Cell.Task.Judge, subs)
 	if ok {
 		r := best.Report
@@ -68,7 +75,15 @@ func Decide(s State, subs []judge.Submission) Finished {
 		f.FailToPass = outcomes(s.Cell.Task.FailToPass, r)
 		f.PassToPass = outcomes(s.Cell.Task.PassToPass, r)
 	}
-	decideStatus(&f, s, subs, best, ok)
+	f.Private = privateRecord(s, all)
+	var counts *judge.Report
+	if ok {
+		counts = best.Report
+	}
+	if ok && hasPrivate(s.Cell.Task) { // what the agent was told about does not say what it is worth
+		counts = privately(all, best.Round)
+	}
+	decideStatus(&f, s, subs, counts, ok)
 	f.Final = !f.Status.Retryable() || s.Try > s.Retries
 	if f.Flags == nil {
 		f.Flags = []string{}
@@ -94,17 +109,25 @@ func count(f *Finished, sub judge.Submission) {
 }
 
 // decideStatus: a broken machine is never a zero score, and a tampered round never
-// resolves a trial.
-func decideStatus(f *Finished, s State, subs []judge.Submission, best judge.Submission, ok bool) {
+// resolves a trial. The report that counts is the best round's, or what the private set
+// says of that.
+func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.Report, ok bool) {
 	switch {
 	case s.Failure != "":
 		f.Status = s.Failure
-	case ok && best.Report.Valid && best.Report.PassRate == 1:
+	case ok && (counts == nil || counts.Status == judge.StatusError):
+		f.Status, f.Reason, f.Detail = InfraError, ReasonJudge, "the private set was not judged"
+		if counts != nil {
+			f.Detail += ": " + counts.Problem
+		}
+	case ok && counts.NotRun:
+		f.Status, f.Reason, f.Detail = TestError, ReasonJudge, counts.Problem
+	case ok && counts.Valid && !counts.Tampered && counts.PassRate == 1:
 		f.Status = Resolved
 	case lastFailed(subs):
 		f.Status, f.Reason = InfraError, ReasonJudge
 		f.Detail = subs[len(subs)-1].Report.Problem
-	case !ok && s.Cell.Task.Judge.Command.Empty():
+	case !ok && unjudgeable(s.Cell.Task.Judge):
 		f.Status = TestError
 	case neverRan(subs):
 		f.Status, f.Reason = TestError, ReasonJudge
@@ -115,6 +138,9 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, best judge.Subm
 		f.Status = Unresolved
 	}
 }
+
+// unjudgeable reports whether a task does not say how it is judged.
+func unjudgeable(j task.Judge) bool { return j.Command.Empty() && !j.Staged() && j.Game == "" }
 
 // lastFailed reports whether the machinery of the judge failed on the last round: what
 // the trial is worth is not known then.

@@ -14,7 +14,8 @@ import (
 //
 // The last block counts: cases, then the total behind them. So what a submission prints
 // before the judge does is nothing, and what it prints behind it is not complete unless it
-// is a whole block.
+// is a whole block. A total before all cases counts where no other follows and the command
+// ended well: some graders begin with it.
 func scoreSumParser() Parser {
 	return Parser{Name: "score_sum", Parse: parseScoreSum}
 }
@@ -37,7 +38,8 @@ type scoreReader struct {
 	claims  map[string]int // CASES_OK and CASES_TOTAL
 	closed  bool           // the total has come
 	score   *float64
-	broken  bool // the output tells of a compile error
+	early   *float64 // a total before the cases
+	broken  bool     // the output tells of a compile error
 	wrong   problems
 }
 
@@ -54,7 +56,7 @@ func newScoreReader() *scoreReader {
 
 func (r *scoreReader) begin() {
 	r.tests, r.ids, r.claims, r.wrong = tally{}, map[string]bool{}, map[string]int{}, nil
-	r.ok, r.all, r.closed, r.score = 0, 0, false, nil
+	r.ok, r.all, r.closed, r.score, r.early = 0, 0, false, nil, nil
 }
 
 func (r *scoreReader) line(line string) {
@@ -63,7 +65,12 @@ func (r *scoreReader) line(line string) {
 	}
 	if m := match(r.entry, line, strings.HasPrefix(line, "CASE ")); m != nil {
 		if r.closed {
+			early := r.score
+			if r.all > 0 {
+				early = nil
+			}
 			r.begin()
+			r.early = early
 		}
 		r.add(m[1], m[2], m[3])
 		return
@@ -110,12 +117,26 @@ func (r *scoreReader) result(in Input) Result {
 	default:
 		r.tests.add("unknown", Failed, "no case in the output")
 	}
+	if !r.closed && r.early != nil && in.ExitCode == 0 {
+		r.closed, r.score = true, r.early
+	}
 	if !r.closed {
 		r.wrong.addf("no TOTAL_SCORE behind the cases")
 	}
 	result := r.tests.result(in, r.closed, r.wrong)
 	result.Score = r.score
 	return result
+}
+
+// totalScore is the last TOTAL_SCORE of an output that other lines than cases surround.
+func totalScore(output []byte) *float64 {
+	r := newScoreReader()
+	for line := range lines(output) {
+		if strings.HasPrefix(line, "TOTAL_SCORE") {
+			r.line(line)
+		}
+	}
+	return r.score
 }
 
 // isNumber says whether a text is a number, infinite ones and what is none included.

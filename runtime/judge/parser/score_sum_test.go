@@ -25,6 +25,8 @@ func TestScoreSum(t *testing.T) {
 		{"a count that disagrees", output("CASE 1 WA score=0\nCASES_OK 1\nTOTAL_SCORE 1\n"), []string{"failed case_1_WA"}, false, "CASES_OK is 1"},
 		{"a case that is missing", output("CASE 1 OK score=1\nCASES_TOTAL 2\nTOTAL_SCORE 1\n"), []string{"passed case_1"}, false, "CASES_TOTAL is 2"},
 		{"no total", output("CASE 1 OK score=1\n"), []string{"passed case_1"}, false, "no TOTAL_SCORE"},
+		{"the total first", output("TOTAL_SCORE 3\nCASE 1 OK score=3\n"), []string{"passed case_1"}, true, ""},
+		{"the total first, and the command failed", Input{Output: []byte("TOTAL_SCORE 3\nCASE 1 OK score=3\n"), ExitCode: 1}, []string{"passed case_1"}, false, "no TOTAL_SCORE behind"},
 		{"out of time", Input{Output: []byte(scoreBlock), TimedOut: true}, all, false, "out of time"},
 		{"within a line", output("x CASE 1 OK score=1\n  TOTAL_SCORE 5\n"), []string{"failed unknown"}, false, "no TOTAL_SCORE"},
 		{"a compile error", output("g++: Compile failed\nTOTAL_SCORE inf\n"), []string{"failed compile"}, true, ""},
@@ -54,6 +56,9 @@ func TestScoreSumScores(t *testing.T) {
 		if got := shown(parseScoreSum(output("CASE 1 OK score=1\n" + c.text + "\n")).Score); got != c.want {
 			t.Errorf("%q gave %s, want %s", c.text, got, c.want)
 		}
+	}
+	if got := shown(parseScoreSum(output("TOTAL_SCORE 9\nCASE 1 OK score=1\nTOTAL_SCORE 1\n")).Score); got != "1" {
+		t.Errorf("a total before and one behind the cases gave %s", got)
 	}
 	r := parseScoreSum(output("CASE 1 OK score=-1.5\nCASE 2 OK score=inf\nCASE 3 WA score=nan\nCASE 4 OK\nCASE 5 TLE score=2\n"))
 	var got []string

@@ -26,7 +26,11 @@ func TestStructured(t *testing.T) {
 		{"details", block(`{"details":[{"name":"a","status":"PASSED"},{"name":"b","status":"failed","message":"m","score":1}]}`), "true - - 2 false"},
 		{"unknown status", block(`{"details":[{"name":"a","status":"great"}]}`), "false - - 1 true"},
 		{"detail that is no object", block(`{"details":[7]}`), "false - - 0 true"},
-		{"metric that is no number", block(`{"metrics":{"a":"1"}}`), "false - - 0 true"},
+		{"metrics that are no numbers are left out", block(`{"score":1,"metrics":{"a":"1","by":{"x":1}}}`), "true 1 - 0 false"},
+		{"metrics that are no object", block(`{"metrics":[1]}`), "false - - 0 true"},
+		{"rate of counts, with an empty list", block(`{"passed":1,"total_tests":4,"details":[]}`), "true - 0.25 0 false"},
+		{"a total instead of a score", "TOTAL_SCORE 9\n" + block(`{"valid":true}`) + "TOTAL_SCORE 2.5\n", "true 2.5 - 0 false"},
+		{"a score beats a total", block(`{"score":null}`) + "TOTAL_SCORE 2.5\n", "true - - 0 false"},
 		{"nulls", block(`{"score":null,"metrics":null,"details":null,"summary":null}`), "true - - 0 false"},
 		{"nothing", "hello", "false - - 0 true"},
 	} {

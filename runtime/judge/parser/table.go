@@ -22,7 +22,7 @@ func table() []entry {
 		{"mocha", mochaParser()},
 		{"node", nodeParser()},
 		{"pytest", pytestParser()},
-		{"pytest_v", pytestParser()},
+		{"pytest_v", pytestVParser()},
 		{"reward", rewardParser()},
 		{"score_sum", scoreSumParser()},
 		{"structured_json", structuredParser()},

@@ -1,0 +1,222 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// exclusive gives judgings CPUs of their own: as long as one has some, all other containers
+// of this owner run on the rest. Processes that are not in our containers are out of reach.
+type exclusive struct {
+	judge  *Judge
+	pinner container.Pinner // nil = this engine has no say on CPUs
+	host   container.Host
+	wake   chan struct{} // holds one value while watch may have something to do
+
+	mu     sync.Mutex
+	cpus   int               // of the host; 0 = not asked yet
+	claims map[string]*claim // by submission
+	line   []*claim          // waiting, in the order in which they came
+	told   bool              // that there are no CPUs to give away
+
+	turn     chan struct{}     // held by whoever pins; guards what follows
+	narrowed map[string]string // containers that were pinned, and to what
+	marked   bool              // something may be narrowed, and the marker tells it
+	lost     bool              // what that is an earlier daemon knew
+}
+
+// claim is for one judging.
+type claim struct {
+	owner   string
+	set     []int         // CPUs that nobody else may use; nil while it waits
+	limit   string        // for its own container; "" = everywhere
+	granted chan struct{} // closed when it has them
+}
+
+func newExclusive(j *Judge) *exclusive {
+	e := &exclusive{
+		judge: j, wake: make(chan struct{}, 1), claims: map[string]*claim{},
+		turn: make(chan struct{}, 1), narrowed: map[string]string{},
+	}
+	e.pinner, _ = j.opts.Engine.(container.Pinner)
+	e.host, _ = j.opts.Engine.(container.Host)
+	return e
+}
+
+// claim waits for so many CPUs, in turn, and has everybody else leave them. Until release,
+// containers are made for these CPUs when workload is told the submission (which may be
+// any id that no other claim has). Where there are none to give away claim returns at once,
+// and says so in the log the first time.
+func (e *exclusive) claim(ctx context.Context, submission string, cpus float64) (release func(), err error) {
+	total, err := e.size(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("claim CPUs for submission %s: %w", submission, err)
+	}
+	if total < 2 {
+		e.tell("an exclusive judge has no CPUs of its own here: it runs beside others")
+		return func() {}, nil
+	}
+	c := &claim{owner: submission, granted: make(chan struct{})}
+	e.enter(c, max(1, int(math.Ceil(cpus))), total)
+	release = func() { e.leave(ctx, c) }
+	select {
+	case <-c.granted:
+	case <-ctx.Done():
+		release()
+		return nil, context.Cause(ctx)
+	}
+	if err := e.pass(ctx); err != nil {
+		release()
+		return nil, fmt.Errorf("clear CPUs for submission %s: %w", submission, err)
+	}
+	e.signal()
+	return release, nil
+}
+
+// size is how many CPUs there are to share out; 0 when the engine has no say on them.
+func (e *exclusive) size(ctx context.Context) (int, error) {
+	if e.pinner == nil || e.host == nil {
+		return 0, nil
+	}
+	e.mu.Lock()
+	known := e.cpus
+	e.mu.Unlock()
+	if known > 0 {
+		return known, nil
+	}
+	info, err := e.host.HostInfo(ctx)
+	if err != nil {
+		return 0, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cpus = info.CPUs
+	return e.cpus, nil
+}
+
+func (e *exclusive) tell(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.told {
+		e.told = true
+		e.judge.opts.Log.Warn(text)
+	}
+}
+
+// enter puts a claim into line. One that wants as many CPUs as there are gets all but one
+// for itself and may use that one as well: it is told so, and nobody has to stand still.
+func (e *exclusive) enter(c *claim, want, total int) {
+	if want >= total {
+		e.tell("an exclusive judge wants all CPUs of this machine: it shares the first one with the rest")
+		c.limit, want = cpuList(firstCPUs(total)), total-1
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.set = make([]int, want)
+	e.line = append(e.line, c)
+	e.grant()
+}
+
+// grant serves the line from its head while there are CPUs. The first CPU is always the
+// rest's. The lock is held.
+func (e *exclusive) grant() {
+	for len(e.line) > 0 {
+		c := e.line[0]
+		free := e.rest()[1:]
+		if len(free) < len(c.set) {
+			return
+		}
+		copy(c.set, free[len(free)-len(c.set):])
+		if c.limit == "" {
+			c.limit = cpuList(c.set)
+		}
+		e.claims[c.owner] = c
+		e.line = e.line[1:]
+		close(c.granted)
+	}
+}
+
+// rest are the CPUs that nobody has claimed. The lock is held.
+func (e *exclusive) rest() []int {
+	return slices.DeleteFunc(firstCPUs(e.cpus), func(cpu int) bool {
+		for _, c := range e.claims {
+			if slices.Contains(c.set, cpu) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// leave gives a claim up, or its place in line.
+func (e *exclusive) leave(ctx context.Context, c *claim) {
+	e.mu.Lock()
+	e.line = slices.DeleteFunc(e.line, func(o *claim) bool { return o == c })
+	if e.claims[c.owner] == c {
+		delete(e.claims, c.owner)
+	}
+	e.grant()
+	e.mu.Unlock()
+	after, cancel := cleanupContext(ctx)
+	defer cancel()
+	if err := e.pass(after); err != nil {
+		e.judge.opts.Log.Warn("containers do not have all CPUs back yet", "error", err)
+	}
+	e.signal()
+}
+
+// cpuset is where the containers of a submission run; "" = everywhere.
+func (e *exclusive) cpuset(submission string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c := e.claims[submission]; c != nil {
+		return c.limit
+	}
+	return ""
+}
+
+// busy reports whether somebody has CPUs of its own now.
+func (e *exclusive) busy() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.claims) > 0
+}
+
+func (e *exclusive) signal() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+func firstCPUs(n int) (cpus []int) {
+	for cpu := range n {
+		cpus = append(cpus, cpu)
+	}
+	return cpus
+}
+
+// cpuList writes ascending CPUs as an engine wants them: "0-2,5".
+func cpuList(cpus []int) string {
+	var parts []string
+	for i := 0; i < len(cpus); {
+		last := i
+		for last+1 < len(cpus) && cpus[last+1] == cpus[last]+1 {
+			last++
+		}
+		part := strconv.Itoa(cpus[i])
+		if last > i {
+			part += "-" + strconv.Itoa(cpus[last])
+		}
+		parts = append(parts, part)
+		i = last + 1
+	}
+	return strings.Join(parts, ",")
+}

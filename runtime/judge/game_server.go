@@ -1,0 +1,250 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// How long a game server may take.
+const (
+	serverStart  = 30 * time.Second
+	serverPoll   = 250 * time.Millisecond
+	serverStep   = 10 * time.Second
+	serverStatus = 5 * time.Second
+	// serverKeep is how long a connection is kept for the next call: less than what any
+	// server keeps one, for a call on a connection that ends meanwhile is lost.
+	serverKeep = 3 * time.Second
+)
+
+// Bounds on what a game server says.
+const (
+	maxReply   = 4 << 20
+	maxDetail  = 2048
+	maxGameLog = 8 << 10 // of either end of its output
+)
+
+// gameServer is the program of the judge image that plays with the agent. Nothing leads to
+// its container but commands executed there, so each connection is one: the guest that
+// dials, with its input and output for the wire. That needs no network and no engine's help.
+type gameServer struct {
+	game      *game
+	container string
+	user      string
+	client    *http.Client
+	output    *capture
+
+	mu      sync.Mutex
+	stopped bool
+	wg      sync.WaitGroup // of commands; added to under mu
+}
+
+// notServed says that the game server itself is at fault.
+type notServed struct{ error }
+
+func (n *notServed) Unwrap() error { return n.error }
+
+func newGameServer(g *game, name, user string) *gameServer {
+	s := &gameServer{game: g, container: name, user: user, output: &capture{half: maxGameLog}}
+	s.client = &http.Client{
+		Transport: &http.Transport{DialContext: s.dial, DisableCompression: true, IdleConnTimeout: serverKeep},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
+	return s
+}
+
+// command runs do in the background until the server is stopped.
+func (s *gameServer) command(do func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.wg.Go(do)
+	}
+	return !s.stopped
+}
+
+// stop returns when no command is under way any more; the session must be over.
+func (s *gameServer) stop() {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.client.CloseIdleConnections()
+	s.wg.Wait()
+}
+
+// start runs the server; its end is the session's.
+func (s *gameServer) start(c container.Command) {
+	c.Stdout, c.Stderr = s.output, s.output
+	disk := &grading{judge: s.game.judge, session: s.game.session, id: s.container}
+	s.command(func() {
+		ctx, unwatch := disk.watchDisk(s.game.ctx)
+		code, err := s.game.judge.execer.Exec(ctx, s.container, c)
+		unwatch()
+		why := &ending{text: "the game server ended by itself", problem: true}
+		full, overfull := errors.AsType[*diskError](context.Cause(ctx))
+		switch {
+		case err != nil && overfull:
+			why.text = "the game server was stopped: " + full.Error()
+		case err != nil:
+			why.engine = !errors.Is(err, container.ErrCommandNotFound)
+		default:
+			why.text += fmt.Sprintf(" with exit code %d", code)
+		}
+		if s.game.ctx.Err() == nil {
+			s.game.judge.opts.Log.Warn("a game server ended", "session", s.game.id, "exit_code", code, "error", err, "output", lastLine(s.output.bytes()))
+		}
+		s.game.end(why)
+	})
+}
+
+// dial makes a connection to the server's port, which the guest waits for.
+func (s *gameServer) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	j := s.game.judge
+	var trouble capture
+	trouble.half = maxDetail
+	begun := s.command(func() {
+		defer context.AfterFunc(s.game.ctx, func() { _ = far.Close() })()
+		defer far.Close() //nolint:errcheck // a pipe in memory
+		code, err := j.execer.Exec(s.game.ctx, s.container, container.Command{
+			Argv: append(append([]string{}, j.opts.Dial...), net.JoinHostPort("127.0.0.1", strconv.Itoa(s.game.session.Task.Judge.Port))),
+			User: s.user, Stdin: far, Stdout: far, Stderr: &trouble,
+		})
+		if err != nil || code != 0 {
+			j.opts.Log.Debug("a connection to a game server ended", "session", s.game.id, "exit_code", code, "error", err, "output", string(trouble.bytes()))
+		}
+	})
+	if !begun {
+		return nil, net.ErrClosed
+	}
+	return near, nil
+}
+
+// begin waits for the server and has it begin a game.
+func (s *gameServer) begin() (gameReply, error) {
+	ctx, cancel := context.WithTimeout(s.game.ctx, serverStart)
+	defer cancel()
+	err := s.healthy(ctx)
+	for err != nil && ctx.Err() == nil {
+		pause := time.NewTimer(serverPoll)
+		select {
+		case <-pause.C:
+			if now := s.healthy(ctx); ctx.Err() == nil {
+				err = now // one that was broken off says nothing
+			}
+		case <-ctx.Done():
+			pause.Stop()
+		}
+	}
+	var reply gameReply
+	if err == nil {
+		reply, err = s.call(http.MethodPost, "/new", struct{}{}, serverStep)
+	}
+	if err == nil && reply.Score == nil {
+		err = errors.New("it tells no score")
+	}
+	if err != nil {
+		return reply, s.fault(err)
+	}
+	return reply, nil
+}
+
+// fault tells whose fault it is that the game could not begin.
+func (s *gameServer) fault(err error) error {
+	why, ok := errors.AsType[*ending](context.Cause(s.game.ctx))
+	if ok && (!why.problem || why.engine) {
+		return fmt.Errorf("start the game server: %w", errors.Join(why, err))
+	}
+	if ok {
+		err = why
+	}
+	if said := lastLine(s.output.bytes()); said != "" {
+		err = fmt.Errorf("%w; its output ends with %q", err, said)
+	}
+	return &notServed{fmt.Errorf("the game server did not start: %w", err)}
+}
+
+func (s *gameServer) healthy(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://game/health", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return fmt.Errorf("ask for its health: %w", err)
+	}
+	defer answer.Body.Close()                                      //nolint:errcheck // only read
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection is of use again
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("its health is %s", answer.Status)
+	}
+	return nil
+}
+
+// gameReply is what a server answers; what it leaves out has not changed.
+type gameReply struct {
+	Observation string   `json:"observation"`
+	Score       *float64 `json:"score"`
+	MaxScore    *float64 `json:"max_score"`
+	Done        bool     `json:"done"`
+	Moves       *float64 `json:"moves"`
+}
+
+// call asks the server. Whoever asked the judge may go away meanwhile: a move that was
+// made counts. A *Refusal is the server's; other errors are failures.
+func (s *gameServer) call(method, path string, body any, limit time.Duration) (reply gameReply, err error) {
+	ctx, cancel := context.WithTimeout(s.game.ctx, limit)
+	defer cancel()
+	text, err := json.Marshal(body)
+	if err != nil {
+		return reply, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://game"+path, bytes.NewReader(text))
+	if err != nil {
+		return reply, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return reply, fmt.Errorf("call the game server: %w", err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxReply+1))
+	switch {
+	case err != nil:
+		return reply, fmt.Errorf("read the game server's answer: %w", err)
+	case answer.StatusCode >= 400 && answer.StatusCode < 500:
+		return reply, refuse(400, "the game refuses: %s", refusalText(content))
+	case answer.StatusCode != http.StatusOK:
+		return reply, fmt.Errorf("the game server answers %s", answer.Status)
+	case len(content) > maxReply:
+		return reply, fmt.Errorf("the game server answers more than %d bytes", maxReply)
+	}
+	if err := json.Unmarshal(content, &reply); err != nil {
+		return reply, fmt.Errorf("understand the game server's answer: %w", err)
+	}
+	return reply, nil
+}
+
+// refusalText finds the words in an error's answer.
+func refusalText(content []byte) string {
+	var told struct {
+		Detail string `json:"detail"`
+	}
+	if json.Unmarshal(content, &told) == nil && told.Detail != "" {
+		return clip(told.Detail, maxDetail)
+	}
+	return clip(string(content), maxDetail)
+}

@@ -1,0 +1,49 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Where the manifest of a task comes from.
+const (
+	Declared      = "declared"  // by judge.expect, or fail_to_pass and pass_to_pass
+	FromReference = "reference" // the names of a reference run
+	NoManifest    = "none"
+)
+
+// Manifest returns the names of all tests that a judging counts and where they come from:
+// what the task declares, else what a reference run of its judge showed.
+func Manifest(t task.Task, reference []string) (names []string, source string) {
+	switch names = manifest(t); {
+	case len(names) > 0:
+		return names, Declared
+	case len(reference) > 0 && NamesTests(t.Judge.Parser):
+		return reference, FromReference
+	}
+	return nil, NoManifest
+}
+
+// NamesTests reports whether the tests that a parser of that name sees are called the same
+// in each run, so that the names of one can be expected of the next.
+func NamesTests(name string) bool {
+	return !slices.Contains([]string{"exit_code", "score_sum", "reward"}, parserName(name))
+}
+
+// manifest returns the names of all tests that a task counts, or nil if unknown.
+func manifest(t task.Task) []string {
+	if len(t.Judge.Expect) > 0 {
+		return t.Judge.Expect
+	}
+	if parserName(t.Judge.Parser) == "exit_code" {
+		return nil // the lists name commands then, or what nobody can see
+	}
+	return append(slices.Clone(t.FailToPass), t.PassToPass...)
+}
+
+// withoutManifest is the task as its private set is judged: the names are of the open one.
+func withoutManifest(t task.Task) task.Task {
+	t.Judge.Expect, t.FailToPass, t.PassToPass = nil, nil, nil
+	return t
+}

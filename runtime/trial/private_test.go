@@ -1,0 +1,298 @@
+package trial
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// overfitted is an answer that knows what the open tests ask and nothing else.
+const overfitted = "t1 passed\nt2 passed\nopen\n"
+
+// withPrivate gives the task a private set: it says "p1 failed" of whatever is overfitted.
+func withPrivate(c *Cell) {
+	c.Task.Private = &task.Private{Command: task.Command{Argv: []string{"/judge", "privately"}}, Timeout: time.Minute}
+}
+
+// privateBench has a judge that says by the open set what the answer says, and by the
+// private one whether it is overfitted.
+func privateBench(t *testing.T) (b *bench, runs *atomic.Int32) {
+	b, runs = newBench(t), &atomic.Int32{}
+	b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+		answer, _ := c.ReadFile("/work/src/answer")
+		if len(cmd.Argv) == 1 {
+			_, _ = cmd.Stdout.Write(bytes.ReplaceAll(answer, []byte("open\n"), nil))
+			return 0
+		}
+		runs.Add(1)
+		said := "p1 passed\np2 passed\n"
+		if strings.Contains(string(answer), "open") {
+			said = "p1 failed\np2 passed\n"
+		}
+		_, _ = io.WriteString(cmd.Stdout, said)
+		return 0
+	})
+	return b, runs
+}
+
+// submits says hello, submits each answer and waits for its verdict, and leaves the last
+// one as its tree.
+func (b *bench) submits(trial string, answers ...string) func(context.Context, *scripted) int {
+	return func(ctx context.Context, g *scripted) int {
+		g.hello(ctx)
+		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		for _, answer := range answers {
+			var buf bytes.Buffer
+			w := tar.NewWriter(&buf)
+			head := &tar.Header{Typeflag: tar.TypeReg, Name: "src/answer", Mode: 0o644, Size: int64(len(answer))}
+			err := w.WriteHeader(head)
+			_, werr := io.WriteString(w, answer)
+			err = errors.Join(err, werr, w.Close())
+			sub, serr := b.host.Judge.Submit(ctx, trial, judge.SubmitRequest{Kind: judge.KindAgent, Archive: &buf})
+			if err = errors.Join(err, serr); err == nil {
+				_, err = b.host.Judge.Wait(ctx, sub.ID)
+			}
+			if err != nil {
+				b.t.Error(err)
+			}
+			g.WriteFile("/work/src/answer", []byte(answer))
+		}
+		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+		<-ctx.Done()
+		return 137
+	}
+}
+
+func TestThePrivateSetDecides(t *testing.T) {
+	sure := Score{Status: judge.StatusOK, Valid: true, PassRate: 1}
+	half := Score{Status: judge.StatusOK, Valid: true, PassRate: 0.5}
+	for _, tt := range []struct {
+		name    string
+		answers []string
+		status  Status
+		best    string
+		private *PrivateSet
+		runs    int32
+	}{
+		{"solved", []string{solved}, Resolved, "agent-1", &PrivateSet{Round: "agent-1", Score: sure}, 1},
+		{"overfitted", []string{overfitted}, Unresolved, "agent-1", &PrivateSet{Round: "agent-1", Score: half}, 1},
+		{"the best round, not the last tree", []string{solved, "t1 failed\n"}, Resolved, "agent-1", &PrivateSet{Round: "agent-1", Score: sure, Final: &sure}, 2},
+		{"not even when the last tree is sound", []string{overfitted, solved}, Unresolved, "agent-1", &PrivateSet{Round: "agent-1", Score: half, Final: &sure}, 2},
+		{"half solved", []string{"t1 passed\nt2 failed\n"}, Resolved, "agent-1", &PrivateSet{Round: "agent-1", Score: sure}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b, runs := privateBench(t)
+			fresh := b.fresh(withPrivate)
+			b.play(b.submits(fresh.ID, tt.answers...))
+			s, told := b.until(b.machine(fresh), fresh, Done)
+			r := s.Result
+			if r.Status != tt.status || r.Best == nil || r.Best.Round != tt.best || runs.Load() != tt.runs {
+				t.Errorf("%s (%s), best %+v after %d private runs", r.Status, r.Detail, r.Best, runs.Load())
+			}
+			if diff := cmp.Diff(tt.private, r.Private); diff != "" {
+				t.Error(diff)
+			}
+			if r.Submissions != (Counts{Agent: len(tt.answers)}) || types(told) != "trial.started trial.finished" {
+				t.Errorf("counted %+v, told %s", r.Submissions, types(told))
+			}
+		})
+	}
+}
+
+// TestACrashBetweenTwoPrivateJudgings repeats neither.
+func TestACrashBetweenTwoPrivateJudgings(t *testing.T) {
+	b, runs := privateBench(t)
+	fresh := b.fresh(withPrivate)
+	b.play(b.submits(fresh.ID, solved, "t1 failed\n"))
+	m := b.machine(fresh)
+	s, _ := b.until(m, fresh, Private)
+	subs, err := b.ledger.Submissions(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := b.host.Judge.Private(t.Context(), s.ID, subs[0]) // what a daemon did before it died
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.host.Judge.Wait(t.Context(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	b.host.Judge.Forget(s.ID) // the next daemon opens the session itself
+	s, _ = b.until(b.machine(s), s, Done)
+	if s.Result.Status != Resolved || s.Result.Private == nil || s.Result.Private.Final == nil || runs.Load() != 2 {
+		t.Errorf("%+v after %d private runs", s.Result, runs.Load())
+	}
+}
+
+func TestDecidePrivately(t *testing.T) {
+	private := func(of string, r judge.Report) judge.Submission {
+		s := judged(9, r)
+		s.Kind, s.Key, s.Round = judge.KindPrivate, judge.PrivateKey(of), "private-1"
+		return s
+	}
+	cut := ok(1)
+	cut.Valid, cut.Status = false, judge.StatusTimeout
+	for _, tt := range []struct {
+		name   string
+		change func(*State)
+		rounds []judge.Submission
+		status Status
+		reason string
+		said   bool
+		flags  int
+	}{
+		{"all pass", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", ok(1))}, Resolved, ReasonAgentExit, true, 0},
+		{"some do", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", ok(0.5))}, Unresolved, ReasonAgentExit, true, 0},
+		{"it is not valid", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", cut)}, Unresolved, ReasonAgentExit, true, 0},
+		{"it is tampered with", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", tampered)}, Unresolved, ReasonAgentExit, true, 1},
+		{"the machinery failed", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", broken)}, InfraError, ReasonJudge, false, 0},
+		{"it was not judged", nil, []judge.Submission{judged(1, ok(1))}, InfraError, ReasonJudge, false, 0},
+		{"its command is not there", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", notRun)}, TestError, ReasonJudge, true, 0},
+		{"of another round than the best", nil, []judge.Submission{judged(1, ok(0.5)), judged(2, ok(1)), private("agent-1", ok(1))}, InfraError, ReasonJudge, false, 0},
+		{"no round is valid", nil, []judge.Submission{judged(1, invalid)}, Unresolved, ReasonAgentExit, false, 0},
+		{"a game has no archive to judge", func(s *State) { s.Cell.Task.Judge.Game = "serve" }, []judge.Submission{judged(1, ok(1))}, Resolved, ReasonAgentExit, false, 0},
+		{"the agent crashed", func(s *State) { s.Crashed = true }, []judge.Submission{judged(1, ok(1)), private("agent-1", ok(0))}, AgentError, ReasonAgentExit, true, 0},
+		{"the trial was cancelled", func(s *State) { s.Failure, s.Reason = Cancelled, ReasonCancelled }, []judge.Submission{judged(1, ok(1))}, Cancelled, ReasonCancelled, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := State{Try: 1, Retries: 2, StartedAt: began, EndedAt: began.Add(90 * time.Second), Reason: ReasonAgentExit}
+			s.Cell.Task.Judge.Command.Shell, s.Cell.Task.Private = "true", &task.Private{}
+			if tt.change != nil {
+				tt.change(&s)
+			}
+			f := Decide(s, tt.rounds)
+			if f.Status != tt.status || f.Reason != tt.reason || (f.Private != nil) != tt.said || len(f.Flags) != tt.flags || f.Submissions.Agent > 2 {
+				t.Errorf("%s %s (%s), private %+v, flags %v", f.Status, f.Reason, f.Detail, f.Private, f.Flags)
+			}
+		})
+	}
+}
+
+func TestAStagedTaskNeedsNoJudgeCommand(t *testing.T) {
+	s := State{Try: 1, StartedAt: began, Reason: ReasonAgentExit}
+	s.Cell.Task.Judge.Run, s.Cell.Task.Judge.Grade = &task.Stage{}, &task.Stage{}
+	if f := Decide(s, nil); f.Status != Unresolved {
+		t.Errorf("nothing was submitted: %s", f.Status)
+	}
+}
+
+// TestStageImagesArePinned to what their names meant when the trial's images were made.
+func TestStageImagesArePinned(t *testing.T) {
+	b := newBench(t)
+	run := b.fake.AddImage("run:1", container.ImageConfig{}, nil)
+	s, _ := b.until(b.machine(b.fresh()), b.fresh(func(c *Cell) {
+		c.Task.Judge.Command = task.Command{}
+		c.Task.Judge.Run = &task.Stage{Image: "run:1", Command: task.Command{Shell: "x"}}
+		c.Task.Judge.Grade = &task.Stage{Command: task.Command{Shell: "x"}}
+	}), Create)
+	session := Session("owner", s)
+	if session.RunImage != run.ID || session.GradeImage != "" || session.JudgeImage == "" {
+		t.Errorf("run %q, grade %q, judge %q", session.RunImage, session.GradeImage, session.JudgeImage)
+	}
+	missing := b.fresh(func(c *Cell) {
+		c.Task.Judge.Run, c.Task.Judge.Grade = &task.Stage{}, &task.Stage{Image: "nowhere:1"}
+	})
+	if s, _ = b.until(b.machine(missing), missing, Verdict); s.Failure != SetupError || s.Reason != ReasonImage {
+		t.Errorf("an image that is nowhere: %s %s", s.Failure, s.Reason)
+	}
+}
+
+// TestReferencesAreKeptForATrialsLife, are asked for once, and not by an oracle.
+func TestReferencesAreKeptForATrialsLife(t *testing.T) {
+	declared := func(c *Cell) { c.Task.FailToPass, c.Task.PassToPass = []string{"t1"}, nil }
+	bare := func(c *Cell) { c.Task.FailToPass, c.Task.PassToPass = nil, nil }
+	oracle := func(c *Cell) {
+		bare(c)
+		c.Agent, c.Task.Solution = agent.Agent{Name: agent.Oracle}, &task.Solution{Script: "true"}
+	}
+	code := func(c *Cell) { bare(c); c.Task.Judge.Parser = "exit_code" }
+	for _, tt := range []struct {
+		name   string
+		change func(*Cell)
+		asked  int
+		want   ManifestRecord
+	}{
+		{"no manifest is declared", bare, 1, ManifestRecord{"reference", 3}},
+		{"one is declared", declared, 0, ManifestRecord{"declared", 1}},
+		{"the oracle makes references", oracle, 0, ManifestRecord{"none", 0}},
+		{"nothing names tests", code, 0, ManifestRecord{"none", 0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			asked := 0
+			b.host.Reference = func(context.Context, string) ([]string, error) {
+				asked++
+				return []string{"t1", "t2", "t3"}[:4-asked], nil // another run has been there meanwhile
+			}
+			b.play(idle)
+			m := b.machine(b.fresh(tt.change))
+			s, told := b.until(m, b.fresh(tt.change), Running)
+			started, is := told[len(told)-1].Fields.(Started)
+			if !is || started.Manifest != tt.want || asked != tt.asked {
+				t.Errorf("asked %d times, told %+v", asked, started.Manifest)
+			}
+			if got := Session("owner", s).Reference; len(got) != 3*tt.asked {
+				t.Errorf("the session expects %v", got)
+			}
+		})
+	}
+}
+
+func TestReferenceRuns(t *testing.T) {
+	test := func(name string, status parser.Status) parser.Test { return parser.Test{Name: name, Status: status} }
+	long := strings.Repeat("x", maxReferenceBytes)
+	for _, tt := range []struct {
+		name   string
+		change func(*State, *judge.Report)
+		want   string
+	}{
+		{"an oracle that passed all", nil, "a b"},
+		{"skipped tests are not expected", func(_ *State, r *judge.Report) { r.Tests = append(r.Tests, test("s", parser.Skipped)) }, "a b"},
+		{"another agent", func(s *State, _ *judge.Report) { s.Cell.Agent.Name = "nop" }, ""},
+		{"an agent of that name with a folder", func(s *State, _ *judge.Report) { s.Cell.Agent.Dir.Digest = "d" }, ""},
+		{"not resolved", func(s *State, _ *judge.Report) { s.Result.Status = Unresolved }, ""},
+		{"not all passed", func(_ *State, r *judge.Report) { r.PassRate = 0.5 }, ""},
+		{"a task that declares its tests", func(s *State, _ *judge.Report) { s.Cell.Task.Judge.Expect = []string{"a"} }, ""},
+		{"a parser without names", func(s *State, _ *judge.Report) { s.Cell.Task.Judge.Parser = "reward" }, ""},
+		{"a cut list", func(_ *State, r *judge.Report) { r.TotalTests = 3 }, ""},
+		{"names without end", func(_ *State, r *judge.Report) { r.Tests[0].Name = long }, ""},
+		{"no tests", func(_ *State, r *judge.Report) { r.Tests, r.TotalTests = nil, 0 }, ""},
+	} {
+		s := State{Result: &Finished{Status: Resolved}}
+		s.Cell.Agent.Name, s.Cell.Task.Judge.Parser = agent.Oracle, "pytest"
+		r := ok(1)
+		r.Tests, r.TotalTests = []parser.Test{test("a", parser.Passed), test("b", parser.Passed)}, 2
+		if tt.change != nil {
+			tt.change(&s, &r)
+		}
+		names, is := ReferenceRun(s, judge.Submission{Report: &r})
+		if got := strings.Join(names, " "); is != (tt.want != "") || is && got != tt.want {
+			t.Errorf("%s: %q, %v", tt.name, got, is)
+		}
+	}
+	one, two := State{}, State{}
+	two.Cell.Task.Judge.Timeout = time.Hour
+	if ReferenceKey(one) != ReferenceKey(two) {
+		t.Error("a timeout changes no test's name")
+	}
+	if two.JudgeImage.ID = "other"; ReferenceKey(one) == ReferenceKey(two) {
+		t.Error("another image may hold other tests")
+	}
+}
