@@ -1,0 +1,7 @@
+// Package sforge reads benchmarks in SForge's format: a folder with BENCHMARK.yaml and one
+// JSON file a task. It gives plain tasks, with the image names that SForge computes, and
+// says of every file that it cannot use what is wrong with it; no file hides another.
+//
+// It never talks to an engine and never follows a link out of the folder. What it reads is
+// hostile: sizes, depths and expansions are bounded. Start reading at Read.
+package sforge

@@ -1,0 +1,142 @@
+package sforge_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/assayd/assayd/runtime/task/sforge"
+)
+
+func say(p sforge.Problem) string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
+}
+
+func TestOneBadFileHidesNoOther(t *testing.T) {
+	files := map[string]string{"BENCHMARK.yaml": bench, "README.md": "no task", ".t9.json": "an editor's"}
+	for i := range 134 {
+		id := fmt.Sprintf("t%d", i)
+		files[id+".json"] = with(t, built, map[string]any{"task_id": id})
+	}
+	files["t77.json"] = files["t77.json"][:100]
+	got := sforge.Read(folder(t, files), all)
+	if len(got.Tasks) != 133 || len(got.Problems) != 1 || got.Problems[0].File != "t77.json" {
+		t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
+	}
+	got = sforge.Read(folder(t, files), func(id string) bool { return id == "t1" || id == "t2" })
+	if len(got.Tasks) != 2 || len(got.Problems) != 0 {
+		t.Fatalf("of two: %d tasks, problems %+v", len(got.Tasks), got.Problems)
+	}
+}
+
+// Two files can never have the same task: the name of the file is the name of the task.
+func TestFilesThatCannotBeRead(t *testing.T) {
+	outside := folder(t, map[string]string{"t1.json": built})
+	dir := folder(t, map[string]string{
+		"BENCHMARK.yaml": bench, "good.json": with(t, built, map[string]any{"task_id": "good"}), "copy.json": built,
+		"Upper.json": with(t, built, map[string]any{"task_id": "Upper"}),
+	})
+	for _, err := range []error{
+		os.Symlink(filepath.Join(outside, "t1.json"), filepath.Join(dir, "t1.json")),
+		os.Mkdir(filepath.Join(dir, "folder.json"), 0o755),
+		os.Symlink("good.json", filepath.Join(dir, "alias.json")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := sforge.Read(dir, all)
+	var said []string
+	for _, p := range got.Problems {
+		said = append(said, say(p))
+	}
+	want := []string{
+		"Upper.json: demo.work.Upper:9e86bd086a93 cannot be the name of an image: repository name (library/demo.work.Upper) must be lowercase",
+		`alias.json:17: "good" differs from the name of the file`,
+		`copy.json:2: "t1" differs from the name of the file`,
+		"folder.json: is not a plain file",
+		"t1.json: path escapes from parent",
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Tasks) != 1 || got.Tasks[0].Name != "good" {
+		t.Errorf("%d tasks", len(got.Tasks))
+	}
+}
+
+func TestAFolderThatIsNoBenchmark(t *testing.T) {
+	for name, c := range map[string]struct{ yaml, want string }{
+		"missing":       {"", "BENCHMARK.yaml: no such file or directory"},
+		"empty":         {"# nothing\n", "is empty"},
+		"no YAML":       {"name: x\nbase_images: [\n", "BENCHMARK.yaml:"},
+		"list":          {"- a\n", "is no map with a name"},
+		"no name":       {"base_images: {}\n", `"name" is missing`},
+		"two documents": {"name: a\n---\nname: b\n", "more than one YAML document"},
+		"date":          {"name: x\nbase_images:\n  a:\n    official_image: b\n    extra_packages: []\n    since: 2024-01-31\n", `BENCHMARK.yaml:6: "2024-01-31" is a date`},
+		"no packages":   {"name: x\nbase_images:\n  a:\n    official_image: b\n", `base image "a": "extra_packages" is missing`},
+		"number":        {"name: x\nbase_images:\n  a:\n    official_image: 3.11\n    extra_packages: []\n", `"official_image" is no text`},
+		"norway":        {"name: x\nbase_images:\n  a:\n    official_image: b\n    extra_packages: [no]\n", "holds something that is no text"},
+		"key":           {"name: x\nbase_images:\n  3.11: {}\n", "a key that is no text: 3.11"},
+		"own tag":       {"name: !secret x\n", "cannot be read as !secret"},
+		"upper case":    {"name: X\nbase_images:\n  a:\n    official_image: b\n    extra_packages: []\n", "cannot be the name of an image"},
+		"laughs":        {laughs(), "would take too much"},
+		"circle":        {"name: &a [*a]\n", "BENCHMARK.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"t1.json": built, "t2.json": built}
+			if c.yaml != "" {
+				files["BENCHMARK.yaml"] = c.yaml
+			}
+			got := sforge.Read(folder(t, files), all)
+			if len(got.Tasks) != 0 || len(got.Problems) != 1 || !strings.Contains(say(got.Problems[0]), c.want) {
+				t.Errorf("%d tasks, problems %+v, want %q", len(got.Tasks), got.Problems, c.want)
+			}
+		})
+	}
+	if got := sforge.Read(filepath.Join(t.TempDir(), "none"), all); len(got.Problems) != 1 {
+		t.Errorf("a folder that is not there: %+v", got)
+	}
+}
+
+// laughs is a text that aliases make a billion times as long.
+func laughs() string {
+	text := "name: x\na0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n"
+	for i := range 9 {
+		text += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
+	}
+	return text
+}
+
+// Whatever the files hold, there is an answer, and for each file a task or a problem.
+func TestAnyJSONIsATaskOrAProblem(t *testing.T) {
+	dir := folder(t, map[string]string{"BENCHMARK.yaml": bench})
+	values := rapid.SampledFrom([]any{nil, true, 1, 1.5, "", "x", "linux/amd64", "/w", []any{}, []any{"a"}, []any{1}, map[string]any{}, map[string]any{"kind": "linear"}})
+	paths := []string{
+		"task_id", "name", "base_image", "platform", "cwd", "submit_paths", "submit_exclude", "internet", "game_mode", "work", "judge",
+		"work.setup_cmds", "work.image_tag", "work.cpu_limit", "work.mem_limit", "judge.setup_cmds", "judge.image_tag", "judge.eval_timeout",
+		"judge.parser", "judge.rescale", "judge.selection", "judge.score_direction", "judge.game_server_cmd",
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		set := rapid.MapOfN(rapid.SampledFrom(paths), values, 1, 4).Draw(r, "set")
+		for _, half := range []string{"work", "judge"} {
+			if _, ok := set[half]; ok {
+				set = map[string]any{half: set[half]}
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "t1.json"), []byte(with(t, built, set)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := sforge.Read(dir, all); len(got.Tasks)+len(got.Problems) != 1 {
+			r.Fatalf("%d tasks and %d problems", len(got.Tasks), len(got.Problems))
+		}
+	})
+}
