@@ -39,6 +39,7 @@ type Options struct {
 	StateDir string
 	Version  string
 	Drain    bool           // on the end of the context, let open runs finish first
+	Idle     bool           // judge what is asked, and leave runs and trials as they are
 	Control  []net.Listener // control sockets taken over from systemd; none = one of its own
 	Log      *slog.Logger
 }
@@ -82,6 +83,9 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.wire(ctx); err != nil {
 		return nil, err
 	}
+	if o.Idle {
+		return d, nil
+	}
 	return d, d.listen()
 }
 
@@ -103,7 +107,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	ledger := reconcile.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),
-		Hold: hold, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
+		Hold: hold, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
 		Full: func() bool { return nearlyFull(d.store.Dir()) },
 	})
 	if err != nil {
@@ -112,11 +116,16 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700); err != nil {
 		return err
 	}
+	options := configOptions(o.Settings)
+	lent, err := lentTo(o.Settings.Build, options.Secret)
+	if err != nil {
+		return err
+	}
 	builder := image.New(image.Options{
 		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
+		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note,
 	})
-	options := configOptions(o.Settings)
 	options.Snapshot, options.Host = d.snapshot, machine
 	d.rec = reconcile.New(reconcile.Options{
 		Store: d.store, Ledger: ledger, Admission: admission, Roots: o.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
@@ -125,7 +134,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
 		},
-		Ready: d.ready,
+		Ready: d.ready, Idle: o.Idle,
 	})
 	d.writer = results.NewWriter(reconcile.Projection(d.store), results.Options{
 		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"),
@@ -143,6 +152,7 @@ func configOptions(settings *config.Settings) config.Options {
 		},
 		Settings: settings,
 		Parsers:  parser.Names(),
+		Import:   Import, Formats: ImportFormats(),
 	}
 }
 
@@ -269,6 +279,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return d.judge.Run(gctx) })
 	g.Go(func() error { return d.writer.Run(gctx) })
 	g.Go(func() error { return d.recheck(gctx) })
+	g.Go(func() error { return d.collect(gctx) })
 	g.Go(func() error { return d.rec.Run(gctx, d.pulses) })
 	g.Go(func() error { return notify.Watchdog(gctx, d.rec.Progress) })
 	if len(d.opts.Roots) > 0 {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
@@ -53,6 +55,100 @@ func TestTheQuickstartRunsAsItIs(t *testing.T) {
 				t.Errorf("the judge's output of agent-1 is %q, %v", said, err)
 			}
 		}
+	}
+}
+
+// Every example does what its comments say, with the oracle and with the agent that does
+// nothing. What they need beyond the base image they install themselves, when it is built.
+func TestTheExamplesRunAsTheyAre(t *testing.T) {
+	for _, example := range []struct {
+		name string
+		want map[string]trial.Status // by task and agent
+		look func(t *testing.T, trials map[string]reconcile.TrialStatus)
+	}{
+		{"tour", map[string]trial.Status{
+			"towns improver": trial.Resolved, "towns oracle": trial.Resolved, "towns nop": trial.Unresolved,
+		}, lessIsBetter},
+		{"cpp", map[string]trial.Status{"multiply oracle": trial.Resolved, "multiply nop": trial.Unresolved}, nil},
+		{"proof", map[string]trial.Status{"implication oracle": trial.Resolved, "implication nop": trial.Unresolved}, nil},
+		{"games", map[string]trial.Status{
+			"mastermind oracle": trial.Resolved, "mastermind nop": trial.Unresolved,
+			"adventure oracle": trial.Resolved, "adventure nop": trial.Unresolved,
+		}, nil},
+		{"staged", map[string]trial.Status{
+			"language burglar": trial.Unresolved, "language oracle": trial.Resolved, "language nop": trial.Unresolved,
+		}, nothingToSteal},
+		{"holdout", map[string]trial.Status{
+			"week memoriser": trial.Unresolved, "week oracle": trial.Resolved, "week nop": trial.Unresolved,
+		}, overfittingLoses},
+	} {
+		t.Run(example.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if err := os.CopyFS(w.specs, os.DirFS("../examples/"+example.name)); err != nil {
+				t.Fatal(err)
+			}
+			spec := filepath.Join(w.specs, example.name+".hcl")
+			text, err := exec.CommandContext(t.Context(), binary, "run", "--json", "--state", w.state, spec).Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			var outcome struct{ Runs []reconcile.RunStatus }
+			if err := json.Unmarshal(text, &outcome); err != nil || len(outcome.Runs) != 1 {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			trials := map[string]reconcile.TrialStatus{}
+			for _, x := range outcome.Runs[0].Trials {
+				trials[x.Task+" "+x.Agent] = x
+			}
+			got := map[string]trial.Status{}
+			for name, x := range trials {
+				got[name] = x.Status
+			}
+			if diff := cmp.Diff(example.want, got); diff != "" {
+				t.Fatalf("(-want +got):\n%s\n%s", diff, text)
+			}
+			if example.look != nil {
+				example.look(t, trials)
+			}
+		})
+	}
+}
+
+// lessIsBetter: a score to minimise picks the shorter trip, and is rescaled.
+func lessIsBetter(t *testing.T, trials map[string]reconcile.TrialStatus) {
+	rounds := trials["towns improver"].Rounds
+	if len(rounds) < 2 || *rounds[1].Report.Score >= *rounds[0].Report.Score {
+		t.Fatalf("the second trip is not shorter: %+v", rounds)
+	}
+	oracle := trials["towns oracle"].Rounds[0].Report
+	if best := rounds[1].Report; *best.Score100 <= 70 || *best.Score100 >= *oracle.Score100 {
+		t.Errorf("rescaled: %v, and %v for the oracle", *best.Score100, *oracle.Score100)
+	}
+}
+
+// nothingToSteal: with the answers in another container, looking for them finds nothing.
+func nothingToSteal(t *testing.T, trials map[string]reconcile.TrialStatus) {
+	for name, x := range trials {
+		for _, r := range x.Rounds {
+			if r.Report.Isolation != "staged" {
+				t.Errorf("%s %s was judged %s", name, r.Round, r.Report.Isolation)
+			}
+		}
+	}
+	if r := trials["language burglar"].Rounds[0].Report; r.PassRate > 0.5 {
+		t.Errorf("the burglar has %v of the answers", r.PassRate)
+	}
+}
+
+// overfittingLoses: every open test passed, and the private set says otherwise.
+func overfittingLoses(t *testing.T, trials map[string]reconcile.TrialStatus) {
+	rate := 0.0
+	for _, r := range trials["week memoriser"].Rounds {
+		rate = max(rate, r.Report.PassRate)
+	}
+	if rate != 1 {
+		t.Errorf("the memoriser has %v of the open tests", rate)
 	}
 }
 

@@ -267,7 +267,7 @@ func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadClose
 		return nil, err
 	}
 	var rounds []string
-	for _, x := range t.Rounds {
+	for _, x := range t.Judgings() {
 		rounds = append(rounds, x.Round)
 		if x.Round != round {
 			continue

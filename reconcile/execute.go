@@ -188,29 +188,12 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			}
 		}
 		for _, e := range effects {
-			if told, err := builtBefore(tx, s, e); err != nil || told {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			if _, err := tx.AppendLine(store.StreamRef{Spec: s.Spec}, envelope(e.Type, s), e.Fields); err != nil {
+			if err := record(tx, s, e); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// builtBefore reports whether an image that several trials waited for has been reported
-// in this execution.
-func builtBefore(tx *store.Tx, s trial.State, e trial.Effect) (bool, error) {
-	built, ok := e.Fields.(trial.ImageBuilt)
-	if !ok {
-		return false, nil
-	}
-	first, err := tx.Once(fmt.Sprintf("built/%s/e%d/%s/%s", s.Spec, s.Execution, built.Role, built.Digest))
-	return !first, err
 }
 
 func reopen(tx *store.Tx, address string) error {

@@ -209,8 +209,12 @@ type archive struct {
 }
 
 // report appends a verdict to the results of the trial's run. A submission that belongs
-// to no trial has no file to be reported in.
+// to no trial has no file to be reported in; what the private set says is told with the
+// trial's verdict.
 func report(tx *store.Tx, s judge.Submission) error {
+	if s.Kind == judge.KindPrivate {
+		return nil
+	}
 	row, err := tx.Trial(s.Trial)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

@@ -66,7 +66,7 @@ func New(o Options) *Reconciler {
 		queue: newQueue(), presence: newPresence(o.Log), desired: map[string]*Run{}, gone: map[string]time.Time{},
 		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
 	}
-	r.o.Host.Where, r.o.Host.Pin = r.where, r.pin
+	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference = r.where, r.pin, r.reference
 	return r
 }
 

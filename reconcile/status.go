@@ -61,10 +61,14 @@ type TrialStatus struct {
 	Deadline time.Time    `json:"deadline,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`
 	Rounds   []Round      `json:"rounds"`
-	Best     string       `json:"best,omitempty"` // round
+	Private  []Round      `json:"private,omitempty"` // what the private set says; in no best, rate or curve
+	Best     string       `json:"best,omitempty"`    // round
 	Flags    []string     `json:"flags,omitempty"`
 	Wanted   bool         `json:"wanted"` // the run as it is declared now has this cell
 }
+
+// Judgings are all rounds and, after them, what the private set says.
+func (t TrialStatus) Judgings() []Round { return append(slices.Clip(t.Rounds), t.Private...) }
 
 // Round is one submission as tables show it.
 type Round struct {
@@ -254,7 +258,11 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 	}
 	subs, err := submissions(tx, s.ID)
 	for _, sub := range subs {
-		t.Rounds = append(t.Rounds, roundOf(s, sub))
+		if sub.Kind == judge.KindPrivate {
+			t.Private = append(t.Private, roundOf(s, sub))
+		} else {
+			t.Rounds = append(t.Rounds, roundOf(s, sub))
+		}
 	}
 	return t, err
 }
@@ -276,12 +284,14 @@ func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err e
 		if t, err = trialStatus(tx, s); err != nil {
 			return err
 		}
-		for i, round := range t.Rounds { // tests are asked for a trial at a time
-			sub, err := wholeSubmission(tx, round.ID)
-			if err != nil {
-				return err
+		for _, rounds := range [][]Round{t.Rounds, t.Private} { // tests are asked for a trial at a time
+			for i, round := range rounds {
+				sub, err := wholeSubmission(tx, round.ID)
+				if err != nil {
+					return err
+				}
+				rounds[i].Report = sub.Report
 			}
-			t.Rounds[i].Report = sub.Report
 		}
 		return nil
 	})

@@ -44,10 +44,14 @@ var mayImport = map[string][]string{
 
 	"reconcile/store":   {},
 	"reconcile/results": {},
+	"reconcile/export": {
+		"reconcile", "reconcile/store", "runtime/trial", "runtime/judge", "runtime/judge/parser", "runtime/guest",
+	},
 	"reconcile": {
 		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results",
-		// The plain values that a spec is compiled into, and the ledger that the judge writes to.
-		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge",
+		// The plain values that a spec is compiled into, the ledger that the judge writes to, and
+		// the images that are built ahead and collected.
+		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge", "runtime/image",
 	},
 
 	"daemon/watch":  {},
@@ -76,6 +80,7 @@ var ownerOf = map[string]string{
 	"github.com/coreos/go-systemd/v22":  "daemon/notify",
 	"github.com/spf13/cobra":            "daemon/cli",
 	"github.com/guptarohit/asciigraph":  "daemon/cli",
+	"go.yaml.in/yaml/v3":                "runtime/task/sforge",
 	"github.com/google/go-github":       "runtime/mining/github",
 	"github.com/sashabaranov/go-openai": "runtime/llm",
 }

@@ -84,6 +84,8 @@ func measure(ctx context.Context, o options, engine *docker.Engine) (all []resul
 		measure func(context.Context) ([]result, error)
 	}{
 		{"submissions", busy.submissions},
+		{"submissions at once", busy.parallel},
+		{"cleaning", busy.cleaning},
 		{"dropped files", busy.drops},
 		{"restarts", busy.restarts},
 		{"idling", func(ctx context.Context) ([]result, error) { return idling(ctx, o, engine) }},

@@ -106,6 +106,13 @@ func (s shot) apart(r record) map[string]float64 {
 // shoot makes one submission and then one reference.
 func (w *world) shoot(ctx context.Context, n int) (s shot, err error) {
 	d := w.doors[0]
+	if err := w.quiet(ctx); err != nil {
+		return s, err
+	}
+	_, warm, err := w.containers(ctx)
+	if err != nil {
+		return s, err
+	}
 	s.sent = time.Now()
 	a, err := d.submit(ctx, n)
 	if err != nil {
@@ -116,7 +123,7 @@ func (w *world) shoot(ctx context.Context, n int) (s shot, err error) {
 		return s, err
 	}
 	s.known = time.Now()
-	if err := w.quiet(ctx); err != nil { // the judge removes its container after the verdict
+	if err := w.cleaned(ctx, warm); err != nil { // the judge removes its container after the verdict
 		return s, err
 	}
 	s.gone = time.Now()

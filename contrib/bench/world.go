@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
 )
 
 // patience bounds every wait for something that happens soon, also on a loaded machine and
@@ -171,11 +173,35 @@ func (w *world) sweep(ctx context.Context) error {
 	return err
 }
 
-// quiet waits until only the containers of the trials that stay are there.
+// quiet waits until only the containers of the trials that stay are there, and as many as
+// the judge has waiting for submissions to them.
 func (w *world) quiet(ctx context.Context) error {
 	return until(ctx, "only the long trials have a container", 10*time.Millisecond, func() (bool, error) {
-		found, err := w.engine.Observe(ctx, w.owner)
-		return len(found) == len(w.doors), err
+		others, warm, err := w.containers(ctx)
+		return others == len(w.doors) && len(warm) == len(w.doors), err
+	})
+}
+
+// containers tells apart those that wait for a submission, or did before one was judged in
+// them.
+func (w *world) containers(ctx context.Context) (others int, warm []string, err error) {
+	found, err := w.engine.Observe(ctx, w.owner)
+	for _, c := range found {
+		if c.Labels[judge.LabelWarm] == "" {
+			others++
+		} else {
+			warm = append(warm, c.ID)
+		}
+	}
+	return others, warm, err
+}
+
+// cleaned waits until the container of a judging is gone: one of those that waited before.
+func (w *world) cleaned(ctx context.Context, before []string) error {
+	return until(ctx, "the judge's container is gone", 10*time.Millisecond, func() (bool, error) {
+		others, warm, err := w.containers(ctx)
+		left := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return !slices.Contains(warm, id) })
+		return others == len(w.doors) && len(left) < len(before), err
 	})
 }
 

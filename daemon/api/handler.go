@@ -76,8 +76,13 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 	mux.HandleFunc("POST /v1/submit", h.submit)
 	mux.HandleFunc("POST /v1/withdraw", h.withdraw)
 	mux.HandleFunc("POST /v1/plan", h.plan)
+	mux.HandleFunc("POST /v1/images", h.images)
+	mux.HandleFunc("POST /v1/collect", h.collect)
 	mux.HandleFunc("GET /v1/results", h.results)
 	mux.HandleFunc("GET /v1/logs", h.logs)
+	mux.HandleFunc("POST /v1/eval", h.eval(version))
+	mux.HandleFunc("GET /api/v1/tasks", h.tasks)
+	mux.HandleFunc("GET /api/v1/runs/{run}/history", h.history)
 	return mux
 }
 

@@ -6,14 +6,19 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
@@ -69,7 +74,10 @@ func prepare() (err error) {
 //	closed SOCKET             make a socket that only root may use
 //	answers STATE             wait until a daemon answers on the state directory
 //	declares STATE ADDRESS    wait until a daemon there knows the run
+//	finished STATE ADDRESS    wait until the run is over
 //	newer STATE               make the state directory one of a later version
+//	registry VARIABLE         serve a registry and put its address into the variable
+//	images COUNT PATTERN      so many images on this machine have a name like it
 //	swept STATE               nothing is left of the state directory's containers
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -77,7 +85,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("HOME", env.WorkDir)
-			shared, err := os.MkdirTemp(bin, "shared") // where every user may read
+			env.Setenv("UNIQUE", containertest.Unique()) // for names of images
+			shared, err := os.MkdirTemp(bin, "shared")   // where every user may read
 			if err := errors.Join(err, os.Chmod(shared, 0o755)); err != nil {
 				return err
 			}
@@ -93,9 +102,24 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "edit": edit, "closed": closed, "answers": answers, "declares": declares, "newer": newer,
+			"finished": finished, "registry": registryFor, "images": images,
 			"swept": func(ts *testscript.TestScript, _ bool, args []string) { swept(t, ts, args[0]) },
 		},
 	})
+}
+
+func registryFor(ts *testscript.TestScript, _ bool, args []string) {
+	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	ts.Defer(s.Close)
+	ts.Setenv(args[0], strings.TrimPrefix(s.URL, "http://"))
+}
+
+func images(ts *testscript.TestScript, _ bool, args []string) {
+	out, err := exec.Command("docker", "images", "--quiet", "--filter", "reference="+args[1]).Output()
+	ts.Check(err)
+	if got := strconv.Itoa(len(strings.Fields(string(out)))); got != args[0] {
+		ts.Fatalf("%s images are like %s, want %s", got, args[1], args[0])
+	}
 }
 
 func exits(ts *testscript.TestScript, _ bool, args []string) {
@@ -128,12 +152,17 @@ func closed(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(errors.Join(l.Close(), os.Chmod(args[0], 0)))
 }
 
-func answers(ts *testscript.TestScript, _ bool, args []string) { await(ts, args[0], "") }
+func answers(ts *testscript.TestScript, _ bool, args []string) { await(ts, args[0], "", "") }
 
-func declares(ts *testscript.TestScript, _ bool, args []string) { await(ts, args[0], args[1]) }
+func declares(ts *testscript.TestScript, _ bool, args []string) { await(ts, args[0], args[1], "") }
 
-// await waits until a daemon tells the status of a run, or of all.
-func await(ts *testscript.TestScript, state, address string) {
+func finished(ts *testscript.TestScript, _ bool, args []string) {
+	await(ts, args[0], args[1], "finished")
+}
+
+// await waits until a daemon tells the status of a run, or of all, and that it is the one
+// that is wanted; "" = any.
+func await(ts *testscript.TestScript, state, address, want string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	client := api.NewClient(api.Socket(ts.MkAbs(state)))
@@ -141,8 +170,8 @@ func await(ts *testscript.TestScript, state, address string) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, err := client.Status(ctx, address)
-		if err == nil {
+		s, err := client.Status(ctx, address)
+		if err == nil && (want == "" || len(s.Runs) > 0 && s.Runs[0].State == want) {
 			return
 		}
 		select {

@@ -199,9 +199,9 @@ func (e *env) submissions() *cobra.Command {
 				return err
 			}
 			if e.json {
-				return e.printJSON(t.Rounds)
+				return e.printJSON(t.Judgings())
 			}
-			return showRounds(e.out, t.Rounds)
+			return showRounds(e.out, t.Judgings())
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", "", "print what the judge command wrote in this round, as agent-1")

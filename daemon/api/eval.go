@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/judge"
+)
+
+// Evaluated answers POST /v1/eval, whose body is the archive: the outcome, or what is
+// wrong with the spec files that were named.
+type Evaluated struct {
+	reconcile.Evaluated
+	Assayd      string             `json:"assayd"` // version of who judged
+	Diagnostics config.Diagnostics `json:"diagnostics"`
+}
+
+// Eval has an archive judged outside any trial and waits for the verdict. What the asker
+// must mend is an *Error with a code from 400 to 499.
+func (c *Client) Eval(ctx context.Context, e reconcile.Evaluation) (out Evaluated, err error) {
+	q := url.Values{"task": {e.Task}, "trial": {e.Trial}, "round": {e.Round}, "file": e.Files}
+	if e.Private {
+		q.Set("private", "1")
+	}
+	body := e.Archive
+	if body == nil {
+		body = strings.NewReader("")
+	}
+	answer, err := c.do(ctx, http.MethodPost, "/v1/eval?"+q.Encode(), body)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, answer.Close()) }()
+	if err := json.NewDecoder(answer).Decode(&out); err != nil {
+		return out, fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return out, nil
+}
+
+// eval judges what the request holds. An archive that is refused is answered before it is
+// read to its end.
+func (h *handler) eval(version string) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.EnableFullDuplex() // without it, an answer waits for the rest of the archive
+		at := q.URL.Query()
+		done, ds, err := h.r.Evaluate(q.Context(), reconcile.Evaluation{
+			Task: at.Get("task"), Files: at["file"], Trial: at.Get("trial"), Round: at.Get("round"), Archive: q.Body,
+			Private: at.Get("private") == "1",
+		})
+		out := Evaluated{done, version, append(config.Diagnostics{}, ds...)}
+		if code, ok := mistaken(err); ok {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			_ = json.NewEncoder(w).Encode(problem{reason(err)})
+		} else {
+			answer(w, out, err)
+		}
+		if control.Flush() == nil { // the client hangs up once it has the answer
+			_, _ = io.Copy(io.Discard, q.Body)
+		}
+	}
+}
+
+// mistaken returns the code for what the asker must mend.
+func mistaken(err error) (code int, ok bool) {
+	if r, ok := errors.AsType[*judge.Refusal](err); ok {
+		return r.Code, true
+	}
+	_, ok = errors.AsType[*reconcile.Mistake](err)
+	return http.StatusBadRequest, ok
+}
+
+// reason leaves out which round the judge reserved for what it refused.
+func reason(err error) string {
+	if r, ok := errors.AsType[*judge.Refusal](err); ok {
+		return r.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+)
+
+// completionTime bounds how long a shell waits for what a name may be.
+const completionTime = 2 * time.Second
+
+// completes says of each command how its arguments complete.
+func (e *env) completes(root *cobra.Command) {
+	specs := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return []cobra.Completion{"hcl"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	by := map[string]cobra.CompletionFunc{
+		"run": specs, "validate": specs, "plan": specs, "fmt": specs, "eval": specs,
+		"status": e.first(runs), "results": e.first(runs), "logs": e.first(trials), "submissions": e.first(trials),
+		"rerun": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "export": e.completeExport,
+		"build": e.completeTaskOrFile, "pull": e.completeTaskOrFile, "push": e.completeTaskOrFile,
+	}
+	for _, cmd := range root.Commands() {
+		if f := by[cmd.Name()]; f != nil {
+			cmd.ValidArgsFunction = f
+		}
+		if cmd.Flags().Lookup("task") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("task", e.completeTask) // fails only where there is no such flag
+		}
+	}
+}
+
+// first completes the first argument by what f makes of the status.
+func (e *env) first(f func(reconcile.Status) []cobra.Completion) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			e.ask(cmd.Context(), func(ctx context.Context, c *api.Client) {
+				if s, err := c.Status(ctx, ""); err == nil {
+					names = f(s)
+				}
+			})
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func runs(s reconcile.Status) (names []cobra.Completion) {
+	for _, r := range s.Runs {
+		names = append(names, cobra.CompletionWithDesc(r.Address, r.State))
+	}
+	return names
+}
+
+func trials(s reconcile.Status) (names []cobra.Completion) {
+	for _, r := range s.Runs {
+		for _, t := range r.Trials {
+			names = append(names, cobra.CompletionWithDesc(t.ID, t.Task+", "+agentOf(t)+", "+stateOf(t)))
+		}
+	}
+	return names
+}
+
+func runsAndTrials(s reconcile.Status) []cobra.Completion { return slices.Concat(runs(s), trials(s)) }
+
+func (e *env) completeExport(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return []cobra.Completion{"sforge-logs"}, cobra.ShellCompDirectiveNoFileComp
+	case 1:
+		return e.first(runs)(cmd, nil, text)
+	case 2:
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// plain is a task's name that needs no quotes, which shells would take for theirs.
+var plain = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+func (e *env) completeTask(cmd *cobra.Command, _ []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	e.ask(cmd.Context(), func(ctx context.Context, c *api.Client) {
+		l, err := c.Tasks(ctx)
+		if err != nil {
+			return
+		}
+		for _, t := range l.Tasks {
+			address := t.Address
+			if plain.MatchString(t.ID) {
+				address = "benchmark." + t.Benchmark + "." + t.ID
+			}
+			names = append(names, cobra.CompletionWithDesc(address, t.Name))
+		}
+	})
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTaskOrFile leaves files to the shell where no task begins like that.
+func (e *env) completeTaskOrFile(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names, _ := e.completeTask(cmd, args, text)
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+// ask asks the daemon or the state directory. A shell has no use for what goes wrong.
+func (e *env) ask(ctx context.Context, f func(context.Context, *api.Client)) {
+	silent := *e
+	silent.out, silent.err = io.Discard, io.Discard
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	c, done, err := silent.connect(ctx, true)
+	if err != nil {
+		return
+	}
+	defer done()
+	f(ctx, c)
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon"
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/judge"
+)
+
+func (e *env) eval() *cobra.Command {
+	var task, archive, round string
+	var private bool
+	cmd := &cobra.Command{
+		Use: "eval --task ADDRESS --archive F|- [FILE…]", Short: "Judge one archive, or a stored one again",
+		Long: `eval judges one archive (tar or tar.gz, - is standard input) as a trial's would be: cleaned, in a fresh
+container, with the task's judge as it is now. With --round TRIAL/ROUND it judges the archive of that
+round again, by the task of its trial unless --task names another, and shows both verdicts; the stored
+one stays. The task comes from FILE…, or from the specs in force. Without a daemon it judges by itself.
+
+It exits 0 when there is a verdict, whatever it says, 1 when the machinery failed, and 2 when the
+command line, the specs or the archive are refused.`,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if (archive == "") == (round == "") {
+				return usage{errors.New("give --archive F, or - for standard input, or --round TRIAL/ROUND")}
+			}
+			if task == "" && round == "" {
+				return usage{errors.New(`give the task with --task, as benchmark.NAME["TASK"]`)}
+			}
+			ask := reconcile.Evaluation{Task: task, Private: private}
+			if round != "" {
+				at := strings.LastIndexByte(round, '/')
+				if at <= 0 || at == len(round)-1 {
+					return usage{fmt.Errorf("--round %s: write TRIAL/ROUND, as nightly.e1.01234567/agent-3", round)}
+				}
+				ask.Trial, ask.Round = round[:at], round[at+1:]
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return e.evaluate(ctx, ask, archive, files)
+		},
+	}
+	cmd.Flags().StringVar(&task, "task", "", `address of the task, benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
+	cmd.Flags().StringVar(&archive, "archive", "", "tar or tar.gz to judge; - is standard input")
+	cmd.Flags().StringVar(&round, "round", "", "judge the archive of this round again, TRIAL/ROUND")
+	cmd.Flags().BoolVar(&private, "private", false, "judge by the private set, too")
+	return cmd
+}
+
+func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive string, files []string) error {
+	if archive == "-" {
+		ask.Archive = os.Stdin
+	} else if archive != "" {
+		f, err := os.Open(archive)
+		if err != nil {
+			return usage{fmt.Errorf("read the archive: %w", err)}
+		}
+		defer func() { _ = f.Close() }() // only read
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return usage{fmt.Errorf("read the archive: %s is a folder; to judge what is in it: tar c -C %s . | assayd eval --archive - …", archive, archive)}
+		}
+		ask.Archive = f
+	}
+	c, done, err := e.judging(ctx, &ask, files)
+	if err != nil {
+		return err
+	}
+	out, err := c.Eval(ctx, ask)
+	if err = errors.Join(err, done()); err != nil {
+		if answer, ok := errors.AsType[*api.Error](err); ok && answer.Code >= 400 && answer.Code < http.StatusInternalServerError {
+			return usage{err}
+		}
+		return err
+	}
+	if out.Diagnostics.HasErrors() {
+		return e.rejected(out.Diagnostics)
+	}
+	if err := e.showEvaluated(out); err != nil {
+		return err
+	}
+	if out.Report.Status == judge.StatusError || out.Private != nil && out.Private.Status == judge.StatusError {
+		return exit{ExitFailed}
+	}
+	return nil
+}
+
+// judging returns a client of the daemon of the state directory or, where none runs, of a
+// judge in this process. Files are looked through before anything is made.
+func (e *env) judging(ctx context.Context, ask *reconcile.Evaluation, files []string) (c *api.Client, done func() error, err error) {
+	settings, err := e.settings()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := e.judgingState(settings, ask, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	c = api.NewClient(api.Socket(dir))
+	switch _, err = c.Version(ctx); {
+	case err == nil:
+		return c, func() error { c.Close(); return nil }, nil
+	case !errors.Is(err, api.ErrNoDaemon):
+		return nil, nil, err
+	}
+	if len(files) == 0 { // what was accepted has to be there
+		_, finish, err := e.connectTo(ctx, settings, dir, true)
+		if err != nil {
+			return nil, nil, err
+		}
+		finish()
+	}
+	log, err := e.runLogger(settings)
+	if err != nil {
+		return nil, nil, usage{err}
+	}
+	if _, err := askEngine(ctx, settings.Engines["docker"].Host); err != nil {
+		return nil, nil, fmt.Errorf("nothing was done: %w", err)
+	}
+	return daemon.Alone(ctx, daemon.Options{Settings: settings, StateDir: dir, Version: e.version, Log: log})
+}
+
+// judgingState is the state directory of a command that may name spec files, which it
+// checks and enters by absolute path.
+func (e *env) judgingState(settings *config.Settings, ask *reconcile.Evaluation, files []string) (dir string, err error) {
+	if len(files) == 0 {
+		return e.stateDir(settings)
+	}
+	inputs, err := readSpecs(files)
+	if err != nil {
+		return "", err
+	}
+	if set := compile(inputs, settings); set.Diagnostics.HasErrors() {
+		return "", e.rejected(set.Diagnostics)
+	}
+	for _, in := range inputs {
+		ask.Files = append(ask.Files, in.Path)
+	}
+	if e.state != "" {
+		return filepath.Abs(e.state)
+	}
+	return filepath.Abs(filepath.Join(filepath.Dir(ask.Files[0]), localState))
+}
+
+func (e *env) showEvaluated(out api.Evaluated) error {
+	if e.json {
+		return e.printJSON(out)
+	}
+	if err := e.warn(out.Diagnostics); err != nil {
+		return err
+	}
+	columns, heads := []*judge.Report{&out.Report}, []string{"now"}
+	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "task\t%s\n", out.Task)
+	fmt.Fprintf(t, "archive\tsha256 %s, %d bytes\n", out.Provenance.Archive.SHA256, out.Provenance.Archive.Bytes)
+	if out.Of != "" {
+		fmt.Fprintf(t, "of\t%s\n", out.Of)
+		columns, heads = append(columns, out.Before), append(heads, "then")
+	}
+	if out.Private != nil {
+		columns, heads = append(columns, out.Private), append(heads, "private")
+	}
+	if len(columns) > 1 {
+		fmt.Fprintf(t, "\t%s\n", strings.Join(heads, "\t"))
+	}
+	showReports(t, columns)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	showTests(e.out, out.Round, &out.Report)
+	showTests(e.out, "private", out.Private)
+	return nil
+}
+
+// showReports prints one row for each number, one column for each report; nil is one that
+// there is not yet.
+func showReports(w io.Writer, reports []*judge.Report) {
+	number := func(x *float64) string {
+		if x == nil {
+			return "-"
+		}
+		return fmt.Sprintf("%g", *x)
+	}
+	for _, row := range []struct {
+		name string
+		of   func(*judge.Report) string
+	}{
+		{"status", func(r *judge.Report) string { return string(r.Status) }},
+		{"passed", func(r *judge.Report) string { return fmt.Sprintf("%d/%d", r.Passed, r.TotalTests) }},
+		{"failed", func(r *judge.Report) string { return fmt.Sprint(r.Failed) }},
+		{"errors", func(r *judge.Report) string { return fmt.Sprint(r.Errors) }},
+		{"pass rate", func(r *judge.Report) string { return fmt.Sprintf("%.4g", r.PassRate) }},
+		{"score", func(r *judge.Report) string { return number(r.Score) }},
+		{"score 0-100", func(r *judge.Report) string { return number(r.Score100) }},
+		{"valid", func(r *judge.Report) string { return fmt.Sprint(r.Valid) }},
+		{"runtime", func(r *judge.Report) string { return fmt.Sprintf("%.1f s", float64(r.JudgeMS)/1000) }},
+	} {
+		fmt.Fprint(w, row.name)
+		for _, r := range reports {
+			value := "-"
+			if r != nil {
+				value = row.of(r)
+			}
+			fmt.Fprint(w, "\t", value)
+		}
+		fmt.Fprintln(w)
+	}
+}

@@ -1,0 +1,286 @@
+package reconcile
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Evaluation asks that one archive is judged outside any trial.
+type Evaluation struct {
+	Task    string    // address, benchmark.x["t"]; "" = the task of Trial
+	Files   []string  // absolute paths of the spec files that declare it; none = the specs in force
+	Trial   string    // with Round: whose stored archive is judged again; "" = Archive is
+	Round   string    // "agent-3"
+	Archive io.Reader // tar or tar.gz
+	Private bool      // have it judged by the private set, too
+}
+
+// Evaluated is the outcome. No record reports it and no trial counts it.
+type Evaluated struct {
+	Session    string        `json:"session"` // eval.<8 hex>
+	Submission string        `json:"submission_id"`
+	Round      string        `json:"round"`
+	Task       string        `json:"task"` // address
+	Report     judge.Report  `json:"report"`
+	Of         string        `json:"of,omitempty"`     // TRIAL/ROUND, whose archive it was
+	Before     *judge.Report `json:"before,omitempty"` // what was said of it then, which stays
+	Private    *judge.Report `json:"private,omitempty"`
+	Provenance Provenance    `json:"provenance"`
+}
+
+// Provenance says what a verdict was made of.
+type Provenance struct {
+	Archive archive                   `json:"archive"` // as it was cleaned
+	Images  map[string]trial.ImageRef `json:"images"`  // by role
+	Judge   string                    `json:"judge_sha256"`
+}
+
+// Mistake is an error that whoever asks has to mend.
+type Mistake struct{ error }
+
+// Unwrap gives the cause.
+func (m *Mistake) Unwrap() error { return m.error }
+
+func mistake(format string, args ...any) error { return &Mistake{fmt.Errorf(format, args...)} }
+
+// evalTry is the only try of a session without a trial. It is not zero, so that a restart
+// gives up what it left.
+const evalTry = 1
+
+// Evaluate judges an archive with a task's judge as it is now, as the only round of a
+// session of its own, and waits for the verdict. What is wrong with Files comes as
+// diagnostics, and what else the asker must mend as a *Mistake or a *judge.Refusal. When
+// the context ends, the round is given up.
+func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated, ds config.Diagnostics, err error) {
+	if r.o.Host.Judge == nil {
+		return out, nil, errIdle
+	}
+	set, ds, err := r.specsFor(ctx, e.Files)
+	if err != nil || ds.HasErrors() {
+		return out, ds, err
+	}
+	t, err := r.askedTask(ctx, set, e, &out)
+	if err != nil {
+		return out, ds, err
+	}
+	if e.Private && t.Private == nil {
+		return out, ds, mistake("%s has no private set", out.Task)
+	}
+	if e.Trial != "" {
+		stored, err := r.storedArchive(ctx, e, &out)
+		if err != nil {
+			return out, ds, err
+		}
+		defer func() { err = errors.Join(err, stored.Close()) }()
+		e.Archive = stored
+	}
+	session, err := r.evalSession(ctx, t, &out)
+	if err != nil {
+		return out, ds, err
+	}
+	r.o.Host.Judge.Open(session)
+	defer r.o.Host.Judge.Forget(session.Trial)
+	return out, ds, r.judgeOnce(ctx, session.Trial, e, &out)
+}
+
+// specsFor returns the specs in force, or what these files say by themselves.
+func (r *Reconciler) specsFor(ctx context.Context, files []string) (set *config.Set, ds config.Diagnostics, err error) {
+	if len(files) == 0 {
+		if err := r.do(ctx, func() { set = r.set }); err != nil {
+			return nil, nil, err
+		}
+		if set == nil {
+			return nil, nil, errors.New("the specs have not been read yet")
+		}
+		return set, nil, nil
+	}
+	inputs, err := config.ReadAll(files)
+	if err != nil {
+		return nil, nil, mistake("read specs: %w", err)
+	}
+	set = config.Load(inputs, nil, r.o.Config)
+	return set, set.Diagnostics, nil
+}
+
+// askedTask finds the task whose judge is asked.
+func (r *Reconciler) askedTask(ctx context.Context, set *config.Set, e Evaluation, out *Evaluated) (t task.Task, err error) {
+	address := e.Task
+	if address == "" {
+		state, err := r.stateOfTrial(ctx, e.Trial)
+		if err != nil {
+			return t, err
+		}
+		address = addressOf(state.Cell.Task.Benchmark, state.Cell.Task.Name)
+		if t, ok := taskOfRun(set, state); ok {
+			out.Task = address
+			return t, judgeable(t, address)
+		}
+	}
+	selected, err := findTask(set, address)
+	if err != nil {
+		return t, err
+	}
+	out.Task = addressOf(selected.Benchmark.Name, selected.Name())
+	if gaps := selected.Unsupported(); len(gaps) > 0 {
+		return t, mistake("%s: %s is not in this version yet", out.Task, gaps[0])
+	}
+	if t, err = CompileTask(selected); err != nil {
+		return t, err
+	}
+	return t, judgeable(t, out.Task)
+}
+
+func judgeable(t task.Task, address string) error {
+	if t.Judge.Game != "" {
+		return mistake("%s is a game: it is played, and has no archive to judge", address)
+	}
+	return nil
+}
+
+// stateOfTrial reads a trial's present state.
+func (r *Reconciler) stateOfTrial(ctx context.Context, id string) (s trial.State, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		row, err := tx.Trial(id)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%w: %s", ErrUnknown, id)
+		}
+		if err == nil {
+			s, err = stateOf(row)
+		}
+		return err
+	})
+	return s, err
+}
+
+// storedArchive opens the archive of a round that was accepted earlier. A trial counts its
+// rounds through all tries, so that a name means one of them.
+func (r *Reconciler) storedArchive(ctx context.Context, e Evaluation, out *Evaluated) (io.ReadCloser, error) {
+	if _, err := r.stateOfTrial(ctx, e.Trial); err != nil {
+		return nil, err
+	}
+	all, err := r.o.Ledger.Submissions(ctx, e.Trial)
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for _, sub := range all {
+		known = append(known, sub.Round)
+		if sub.Round != e.Round {
+			continue
+		}
+		if sub.Archive == "" {
+			return nil, mistake("%s of %s has no archive", e.Round, e.Trial)
+		}
+		whole, err := r.o.Ledger.Submission(ctx, sub.ID)
+		if err != nil {
+			return nil, err
+		}
+		out.Of, out.Before = e.Trial+"/"+e.Round, whole.Report
+		stored, err := r.o.Host.OpenBlob(sub.Archive)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, mistake("the archive of %s is not kept any more", out.Of)
+		}
+		return stored, err
+	}
+	return nil, mistake("%s has no round %q; its rounds are %q", e.Trial, e.Round, known)
+}
+
+// evalSession makes the images and the right to submit.
+func (r *Reconciler) evalSession(ctx context.Context, t task.Task, out *Evaluated) (judge.Session, error) {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	out.Session = "eval." + hex.EncodeToString(b[:])
+	h := r.o.Host
+	state := trial.State{ID: out.Session, Try: evalTry, Cell: trial.Cell{Task: t}}
+	made, err := h.Images.Judge(ctx, t, map[string]string{
+		container.LabelOwner: h.Owner, container.LabelTrial: out.Session, container.LabelRole: container.RoleBuild,
+	})
+	if err != nil {
+		return judge.Session{}, fmt.Errorf("make the judge image of %s: %w", out.Task, err)
+	}
+	state.JudgeImage = trial.ImageRef{Ref: made.Ref, ID: made.ID}
+	out.Provenance.Images = map[string]trial.ImageRef{"judge": state.JudgeImage}
+	if state.Hidden, err = h.Images.Hidden(t); err != nil {
+		return judge.Session{}, err
+	}
+	for _, s := range []struct {
+		role  string
+		stage *task.Stage
+		id    *string
+	}{{"run", t.Judge.Run, &state.RunImage}, {"grade", t.Judge.Grade, &state.GradeImage}} {
+		if s.stage == nil || s.stage.Image == "" {
+			continue
+		}
+		img, err := h.Images.Resolve(ctx, s.stage.Image, t.Platform)
+		if err != nil {
+			return judge.Session{}, fmt.Errorf("find the image of the stage %q of %s: %w", s.role, out.Task, err)
+		}
+		*s.id, out.Provenance.Images[s.role] = img.ID, trial.ImageRef{Ref: s.stage.Image, ID: img.ID}
+	}
+	if state.Reference, err = h.Reference(ctx, trial.ReferenceKey(state)); err != nil {
+		return judge.Session{}, err
+	}
+	if out.Provenance.Judge, err = judgeHash(t); err != nil {
+		return judge.Session{}, err
+	}
+	return trial.Session(h.Owner, state), nil
+}
+
+// judgeHash identifies how a task is judged, its hidden files included.
+func judgeHash(t task.Task) (string, error) {
+	text, err := json.Marshal([]any{t.Judge, t.Private, t.Workdir, t.Submit})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// giveUpTime bounds how long it takes to give up a round that nobody waits for any more.
+const giveUpTime = 10 * time.Second
+
+// judgeOnce has the archive judged, and gives up what has no verdict when the context ends.
+func (r *Reconciler) judgeOnce(ctx context.Context, session string, e Evaluation, out *Evaluated) (err error) {
+	j := r.o.Host.Judge
+	defer func() {
+		if err != nil {
+			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpTime)
+			defer cancel()
+			err = errors.Join(err, j.Abandon(after, session, evalTry, "nobody waits for it any more"))
+		}
+	}()
+	sub, err := j.Submit(ctx, session, judge.SubmitRequest{Kind: judge.KindManual, Archive: e.Archive})
+	if err != nil {
+		return err
+	}
+	out.Submission, out.Round = sub.ID, sub.Round
+	out.Provenance.Archive = archive{sub.Archive, sub.Bytes}
+	if sub, err = j.Wait(ctx, sub.ID); err != nil {
+		return err
+	}
+	out.Report = *sub.Report
+	if !e.Private {
+		return nil
+	}
+	private, err := j.Private(ctx, session, sub)
+	if err == nil {
+		private, err = j.Wait(ctx, private.ID)
+	}
+	out.Private = private.Report
+	return err
+}

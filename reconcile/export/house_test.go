@@ -1,0 +1,221 @@
+package export_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// house is a store with one run, whose trials a test puts in.
+type house struct {
+	*testing.T
+	store *store.Store
+	dir   string // of the export
+	n     int
+}
+
+var begun = time.Date(2026, 3, 4, 5, 6, 7, 250e6, time.UTC)
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "s"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	h := &house{T: t, store: s, dir: filepath.Join(t.TempDir(), "logs")}
+	h.begin(1)
+	return h
+}
+
+func (h *house) do(f func(*store.Tx) error) {
+	h.Helper()
+	if err := h.store.Do(h.Context(), f); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) begin(n int) {
+	h.Helper()
+	h.do(func(tx *store.Tx) error {
+		return tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: n, Trigger: "accepted", StartedAt: begun})
+	})
+}
+
+// trial puts one in; change makes it what the test needs.
+func (h *house) trial(change func(*trial.State), rounds ...judge.Submission) trial.State {
+	h.Helper()
+	h.n++
+	s := trial.State{
+		Spec: "run.r", Execution: 1, Key: fmt.Sprintf("%08x%056x", h.n, h.n), Try: 1, Phase: trial.Done,
+		StartedAt: begun, EndedAt: begun.Add(90 * time.Second),
+		JudgeImage: trial.ImageRef{Ref: "j:1", ID: "sha256:j"}, WorkImage: trial.ImageRef{Ref: "w:1", ID: "sha256:w"},
+		Cell: trial.Cell{
+			Task: task.Task{
+				Benchmark: "b", Name: "t", Work: task.Part{CPUs: 2, Memory: 4 << 30},
+				Judge: task.Judge{Part: task.Part{CPUs: 0.5, Memory: 256 << 20}, Parser: "pytest", Select: "pass_rate_first", Direction: "maximize"},
+			},
+			Agent: agent.Agent{Name: "a", Model: "m"}, Attempt: 1, Mode: "iterative", Timeout: time.Hour, AutoEval: 5 * time.Minute, StopHook: true,
+		},
+		Result: &trial.Finished{Status: trial.Unresolved, Reason: trial.ReasonDeadline, Flags: []string{}},
+	}
+	change(&s)
+	s.ID = trial.ID("r", s.Execution, s.Key)
+	h.do(func(tx *store.Tx) error {
+		data, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		row := store.TrialRow{ID: s.ID, Spec: s.Spec, Execution: s.Execution, Cell: s.Key, Try: s.Try, Phase: string(s.Phase), Data: data}
+		if s.Result != nil {
+			row.Status = string(s.Result.Status)
+		}
+		return tx.PutTrial(row)
+	})
+	for _, sub := range rounds {
+		h.round(s, sub)
+	}
+	return s
+}
+
+func (h *house) round(s trial.State, sub judge.Submission) {
+	h.Helper()
+	h.n++
+	sub.ID, sub.Trial = fmt.Sprintf("%016x", h.n), s.ID
+	sub.Round = fmt.Sprintf("%s-%d", sub.Kind, sub.Number)
+	if sub.Try == 0 {
+		sub.Try = s.Try
+	}
+	if sub.AcceptedAt.IsZero() {
+		sub.AcceptedAt = begun.Add(time.Duration(h.n) * time.Second)
+	}
+	ledger := reconcile.NewLedger(h.store)
+	reserve := sub
+	reserve.Report, reserve.State = nil, judge.StateReserved
+	_, err := ledger.Reserve(h.Context(), s.ID, func([]judge.Submission) (judge.Submission, error) { return reserve, nil })
+	if err == nil && sub.State != judge.StateReserved {
+		_, err = ledger.Update(h.Context(), sub.ID, func(u *judge.Submission) error { *u = sub; return nil })
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *house) blob(content []byte) string {
+	h.Helper()
+	w, err := h.store.Blobs().Create()
+	if err != nil {
+		h.Fatal(err)
+	}
+	_, err = w.Write(content)
+	digest, _, cerr := w.Commit()
+	if err := errors.Join(err, cerr); err != nil {
+		h.Fatal(err)
+	}
+	return digest
+}
+
+func (h *house) archive(name string) string {
+	h.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	err := errors.Join(w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Format: tar.FormatPAX}), w.Close())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return h.blob(b.Bytes())
+}
+
+func (h *house) export(execution int) export.Written {
+	h.Helper()
+	w, err := export.SForge(h.Context(), h.store, "run.r", execution, h.dir, "v-test")
+	if err != nil {
+		h.Fatal(err)
+	}
+	return w
+}
+
+// files lists what was written, without the marker.
+func (h *house) files() (names []string) {
+	h.Helper()
+	err := fs.WalkDir(os.DirFS(h.dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if !d.IsDir() && !strings.HasPrefix(name, ".") {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return names
+}
+
+func (h *house) read(name string) map[string]any {
+	h.Helper()
+	text, err := os.ReadFile(filepath.Join(h.dir, name))
+	if err != nil {
+		h.Fatal(err)
+	}
+	var v map[string]any
+	if err := json.Unmarshal(text, &v); err != nil {
+		h.Fatalf("%s: %v\n%s", name, err, text)
+	}
+	return v
+}
+
+// has compares members by their JSON.
+func (h *house) has(name string, got map[string]any, want map[string]any) {
+	h.Helper()
+	for key, value := range want {
+		g, there := got[key]
+		a, _ := json.Marshal(g)
+		b, _ := json.Marshal(value)
+		if !there || !bytes.Equal(a, b) {
+			h.Errorf("%s: %s is %s, want %s", name, key, a, b)
+		}
+	}
+}
+
+func judged(kind judge.Kind, n int, r judge.Report) judge.Submission {
+	return judge.Submission{Kind: kind, Number: n, State: judge.StateJudged, Report: &r}
+}
+
+// inside names the first member of a tar.gz.
+func (h *house) inside(name string) string {
+	h.Helper()
+	f, err := os.Open(filepath.Join(h.dir, name))
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	zip, err := gzip.NewReader(f)
+	if err != nil {
+		h.Fatal(err)
+	}
+	head, err := tar.NewReader(zip).Next()
+	if err != nil {
+		h.Fatal(err)
+	}
+	return head.Name
+}

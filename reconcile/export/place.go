@@ -1,0 +1,80 @@
+package export
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/assayd/assayd/reconcile"
+)
+
+// place is where a trial goes: runs/<run>/<task>.
+type place struct{ run, task string }
+
+// places gives each trial of an execution a place of its own. The layout knows one agent
+// and one attempt a run: <run>.e<N>, and where there are several agents .<agent>, several
+// models of one agent .<model>, several attempts .a<N>. What is still the same gets eight
+// digits of the cell's key.
+func places(run reconcile.RunRecord) map[string]place {
+	titles, models, attempts := map[string]bool{}, map[string]map[string]bool{}, 1
+	benchmarks := map[string]map[string]bool{} // by task name
+	for _, t := range run.Trials {
+		title := t.Cell.Agent.Title()
+		titles[title] = true
+		put(models, title, t.Cell.Agent.Model)
+		put(benchmarks, t.Cell.Task.Name, t.Cell.Task.Benchmark)
+		attempts = max(attempts, t.Cell.Attempt)
+	}
+	found, taken := map[string]place{}, map[place]int{}
+	for _, t := range run.Trials {
+		title := t.Cell.Agent.Title()
+		p := place{fmt.Sprintf("%s.e%d", safe(strings.TrimPrefix(run.Address, "run.")), run.Execution), safe(t.Cell.Task.Name)}
+		if len(titles) > 1 {
+			p.run += "." + safe(title)
+		}
+		if len(models[title]) > 1 {
+			p.run += "." + safe(t.Cell.Agent.Model)
+		}
+		if attempts > 1 {
+			p.run += fmt.Sprintf(".a%d", t.Cell.Attempt)
+		}
+		if len(benchmarks[t.Cell.Task.Name]) > 1 {
+			p.task = safe(t.Cell.Task.Benchmark + "." + t.Cell.Task.Name)
+		}
+		found[t.ID] = p
+		taken[p]++
+	}
+	for _, t := range run.Trials {
+		if p := found[t.ID]; taken[p] > 1 {
+			p.run += "." + safe(t.Key[:min(8, len(t.Key))])
+			found[t.ID] = p
+		}
+	}
+	return found
+}
+
+func put(sets map[string]map[string]bool, key, value string) {
+	if sets[key] == nil {
+		sets[key] = map[string]bool{}
+	}
+	sets[key][value] = true
+}
+
+// maxName bounds one part of a path.
+const maxName = 100
+
+// safe makes one part of a path of a name that others chose: it names no other folder, is
+// not hidden, and is no option of a command.
+func safe(name string) string {
+	name = strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+			return c
+		}
+		return '_'
+	}, name)
+	name = name[:min(len(name), maxName)]
+	if name == "" || name[0] == '.' || name[0] == '-' {
+		name = "_" + name
+	}
+	return name
+}

@@ -1,0 +1,256 @@
+package export
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Written says what an export has come to.
+type Written struct {
+	Execution int      `json:"execution"`
+	Runs      []string `json:"runs"` // folders below DIR
+	Trials    int      `json:"trials"`
+	Rounds    int      `json:"rounds"`
+}
+
+// SForge writes an execution of a run (0 = the last one) as the directory tree of SForge
+// below dir: runs/<run>/<task>/…. The folder must be new or empty, or hold an earlier
+// export of the run, which is brought up to date; any other is a *TakenError.
+func SForge(ctx context.Context, s *store.Store, address string, execution int, dir, version string) (out Written, err error) {
+	run, err := reconcile.Records(ctx, s, address, execution)
+	if err != nil {
+		return out, err
+	}
+	t, err := openTree(dir, s.Owner(), address)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	x := sforge{tree: t, store: s, ledger: reconcile.NewLedger(s), run: run, version: version, groups: map[string]*group{}}
+	at := places(run)
+	for _, r := range run.Trials {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		if err := x.trial(ctx, at[r.ID], r); err != nil {
+			return out, fmt.Errorf("export trial %s: %w", r.ID, err)
+		}
+		out.Trials, out.Rounds = out.Trials+1, out.Rounds+len(rounds(r))
+	}
+	for _, g := range x.order {
+		if err := x.summary(g); err != nil {
+			return out, err
+		}
+		out.Runs = append(out.Runs, path.Join("runs", g.id))
+	}
+	out.Execution = run.Execution
+	return out, t.finish(fmt.Sprintf("e%d", run.Execution))
+}
+
+// sforge is one export under way.
+type sforge struct {
+	tree    *tree
+	store   *store.Store
+	ledger  *reconcile.Ledger
+	run     reconcile.RunRecord
+	version string
+	groups  map[string]*group
+	order   []*group
+}
+
+// group is what is one run there.
+type group struct {
+	id      string
+	configs map[string]taskConfig
+	results []any
+}
+
+func (x *sforge) group(id string) *group {
+	g := x.groups[id]
+	if g == nil {
+		g = &group{id: id, configs: map[string]taskConfig{}, results: []any{}}
+		x.groups[id], x.order = g, append(x.order, g)
+	}
+	return g
+}
+
+// trial writes the folder of one task.
+func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) error {
+	dir := path.Join("runs", at.run, at.task)
+	for _, sub := range rounds(r) {
+		if err := x.round(ctx, path.Join(dir, "submissions", safe(sub.Round)), at.task, sub); err != nil {
+			return err
+		}
+	}
+	size, err := x.finalArchive(dir, r)
+	if err != nil {
+		return err
+	}
+	history := HistoryOf(at.run, at.task, r)
+	name, writeHistory := "run_history.json", x.tree.json
+	if r.Cell.Task.Judge.Game != "" {
+		name, writeHistory = "game_history.json", x.gameHistory(r)
+	}
+	config, result := configOf(r, at.task, x.version), resultOf(r, history, at.task, x.version, size)
+	g := x.group(at.run)
+	g.configs[at.task], g.results = config, append(g.results, result.summarized())
+	return errors.Join(
+		x.log(dir, r), x.startedAt(dir, r), writeHistory(path.Join(dir, name), history),
+		x.tree.json(path.Join(dir, "run_config.json"), config), x.tree.json(path.Join(dir, "final_result.json"), result),
+	)
+}
+
+// round writes what is kept of one submission.
+func (x *sforge) round(ctx context.Context, dir, taskID string, sub judge.Submission) error {
+	if sub.Kind == judge.KindGame {
+		return x.game(dir, taskID, sub)
+	}
+	if sub.Archive != "" {
+		if _, err := x.archive(path.Join(dir, "submission.tar.gz"), sub.Archive); err != nil {
+			return err
+		}
+	}
+	if sub.State != judge.StateJudged {
+		return nil
+	}
+	if sub.Report.Output != "" {
+		err := x.blob(path.Join(dir, "test_output.txt"), sub.Report.Output, func(w io.Writer, r io.Reader) error {
+			_, err := io.Copy(w, r)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if sub.Report.Status == judge.StatusError {
+		return nil // the machinery failed: there is no verdict, and a zero would be taken for one
+	}
+	whole, err := x.ledger.Submission(ctx, sub.ID)
+	if err != nil {
+		return err
+	}
+	return x.tree.json(path.Join(dir, "report.json"), reportOf(taskID, whole))
+}
+
+// finalArchive writes the tree that the agent left: the last snapshot, and where there was
+// none, the last round.
+func (x *sforge) finalArchive(dir string, r reconcile.TrialRecord) (size int64, err error) {
+	subs := rounds(r)
+	with := func(ok func(judge.Submission) bool) string {
+		for _, sub := range slices.Backward(subs) {
+			if sub.Archive != "" && ok(sub) {
+				return sub.Archive
+			}
+		}
+		return ""
+	}
+	digest := with(func(s judge.Submission) bool { return s.Round == r.FinalRound })
+	if digest == "" {
+		digest = with(func(judge.Submission) bool { return true })
+	}
+	if digest == "" {
+		return 0, nil
+	}
+	return x.archive(path.Join(dir, "final_archive.tar.gz"), digest)
+}
+
+// archive writes a stored tar as a tar.gz and returns its size; 0 where it is not kept any
+// more.
+func (x *sforge) archive(name, digest string) (size int64, err error) {
+	err = x.blob(name, digest, func(w io.Writer, r io.Reader) error {
+		counted := &counter{w: w}
+		zip, err := gzip.NewWriterLevel(counted, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(zip, r)
+		err = errors.Join(err, zip.Close())
+		size = counted.n
+		return err
+	})
+	return size, err
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// blob writes a file from one; what is not kept any more is left out.
+func (x *sforge) blob(name, digest string, copyTo func(io.Writer, io.Reader) error) (err error) {
+	r, err := x.store.Blobs().Open(digest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return x.tree.file(name, func(w io.Writer) error { return copyTo(w, r) })
+}
+
+// log writes what the agent has written so far.
+func (x *sforge) log(dir string, r reconcile.TrialRecord) (err error) {
+	f, err := os.Open(trial.LogFile(x.store.Dir(), r.ID, r.Try))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return x.tree.file(path.Join(dir, "agent_output.txt"), func(w io.Writer) error {
+		_, err := io.Copy(w, io.LimitReader(f, info.Size())) // it may be growing
+		return err
+	})
+}
+
+// startedAt writes two lines: local time, and seconds of the epoch.
+func (x *sforge) startedAt(dir string, r reconcile.TrialRecord) error {
+	if r.StartedAt.IsZero() {
+		return nil
+	}
+	return x.tree.file(path.Join(dir, "started_at"), func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s\n%.6f\n", r.StartedAt.In(time.Local).Format("2006-01-02T15:04:05.000000"), unix(r.StartedAt))
+		return err
+	})
+}
+
+// summary writes the two files of a run.
+func (x *sforge) summary(g *group) error {
+	dir := path.Join("runs", g.id)
+	var experiment *string
+	if x.run.Spec != "" {
+		experiment = &x.run.Spec
+	}
+	return errors.Join(
+		x.tree.json(path.Join(dir, "run_config.json"), map[string]any{
+			"run_id": g.id, "experiment": experiment, "stagger": x.run.Stagger.Seconds(), "tasks": g.configs,
+			"spec": x.run.Address, "execution": fmt.Sprintf("e%d", x.run.Execution), "assayd": x.version,
+		}),
+		x.tree.json(path.Join(dir, "summary.json"), map[string]any{"run_id": g.id, "tasks": g.results}),
+	)
+}

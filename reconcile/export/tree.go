@@ -1,0 +1,149 @@
+package export
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// TakenError says that a folder holds something else than an export of this run.
+type TakenError struct{ Dir, Why string }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("folder %s %s: name an empty or a new one, or that of an earlier export of the run", e.Dir, e.Why)
+}
+
+// markerName is the file that says what a folder is an export of.
+const markerName = ".assayd-export.json"
+
+// marker also lists what was written, so that a later export removes what is no more.
+type marker struct {
+	Owner      string              `json:"owner"` // id of the state directory
+	Run        string              `json:"run"`
+	Executions map[string][]string `json:"executions"`
+}
+
+// tree writes files below a folder that it never leaves, whatever names and links say.
+type tree struct {
+	root    *os.Root
+	marker  marker
+	written []string
+}
+
+// openTree takes a folder for the export of a run.
+func openTree(dir, owner, run string) (*tree, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder of the export: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of the export: %w", err)
+	}
+	t := &tree{root: root, marker: marker{Owner: owner, Run: run, Executions: map[string][]string{}}}
+	if err := t.claim(dir); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return t, nil
+}
+
+func (t *tree) claim(dir string) error {
+	text, err := t.root.ReadFile(markerName)
+	if errors.Is(err, fs.ErrNotExist) {
+		left, err := fs.ReadDir(t.root.FS(), ".")
+		if err != nil {
+			return fmt.Errorf("read the folder of the export: %w", err)
+		}
+		if len(left) > 0 {
+			return &TakenError{dir, "holds other files"}
+		}
+		return t.keep()
+	}
+	if err != nil {
+		return fmt.Errorf("read what the folder is an export of: %w", err)
+	}
+	var found marker
+	if err := json.Unmarshal(text, &found); err != nil {
+		return &TakenError{dir, "has a " + markerName + " that cannot be read"}
+	}
+	if found.Owner != t.marker.Owner || found.Run != t.marker.Run {
+		return &TakenError{dir, fmt.Sprintf("holds an export of %s of another state directory or run", found.Run)}
+	}
+	if found.Executions != nil {
+		t.marker.Executions = found.Executions
+	}
+	return nil
+}
+
+// keep writes the marker.
+func (t *tree) keep() error {
+	text, err := json.Marshal(t.marker)
+	if err != nil {
+		return err
+	}
+	return t.put(markerName, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// finish removes what an earlier export of the execution wrote and this one did not.
+func (t *tree) finish(execution string) error {
+	slices.Sort(t.written)
+	var errs []error
+	for _, name := range t.marker.Executions[execution] {
+		if _, still := slices.BinarySearch(t.written, name); still {
+			continue
+		}
+		if err := t.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove what an earlier export wrote: %w", err))
+		}
+		_ = t.root.Remove(path.Dir(name)) // unless something is in it
+	}
+	t.marker.Executions[execution] = t.written
+	return errors.Join(append(errs, t.keep())...)
+}
+
+func (t *tree) close() error { return t.root.Close() }
+
+// file writes one file of the export.
+func (t *tree) file(name string, write func(io.Writer) error) error {
+	if err := t.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return fmt.Errorf("make a folder of the export: %w", err)
+	}
+	if err := t.put(name, write); err != nil {
+		return err
+	}
+	t.written = append(t.written, name)
+	return nil
+}
+
+// put writes a file whole: who reads meanwhile sees the old one or the new one.
+func (t *tree) put(name string, write func(io.Writer) error) (err error) {
+	partial := name + ".partial"
+	f, err := t.root.Create(partial)
+	if err != nil {
+		return fmt.Errorf("write the export: %w", err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("write %s of the export: %w", name, err), t.root.Remove(partial))
+	}
+	if err := t.root.Rename(partial, name); err != nil {
+		return fmt.Errorf("write the export: %w", err)
+	}
+	return nil
+}
+
+// json writes a value as existing scripts are used to find it, indented.
+func (t *tree) json(name string, value any) error {
+	return t.file(name, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(value)
+	})
+}
