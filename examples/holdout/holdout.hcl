@@ -22,7 +22,8 @@ benchmark "holdout" {
       context  = "judge"
       command  = "python3 -m pytest -q visible"
       parser   = "pytest"
-      feedback = "full" # with the messages of failing tests, which hold the answers
+      feedback = "full"              # with the messages of failing tests, which hold the answers
+      env      = { COLUMNS = "200" } # pytest cuts them to the width of its terminal
       timeout  = "1m"
     }
     private {
