@@ -118,6 +118,9 @@ func (b labelled) task() Task {
 	out.Work = work.part(Part{Resources: Resources{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}})
 	work.close()
 	out.Judge = b.judge(out.Work)
+	if out.Private != nil && out.Judge.Game != "" {
+		b.f.fail(b.where("private"), "Private set of a game", "A private set judges an archive, and a game has none.")
+	}
 	b.close()
 	return out
 }
@@ -276,7 +279,9 @@ func (b *body) judge(work Part) Judge {
 	if !j.has("game") && !j.has("stage") {
 		j.need("command")
 	}
-	j.exclusive("stage", "game")
+	for _, other := range []string{"stage", "command", "exclusive"} {
+		j.exclusive("game", other)
+	}
 	j.exclusive("stage", "command")
 	j.close()
 	return out

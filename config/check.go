@@ -112,6 +112,7 @@ func (l *loader) check(u *unit, blocks *Blocks, f *force) Diagnostics {
 		c.resources(r.Judge, r.Place, "judge")
 		for _, ref := range r.Tasks {
 			c.ref(ref)
+			c.fits(r, ref)
 		}
 		for j := range r.Agents {
 			c.agent(r, &r.Agents[j])
@@ -171,10 +172,37 @@ func (c *checker) imported(i *Import) {
 		d.Severity = Warning
 		c.found = append(c.found, d)
 	}
-	for _, t := range i.Tasks {
-		c.resources(t.Work, Place{Pos: i.Pos}, "the work container of task "+t.Name)
-		c.resources(t.Judge, Place{Pos: i.Pos}, "the judge container of task "+t.Name)
+}
+
+// fits reports imported tasks of a run that could never be admitted. They say what they need
+// where nobody here can change it: the run leaves them out, or gives them less.
+func (c *checker) fits(r *Run, ref Ref) {
+	b := c.f.benchmarks[ref.Name]
+	if ref.Kind != "benchmark" || b == nil {
+		return
 	}
+	for _, s := range b.All() {
+		if s.Imported == nil || ref.Task != "" && ref.Task != s.Name() || !r.selects(s.Name()) {
+			continue
+		}
+		place := Place{Pos: ref.Pos}
+		c.resources(rest(s.Imported.Work, r.Work), place, fmt.Sprintf("task %q, which the run can exclude or give less: work", s.Name()))
+		c.resources(rest(s.Imported.Judge, r.Judge), place, fmt.Sprintf("task %q, which the run can exclude or give less: judge", s.Name()))
+	}
+}
+
+// rest is what a task asks for and the run does not override.
+func rest(asked, override Resources) Resources {
+	if override.CPUs > 0 {
+		asked.CPUs = 0
+	}
+	if override.Memory > 0 {
+		asked.Memory = 0
+	}
+	if override.Disk > 0 {
+		asked.Disk = 0
+	}
+	return asked
 }
 
 // instead says where the missing name is declared in a file that was not accepted, or

@@ -116,7 +116,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700); err != nil {
 		return err
 	}
-	options := configOptions(o.Settings)
+	options := ConfigOptions(o.Settings)
 	lent, err := lentTo(o.Settings.Build, options.Secret)
 	if err != nil {
 		return err
@@ -142,8 +142,9 @@ func (d *Daemon) wire(ctx context.Context) error {
 	return nil
 }
 
-// configOptions is how specs are compiled, but for what only a daemon that works can do.
-func configOptions(settings *config.Settings) config.Options {
+// ConfigOptions is how specs are compiled, but for what only a daemon that works can do:
+// keeping copies of folders, and knowing the machine.
+func ConfigOptions(settings *config.Settings) config.Options {
 	return config.Options{
 		Env: os.LookupEnv,
 		Secret: func(name string) (string, bool) {

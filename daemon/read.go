@@ -23,7 +23,7 @@ func Read(ctx context.Context, settings *config.Settings, dir, version string) (
 	}
 	log := slog.New(slog.DiscardHandler)
 	rec := reconcile.New(reconcile.Options{
-		Store: s, ResultsDir: settings.ResultsDir, Config: configOptions(settings), Log: log,
+		Store: s, ResultsDir: settings.ResultsDir, Config: ConfigOptions(settings), Log: log,
 		Host: trial.Host{StateDir: s.Dir(), OpenBlob: s.Blobs().Open, Log: log}, Idle: true,
 	})
 	reading, stop := context.WithCancel(ctx)

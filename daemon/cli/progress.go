@@ -95,7 +95,10 @@ func verdictOf(r *judge.Report) string {
 	if r.Status != judge.StatusOK {
 		return fmt.Sprintf("%s (%s)", r.Status, clipLine(r.Problem))
 	}
-	return fmt.Sprintf("%d/%d passed", r.Passed, r.TotalTests)
+	if r.TotalTests == 0 {
+		return resultOf(r)
+	}
+	return resultOf(r) + " passed"
 }
 
 func clipLine(text string) string {

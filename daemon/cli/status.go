@@ -157,12 +157,24 @@ func bestOf(t reconcile.TrialStatus) best {
 			continue
 		}
 		rate = r.Report.PassRate
-		found = best{r.Round, fmt.Sprintf("%d/%d", r.Report.Passed, r.Report.TotalTests)}
-		if r.Report.Score != nil {
-			found.passed += fmt.Sprintf(" score %g", *r.Report.Score)
-		}
+		found = best{r.Round, resultOf(r.Report)}
+	}
+	if len(t.Private) > 0 && t.Private[0].Report != nil { // the first is that of the best round
+		found.passed += ", private " + resultOf(t.Private[0].Report)
 	}
 	return found
+}
+
+// resultOf says in a few characters what a report is worth.
+func resultOf(r *judge.Report) string {
+	var parts []string
+	if r.TotalTests > 0 || r.Score == nil {
+		parts = append(parts, fmt.Sprintf("%d/%d", r.Passed, r.TotalTests))
+	}
+	if r.Score != nil {
+		parts = append(parts, fmt.Sprintf("score %g", *r.Score))
+	}
+	return strings.Join(parts, " ")
 }
 
 // clock is how long the agent has worked, and how long it still may.

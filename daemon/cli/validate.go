@@ -2,13 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/daemon"
 )
 
 func (e *env) validate() *cobra.Command {
@@ -59,9 +58,7 @@ func (e *env) load(paths []string) (*config.Set, error) {
 
 // compile checks files on their own, without a look at what the machine has.
 func compile(inputs []config.Input, settings *config.Settings) *config.Set {
-	return config.Load(inputs, nil, config.Options{
-		Env: os.LookupEnv, Secret: secretIn(settings.SecretsDir), Settings: settings, Parsers: parser.Names(),
-	})
+	return config.Load(inputs, nil, daemon.ConfigOptions(settings))
 }
 
 // readSpecs reads what was named; nothing at all is an error, too.

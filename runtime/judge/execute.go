@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 )
@@ -71,6 +72,24 @@ func (g *grading) kill(ctx context.Context) error {
 	return nil
 }
 
+// endTime is how long an engine may take to tell that a container has ended of which all
+// processes were killed.
+const endTime = time.Second
+
+// outlives reports whether the container goes on without its command.
+func (g *grading) outlives(ctx context.Context) (bool, error) {
+	short, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	_, err := g.judge.opts.Engine.Wait(short, g.id)
+	switch {
+	case err == nil:
+		return false, nil
+	case ctx.Err() == nil && short.Err() != nil:
+		return true, nil
+	}
+	return false, err
+}
+
 // killed looks at why a command did not end by itself: the kernel's out-of-memory killer,
 // its own doing, or somebody who stopped the whole container, which is the machinery's
 // failure.
@@ -82,10 +101,20 @@ func (g *grading) killed(ctx context.Context, o *observation, cause error) error
 	}
 	alone := inst.Phase == container.PhaseRunning
 	if alone {
+		if alone, err = g.outlives(ctx); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	if alone {
 		// What the kernel killed is told of a container only when that has ended, too.
 		if err := engine.Stop(ctx, g.id, 0); err != nil {
 			return errors.Join(cause, err)
 		}
+		if inst, err = engine.Inspect(ctx, g.id); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	if !alone {
 		if inst, err = engine.Inspect(ctx, g.id); err != nil {
 			return errors.Join(cause, err)
 		}

@@ -397,6 +397,10 @@ func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 			<-ctx.Done()
 			return 137
 		}, StatusInvalid, "stopped while the submission ran", 2},
+		"is killed, and told of only then": {func(_ context.Context, b *bench, c *containertest.FakeContainer) int {
+			time.AfterFunc(100*time.Millisecond, func() { b.fake.Vanish(c.ID()) })
+			return 137
+		}, StatusError, "", 3},
 		"vanishes": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			b.fake.Vanish(c.ID())
 			<-ctx.Done()

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const importing = `benchmark "b" {
+  import "sforge" { path = "tasks" }
+}
+run "r" {
+  tasks = [%REF%]
+  agent "nop" {}
+  %MORE%
+}
+`
+
+// An imported task that asks for too much is nobody's to edit: it is told at the run that
+// wants it, which can leave it out or give it less.
+func TestAnImportedTaskThatDoesNotFitIsTheRunsBusiness(t *testing.T) {
+	for name, tt := range map[string]struct{ ref, more, want string }{
+		"wanted":                 {"benchmark.b", "", `task "big", which the run can exclude or give less: work.cpus asks for 64 CPUs; the machine has 2 CPUs.`},
+		"wanted by name":         {`benchmark.b["big"]`, "", `work.cpus asks for 64 CPUs`},
+		"excluded":               {"benchmark.b", `exclude = ["big"]`, ""},
+		"another wanted":         {`benchmark.b["small"]`, "", ""},
+		"given less":             {"benchmark.b", "work { cpus = 2 }\n judge { cpus = 1 }", ""},
+		"given less of one half": {"benchmark.b", "work { cpus = 2 }", `judge.cpus asks for 32 CPUs`},
+		"no such task":           {`benchmark.b["bgi"]`, "", `benchmark.b has no task "bgi"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			text := strings.NewReplacer("%REF%", tt.ref, "%MORE%", tt.more).Replace(importing)
+			write(t, root, at("a.hcl", text), at("tasks/BENCHMARK.yaml", ""))
+			set := load(root, nil, func(o *Options) {
+				o.Host.CPUs = 2
+				o.Import = func(Import) ([]Imported, []Problem) {
+					return []Imported{
+						{Name: "small", Work: Resources{CPUs: 1}, Judge: Resources{CPUs: 1}, Task: json.RawMessage(`{}`)},
+						{Name: "big", Work: Resources{CPUs: 64}, Judge: Resources{CPUs: 32}, Task: json.RawMessage(`{}`)},
+					}, []Problem{{File: "tasks/c.json", Line: 3, Text: "no such field"}}
+				}
+			})
+			var errors []string
+			warned := false
+			for _, d := range set.Diagnostics {
+				if d.Severity == Error {
+					errors = append(errors, d.Detail)
+				}
+				warned = warned || d.Severity == Warning && d.Summary == "Not imported: tasks/c.json:3"
+			}
+			if got := strings.Join(errors, "\n"); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+				t.Errorf("errors %q, want %q", got, tt.want)
+			}
+			if tt.want == "" && !warned {
+				t.Errorf("the broken file is not told: %v", set.Diagnostics)
+			}
+		})
+	}
+}
+
+func TestAGameExcludesWhatJudgesArchives(t *testing.T) {
+	for _, more := range []string{"exclusive = true", `command = "true"`} {
+		ds := complaints(t, `game = "./server"`+"\n"+more, "")
+		if !strings.Contains(ds, `"game" excludes`) {
+			t.Errorf("%s: %q", more, ds)
+		}
+	}
+	if ds := complaints(t, `game = "./server"`, "private { command = \"true\" }"); !strings.Contains(ds, "a game has none") {
+		t.Errorf("private: %q", ds)
+	}
+	if ds := complaints(t, `game = "./server"`, ""); ds != "" {
+		t.Errorf("a game alone: %q", ds)
+	}
+}
+
+// complaints compiles a task with that judge and more, and returns all errors.
+func complaints(t *testing.T, judge, more string) string {
+	t.Helper()
+	root := t.TempDir()
+	write(t, root, at("a.hcl", "benchmark \"b\" {\n  task \"t\" {\n    image = \"x\"\n    instruction = \"x\"\n    "+more+
+		"\n    judge {\n      "+judge+"\n    }\n  }\n}\n"))
+	var all []string
+	for _, d := range load(root, nil, nil).Diagnostics {
+		if d.Severity == Error {
+			all = append(all, d.Summary+": "+d.Detail)
+		}
+	}
+	return strings.Join(all, "\n")
+}
