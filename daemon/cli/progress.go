@@ -98,7 +98,11 @@ func verdictOf(r *judge.Report) string {
 	if r.TotalTests == 0 {
 		return resultOf(r)
 	}
-	return resultOf(r) + " passed"
+	text := fmt.Sprintf("%d/%d passed", r.Passed, r.TotalTests)
+	if r.Score != nil {
+		text += fmt.Sprintf(", score %g", *r.Score)
+	}
+	return text
 }
 
 func clipLine(text string) string {
