@@ -2,7 +2,10 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"sync"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Need is what one container takes of the machine.
@@ -74,6 +77,19 @@ func (a *Admission) TryWork(n Need) bool {
 	}
 	a.hold(n)
 	return true
+}
+
+// explain says in words why there is no room for a work container now.
+func (a *Admission) explain(n Need) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	share := a.limits.workShare()
+	taken := fmt.Sprintf("of %g CPUs and %s for agents, others hold %g CPUs and %s",
+		share.CPUs, humanize.IBytes(uint64(share.Memory)), a.work.CPUs, humanize.IBytes(uint64(a.work.Memory)))
+	if a.limits.Containers > 0 && a.count >= a.limits.Containers {
+		taken = fmt.Sprintf("%d containers are the most at once", a.limits.Containers)
+	}
+	return fmt.Sprintf("waits for room: the next trial needs %g CPUs and %s; %s", n.CPUs, humanize.IBytes(uint64(n.Memory)), taken)
 }
 
 // ForceWork admits a container that runs already, whatever the limits say.

@@ -220,12 +220,15 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, erro
 // Foresee is Diff carried on past the beginning of an execution: what would be done about
 // a run from now on, without the limits of parallel.
 func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
-	plan := Diff(address, d, o, now)
+	if d == nil {
+		return Diff(address, d, o, now)
+	}
+	all := *d
+	all.Parallel = len(d.Cells) + len(o.Trials) + 1
+	plan := Diff(address, &all, o, now)
 	if !plan.has(Begin) {
 		return plan
 	}
-	all := *d
-	all.Parallel = max(len(d.Cells), 1)
 	begin := plan.Actions[0]
 	o.Execution = &Execution{N: begin.Execution, Trigger: begin.Trigger, StartedAt: now, Only: begin.Only}
 	o.Trials, o.Rerun, o.LastFired = nil, nil, now

@@ -81,6 +81,8 @@ func Diff(address string, desired *Run, o Observed, now time.Time) Plan {
 	switch {
 	case desired == nil:
 		p.remove(o, now)
+	case desired.Blocked != "" && o.Execution != nil && o.Execution.Cancelled:
+		p.wind(o)
 	case desired.Blocked != "":
 		p.add(Action{Kind: Blocked, Cause: desired.Blocked})
 		p.goOn(desired.Cells, o.byKey())

@@ -99,6 +99,8 @@ func TestDiff(t *testing.T) {
 		{"a run that this version does not do starts nothing and stops nothing", wantedRun("ab", blocked("mining")), Observed{Execution: execution(1), Trials: []Trial{known("a"), known("x", live)}}, `
 			blocked (mining)
 			start r.e1.aaaaaaaa try 1: task a, agent nop, attempt 1 (go on where the trial was)`},
+		{"what a user cancelled ends, also if the run is not done any more", wantedRun("a", blocked("it selects no task")), Observed{Execution: userCancelled(execution(1)), Trials: []Trial{known("a", live)}}, `
+			cancel r.e1.aaaaaaaa (cancelled by a user)`},
 		{"stagger spreads the starts", wantedRun("abcd", stagger(2*time.Hour)), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `
 			start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (new cell)
 			start r.e1.cccccccc try 1: task c, agent nop, attempt 1 (new cell)
@@ -232,6 +234,10 @@ func TestForeseeGoesOnPastTheBeginning(t *testing.T) {
 		start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (new cell)`)
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Error(diff)
+	}
+	edited := Foresee("run.r", wantedRun("abc", parallel(1)), Observed{Execution: execution(1), Trials: []Trial{known("a", live)}}, noon)
+	if n := strings.Count(edited.String(), "start r.e1."); n != 2 {
+		t.Errorf("of an execution under way %d starts are foreseen, want 2:\n%s", n, edited)
 	}
 	only := Foresee("run.r", wantedRun("ab"), Observed{Execution: finished(execution(1)), Rerun: &Rerun{Only: []string{cellOf("b").Key}}}, noon)
 	starts := slices.DeleteFunc(only.Actions, func(a Action) bool { return a.Kind != StartTrial })

@@ -98,7 +98,7 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 		r.hold(state.ID, need) // it runs already
 	} else if !r.o.Admission.TryWork(need) {
 		r.starved[address] = true
-		r.notes[address] = "waits for CPUs and memory"
+		r.notes[address] = r.o.Admission.explain(need)
 		return false, nil
 	}
 	if err := r.commit(ctx, state, nil); err != nil {

@@ -113,7 +113,7 @@ func titleOf(r reconcile.RunStatus) string {
 // worthTelling: the reason in words, where something went wrong.
 func worthTelling(t reconcile.TrialStatus) bool {
 	well := t.Status == trial.Resolved || t.Status == trial.Unresolved
-	return t.Detail != "" && (!well || t.Reason == trial.ReasonAgent)
+	return t.Detail != "" && (!well || t.Reason == trial.ReasonAgent || t.Status == trial.Unresolved && t.Best == "")
 }
 
 func indented(text string) string {

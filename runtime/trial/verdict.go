@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,11 +133,31 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 	case neverRan(subs):
 		f.Status, f.Reason = TestError, ReasonJudge
 		f.Detail = subs[len(subs)-1].Report.Problem
+	case s.Cell.Agent.Solves() && unusable(subs, counts, ok) != "":
+		f.Status, f.Reason = TestError, ReasonJudge
+		f.Detail = "the task's own solution could not be judged: " + unusable(subs, counts, ok)
 	case s.Crashed:
 		f.Status = AgentError
 	default:
 		f.Status = Unresolved
+		f.Detail = cmp.Or(f.Detail, unusable(subs, counts, ok))
 	}
+}
+
+// unusable says why nothing that was judged counts: what the report has to say that does, if
+// it is not valid, else the last round where no round is. "" = something counts, or there is
+// no round.
+func unusable(subs []judge.Submission, counts *judge.Report, ok bool) string {
+	switch {
+	case ok && counts.Valid || !ok && len(subs) == 0:
+		return ""
+	case !ok:
+		counts = subs[len(subs)-1].Report
+	}
+	if counts == nil || counts.Tampered {
+		return ""
+	}
+	return cmp.Or(counts.Problem, "the grader calls it invalid")
 }
 
 // unjudgeable reports whether a task does not say how it is judged.

@@ -37,6 +37,7 @@ var (
 
 func TestDecide(t *testing.T) {
 	late := func(s judge.Submission) judge.Submission { s.Try = 2; return s }
+	oracle := func(s *State) { s.Cell.Agent, _ = agent.Builtin("oracle", "guest") }
 	for _, tt := range []struct {
 		name   string
 		change func(*State)
@@ -56,6 +57,8 @@ func TestDecide(t *testing.T) {
 		{"a tampered round never resolves", nil, []judge.Submission{judged(1, tampered)}, Unresolved, "", true, []string{"tampered"}},
 		{"a fair one beside it does", nil, []judge.Submission{judged(1, tampered), judged(2, ok(1)), judged(3, tampered)}, Resolved, "agent-2", true, []string{"tampered"}},
 		{"an invalid result is none", nil, []judge.Submission{judged(1, invalid)}, Unresolved, "", true, nil},
+		{"nor is the solution's, and then the task is broken", oracle, []judge.Submission{judged(1, invalid)}, TestError, "", true, nil},
+		{"a solution that does not pass is none", oracle, []judge.Submission{judged(1, ok(0.5))}, Unresolved, "agent-1", true, nil},
 		{"the judge's machinery failed on the last round", nil, []judge.Submission{judged(1, ok(0.5)), judged(2, broken)}, InfraError, "agent-1", false, nil},
 		{"which is no matter when the trial is resolved", nil, []judge.Submission{judged(1, ok(1)), judged(2, broken)}, Resolved, "agent-1", true, nil},
 		{"nor on an earlier round", nil, []judge.Submission{judged(1, broken), judged(2, ok(0.5))}, Unresolved, "agent-2", true, nil},
