@@ -168,7 +168,14 @@ func (c *checker) imported(i *Import) {
 		if p.Line > 0 {
 			where = fmt.Sprintf("%s:%d", p.File, p.Line)
 		}
-		d := c.u.complaint(c.block, i.Pos, "Not imported: "+where, sentence(errors.New(p.Text)))
+		summary, detail := "Not imported: "+where, sentence(errors.New(p.Text))
+		switch {
+		case p.Notice:
+			summary = "Imported, but look at " + where
+		case p.Kept:
+			detail += " What was accepted before stays."
+		}
+		d := c.u.complaint(c.block, i.Pos, summary, detail)
 		d.Severity = Warning
 		c.found = append(c.found, d)
 	}

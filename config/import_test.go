@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -87,4 +88,63 @@ func complaints(t *testing.T, judge, more string) string {
 		}
 	}
 	return strings.Join(all, "\n")
+}
+
+// A task file that is broken while its text was accepted before keeps the task as it was; so
+// does a dataset that cannot be read at all. What is no longer selected goes.
+func TestABrokenImportChangesNothing(t *testing.T) {
+	version := func(names ...string) []Imported {
+		var all []Imported
+		for _, name := range names {
+			id, text, _ := strings.Cut(name, "=")
+			all = append(all, Imported{Name: id, Task: json.RawMessage(`"` + text + `"`)})
+		}
+		return all
+	}
+	for name, tt := range map[string]struct {
+		tasks    []Imported
+		problems []Problem
+		more     string
+		want     string
+		told     string
+	}{
+		"sound":                  {version("a=2", "b=2"), nil, "", `a"2" b"2"`, ""},
+		"one broken":             {version("b=2"), []Problem{{File: "a.json", Task: "a", Text: "no"}}, "", `a"1" b"2"`, "No. What was accepted before stays."},
+		"all broken":             {nil, []Problem{{File: "BENCHMARK.yaml", Text: "no"}}, "", `a"1" b"1"`, "What was accepted before stays."},
+		"a new one broken":       {version("a=2", "b=2"), []Problem{{File: "c.json", Task: "c", Text: "no"}}, "", `a"2" b"2"`, "No."},
+		"one removed":            {version("b=2"), nil, "", `b"2"`, ""},
+		"broken and not wanted":  {version("b=2"), []Problem{{File: "a.json", Task: "a", Text: "no"}}, `exclude = ["a"]`, `b"2"`, "No."},
+		"a notice takes nothing": {version("a=2", "b=2"), []Problem{{File: "a.json", Task: "a", Text: "odd", Notice: true}}, "", `a"2" b"2"`, "Odd."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			text := func(more string) string {
+				return "benchmark \"b\" {\n import \"sforge\" {\n path = \"tasks\"\n" + more + "\n }\n}\n"
+			}
+			write(t, root, at("a.hcl", text("")), at("tasks/x", ""))
+			importer := func(tasks []Imported, problems []Problem) func(*Options) {
+				return func(o *Options) {
+					o.Fresh = func(string) bool { return true }
+					o.Import = func(Import) ([]Imported, []Problem) { return slices.Clone(tasks), slices.Clone(problems) }
+				}
+			}
+			first := load(root, nil, importer(version("a=1", "b=1"), nil))
+			write(t, root, at("a.hcl", text(tt.more)))
+			set := load(root, first.Accepted(), importer(tt.tasks, tt.problems))
+			var got []string
+			for _, s := range set.Benchmark("b").All() {
+				got = append(got, s.Name()+string(s.Imported.Task))
+			}
+			if strings.Join(got, " ") != tt.want {
+				t.Errorf("got %v, want %s", got, tt.want)
+			}
+			told := ""
+			for _, d := range set.Diagnostics {
+				told += d.Detail
+			}
+			if !strings.Contains(told, tt.told) || tt.told == "" && told != "" {
+				t.Errorf("told %q, want %q", told, tt.told)
+			}
+		})
+	}
 }

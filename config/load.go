@@ -153,6 +153,9 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	f := newFile(in, l.o)
 	f.compile()
 	u.headers, u.errors = f.headers, f.diags
+	if u.last != nil {
+		f.blocks.keepImported(u.last)
+	}
 	if f.sound {
 		u.text = &f.blocks
 	}

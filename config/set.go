@@ -123,6 +123,7 @@ func (s *Set) Tasks(r *Run) []Selected {
 	return out
 }
 
+// selects reports whether the run takes a task of that name.
 func (r *Run) selects(task string) bool {
 	matches := func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, task) }
 	return slices.ContainsFunc(r.Include, matches) && !slices.ContainsFunc(r.Exclude, matches)

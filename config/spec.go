@@ -127,9 +127,12 @@ type Imported struct {
 
 // Problem is about one file of a dataset. It hides no other.
 type Problem struct {
-	File string // as people are to see it
-	Line int    // 0 = not known
-	Text string
+	File   string // as people are to see it
+	Line   int    // 0 = not known
+	Task   string // that is not imported for it; "" = all that the dataset had
+	Text   string
+	Notice bool // the task is imported all the same
+	Kept   bool // by Load: what was accepted of the task before stays
 }
 
 // Base is a base image made from another one with packages added.

@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
-
-	"github.com/bmatcuk/doublestar/v4"
+	"strings"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/task"
@@ -21,19 +20,20 @@ func Import(i config.Import) ([]config.Imported, []config.Problem) {
 	if !slices.Contains(ImportFormats(), i.Format) {
 		return nil, nil // told as something that this version does not do
 	}
-	found := sforge.Read(i.Path, func(name string) bool {
-		matches := func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, name) }
-		return slices.ContainsFunc(i.Include, matches) && !slices.ContainsFunc(i.Exclude, matches)
-	})
+	found := sforge.Read(i.Path, i.Selects)
 	var tasks []config.Imported
 	var problems []config.Problem
 	for _, p := range found.Problems {
-		problems = append(problems, config.Problem{File: filepath.Join(i.Path, p.File), Line: p.Line, Text: p.Text})
+		name, _ := strings.CutSuffix(p.File, ".json") // other files are of the whole dataset
+		if name == p.File {
+			name = ""
+		}
+		problems = append(problems, config.Problem{File: filepath.Join(i.Path, p.File), Line: p.Line, Task: name, Text: p.Text})
 	}
 	for _, t := range found.Tasks {
 		compiled, err := json.Marshal(t)
 		if err != nil {
-			problems = append(problems, config.Problem{File: i.Path, Text: t.Name + ": " + err.Error()})
+			problems = append(problems, config.Problem{File: i.Path, Task: t.Name, Text: t.Name + ": " + err.Error()})
 			continue
 		}
 		tasks = append(tasks, config.Imported{Name: t.Name, Work: resources(t.Work), Judge: resources(t.Judge.Part), Task: compiled})

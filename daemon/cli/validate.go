@@ -28,11 +28,31 @@ func (e *env) validate() *cobra.Command {
 				return err
 			}
 			b := set.Blocks
-			_, err = fmt.Fprintf(e.out, "%s: %s, %s, %s, %s\n", counted(len(set.Files), "valid file"), counted(len(b.Benchmarks), "benchmark"),
-				counted(len(b.Agents), "agent"), counted(len(b.Runs), "run"), counted(len(b.Minings), "mining spec"))
+			_, err = fmt.Fprintf(e.out, "%s: %s with %s, %s, %s, %s\n", counted(len(set.Files), "valid file"), counted(len(b.Benchmarks), "benchmark"),
+				tasksOf(b.Benchmarks), counted(len(b.Agents), "agent"), counted(len(b.Runs), "run"), counted(len(b.Minings), "mining spec"))
 			return err
 		},
 	}
+}
+
+// tasksOf counts the tasks of benchmarks, and the files of datasets that gave none.
+func tasksOf(benchmarks []config.Benchmark) string {
+	tasks, lost := 0, 0
+	for i := range benchmarks {
+		tasks += len(benchmarks[i].All())
+		for _, imported := range benchmarks[i].Imports {
+			for _, p := range imported.Problems {
+				if !p.Notice {
+					lost++
+				}
+			}
+		}
+	}
+	text := counted(tasks, "task")
+	if lost > 0 {
+		text += fmt.Sprintf(" (%d not imported)", lost)
+	}
+	return text
 }
 
 // counted says "1 run" and "2 runs".
