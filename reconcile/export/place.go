@@ -37,7 +37,7 @@ func places(run reconcile.RunRecord) map[string]place {
 		if attempts > 1 {
 			p.run += fmt.Sprintf(".a%d", t.Cell.Attempt)
 		}
-		if len(benchmarks[t.Cell.Task.Name]) > 1 {
+		if len(benchmarks[t.Cell.Task.Name]) > 1 || ofRun(p.task) {
 			p.task = safe(t.Cell.Task.Benchmark + "." + t.Cell.Task.Name)
 		}
 		found[t.ID] = p
@@ -50,6 +50,13 @@ func places(run reconcile.RunRecord) map[string]place {
 		}
 	}
 	return found
+}
+
+// ofRun reports whether a file of the run is where a task of that name would have its
+// folder, be it for the moment in which it is written.
+func ofRun(task string) bool {
+	task = strings.TrimSuffix(task, partialSuffix)
+	return task == runConfigName || task == summaryName
 }
 
 func put(sets map[string]map[string]bool, key, value string) {

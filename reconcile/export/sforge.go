@@ -109,7 +109,7 @@ func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) e
 	g.configs[at.task], g.results = config, append(g.results, result.summarized())
 	return errors.Join(
 		x.log(dir, r), x.startedAt(dir, r), writeHistory(path.Join(dir, name), history),
-		x.tree.json(path.Join(dir, "run_config.json"), config), x.tree.json(path.Join(dir, "final_result.json"), result),
+		x.tree.json(path.Join(dir, runConfigName), config), x.tree.json(path.Join(dir, "final_result.json"), result),
 	)
 }
 
@@ -239,6 +239,12 @@ func (x *sforge) startedAt(dir string, r reconcile.TrialRecord) error {
 	})
 }
 
+// Files of a run, beside the folders of its tasks; a task has one of the first name, too.
+const (
+	runConfigName = "run_config.json"
+	summaryName   = "summary.json"
+)
+
 // summary writes the two files of a run.
 func (x *sforge) summary(g *group) error {
 	dir := path.Join("runs", g.id)
@@ -247,10 +253,10 @@ func (x *sforge) summary(g *group) error {
 		experiment = &x.run.Spec
 	}
 	return errors.Join(
-		x.tree.json(path.Join(dir, "run_config.json"), map[string]any{
+		x.tree.json(path.Join(dir, runConfigName), map[string]any{
 			"run_id": g.id, "experiment": experiment, "stagger": x.run.Stagger.Seconds(), "tasks": g.configs,
 			"spec": x.run.Address, "execution": fmt.Sprintf("e%d", x.run.Execution), "assayd": x.version,
 		}),
-		x.tree.json(path.Join(dir, "summary.json"), map[string]any{"run_id": g.id, "tasks": g.results}),
+		x.tree.json(path.Join(dir, summaryName), map[string]any{"run_id": g.id, "tasks": g.results}),
 	)
 }

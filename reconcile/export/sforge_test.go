@@ -173,6 +173,8 @@ func TestOneAgentARun(t *testing.T) {
 	cell("c", "", "", "b", "2048", 1)
 	cell("c", "", "", "b2", "2048", 1)
 	cell("c", "", "", "b", ".hidden/..", 1)
+	cell("c", "", "", "b", "summary.json", 1) // is a file of the run
+	cell("c", "", "", "b", "run_config.json.partial", 1)
 	cell("d", "", "same", "b", "t", 1)
 	cell("d", "", "same", "b", "t", 1) // by another effort, say
 	h.export(0)
@@ -184,7 +186,7 @@ func TestOneAgentARun(t *testing.T) {
 	}
 	want := []string{
 		"r.e1._.._.._up.a2/t", "r.e1.a.m_1.a1/t", "r.e1.a.m_2.a1/t", "r.e1.c.a1/_.hidden_..", "r.e1.c.a1/b.2048", "r.e1.c.a1/b2.2048",
-		"r.e1.d.a1.00000007/t", "r.e1.d.a1.00000008/t",
+		"r.e1.c.a1/b.run_config.json.partial", "r.e1.c.a1/b.summary.json", "r.e1.d.a1.00000009/t", "r.e1.d.a1.0000000a/t",
 	}
 	slices.Sort(places)
 	if slices.Sort(want); !slices.Equal(places, want) {

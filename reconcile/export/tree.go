@@ -122,9 +122,12 @@ func (t *tree) file(name string, write func(io.Writer) error) error {
 	return nil
 }
 
+// partialSuffix ends the name of a file that is not whole yet.
+const partialSuffix = ".partial"
+
 // put writes a file whole: who reads meanwhile sees the old one or the new one.
 func (t *tree) put(name string, write func(io.Writer) error) (err error) {
-	partial := name + ".partial"
+	partial := name + partialSuffix
 	f, err := t.root.Create(partial)
 	if err != nil {
 		return fmt.Errorf("write the export: %w", err)

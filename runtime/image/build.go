@@ -69,7 +69,7 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	if err := s.leaks(ctx); err != nil {
 		return img, err
 	}
-	s.config.Labels = merge(s.config.Labels, r.labels(b.opts.Owner, w.Labels))
+	s.config.Labels = merge(s.config.Labels, r.labels(b.opts.Owner, ref, w.Labels))
 	if s.config.User == "" {
 		s.config.User = rootUser // an empty one would become the build container's
 	}

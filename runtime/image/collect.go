@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/distribution/reference"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/task"
@@ -116,7 +117,8 @@ func (b *Builder) Collect(ctx context.Context, g Garbage) (gone []Collected, err
 	return gone, errors.Join(errs...)
 }
 
-// ours lists the images that this owner made, by id.
+// ours lists the images that this owner made, by id. What somebody made from one of them
+// has all of its labels, but not its name.
 func (b *Builder) ours(ctx context.Context, g Garbage) (map[string]*owned, error) {
 	found, err := b.images.ListImages(ctx, LabelImageOwner, b.opts.Owner)
 	if err != nil {
@@ -129,9 +131,12 @@ func (b *Builder) ours(ctx context.Context, g Garbage) (map[string]*owned, error
 			if used := g.Used(ref); used.After(o.used) {
 				o.used = used
 			}
-			if b.builtName(img, ref) {
+			if sameName(ref, img.Config.Labels[LabelName]) {
 				o.name = ref
 			}
+		}
+		if len(img.Refs) > 0 && o.name == img.ID {
+			continue
 		}
 		if o.parent != "" {
 			switch parent, err := b.images.Image(ctx, o.parent); {
@@ -146,10 +151,11 @@ func (b *Builder) ours(ctx context.Context, g Garbage) (map[string]*owned, error
 	return all, nil
 }
 
-// builtName reports whether a name is the one that the image was built as, rather than one
-// that it was pushed under or that somebody gave it.
-func (b *Builder) builtName(img container.Image, ref string) bool {
-	return strings.HasPrefix(ref, component(img.Config.Labels[LabelBenchmark], plainName)+".") && !strings.Contains(ref, "/")
+// sameName reports whether two names are one, however much of a registry they tell.
+func sameName(a, b string) bool {
+	one, err := reference.ParseNormalizedNamed(a)
+	other, oerr := reference.ParseNormalizedNamed(b)
+	return err == nil && oerr == nil && one.String() == other.String()
 }
 
 // spare takes an image, and what it is made of, from those that may go. Parents are followed

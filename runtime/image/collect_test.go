@@ -46,6 +46,8 @@ func TestCollectRemovesTheLeastRecentlyUsedThatNobodyNeeds(t *testing.T) {
 				built[name] = got
 			}
 			f.AddImage("edge.work.stranger:1", container.ImageConfig{Labels: map[string]string{LabelImageOwner: "o2"}}, nil)
+			// What somebody makes from one of ours inherits its labels.
+			f.AddImage("mine:1", built["old"].Config, nil)
 			if err := f.Tag(t.Context(), built["old"].Ref, "r.example/pushed:1"); err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +80,7 @@ func TestCollectRemovesTheLeastRecentlyUsedThatNobodyNeeds(t *testing.T) {
 					c.want = "" // the next finds nothing
 				}
 			}
-			for _, ref := range []string{"python:1", "edge.work.stranger:1"} {
+			for _, ref := range []string{"python:1", "edge.work.stranger:1", "mine:1"} {
 				if _, err := f.Image(t.Context(), ref); err != nil {
 					t.Errorf("somebody else's %s: %v", ref, err)
 				}

@@ -24,6 +24,7 @@ const (
 	LabelTask       = "assayd.task"         // name of the task; not on a base image
 	LabelRecipe     = "assayd.image.recipe" // SHA-256 of the recipe, 64 hex digits
 	LabelParent     = "assayd.image.parent" // id of the image it was made from
+	LabelName       = "assayd.image.name"   // what it was built as; what others make from it inherits it
 )
 
 // Limits of one build command.

@@ -214,7 +214,7 @@ func TestConfigurationAndLabelsOfImages(t *testing.T) {
 		Env: map[string]string{"PATH": "/bin", "LEVEL": "2", "MODE": "strict"},
 		Labels: map[string]string{
 			LabelImageOwner: "o1", LabelBenchmark: "edge", LabelTask: "tree", container.LabelRole: "judge",
-			LabelRecipe: img.Config.Labels[LabelRecipe], LabelParent: judge.Parent,
+			LabelRecipe: img.Config.Labels[LabelRecipe], LabelParent: judge.Parent, LabelName: judge.Ref,
 			// Emptied, so that no container inherits them.
 			container.LabelOwner: "", container.LabelTrial: "", container.LabelHash: "",
 		},

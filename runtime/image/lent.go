@@ -18,6 +18,7 @@ import (
 )
 
 // Lent is what the commands of a build are lent: it is in no image, no name and no history.
+// Passwords in addresses are kept as secret as Secrets.
 type Lent struct {
 	// Secrets are given to the setup commands of tasks, by the name of the variable.
 	Secrets map[string]string
@@ -57,9 +58,21 @@ func (l Lent) hide(text []byte) []byte {
 	return text
 }
 
+// passwords are those in the addresses of mirrors and of the proxy.
+func (l Lent) passwords() (all []string) {
+	for _, address := range append(slices.Collect(maps.Values(l.Mirrors)), l.Proxy) {
+		if at, err := url.Parse(address); err == nil {
+			if password, ok := at.User.Password(); ok {
+				all = append(all, password)
+			}
+		}
+	}
+	return all
+}
+
 // forms are the texts that show a secret of at least so many bytes, the longest first.
 func (l Lent) forms(least int) (all [][]byte) {
-	for _, value := range l.Secrets {
+	for _, value := range append(slices.Collect(maps.Values(l.Secrets)), l.passwords()...) {
 		value = strings.TrimSpace(value)
 		shown := []string{value, url.QueryEscape(value), url.PathEscape(value)}
 		if strings.Contains(value, "\n") { // as of a key: each line gives a part of it away
@@ -85,9 +98,13 @@ const shortSecret = 8
 // leaks looks for secrets in all files of the container, which must not run. It does not
 // see what is compressed.
 func (s *site) leaks(ctx context.Context) error {
-	forms := s.b.opts.Lent.forms(shortSecret)
-	if len(forms) == 0 || s.recipe.Role == container.RoleBase {
-		return nil // a base's commands were lent none
+	l := s.b.opts.Lent
+	if s.recipe.Role == container.RoleBase {
+		l.Secrets = nil // its commands were lent none
+	}
+	forms := l.forms(shortSecret)
+	if len(forms) == 0 {
+		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.b.runtime, errTooLong)
 	defer cancel()
@@ -125,7 +142,7 @@ func (e *LeakError) Unwrap() error { return &SetupError{Role: e.Role, Attribute:
 
 // Error names the file.
 func (e *LeakError) Error() string {
-	return fmt.Sprintf("setup left the value of a build secret in %s, where everybody who has the image could read it: remove it in the command that needed it", e.File)
+	return fmt.Sprintf("the build left the value of a secret in %s, where everybody who has the image could read it: remove it in the command that needed it", e.File)
 }
 
 // holds reports whether one of the forms is in what is read.
@@ -154,8 +171,11 @@ func holds(r io.Reader, forms [][]byte) (bool, error) {
 // distribution matches the addresses of Debian's and Ubuntu's own servers.
 var distribution = regexp.MustCompile(`https?://(?:deb\.debian\.org|security\.debian\.org|httpredir\.debian\.org|ftp(?:\.[a-z]+)?\.debian\.org|(?:[a-z]+\.)?archive\.ubuntu\.com|security\.ubuntu\.com|ports\.ubuntu\.com)\b`)
 
-// maxSources bounds one list of apt's sources.
-const maxSources = 1 << 20
+// Bounds on apt's sources: of one list, and of all of them.
+const (
+	maxSources    = 1 << 20
+	maxAllSources = 16 << 20
+)
 
 // source is a list of apt's sources: a file below /etc.
 type source struct {
@@ -200,6 +220,7 @@ func (s *site) sources(ctx context.Context) (all []source, err error) {
 		return nil, err
 	}
 	defer rc.Close()
+	room := maxAllSources
 	for tr := tar.NewReader(rc); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
@@ -216,9 +237,13 @@ func (s *site) sources(ctx context.Context) (all []source, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if distribution.Match(text) {
-			all = append(all, source{h, text})
+		if !distribution.Match(text) {
+			continue
 		}
+		if room -= len(text); room < 0 {
+			return nil, fmt.Errorf("they are more than %d bytes", maxAllSources)
+		}
+		all = append(all, source{h, text})
 	}
 }
 

@@ -157,6 +157,57 @@ func TestOutputNeverShowsASecret(t *testing.T) {
 	}
 }
 
+// A mirror or a proxy may want a password, and whoever uses it may tell where it went.
+func TestAPasswordOfAMirrorIsASecret(t *testing.T) {
+	l := Lent{
+		Mirrors: map[string]string{"pip": "https://bot:m1rr0r%2Fword@pip.example/simple", "npm": "https://npm.example", "go": "::no address"},
+		Proxy:   "http://bot:pr0xyword@proxy.example:3128",
+	}
+	const said = "m1rr0r%2Fword m1rr0r/word pr0xyword bot pip.example"
+	s := siteWith(func(_ context.Context, c container.Command) (int, error) {
+		_, err := io.WriteString(c.Stdout, said)
+		return 1, err
+	}, recipe{Setup: []string{"install"}})
+	s.b.opts.Lent = l
+	failed, ok := errors.AsType[*SetupError](s.setup(t.Context()))
+	if want := "*** *** *** bot pip.example"; !ok || failed.Output != want {
+		t.Errorf("it shows %q", failed.Output)
+	}
+	for name, makeImage := range map[string]func(*Builder, task.Task) (Built, error){
+		"base": func(b *Builder, tk task.Task) (Built, error) { return b.Base(t.Context(), tk, nil) },
+		"work": func(b *Builder, tk task.Task) (Built, error) {
+			tk.Base, tk.Image, tk.Work.Setup = nil, "python:1", []string{"install"}
+			return b.Work(t.Context(), tk, nil)
+		},
+	} {
+		b, f, _ := builderOnFake(t, nil)
+		b.opts.Lent = l
+		f.HandleExec(func(_ context.Context, at *containertest.FakeContainer, _ container.Command) int {
+			at.WriteFile("/etc/pip.conf", []byte("index-url = "+l.Mirrors["pip"]))
+			return 0
+		})
+		tk := task.Task{Benchmark: "b", Name: "t", Workdir: "/w", Base: &task.Base{Name: "py", Image: "python:1", PostInstall: "RUN install"}}
+		_, err := makeImage(b, tk)
+		if leak, ok := errors.AsType[*LeakError](err); !ok || leak.File != "/etc/pip.conf" {
+			t.Errorf("left in a %s image: %v", name, err)
+		}
+	}
+}
+
+func TestAListOfSourcesIsBounded(t *testing.T) {
+	b, f, _ := builderOnFake(t, nil)
+	b.opts.Lent = lent
+	files := map[string]string{"/usr/bin/apt-get": ""}
+	for i := range 17 {
+		files[fmt.Sprintf("/etc/apt/sources.list.d/%d.list", i)] = "deb http://deb.debian.org/debian x\n" + strings.Repeat("#", maxSources-100)
+	}
+	f.AddImage("python:1", container.ImageConfig{}, merge(programs, files))
+	_, err := b.Base(t.Context(), task.Task{Benchmark: "b", Base: &task.Base{Name: "py", Image: "python:1", Packages: []string{"git"}}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Error(err)
+	}
+}
+
 func TestTheTailDoesNotBeginWithinASecret(t *testing.T) {
 	l := Lent{Secrets: map[string]string{"K": "-----BEGIN KEY-----\nfirstlineofkey\nsecondlineofkey\n-----END KEY-----\n"}}
 	for _, before := range []string{"", "x\n"} {

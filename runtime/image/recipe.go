@@ -87,12 +87,13 @@ func (r recipe) config(parent container.ImageConfig) container.ImageConfig {
 
 // labels are those of the finished image. Every label of the build container that is not
 // among them is emptied, because a commit would hand it on.
-func (r recipe) labels(owner string, build map[string]string) map[string]string {
+func (r recipe) labels(owner, name string, build map[string]string) map[string]string {
 	l := map[string]string{container.LabelHash: ""}
 	for k := range build {
 		l[k] = ""
 	}
 	l[LabelImageOwner] = owner
+	l[LabelName] = name
 	l[container.LabelRole] = r.Role
 	l[LabelBenchmark] = r.Benchmark
 	l[LabelRecipe] = r.hash()

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -85,6 +86,9 @@ func compile(globs []string) (patterns, error) {
 		if !doublestar.ValidatePattern(p.glob) {
 			return nil, fmt.Errorf("%q is not a valid pattern", g)
 		}
+		if alternatives(p.glob) > maxAlternatives {
+			return nil, fmt.Errorf("%.80q stands for more than %d patterns", g, maxAlternatives)
+		}
 		p.base = !p.rooted && !strings.Contains(p.glob, "/")
 		p.literal = !strings.ContainsAny(p.glob, `*?[{\`)
 		if !p.base && !p.rooted && !p.literal {
@@ -93,6 +97,30 @@ func compile(globs []string) (patterns, error) {
 		ps = append(ps, p)
 	}
 	return ps, nil
+}
+
+// maxAlternatives bounds what the braces of one pattern multiply to: each is tried, for each
+// path.
+const maxAlternatives = 1000
+
+// alternatives is the most patterns without braces that a glob can stand for, however its
+// commas are spread over its braces.
+func alternatives(glob string) float64 {
+	var braces, commas float64
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++ // the next one is a letter
+		case '{':
+			braces++
+		case ',':
+			commas++
+		}
+	}
+	if braces == 0 {
+		return 1
+	}
+	return math.Pow(1+commas/braces, braces)
 }
 
 // exactly reports whether a pattern matches this very path.

@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // filesParser wants a result file.
@@ -317,4 +318,24 @@ func TestAFullDiskIsKeptForLastSnapshots(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Twenty braces already take a second for each path, and thirty an hour.
+func TestAPatternCannotMultiply(t *testing.T) {
+	for glob, ok := range map[string]bool{
+		"*.{go,mod,sum}":                                     true,
+		"{a,b}{c,d}{e,f}/**":                                 true,
+		`\{a,b\}{c,{d,e}}[{]`:                                true,
+		strings.Repeat("{a,a}", 30) + "x":                    false,
+		strings.Repeat("{a,{b,c}}", 9):                       false,
+		strings.Repeat(`\{a,a\}`, 30):                        true, // letters
+		"{" + strings.Repeat("a,", 999) + "a}":               true,
+		"{" + strings.Repeat("a,", 1000) + "a}":              false,
+		strings.Repeat("{a[}],a}", 30):                       false,
+		strings.Repeat("{", 40) + strings.Repeat("a,a}", 40): false,
+	} {
+		if _, err := NewFilter(task.Submit{Exclude: []string{glob}}); (err == nil) != ok {
+			t.Errorf("%.60s: %v", glob, err)
+		}
+	}
 }

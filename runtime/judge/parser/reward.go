@@ -9,7 +9,8 @@ import (
 )
 
 // rewardParser reads the file in which a judge command leaves its verdict by Harbor's
-// convention: reward.json, an object of numbers, or else reward.txt, one number.
+// convention: reward.json, an object of numbers, or else reward.txt, one number. Where both
+// are side by side they must say the same: one may be left by what was judged.
 func rewardParser() Parser {
 	return Parser{Name: "reward", Protect: []string{"reward.json", "reward.txt"}, Files: rewardFiles(), Parse: parseReward}
 }
@@ -31,10 +32,23 @@ func parseReward(in Input) Result {
 	} else {
 		name := rewardFiles()[at]
 		result = readReward(name, in.Files[name], &wrong)
+		other := strings.TrimSuffix(name, ".json") + ".txt"
+		if content, ok := in.Files[other]; ok && other != name {
+			agree(&result, readReward(other, content, &wrong), &wrong)
+		}
 	}
 	result.Complete = len(wrong) == 0
 	result.Problem = strings.Join(wrong, "; ")
 	return result
+}
+
+// agree takes a reward away that another file does not confirm.
+func agree(r *Result, other Result, wrong *problems) {
+	if r.Score != nil && other.Score != nil && *r.Score == *other.Score {
+		return
+	}
+	wrong.addf("reward.json and reward.txt do not say the same")
+	r.Score, r.PassRate, r.Summary = nil, nil, ""
 }
 
 // readReward turns the content of a reward file into a result. A file that is not wholly as

@@ -2,6 +2,10 @@
 // JSON file a task. It gives plain tasks, with the image names that SForge computes, and
 // says of every file that it cannot use what is wrong with it; no file hides another.
 //
+// The setup_cmds of a dataset run in build containers, with a network and with the secrets
+// that the setting build lends to commands of tasks: who may not have those must not be
+// imported. Nothing else of the host is in reach of what is read here.
+//
 // It never talks to an engine and never follows a link out of the folder. What it reads is
 // hostile: sizes, depths and expansions are bounded. Start reading at Read.
 package sforge

@@ -43,6 +43,12 @@ type part struct {
 // maxTimeout is a bound of eval_timeout, in seconds: a month.
 const maxTimeout = 31 * 24 * 3600
 
+// Bounds of submit_paths and submit_exclude: each path of an archive is compared with all.
+const (
+	maxPatterns = 1000
+	maxPattern  = 1000 // bytes
+)
+
 // parseTask reads a task file. All that is wrong with it is one error; keys that nobody
 // knows are told only then, because a newer SForge may have some more.
 func parseTask(data []byte, id string, bench *benchmark) (task.Task, error) {
@@ -89,7 +95,7 @@ func readFields(o *object, id string, bench *benchmark) (file, *base) {
 		o.need(field)
 	}
 	f := file{
-		id: o.text("task_id", id), title: o.text("name", ""), category: o.text("category", ""),
+		id: o.text("task_id", id), title: shown(o.text("name", "")), category: o.text("category", ""),
 		platform: o.text("platform", "linux/amd64"), workdir: o.text("cwd", "/x"),
 		submit: o.texts("submit_paths", []string{"."}), exclude: o.texts("submit_exclude", []string{"tests/"}),
 		internet: o.boolean("internet", true), game: o.boolean("game_mode", false),
@@ -150,9 +156,15 @@ func (f *file) checkTop(o *object, id string) {
 		o.failf(o.at("submit_paths"), `"submit_paths" is empty, so nothing could be submitted`)
 	}
 	for i, p := range f.exclude {
-		f.exclude[i] = strings.TrimRight(p, "/")
-		if !doublestar.ValidatePattern(f.exclude[i]) {
+		// There they mean nothing; alternatives in braces could take for ever to compare.
+		f.exclude[i] = strings.NewReplacer(`\`, `\\`, "{", `\{`, "}", `\}`).Replace(strings.TrimRight(p, "/"))
+		if len(p) > maxPattern || !doublestar.ValidatePattern(f.exclude[i]) {
 			o.failf(o.at("submit_exclude"), `"submit_exclude" holds %q, which is no pattern`, cut(p))
+		}
+	}
+	for _, field := range []string{"submit_paths", "submit_exclude"} {
+		if list, _ := o.fields[field].value.([]node); len(list) > maxPatterns {
+			o.failf(o.at(field), "%q holds more than %d entries", field, maxPatterns)
 		}
 	}
 	f.exclude = slices.DeleteFunc(f.exclude, func(p string) bool { return p == "" })

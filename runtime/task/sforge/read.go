@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -18,6 +19,7 @@ const (
 	maxTasks     = 10_000
 	maxTaskFile  = 4 << 20
 	maxBenchmark = 1 << 20
+	maxDataset   = 256 << 20 // of all task files; the instructions stay in memory
 )
 
 // benchmarkFile names the benchmark and its base images.
@@ -52,8 +54,9 @@ func Read(dir string, wanted func(task string) bool) Dataset {
 		return Dataset{Problems: []Problem{*problem}}
 	}
 	var all Dataset
+	room := int64(maxDataset)
 	for _, name := range names {
-		t, problem := readTask(root, name, bench)
+		t, problem := readTask(root, name, bench, &room)
 		if problem != nil {
 			all.Problems = append(all.Problems, *problem)
 			continue
@@ -95,10 +98,16 @@ func readBenchmark(root *os.Root) (*benchmark, *Problem) {
 	return bench, nil
 }
 
-func readTask(root *os.Root, name string, bench *benchmark) (task.Task, *Problem) {
+func readTask(root *os.Root, name string, bench *benchmark, room *int64) (task.Task, *Problem) {
+	if shown(name) != name {
+		return task.Task{}, &Problem{Text: fmt.Sprintf("%q is no name for the file of a task", cut(name))}
+	}
 	data, err := readFile(root, name, maxTaskFile)
 	if err != nil {
 		return task.Task{}, &Problem{File: name, Text: err.Error()}
+	}
+	if *room -= int64(len(data)); *room < 0 {
+		return task.Task{}, &Problem{File: name, Text: fmt.Sprintf("is left out: the tasks before it are %d MiB", maxDataset>>20)}
 	}
 	t, err := parseTask(data, strings.TrimSuffix(name, ".json"), bench)
 	if err != nil {
@@ -154,11 +163,21 @@ func faultf(line int, format string, args ...any) *fault {
 }
 
 func asProblem(file string, err error) *Problem {
-	p := &Problem{File: file, Text: err.Error()}
+	p := &Problem{File: file, Text: shown(err.Error())}
 	if f, ok := errors.AsType[*fault](err); ok {
 		p.Line = f.line
 	}
 	return p
+}
+
+// shown is a text without what would command a terminal.
+func shown(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // lineAt returns the number, from 1, of the line that holds the byte at offset.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -70,6 +71,42 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 	if len(got.Tasks) != 1 || got.Tasks[0].Name != "good" {
 		t.Errorf("%d tasks", len(got.Tasks))
+	}
+}
+
+// Copies cost a dataset nothing, and us memory each.
+func TestADatasetIsBounded(t *testing.T) {
+	dir := folder(t, map[string]string{"BENCHMARK.yaml": bench, "a00.json": strings.Repeat("x", 4<<20)})
+	for i := range 64 {
+		if err := os.Link(filepath.Join(dir, "a00.json"), filepath.Join(dir, fmt.Sprintf("b%02d.json", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := sforge.Read(dir, all)
+	if n := len(got.Problems); n != 65 || !strings.Contains(say(got.Problems[63]), "is no JSON") || say(got.Problems[64]) != "b63.json: is left out: the tasks before it are 256 MiB" {
+		t.Errorf("%d problems, the last %+v", n, got.Problems[len(got.Problems)-1])
+	}
+}
+
+// What a dataset says is shown on terminals, and in logs line by line.
+func TestNoProblemHoldsControlCharacters(t *testing.T) {
+	for name, c := range map[string]struct{ yaml, file, task, want string }{
+		"image":         {"name: \"a\\e[31m\"\nbase_images: {a: {official_image: b, extra_packages: []}}\n", "t1.json", built, "a?[31m.base.a:"},
+		"tag":           {"name: !%1b[31m x\n", "t1.json", built, "BENCHMARK.yaml:1: "},
+		"file":          {bench, "x\x1b[31m\n.json", built, `"x\x1b[31m\n.json" is no name for the file of a task`},
+		"right to left": {bench, "x\u202e.json", built, `"x\u202e.json" is no name for the file of a task`},
+		"value":         {bench, "t1.json", `{"task_id": "\u001b[31m"}`, `is missing`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": c.yaml, c.file: c.task}), all)
+			if len(got.Tasks) != 0 || len(got.Problems) != 1 {
+				t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
+			}
+			said := say(got.Problems[0])
+			if !strings.Contains(said, c.want) || strings.ContainsFunc(said, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("it says %q, want %q", said, c.want)
+			}
+		})
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/sforge"
 )
@@ -229,6 +231,32 @@ func TestAGame(t *testing.T) {
 	}
 }
 
+// In SForge's patterns braces and backslashes are as good as letters. As alternatives, a few
+// braces would hold up the cleaning of every archive for years.
+func TestAPatternHasNoAlternatives(t *testing.T) {
+	for _, c := range []struct{ pattern, out, in string }{
+		{"{a,b}.txt", "{a,b}.txt", "a.txt"},
+		{`\{a,b\}`, `\{a,b\}`, "a"},
+		{"[{]*", "{x", "x"},
+		{"*.{c", "x.{c", "x.c"},
+		{strings.Repeat("{a,a}", 60) + "x", strings.Repeat("{a,a}", 60) + "x", strings.Repeat("a", 60) + "y"},
+		{strings.Repeat(`\{a,a,a\}`, 60) + "x", strings.Repeat(`\{a,a,a\}`, 60) + "x", strings.Repeat(`\a`, 60) + "y"},
+	} {
+		text, err := json.Marshal(c.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := only(t, with(t, built, map[string]any{"submit_paths": []string{"."}, "submit_exclude": []json.RawMessage{text}}))
+		filter, err := judge.NewFilter(got.Submit)
+		if err != nil {
+			t.Fatalf("%s: %v", c.pattern, err)
+		}
+		if filter.Keep(c.out) || !filter.Keep(c.in) {
+			t.Errorf("%s: keeps %s %t, %s %t", c.pattern, c.out, filter.Keep(c.out), c.in, filter.Keep(c.in))
+		}
+	}
+}
+
 func TestWhatIsWrongWithATask(t *testing.T) {
 	change := func(path string, value any) string { return with(t, built, map[string]any{path: value}) }
 	for name, c := range map[string]struct{ text, want string }{
@@ -254,6 +282,9 @@ func TestWhatIsWrongWithATask(t *testing.T) {
 		"outside":             {change("submit_paths", []string{"../x"}), `"submit_paths" holds "../x"`},
 		"nothing":             {change("submit_paths", []string{}), `"submit_paths" is empty`},
 		"pattern":             {change("submit_exclude", []string{"[a"}), `"submit_exclude" holds "[a"`},
+		"long pattern":        {change("submit_exclude", []string{strings.Repeat("a", 1001)}), `"submit_exclude" holds "aaa`},
+		"many patterns":       {change("submit_exclude", slices.Repeat([]string{"a"}, 1001)), `"submit_exclude" holds more than 1000 entries`},
+		"many paths":          {change("submit_paths", slices.Repeat([]string{"a"}, 1001)), `"submit_paths" holds more than 1000 entries`},
 		"no image":            {change("work.setup_cmds", nil), `neither "work.setup_cmds" nor "work.image_tag" is there`},
 		"another tag":         {change("judge.image_tag", "0123456789ab"), `"judge.image_tag" is "0123456789ab", but the commands give "cd87a10aa82b"`},
 		"tag":                 {change("judge.image_tag", "a b"), `"judge.image_tag" is "a b", which is no tag`},
