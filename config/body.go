@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -151,11 +152,17 @@ func (b *body) globs(name string, value []string) []string {
 }
 
 func checkGlob(s string) error {
-	if s == "" || !doublestar.ValidatePattern(s) {
+	switch {
+	case s == "" || !doublestar.ValidatePattern(s):
 		return fmt.Errorf("%q is no pattern", s)
+	case strings.Count(s, "{") > maxBraces:
+		return fmt.Errorf("%.80q has more than %d braces; write several patterns", s, maxBraces)
 	}
 	return nil
 }
+
+// maxBraces bounds what the alternatives of one glob multiply to: each is tried.
+const maxBraces = 5
 
 // pairs reads a map of texts whose keys a check accepts.
 func (b *body) pairs(name string, check func(key string) error) map[string]string {

@@ -98,6 +98,13 @@ func (ds Diagnostics) WriteJSON(w io.Writer) error {
 // String returns the text form of one diagnostic, ending in a line feed.
 func (d Diagnostic) String() string {
 	var b strings.Builder
+	for _, text := range []*string{&d.File, &d.Context, &d.Summary, &d.Detail} {
+		lines := strings.Split(*text, "\n")
+		for i, line := range lines {
+			lines[i] = strings.Map(printable, line) // datasets and names of files are not ours
+		}
+		*text = strings.Join(lines, "\n")
+	}
 	label := "Error"
 	if d.Severity == Warning {
 		label = "Warning"

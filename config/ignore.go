@@ -67,7 +67,8 @@ func parseIgnore(base, line string) (ignoreRule, bool) {
 	if !anchored {
 		line = "**/" + line
 	}
-	rule.pattern = strings.NewReplacer("{", `\{`, "}", `\}`).Replace(line)
+	// Braces are letters here, whether they are escaped or not.
+	rule.pattern = strings.NewReplacer(`\\`, `\\`, `\{`, `\{`, `\}`, `\}`, "{", `\{`, "}", `\}`).Replace(line)
 	return rule, doublestar.ValidatePattern(rule.pattern)
 }
 

@@ -126,3 +126,24 @@ func TestPackKeepsInside(t *testing.T) {
 		t.Error("a missing folder packs")
 	}
 }
+
+// Braces are letters in a .gitignore: no line of it takes longer than its length says.
+func TestBracesOfAnIgnoreFileAreLetters(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, at("d/.gitignore", strings.Repeat(`\{a,a}`, 30)+"\n"+strings.Repeat(`{a,a}`, 30)+"\n{x}\n\\{y\\}\n"),
+		at("d/{x}", ""), at("d/{y}", ""), at("d/x", ""), at("d/"+strings.Repeat("a", 31), ""))
+	_, entries := packed(t, filepath.Join(root, "d"))
+	want := []string{"644 " + strings.Repeat("a", 31), "644 x"}
+	if diff := cmp.Diff(want, entries[1:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAGlobCannotMultiply(t *testing.T) {
+	if err := checkGlob(strings.Repeat("{a,b}", maxBraces)); err != nil {
+		t.Error(err)
+	}
+	if err := checkGlob(strings.Repeat("{a,b}", maxBraces+1)); err == nil {
+		t.Error("a glob of many alternatives is taken")
+	}
+}

@@ -97,7 +97,9 @@ func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, e
 	}
 	open, err := r.openTrials(ctx)
 	for _, s := range open {
-		needed[s.WorkImage.ID], needed[s.JudgeImage.ID] = true, true
+		for _, id := range []string{s.WorkImage.ID, s.JudgeImage.ID, s.RunImage, s.GradeImage} {
+			needed[id] = true
+		}
 	}
 	delete(needed, "")
 	return needed, err

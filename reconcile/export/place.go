@@ -12,19 +12,22 @@ type place struct{ run, task string }
 
 // places gives each trial of an execution a place of its own. The layout knows one agent
 // and one attempt a run: <run>.e<N>, and where there are several agents .<agent>, several
-// models of one agent .<model>, several attempts .a<N>. What is still the same gets eight
-// digits of the cell's key.
+// models of one agent .<model>, several efforts .<effort>, several attempts .a<N>. Of what is still the same, which an
+// edit of the spec left behind, the youngest stays and the others get eight digits of their
+// cell's key.
 func places(run reconcile.RunRecord) map[string]place {
 	titles, models, attempts := map[string]bool{}, map[string]map[string]bool{}, 1
 	benchmarks := map[string]map[string]bool{} // by task name
+	efforts := map[string]map[string]bool{}    // by agent and model
 	for _, t := range run.Trials {
 		title := t.Cell.Agent.Title()
 		titles[title] = true
 		put(models, title, t.Cell.Agent.Model)
 		put(benchmarks, t.Cell.Task.Name, t.Cell.Task.Benchmark)
+		put(efforts, title+"\x00"+t.Cell.Agent.Model, t.Cell.Agent.Effort)
 		attempts = max(attempts, t.Cell.Attempt)
 	}
-	found, taken := map[string]place{}, map[place]int{}
+	found, youngest := map[string]place{}, map[place]reconcile.TrialRecord{}
 	for _, t := range run.Trials {
 		title := t.Cell.Agent.Title()
 		p := place{fmt.Sprintf("%s.e%d", safe(strings.TrimPrefix(run.Address, "run.")), run.Execution), safe(t.Cell.Task.Name)}
@@ -34,6 +37,9 @@ func places(run reconcile.RunRecord) map[string]place {
 		if len(models[title]) > 1 {
 			p.run += "." + safe(t.Cell.Agent.Model)
 		}
+		if len(efforts[title+"\x00"+t.Cell.Agent.Model]) > 1 {
+			p.run += "." + safe(t.Cell.Agent.Effort)
+		}
 		if attempts > 1 {
 			p.run += fmt.Sprintf(".a%d", t.Cell.Attempt)
 		}
@@ -41,15 +47,25 @@ func places(run reconcile.RunRecord) map[string]place {
 			p.task = safe(t.Cell.Task.Benchmark + "." + t.Cell.Task.Name)
 		}
 		found[t.ID] = p
-		taken[p]++
+		if old, taken := youngest[p]; !taken || younger(t, old) {
+			youngest[p] = t
+		}
 	}
 	for _, t := range run.Trials {
-		if p := found[t.ID]; taken[p] > 1 {
+		if p := found[t.ID]; youngest[p].ID != t.ID {
 			p.run += "." + safe(t.Key[:min(8, len(t.Key))])
 			found[t.ID] = p
 		}
 	}
 	return found
+}
+
+// younger reports whether a trial began after another; one that has not begun is the youngest.
+func younger(t, than reconcile.TrialRecord) bool {
+	if t.StartedAt.IsZero() || than.StartedAt.IsZero() {
+		return t.StartedAt.IsZero() && !than.StartedAt.IsZero()
+	}
+	return t.StartedAt.After(than.StartedAt)
 }
 
 // ofRun reports whether a file of the run is where a task of that name would have its

@@ -73,6 +73,9 @@ func (g *game) begin() error {
 	return g.accept()
 }
 
+// maxSessionsEver bounds the games of a trial in all: each leaves a transcript.
+const maxSessionsEver = 10_000
+
 // reserve takes the next number. It is the trial's, so that no two sessions share one,
 // whatever becomes of them.
 func (g *game) reserve() (Submission, error) {
@@ -86,6 +89,9 @@ func (g *game) reserve() (Submission, error) {
 			if p.Kind == KindGame {
 				number = max(number, p.Number+1)
 			}
+		}
+		if number > maxSessionsEver {
+			return Submission{}, refuse(429, "this trial has played its %d games", maxSessionsEver)
 		}
 		return Submission{
 			ID: g.id, Trial: s.Trial, Try: s.Try, Round: fmt.Sprintf("%s-%d", KindGame, number), Number: number,
