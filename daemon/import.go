@@ -30,6 +30,11 @@ func Import(i config.Import) ([]config.Imported, []config.Problem) {
 		}
 		problems = append(problems, config.Problem{File: filepath.Join(i.Path, p.File), Line: p.Line, Task: name, Text: p.Text})
 	}
+	for _, p := range found.Notices {
+		problems = append(problems, config.Problem{
+			File: filepath.Join(i.Path, p.File), Line: p.Line, Task: strings.TrimSuffix(p.File, ".json"), Text: p.Text, Notice: true,
+		})
+	}
 	for _, t := range found.Tasks {
 		compiled, err := json.Marshal(t)
 		if err != nil {

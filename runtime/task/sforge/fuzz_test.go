@@ -25,7 +25,7 @@ func FuzzParseTask(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := parseTask(data, "t1", bench)
+		got, _, err := parseTask(data, "t1", bench)
 		if err == nil && (got.Name != "t1" || got.Work.Image+got.Work.Ref == "" || got.Judge.Timeout <= 0) {
 			t.Errorf("accepted as %+v", got)
 		}

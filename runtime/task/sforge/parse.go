@@ -30,6 +30,8 @@ type file struct {
 	timeout                              time.Duration
 	parser, direction, selection, server string
 	rescale                              *task.Rescale
+
+	odd []*fault // keys that are not known
 }
 
 // part is what work and judge have in common.
@@ -49,32 +51,35 @@ const (
 	maxPattern  = 1000 // bytes
 )
 
-// parseTask reads a task file. All that is wrong with it is one error; keys that nobody
-// knows are told only then, because a newer SForge may have some more.
-func parseTask(data []byte, id string, bench *benchmark) (task.Task, error) {
+// parseTask reads a task file. All that is wrong with it is one error. Keys that nobody
+// knows, which may be misspelt or of a newer SForge, are odd and no error.
+func parseTask(data []byte, id string, bench *benchmark) (_ task.Task, odd *fault, _ error) {
 	whole, err := parseDocument(data)
 	if err != nil {
-		return task.Task{}, err
+		return task.Task{}, nil, err
 	}
 	fields, ok := whole.value.(map[string]node)
 	if !ok {
-		return task.Task{}, faultf(whole.line, "is no task: not a JSON object")
+		return task.Task{}, nil, faultf(whole.line, "is no task: not a JSON object")
 	}
 	var faults []*fault
 	o := &object{line: whole.line, fields: fields, known: map[string]bool{}, faults: &faults}
 	f, base := readFields(o, id, bench)
 	if len(faults) > 0 {
-		return task.Task{}, joined(faults)
+		return task.Task{}, nil, joined(faults)
 	}
 	t := f.task(bench, base)
 	if err := checkImages(t); err != nil {
-		return task.Task{}, err
+		return task.Task{}, nil, err
 	}
-	return t, nil
+	if len(f.odd) > 0 {
+		odd = joined(f.odd)
+	}
+	return t, odd, nil
 }
 
 // joined makes one fault of several, at the line of the first.
-func joined(faults []*fault) error {
+func joined(faults []*fault) *fault {
 	const most = 6
 	text := faults[0].text
 	for i, f := range faults[1:] {
@@ -113,14 +118,15 @@ func readFields(o *object, id string, bench *benchmark) (file, *base) {
 	f.work, f.judge = f.part(work, b), f.part(judge, b)
 	f.specsDir, f.query = work.text("specs_dir", ""), work.text("agent_query", "")
 	rescale := f.readJudge(judge)
+	unknown := map[string]int{}
+	for _, some := range []*object{o, work, judge, rescale} {
+		maps.Copy(unknown, some.unknown())
+	}
+	for _, key := range slices.Sorted(maps.Keys(unknown)) {
+		f.odd = append(f.odd, faultf(unknown[key], "%q is no key that is known", cut(key)))
+	}
 	if len(*o.faults) > 0 {
-		unknown := map[string]int{}
-		for _, some := range []*object{o, work, judge, rescale} {
-			maps.Copy(unknown, some.unknown())
-		}
-		for _, key := range slices.Sorted(maps.Keys(unknown)) {
-			o.failf(unknown[key], "%q is no key that is known", cut(key))
-		}
+		*o.faults = append(*o.faults, f.odd...)
 	}
 	return f, b
 }

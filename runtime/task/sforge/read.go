@@ -29,6 +29,7 @@ const benchmarkFile = "BENCHMARK.yaml"
 type Dataset struct {
 	Tasks    []task.Task // by name; Benchmark is left to whoever imports them
 	Problems []Problem   // at most one a file
+	Notices  []Problem   // of files that can be used all the same, at most one each
 }
 
 // Problem says why a file, or all of the folder, cannot be used.
@@ -56,10 +57,13 @@ func Read(dir string, wanted func(task string) bool) Dataset {
 	var all Dataset
 	room := int64(maxDataset)
 	for _, name := range names {
-		t, problem := readTask(root, name, bench, &room)
+		t, notice, problem := readTask(root, name, bench, &room)
 		if problem != nil {
 			all.Problems = append(all.Problems, *problem)
 			continue
+		}
+		if notice != nil {
+			all.Notices = append(all.Notices, *notice)
 		}
 		all.Tasks = append(all.Tasks, t)
 	}
@@ -98,22 +102,25 @@ func readBenchmark(root *os.Root) (*benchmark, *Problem) {
 	return bench, nil
 }
 
-func readTask(root *os.Root, name string, bench *benchmark, room *int64) (task.Task, *Problem) {
+func readTask(root *os.Root, name string, bench *benchmark, room *int64) (t task.Task, notice, problem *Problem) {
 	if shown(name) != name {
-		return task.Task{}, &Problem{Text: fmt.Sprintf("%q is no name for the file of a task", cut(name))}
+		return t, nil, &Problem{Text: fmt.Sprintf("%q is no name for the file of a task", cut(name))}
 	}
 	data, err := readFile(root, name, maxTaskFile)
 	if err != nil {
-		return task.Task{}, &Problem{File: name, Text: err.Error()}
+		return t, nil, &Problem{File: name, Text: err.Error()}
 	}
 	if *room -= int64(len(data)); *room < 0 {
-		return task.Task{}, &Problem{File: name, Text: fmt.Sprintf("is left out: the tasks before it are %d MiB", maxDataset>>20)}
+		return t, nil, &Problem{File: name, Text: fmt.Sprintf("is left out: the tasks before it are %d MiB", maxDataset>>20)}
 	}
-	t, err := parseTask(data, strings.TrimSuffix(name, ".json"), bench)
+	t, odd, err := parseTask(data, strings.TrimSuffix(name, ".json"), bench)
 	if err != nil {
-		return t, asProblem(name, err)
+		return t, nil, asProblem(name, err)
 	}
-	return t, nil
+	if odd != nil {
+		notice = asProblem(name, odd)
+	}
+	return t, notice, nil
 }
 
 // readFile reads a plain file of the folder. Opening does not wait, as it else would for

@@ -74,6 +74,18 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A key that nobody knows may be misspelt: it is told, with its line, and the task is read.
+func TestAKeyThatIsNotKnownIsTold(t *testing.T) {
+	odd := strings.Replace(built, `"judge": {`, "\"judge\": {\n\"eval_timout\": 5,", 1)
+	got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": bench, "t1.json": odd}), all)
+	if len(got.Tasks) != 1 || len(got.Problems) != 0 || len(got.Notices) != 1 {
+		t.Fatalf("%d tasks, problems %+v, notices %+v", len(got.Tasks), got.Problems, got.Notices)
+	}
+	if n := got.Notices[0]; n.File != "t1.json" || n.Line == 0 || n.Text != `"eval_timout" is no key that is known` {
+		t.Errorf("%+v", n)
+	}
+}
+
 // Copies cost a dataset nothing, and us memory each.
 func TestADatasetIsBounded(t *testing.T) {
 	dir := folder(t, map[string]string{"BENCHMARK.yaml": bench, "a00.json": strings.Repeat("x", 4<<20)})
