@@ -81,7 +81,7 @@ func TestAKeyThatIsNotKnownIsTold(t *testing.T) {
 	if len(got.Tasks) != 1 || len(got.Problems) != 0 || len(got.Notices) != 1 {
 		t.Fatalf("%d tasks, problems %+v, notices %+v", len(got.Tasks), got.Problems, got.Notices)
 	}
-	if n := got.Notices[0]; n.File != "t1.json" || n.Line == 0 || n.Text != `"eval_timout" is no key that is known` {
+	if n := got.Notices[0]; n.File != "t1.json" || n.Line == 0 || n.Text != `"judge.eval_timout" is no key that is known` {
 		t.Errorf("%+v", n)
 	}
 }
