@@ -268,19 +268,22 @@ func (b *body) judge(work Part) Judge {
 		Expect:    read(j, "expect", nil, toNames),
 		Network:   j.boolean("network", false),
 		Exclusive: j.boolean("exclusive", false),
-		Stages:    j.stages(),
 		Game:      j.checked("game", "", notEmpty),
 		Port:      j.whole("port", 8000, 1),
 	}
 	if out.Port > 65535 {
 		j.f.fail(j.where("port"), `Invalid value for "port"`, "A port is at most 65535.")
 	}
+	out.Stages = j.stages(out.Timeout)
 	j.together("port", "game")
 	if !j.has("game") && !j.has("stage") {
 		j.need("command")
 	}
-	for _, other := range []string{"stage", "command", "exclusive"} {
+	for _, other := range []string{"stage", "command", "exclusive", "parser", "timeout", "expect", "protect"} {
 		j.exclusive("game", other)
+	}
+	if j.has("expect") && (out.Parser == "exit_code" || out.Parser == "reward") {
+		j.f.fail(j.where("expect"), `"expect" without names`, fmt.Sprintf("The parser %q names no tests, so none of these would ever be seen.", out.Parser))
 	}
 	j.exclusive("stage", "command")
 	j.close()
@@ -337,7 +340,13 @@ func (b *body) rescale() *Rescale {
 	out := &Rescale{Kind: r.choice("kind", "", sortedKeys(anchors())...), Anchors: map[string]float64{}}
 	for _, name := range anchors()[out.Kind] {
 		r.need(name)
-		out.Anchors[name] = r.number(name, 0, -1e300, 1e300)
+		value := r.number(name, 0, -1e300, 1e300)
+		for _, other := range anchors()[out.Kind] {
+			if was, ok := out.Anchors[other]; ok && was == value && r.has(name) && !strings.HasPrefix(name, "anchor_") {
+				r.f.fail(r.where(name), "Equal anchors", fmt.Sprintf("%q is the same as %q, so that no score lies between them.", name, other))
+			}
+		}
+		out.Anchors[name] = value
 	}
 	if out.Kind != "" {
 		r.close()
@@ -345,7 +354,8 @@ func (b *body) rescale() *Rescale {
 	return out
 }
 
-func (b *body) stages() []Stage {
+// stages reads the two halves of a judge; timeout is for those that name none.
+func (b *body) stages(timeout time.Duration) []Stage {
 	blocks := b.many("stage")
 	b.f.unique(blocks, "stage")
 	var out []Stage
@@ -354,9 +364,15 @@ func (b *body) stages() []Stage {
 		s.need("command")
 		out = append(out, Stage{
 			Name: s.label, Image: s.checked("image", "", checkImage), Context: s.tree("context"),
-			Command: s.command("command", anything), Timeout: s.positive("timeout", 10*time.Minute),
+			Command: s.command("command", anything), Timeout: s.positive("timeout", timeout),
 			Outputs: s.checkedList("outputs", nil, checkLocal),
 		})
+		switch {
+		case s.label == "run" && len(out[len(out)-1].Outputs) == 0:
+			s.f.fail(s.header, `Missing "outputs"`, "Without outputs of the run there is nothing to grade.")
+		case s.label == "grade" && s.has("outputs"):
+			s.f.fail(s.where("outputs"), "Outputs of the grade stage", "Only the run stage has outputs; grading ends with the verdict.")
+		}
 		s.close()
 	}
 	if len(blocks) == 1 {

@@ -161,7 +161,7 @@ func (c *checker) ref(ref Ref) {
 	}
 }
 
-// imported tells what of a dataset cannot be used. It is a warning: the rest can.
+// imported tells what of a dataset cannot be used. It is a warning where the rest can.
 func (c *checker) imported(i *Import) {
 	for _, p := range i.Problems {
 		where := p.File
@@ -176,7 +176,9 @@ func (c *checker) imported(i *Import) {
 			detail += " What was accepted before stays."
 		}
 		d := c.u.complaint(c.block, i.Pos, summary, detail)
-		d.Severity = Warning
+		if len(i.Tasks) > 0 { // nothing at all is an error
+			d.Severity = Warning
+		}
 		c.found = append(c.found, d)
 	}
 }
@@ -238,6 +240,10 @@ func (c *checker) agent(r *Run, a *RunAgent) {
 		api = declared.API
 	case c.f.owner["agent."+a.Name] != nil:
 		return // declared in a text that is broken
+	case ok && slices.Contains(unsupportedBuiltins(), a.Name):
+		if _, known := c.l.o.Settings.Providers[a.Provider]; a.Provider == "" || known {
+			return // that it is not there is told, and its key is of no use
+		}
 	case !ok:
 		known := append(c.names("agent"), sortedKeys(builtins())...)
 		c.fail(a.Pos, "Unknown agent", fmt.Sprintf("No agent %q is declared or built in%s", a.Name, c.instead("agent", a.Name, known)))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const importing = `benchmark "b" {
@@ -57,6 +58,61 @@ func TestAnImportedTaskThatDoesNotFitIsTheRunsBusiness(t *testing.T) {
 				t.Errorf("the broken file is not told: %v", set.Diagnostics)
 			}
 		})
+	}
+}
+
+func TestAnImportOfNothingIsAnError(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, at("a.hcl", "benchmark \"b\" {\n  import \"sforge\" { path = \"tasks\" }\n}\n"), at("tasks/x", ""))
+	set := load(root, nil, func(o *Options) {
+		o.Import = func(Import) ([]Imported, []Problem) {
+			return nil, []Problem{{File: "BENCHMARK.yaml", Line: 2, Text: "no"}}
+		}
+	})
+	if !set.Diagnostics.HasErrors() || set.Diagnostics[0].Summary != "Not imported: BENCHMARK.yaml:2" {
+		t.Errorf("%v", set.Diagnostics)
+	}
+}
+
+func TestWhatHasNoEffectIsAnError(t *testing.T) {
+	for judge, want := range map[string]string{
+		"command = \"x\"\nexpect = [\"a\"]":                                                                                `names no tests`,
+		"stage \"run\" { command = \"x\" }\nstage \"grade\" { command = \"x\" }":                                           `nothing to grade`,
+		"stage \"run\" {\ncommand = \"x\"\noutputs = [\"o\"]\n}\nstage \"grade\" {\ncommand = \"x\"\noutputs = [\"o\"]\n}": `Only the run stage has outputs`,
+		"game = \"x\"\nparser = \"pytest\"":                                                                                `"game" excludes "parser"`,
+		"command = \"x\"\nrescale {\nkind = \"linear\"\nlower = 1\nupper = 1\n}":                                           `no score lies between them`,
+		"command = \"x\"\nparser = \"pytest\"\nexpect = [\"a\"]":                                                           ``,
+		"command = \"x\"\nrescale {\nkind = \"log_anchor\"\nanchor_raw = 50\nanchor_score = 50\n}":                         ``,
+	} {
+		if ds := complaints(t, judge, ""); want == "" && ds != "" || !strings.Contains(ds, want) {
+			t.Errorf("%s: %q, want %q", judge, ds, want)
+		}
+	}
+}
+
+func TestStagesHaveTheJudgesTime(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, at("a.hcl", `benchmark "b" {
+  task "t" {
+    image       = "x"
+    instruction = "x"
+    judge {
+      timeout = "2s"
+      stage "run" {
+        command = "x"
+        outputs = ["o"]
+      }
+      stage "grade" {
+        command = "x"
+        timeout = "3s"
+      }
+    }
+  }
+}
+`))
+	stages := load(root, nil, nil).Benchmark("b").Tasks[0].Judge.Stages
+	if stages[0].Timeout != 2*time.Second || stages[1].Timeout != 3*time.Second {
+		t.Errorf("%v and %v", stages[0].Timeout, stages[1].Timeout)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestTheExamplesRunAsTheyAre(t *testing.T) {
 		{"staged", map[string]trial.Status{
 			"language burglar": trial.Unresolved, "language oracle": trial.Resolved, "language nop": trial.Unresolved,
 		}, nothingToSteal},
-		{"sforge", map[string]trial.Status{"knapsack apprentice": trial.Resolved, "knapsack nop": trial.Unresolved}, nil},
+		{"sforge", map[string]trial.Status{"knapsack packer": trial.Resolved, "knapsack nop": trial.Unresolved}, nil},
 		{"holdout", map[string]trial.Status{
 			"week memoriser": trial.Unresolved, "week oracle": trial.Resolved, "week nop": trial.Unresolved,
 		}, overfittingLoses},

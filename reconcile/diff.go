@@ -85,7 +85,7 @@ func Diff(address string, desired *Run, o Observed, now time.Time) Plan {
 		p.wind(o)
 	case desired.Blocked != "":
 		p.add(Action{Kind: Blocked, Cause: desired.Blocked})
-		p.goOn(desired.Cells, o.byKey())
+		p.takeUp(desired.Cells, o)
 	default:
 		p.pursue(desired, o, now)
 	}
@@ -102,11 +102,7 @@ func (p *Plan) remove(o Observed, now time.Time) {
 	if until := o.GoneSince.Add(removalGrace); running && now.Before(until) {
 		p.add(Action{Kind: Wait, Cause: "the block is gone; its running trials are cancelled at " + stamp(until)})
 		p.wakeAt(until)
-		for _, t := range o.Trials {
-			if t.Running() && !t.Live {
-				p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: Cell{Key: t.Key}, Try: t.Try, Cause: "go on where the trial was"})
-			}
-		}
+		p.takeUp(nil, o)
 		return
 	}
 	if open {
@@ -246,6 +242,21 @@ func (p *Plan) start(d *Run, wanted []Cell, o Observed, now time.Time) (open boo
 		}
 	}
 	return open
+}
+
+// takeUp lets every trial go on that runs and that nobody drives, wanted or not. Cells are
+// those that are declared.
+func (p *Plan) takeUp(cells []Cell, o Observed) {
+	for _, t := range o.Trials {
+		if !t.Running() || t.Live {
+			continue
+		}
+		cell := Cell{Key: t.Key}
+		if i := slices.IndexFunc(cells, func(c Cell) bool { return c.Key == t.Key }); i >= 0 {
+			cell = cells[i]
+		}
+		p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: cell, Try: t.Try, Cause: "go on where the trial was"})
+	}
 }
 
 // goOn takes up trials that run and that nobody drives, and reports whether any of the

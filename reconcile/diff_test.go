@@ -99,6 +99,9 @@ func TestDiff(t *testing.T) {
 		{"a run that this version does not do starts nothing and stops nothing", wantedRun("ab", blocked("mining")), Observed{Execution: execution(1), Trials: []Trial{known("a"), known("x", live)}}, `
 			blocked (mining)
 			start r.e1.aaaaaaaa try 1: task a, agent nop, attempt 1 (go on where the trial was)`},
+		{"one that selects no task any more takes up what still runs", wantedRun("", blocked("it selects no task")), Observed{Execution: execution(1), Trials: []Trial{known("a", try(2)), known("b", live)}}, `
+			blocked (it selects no task)
+			start r.e1.aaaaaaaa try 2 (go on where the trial was)`},
 		{"what a user cancelled ends, also if the run is not done any more", wantedRun("a", blocked("it selects no task")), Observed{Execution: userCancelled(execution(1)), Trials: []Trial{known("a", live)}}, `
 			cancel r.e1.aaaaaaaa (cancelled by a user)`},
 		{"stagger spreads the starts", wantedRun("abcd", stagger(2*time.Hour)), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `

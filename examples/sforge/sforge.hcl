@@ -8,7 +8,7 @@ benchmark "puzzles" {
   }
 }
 
-agent "apprentice" {
+agent "packer" {
   dir     = "agent"
   command = ["/bin/bash", "/agent/solve.sh"]
 }
@@ -17,7 +17,7 @@ run "sforge" {
   tasks   = [benchmark.puzzles]
   include = ["*"] # --task A B; left out: --all
 
-  agent "apprentice" {} # --agent
+  agent "packer" {} # --agent
   agent "nop" {}
 
   timeout   = "5m" # --timeout 300

@@ -309,6 +309,17 @@ func TestDetailsThatTheJudgeKeepsBackHaveNoHeading(t *testing.T) {
 	}
 }
 
+func TestWhatATaskDoesNotTellIsNoZero(t *testing.T) {
+	c := newCourt(t)
+	c.results = []string{`{"status":"completed","report":{"score":null,"summary":"The submission was judged."}}`}
+	if code := c.call(); code != 0 || strings.Contains(c.stdout.String(), "%") {
+		t.Errorf("exit code %d: %s", code, &c.stdout)
+	}
+	if _, err := os.Stat(c.board); err == nil {
+		t.Error("it is on the scoreboard")
+	}
+}
+
 func TestAnEvaluationErrorIsNoResult(t *testing.T) {
 	c := newCourt(t)
 	c.results = []string{`{"status":"error","report":null,"error":"the judge's machine broke"}`}

@@ -25,7 +25,7 @@ type verdict struct {
 }
 
 type report struct {
-	PassRate    float64        `json:"pass_rate"`
+	PassRate    *float64       `json:"pass_rate"` // nil = the task does not tell
 	Score       *float64       `json:"score"`
 	Passed      int            `json:"passed"`
 	Failed      int            `json:"failed"`
@@ -66,11 +66,13 @@ func (v verdict) print(w io.Writer, round string, details bool) {
 	if r.Score != nil {
 		fmt.Fprintf(w, "Score: %s\n", number(*r.Score))
 	}
-	fmt.Fprintf(w, "Pass rate: %s%%", percent(r.PassRate))
-	if r.TotalTests > 0 {
-		fmt.Fprintf(w, " (passed %d/%d)", r.Passed, r.TotalTests)
+	if r.PassRate != nil {
+		fmt.Fprintf(w, "Pass rate: %s%%", percent(*r.PassRate))
+		if r.TotalTests > 0 {
+			fmt.Fprintf(w, " (passed %d/%d)", r.Passed, r.TotalTests)
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w)
 	if r.Summary != "" {
 		fmt.Fprintf(w, "Summary: %s\n", r.Summary)
 	}
@@ -165,11 +167,13 @@ const maxSummary = 40
 
 func (h history) print(w io.Writer) error {
 	fmt.Fprintf(w, "Submissions: %d\n", h.AgentSubmissions)
-	fmt.Fprintf(w, "Best pass rate: %s%%", percent(h.BestPassRate))
-	if h.BestRound != "" {
-		fmt.Fprintf(w, " (%s)", h.BestRound)
+	if h.BestRound != "" || h.AgentSubmissions == 0 { // none = the task does not tell
+		fmt.Fprintf(w, "Best pass rate: %s%%", percent(h.BestPassRate))
+		if h.BestRound != "" {
+			fmt.Fprintf(w, " (%s)", h.BestRound)
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w)
 	if h.BestScore != nil {
 		fmt.Fprintf(w, "Best score: %s\n", number(*h.BestScore))
 	}
@@ -228,14 +232,14 @@ func recordScore(path string, v verdict, round string, at time.Time) error {
 		_ = f.Close()
 	}
 	known := func(e scoreEntry) bool { return e.SubmissionID == v.SubmissionID }
-	if v.Report == nil || slices.ContainsFunc(board.Submissions, known) {
+	if v.Report == nil || v.Report.PassRate == nil || slices.ContainsFunc(board.Submissions, known) {
 		return nil
 	}
-	r := v.Report
-	if len(board.Submissions) == 0 || r.PassRate > board.BestPassRate {
-		board.BestPassRate, board.BestScore, board.BestRound = r.PassRate, r.Score, round
+	rate, score := *v.Report.PassRate, v.Report.Score
+	if len(board.Submissions) == 0 || rate > board.BestPassRate {
+		board.BestPassRate, board.BestScore, board.BestRound = rate, score, round
 	}
-	board.Submissions = append(board.Submissions, scoreEntry{v.SubmissionID, "agent", round, at.Unix(), r.PassRate, r.Score})
+	board.Submissions = append(board.Submissions, scoreEntry{v.SubmissionID, "agent", round, at.Unix(), rate, score})
 	text, err := json.Marshal(board)
 	if err != nil {
 		return err

@@ -13,11 +13,12 @@ import (
 // Bounds on what flows back to an agent: submitted code can choose names and messages,
 // and has read the hidden tests when it does.
 const (
-	feedbackTests   = 200
-	feedbackName    = 200
-	feedbackMessage = 2048
-	feedbackMetrics = 100
-	feedbackSummary = 4096
+	feedbackTests    = 200 // without a manifest; with one, so many have a message
+	feedbackDeclared = 5000
+	feedbackName     = 200
+	feedbackMessage  = 2048
+	feedbackMetrics  = 100
+	feedbackSummary  = 4096
 )
 
 // The agent's views of a submission, in the shapes that existing clients expect.
@@ -147,15 +148,33 @@ func outline(r *Report) string {
 	return text
 }
 
+// failingFirst puts what an agent has to mend before the rest, which may be cut.
+func failingFirst(tests []parser.Test) []parser.Test {
+	sorted := slices.Clone(tests)
+	slices.SortStableFunc(sorted, func(a, b parser.Test) int { return rank(a.Status) - rank(b.Status) })
+	return sorted
+}
+
+func rank(s parser.Status) int {
+	if s == parser.Failed || s == parser.Errored {
+		return 0
+	}
+	return 1
+}
+
 // visible bounds tests for an agent. With a manifest no other name gets out.
 func visible(t task.Task, tests []parser.Test, messages bool) []agentTest {
 	names := map[string]bool{}
 	for _, name := range manifest(t) {
 		names[name] = true
 	}
+	limit := feedbackTests
+	if len(names) > 0 {
+		limit = feedbackDeclared
+	}
 	out := []agentTest{}
-	for _, test := range tests {
-		if len(out) == feedbackTests {
+	for _, test := range failingFirst(tests) {
+		if len(out) == limit {
 			break
 		}
 		if len(names) > 0 && !names[test.Name] {
@@ -165,7 +184,7 @@ func visible(t task.Task, tests []parser.Test, messages bool) []agentTest {
 		if len(names) > 0 {
 			v.Name = test.Name
 		}
-		if messages {
+		if messages && len(out) < feedbackTests {
 			v.Message, v.Score, v.Weight = clip(test.Message, feedbackMessage), test.Score, test.Weight
 		}
 		out = append(out, v)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // field is one part of an upload, in order.
@@ -268,6 +270,27 @@ func TestFeedbackTellsNoMoreThanTheTaskAllows(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What has to be mended comes first: an agent learns of it however many tests there are.
+func TestFeedbackShowsFailingTestsFirst(t *testing.T) {
+	var tests []parser.Test
+	var names []string
+	for i := range 900 {
+		tests = append(tests, parser.Test{Name: fmt.Sprint("t", i), Status: parser.Passed})
+		names = append(names, fmt.Sprint("t", i))
+	}
+	tests[899].Status, tests[800].Status = parser.Failed, parser.Errored
+	r := &Report{Status: StatusOK, Tests: tests}
+	for _, tt := range []struct {
+		expect []string
+		want   int
+	}{{nil, feedbackTests}, {names, 900}} {
+		v := feedback(task.Task{Judge: task.Judge{Feedback: "full", Expect: tt.expect}}, Submission{Report: r})
+		if len(v.Details) != tt.want || v.Details[0].Name != "t800" || v.Details[1].Name != "t899" {
+			t.Errorf("%d details, beginning with %+v", len(v.Details), v.Details[:2])
+		}
 	}
 }
 

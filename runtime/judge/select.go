@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -9,8 +10,11 @@ import (
 // Best returns the round that counts by the task's selection, out of judged rounds in
 // order of reservation. Rounds that are invalid, tampered with or spoilt by the machinery
 // never count, nor does what the private set says; when no other is left there is no best.
-// Of equals the earliest wins.
+// Of equals the earliest wins. Where a selection by score finds none, the pass rate decides.
 func Best(t task.Judge, rounds []Submission) (Submission, bool) {
+	if !byRate(t) && !slices.ContainsFunc(rounds, func(r Submission) bool { return counts(t, r) }) {
+		t.Select = "pass_rate_first" // nothing has a score: what passed is all there is to go by
+	}
 	best := -1
 	for i, r := range rounds {
 		if counts(t, r) && (best < 0 || compare(t, *r.Report, *rounds[best].Report) > 0) {

@@ -154,7 +154,7 @@ func unusable(subs []judge.Submission, counts *judge.Report, ok bool) string {
 	case !ok:
 		counts = subs[len(subs)-1].Report
 	}
-	if counts == nil || counts.Tampered {
+	if counts == nil || counts.Tampered || counts.Valid {
 		return ""
 	}
 	return cmp.Or(counts.Problem, "the grader calls it invalid")
