@@ -1,8 +1,11 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
@@ -29,6 +32,9 @@ func verdict(t task.Task, o observation) Report {
 		Status: StatusOK, Valid: true, ExitCode: o.exit, Isolation: isolation(t),
 		Score: finite(o.result.Score), Summary: clip(o.result.Summary, 4096), Metrics: finiteMetrics(o.result.Metrics),
 	}}
+	if o.timedOut { // which is told with the limit
+		o.result.Problem = without(o.result.Problem, "the command ran out of time")
+	}
 	v.problem(o.result.Problem)
 	if v.neverStarted() {
 		return v.report
@@ -119,6 +125,9 @@ func (v *weighing) count(tests []parser.Test) {
 		return
 	}
 	worst := worstOf(tests, expected)
+	if len(tests) > 0 && !slices.ContainsFunc(expected, func(name string) bool { _, seen := worst[name]; return seen }) {
+		v.problem(fmt.Sprintf("none of the %d expected tests was seen; the output names others", len(expected)))
+	}
 	listed := make([]parser.Test, 0, len(expected))
 	for _, name := range expected {
 		t, ok := worst[name]
@@ -219,6 +228,24 @@ func (v *weighing) missing() {
 	r.PassRate = min(r.PassRate, float64(r.Passed)/float64(r.TotalTests))
 }
 
+// without leaves out one of the complaints of a text.
+func without(text, complaint string) string {
+	all := strings.Split(text, "; ")
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == complaint }), "; ")
+}
+
+// limitOf is a time limit as a spec writes it.
+func limitOf(d time.Duration) string {
+	text := cmp.Or(d, defaultTimeout).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // checkEnd deals with runs that did not come to their own end. Without a manifest nobody
 // knows how many tests are missing, so that such a result cannot be compared.
 func (v *weighing) checkEnd() {
@@ -227,7 +254,7 @@ func (v *weighing) checkEnd() {
 	switch {
 	case o.timedOut:
 		v.report.Status = StatusTimeout
-		v.problem("the judge command did not end in time")
+		v.problem("the judge command did not end within " + limitOf(v.task.Judge.Timeout))
 	case o.oom:
 		v.spoil("the judge command was killed: it ran out of memory")
 	case o.overfull != "":
@@ -273,7 +300,11 @@ func (v *weighing) checkRun() {
 	case run == nil:
 		return
 	case run.timedOut:
-		v.problem("the run did not end in time")
+		limit := v.task.Judge.Timeout
+		if stage := v.task.Judge.Run; stage != nil {
+			limit = stage.Timeout
+		}
+		v.problem("the run did not end within " + limitOf(limit))
 		if r.PassRate == 1 {
 			v.missing()
 		}

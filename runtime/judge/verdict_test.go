@@ -143,6 +143,29 @@ func stated(r parser.Result, rate float64) parser.Result  { r.PassRate = &rate; 
 func scored(r parser.Result, score float64) parser.Result { r.Score = &score; return r }
 func denied(r parser.Result) parser.Result                { r.Valid = new(false); return r }
 
+// That a command ran out of time is said once, and with the limit.
+func TestATimeoutNamesTheLimitOnce(t *testing.T) {
+	for name, want := range map[string]string{
+		"structured_json": "no structured result found in the output; the judge command did not end within 5s",
+		"exit_code":       "the judge command did not end within 5s",
+		"pytest":          "the judge command did not end within 5s",
+	} {
+		p, _ := parser.Lookup(name)
+		tk := task.Task{Judge: task.Judge{Parser: name, Timeout: 5 * time.Second}}
+		r := verdict(tk, observation{parser: p, result: p.Parse(parser.Input{TimedOut: true}), timedOut: true})
+		if r.Status != StatusTimeout || r.Problem != want {
+			t.Errorf("%s: %s, %q, want %q", name, r.Status, r.Problem, want)
+		}
+	}
+	for limit, want := range map[time.Duration]string{
+		0: "10m", time.Hour: "1h", 90 * time.Minute: "1h30m", 90 * time.Second: "1m30s", 10 * time.Second: "10s", 100 * time.Hour: "100h",
+	} {
+		if got := limitOf(limit); got != want {
+			t.Errorf("%d: %s, want %s", limit, got, want)
+		}
+	}
+}
+
 func TestTheListsOfATaskAreItsManifest(t *testing.T) {
 	tk := task.Task{FailToPass: []string{"a"}, PassToPass: []string{"b"}, Judge: task.Judge{Parser: "pytest"}}
 	r := verdict(tk, observation{parser: parser.Parser{Name: "pytest"}, result: runs("a+ x- ."), exit: 1})
@@ -237,12 +260,12 @@ func TestTheBestRound(t *testing.T) {
 		"invalid never wins":             {task.Judge{}, []Submission{round(.1, nil), round(1, nil, invalid), round(1, nil, tampered), round(1, nil, errored)}, 0},
 		"no best where nothing is valid": {task.Judge{}, []Submission{round(1, nil, invalid)}, -1},
 		"score first":                    {task.Judge{Select: "score_first"}, []Submission{round(1, new(1.)), round(.1, new(9.)), round(1, nil)}, 1},
+		"no score at all goes by rate":   {task.Judge{Select: "score_first"}, []Submission{round(.5, nil), round(1, nil), round(1, nil, invalid)}, 1},
 		"equal scores go by rate":        {task.Judge{Select: "score_first"}, []Submission{round(.1, new(9.)), round(.2, new(9.))}, 1},
 		"negative scores, to be minimal": {task.Judge{Select: "valid_then_score", Direction: "minimize"}, []Submission{round(1, new(-1.)), round(1, new(-5.))}, 1},
 		"the private set is no round":    {task.Judge{}, []Submission{round(.5, nil), private(round(1, nil))}, 0},
 		"lower scores, rate first":       {task.Judge{Select: "pass_rate_first", Direction: "minimize"}, []Submission{round(.5, new(4.)), round(.5, new(3.)), round(.4, new(1.))}, 1},
 		"lower scores, score first":      {task.Judge{Select: "score_first", Direction: "minimize"}, []Submission{round(.5, new(4.)), round(.5, new(3.)), round(.4, new(1.))}, 2},
-		"no score, no best by score":     {task.Judge{Select: "score_first"}, []Submission{round(1, nil)}, -1},
 		"an invalid round has no score":  {task.Judge{Select: "valid_then_score"}, []Submission{round(1, new(9.), invalid), round(1, new(1.))}, 1},
 	}
 	for name, tc := range tests {
@@ -361,5 +384,16 @@ func TestOutputIsKeptAtBothEnds(t *testing.T) {
 	c := &capture{half: 5}
 	if _, err := c.Write([]byte("01234567")); err != nil || string(c.bytes()) != "01234567" {
 		t.Errorf("kept %q (%v)", c.bytes(), err)
+	}
+}
+
+// A manifest of other names than the runner's is a mistake of the task's author, and told.
+func TestAManifestOfOtherNamesIsTold(t *testing.T) {
+	tk := task.Task{Judge: task.Judge{Command: task.Command{Shell: "x"}, Parser: "tap", Expect: []string{"a", "b"}}}
+	for name, want := range map[string]bool{"1 a": true, "a": false} {
+		o := observation{result: parser.Result{Tests: []parser.Test{{Name: name, Status: parser.Passed}}, Complete: true}}
+		if r := verdict(tk, o); strings.Contains(r.Problem, "none of the 2 expected tests was seen") != want {
+			t.Errorf("%q: %s", name, r.Problem)
+		}
 	}
 }
