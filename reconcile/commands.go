@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -263,14 +264,24 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 	})
 }
 
-// Output is what the judge command wrote in a round of a trial; the caller closes it.
+// Output is what the judge command wrote in a round of a trial, or of a session without
+// one; the caller closes it.
 func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadCloser, error) {
-	t, err := r.Trial(ctx, id)
+	var all []judge.Submission
+	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		all, err = submissions(tx, id)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
+	if len(all) == 0 {
+		if _, err := r.stateOfTrial(ctx, id); err != nil {
+			return nil, err
+		}
+	}
 	var rounds []string
-	for _, x := range t.Judgings() {
+	for _, x := range all {
 		rounds = append(rounds, x.Round)
 		if x.Round != round {
 			continue
@@ -288,7 +299,7 @@ func (r *Reconciler) LogFile(ctx context.Context, id string, try int) (path stri
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s", ErrUnknown, id)
+			return noTrial(tx, id)
 		}
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ import (
 // Evaluation asks that one archive is judged outside any trial.
 type Evaluation struct {
 	Task    string    // address, benchmark.x["t"]; "" = the task of Trial
-	Files   []string  // absolute paths of the spec files that declare it; none = the specs in force
+	Files   []string  // absolute paths of the spec files that declare it; none = the one in force that does, as it is now
 	Trial   string    // with Round: whose stored archive is judged again; "" = Archive is
 	Round   string    // "agent-3"
 	Archive io.Reader // tar or tar.gz
@@ -40,6 +40,8 @@ type Evaluated struct {
 	Of         string        `json:"of,omitempty"`     // TRIAL/ROUND, whose archive it was
 	Before     *judge.Report `json:"before,omitempty"` // what was said of it then, which stays
 	Private    *judge.Report `json:"private,omitempty"`
+	Dropped    int           `json:"dropped"`         // entries of the archive that were left out
+	Empty      bool          `json:"empty,omitempty"` // nothing of it was left
 	Provenance Provenance    `json:"provenance"`
 }
 
@@ -73,6 +75,11 @@ func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated,
 	set, ds, err := r.specsFor(ctx, e.Files)
 	if err != nil || ds.HasErrors() {
 		return out, ds, err
+	}
+	if len(e.Files) == 0 {
+		if set, ds, err = r.asItIsNow(ctx, set, e); err != nil {
+			return out, ds, err
+		}
 	}
 	t, err := r.askedTask(ctx, set, e, &out)
 	if err != nil {
@@ -157,7 +164,7 @@ func (r *Reconciler) stateOfTrial(ctx context.Context, id string) (s trial.State
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s", ErrUnknown, id)
+			return noTrial(tx, id)
 		}
 		if err == nil {
 			s, err = stateOf(row)
@@ -251,6 +258,9 @@ func judgeHash(t task.Task) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// endMark is the size of a tar without any entry.
+const endMark = 1024
+
 // giveUpTime bounds how long it takes to give up a round that nobody waits for any more.
 const giveUpTime = 10 * time.Second
 
@@ -270,6 +280,7 @@ func (r *Reconciler) judgeOnce(ctx context.Context, session string, e Evaluation
 	}
 	out.Submission, out.Round = sub.ID, sub.Round
 	out.Provenance.Archive = archive{sub.Archive, sub.Bytes}
+	out.Dropped, out.Empty = sub.Dropped, sub.Bytes <= endMark
 	if sub, err = j.Wait(ctx, sub.ID); err != nil {
 		return err
 	}

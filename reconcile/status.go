@@ -118,6 +118,44 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 // ErrUnknown says that there is no such run or trial.
 var ErrUnknown = errors.New("no such run or trial")
 
+// runError says that a run was named where a trial is meant.
+type runError struct{ text string }
+
+func (e *runError) Error() string { return e.text }
+
+// Is makes it an ErrUnknown, without its words.
+func (e *runError) Is(target error) bool { return target == ErrUnknown }
+
+// trialsToName is how many trials of a run are named in an error.
+const trialsToName = 10
+
+// noTrial says why there is no trial of that name: it may be a run's.
+func noTrial(tx *store.Tx, id string) error {
+	address := "run." + strings.TrimPrefix(id, "run.")
+	e, err := tx.LatestExecution(address)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: %s", ErrUnknown, id)
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := tx.Trials(address, e.N)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, row := range rows[:min(len(rows), trialsToName)] {
+		ids = append(ids, row.ID)
+	}
+	switch {
+	case len(rows) == 0:
+		return &runError{fmt.Sprintf("%s is a run, which has no trials yet", address)}
+	case len(rows) > len(ids):
+		ids = append(ids, fmt.Sprintf("and %d more", len(rows)-len(ids)))
+	}
+	return &runError{fmt.Sprintf("%s is a run; name one of its trials: %s", address, strings.Join(ids, ", "))}
+}
+
 // suggest names what was probably meant: the same without its kind, or a near miss.
 func suggest(name string, known []string) string {
 	best := config.Nearest(name, known)
@@ -272,7 +310,7 @@ func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err e
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s", ErrUnknown, id)
+			return noTrial(tx, id)
 		}
 		if err != nil {
 			return err

@@ -75,6 +75,9 @@ func findTask(set *config.Set, address string) (config.Selected, error) {
 		return config.Selected{}, err
 	}
 	b := set.Benchmark(benchmark)
+	if b == nil && name == "" {
+		return config.Selected{}, mistake("there is no task or benchmark %s%s", address, suggest(address, benchmarkAddresses(set)))
+	}
 	if b == nil {
 		return config.Selected{}, mistake("there is no task %s%s", address, suggest(address, taskAddresses(set)))
 	}
@@ -106,6 +109,13 @@ func splitAddress(address string) (benchmark, name string, err error) {
 	}
 	benchmark, name, _ = strings.Cut(rest, ".")
 	return benchmark, name, nil
+}
+
+func benchmarkAddresses(set *config.Set) (all []string) {
+	for i := range set.Blocks.Benchmarks {
+		all = append(all, set.Blocks.Benchmarks[i].Address())
+	}
+	return all
 }
 
 func taskAddresses(set *config.Set) (all []string) {

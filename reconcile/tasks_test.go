@@ -26,6 +26,7 @@ func TestATaskIsFoundByItsAddress(t *testing.T) {
 		{address: "benchmark.many.two", want: "two"},
 		{address: "benchmark.single", want: "only"},
 		{address: "benchmark.many", says: "has 2 tasks"},
+		{address: "benchmark.mony", says: "there is no task or benchmark benchmark.mony; did you mean benchmark.many?"},
 		{address: "benchmark.many.tow", says: `did you mean benchmark.many["two"]?`},
 		{address: `benchmark.mony["two"]`, says: `did you mean benchmark.many["two"]?`},
 		{address: `benchmark.many["two"`, says: "is no task"},

@@ -5,12 +5,14 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/judge"
 )
 
 // completionTime bounds how long a shell waits for what a name may be.
@@ -30,6 +32,12 @@ func (e *env) completes(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		if f := by[cmd.Name()]; f != nil {
 			cmd.ValidArgsFunction = f
+		}
+		if cmd.Flags().Lookup("round") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("round", e.completeRound)
+		}
+		if cmd.Name() == "submissions" {
+			_ = cmd.RegisterFlagCompletionFunc("output", e.completeOutput)
 		}
 		if cmd.Flags().Lookup("task") != nil {
 			_ = cmd.RegisterFlagCompletionFunc("task", e.completeTask) // fails only where there is no such flag
@@ -79,6 +87,47 @@ func (e *env) completeExport(cmd *cobra.Command, args []string, text string) ([]
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRound completes TRIAL/ROUND: the trials first, then the rounds of that one.
+func (e *env) completeRound(cmd *cobra.Command, _ []string, text string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	id, _, named := strings.Cut(text, "/")
+	e.ask(cmd.Context(), func(ctx context.Context, c *api.Client) {
+		if named {
+			names = rounds(ctx, c, id, id+"/")
+			return
+		}
+		if s, err := c.Status(ctx, ""); err == nil {
+			for _, name := range trials(s) {
+				id, about, _ := strings.Cut(name, "\t")
+				names = append(names, cobra.CompletionWithDesc(id+"/", about))
+			}
+		}
+	})
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func (e *env) completeOutput(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(args) == 1 {
+		e.ask(cmd.Context(), func(ctx context.Context, c *api.Client) { names = rounds(ctx, c, args[0], "") })
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// rounds are those of a trial, each with the prefix.
+func rounds(ctx context.Context, c *api.Client, id, prefix string) (names []cobra.Completion) {
+	t, err := c.Trial(ctx, id)
+	if err != nil {
+		return nil
+	}
+	for _, r := range t.Judgings() {
+		about := string(r.State)
+		if r.State == judge.StateJudged && r.Report != nil {
+			about = string(r.Report.Status) + ", " + resultOf(r.Report)
+		}
+		names = append(names, cobra.CompletionWithDesc(prefix+r.Round, about))
+	}
+	return names
 }
 
 // plain is a task's name that needs no quotes, which shells would take for theirs.

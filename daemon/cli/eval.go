@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -24,19 +22,25 @@ import (
 
 func (e *env) eval() *cobra.Command {
 	var task, archive, round string
-	var private bool
+	var private, output bool
 	cmd := &cobra.Command{
 		Use: "eval --task ADDRESS --archive F|- [FILE…]", Short: "Judge one archive, or a stored one again",
 		Long: `eval judges one archive (tar or tar.gz, - is standard input) as a trial's would be: cleaned, in a fresh
 container, with the task's judge as it is now. With --round TRIAL/ROUND it judges the archive of that
 round again, by the task of its trial unless --task names another, and shows both verdicts; the stored
-one stays. The task comes from FILE…, or from the specs in force. Without a daemon it judges by itself.
+one stays. The task comes from FILE…, or from the spec file in force that declares it, which is read anew with
+the folders that it names, as far as it is there and right. Without a daemon it judges by itself.
 
 It exits 0 when there is a verdict, whatever it says, 1 when the machinery failed, and 2 when the
 command line, the specs or the archive are refused.`,
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if (archive == "") == (round == "") {
+			switch {
+			case archive != "" && round != "":
+				return usage{errors.New("give --archive F or --round TRIAL/ROUND, not both")}
+			case archive == "" && round == "":
 				return usage{errors.New("give --archive F, or - for standard input, or --round TRIAL/ROUND")}
+			case output && e.json:
+				return usage{errors.New("give --output or --json, not both")}
 			}
 			if task == "" && round == "" {
 				return usage{errors.New(`give the task with --task, as benchmark.NAME["TASK"]`)}
@@ -51,17 +55,18 @@ command line, the specs or the archive are refused.`,
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return e.evaluate(ctx, ask, archive, files)
+			return e.evaluate(ctx, ask, archive, files, output)
 		},
 	}
 	cmd.Flags().StringVar(&task, "task", "", `address of the task, benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
 	cmd.Flags().StringVar(&archive, "archive", "", "tar or tar.gz to judge; - is standard input")
 	cmd.Flags().StringVar(&round, "round", "", "judge the archive of this round again, TRIAL/ROUND")
+	cmd.Flags().BoolVar(&output, "output", false, "print what the judge command wrote, and nothing else")
 	cmd.Flags().BoolVar(&private, "private", false, "judge by the private set, too")
 	return cmd
 }
 
-func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive string, files []string) error {
+func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive string, files []string, output bool) error {
 	if archive == "-" {
 		ask.Archive = os.Stdin
 	} else if archive != "" {
@@ -80,6 +85,9 @@ func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive st
 		return err
 	}
 	out, err := c.Eval(ctx, ask)
+	if err == nil && output && !out.Diagnostics.HasErrors() {
+		err = e.showOutput(ctx, c, out)
+	}
 	if err = errors.Join(err, done()); err != nil {
 		if answer, ok := errors.AsType[*api.Error](err); ok && answer.Code >= 400 && answer.Code < http.StatusInternalServerError {
 			return usage{err}
@@ -89,8 +97,10 @@ func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive st
 	if out.Diagnostics.HasErrors() {
 		return e.rejected(out.Diagnostics)
 	}
-	if err := e.showEvaluated(out); err != nil {
-		return err
+	if !output {
+		if err := e.showEvaluated(out); err != nil {
+			return err
+		}
 	}
 	if out.Report.Status == judge.StatusError || out.Private != nil && out.Private.Status == judge.StatusError {
 		return exit{ExitFailed}
@@ -153,69 +163,4 @@ func (e *env) judgingState(settings *config.Settings, ask *reconcile.Evaluation,
 		return filepath.Abs(e.state)
 	}
 	return filepath.Abs(filepath.Join(filepath.Dir(ask.Files[0]), localState))
-}
-
-func (e *env) showEvaluated(out api.Evaluated) error {
-	if e.json {
-		return e.printJSON(out)
-	}
-	if err := e.warn(out.Diagnostics); err != nil {
-		return err
-	}
-	columns, heads := []*judge.Report{&out.Report}, []string{"now"}
-	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "task\t%s\n", out.Task)
-	fmt.Fprintf(t, "archive\tsha256 %s, %d bytes\n", out.Provenance.Archive.SHA256, out.Provenance.Archive.Bytes)
-	if out.Of != "" {
-		fmt.Fprintf(t, "of\t%s\n", out.Of)
-		columns, heads = append(columns, out.Before), append(heads, "then")
-	}
-	if out.Private != nil {
-		columns, heads = append(columns, out.Private), append(heads, "private")
-	}
-	if len(columns) > 1 {
-		fmt.Fprintf(t, "\t%s\n", strings.Join(heads, "\t"))
-	}
-	showReports(t, columns)
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	showTests(e.out, out.Round, &out.Report)
-	showTests(e.out, "private", out.Private)
-	return nil
-}
-
-// showReports prints one row for each number, one column for each report; nil is one that
-// there is not yet.
-func showReports(w io.Writer, reports []*judge.Report) {
-	number := func(x *float64) string {
-		if x == nil {
-			return "-"
-		}
-		return fmt.Sprintf("%g", *x)
-	}
-	for _, row := range []struct {
-		name string
-		of   func(*judge.Report) string
-	}{
-		{"status", func(r *judge.Report) string { return string(r.Status) }},
-		{"passed", func(r *judge.Report) string { return fmt.Sprintf("%d/%d", r.Passed, r.TotalTests) }},
-		{"failed", func(r *judge.Report) string { return fmt.Sprint(r.Failed) }},
-		{"errors", func(r *judge.Report) string { return fmt.Sprint(r.Errors) }},
-		{"pass rate", func(r *judge.Report) string { return fmt.Sprintf("%.4g", r.PassRate) }},
-		{"score", func(r *judge.Report) string { return number(r.Score) }},
-		{"score 0-100", func(r *judge.Report) string { return number(r.Score100) }},
-		{"valid", func(r *judge.Report) string { return fmt.Sprint(r.Valid) }},
-		{"runtime", func(r *judge.Report) string { return fmt.Sprintf("%.1f s", float64(r.JudgeMS)/1000) }},
-	} {
-		fmt.Fprint(w, row.name)
-		for _, r := range reports {
-			value := "-"
-			if r != nil {
-				value = row.of(r)
-			}
-			fmt.Fprint(w, "\t", value)
-		}
-		fmt.Fprintln(w)
-	}
 }

@@ -32,6 +32,9 @@ that nothing speaks of any more go with them.`,
 			}
 			if keep != "" {
 				size, err := config.ParseSize(keep)
+				if keep == "0" { // of whatever unit
+					size, err = 0, nil
+				}
 				if err != nil {
 					return usage{fmt.Errorf("--keep %s: %w", keep, err)}
 				}

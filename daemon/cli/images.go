@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/image"
@@ -53,6 +56,9 @@ func (e *env) doImages(ctx context.Context, verb string, args []string) error {
 			files = append(files, arg)
 		}
 	}
+	if err := e.unnamed(files); err != nil {
+		return err
+	}
 	var ask reconcile.Evaluation // it knows how to name files
 	c, done, err := e.judging(ctx, &ask, files)
 	if err != nil {
@@ -88,6 +94,27 @@ func (e *env) doImages(ctx context.Context, verb string, args []string) error {
 		return exit{ExitFailed}
 	}
 	return err
+}
+
+// unnamed complains of what is neither a file nor an address, and says what may be meant.
+func (e *env) unnamed(args []string) error {
+	i := slices.IndexFunc(args, func(arg string) bool { return !exists(arg) })
+	if i < 0 || strings.ContainsRune(args[i], filepath.Separator) || filepath.Ext(args[i]) == ".hcl" {
+		return nil // or a file that is not there
+	}
+	hint := ""
+	inputs, err := config.ReadAll(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return !exists(arg) }))
+	settings, serr := e.settings()
+	if err == nil && serr == nil {
+		var known []string
+		for _, b := range compile(inputs, settings).Blocks.Benchmarks {
+			known = append(known, b.Name)
+		}
+		if name := config.Nearest(args[i], known); name != "" {
+			hint = fmt.Sprintf("; did you mean benchmark.%s?", name)
+		}
+	}
+	return usage{fmt.Errorf("%s is neither a spec file nor an address such as benchmark.NAME%s", args[i], hint)}
 }
 
 // showImage prints a line for an image, and below it what went wrong.

@@ -70,7 +70,7 @@ func (p *progress) events(t reconcile.TrialStatus) {
 		p.once(fmt.Sprint(t.ID, t.Try, "started"), "%s: started, task %s, agent %s, until %s", t.ID, t.Task, agentOf(t), t.Deadline.Local().Format(time.TimeOnly))
 	}
 	for _, r := range t.Rounds {
-		if r.Report != nil {
+		if r.State == judge.StateJudged {
 			p.once(t.ID+r.Round, "%s: %s %s", t.ID, r.Round, verdictOf(r.Report))
 		}
 	}
@@ -100,7 +100,7 @@ func verdictOf(r *judge.Report) string {
 	}
 	text := fmt.Sprintf("%d/%d passed", r.Passed, r.TotalTests)
 	if r.Score != nil {
-		text += fmt.Sprintf(", score %g", *r.Score)
+		text += ", score " + shown(*r.Score)
 	}
 	return text
 }

@@ -58,7 +58,7 @@ func (e *env) runFiles(ctx context.Context, files []string) error {
 	c := api.NewClient(api.Socket(dir))
 	defer c.Close()
 	if _, err := c.Version(ctx); err == nil {
-		return e.pursue(ctx, c, dir, paths, interrupts)
+		return e.pursue(ctx, c, dir, "", paths, interrupts)
 	} else if !errors.Is(err, api.ErrNoDaemon) {
 		return err
 	}
@@ -97,7 +97,7 @@ func (e *env) runAlone(ctx context.Context, settings *config.Settings, dir strin
 	}
 	finished := make(chan error, 1)
 	go func() { finished <- d.Run(ctx) }()
-	err = e.pursue(ctx, c, dir, paths, interrupts)
+	err = e.pursue(ctx, c, dir, " on a running daemon, or remove "+relative(dir), paths, interrupts)
 	stop()
 	if ended := <-finished; ended != nil {
 		return errors.Join(err, ended)
@@ -118,8 +118,9 @@ func (e *env) runLogger(settings *config.Settings) (*slog.Logger, error) {
 // look is how often the progress is looked at.
 const look = 500 * time.Millisecond
 
-// pursue hands the files to the daemon and shows progress until all is settled.
-func (e *env) pursue(ctx context.Context, c *api.Client, dir string, paths []string, interrupts chan os.Signal) error {
+// pursue hands the files to the daemon and shows progress until all is settled. How is what
+// to say of doing it once more beside the command.
+func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths []string, interrupts chan os.Signal) error {
 	began := time.Now()
 	submitted, err := c.Submit(ctx, paths)
 	if err != nil {
@@ -145,6 +146,9 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir string, paths []str
 		}
 		if settled(runs, interrupted) {
 			p.last(runs)
+			if address := doneBefore(runs, began); address != "" && !e.json {
+				fmt.Fprintf(e.err, "everything is done already; to do it again: assayd rerun %s%s\n", address, how)
+			}
 			return e.end(ctx, c, paths, submitted.Addresses, runs)
 		}
 		p.show(runs)
@@ -165,6 +169,20 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir string, paths []str
 			return ctx.Err()
 		}
 	}
+}
+
+// doneBefore returns the first of the runs if each was over before that moment; else "".
+func doneBefore(runs []reconcile.RunStatus, moment time.Time) string {
+	for _, r := range runs {
+		if r.State != "finished" || len(r.Trials) < max(r.Wanted, 1) ||
+			slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool { return t.Status == "" || !t.Ended.Before(moment) }) {
+			return ""
+		}
+	}
+	if len(runs) == 0 {
+		return ""
+	}
+	return runs[0].Address
 }
 
 // attach is the command that follows the same files in the same state directory.

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/reconcile"
@@ -172,7 +173,7 @@ func resultOf(r *judge.Report) string {
 		parts = append(parts, fmt.Sprintf("%d/%d", r.Passed, r.TotalTests))
 	}
 	if r.Score != nil {
-		parts = append(parts, fmt.Sprintf("score %g", *r.Score))
+		parts = append(parts, "score "+shown(*r.Score))
 	}
 	return strings.Join(parts, " ")
 }
@@ -229,12 +230,12 @@ func showRounds(w io.Writer, rounds []reconcile.Round) error {
 			fmt.Fprintf(t, "%s\t%s\t%s\t-\t-\t-\t%s\t\n", r.Round, at, r.State, r.ID)
 			continue
 		}
-		score := "-"
-		if r.Report.Score != nil {
-			score = fmt.Sprintf("%g", *r.Report.Score)
+		status, took := string(r.Report.Status), fmt.Sprintf("%d ms", r.Report.DurationMS)
+		if r.State != judge.StateJudged { // a game that is being played
+			status, took = string(r.State), "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d/%d\t%s\t%d ms\t%s\t\n",
-			r.Round, at, r.Report.Status, r.Report.Passed, r.Report.TotalTests, score, r.Report.DurationMS, r.ID)
+		passed, score := scoreOf(r.Report)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Round, at, status, passed, score, took, r.ID)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -243,6 +244,24 @@ func showRounds(w io.Writer, rounds []reconcile.Round) error {
 		showTests(w, r.Round, r.Report)
 	}
 	return nil
+}
+
+// scoreOf is what passed and what was scored; of a game, out of how much and in how many
+// moves. Without tests there is nothing that could have passed.
+func scoreOf(r *judge.Report) (passed, score string) {
+	passed, score = fmt.Sprintf("%d/%d", r.Passed, r.TotalTests), "-"
+	if r.Score == nil {
+		return passed, score
+	}
+	if r.TotalTests == 0 {
+		passed = "-"
+	}
+	score = shown(*r.Score)
+	moves, played := r.Metrics["moves"]
+	if most, ok := r.Metrics["max_score"]; ok && played {
+		score += fmt.Sprintf(" of %s, %s", shown(most), english.Plural(int(moves), "move", ""))
+	}
+	return passed, score
 }
 
 // showTests names the tests of a round that did not pass.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,6 +84,12 @@ func compile(inputs []config.Input, settings *config.Settings) *config.Set {
 
 // readSpecs reads what was named; nothing at all is an error, too.
 func readSpecs(paths []string) ([]config.Input, error) {
+	for _, path := range paths {
+		if filepath.Ext(path) == ".json" && exists(path) {
+			return nil, usage{fmt.Errorf("%s is no spec file (*.hcl); a folder of SForge tasks is named in one, in a benchmark: import \"sforge\" { path = %q }",
+				path, filepath.Dir(path))}
+		}
+	}
 	inputs, err := config.ReadAll(paths)
 	if err != nil {
 		return nil, usage{fmt.Errorf("read specs: %w", err)}

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +47,8 @@ const databaseName = "assayd.db"
 
 // Open opens the state directory dir, making it (mode 0700) where it is missing, and takes
 // its lock until Close. Errors: *LockedError when another process has it, *VersionError
-// when a newer assayd wrote it, and ErrNoSpace or ErrReadOnly as causes. With ReadOnly,
+// when a newer assayd wrote it, *CopiedError when it is a copy of one that is still there, and
+// ErrNoSpace or ErrReadOnly as causes. With ReadOnly,
 // errors.Is(err, fs.ErrNotExist) where there is no state.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
@@ -109,7 +108,14 @@ func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
 	if s.reader, err = openReader(path); err != nil {
 		return err
 	}
-	return s.Do(ctx, s.adoptOwner)
+	home, err := s.adoptOwner(ctx)
+	if err != nil || home == s.dir {
+		return err
+	}
+	if err := s.checkHome(ctx, home); err != nil {
+		return err
+	}
+	return s.Do(ctx, func(t *Tx) error { return t.PutMeta(homeKey, s.dir) })
 }
 
 // openReadOnly opens what another process may be working on.
@@ -122,7 +128,8 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	if s.reader, err = openReader(path); err != nil {
 		return err
 	}
-	return s.View(ctx, func(t *Tx) error {
+	home := ""
+	if err := s.View(ctx, func(t *Tx) error {
 		version, err := schemaVersion(ctx, t.tx, s.dir)
 		if err != nil {
 			return err
@@ -130,9 +137,15 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 		if version != len(migrations) {
 			return &VersionError{Dir: s.dir, Found: version, Known: len(migrations)}
 		}
-		s.owner, err = t.Meta("owner")
+		if s.owner, err = t.Meta(ownerKey); err != nil {
+			return err
+		}
+		home, err = t.Meta(homeKey)
 		return err
-	})
+	}); err != nil {
+		return err
+	}
+	return s.checkHome(ctx, home)
 }
 
 // openReader opens the pool of those who only read.
@@ -154,24 +167,6 @@ func openPool(path string, n int, query url.Values) (*sql.DB, error) {
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	return db, nil
-}
-
-// adoptOwner reads the owner id and makes one in a new state directory.
-func (s *Store) adoptOwner(t *Tx) error {
-	owner, err := t.Meta("owner")
-	if err != nil {
-		return err
-	}
-	if owner == "" {
-		id := make([]byte, 8)
-		rand.Read(id) // never fails
-		owner = hex.EncodeToString(id)
-		if err := t.PutMeta("owner", owner); err != nil {
-			return err
-		}
-	}
-	s.owner = owner
-	return nil
 }
 
 // Owner is the random id of this state directory, 16 hex digits; it labels containers.

@@ -1,0 +1,82 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assayd/assayd/config"
+)
+
+// asItIsNow is the set with the file that declares the asked task as that file and its
+// folders are now. All the rest, and this one too where it is gone or wrong, is as it was
+// accepted; of what the daemon has in force nothing changes.
+func (r *Reconciler) asItIsNow(ctx context.Context, set *config.Set, e Evaluation) (*config.Set, config.Diagnostics, error) {
+	name, task, err := r.askedNames(ctx, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := set.Benchmark(name)
+	if b == nil {
+		return set, nil, nil
+	}
+	previous, err := r.accepted(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	fresh, why := r.reread(b, task, previous)
+	if why == "" {
+		return fresh, nil, nil
+	}
+	return set, config.Diagnostics{{
+		Severity: config.Warning, Summary: "Judged by what was accepted earlier", Detail: fmt.Sprintf("%s %s.", b.Path, why),
+		File: b.Path, Path: b.Path, Context: fmt.Sprintf("%s %q", b.Kind, b.Name),
+	}}, nil
+}
+
+// askedNames are the benchmark and the task that are asked for; the latter may be "".
+func (r *Reconciler) askedNames(ctx context.Context, e Evaluation) (benchmark, task string, err error) {
+	if e.Task != "" {
+		return splitAddress(e.Task)
+	}
+	state, err := r.stateOfTrial(ctx, e.Trial)
+	return state.Cell.Task.Benchmark, state.Cell.Task.Name, err
+}
+
+// reread compiles the file of a benchmark anew, beside what was accepted of all others. It
+// says why the outcome is of no use, or "".
+func (r *Reconciler) reread(b *config.Benchmark, task string, previous config.Previous) (fresh *config.Set, why string) {
+	now := config.Read(b.Path)
+	switch {
+	case now.Gone:
+		return nil, "is gone"
+	case now.Unknown != "":
+		return nil, "cannot be read: " + now.Unknown
+	}
+	now.Root = previous[b.Path].Root
+	inputs := []config.Input{now}
+	for path, c := range previous {
+		if path != b.Path {
+			inputs = append(inputs, config.Input{Path: path, Display: path, Root: c.Root, Kept: true})
+		}
+	}
+	o := r.o.Config
+	o.Fresh = func(path string) bool { return path == b.Path }
+	fresh = config.Load(inputs, previous, o)
+	at := slices.IndexFunc(fresh.Files, func(f config.FileState) bool { return f.Path == b.Path })
+	if at < 0 || fresh.Files[at].Status != config.OK {
+		return nil, "has errors"
+	}
+	found := fresh.Benchmark(b.Name)
+	if found == nil || found.Path != b.Path {
+		return nil, "does not declare " + b.Address() + " any more"
+	}
+	for _, i := range found.Imports {
+		for _, p := range i.Problems {
+			if p.Kept && (task == "" || p.Task == "" || p.Task == task) {
+				return nil, "imports a task that has errors: " + p.Text
+			}
+		}
+	}
+	return fresh, ""
+}
