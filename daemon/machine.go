@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/docker"
 )
 
 // machineOf is what the engine's machine has; while it cannot be asked, what this one has.
@@ -27,6 +28,21 @@ func machineOf(ctx context.Context, engine container.Host, log *slog.Logger) con
 		return config.Host{CPUs: float64(runtime.NumCPU()), Memory: localMemory()}
 	}
 	return config.Host{CPUs: float64(info.CPUs), Memory: info.Memory, Disk: diskAt(info.DataRoot)}
+}
+
+// Machine is what the engine of the settings has, or nothing where it does not answer soon.
+func Machine(ctx context.Context, settings *config.Settings) config.Host {
+	asked, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	engine, err := docker.New(asked, docker.Options{Host: settings.Engines["docker"].Host, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return config.Host{}
+	}
+	defer func() { _ = engine.Close() }() // only asked
+	if _, err := engine.HostInfo(asked); err != nil {
+		return config.Host{}
+	}
+	return machineOf(asked, engine, slog.New(slog.DiscardHandler))
 }
 
 // diskAt is how many bytes are free where layers are written; 0 when that is not known, as

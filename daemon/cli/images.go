@@ -124,6 +124,9 @@ func (e *env) showImage(d reconcile.ImageDone) {
 		name = d.Task
 	}
 	fmt.Fprintf(e.out, "%-11s  %-6s  %s  %.1f s", d.Role, d.State, name, d.Seconds)
+	if d.Task != name && !strings.Contains(name, "."+d.Role+".") { // an image that is taken as it is
+		fmt.Fprintf(e.out, "  for %s", d.Task)
+	}
 	if d.Digest != "" {
 		fmt.Fprintf(e.out, "  %s", d.Digest)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 )
@@ -66,7 +68,9 @@ func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err err
 	if !errors.Is(err, api.ErrNoDaemon) {
 		return p, err
 	}
-	set := compile(inputs, settings)
+	options := daemon.ConfigOptions(settings)
+	options.Host = daemon.Machine(cmd.Context(), settings)
+	set := config.Load(inputs, nil, options)
 	p.Diagnostics = set.Diagnostics
 	if p.Diagnostics.HasErrors() {
 		return p, nil

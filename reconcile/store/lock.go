@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +36,7 @@ func takeLock(dir string) (io.Closer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock state directory: %w", explain(err))
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock(f); err != nil {
 		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, &LockedError{Dir: dir, PID: lockHolder(f)}
@@ -46,6 +47,19 @@ func takeLock(dir string) (io.Closer, error) {
 		return nil, errors.Join(fmt.Errorf("lock state directory %q: %w", dir, explain(err)), f.Close())
 	}
 	return f, nil
+}
+
+// releaseTime is how long the kernel may take to give back the lock of a process that was
+// killed just now.
+const releaseTime = time.Second
+
+func flock(f *os.File) error {
+	for until := time.Now().Add(releaseTime); ; time.Sleep(releaseTime / 50) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(until) {
+			return err
+		}
+	}
 }
 
 func writePID(f *os.File) error {
