@@ -279,7 +279,7 @@ func (b *body) judge(work Part) Judge {
 	if !j.has("game") && !j.has("stage") {
 		j.need("command")
 	}
-	for _, other := range []string{"stage", "command", "exclusive", "parser", "timeout", "expect", "protect"} {
+	for _, other := range []string{"stage", "command", "exclusive", "parser", "timeout", "expect", "protect", "direction", "feedback"} {
 		j.exclusive("game", other)
 	}
 	if j.has("expect") && (out.Parser == "exit_code" || out.Parser == "reward") {

@@ -171,6 +171,27 @@ func (h *house) files() (names []string) {
 	return names
 }
 
+// fill puts files into the folder of the export.
+func (h *house) fill(files map[string]string) {
+	h.Helper()
+	for name, text := range files {
+		name = filepath.Join(h.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			h.Fatal(err)
+		}
+	}
+}
+
+// holds checks that files are as they were filled in.
+func (h *house) holds(files map[string]string) {
+	h.Helper()
+	for name, want := range files {
+		if got, err := os.ReadFile(filepath.Join(h.dir, name)); err != nil || string(got) != want {
+			h.Errorf("%s reads %q, %v", name, got, err)
+		}
+	}
+}
+
 func (h *house) read(name string) map[string]any {
 	h.Helper()
 	text, err := os.ReadFile(filepath.Join(h.dir, name))

@@ -2,6 +2,9 @@ package export
 
 import (
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/assayd/assayd/reconcile"
@@ -58,6 +61,17 @@ func places(run reconcile.RunRecord) map[string]place {
 		}
 	}
 	return found
+}
+
+func folderOf(run string) string { return path.Join("runs", run) }
+
+// foldersOf are the folders of all runs that trials go to.
+func foldersOf(at map[string]place) []string {
+	folders := map[string]bool{}
+	for _, p := range at {
+		folders[folderOf(p.run)] = true
+	}
+	return slices.Sorted(maps.Keys(folders))
 }
 
 // younger reports whether a trial began after another; one that has not begun is the youngest.

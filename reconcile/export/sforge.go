@@ -27,8 +27,9 @@ type Written struct {
 }
 
 // SForge writes an execution of a run (0 = the last one) as the directory tree of SForge
-// below dir: runs/<run>/<task>/…. The folder must be new or empty, or hold an earlier
-// export of the run, which is brought up to date; any other is a *TakenError.
+// below dir: runs/<run>/<task>/…. The folder must be new or empty, or hold exports, of this
+// run or of others; an earlier one of the run is brought up to date. Any other folder, and
+// one that holds something else in a place of the run, is a *TakenError.
 func SForge(ctx context.Context, s *store.Store, address string, execution int, dir, version string) (out Written, err error) {
 	run, err := reconcile.Records(ctx, s, address, execution)
 	if err != nil {
@@ -41,6 +42,9 @@ func SForge(ctx context.Context, s *store.Store, address string, execution int, 
 	defer func() { err = errors.Join(err, t.close()) }()
 	x := sforge{tree: t, store: s, ledger: reconcile.NewLedger(s), run: run, version: version, groups: map[string]*group{}}
 	at := places(run)
+	if err := t.claim(foldersOf(at)); err != nil {
+		return out, err
+	}
 	for _, r := range run.Trials {
 		if err := ctx.Err(); err != nil {
 			return out, err
@@ -54,7 +58,7 @@ func SForge(ctx context.Context, s *store.Store, address string, execution int, 
 		if err := x.summary(g); err != nil {
 			return out, err
 		}
-		out.Runs = append(out.Runs, path.Join("runs", g.id))
+		out.Runs = append(out.Runs, folderOf(g.id))
 	}
 	out.Execution = run.Execution
 	return out, t.finish(fmt.Sprintf("e%d", run.Execution))
@@ -89,7 +93,7 @@ func (x *sforge) group(id string) *group {
 
 // trial writes the folder of one task.
 func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) error {
-	dir := path.Join("runs", at.run, at.task)
+	dir := path.Join(folderOf(at.run), at.task)
 	for _, sub := range rounds(r) {
 		if err := x.round(ctx, path.Join(dir, "submissions", safe(sub.Round)), at.task, sub); err != nil {
 			return err
@@ -247,7 +251,7 @@ const (
 
 // summary writes the two files of a run.
 func (x *sforge) summary(g *group) error {
-	dir := path.Join("runs", g.id)
+	dir := folderOf(g.id)
 	var experiment *string
 	if x.run.Spec != "" {
 		experiment = &x.run.Spec

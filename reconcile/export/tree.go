@@ -18,24 +18,15 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("folder %s %s: name an empty or a new one, or that of an earlier export of the run", e.Dir, e.Why)
 }
 
-// markerName is the file that says what a folder is an export of.
-const markerName = ".assayd-export.json"
-
-// marker also lists what was written, so that a later export removes what is no more.
-type marker struct {
-	Owner      string              `json:"owner"` // id of the state directory
-	Run        string              `json:"run"`
-	Executions map[string][]string `json:"executions"`
-}
-
 // tree writes files below a folder that it never leaves, whatever names and links say.
 type tree struct {
+	dir     string
 	root    *os.Root
 	marker  marker
 	written []string
 }
 
-// openTree takes a folder for the export of a run.
+// openTree takes a folder for the export of a run. Nothing is written before claim.
 func openTree(dir, owner, run string) (*tree, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder of the export: %w", err)
@@ -44,51 +35,11 @@ func openTree(dir, owner, run string) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the folder of the export: %w", err)
 	}
-	t := &tree{root: root, marker: marker{Owner: owner, Run: run, Executions: map[string][]string{}}}
-	if err := t.claim(dir); err != nil {
+	t := &tree{dir: dir, root: root, marker: marker{Owner: owner, Run: run, Executions: map[string][]string{}}}
+	if err := t.recall(); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return t, nil
-}
-
-func (t *tree) claim(dir string) error {
-	text, err := t.root.ReadFile(markerName)
-	if errors.Is(err, fs.ErrNotExist) {
-		left, err := fs.ReadDir(t.root.FS(), ".")
-		if err != nil {
-			return fmt.Errorf("read the folder of the export: %w", err)
-		}
-		if len(left) > 0 {
-			return &TakenError{dir, "holds other files"}
-		}
-		return t.keep()
-	}
-	if err != nil {
-		return fmt.Errorf("read what the folder is an export of: %w", err)
-	}
-	var found marker
-	if err := json.Unmarshal(text, &found); err != nil {
-		return &TakenError{dir, "has a " + markerName + " that cannot be read"}
-	}
-	if found.Owner != t.marker.Owner || found.Run != t.marker.Run {
-		return &TakenError{dir, fmt.Sprintf("holds an export of %s of another state directory or run", found.Run)}
-	}
-	if found.Executions != nil {
-		t.marker.Executions = found.Executions
-	}
-	return nil
-}
-
-// keep writes the marker.
-func (t *tree) keep() error {
-	text, err := json.Marshal(t.marker)
-	if err != nil {
-		return err
-	}
-	return t.put(markerName, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
 }
 
 // finish removes what an earlier export of the execution wrote and this one did not.

@@ -202,7 +202,8 @@ func historyView(t task.Task, trial string, own []Submission) agentHistory {
 		v.Agent++
 		v.Entries = append(v.Entries, historyEntry(t, s))
 	}
-	if best, ok := Best(t.Judge, own); ok && t.Judge.Feedback != "none" {
+	told := t.Judge.Game != "" || t.Judge.Feedback != "none" // a game's score is part of the play
+	if best, ok := Best(t.Judge, own); ok && told {
 		v.Score, v.PassRate, v.Round = best.Report.Score, best.Report.PassRate, best.Round
 	}
 	return v

@@ -149,6 +149,7 @@ func (j *Judge) finishGames(ctx context.Context, trial string, try int) error {
 func (j *Judge) play(ctx context.Context) {
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
+	j.sweepTranscripts(ctx)
 	for {
 		select {
 		case g := <-j.games.starts:

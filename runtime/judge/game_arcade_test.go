@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -36,8 +37,12 @@ type cabinet struct {
 func newArcade(b *bench) *arcade {
 	a := &arcade{games: map[string]*cabinet{}}
 	b.fake.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
-		if cmd.Argv[0] == "/dial" {
+		switch cmd.Argv[0] {
+		case "/dial":
 			return a.dial(ctx, c, cmd)
+		case "/judge": // of a task that is no game
+			time.Sleep(time.Second)
+			return 0
 		}
 		a.mu.Lock()
 		g := &cabinet{dead: make(chan struct{})}
@@ -60,7 +65,7 @@ func newArcade(b *bench) *arcade {
 	return a
 }
 
-// behave says how servers are from now on: "" = well, "crash" or "ill".
+// behave says how servers are from now on: "" = well, "crash", "ill", or "deaf".
 func (a *arcade) behave(how string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,8 +76,12 @@ func (a *arcade) behave(how string) {
 func (a *arcade) dial(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 	a.mu.Lock()
 	a.dials++
-	g := a.games[c.ID()]
+	g, deaf := a.games[c.ID()], a.start == "deaf"
 	a.mu.Unlock()
+	if deaf { // nothing listens on the port, for which the guest waits
+		<-ctx.Done()
+		return 1
+	}
 	if g == nil || cmd.Argv[1] != "127.0.0.1:8000" {
 		return 1
 	}
@@ -144,7 +153,7 @@ func newGameBench(t *testing.T, change ...func(*Options)) (*bench, *arcade) {
 	t.Helper()
 	b := newBench(t, append([]func(*Options){func(o *Options) { o.Dial = []string{"/dial"} }}, change...)...)
 	b.image = b.fake.AddImage("game:1", container.ImageConfig{User: "agent"}, map[string]string{
-		"/hold": "", "/dial": "", "/bin/sh": "", "/etc/passwd": "agent:x:1000:1001::/:\n", "/work/rom": "rom",
+		"/hold": "", "/dial": "", "/judge": "", "/bin/sh": "", "/etc/passwd": "agent:x:1000:1001::/:\n", "/work/rom": "rom",
 	}).ID
 	return b, newArcade(b)
 }

@@ -136,7 +136,10 @@ func TestAGameBelongsToItsTrial(t *testing.T) {
 }
 
 func TestAServerThatDoesNotStartIsToldOnceAndIsNoZero(t *testing.T) {
-	for name, says := range map[string]string{"crash": `exit code 3; its output ends with "no rom"`, "ill": "503"} {
+	for name, says := range map[string]string{
+		"crash": `exit code 3; its output ends with "no rom"`, "ill": "503",
+		"deaf": "did not start: nothing answered GET /health on 127.0.0.1:8000 (judge.port) within 30s",
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, a := newGameBench(t)
@@ -190,34 +193,6 @@ func TestAWaitingClientThatLeavesLeavesNoSession(t *testing.T) {
 		synctest.Wait()
 		if n := len(b.games.of("t")) + len(containers(t, b)) + len(b.ledger.of("t")); n != 0 {
 			t.Errorf("left: %d sessions, %d containers, %v", len(b.games.of("t")), len(containers(t, b)), b.rounds("t"))
-		}
-	})
-}
-
-func TestARestartJudgesOpenSessionsByTheirPeaks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, _ := newGameBench(t)
-		b.open("t", plays)
-		id := b.begin(t, "t")
-		b.move(t, "t", id, "add 30")
-		b.move(t, "t", id, "add -30")
-		after, _ := newGameBench(t) // a daemon that was killed left the ledger as it is now
-		after.ledger.all = b.ledger.of("t")
-		after.open("t", plays)
-		if w := after.move(t, "t", id, "add 1"); w.Code != 410 {
-			t.Errorf("before it is judged: %d %s", w.Code, w.Body)
-		}
-		for range 2 {
-			if err := after.Resume(t.Context(), after.ledger.of("t")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r := after.judged(t, id).Report
-		if r.Status != StatusOK || *r.Score != 30 || r.PassRate != .3 || !strings.Contains(r.Problem, "daemon") {
-			t.Errorf("%+v", r)
-		}
-		if w := after.move(t, "t", id, "add 1"); w.Code != 410 || !strings.Contains(w.Body.String(), "peak score 30 of 100") || !strings.Contains(w.Body.String(), "daemon") {
-			t.Errorf("then: %d %s", w.Code, w.Body)
 		}
 	})
 }

@@ -126,7 +126,7 @@ func (a *agentAPI) step(r *http.Request, _ *session) (any, error) {
 	case move.Action != nil && len(*move.Action) > maxAction:
 		return nil, tooLong()
 	case err != nil:
-		return nil, refuse(400, "the body is not a JSON object: %v", err)
+		return nil, refuse(400, `the body is not a JSON object with a text as its "action"`)
 	case move.Action == nil:
 		return nil, refuse(400, `the body has no "action"`)
 	}

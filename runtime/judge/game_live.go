@@ -36,16 +36,12 @@ func (g *game) live(run context.Context) {
 	j.games.leave(g)
 }
 
-// room waits a little for room on the machine.
+// room waits a little for room on the machine, in line with what is to be judged.
 func (g *game) room() (release func(), err error) {
 	busy := &Refusal{503, retryBusy, "there is no room for another game; try again later"}
 	ctx, cancel := context.WithTimeoutCause(g.ctx, gameWait, busy)
 	defer cancel()
-	p := g.session.Task.Judge.Part
-	if release, err = g.judge.opts.Capacity.Acquire(ctx, p.CPUs, p.Memory); err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return release, err
+	return g.judge.queue.room(ctx, g.session.Trial, g.id, g.session.Task.Judge.Part)
 }
 
 // begin reserves a round and starts a server, and the game on it.
@@ -64,7 +60,7 @@ func (g *game) begin() error {
 	if err != nil {
 		return err
 	}
-	if g.transcript, err = newTranscript(g.judge.opts.Blobs); err != nil {
+	if g.transcript, err = newTranscript(g.judge.transcriptFile(g.id)); err != nil {
 		return err
 	}
 	g.now.take(first)
@@ -150,6 +146,7 @@ func (g *game) abort(err error) {
 	}
 	if g.transcript != nil {
 		g.transcript.drop()
+		j.removeTranscript(g.id)
 	}
 	if g.sub.ID != "" && (!ok || g.told(ctx)) {
 		if rerr := j.opts.Ledger.Release(ctx, g.id); rerr != nil {
@@ -202,7 +199,7 @@ func (g *game) watch() {
 }
 
 // conclude stores the verdict. It tries until it has, or until the daemon stops: then the
-// next one finds the peak in the ledger.
+// next one finds the peak in the ledger, and the transcript in its file.
 func (g *game) conclude(run context.Context) {
 	j := g.judge
 	r := g.now.report(g.session.Task)
@@ -213,25 +210,33 @@ func (g *game) conclude(run context.Context) {
 		}
 	}
 	var err error
-	if r.Output, err = g.transcript.commit(); err != nil {
+	if r.Output, err = g.transcript.commit(j.opts.Blobs); err != nil {
 		j.opts.Log.Warn("the transcript of a game could not be stored", "session", g.id, "error", err)
 	}
+	g.transcript.drop()
+	if g.store(run, r) {
+		j.removeTranscript(g.id)
+	}
+}
+
+// store reports whether nobody needs to store the verdict any more.
+func (g *game) store(run context.Context, r Report) bool {
 	begun := g.sub
 	begun.AcceptedAt = begun.StartedAt // it was never queued
 	for try := 0; ; try++ {
 		ctx, cancel := cleanupContext(run)
-		err := j.publish(ctx, begun, r)
+		err := g.judge.publish(ctx, begun, r)
 		cancel()
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			return
+			return true
 		}
-		j.opts.Log.Error("the verdict on a game could not be stored", "session", g.id, "error", err)
+		g.judge.opts.Log.Error("the verdict on a game could not be stored", "session", g.id, "error", err)
 		pause := time.NewTimer(backoff(try))
 		select {
 		case <-pause.C:
 		case <-run.Done():
 			pause.Stop()
-			return
+			return false
 		}
 	}
 }
@@ -248,18 +253,4 @@ func (g *game) clean() {
 	if err := g.judge.opts.Engine.Remove(ctx, g.server.container); err != nil {
 		g.judge.opts.Log.Warn("a game container is left over", "container", g.server.container, "error", err)
 	}
-}
-
-// orphaned gives the verdict on a session that a former daemon had open: the peak that it
-// had stored.
-func (j *Judge) orphaned(ctx context.Context, sub Submission, why string) error {
-	r := failed(why)
-	if sub.Report != nil {
-		r = *sub.Report
-		r.Problem = why
-		r.Summary += ": " + why
-	}
-	begun := sub
-	begun.AcceptedAt = sub.StartedAt
-	return j.publish(ctx, begun, r)
 }

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -83,61 +82,3 @@ func (n *standing) rate() float64 {
 }
 
 func plain(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-
-// transcript is a session move by move, one JSON object a line, written as it goes.
-type transcript struct {
-	blob BlobWriter
-	room int
-	cut  bool
-	err  error
-	line int
-}
-
-// transcribed is one line of a transcript; the first one is the opening, without an action.
-type transcribed struct {
-	Move        int     `json:"move"`
-	Action      string  `json:"action"`
-	Observation string  `json:"observation"`
-	Score       float64 `json:"score"`
-	PeakScore   float64 `json:"peak_score"`
-	MaxScore    float64 `json:"max_score"`
-	Done        bool    `json:"done"`
-}
-
-func newTranscript(b Blobs) (*transcript, error) {
-	blob, err := b.Create()
-	if err != nil {
-		return nil, fmt.Errorf("store the transcript of a game: %w", err)
-	}
-	return &transcript{blob: blob, room: maxTranscript}, nil
-}
-
-// add writes a move. What goes wrong is told at the end: it is no reason to stop a game.
-func (t *transcript) add(action string, n standing) {
-	line, err := json.Marshal(transcribed{t.line, action, n.observation, n.score, n.peak, n.max, n.done})
-	t.line++
-	switch {
-	case t.err != nil || t.cut:
-		return
-	case err != nil:
-		t.err = err
-		return
-	case len(line) >= t.room:
-		t.cut = true
-		line = []byte(`{"cut":true}`)
-	}
-	t.room -= len(line) + 1
-	_, t.err = t.blob.Write(append(line, '\n'))
-}
-
-// commit stores the transcript; it is over then in either case.
-func (t *transcript) commit() (string, error) {
-	defer t.drop()
-	if t.err != nil {
-		return "", t.err
-	}
-	digest, _, err := t.blob.Commit()
-	return digest, err
-}
-
-func (t *transcript) drop() { _ = t.blob.Close() } // what is not stored by now is thrown away

@@ -109,6 +109,11 @@ func (s *gameServer) start(c container.Command) {
 	})
 }
 
+// address is where the server is to listen, in its container.
+func (s *gameServer) address() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.game.session.Task.Judge.Port))
+}
+
 // dial makes a connection to the server's port, which the guest waits for.
 func (s *gameServer) dial(context.Context, string, string) (net.Conn, error) {
 	near, far := net.Pipe()
@@ -119,7 +124,7 @@ func (s *gameServer) dial(context.Context, string, string) (net.Conn, error) {
 		defer context.AfterFunc(s.game.ctx, func() { _ = far.Close() })()
 		defer far.Close() //nolint:errcheck // a pipe in memory
 		code, err := j.execer.Exec(s.game.ctx, s.container, container.Command{
-			Argv: append(append([]string{}, j.opts.Dial...), net.JoinHostPort("127.0.0.1", strconv.Itoa(s.game.session.Task.Judge.Port))),
+			Argv: append(append([]string{}, j.opts.Dial...), s.address()),
 			User: s.user, Stdin: far, Stdout: far, Stderr: &trouble,
 		})
 		if err != nil || code != 0 {
@@ -182,6 +187,9 @@ func (s *gameServer) healthy(ctx context.Context) error {
 		return err
 	}
 	answer, err := s.client.Do(r)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("nothing answered GET /health on %s (judge.port) within %s", s.address(), serverStart)
+	}
 	if err != nil {
 		return fmt.Errorf("ask for its health: %w", err)
 	}

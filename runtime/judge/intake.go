@@ -20,10 +20,12 @@ const (
 
 // intake reads a tar stream, compressed or not, within bounds.
 type intake struct {
-	tar   *tar.Reader
-	raw   *meter
-	limit int64 // of the content that may be kept
-	err   error // why the stream could not be opened
+	tar    *tar.Reader
+	raw    *meter
+	packed bool
+	begun  bool  // an entry was read
+	limit  int64 // of the content that may be kept
+	err    error // why the stream could not be opened
 }
 
 func newIntake(r io.Reader, book *rulebook) *intake {
@@ -35,6 +37,9 @@ func newIntake(r io.Reader, book *rulebook) *intake {
 	magic, err := buffered.Peek(2)
 	if err != nil {
 		in.err = err
+		if errors.Is(err, io.EOF) { // one byte, or none, which broken tells
+			in.err = errNoArchive
+		}
 		return in
 	}
 	plain := &meter{r: buffered, max: room}
@@ -44,11 +49,13 @@ func newIntake(r io.Reader, book *rulebook) *intake {
 			in.err = err
 			return in
 		}
-		plain.r, plain.packed = zip, in.raw
+		plain.r, plain.packed, in.packed = zip, in.raw, true
 	}
 	in.tar = tar.NewReader(plain)
 	return in
 }
+
+var errNoArchive = errors.New("it is no tar or tar.gz")
 
 // next returns the next entry that is one, io.EOF at the end, or a *Refusal.
 func (in *intake) next() (*tar.Header, error) {
@@ -61,8 +68,12 @@ func (in *intake) next() (*tar.Header, error) {
 			return nil, io.EOF
 		}
 		if err != nil {
+			if !in.begun && (errors.Is(err, tar.ErrHeader) || !in.packed && errors.Is(err, io.ErrUnexpectedEOF)) {
+				err = errNoArchive
+			}
 			return nil, in.broken(err)
 		}
+		in.begun = true
 		if h.Typeflag != tar.TypeXGlobalHeader {
 			return h, nil
 		}

@@ -27,7 +27,7 @@ type Options struct {
 	Dial     []string                                // with an address added, a connection to it from inside a judge container
 	Mounts   []container.Mount                       // where Hold and Dial live, read-only
 	Parsers  func(name string) (parser.Parser, bool) // nil = parser.Lookup
-	Spool    string                                  // folder for archives being cleaned; "" = the system's
+	Spool    string                                  // folder for archives being cleaned and transcripts of open games; "" = the system's
 	MaxQueue int                                     // rounds waiting; 0 = 256. One trial can take a quarter
 	Warm     int                                     // containers started ahead of submissions; 0 = 4, negative = none
 	Full     func() bool                             // the disk is so full that only last snapshots are accepted; nil = never
@@ -42,6 +42,7 @@ type Judge struct {
 	execer container.Execer
 	copier container.Copier
 	queue  *queue
+	twins  *twins
 	games  *games
 	pool   *pool
 	cpus   *exclusive
@@ -107,7 +108,7 @@ func New(o Options) (*Judge, error) {
 		o.Parsers = parser.Lookup
 	}
 	j := &Judge{
-		opts: o, execer: execer, copier: copier, queue: newQueue(o.MaxQueue), games: newGames(),
+		opts: o, execer: execer, copier: copier, queue: newQueue(o.MaxQueue), twins: newTwins(), games: newGames(),
 		sessions: map[string]*session{}, profiles: profiles{entries: map[string]*profileEntry{}},
 		verdicts: map[string]*bell{}, fresh: make(chan string, 64),
 	}
@@ -167,7 +168,7 @@ func (j *Judge) Forget(trial string) {
 		delete(j.sessions, trial)
 	}
 	j.mu.Unlock()
-	j.queue.forget(trial)
+	j.forgetRounds(trial)
 	j.pool.signal()
 }
 

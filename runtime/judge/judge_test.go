@@ -114,6 +114,8 @@ func (b *bench) judged(t *testing.T, id string) Submission {
 	if err != nil {
 		t.Fatalf("wait for %s: %v", id, err)
 	}
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
 	if n := b.ledger.verdicts[id]; n != 1 {
 		t.Errorf("submission %s has %d verdicts", id, n)
 	}
@@ -385,7 +387,7 @@ func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 	}{
 		"runs too long": {
 			func(ctx context.Context, _ *bench, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 },
-			StatusTimeout, "in time", 0,
+			StatusTimeout, "within 1m", 0,
 		},
 		"takes all memory": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			b.fake.Kill(c.ID(), container.Exit{Code: 137, OOM: true})

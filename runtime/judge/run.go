@@ -24,13 +24,27 @@ func (j *Judge) Run(ctx context.Context) error {
 	workers.Go(func() { j.pool.run(ctx) })
 	workers.Go(func() { j.cpus.watch(ctx) })
 	for {
-		trial, id, err := j.queue.next(ctx)
+		next, err := j.queue.next(ctx)
 		if err != nil {
 			return nil // the context's end is how Run ends
 		}
+		if next.room != nil {
+			next.room.grant(j.opts.Capacity)
+			continue
+		}
+		trial, id := next.trial, next.id
 		s := j.session(trial)
 		if s == nil {
 			continue // forgotten meanwhile
+		}
+		of, leads, err := j.board(ctx, id)
+		if err != nil {
+			j.opts.Log.Warn("a round could not be looked at yet", "trial", trial, "submission", id, "error", err)
+			workers.Go(func() { j.requeue(ctx, trial, id, backoff(maxTries)) })
+			continue
+		}
+		if !leads {
+			continue
 		}
 		p := s.Task.Judge.Part
 		release, err := j.opts.Capacity.Acquire(ctx, p.CPUs, p.Memory)
@@ -45,6 +59,8 @@ func (j *Judge) Run(ctx context.Context) error {
 			release()
 			if again > 0 {
 				j.requeue(ctx, trial, id, again)
+			} else {
+				j.land(of, id)
 			}
 		})
 	}
@@ -95,15 +111,8 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 		}
 		defer release()
 	}
-	sub, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
-		if u.State == StateJudged {
-			return errUnchanged
-		}
-		u.State, u.StartedAt = StateRunning, j.opts.Clock()
-		return nil
-	})
+	sub, err := j.begin(ctx, id)
 	if errors.Is(err, errUnchanged) {
-		j.ring(id)
 		return 0
 	}
 	var report Report
@@ -130,6 +139,21 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 		return backoff(maxTries)
 	}
 	return 0
+}
+
+// begin marks a round as running. One that has a verdict already is errUnchanged.
+func (j *Judge) begin(ctx context.Context, id string) (Submission, error) {
+	sub, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
+		if u.State == StateJudged {
+			return errUnchanged
+		}
+		u.State, u.StartedAt = StateRunning, j.opts.Clock()
+		return nil
+	})
+	if errors.Is(err, errUnchanged) {
+		j.ring(id)
+	}
+	return sub, err
 }
 
 // failed is the report on a round of which nothing is known.

@@ -251,11 +251,11 @@ func TestARunThatDoesNotEndWell(t *testing.T) {
 			leave(c)
 			<-ctx.Done()
 			return 137
-		}, StatusTimeout, true, 2. / 3, 137, "did not end in time", false},
+		}, StatusTimeout, true, 2. / 3, 137, "did not end within 1m", false},
 		"out of time with nothing": {func(ctx context.Context, _ *bench, c *containertest.FakeContainer) int {
 			<-ctx.Done()
 			return 137
-		}, StatusInvalid, false, 0, 137, "did not end in time", false},
+		}, StatusInvalid, false, 0, 137, "did not end within 1m", false},
 		"out of memory": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			leave(c)
 			b.fake.Kill(c.ID(), container.Exit{Code: 137, OOM: true})

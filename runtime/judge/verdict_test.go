@@ -354,11 +354,11 @@ func TestTheQueueTakesTurnsAndHasAnEnd(t *testing.T) {
 	q.forget("c")
 	var order []string
 	for range 5 {
-		_, id, err := q.next(t.Context())
+		next, err := q.next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		order = append(order, id)
+		order = append(order, next.id)
 	}
 	if got := strings.Join(order, " "); got != "a1 b1 a2 b2 a3" {
 		t.Errorf("order %s", got)
