@@ -106,7 +106,8 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// warm returns the containers that wait, or were waiting, for a submission.
+// warm returns the containers that wait, or were waiting, for a submission. One that runs and
+// is not in the pool yet is none: a judging would not take it.
 func (b *realBench) warm(t *testing.T) map[string]bool {
 	t.Helper()
 	all, err := b.engine.Observe(t.Context(), b.owner)
@@ -119,7 +120,17 @@ func (b *realBench) warm(t *testing.T) map[string]bool {
 			ids[c.ID] = true
 		}
 	}
+	if len(ids) > 0 && !b.pooled() {
+		return nil
+	}
 	return ids
+}
+
+// pooled reports whether the pool holds a container.
+func (b *realBench) pooled() bool {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	return len(b.pool.ready) > 0
 }
 
 // TestRealContainersWaitForSubmissions: what is judged in a container that waited is judged
