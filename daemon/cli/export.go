@@ -19,8 +19,8 @@ func (e *env) export() *cobra.Command {
 	var execution int
 	cmd := &cobra.Command{
 		Use: "export FORMAT RUN DIR", Short: "Write the results of a run in another system's layout",
-		Long: `export writes the results of a run's last execution below DIR, which must be new or empty, or hold an
-earlier export of the run, which is brought up to date. It works with and without a daemon.
+		Long: `export writes the results of a run's last execution below DIR, which must be new or empty, or hold
+exports of this or other runs; an earlier one of the run is brought up to date. It works with and without a daemon.
 
 Formats:
   sforge-logs   runs/<run>.e<N>/<task>/ with final_result.json, run_history.json, submissions/<round>/report.json, …`,

@@ -15,7 +15,7 @@ import (
 type TakenError struct{ Dir, Why string }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("folder %s %s: name an empty or a new one, or that of an earlier export of the run", e.Dir, e.Why)
+	return fmt.Sprintf("folder %s %s: name an empty or a new one, or one that holds exports", e.Dir, e.Why)
 }
 
 // tree writes files below a folder that it never leaves, whatever names and links say.
