@@ -1,0 +1,151 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// judge reads the judge, whose user, environment and resources are the work container's
+// where it does not say otherwise.
+func (b *body) judge(work Part) Judge {
+	j, _ := b.one("judge")
+	out := Judge{
+		Part:      j.part(Part{User: work.User, Env: work.Env, Resources: work.Resources}),
+		Command:   j.command("command", anything),
+		Timeout:   j.positive("timeout", 10*time.Minute),
+		Parser:    j.choice("parser", "exit_code", j.f.parsers()...),
+		Select:    j.choice("select", "pass_rate_first", "pass_rate_first", "score_first", "valid_then_score"),
+		Direction: j.choice("direction", "maximize", "maximize", "minimize"),
+		Rescale:   j.rescale(),
+		Feedback:  j.choice("feedback", "names", "none", "score", "names", "full"),
+		Protect:   j.globs("protect", nil),
+		Expect:    read(j, "expect", nil, toNames),
+		Network:   j.boolean("network", false),
+		Exclusive: j.boolean("exclusive", false),
+		Game:      j.checked("game", "", notEmpty),
+		Port:      j.whole("port", 8000, 1),
+	}
+	if out.Port > 65535 {
+		j.f.fail(j.where("port"), `Invalid value for "port"`, "A port is at most 65535.")
+	}
+	out.Stages = j.stages(out.Timeout)
+	j.together("port", "game")
+	if !j.has("game") && !j.has("stage") {
+		j.need("command")
+	}
+	for _, other := range []string{"stage", "command", "exclusive", "parser", "timeout", "expect", "protect", "direction", "feedback"} {
+		j.exclusive("game", other)
+	}
+	if j.has("expect") && (out.Parser == "exit_code" || out.Parser == "reward") {
+		j.f.fail(j.where("expect"), `"expect" without names`, fmt.Sprintf("The parser %q names no tests, so none of these would ever be seen.", out.Parser))
+	}
+	j.exclusive("stage", "command")
+	j.close()
+	return out
+}
+
+// toNames reads test names: a list, or a text with one a line.
+func toNames(v cty.Value) ([]string, error) {
+	if isList(v) {
+		return toCheckedList(v, notEmpty)
+	}
+	s, err := toText(v)
+	if err != nil {
+		return nil, errors.New("write a list of test names or a text with one a line")
+	}
+	names := []string{}
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			names = append(names, line)
+		}
+	}
+	return names, nil
+}
+
+// positive reads a duration that is not zero.
+func (b *body) positive(name string, value time.Duration) time.Duration {
+	return read(b, name, value, func(v cty.Value) (time.Duration, error) {
+		d, err := toDuration(v)
+		if err == nil && d == 0 {
+			err = errors.New("must be more than 0")
+		}
+		return d, err
+	})
+}
+
+// anchors returns what each kind of rescaling needs.
+func anchors() map[string][]string {
+	expert, unit := []string{"baseline", "expert"}, []string{"anchor_raw", "anchor_score"}
+	pieces := []string{"baseline", "rank30", "rank1", "super_anchor"}
+	return map[string][]string{
+		"linear": {"lower", "upper"}, "min_linear": expert, "min_linear_positive": expert, "min_inverse_anchor": unit,
+		"compression_ratio_cropped_guarded": expert, "log_anchor": unit, "log_max": expert,
+		"log1p_max": {"baseline", "upper"}, "log_min": expert,
+		"piecewise_max": pieces, "piecewise_min": pieces, "piecewise_log_min": pieces,
+	}
+}
+
+func (b *body) rescale() *Rescale {
+	r, ok := b.one("rescale")
+	if !ok {
+		return nil
+	}
+	r.need("kind")
+	out := &Rescale{Kind: r.choice("kind", "", sortedKeys(anchors())...), Anchors: map[string]float64{}}
+	for _, name := range anchors()[out.Kind] {
+		r.need(name)
+		value := r.number(name, 0, -1e300, 1e300)
+		for _, other := range anchors()[out.Kind] {
+			if was, ok := out.Anchors[other]; ok && was == value && r.has(name) && !strings.HasPrefix(name, "anchor_") {
+				r.f.fail(r.where(name), "Equal anchors", fmt.Sprintf("%q is the same as %q, so that no score lies between them.", name, other))
+			}
+		}
+		out.Anchors[name] = value
+	}
+	if out.Kind != "" {
+		r.close()
+	}
+	return out
+}
+
+// stages reads the two halves of a judge; timeout is for those that name none.
+func (b *body) stages(timeout time.Duration) []Stage {
+	blocks := b.many("stage")
+	b.f.unique(blocks, "stage")
+	var out []Stage
+	for _, s := range blocks {
+		b.f.checkWord(s, "stage", []string{"run", "grade"})
+		s.need("command")
+		out = append(out, Stage{
+			Name: s.label, Image: s.checked("image", "", checkImage), Context: s.tree("context"),
+			Command: s.command("command", anything), Timeout: s.positive("timeout", timeout),
+			Outputs: s.checkedList("outputs", nil, checkLocal),
+		})
+		switch {
+		case s.label == "run" && len(out[len(out)-1].Outputs) == 0:
+			s.f.fail(s.header, `Missing "outputs"`, "Without outputs of the run there is nothing to grade.")
+		case s.label == "grade" && s.has("outputs"):
+			s.f.fail(s.where("outputs"), "Outputs of the grade stage", "Only the run stage has outputs; grading ends with the verdict.")
+		}
+		s.close()
+	}
+	if len(blocks) == 1 {
+		b.f.fail(blocks[0].header, "Half a judge", `A judge in stages has both stage "run" and stage "grade".`)
+	}
+	return out
+}
+
+func (b *body) private() *Private {
+	p, ok := b.one("private")
+	p.need("command")
+	out := &Private{Context: p.tree("context"), Command: p.command("command", anything), Timeout: p.positive("timeout", 10*time.Minute)}
+	p.close()
+	if !ok {
+		return nil
+	}
+	return out
+}
