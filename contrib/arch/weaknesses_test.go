@@ -87,7 +87,7 @@ var weaknesses = []weakness{
 	{29, "ties, and rounds that passed nothing, have no best", []string{"runtime/judge TestTheBestRound", "runtime/judge TestAGraderThatSaysInvalidIsHeededByEveryPolicy"}, ""},
 	{
 		30, "the best of many noisy rounds",
-		[]string{"daemon TestTheExamplesRunAsTheyAre", "runtime/judge TestAnUnchangedTreeIsNotJudgedAgain", "runtime/judge TestBudgetAndCooldownAreTold"},
+		[]string{"daemon TestTheExamplesRunAsTheyAre", "runtime/judge TestAnUnchangedTreeIsNotJudgedAgain", "runtime/judge TestEqualRoundsSentAtOnceDrawOneLot", "runtime/judge TestBudgetAndCooldownAreTold"},
 		"an unchanged tree is judged once, rounds can be limited, and a private set decides after the feedback is over",
 	},
 	{31, "an invalid round is shown as valid", []string{"daemon TestABenchmarkInSForgesFormatAndItsClient", "runtime/judge TestAGraderThatSaysInvalidIsHeededByEveryPolicy"}, ""},
