@@ -381,7 +381,11 @@ func (w *world) inside(id, script string) string {
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	var out bytes.Buffer
-	code, err := w.engine.Exec(ctx, id, container.Command{Argv: []string{"/bin/sh", "-c", script}, Stdout: &out, Stderr: io.Discard})
+	var code int
+	err := container.ErrConflict
+	for errors.Is(err, container.ErrConflict) { // it is frozen for the moment of a snapshot
+		code, err = w.engine.Exec(ctx, id, container.Command{Argv: []string{"/bin/sh", "-c", script}, Stdout: &out, Stderr: io.Discard})
+	}
 	if err != nil || code != 0 {
 		w.Fatalf("in the container: %s: exit %d, %v", script, code, err)
 	}

@@ -66,10 +66,26 @@ func (w *watcher) survey() error {
 	return trouble
 }
 
+// maxFollows bounds how often a path is followed anew because it changed meanwhile.
+const maxFollows = 100
+
 // follow returns the real folder that path leads to, "" when there is none. It watches
 // the places where that can change: the parent of every link, the parent of the folder
 // itself, and where the path ends too early, the folder in which it would go on.
-func (w *watcher) follow(path string) (string, error) {
+func (w *watcher) follow(path string) (dir string, err error) {
+	for range maxFollows {
+		if dir, err = w.followOnce(path); !errors.Is(err, errMoved) {
+			return dir, err
+		}
+	}
+	return "", fmt.Errorf("watch %q: it changes all the time", path)
+}
+
+// errMoved says that the folder in which a path ended has gone meanwhile: nothing would ever
+// be heard of it.
+var errMoved = errors.New("the folder has moved")
+
+func (w *watcher) followOnce(path string) (string, error) {
 	dir, rest := "/", strings.Split(path, "/")
 	links := 0
 	var trouble error
@@ -101,6 +117,8 @@ func (w *watcher) follow(path string) (string, error) {
 			rest = append(strings.Split(target, "/"), rest...)
 		case isDir(next):
 			dir = next
+		case !isDir(dir):
+			return "", errMoved
 		default:
 			return "", trouble
 		}
