@@ -2,6 +2,7 @@ package judge
 
 import (
 	"archive/tar"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -252,7 +253,8 @@ func (a *archive) leadsWell(e *entry) bool {
 }
 
 func (a *archive) write(w io.Writer) error {
-	tw := tar.NewWriter(w)
+	buffered := bufio.NewWriterSize(w, 256<<10)
+	tw := tar.NewWriter(buffered)
 	for _, name := range slices.Sorted(maps.Keys(a.entries)) {
 		e := a.entries[name]
 		h := &tar.Header{Typeflag: e.kind, Name: name, Mode: e.mode, Size: e.size, ModTime: cleanTime}
@@ -271,7 +273,7 @@ func (a *archive) write(w io.Writer) error {
 			}
 		}
 	}
-	return tw.Close()
+	return errors.Join(tw.Close(), buffered.Flush())
 }
 
 // relative is the shortest way from a folder to a path, both clean and relative.
