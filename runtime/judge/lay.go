@@ -2,7 +2,6 @@ package judge
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -119,21 +118,18 @@ func (g *grading) makeFolders(ctx context.Context) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for _, dir := range missing {
-		h := &tar.Header{
-			Typeflag: tar.TypeDir, Name: strings.TrimPrefix(dir, "/") + "/", Mode: 0o755,
-			Uid: g.profile.UID, Gid: g.profile.GID, ModTime: g.sub.StartedAt,
+	return g.judge.pour(ctx, g.id, "/", func(w *tar.Writer) error {
+		for _, dir := range missing {
+			h := &tar.Header{
+				Typeflag: tar.TypeDir, Name: strings.TrimPrefix(dir, "/") + "/", Mode: 0o755,
+				Uid: g.profile.UID, Gid: g.profile.GID, ModTime: g.sub.StartedAt,
+			}
+			if err := w.WriteHeader(h); err != nil {
+				return fmt.Errorf("make folder %s: %w", dir, err)
+			}
 		}
-		if err := w.WriteHeader(h); err != nil {
-			return fmt.Errorf("pack folder %s: %w", dir, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("pack folders for result files: %w", err)
-	}
-	return g.judge.copier.CopyTo(ctx, g.id, "/", &buf)
+		return nil
+	})
 }
 
 // exists reports whether there is anything at a path of the container.

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -84,23 +83,20 @@ func (g *grading) arm(ctx context.Context) error {
 		return nil
 	}
 	g.wire = &wire
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for _, name := range slices.Sorted(maps.Keys(wire.Files)) {
-		content := wire.Files[name]
-		h := &tar.Header{
-			Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: 0o644,
-			Size: int64(len(content)), ModTime: g.sub.StartedAt.Truncate(time.Second),
+	return g.judge.pour(ctx, g.id, "/", func(w *tar.Writer) error {
+		for _, name := range slices.Sorted(maps.Keys(wire.Files)) {
+			content := wire.Files[name]
+			h := &tar.Header{
+				Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: 0o644,
+				Size: int64(len(content)), ModTime: g.sub.StartedAt.Truncate(time.Second),
+			}
+			if err := w.WriteHeader(h); err != nil {
+				return fmt.Errorf("write tripwire %s: %w", name, err)
+			}
+			if _, err := io.WriteString(w, content); err != nil {
+				return fmt.Errorf("write tripwire %s: %w", name, err)
+			}
 		}
-		if err := w.WriteHeader(h); err != nil {
-			return fmt.Errorf("pack tripwire %s: %w", name, err)
-		}
-		if _, err := io.WriteString(w, content); err != nil {
-			return fmt.Errorf("pack tripwire %s: %w", name, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("pack the tripwire: %w", err)
-	}
-	return g.judge.copier.CopyTo(ctx, g.id, "/", &buf)
+		return nil
+	})
 }

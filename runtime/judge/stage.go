@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -148,45 +147,16 @@ func (g *grading) collectOne(ctx context.Context, w *tar.Writer, output string) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	if err = outputsOf(tar.NewReader(stream), w, path.Base(whole), output); err != nil && ctx.Err() == nil && !machinery(err) {
+	if err = Renamed(tar.NewReader(stream), w, path.Base(whole), output, outputKind); err != nil && ctx.Err() == nil && !machinery(err) {
 		err = fmt.Errorf("%w: %w", errNotTaken, err)
 	}
 	return err
 }
 
-// outputsOf copies regular files and folders, whose names begin with base, so that they
-// begin with output. A hard link is a file that Clean copies, if it is of the same tree.
-func outputsOf(r *tar.Reader, w *tar.Writer, base, output string) error {
-	place := func(name string) string {
-		return path.Join(output, strings.TrimPrefix(strings.TrimPrefix(path.Clean(name), base), "/"))
-	}
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		switch h.Typeflag {
-		case tar.TypeReg, tar.TypeDir:
-		case tar.TypeLink:
-			h.Linkname = place(h.Linkname)
-		default:
-			continue // a link, a device, a pipe
-		}
-		h.Name = place(h.Name)
-		if h.Typeflag == tar.TypeDir {
-			h.Name += "/"
-		}
-		h.Format = tar.FormatPAX
-		if err := w.WriteHeader(h); err != nil {
-			return err
-		}
-		if _, err := io.Copy(w, r); err != nil {
-			return err
-		}
-	}
+// outputKind keeps links, devices and pipes where they are. A hard link is a file that Clean
+// copies, if it is of the same tree.
+func outputKind(h *tar.Header) bool {
+	return h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeLink
 }
 
 // isFolder reports whether there is a folder at a path, and not a link to one.

@@ -328,8 +328,9 @@ func TestWhatCannotBeSubmittedIsLeftOut(t *testing.T) {
 		{Name: "src/disk", Typeflag: tar.TypeBlock},
 		{Name: "src/new\nline", Typeflag: tar.TypeReg},
 		{Name: "src/\xff", Typeflag: tar.TypeReg},
-		{Name: "src/" + strings.Repeat("d/", maxDepth) + "deep", Typeflag: tar.TypeReg},
+		{Name: "src/" + strings.Repeat("d/", 128) + "deep", Typeflag: tar.TypeReg},
 		{Name: "src/" + strings.Repeat(strings.Repeat("d", 200)+"/", 25), Typeflag: tar.TypeDir},
+		{Name: "src/" + strings.Repeat(strings.Repeat("d", 200)+"/", 19) + strings.Repeat("e", 190), Typeflag: tar.TypeReg},
 		{Name: "src/hard", Typeflag: tar.TypeLink, Linkname: "src/\xff"},
 		{Name: "src/node_modules/", Typeflag: tar.TypeDir},
 		{Name: "src/node_modules/a", Typeflag: tar.TypeReg},
@@ -352,10 +353,11 @@ func TestWhatCannotBeSubmittedIsLeftOut(t *testing.T) {
 	}
 	var out bytes.Buffer
 	kept := tar.NewWriter(&out)
-	if err := errors.Join(renamed(tar.NewReader(&in), kept, "src", "src", filter.Keep), kept.Close()); err != nil {
+	keep := func(h *tar.Header) bool { return judge.Submittable(h, task.Workdir) && filter.Keep(h.Name) }
+	if err := errors.Join(judge.Renamed(tar.NewReader(&in), kept, "src", "src", keep), kept.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := judge.Clean(bytes.NewReader(out.Bytes()), io.Discard, judge.Rules{Submit: task.Submit, Spool: t.TempDir()}); err != nil {
+	if _, err := judge.Clean(bytes.NewReader(out.Bytes()), io.Discard, judge.Rules{Submit: task.Submit, Workdir: task.Workdir, Spool: t.TempDir()}); err != nil {
 		t.Errorf("the judge refuses what was left: %v", err)
 	}
 	if diff := cmp.Diff([]string{"src/", "src/good/", "src/good/ünïcode -> x"}, listed(t, &out)); diff != "" {

@@ -4,11 +4,7 @@ import (
 	"archive/tar"
 	"context"
 	"errors"
-	"io"
 	"path"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
@@ -32,67 +28,12 @@ func copyPaths(ctx context.Context, c container.Copier, s State, w *tar.Writer) 
 		if err != nil {
 			return err
 		}
-		err = renamed(tar.NewReader(src), w, path.Base(path.Join(t.Workdir, p)), p, filter.Keep)
+		err = judge.Renamed(tar.NewReader(src), w, path.Base(path.Join(t.Workdir, p)), p, func(h *tar.Header) bool {
+			return judge.Submittable(h, t.Workdir) && filter.Keep(h.Name)
+		})
 		if err = errors.Join(err, src.Close()); err != nil {
 			return err
 		}
 	}
 	return w.Close()
-}
-
-// renamed copies the entries that are to be kept, whose names begin with base, so that
-// they begin with p.
-func renamed(r *tar.Reader, w *tar.Writer, base, p string, keep func(name string) bool) error {
-	place := func(name string) string {
-		return path.Join(p, strings.TrimPrefix(strings.TrimPrefix(path.Clean(name), base), "/"))
-	}
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		h.Name = place(h.Name)
-		if h.Typeflag == tar.TypeLink {
-			h.Linkname = place(h.Linkname)
-		}
-		if !submittable(h) || !keep(h.Name) {
-			continue
-		}
-		if h.Typeflag == tar.TypeDir {
-			h.Name += "/"
-		}
-		h.Format = tar.FormatPAX
-		if err := w.WriteHeader(h); err != nil {
-			return err
-		}
-		if _, err := io.Copy(w, r); err != nil {
-			return err
-		}
-	}
-}
-
-// The longest path that a judge takes, in bytes and in elements.
-const (
-	maxPath  = 4096
-	maxDepth = 128
-)
-
-// submittable reports whether a judge could take an entry of that kind and name at all.
-// One that it could not take would have the whole tree refused.
-func submittable(h *tar.Header) bool {
-	switch h.Typeflag {
-	case tar.TypeReg, tar.TypeDir, tar.TypeSymlink:
-		return plain(h.Name)
-	case tar.TypeLink:
-		return plain(h.Name) && plain(h.Linkname)
-	}
-	return false // a device, a pipe or the like
-}
-
-func plain(name string) bool {
-	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) &&
-		len(name) < maxPath && strings.Count(name, "/")+1 < maxDepth
 }
