@@ -214,30 +214,21 @@ func (r *Reconciler) evalSession(ctx context.Context, t task.Task, out *Evaluate
 	out.Session = "eval." + hex.EncodeToString(b[:])
 	h := r.o.Host
 	state := trial.State{ID: out.Session, Try: evalTry, Cell: trial.Cell{Task: t}}
-	made, err := h.Images.Judge(ctx, t, map[string]string{
+	_, err := h.JudgeImages(ctx, &state, t, map[string]string{
 		container.LabelOwner: h.Owner, container.LabelTrial: out.Session, container.LabelRole: container.RoleBuild,
 	})
 	if err != nil {
-		return judge.Session{}, fmt.Errorf("make the judge image of %s: %w", out.Task, err)
+		return judge.Session{}, fmt.Errorf("make the judge images of %s: %w", out.Task, err)
 	}
-	state.JudgeImage = trial.ImageRef{Ref: made.Ref, ID: made.ID}
 	out.Provenance.Images = map[string]trial.ImageRef{"judge": state.JudgeImage}
+	if state.RunImage != "" {
+		out.Provenance.Images["run"] = trial.ImageRef{Ref: t.Judge.Run.Image, ID: state.RunImage}
+	}
+	if state.GradeImage != "" {
+		out.Provenance.Images["grade"] = trial.ImageRef{Ref: t.Judge.Grade.Image, ID: state.GradeImage}
+	}
 	if state.Hidden, err = h.Images.Hidden(t); err != nil {
 		return judge.Session{}, err
-	}
-	for _, s := range []struct {
-		role  string
-		stage *task.Stage
-		id    *string
-	}{{"run", t.Judge.Run, &state.RunImage}, {"grade", t.Judge.Grade, &state.GradeImage}} {
-		if s.stage == nil || s.stage.Image == "" {
-			continue
-		}
-		img, err := h.Images.Resolve(ctx, s.stage.Image, t.Platform)
-		if err != nil {
-			return judge.Session{}, fmt.Errorf("find the image of the stage %q of %s: %w", s.role, out.Task, err)
-		}
-		*s.id, out.Provenance.Images[s.role] = img.ID, trial.ImageRef{Ref: s.stage.Image, ID: img.ID}
 	}
 	if state.Reference, err = h.Reference(ctx, trial.ReferenceKey(state)); err != nil {
 		return judge.Session{}, err

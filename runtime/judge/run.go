@@ -130,6 +130,7 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 			return j.refund(ctx, sub, id, err)
 		}
 		report = failed(err.Error())
+		report.Isolation = isolation(s.Task)
 		if ownDoing(err) {
 			report.Status = StatusInvalid // or code that fails could hide behind a broken machine
 		}

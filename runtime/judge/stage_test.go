@@ -316,6 +316,24 @@ func TestAStageIsRepeatedAsAWhole(t *testing.T) {
 	})
 }
 
+// A machine that fails each time says nothing of the submission, and no less how it would
+// have been judged.
+func TestAStageThatFailsForGoodIsStaged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.staged(t, "t")
+		b.fake.Intercept(func(call, _ string) error {
+			if call == "Stop" {
+				return container.ErrNoSpace
+			}
+			return nil
+		})
+		if r := b.judgeOne(t, "t", file("src/answer", "a passed")).Report; r.Status != StatusError || r.Isolation != "staged" {
+			t.Errorf("%s, %s", r.Status, r.Isolation)
+		}
+	})
+}
+
 // TestResultFilesOutsideOfWorkdir: an absolute path is fetched from where it says, its
 // folder is the judge user's, and it is no pattern for what may be submitted.
 func TestResultFilesOutsideOfWorkdir(t *testing.T) {

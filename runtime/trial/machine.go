@@ -193,22 +193,14 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 	if err != nil {
 		return m.imageFailed(ctx, s, err)
 	}
-	made, err := m.host.Images.Judge(ctx, t, labels)
+	made, err := m.host.JudgeImages(ctx, &s, t, labels)
 	if err != nil {
 		return m.imageFailed(ctx, s, err)
 	}
-	hidden, err := m.host.Images.Hidden(s.Cell.Task)
-	if err != nil {
+	if s.Hidden, err = m.host.Images.Hidden(s.Cell.Task); err != nil {
 		return s, nil, err
 	}
-	if s.RunImage, err = m.stageImage(ctx, t, t.Judge.Run); err != nil {
-		return m.imageFailed(ctx, s, err)
-	}
-	if s.GradeImage, err = m.stageImage(ctx, t, t.Judge.Grade); err != nil {
-		return m.imageFailed(ctx, s, err)
-	}
-	s.WorkImage, s.JudgeImage = ImageRef{work.Ref, work.ID}, ImageRef{made.Ref, made.ID}
-	s.Hidden, s.ImageUser = hidden, work.Config.User
+	s.WorkImage, s.ImageUser = ImageRef{work.Ref, work.ID}, work.Config.User
 	if s.Reference, err = m.reference(ctx, s); err != nil {
 		return s, nil, err
 	}
@@ -222,12 +214,26 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 	return s, effects, nil
 }
 
+// JudgeImages makes or finds the images that the task's judge needs, and fills them into the
+// state: that of the judge, which is returned, and those that its stages name.
+func (h Host) JudgeImages(ctx context.Context, s *State, t task.Task, labels map[string]string) (made image.Built, err error) {
+	if made, err = h.Images.Judge(ctx, t, labels); err != nil {
+		return made, err
+	}
+	s.JudgeImage = ImageRef{made.Ref, made.ID}
+	if s.RunImage, err = h.stageImage(ctx, t, t.Judge.Run); err != nil {
+		return made, err
+	}
+	s.GradeImage, err = h.stageImage(ctx, t, t.Judge.Grade)
+	return made, err
+}
+
 // stageImage finds the image that a stage of the judge names; "" where it names none.
-func (m *Machine) stageImage(ctx context.Context, t task.Task, stage *task.Stage) (id string, err error) {
+func (h Host) stageImage(ctx context.Context, t task.Task, stage *task.Stage) (id string, err error) {
 	if stage == nil || stage.Image == "" {
 		return "", nil
 	}
-	img, err := m.host.Images.Resolve(ctx, stage.Image, t.Platform)
+	img, err := h.Images.Resolve(ctx, stage.Image, t.Platform)
 	if err != nil {
 		return "", fmt.Errorf("image of a judge stage: %w", err)
 	}
