@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // Install copies the static program at self into dir/<SHA-256 of it> under the guest's
@@ -21,6 +23,16 @@ func Install(dir, self string) (folder string, err error) {
 	}
 	if digest, err := digestOf(self); err == nil && installed(filepath.Join(dir, digest), digest) {
 		return filepath.Join(dir, digest), nil
+	}
+	// One at a time, across processes: otherwise the second takes away for a moment what
+	// the first has just put there. The kernel lets go of the lock when the file is closed.
+	lock, err := os.Open(dir)
+	if err != nil {
+		return "", fmt.Errorf("install the guest: %w", err)
+	}
+	defer lock.Close() //nolint:errcheck // only read
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return "", fmt.Errorf("install the guest: lock %s: %w", dir, err)
 	}
 	work, err := os.MkdirTemp(dir, ".new-")
 	if err != nil {
@@ -40,7 +52,7 @@ func Install(dir, self string) (folder string, err error) {
 		return "", fmt.Errorf("install the guest: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(old)) }()
-	if err := os.Rename(work, folder); err != nil && !installed(folder, digest) { // another was faster
+	if err := os.Rename(work, folder); err != nil {
 		return "", fmt.Errorf("install the guest: %w", err)
 	}
 	return folder, nil

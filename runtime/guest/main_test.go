@@ -111,6 +111,7 @@ type site struct {
 	deadline time.Time
 	order    chan struct{} // closed = End
 	server   *http.Server
+	serving  chan struct{} // closed = server let go of its socket
 }
 
 func newSite(t *testing.T, command ...string) *site {
@@ -145,11 +146,18 @@ func (s *site) open() {
 		s.t.Fatal(err)
 	}
 	s.server = &http.Server{Handler: NewHost(HostOptions{Hello: s.hello, Log: s.take, Event: s.note, Beat: s.beat})}
-	go func(srv *http.Server) { _ = srv.Serve(ln) }(s.server)
+	s.serving = make(chan struct{})
+	go func(srv *http.Server, done chan<- struct{}) {
+		defer close(done)
+		_ = srv.Serve(ln)
+	}(s.server, s.serving)
 }
 
-// away stops the daemon.
-func (s *site) away() { _ = s.server.Close() }
+// away stops the daemon; its socket is gone afterwards.
+func (s *site) away() {
+	_ = s.server.Close()
+	<-s.serving
+}
 
 func (s *site) update(f func()) {
 	s.mu.Lock()

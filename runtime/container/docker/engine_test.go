@@ -177,6 +177,33 @@ func TestAWaitSurvivesTheEngine(t *testing.T) {
 	}
 }
 
+// A supervisor may start a container again in the moment in which it dies.
+func TestAStopIsOverThoughTheContainerWasStartedAgain(t *testing.T) {
+	e, owner, image := dockertest.Probe(t)
+	w := container.Workload{
+		Name: "assayd-docker-" + containertest.Unique(), Image: image, Argv: []string{"/probe", "sleep", "1h"},
+		Network: container.NetworkNone, Labels: map[string]string{container.LabelOwner: owner},
+	}
+	first, err := e.Start(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := connect(t, afterKills(t, func() {
+		if _, err := e.Wait(t.Context(), first.ID); err != nil {
+			t.Error(err)
+		}
+		if _, err := e.Start(t.Context(), w); err != nil {
+			t.Error(err)
+		}
+	}))
+	if err := through.Stop(t.Context(), first.ID, 0); err != nil {
+		t.Error(err)
+	}
+	if second, err := e.Inspect(t.Context(), first.ID); err != nil || second.Phase != container.PhaseRunning || !second.StartedAt.After(first.StartedAt) {
+		t.Errorf("before %+v, after %+v, %v; want a second start that nobody stopped", first, second, err)
+	}
+}
+
 func connect(t *testing.T, host string) *docker.Engine {
 	t.Helper()
 	e, err := docker.New(context.Background(), docker.Options{Host: host})

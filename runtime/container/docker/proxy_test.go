@@ -1,8 +1,12 @@
 package docker_test
 
 import (
+	"context"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"strings"
 	"sync"
@@ -89,6 +93,26 @@ func pass(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	_ = to.Close()
 	_ = from.Close()
+}
+
+// afterKills is the address of the real engine behind a door at which f is done between
+// a kill and its answer.
+func afterKills(t *testing.T, f func()) string {
+	t.Helper()
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "docker" },
+		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", realSocket())
+		}},
+		ModifyResponse: func(r *http.Response) error {
+			if strings.HasSuffix(r.Request.URL.Path, "/kill") {
+				f()
+			}
+			return nil
+		},
+	})
+	t.Cleanup(server.Close)
+	return "tcp://" + server.Listener.Addr().String()
 }
 
 func realSocket() string {

@@ -31,33 +31,34 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 		seconds := int(math.Ceil(grace.Seconds()))
 		_, err = e.streams.ContainerStop(ctx, inst.ID, client.ContainerStopOptions{Timeout: &seconds})
 	}
-	return e.confirmStopped(ctx, inst.ID, failure(ctx, err, "stop container %q", id))
+	return e.confirmStopped(ctx, inst, failure(ctx, err, "stop container %q", id))
 }
 
-// confirmStopped looks whether the container has come to its end. A kill returns before
-// the process is reaped, and an error may only mean that it ended by itself.
-func (e *Engine) confirmStopped(ctx context.Context, id string, attempt error) error {
+// confirmStopped looks whether that run of the container has come to its end. A kill
+// returns before the process is reaped, an error may only mean that it ended by itself,
+// and one that ended may have been started again since, by somebody else.
+func (e *Engine) confirmStopped(ctx context.Context, stopped container.Instance, attempt error) error {
 	if attempt != nil && (ctx.Err() != nil || container.Unavailable(attempt)) {
 		return attempt
 	}
 	const looks, between = 200, 50 * time.Millisecond
 	for range looks {
-		inst, err := e.Inspect(ctx, id)
+		inst, err := e.Inspect(ctx, stopped.ID)
 		switch {
 		case errors.Is(err, container.ErrNotFound):
 			return nil
 		case err != nil:
 			return fmt.Errorf("stop: %w", err)
-		case inst.Phase != container.PhaseRunning:
+		case inst.Phase != container.PhaseRunning, inst.StartedAt.After(stopped.StartedAt):
 			return nil
 		case attempt != nil:
 			return attempt
 		}
 		if err := pause(ctx, between); err != nil {
-			return fmt.Errorf("stop container %q: %w", id, err)
+			return fmt.Errorf("stop container %q: %w", stopped.ID, err)
 		}
 	}
-	return fmt.Errorf("stop container %q: it still runs %s after SIGKILL", id, looks*between)
+	return fmt.Errorf("stop container %q: it still runs %s after SIGKILL", stopped.ID, looks*between)
 }
 
 // Remove implements container.Engine.
