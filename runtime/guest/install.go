@@ -9,8 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Install copies the static program at self into dir/<SHA-256 of it> under the guest's
@@ -31,7 +30,7 @@ func Install(dir, self string) (folder string, err error) {
 		return "", fmt.Errorf("install the guest: %w", err)
 	}
 	defer lock.Close() //nolint:errcheck // only read
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("install the guest: lock %s: %w", dir, err)
 	}
 	work, err := os.MkdirTemp(dir, ".new-")
