@@ -1,7 +1,7 @@
 # Two commands matter: make demo, make test. Both set up what they need.
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: build test test-real demo bench lint fmt fuzz setup clean
+.PHONY: build test test-real soak demo bench lint fmt fuzz setup clean
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
@@ -28,6 +28,10 @@ test-real: setup
 	contrib/images/base python go node
 	ASSAYD_REPOS='$(abspath $(ASSAYD_REPOS))' ASSAYD_DATA='$(abspath $(ASSAYD_DATA))' \
 		go test -tags real -run '^TestReal' -count=1 -timeout 60m ./...
+
+# The long suites; make test has a short slice of each.
+soak: setup
+	go test -tags soak -run '^TestSoak' -count=1 -v -timeout 4h ./...
 
 demo: build
 	contrib/docker/up git

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -50,11 +51,8 @@ func prepare() (dir string, err error) {
 		return "", err
 	}
 	binary = filepath.Join(dir, "assayd")
-	build := exec.Command("go", "build", "-o", binary, "./assayd")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return dir, fmt.Errorf("build the program: %w", err)
+	if err := buildProgram(binary); err != nil {
+		return dir, err
 	}
 	image := exec.Command("../contrib/images/base", "python")
 	image.Stderr = os.Stderr
@@ -64,6 +62,33 @@ func prepare() (dir string, err error) {
 	}
 	base = strings.TrimSpace(string(name))
 	return dir, nil
+}
+
+func buildProgram(path string, flags ...string) error {
+	build := exec.Command("go", append(append([]string{"build"}, flags...), "-o", path, "./assayd")...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build the program: %w", err)
+	}
+	return nil
+}
+
+// faulty builds the test build once: the program that breaks where its environment says,
+// see runtime/fault.
+var faulty = sync.OnceValues(func() (path string, err error) {
+	path = binary + "-faulty"
+	return path, buildProgram(path, "-tags", "faults")
+})
+
+// breakable makes the world's daemons test builds.
+func (w *world) breakable() {
+	w.Helper()
+	program, err := faulty()
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.program = program
 }
 
 // patience bounds every wait for something that should happen soon.
@@ -77,6 +102,8 @@ type world struct {
 	bench        string // name of the benchmark, so that no two tests share an image
 	engine       *docker.Engine
 	client       *api.Client
+	program      string   // what daemons are started from
+	env          []string // what their environment has in addition
 	daemon       *process // nil = none runs
 }
 
@@ -87,7 +114,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), bench: "e2e" + strings.ToLower(containertest.Unique())}
+	w := &world{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), program: binary, bench: "e2e" + strings.ToLower(containertest.Unique())}
 	if err := os.Mkdir(w.specs, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +192,8 @@ func (w *world) launch(flags ...string) *process {
 	if err != nil {
 		w.Fatal(err)
 	}
-	cmd := exec.Command(binary, append([]string{"serve", "--watch", w.specs, "--state", w.state}, flags...)...)
+	cmd := exec.Command(w.program, append([]string{"serve", "--watch", w.specs, "--state", w.state}, flags...)...)
+	cmd.Env = append(os.Environ(), w.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p := &process{cmd: cmd, log: log.Name(), exited: make(chan struct{})}
 	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
