@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,7 +103,9 @@ type world struct {
 	bench        string // name of the benchmark, so that no two tests share an image
 	engine       *docker.Engine
 	client       *api.Client
+	image        string   // what the containers of its tasks begin with
 	program      string   // what daemons are started from
+	flags        []string // of each assayd serve
 	env          []string // what their environment has in addition
 	daemon       *process // nil = none runs
 }
@@ -110,11 +113,23 @@ type world struct {
 // newWorld makes the two folders. When the test is over, no container may be left.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "a") // short, because sockets lie below
+	return newWorldBelow(t, "/tmp")
+}
+
+// newWorldBelow makes the two folders below another one, whose path must be short.
+func newWorldBelow(t *testing.T, parent string) *world {
+	t.Helper()
+	return newWorldOn(t, parent, "")
+}
+
+// newWorldOn is newWorldBelow with another engine than the machine's own.
+func newWorldOn(t *testing.T, parent, engine string) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp(parent, "a") // short, because sockets lie below
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), program: binary, bench: "e2e" + strings.ToLower(containertest.Unique())}
+	w := &world{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), image: base, program: binary, bench: "e2e" + strings.ToLower(containertest.Unique())}
 	if err := os.Mkdir(w.specs, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +141,7 @@ func newWorld(t *testing.T) *world {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if w.engine, err = docker.New(t.Context(), docker.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+	if w.engine, err = docker.New(t.Context(), docker.Options{Host: engine, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatalf("these tests need Docker: %v", err)
 	}
 	w.client = api.NewClient(api.Socket(w.state))
@@ -192,7 +207,7 @@ func (w *world) launch(flags ...string) *process {
 	if err != nil {
 		w.Fatal(err)
 	}
-	cmd := exec.Command(w.program, append([]string{"serve", "--watch", w.specs, "--state", w.state}, flags...)...)
+	cmd := exec.Command(w.program, slices.Concat([]string{"serve", "--watch", w.specs, "--state", w.state}, w.flags, flags)...)
 	cmd.Env = append(os.Environ(), w.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p := &process{cmd: cmd, log: log.Name(), exited: make(chan struct{})}
