@@ -1,7 +1,7 @@
 # Two commands matter: make demo, make test. Both set up what they need.
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: build test test-real soak demo bench lint fmt fuzz setup clean
+.PHONY: build test test-real soak demo bench bench-compare lint fmt fuzz setup clean
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
@@ -38,9 +38,16 @@ demo: build
 	contrib/images/base python
 	contrib/demo
 
-# Ratios of our times to those of the engine alone, into bench.json.
+# Ratios of our times to those of the engine alone, into bench.json. ONLY names subjects, with
+# commas between them; an unknown one lists them all.
+ONLY ?=
 bench: build setup
-	contrib/bench/run
+	contrib/bench/run -only '$(ONLY)'
+
+# The program of revision BASE and that of the present tree, measured in turns.
+BASE ?=
+bench-compare: build setup
+	contrib/bench/compare '$(BASE)' -only '$(ONLY)'
 
 lint: $(LINT)
 	$(LINT) run ./...
@@ -66,4 +73,4 @@ setup:
 	contrib/images/base python
 
 clean:
-	rm -rf bin .tools bench.json
+	rm -rf bin .tools bench.json bench-compare.json

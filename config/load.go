@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Input is one spec file as it was found.
@@ -15,6 +16,9 @@ type Input struct {
 	Display string // as shown in diagnostics; stable, best relative to the root
 	Root    string // folder that paths of the spec may not leave; "" = the file's own
 	Text    []byte
+	// Changed is when the file last changed, by the clock of its file system; zero = of no
+	// interest, as with a file that somebody named.
+	Changed time.Time
 
 	// Unknown says why the file could not be read. It keeps what was accepted before.
 	Unknown string

@@ -8,14 +8,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // maxSpec bounds a spec file, in bytes.
 const maxSpec = 4 << 20
 
 // ErrEmpty says that a root holds nothing at all, as a mount point does whose file system
-// is not there.
+// is not there. Records do not count: they may be written there meanwhile.
 var ErrEmpty = errors.New("the folder is empty")
 
 // Unknown is a file or folder that could not be looked at: what it holds is neither there
@@ -40,14 +43,15 @@ func Scan(root string, prev Previous, o Options) *Found {
 	if o.Settings == nil {
 		o.Settings = DefaultSettings(o.Env)
 	}
-	s := &scan{root: filepath.Clean(root), prev: prev, o: &o, data: map[string]bool{}, around: map[string]bool{}, seen: map[string]bool{}}
+	s := &scan{root: filepath.Clean(root), prev: prev, o: &o, data: map[string]bool{}, around: map[string]bool{}, seen: map[string]bool{}, read: map[string][]byte{}, reals: map[string]string{}}
 	if err := s.open(); err != nil {
 		s.unknown(s.root, err)
 		return &s.found
 	}
+	defer s.dir.Close()
 	for _, path := range sortedKeys(prev) {
 		if prev[path].Root == s.root {
-			if text, err := readBelow(s.root, path, maxSpec); !errors.Is(err, fs.ErrNotExist) {
+			if text, err := s.text(path); !errors.Is(err, fs.ErrNotExist) {
 				s.listen(path, text)
 			}
 		}
@@ -71,6 +75,7 @@ func Scan(root string, prev Previous, o Options) *Found {
 // scan is one look at a root.
 type scan struct {
 	root, real string
+	dir        *os.Root // real
 	prev       Previous
 	o          *Options
 	found      Found
@@ -79,6 +84,8 @@ type scan struct {
 	data       map[string]bool // folders named as data, without links
 	around     map[string]bool // folders of specs that name a folder around themselves: data is what is in folders below
 	seen       map[string]bool // folders and files, without links
+	read       map[string][]byte
+	reals      map[string]string // without links: the files that were found, and folders of those that were read
 }
 
 func (s *scan) open() error {
@@ -88,10 +95,40 @@ func (s *scan) open() error {
 	}
 	s.real = real
 	entries, err := os.ReadDir(real)
-	if err == nil && len(entries) == 0 {
+	if err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) != ".jsonl" }) {
 		err = ErrEmpty
 	}
+	if err == nil {
+		s.dir, err = os.OpenRoot(real)
+	}
 	return err
+}
+
+// text reads a spec file, once in a look. The usual one, which is reached without a link, is
+// read without a question about each folder on the way: there may be ten thousand.
+func (s *scan) text(path string) (text []byte, err error) {
+	if text, ok := s.read[path]; ok {
+		return text, nil
+	}
+	folder := filepath.Dir(path)
+	real, ok := s.reals[folder]
+	if !ok {
+		if real, err = filepath.EvalSymlinks(folder); err != nil {
+			return nil, err
+		}
+		s.reals[folder] = real
+	}
+	rel, err := filepath.Rel(s.real, filepath.Join(real, filepath.Base(path)))
+	if err == nil {
+		text, err = readRegular(s.dir, rel, maxSpec)
+	}
+	if err != nil {
+		text, err = readBelow(s.root, path, maxSpec)
+	}
+	if err == nil {
+		s.read[path] = text
+	}
+	return text, err
 }
 
 // unknown notes that nothing is known below a path: what was accepted there stays.
@@ -189,21 +226,41 @@ func (s *scan) file(path, real string) {
 		return
 	}
 	s.seen[real] = true
-	text, err := readBelow(s.root, path, maxSpec)
+	s.reals[path] = real
+	text, err := s.text(path)
 	if err != nil {
 		text = nil
 	}
-	s.found.Inputs = append(s.found.Inputs, s.input(path, text, err))
+	in := s.input(path, text, err)
+	in.Changed = changedAt(real) // after reading: of what is changed in between, nothing has settled
+	s.found.Inputs = append(s.found.Inputs, in)
 	s.listen(path, text)
+}
+
+// changedAt is when a file's text, name or rights last changed, zero if that cannot be told.
+// Unlike the time of its text, nobody can set it: a copy that keeps times is as new as it is.
+func changedAt(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(stat.Ctim.Unix())
 }
 
 // drop removes files that lie in a folder which was named after they were found.
 func (s *scan) drop() {
 	kept := s.found.Inputs[:0]
 	for _, in := range s.found.Inputs {
-		real, err := filepath.EvalSymlinks(in.Path)
-		if err != nil {
-			real = in.Path
+		real := s.reals[in.Path]
+		if real == "" { // it was not found
+			var err error
+			if real, err = filepath.EvalSymlinks(in.Path); err != nil {
+				real = in.Path
+			}
 		}
 		if !s.isData(filepath.Dir(in.Path)) && !s.isData(filepath.Dir(real)) {
 			kept = append(kept, in)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSettingsHaveDefaults(t *testing.T) {
@@ -49,9 +50,22 @@ limits {
   judge  = 0.5
 }
 log { format = "json" }
+git {
+  url            = "https://git.example/team/specs.git"
+  path           = "specs"
+  push_results   = "results"
+  webhook_secret = secret("key")
+}
+github { base_url = "https://git.example/api/v3" }
 `), testOptions())
 	if diags.HasErrors() {
 		t.Fatal(diags)
+	}
+	if g := s.Git; g.URL == "" || g.Ref != "" || g.Interval != time.Minute || g.Path != "specs" || g.PushResults != "results" || g.WebhookSecret.Name() != "key" || !g.Token.IsZero() {
+		t.Errorf("unexpected %+v", g)
+	}
+	if slices.Contains(s.Unsupported, "mining") || slices.Contains(s.Unsupported, "taking specs from Git") {
+		t.Errorf("not supported are %q", s.Unsupported)
 	}
 	if p := s.Providers["openrouter"]; p.APIKey.Name() != "key" || p.BaseURL == "" || p.Prices["m"].Output != 10 || p.RequestsPerMinute != 60 {
 		t.Errorf("unexpected %+v", p)

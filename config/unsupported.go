@@ -75,8 +75,7 @@ func (f *file) settingsGaps(b *body, s *Settings) {
 	_, kubernetes := s.Engines["kubernetes"]
 	for _, g := range []gap{
 		{attr: "engine", what: "the engine kubernetes", here: kubernetes},
-		{attr: "git", what: "taking specs from Git", here: s.Git != nil},
-		{attr: "github", what: "mining", here: b.has("github")},
+		{attr: "github", what: "mining", here: b.has("github") && s.Git == nil}, // with one, commits get a status
 		{attr: "huggingface", what: "the dataset hub", here: b.has("huggingface")},
 		{attr: "provider", what: "a model gateway", here: b.has("provider")},
 	} {

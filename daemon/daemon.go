@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,13 +20,14 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/gitsync"
 	"github.com/assayd/assayd/daemon/notify"
-	"github.com/assayd/assayd/daemon/watch"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/results"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
@@ -40,20 +43,26 @@ type Options struct {
 	Version  string
 	Drain    bool           // on the end of the context, let open runs finish first
 	Idle     bool           // judge what is asked, and leave runs and trials as they are
+	Follow   bool           // the repository that the settings name, too
 	Control  []net.Listener // control sockets taken over from systemd; none = one of its own
+	Listen   string         // address of the HTTP listener; "" = none but HTTP
+	HTTP     []net.Listener // such listeners taken over from systemd
 	Log      *slog.Logger
 }
 
 // Daemon is one process on one state directory.
 type Daemon struct {
 	opts    Options
+	id      string // of this life of the state directory
 	store   *store.Store
 	engine  *docker.Engine
 	judge   *judge.Judge
 	rec     *reconcile.Reconciler
 	writer  *results.Writer
+	git     *gitsync.Syncer // nil = no specs come from a repository
 	pulses  chan struct{}
 	control []net.Listener
+	http    []net.Listener
 	replace chan struct{}   // closed when another Daemon is to take over in this process
 	open    context.Context // for how long a drain waits for open runs
 	hurry   func()
@@ -71,13 +80,15 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d.open, d.hurry = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, d.Close())
+			err = errors.Join(advised(err, o.StateDir), d.Close())
 		}
 	}()
 	if d.store, err = store.Open(ctx, o.StateDir, store.Options{Log: o.Log}); err != nil {
 		return nil, err
 	}
-	if d.engine, err = docker.New(ctx, docker.Options{Host: o.Settings.Engines["docker"].Host, Log: o.Log}); err != nil {
+	fault.Reached(fault.StoreOpened)
+	d.id = rand.Text()
+	if d.engine, err = docker.New(ctx, docker.Options{Host: o.Settings.Engines["docker"].Host, Log: o.Log, Daemon: d.id}); err != nil {
 		return nil, err
 	}
 	if err := d.wire(ctx); err != nil {
@@ -86,7 +97,10 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if o.Idle {
 		return d, nil
 	}
-	return d, d.listen()
+	if err := d.listen(); err != nil {
+		return nil, err
+	}
+	return d, d.listenHTTP(ctx)
 }
 
 // wire makes the parts and gives each what it needs.
@@ -108,7 +122,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),
 		Hold: hold, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
-		Full: func() bool { return nearlyFull(d.store.Dir()) },
+		Full: func() bool { return nearlyFull(d.store.Dir()) }, Leave: d.leave,
 	})
 	if err != nil {
 		return err
@@ -124,23 +138,33 @@ func (d *Daemon) wire(ctx context.Context) error {
 	builder := image.New(image.Options{
 		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
-		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note,
+		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave,
 	})
+	if err := d.openGit(ctx, options.Secret); err != nil {
+		return err
+	}
+	if err := builder.Tidy(); err != nil {
+		return err
+	}
 	options.Snapshot, options.Host = d.snapshot, machine
 	d.rec = reconcile.New(reconcile.Options{
-		Store: d.store, Ledger: ledger, Admission: admission, Roots: o.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
-		Config: options,
+		Store: d.store, Ledger: ledger, Admission: admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
+		Checkout: d.checkout(),
+		Config:   options,
 		Host: trial.Host{
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
 		},
 		Ready: d.ready, Idle: o.Idle,
 	})
-	d.writer = results.NewWriter(reconcile.Projection(d.store), results.Options{
+	d.writer = results.NewWriter(d.projection(), results.Options{
 		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"),
 	})
 	return nil
 }
+
+// leave has a container removed later that cannot be removed now.
+func (d *Daemon) leave(id string) { d.rec.Leave(id) }
 
 // ConfigOptions is how specs are compiled, but for what only a daemon that works can do:
 // keeping copies of folders, and knowing the machine.
@@ -168,6 +192,7 @@ func (d *Daemon) snapshot(dir string) (digest string, err error) {
 		return "", err
 	}
 	digest, _, err = w.Commit()
+	fault.Reached(fault.ContextStored)
 	return digest, err
 }
 
@@ -196,6 +221,7 @@ func (d *Daemon) listen() error {
 	if err != nil {
 		return fmt.Errorf("open the control socket: %w", err)
 	}
+	fault.Reached(fault.SocketOpened)
 	d.control = []net.Listener{l}
 	return os.Chmod(path, 0o660)
 }
@@ -214,8 +240,11 @@ func (d *Daemon) Hurry() { d.hurry() }
 func (d *Daemon) Close() error {
 	d.hurry()
 	var errs []error
-	for _, l := range d.control {
+	for _, l := range slices.Concat(d.control, d.http) {
 		errs = append(errs, l.Close())
+	}
+	if d.git != nil {
+		d.git.Close()
 	}
 	if d.engine != nil {
 		errs = append(errs, d.engine.Close())
@@ -232,6 +261,9 @@ func (d *Daemon) Reload(ctx context.Context) error {
 		d.opts.Log.Warn("tell systemd", "error", err)
 	}
 	d.writer.Recheck()
+	if d.git != nil {
+		d.git.Nudge()
+	}
 	err := d.rec.Look(ctx, true)
 	return errors.Join(err, notify.Ready())
 }
@@ -269,24 +301,35 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	defer stop(nil)
 	g, gctx := errgroup.WithContext(work)
 	server := &http.Server{
-		Handler:           api.Handler(d.rec, d.opts.Version),
+		Handler:           profiled(api.Handler(d.rec, d.opts.Version)),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return gctx },
+	}
+	network, err := d.network(gctx, api.Handler(d.rec, d.opts.Version))
+	if err != nil {
+		return err
 	}
 	for _, l := range d.control {
 		g.Go(func() error { return served(server.Serve(l)) })
 	}
-	d.control = nil // the server closes them
+	for _, l := range d.http {
+		g.Go(func() error { return served(network.Serve(l)) })
+	}
+	d.control, d.http = nil, nil // the servers close them
 	g.Go(func() error { return d.judge.Run(gctx) })
 	g.Go(func() error { return d.writer.Run(gctx) })
 	g.Go(func() error { return d.recheck(gctx) })
+	g.Go(func() error { return lean(gctx) })
 	g.Go(func() error { return d.collect(gctx) })
 	g.Go(func() error { return d.rec.Run(gctx, d.pulses) })
+	if d.git != nil {
+		g.Go(func() error { return d.git.Run(gctx) })
+	}
 	g.Go(func() error { return notify.Watchdog(gctx, d.rec.Progress) })
 	if len(d.opts.Roots) > 0 {
-		g.Go(func() error {
-			return watch.Run(gctx, watch.Options{Roots: d.opts.Roots, Ignore: ownFile, Log: d.opts.Log}, d.pulses)
-		})
+		changes := make(chan struct{}, 1)
+		g.Go(func() error { return d.watch(gctx, changes) })
+		g.Go(func() error { return d.look(gctx, changes) })
 	}
 	g.Go(func() error {
 		select {
@@ -294,7 +337,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		case <-gctx.Done():
 		case <-d.replace:
 			stop(ErrReplaced)
-			return server.Close()
+			return errors.Join(server.Close(), network.Close())
 		}
 		if err := notify.Stopping(); err != nil {
 			d.opts.Log.Warn("tell systemd", "error", err)
@@ -307,10 +350,10 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 			}
 		}
 		stop(errors.New("the daemon was told to stop"))
-		return server.Close()
+		return errors.Join(server.Close(), network.Close())
 	})
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
+		return advised(err, d.store.Dir())
 	}
 	if errors.Is(context.Cause(work), ErrReplaced) {
 		return ErrReplaced

@@ -103,11 +103,13 @@ type world struct {
 	bench        string // name of the benchmark, so that no two tests share an image
 	engine       *docker.Engine
 	client       *api.Client
-	image        string   // what the containers of its tasks begin with
-	program      string   // what daemons are started from
-	flags        []string // of each assayd serve
-	env          []string // what their environment has in addition
-	daemon       *process // nil = none runs
+	image        string     // what the containers of its tasks begin with
+	program      string     // what daemons are started from
+	flags        []string   // of each assayd serve
+	alone        bool       // the folder is not watched
+	env          []string   // what their environment has in addition
+	sockets      []*os.File // that they inherit
+	daemon       *process   // nil = none runs
 }
 
 // newWorld makes the two folders. When the test is over, no container may be left.
@@ -207,9 +209,13 @@ func (w *world) launch(flags ...string) *process {
 	if err != nil {
 		w.Fatal(err)
 	}
-	cmd := exec.Command(w.program, slices.Concat([]string{"serve", "--watch", w.specs, "--state", w.state}, w.flags, flags)...)
+	watch := []string{"--watch", w.specs}
+	if w.alone {
+		watch = nil
+	}
+	cmd := exec.Command(w.program, slices.Concat([]string{"serve", "--state", w.state}, watch, w.flags, flags)...)
 	cmd.Env = append(os.Environ(), w.env...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, w.sockets
 	p := &process{cmd: cmd, log: log.Name(), exited: make(chan struct{})}
 	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
 		w.Fatal(err)

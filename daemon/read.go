@@ -7,6 +7,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/gitsync"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
@@ -23,7 +24,7 @@ func Read(ctx context.Context, settings *config.Settings, dir, version string) (
 	}
 	log := slog.New(slog.DiscardHandler)
 	rec := reconcile.New(reconcile.Options{
-		Store: s, ResultsDir: settings.ResultsDir, Config: ConfigOptions(settings), Log: log,
+		Store: s, Checkout: gitsync.Last(s.Dir()), ResultsDir: settings.ResultsDir, Config: ConfigOptions(settings), Log: log,
 		Host: trial.Host{StateDir: s.Dir(), OpenBlob: s.Blobs().Open, Log: log}, Idle: true,
 	})
 	reading, stop := context.WithCancel(ctx)

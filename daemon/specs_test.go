@@ -41,7 +41,7 @@ benchmark %q {
     }
   }
 }
-`, w.bench, base)
+`, w.bench, w.image)
 }
 
 // agent declares an agent and writes its program.

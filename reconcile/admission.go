@@ -89,6 +89,10 @@ func (a *Admission) explain(n Need) string {
 	if a.limits.Containers > 0 && a.count >= a.limits.Containers {
 		taken = fmt.Sprintf("%d containers are the most at once", a.limits.Containers)
 	}
+	if share.Disk > 0 && a.work.Disk+n.Disk > share.Disk {
+		return fmt.Sprintf("waits for room: the next trial needs %s of disk; of %s, others hold %s",
+			humanize.IBytes(uint64(n.Disk)), humanize.IBytes(uint64(share.Disk)), humanize.IBytes(uint64(a.work.Disk)))
+	}
 	return fmt.Sprintf("waits for room: the next trial needs %g CPUs and %s; %s", n.CPUs, humanize.IBytes(uint64(n.Memory)), taken)
 }
 

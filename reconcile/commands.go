@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -50,7 +51,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 			}
 		}
 		r.rerun[address] = asked
-		r.queue.add(address, time.Now())
+		r.queue.add(address, r.now())
 		return nil
 	})
 }
@@ -65,7 +66,7 @@ func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 		}
 		if o.Execution != nil && o.Execution.Cancelled && o.Execution.Finished {
 			r.rerun[address] = &Rerun{}
-			r.queue.add(address, time.Now())
+			r.queue.add(address, r.now())
 		}
 	}
 	return nil
@@ -86,7 +87,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			delete(r.rerun, address)
 			return nil
 		}
-		r.queue.add(address, time.Now())
+		r.queue.add(address, r.now())
 		return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 			e, err := tx.LatestExecution(address)
 			switch {
@@ -168,7 +169,9 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 			return err
 		}
 		o.Fresh = func(path string) bool { return slices.Contains(paths, path) && !busy[path] }
-		found, _ := r.scan(ctx, previous)
+		release, known := r.holdCheckout()
+		defer release()
+		found, _ := r.scan(ctx, previous, known)
 		set := config.Load(merged(found, inputs), previous, o)
 		ds = complaintsOf(set, paths)
 		text, err = r.preview(ctx, set)
@@ -190,7 +193,7 @@ func merged(base, over []config.Input) []config.Input {
 
 func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, error) {
 	var b strings.Builder
-	now := time.Now().UTC()
+	now := clock.Now().UTC()
 	wanted := map[string]bool{}
 	for _, run := range set.Blocks.Runs {
 		d, err := Compile(set, run)

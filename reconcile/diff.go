@@ -165,6 +165,10 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 	if d.Schedule == nil {
 		return Action{Kind: Begin, Execution: n, Trigger: "accepted", Cause: "the run is new"}, o.Execution == nil
 	}
+	if o.LastFired.Sub(now) > correction {
+		p.add(Action{Kind: Recount, At: now, Cause: "the last firing was at " + stamp(o.LastFired) + ", which is yet to come: the clock was wrong then"})
+		return Action{}, false
+	}
 	due := d.Schedule.Next(o.LastFired)
 	if due.IsZero() { // it fires no more
 		return Action{}, false
@@ -296,6 +300,10 @@ func due(d *Run, e *Execution, t Trial, known bool, i, n int) (at time.Time, cau
 	}
 	return time.Time{}, "", false
 }
+
+// correction is how far a clock must have been set back before firings may repeat a time of
+// day; less is waited for, as cron does, so that no job runs twice.
+const correction = 3 * time.Hour
 
 // retryPause doubles from five seconds to five minutes.
 func retryPause(try int) time.Duration {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -58,6 +59,7 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 			log.Error("store trial", "stage", next.Phase, "error", err)
 			pause.wait(ctx)
 		}
+		fault.Reached(fault.StateWritten)
 		tell(log, s, next)
 		s = next
 		pause.reset()
@@ -99,5 +101,5 @@ func (r *Reconciler) forgetLive(id string) {
 	}
 	delete(r.live, id)
 	r.o.Admission.ReleaseWork(l.need)
-	r.queue.add(l.spec, time.Now())
+	r.queue.add(l.spec, r.now())
 }

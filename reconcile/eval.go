@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
@@ -101,6 +102,7 @@ func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated,
 		return out, ds, err
 	}
 	r.o.Host.Judge.Open(session)
+	fault.Reached(fault.EvalOpened)
 	defer r.o.Host.Judge.Forget(session.Trial)
 	return out, ds, r.judgeOnce(ctx, session.Trial, e, &out)
 }
@@ -269,6 +271,7 @@ func (r *Reconciler) judgeOnce(ctx context.Context, session string, e Evaluation
 	if err != nil {
 		return err
 	}
+	fault.Reached(fault.EvalAccepted)
 	out.Submission, out.Round = sub.ID, sub.Round
 	out.Provenance.Archive = archive{sub.Archive, sub.Bytes}
 	out.Dropped, out.Empty = sub.Dropped, sub.Bytes <= endMark

@@ -46,8 +46,12 @@ func (r *Reconciler) askedNames(ctx context.Context, e Evaluation) (benchmark, t
 // reread compiles the file of a benchmark anew, beside what was accepted of all others. It
 // says why the outcome is of no use, or "".
 func (r *Reconciler) reread(b *config.Benchmark, task string, previous config.Previous) (fresh *config.Set, why string) {
+	release, known := r.holdCheckout()
+	defer release()
 	now := config.Read(b.Path)
 	switch {
+	case !known && r.commitOf(b.Path) != "":
+		return nil, "is being replaced by another commit"
 	case now.Gone:
 		return nil, "is gone"
 	case now.Unknown != "":

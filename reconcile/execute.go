@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -15,6 +17,8 @@ import (
 type executionData struct {
 	Only      []string `json:"only,omitempty"`
 	Cancelled bool     `json:"cancelled,omitempty"`
+	// Line is what the start of the execution is of.
+	Line clock.Line `json:"line,omitzero"`
 }
 
 func executionOf(row store.ExecutionRow) (*Execution, error) {
@@ -25,7 +29,7 @@ func executionOf(row store.ExecutionRow) (*Execution, error) {
 		}
 	}
 	return &Execution{
-		N: row.N, Trigger: row.Trigger, StartedAt: row.StartedAt, Settled: !row.SettledAt.IsZero(),
+		N: row.N, Trigger: row.Trigger, StartedAt: d.Line.Wall(row.StartedAt), Settled: !row.SettledAt.IsZero(),
 		Finished: !row.FinishedAt.IsZero(), Only: d.Only, Cancelled: d.Cancelled,
 	}, nil
 }
@@ -38,6 +42,8 @@ func (r *Reconciler) execute(ctx context.Context, address string, a Action) (mor
 		return true, r.begin(ctx, address, a)
 	case Skip:
 		return true, r.skip(ctx, address, a)
+	case Recount:
+		return true, r.recount(ctx, address, a)
 	case StartTrial:
 		return r.startTrial(ctx, address, a)
 	case CancelTrial:
@@ -59,18 +65,18 @@ type runStarted struct {
 
 func (r *Reconciler) begin(ctx context.Context, address string, a Action) error {
 	d := r.desired[address]
-	data, err := json.Marshal(executionData{Only: a.Only})
+	line := clock.Begin()
+	data, err := json.Marshal(executionData{Only: a.Only, Line: line})
 	if err != nil {
 		return err
 	}
-	now := time.Now().UTC()
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if !a.At.IsZero() {
 			if err := tx.PutMeta(firedKey(address), stamp(a.At)); err != nil {
 				return err
 			}
 		}
-		row := store.ExecutionRow{Spec: address, N: a.Execution, Trigger: a.Trigger, StartedAt: now, Data: data}
+		row := store.ExecutionRow{Spec: address, N: a.Execution, Trigger: a.Trigger, StartedAt: line.Now(), Data: data}
 		if err := tx.PutExecution(row); err != nil {
 			return err
 		}
@@ -81,9 +87,10 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 	if err != nil {
 		return err
 	}
+	fault.Reached(fault.RunBegun)
 	delete(r.rerun, address)
 	r.o.Log.Info("run started", "spec", address, "execution", a.Execution, "cause", a.Cause)
-	r.queue.add(address, now)
+	r.queue.add(address, r.now())
 	return nil
 }
 
@@ -171,7 +178,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 		ID: s.ID, Spec: s.Spec, Execution: s.Execution, Cell: s.Key, Try: s.Try, Phase: string(s.Phase), Wanted: !s.Unwanted, Data: data,
 	}
 	if s.Phase == trial.Done {
-		row.Status, row.FinishedAt = string(s.Result.Status), time.Now().UTC()
+		row.Status, row.FinishedAt = string(s.Result.Status), s.Line.Now()
 	}
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if s.Phase == trial.Pending {
@@ -240,7 +247,7 @@ func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a Action) error 
 	final := *s.Result
 	final.Final, final.Detail = true, a.Cause+"; "+final.Detail
 	s.Result, s.Unwanted = &final, a.Unwanted
-	r.queue.add(s.Spec, time.Now()) // no goroutine ends that would ask for it
+	r.queue.add(s.Spec, r.now()) // no goroutine ends that would ask for it
 	return r.commit(ctx, s, []trial.Effect{{Type: "trial.finished", Fields: final}})
 }
 
@@ -252,7 +259,7 @@ type runFinished struct {
 
 // finish reports an execution's end with its summary.
 func (r *Reconciler) finish(ctx context.Context, address string, a Action) error {
-	now := time.Now().UTC()
+	now := clock.Now().UTC()
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if err != nil {
@@ -272,6 +279,7 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) error
 		return tx.PutExecution(e)
 	})
 	if err == nil {
+		fault.Reached(fault.RunFinished)
 		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
 	}
 	return err
@@ -323,7 +331,7 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 		if err := errors.Join(tx.PutMeta(homeKey(address), ""), tx.PutMeta(scheduleKey(address), "")); err != nil {
 			return err
 		}
-		_, err = tx.AppendLine(r.statusStream(path), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})
+		_, err = tx.AppendLine(r.statusStream(path, r.roots.of(path)), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})
 		return err
 	})
 }

@@ -178,7 +178,7 @@ func (r *Reconciler) asPinned(ctx context.Context, spec string, execution int, t
 }
 
 func (r *Reconciler) collectBlobs(ctx context.Context, s Sweep, out *Swept) error {
-	old := time.Now().Add(-orphanedFor)
+	old := r.stamped(r.now().Add(-orphanedFor))
 	var inForce []byte
 	err := r.command(ctx, func() (err error) {
 		if r.set == nil {

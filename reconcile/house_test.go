@@ -36,6 +36,7 @@ type house struct {
 	store *store.Store
 	fake  *containertest.Fake
 	let   chan struct{} // closed: agents end with the answer
+	git   *Checkout     // what the folder is of; nil = of no repository
 }
 
 func newHouse(t *testing.T) *house {
@@ -145,7 +146,7 @@ func (h *house) start() *daemon {
 	}
 	ready := make(chan struct{})
 	d.Reconciler = New(Options{
-		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Log: log, Ready: func() { close(ready) },
+		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Checkout: h.git, Log: log, Ready: func() { close(ready) },
 		Host: trial.Host{
 			Engine: h.fake, Judge: j, Ledger: ledger, OpenBlob: h.store.Blobs().Open, StateDir: h.store.Dir(), GuestDir: h.store.Dir(),
 			Owner: owner, Log: log, Images: image.New(image.Options{Engine: h.fake, Owner: owner, Log: log}),
@@ -252,6 +253,21 @@ func phases(r RunStatus) string {
 func (d *daemon) untilTrials(t *testing.T, want string) RunStatus {
 	t.Helper()
 	return d.until(t, want, func(r RunStatus) bool { return phases(r) == want })
+}
+
+// untilComplaints waits until so many things are wrong: a young file is given time.
+func (d *daemon) untilComplaints(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(2 * time.Millisecond) {
+		s, err := d.Status(t.Context(), "")
+		check(t, err)
+		if len(s.Diagnostics) == n {
+			return
+		}
+		if !time.Now().Before(deadline) {
+			t.Fatalf("%d complaints, want %d: %v", len(s.Diagnostics), n, s.Diagnostics)
+		}
+	}
 }
 
 func (d *daemon) untilState(t *testing.T, want string) RunStatus {

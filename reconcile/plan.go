@@ -11,13 +11,14 @@ type ActionKind string
 
 // Kinds of action. Each is one transaction of the store or one goroutine started.
 const (
-	Begin       ActionKind = "begin"  // an execution
-	Skip        ActionKind = "skip"   // a firing, because the last execution still runs
-	StartTrial  ActionKind = "start"  // a trial, or its next try, or go on with it
-	CancelTrial ActionKind = "cancel" // a trial
-	Finish      ActionKind = "finish" // an execution: summary and end
-	Forget      ActionKind = "forget" // the spec is gone and nothing of it is open
-	Wait        ActionKind = "wait"   // nothing yet
+	Begin       ActionKind = "begin"   // an execution
+	Skip        ActionKind = "skip"    // a firing, because the last execution still runs
+	Recount     ActionKind = "recount" // the schedule from now on, because its last firing is yet to come
+	StartTrial  ActionKind = "start"   // a trial, or its next try, or go on with it
+	CancelTrial ActionKind = "cancel"  // a trial
+	Finish      ActionKind = "finish"  // an execution: summary and end
+	Forget      ActionKind = "forget"  // the spec is gone and nothing of it is open
+	Wait        ActionKind = "wait"    // nothing yet
 	Blocked     ActionKind = "blocked"
 )
 
@@ -27,7 +28,7 @@ type Action struct {
 	Execution int
 	Trigger   string
 	Only      []string
-	At        time.Time // of a firing
+	At        time.Time // of a firing; recount: from when on they count
 	Trial     string
 	Cell      Cell
 	Try       int

@@ -67,9 +67,15 @@ func (p *presence) settle(previous config.Previous, found []config.Input, emptie
 			continue
 		}
 		inputs = append(inputs, config.Input{Path: path, Display: path, Root: previous[path].Root, Unknown: "not found at the last look"})
-		if again.IsZero() || until.Before(again) {
-			again = until
-		}
+		again = sooner(again, until)
 	}
 	return inputs, again
+}
+
+// sooner is the earlier of two times, of which zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -20,9 +21,11 @@ type Options struct {
 	Ledger     *Ledger
 	Host       trial.Host
 	Admission  *Admission
+	Daemon     string         // id of this process, which its containers bear
 	Config     config.Options // how specs are compiled
 	Roots      []string       // watched directories, absolute
 	ResultsDir string         // "" = beside the specs
+	Checkout   *Checkout      // the one of Roots that is of a repository; nil = none is
 	Log        *slog.Logger
 	Ready      func() // called once, after the first complete pass
 	Idle       bool   // answer questions about what was accepted and done, do nothing
@@ -35,15 +38,21 @@ type Reconciler struct {
 	calls    chan func()
 	ended    chan string // ids of trials whose goroutine has ended
 	freed    chan struct{}
-	progress atomic.Int64 // unix nanoseconds of the loop's last turn
+	line     clock.Line // of now; begun with the reconciler
+	born     time.Time
+	progress atomic.Int64 // the loop's last turn, in nanoseconds since born
 	done     chan struct{}
 	shown    atomic.Pointer[config.Set] // the set in force, for other goroutines
 
 	life     context.Context // of Run: a trial outlives the request that made it go on
+	left     *leftovers      // safe for any goroutine
 	queue    *queue
+	step     time.Duration // by which the wall clock is ahead of line
 	presence presence
+	writing  writing
 	again    time.Time // when to look at the files by itself; zero = not
 	set      *config.Set
+	roots    roots // of the set's files
 	desired  map[string]*Run
 	gone     map[string]time.Time // since when a block with history is missed
 	live     map[string]*liveTrial
@@ -62,10 +71,11 @@ type Reconciler struct {
 // New returns a reconciler; Run does the work.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
-		o: o, calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), done: make(chan struct{}),
-		queue: newQueue(), presence: newPresence(o.Log), desired: map[string]*Run{}, gone: map[string]time.Time{},
+		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), done: make(chan struct{}),
+		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
 	}
+	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference = r.where, r.pin, r.reference
 	return r
 }
@@ -81,11 +91,11 @@ func (r *Reconciler) Freed() {
 // Progress is how long ago the loop last completed a turn; it turns at least every ten
 // seconds when nothing happens.
 func (r *Reconciler) Progress() time.Duration {
-	return time.Since(time.Unix(0, r.progress.Load()))
+	return time.Since(r.born) - time.Duration(r.progress.Load())
 }
 
 // Working says that the loop is at work on something long, such as copying a context.
-func (r *Reconciler) Working() { r.progress.Store(time.Now().UnixNano()) }
+func (r *Reconciler) Working() { r.progress.Store(int64(time.Since(r.born))) }
 
 // idleTurn is how often the loop turns with nothing to do, to prove that it can.
 const idleTurn = 10 * time.Second
@@ -95,8 +105,8 @@ const idleTurn = 10 * time.Second
 func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer close(r.done)
 	r.life = ctx
-	begun := time.Now()
-	r.progress.Store(time.Now().UnixNano())
+	begun := r.now()
+	r.Working()
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
@@ -116,11 +126,13 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 		return err
 	}
 	sweeper.Go(func() { r.sweep(ctx, strays, begun) })
+	sweeper.Go(func() { r.left.run(ctx) })
 	if r.o.Ready != nil {
 		r.o.Ready()
 	}
 	for ctx.Err() == nil {
 		r.wait(ctx, pulses)
+		r.heed()
 		r.turn(ctx)
 	}
 	return nil
@@ -151,7 +163,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 // wait blocks until something may have changed, and takes that in.
 func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	pause := idleTurn
-	if _, due, ok := r.queue.peek(time.Now()); ok {
+	if _, due, ok := r.queue.peek(r.now()); ok {
 		pause = min(pause, due)
 	}
 	if !r.again.IsZero() {
@@ -169,7 +181,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 		r.forgetLive(id)
 	case <-r.freed:
 		for address := range r.starved {
-			r.queue.add(address, time.Now())
+			r.queue.add(address, r.now())
 		}
 		clear(r.starved)
 	case <-timer.C:
@@ -182,14 +194,14 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 // turn reconciles every run that is due.
 func (r *Reconciler) turn(ctx context.Context) {
 	for ctx.Err() == nil {
-		r.progress.Store(time.Now().UnixNano())
-		address, ok := r.queue.pop(time.Now())
+		r.Working()
+		address, ok := r.queue.pop(r.now())
 		if !ok {
 			return
 		}
 		if err := r.reconcile(ctx, address); err != nil && ctx.Err() == nil {
 			r.o.Log.Warn("reconcile", "spec", address, "error", err)
-			r.queue.retry(address, time.Now())
+			r.queue.retry(address, r.now())
 			continue
 		}
 		r.queue.forget(address)
@@ -202,7 +214,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now().UTC()
+	now := clock.Now().UTC()
 	plan := Diff(address, r.desired[address], observed, now)
 	if text := plan.String(); text != "" {
 		r.o.Log.Debug("plan", "spec", address, "plan", text)
@@ -211,7 +223,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string) error {
 		return nil // the next daemon begins it
 	}
 	if !plan.Wake.IsZero() {
-		r.queue.add(address, plan.Wake)
+		r.queue.add(address, r.now().Add(plan.Wake.Sub(now)))
 	}
 	delete(r.notes, address)
 	var errs []error
@@ -255,7 +267,10 @@ func (r *Reconciler) Look(ctx context.Context, fresh bool) error {
 
 // observe reads what exists of a run.
 func (r *Reconciler) observe(ctx context.Context, address string) (Observed, error) {
-	o := Observed{GoneSince: r.gone[address], Rerun: r.rerun[address]}
+	o := Observed{Rerun: r.rerun[address]}
+	if since, gone := r.gone[address]; gone {
+		o.GoneSince = r.line.Wall(since)
+	}
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		fired, err := tx.Meta(firedKey(address))
 		if err != nil {
@@ -304,6 +319,7 @@ func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
 		if err != nil {
 			return t, err
 		}
+		t.EndedAt = s.Line.Wall(row.FinishedAt)
 		t.Final, t.Unwanted = s.Result != nil && s.Result.Final, s.Unwanted
 	}
 	return t, nil

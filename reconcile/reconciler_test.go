@@ -77,10 +77,11 @@ func TestABrokenFileIsFrozen(t *testing.T) {
 	d.until(t, "missed", func(r RunStatus) bool { return r.Note == "no file declares it" })
 	h.write("a.hcl", spec("x"))
 	d.look(t)
-	d.untilTrials(t, "x/1 running")
+	d.until(t, "there again", func(r RunStatus) bool { return r.Note == "" && phases(r) == "x/1 running" })
 	h.write("a.hcl", spec("x")+"run \"broken\" {")
 	for range 2 {
 		d.look(t)
+		d.untilComplaints(t, 1)
 		run := d.untilTrials(t, "x/1 running")
 		s, err := d.Status(t.Context(), "")
 		check(t, err)
@@ -118,6 +119,7 @@ func TestTwoDeclarationsChangeNothing(t *testing.T) {
 	d.untilTrials(t, "x/1 running")
 	h.write("b.hcl", strings.TrimPrefix(spec("y"), benchmarkSpec))
 	d.look(t)
+	d.untilComplaints(t, 2)
 	d.until(t, "left alone", func(r RunStatus) bool { return phases(r) == "x/1 running" && r.Wanted == 1 })
 	s, err := d.Status(t.Context(), "")
 	check(t, err)
@@ -258,13 +260,13 @@ func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
 	d.until(t, "made up once", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 1 })
 }
 
-// TestStrayContainers: what belongs to no open trial is removed, what is younger than the
-// daemon or another one's is not.
+// TestStrayContainers: what belongs to no open trial is removed, what this daemon made or
+// another state directory's is not.
 func TestStrayContainers(t *testing.T) {
 	h := newHouse(t)
 	h.write("a.hcl", spec("x"))
 	for name, labels := range map[string]map[string]string{
-		"left":   {container.LabelOwner: h.store.Owner(), container.LabelRole: container.RoleJudge},
+		"left":   {container.LabelOwner: h.store.Owner(), container.LabelRole: container.RoleJudge, container.LabelDaemon: "former"},
 		"others": {container.LabelOwner: "other", container.LabelRole: container.RoleJudge},
 	} {
 		_, err := h.fake.Start(t.Context(), container.Workload{Name: name, Image: "work:1", Labels: labels})
@@ -275,6 +277,17 @@ func TestStrayContainers(t *testing.T) {
 	d.until(t, "swept", func(RunStatus) bool { return h.fake.Container("left") == nil })
 	if h.fake.Container("others") == nil {
 		t.Error("another daemon's container was removed")
+	}
+	// What a former daemon had asked for may be made after its end.
+	labels := map[string]string{container.LabelOwner: h.store.Owner(), container.LabelRole: container.RoleJudge}
+	for name, daemon := range map[string]string{"late": "former", "own": ""} {
+		w := container.Workload{Name: name, Image: "work:1", Labels: labels}
+		_, err := h.fake.Start(t.Context(), w.WithLabels(map[string]string{container.LabelDaemon: daemon}))
+		check(t, err)
+	}
+	d.sweep(t.Context(), nil, time.Now().Add(-sweepAgain))
+	if h.fake.Container("late") != nil || h.fake.Container("own") == nil {
+		t.Errorf("late: %v, own: %v", h.fake.Container("late"), h.fake.Container("own"))
 	}
 	close(h.let)
 	d.untilState(t, "finished")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -43,7 +44,9 @@ func (r *Reconciler) restore(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.o.Host.Judge.Resume(ctx, resumable)
+	err = r.o.Host.Judge.Resume(ctx, resumable)
+	fault.Reached(fault.RoundsRestored)
+	return err
 }
 
 func (r *Reconciler) openTrials(ctx context.Context) (states []trial.State, err error) {
@@ -82,7 +85,7 @@ func (r *Reconciler) strays(ctx context.Context) (keep map[string]bool, err erro
 		}
 		for _, e := range executions {
 			if r.desired[e.Spec] == nil {
-				r.miss(e.Spec, time.Now())
+				r.miss(e.Spec, r.now())
 			}
 		}
 		return nil
@@ -94,10 +97,34 @@ func (r *Reconciler) strays(ctx context.Context) (keep map[string]bool, err erro
 // the store.
 const sweepGrace = 10 * time.Second
 
-// sweep removes, once, the containers that a former daemon left and no open trial has:
-// interrupted builds and judgings at once, others after a grace. What was made after
-// begun is this daemon's own. It waits for the engine as long as it has to.
+// sweepAgain is when it is looked once more, after the start: an engine that a former daemon
+// had asked for a container may make it when that daemon is long dead.
+const sweepAgain = 2 * time.Minute
+
+// sweep removes the containers that a former daemon left and no open trial has: interrupted
+// builds and judgings at once, others after a grace.
 func (r *Reconciler) sweep(ctx context.Context, keep map[string]bool, begun time.Time) {
+	for _, after := range []time.Duration{0, sweepGrace, sweepAgain} {
+		if !r.sleep(ctx, begun.Add(after)) {
+			return
+		}
+		r.sweepAll(ctx, keep, begun)
+	}
+}
+
+// sleep waits for a moment and reports whether it came before the end of the context.
+func (r *Reconciler) sleep(ctx context.Context, until time.Time) bool {
+	timer := time.NewTimer(r.line.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// sweepAll sweeps what is there now. It waits for the engine as long as it has to.
+func (r *Reconciler) sweepAll(ctx context.Context, keep map[string]bool, begun time.Time) {
 	var pause pauses
 	for ctx.Err() == nil {
 		found, err := r.o.Host.Engine.Observe(ctx, r.o.Host.Owner)
@@ -119,22 +146,18 @@ func (r *Reconciler) sweep(ctx context.Context, keep map[string]bool, begun time
 }
 
 func (r *Reconciler) sweepOne(ctx context.Context, c container.Instance, keep map[string]bool, begun time.Time) error {
-	if keep[c.Name] || c.CreatedAt.After(begun) || c.Phase == container.PhaseExited && r.kept(ctx, c) {
+	own := c.Labels[container.LabelDaemon] == r.o.Daemon
+	if keep[c.Name] || own || c.Phase == container.PhaseExited && r.kept(ctx, c) {
 		return nil
 	}
-	if c.Labels[container.LabelRole] == container.RoleWork {
-		timer := time.NewTimer(time.Until(begun.Add(sweepGrace)))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return nil
-		}
+	if c.Labels[container.LabelRole] == container.RoleWork && !r.sleep(ctx, begun.Add(sweepGrace)) {
+		return nil
 	}
 	r.o.Log.Info("removing a container that was left over", "container", c.Name, "role", c.Labels[container.LabelRole])
 	if err := r.o.Host.Engine.Remove(ctx, c.ID); err != nil {
 		return fmt.Errorf("remove container %s: %w", c.Name, err)
 	}
+	fault.Reached(fault.StraySwept)
 	return nil
 }
 

@@ -41,7 +41,7 @@ type runSkipped struct {
 // skip records a firing that nothing follows.
 func (r *Reconciler) skip(ctx context.Context, address string, a Action) error {
 	r.o.Log.Warn("firing skipped", "spec", address, "cause", a.Cause)
-	r.queue.add(address, time.Now()) // for the firing after this one
+	r.queue.add(address, r.now()) // for the firing after this one
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if err := tx.PutMeta(firedKey(address), stamp(a.At)); err != nil {
 			return err
@@ -49,4 +49,11 @@ func (r *Reconciler) skip(ctx context.Context, address string, a Action) error {
 		_, err := tx.AppendLine(r.stream(address), r.envelope(address, "run.skipped", a.Execution), runSkipped{a.At, a.Cause})
 		return err
 	})
+}
+
+// recount lets the firings of a schedule count from now on.
+func (r *Reconciler) recount(ctx context.Context, address string, a Action) error {
+	r.o.Log.Warn("the schedule counts from now on", "spec", address, "cause", a.Cause)
+	r.queue.add(address, r.now()) // for the firing after this one
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(firedKey(address), stamp(a.At)) })
 }

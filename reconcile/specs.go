@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // look reads the files, accepts what is valid, and has every run looked at that may be
@@ -31,7 +34,9 @@ func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 		r.previous = previous
 	}
 	previous := r.previous
-	found, emptied := r.scan(ctx, previous)
+	release, known := r.holdCheckout()
+	defer release()
+	found, emptied := r.scan(ctx, previous, known)
 	inputs, again := r.presence.settle(previous, found, emptied, time.Now())
 	sum := fingerprint(inputs)
 	if sum == r.seen && fresh == nil && !r.set.Diagnostics.HasErrors() {
@@ -47,12 +52,17 @@ func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 		}
 		o.Fresh = func(path string) bool { return fresh(path) && !busy[path] }
 	}
-	set := config.Load(inputs, previous, o)
+	set, settled := r.writing.load(inputs, previous, r.whole(fresh), o, time.Now())
+	if !settled.IsZero() {
+		sum = [sha256.Size]byte{} // what was held back is compiled when it has settled
+		again = sooner(again, settled)
+	}
 	if r.set == nil || fresh != nil || !reflect.DeepEqual(r.set, set) {
 		if err := r.accept(ctx, previous, set); err != nil {
 			r.o.Log.Error("accept specs", "error", err)
 			return
 		}
+		fault.Reached(fault.SpecsAccepted)
 		r.previous = set.Accepted()
 		r.adopt(set)
 	}
@@ -129,9 +139,9 @@ func (r *Reconciler) accepted(ctx context.Context) (config.Previous, error) {
 }
 
 // scan lists the spec files under the watched roots and those that were handed in, and
-// the roots that hold nothing at all.
-func (r *Reconciler) scan(ctx context.Context, previous config.Previous) (inputs []config.Input, emptied []string) {
-	inputs, emptied = r.scanRoots(previous)
+// the roots that hold nothing at all. The checkout is only looked at where it is known.
+func (r *Reconciler) scan(ctx context.Context, previous config.Previous, known bool) (inputs []config.Input, emptied []string) {
+	inputs, emptied = r.scanRoots(previous, known)
 	handedIn, err := r.submissions(ctx)
 	if err != nil {
 		r.o.Log.Error("read which files were handed in", "error", err)
@@ -141,9 +151,13 @@ func (r *Reconciler) scan(ctx context.Context, previous config.Previous) (inputs
 
 // scanRoots lists the spec files under the watched roots, and the roots that hold nothing
 // at all: a mount point whose file system is not there looks like that.
-func (r *Reconciler) scanRoots(previous config.Previous) (inputs []config.Input, emptied []string) {
+func (r *Reconciler) scanRoots(previous config.Previous, known bool) (inputs []config.Input, emptied []string) {
 	var trouble []string
 	for _, root := range r.o.Roots {
+		if !known && root == r.o.Checkout.Root {
+			inputs = append(inputs, unknown(root, previous)...)
+			continue
+		}
 		found := config.Scan(root, previous, r.o.Config)
 		empty := slices.ContainsFunc(found.Unknown, func(u config.Unknown) bool { return errors.Is(u.Err, config.ErrEmpty) })
 		if empty {
@@ -166,7 +180,7 @@ func (r *Reconciler) scanRoots(previous config.Previous) (inputs []config.Input,
 
 // accept stores what is new and reports it in the status files, in one transaction.
 func (r *Reconciler) accept(ctx context.Context, previous config.Previous, set *config.Set) error {
-	now := time.Now().UTC()
+	now := clock.Now().UTC()
 	accepted := set.Accepted()
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		for _, c := range accepted {
@@ -207,6 +221,7 @@ func keepFile(tx *store.Tx, c config.Compiled, previous config.Previous, now tim
 }
 
 type specAccepted struct {
+	Commit      string             `json:"commit,omitempty"` // of the repository that the file is from
 	Diagnostics config.Diagnostics `json:"diagnostics"`
 }
 
@@ -236,13 +251,13 @@ func (r *Reconciler) tellFile(ctx context.Context, tx *store.Tx, f config.FileSt
 		}
 		r.o.Log.Log(ctx, level(d), d.Summary, "file", d.File, "line", d.Line, "column", d.Column, "in", d.Context, "detail", d.Detail)
 	}
-	stream := r.statusStream(f.Path)
+	stream, commit := r.statusStream(f.Path, cmp.Or(f.Root, filepath.Dir(f.Path))), r.commitOf(f.Path)
 	if f.Status != config.OK {
-		_, err := tx.AppendLine(stream, store.Envelope{Type: "spec.rejected", Spec: contextAddress(f.Diagnostics), Generation: f.Generation}, specAccepted{f.Diagnostics})
+		_, err := tx.AppendLine(stream, store.Envelope{Type: "spec.rejected", Spec: contextAddress(f.Diagnostics), Generation: f.Generation}, specAccepted{commit, f.Diagnostics})
 		return err
 	}
 	for _, b := range blocks {
-		record := specAccepted{within(f.Diagnostics, b)}
+		record := specAccepted{commit, within(f.Diagnostics, b)}
 		if _, err := tx.AppendLine(stream, store.Envelope{Type: "spec.accepted", Spec: b.Address(), Generation: b.Generation}, record); err != nil {
 			return err
 		}
@@ -282,6 +297,7 @@ func homeKey(address string) string { return "home/" + address }
 
 // settleHomes remembers in which file each run stands, and lets its results follow it.
 func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
+	under := rootsOf(set)
 	for _, run := range set.Blocks.Runs {
 		address := run.Address()
 		old, err := tx.Meta(homeKey(address))
@@ -294,7 +310,7 @@ func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
 		if err := tx.PutMeta(homeKey(address), run.Path); err != nil {
 			return err
 		}
-		to := r.streamAt(address, run.Path, rootOf(set, run.Path))
+		to := r.streamAt(address, run.Path, under.of(run.Path))
 		if err := tx.MoveStream(to, store.Envelope{Generation: run.Generation}, map[string]string{"to": to.Path}); err != nil {
 			return err
 		}
@@ -302,20 +318,25 @@ func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
 	return nil
 }
 
-func rootOf(set *config.Set, path string) string {
+// roots are the folders that files are under, by the path of the file.
+type roots map[string]string
+
+func rootsOf(set *config.Set) roots {
+	all := roots{}
 	for _, f := range set.Files {
-		if f.Path == path && f.Root != "" {
-			return f.Root
-		}
+		all[f.Path] = f.Root
 	}
-	return filepath.Dir(path)
+	return all
 }
+
+// of is the root of a file; one that is under none has its own folder for one.
+func (r roots) of(path string) string { return cmp.Or(r[path], filepath.Dir(path)) }
 
 // adopt makes the set the desired state.
 func (r *Reconciler) adopt(set *config.Set) {
-	r.set = set
+	r.set, r.roots = set, rootsOf(set)
 	r.shown.Store(set)
-	now := time.Now()
+	now := r.now()
 	desired := map[string]*Run{}
 	for _, run := range set.Blocks.Runs {
 		d, err := Compile(set, run)
@@ -378,10 +399,8 @@ func (r *Reconciler) miss(address string, now time.Time) {
 
 // stream is where a run's results go.
 func (r *Reconciler) stream(address string) store.StreamRef {
-	for _, run := range r.set.Blocks.Runs {
-		if run.Address() == address {
-			return r.streamAt(address, run.Path, rootOf(r.set, run.Path))
-		}
+	if run := r.set.Run(strings.TrimPrefix(address, "run.")); run != nil {
+		return r.streamAt(address, run.Path, r.roots.of(run.Path))
 	}
 	return store.StreamRef{Spec: address} // it exists: only a run that was declared has records
 }
@@ -392,11 +411,7 @@ func (r *Reconciler) streamAt(address, path, root string) store.StreamRef {
 }
 
 // statusStream is where what became of a spec file is told.
-func (r *Reconciler) statusStream(path string) store.StreamRef {
-	root := filepath.Dir(path)
-	if r.set != nil {
-		root = rootOf(r.set, path)
-	}
+func (r *Reconciler) statusStream(path, root string) store.StreamRef {
 	return r.placed(store.StreamRef{Spec: "status:" + path, Root: root, Path: strings.TrimSuffix(path, ".hcl") + ".status.jsonl"})
 }
 

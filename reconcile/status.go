@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -22,6 +23,7 @@ type Status struct {
 	Runs        []RunStatus        `json:"runs"`
 	Files       []FileStatus       `json:"files"`
 	Diagnostics config.Diagnostics `json:"diagnostics"`
+	Git         *GitStatus         `json:"git,omitempty"` // nil = no specs come from a repository
 }
 
 // FileStatus is the state of one spec file.
@@ -59,6 +61,7 @@ type TrialStatus struct {
 	Detail   string       `json:"detail,omitempty"`
 	Started  time.Time    `json:"started,omitzero"`
 	Deadline time.Time    `json:"deadline,omitzero"`
+	Now      time.Time    `json:"now,omitzero"` // while the agent works: what the time is for the trial, whatever the wall clock was set to
 	Ended    time.Time    `json:"ended,omitzero"`
 	Rounds   []Round      `json:"rounds"`
 	Private  []Round      `json:"private,omitempty"` // what the private set says; in no best, rate or curve
@@ -89,7 +92,11 @@ func (r *Reconciler) Status(ctx context.Context, address string) (s Status, err 
 }
 
 func (r *Reconciler) status(ctx context.Context, address string) (Status, error) {
-	s := Status{Time: time.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}}
+	s := Status{Time: clock.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}}
+	if r.o.Checkout != nil {
+		git := r.o.Checkout.Status()
+		s.Git = &git
+	}
 	if r.set != nil {
 		s.Diagnostics = append(s.Diagnostics, r.set.Diagnostics...)
 		for _, f := range r.set.Files {
@@ -210,7 +217,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 		run.State, run.Note = "blocked", d.Blocked
 	}
 	if d != nil && d.Schedule != nil && run.Note == "" {
-		if next := d.Schedule.Next(time.Now().UTC()); !next.IsZero() {
+		if next := d.Schedule.Next(clock.Now().UTC()); !next.IsZero() {
 			run.Note = "fires next at " + stamp(next)
 		}
 	}
@@ -286,6 +293,9 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 		ID: s.ID, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
 		Try: s.Try, Phase: s.Phase, Reason: s.Reason, Detail: s.Detail, Started: s.StartedAt, Deadline: s.Deadline,
 		Ended: s.EndedAt, Flags: s.Flags, Rounds: []Round{},
+	}
+	if !s.StartedAt.IsZero() && s.EndedAt.IsZero() {
+		t.Now = s.Line.Now()
 	}
 	if s.Result != nil {
 		t.Status, t.Reason, t.Flags = s.Result.Status, s.Result.Reason, s.Result.Flags

@@ -77,7 +77,9 @@ func (r *Reconciler) Withdraw(ctx context.Context, paths []string) error {
 
 // rehearse compiles what there would be with these submissions.
 func (r *Reconciler) rehearse(previous config.Previous, all []submission) *config.Set {
-	found, emptied := r.scanRoots(previous)
+	release, known := r.holdCheckout()
+	defer release()
+	found, emptied := r.scanRoots(previous, known)
 	looks := presence{log: slog.New(slog.DiscardHandler), missed: maps.Clone(r.presence.missed)}
 	inputs, _ := looks.settle(previous, withSubmissions(found, all), emptied, time.Now())
 	o := r.o.Config

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
-	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -27,12 +27,7 @@ func (w *world) findDoors() ([]*door, error) {
 	}
 	var doors []*door
 	for _, socket := range sockets {
-		doors = append(doors, &door{http.Client{Transport: &http.Transport{
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				var d net.Dialer
-				return d.DialContext(ctx, "unix", socket)
-			},
-		}}})
+		doors = append(doors, &door{overSocket(socket)})
 	}
 	return doors, nil
 }
@@ -61,6 +56,34 @@ func (d *door) submit(ctx context.Context, number int) (a accepted, err error) {
 	}
 	return a, d.ask(ctx, http.MethodPost, "submit", form.FormDataContentType(), &body, &a)
 }
+
+// refused hands in what is no archive.
+func (d *door) refused(ctx context.Context) error {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("archive", "src.tar.gz")
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(part, "no archive")
+	if err := errors.Join(err, form.Close()); err != nil {
+		return err
+	}
+	err = d.ask(ctx, http.MethodPost, "submit", form.FormDataContentType(), &body, &struct{}{})
+	if err == nil {
+		return errors.New("what is no archive was accepted")
+	}
+	if code, ok := errors.AsType[statusError](err); !ok || code < 400 || code >= 500 {
+		return fmt.Errorf("what is no archive was not refused: %w", err)
+	}
+	return nil
+}
+
+// statusError is what a request was answered with in place of what it asked for.
+type statusError int
+
+// Error implements error.
+func (e statusError) Error() string { return strconv.Itoa(int(e)) + " " + http.StatusText(int(e)) }
 
 // pack writes an archive of one file.
 func pack(w io.Writer, name, content string) error {
@@ -105,7 +128,7 @@ func (d *door) ask(ctx context.Context, method, path, contentType string, body i
 	}
 	defer func() { _ = a.Body.Close() }() // only read
 	if a.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: %s", method, path, a.Status)
+		return fmt.Errorf("%s %s: %w", method, path, statusError(a.StatusCode))
 	}
 	return json.NewDecoder(a.Body).Decode(answer)
 }

@@ -13,14 +13,16 @@ import (
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
-// idleFor is how long idle daemons are looked at: long enough that the look at all files
-// that needs no event (every 30 s, give or take a tenth) is within it.
-const idleFor = 34 * time.Second
+// idleFor is how long idle daemons are looked at: two looks at all spec files that need no
+// event (every 30 s, give or take a tenth) and a check of all result files (every minute)
+// are within it.
+const idleFor = 64 * time.Second
 
 // idling compares a daemon that has many specs and nothing to do with one that has two.
 func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
 	var daemons [2]*world
-	var starts [2]time.Duration
+	var starts, rests [2]time.Duration
+	var ready [2]use
 	for i, specs := range []int{1, o.specs} {
 		w, err := newWorld(ctx, o, engine)
 		if err != nil {
@@ -30,12 +32,17 @@ func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 		if daemons[i], err = w, w.sleepers(specs); err != nil {
 			return nil, err
 		}
+		begun := time.Now()
 		if starts[i], err = w.serve(); err != nil {
+			return nil, err
+		}
+		if ready[i], err = w.use(); err != nil {
 			return nil, err
 		}
 		if err := w.atRest(ctx, specs); err != nil {
 			return nil, err
 		}
+		rests[i] = time.Since(begun)
 	}
 	before, err := useOf(daemons)
 	if err != nil {
@@ -54,13 +61,36 @@ func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 	memory := compare("MB", single(after[1].memory), single(after[0].memory))
 	cpu := compare("s", single(after[1].cpu-before[1].cpu), single(idleFor.Seconds()))
 	cpu.Parts = map[string]float64{"with one spec": after[0].cpu - before[0].cpu}
+	memory.Parts = map[string]float64{"when it was ready": ready[1].memory, "the most until then": ready[1].peak}
 	start := compare("ms", single(milliseconds(starts[1])), single(milliseconds(starts[0])))
+	start.Parts = map[string]float64{
+		"CPU": 1000 * ready[1].cpu, "until each file's status is beside it": milliseconds(rests[1]),
+	}
+	again, err := startedAgain(daemons)
+	if err != nil {
+		return nil, err
+	}
+	restart := compare("ms", single(milliseconds(again[1])), single(milliseconds(again[0])))
 	specs := fmt.Sprintf("%d spec files", o.specs)
 	return []result{
 		start.called("start", "first start with "+specs+" → ready", "with one"),
+		restart.called("start_again", "kill -9, start with the same → ready", "with one"),
 		memory.called("idle_memory", "memory of an idle daemon with "+specs, "with one"),
 		cpu.called("idle_cpu", "CPU that it takes", "the time that passed, one core"),
 	}, nil
+}
+
+// startedAgain kills the daemons and says how long each took until it was ready once more.
+func startedAgain(daemons [2]*world) (took [2]time.Duration, err error) {
+	for i, w := range daemons {
+		if err := w.kill(); err != nil {
+			return took, err
+		}
+		if took[i], err = w.serve(); err != nil {
+			return took, err
+		}
+	}
+	return took, nil
 }
 
 // sleepers writes spec files whose runs begin at a time that never comes in a bench: the
@@ -91,36 +121,43 @@ func (w *world) atRest(ctx context.Context, specs int) error {
 // use is what a process has taken of the machine.
 type use struct {
 	memory float64 // MB, resident
+	peak   float64 // MB, the most that was ever resident
 	cpu    float64 // seconds since its start
 }
 
 func useOf(daemons [2]*world) (all [2]use, err error) {
 	for i, w := range daemons {
-		proc := filepath.Join("/proc", strconv.Itoa(w.daemon.Process.Pid))
-		status, serr := os.ReadFile(filepath.Join(proc, "status"))
-		stat, terr := os.ReadFile(filepath.Join(proc, "stat"))
-		if err := errors.Join(serr, terr); err != nil {
-			return all, fmt.Errorf("read what the daemon uses: %w\n%s", err, w.said())
-		}
-		if all[i].memory, err = resident(string(status)); err != nil {
-			return all, err
-		}
-		if all[i].cpu, err = cpuSeconds(string(stat)); err != nil {
+		if all[i], err = w.use(); err != nil {
 			return all, err
 		}
 	}
 	return all, nil
 }
 
-// resident reads the memory in MB out of /proc/PID/status.
-func resident(status string) (float64, error) {
+// use is what the daemon has taken until now.
+func (w *world) use() (u use, err error) {
+	proc := filepath.Join("/proc", strconv.Itoa(w.daemon.Process.Pid))
+	status, serr := os.ReadFile(filepath.Join(proc, "status"))
+	stat, terr := os.ReadFile(filepath.Join(proc, "stat"))
+	if err := errors.Join(serr, terr); err != nil {
+		return u, fmt.Errorf("read what the daemon uses: %w\n%s", err, w.said())
+	}
+	var rerr, perr, cerr error
+	u.memory, rerr = megabytesOf(string(status), "VmRSS:")
+	u.peak, perr = megabytesOf(string(status), "VmHWM:")
+	u.cpu, cerr = cpuSeconds(string(stat))
+	return u, errors.Join(rerr, perr, cerr)
+}
+
+// megabytesOf reads a size in MB out of /proc/PID/status.
+func megabytesOf(status, name string) (float64, error) {
 	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if value, ok := strings.CutPrefix(line, name); ok {
 			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 64)
 			return kib * 1024 / 1e6, err
 		}
 	}
-	return 0, errors.New("/proc/PID/status has no VmRSS")
+	return 0, fmt.Errorf("/proc/PID/status has no %s", name)
 }
 
 // cpuSeconds reads user and system time out of /proc/PID/stat. The kernel shows them in

@@ -18,12 +18,14 @@ func TestCPUModel(t *testing.T) {
 	}
 }
 
-func TestResident(t *testing.T) {
-	got, err := resident("Name:\tassayd\nVmHWM:\t   95972 kB\nVmRSS:\t   50000 kB\n")
-	if err != nil || got != 51.2 {
-		t.Errorf("%v, %v; want 51.2 MB", got, err)
+func TestMegabytesOfAProcess(t *testing.T) {
+	const status = "Name:\tassayd\nVmHWM:\t   75000 kB\nVmRSS:\t   50000 kB\n"
+	for name, want := range map[string]float64{"VmRSS:": 51.2, "VmHWM:": 76.8} {
+		if got, err := megabytesOf(status, name); err != nil || got != want {
+			t.Errorf("%s %v, %v; want %v MB", name, got, err, want)
+		}
 	}
-	if _, err := resident("Name:\tassayd\n"); err == nil {
+	if _, err := megabytesOf("Name:\tassayd\n", "VmRSS:"); err == nil {
 		t.Error("a process without memory is no error")
 	}
 }

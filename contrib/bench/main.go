@@ -1,11 +1,13 @@
 // Command bench measures assayd on this machine, each time as a ratio to something that
 // was measured in the same run: the container engine alone, one round trip, the settle
-// time, one listing of containers, a daemon with nothing to do. It drives the real program
-// on scratch folders, prints a table and writes bench.json. It changes nothing outside of
-// those folders, and removes the containers and images that it had made.
+// time, one listing of containers, a daemon with nothing to do, itself a while ago. It
+// drives the real program on scratch folders, prints a table and writes bench.json. It
+// changes nothing outside of those folders, and removes the containers and images that it
+// had made. With -base it measures two programs in turns and compares them.
 //
-// `make bench` builds what it needs and calls it. Start reading at measure; report.go has
-// the arithmetic, world.go the daemon under measurement, and each other file one subject.
+// `make bench` and `make bench-compare` build what it needs and call it. Start reading at
+// subjects; report.go has the arithmetic, world.go the daemon under measurement, and each
+// other file one subject.
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,20 +29,35 @@ import (
 // options are the command line.
 type options struct {
 	program string // the assayd to measure
+	base    string // another one to compare it with; "" = none
 	image   string // what its containers begin with
 	out     string
-	specs   int // files that the idle daemon has
+	only    string // subjects, with commas; "" = all
+	specs   int    // files that the idle daemon has
+	hours   float64
+	turns   int // of each program in a comparison
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.program, "program", "bin/assayd", "the `file` to measure")
+	flag.StringVar(&o.base, "base", "", "another such `file`, to compare the first one with")
 	flag.StringVar(&o.image, "image", "assayd-base/python:1", "`image` that has sh and sleep")
-	flag.StringVar(&o.out, "out", "bench.json", "`file` for the results")
-	flag.IntVar(&o.specs, "specs", 1000, "`number` of spec files that the idle daemon has; 10000 takes a few minutes more")
+	flag.StringVar(&o.out, "out", "", "`file` for the results (default bench.json, with -base bench-compare.json)")
+	flag.StringVar(&o.only, "only", "", "`subjects` to measure, with commas between them: "+strings.Join(names(subjects), ", ")+
+		"; with -base those that measure the program: "+strings.Join(names(comparable()), ", "))
+	flag.IntVar(&o.specs, "specs", 10_000, "`number` of spec files that the idle daemon has")
+	flag.Float64Var(&o.hours, "hours", 8, "how many `hours` of submissions the soak makes")
+	flag.IntVar(&o.turns, "turns", 3, "how `often` each of two programs is measured")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if o.out == "" {
+		o.out = "bench.json"
+		if o.base != "" {
+			o.out = "bench-compare.json"
+		}
+	}
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -47,8 +65,17 @@ func main() {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if o.program, err = filepath.Abs(o.program); err != nil {
+	chosen, err := choose(o)
+	if err != nil {
 		return err
+	}
+	for _, program := range []*string{&o.program, &o.base} {
+		if *program == "" {
+			continue
+		}
+		if *program, err = filepath.Abs(*program); err != nil {
+			return err
+		}
 	}
 	engine, err := docker.New(ctx, docker.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -60,42 +87,47 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	begun := time.Now()
-	results, err := measure(ctx, o, engine)
-	if err != nil {
-		return err
+	r := report{Time: begun.UTC().Truncate(time.Second), Machine: host}
+	if o.base != "" {
+		r.Compared, err = inTurns(ctx, o, chosen, engine)
+	} else {
+		r.Results, err = measure(ctx, o, chosen, engine)
 	}
-	r := report{Time: begun.UTC().Truncate(time.Second), Seconds: time.Since(begun).Seconds(), Machine: host, Results: results}
-	fmt.Print(r.table())
-	return r.write(o.out)
+	r.Seconds = time.Since(begun).Seconds()
+	if err == nil {
+		err = errors.Join(r.write(o.out), r.exceeded())
+	}
+	if len(r.Results)+len(r.Compared) > 0 { // what took minutes is shown also when the last step failed
+		fmt.Print(r.table())
+	}
+	return err
 }
 
-// measure makes all measurements, one after the other so that none disturbs another.
-func measure(ctx context.Context, o options, engine *docker.Engine) (all []result, err error) {
-	busy, err := newWorld(ctx, o, engine)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, busy.close(ctx)) }()
-	if err := busy.begin(ctx); err != nil {
-		return nil, err
-	}
-	for _, subject := range []struct {
-		name    string
-		measure func(context.Context) ([]result, error)
-	}{
-		{"submissions", busy.submissions},
-		{"submissions at once", busy.parallel},
-		{"cleaning", busy.cleaning},
-		{"dropped files", busy.drops},
-		{"restarts", busy.restarts},
-		{"idling", func(ctx context.Context) ([]result, error) { return idling(ctx, o, engine) }},
-	} {
-		fmt.Fprintf(os.Stderr, "bench: %s\n", subject.name)
-		found, err := subject.measure(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("measure %s: %w", subject.name, err)
+// measure makes the chosen measurements, one after the other so that none disturbs another.
+func measure(ctx context.Context, o options, chosen []subject, engine *docker.Engine) (all []result, err error) {
+	var busy *world // for all that need one
+	defer func() {
+		if busy != nil {
+			err = errors.Join(err, busy.close(ctx))
+		}
+	}()
+	for _, s := range chosen {
+		fmt.Fprintf(os.Stderr, "bench: %s\n", s.name)
+		var found []result
+		if s.alone != nil {
+			found, err = s.alone(ctx, o, engine)
+		} else {
+			if busy == nil {
+				if busy, err = begun(ctx, o, engine, usual); err != nil {
+					return all, err
+				}
+			}
+			found, err = s.busy(busy, ctx)
 		}
 		all = append(all, found...)
+		if err != nil {
+			return all, fmt.Errorf("measure %s: %w", s.name, err)
+		}
 	}
 	return all, nil
 }

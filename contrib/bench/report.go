@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -16,7 +17,9 @@ type report struct {
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"` // that the run took
 	Machine machine   `json:"machine"`
-	Results []result  `json:"results"`
+	Results []result  `json:"results,omitempty"`
+	// Compared are two programs instead, measured in turns.
+	Compared []compared `json:"compared,omitempty"`
 }
 
 // result is one thing of ours against its reference, both from the same run.
@@ -30,6 +33,7 @@ type result struct {
 	Ratio     float64 `json:"ratio"`
 	P90       float64 `json:"ours_p90"`
 	Samples   int     `json:"samples"`
+	Bound     float64 `json:"bound,omitempty"` // of the ratio; beyond it the bench fails
 	// Parts say where the time goes, as medians.
 	Parts map[string]float64 `json:"parts,omitempty"`
 }
@@ -88,15 +92,25 @@ func ratio(ours, reference float64) float64 {
 }
 
 // milliseconds is a duration as the results count it.
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// table shows the report as a Markdown table that a terminal shows well, too.
+// table shows the report as a Markdown table that a terminal shows well, too, and that the
+// README can take as it is.
 func (r report) table() string {
-	rows := [][]string{{"what", "", "against", "", "ratio"}}
+	if r.Compared != nil {
+		return comparison(r.Compared) + "\n" + r.Machine.String() + "\n"
+	}
+	rows := [][]string{{"what", "ours", "against", "reference", "ratio"}}
 	for _, x := range r.Results {
 		rows = append(rows, []string{x.What, figure(x.Ours, x.Unit), x.Against, figure(x.Reference, x.Unit), figure(x.Ratio, "")})
 	}
-	widths := make([]int, len(rows[0]))
+	return markdown(rows, "-:-::") + "\n" + r.Machine.String() + "\n"
+}
+
+// markdown is a table whose first row is its head; align has for each column whether words
+// stand in it, to the left (-), or figures, to the right (:).
+func markdown(rows [][]string, align string) string {
+	widths := make([]int, len(align))
 	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
@@ -106,7 +120,7 @@ func (r report) table() string {
 	for i, row := range rows {
 		for j, cell := range row {
 			pad := strings.Repeat(" ", widths[j]-utf8.RuneCountInString(cell))
-			if j%2 == 0 && j < len(row)-1 { // words to the left, figures to the right
+			if align[j] == '-' {
 				cell += pad
 			} else {
 				cell = pad + cell
@@ -116,16 +130,11 @@ func (r report) table() string {
 		b.WriteString("|\n")
 		if i == 0 {
 			for j, w := range widths {
-				colon := ":"
-				if j%2 == 0 && j < len(row)-1 {
-					colon = "-"
-				}
-				fmt.Fprintf(&b, "|%s%s", strings.Repeat("-", w+1), colon)
+				fmt.Fprintf(&b, "|%s%c", strings.Repeat("-", w+1), align[j])
 			}
 			b.WriteString("|\n")
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n", r.Machine)
 	return b.String()
 }
 
@@ -136,6 +145,18 @@ func figure(x float64, unit string) string {
 		decimals = min(2-int(math.Floor(math.Log10(size))), 5)
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.*f %s", decimals, x, unit), " ")
+}
+
+// exceeded is an error that names what is beyond its bound.
+func (r report) exceeded() error {
+	var errs []error
+	for _, x := range r.Results {
+		if x.Bound > 0 && x.Ratio > x.Bound {
+			errs = append(errs, fmt.Errorf("%s: %s is %s of %s, more than %s",
+				x.Name, x.What, figure(x.Ratio, "times"), x.Against, figure(x.Bound, "")))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (r report) write(path string) error {

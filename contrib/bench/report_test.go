@@ -97,10 +97,10 @@ var sample = report{
 }
 
 func TestTable(t *testing.T) {
-	const want = `| what             |         | against    |         | ratio |
-|------------------|--------:|------------|--------:|------:|
-| submit → verdict |  300 ms | the engine |  200 ms |  1.50 |
-| memory           | 40.5 MB | with one   | 20.2 MB |  2.00 |
+	const want = `| what             |    ours | against    | reference | ratio |
+|------------------|--------:|------------|----------:|------:|
+| submit → verdict |  300 ms | the engine |    200 ms |  1.50 |
+| memory           | 40.5 MB | with one   |   20.2 MB |  2.00 |
 
 Example 1, 2 cores, 8 GB; Docker 20.10; go1.26; load before the run 0.1 0.2 0.3
 `

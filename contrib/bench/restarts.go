@@ -2,49 +2,80 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/assayd/assayd/runtime/container/docker"
 )
 
+// restarts are how often the daemon is killed.
 const restarts = 7
+
+// crowd is how many trials are adopted at once by a daemon that has many.
+const crowd = 50
 
 // restarts measures from the start of a daemon, after kill -9 of the former one, until the
 // judge answers every trial that lived on, against listing the containers once.
 func (w *world) restarts(ctx context.Context) ([]result, error) {
+	r, err := w.restart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []result{r.called("restart", fmt.Sprintf("kill -9, start → %d live trials are served again", usual), "listing their containers once")}, nil
+}
+
+// adoption does the same with many live trials.
+func adoption(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
+	w, err := begun(ctx, o, engine, crowd)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.close(ctx)) }()
+	r, err := w.restart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []result{r.called("adoption", fmt.Sprintf("kill -9, start → all of %d live trials are served again", crowd),
+		"listing their containers once")}, nil
+}
+
+func (w *world) restart(ctx context.Context) (r result, err error) {
 	var ours, ready, listing []float64
 	for range restarts {
 		if err := w.kill(); err != nil {
-			return nil, err
+			return r, err
 		}
 		begun := time.Now()
 		if err := w.launch(); err != nil {
-			return nil, err
+			return r, err
 		}
 		for _, d := range w.doors {
 			err := until(ctx, "the judge answers a trial again", 2*time.Millisecond, func() (bool, error) {
 				return d.opens(ctx), nil
 			})
 			if err != nil {
-				return nil, err
+				return r, err
 			}
 		}
 		ours = append(ours, milliseconds(time.Since(begun)))
 		if err := w.awaitReady(); err != nil {
-			return nil, err
+			return r, err
 		}
 		ready = append(ready, milliseconds(time.Since(begun)))
 		if err := w.quiet(ctx); err != nil {
-			return nil, err
+			return r, err
 		}
 		list, err := timed(func() error {
 			_, err := w.engine.Observe(ctx, w.owner)
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return r, err
 		}
 		listing = append(listing, list)
 	}
-	r := compare("ms", ours, listing)
+	r = compare("ms", ours, listing)
 	r.Parts = map[string]float64{"until the daemon is ready": median(ready)}
-	return []result{r.called("restart", "kill -9, start → 4 live trials are served again", "listing their containers once")}, nil
+	return r, nil
 }

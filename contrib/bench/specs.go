@@ -12,9 +12,6 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 )
 
-// longTrials are how many trials live through all that is measured.
-const longTrials = 4
-
 // judgeLimits are those of the judge below, for the reference.
 var judgeLimits = container.Limits{CPUs: 1, Memory: 256 << 20, PIDs: 128}
 
@@ -31,8 +28,9 @@ benchmark %q {
     }
     work {
       files  = { "src/number" = "0" }
-      cpus   = 0.2
+      cpus   = %v
       memory = "128MiB"
+      disk   = "256MiB"
     }
     judge {
       command = ["true"]
@@ -55,7 +53,7 @@ run "long" {
   auto_eval = "0s"
   agent "sleeper" {}
 }
-`, w.name(), w.image, judgeLimits.CPUs, judgeLimits.Memory>>20, judgeLimits.PIDs, w.name(), longTrials, longTrials)
+`, w.name(), w.image, 0.8/float64(w.trials), judgeLimits.CPUs, judgeLimits.Memory>>20, judgeLimits.PIDs, w.name(), w.trials, w.trials)
 }
 
 // name is the benchmark's.

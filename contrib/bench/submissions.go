@@ -2,17 +2,35 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/docker"
 )
 
 // rounds are how many submissions are measured, after one that warms things up.
 const rounds = 21
 
 const longResults = "long.run.long.jsonl"
+
+// usual is how many trials live through what several subjects measure.
+const usual = 4
+
+// begun is a world whose daemon has that many live trials.
+func begun(ctx context.Context, o options, engine *docker.Engine, trials int) (*world, error) {
+	w, err := newWorld(ctx, o, engine)
+	if err != nil {
+		return nil, err
+	}
+	w.trials = trials
+	if err := w.begin(ctx); err != nil {
+		return nil, errors.Join(err, w.close(ctx))
+	}
+	return w, nil
+}
 
 // begin starts the daemon and waits until the long trials run and are judged for.
 func (w *world) begin(ctx context.Context) error {
@@ -34,7 +52,7 @@ func (w *world) begin(ctx context.Context) error {
 				return false, fmt.Errorf("a trial is over that should wait:\n%s", w.said())
 			}
 		}
-		return begun == longTrials, err
+		return begun == w.trials, err
 	})
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type world struct {
 	dir            string // of everything below; short, because sockets lie in it
 	state, specs   string
 	owner          string
+	trials         int // that live through all that is measured
 	engine         *docker.Engine
 	client         *api.Client
 	ready          *net.UnixConn // where the daemon tells that it is ready
@@ -44,6 +45,7 @@ func newWorld(ctx context.Context, o options, engine *docker.Engine) (_ *world, 
 	}
 	w := &world{
 		program: o.program, image: o.image, dir: dir, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), engine: engine,
+		trials: usual,
 	}
 	w.client = api.NewClient(api.Socket(w.state))
 	defer func() {
@@ -173,12 +175,15 @@ func (w *world) sweep(ctx context.Context) error {
 	return err
 }
 
+// warmMost is how many containers the judge has waiting at most: judge.Options' default.
+const warmMost = 4
+
 // quiet waits until only the containers of the trials that stay are there, and as many as
 // the judge has waiting for submissions to them.
 func (w *world) quiet(ctx context.Context) error {
 	return until(ctx, "only the long trials have a container", 10*time.Millisecond, func() (bool, error) {
 		others, warm, err := w.containers(ctx)
-		return others == len(w.doors) && len(warm) == len(w.doors), err
+		return others == len(w.doors) && len(warm) == min(len(w.doors), warmMost), err
 	})
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
+	"github.com/assayd/assayd/daemon/gitsync"
 	"github.com/assayd/assayd/daemon/notify"
 )
 
@@ -28,7 +30,7 @@ func (e *env) serve() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&roots, "watch", nil, "folder of specs; may be given more than once")
 	cmd.Flags().BoolVar(&drain, "drain", false, "on SIGTERM, let the open runs finish first; a second one stops at once")
-	cmd.Flags().StringVar(&http, "http", "", "address of the HTTP listener")
+	cmd.Flags().StringVar(&http, "http", "", "address of the HTTP listener, as 127.0.0.1:8733; it needs http { token = … } in the settings")
 	return cmd
 }
 
@@ -46,7 +48,7 @@ func (e *env) serveUntil(ctx context.Context, roots []string, http string, drain
 	if err != nil {
 		return err
 	}
-	if v.control, err = notify.Control(); err != nil {
+	if v.control, v.network, err = notify.Kept(); err != nil {
 		return err
 	}
 	for {
@@ -65,20 +67,30 @@ type server struct {
 	http      string
 	drain     bool
 	hup, ends chan os.Signal
-	control   []net.Listener
+	control   []net.Listener // of systemd
+	network   []net.Listener // of systemd, too
 }
 
 // options are those of a daemon with the settings.
 func (v *server) options(settings *config.Settings) (o daemon.Options, err error) {
-	if v.http != "" || settings.HTTP.Listen != "" {
-		return o, usage{errors.New("this version has no HTTP listener; leave out --http and the http block of the settings")}
+	listen := cmp.Or(v.http, settings.HTTP.Listen)
+	if _, _, err := net.SplitHostPort(listen); listen != "" && err != nil {
+		return o, usage{fmt.Errorf("--http %q: write host:port, as in 127.0.0.1:8733", listen)}
+	}
+	if err := daemon.CheckHTTP(settings, listen != "" || len(v.network) > 0); err != nil {
+		return o, usage{err}
 	}
 	roots := v.roots
 	if len(roots) == 0 {
 		roots = settings.Watch
 	}
-	if len(roots) == 0 {
-		return o, usage{errors.New("name the folder of specs with --watch DIR, or in the settings with watch = [\"DIR\"]")}
+	if len(roots) == 0 && settings.Git == nil {
+		return o, usage{errors.New("name the folder of specs with --watch DIR, or in the settings with watch = [\"DIR\"] or git { url = \"…\" }")}
+	}
+	if settings.Git != nil {
+		if err := gitsync.Check(*settings.Git, daemon.ConfigOptions(settings).Secret); err != nil {
+			return o, usage{err}
+		}
 	}
 	if roots, err = watchable(roots); err != nil {
 		return o, err
@@ -93,6 +105,7 @@ func (v *server) options(settings *config.Settings) (o daemon.Options, err error
 	}
 	return daemon.Options{
 		Settings: settings, Roots: roots, StateDir: dir, Version: v.version, Drain: v.drain, Log: log, Control: v.control,
+		Listen: listen, HTTP: v.network, Follow: true,
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -47,8 +48,11 @@ func (e *env) status() *cobra.Command {
 	}
 }
 
-// showStatus prints runs with their trials as tables.
+// showStatus prints where specs come from, and runs with their trials as tables.
 func showStatus(w io.Writer, s reconcile.Status) error {
+	if s.Git != nil {
+		showGit(w, *s.Git, s.Time)
+	}
 	if len(s.Runs) == 0 {
 		_, err := fmt.Fprintln(w, "No run is declared.")
 		return err
@@ -62,6 +66,37 @@ func showStatus(w io.Writer, s reconcile.Status) error {
 		}
 	}
 	return nil
+}
+
+// showGit prints the repository that specs come from: which commit is in force, and why no
+// later one.
+func showGit(w io.Writer, g reconcile.GitStatus, now time.Time) {
+	from := g.URL + " " + g.Ref
+	if g.Path != "" {
+		from += ", folder " + g.Path
+	}
+	fmt.Fprintln(w, "specs from "+from)
+	switch {
+	case g.Commit == "":
+		fmt.Fprintln(w, "  no commit yet")
+	case g.Errors > 0:
+		fmt.Fprintf(w, "  commit %s, %s, with %s\n", g.Commit, g.Verdict, english.Plural(g.Errors, "error", ""))
+	default:
+		fmt.Fprintf(w, "  commit %s, %s\n", g.Commit, cmp.Or(g.Verdict, "not looked at yet"))
+	}
+	if !g.Fetched.IsZero() {
+		fmt.Fprintf(w, "  asked %s ago\n", max(now.Sub(g.Fetched), 0).Round(time.Second))
+	}
+	if g.Error != "" {
+		fmt.Fprintf(w, "  cannot be followed: %s\n", indented(g.Error))
+	}
+	if r := g.Results; r != nil && r.Commit != "" {
+		fmt.Fprintf(w, "  results on branch %s, commit %s\n", r.Branch, r.Commit)
+	}
+	if r := g.Results; r != nil && r.Error != "" {
+		fmt.Fprintf(w, "  results cannot be pushed to branch %s: %s\n", r.Branch, indented(r.Error))
+	}
+	fmt.Fprintln(w)
 }
 
 func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
@@ -185,6 +220,9 @@ func clock(t reconcile.TrialStatus, now time.Time) string {
 		return "-"
 	case !t.Ended.IsZero():
 		return t.Ended.Sub(t.Started).Round(time.Second).String()
+	}
+	if !t.Now.IsZero() { // an earlier daemon does not say
+		now = t.Now
 	}
 	left := max(t.Deadline.Sub(now), 0).Round(time.Second)
 	return fmt.Sprintf("%s, %s left", now.Sub(t.Started).Round(time.Second), left)

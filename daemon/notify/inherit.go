@@ -42,27 +42,31 @@ func Listeners() (control, http []net.Listener, err error) {
 	return control, http, nil
 }
 
-// Control returns the control sockets that systemd opened for this process, of Listeners,
-// in a form that outlives a server: closing one only wakes who waits in Accept, and it can
-// be given to the next server.
-func Control() ([]net.Listener, error) {
-	control, http, err := Listeners()
-	for _, l := range http {
-		err = errors.Join(err, l.Close()) // nobody serves it yet
-	}
-	for i, l := range control {
-		if u, ok := l.(*net.UnixListener); ok {
-			control[i] = kept{u}
+// Kept returns the sockets of Listeners in a form that outlives a server: closing one only
+// wakes who waits in Accept, and it can be given to the next server.
+func Kept() (control, http []net.Listener, err error) {
+	control, http, err = Listeners()
+	for _, all := range [][]net.Listener{control, http} {
+		for i, l := range all {
+			if timed, ok := l.(deadliner); ok {
+				all[i] = kept{timed}
+			}
 		}
 	}
-	return control, err
+	return control, http, err
+}
+
+// deadliner is what the listeners of Unix and of TCP sockets are.
+type deadliner interface {
+	net.Listener
+	SetDeadline(t time.Time) error
 }
 
 // kept is a listener whose Close keeps the socket.
-type kept struct{ *net.UnixListener }
+type kept struct{ deadliner }
 
 func (k kept) Accept() (net.Conn, error) {
-	c, err := k.UnixListener.Accept()
+	c, err := k.deadliner.Accept()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		// The server that gave it up is gone; the next one begins with a fresh deadline.
 		return nil, errors.Join(net.ErrClosed, k.SetDeadline(time.Time{}))

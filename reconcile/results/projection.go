@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // differsError says that a file holds what this writer did not write.
@@ -194,9 +196,13 @@ func (p *projection) add(lines []Line, last int) error {
 		return &differsError{p.seq + 1 + firstDifference(there, text), "is not as it was written"}
 	}
 	if missing := text[overlap:]; len(missing) > 0 {
+		if err := fault.Err(fault.WriteLine); err != nil {
+			return err
+		}
 		if _, err := p.file.WriteAt(missing, p.size+overlap); err != nil {
 			return err
 		}
+		fault.Reached(fault.LineAppended)
 	}
 	p.seq, p.size = seq, p.size+int64(len(text))
 	return nil

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // Stream is one file of a stream of lines and how far it has been written.
@@ -65,6 +67,7 @@ type Writer struct {
 	recheck chan struct{}
 
 	retries map[int64]retry // of Run alone: streams whose last write failed
+	traces  map[int64]trace // of Run alone: the files as they were left
 
 	mu     sync.Mutex
 	places map[string]Stream // by spec: the open stream as last flushed
@@ -76,6 +79,7 @@ func NewWriter(src Source, o Options) *Writer {
 		src: src, dir: o.Dir, log: o.Log,
 		recheck: make(chan struct{}, 1),
 		retries: map[int64]retry{},
+		traces:  map[int64]trace{},
 		places:  map[string]Stream{},
 	}
 	if w.log == nil {
@@ -191,8 +195,12 @@ func (w *Writer) pass(ctx context.Context, all bool) error {
 		return err
 	}
 	var marks []Stream
+	folders := map[string]string{}
 	for _, s := range streams {
 		r, failed := w.retries[s.ID]
+		if all && !failed && w.untouched(s, folders) {
+			continue
+		}
 		if failed && !all && time.Now().Before(r.at) {
 			continue
 		}
@@ -206,6 +214,7 @@ func (w *Writer) pass(ctx context.Context, all bool) error {
 		}
 		delete(w.retries, s.ID)
 		w.remember(done)
+		w.note(done)
 		if done != s {
 			marks = append(marks, done)
 		}
@@ -213,7 +222,10 @@ func (w *Writer) pass(ctx context.Context, all bool) error {
 	if len(marks) == 0 {
 		return ctx.Err()
 	}
-	return errors.Join(w.src.Mark(context.WithoutCancel(ctx), marks), ctx.Err())
+	fault.Reached(fault.LineFlushed)
+	err = w.src.Mark(context.WithoutCancel(ctx), marks)
+	fault.Reached(fault.LineMarked)
+	return errors.Join(err, ctx.Err())
 }
 
 func (w *Writer) failed(s Stream, err error) {

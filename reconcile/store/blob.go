@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // Blobs is a folder of files named by the lower-case hex SHA-256 of their content. Its
@@ -115,6 +117,9 @@ func (w *BlobWriter) Write(p []byte) (int, error) {
 	if w.file == nil {
 		return 0, fmt.Errorf("write blob: %w", fs.ErrClosed)
 	}
+	if err := fault.Err(fault.WriteBlob); err != nil {
+		return 0, fmt.Errorf("write blob: %w", explain(err))
+	}
 	n, err := w.file.Write(p)
 	w.hash.Write(p[:n])
 	w.size += int64(n)
@@ -163,6 +168,7 @@ func (w *BlobWriter) place(shard, path string) error {
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
+	fault.Reached(fault.BlobWritten)
 	if err := os.Mkdir(shard, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // Orphan is a blob that nothing speaks of.
@@ -53,7 +55,9 @@ func (s *Store) Discard(o Orphan, old time.Time) (gone bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("remove blob: %w", err)
 	}
-	return true, s.blobs.Delete(o.Digest)
+	err = s.blobs.Delete(o.Digest)
+	fault.Reached(fault.BlobRemoved)
+	return true, err
 }
 
 // before lists the blobs that were put there before a time, with their sizes.

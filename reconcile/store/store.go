@@ -11,11 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // Options of Open; the zero value is usable.
 type Options struct {
-	// Clock stamps lines and rows; nil is time.Now.
+	// Clock stamps lines and rows; nil is the wall clock.
 	Clock func() time.Time
 	// Log receives what Open repairs; nil discards it.
 	Log *slog.Logger
@@ -57,7 +60,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	}
 	s := &Store{dir: dir, clock: o.Clock, redact: o.Redact, lines: make(chan struct{}, 1)}
 	if s.clock == nil {
-		s.clock = time.Now
+		s.clock = clock.Now
 	}
 	if o.ReadOnly {
 		if err := s.openReadOnly(ctx); err != nil {
@@ -215,6 +218,9 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 	if err := fn(t); err != nil {
 		return err
 	}
+	if err := fault.Err(fault.WriteState); err != nil {
+		return fmt.Errorf("commit to state directory %q: %w", s.dir, explain(err))
+	}
 	if err := t.tx.Commit(); err != nil {
 		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 			err = context.Cause(ctx) // the driver was faster to roll back
@@ -246,5 +252,5 @@ func (s *Store) begin(ctx context.Context, db *sql.DB, o *sql.TxOptions) (*Tx, e
 	if err != nil {
 		return nil, fmt.Errorf("begin transaction in state directory %q: %w", s.dir, explain(err))
 	}
-	return &Tx{ctx: ctx, tx: tx, store: s}, nil
+	return &Tx{ctx: ctx, tx: tx, store: s, statements: map[string]*sql.Stmt{}}, nil
 }

@@ -12,10 +12,11 @@ import (
 // Tx is a transaction; it is valid only within the function that Do or View calls, and for
 // one goroutine.
 type Tx struct {
-	ctx      context.Context // of Do or View: a transaction lives no longer than its call
-	tx       *sql.Tx
-	store    *Store
-	appended bool
+	ctx        context.Context // of Do or View: a transaction lives no longer than its call
+	tx         *sql.Tx
+	store      *Store
+	appended   bool
+	statements map[string]*sql.Stmt // by query
 }
 
 // Meta returns the value of key, "" when it was never put.
@@ -46,9 +47,27 @@ func (t *Tx) Once(key string) (bool, error) {
 	return n == 1, nil
 }
 
+// statement parses a query once in a transaction, which it ends with: one that accepts ten
+// thousand files asks the same for each, and parsing takes longer than doing. The rows of a
+// query must be closed before the query is used again.
+func (t *Tx) statement(query string) (*sql.Stmt, error) {
+	if s := t.statements[query]; s != nil {
+		return s, nil
+	}
+	s, err := t.tx.PrepareContext(t.ctx, query)
+	if err == nil {
+		t.statements[query] = s
+	}
+	return s, err
+}
+
 // exec runs a statement and returns how many rows it changed.
 func (t *Tx) exec(query string, args ...any) (int64, error) {
-	result, err := t.tx.ExecContext(t.ctx, query, args...)
+	s, err := t.statement(query)
+	if err != nil {
+		return 0, explain(err)
+	}
+	result, err := s.ExecContext(t.ctx, args...)
 	if err != nil {
 		return 0, explain(err)
 	}
@@ -61,7 +80,12 @@ type row interface{ Scan(dest ...any) error }
 
 // one returns the only row of a query, or ErrNotFound.
 func one[T any](t *Tx, scan func(row) (T, error), query string, args ...any) (T, error) {
-	value, err := scan(t.tx.QueryRowContext(t.ctx, query, args...))
+	s, err := t.statement(query)
+	if err != nil {
+		var none T
+		return none, explain(err)
+	}
+	value, err := scan(s.QueryRowContext(t.ctx, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return value, ErrNotFound
 	}
@@ -70,7 +94,11 @@ func one[T any](t *Tx, scan func(row) (T, error), query string, args ...any) (T,
 
 // list returns all rows of a query.
 func list[T any](t *Tx, scan func(row) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := t.tx.QueryContext(t.ctx, query, args...)
+	s, err := t.statement(query)
+	if err != nil {
+		return nil, explain(err)
+	}
+	rows, err := s.QueryContext(t.ctx, args...)
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -9,6 +9,7 @@ const (
 	LabelTry       = "assayd.try"       // "1"
 	LabelRole      = "assayd.role"      // one of the roles below
 	LabelHash      = "assayd.workload"  // Workload.Hash, set by the engine
+	LabelDaemon    = "assayd.daemon"    // id of the process that made it, set by the engine
 )
 
 // Roles of containers and images.

@@ -125,7 +125,7 @@ type Command struct {
 type Usage struct {
 	MemoryBytes int64
 	PIDs        int64
-	DiskBytes   int64 // size of the writable layer
+	DiskBytes   int64 // what the writable layer takes on the disk; where the engine can tell, 4 KiB for each file at least
 	CPUSeconds  float64
 }
 

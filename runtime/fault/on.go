@@ -11,9 +11,11 @@ import (
 )
 
 // Reached ends the process with SIGKILL when ASSAYD_FAULT_KILL is "POINT" or "POINT:N", and
-// this is the Nth time that the step is reached; N is 1 where it is not said.
+// this is the Nth time that the step is reached; N is 1 where it is not said. With
+// ASSAYD_FAULT_KILL_FILE that is what the file of this name holds, as soon as it does.
 func Reached(p Point) {
 	if kill.due(p) {
+		_, _ = os.Stderr.WriteString("fault: killed at " + string(p) + "\n")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way
 	}
@@ -39,19 +41,36 @@ type counter struct {
 	variable string
 
 	mu    sync.Mutex
+	of    string // what was asked for when times began
 	times int
+}
+
+// asked is the point that is asked for, and at which time it is due.
+func (c *counter) asked() (point string, time int) {
+	text := os.Getenv(c.variable)
+	if file := os.Getenv(c.variable + "_FILE"); file != "" {
+		held, _ := os.ReadFile(file) // not there: nothing is asked for
+		text = string(held)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if text != c.of {
+		c.of, c.times = text, 0
+	}
+	point, count, _ := strings.Cut(text, ":")
+	return point, wanted(count)
 }
 
 // due tells whether this is the time that was asked for.
 func (c *counter) due(p Point) bool {
-	name, count, _ := strings.Cut(os.Getenv(c.variable), ":")
-	if name == "" || name != string(p) {
+	point, time := c.asked()
+	if point != string(p) {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.times++
-	return c.times == wanted(count)
+	return c.times == time
 }
 
 // active tells whether the time that was asked for has come and lasts.
@@ -60,8 +79,8 @@ func (c *counter) active(p Point) bool {
 	if lasting == "" {
 		return c.due(p)
 	}
-	name, count, _ := strings.Cut(os.Getenv(c.variable), ":")
-	if name == "" || name != string(p) {
+	point, time := c.asked()
+	if point != string(p) {
 		return false
 	}
 	if _, err := os.Stat(lasting); err != nil {
@@ -70,7 +89,7 @@ func (c *counter) active(p Point) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.times++
-	return c.times >= wanted(count)
+	return c.times >= time
 }
 
 func wanted(count string) int {

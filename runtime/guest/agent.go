@@ -2,6 +2,7 @@ package guest
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"text/template"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // command is one start of the agent, ready to be made a process.
@@ -42,6 +45,7 @@ func (c Config) command(argv, environ []string, etc string, now, deadline time.T
 		return command{}, err
 	}
 	env := c.environment(environ, user, deadline)
+	env[clockEnv] = wallClock()
 	workdir := cmp.Or(c.Workdir, "/")
 	if info, err := os.Stat(workdir); err != nil || !info.IsDir() {
 		return command{}, fmt.Errorf("the work directory %q is not a directory of the container", workdir)
@@ -107,6 +111,15 @@ func (c Config) environment(environ []string, user account, deadline time.Time) 
 	}
 	maps.Copy(env, c.Env)
 	return env
+}
+
+// clockEnv is the variable that keeps for assay-submit what the deadline is a time of: the
+// wall clock as it was when the agent was started.
+const clockEnv = "ASSAYD_CLOCK"
+
+func wallClock() string {
+	text, _ := json.Marshal(clock.Begin()) // it always encodes
+	return string(text)
 }
 
 // lookPath finds a program as execvp does, relative names starting from workdir.

@@ -48,7 +48,7 @@ const (
 // beatHold is how long a heartbeat may be held.
 const beatHold = 20 * time.Second
 
-// bodyTime is how long the output of one request may take to come.
+// bodyTime is how long the body of a request may take to come.
 const bodyTime = 30 * time.Second
 
 // NewHost makes the handler for one trial.
@@ -98,9 +98,23 @@ func answer(do func(http.ResponseWriter, *http.Request) (any, error)) http.Handl
 	}
 }
 
+// body reads all of a request in good time. There is no hurry after it: a deadline that
+// stayed would look like a guest that has gone.
+func body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(bodyTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	return text, err
+}
+
 // question decodes a bounded JSON body.
 func question[T any](w http.ResponseWriter, r *http.Request) (q T, err error) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxQuestion))
+	text, err := body(w, r, maxQuestion)
 	if err != nil {
 		return q, err
 	}
@@ -135,11 +149,7 @@ func (h *Host) log(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil || offset < 0 {
 		return nil, refusal{http.StatusBadRequest, "offset is not a number from 0"}
 	}
-	soon := time.Now().Add(bodyTime)
-	if err := http.NewResponseController(w).SetReadDeadline(soon); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, err
-	}
-	chunk, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxChunk))
+	chunk, err := body(w, r, maxChunk)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +183,15 @@ func (e Event) check() error {
 		return errors.New("less than nothing")
 	case len(e.Reason) > maxName:
 		return errors.New("the reason is too long")
+	}
+	// What becomes a word of a record is one of ours: an agent that is root can say it, too.
+	words := map[string][]string{
+		EventStarted: {"", AgainAfterExit, AgainAfterRestart},
+		EventEnded:   {EndedExit, EndedError, EndedIdle, EndedDeadline, EndedOrdered},
+		EventTrouble: {TroubleLogTruncated, TroubleZombies, TroubleSpawn, TroubleState, TroubleUnkillable},
+	}
+	if known, ok := words[e.Type]; ok && !slices.Contains(known, e.Reason) {
+		return fmt.Errorf("there is no reason %.40q for %q", e.Reason, e.Type)
 	}
 	return nil
 }

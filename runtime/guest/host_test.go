@@ -56,6 +56,10 @@ func TestHostAnswers(t *testing.T) {
 		{"event without number", "POST", "/v1/event", `{"Type":"started"}`, quietHost(), 400, "numbered"},
 		{"event with a negative runtime", "POST", "/v1/event", `{"Seq":1,"Type":"exited","Runtime":-5}`, quietHost(), 400, "less"},
 		{"event with a long reason", "POST", "/v1/event", `{"Seq":1,"Type":"ended","Reason":"` + strings.Repeat("x", 300) + `"}`, quietHost(), 400, "reason"},
+		{"event of trouble", "POST", "/v1/event", `{"Seq":1,"Type":"trouble","Reason":"zombies"}`, quietHost(), 204, ""},
+		{"event of the daemon's own", "POST", "/v1/event", `{"Seq":1,"Type":"trouble","Reason":"oom"}`, quietHost(), 400, "oom"},
+		{"event of an end by the judge", "POST", "/v1/event", `{"Seq":1,"Type":"ended","Reason":"resolved"}`, quietHost(), 400, "resolved"},
+		{"event of a start for another reason", "POST", "/v1/event", `{"Seq":1,"Type":"started","Count":1,"Reason":"budget"}`, quietHost(), 400, "budget"},
 		{"event to a broken daemon", "POST", "/v1/event", `{"Seq":1,"Type":"started"}`, broken, 500, internal},
 		{"poll", "POST", "/v1/poll", `{"Boot":"b"}`, quietHost(), 200, `{"End":true}`},
 		{"poll of nonsense", "POST", "/v1/poll", `{"PIDs":-1}`, quietHost(), 400, "heartbeat"},
@@ -93,7 +97,7 @@ func TestDetailsOfEventsAreBounded(t *testing.T) {
 	o := quietHost()
 	var got Event
 	o.Event = func(_ context.Context, e Event) error { got = e; return nil }
-	body := `{"Seq":1,"Type":"trouble","Detail":"` + strings.Repeat("é", maxDetail) + `"}`
+	body := `{"Seq":1,"Type":"trouble","Reason":"state","Detail":"` + strings.Repeat("é", maxDetail) + `"}`
 	NewHost(o).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/event", strings.NewReader(body)))
 	if len(got.Detail) == 0 || len(got.Detail) > maxDetail {
 		t.Errorf("a detail of %d bytes", len(got.Detail))

@@ -20,7 +20,11 @@ func Install(dir, self string) (folder string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("install the guest: %w", err)
 	}
-	if digest, err := digestOf(self); err == nil && installed(filepath.Join(dir, digest), digest) {
+	left, err := filepath.Glob(filepath.Join(dir, partialPrefix+"*"))
+	if err != nil {
+		return "", fmt.Errorf("install the guest: %w", err)
+	}
+	if digest, err := digestOf(self); err == nil && len(left) == 0 && installed(filepath.Join(dir, digest), digest) {
 		return filepath.Join(dir, digest), nil
 	}
 	// One at a time, across processes: otherwise the second takes away for a moment what
@@ -33,7 +37,10 @@ func Install(dir, self string) (folder string, err error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("install the guest: lock %s: %w", dir, err)
 	}
-	work, err := os.MkdirTemp(dir, ".new-")
+	if err := sweepPartial(dir); err != nil {
+		return "", fmt.Errorf("install the guest: %w", err)
+	}
+	work, err := os.MkdirTemp(dir, partialPrefix)
 	if err != nil {
 		return "", fmt.Errorf("install the guest: %w", err)
 	}
@@ -55,6 +62,19 @@ func Install(dir, self string) (folder string, err error) {
 		return "", fmt.Errorf("install the guest: %w", err)
 	}
 	return folder, nil
+}
+
+// partialPrefix begins the name of a folder that is not whole yet, or not needed any more.
+const partialPrefix = ".new-"
+
+// sweepPartial removes what an installation left that was killed; the caller has the lock,
+// so that no other is under way.
+func sweepPartial(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, partialPrefix+"*"))
+	for _, path := range left {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return err
 }
 
 // stageProgram copies the program into an empty folder under all names.

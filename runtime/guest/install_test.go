@@ -42,6 +42,16 @@ func TestInstallIsContentAddressedAndWhole(t *testing.T) {
 		t.Error("a whole copy was made anew under running guests")
 	}
 
+	killed := filepath.Join(dir, partialPrefix+"killed")
+	if err := os.Mkdir(killed, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(killed, NameGuest), "prog") // an installation that was killed
+	if _, err := Install(dir, self); err != nil {
+		t.Fatal(err)
+	}
+	check()
+
 	write(t, filepath.Join(folder, NameGuest), "prog") // a torn copy
 	if _, err := Install(dir, self); err != nil {
 		t.Fatal(err)

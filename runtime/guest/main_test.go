@@ -109,6 +109,7 @@ type site struct {
 	beats   []Beat
 
 	deadline time.Time
+	ahead    time.Duration // what the daemon's clock is ahead of the guest's; 0 = it does not say
 	order    chan struct{} // closed = End
 	server   *http.Server
 	serving  chan struct{} // closed = server let go of its socket
@@ -171,6 +172,9 @@ func (s *site) hello(_ context.Context, h Hello) (w Welcome, err error) {
 	s.update(func() {
 		s.hellos = append(s.hellos, h)
 		w = Welcome{Deadline: s.deadline, LogNext: int64(len(s.log)), EventNext: len(s.events) + 1}
+		if s.ahead != 0 {
+			w.Now = time.Now().Add(s.ahead)
+		}
 	})
 	return w, nil
 }

@@ -80,6 +80,7 @@ type Hello struct {
 type Welcome struct {
 	Version   int
 	Deadline  time.Time // absolute; never moves
+	Now       time.Time // by the clock that Deadline is of; zero, of an earlier daemon = the guest's own
 	End       bool      // do not start anything; kill all and wait to be stopped
 	LogNext   int64     // offset from which the daemon wants the log
 	EventNext int       // sequence number of the first event the daemon has not stored
@@ -89,10 +90,10 @@ type Welcome struct {
 // 1, kept in StateDir and sent again until the daemon has answered 204.
 type Event struct {
 	Seq      int
-	Time     time.Time
-	Type     string // one of the constants below
-	ExitCode int    // exited: 128+n for signal n
-	Count    int    // started: how many starts before this one
+	Time     time.Time // by the clock of Welcome.Now; of trouble, the guest's own
+	Type     string    // one of the constants below
+	ExitCode int       // exited: 128+n for signal n
+	Count    int       // started: how many starts before this one
 	Runtime  time.Duration
 	Reason   string // ended: one of the Ended constants; started again: why; exited: how, in words
 	Detail   string

@@ -14,7 +14,7 @@ func (s *supervisor) start() {
 	if s.pid != 0 || m.Ended != "" {
 		return
 	}
-	now := time.Now()
+	now := s.line.Now()
 	if !m.Deadline.IsZero() && !now.Before(m.Deadline) {
 		s.end(EndedDeadline, "")
 		return
@@ -23,7 +23,7 @@ func (s *supervisor) start() {
 	if m.Starts > 0 && len(s.config.Resume) > 0 {
 		argv = s.config.Resume
 	}
-	c, err := s.config.command(argv, os.Environ(), s.at.etc, now, m.Deadline)
+	c, err := s.config.command(argv, os.Environ(), s.at.etc, s.line.Wall(now), s.line.Wall(m.Deadline))
 	if err == nil {
 		s.pid, err = c.spawn(s.sink)
 	}
@@ -41,7 +41,7 @@ func (s *supervisor) start() {
 }
 
 func (s *supervisor) started(now time.Time) {
-	s.began = now
+	s.began = time.Now()
 	s.alive.Store(true)
 	again := AgainAfterExit
 	if s.restarted {
@@ -49,7 +49,7 @@ func (s *supervisor) started(now time.Time) {
 	}
 	s.restarted = false
 	s.change(func(m *memory) {
-		e := Event{Time: now.UTC(), Type: EventStarted, Count: m.Starts}
+		e := Event{Time: now, Type: EventStarted, Count: m.Starts}
 		if m.Starts > 0 {
 			e.Reason = again
 		}
@@ -79,7 +79,7 @@ func (s *supervisor) over(ws syscall.WaitStatus) run {
 	s.pid = 0
 	s.alive.Store(false)
 	s.change(func(m *memory) {
-		m.add(Event{Time: time.Now().UTC(), Type: EventExited, ExitCode: code, Runtime: r.Runtime, Reason: how})
+		m.add(Event{Time: s.line.Now(), Type: EventExited, ExitCode: code, Runtime: r.Runtime, Reason: how})
 	})
 	return r
 }
@@ -108,7 +108,7 @@ func (s *supervisor) end(reason, detail string) {
 	s.drain()
 	s.change(func(m *memory) {
 		m.Ended = reason
-		m.add(Event{Time: time.Now().UTC(), Type: EventEnded, Reason: reason, Detail: detail})
+		m.add(Event{Time: s.line.Now(), Type: EventEnded, Reason: reason, Detail: detail})
 	})
 }
 

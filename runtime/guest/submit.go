@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 const submitUsage = `Submits your work to the judge and waits for its verdict.
@@ -210,7 +213,11 @@ func (s *submitter) printTime() error {
 	if err != nil {
 		return fmt.Errorf("ASSAYD_DEADLINE is not a time: %q", value)
 	}
-	fmt.Fprintln(s.stdout, secondsLeft(s.now(), deadline))
+	now, line := s.now(), clock.Line{}
+	if json.Unmarshal([]byte(s.getenv(clockEnv)), &line) == nil {
+		now = line.Now()
+	}
+	fmt.Fprintln(s.stdout, secondsLeft(now, deadline))
 	return nil
 }
 

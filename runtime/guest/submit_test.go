@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // court is a judge that follows a script, and an agent's call of the client.
@@ -266,6 +268,7 @@ func TestUsageAndMissingEnvironment(t *testing.T) {
 		{args: []string{"--time"}, code: 1, stderr: "ASSAYD_DEADLINE"},
 		{args: []string{"--time"}, set: map[string]string{"ASSAYD_DEADLINE": "2030-01-01T01:00:30Z"}, stdout: "3630\n"},
 		{args: []string{"--time"}, set: map[string]string{"ASSAYD_DEADLINE": "2029-01-01T01:00:30Z"}, stdout: "0\n"},
+		{args: []string{"--time"}, set: map[string]string{"ASSAYD_DEADLINE": "2040-01-01T01:59:30Z", "ASSAYD_CLOCK": stepped("2040-01-01T01:00:00Z")}, stdout: "35"},
 	} {
 		t.Run(fmt.Sprint(tt.args, tt.unset, tt.set), func(t *testing.T) {
 			c := newCourt(t)
@@ -299,6 +302,13 @@ Tests:
 	if diff := cmp.Diff(want, c.stdout.String()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// stepped is what an agent has of a wall clock that would show that time, and was set since.
+func stepped(now string) string {
+	t, _ := time.Parse(time.RFC3339, now)
+	text, _ := json.Marshal(clock.From(t))
+	return string(text)
 }
 
 func TestDetailsThatTheJudgeKeepsBackHaveNoHeading(t *testing.T) {

@@ -13,11 +13,13 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 const (
-	// deadlineLook is how often the wall clock is asked: timers count monotonic time, from
-	// which it may move away.
+	// deadlineLook is how often the clock is asked: timers stand still while the machine is
+	// suspended.
 	deadlineLook = 5 * time.Second
 	// killPatience is how long processes may take to be gone after SIGKILL.
 	killPatience = 10 * time.Second
@@ -41,7 +43,9 @@ type supervisor struct {
 
 	pid       int // of the agent; 0 = none runs
 	began     time.Time
+	line      clock.Line  // what Deadline and the times of events are of; zero until the Welcome
 	alive     atomic.Bool // the agent runs, for everybody
+	welcomed  bool        // the daemon knows of this start
 	restarted bool        // the container was stopped since the last start of the agent
 	sink      int         // what the agent writes to; -1 = closed
 	drained   chan struct{}
@@ -167,10 +171,10 @@ func (s *supervisor) run() {
 // watchDeadline ends the agent at the deadline, whoever is there to see it.
 func (s *supervisor) watchDeadline() {
 	deadline := s.notes.look().Deadline
-	if deadline.IsZero() {
-		return // watched from the Welcome on
+	if !s.welcomed || deadline.IsZero() {
+		return // nothing runs before the Welcome, which tells what the time is
 	}
-	left := time.Until(deadline)
+	left := s.line.Until(deadline)
 	if left > 0 {
 		s.deadline.Reset(min(left, deadlineLook))
 		return
@@ -180,6 +184,10 @@ func (s *supervisor) watchDeadline() {
 
 // welcome begins: the daemon knows of this start of the container.
 func (s *supervisor) welcome(w Welcome) {
+	s.welcomed = true
+	if s.line = clock.Begin(); !w.Now.IsZero() {
+		s.line = clock.From(w.Now)
+	}
 	s.change(func(m *memory) {
 		m.acknowledge(w.EventNext)
 		if !w.Deadline.IsZero() {

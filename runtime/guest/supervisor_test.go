@@ -149,6 +149,36 @@ func TestTheDeadlineKillsEverythingWithoutTheDaemon(t *testing.T) {
 	})
 }
 
+// A wall clock that was set is one that the daemon's clock is ahead of, or behind.
+func TestTheDeadlineIsOfTheDaemonsClock(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, sh("echo ready; echo {{.TimeLeft}}; echo $ASSAYD_DEADLINE; sleep 1000")...)
+			s.ahead, s.deadline = ahead, time.Now().Add(ahead+2*time.Second)
+			first := s.boot()
+			s.until("the agent is ready", func() bool { return len(lines(string(s.log))) == 3 })
+			s.away()
+			stop(first)
+			s.boot() // before it hears from the daemon it knows of no end
+			s.open()
+			end := s.ended()
+			if late := end.Time.Sub(s.deadline); end.Reason != EndedDeadline || late < 0 || late > patience {
+				t.Errorf("ended for %q %s after the deadline", end.Reason, late)
+			}
+			got := lines(string(s.log))
+			at, err := time.Parse(time.RFC3339, got[2])
+			if left := time.Until(at) - time.Until(s.deadline.Add(-ahead)); err != nil || left.Abs() > 2*time.Second || len(got[1]) != 1 {
+				t.Errorf("the agent is told of %q, which is %s off; %v", got, left, err)
+			}
+			for _, e := range s.find(EventStarted) {
+				if off := s.deadline.Sub(e.Time); off < 0 || off > patience {
+					t.Errorf("a start %s before the deadline", off)
+				}
+			}
+		})
+	}
+}
+
 func TestTheDaemonEndsTheAgent(t *testing.T) {
 	s := newSite(t, sh(stubborn+"sleep 1000")...)
 	gone := watchFifo(t, filepath.Join(s.root, "work/pipe"))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // cleanupTime is what removing a build container may take after its build is over.
@@ -51,7 +52,10 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 		defer cancel()
 		if gone := b.engine.Remove(ctx, w.Name); gone != nil {
-			b.opts.Log.Warn("build container is left behind", "container", w.Name, "error", gone)
+			b.opts.Log.Warn("a build container could not be removed yet", "container", w.Name, "error", gone)
+			if s.id != "" && b.opts.Leave != nil { // the name is that of the next attempt, too, which removes what has it
+				b.opts.Leave(s.id)
+			}
 		}
 	}()
 	instance, err := b.engine.Start(ctx, w)
@@ -59,6 +63,7 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 		return img, fmt.Errorf("start build container: %w", err)
 	}
 	s.id = instance.ID
+	fault.Reached(fault.BuildStarted)
 	if err := s.fill(ctx); err != nil {
 		return img, err
 	}
@@ -77,6 +82,7 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	if err != nil {
 		return img, fmt.Errorf("commit %s: %w", ref, err)
 	}
+	fault.Reached(fault.ImageBuilt)
 	img.Config = s.config
 	return img, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/distribution/reference"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -198,6 +199,7 @@ func (b *Builder) discard(ctx context.Context, img *owned, dry bool) error {
 			return err
 		}
 	}
+	fault.Reached(fault.ImageRemoved)
 	b.opts.Log.Info("image removed", "image", img.name, "bytes", img.own)
 	return nil
 }

@@ -83,6 +83,18 @@ func (m *mirrors) prepare() error {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of mirrors: %w", err)
 	}
+	if err := m.tidy(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, configName), []byte(gitConfig), 0o600); err != nil {
+		return err
+	}
+	m.ready = true
+	return nil
+}
+
+// tidy removes what a crash left in the cache folder.
+func (m *mirrors) tidy() error {
 	for _, prefix := range []string{cutPrefix, spoolPrefix} {
 		left, err := filepath.Glob(filepath.Join(m.dir, prefix+"*"))
 		if err != nil {
@@ -94,10 +106,6 @@ func (m *mirrors) prepare() error {
 			}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(m.dir, configName), []byte(gitConfig), 0o600); err != nil {
-		return err
-	}
-	m.ready = true
 	return nil
 }
 

@@ -60,7 +60,9 @@ type Options struct {
 	Registry string
 	// Used, if not nil, hears the name of every image that is asked for.
 	Used func(ctx context.Context, ref string)
-	Log  *slog.Logger
+	// Leave, if not nil, has a container removed later that cannot be removed now.
+	Leave func(id string)
+	Log   *slog.Logger
 }
 
 // Builder makes images. All methods may be called at once; equal work is done once.
@@ -111,6 +113,10 @@ func New(o Options) *Builder {
 	b.copier, _ = o.Engine.(container.Copier)
 	return b
 }
+
+// Tidy removes what a former Builder that was killed left in the cache folder. It is called
+// before anything is built.
+func (b *Builder) Tidy() error { return b.mirrors.tidy() }
 
 // Resolve returns the image that ref names: the local one, else what its registry has for
 // the platform. An image that is in neither place is container.ErrNotFound.

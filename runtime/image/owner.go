@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // isRoot reports whether a user, as images name them, is root.
@@ -48,6 +49,7 @@ func (s *site) handOver(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("hand %s over to %s: %w", s.recipe.Workdir, s.config.User, err)
 	}
+	fault.Reached(fault.WorkdirTaken)
 	if n == 0 {
 		return nil
 	}

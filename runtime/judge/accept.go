@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // SubmitRequest is one archive on its way in.
@@ -72,7 +73,7 @@ func (j *Judge) admit(trial string, kind Kind) (*session, error) {
 // accept holds a lane of the trial, so that no other submission of its sender is between
 // reservation and acceptance.
 func (j *Judge) accept(ctx context.Context, s *session, req SubmitRequest) (Submission, error) {
-	o := offer{id: newID(), kind: req.Kind, key: req.Key, now: j.opts.Clock()}
+	o := offer{id: newID(), kind: req.Kind, key: req.Key, now: s.Line.Now()}
 	var repeated Submission
 	placed := false
 	sub, err := j.opts.Ledger.Reserve(ctx, s.Trial, func(past []Submission) (Submission, error) {
@@ -93,8 +94,9 @@ func (j *Judge) accept(ctx context.Context, s *session, req SubmitRequest) (Subm
 		return repeated, nil
 	}
 	if err != nil {
-		return Submission{}, fmt.Errorf("reserve a round of trial %s: %w", s.Trial, err)
+		return Submission{}, j.unstored(ctx, s.Trial, fmt.Errorf("reserve a round of trial %s: %w", s.Trial, err))
 	}
+	fault.Reached(fault.RoundReserved)
 	stored, known, err := j.store(ctx, s, sub, req)
 	if err != nil || known != nil {
 		j.queue.give(s.Trial)
@@ -108,6 +110,7 @@ func (j *Judge) accept(ctx context.Context, s *session, req SubmitRequest) (Subm
 		}
 		return Submission{}, err
 	}
+	fault.Reached(fault.RoundAccepted)
 	j.queue.push(s.Trial, sub.ID)
 	return stored, nil
 }
@@ -121,24 +124,28 @@ func (j *Judge) store(ctx context.Context, s *session, sub Submission, req Submi
 	}
 	blob, err := j.opts.Blobs.Create()
 	if err != nil {
-		return Submission{}, nil, fmt.Errorf("store the archive of submission %s: %w", sub.ID, err)
+		return Submission{}, nil, j.unstored(ctx, s.Trial, fmt.Errorf("store the archive of submission %s: %w", sub.ID, err))
 	}
 	defer func() { err = errors.Join(err, blob.Close()) }()
 	stats, err := Clean(cancelReader{ctx, req.Archive}, blob, rules)
+	if unwritable(err) {
+		err = j.unstored(ctx, s.Trial, err)
+	}
 	if err != nil {
 		return Submission{}, nil, err
 	}
 	digest, size, err := blob.Commit()
 	if err != nil {
-		return Submission{}, nil, fmt.Errorf("store the archive of submission %s: %w", sub.ID, err)
+		return Submission{}, nil, j.unstored(ctx, s.Trial, fmt.Errorf("store the archive of submission %s: %w", sub.ID, err))
 	}
+	fault.Reached(fault.ArchiveStored)
 	if req.SkipKnown {
 		if known, err = j.sameTree(ctx, sub, digest); err != nil || known != nil {
 			return Submission{}, known, err
 		}
 	}
 	stored, err := j.opts.Ledger.Update(ctx, sub.ID, func(u *Submission) error {
-		now := j.opts.Clock()
+		now := s.Line.Now()
 		if j.shut(s, u.Kind) || limited(u.Kind) && late(s.Session, now) {
 			return refuse(403, "the time was over before the archive was complete")
 		}
@@ -147,7 +154,7 @@ func (j *Judge) store(ctx context.Context, s *session, sub Submission, req Submi
 		return nil
 	})
 	if err != nil {
-		err = fmt.Errorf("queue submission %s: %w", sub.ID, err)
+		err = j.unstored(ctx, s.Trial, fmt.Errorf("queue submission %s: %w", sub.ID, err))
 	}
 	return stored, nil, err
 }
@@ -253,8 +260,15 @@ func decide(s Session, o offer, past []Submission) (next Submission, old *Submis
 	}, nil, nil
 }
 
+// maxRounds bounds an agent's rounds in a try where nothing else does: a round that is
+// judged before costs next to nothing, and all of them are read for each new one.
+const maxRounds = 10_000
+
 // affordable checks an agent's budget and cooldown, which counts from acceptance.
 func affordable(s Session, now time.Time, spent int, last time.Time) error {
+	if spent >= maxRounds {
+		return refuse(429, "the submission budget is exhausted: no trial has more than %d", maxRounds)
+	}
 	if s.Max > 0 && spent >= s.Max {
 		return refuse(429, "the submission budget is exhausted: %d of %d used", spent, s.Max)
 	}

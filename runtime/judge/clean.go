@@ -49,6 +49,9 @@ func Clean(r io.Reader, w io.Writer, rules Rules) (Stats, error) {
 	if err := a.settle(); err != nil {
 		return Stats{}, err
 	}
+	if err := in.raw.grown(a.stats.Bytes); err != nil {
+		return Stats{}, err // by copies of one file
+	}
 	if err := a.write(w); err != nil {
 		return Stats{}, fmt.Errorf("write the cleaned archive: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ echo 1..9
 `
 
 // shellBench is a judge at work on a real engine, with an image that has a shell.
-func shellBench(t *testing.T) *bench {
+func shellBench(t *testing.T, change ...func(*Options)) *bench {
 	t.Helper()
 	engine, owner := dockertest.New(t)
 	image, err := engine.Image(t.Context(), "assayd-base/python:1")
@@ -49,21 +50,26 @@ func shellBench(t *testing.T) *bench {
 		t.Fatalf("this test needs Docker and an image of contrib/images/base: %v", err)
 	}
 	b := &bench{ledger: newMemoryLedger(), blobs: newMemoryBlobs(), image: image.ID}
-	if b.Judge, err = New(Options{
+	o := Options{
 		Engine: engine, Ledger: b.ledger, Blobs: b.blobs, Capacity: make(places, 2), Owner: owner,
 		Hold: []string{"sleep", "1h"}, Spool: t.TempDir(), Warm: -1,
-	}); err != nil {
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	if b.Judge, err = New(o); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx) }()
-	t.Cleanup(func() {
+	b.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(b.stop)
 	return b
 }
 

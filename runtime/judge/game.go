@@ -191,7 +191,7 @@ func (j *Judge) playable(s *session) error {
 	switch {
 	case j.shut(s, KindGame):
 		return refuse(403, "the session is closed: nothing is accepted any more")
-	case late(s.Session, j.opts.Clock()):
+	case late(s.Session, s.Line.Now()):
 		return refuse(403, "the time is over: nothing is accepted after the deadline")
 	case j.opts.Full != nil && j.opts.Full():
 		return &Refusal{503, retryFull, "the judge's disk is almost full; try again later"}
@@ -245,6 +245,6 @@ func (g *game) over(ctx context.Context) error {
 
 // give ends a turn.
 func (g *game) give() {
-	g.used = g.judge.opts.Clock()
+	g.used = time.Now()
 	<-g.turn
 }

@@ -120,7 +120,7 @@ func TestAGameBelongsToItsTrial(t *testing.T) {
 			"an archive of the daemon": {func() *httptest.ResponseRecorder {
 				_, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindFinal, Archive: upload(t, "x")})
 				w := httptest.NewRecorder()
-				(&agentAPI{judge: b.Judge, trial: "t"}).fail(w, err)
+				(&agentAPI{judge: b.Judge, trial: "t"}).fail(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), err)
 				return w
 			}(), 403, "game"},
 		}

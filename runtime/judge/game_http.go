@@ -1,23 +1,21 @@
 package judge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"net/http"
 	"time"
 
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // Bounds on what an agent says in a game.
 const (
-	maxAction   = 8 << 10
-	maxMove     = 64 << 10 // of JSON around an action, with room for escapes
-	requestTime = 30 * time.Second
+	maxAction = 8 << 10
+	maxMove   = 64 << 10 // of JSON around an action, with room for escapes; no other body is as large
 )
 
 // gameView answers a call of a game.
@@ -48,15 +46,12 @@ func (a *agentAPI) routeGames(mux *http.ServeMux) {
 				answerDetail(w, 404, "there is no such game here")
 				return
 			}
-			reply, err := any(nil), receive(w, r)
-			if err == nil {
-				reply, err = serve(r, s)
-			}
+			reply, err := serve(r, s)
 			if errors.Is(err, errOver) {
 				err = a.gone(r.Context(), s, r.PathValue("sid"))
 			}
 			if err != nil {
-				a.fail(w, err)
+				a.fail(w, r, err)
 				return
 			}
 			answer(w, 200, reply)
@@ -64,25 +59,7 @@ func (a *agentAPI) routeGames(mux *http.ServeMux) {
 	}
 }
 
-// receive reads the body in good time. There is no hurry any more then: a deadline that
-// stayed would look like a client that has gone.
-func receive(w http.ResponseWriter, r *http.Request) error {
-	control := http.NewResponseController(w)
-	// A server that cannot set deadlines has other means, or is a test.
-	_ = control.SetReadDeadline(time.Now().Add(requestTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMove))
-	_ = control.SetReadDeadline(time.Time{})
-	if _, huge := errors.AsType[*http.MaxBytesError](err); huge {
-		return tooLong()
-	}
-	if err != nil {
-		return refuse(400, "the body cannot be read: %v", err)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return nil
-}
-
-func tooLong() error { return refuse(413, "an action is a text of at most %d bytes", maxAction) }
+func tooLong() *Refusal { return refuse(413, "an action is a text of at most %d bytes", maxAction) }
 
 func (a *agentAPI) newGame(r *http.Request, s *session) (any, error) {
 	g, err := a.judge.newGame(r.Context(), s)
@@ -197,6 +174,7 @@ func (g *game) step(action string) (any, error) {
 		return nil, err
 	}
 	g.transcript.add(action, g.now)
+	fault.Reached(fault.GameMoved)
 	if g.now.done {
 		g.end(endDone) // what was seen last is answered all the same
 	}
@@ -236,9 +214,10 @@ func (g *game) save() {
 		if u.State != StateRunning {
 			return errUnchanged
 		}
-		u.AcceptedAt, u.Report = g.judge.opts.Clock(), &r
+		u.AcceptedAt, u.Report = g.session.Line.Now(), &r
 		return nil
 	})
+	fault.Reached(fault.GameSaved)
 	if g.unsaved = err != nil; g.unsaved {
 		g.judge.opts.Log.Warn("the peak of a game could not be stored", "session", g.id, "error", err)
 	}

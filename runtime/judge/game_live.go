@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // live is the life of a session, from the wait for room to the removal of the container.
@@ -15,7 +16,7 @@ func (g *game) live(run context.Context) {
 	j := g.judge
 	defer context.AfterFunc(run, func() { g.end(endDaemon) })()
 	if d := g.session.Deadline; !d.IsZero() {
-		timer := time.AfterFunc(d.Sub(j.opts.Clock()), func() { g.end(endDeadline) })
+		timer := time.AfterFunc(g.session.Line.Until(d), func() { g.end(endDeadline) })
 		defer timer.Stop()
 	}
 	release, err := g.room()
@@ -53,6 +54,7 @@ func (g *game) begin() error {
 	if g.sub, err = g.reserve(); err != nil {
 		return fmt.Errorf("reserve a round of trial %s: %w", g.session.Trial, err)
 	}
+	fault.Reached(fault.GameReserved)
 	if err := g.start(p.User); err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ const maxSessionsEver = 10_000
 // reserve takes the next number. It is the trial's, so that no two sessions share one,
 // whatever becomes of them.
 func (g *game) reserve() (Submission, error) {
-	s, now := g.session, g.judge.opts.Clock()
+	s, now := g.session, g.session.Line.Now()
 	return g.judge.opts.Ledger.Reserve(g.ctx, s.Trial, func(past []Submission) (Submission, error) {
 		if err := g.judge.playable(s); err != nil {
 			return Submission{}, err
@@ -106,6 +108,7 @@ func (g *game) start(user string) error {
 		return fmt.Errorf("start a container for a game: %w", err)
 	}
 	g.server.container = c.ID
+	fault.Reached(fault.GameStarted)
 	g.server.start(container.Command{
 		Argv: []string{"/bin/sh", "-c", s.Task.Judge.Game}, Env: s.Task.Judge.Env, User: user, Workdir: s.Task.Workdir,
 	})
@@ -118,7 +121,7 @@ func (g *game) accept() error {
 		if err := g.judge.playable(g.session); err != nil {
 			return err
 		}
-		now := g.judge.opts.Clock()
+		now := g.session.Line.Now()
 		r := g.now.report(g.session.Task)
 		u.State, u.AcceptedAt, u.StartedAt, u.Report = StateRunning, now, now, &r
 		return nil
@@ -126,6 +129,7 @@ func (g *game) accept() error {
 	if err != nil {
 		return fmt.Errorf("open game session %s: %w", g.id, err)
 	}
+	fault.Reached(fault.GameOpened)
 	g.sub = sub
 	return nil
 }
@@ -186,7 +190,7 @@ func (g *game) watch() {
 		}
 		select {
 		case g.turn <- struct{}{}:
-			left := gameIdle - g.judge.opts.Clock().Sub(g.used)
+			left := gameIdle - time.Since(g.used)
 			if left <= 0 {
 				g.end(endIdle)
 			}
@@ -213,8 +217,10 @@ func (g *game) conclude(run context.Context) {
 	if r.Output, err = g.transcript.commit(j.opts.Blobs); err != nil {
 		j.opts.Log.Warn("the transcript of a game could not be stored", "session", g.id, "error", err)
 	}
+	fault.Reached(fault.GameKept)
 	g.transcript.drop()
 	if g.store(run, r) {
+		fault.Reached(fault.GameJudged)
 		j.removeTranscript(g.id)
 	}
 }
@@ -241,16 +247,12 @@ func (g *game) store(run context.Context, r Report) bool {
 	}
 }
 
-// clean ends all commands and removes the container. What cannot be removed now carries
-// our labels and is swept later.
+// clean ends all commands and removes the container.
 func (g *game) clean() {
 	if g.server == nil {
 		return
 	}
 	g.server.stop()
-	ctx, cancel := cleanupContext(g.ctx)
-	defer cancel()
-	if err := g.judge.opts.Engine.Remove(ctx, g.server.container); err != nil {
-		g.judge.opts.Log.Warn("a game container is left over", "container", g.server.container, "error", err)
-	}
+	g.judge.remove(g.ctx, g.server.container)
+	fault.Reached(fault.GameRemoved)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/parser"
 )
 
@@ -68,9 +69,11 @@ func (g *grading) ready(ctx context.Context) (err error) {
 	if err := g.start(ctx); err != nil {
 		return fmt.Errorf("start a judge container: %w", err)
 	}
+	fault.Reached(fault.JudgeStarted)
 	if err := g.place(ctx); err != nil {
 		return fmt.Errorf("place submission %s in a judge container: %w", g.sub.ID, err)
 	}
+	fault.Reached(fault.ArchivePlaced)
 	return nil
 }
 
@@ -143,6 +146,7 @@ func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
 	}
 	o.result = parse(g.session.parser, parser.Input{Output: out, Files: files, ExitCode: o.exit, TimedOut: o.timedOut})
 	r := verdict(g.session.Task, o)
+	fault.Reached(fault.VerdictParsed)
 	r.JudgeMS = took.Milliseconds()
 	if before != nil {
 		r.JudgeMS, r.Outputs = r.JudgeMS+before.took.Milliseconds(), before.outputs
@@ -162,11 +166,11 @@ func (g *grading) command(ctx context.Context, o *observation) (printed []byte, 
 		}
 		maps.Copy(env, g.wire.Env)
 	}
-	begun := g.judge.opts.Clock()
+	begun := time.Now()
 	err = g.execute(ctx, o, container.Command{
 		Argv: t.Judge.Command.Args(), Env: env, User: g.profile.User, Workdir: t.Workdir, Stdout: output, Stderr: output,
 	})
-	took = g.judge.opts.Clock().Sub(begun)
+	took = time.Since(begun)
 	printed = output.bytes()
 	o.lastLine = lastLine(printed)
 	return printed, took, err

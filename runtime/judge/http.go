@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"mime/multipart"
 	"net/http"
 	"strconv"
@@ -18,11 +20,15 @@ import (
 // Bounds on requests.
 const (
 	uploadTime  = 10 * time.Minute
+	requestTime = 30 * time.Second // for any other body to come
+	answerTime  = 30 * time.Second // for an answer to be taken
 	defaultWait = 30 * time.Second
 	longestWait = 60 * time.Second
+	maxKey      = 256
 	maxField    = 4096
 	maxParts    = 16
-	formRoom    = 1 << 20 // around the archive in an upload
+	maxFields   = maxParts * 2 * maxField // of bytes before the archive in an upload, and after it
+	formRoom    = 1 << 20                 // around the archive in an upload
 )
 
 // Handler returns the API that one trial's agent sees. Whoever reaches it is that trial;
@@ -30,14 +36,52 @@ const (
 func (j *Judge) Handler(trial string) http.Handler {
 	a := &agentAPI{judge: j, trial: trial}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /api/v1/submit", a.submit)
+	mux.HandleFunc("POST "+submitPath, a.submit)
 	mux.HandleFunc("GET /api/v1/result/{id}", a.authorized(a.result))
 	mux.HandleFunc("GET /api/v1/history", a.authorized(a.history))
 	a.routeGames(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answerDetail(w, 404, "there is no "+r.Method+" "+r.URL.Path+" here")
 	})
-	return mux
+	return inTime(mux)
+}
+
+const submitPath = "/api/v1/submit"
+
+// inTime sees that nobody keeps a request going by sending or taking it slowly: all but
+// uploads are there, whole and small, before they are looked at.
+func inTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		// A server that cannot set deadlines has other means, or is a test. The one for
+		// writing is left from the answer before.
+		_ = control.SetWriteDeadline(time.Time{})
+		if r.URL.Path == submitPath {
+			_ = control.SetReadDeadline(time.Now().Add(uploadTime))
+		} else if refusal := receive(w, r); refusal != nil {
+			w.Header().Set("Connection", "close") // what is still to come is of no interest
+			answerDetail(w, refusal.Code, refusal.Detail)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// receive reads the body in good time. There is no hurry any more then: a deadline that
+// stayed would look like a client that has gone.
+func receive(w http.ResponseWriter, r *http.Request) *Refusal {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(requestTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMove))
+	_ = control.SetReadDeadline(time.Time{})
+	if _, huge := errors.AsType[*http.MaxBytesError](err); huge {
+		return tooLong()
+	}
+	if err != nil {
+		return refuse(400, "the body cannot be read: %v", err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
 }
 
 type agentAPI struct {
@@ -53,7 +97,7 @@ func (a *agentAPI) authorized(next func(http.ResponseWriter, *http.Request, *ses
 			err = s.check(r.URL.Query().Get("token"))
 		}
 		if err != nil {
-			a.fail(w, err)
+			a.fail(w, r, err)
 			return
 		}
 		next(w, r, s)
@@ -86,35 +130,40 @@ func (s *session) check(token string) error {
 func (a *agentAPI) submit(w http.ResponseWriter, r *http.Request) {
 	s, err := a.session(r)
 	if err != nil {
-		a.fail(w, err)
+		a.fail(w, r, err)
 		return
 	}
-	control := http.NewResponseController(w)
-	// A server that cannot set deadlines has other means, or is a test.
-	_ = control.SetReadDeadline(time.Now().Add(uploadTime))
-	r.Body = http.MaxBytesReader(w, r.Body, s.maxUpload())
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > maxKey {
+		a.fail(w, r, refuse(400, "the idempotency key is longer than %d bytes", maxKey))
+		return
+	}
+	fields := &fieldsReader{r: http.MaxBytesReader(w, r.Body, s.maxUpload()), left: maxFields}
+	r.Body = io.NopCloser(fields)
 	parts, err := r.MultipartReader()
 	if err != nil {
-		a.fail(w, refuse(400, "the request is not a multipart form: %v", err))
+		a.fail(w, r, refuse(400, "the request is not a multipart form: %v", err))
 		return
 	}
-	form := &form{parts: parts, session: s}
+	form := &form{parts: parts, fields: fields, session: s}
 	archive, err := form.archive()
 	if err != nil {
-		a.fail(w, err)
+		a.fail(w, r, err)
 		return
 	}
 	sub, err := a.judge.Submit(r.Context(), a.trial, SubmitRequest{
-		Kind: KindAgent, Key: r.Header.Get("Idempotency-Key"), Archive: &formArchive{form, archive},
+		Kind: KindAgent, Key: key, Archive: &formArchive{form, archive},
 	})
 	if err != nil {
-		a.fail(w, err)
+		a.fail(w, r, err)
 		return
 	}
-	all, err := a.judge.opts.Ledger.Submissions(r.Context(), a.trial)
-	if err != nil {
-		a.fail(w, err)
-		return
+	var all []Submission
+	if s.Max > 0 { // or there may be thousands, for nothing
+		if all, err = a.judge.opts.Ledger.Submissions(r.Context(), a.trial); err != nil {
+			a.fail(w, r, err)
+			return
+		}
 	}
 	answer(w, 200, accepted{sub.ID, sub.Round, "queued", remaining(s.Session, sub, all)})
 }
@@ -135,9 +184,35 @@ func (s *session) maxUpload() int64 {
 	return 2*limit + formRoom
 }
 
+// fieldsReader is the body of an upload. It bounds what is not the archive: a part's header
+// is read as a whole, however long it is. That a body breaks off is its sender's doing.
+type fieldsReader struct {
+	r       io.Reader
+	archive bool  // what comes is the archive's
+	left    int64 // of bytes for anything else
+}
+
+func (f *fieldsReader) Read(p []byte) (int, error) {
+	if !f.archive {
+		if f.left == 0 {
+			return 0, refuse(413, "the form has more than %d bytes beside its archive", maxFields)
+		}
+		p = p[:min(int64(len(p)), f.left)]
+	}
+	n, err := f.r.Read(p)
+	if !f.archive {
+		f.left -= int64(n)
+	}
+	if _, known := errors.AsType[*http.MaxBytesError](err); err != nil && !errors.Is(err, io.EOF) && !known {
+		err = refuse(400, "the upload broke off: %v", err)
+	}
+	return n, err
+}
+
 // form reads the parts of an upload in the order in which they come.
 type form struct {
 	parts   *multipart.Reader
+	fields  *fieldsReader
 	session *session
 	count   int
 }
@@ -163,6 +238,7 @@ func (f *form) next() (io.Reader, error) {
 			return nil, badForm(err)
 		}
 		if part.FormName() == "archive" {
+			f.fields.archive = true
 			return part, nil
 		}
 		value, err := io.ReadAll(io.LimitReader(part, maxField))
@@ -189,6 +265,9 @@ func (f *form) field(name, value string) error {
 }
 
 func badForm(err error) error {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r
+	}
 	if m, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return refuse(413, "the upload is larger than %d bytes", m.Limit)
 	}
@@ -214,6 +293,7 @@ func (a *formArchive) Read(p []byte) (int, error) {
 
 // finish reads the rest of the form.
 func (a *formArchive) finish() error {
+	a.form.fields.archive, a.form.fields.left = false, maxFields
 	_, err := a.form.next()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -227,22 +307,55 @@ func (a *formArchive) finish() error {
 func (a *agentAPI) result(w http.ResponseWriter, r *http.Request, s *session) {
 	wait, err := waitTime(r.URL.Query())
 	if err != nil {
-		a.fail(w, err)
+		a.fail(w, r, err)
 		return
 	}
-	sub, err := a.find(r.Context(), s, r.PathValue("id"))
-	if err == nil && wait > 0 && sub.State != StateJudged {
-		ctx, cancel := context.WithTimeout(r.Context(), wait)
-		defer cancel()
-		if _, err = a.judge.Wait(ctx, sub.ID); err == nil || ctx.Err() != nil {
-			sub, err = a.find(r.Context(), s, sub.ID)
+	id, rung := r.PathValue("id"), (<-chan struct{})(nil)
+	if wait > 0 {
+		var leave func()
+		rung, leave = a.judge.listen(id)
+		defer leave()
+	}
+	open := false
+	a.look(w, r, s, func(ctx context.Context) error {
+		sub, err := a.find(ctx, s, id)
+		if open = err == nil && wait > 0 && sub.State != StateJudged; err == nil && !open {
+			answer(w, 200, resultView(s.Task, sub))
 		}
-	}
-	if err != nil {
-		a.fail(w, err)
+		return err
+	})
+	if !open {
 		return
 	}
-	answer(w, 200, resultView(s.Task, sub))
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-rung: // at the latest now the ledger has the verdict
+	case <-timer.C:
+	case <-r.Context().Done():
+		return
+	}
+	a.look(w, r, s, func(ctx context.Context) error {
+		sub, err := a.find(ctx, s, id)
+		if err == nil {
+			answer(w, 200, resultView(s.Task, sub))
+		}
+		return err
+	})
+}
+
+// look calls do, one of a trial at a time until what it answers is taken: what it looks at
+// may be large.
+func (a *agentAPI) look(w http.ResponseWriter, r *http.Request, s *session, do func(context.Context) error) {
+	select {
+	case s.lanes.look <- struct{}{}:
+		defer func() { <-s.lanes.look }()
+	case <-r.Context().Done():
+		return
+	}
+	if err := do(r.Context()); err != nil {
+		a.fail(w, r, err)
+	}
 }
 
 // find returns a submission that the agent itself sent in this try, with its tests.
@@ -293,19 +406,24 @@ func waitTime(q map[string][]string) (time.Duration, error) {
 }
 
 func (a *agentAPI) history(w http.ResponseWriter, r *http.Request, s *session) {
-	own, err := a.own(r.Context(), s)
-	if err != nil {
-		a.fail(w, err)
-		return
-	}
-	answer(w, 200, historyView(s.Task, a.trial, own))
+	a.look(w, r, s, func(ctx context.Context) error {
+		own, err := a.own(ctx, s)
+		if err == nil {
+			answer(w, 200, historyView(s.Task, a.trial, own))
+		}
+		return err
+	})
 }
 
 // fail answers an error. What is not a refusal is not for the agent's eyes.
-func (a *agentAPI) fail(w http.ResponseWriter, err error) {
+func (a *agentAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refusal, ok := errors.AsType[*Refusal](err)
 	if !ok {
-		a.judge.opts.Log.Warn("request of an agent", "trial", a.trial, "error", err)
+		level := slog.LevelWarn
+		if r.Context().Err() != nil { // whoever asked has gone, as often as he likes
+			level = slog.LevelDebug
+		}
+		a.judge.opts.Log.Log(context.WithoutCancel(r.Context()), level, "request of an agent", "trial", a.trial, "error", err)
 		refusal = &Refusal{503, retryBusy, "the judge has trouble of its own; the submission spent nothing"}
 	}
 	if refusal.RetryAfter > 0 {
@@ -320,6 +438,8 @@ func answerDetail(w http.ResponseWriter, code int, detail string) {
 }
 
 func answer(w http.ResponseWriter, code int, body any) {
+	control, soon := http.NewResponseController(w), time.Now().Add(answerTime)
+	_, _ = control.SetReadDeadline(soon), control.SetWriteDeadline(soon) // what was not read is, before the next request
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body) // a reader that is gone needs no answer

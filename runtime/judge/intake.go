@@ -8,11 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
+	"path/filepath"
+
+	"github.com/assayd/assayd/runtime/fault"
 )
 
-// A stream may not grow by more than this factor once it is longer than bombFloor.
+// A stream may not grow by more than this factor, by packing, holes or copies, once what it
+// grows to is longer than bombFloor.
 const (
 	bombRatio = 200
 	bombFloor = 10 << 20
@@ -96,7 +101,9 @@ func (in *intake) drain() error {
 
 // copyTo copies the present entry's content. An error of the spool is returned as it is.
 func (in *intake) copyTo(s *spool) (int64, error) {
-	n, err := io.Copy(s, io.LimitReader(in.tar, in.limit-s.size+1))
+	// The holes of a sparse file are no bytes of the stream.
+	r := &meter{r: io.LimitReader(in.tar, in.limit-s.size+1), packed: in.raw, n: s.size, max: math.MaxInt64}
+	n, err := io.Copy(s, r)
 	if s.err != nil {
 		return n, s.err
 	}
@@ -151,13 +158,36 @@ func (m *meter) Read(p []byte) (int, error) {
 	if m.n > m.max {
 		return n, refuse(413, "the archive unpacks to more than %d bytes", m.max)
 	}
-	if m.packed != nil && m.n > bombFloor && m.n/bombRatio > m.packed.n {
-		return n, refuse(413, "the archive unpacks to more than %d times its size", bombRatio)
+	if m.packed != nil {
+		if bomb := m.packed.grown(m.n); bomb != nil {
+			return n, bomb
+		}
 	}
 	return n, err
 }
 
-// spool is a temporary file without a name, so that no crash leaves it behind.
+// grown refuses a size to which what was read so far cannot honestly have grown.
+func (m *meter) grown(size int64) error {
+	if size > bombFloor && size/bombRatio > m.n {
+		return refuse(413, "the archive unpacks to more than %d times its size", bombRatio)
+	}
+	return nil
+}
+
+// spoolPrefix begins the name that a spool has for a moment.
+const spoolPrefix = "assayd-clean-"
+
+// sweepSpools removes what a daemon left that was killed in that moment. Nobody else may be
+// using the folder.
+func sweepSpools(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, spoolPrefix+"*"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// spool is a temporary file without a name, so that hardly a crash leaves it behind.
 type spool struct {
 	f    *os.File
 	size int64
@@ -165,10 +195,11 @@ type spool struct {
 }
 
 func newSpool(dir string) (*spool, error) {
-	f, err := os.CreateTemp(dir, "assayd-clean-*")
+	f, err := os.CreateTemp(dir, spoolPrefix+"*")
 	if err != nil {
 		return nil, fmt.Errorf("make a temporary file for an archive: %w", err)
 	}
+	fault.Reached(fault.SpoolMade)
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("unlink a temporary file: %w", err), f.Close())
 	}
@@ -176,6 +207,10 @@ func newSpool(dir string) (*spool, error) {
 }
 
 func (s *spool) Write(p []byte) (int, error) {
+	if err := fault.Err(fault.WriteSpool); err != nil {
+		s.err = fmt.Errorf("store an archive for the time of its cleaning: %w", err)
+		return 0, s.err
+	}
 	n, err := s.f.Write(p)
 	s.size += int64(n)
 	if err != nil {

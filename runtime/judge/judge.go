@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
@@ -31,8 +32,8 @@ type Options struct {
 	MaxQueue int                                     // rounds waiting; 0 = 256. One trial can take a quarter
 	Warm     int                                     // containers started ahead of submissions; 0 = 4, negative = none
 	Full     func() bool                             // the disk is so full that only last snapshots are accepted; nil = never
+	Leave    func(id string)                         // has a container removed later that cannot be removed now; nil = nobody does
 	Log      *slog.Logger                            // nil = nowhere
-	Clock    func() time.Time                        // nil = time.Now
 }
 
 // Judge accepts submissions and judges them. All methods may be called at once. It judges
@@ -72,8 +73,13 @@ type session struct {
 }
 
 // lanes let one archive of an agent and one of the daemon in at a time, so that a slow
-// upload of the agent never holds up a snapshot. They outlive a replaced session.
-type lanes struct{ agent, daemon chan struct{} }
+// upload of the agent never holds up a snapshot. An agent looks back in one lane, too: a
+// small question may have an answer of thousands of rounds. They outlive a replaced session.
+type lanes struct{ agent, daemon, look chan struct{} }
+
+func newLanes() *lanes {
+	return &lanes{agent: make(chan struct{}, 1), daemon: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+}
 
 // bell rings once, when a submission is judged.
 type bell struct {
@@ -81,7 +87,7 @@ type bell struct {
 	waiting int
 }
 
-// New returns a judge without sessions. An engine that cannot execute commands or copy
+// New returns a judge without sessions, having emptied the spool of what a former one left. An engine that cannot execute commands or copy
 // files cannot judge: container.ErrUnsupported.
 func New(o Options) (*Judge, error) {
 	execer, ok := o.Engine.(container.Execer)
@@ -92,6 +98,11 @@ func New(o Options) (*Judge, error) {
 	if !ok {
 		return nil, fmt.Errorf("judge with an engine that copies no files: %w", container.ErrUnsupported)
 	}
+	if o.Spool != "" { // it is ours alone
+		if err := sweepSpools(o.Spool); err != nil {
+			return nil, fmt.Errorf("remove what a former judge left: %w", err)
+		}
+	}
 	if o.MaxQueue <= 0 {
 		o.MaxQueue = 256
 	}
@@ -100,9 +111,6 @@ func New(o Options) (*Judge, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
 	}
 	if o.Parsers == nil {
 		o.Parsers = parser.Lookup
@@ -134,7 +142,7 @@ func (j *Judge) Open(o Session) {
 			s.over = old.over
 		}
 	} else {
-		s.lanes = &lanes{agent: make(chan struct{}, 1), daemon: make(chan struct{}, 1)}
+		s.lanes = newLanes()
 	}
 	if s.over == nil {
 		s.over = make(chan struct{})
@@ -177,6 +185,15 @@ func (j *Judge) session(trial string) *session {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.sessions[trial]
+}
+
+// now is what the time is for a trial: everything that is stored of its rounds is on one
+// line, which outlasts the daemon.
+func (j *Judge) now(trial string) time.Time {
+	if s := j.session(trial); s != nil {
+		return s.Line.Now()
+	}
+	return clock.Now().UTC()
 }
 
 // shut reports whether rounds of the kind that came under the session's terms are not

@@ -18,7 +18,7 @@ func (j *Judge) Private(ctx context.Context, trial string, of Submission) (Submi
 		return Submission{}, fmt.Errorf("judge round %s of trial %s by the private set: the task has none", of.Round, trial)
 	}
 	var repeated *Submission
-	o := offer{id: newID(), kind: KindPrivate, key: PrivateKey(of.Round), now: j.opts.Clock()}
+	o := offer{id: newID(), kind: KindPrivate, key: PrivateKey(of.Round), now: s.Line.Now()}
 	sub, err := j.opts.Ledger.Reserve(ctx, trial, func(past []Submission) (Submission, error) {
 		next, old, err := decide(s.Session, o, past)
 		if old != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -113,17 +114,14 @@ func (j *Judge) makeProfile(ctx context.Context, s *session) (_ *profile, err er
 		}
 		imageUser = img.Config.User
 	}
-	w := j.workload(s, j.name("profile-"+s.key), "")
+	w := j.workload(s, j.name("profile-"+newID()), "") // never one that a former daemon had begun with
 	w.Network = container.NetworkNone
 	inst, err := j.launch(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		after, cancel := cleanupContext(ctx)
-		defer cancel()
-		err = errors.Join(err, j.opts.Engine.Remove(after, inst.ID))
-	}()
+	defer j.remove(ctx, inst.ID)
+	fault.Reached(fault.ImageLookedAt)
 	p := &profile{User: s.Task.Judge.User}
 	if p.User == "" {
 		p.User = imageUser

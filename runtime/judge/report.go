@@ -3,6 +3,7 @@ package judge
 import (
 	"time"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -100,12 +101,13 @@ type Session struct {
 	Labels      map[string]string // of the judge containers
 	Token       string            // bearer token of the trial; compared in constant time
 	Task        task.Task
-	JudgeImage  string    // image id
-	RunImage    string    // of the run stage, where that names an image of its own; "" = JudgeImage
-	GradeImage  string    // of the grade stage, likewise
-	HiddenPaths []string  // relative to workdir: what judge.context, judge.files and private.context put there
-	Deadline    time.Time // nothing is accepted after it, but for final and manual rounds
-	Max         int       // agent rounds; 0 = no limit
+	JudgeImage  string     // image id
+	RunImage    string     // of the run stage, where that names an image of its own; "" = JudgeImage
+	GradeImage  string     // of the grade stage, likewise
+	HiddenPaths []string   // relative to workdir: what judge.context, judge.files and private.context put there
+	Line        clock.Line // what Deadline and the times of submissions are of; zero = the wall clock
+	Deadline    time.Time  // nothing is accepted after it, but for final and manual rounds
+	Max         int        // agent rounds; 0 = no limit
 	Cooldown    time.Duration
 	// Reference holds the names of the tests that a reference run of this judge showed: the
 	// manifest where the task declares none. Empty = there was no such run.

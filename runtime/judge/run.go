@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // maxTries is how often the machinery may fail on one submission before it is given up
-// with StatusError. An engine that is away is waited for and does not count.
+// with StatusError. What is waited for does not count.
 const maxTries = 3
 
 // Run judges what is queued until the context ends, and returns when everything that it
@@ -115,6 +116,7 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 	if errors.Is(err, errUnchanged) {
 		return 0
 	}
+	fault.Reached(fault.RoundRunning)
 	var report Report
 	done := func() {}
 	if err == nil {
@@ -126,7 +128,7 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 	}
 	if err != nil {
 		log.Warn("a judging failed", "round", sub.Round, "refunds", sub.Refunds, "error", err)
-		if container.Unavailable(err) || sub.ID == "" || sub.Refunds+1 < maxTries {
+		if waitedFor(err) || sub.ID == "" || sub.Refunds+1 < maxTries {
 			return j.refund(ctx, sub, id, err)
 		}
 		report = failed(err.Error())
@@ -148,7 +150,7 @@ func (j *Judge) begin(ctx context.Context, id string) (Submission, error) {
 		if u.State == StateJudged {
 			return errUnchanged
 		}
-		u.State, u.StartedAt = StateRunning, j.opts.Clock()
+		u.State, u.StartedAt = StateRunning, j.now(u.Trial)
 		return nil
 	})
 	if errors.Is(err, errUnchanged) {
@@ -162,9 +164,12 @@ func failed(problem string) Report {
 	return Report{Status: StatusError, Isolation: "shared", Problem: clip(problem, 1000)}
 }
 
+// waitedFor reports whether an error says that the engine is away, or the own disk full.
+func waitedFor(err error) bool { return container.Unavailable(err) || unwritable(err) }
+
 // refund puts a submission back into line. The count of refunds says how long to wait.
 func (j *Judge) refund(ctx context.Context, sub Submission, id string, cause error) time.Duration {
-	if container.Unavailable(cause) || sub.ID == "" {
+	if waitedFor(cause) || sub.ID == "" {
 		return backoff(maxTries)
 	}
 	_, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
@@ -187,7 +192,7 @@ func backoff(tries int) time.Duration { return time.Second << min(tries, 4) }
 
 // publish stores the verdict; a submission gets exactly one.
 func (j *Judge) publish(ctx context.Context, sub Submission, r Report) error {
-	now := j.opts.Clock()
+	now := j.now(sub.Trial)
 	started := sub.StartedAt
 	if started.IsZero() {
 		started = now
@@ -207,6 +212,7 @@ func (j *Judge) publish(ctx context.Context, sub Submission, r Report) error {
 	if err != nil && !errors.Is(err, errUnchanged) {
 		return fmt.Errorf("store the verdict on submission %s: %w", sub.ID, err)
 	}
+	fault.Reached(fault.VerdictStored)
 	j.ring(sub.ID)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // handover is what a run stage leaves to the grade stage.
@@ -51,9 +52,11 @@ func (g *grading) before(ctx context.Context, last *grading) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("take the outputs of submission %s: %w", g.sub.ID, err)
 	}
+	fault.Reached(fault.OutputsTaken)
 	if err := g.judge.opts.Engine.Remove(ctx, g.id); err != nil {
 		return Report{}, fmt.Errorf("remove the container of a run stage: %w", err)
 	}
+	fault.Reached(fault.StageRemoved)
 	g.id = ""
 	last.archive, h.printed = h.outputs, append(h.printed, stageLine...)
 	r, err := last.do(ctx, h)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // LabelSubmission is on every judge container: the submission's id.
@@ -58,10 +59,13 @@ func (g *grading) start(ctx context.Context) error {
 			return nil
 		}
 	}
-	g.id = w.Name // a start that fails half-way leaves that behind
 	inst, err := g.judge.launch(ctx, w)
 	if err != nil {
-		return err
+		// One that fails half-way leaves something behind. If that cannot be removed either, the
+		// next judging of the submission finds it under the same name.
+		after, cancel := cleanupContext(ctx)
+		defer cancel()
+		return errors.Join(err, engine.Remove(after, w.Name))
 	}
 	g.id = inst.ID
 	return nil
@@ -82,15 +86,29 @@ func (j *Judge) launch(ctx context.Context, w container.Workload) (container.Ins
 	return j.opts.Engine.Start(whole, w)
 }
 
-// clean removes the container. What cannot be removed now carries our labels and is swept
-// later.
+// remove removes a container, by its id or by a name that is used but once, now or as soon
+// as it can be. What is left by this daemon carries our labels and is swept by the next.
+func (j *Judge) remove(ctx context.Context, id string) {
+	after, cancel := cleanupContext(ctx)
+	defer cancel()
+	if err := j.opts.Engine.Remove(after, id); err != nil {
+		j.opts.Log.Warn("a judge container could not be removed yet", "container", id, "error", err)
+		j.leave(id)
+	}
+}
+
+// leave has a container removed later that may be there by then.
+func (j *Judge) leave(id string) {
+	if j.opts.Leave != nil {
+		j.opts.Leave(id)
+	}
+}
+
+// clean removes the container.
 func (g *grading) clean(ctx context.Context) {
 	if g.id == "" {
 		return
 	}
-	after, cancel := cleanupContext(ctx)
-	defer cancel()
-	if err := g.judge.opts.Engine.Remove(after, g.id); err != nil {
-		g.judge.opts.Log.Warn("a judge container is left over", "container", g.id, "error", err)
-	}
+	g.judge.remove(ctx, g.id)
+	fault.Reached(fault.JudgeRemoved)
 }

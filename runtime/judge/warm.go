@@ -2,12 +2,12 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // LabelWarm is on every judge container that was started before anybody knew for which
@@ -89,7 +89,7 @@ func (p *pool) ask(kind string) {
 }
 
 func (p *pool) pop(kind string) (warm, bool) {
-	now := p.judge.opts.Clock()
+	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.IndexFunc(p.ready, func(c warm) bool { return c.kind == kind && now.Before(c.until) })
@@ -139,9 +139,7 @@ func (p *pool) run(ctx context.Context) {
 // which time there is something to do again.
 func (p *pool) keep(ctx context.Context) time.Duration {
 	wanted := p.wanted()
-	if !p.discard(ctx, p.surplus(wanted)) {
-		return warmRetry
-	}
+	p.discard(ctx, p.surplus(wanted))
 	for ctx.Err() == nil && !p.judge.cpus.busy() { // to start one would be felt on all CPUs
 		w, ok := p.missing(wanted)
 		if !ok {
@@ -158,7 +156,7 @@ func (p *pool) keep(ctx context.Context) time.Duration {
 		return 24 * time.Hour // whatever changes that wakes it
 	}
 	first := slices.MinFunc(p.ready, func(a, b warm) int { return a.until.Compare(b.until) })
-	return max(first.until.Sub(p.judge.opts.Clock()), warmRest)
+	return max(time.Until(first.until), warmRest)
 }
 
 // demand is a kind of container and how many the sessions could use at once.
@@ -194,7 +192,7 @@ func (p *pool) wanted() map[string]demand {
 // surplus takes out of the pool what is too old, and what no session is there for. It also
 // forgets what was asked for by sessions that are gone.
 func (p *pool) surplus(wanted map[string]demand) (gone []warm) {
-	now := p.judge.opts.Clock()
+	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	have := map[string]int{}
@@ -214,20 +212,10 @@ func (p *pool) surplus(wanted map[string]demand) (gone []warm) {
 	return gone
 }
 
-// discard removes containers. One that cannot be removed now stays in the pool, for nobody.
-func (p *pool) discard(ctx context.Context, gone []warm) bool {
-	var failed error
+func (p *pool) discard(ctx context.Context, gone []warm) {
 	for _, c := range gone {
-		if err := p.judge.opts.Engine.Remove(ctx, c.id); err != nil {
-			failed = errors.Join(failed, err)
-			c.until = time.Time{}
-			p.put(c)
-		}
+		p.judge.remove(ctx, c.id)
 	}
-	if failed != nil {
-		p.judge.opts.Log.Debug("a container that was started ahead could not be removed yet", "error", failed)
-	}
-	return failed == nil
 }
 
 // missing picks what to start next: the kind of which there are the fewest, and of those
@@ -256,17 +244,18 @@ func (p *pool) add(ctx context.Context, w container.Workload) error {
 	w.Name = p.judge.name("warm-" + newID())
 	inst, err := p.judge.launch(ctx, w)
 	if err != nil {
-		after, cancel := cleanupContext(ctx)
-		defer cancel()
-		return errors.Join(err, p.judge.opts.Engine.Remove(after, w.Name))
+		p.judge.remove(ctx, w.Name)
+		if container.Unavailable(err) {
+			p.judge.leave(w.Name) // the answer was lost, and it may come to be there yet
+		}
+		return err
 	}
-	p.put(warm{inst.ID, kindOf(w), p.judge.opts.Clock().Add(warmLife)})
+	fault.Reached(fault.WarmStarted)
+	p.put(warm{inst.ID, kindOf(w), time.Now().Add(warmLife)})
 	return nil
 }
 
 // empty removes all that is left when the judge ends.
 func (p *pool) empty(ctx context.Context) {
-	after, cancel := cleanupContext(ctx)
-	defer cancel()
-	p.discard(after, p.surplus(nil))
+	p.discard(ctx, p.surplus(nil))
 }

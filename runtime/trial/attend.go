@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge"
 )
@@ -35,7 +36,7 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 		return m.lost(ctx, s, err)
 	}
 	l := m.live
-	wake := time.NewTimer(time.Until(m.nextWake(s)))
+	wake := time.NewTimer(s.Line.Until(m.nextWake(s)))
 	defer wake.Stop()
 	select {
 	case <-ctx.Done():
@@ -93,15 +94,19 @@ func (m *Machine) hear(s State, msg message) (State, []Effect) {
 func (m *Machine) greet(s State, msg message) (State, []Effect) {
 	var effects []Effect
 	if s.Phase == Await {
-		now := time.Now().UTC()
+		now := s.Line.Now()
 		s.Phase, s.StartedAt, s.Deadline = Running, now, now.Add(s.Cell.Timeout)
 		s.NextAuto = nextAuto(s, now)
 		m.openSession(s) // with the deadline
 		effects = append(effects, Effect{"trial.started", m.started(s)})
+		m.acks = append(m.acks, func() { fault.Reached(fault.TrialStarted) })
 	}
 	l := m.live
 	welcome := guest.Welcome{Version: guest.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
-	m.acks = append(m.acks, func() { msg.welcome <- welcome })
+	m.acks = append(m.acks, func() {
+		welcome.Now = s.Line.Now()
+		msg.welcome <- welcome
+	})
 	return s, effects
 }
 
@@ -119,7 +124,7 @@ func (m *Machine) started(s State) Started {
 
 // note stores an event of the guest. One that is stored already is answered again.
 func (m *Machine) note(s State, msg message) (State, []Effect) {
-	m.acks = append(m.acks, func() { close(msg.stored) })
+	m.acks = append(m.acks, func() { fault.Reached(fault.GuestHeard); close(msg.stored) })
 	e := msg.event
 	if s.Phase != Running || e.Seq <= s.EventSeq || e.Seq > maxGuestEvents {
 		return s, nil
@@ -182,7 +187,7 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 // endOf is when the agent ended by the guest's clock, within what is possible: a daemon
 // may hear of it late.
 func endOf(s State, at time.Time) time.Time {
-	if now := time.Now(); at.IsZero() || at.After(now) {
+	if now := s.Line.Now(); at.IsZero() || at.After(now) {
 		at = now
 	}
 	switch {
@@ -207,7 +212,7 @@ func clip(text string, n int) string {
 
 // woke does what is due: the end, a look at what the container uses, a snapshot.
 func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
-	now := time.Now().UTC()
+	now := s.Line.Now()
 	switch {
 	case s.Phase == Await:
 		if now.Before(m.patience(s)) {
@@ -226,7 +231,7 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 // meter looks at what the container uses; where the storage driver has no quota this is
 // what bounds the disk.
 func (m *Machine) meter(ctx context.Context, s State) (State, []Effect, error) {
-	m.live.nextMeter = time.Now().Add(meterEvery)
+	m.live.nextMeter = s.Line.Now().Add(meterEvery)
 	engine, ok := m.host.Engine.(container.Meter)
 	limit := s.Workload.Limits.Disk
 	if !ok || limit == 0 {
@@ -240,7 +245,7 @@ func (m *Machine) meter(ctx context.Context, s State) (State, []Effect, error) {
 	if usage.DiskBytes <= limit {
 		return s, nil, nil
 	}
-	s.Reason, s.EndedAt, s.Phase = ReasonDisk, time.Now().UTC(), Closing
+	s.Reason, s.EndedAt, s.Phase = ReasonDisk, s.Line.Now(), Closing
 	detail := fmt.Sprintf("%d bytes written, %d allowed", usage.DiskBytes, limit)
 	s.Detail = detail
 	s.Flags = append(s.Flags, ReasonDisk)
@@ -269,7 +274,7 @@ func (m *Machine) exited(ctx context.Context, s State, err error) (State, []Effe
 	if err := m.watch(ctx, s); err != nil {
 		return m.lost(ctx, s, err)
 	}
-	m.live.since = time.Now()
+	m.live.since = s.Line.Now()
 	detail := fmt.Sprintf("the container stopped with exit code %d and was started again from its layer", c.Exit.Code)
 	return s, []Effect{m.happened(s, event, detail)}, nil
 }
@@ -282,7 +287,7 @@ func (m *Machine) lost(ctx context.Context, s State, err error) (State, []Effect
 		return s, nil, context.Cause(ctx)
 	}
 	m.drop()
-	if container.Unavailable(err) {
+	if container.Unavailable(err) || ownTrouble(err) {
 		return s, nil, err
 	}
 	_, gone := m.host.Engine.Inspect(ctx, s.Container)

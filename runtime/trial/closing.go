@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
 )
 
@@ -22,8 +23,9 @@ func (m *Machine) autoEval(ctx context.Context, s State) (State, []Effect, error
 	if ctx.Err() != nil {
 		return s, nil, context.Cause(ctx)
 	}
+	fault.Reached(fault.AutoTaken)
 	s.AutoCount++
-	s.NextAuto = nextAuto(s, time.Now().UTC())
+	s.NextAuto = nextAuto(s, s.Line.Now())
 	if err != nil {
 		return s, []Effect{m.happened(s, "auto_eval", err.Error())}, nil
 	}
@@ -58,6 +60,7 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 	if err != nil {
 		return m.notTaken(ctx, s, err)
 	}
+	fault.Reached(fault.FinalTaken)
 	s.FinalTaken, s.FinalRound = true, final.Round
 	s.Phase = Grading
 	return s, nil, nil
@@ -176,6 +179,7 @@ func (m *Machine) freeze(ctx context.Context, f container.Freezer, s State) (tha
 	if err := f.Freeze(ctx, s.Container); err != nil {
 		return nil, fmt.Errorf("freeze trial %s: %w", s.ID, err)
 	}
+	fault.Reached(fault.TrialFrozen)
 	return func() error {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -26,9 +27,12 @@ func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) 
 		s.Workload = m.workload(s)
 		return s, nil, nil
 	}
-	if err := m.furnish(s); err != nil {
+	if err := m.furnish(s); ownTrouble(err) {
+		return s, nil, fmt.Errorf("prepare the folder of trial %s: %w", s.ID, err)
+	} else if err != nil {
 		return fail(s, InfraError, ReasonEngine, fmt.Errorf("prepare the folder of trial %s: %w", s.ID, err)), nil, nil
 	}
+	fault.Reached(fault.FolderMade)
 	c, err := m.host.Engine.Start(ctx, s.Workload)
 	if err != nil {
 		if ctx.Err() != nil || container.Unavailable(err) {
@@ -36,6 +40,7 @@ func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) 
 		}
 		return fail(s, startFailure(err), ReasonEngine, err), nil, nil
 	}
+	fault.Reached(fault.ContainerStarted)
 	s.Container, s.Phase = c.ID, Await
 	return s, nil, nil
 }
@@ -100,6 +105,7 @@ func (m *Machine) furnish(s State) error {
 		return err
 	}
 	err = errors.Join(
+		fault.Err(fault.WriteFolder),
 		os.WriteFile(filepath.Join(dir, filepath.Base(guest.PromptFile)), []byte(prompt), 0o644),
 		os.WriteFile(filepath.Join(dir, filepath.Base(guest.ConfigFile)), config, 0o644),
 		os.MkdirAll(tryDir(m.host.StateDir, s.ID, s.Try), 0o755),
@@ -124,6 +130,7 @@ func (m *Machine) stageAgent(s State) error {
 	if err := agent.Stage(begun, s.Cell.Agent, s.Cell.Task, m.host.OpenBlob); err != nil {
 		return err
 	}
+	fault.Reached(fault.AgentStaged)
 	return os.Rename(begun, whole)
 }
 

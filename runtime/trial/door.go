@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
 )
 
@@ -70,6 +71,9 @@ func openDoor(dir string, judge, guests http.Handler) (*door, error) {
 // serve replaces the socket file: the folder is mounted, not the socket, so that the
 // guest finds the new one.
 func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
+	if err := fault.Err(fault.WriteDoor); err != nil {
+		return err
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -81,8 +85,9 @@ func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
 		return errors.Join(err, l.Close())
 	}
 	s := &http.Server{
-		Handler: d.admit(h), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 5 * time.Minute,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // an agent decides how often there would be something to say
+		Handler: d.admit(h), ReadHeaderTimeout: headerTime, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxHeader,
+		DisableGeneralOptionsHandler: true,                                                    // it has a body to read, and all the time of the world for it
+		ErrorLog:                     slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // an agent decides how often there would be something to say
 	}
 	d.servers = append(d.servers, s)
 	d.wg.Go(func() { _ = s.Serve(&boundedListener{Listener: l, slots: make(chan struct{}, maxConns)}) })
@@ -112,8 +117,17 @@ func (d *door) close() {
 	d.requests.Unlock()
 }
 
-// maxConns bounds what one trial can hold open.
-const maxConns = 64
+// Bounds on what one trial can take of its door. Headers are parsed to many times their
+// size, on each connection.
+const (
+	maxConns   = 64
+	maxHeader  = 16 << 10
+	headerTime = 30 * time.Second
+	// fullPause is how long a connection that finds all places taken waits for one before it
+	// is refused. To refuse costs the daemon as much as to try costs an agent: without a
+	// pause, one that tries all the time would have the daemon do the same.
+	fullPause = 20 * time.Millisecond
+)
 
 // boundedListener accepts a new connection only when an old one has ended.
 type boundedListener struct {
@@ -127,12 +141,27 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case l.slots <- struct{}{}:
+		if l.place() {
 			return &boundedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
-		default:
-			_ = c.Close() // refused: the client sees a reset and backs off
 		}
+		_ = c.Close() // refused: the client sees a reset and backs off
+	}
+}
+
+// place takes a place, if there is one soon.
+func (l *boundedListener) place() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	default:
+	}
+	pause := time.NewTimer(fullPause)
+	defer pause.Stop()
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-pause.C:
+		return false
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/assayd/assayd/runtime/guest"
 )
@@ -135,6 +137,60 @@ func TestADoorHoldsSoManyConnections(t *testing.T) {
 	for _, c := range append(held, over) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestToRefuseCostsTheDaemonLittle: an agent that connects all the time is refused fifty
+// times a second, and who has to wait gets the first place.
+func TestToRefuseCostsTheDaemonLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &boundedListener{slots: make(chan struct{}, 1)}
+		for _, tt := range []struct {
+			free  time.Duration // when the place is given back; 0 = never
+			place bool
+			after time.Duration
+		}{{0, true, 0}, {0, false, fullPause}, {fullPause / 2, true, fullPause / 2}, {0, false, fullPause}} {
+			if tt.free > 0 {
+				time.AfterFunc(tt.free, func() { <-l.slots })
+			}
+			began := time.Now()
+			if got := l.place(); got != tt.place || time.Since(began) != tt.after {
+				t.Errorf("a place: %v after %s, want %v after %s", got, time.Since(began), tt.place, tt.after)
+			}
+		}
+	})
+}
+
+// TestADoorReadsNoLongHeaders: headers take many times their size in memory.
+func TestADoorReadsNoLongHeaders(t *testing.T) {
+	dir := doorFolder(t)
+	d, err := openDoor(dir, saying("judge"), saying("guest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	for name, tt := range map[string]struct{ request, answer string }{
+		"headers that a client has":   {"GET / HTTP/1.1\r\nHost: d\r\nX: " + strings.Repeat("x", maxHeader/2) + "\r\n\r\n", "200 OK"},
+		"one that is long":            {"GET / HTTP/1.1\r\nHost: d\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n", "431 "},
+		"many":                        {"GET / HTTP/1.1\r\nHost: d\r\n" + strings.Repeat("X:\r\n", maxHeader/2) + "\r\n", "431 "},
+		"an address that is long":     {"GET /" + strings.Repeat("x", 2*maxHeader) + " HTTP/1.1\r\nHost: d\r\n\r\n", "431 "},
+		"a question about the server": {"OPTIONS * HTTP/1.1\r\nHost: d\r\n\r\n", "200 OK\r\n"}, // the handler's, as any other
+	} {
+		for socket, text := range map[string]string{guest.JudgeSocket: "judge", guest.GuestSocket: "guest"} {
+			c, err := net.Dial("unix", filepath.Join(dir, filepath.Base(socket)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(c, tt.request) // which may be answered before it is whole
+			answer := make([]byte, 512)
+			n, err := c.Read(answer)
+			if got := string(answer[:n]); err != nil || !strings.Contains(got, tt.answer) || tt.answer == "200 OK\r\n" && !strings.Contains(got, text) {
+				t.Errorf("%s at %s: %.100q, %v", name, socket, got, err)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

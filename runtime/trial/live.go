@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge"
 )
@@ -29,9 +30,11 @@ type live struct {
 	wg      sync.WaitGroup
 	log     *logFile
 
+	// On the trial's line of time.
 	since     time.Time // when the guest could first be heard
-	spoken    bool      // the guest said that the agent has ended, or had its time to
 	nextMeter time.Time // when to look at the container's size again
+
+	spoken bool // the guest said that the agent has ended, or had its time to
 }
 
 // message is a request of the guest that changes the state: it is answered when the new
@@ -54,7 +57,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := s.Line.Now()
 	l := &live{
 		inbox: make(chan message), exits: make(chan error, 1), end: make(chan struct{}), log: logFile,
 		since: now, nextMeter: now.Add(meterEvery),
@@ -66,6 +69,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		l.close()
 		return err
 	}
+	fault.Reached(fault.DoorOpened)
 	m.live = l
 	return m.watch(ctx, s)
 }
@@ -108,7 +112,7 @@ func Session(owner string, s State) judge.Session {
 	return judge.Session{
 		Trial: s.ID, Try: s.Try, Labels: labels(owner, s, container.RoleJudge), Token: s.Token, Task: c.Task,
 		JudgeImage: s.JudgeImage.ID, HiddenPaths: s.Hidden, Deadline: s.Deadline, Max: c.Max, Cooldown: c.Cooldown,
-		RunImage: s.RunImage, GradeImage: s.GradeImage, Reference: s.Reference,
+		RunImage: s.RunImage, GradeImage: s.GradeImage, Reference: s.Reference, Line: s.Line,
 	}
 }
 
@@ -220,6 +224,9 @@ func openLog(path string) (*logFile, error) {
 func (l *logFile) write(offset int64, r io.Reader) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := fault.Err(fault.WriteLog); err != nil {
+		return offset, fmt.Errorf("write agent log: %w", err)
+	}
 	if offset < l.next {
 		n, err := io.CopyN(io.Discard, r, l.next-offset)
 		if errors.Is(err, io.EOF) {
@@ -237,6 +244,7 @@ func (l *logFile) write(offset int64, r io.Reader) (int64, error) {
 	}
 	n, err := io.Copy(io.NewOffsetWriter(l.f, offset), io.LimitReader(r, maxLog-offset))
 	l.next = offset + n
+	fault.Reached(fault.LogAppended)
 	if err != nil {
 		return l.next, fmt.Errorf("write agent log: %w", err)
 	}

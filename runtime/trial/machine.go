@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
@@ -108,6 +107,10 @@ func (m *Machine) drop() {
 // context ends, its cause is returned and the container goes on.
 func (m *Machine) Step(ctx context.Context, s State) (State, []Effect, error) {
 	m.answer()
+	if line := s.Line.Renewed(); line != s.Line {
+		s.Line = line // stored before any time is read from it
+		return s, nil, nil
+	}
 	if s.Phase == Verdict || s.Phase == Cleanup {
 		return m.step(ctx, s)
 	}
@@ -176,7 +179,7 @@ func (m *Machine) cancelled(s State, c *Cancellation) State {
 func fail(s State, status Status, reason string, err error) State {
 	s.Failure, s.Reason, s.Detail = status, reason, err.Error()
 	if s.EndedAt.IsZero() && !s.StartedAt.IsZero() {
-		s.EndedAt = time.Now().UTC()
+		s.EndedAt = s.Line.Now()
 	}
 	s.Phase = Verdict
 	return s
@@ -242,7 +245,7 @@ func (h Host) stageImage(ctx context.Context, t task.Task, stage *task.Stage) (i
 
 // imageFailed tells what waiting may mend from what the task's author must.
 func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, []Effect, error) {
-	if ctx.Err() != nil || container.Unavailable(err) {
+	if ctx.Err() != nil || container.Unavailable(err) || ownTrouble(err) {
 		return s, nil, err
 	}
 	if errors.Is(err, container.ErrNoSpace) {

@@ -241,6 +241,7 @@ func TestAnEngineThatIsAwayChangesNothing(t *testing.T) {
 		if s.Phase == Pending {
 			s.Phase = Images
 		}
+		s.Line = s.Line.Renewed()
 		b.fake.SetDown(true)
 		m := b.machine(s)
 		next, effects, err := m.Step(t.Context(), s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -25,11 +26,13 @@ func (m *Machine) private(ctx context.Context, s State) (State, []Effect, error)
 		}
 		asked = append(asked, sub)
 	}
+	fault.Reached(fault.PrivateAsked)
 	for _, sub := range asked {
 		if _, err := m.host.Judge.Wait(ctx, sub.ID); err != nil {
 			return s, nil, err
 		}
 	}
+	fault.Reached(fault.PrivateJudged)
 	s.Phase = Verdict
 	return s, nil, nil
 }

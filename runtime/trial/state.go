@@ -3,6 +3,7 @@ package trial
 import (
 	"time"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 )
 
@@ -87,6 +88,9 @@ type State struct {
 	Workload   container.Workload
 	Container  string // id, once created
 
+	// Line is what all times of the try and of its rounds are read from, so that they agree
+	// with each other whatever is done to the wall clock. It is renewed after a reboot.
+	Line      clock.Line
 	StartedAt time.Time
 	Deadline  time.Time
 	EndedAt   time.Time // of the agent

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
@@ -221,9 +222,10 @@ func logRecord(stateDir string, s State) *FileRecord {
 // not remove however often it is asked is swept when the daemon starts again: a trial is
 // not kept open for it.
 func (m *Machine) cleanup(ctx context.Context, s State) (State, []Effect, error) {
+	fault.Reached(fault.TrialFinished)
 	m.Close()
 	if err := m.tidy(ctx, s); err != nil {
-		if ctx.Err() != nil || container.Unavailable(err) {
+		if ctx.Err() != nil || container.Unavailable(err) || ownTrouble(err) {
 			return s, nil, err
 		}
 		if m.removals++; m.removals < maxAgain {
@@ -232,6 +234,7 @@ func (m *Machine) cleanup(ctx context.Context, s State) (State, []Effect, error)
 		stopped := m.host.Engine.Stop(ctx, s.Workload.Name, 0)
 		m.log.Error("what is left of the trial stays until the next start", "container", s.Workload.Name, "error", errors.Join(err, stopped))
 	}
+	fault.Reached(fault.TrialCleaned)
 	m.host.Judge.Forget(s.ID)
 	s.Phase = Done
 	return s, nil, nil
@@ -248,6 +251,7 @@ func (m *Machine) tidy(ctx context.Context, s State) error {
 	if err := remove(ctx, s.Workload.Name); err != nil {
 		return err
 	}
+	fault.Reached(fault.ContainerRemoved)
 	if err := removeDoor(m.host.StateDir, s.ID, s.Try); err != nil {
 		return fmt.Errorf("remove the folder of trial %s: %w", s.ID, err)
 	}

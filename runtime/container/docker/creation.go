@@ -33,7 +33,11 @@ func (e *Engine) creation(ctx context.Context, w contract.Workload) (client.Cont
 			host.StorageOpt = map[string]string{"size": strconv.FormatInt(w.Limits.Disk, 10)}
 		}
 	}
-	return client.ContainerCreateOptions{Name: w.Name, Config: config(w), HostConfig: host}, nil
+	made := config(w)
+	if e.daemon != "" {
+		made.Labels[contract.LabelDaemon] = e.daemon
+	}
+	return client.ContainerCreateOptions{Name: w.Name, Config: made, HostConfig: host}, nil
 }
 
 func config(w contract.Workload) *container.Config {

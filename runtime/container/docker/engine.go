@@ -30,12 +30,16 @@ type Options struct {
 	Host string
 	// Log hears about retries that no caller sees. Nil throws them away.
 	Log *slog.Logger
+	// Daemon is the id of this process, for the label of that name on every container. Empty
+	// means no such label.
+	Daemon string
 }
 
 // Engine is a Docker engine with every capability of the contract. It is safe for
 // concurrent use. Close it when done.
 type Engine struct {
-	log *slog.Logger
+	log    *slog.Logger
+	daemon string
 	// calls gives up after callTimeout and serves what has a short answer; streams does not
 	// and serves waits, stops, events, execs, archives, pulls and commits.
 	calls, streams *client.Client
@@ -49,6 +53,8 @@ type Engine struct {
 
 	quotaLock sync.Mutex
 	quota     *bool // whether the storage driver has quotas; nil: not asked yet
+
+	deep chan struct{} // full while a deep tree is measured
 }
 
 var (
@@ -83,7 +89,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docker host %q: %w", host, err)
 	}
-	e := &Engine{log: o.Log, calls: calls, streams: streams, local: scheme == "unix"}
+	e := &Engine{log: o.Log, daemon: o.Daemon, calls: calls, streams: streams, local: scheme == "unix", deep: make(chan struct{}, 1)}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

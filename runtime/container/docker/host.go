@@ -14,6 +14,7 @@ import (
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
+	"github.com/assayd/assayd/runtime/clock"
 	contract "github.com/assayd/assayd/runtime/container"
 )
 
@@ -32,9 +33,7 @@ func (e *Engine) HostInfo(ctx context.Context) (contract.HostInfo, error) {
 		DataRoot: info.DockerRootDir,
 	}
 	if here, err := os.Hostname(); e.local && err == nil && here == info.Name {
-		if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
-			host.BootID = trimmed(id)
-		}
+		host.BootID = clock.Boot()
 		if mounts, err := os.Open("/proc/self/mountinfo"); err == nil {
 			defer mounts.Close()
 			host.DiskQuota = enforcesQuota(info, mounts)
@@ -106,13 +105,13 @@ func (e *Engine) hasQuota(ctx context.Context) (bool, error) {
 // Usage implements container.Meter. Memory is without the file cache that the kernel
 // gives back when it is needed. Of a container that does not run only the disk counts.
 func (e *Engine) Usage(ctx context.Context, id string) (contract.Usage, error) {
-	c, err := e.inspect(ctx, id, true)
+	c, err := e.inspect(ctx, id, false)
 	if err != nil {
 		return contract.Usage{}, fmt.Errorf("usage: %w", err)
 	}
 	var u contract.Usage
-	if c.SizeRw != nil {
-		u.DiskBytes = *c.SizeRw
+	if u.DiskBytes, err = e.diskBytes(ctx, c); err != nil {
+		return contract.Usage{}, fmt.Errorf("usage: %w", err)
 	}
 	if !c.State.Running {
 		return u, nil
@@ -130,6 +129,25 @@ func (e *Engine) Usage(ctx context.Context, id string) (contract.Usage, error) {
 	u.PIDs = int64(stats.PidsStats.Current)
 	u.CPUSeconds = float64(stats.CPUStats.CPUUsage.TotalUsage) / 1e9
 	return u, nil
+}
+
+// diskBytes measures the container's own layer, or asks the engine where we cannot look:
+// on another machine, as another user than root, with another storage.
+func (e *Engine) diskBytes(ctx context.Context, c container.InspectResponse) (int64, error) {
+	if dir := upperDir(c); dir != "" {
+		n, err := e.layerBytes(ctx, dir)
+		if err == nil || ctx.Err() != nil {
+			return n, err
+		}
+	}
+	c, err := e.inspect(ctx, c.ID, true)
+	if err != nil {
+		return 0, err
+	}
+	if c.SizeRw == nil || *c.SizeRw < 0 {
+		return 0, fmt.Errorf("the engine cannot tell the size of container %q", c.ID)
+	}
+	return *c.SizeRw, nil
 }
 
 // workingSet is the memory in use without inactive file cache, under either version of

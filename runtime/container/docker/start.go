@@ -9,6 +9,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // Start makes the workload run: see container.Engine. A start that ends in an error may
@@ -97,6 +98,7 @@ func (e *Engine) create(ctx context.Context, w container.Workload) (container.In
 	case err != nil:
 		return container.Instance{}, err
 	}
+	fault.Reached(fault.ContainerCreated)
 	for _, warning := range made.Warnings {
 		e.log.Debug("Docker warns about a new container", "container", w.Name, "warning", warning)
 	}

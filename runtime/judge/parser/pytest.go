@@ -21,6 +21,7 @@ func pytestParser() Parser {
 		Protect: []string{
 			"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg",
 			"sitecustomize.py", "usercustomize.py", "*.pth",
+			"*.dist-info/entry_points.txt", "*.egg-info/entry_points.txt",
 		},
 		Parse:    parsePytest,
 		Tripwire: pytestTripwire,

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/container/docker"
+)
+
+// subject is one thing to measure: on the daemon with live trials that several share, or by
+// itself.
+type subject struct {
+	name  string
+	ours  bool // it measures the packages of this tree, and not the program
+	busy  func(*world, context.Context) ([]result, error)
+	alone func(context.Context, options, *docker.Engine) ([]result, error)
+}
+
+// subjects are all of them, in the order in which they are measured.
+var subjects = []subject{
+	{name: "submissions", busy: (*world).submissions},
+	{name: "parallel", busy: (*world).parallel},
+	{name: "cleaning", busy: (*world).cleaning, ours: true},
+	{name: "drops", busy: (*world).drops},
+	{name: "restarts", busy: (*world).restarts},
+	{name: "adoption", alone: adoption},
+	{name: "appending", alone: appending, ours: true},
+	{name: "idling", alone: idling},
+	{name: "soak", alone: soak},
+}
+
+func names(list []subject) (all []string) {
+	for _, s := range list {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// comparable are those that tell two programs apart.
+func comparable() []subject {
+	return slices.DeleteFunc(slices.Clone(subjects), func(s subject) bool { return s.ours })
+}
+
+// choose returns the subjects that the options name, in the usual order. A comparison takes
+// those for granted that are over soon.
+func choose(o options) (chosen []subject, err error) {
+	possible, only := subjects, o.only
+	if o.base != "" {
+		possible = comparable()
+		if only == "" {
+			only = "submissions,parallel,drops,restarts,idling"
+		}
+	}
+	if only == "" {
+		return possible, nil
+	}
+	wanted := strings.Split(only, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names(possible), name) {
+			return nil, fmt.Errorf("there is no subject %q to measure; there are %s", name, strings.Join(names(possible), ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(possible), func(s subject) bool { return !slices.Contains(wanted, s.name) }), nil
+}

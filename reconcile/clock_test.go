@@ -1,0 +1,124 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
+)
+
+var steps = map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour}
+
+// stepping is a reconciler since whose beginning the wall clock was stepped.
+func stepping(by time.Duration) *Reconciler {
+	r := New(Options{Log: slog.New(slog.DiscardHandler)})
+	r.line = clock.From(clock.Now().Add(-by))
+	return r
+}
+
+// What the loop waits for is neither hurried nor delayed, and the loop seems as lively as it
+// is; only what waits for a time of day is looked at again.
+func TestTheLoopHeedsAStepOfTheWallClock(t *testing.T) {
+	for name, step := range steps {
+		t.Run(name, func(t *testing.T) {
+			r := stepping(step)
+			r.Working()
+			if p := r.Progress(); p < 0 || p > time.Minute {
+				t.Errorf("the last turn was %s ago", p)
+			}
+			r.desired = map[string]*Run{"run.once": {}, "run.daily": wantedRun("a", scheduled(t, "0 3 * * *"))}
+			r.queue.add("run.once", r.now().Add(time.Minute))
+			r.queue.add("run.daily", r.now().Add(20*time.Hour))
+			for range 2 {
+				r.heed()
+			}
+			if key, ok := r.queue.pop(r.now()); !ok || key != "run.daily" {
+				t.Errorf("looked at is %q, %v", key, ok)
+			}
+			if key, ok := r.queue.pop(r.now()); ok {
+				t.Errorf("looked at is %q, too", key)
+			}
+			if key, wait, ok := r.queue.peek(r.now()); !ok || key != "run.once" || wait > time.Minute || wait < 50*time.Second {
+				t.Errorf("next is %q in %s, %v", key, wait, ok)
+			}
+		})
+	}
+}
+
+// Of what others stamp with the wall clock, what they made lately is never taken for old.
+func TestWhatIsYoungIsNotTakenForOldWhenTheClockWasSet(t *testing.T) {
+	for name, step := range steps {
+		r := stepping(step)
+		hourAgo := r.stamped(r.now().Add(-time.Hour))
+		for what, stamp := range map[string]time.Time{
+			"before the step": r.now().Add(-30 * time.Minute), // by the wall clock of that time
+			"after it":        clock.Now().Add(-30 * time.Minute),
+		} {
+			if stamp.Before(hourAgo) {
+				t.Errorf("%s: what was made half an hour ago, %s, is an hour old", name, what)
+			}
+		}
+	}
+	r := stepping(0)
+	if old := clock.Now().Add(-2 * time.Hour); !old.Before(r.stamped(r.now().Add(-time.Hour))) {
+		t.Error("nothing is ever old")
+	}
+}
+
+func TestAnExecutionAndATryBeganWhenTheyDidAlthoughTheClockWasSet(t *testing.T) {
+	for name, step := range steps {
+		line := clock.From(clock.Now().Add(-step))
+		data, err := json.Marshal(executionData{Line: line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := executionOf(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: line.Now(), Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ago := clock.Now().Sub(e.StartedAt); ago.Abs() > 10*time.Second {
+			t.Errorf("%s: the execution began %s ago", name, ago)
+		}
+		ended, err := New(Options{}).trialOf(store.TrialRow{
+			ID: "r.e1.0", Status: "infra_error", FinishedAt: line.Now(), Data: json.RawMessage(mustJSON(t, map[string]any{"Line": line})),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ago := clock.Now().Sub(ended.EndedAt); ago.Abs() > 10*time.Second {
+			t.Errorf("%s: the try ended %s ago", name, ago)
+		}
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// No time of day fires twice for a clock that was set back a little; one that was wrong by
+// days does not silence a schedule for as long.
+func TestAScheduleWhoseLastFiringIsYetToCome(t *testing.T) {
+	d := wantedRun("a", scheduled(t, "0 * * * *"))
+	for name, tt := range map[string]struct {
+		fired time.Time
+		now   time.Time
+		want  string
+	}{
+		"set back an hour":             {noon, noon.Add(-50 * time.Minute), "look again at 2030-05-01T13:00:00Z"},
+		"and there once more":          {noon, noon, "look again at 2030-05-01T13:00:00Z"},
+		"set ahead an hour":            {noon.Add(-time.Hour), noon.Add(time.Minute), "begin e1 (the schedule fired at 2030-05-01T12:00:00Z)"},
+		"set back by the year it lost": {noon.AddDate(1, 0, 0), noon, "recount (the last firing was at 2031-05-01T12:00:00Z, which is yet to come: the clock was wrong then)"},
+	} {
+		if got := Diff("run.r", d, Observed{LastFired: tt.fired}, tt.now).String(); got != "run.r: "+tt.want+"\n" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

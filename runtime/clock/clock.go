@@ -1,0 +1,100 @@
+package clock
+
+import (
+	"bytes"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// Now is the wall clock. It says when something is to people, and when a schedule fires;
+// to measure what may outlast the process, use a Line.
+func Now() time.Time { return wall() }
+
+// Line is a line of time: the wall clock as it was when the line was begun, going on
+// evenly since. It holds for one boot of the machine; where it does not, and where it is
+// the zero Line, the wall clock takes its place.
+type Line struct {
+	Boot string    // id of the boot for which the line holds
+	Zero time.Time // the moment of that boot, on the line
+}
+
+// Begin returns a line on which it is now what the wall clock says.
+func Begin() Line { return From(Now()) }
+
+// From returns a line on which it is now that time.
+func From(now time.Time) Line {
+	boot, up := machine()
+	if boot == "" {
+		return Line{}
+	}
+	return Line{boot, now.UTC().Round(0).Add(-up)}
+}
+
+// Renewed returns the line if it holds, and else a new one.
+func (l Line) Renewed() Line {
+	if _, ok := l.now(); ok {
+		return l
+	}
+	return Begin()
+}
+
+// Now is what the time is on the line, in UTC.
+func (l Line) Now() time.Time {
+	if now, ok := l.now(); ok {
+		return now
+	}
+	return Now().UTC()
+}
+
+func (l Line) now() (now time.Time, ok bool) {
+	if l.Boot == "" {
+		return now, false
+	}
+	boot, up := machine()
+	return l.Zero.Add(up), boot == l.Boot
+}
+
+// Until is how long it is until a time of the line; it is negative after it.
+func (l Line) Until(at time.Time) time.Duration { return at.Sub(l.Now()) }
+
+// Since is how long ago a time of the line was.
+func (l Line) Since(at time.Time) time.Duration { return l.Now().Sub(at) }
+
+// Wall translates a time of the line into what the wall clock shows then, if nobody sets it
+// any more. The wall clock's steps count in whole seconds, so that a time is translated into
+// itself where there was none. A line that does not hold is taken for the wall clock.
+func (l Line) Wall(at time.Time) time.Time {
+	now, ok := l.now()
+	if !ok {
+		return at
+	}
+	return at.Add(Now().Sub(now).Round(time.Second))
+}
+
+// Boot is an id that differs after each boot of the machine; "" where it cannot be known.
+func Boot() string {
+	boot, _ := machine()
+	return boot
+}
+
+// bootFile is the kernel's.
+const bootFile = "/proc/sys/kernel/random/boot_id"
+
+// clockBoottime is CLOCK_BOOTTIME, which nobody can set and which goes on in suspension.
+const clockBoottime = 7
+
+// machine reads which boot this is and how long ago it was; boot is "" where either cannot
+// be known.
+func machine() (boot string, up time.Duration) {
+	id, err := os.ReadFile(bootFile)
+	if err != nil {
+		return "", 0
+	}
+	var t syscall.Timespec
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&t)), 0); errno != 0 {
+		return "", 0
+	}
+	return rebooted(string(bytes.TrimSpace(id))), time.Duration(t.Nano())
+}

@@ -1,0 +1,164 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// attack is a submission to a judge in a real container that shall not win by it.
+type attack struct {
+	name    string
+	archive []tarEntry
+	change  func(*task.Judge) // nil = pytest, as root, with nobody knowing the tests' names
+	status  Status
+	rate    float64
+	passed  int
+
+	// listed is the name by which README.md says that a shared judge cannot exclude it. It
+	// has to fail in stages.
+	listed string
+}
+
+// The hidden tests ask for a number, in two files of which the second is read when the
+// first has been.
+const (
+	firstTests  = "import answer\n\ndef test_right():\n    assert answer.value() == 42\n\ndef test_again():\n    assert answer.value() + 1 == 43\n"
+	secondTests = "import answer\n\ndef test_later():\n    assert answer.value() == 42\n"
+
+	right = "\ndef value(): return 42\n"
+	wrong = "\ndef value(): return 0\n"
+)
+
+// expected are the names of the hidden tests, for tasks that tell.
+var expected = []string{"tests/test_answer.py::test_right", "tests/test_answer.py::test_again", "tests/test_later.py::test_later"}
+
+// attackedImage has hidden tests and graders of root's in /work.
+func attackedImage(t *testing.T, b *bench) string {
+	t.Helper()
+	engine, ok := b.opts.Engine.(*docker.Engine)
+	if !ok {
+		t.Fatal("this test needs Docker")
+	}
+	label := map[string]string{container.LabelOwner: b.opts.Owner}
+	c, err := engine.Start(t.Context(), container.Workload{
+		Name: "assayd-judge-test-" + containertest.Unique(), Image: b.image, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone, Labels: label,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grader := "import answer, json\nok = answer.value() == 42\nprint(json.dumps({'valid': True, 'pass_rate': float(ok), 'score': answer.value()}))\n"
+	files := pack(t, folder("work"), folder("work/tests"), file("work/tests/test_answer.py", firstTests), file("work/tests/test_later.py", secondTests),
+		file("work/tests/grade.py", grader), file("work/tests/total.py", "import answer\nprint('TOTAL_SCORE', answer.value())\n"),
+		file("work/tests/check.py", "import answer, sys\nsys.exit(answer.value() != 42)\n"))
+	if err := engine.CopyTo(t.Context(), c.ID, "/", bytes.NewReader(files)); err != nil {
+		t.Fatal(err)
+	}
+	img, err := engine.Commit(t.Context(), c.ID, "assayd-test/attacked:"+containertest.Unique(), container.ImageConfig{Labels: label})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.stop() // and with it the containers that wait
+		if err := engine.RemoveImage(context.Background(), img.Refs[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	return img.ID
+}
+
+// attacked is the session in which an attack is judged.
+func (a attack) attacked(b *bench, trial string) Session {
+	terms := task.Judge{Parser: "pytest", Command: task.Command{Shell: "python3 -m pytest -q tests"}, Timeout: 2 * time.Minute}
+	if a.change != nil {
+		a.change(&terms)
+	}
+	return Session{Trial: trial, JudgeImage: b.image, Task: task.Task{
+		Name: "t", Workdir: "/work", Judge: terms,
+		Submit: task.Submit{Paths: []string{"."}, Exclude: []string{"tests/"}, MaxBytes: 1 << 20, MaxFiles: 100},
+	}}
+}
+
+// staged is the same task with a judge in stages: the code that was submitted leaves a
+// number, and the tests read that.
+func (a attack) staged(t *testing.T, b *bench, trial, plain string) Session {
+	s := a.attacked(b, trial)
+	s.RunImage, s.GradeImage = plain, plain // the answers are in neither
+	s.Task.Judge.Expect, s.Task.Judge.Command, s.Task.Judge.Parser, s.Task.Judge.Part = nil, task.Command{}, "pytest", task.Part{}
+	s.Task.Judge.Run = &task.Stage{
+		Command: task.Command{Shell: "python3 -c 'import answer, json; json.dump(answer.value(), open(\"out.json\", \"w\"))'"},
+		Timeout: time.Minute, Outputs: []string{"out.json"},
+	}
+	s.Task.Judge.Grade = &task.Stage{
+		Context: b.tree(t, file("compare/test_out.py", "import json\n\ndef test_out():\n    assert json.load(open('out.json')) == 42\n")),
+		Command: task.Command{Shell: "python3 -m pytest -q compare"}, Timeout: time.Minute,
+	}
+	return s
+}
+
+// try submits all attacks at once, as trials of their own, and then looks at each verdict.
+func try(t *testing.T, b *bench, plain string, attacks []attack) {
+	t.Helper()
+	subs, inStages := make([]Submission, len(attacks)), make([]Submission, len(attacks))
+	submit := func(s Session, a attack) Submission {
+		b.Open(s)
+		t.Cleanup(func() { b.Forget(s.Trial) })
+		sub, err := b.Submit(t.Context(), s.Trial, SubmitRequest{Kind: KindAgent, Archive: bytes.NewReader(pack(t, a.archive...))})
+		if err != nil {
+			t.Fatalf("%s: %v", a.name, err)
+		}
+		return sub
+	}
+	for i, a := range attacks {
+		subs[i] = submit(a.attacked(b, fmt.Sprintf("shared-%d", i)), a)
+		if a.listed != "" {
+			inStages[i] = submit(a.staged(t, b, fmt.Sprintf("staged-%d", i), plain), a)
+		}
+	}
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			r := b.judged(t, subs[i].ID).Report
+			if r.Status != a.status || r.PassRate != a.rate || r.Passed != a.passed {
+				t.Errorf("%s (%s), rate %v, %d passed; want %s, %v, %d\n%s", r.Status, r.Problem, r.PassRate, r.Passed, a.status, a.rate, a.passed, b.output(t, r.Output))
+			}
+			if resolves(r) && a.listed == "" && !strings.HasPrefix(a.name, "honest and right") {
+				t.Error("it wins, and README.md does not list it")
+			}
+			if r.JudgeMS > 90_000 {
+				t.Errorf("it held the judge up for %d ms", r.JudgeMS)
+			}
+			if a.listed == "" {
+				return
+			}
+			if !bytes.Contains(page, []byte("**It "+a.listed)) {
+				t.Errorf("README.md does not say %q", a.listed)
+			}
+			if r := b.judged(t, inStages[i].ID).Report; resolves(r) || r.Isolation != "staged" {
+				t.Errorf("in stages it wins: %s (%s), rate %v\n%s", r.Status, r.Problem, r.PassRate, b.output(t, r.Output))
+			}
+		})
+	}
+}
+
+// resolves reports whether a verdict is a full success.
+func resolves(r *Report) bool { return r.Status == StatusOK && r.Valid && r.PassRate == 1 }
+
+func TestAttacksInRealContainers(t *testing.T) {
+	b := shellBench(t, func(o *Options) { o.Warm = 2 })
+	plain := b.image
+	b.image = attackedImage(t, b)
+	try(t, b, plain, append(attacksOnPytest(), attacksOnGraders()...))
+}
