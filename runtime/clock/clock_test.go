@@ -63,7 +63,7 @@ func TestALineIsTheSameAfterItWasStored(t *testing.T) {
 }
 
 func TestTheBootIsKnownHere(t *testing.T) {
-	if Boot() == "" || Boot() != Boot() {
-		t.Errorf("the boot is %q and then %q", Boot(), Boot())
+	if first, again := Boot(), Boot(); first == "" || first != again {
+		t.Errorf("the boot is %q and then %q", first, again)
 	}
 }

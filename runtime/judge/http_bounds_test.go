@@ -240,6 +240,10 @@ func TestWhoeverGoesAwayIsNoTroubleOfTheJudge(t *testing.T) {
 		for _, path := range []string{"/api/v1/result/" + sub.ID + "?wait=60s", "/api/v1/history", "/api/v1/result/" + sub.ID} {
 			b.Handler("t").ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", path, nil))
 		}
+		b.session("t").lanes.agent <- struct{}{} // another upload goes on
+		r := httptest.NewRequestWithContext(gone, "POST", "/api/v1/submit", strings.NewReader(whole+"\r\n--x--\r\n"))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		b.Handler("t").ServeHTTP(httptest.NewRecorder(), r)
 		if log.Len() > 0 {
 			t.Errorf("the log has\n%s", &log)
 		}

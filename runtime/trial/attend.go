@@ -22,6 +22,7 @@ const (
 	endPatience   = 5 * time.Second  // for the agent's end, after the deadline
 	queuePatience = 10 * time.Second // for what it has to tell a daemon that was away
 	wordsPatience = 3 * time.Second  // for the agent's last output
+	restartPause  = 3 * time.Second  // before a container that was stopped is started again
 )
 
 // Bounds on what hostile ground may make a trial record.
@@ -257,6 +258,13 @@ func (m *Machine) meter(ctx context.Context, s State) (State, []Effect, error) {
 func (m *Machine) exited(ctx context.Context, s State, err error) (State, []Effect, error) {
 	if err != nil {
 		return m.lost(ctx, s, err)
+	}
+	// An engine that goes down ends its containers first. One that is started again just then
+	// can be left in a state in which it never starts any more.
+	select {
+	case <-time.After(restartPause):
+	case <-ctx.Done():
+		return s, nil, context.Cause(ctx)
 	}
 	c, err := m.host.Engine.Inspect(ctx, s.Container)
 	if err != nil {

@@ -69,7 +69,7 @@ func unreachable(err error) bool {
 		// The version is agreed with the first answer; a call that was tried while the
 		// engine came up uses the client's newest, and is right when it is tried again.
 		"is too new. Maximum supported API version is",
-		"containerd.sock", "ttrpc: closed", "shutting down", "grpc: the client connection is closing",
+		"containerd.sock", "ttrpc: closed", "transport is closing", "shutting down", "grpc: the client connection is closing",
 	} {
 		if strings.Contains(text, symptom) {
 			return true

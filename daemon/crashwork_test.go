@@ -1,0 +1,236 @@
+package daemon_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// another declares a run of its own, with an agent in a folder of its own, over the tasks of
+// a benchmark; its trials are short.
+func (c *crashes) another(benchmark, script string, lines ...string) {
+	c.Helper()
+	c.extra++
+	name := fmt.Sprintf("extra%d", c.extra)
+	c.write(name+".hcl", c.agent(name, script+"\n# "+name)+fmt.Sprintf(`
+run %q {
+  tasks = [benchmark.%s]
+  agent %q {}
+  timeout   = "5m"
+  auto_eval = "0s"
+  %s
+}
+`, name, benchmark, name, strings.Join(lines, "\n  ")))
+}
+
+// quick submits once and is done.
+const quick = `
+echo 3 >src/level
+assay-submit || echo "submit failed"
+echo 4 >src/level
+`
+
+// anew leads to a point by a trial of its own.
+func anew(c *crashes) { c.another(c.bench, quick) }
+
+// build leads to a point by an image that is not there yet, made for a user that is not root.
+func build(c *crashes) {
+	name := fmt.Sprintf("%s-b%d", c.bench, c.extra)
+	c.write(name+".hcl", strings.NewReplacer(
+		fmt.Sprintf("benchmark %q", c.bench), fmt.Sprintf("benchmark %q", name),
+		`"src/level" = "0"`, fmt.Sprintf(`"src/level" = "0", "src/name" = %q`, name),
+		`cpus   = 0.25`, "cpus   = 0.25\n      user   = \"65534:65534\"",
+	).Replace(c.withPrivateSet()))
+	c.another(name, quick)
+}
+
+// withPrivateSet is the world's benchmark with tests that nobody is told of.
+func (c *crashes) withPrivateSet() string {
+	return strings.Replace(c.benchmark(), "    judge {\n", `    private {
+      command = "sh tests/check.sh"
+      timeout = "30s"
+    }
+    judge {
+`, 1)
+}
+
+// striver submits again and again, counts its steps, and says when it was refused. It ends
+// when it is let go, or has made its steps.
+const striver = `
+echo "born $$"
+echo "cooldown of ${COOLDOWN:-0}"
+n=0
+until [ -e /var/tmp/go ] || [ $n -ge ${STEPS:-1000000} ]; do
+	n=$((n+1))
+	echo $n >src/level
+	if ! assay-submit 2>/var/tmp/trouble; then
+		echo "refused at $(date +%s)"
+		grep -q COOLDOWN /var/tmp/trouble || grep -q 'LIMIT REACHED' /var/tmp/trouble || echo "submit failed: $(cat /var/tmp/trouble)"
+	fi
+	echo "step $n of $$"
+	sleep ${PAUSE:-0.5}
+done
+echo "done $$"
+`
+
+// staged declares a task that is judged in two stages.
+func (c *crashes) staged() string {
+	return fmt.Sprintf(`
+benchmark "%s-staged" {
+  task "stages" {
+    image       = %q
+    instruction = "Raise the number in src/level."
+    submit {
+      paths = ["src/"]
+    }
+    work {
+      files = { "src/level" = "0" }
+      cpus  = 0.25
+    }
+    judge {
+      parser = "structured_json"
+      cpus   = 0.5
+      stage "run" {
+        command = "cp src/level out.txt"
+        outputs = ["out.txt"]
+        timeout = "30s"
+      }
+      stage "grade" {
+        command = "echo \"{\\\"score\\\": $(cat out.txt)}\""
+        timeout = "30s"
+      }
+    }
+  }
+}
+`, c.bench, base)
+}
+
+func inStages(c *crashes) { c.another(c.bench+"-staged", quick) }
+
+// arcade declares a game in which each move is a point.
+func (c *crashes) arcade() string {
+	return fmt.Sprintf(`
+benchmark "%s-games" {
+  task "count" {
+    image       = %q
+    instruction = "Play."
+    work {
+      cpus = 0.25
+    }
+    judge {
+      game   = "python3 server.py"
+      select = "score_first"
+      cpus   = 0.5
+      files  = { "server.py" = <<-EOT
+        import json
+        from http.server import BaseHTTPRequestHandler, HTTPServer
+        moves = 0
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            def log_message(self, *args):
+                pass
+            def answer(self):
+                body = json.dumps({"observation": "", "score": moves, "max_score": 100, "done": False, "moves": moves}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            def do_GET(self):
+                self.answer()
+            def do_POST(self):
+                global moves
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if self.path == "/step":
+                    moves += 1
+                self.answer()
+        HTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
+      EOT
+      }
+    }
+  }
+}
+`, c.bench, base)
+}
+
+// player plays one short game after the other, whatever becomes of them.
+const player = `
+echo "born $$"
+python3 -u - <<'PY'
+import json, os, time, urllib.error, urllib.request
+def call(path, body={}):
+    r = urllib.request.Request(os.environ["GAME_SERVER_URL"] + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(r, timeout=60) as answer:
+        return json.load(answer)
+n = 0
+while not os.path.exists("/var/tmp/go"):
+    n += 1
+    try:
+        session = call("/new")["session_id"]
+        print("opened", session)
+        for _ in range(3):
+            print("reached", session, int(call(f"/{session}/step", {"action": "on"})["peak_score"]))
+        call(f"/{session}/close")
+        print("closed", session)
+    except (OSError, urllib.error.HTTPError) as trouble:
+        print("trouble", trouble)
+    print("step", n, "of", os.getpid())
+    time.sleep(0.3)
+PY
+`
+
+// everyGameHasItsVerdict fails unless each session that the agent was told of is stored as
+// judged and recorded, by at least the score that the agent was told.
+func (c *crashes) everyGameHasItsVerdict(trial string, all []record) {
+	c.Helper()
+	reached := map[string]float64{}
+	for line := range strings.Lines(c.agentLog(trial)) {
+		var id string
+		var score float64
+		if n, _ := fmt.Sscanf(line, "opened %s", &id); n == 1 {
+			reached[id] = max(reached[id], 0)
+		} else if n, _ := fmt.Sscanf(line, "reached %s %f", &id, &score); n == 2 {
+			reached[id] = score
+		}
+	}
+	if len(reached) < 5 {
+		c.Errorf("the agent played %d games", len(reached))
+	}
+	for _, sub := range c.rounds()[trial] {
+		if told, ok := reached[sub.ID]; ok && (sub.Report.Score == nil || *sub.Report.Score < told) {
+			c.Errorf("%s is judged %+v, and its agent was told of %g", sub.Round, sub.Report, told)
+		}
+		delete(reached, sub.ID)
+	}
+	for id := range reached {
+		c.Errorf("session %s was opened and is forgotten", id)
+	}
+}
+
+// eval asks for a round without a trial, which ends with the daemon.
+func eval(c *crashes) {
+	c.Helper()
+	cmd := exec.CommandContext(c.Context(), binary, "eval", "--task", "benchmark."+c.bench+".climb", "--archive", c.levelArchive("3"), "--state", c.state)
+	if err := cmd.Run(); err == nil {
+		c.Error("assayd eval has a verdict of a daemon that was killed")
+	}
+}
+
+// collect leaves garbage of both kinds and asks for its removal.
+func collect(c *crashes) {
+	c.Helper()
+	// An image of a benchmark that is gone, and a blob that nothing speaks of.
+	digest := fmt.Sprintf("%064x", c.extra+1)
+	blob := filepath.Join(c.state, "blobs", digest[:2], digest)
+	old := time.Now().Add(-48 * time.Hour)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(blob), 0o700), os.WriteFile(blob, nil, 0o600), os.Chtimes(blob, old, old)); err != nil {
+		c.Fatal(err)
+	}
+	cmd := exec.CommandContext(c.Context(), binary, "gc", "--keep", "0", "--state", c.state)
+	if err := cmd.Run(); err == nil {
+		c.Error("assayd gc was answered by a daemon that was killed")
+	}
+}
