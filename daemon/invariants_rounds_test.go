@@ -12,7 +12,6 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
-	"github.com/assayd/assayd/runtime/trial"
 )
 
 // rounds are all that was sent to the judge, by trial in order, as it is stored.
