@@ -336,8 +336,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		case <-ctx.Done():
 		case <-gctx.Done():
 		case <-d.replace:
+			err := finished(network)
 			stop(ErrReplaced)
-			return errors.Join(server.Close(), network.Close())
+			return errors.Join(err, server.Close())
 		}
 		if err := notify.Stopping(); err != nil {
 			d.opts.Log.Warn("tell systemd", "error", err)

@@ -47,8 +47,8 @@ func FuzzEveryRoute(f *testing.F) {
 			return
 		}
 		r, err := http.NewRequestWithContext(t.Context(), method, target, bytes.NewReader(body))
-		if err != nil || r.URL.Path == "" {
-			return // no client can send it
+		if err != nil || r.URL.Path == "" || target == "*" {
+			return // no client can send it, or the router answers for itself
 		}
 		j.Open(s)
 		j.Open(neighbour)

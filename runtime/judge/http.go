@@ -288,6 +288,9 @@ func (a *formArchive) Read(p []byte) (int, error) {
 			return n, rest
 		}
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) { // the form's own word for it
+		err = refuse(400, "the form breaks off within its archive")
+	}
 	return n, err
 }
 
