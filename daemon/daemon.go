@@ -336,9 +336,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		case <-ctx.Done():
 		case <-gctx.Done():
 		case <-d.replace:
-			err := finished(network)
 			stop(ErrReplaced)
-			return errors.Join(err, server.Close())
+			return errors.Join(server.Close(), network.Close())
 		}
 		if err := notify.Stopping(); err != nil {
 			d.opts.Log.Warn("tell systemd", "error", err)

@@ -17,13 +17,12 @@ import (
 
 // On a network nobody is trusted to send what was begun.
 const (
-	headerTime  = 10 * time.Second // until a request's head must be there
-	bodyPause   = 30 * time.Second // in which the next piece of a body must come
-	idleTime    = 2 * time.Minute
-	lastAnswers = 2 * time.Second // for requests under way when other settings take over
-	maxHead     = 64 << 10
-	maxBody     = 1 << 20
-	maxArchive  = 8 << 30 // of POST /v1/eval, which is cleaned by closer bounds
+	headerTime = 10 * time.Second // until a request's head must be there
+	bodyPause  = 30 * time.Second // in which the next piece of a body must come
+	idleTime   = 2 * time.Minute
+	maxHead    = 64 << 10
+	maxBody    = 1 << 20
+	maxArchive = 8 << 30 // of POST /v1/eval, which is cleaned by closer bounds
 )
 
 // webhookPath takes the events of the repository's host, which have a signature of their own.
@@ -100,17 +99,6 @@ func (d *Daemon) network(ctx context.Context, control http.Handler) (*http.Serve
 		MaxHeaderBytes:    maxHead,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}, nil
-}
-
-// finished ends a server whose socket goes on: requests under way get their answers, but for
-// those that follow something.
-func finished(s *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lastAnswers)
-	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
-		return s.Close()
-	}
-	return nil
 }
 
 // authorized lets those through who show the token.

@@ -182,8 +182,11 @@ func (w *world) found(pattern string) []string {
 func (v *vigil) torn() error {
 	for _, name := range v.files() {
 		text, err := os.ReadFile(filepath.Join(v.specs, name))
-		if err != nil || !bytes.HasPrefix(text, v.lines[name]) || !bytes.HasSuffix(text, []byte("\n")) {
-			return fmt.Errorf("%s has %d bytes, and had %d: %w", name, len(text), len(v.lines[name]), err)
+		if err != nil {
+			return err
+		}
+		if !bytes.HasPrefix(text, v.lines[name]) || !bytes.HasSuffix(text, []byte("\n")) {
+			return fmt.Errorf("%s has %d bytes, and had %d", name, len(text), len(v.lines[name]))
 		}
 	}
 	return nil
