@@ -58,13 +58,13 @@ func (w *world) makeTrue(spec string) reconcile.RunStatus {
 		w.Fatalf("assayd run printed no outcome (%v):\n%s\n%s", err, out, said.String())
 	}
 	for i, x := range answer.Runs[0].Trials {
-		answer.Runs[0].Trials[i].Rounds = w.told(x.ID)
+		answer.Runs[0].Trials[i].Rounds = w.roundsOf(x.ID)
 	}
 	return answer.Runs[0]
 }
 
-// told are the rounds of a trial with all their tests, which the state of a run leaves out.
-func (w *world) told(trial string) (rounds []reconcile.Round) {
+// roundsOf are the rounds of a trial with all their tests, which the state of a run leaves out.
+func (w *world) roundsOf(trial string) (rounds []reconcile.Round) {
 	w.Helper()
 	out, err := exec.CommandContext(w.Context(), binary, "submissions", "--json", "--state", w.state, trial).Output()
 	if err == nil {
