@@ -300,22 +300,10 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	g, gctx := errgroup.WithContext(work)
-	server := &http.Server{
-		Handler:           profiled(api.Handler(d.rec, d.opts.Version)),
-		ReadHeaderTimeout: 30 * time.Second,
-		BaseContext:       func(net.Listener) context.Context { return gctx },
-	}
-	network, err := d.network(gctx, api.Handler(d.rec, d.opts.Version))
+	hangUp, err := d.serve(gctx, g)
 	if err != nil {
 		return err
 	}
-	for _, l := range d.control {
-		g.Go(func() error { return served(server.Serve(l)) })
-	}
-	for _, l := range d.http {
-		g.Go(func() error { return served(network.Serve(l)) })
-	}
-	d.control, d.http = nil, nil // the servers close them
 	g.Go(func() error { return d.judge.Run(gctx) })
 	g.Go(func() error { return d.writer.Run(gctx) })
 	g.Go(func() error { return d.recheck(gctx) })
@@ -337,7 +325,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		case <-gctx.Done():
 		case <-d.replace:
 			stop(ErrReplaced)
-			return errors.Join(server.Close(), network.Close())
+			return hangUp()
 		}
 		if err := notify.Stopping(); err != nil {
 			d.opts.Log.Warn("tell systemd", "error", err)
@@ -350,7 +338,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 			}
 		}
 		stop(errors.New("the daemon was told to stop"))
-		return errors.Join(server.Close(), network.Close())
+		return hangUp()
 	})
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return advised(err, d.store.Dir())
@@ -359,6 +347,27 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		return ErrReplaced
 	}
 	return nil
+}
+
+// serve answers on all listeners, until the returned function ends that.
+func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error, err error) {
+	control := &http.Server{
+		Handler:           profiled(api.Handler(d.rec, d.opts.Version)),
+		ReadHeaderTimeout: 30 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	network, err := d.network(ctx, api.Handler(d.rec, d.opts.Version))
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range d.control {
+		g.Go(func() error { return served(control.Serve(l)) })
+	}
+	for _, l := range d.http {
+		g.Go(func() error { return served(network.Serve(l)) })
+	}
+	d.control, d.http = nil, nil // the servers close them
+	return func() error { return errors.Join(control.Close(), network.Close()) }, nil
 }
 
 func served(err error) error {

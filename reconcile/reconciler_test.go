@@ -41,6 +41,13 @@ func TestARunFromFileToVerdict(t *testing.T) {
 		t.Errorf("an agent added after the end makes %d verdicts out of two", n)
 	}
 	check(t, again.Rerun(t.Context(), "run.r"))
+	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
+		e, err := tx.LatestExecution("run.r")
+		if err == nil && e.N != 2 {
+			t.Error("the request was answered, and a crash would have lost it")
+		}
+		return err
+	}))
 	again.until(t, "done again", func(r RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
 }
 
