@@ -20,56 +20,63 @@ func hail(t *testing.T, seed uint64, trials, kills int) {
 	t.Helper()
 	t.Logf("random moments from seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	const limit, pause = 4, 3 * time.Second
-	c := newCrashes(t)
-	c.program, c.env = binary, nil
+	const pause = 3 * time.Second
+	limit := kills * 2 / 3
+	v := newWorld(t).vigil()
+	v.crowded()
 	var agents []string
 	for i := range trials {
 		agents = append(agents, fmt.Sprintf(`agent "striver" {
     label = "a%d"
-    env   = { COOLDOWN = "3", STEPS = "%d", PAUSE = "%.1f" }
-  }`, i, 2*kills, 0.6+0.1*float64(i%4)))
+    env   = { COOLDOWN = "3", THRIFTY = "yes", PAUSE = "%.1f" }
+  }`, i, 0.6+0.1*float64(i%4)))
 	}
-	c.write("r.hcl", c.benchmark()+c.agent("striver", striver)+c.run("crash", agents, `timeout = "10m"`, `auto_eval = "5s"`,
+	v.write("r.hcl", v.benchmark()+v.agent("striver", striver)+v.run("crash", agents, `timeout = "10m"`, `auto_eval = "5s"`,
 		fmt.Sprintf("parallel = %d", trials), fmt.Sprintf("submissions {\n    max      = %d\n    cooldown = %q\n  }", limit, pause)))
 	const file = "r.run.crash.jsonl"
 	for i := range kills {
-		c.launched = time.Now()
-		c.launch()
+		v.launched = time.Now()
+		v.launch()
 		if i == 0 { // the worst of moments: a container is made, and nothing of it stored
-			c.until("there is a container", func() error {
-				if len(c.bodies()) == 0 {
+			v.until("there is a container", func() error {
+				if len(v.bodies()) == 0 {
 					return errors.New("there is none")
 				}
 				return nil
 			})
-			c.kill()
+			v.kill()
 			continue
+		}
+		if i == kills/4 { // until now agents were about to begin
+			v.until("all agents work", func() error {
+				if v.look(); len(v.agents) < trials {
+					return fmt.Errorf("%d do", len(v.agents))
+				}
+				return nil
+			})
 		}
 		select {
 		case <-time.After(time.Duration(random.IntN(3500)) * time.Millisecond):
-		case <-c.daemon.exited:
-			t.Fatalf("daemon %d ended by itself: %v", i+1, c.daemon.err)
+		case <-v.daemon.exited:
+			t.Fatalf("daemon %d ended by itself: %v", i+1, v.daemon.err)
 		}
-		c.kill()
-		c.look()
+		v.kill()
+		v.look()
 	}
-	c.start()
-	c.tidy()
-	c.look()
-	if len(c.agents) != trials {
-		t.Errorf("saw the agents of %d trials while the daemon crashed, want %d", len(c.agents), trials)
-	}
-	run := c.settled("run.crash", 5*time.Minute)
-	c.settledWell(file)
+	v.start()
+	v.tidy()
+	v.look()
+	run := v.settled("run.crash", 5*time.Minute)
+	v.settledWell(file)
+	v.look()
 	for _, trial := range run.Trials {
-		c.limitsHeld(trial.ID, limit, pause)
-		if !trial.Deadline.Equal(c.deadlines[trial.ID+"/1"]) {
-			t.Errorf("the deadline of %s moved from %s to %s", trial.ID, c.deadlines[trial.ID+"/1"], trial.Deadline)
+		v.limitsHeld(trial.ID, limit, pause)
+		if !trial.Deadline.Equal(v.deadlines[trial.ID+"/1"]) {
+			t.Errorf("the deadline of %s moved from %s to %s", trial.ID, v.deadlines[trial.ID+"/1"], trial.Deadline)
 		}
 	}
 	if len(run.Trials) != trials {
 		t.Errorf("the run has %d trials, want %d", len(run.Trials), trials)
 	}
-	c.over()
+	v.over()
 }

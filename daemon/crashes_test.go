@@ -33,22 +33,20 @@ func newCrashes(t *testing.T) *crashes {
 	t.Helper()
 	w := newWorld(t)
 	w.breakable()
-	dir := filepath.Dir(w.state)
-	c := &crashes{vigil: w.vigil(), armed: filepath.Join(dir, "armed")}
-	settings := filepath.Join(dir, "assayd.hcl") // work for more CPUs than there may be
-	if err := os.WriteFile(settings, []byte("limits {\n  cpus = 16\n}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.flags = append(w.flags, "--config", settings)
+	c := &crashes{vigil: w.vigil(), armed: filepath.Join(filepath.Dir(w.state), "armed")}
+	c.crowded()
 	w.env = append(w.env, "ASSAYD_FAULT_KILL_FILE="+c.armed)
 	return c
 }
 
-// start starts a daemon that lives until it is told to die.
-func (c *crashes) start() {
-	c.Helper()
-	c.launched = time.Now()
-	c.serve()
+// crowded has daemons admit more at once than a small machine is made for.
+func (w *world) crowded() {
+	w.Helper()
+	settings := filepath.Join(filepath.Dir(w.state), "assayd.hcl")
+	if err := os.WriteFile(settings, []byte("limits {\n  cpus   = 16\n  memory = \"16GiB\"\n  disk   = \"1TiB\"\n}\n"), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	w.flags = append(w.flags, "--config", settings)
 }
 
 // through goes from crash to crash, and looks after each that nothing was lost or left.

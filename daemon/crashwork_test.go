@@ -59,12 +59,12 @@ func (c *crashes) withPrivateSet() string {
 }
 
 // striver submits again and again, counts its steps, and says when it was refused. It ends
-// when it is let go, or has made its steps.
+// when it is let go or, if it is THRIFTY, when it has spent what it may submit.
 const striver = `
 echo "born $$"
 echo "cooldown of ${COOLDOWN:-0}"
 n=0
-until [ -e /var/tmp/go ] || [ $n -ge ${STEPS:-1000000} ]; do
+until [ -e /var/tmp/go ]; do
 	n=$((n+1))
 	echo $n >src/level
 	if ! assay-submit 2>/var/tmp/trouble; then
@@ -72,6 +72,7 @@ until [ -e /var/tmp/go ] || [ $n -ge ${STEPS:-1000000} ]; do
 		grep -q COOLDOWN /var/tmp/trouble || grep -q 'LIMIT REACHED' /var/tmp/trouble || echo "submit failed: $(cat /var/tmp/trouble)"
 	fi
 	echo "step $n of $$"
+	[ -n "$THRIFTY" ] && grep -q 'LIMIT REACHED' /var/tmp/trouble && break
 	sleep ${PAUSE:-0.5}
 done
 echo "done $$"

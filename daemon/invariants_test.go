@@ -29,6 +29,13 @@ func (w *world) vigil() *vigil {
 	return &vigil{world: w, agents: map[string]body{}, deadlines: map[string]time.Time{}, lines: map[string][]byte{}}
 }
 
+// start starts a daemon that is not expected to die.
+func (v *vigil) start() {
+	v.Helper()
+	v.launched = time.Now()
+	v.serve()
+}
+
 // look compares with what was seen before; it may be called at any moment.
 func (v *vigil) look() {
 	v.Helper()

@@ -55,7 +55,7 @@ func TestTheServiceUnderSystemd(t *testing.T) {
 
 	// A process that does not get on is ended and started again.
 	s.run("systemctl", "kill", "--kill-who=main", "-s", "STOP", "assayd")
-	w.until("the watchdog has started it again", func() error {
+	w.untilWithin(2*patience, "the watchdog has started it again", func() error {
 		if got := s.property("NRestarts", "ActiveState"); got != "1 active" {
 			return errors.New(got)
 		}
@@ -161,7 +161,7 @@ func (s *system) install() {
 		s.Fatal(err)
 	}
 	s.put("/etc/systemd/system/assayd.service.d/test.conf", "[Service]\nStateDirectory=\nStateDirectory="+below+
-		"\nLoadCredential=key:/etc/assayd/secrets/key\nWatchdogSec=5s\nTimeoutAbortSec=1s\nRestartSec=100ms\n")
+		"\nLoadCredential=key:/etc/assayd/secrets/key\nWatchdogSec=20s\nTimeoutAbortSec=1s\nRestartSec=100ms\n")
 	s.put("/etc/systemd/system/assayd.socket.d/test.conf", "[Socket]\nListenStream=\nListenStream="+filepath.Join(s.state, "assayd.sock")+"\n")
 	s.run("systemctl", "daemon-reload")
 	s.run("systemctl", "enable", "assayd")

@@ -99,7 +99,12 @@ func TestTenThousandFilesAtOnce(t *testing.T) {
 	accepted := func(i, j, times int) {
 		t.Helper()
 		status := name(i, j) + ".status.jsonl" // the daemon's list of all specs is long to ask for often
-		f.recorded(status, "its acceptance", func(record) bool { return len(ofType("spec.accepted", f.records(status))) == times })
+		f.untilWithin(5*patience, status+" tells of the acceptance", func() error {
+			if n := len(ofType("spec.accepted", f.records(status))); n != times {
+				return fmt.Errorf("of %d", n)
+			}
+			return nil
+		})
 	}
 	for i := range folders {
 		accepted(i, 17, 1)

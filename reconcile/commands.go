@@ -52,7 +52,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 		}
 		r.rerun[address] = asked
 		r.queue.add(address, r.now())
-		return nil // stored before it is answered: what is only asked for ends with the daemon
+		return r.reconcile(ctx, address) // stored before it is answered: what is only asked for ends with the daemon
 	})
 }
 

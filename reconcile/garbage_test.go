@@ -51,6 +51,7 @@ func TestCollectKeepsWhatAnOpenRunNeeds(t *testing.T) {
 	collect(Sweep{Keep: &none, Dry: true})          // that was all
 	close(h.let)                                    // the run comes to its end
 	d.untilState(t, "finished")                     // no budget, but a spec in force
+	h.untilEmpty()                                  // a judge's container that stands ready needs its image
 	collect(Sweep{})
 	collect(Sweep{Keep: &none}, "edge.judge.one:1", "edge.work.one:1")
 	h.fake.SetDown(true)

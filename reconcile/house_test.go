@@ -207,6 +207,9 @@ func (h *house) write(name, text string) {
 	put(h.t, h.specs, name, text)
 }
 
+// patience bounds every wait; none of them takes long on a machine that is not busy.
+const patience = time.Minute
+
 func (d *daemon) look(t *testing.T) {
 	t.Helper()
 	check(t, d.Look(t.Context(), false))
@@ -216,7 +219,7 @@ func (d *daemon) look(t *testing.T) {
 func (d *daemon) until(t *testing.T, what string, is func(RunStatus) bool) RunStatus {
 	t.Helper()
 	var last Status
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
 		s, err := d.Status(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
@@ -294,6 +297,21 @@ func (h *house) records() string {
 	})
 	check(h.t, err)
 	return strings.Join(all, " ")
+}
+
+// untilEmpty waits until no container is left.
+func (h *house) untilEmpty() {
+	h.t.Helper()
+	var found []container.Instance
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
+		var err error
+		found, err = h.fake.Observe(h.t.Context(), h.store.Owner())
+		check(h.t, err)
+		if len(found) == 0 {
+			return
+		}
+	}
+	h.t.Fatalf("containers are left: %+v", found)
 }
 
 // container is the work container of the first trial, or nil.
