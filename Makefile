@@ -17,7 +17,8 @@ build:
 # Everything: unit, race, command-line and container tests, on a machine with Go alone.
 test: setup
 	go vet ./...
-	go test -race -timeout 20m ./...
+	go test -race -timeout 45m ./...
+	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
 
 # Real pull requests; ASSAYD_REPOS is the folder of their clones (owner+name/repo), ASSAYD_DATA
 # the one with instances.json and testlogs. Some need modules: Go's proxy and npm's registry.
@@ -61,11 +62,11 @@ $(LINT):
 	GOBIN=$(CURDIR)/.tools CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv .tools/golangci-lint $@
 
-# Each fuzz target for a short while.
+# Each fuzz target for a short while. What is found interesting is not made smaller at length.
 fuzz:
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | while IFS=: read -r file match; do \
 		name=$${match#func }; echo "$$(dirname "$$file") $$name"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$(dirname "$$file")" || exit 1; \
 	done
 
 setup:

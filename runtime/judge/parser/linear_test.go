@@ -18,12 +18,13 @@ func TestLinearText(t *testing.T) {
 	for _, name := range []string{"unittest", "cargo", "score_sum", "reward"} {
 		p, _ := Lookup(name)
 		for _, piece := range pieces {
-			begun := time.Now()
-			for _, prefix := range []string{"", "running 1 test\n", "a (b.c) ... ", thickRule + "\nFAIL: a (b.c)\n"} {
-				text := []byte(prefix + strings.Repeat(piece, size/len(piece)))
-				checkResult(t, p, Input{Output: text, Files: map[string][]byte{"reward.txt": text}})
-			}
-			if took := time.Since(begun); took > 3*time.Second {
+			took := spent(t, func() {
+				for _, prefix := range []string{"", "running 1 test\n", "a (b.c) ... ", thickRule + "\nFAIL: a (b.c)\n"} {
+					text := []byte(prefix + strings.Repeat(piece, size/len(piece)))
+					checkResult(t, p, Input{Output: text, Files: map[string][]byte{"reward.txt": text}})
+				}
+			})
+			if took > 3*time.Second {
 				t.Errorf("%s took %v for %q", name, took, piece)
 			}
 		}
