@@ -16,8 +16,8 @@ import (
 // the next daemon has to put it right.
 type lap struct {
 	at    fault.Point
-	start bool // it dies while it starts
-	lead  func(*crashes)
+	start bool           // it dies while it starts
+	lead  func(*crashes) // done before the start, or else while the daemon runs; nil = nothing
 }
 
 // crashes is a world whose daemon dies at one point after the other. Meanwhile agents work
@@ -73,12 +73,12 @@ func (c *crashes) crash(l lap) {
 	if err := errors.Join(os.WriteFile(c.armed+".new", []byte(l.at), 0o600), os.Rename(c.armed+".new", c.armed)); err != nil {
 		c.Fatal(err)
 	}
+	if l.lead != nil {
+		l.lead(c)
+	}
 	if l.start {
 		c.launched = time.Now()
 		c.launch()
-	}
-	if l.lead != nil {
-		l.lead(c)
 	}
 	select {
 	case <-c.daemon.exited:

@@ -121,7 +121,7 @@ var ofOtherWork = []lap{
 	{at: fault.EvalAccepted, lead: eval},
 	{at: fault.ImageRemoved, lead: collect},
 	{at: fault.BlobRemoved, lead: collect},
-	{at: fault.StraySwept, start: true},
+	{at: fault.StraySwept, start: true, lead: stray},
 }
 
 // Every point that the program has is one at which it was killed.

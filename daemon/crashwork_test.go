@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/container"
 )
 
 // another declares a run of its own, with an agent in a folder of its own, over the tasks of
@@ -208,6 +210,18 @@ func (c *crashes) everyGameHasItsVerdict(trial string, all []record) {
 	}
 	for id := range reached {
 		c.Errorf("session %s was opened and is forgotten", id)
+	}
+}
+
+// stray leaves a container as of a judging.
+func stray(c *crashes) {
+	c.Helper()
+	w := container.Workload{
+		Name: "assayd-stray-" + c.owner, Image: base, Argv: []string{"sleep", "1000"}, User: "0:0", Network: container.NetworkNone,
+		Labels: map[string]string{container.LabelOwner: c.owner, container.LabelRole: container.RoleJudge},
+	}
+	if _, err := c.engine.Start(c.Context(), w); err != nil {
+		c.Fatal(err)
 	}
 }
 
