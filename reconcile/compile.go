@@ -202,7 +202,7 @@ func compileTask(b config.Benchmark, t config.Task) task.Task {
 		out.Repo = &task.Repo{URL: t.Repo.URL, Commit: t.Repo.Commit}
 	}
 	if s := t.Solution; s != nil {
-		out.Solution = &task.Solution{Context: tree(s.Context), Patch: string(s.Patch), Script: s.Script}
+		out.Solution = &task.Solution{Context: tree(s.Context), Patch: s.Patch, Script: s.Script}
 	}
 	return out
 }

@@ -187,7 +187,7 @@ func TestStage(t *testing.T) {
 		{"an agent's folder", Agent{Name: "mine", Dir: task.Tree{Digest: "d"}}, nil, files},
 		{"no folder", Agent{Name: "mine"}, &task.Solution{Script: "secret"}, nil},
 		{"a tree for the oracle", oracle, &task.Solution{Context: task.Tree{Digest: "d"}}, under},
-		{"a patch for the oracle", oracle, &task.Solution{Patch: "--- a"}, []string{"644 solution.patch=--- a"}},
+		{"a patch for the oracle", oracle, &task.Solution{Patch: []byte("--- a")}, []string{"644 solution.patch=--- a"}},
 		{"a script for the oracle", oracle, &task.Solution{Script: "true"}, []string{"644 solution.sh=true"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,8 +23,8 @@ func Stage(dir string, a Agent, t task.Task, open func(digest string) (io.ReadCl
 		return fmt.Errorf("task %s has no solution for the oracle", t.Name)
 	}
 	switch {
-	case s.Patch != "":
-		return os.WriteFile(filepath.Join(dir, "solution.patch"), []byte(s.Patch), 0o644)
+	case len(s.Patch) > 0:
+		return os.WriteFile(filepath.Join(dir, "solution.patch"), s.Patch, 0o644)
 	case s.Script != "":
 		return os.WriteFile(filepath.Join(dir, "solution.sh"), []byte(s.Script), 0o644)
 	}

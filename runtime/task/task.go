@@ -68,6 +68,11 @@ type Part struct {
 	Context Tree              // copied into workdir
 	Files   map[string]string // target path (relative to workdir, or absolute) -> content
 	Setup   []string          // /bin/sh commands run at build time, as root, in workdir
+
+	// Dockerfile is the text of one that makes the image, with Context as its build context
+	// instead of a tree copied into workdir; Files and Setup come after it. "" = there is none.
+	Dockerfile string `json:",omitempty"`
+
 	AtHome  bool              `json:",omitempty"` // Setup runs in the parent image's own folder, and workdir is made after it
 	Ref     string            `json:",omitempty"` // the name of the built image where the task's format fixes it: an image that has it is taken as it is
 	User    string            // "" = the image's
@@ -95,10 +100,13 @@ func (c Command) Args() []string {
 	return c.Argv
 }
 
-// Judge says how a submission is judged: by Command, by Stages, or by playing Game.
+// Judge says how a submission is judged: by Command, by Stages, by playing Game, or, where
+// none of them is set, by the commands that FailToPass and PassToPass of the task hold, each
+// run by /bin/sh in workdir within Timeout.
 type Judge struct {
 	Part
-	FromBase  bool `json:",omitempty"` // the judge image is made from the base, without what the work part adds
+	FromBase  bool   `json:",omitempty"` // the judge image is made from the base, without what the work part adds
+	Patch     []byte `json:",omitempty"` // unified diff in git's format that puts the hidden tests over workdir; after Context and Files, before Setup
 	Command   Command
 	Timeout   time.Duration
 	Parser    string
@@ -144,6 +152,6 @@ type Private struct {
 // Solution is the reference solution; exactly one field is set.
 type Solution struct {
 	Context Tree   // laid over workdir
-	Patch   string // unified diff, git format
+	Patch   []byte // unified diff, git format
 	Script  string // for /bin/sh
 }
