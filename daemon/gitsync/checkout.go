@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // turn makes the folder another tree, whose files are all here, and returns the paths that
@@ -32,7 +34,7 @@ func (s *Syncer) turn(ctx context.Context, to place) (changed []string, err erro
 	if from.Tree == "" {
 		return nil, nil
 	}
-	out, err := s.git.run(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", from.Tree, to.Tree)
+	out, err := s.git.Run(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", from.Tree, to.Tree)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the old one is lost, so all may have changed
 	}
@@ -67,9 +69,9 @@ func (s *Syncer) own(ctx context.Context, half place) {
 	if half == (place{}) {
 		return
 	}
-	files, err := s.git.run(ctx, "ls-tree", "-r", "-z", half.Tree)
+	files, err := s.git.Run(ctx, "ls-tree", "-r", "-z", half.Tree)
 	if err == nil {
-		_, err = s.work().feed(ctx, localTime, strings.NewReader(files), "update-index", "--replace", "-z", "--index-info")
+		_, err = s.work().Feed(ctx, strings.NewReader(files), "update-index", "--replace", "-z", "--index-info")
 	}
 	if err != nil {
 		s.o.Log.Warn("files of a checkout that stopped half way may stay", "commit", half.Commit, "error", err)
@@ -83,8 +85,8 @@ func (s *Syncer) setBroken(broken bool) {
 }
 
 // work is Git with the folder for its work tree.
-func (s *Syncer) work() git {
-	return s.git.with("GIT_WORK_TREE="+filepath.Join(s.dir, treeName), "GIT_INDEX_FILE="+filepath.Join(s.dir, indexName))
+func (s *Syncer) work() git.Git {
+	return s.git.With("GIT_WORK_TREE="+filepath.Join(s.dir, treeName), "GIT_INDEX_FILE="+filepath.Join(s.dir, indexName))
 }
 
 // write makes the folder equal to a tree and remembers it. It can be repeated from wherever
@@ -93,11 +95,11 @@ func (s *Syncer) write(ctx context.Context, to place) error {
 	if err := os.RemoveAll(filepath.Join(s.dir, indexName+".lock")); err != nil {
 		return err
 	}
-	if _, err := s.work().run(ctx, "read-tree", "--reset", "-u", to.Tree); err != nil {
+	if _, err := s.work().Run(ctx, "read-tree", "--reset", "-u", to.Tree); err != nil {
 		return err
 	}
 	for ref, hash := range map[string]string{refCommit: to.Commit, refTree: to.Tree} {
-		if _, err := s.git.run(ctx, "update-ref", ref, hash); err != nil {
+		if _, err := s.git.Run(ctx, "update-ref", ref, hash); err != nil {
 			return err
 		}
 	}
@@ -109,7 +111,7 @@ func (s *Syncer) write(ctx context.Context, to place) error {
 		return err
 	}
 	s.setBroken(false)
-	if _, err := s.git.run(ctx, "gc", "--auto", "--quiet"); err != nil {
+	if _, err := s.git.Run(ctx, "gc", "--auto", "--quiet"); err != nil {
 		s.o.Log.Debug("the copy of the repository is not packed", "error", err)
 	}
 	s.warnOfLFS()
@@ -162,8 +164,8 @@ func (s *Syncer) clear(ctx context.Context, to place) error {
 	return nil
 }
 
-func (s *Syncer) paths(ctx context.Context, g git, args ...string) ([]string, error) {
-	out, err := g.run(ctx, args...)
+func (s *Syncer) paths(ctx context.Context, g git.Git, args ...string) ([]string, error) {
+	out, err := g.Run(ctx, args...)
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), err
 }
 

@@ -169,7 +169,7 @@ func TestATreeThatIsHalfDoneIsHeldBack(t *testing.T) {
 	done := make(chan error, 1)
 	second := o.commit(texts{"a.hcl": "2"})
 	go func() { done <- h.round(t.Context()) }()
-	until(t, "the new commit is here", func() bool { return strings.Contains(must(h.git.run(t.Context(), "for-each-ref")), second) })
+	until(t, "the new commit is here", func() bool { return strings.Contains(must(h.git.Run(t.Context(), "for-each-ref")), second) })
 	h.at(first)
 	h.holds(texts{"a.hcl": "1"}) // who looks at it keeps it as it is
 	release()

@@ -14,6 +14,7 @@ import (
 // resultNames are the names of result files, as Git's ignore files write them.
 var resultNames = []string{
 	"*.run.*.jsonl", "*.mining.*.jsonl", "*.benchmark.*.jsonl", "*.status.jsonl", "*.status.*.jsonl",
+	"*.run.*.summary.json", "*.run.*.report.json",
 }
 
 // Exclude keeps result files out of what Git reports of the user's own checkouts: it adds

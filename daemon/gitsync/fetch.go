@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // fullHash is a commit's name in full; anything shorter is taken for a branch or a tag.
@@ -34,19 +36,19 @@ func (s *Syncer) ask(ctx context.Context, within time.Duration, in io.Reader, ar
 		return "", err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	return g.feed(ctx, within, in, args...)
+	return g.Within(within).Feed(ctx, in, args...)
 }
 
 // letIn gives a command the token, by a helper that Git asks about this one site only, or
 // the ssh key. They are in its environment and in a file only it uses, until done.
-func (s *Syncer) letIn(g git) (_ git, done func() error, err error) {
+func (s *Syncer) letIn(g git.Git) (_ git.Git, done func() error, err error) {
 	done = func() error { return nil }
 	if site := s.remote.site(); site != "" && s.secrets.token != "" {
 		user := s.remote.user
 		if user == "" {
 			user = "x-access-token" // any will do where the token says it all
 		}
-		return g.with(
+		return g.With(
 			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential."+site+".helper",
 			`GIT_CONFIG_VALUE_0=!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$ASSAYD_GIT_USER" "$ASSAYD_GIT_TOKEN"; }; f`,
 			"ASSAYD_GIT_USER="+user, "ASSAYD_GIT_TOKEN="+s.secrets.token), done, nil
@@ -65,7 +67,7 @@ func (s *Syncer) letIn(g git) (_ git, done func() error, err error) {
 		}
 		ssh += " -F none -o IdentitiesOnly=yes -o IdentityAgent=none -i " + quoted(f.Name())
 	}
-	return g.with("GIT_SSH_COMMAND=" + ssh), done, nil
+	return g.With("GIT_SSH_COMMAND=" + ssh), done, nil
 }
 
 // fetch brings what the ref is now at the remote, and returns its commit. Only what is new
@@ -84,7 +86,7 @@ func (s *Syncer) fetch(ctx context.Context) (commit string, err error) {
 	if err := s.bring(ctx, "origin", name, refFetched); err != nil {
 		return "", err
 	}
-	commit, err = s.git.run(ctx, "rev-parse", "--verify", "--quiet", refFetched+"^{commit}")
+	commit, err = s.git.Run(ctx, "rev-parse", "--verify", "--quiet", refFetched+"^{commit}")
 	if err != nil {
 		return "", fmt.Errorf("%s is no commit: %w", s.refName(), err)
 	}
@@ -135,7 +137,7 @@ func (s *Syncer) bring(ctx context.Context, from, name, to string) error {
 	}
 	spec := "+" + name + ":" + to
 	_, err := s.ask(ctx, remoteTime, nil, append(args, "--depth=1", from, spec)...)
-	if said(err, "shallow", "dumb http") && ctx.Err() == nil {
+	if git.Said(err, "shallow", "dumb http") && ctx.Err() == nil {
 		_, err = s.ask(ctx, remoteTime, nil, append(args, from, spec)...)
 	}
 	return err
@@ -156,7 +158,7 @@ func (s *Syncer) fetchPinned(ctx context.Context, commit string) error {
 
 func (s *Syncer) bringCommit(ctx context.Context, from, commit, to string) error {
 	one := s.bring(ctx, from, commit, to)
-	if one == nil || ctx.Err() != nil || !said(one, "unadvertised object", "shallow", "not our ref", "dumb http") {
+	if one == nil || ctx.Err() != nil || !git.Said(one, "unadvertised object", "shallow", "not our ref", "dumb http") {
 		return one
 	}
 	_, err := s.ask(ctx, remoteTime, nil, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
@@ -168,15 +170,15 @@ func (s *Syncer) bringCommit(ctx context.Context, from, commit, to string) error
 	if !s.has(ctx, commit) {
 		return fmt.Errorf("the repository has no commit %s: %w", commit, one)
 	}
-	_, err = s.git.run(ctx, "update-ref", to, commit)
+	_, err = s.git.Run(ctx, "update-ref", to, commit)
 	return err
 }
 
 // forget drops refs, so that what only they lead to is collected some day.
 func (s *Syncer) forget(ctx context.Context, prefix string) {
-	out, err := s.git.run(ctx, "for-each-ref", "--format=delete %(refname)", prefix)
+	out, err := s.git.Run(ctx, "for-each-ref", "--format=delete %(refname)", prefix)
 	if err == nil {
-		_, err = s.git.feed(ctx, localTime, strings.NewReader(out), "update-ref", "--stdin")
+		_, err = s.git.Feed(ctx, strings.NewReader(out), "update-ref", "--stdin")
 	}
 	if err != nil {
 		s.o.Log.Debug("refs of the copy stay", "error", err)
@@ -185,6 +187,6 @@ func (s *Syncer) forget(ctx context.Context, prefix string) {
 
 // has reports whether a commit is here, without asking the remote for it.
 func (s *Syncer) has(ctx context.Context, commit string) bool {
-	_, err := s.git.run(ctx, "rev-list", "--quiet", "--no-walk", "--missing=allow-any", commit, "--")
+	_, err := s.git.Run(ctx, "rev-list", "--quiet", "--no-walk", "--missing=allow-any", commit, "--")
 	return err == nil
 }

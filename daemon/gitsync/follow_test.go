@@ -20,7 +20,7 @@ func TestATreeFollowsABranchWithoutHistory(t *testing.T) {
 	h.ok()
 	h.at(first)
 	h.holds(texts{"a.hcl": "1", "team/gone.hcl": "x", "kind": "file", "link": "elsewhere"})
-	if n := strings.TrimSpace(must(h.git.run(t.Context(), "rev-list", "--count", first))); n != "1" {
+	if n := strings.TrimSpace(must(h.git.Run(t.Context(), "rev-list", "--count", first))); n != "1" {
 		t.Errorf("%s commits were fetched, want 1", n)
 	}
 	if _, err := os.Stat(filepath.Join(h.dir, treeName, ".git")); err == nil {
@@ -114,7 +114,7 @@ func TestAPathIsAllThatIsFetched(t *testing.T) {
 	h.ok()
 	h.at(commit)
 	h.holds(texts{"specs/team/a.hcl": "1"})
-	all := must(h.git.run(t.Context(), "cat-file", "--batch-all-objects", "--batch-check"))
+	all := must(h.git.Run(t.Context(), "cat-file", "--batch-all-objects", "--batch-check"))
 	if strings.Contains(all, blob) {
 		t.Error("a file outside the path was fetched")
 	}
@@ -240,7 +240,7 @@ func TestALargeHistoryIsNotFetched(t *testing.T) {
 	began := time.Now()
 	h.ok()
 	took := time.Since(began)
-	count := strings.TrimSpace(must(h.git.run(t.Context(), "rev-list", "--all", "--count")))
+	count := strings.TrimSpace(must(h.git.Run(t.Context(), "rev-list", "--all", "--count")))
 	if count != "1" {
 		t.Errorf("%s commits of %d were fetched, want 1", count, commits)
 	}
@@ -266,7 +266,7 @@ func TestTheRepositoryDoesNotGrowWithoutEnd(t *testing.T) {
 	packs, _ := filepath.Glob(filepath.Join(h.dir, repoName, "objects", "pack", "*.pack"))
 	loose, _ := filepath.Glob(filepath.Join(h.dir, repoName, "objects", "??"))
 	before := len(packs) + len(loose)
-	if _, err := h.git.run(t.Context(), "-c", "gc.auto=1", "-c", "gc.autoPackLimit=1", "gc", "--quiet", "--prune=now"); err != nil {
+	if _, err := h.git.Run(t.Context(), "-c", "gc.auto=1", "-c", "gc.autoPackLimit=1", "gc", "--quiet", "--prune=now"); err != nil {
 		t.Fatal(err)
 	}
 	packs, _ = filepath.Glob(filepath.Join(h.dir, repoName, "objects", "pack", "*.pack"))

@@ -12,8 +12,8 @@ import (
 // prepare makes the repository, or makes it usable again after a crash. One that Git does
 // not know for one any more is made anew; the tree stays.
 func (s *Syncer) prepare(ctx context.Context) error {
-	text := configuration(s.remote.local)
-	if err := os.WriteFile(filepath.Join(s.dir, configName), []byte(text), 0o600); err != nil {
+	g, err := newGit(s.dir, s.remote.local)
+	if err != nil {
 		return err
 	}
 	if err := s.sweep(); err != nil {
@@ -25,10 +25,10 @@ func (s *Syncer) prepare(ctx context.Context) error {
 			mask = append(mask, secret, "***")
 		}
 	}
-	s.git = git{env: environment(s.dir), mask: strings.NewReplacer(mask...).Replace}
+	s.git = g.Masking(strings.NewReplacer(mask...).Replace)
 	repo := filepath.Join(s.dir, repoName)
 	if _, err := os.Stat(repo); err == nil {
-		if _, err := s.git.run(ctx, "rev-parse", "--git-dir"); err != nil {
+		if _, err := s.git.Run(ctx, "rev-parse", "--git-dir"); err != nil {
 			s.o.Log.Warn("the copy of the repository is damaged and is made anew", "error", err)
 			if err := os.RemoveAll(repo); err != nil {
 				return err
@@ -40,7 +40,7 @@ func (s *Syncer) prepare(ctx context.Context) error {
 		{"config", "core.bare", "false"},
 		{"config", "remote.origin.url", s.remote.url},
 	} {
-		if _, err := s.git.run(ctx, args...); err != nil {
+		if _, err := s.git.Run(ctx, args...); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // pushAll pushes the result files, and keeps what came of it.
@@ -54,9 +56,9 @@ func (s *Syncer) pushResults(ctx context.Context) (commit string, err error) {
 		if err := s.commitResults(ctx, files, head); err != nil {
 			return err
 		}
-		commit, err = s.git.run(ctx, "rev-parse", "--verify", "--quiet", refResults)
+		commit, err = s.git.Run(ctx, "rev-parse", "--verify", "--quiet", refResults)
 		if commit = strings.TrimSpace(commit); err == nil && head != "" {
-			if _, same := s.git.run(ctx, "diff-tree", "--quiet", head, commit); same == nil {
+			if _, same := s.git.Run(ctx, "diff-tree", "--quiet", head, commit); same == nil {
 				commit = ""
 				return errNothing
 			}
@@ -85,7 +87,7 @@ func (s *Syncer) pushing(ctx context.Context, mine, theirs string, change func(h
 			return err
 		}
 		_, err = s.ask(ctx, remoteTime, nil, "push", "--quiet", "--no-verify", "origin", mine+":"+theirs)
-		if err == nil || try == attempts || !said(err, "[rejected]", "non-fast-forward", "fetch first", "failed to lock", "cannot lock") || ctx.Err() != nil {
+		if err == nil || try == attempts || !git.Said(err, "[rejected]", "non-fast-forward", "fetch first", "failed to lock", "cannot lock") || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -104,17 +106,17 @@ func (s *Syncer) headOf(ctx context.Context, mine, theirs string) (string, error
 		}
 	}
 	if head == "" {
-		_, err := s.git.run(ctx, "update-ref", "-d", mine)
+		_, err := s.git.Run(ctx, "update-ref", "-d", mine)
 		return "", err
 	}
 	if s.has(ctx, head) {
-		_, err := s.git.run(ctx, "update-ref", mine, head)
+		_, err := s.git.Run(ctx, "update-ref", mine, head)
 		return head, err
 	}
 	if err := s.bring(ctx, "origin", theirs, mine); err != nil {
 		return "", err
 	}
-	head, err = s.git.run(ctx, "rev-parse", "--verify", "--quiet", mine)
+	head, err = s.git.Run(ctx, "rev-parse", "--verify", "--quiet", mine)
 	return strings.TrimSpace(head), err
 }
 
@@ -127,7 +129,7 @@ func (s *Syncer) commitResults(ctx context.Context, files []Result, head string)
 		write.CloseWithError(err)
 		finished <- err
 	}()
-	_, err := s.git.feed(ctx, remoteTime, read, "fast-import", "--quiet", "--force", "--done")
+	_, err := s.git.Within(remoteTime).Feed(ctx, read, "fast-import", "--quiet", "--force", "--done")
 	read.CloseWithError(errors.New("the import is over"))
 	if told := <-finished; err == nil {
 		err = told

@@ -312,7 +312,7 @@ func TestAnSSHKeyIsLentToOneCommand(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 || string(text) != "-----BEGIN KEY-----\n" {
 		t.Errorf("the key is %v %q, %v", info.Mode(), text, err)
 	}
-	command := g.env[len(g.env)-1]
+	command := g.Environment()[len(g.Environment())-1]
 	for _, want := range []string{"StrictHostKeyChecking=accept-new", "UserKnownHostsFile='" + h.dir + "/known_hosts'", "-i '" + keys[0] + "'", "BatchMode=yes"} {
 		if !strings.Contains(command, want) {
 			t.Errorf("%s has no %s", command, want)

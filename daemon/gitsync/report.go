@@ -100,7 +100,7 @@ const attempts = 5
 func (s *Syncer) pushNote(ctx context.Context, now memory) error {
 	text := fmt.Sprintf("assayd: %s\n\n%s", now.Verdict, now.Detail)
 	return s.pushing(ctx, refNotes, refNotes, func(string) error {
-		_, err := s.git.feed(ctx, localTime, strings.NewReader(text), "notes", "--ref", refNotes, "add", "--force", "--file=-", now.Now.Commit)
+		_, err := s.git.Feed(ctx, strings.NewReader(text), "notes", "--ref", refNotes, "add", "--force", "--file=-", now.Now.Commit)
 		return err
 	})
 }

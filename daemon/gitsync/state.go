@@ -17,7 +17,6 @@ const (
 	repoName   = "repo.git"
 	indexName  = "index" // of the tree; outside the repository, so that it outlives one that is lost
 	treeName   = "tree"
-	configName = "gitconfig"
 	stateName  = "state.json"
 	hostsName  = "known_hosts"
 	keyPrefix  = "key-" // ssh keys, while a command runs

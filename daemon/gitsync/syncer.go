@@ -14,6 +14,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // Options of Open.
@@ -45,7 +46,7 @@ type Syncer struct {
 	dir     string
 	remote  remote
 	secrets secrets
-	git     git
+	git     git.Git
 	host    *host // where commits get a status; nil = a note says it
 	nudged  chan struct{}
 	wrote   chan struct{}

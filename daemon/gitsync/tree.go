@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // A repository may name another as its submodule, and that one a third.
@@ -24,7 +26,7 @@ func (s *Syncer) plant(ctx context.Context, commit string) (tree string, err err
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(index)) }()
-	p := &planting{s, s.git.with("GIT_INDEX_FILE=" + index)}
+	p := &planting{s, s.git.With("GIT_INDEX_FILE=" + index)}
 	if err := p.graft(ctx, s.remote, commit, "", s.o.Git.Path, 0); err != nil {
 		return "", err
 	}
@@ -35,7 +37,7 @@ func (s *Syncer) plant(ctx context.Context, commit string) (tree string, err err
 	if err := p.drop(ctx, ownResults(files)); err != nil {
 		return "", err
 	}
-	out, err := p.git.run(ctx, "write-tree", "--missing-ok")
+	out, err := p.git.Run(ctx, "write-tree", "--missing-ok")
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +51,7 @@ func (s *Syncer) plant(ctx context.Context, commit string) (tree string, err err
 // planting is a tree that is being put together in an index of its own.
 type planting struct {
 	s   *Syncer
-	git git
+	git git.Git
 }
 
 // entry is one path of an index.
@@ -64,10 +66,10 @@ func (p *planting) graft(ctx context.Context, from remote, commit, at, sub strin
 	if sub != "" && at == "" {
 		at = sub
 	}
-	tree, err := p.git.run(ctx, "rev-parse", "--verify", "--quiet", commit+":"+sub)
+	tree, err := p.git.Run(ctx, "rev-parse", "--verify", "--quiet", commit+":"+sub)
 	if err == nil {
 		var kind string
-		if kind, err = p.git.run(ctx, "cat-file", "-t", strings.TrimSpace(tree)); err == nil && strings.TrimSpace(kind) != "tree" {
+		if kind, err = p.git.Run(ctx, "cat-file", "-t", strings.TrimSpace(tree)); err == nil && strings.TrimSpace(kind) != "tree" {
 			err = errors.New("it is a file")
 		}
 	}
@@ -78,7 +80,7 @@ func (p *planting) graft(ctx context.Context, from remote, commit, at, sub strin
 	if at != "" {
 		args = append(args, "--prefix="+at+"/")
 	}
-	if _, err := p.git.run(ctx, append(args, strings.TrimSpace(tree))...); err != nil {
+	if _, err := p.git.Run(ctx, append(args, strings.TrimSpace(tree))...); err != nil {
 		return err
 	}
 	files, err := p.entries(ctx, at)
@@ -153,7 +155,7 @@ func (p *planting) entries(ctx context.Context, below string) ([]entry, error) {
 	if below != "" {
 		args = append(args, "--", ":(literal,top)"+below)
 	}
-	out, err := p.git.run(ctx, args...)
+	out, err := p.git.Run(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +174,7 @@ func (p *planting) drop(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	_, err := p.git.feed(ctx, localTime, strings.NewReader(strings.Join(paths, "\x00")+"\x00"), "update-index", "-z", "--force-remove", "--stdin")
+	_, err := p.git.Feed(ctx, strings.NewReader(strings.Join(paths, "\x00")+"\x00"), "update-index", "-z", "--force-remove", "--stdin")
 	return err
 }
 
@@ -224,7 +226,7 @@ func (s *Syncer) bringFiles(ctx context.Context, tree string) error {
 
 // missing are the objects of a tree that are not here.
 func (s *Syncer) missing(ctx context.Context, tree string) ([]string, error) {
-	out, err := s.git.run(ctx, "rev-list", "--objects", "--no-object-names", "--missing=print", tree)
+	out, err := s.git.Run(ctx, "rev-list", "--objects", "--no-object-names", "--missing=print", tree)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package image
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,23 +10,25 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // audit proves that a clone leads nowhere but to the commit: one branch, no other ref, no
 // reflog, remote or borrowed object store, and not one object more than its history has.
-func audit(ctx context.Context, g git, dir, commit string) error {
-	refs, err := g.run(ctx, dir, "for-each-ref", "--format=%(refname) %(objectname)")
+func audit(ctx context.Context, g git.Git, dir, commit string) error {
+	refs, err := g.Run(ctx, "for-each-ref", "--format=%(refname) %(objectname)")
 	if err != nil {
 		return err
 	}
-	if got, want := strings.TrimSpace(string(refs)), "refs/heads/main "+commit; got != want {
+	if got, want := strings.TrimSpace(refs), "refs/heads/main "+commit; got != want {
 		return fmt.Errorf("the cut clone has the refs %q", got)
 	}
-	config, err := g.run(ctx, dir, "config", "--local", "--name-only", "--list")
+	config, err := g.Run(ctx, "config", "--local", "--name-only", "--list")
 	if err != nil {
 		return err
 	}
-	if bytes.Contains(config, []byte("remote.")) || bytes.Contains(config, []byte("branch.")) {
+	if strings.Contains(config, "remote.") || strings.Contains(config, "branch.") {
 		return errors.New("the cut clone knows a remote")
 	}
 	for _, name := range []string{"logs", "FETCH_HEAD", "ORIG_HEAD", "objects/info/alternates", "refs/stash", "worktrees", "modules"} {
@@ -35,24 +36,24 @@ func audit(ctx context.Context, g git, dir, commit string) error {
 			return fmt.Errorf("the cut clone has .git/%s", name)
 		}
 	}
-	return auditObjects(ctx, g, dir, commit)
+	return auditObjects(ctx, g, commit)
 }
 
 // auditObjects compares all objects with those that the commit leads to.
-func auditObjects(ctx context.Context, g git, dir, commit string) error {
-	reachable, err := g.run(ctx, dir, "rev-list", "--objects", "--no-object-names", commit)
+func auditObjects(ctx context.Context, g git.Git, commit string) error {
+	reachable, err := g.Run(ctx, "rev-list", "--objects", "--no-object-names", commit)
 	if err != nil {
 		return err
 	}
-	all, err := g.run(ctx, dir, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+	all, err := g.Run(ctx, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
 	if err != nil {
 		return err
 	}
 	known := map[string]bool{}
-	for id := range strings.FieldsSeq(string(reachable)) {
+	for id := range strings.FieldsSeq(reachable) {
 		known[id] = true
 	}
-	for id := range strings.FieldsSeq(string(all)) {
+	for id := range strings.FieldsSeq(all) {
 		if !known[id] {
 			return fmt.Errorf("the cut clone holds object %s, which the commit does not lead to", id)
 		}

@@ -2,37 +2,35 @@ package image
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // gitTime is what one Git command may take; a transfer that crawls ends sooner.
 const gitTime = 2 * time.Hour
 
-// gitConfig is all the configuration that Git sees. Folders of other people are fine to
-// read from, and only well-known transports are used.
-const gitConfig = `[safe]
-	directory = *
-[uploadpack]
+// gitOutput is what a command may print: the names of all objects of a large repository.
+const gitOutput = 2 << 30
+
+// gitConfig is what Git sees of it besides what holds for all of ours. Only well-known
+// transports are used.
+const gitConfig = `[uploadpack]
 	allowAnySHA1InWant = true
-[protocol]
-	allow = never
 [protocol "https"]
 	allow = always
 [protocol "http"]
@@ -41,17 +39,9 @@ const gitConfig = `[safe]
 	allow = always
 [protocol "file"]
 	allow = always
-[core]
-	hooksPath = /dev/null
-	logAllRefUpdates = false
-	autocrlf = false
 [http]
 	lowSpeedLimit = 1000
 	lowSpeedTime = 300
-[gc]
-	auto = 0
-[advice]
-	detachedHead = false
 `
 
 // fullHash is a commit's name in full; anything shorter may mean another commit tomorrow.
@@ -61,14 +51,16 @@ var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 // or no network.
 type mirrors struct {
 	dir   string
+	hub   string              // address that stands for that of GitHub; "" = its own
+	hide  func([]byte) []byte // takes secrets out of what Git says
 	mu    sync.Mutex
 	ready bool                     // the folder is there, without remains of a crash
+	git   git.Git                  // once ready
 	locks map[string]chan struct{} // by URL: one writer at a time
 }
 
 // Names in the cache folder; what begins with one of the prefixes is temporary.
 const (
-	configName  = "gitconfig"
 	cutPrefix   = "cut-"
 	spoolPrefix = "spool-"
 )
@@ -86,8 +78,14 @@ func (m *mirrors) prepare() error {
 	if err := m.tidy(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(m.dir, configName), []byte(gitConfig), 0o600); err != nil {
+	g, err := git.New(m.dir, gitConfig)
+	if err != nil {
 		return err
+	}
+	// A partial clone is none of ours: what is not there is not fetched by the way.
+	m.git = g.With("GIT_NO_LAZY_FETCH=1").Within(gitTime).Printing(gitOutput)
+	if m.hide != nil {
+		m.git = m.git.Masking(func(said string) string { return string(m.hide([]byte(said))) })
 	}
 	m.ready = true
 	return nil
@@ -125,6 +123,46 @@ func (s *site) clone(ctx context.Context) error {
 	return s.put(ctx, s.recipe.Workdir, func(tw *tar.Writer) error { return tarFolder(tw, dir, when) })
 }
 
+// Clone returns a repository cut at its commit, as images have it: an uncompressed tar of
+// the work tree with .git. The caller closes it.
+func (b *Builder) Clone(ctx context.Context, repo task.Repo) (io.ReadCloser, error) {
+	dir, when, err := b.mirrors.cut(ctx, repo)
+	if err != nil {
+		if dir != "" {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		return nil, fmt.Errorf("repo %s at %s: %w", redacted(repo.URL), repo.Commit, err)
+	}
+	read, write := io.Pipe()
+	c := &clone{PipeReader: read, removed: make(chan error, 1)}
+	go func() { // ends at the latest when the reading end is closed
+		tw := tar.NewWriter(write)
+		err := tarFolder(tw, dir, when)
+		if err == nil {
+			err = tw.Close()
+		}
+		write.CloseWithError(err)
+		c.removed <- os.RemoveAll(dir)
+	}()
+	return c, nil
+}
+
+// clone is the tar of a clone that is removed when it is closed.
+type clone struct {
+	*io.PipeReader
+	removed chan error
+	once    sync.Once
+	err     error
+}
+
+func (c *clone) Close() error {
+	c.once.Do(func() {
+		c.PipeReader.Close() // never fails
+		c.err = <-c.removed
+	})
+	return c.err
+}
+
 // redacted returns the URL without a password.
 func redacted(raw string) string {
 	if u, err := url.Parse(raw); err == nil {
@@ -146,36 +184,36 @@ func (m *mirrors) cut(ctx context.Context, repo task.Repo) (dir string, when tim
 	if err := m.prepare(); err != nil {
 		return "", when, err
 	}
-	g := git{config: filepath.Join(m.dir, configName), home: m.dir}
-	mirror, err := m.fetch(ctx, g, repo)
+	mirror, err := m.fetch(ctx, repo)
 	if err != nil {
 		return "", when, err
 	}
 	if dir, err = os.MkdirTemp(m.dir, cutPrefix); err != nil {
 		return "", when, err
 	}
-	if err := g.checkOut(ctx, dir, mirror, repo.Commit); err != nil {
+	g := m.git.In(dir)
+	if err := checkOut(ctx, g, dir, mirror, repo.Commit); err != nil {
 		return dir, when, err
 	}
 	if err := audit(ctx, g, dir, repo.Commit); err != nil {
 		return dir, when, err
 	}
-	out, err := g.run(ctx, dir, "show", "--no-patch", "--format=%ct", repo.Commit)
+	out, err := g.Run(ctx, "show", "--no-patch", "--format=%ct", repo.Commit)
 	if err != nil {
 		return dir, when, err
 	}
-	seconds, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	seconds, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
 	return dir, time.Unix(seconds, 0).UTC(), err
 }
 
 // checkOut fills the empty folder dir with the commit of a mirror and its history.
-func (g git) checkOut(ctx context.Context, dir, mirror, commit string) error {
+func checkOut(ctx context.Context, g git.Git, dir, mirror, commit string) error {
 	for _, args := range [][]string{
 		{"init", "--quiet", "--template=", "--initial-branch=main", "."},
 		{"fetch", "--quiet", "--no-tags", "--update-shallow", mirror, commit},
 		{"reset", "--quiet", "--hard", commit},
 	} {
-		if _, err := g.run(ctx, dir, args...); err != nil {
+		if _, err := g.Run(ctx, args...); err != nil {
 			return err
 		}
 	}
@@ -185,12 +223,12 @@ func (g git) checkOut(ctx context.Context, dir, mirror, commit string) error {
 		}
 	}
 	// An index without the times of this machine's files: Git will look at each file once.
-	_, err := g.run(ctx, dir, "read-tree", commit)
+	_, err := g.Run(ctx, "read-tree", commit)
 	return err
 }
 
 // fetch returns the mirror of the repository, which has the commit.
-func (m *mirrors) fetch(ctx context.Context, g git, repo task.Repo) (string, error) {
+func (m *mirrors) fetch(ctx context.Context, repo task.Repo) (string, error) {
 	unlock, err := m.lock(ctx, repo.URL)
 	if err != nil {
 		return "", err
@@ -198,11 +236,12 @@ func (m *mirrors) fetch(ctx context.Context, g git, repo task.Repo) (string, err
 	defer unlock()
 	sum := sha256.Sum256([]byte(repo.URL))
 	mirror := filepath.Join(m.dir, hex.EncodeToString(sum[:8])+".git")
-	if _, err := g.run(ctx, m.dir, "init", "--quiet", "--bare", "--template=", mirror); err != nil {
+	if _, err := m.git.In(m.dir).Run(ctx, "init", "--quiet", "--bare", "--template=", mirror); err != nil {
 		return "", err
 	}
+	g, from := m.git.In(mirror), m.from(repo.URL)
 	has := func() bool {
-		_, err := g.run(ctx, mirror, "cat-file", "-e", repo.Commit+"^{commit}")
+		_, err := g.Run(ctx, "cat-file", "-e", repo.Commit+"^{commit}")
 		return err == nil
 	}
 	if has() {
@@ -210,9 +249,9 @@ func (m *mirrors) fetch(ctx context.Context, g git, repo task.Repo) (string, err
 	}
 	// The commit alone, with a ref that keeps it; servers that refuse are asked for all.
 	keep := "+" + repo.Commit + ":refs/assayd/" + repo.Commit
-	_, one := g.run(ctx, mirror, "fetch", "--quiet", "--no-tags", "--update-shallow", repo.URL, keep)
+	_, one := g.Run(ctx, "fetch", "--quiet", "--no-tags", "--update-shallow", from, keep)
 	if one != nil && ctx.Err() == nil {
-		if _, err := g.run(ctx, mirror, "fetch", "--quiet", "--update-shallow", repo.URL, "+refs/*:refs/remote/*"); err != nil {
+		if _, err := g.Run(ctx, "fetch", "--quiet", "--update-shallow", from, "+refs/*:refs/remote/*"); err != nil {
 			return "", err
 		}
 	}
@@ -220,6 +259,17 @@ func (m *mirrors) fetch(ctx context.Context, g git, repo task.Repo) (string, err
 		return "", errors.Join(errors.New("the repository has no such commit"), one)
 	}
 	return mirror, nil
+}
+
+// gitHub is what a mirror of the settings stands for.
+const gitHub = "https://github.com/"
+
+// from is the address where a repository is fetched from.
+func (m *mirrors) from(address string) string {
+	if name, ok := strings.CutPrefix(address, gitHub); ok && m.hub != "" {
+		return strings.TrimSuffix(m.hub, "/") + "/" + name
+	}
+	return address
 }
 
 // lock waits for the mirror of a URL.
@@ -240,55 +290,6 @@ func (m *mirrors) lock(ctx context.Context, remote string) (unlock func(), err e
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-// git runs the host's Git with nothing of the host's user in its environment.
-type git struct {
-	config string // the one file of configuration
-	home   string
-}
-
-// run executes one command in dir and returns its standard output; an error holds the end
-// of what it said.
-func (g git) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, errTooLong)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(passed(os.Environ()),
-		"HOME="+g.home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+g.config, "GIT_TERMINAL_PROMPT=0",
-		"GIT_ASKPASS=/bin/false", "SSH_ASKPASS=/bin/false", "GIT_SSH_COMMAND=ssh -o BatchMode=yes",
-		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
-	var out bytes.Buffer
-	said := &tail{heard: func() {}}
-	cmd.Stdout, cmd.Stderr = &out, said
-	// Git has children, which must not outlive it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 10 * time.Second
-	err := cmd.Run()
-	switch {
-	case err == nil:
-		return out.Bytes(), nil
-	case errors.Is(err, exec.ErrNotFound):
-		return nil, errors.New("git is not installed on this machine, and tasks with a repo need it")
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
-	}
-	return nil, fmt.Errorf("git %s: %w: %s", args[0], err, said.lines())
-}
-
-// passed keeps what Git needs of an environment: where programs are and how the network is
-// reached.
-func passed(environ []string) []string {
-	keep := regexp.MustCompile(`(?i)^(PATH|TMPDIR|(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|GIT_SSL_CAINFO|GIT_EXEC_PATH)=`)
-	var env []string
-	for _, e := range environ {
-		if keep.MatchString(e) {
-			env = append(env, e)
-		}
-	}
-	return env
 }
 
 // tarFolder writes a folder in a fixed order, as root's, with one time for all.

@@ -4,8 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -25,16 +26,17 @@ type history struct {
 
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(passed(os.Environ()), "HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_AUTHOR_DATE=2020-01-02T03:04:05Z",
-		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org", "GIT_COMMITTER_DATE=2020-01-02T03:04:05Z")
-	out, err := cmd.CombinedOutput()
+	g, err := git.New(t.TempDir(), gitConfig)
 	if err != nil {
-		t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
+	out, err := g.In(dir).With(
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_AUTHOR_DATE=2020-01-02T03:04:05Z",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org", "GIT_COMMITTER_DATE=2020-01-02T03:04:05Z").Run(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
 }
 
 func write(t *testing.T, name, content string) {
@@ -187,8 +189,7 @@ func TestTheAuditSeesWhatShouldNotBeThere(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.spoil(dir)
-			g := git{config: filepath.Join(m.dir, configName), home: m.dir}
-			if err := audit(t.Context(), g, dir, h.base); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := audit(t.Context(), m.git.In(dir), dir, h.base); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
@@ -290,3 +291,97 @@ func TestWhatACrashLeftInTheCacheGoes(t *testing.T) {
 }
 
 var errNoTree = errors.New("no such tree")
+
+func TestACloneIsATarOfTheCutRepository(t *testing.T) {
+	h := makeHistory(t)
+	cache := t.TempDir()
+	b := New(Options{CacheDir: cache})
+	rc, err := b.Clone(t.Context(), task.Repo{URL: h.dir, Commit: h.base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	untar(t, rc, dir)
+	if err := errors.Join(rc.Close(), rc.Close()); err != nil {
+		t.Error(err)
+	}
+	checkCut(t, h, func(args ...string) string { return gitIn(t, dir, args...) })
+
+	rc, err = b.Clone(t.Context(), task.Repo{URL: h.dir, Commit: h.base}) // that nobody reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rc.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Clone(t.Context(), task.Repo{URL: h.dir, Commit: strings.Repeat("1", 40)}); err == nil {
+		t.Error("a commit that is not there was cloned")
+	}
+	left, err := filepath.Glob(filepath.Join(cache, cutPrefix+"*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}
+
+// untar writes the files and links of a tar into a folder.
+func untar(t *testing.T, r io.Reader, dir string) {
+	t.Helper()
+	for tr := tar.NewReader(r); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(filepath.Join(dir, h.Name), 0o755)
+		} else {
+			write(t, filepath.Join(dir, h.Name), string(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAMirrorOfGitHubIsAskedInItsPlace(t *testing.T) {
+	h := makeHistory(t)
+	hub := t.TempDir()
+	if err := os.Mkdir(filepath.Join(hub, "owner"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(h.dir, filepath.Join(hub, "owner", "name.git")); err != nil {
+		t.Fatal(err)
+	}
+	b := New(Options{CacheDir: t.TempDir(), Lent: Lent{Mirrors: map[string]string{"git": "file://" + hub + "/"}}})
+	rc, err := b.Clone(t.Context(), task.Repo{URL: "https://github.com/owner/name.git", Commit: h.base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rc.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct{ url, want string }{
+		{"https://github.com/o/n", "file://" + hub + "/o/n"},
+		{"https://github.com.example/o/n", "https://github.com.example/o/n"},
+		{"https://gitlab.com/o/n", "https://gitlab.com/o/n"},
+		{"/srv/o/n", "/srv/o/n"},
+	} {
+		if got := b.mirrors.from(c.url); got != c.want {
+			t.Errorf("%s is fetched from %s", c.url, got)
+		}
+	}
+}
+
+func TestAPasswordOfAMirrorIsInNoMessage(t *testing.T) {
+	b := New(Options{CacheDir: t.TempDir(), Lent: Lent{Mirrors: map[string]string{"git": "http://bot:s3cr3tword@127.0.0.1:1"}}})
+	_, err := b.Clone(t.Context(), task.Repo{URL: "https://github.com/owner/name", Commit: strings.Repeat("1", 40)})
+	if err == nil || !strings.Contains(err.Error(), "git fetch") || strings.Contains(err.Error(), "s3cr3tword") {
+		t.Errorf("got %v", err)
+	}
+}
