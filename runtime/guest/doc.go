@@ -5,7 +5,8 @@
 // which starts the agent, starts it again under the resume policy, ends it at the deadline
 // and streams its output; assay-submit and sforge-submit are what the agent calls. The
 // relay in between passes the agent's requests to the judge's socket. In judge containers
-// assay-guest is the first process, too, and the daemon's way to a game server.
+// assay-guest is the first process, too, and the daemon's way to a game server, to files that
+// are to be removed and to processes that were left behind.
 //
 // A guest holds no secret and decides no verdict: all it reports is a hint. It uses the
 // standard library and nothing else, so that it runs in any image, and it never dies

@@ -29,6 +29,9 @@ const guestUsage = `usage: assay-guest run      supervise the agent of a trial, 
        assay-guest hold     do nothing but reap, as first process of a container
        assay-guest dial HOST:PORT
                             be a connection to a server in the same container
+       assay-guest remove   remove the paths on standard input, each ended by NUL, from the
+                            current folder
+       assay-guest sweep    kill all processes of a container that assay-guest holds
        assay-guest oracle   apply the known solution and submit it
        assay-guest nop      do nothing
 `
@@ -62,10 +65,23 @@ func guestMain(args []string) int {
 			return exitFailure
 		}
 		return 0
+	case "remove":
+		return told("remove", remove(".", os.Stdin))
+	case "sweep":
+		return told("sweep", sweep(context.Background()))
 	case "nop":
 		return 0
 	}
 	fmt.Fprint(os.Stderr, guestUsage)
+	return exitFailure
+}
+
+// told is the exit code of a command of the daemon, which reads its complaint.
+func told(what string, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", what, err)
 	return exitFailure
 }
 

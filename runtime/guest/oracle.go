@@ -13,7 +13,8 @@ import (
 
 // oracle applies the known solution in dir to the current directory and submits it: first
 // tree/ is laid over, then solution.patch applied, then solution.sh run, whichever exist.
-// In a game the solution plays, and there is nothing to submit.
+// In a game the solution plays, and in single mode the files are taken as they are: then there
+// is nothing to submit.
 func oracle(ctx context.Context, dir string, s *submitter) error {
 	work, err := os.Getwd()
 	if err != nil {
@@ -40,7 +41,7 @@ func oracle(ctx context.Context, dir string, s *submitter) error {
 	if !applied {
 		return fmt.Errorf("there is no solution in %s: no tree, no solution.patch, no solution.sh", dir)
 	}
-	if s.getenv(gameServer) != "" {
+	if s.getenv(gameServer) != "" || s.getenv("ASSAYD_MODE") == "single" {
 		return nil
 	}
 	return s.submit(ctx, true)

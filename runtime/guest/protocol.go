@@ -33,7 +33,7 @@ const (
 // Names under which the static program is installed. The program looks at its own name
 // and first argument: assay-guest run (supervise a trial), assay-guest hold (do nothing
 // but reap, for judge containers), assay-guest dial (reach a server in a judge container),
-// assay-guest oracle and nop (the built-in agents).
+// assay-guest remove and sweep (paths and processes of a judge container), assay-guest oracle and nop (the built-in agents).
 const (
 	NameGuest        = "assay-guest"
 	NameSubmit       = "assay-submit"

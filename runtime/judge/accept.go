@@ -16,7 +16,7 @@ import (
 type SubmitRequest struct {
 	Kind    Kind
 	Key     string    // idempotency key within the trial's try and kind; "" = none
-	Archive io.Reader // tar or tar.gz; read to its end mark
+	Archive io.Reader // tar or tar.gz; read to its end mark. Nil holds nothing
 	// SkipKnown asks that a tree which was accepted before in this try is not judged
 	// again: Submit then returns that earlier submission and spends nothing.
 	SkipKnown bool
@@ -61,6 +61,8 @@ func (j *Judge) admit(trial string, kind Kind) (*session, error) {
 		return nil, &Refusal{503, retryBusy, "the judge does not know this trial (yet)"}
 	case j.shut(s, kind):
 		return nil, refuse(403, "the session is closed: nothing is accepted any more")
+	case s.Once && kind == KindAgent:
+		return nil, refuse(403, "there is nothing to submit: what you leave is judged once, when you have ended")
 	case s.Task.Judge.Game != "":
 		return nil, refuse(403, "this task is a game: it takes no submissions, it is played")
 	case limited(kind) && j.opts.Full != nil && j.opts.Full():
@@ -127,7 +129,7 @@ func (j *Judge) store(ctx context.Context, s *session, sub Submission, req Submi
 		return Submission{}, nil, j.unstored(ctx, s.Trial, fmt.Errorf("store the archive of submission %s: %w", sub.ID, err))
 	}
 	defer func() { err = errors.Join(err, blob.Close()) }()
-	stats, err := Clean(cancelReader{ctx, req.Archive}, blob, rules)
+	stats, err := Clean(cancelReader{ctx, orEmpty(req.Archive)}, blob, rules)
 	if unwritable(err) {
 		err = j.unstored(ctx, s.Trial, err)
 	}
@@ -195,7 +197,7 @@ func (j *Judge) sameTree(ctx context.Context, sub Submission, digest string) (*S
 		return nil, fmt.Errorf("list submissions of trial %s: %w", sub.Trial, err)
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if o := all[i]; o.ID != sub.ID && o.Try == sub.Try && o.Kind != KindPrivate && o.Archive == digest && !spoilt(o) {
+		if o := all[i]; o.ID != sub.ID && o.Try == sub.Try && !o.Kind.Apart() && o.Archive == digest && !spoilt(o) {
 			return &o, nil
 		}
 	}

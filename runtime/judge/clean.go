@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/patch"
 )
 
 // Stats is what cleaning did.
@@ -25,7 +27,7 @@ var cleanTime = time.Unix(0, 0).UTC()
 
 // Clean reads a hostile tar or tar.gz archive and writes a tar of what may be submitted:
 // sorted, each folder before its content, without owners, times, special bits or hard
-// links. What cannot be an honest archive (absolute paths, parent folders, devices, bombs)
+// links. What the archive says is gone comes first. What cannot be an honest archive (absolute paths, parent folders, devices, bombs)
 // refuses all of it with a *Refusal; what is excluded or hidden is left out and counted.
 // Extracted over the judge image the result changes no path that the rules hide.
 func Clean(r io.Reader, w io.Writer, rules Rules) (Stats, error) {
@@ -38,7 +40,7 @@ func Clean(r io.Reader, w io.Writer, rules Rules) (Stats, error) {
 		return Stats{}, err
 	}
 	defer s.close()
-	a := &archive{book: book, spool: s, entries: map[string]*entry{}}
+	a := &archive{book: book, spool: s, entries: map[string]*entry{}, gone: removals{book: book, names: map[string]bool{}}}
 	in := newIntake(r, book)
 	if err := a.read(in); err != nil {
 		return Stats{}, err
@@ -63,6 +65,7 @@ type archive struct {
 	book    *rulebook
 	spool   *spool
 	entries map[string]*entry
+	gone    removals
 	seen    int
 	stats   Stats
 }
@@ -86,8 +89,8 @@ func (a *archive) read(in *intake) error {
 			return err
 		}
 		a.seen++
-		if most := a.book.slack*a.book.maxFiles + 1000; a.seen > most || len(a.book.folders) > most || len(a.entries) > a.book.maxFiles {
-			return refuse(413, "the archive holds more than %d entries", a.book.maxFiles)
+		if most := a.book.slack*a.book.maxFiles + 1000; a.seen > most || len(a.book.folders) > most || len(a.entries)+len(a.gone.names) > a.book.maxFiles {
+			return tooMany(a.book.maxFiles)
 		}
 		name, err := normalise(h.Name)
 		if err != nil {
@@ -102,6 +105,10 @@ func (a *archive) read(in *intake) error {
 		}
 		if whole := len(path.Join(a.book.workdir, name)); whole > maxName {
 			return refuse(400, "the archive holds a path of %d bytes, counted with the workdir; %d is the most", whole, maxName)
+		}
+		if patch.Removes(h) {
+			a.note(name)
+			continue
 		}
 		if err := a.add(name, h, in); err != nil {
 			return err
@@ -179,7 +186,11 @@ func (a *archive) hardlink(e *entry, target string) error {
 // settle leaves out what cannot stay beside the other entries and the judge image, and
 // adds the folders that the archive took for granted.
 func (a *archive) settle() error {
+	a.stats.Dropped += a.gone.settle(a.entries)
 	kept := map[string]*entry{}
+	if len(a.gone.names) > a.book.maxFiles {
+		return tooMany(a.book.maxFiles)
+	}
 	for name, e := range a.entries {
 		if !a.fits(e) {
 			a.stats.Dropped++
@@ -195,20 +206,20 @@ func (a *archive) settle() error {
 				kept[dir] = folder
 			}
 		}
-		if len(kept) > a.book.maxFiles {
-			return refuse(413, "the archive holds more than %d entries", a.book.maxFiles)
+		if len(kept)+len(a.gone.names) > a.book.maxFiles {
+			return tooMany(a.book.maxFiles)
 		}
 	}
 	a.entries = kept
 	for name, e := range kept {
-		if folder, ok := a.book.present[name]; ok && folder != (e.kind == tar.TypeDir) {
+		if !a.gone.clear(name, e.kind == tar.TypeDir) {
 			return refuse(400, "the judge image has %q as a file where the archive has a folder, or the other way round", name)
 		}
 		if a.stats.Bytes += e.size; a.stats.Bytes > a.book.maxBytes {
 			return tooLarge(a.book.maxBytes)
 		}
 	}
-	a.stats.Entries = len(kept)
+	a.stats.Entries = len(kept) + len(a.gone.names)
 	return nil
 }
 
@@ -221,11 +232,11 @@ func (a *archive) fits(e *entry) bool {
 		if up, ok := a.entries[dir]; ok && up.kind != tar.TypeDir {
 			return false
 		}
-		if _, ok := a.book.links[dir]; ok {
+		if _, ok := a.gone.link(dir); ok {
 			return false
 		}
 	}
-	if target, ok := a.book.links[e.name]; ok {
+	if target, ok := a.gone.link(e.name); ok {
 		// A link of the image may be replaced, unless it is another name for something
 		// hidden or for a place that no submission can reach.
 		if e.kind == tar.TypeDir || target == "" || a.book.touchesHidden(target) {
@@ -242,14 +253,14 @@ func (a *archive) leadsWell(e *entry) bool {
 		return false
 	}
 	for dir := range upwards(path.Dir(e.target)) {
-		if _, ok := a.book.links[dir]; ok {
+		if _, ok := a.gone.link(dir); ok {
 			return false
 		}
 		if on, ok := a.entries[dir]; ok && on.kind == tar.TypeSymlink {
 			return false
 		}
 	}
-	if target, ok := a.book.links[e.target]; ok {
+	if target, ok := a.gone.link(e.target); ok {
 		return target != "" && a.book.open(target)
 	}
 	return true
@@ -258,6 +269,9 @@ func (a *archive) leadsWell(e *entry) bool {
 func (a *archive) write(w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, 256<<10)
 	tw := tar.NewWriter(buffered)
+	if err := a.gone.write(tw); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.entries)) {
 		e := a.entries[name]
 		h := &tar.Header{Typeflag: e.kind, Name: name, Mode: e.mode, Size: e.size, ModTime: cleanTime}

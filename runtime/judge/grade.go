@@ -21,13 +21,15 @@ const (
 
 // grading is one container of a judging and what is run in it.
 type grading struct {
-	judge   *Judge
-	session *session // the terms of this container
-	sub     Submission
-	archive string // blob of what is laid over the image
-	profile *profile
-	id      string // of the container
-	wire    *parser.Tripwire
+	judge    *Judge
+	session  *session // the terms of this container
+	sub      Submission
+	archive  string // blob of what is laid over the image
+	profile  *profile
+	id       string             // of the container
+	workload container.Workload // that it can be started with again; only its name may differ
+	planted  int                // tripwires so far
+	wire     *parser.Tripwire
 }
 
 // grade judges once. It returns a report, or an error of the machinery; done removes the
@@ -57,6 +59,9 @@ func (j *Judge) grade(ctx context.Context, s *session, sub Submission) (_ Report
 func (g *grading) do(ctx context.Context, before *handover) (Report, error) {
 	if err := g.ready(ctx); err != nil {
 		return Report{}, err
+	}
+	if ByCommands(g.session.Task) {
+		return g.commands(ctx)
 	}
 	return g.run(ctx, before)
 }

@@ -136,6 +136,10 @@ func (in *intake) broken(err error) error {
 	return refuse(400, "the archive cannot be read: %v", err)
 }
 
+func tooMany(limit int) error {
+	return refuse(413, "the archive holds more than %d entries", limit)
+}
+
 func tooLarge(limit int64) error {
 	return refuse(413, "the archive holds more than %d bytes", limit)
 }

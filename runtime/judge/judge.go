@@ -25,6 +25,7 @@ type Options struct {
 	Capacity Capacity
 	Owner    string                                  // id of the state directory, for names and labels
 	Hold     []string                                // first process of judge containers: reaps and does nothing
+	Guest    string                                  // the guest program in judge containers; "" = there is none, and nothing can be removed there
 	Dial     []string                                // with an address added, a connection to it from inside a judge container
 	Mounts   []container.Mount                       // where Hold and Dial live, read-only
 	Parsers  func(name string) (parser.Parser, bool) // nil = parser.Lookup

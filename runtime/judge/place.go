@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/patch"
 )
 
 // place lays what is judged over the image, the task's own trees before and after it, and
@@ -20,7 +18,10 @@ func (g *grading) place(ctx context.Context) error {
 	if _, err := g.judge.lay(ctx, g.id, g.session.Task.Workdir, g.session.context); err != nil {
 		return err
 	}
-	err := g.layOver(ctx)
+	err := g.remove(ctx)
+	if err == nil {
+		err = g.layOver(ctx)
+	}
 	if _, ours := errors.AsType[*sourceError](err); err != nil && ctx.Err() == nil && !machinery(err) && !ours {
 		return fmt.Errorf("%w: %w", errNotPlaced, err)
 	}
@@ -57,6 +58,9 @@ func (g *grading) own(in *tar.Reader, out *tar.Writer) error {
 		if err != nil {
 			return fmt.Errorf("read the cleaned archive: %w", err)
 		}
+		if patch.Removes(h) {
+			continue
+		}
 		h.Uid, h.Gid, h.ModTime = g.profile.UID, g.profile.GID, g.sub.StartedAt.Truncate(time.Second)
 		if err := out.WriteHeader(h); err != nil {
 			return err
@@ -83,20 +87,5 @@ func (g *grading) arm(ctx context.Context) error {
 		return nil
 	}
 	g.wire = &wire
-	return g.judge.pour(ctx, g.id, "/", func(w *tar.Writer) error {
-		for _, name := range slices.Sorted(maps.Keys(wire.Files)) {
-			content := wire.Files[name]
-			h := &tar.Header{
-				Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: 0o644,
-				Size: int64(len(content)), ModTime: g.sub.StartedAt.Truncate(time.Second),
-			}
-			if err := w.WriteHeader(h); err != nil {
-				return fmt.Errorf("write tripwire %s: %w", name, err)
-			}
-			if _, err := io.WriteString(w, content); err != nil {
-				return fmt.Errorf("write tripwire %s: %w", name, err)
-			}
-		}
-		return nil
-	})
+	return g.plant(ctx, wire)
 }

@@ -21,6 +21,9 @@ const (
 	// KindPrivate is an archive of the trial once more, judged by the private set. Nobody
 	// but the trial's verdict sees it.
 	KindPrivate Kind = "private"
+	// KindSanity is the untouched tree, judged before any agent works: is the task sound?
+	// Nobody but who asked sees it.
+	KindSanity Kind = "sanity"
 )
 
 // State is where a submission is in its life.
@@ -107,6 +110,7 @@ type Session struct {
 	HiddenPaths []string   // relative to workdir: what judge.context, judge.files and private.context put there
 	Line        clock.Line // what Deadline and the times of submissions are of; zero = the wall clock
 	Deadline    time.Time  // nothing is accepted after it, but for final and manual rounds
+	Once        bool       // the agent submits nothing: what it leaves is judged, once
 	Max         int        // agent rounds; 0 = no limit
 	Cooldown    time.Duration
 	// Reference holds the names of the tests that a reference run of this judge showed: the

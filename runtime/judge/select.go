@@ -9,7 +9,7 @@ import (
 
 // Best returns the round that counts by the task's selection, out of judged rounds in
 // order of reservation. Rounds that are invalid, tampered with or spoilt by the machinery
-// never count, nor does what the private set says; when no other is left there is no best.
+// never count, nor does what the private set or the untouched tree says; when no other is left there is no best.
 // Of equals the earliest wins. Where a selection by score finds none, the pass rate decides.
 func Best(t task.Judge, rounds []Submission) (Submission, bool) {
 	if !byRate(t) && !slices.ContainsFunc(rounds, func(r Submission) bool { return counts(t, r) }) {
@@ -29,7 +29,7 @@ func Best(t task.Judge, rounds []Submission) (Submission, bool) {
 
 func counts(t task.Judge, s Submission) bool {
 	r := s.Report
-	if s.State != StateJudged || s.Kind == KindPrivate || r == nil || !r.Valid || r.Tampered {
+	if s.State != StateJudged || s.Kind.Apart() || r == nil || !r.Valid || r.Tampered {
 		return false
 	}
 	if r.Status != StatusOK && r.Status != StatusTimeout {

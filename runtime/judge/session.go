@@ -14,6 +14,9 @@ import (
 func newSession(o Session, parsers func(string) (parser.Parser, bool)) *session {
 	s := &session{Session: o}
 	s.parser, s.known = parsers(parserName(o.Task.Judge.Parser))
+	if ByCommands(o.Task) {
+		s.parser, s.known = commandsParser(o.Task), true
+	}
 	if names, source := Manifest(o.Task, o.Reference); source == FromReference {
 		s.Task.Judge.Expect = names
 	}

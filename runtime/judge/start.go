@@ -46,6 +46,7 @@ func (j *Judge) workload(s *session, name, submission string) container.Workload
 func (g *grading) start(ctx context.Context) error {
 	engine := g.judge.opts.Engine
 	w := g.judge.workload(g.session, g.judge.name(fmt.Sprintf("%s-%d", g.sub.ID, g.sub.Refunds)), g.sub.ID)
+	g.workload = w
 	left, err := engine.Inspect(ctx, w.Name)
 	if err == nil {
 		err = engine.Remove(ctx, left.ID)

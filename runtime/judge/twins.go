@@ -14,16 +14,22 @@ type twins struct {
 	flights map[tree]*flight
 }
 
-// tree is what rounds have in common that share a verdict. The private set and the open
-// one know nothing of each other.
+// tree is what rounds have in common that share a verdict. Rounds of a kind that is apart
+// know nothing of others.
 type tree struct {
 	trial   string
 	try     int
 	archive string
-	private bool
+	set     Kind // "" = the open tests
 }
 
-func treeOf(s Submission) tree { return tree{s.Trial, s.Try, s.Archive, s.Kind == KindPrivate} }
+func treeOf(s Submission) tree {
+	t := tree{trial: s.Trial, try: s.Try, archive: s.Archive}
+	if s.Kind.Apart() {
+		t.set = s.Kind
+	}
+	return t
+}
 
 // flight is a tree on its way to a verdict.
 type flight struct {

@@ -124,6 +124,7 @@ func (v *weighing) count(tests []parser.Test) {
 		v.report.Tests = bounded(tests)
 		return
 	}
+	tests = named(tests, expected)
 	worst := worstOf(tests, expected)
 	if len(tests) > 0 && !slices.ContainsFunc(expected, func(name string) bool { _, seen := worst[name]; return seen }) {
 		v.problem(fmt.Sprintf("none of the %d expected tests was seen; the output names others", len(expected)))

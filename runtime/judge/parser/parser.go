@@ -19,6 +19,9 @@ type Test struct {
 	Score   *float64 `json:"score,omitempty"`
 	Weight  *float64 `json:"weight,omitempty"`
 
+	ExitCode   *int   `json:"exit_code,omitempty"`   // of a test that is a command, where it ended by itself
+	DurationMS *int64 `json:"duration_ms,omitempty"` // of a test that is a command
+
 	// Repeats is the name that the runner gave the test, where an earlier one of the run had
 	// it already, so that Name is that with a number added. Who does not know Name must let
 	// the result count for Repeats, or a test that comes first hides those that follow.

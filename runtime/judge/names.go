@@ -1,0 +1,102 @@
+package judge
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/judge/parser"
+)
+
+// named gives tests the names by which a task declares them, where its lists write them as
+// another harness or another version of the runner does. A declared name that is seen as it
+// is stays what it is, one that could be meant by two declared names is left alone, and of
+// several tests that one declared name can mean, all get it: then the worst counts.
+func named(tests []parser.Test, declared []string) []parser.Test {
+	seen, known := map[string]bool{}, map[string]bool{}
+	for _, t := range tests {
+		seen[t.Name], seen[t.Repeats] = true, true
+	}
+	meant := map[string]string{} // by form; "" = two names
+	for _, name := range declared {
+		if known[name] || seen[name] {
+			known[name] = true
+			continue
+		}
+		known[name] = true
+		for _, form := range loosely(name) {
+			if other, ok := meant[form]; ok && other != name {
+				meant[form] = ""
+			} else {
+				meant[form] = name
+			}
+		}
+	}
+	if len(meant) == 0 {
+		return tests
+	}
+	out := make([]parser.Test, 0, len(tests))
+	for _, t := range tests {
+		if !known[t.Name] && !known[t.Repeats] {
+			t = renamed(t, meant)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func renamed(t parser.Test, meant map[string]string) parser.Test {
+	for _, form := range loosely(cmp.Or(t.Repeats, t.Name)) {
+		if name := meant[form]; name != "" {
+			t.Name, t.Repeats = name, ""
+			return t
+		}
+	}
+	return t
+}
+
+// loosely lists forms of a name that are the same for other ways to write it:
+//
+//   - pytest: lists made out of logs end a name with parameters at its first space
+//   - go test: logs name no package, and have underscores for the spaces of a subtest
+//   - unittest: "test_a (mod.Case)", since Python 3.11 "test_a (mod.Case.test_a)", "mod.Case.test_a"
+//   - JUnit, GoogleTest: "pkg.Case::test", "pkg.Case#test", "pkg.Case.test", "pkg.Case > test()"
+//   - CTest: its documents say each name twice
+func loosely(name string) (forms []string) {
+	if token, _, _ := strings.Cut(name, " "); strings.Contains(token, "::") && strings.Contains(token, "[") {
+		forms = append(forms, "token "+token)
+	}
+	test := name
+	if _, inner, ok := strings.Cut(name, "::"); ok {
+		test = inner
+	}
+	if regexp.MustCompile(`^(?:Test|Fuzz|Example)(?:[^\pL]|\p{Lu}|$)`).MatchString(test) && !strings.ContainsAny(test, ":(") {
+		forms = append(forms, "go "+strings.ReplaceAll(test, " ", "_"))
+	}
+	if dotted := dottedName(name); dotted != "" {
+		forms = append(forms, "dotted "+dotted)
+	}
+	if class, test, ok := strings.Cut(name, "::"); ok && class == test {
+		forms = append(forms, "plain "+test)
+	} else if !strings.ContainsAny(name, ":.# ") {
+		forms = append(forms, "plain "+name)
+	}
+	return forms
+}
+
+// dottedName writes a method of a class as "package.Class.method", "" for other names.
+func dottedName(name string) string {
+	if m := regexp.MustCompile(`^(\w+) \(([\w.<>]+)\)$`).FindStringSubmatch(name); m != nil {
+		return strings.TrimSuffix(m[2], "."+m[1]) + "." + m[1]
+	}
+	for _, between := range []string{"::", "#", " > "} {
+		if class, test, ok := strings.Cut(name, between); ok {
+			name = class + "." + strings.TrimSuffix(test, "()")
+			break
+		}
+	}
+	if !regexp.MustCompile(`^[\w$/]+(?:\.[\w$/]+)+$`).MatchString(name) {
+		return ""
+	}
+	return name
+}

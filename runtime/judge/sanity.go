@@ -1,0 +1,78 @@
+package judge
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Apart reports whether rounds of the kind tell about the task, or by another set of tests:
+// they are no progress of anybody, no agent learns of them, they have no record of their own,
+// and no other round shares their verdict.
+func (k Kind) Apart() bool { return k == KindPrivate || k == KindSanity }
+
+// orEmpty is the archive, or one that holds nothing.
+func orEmpty(archive io.Reader) io.Reader {
+	if archive != nil {
+		return archive
+	}
+	var nothing bytes.Buffer
+	_ = tar.NewWriter(&nothing).Close() // writes to memory
+	return &nothing
+}
+
+// Unusable says why a report tells nothing about any test: the tests could not be run, or
+// nothing of what they printed was understood. It is "" for all others, however bad.
+func Unusable(r Report) string {
+	failing := slices.ContainsFunc(r.Tests, func(t parser.Test) bool { return !passes(t) && t.Status != parser.Skipped })
+	if r.NotRun || r.Status == StatusError || r.Status == StatusInvalid && !failing {
+		return r.Problem
+	}
+	return ""
+}
+
+// Sane holds the report of an untouched tree against what the task says of it: all tests of
+// fail_to_pass have to fail, be it that they are not there yet, and all of pass_to_pass have
+// to pass. It returns the first that does not do so, in words, or "". Without such lists not
+// everything may pass. Of a report that is Unusable it knows nothing.
+func Sane(t task.Task, r Report) (offence string) {
+	declared := slices.Concat(t.FailToPass, t.PassToPass)
+	seen := worstOf(named(r.Tests, declared), declared)
+	for _, name := range t.FailToPass {
+		if test, ok := seen[name]; ok && passes(test) {
+			return fmt.Sprintf("%s of fail_to_pass passes before any change", name)
+		}
+	}
+	for _, name := range t.PassToPass {
+		test, ok := seen[name]
+		switch {
+		case !ok:
+			return fmt.Sprintf("%s of pass_to_pass is not seen before any change", name)
+		case !passes(test):
+			return fmt.Sprintf("%s of pass_to_pass %s before any change", name, withReason(test))
+		}
+	}
+	if len(t.FailToPass)+len(t.PassToPass) == 0 && r.Valid && r.PassRate == 1 {
+		return "all tests pass before any change"
+	}
+	return ""
+}
+
+func passes(t parser.Test) bool { return t.Status == parser.Passed }
+
+// withReason tells how a test came out, with the first words of why.
+func withReason(t parser.Test) string {
+	how := "fails"
+	if t.Status == parser.Skipped {
+		how = "is skipped"
+	}
+	if reason := clip(t.Message, 200); reason != "" {
+		how += " (" + reason + ")"
+	}
+	return how
+}
