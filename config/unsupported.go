@@ -53,7 +53,6 @@ func agentGaps(a *Agent) []gap {
 
 func runGaps(r *Run) []gap {
 	return []gap{
-		{attr: "mode", what: "single mode", here: r.Mode == "single"},
 		{attr: "budget", what: "a budget", here: r.Budget != nil},
 		{attr: "engine", what: "the engine kubernetes", here: r.Engine == "kubernetes"},
 		{attr: "network", what: "a network allow list", here: r.Network != nil && r.Network.Mode == "allow"},

@@ -66,6 +66,10 @@ const (
 
 // The end of a trial.
 const (
+	SanityAsked      Point = "sanity asked" // the untouched tree is being judged
+	SanityKnown      Point = "sanity known"
+	PatchTaken       Point = "patch taken" // and nowhere kept
+	PatchKept        Point = "patch kept"  // and not judged
 	FinalTaken       Point = "final snapshot taken"
 	PrivateAsked     Point = "private set asked"
 	PrivateJudged    Point = "private set judged"

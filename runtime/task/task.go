@@ -73,14 +73,14 @@ type Part struct {
 	// instead of a tree copied into workdir; Files and Setup come after it. "" = there is none.
 	Dockerfile string `json:",omitempty"`
 
-	AtHome  bool              `json:",omitempty"` // Setup runs in the parent image's own folder, and workdir is made after it
-	Ref     string            `json:",omitempty"` // the name of the built image where the task's format fixes it: an image that has it is taken as it is
-	User    string            // "" = the image's
-	Env     map[string]string
-	CPUs    float64
-	Memory  int64 // bytes
-	PIDs    int64
-	Disk    int64 // bytes
+	AtHome bool   `json:",omitempty"` // Setup runs in the parent image's own folder, and workdir is made after it
+	Ref    string `json:",omitempty"` // the name of the built image where the task's format fixes it: an image that has it is taken as it is
+	User   string // "" = the image's
+	Env    map[string]string
+	CPUs   float64
+	Memory int64 // bytes
+	PIDs   int64
+	Disk   int64 // bytes
 }
 
 // Command is argv, or a line for /bin/sh -c when Shell is set.

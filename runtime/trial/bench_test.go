@@ -30,6 +30,7 @@ import (
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -186,9 +187,12 @@ func newBench(t *testing.T) *bench {
 		_, _ = cmd.Stdout.Write(answer)
 		return 0
 	})
+	if err := os.Mkdir(filepath.Join(state, "spool"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	store := &blobs{all: map[string][]byte{}}
 	j, err := judge.New(judge.Options{
-		Engine: b.fake, Ledger: b.ledger, Blobs: store, Capacity: plenty{}, Owner: "owner", Hold: []string{"/hold"}, Dial: []string{"/dial"}, Parsers: lines, Spool: state,
+		Engine: b.fake, Ledger: b.ledger, Blobs: store, Capacity: plenty{}, Owner: "owner", Hold: []string{"/hold"}, Dial: []string{"/dial"}, Parsers: lines, Spool: filepath.Join(state, "spool"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +200,8 @@ func newBench(t *testing.T) *bench {
 	log := slog.New(slog.DiscardHandler)
 	b.host = Host{
 		Engine: b.fake, Judge: j, Ledger: b.ledger, OpenBlob: store.Open, StateDir: state, GuestDir: state, Owner: "owner", Log: log,
-		Images: image.New(image.Options{Engine: b.fake, Owner: "owner", Log: log}),
+		Images:  image.New(image.Options{Engine: b.fake, Owner: "owner", Log: log}),
+		Patches: patch.New(filepath.Join(state, "patches")),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var judging sync.WaitGroup

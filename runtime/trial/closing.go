@@ -56,7 +56,7 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 		s.Phase = Grading
 		return s, nil, nil
 	}
-	final, err := m.snapshot(ctx, s, judge.KindFinal, "final-1")
+	final, err := m.last(ctx, s)
 	if err != nil {
 		return m.notTaken(ctx, s, err)
 	}
@@ -64,6 +64,14 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 	s.FinalTaken, s.FinalRound = true, final.Round
 	s.Phase = Grading
 	return s, nil, nil
+}
+
+// last has what the agent leaves judged.
+func (m *Machine) last(ctx context.Context, s State) (judge.Submission, error) {
+	if single(s) {
+		return m.handIn(ctx, s)
+	}
+	return m.snapshot(ctx, s, judge.KindFinal, "final-1")
 }
 
 // lastWords gives the agent's last output a moment to arrive: a guest says that the agent
@@ -127,13 +135,21 @@ func (n *notCopied) Unwrap() error { return n.error }
 
 var errStopped = errors.New("the judge stopped reading")
 
-// snapshot freezes the container for the moment of the copy, streams submit.paths to the
-// judge, and lets the container go on; one that may be frozen still is let go on by the
-// next attach. The key makes a repeated call spend nothing.
+// snapshot streams submit.paths to the judge. The key makes a repeated call spend nothing.
 func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key string) (sub judge.Submission, err error) {
+	err = m.still(ctx, s, func(ctx context.Context, tree io.Reader) error {
+		sub, err = m.host.Judge.Submit(ctx, s.ID, judge.SubmitRequest{Kind: kind, Key: key, Archive: tree, SkipKnown: true})
+		return err
+	})
+	return sub, err
+}
+
+// still freezes the container for the moment of the copy, hands submit.paths over as a tar,
+// and lets the container go on; one that may be frozen still is let go on by the next attach.
+func (m *Machine) still(ctx context.Context, s State, take func(ctx context.Context, tree io.Reader) error) (err error) {
 	copier, ok := m.host.Engine.(container.Copier)
 	if !ok {
-		return sub, fmt.Errorf("snapshot of trial %s: %w", s.ID, container.ErrUnsupported)
+		return fmt.Errorf("snapshot of trial %s: %w", s.ID, container.ErrUnsupported)
 	}
 	bounded, cancel := context.WithTimeout(ctx, snapshotTime)
 	defer cancel()
@@ -141,7 +157,7 @@ func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key st
 		thaw, ferr := m.freeze(bounded, f, s)
 		if ferr != nil {
 			m.drop()
-			return sub, ferr
+			return ferr
 		}
 		defer func() {
 			if terr := thaw(); terr != nil {
@@ -153,17 +169,17 @@ func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key st
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		cerr := copyPaths(bounded, copier, s, tar.NewWriter(w))
+		cerr := copyPaths(bounded, copier, s.Container, s.Cell.Task, tar.NewWriter(w))
 		w.CloseWithError(cerr)
 		done <- cerr
 	}()
-	sub, err = m.host.Judge.Submit(bounded, s.ID, judge.SubmitRequest{Kind: kind, Key: key, Archive: r, SkipKnown: true})
+	err = take(bounded, r)
 	// What was accepted before is not read: the copy is told so, and its failure is none.
 	r.CloseWithError(errStopped)
 	if cerr := <-done; err != nil && cerr != nil && !errors.Is(cerr, errStopped) {
-		return sub, &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)}
+		return &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)}
 	}
-	return sub, err
+	return err
 }
 
 // freeze stops a running container in place; the returned function lets it go on, also

@@ -140,7 +140,7 @@ const partial = ".partial"
 func (m *Machine) setting(s State) agent.Setting {
 	return agent.Setting{
 		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
-		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval,
+		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s),
 	}
 }
 

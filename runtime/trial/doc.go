@@ -6,6 +6,8 @@
 //	               └─────────┴────────┴─────────┴──────────┴──▶ (setup_error,           │
 //	                                                    infra_error, cancelled) ────────┘
 //
+// In single mode there is a phase sanity after images, in which the untouched tree is judged.
+//
 // Step makes one transition and returns the new State with the records that report it;
 // the caller stores both in one transaction before it calls Step again. A crash between
 // two steps repeats at most the last one, and every step is safe to repeat: containers are

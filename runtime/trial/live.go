@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // live is what a daemon holds on a running container: the door, the log, and a goroutine
@@ -110,10 +111,20 @@ func (m *Machine) openSession(s State) { m.host.Judge.Open(Session(m.host.Owner,
 func Session(owner string, s State) judge.Session {
 	c := s.Cell
 	return judge.Session{
-		Trial: s.ID, Try: s.Try, Labels: labels(owner, s, container.RoleJudge), Token: s.Token, Task: c.Task,
+		Trial: s.ID, Try: s.Try, Labels: labels(owner, s, container.RoleJudge), Token: s.Token, Task: asJudged(s), Once: single(s),
 		JudgeImage: s.JudgeImage.ID, HiddenPaths: s.Hidden, Deadline: s.Deadline, Max: c.Max, Cooldown: c.Cooldown,
 		RunImage: s.RunImage, GradeImage: s.GradeImage, Reference: s.Reference, Line: s.Line,
 	}
+}
+
+// asJudged is the task as the judge takes it: where its tests are commands, a run in single
+// mode says how long each may take.
+func asJudged(s State) task.Task {
+	t := s.Cell.Task
+	if single(s) && judge.ByCommands(t) && s.Cell.TestTimeout > 0 {
+		t.Judge.Timeout = s.Cell.TestTimeout
+	}
+	return t
 }
 
 // orderEnd tells the guest to kill what is left of the agent.

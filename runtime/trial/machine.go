@@ -10,6 +10,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -34,6 +35,11 @@ type Host struct {
 	// Reference returns the names of the tests that reference runs of the judge with that key
 	// showed; nil = there are none to be had.
 	Reference func(ctx context.Context, key string) ([]string, error)
+	// Sane returns what judging the untouched tree of a task has shown in the trial's
+	// execution, which ask says when nobody has asked before; nil = each trial asks.
+	Sane func(ctx context.Context, s State, key string, ask func() (Sanity, error)) (Sanity, error)
+	// Patches takes and applies the patches of single mode.
+	Patches *patch.Workshop
 }
 
 // at puts the place in a spec before an error.
@@ -143,6 +149,8 @@ func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 		return s, nil, nil
 	case Images:
 		return m.images(ctx, s)
+	case Sane:
+		return m.sanity(ctx, s)
 	case Create:
 		return m.create(ctx, s)
 	case Await, Running:
@@ -208,6 +216,9 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 		return s, nil, err
 	}
 	s.Phase = Create
+	if single(s) && s.Cell.SanityCheck {
+		s.Phase = Sane
+	}
 	var effects []Effect
 	for _, b := range []image.Built{work, made} {
 		if !b.Cached {

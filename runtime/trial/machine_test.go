@@ -55,6 +55,7 @@ func TestLifeOfATrial(t *testing.T) {
 func TestEveryStepMayBeRepeated(t *testing.T) {
 	t.Run("without a private set", func(t *testing.T) { repeatEveryStep(t, 1) })
 	t.Run("with one", func(t *testing.T) { repeatEveryStep(t, 2, withPrivate) })
+	t.Run("in single mode", func(t *testing.T) { repeatEveryStep(t, 2, once) })
 }
 
 func repeatEveryStep(t *testing.T, verdicts int, change ...func(*Cell)) {
@@ -63,6 +64,7 @@ func repeatEveryStep(t *testing.T, verdicts int, change ...func(*Cell)) {
 		t.Run(fmt.Sprint(crash), func(t *testing.T) {
 			b := newBench(t)
 			b.play(work(solved))
+			b.before(sound)
 			s := b.fresh(change...)
 			m := New(b.host, s.ID, s.Spec)
 			defer func() { m.Close() }()

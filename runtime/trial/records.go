@@ -81,6 +81,7 @@ type Finished struct {
 	PassToPass    []TestRecord `json:"pass_to_pass"`
 	Flags         []string     `json:"flags"`
 	Log           *FileRecord  `json:"log,omitempty"`
+	Patch         *FileRecord  `json:"patch,omitempty"` // what the agent changed, in single mode
 }
 
 // Best is the round that counts.

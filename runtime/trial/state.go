@@ -14,6 +14,7 @@ type Phase string
 const (
 	Pending Phase = "pending"
 	Images  Phase = "images"
+	Sane    Phase = "sanity" // the tests on the untouched tree, in single mode
 	Create  Phase = "create"
 	Await   Phase = "await" // the container is up, the guest has not said hello
 	Running Phase = "running"
@@ -61,6 +62,7 @@ const (
 	ReasonSetup     = "setup"
 	ReasonEngine    = "engine"
 	ReasonJudge     = "judge"
+	ReasonSanity    = "sanity"
 	ReasonCancelled = "cancelled"
 )
 

@@ -8,20 +8,20 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // copyPaths writes every submit path as one tar whose names are relative to workdir.
 // Paths that do not exist are left out, and so is what can never be submitted, as the
 // client in the container does.
-func copyPaths(ctx context.Context, c container.Copier, s State, w *tar.Writer) error {
-	t := s.Cell.Task
+func copyPaths(ctx context.Context, c container.Copier, id string, t task.Task, w *tar.Writer) error {
 	filter, err := judge.NewFilter(t.Submit)
 	if err != nil {
 		return err
 	}
 	for _, p := range t.Submit.Paths {
 		p = path.Clean(p)
-		src, err := c.CopyFrom(ctx, s.Container, path.Join(t.Workdir, p))
+		src, err := c.CopyFrom(ctx, id, path.Join(t.Workdir, p))
 		if errors.Is(err, container.ErrNotFound) {
 			continue
 		}

@@ -48,7 +48,7 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 		}
 		f.Detail = m.host.at(errors.New(f.Detail), "benchmark", t.Benchmark, t.Name, where...).Error()
 	}
-	f.Log = logRecord(m.host.StateDir, s)
+	f.Log, f.Patch = logRecord(m.host.StateDir, s), patchRecord(m.host.StateDir, s)
 	s.Result = &f
 	s.Phase = Cleanup
 	return s, []Effect{{"trial.finished", f}}, nil
@@ -69,13 +69,13 @@ func Decide(s State, subs []judge.Submission) Finished {
 		count(&f, sub)
 	}
 	all := subs
-	subs = slices.DeleteFunc(slices.Clone(all), func(o judge.Submission) bool { return o.Kind == judge.KindPrivate })
+	subs = slices.DeleteFunc(slices.Clone(all), func(o judge.Submission) bool { return o.Kind.Apart() })
 	best, ok := judge.Best(s.Cell.Task.Judge, subs)
 	if ok {
 		r := best.Report
 		f.Best = &Best{best.Round, r.PassRate, r.Score, r.Score100, seconds(best.AcceptedAt.Sub(s.StartedAt))}
-		f.FailToPass = outcomes(s.Cell.Task.FailToPass, r)
-		f.PassToPass = outcomes(s.Cell.Task.PassToPass, r)
+		f.FailToPass = Outcomes(s.Cell.Task.FailToPass, r)
+		f.PassToPass = Outcomes(s.Cell.Task.PassToPass, r)
 	}
 	f.Private = privateRecord(s, all)
 	var counts *judge.Report
@@ -117,6 +117,8 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 	switch {
 	case s.Failure != "":
 		f.Status = s.Failure
+	case single(s) && (s.Crashed || s.TimedOut): // whatever it left is not what it handed in
+		f.Status = AgentError
 	case ok && (counts == nil || counts.Status == judge.StatusError):
 		f.Status, f.Reason, f.Detail = InfraError, ReasonJudge, "the private set was not judged"
 		if counts != nil {
@@ -184,15 +186,16 @@ func neverRan(subs []judge.Submission) bool {
 	return len(subs) > 0
 }
 
-// outcomes tells of each declared test whether it passed in the report.
-func outcomes(names []string, r *judge.Report) []TestRecord {
-	passed := map[string]bool{}
+// Outcomes tells of each declared test whether it passed in the report.
+func Outcomes(names []string, r *judge.Report) []TestRecord {
+	seen := map[string]parser.Test{}
 	for _, t := range r.Tests {
-		passed[t.Name] = t.Status == parser.Passed
+		seen[t.Name] = t
 	}
 	records := make([]TestRecord, len(names))
 	for i, n := range names {
-		records[i] = TestRecord{Name: n, Passed: passed[n]}
+		t := seen[n]
+		records[i] = TestRecord{Name: n, Passed: t.Status == parser.Passed, ExitCode: t.ExitCode, DurationMS: t.DurationMS}
 	}
 	return records
 }
@@ -201,7 +204,11 @@ func seconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 
 
 // logRecord names the agent's log; nil when there is none.
 func logRecord(stateDir string, s State) *FileRecord {
-	name := LogFile(stateDir, s.ID, s.Try)
+	return fileRecord(stateDir, LogFile(stateDir, s.ID, s.Try))
+}
+
+// fileRecord names a file below the state directory; nil when there is none.
+func fileRecord(stateDir, name string) *FileRecord {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil

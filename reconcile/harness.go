@@ -1,0 +1,345 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task/swebench"
+	"github.com/assayd/assayd/runtime/task/sweforge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// harness writes what the harnesses of others say at the end, for runs in single mode and as
+// their trials end: <stem>.run.<name>.summary.json as swe-forge's does, and
+// <stem>.run.<name>.report.json as SWE-bench's does, one for each agent where there are
+// several. They are made anew from the store each time, so that nothing is lost by a crash.
+type harness struct {
+	write func(ctx context.Context, address string) error
+	tell  func(address string, err error)
+	wake  chan struct{} // holds one value while there may be something to do
+
+	mu    sync.Mutex
+	stale map[string]bool
+}
+
+func newHarness(r *Reconciler) *harness {
+	return &harness{
+		write: r.writeHarness, wake: make(chan struct{}, 1), stale: map[string]bool{},
+		tell: func(address string, err error) {
+			r.o.Log.Warn("the summary of a run in single mode is not written yet", "spec", address, "error", err)
+		},
+	}
+}
+
+// note says that a run's files are not what they should be; safe from any goroutine.
+func (h *harness) note(address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stale[address] = true
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Pauses between two writings, and of it as a multiple of what the last one took: a run of
+// thousands of trials is not summed up anew for each of them.
+const (
+	harnessPause = 500 * time.Millisecond
+	harnessRatio = 20
+)
+
+// run writes until the context ends; what is stale then the next daemon writes.
+func (h *harness) run(ctx context.Context) {
+	for {
+		select {
+		case <-h.wake:
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
+		for _, address := range h.take() {
+			if err := h.write(ctx, address); err != nil && ctx.Err() == nil {
+				h.tell(address, err)
+				h.note(address)
+			}
+		}
+		timer := time.NewTimer(max(harnessPause, harnessRatio*time.Since(began)))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+func (h *harness) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []string
+	for address := range h.stale {
+		all = append(all, address)
+	}
+	clear(h.stale)
+	slices.Sort(all)
+	return all
+}
+
+// errNoFile says that the run's own file is not there yet, beside which the others are.
+var errNoFile = errors.New("no record of the run is written yet")
+
+// writeHarness writes the files of the latest execution of a run.
+func (r *Reconciler) writeHarness(ctx context.Context, address string) error {
+	results, err := r.harnessOf(ctx, address)
+	if err != nil || len(results) == 0 {
+		return err
+	}
+	several := false
+	if err := r.command(ctx, func() error {
+		run := r.set.Run(strings.TrimPrefix(address, "run."))
+		several = run != nil && len(run.Agents) > 1
+		return nil
+	}); err != nil {
+		return err
+	}
+	name, err := r.besideResults(ctx, address)
+	if err != nil {
+		return err
+	}
+	summary, err := summaryOf(results).JSON()
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(name+".summary.json", summary, 0o644); err != nil {
+		return fmt.Errorf("write the summary of %s: %w", address, err)
+	}
+	byAgent := map[string][]swebench.Outcome{}
+	for _, o := range results {
+		byAgent[o.agent] = append(byAgent[o.agent], o.outcome)
+	}
+	for agent, outcomes := range byAgent {
+		file := name + ".report.json"
+		if several {
+			file = name + "." + fileName(agent) + ".report.json"
+		}
+		report, err := swebench.Encoded(swebench.NewReport(outcomes))
+		if err == nil {
+			err = renameio.WriteFile(file, report, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("write the report of %s: %w", address, err)
+		}
+	}
+	return nil
+}
+
+// besideResults is the path of the run's record file without its extension.
+func (r *Reconciler) besideResults(ctx context.Context, address string) (name string, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		s, err := tx.Stream(address)
+		if err == nil && s.File == "" {
+			err = errNoFile
+		}
+		name = filepath.Join(filepath.Dir(s.File), strings.TrimSuffix(filepath.Base(s.Path), ".jsonl"))
+		return err
+	})
+	return name, err
+}
+
+var odd = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// fileName is a name as part of a file's.
+func fileName(name string) string { return odd.ReplaceAllString(name, "_") }
+
+// harnessResult is one trial of such a run, as both harnesses tell it.
+type harnessResult struct {
+	place   int    // of its cell in the plan
+	best    string // id of the round that counts; "" = none does
+	agent   string
+	result  sweforge.Result
+	outcome swebench.Outcome
+}
+
+func summaryOf(results []harnessResult) sweforge.Summary {
+	list := make([]sweforge.Result, len(results))
+	for i, o := range results {
+		list[i] = o.result
+	}
+	return sweforge.NewSummary(list)
+}
+
+// Harness is what swe-forge's harness would say of the latest execution of a run in single
+// mode; ok is false for any other, and before a trial of it is over.
+func (r *Reconciler) Harness(ctx context.Context, address string) (s sweforge.Summary, ok bool, err error) {
+	results, err := r.harnessOf(ctx, address)
+	return summaryOf(results), len(results) > 0, err
+}
+
+// harnessOf reads the finished trials of the latest execution of a run in single mode, in
+// the order of the plan; of any other run there are none.
+func (r *Reconciler) harnessOf(ctx context.Context, address string) (results []harnessResult, err error) {
+	var places map[string]int
+	if err := r.command(ctx, func() error { places = r.places(address); return nil }); err != nil {
+		return nil, err
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		e, err := tx.LatestExecution(address)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Trials(address, e.N)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			place, wanted := places[row.Cell]
+			if row.Status == "" || len(places) > 0 && !wanted {
+				continue
+			}
+			s, err := stateOf(row)
+			if err != nil {
+				return err
+			}
+			if s.Cell.Mode != trial.Single {
+				return nil
+			}
+			subs, err := submissions(tx, row.ID)
+			if err != nil {
+				return err
+			}
+			result := r.harnessResult(s, row)
+			result.place, result.best = place, bestID(s, subs)
+			results = append(results, result)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range results {
+		if results[i].best == "" {
+			continue
+		}
+		sub, err := r.o.Ledger.Submission(ctx, results[i].best)
+		if err != nil {
+			return nil, err
+		}
+		if sub.Report != nil {
+			results[i].told(*sub.Report)
+		}
+	}
+	slices.SortStableFunc(results, func(a, b harnessResult) int { return a.place - b.place })
+	return results, nil
+}
+
+// bestID is the id of the round that counts, "" if there is none.
+func bestID(s trial.State, subs []judge.Submission) string {
+	if s.Result.Best == nil {
+		return ""
+	}
+	i := slices.IndexFunc(subs, func(o judge.Submission) bool { return o.Try == s.Try && o.Round == s.Result.Best.Round })
+	if i < 0 {
+		return ""
+	}
+	return subs[i].ID
+}
+
+// agentOutput is how much of an agent's log is told.
+const agentOutput = 10_000
+
+func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessResult {
+	f, t := s.Result, s.Cell.Task
+	out := harnessResult{agent: f.Agent}
+	out.result = sweforge.Result{
+		TaskID: t.Name, Repo: repoOf(t), Status: string(f.Status), SanityCheck: s.Cell.SanityCheck && f.Status != trial.SanityFail,
+		FailToPass: testsOf(f.FailToPass), PassToPass: testsOf(f.PassToPass),
+		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trial.LogFile(r.o.Host.StateDir, s.ID, s.Try)),
+	}
+	if f.Status != trial.Resolved && f.Status != trial.Unresolved {
+		out.result.Error = strings.TrimSuffix(f.Reason+": "+f.Detail, ": ")
+	}
+	if began := s.Line.Wall(s.StartedAt); !s.StartedAt.IsZero() && row.FinishedAt.After(began) {
+		out.result.TotalDurationSecs = row.FinishedAt.Sub(began).Round(time.Millisecond).Seconds()
+	}
+	model := f.Agent
+	if f.Model != "" {
+		model += "/" + f.Model
+	}
+	out.outcome = swebench.Outcome{
+		Instance: t.Name, Model: model, Status: string(f.Status), Empty: f.Patch != nil && f.Patch.SHA256 == emptySHA256,
+		Reason: out.result.Error, FailToPass: split(f.FailToPass), PassToPass: split(f.PassToPass),
+	}
+	return out
+}
+
+// emptySHA256 is the digest of nothing.
+const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// told adds what the tests said.
+func (h *harnessResult) told(r judge.Report) {
+	said := map[string]string{}
+	for _, t := range r.Tests {
+		said[t.Name] = t.Message
+	}
+	for _, tests := range [][]sweforge.Test{h.result.FailToPass, h.result.PassToPass} {
+		for i := range tests {
+			tests[i].Stdout = said[tests[i].Command]
+		}
+	}
+}
+
+func testsOf(records []trial.TestRecord) []sweforge.Test {
+	tests := make([]sweforge.Test, len(records))
+	for i, r := range records {
+		tests[i] = sweforge.Test{Command: r.Name, Passed: r.Passed}
+		switch {
+		case r.ExitCode != nil:
+			tests[i].ExitCode = *r.ExitCode
+		case !r.Passed:
+			tests[i].ExitCode = 1
+		}
+		if r.DurationMS != nil {
+			tests[i].DurationMS = *r.DurationMS
+		}
+	}
+	return tests
+}
+
+func split(records []trial.TestRecord) (t swebench.Tests) {
+	for _, r := range records {
+		if r.Passed {
+			t.Success = append(t.Success, r.Name)
+		} else {
+			t.Failure = append(t.Failure, r.Name)
+		}
+	}
+	return t
+}
+
+// headOf is the beginning of a file, "" where there is none.
+func headOf(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // only read
+	text, _ := io.ReadAll(io.LimitReader(f, agentOutput))
+	return strings.ToValidUTF8(string(text), "�")
+}

@@ -1,0 +1,47 @@
+package image
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// lookLimits bound a container in which nothing of the image is run.
+var lookLimits = container.Limits{CPUs: 1, Memory: 1 << 30, PIDs: 64}
+
+// Look has a container of the image for as long as see looks at it: without a network, with
+// nothing running in it but the guest, and removed in any case. labels say whose it is.
+func (b *Builder) Look(ctx context.Context, id string, labels map[string]string, see func(ctx context.Context, container string) error) (err error) {
+	l := maps.Clone(labels)
+	if l == nil {
+		l = map[string]string{}
+	}
+	l[container.LabelOwner], l[container.LabelRole] = b.opts.Owner, container.RoleBuild
+	w := container.Workload{
+		Name:  fmt.Sprintf("assayd-look-%.8s-%.12s", b.opts.Owner, rand.Text()),
+		Image: id, Argv: b.opts.Hold, Mounts: b.opts.GuestMount, User: rootUser, Workdir: "/",
+		Network: container.NetworkNone, Limits: lookLimits, Labels: l,
+	}
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		if gone := b.engine.Remove(after, w.Name); gone != nil {
+			b.opts.Log.Warn("a container could not be removed yet", "container", w.Name, "error", gone)
+			if b.opts.Leave != nil {
+				b.opts.Leave(w.Name)
+			}
+		}
+	}()
+	c, err := b.engine.Start(ctx, w)
+	if err != nil {
+		return fmt.Errorf("start a container of image %s to look at it: %w", id, err)
+	}
+	if err := see(ctx, c.ID); err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package trial
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/judge"
+)
+
+// sanity has the tree judged as it is before any agent touches it: what is to be made to
+// pass has to fail, and what must not break has to pass. Once for all trials of an execution
+// with the same judge.
+func (m *Machine) sanity(ctx context.Context, s State) (State, []Effect, error) {
+	verdict, err := m.host.sane(ctx, s, func() (Sanity, error) { return m.askSanity(ctx, s) })
+	fault.Reached(fault.SanityKnown)
+	switch {
+	case err != nil:
+		return s, nil, err
+	case verdict.Trouble != "":
+		return fail(s, InfraError, ReasonJudge, errors.New(verdict.Trouble)), nil, nil
+	case verdict.NotRun != "":
+		err := m.host.at(errors.New(verdict.NotRun), "benchmark", s.Cell.Task.Benchmark, s.Cell.Task.Name, "judge.command", "judge.stage", "judge")
+		return fail(s, TestError, ReasonJudge, err), nil, nil
+	case verdict.Offence != "":
+		err := m.host.at(errors.New(verdict.Offence), "benchmark", s.Cell.Task.Benchmark, s.Cell.Task.Name, "fail_to_pass", "pass_to_pass")
+		return fail(s, SanityFail, ReasonSanity, err), nil, nil
+	}
+	s.Phase = Create
+	return s, nil, nil
+}
+
+// Sanity says what judging an untouched tree has shown; the zero value is a sound task.
+type Sanity struct {
+	Offence string // the first test that is not as the task says
+	NotRun  string // why the tests could not be run
+	Trouble string // what of the machinery failed; worth another try
+}
+
+// sane asks once for all trials that share the answer.
+func (h Host) sane(ctx context.Context, s State, ask func() (Sanity, error)) (Sanity, error) {
+	if h.Sane == nil {
+		return ask()
+	}
+	return h.Sane(ctx, s, sanityKey(s), ask)
+}
+
+// sanityKey identifies what decides how an untouched tree is judged.
+func sanityKey(s State) string {
+	t := s.Cell.Task
+	b, err := json.Marshal([]any{ReferenceKey(s), t.FailToPass, t.PassToPass, t.Judge.Expect, asJudged(s).Judge.Timeout})
+	if err != nil {
+		panic(fmt.Sprintf("encode sanity check: %v", err)) // plain data always encodes
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func (m *Machine) askSanity(ctx context.Context, s State) (out Sanity, err error) {
+	m.openSession(s)
+	sub, err := m.host.Judge.Submit(ctx, s.ID, judge.SubmitRequest{Kind: judge.KindSanity, Key: "sanity"})
+	if err != nil {
+		return out, err
+	}
+	fault.Reached(fault.SanityAsked)
+	if sub, err = m.host.Judge.Wait(ctx, sub.ID); err != nil {
+		return out, err
+	}
+	switch r := *sub.Report; {
+	case r.Status == judge.StatusError:
+		out.Trouble = "the tests were not run on the untouched tree: " + r.Problem
+	case judge.Unusable(r) != "":
+		out.NotRun = judge.Unusable(r)
+	default:
+		out.Offence = judge.Sane(s.Cell.Task, r)
+	}
+	return out, nil
+}
