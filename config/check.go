@@ -11,7 +11,7 @@ type force struct {
 	owner      map[string]*unit
 	benchmarks map[string]*Benchmark
 	agents     map[string]*Agent
-	all        Blocks // in the order of files
+	all        []any // pointers to the specs, in the order of files
 }
 
 // inForce joins what valid files say with what frozen files said. A name that both have
@@ -63,7 +63,7 @@ func (f *force) take(u *unit, blocks *Blocks) {
 			return
 		}
 		f.owner[b.Address()] = u
-		f.all.add(whole)
+		f.all = append(f.all, whole)
 		switch spec := whole.(type) {
 		case *Benchmark:
 			f.benchmarks[b.Name] = spec
@@ -71,6 +71,21 @@ func (f *force) take(u *unit, blocks *Blocks) {
 			f.agents[b.Name] = spec
 		}
 	})
+}
+
+// blocks returns copies of all that is in force.
+func (f *force) blocks() Blocks {
+	runs := 0
+	for _, whole := range f.all {
+		if _, ok := whole.(*Run); ok {
+			runs++
+		}
+	}
+	out := Blocks{Runs: slices.Grow([]Run(nil), runs)} // there may be ten thousand
+	for _, whole := range f.all {
+		out.add(whole)
+	}
+	return out
 }
 
 // names returns the names of one kind that are in force or declared.

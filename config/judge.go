@@ -10,8 +10,9 @@ import (
 )
 
 // judge reads the judge, whose user, environment and resources are the work container's
-// where it does not say otherwise.
-func (b *body) judge(work Part) Judge {
+// where it does not say otherwise. It needs no command where the task lists tests that can be
+// commands themselves.
+func (b *body) judge(work Part, listed bool) Judge {
 	j, _ := b.one("judge")
 	out := Judge{
 		Part:      j.part(Part{User: work.User, Env: work.Env, Resources: work.Resources}),
@@ -34,7 +35,7 @@ func (b *body) judge(work Part) Judge {
 	}
 	out.Stages = j.stages(out.Timeout)
 	j.together("port", "game")
-	if !j.has("game") && !j.has("stage") {
+	if !j.has("game") && !j.has("stage") && (!listed || out.Parser != "exit_code") {
 		j.need("command")
 	}
 	for _, other := range []string{"stage", "command", "exclusive", "parser", "timeout", "expect", "protect", "direction", "feedback"} {

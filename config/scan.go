@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -32,6 +31,7 @@ type Unknown struct {
 type Found struct {
 	Inputs  []Input // also one without a text for each Previous file that is unknown
 	Unknown []Unknown
+	Sight   Sight // of it all
 }
 
 // Scan finds the spec files below a root: *.hcl, but not in folders that a spec names as
@@ -89,6 +89,7 @@ type scan struct {
 }
 
 func (s *scan) open() error {
+	s.found.Sight.note(s.root)
 	real, err := filepath.EvalSymlinks(s.root)
 	if err != nil {
 		return err
@@ -110,6 +111,7 @@ func (s *scan) text(path string) (text []byte, err error) {
 	if text, ok := s.read[path]; ok {
 		return text, nil
 	}
+	s.found.Sight.note(path)
 	folder := filepath.Dir(path)
 	real, ok := s.reals[folder]
 	if !ok {
@@ -133,6 +135,7 @@ func (s *scan) text(path string) (text []byte, err error) {
 
 // unknown notes that nothing is known below a path: what was accepted there stays.
 func (s *scan) unknown(path string, err error) {
+	s.found.Sight.vague = true
 	s.found.Unknown = append(s.found.Unknown, Unknown{path, err})
 	for _, known := range sortedKeys(s.prev) {
 		if s.prev[known].Root == s.root && within(known, path) {
@@ -157,6 +160,7 @@ func (s *scan) input(path string, text []byte, err error) Input {
 
 // folder reads one folder, and notes what is below.
 func (s *scan) folder(path string) {
+	s.found.Sight.note(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		s.unknown(path, err)
@@ -191,6 +195,7 @@ func isSpec(name string) bool { return filepath.Ext(name) == ".hcl" }
 
 // link follows a symbolic link that stays in the root.
 func (s *scan) link(path string) {
+	s.found.Sight.note(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		s.broken(path, err)
@@ -240,15 +245,11 @@ func (s *scan) file(path, real string) {
 // changedAt is when a file's text, name or rights last changed, zero if that cannot be told.
 // Unlike the time of its text, nobody can set it: a copy that keeps times is as new as it is.
 func changedAt(path string) time.Time {
-	info, err := os.Stat(path)
-	if err != nil {
+	t := traceOf(path)
+	if t.missing {
 		return time.Time{}
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return time.Time{}
-	}
-	return time.Unix(stat.Ctim.Unix())
+	return t.changedAt()
 }
 
 // drop removes files that lie in a folder which was named after they were found.
@@ -297,6 +298,9 @@ func (s *scan) listen(path string, text []byte) {
 	if last.Hash == hex.EncodeToString(sum[:]) {
 		s.name(own, last.Blocks.dataFolders())
 		return
+	}
+	if len(last.Blocks.dataFolders()) == 0 && !mayNameFolder(text) {
+		return // whether it can be read through or not
 	}
 	named, sound := newFile(s.input(path, text, nil), s.o).dataFolders()
 	if !sound || text == nil {

@@ -11,6 +11,13 @@ import (
 // looseFolder finds what names a folder in a text that does not parse.
 var looseFolder = regexp.MustCompile(`\b(?:context|path|dir)\s*=\s*"([^"$%\\]*)"`)
 
+// folderWords are those without one of which no text names a folder: the attributes, and the
+// block that has one by default.
+var folderWords = regexp.MustCompile(`context|path|dir|mining`)
+
+// mayNameFolder reports whether it takes a parser to say which folders the text names.
+func mayNameFolder(text []byte) bool { return folderWords.Match(text) }
+
 // dataFolders returns the folders that the text names as data, without a look at anything
 // else in it, and whether it could be read through.
 func (f *file) dataFolders() ([]string, bool) {

@@ -132,7 +132,7 @@ func (r *Run) selects(task string) bool {
 // set assembles the result once all is settled.
 func (l *loader) set() *Set {
 	f := l.inForce()
-	s := &Set{Blocks: f.all, accepted: Previous{}}
+	s := &Set{Blocks: f.blocks(), accepted: make(Previous, len(l.units))}
 	s.Blocks.sort()
 	warnings := map[*unit]Diagnostics{}
 	s.Blocks.each(func(b *Block, whole any) {

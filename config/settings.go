@@ -66,7 +66,7 @@ type Git struct {
 // Build is how images are made.
 type Build struct {
 	Secrets  map[string]Secret
-	Mirrors  map[string]string // apt, pip, npm, go, maven
+	Mirrors  map[string]string // apt, pip, npm, go, maven, git
 	Proxy    string
 	Registry string
 	Keep     int64 // bytes of unused images; 0 = nothing is collected unasked

@@ -41,7 +41,7 @@ http {
 }
 build {
   secrets = { PIP_TOKEN = secret("key") }
-  mirrors = { pip = "https://mirror.example" }
+  mirrors = { pip = "https://mirror.example", git = "file:///srv/mirror" }
   keep    = "20GiB"
 }
 limits {

@@ -226,7 +226,7 @@ func (b *body) readBuild() Build {
 	build, _ := b.one("build")
 	out := Build{
 		Secrets: map[string]Secret{},
-		Mirrors: build.pairs("mirrors", word("apt", "pip", "npm", "go", "maven")),
+		Mirrors: build.pairs("mirrors", word("apt", "pip", "npm", "go", "maven", "git")),
 		Proxy:   build.checked("proxy", "", checkURL), Registry: build.text("registry", ""), Keep: build.size("keep", 0),
 	}
 	build.secrets("secrets", func(key string, s Secret) {

@@ -32,6 +32,7 @@ import (
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -121,7 +122,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	ledger := reconcile.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),
-		Hold: hold, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
+		Hold: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
 		Full: func() bool { return nearlyFull(d.store.Dir()) }, Leave: d.leave,
 	})
 	if err != nil {
@@ -136,7 +137,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	builder := image.New(image.Options{
-		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold,
+		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
 		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave,
 	})
@@ -154,6 +155,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Host: trial.Host{
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
+			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")),
 		},
 		Ready: d.ready, Idle: o.Idle,
 	})

@@ -143,7 +143,7 @@ func TestARoundWithoutATrialIsGivenUp(t *testing.T) {
 func TestHostViews(t *testing.T) {
 	t.Parallel()
 	w, trial, _ := waiting(t)
-	tasks, err := w.client.Tasks(t.Context())
+	tasks, err := w.client.Tasks(t.Context(), nil)
 	if err != nil || len(tasks.Tasks) != 1 {
 		t.Fatalf("%+v, %v", tasks, err)
 	}

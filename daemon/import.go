@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/task"
@@ -20,19 +19,15 @@ func Import(i config.Import) ([]config.Imported, []config.Problem) {
 	if !slices.Contains(ImportFormats(), i.Format) {
 		return nil, nil // told as something that this version does not do
 	}
-	found := sforge.Read(i.Path, i.Selects)
+	found := sforge.Read(i.Path, task.ReadOptions{Wanted: i.Selects})
 	var tasks []config.Imported
 	var problems []config.Problem
 	for _, p := range found.Problems {
-		name, _ := strings.CutSuffix(p.File, ".json") // other files are of the whole dataset
-		if name == p.File {
-			name = ""
-		}
-		problems = append(problems, config.Problem{File: filepath.Join(i.Path, p.File), Line: p.Line, Task: name, Text: p.Text})
+		problems = append(problems, config.Problem{File: filepath.Join(i.Path, p.File), Line: p.Line, Task: p.Task, Text: p.Text})
 	}
 	for _, p := range found.Notices {
 		problems = append(problems, config.Problem{
-			File: filepath.Join(i.Path, p.File), Line: p.Line, Task: strings.TrimSuffix(p.File, ".json"), Text: p.Text, Notice: true,
+			File: filepath.Join(i.Path, p.File), Line: p.Line, Task: p.Task, Text: p.Text, Notice: true,
 		})
 	}
 	for _, t := range found.Tasks {

@@ -69,7 +69,7 @@ func (w *world) reported(all []record, rounds []judge.Submission) {
 		told := slices.ContainsFunc(all, func(r record) bool {
 			return r.Type == "submission" && r.Trial == sub.Trial && r.Round == sub.Round
 		})
-		if told == (sub.Kind == judge.KindPrivate) {
+		if told == sub.Kind.Apart() {
 			w.Errorf("round %s of %s: told of is %t", sub.Round, sub.Trial, told)
 		}
 	}

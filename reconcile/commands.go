@@ -32,7 +32,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		o, err := r.observe(ctx, address)
+		o, err := r.observeOne(ctx, address)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 		}
 		r.rerun[address] = asked
 		r.queue.add(address, r.now())
-		return r.reconcile(ctx, address) // stored before it is answered: what is only asked for ends with the daemon
+		return r.reconcile(ctx, address, r.observe(ctx, []string{address})[0]) // stored before it is answered: what is only asked for ends with the daemon
 	})
 }
 
@@ -60,7 +60,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 // again: with `assayd run` there is no other way to go on.
 func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 	for _, address := range addresses {
-		o, err := r.observe(ctx, address)
+		o, err := r.observeOne(ctx, address)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 		o.Fresh = func(path string) bool { return slices.Contains(paths, path) && !busy[path] }
 		release, known := r.holdCheckout()
 		defer release()
-		found, _ := r.scan(ctx, previous, known)
+		found, _, _ := r.scan(ctx, previous, known)
 		set := config.Load(merged(found, inputs), previous, o)
 		ds = complaintsOf(set, paths)
 		text, err = r.preview(ctx, set)
@@ -195,13 +195,14 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, erro
 	var b strings.Builder
 	now := clock.Now().UTC()
 	wanted := map[string]bool{}
+	compiler := NewCompiler(set)
 	for _, run := range set.Blocks.Runs {
-		d, err := Compile(set, run)
+		d, err := compiler.Compile(&run)
 		if err != nil {
 			return "", err
 		}
 		wanted[run.Address()] = true
-		o, err := r.observe(ctx, run.Address())
+		o, err := r.observeOne(ctx, run.Address())
 		if err != nil {
 			return "", err
 		}
@@ -211,7 +212,7 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, erro
 		if wanted[address] {
 			continue
 		}
-		o, err := r.observe(ctx, address)
+		o, err := r.observeOne(ctx, address)
 		if err != nil {
 			return "", err
 		}
@@ -323,7 +324,7 @@ func (r *Reconciler) Drain(ctx context.Context) error {
 		err := r.do(ctx, func() {
 			r.draining = true
 			for address, d := range r.desired {
-				o, err := r.observe(ctx, address)
+				o, err := r.observeOne(ctx, address)
 				open = open || err == nil && d.Blocked == "" && o.Execution != nil && !o.Execution.Finished
 			}
 		})

@@ -22,8 +22,23 @@ const maxBackoff = 5 * 60 * 1e9
 
 // Compile turns a run block into cells: plain values, so that a comment or a renamed local
 // never makes another cell. The set has been checked, so references resolve.
-func Compile(set *config.Set, r config.Run) (*Run, error) {
-	c := compiler{set: set, run: r, blocked: []string{}}
+func Compile(set *config.Set, r config.Run) (*Run, error) { return NewCompiler(set).Compile(&r) }
+
+// Compiler compiles the runs of one set. A task that many of them select is read once, for as
+// long as the compiler is kept: the runs hold on to none of it.
+type Compiler struct {
+	set  *config.Set
+	read map[config.Selected]task.Task
+}
+
+// NewCompiler returns a compiler of the set's runs.
+func NewCompiler(set *config.Set) *Compiler {
+	return &Compiler{set: set, read: map[config.Selected]task.Task{}}
+}
+
+// Compile is as the function of that name. The run keeps r, which must not change.
+func (all *Compiler) Compile(r *config.Run) (*Run, error) {
+	c := compiler{Compiler: all, run: r}
 	tasks := c.tasks()
 	agents := c.agents()
 	c.gaps("", c.unexplained())
@@ -43,19 +58,22 @@ func Compile(set *config.Set, r config.Run) (*Run, error) {
 	}
 	seen := map[string]string{} // key -> agent
 	for attempt := 1; attempt <= max(r.Attempts, 1); attempt++ {
-		for _, t := range tasks {
-			for _, a := range agents {
+		for i, t := range tasks {
+			for j, a := range agents {
 				if a.Solves() && t.Solution == nil {
 					c.block(fmt.Sprintf("task %q has no solution for the oracle", t.Name))
 				}
-				cell := c.cell(t, a, attempt)
-				key := cell.Key()
+				if r.Mode == trial.Single && t.Judge.Game != "" {
+					c.block(fmt.Sprintf("task %q is a game, and in single mode there is nothing to play with", t.Name))
+				}
+				recipe := recipe{all.set, r, c.selected[i], c.named[j], attempt}
+				key := recipe.with(t, a).Key()
 				if other, twice := seen[key]; twice {
 					c.block(fmt.Sprintf("the agents %q and %q are the same in all that counts; give one of them a label", other, a.Title()))
 					continue
 				}
 				seen[key] = a.Title()
-				d.Cells = append(d.Cells, Cell{Key: key, Cell: cell})
+				d.Cells = append(d.Cells, Cell{Key: key, whole: recipe.cell})
 			}
 		}
 	}
@@ -66,10 +84,13 @@ func Compile(set *config.Set, r config.Run) (*Run, error) {
 	return d, nil
 }
 
+// compiler compiles one run.
 type compiler struct {
-	set     *config.Set
-	run     config.Run
-	blocked []string
+	*Compiler
+	run      *config.Run
+	blocked  []string
+	selected []config.Selected  // of the tasks
+	named    []*config.RunAgent // of the agents
 }
 
 func (c *compiler) block(reason string) { c.blocked = append(c.blocked, reason) }
@@ -92,14 +113,18 @@ func (c *compiler) unexplained() []string {
 // tasks are the tasks that the run selects; what this version does not do blocks the run.
 func (c *compiler) tasks() []task.Task {
 	var tasks []task.Task
-	for _, s := range c.set.Tasks(&c.run) {
+	for _, s := range c.set.Tasks(c.run) {
 		c.gaps(fmt.Sprintf("task %q of %s: ", s.Name(), s.Benchmark.Address()), s.Unsupported())
-		t, err := CompileTask(s)
-		if err != nil {
-			c.block(err.Error())
-			continue
+		t, known := c.read[s]
+		if !known {
+			var err error
+			if t, err = CompileTask(s); err != nil {
+				c.block(err.Error())
+				continue
+			}
+			c.read[s] = t
 		}
-		tasks = append(tasks, t)
+		tasks, c.selected = append(tasks, t), append(c.selected, s)
 	}
 	return tasks
 }
@@ -117,31 +142,38 @@ func CompileTask(s config.Selected) (task.Task, error) {
 	return t, nil
 }
 
-// agents resolves the run's agent blocks; an agent declared under the name of a built-in
-// one replaces it.
+// agents resolves the run's agent blocks. One that this version does not have is among the
+// run's gaps.
 func (c *compiler) agents() []agent.Agent {
 	var agents []agent.Agent
-	for _, ra := range c.run.Agents {
-		a, ok := agent.Builtin(ra.Name, guest.Program)
-		if declared := c.set.Agent(ra.Name); declared != nil {
+	for i := range c.run.Agents {
+		named := &c.run.Agents[i]
+		if declared := c.set.Agent(named.Name); declared != nil {
 			c.gaps(declared.Address()+": ", declared.Unsupported)
-			a, ok = compileAgent(*declared), true
 		}
-		if !ok {
-			continue // among the run's gaps
+		if a, ok := agentOf(c.set, named); ok {
+			agents, c.named = append(agents, a), append(c.named, named)
 		}
-		a.Label, a.Version, a.Provider, a.Model, a.Effort = ra.Label, ra.Version, ra.Provider, ra.Model, ra.Effort
-		env := maps.Clone(a.Env)
-		if len(ra.Env) > 0 {
-			if env == nil {
-				env = map[string]string{}
-			}
-			maps.Copy(env, ra.Env)
-		}
-		a.Env = env
-		agents = append(agents, a)
 	}
 	return agents
+}
+
+// agentOf is the agent that a run names; one declared under the name of a built-in one
+// replaces it.
+func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
+	a, ok := agent.Builtin(named.Name, guest.Program)
+	if declared := set.Agent(named.Name); declared != nil {
+		a, ok = compileAgent(*declared), true
+	}
+	a.Label, a.Version, a.Provider, a.Model, a.Effort = named.Label, named.Version, named.Provider, named.Model, named.Effort
+	a.Env = maps.Clone(a.Env)
+	if len(named.Env) > 0 {
+		if a.Env == nil {
+			a.Env = map[string]string{}
+		}
+		maps.Copy(a.Env, named.Env)
+	}
+	return a, ok
 }
 
 func compileAgent(a config.Agent) agent.Agent {
@@ -153,8 +185,24 @@ func compileAgent(a config.Agent) agent.Agent {
 
 func tree(t config.Tree) task.Tree { return task.Tree{Digest: t.Digest} }
 
-func (c *compiler) cell(t task.Task, a agent.Agent, attempt int) trial.Cell {
-	r := c.run
+// recipe is what a cell is made from: ten thousand runs of one task hold no copy of it.
+type recipe struct {
+	set     *config.Set
+	run     *config.Run
+	task    config.Selected
+	agent   *config.RunAgent
+	attempt int
+}
+
+// cell makes the whole cell. Its task and agent have been compiled before, so they can be.
+func (c recipe) cell() trial.Cell {
+	t, _ := CompileTask(c.task)
+	a, _ := agentOf(c.set, c.agent)
+	return c.with(t, a)
+}
+
+func (c recipe) with(t task.Task, a agent.Agent) trial.Cell {
+	r, attempt := c.run, c.attempt
 	if r.Network != nil {
 		t.Network = task.Network(*r.Network)
 	}
@@ -163,7 +211,7 @@ func (c *compiler) cell(t task.Task, a agent.Agent, attempt int) trial.Cell {
 	if !a.Solves() {
 		t.Solution = nil // it changes only the oracle's verdict
 	}
-	return trial.Cell{
+	cell := trial.Cell{
 		Task: t, Agent: a, Attempt: attempt, Mode: r.Mode, Timeout: r.Timeout, TestTimeout: r.TestTimeout,
 		AutoEval: r.AutoEval, StopHook: r.StopHook, Idle: r.Idle,
 		Resume: trial.Resume{
@@ -171,6 +219,11 @@ func (c *compiler) cell(t task.Task, a agent.Agent, attempt int) trial.Cell {
 		},
 		Max: r.Submissions.Max, Cooldown: r.Submissions.Cooldown, SanityCheck: r.SanityCheck,
 	}
+	if r.Mode == trial.Single { // one go without feedback: none of these changes anything
+		cell.AutoEval, cell.StopHook, cell.Idle, cell.Max, cell.Cooldown = 0, false, 0, 0, 0
+		cell.Resume = trial.Resume{}
+	}
+	return cell
 }
 
 func override(p *task.Part, r config.Resources) {

@@ -162,7 +162,7 @@ func TestWhatChangesACell(t *testing.T) {
 			}
 			before, after := compiled(t, plainSpec).Cells[0], compiled(t, text).Cells[0]
 			if got := before.Key == after.Key; got != tt.same {
-				t.Errorf("the cell is the same: %v, want %v\n%s", got, tt.same, cmp.Diff(before.Cell, after.Cell))
+				t.Errorf("the cell is the same: %v, want %v\n%s", got, tt.same, cmp.Diff(before.Whole(), after.Whole()))
 			}
 		})
 	}
@@ -203,9 +203,10 @@ func TestCellsAreTheProduct(t *testing.T) {
 		retry { infra = 5 }`))
 	var got []string
 	keys := map[string]bool{}
-	for _, c := range d.Cells {
+	for _, cell := range d.Cells {
+		c := cell.Whole()
 		got = append(got, c.Task.Name+" "+c.Agent.Title()+" "+string(rune('0'+c.Attempt)))
-		keys[c.Key] = true
+		keys[cell.Key] = true
 	}
 	if diff := cmp.Diff([]string{"one mine 1", "one nop 1", "one mine 2", "one nop 2"}, got); diff != "" || len(keys) != 4 {
 		t.Errorf("%d keys %s", len(keys), diff)
@@ -224,7 +225,7 @@ func TestRunOverrides(t *testing.T) {
 		work {
 		  cpus = 0.5
 		}
-		judge { memory = "1GiB" }`)).Cells[0]
+		judge { memory = "1GiB" }`)).Cells[0].Whole()
 	if c.Task.Network.Mode != "open" || c.Task.Work.CPUs != 0.5 || c.Task.Work.Memory != 2<<30 || c.Task.Judge.Memory != 1<<30 || c.Task.Judge.CPUs != 1 {
 		t.Errorf("%+v %+v %+v", c.Task.Network, c.Task.Work, c.Task.Judge.Part)
 	}

@@ -22,11 +22,15 @@ type Run struct {
 	Blocked    string // why this version does not do the run; "" = it does
 }
 
-// Cell is a cell with its key.
+// Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is
+// wanted only the key counts, most of the time.
 type Cell struct {
-	Key string
-	trial.Cell
+	Key   string
+	whole func() trial.Cell // nil where no block declares it
 }
+
+// Whole is all that the cell consists of; it must be declared.
+func (c Cell) Whole() trial.Cell { return c.whole() }
 
 // Execution is one doing of a run.
 type Execution struct {

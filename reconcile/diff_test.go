@@ -31,8 +31,8 @@ func wantedRun(cells string, change ...func(*Run)) *Run {
 }
 
 func cellOf(name string) Cell {
-	return Cell{Key: strings.Repeat(name, 64), Cell: trial.Cell{
-		Task: task.Task{Name: name}, Agent: agent.Agent{Name: "nop"}, Attempt: 1,
+	return Cell{Key: strings.Repeat(name, 64), whole: func() trial.Cell {
+		return trial.Cell{Task: task.Task{Name: name}, Agent: agent.Agent{Name: "nop"}, Attempt: 1}
 	}}
 }
 

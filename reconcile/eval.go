@@ -18,6 +18,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -28,22 +29,27 @@ type Evaluation struct {
 	Trial   string    // with Round: whose stored archive is judged again; "" = Archive is
 	Round   string    // "agent-3"
 	Archive io.Reader // tar or tar.gz
+	Patch   []byte    // instead of Archive: a unified diff to the tree that agents of the task begin with
 	Private bool      // have it judged by the private set, too
 }
 
 // Evaluated is the outcome. No record reports it and no trial counts it.
 type Evaluated struct {
-	Session    string        `json:"session"` // eval.<8 hex>
-	Submission string        `json:"submission_id"`
-	Round      string        `json:"round"`
-	Task       string        `json:"task"` // address
-	Report     judge.Report  `json:"report"`
-	Of         string        `json:"of,omitempty"`     // TRIAL/ROUND, whose archive it was
-	Before     *judge.Report `json:"before,omitempty"` // what was said of it then, which stays
-	Private    *judge.Report `json:"private,omitempty"`
-	Dropped    int           `json:"dropped"`         // entries of the archive that were left out
-	Empty      bool          `json:"empty,omitempty"` // nothing of it was left
-	Provenance Provenance    `json:"provenance"`
+	Session    string         `json:"session"` // eval.<8 hex>
+	Submission string         `json:"submission_id"`
+	Round      string         `json:"round"`
+	Task       string         `json:"task"` // address
+	Report     judge.Report   `json:"report"`
+	Of         string         `json:"of,omitempty"`     // TRIAL/ROUND, whose archive it was
+	Before     *judge.Report  `json:"before,omitempty"` // what was said of it then, which stays
+	Private    *judge.Report  `json:"private,omitempty"`
+	Dropped    int            `json:"dropped"`               // entries of the archive that were left out
+	Empty      bool           `json:"empty,omitempty"`       // nothing of it was left
+	Applied    string         `json:"applied,omitempty"`     // how the patch was laid over the tree
+	NotApplied string         `json:"not_applied,omitempty"` // why it could not be: there is no report then
+	FailToPass swebench.Tests `json:"fail_to_pass"`
+	PassToPass swebench.Tests `json:"pass_to_pass"`
+	Provenance Provenance     `json:"provenance"`
 }
 
 // Provenance says what a verdict was made of.
@@ -101,10 +107,23 @@ func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated,
 	if err != nil {
 		return out, ds, err
 	}
+	if e.Patch != nil {
+		return out, ds, r.evaluatePatch(ctx, t, session, e, &out)
+	}
+	return out, ds, r.judgeIn(ctx, session, e, &out)
+}
+
+// judgeIn has the archive judged in a session of its own.
+func (r *Reconciler) judgeIn(ctx context.Context, session judge.Session, e Evaluation, out *Evaluated) error {
 	r.o.Host.Judge.Open(session)
 	fault.Reached(fault.EvalOpened)
 	defer r.o.Host.Judge.Forget(session.Trial)
-	return out, ds, r.judgeOnce(ctx, session.Trial, e, &out)
+	err := r.judgeOnce(ctx, session.Trial, e, out)
+	if err == nil {
+		out.FailToPass = split(trial.Outcomes(session.Task.FailToPass, &out.Report))
+		out.PassToPass = split(trial.Outcomes(session.Task.PassToPass, &out.Report))
+	}
+	return err
 }
 
 // specsFor returns the specs in force, or what these files say by themselves.

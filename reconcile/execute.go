@@ -131,7 +131,10 @@ func needOf(s trial.State) Need {
 
 // nextState is the state that a start begins with.
 func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (trial.State, error) {
-	fresh := trial.State{ID: a.Trial, Spec: address, Key: a.Cell.Key, Cell: a.Cell.Cell, Try: 1, Phase: trial.Pending}
+	fresh := trial.State{ID: a.Trial, Spec: address, Key: a.Cell.Key, Try: 1, Phase: trial.Pending}
+	if a.Cell.whole != nil {
+		fresh.Cell = a.Cell.Whole()
+	}
 	var state trial.State
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
@@ -179,6 +182,9 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 	}
 	if s.Phase == trial.Done {
 		row.Status, row.FinishedAt = string(s.Result.Status), s.Line.Now()
+	}
+	if s.Phase == trial.Done && s.Cell.Mode == trial.Single {
+		defer func() { r.harness.note(s.Spec) }() // also when it failed: then nothing has changed
 	}
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if s.Phase == trial.Pending {
@@ -289,29 +295,43 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) error
 // run no longer wants do not count; of a run that no file declares all do.
 func (r *Reconciler) outcomes(tx *store.Tx, address string, n int) ([]Outcome, error) {
 	wanted := r.places(address)
+	outcomes, _, err := outcomesOf(tx, address, n, func(row store.TrialRow) bool {
+		_, counts := wanted[row.Cell]
+		return counts || len(wanted) == 0
+	})
+	return outcomes, err
+}
+
+// outcomesOf reads the finished ones of the trials that count, and how many others are open.
+func outcomesOf(tx *store.Tx, address string, n int, counts func(store.TrialRow) bool) (outcomes []Outcome, open int, err error) {
 	rows, err := tx.Trials(address, n)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var outcomes []Outcome
 	for _, row := range rows {
 		s, err := stateOf(row)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if _, counts := wanted[s.Key]; s.Result == nil || len(wanted) > 0 && !counts {
+		switch {
+		case !counts(row):
+			continue
+		case s.Result == nil:
+			open++
 			continue
 		}
 		subs, err := submissions(tx, row.ID)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		t := s.Cell.Task
 		outcomes = append(outcomes, Outcome{
-			Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Finished: *s.Result, Judge: s.Cell.Task.Judge,
-			Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: trial.OfTry(subs, s.Try),
+			Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
+			Finished: *s.Result, Judge: t.Judge, Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: trial.OfTry(subs, s.Try),
+			content: t,
 		})
 	}
-	return outcomes, nil
+	return outcomes, open, nil
 }
 
 type specRemoved struct {

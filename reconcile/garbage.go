@@ -110,7 +110,7 @@ func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, e
 func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, error) {
 	tasks := map[string]task.Task{}
 	add := func(t task.Task) {
-		key, err := json.Marshal([]any{t.Benchmark, t.Name, t.Platform, t.Workdir, t.Base, t.Image, t.Repo, t.Work, t.Judge.Part, t.Judge.FromBase})
+		key, err := json.Marshal([]any{t.Benchmark, t.Name, t.Platform, t.Workdir, t.Base, t.Image, t.Repo, t.Work, t.Judge.Part, t.Judge.Patch, t.Judge.FromBase})
 		if err == nil { // plain data always encodes
 			tasks[string(key)] = t
 		}
@@ -120,7 +120,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 			return errors.New("the specs have not been read yet")
 		}
 		for address, d := range r.desired {
-			o, err := r.observe(ctx, address)
+			o, err := r.observeOne(ctx, address)
 			if err != nil {
 				return err
 			}
@@ -129,7 +129,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 				if over && !every {
 					break
 				}
-				t := c.Cell.Task
+				t := c.Whole().Task
 				if !over && o.Execution != nil {
 					if t, err = r.asPinned(ctx, address, o.Execution.N, t); err != nil {
 						return err

@@ -209,10 +209,10 @@ type archive struct {
 }
 
 // report appends a verdict to the results of the trial's run. A submission that belongs
-// to no trial has no file to be reported in; what the private set says is told with the
-// trial's verdict.
+// to no trial has no file to be reported in; what the private set or the untouched tree says
+// is told with the trial's verdict.
 func report(tx *store.Tx, s judge.Submission) error {
-	if s.Kind == judge.KindPrivate {
+	if s.Kind.Apart() {
 		return nil
 	}
 	row, err := tx.Trial(s.Trial)

@@ -44,8 +44,9 @@ func (a Action) String() string {
 		what = fmt.Sprintf("%s e%d", a.Kind, a.Execution)
 	case StartTrial:
 		what = fmt.Sprintf("start %s try %d", a.Trial, a.Try)
-		if a.Cell.Task.Name != "" { // known only while a block declares it
-			what += fmt.Sprintf(": task %s, agent %s, attempt %d", a.Cell.Task.Name, a.Cell.Agent.Title(), a.Cell.Attempt)
+		if a.Cell.whole != nil { // known only while a block declares it
+			cell := a.Cell.Whole()
+			what += fmt.Sprintf(": task %s, agent %s, attempt %d", cell.Task.Name, cell.Agent.Title(), cell.Attempt)
 		}
 	case CancelTrial:
 		what = "cancel " + a.Trial

@@ -46,6 +46,8 @@ type Reconciler struct {
 
 	life     context.Context // of Run: a trial outlives the request that made it go on
 	left     *leftovers      // safe for any goroutine
+	harness  *harness        // safe for any goroutine
+	sanity   turns           // safe for any goroutine
 	queue    *queue
 	step     time.Duration // by which the wall clock is ahead of line
 	presence presence
@@ -61,6 +63,7 @@ type Reconciler struct {
 	starved  map[string]bool   // runs with trials that found no room
 	previous config.Previous   // what was last accepted; nil until it is read
 	seen     [32]byte          // fingerprint of the files that the set was made of
+	rest     rest              // for how long they need not be read again
 	trouble  []string          // places that could not be looked at, as last logged
 	notes    map[string]string // what a run waits for, for the status
 	draining bool              // no execution begins any more
@@ -75,8 +78,9 @@ func New(o Options) *Reconciler {
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
 	}
+	r.harness = newHarness(r)
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
-	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference = r.where, r.pin, r.reference
+	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	return r
 }
 
@@ -121,12 +125,18 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer r.drivers.Wait()
 	r.look(ctx, nil)
 	r.turn(ctx)
+	for _, run := range r.set.Blocks.Runs {
+		if run.Mode == trial.Single { // a crash may have come before its files
+			r.harness.note(run.Address())
+		}
+	}
 	strays, err := r.strays(ctx)
 	if err != nil {
 		return err
 	}
 	sweeper.Go(func() { r.sweep(ctx, strays, begun) })
 	sweeper.Go(func() { r.left.run(ctx) })
+	sweeper.Go(func() { r.harness.run(ctx) })
 	if r.o.Ready != nil {
 		r.o.Ready()
 	}
@@ -174,7 +184,9 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 	case <-pulses:
-		r.look(ctx, nil)
+		if !r.rest.lasts(time.Now()) {
+			r.look(ctx, nil)
+		}
 	case call := <-r.calls:
 		call()
 	case id := <-r.ended:
@@ -191,30 +203,52 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	}
 }
 
+// atOnce is how many runs are read in one transaction: a transaction for each of ten
+// thousand takes longer than all that is read.
+const atOnce = 256
+
 // turn reconciles every run that is due.
 func (r *Reconciler) turn(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.Working()
-		address, ok := r.queue.pop(r.now())
-		if !ok {
+		due := r.due()
+		if len(due) == 0 {
 			return
 		}
-		if err := r.reconcile(ctx, address); err != nil && ctx.Err() == nil {
-			r.o.Log.Warn("reconcile", "spec", address, "error", err)
-			r.queue.retry(address, r.now())
-			continue
+		for i, seen := range r.observe(ctx, due) {
+			if ctx.Err() != nil {
+				return
+			}
+			r.Working()
+			if err := r.reconcile(ctx, due[i], seen); err != nil && ctx.Err() == nil {
+				r.o.Log.Warn("reconcile", "spec", due[i], "error", err)
+				r.queue.retry(due[i], r.now())
+				continue
+			}
+			r.queue.forget(due[i])
 		}
-		r.queue.forget(address)
 	}
 }
 
-// reconcile makes one pass over one run.
-func (r *Reconciler) reconcile(ctx context.Context, address string) error {
-	observed, err := r.observe(ctx, address)
-	if err != nil {
-		return err
+// due takes the runs out of the queue that are to be looked at now, some at once.
+func (r *Reconciler) due() (addresses []string) {
+	now := r.now()
+	for len(addresses) < atOnce {
+		address, ok := r.queue.pop(now)
+		if !ok {
+			break
+		}
+		addresses = append(addresses, address)
 	}
-	now := clock.Now().UTC()
+	return addresses
+}
+
+// reconcile makes one pass over one run.
+func (r *Reconciler) reconcile(ctx context.Context, address string, seen sighting) error {
+	if seen.err != nil {
+		return seen.err
+	}
+	observed, now := seen.Observed, clock.Now().UTC()
 	plan := Diff(address, r.desired[address], observed, now)
 	if text := plan.String(); text != "" {
 		r.o.Log.Debug("plan", "spec", address, "plan", text)
@@ -265,46 +299,71 @@ func (r *Reconciler) Look(ctx context.Context, fresh bool) error {
 	return r.do(ctx, func() { r.look(ctx, which) })
 }
 
-// observe reads what exists of a run.
-func (r *Reconciler) observe(ctx context.Context, address string) (Observed, error) {
+// sighting is what was observed of one run, or why it could not be read.
+type sighting struct {
+	Observed
+	err error
+}
+
+// observe reads what exists of some runs, in one transaction.
+func (r *Reconciler) observe(ctx context.Context, addresses []string) []sighting {
+	all := make([]sighting, len(addresses))
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		for i, address := range addresses {
+			all[i].Observed, all[i].err = r.observed(tx, address)
+		}
+		return nil
+	})
+	for i := range all {
+		if err != nil {
+			all[i].err = err
+		}
+	}
+	return all
+}
+
+// observeOne reads what exists of a run.
+func (r *Reconciler) observeOne(ctx context.Context, address string) (Observed, error) {
+	seen := r.observe(ctx, []string{address})[0]
+	return seen.Observed, seen.err
+}
+
+func (r *Reconciler) observed(tx *store.Tx, address string) (Observed, error) {
 	o := Observed{Rerun: r.rerun[address]}
 	if since, gone := r.gone[address]; gone {
 		o.GoneSince = r.line.Wall(since)
 	}
-	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		fired, err := tx.Meta(firedKey(address))
+	fired, err := tx.Meta(firedKey(address))
+	if err != nil {
+		return o, err
+	}
+	if fired != "" {
+		if o.LastFired, err = time.Parse(time.RFC3339, fired); err != nil {
+			return o, fmt.Errorf("last firing of %s: %w", address, err)
+		}
+	}
+	e, err := tx.LatestExecution(address)
+	if errors.Is(err, store.ErrNotFound) {
+		return o, nil
+	}
+	if err != nil {
+		return o, err
+	}
+	if o.Execution, err = executionOf(e); err != nil {
+		return o, err
+	}
+	rows, err := tx.Trials(address, e.N)
+	if err != nil {
+		return o, err
+	}
+	for _, row := range rows {
+		t, err := r.trialOf(row)
 		if err != nil {
-			return err
+			return o, err
 		}
-		if fired != "" {
-			if o.LastFired, err = time.Parse(time.RFC3339, fired); err != nil {
-				return fmt.Errorf("last firing of %s: %w", address, err)
-			}
-		}
-		e, err := tx.LatestExecution(address)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if o.Execution, err = executionOf(e); err != nil {
-			return err
-		}
-		rows, err := tx.Trials(address, e.N)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			t, err := r.trialOf(row)
-			if err != nil {
-				return err
-			}
-			o.Trials = append(o.Trials, t)
-		}
-		return nil
-	})
-	return o, err
+		o.Trials = append(o.Trials, t)
+	}
+	return o, nil
 }
 
 func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {

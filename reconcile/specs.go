@@ -36,11 +36,13 @@ func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 	previous := r.previous
 	release, known := r.holdCheckout()
 	defer release()
-	found, emptied := r.scan(ctx, previous, known)
+	r.rest = rest{}
+	found, emptied, sights := r.scan(ctx, previous, known)
 	inputs, again := r.presence.settle(previous, found, emptied, time.Now())
 	sum := fingerprint(inputs)
 	if sum == r.seen && fresh == nil && !r.set.Diagnostics.HasErrors() {
 		r.again = again
+		r.settled(sights)
 		return // nothing to compile; a spec with an error may be missing what has come since
 	}
 	o := r.o.Config
@@ -67,6 +69,7 @@ func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 		r.adopt(set)
 	}
 	r.seen, r.again = sum, again
+	r.settled(sights)
 }
 
 // all and among choose files to be read anew.
@@ -140,31 +143,36 @@ func (r *Reconciler) accepted(ctx context.Context) (config.Previous, error) {
 
 // scan lists the spec files under the watched roots and those that were handed in, and
 // the roots that hold nothing at all. The checkout is only looked at where it is known.
-func (r *Reconciler) scan(ctx context.Context, previous config.Previous, known bool) (inputs []config.Input, emptied []string) {
-	inputs, emptied = r.scanRoots(previous, known)
+func (r *Reconciler) scan(ctx context.Context, previous config.Previous, known bool) (inputs []config.Input, emptied []string, sights []config.Sight) {
+	inputs, emptied, sights = r.scanRoots(previous, known)
 	handedIn, err := r.submissions(ctx)
 	if err != nil {
 		r.o.Log.Error("read which files were handed in", "error", err)
 	}
-	return withSubmissions(inputs, handedIn), emptied
+	if err != nil || slices.ContainsFunc(handedIn, func(s submission) bool { return !s.Over }) {
+		sights = nil // they lie anywhere, and are read at each look
+	}
+	return withSubmissions(inputs, handedIn), emptied, sights
 }
 
 // scanRoots lists the spec files under the watched roots, and the roots that hold nothing
-// at all: a mount point whose file system is not there looks like that.
-func (r *Reconciler) scanRoots(previous config.Previous, known bool) (inputs []config.Input, emptied []string) {
+// at all: a mount point whose file system is not there looks like that. With them comes how
+// each root lay in the file system, none where not all was looked at.
+func (r *Reconciler) scanRoots(previous config.Previous, known bool) (inputs []config.Input, emptied []string, sights []config.Sight) {
 	var trouble []string
 	for _, root := range r.o.Roots {
 		if !known && root == r.o.Checkout.Root {
 			inputs = append(inputs, unknown(root, previous)...)
+			sights = append(sights, config.Sight{})
 			continue
 		}
 		found := config.Scan(root, previous, r.o.Config)
 		empty := slices.ContainsFunc(found.Unknown, func(u config.Unknown) bool { return errors.Is(u.Err, config.ErrEmpty) })
 		if empty {
-			emptied = append(emptied, root)
+			emptied, sights = append(emptied, root), append(sights, config.Sight{})
 			continue
 		}
-		inputs = append(inputs, found.Inputs...)
+		inputs, sights = append(inputs, found.Inputs...), append(sights, found.Sight)
 		for _, u := range found.Unknown {
 			trouble = append(trouble, u.String())
 		}
@@ -175,7 +183,7 @@ func (r *Reconciler) scanRoots(previous config.Previous, known bool) (inputs []c
 			r.o.Log.Warn("a place for specs cannot be looked at; what was accepted there stays", "place", place)
 		}
 	}
-	return inputs, emptied
+	return inputs, emptied, sights
 }
 
 // accept stores what is new and reports it in the status files, in one transaction.
@@ -337,9 +345,11 @@ func (r *Reconciler) adopt(set *config.Set) {
 	r.set, r.roots = set, rootsOf(set)
 	r.shown.Store(set)
 	now := r.now()
-	desired := map[string]*Run{}
-	for _, run := range set.Blocks.Runs {
-		d, err := Compile(set, run)
+	desired := make(map[string]*Run, len(set.Blocks.Runs))
+	compiler := NewCompiler(set)
+	for i := range set.Blocks.Runs {
+		run := &set.Blocks.Runs[i]
+		d, err := compiler.Compile(run)
 		if err != nil {
 			r.o.Log.Error("compile", "spec", run.Address(), "error", err)
 			d = r.desired[run.Address()]

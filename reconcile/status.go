@@ -64,13 +64,13 @@ type TrialStatus struct {
 	Now      time.Time    `json:"now,omitzero"` // while the agent works: what the time is for the trial, whatever the wall clock was set to
 	Ended    time.Time    `json:"ended,omitzero"`
 	Rounds   []Round      `json:"rounds"`
-	Private  []Round      `json:"private,omitempty"` // what the private set says; in no best, rate or curve
+	Private  []Round      `json:"private,omitempty"` // what the private set and the untouched tree say; in no best, rate or curve
 	Best     string       `json:"best,omitempty"`    // round
 	Flags    []string     `json:"flags,omitempty"`
 	Wanted   bool         `json:"wanted"` // the run as it is declared now has this cell
 }
 
-// Judgings are all rounds and, after them, what the private set says.
+// Judgings are all rounds and, after them, what the private set and the untouched tree say.
 func (t TrialStatus) Judgings() []Round { return append(slices.Clip(t.Rounds), t.Private...) }
 
 // Round is one submission as tables show it.
@@ -306,7 +306,7 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 	}
 	subs, err := submissions(tx, s.ID)
 	for _, sub := range subs {
-		if sub.Kind == judge.KindPrivate {
+		if sub.Kind.Apart() {
 			t.Private = append(t.Private, roundOf(s, sub))
 		} else {
 			t.Rounds = append(t.Rounds, roundOf(s, sub))

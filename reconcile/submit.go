@@ -79,7 +79,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, paths []string) error {
 func (r *Reconciler) rehearse(previous config.Previous, all []submission) *config.Set {
 	release, known := r.holdCheckout()
 	defer release()
-	found, emptied := r.scanRoots(previous, known)
+	found, emptied, _ := r.scanRoots(previous, known)
 	looks := presence{log: slog.New(slog.DiscardHandler), missed: maps.Clone(r.presence.missed)}
 	inputs, _ := looks.settle(previous, withSubmissions(found, all), emptied, time.Now())
 	o := r.o.Config
@@ -119,6 +119,7 @@ func (r *Reconciler) closeSubmissions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.previous = previous // for the first look
 	all, err := r.closed(ctx, previous)
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (r *Reconciler) closed(ctx context.Context, previous config.Previous) (all 
 func (r *Reconciler) hasOpenRun(ctx context.Context, previous config.Previous, s submission) (bool, error) {
 	for _, path := range s.Paths {
 		for _, run := range previous[path].Blocks.Runs {
-			o, err := r.observe(ctx, run.Address())
+			o, err := r.observeOne(ctx, run.Address())
 			if err != nil {
 				return false, err
 			}

@@ -1,26 +1,46 @@
 package reconcile
 
 import (
-	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
+	"strconv"
 	"time"
 
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/stats"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // Outcome is one finished trial with its rounds: what a summary is made of.
 type Outcome struct {
-	Task     string
-	Agent    string
-	Finished trial.Finished
-	Judge    task.Judge // how rounds of its task are compared
-	Timeout  time.Duration
-	Started  time.Time
-	Rounds   []judge.Submission
+	Benchmark string
+	Task      string
+	Repo      string // of the task: those of one are alike; "" = it has none
+	Agent     string
+	Model     string
+	Finished  trial.Finished
+	Judge     task.Judge // how rounds of its task are compared
+	Timeout   time.Duration
+	Started   time.Time
+	Rounds    []judge.Submission
+
+	content task.Task // as it was when the trial began
+}
+
+// repoOf is the repository of a task: what its format says it is, or where it is cloned
+// from.
+func repoOf(t task.Task) string {
+	if repo := t.Metadata["repo"]; repo != "" || t.Repo == nil {
+		return repo
+	}
+	return t.Repo.URL
+}
+
+// key tells tasks apart; two benchmarks may have one of the same name.
+func (o Outcome) key() string {
+	if o.Benchmark == "" {
+		return o.Task
+	}
+	return o.Benchmark + "." + o.Task
 }
 
 // Summary is what a run's trials amount to. Rates and means are over the trials that
@@ -29,10 +49,13 @@ type Outcome struct {
 type Summary struct {
 	Total int `json:"total"`
 	Counts
-	ResolvedRate   *Interval          `json:"resolved_rate"`
-	PassRate       *Interval          `json:"pass_rate"` // mean of the best rounds
-	Score          *Interval          `json:"score"`     // the same of raw scores, where tasks have them
+	ResolvedRate   *Interval          `json:"resolved_rate"`              // of trials
+	ResolvedByTask *Interval          `json:"resolved_by_task,omitempty"` // where several trials are at one task, or tasks of one repository
+	PassRate       *Interval          `json:"pass_rate"`                  // mean of the best rounds
+	Score          *Interval          `json:"score"`                      // the same of raw scores, where tasks have them
+	Score100       *Interval          `json:"score_0_100,omitempty"`      // the same of rescaled scores, 0 where there is none, of tasks that rescale
 	PassAtK        map[string]float64 `json:"pass_at_k,omitempty"`
+	PassHatK       map[string]float64 `json:"pass_hat_k,omitempty"` // all of k attempts
 	ScoreByTime    []TimePoint        `json:"score_by_time"`
 	Usage          trial.Usage        `json:"usage"`
 	AgentDurationS float64            `json:"agent_duration_s"`
@@ -75,28 +98,29 @@ func (c *Counts) add(s trial.Status) {
 
 // Interval is a value with its 95 % interval.
 type Interval struct {
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
-	N     int     `json:"n"`
+	Value    float64 `json:"value"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	N        int     `json:"n"`                  // tasks; of the resolved rate, trials
+	SE       float64 `json:"se,omitempty"`       // standard error, where it is over tasks
+	Clusters int     `json:"clusters,omitempty"` // repositories, and tasks without one, where they are fewer than tasks
 }
 
-// TimePoint is the mean of the best rounds accepted until a part of the time was over.
-type TimePoint struct {
-	Fraction float64  `json:"fraction"`
-	ElapsedS float64  `json:"elapsed_s"` // of the longest timeout
-	PassRate float64  `json:"pass_rate"`
-	Score    *float64 `json:"score"`
+func intervalOf(e stats.Estimate, ok bool) *Interval {
+	if !ok {
+		return nil
+	}
+	i := Interval{Value: e.Value, Low: e.Low, High: e.High, N: e.N, SE: e.SE}
+	if e.Clusters < e.N {
+		i.Clusters = e.Clusters
+	}
+	return &i
 }
 
 // Summarize computes the summary of trials; it is deterministic.
 func Summarize(outcomes []Outcome) Summary {
 	s := summarize(outcomes)
-	byAgent := map[string][]Outcome{}
-	for _, o := range outcomes {
-		byAgent[o.Agent] = append(byAgent[o.Agent], o)
-	}
-	if len(byAgent) > 1 {
+	if byAgent := byAgent(outcomes); len(byAgent) > 1 {
 		s.Agents = map[string]Summary{}
 		for name, of := range byAgent {
 			s.Agents[name] = summarize(of)
@@ -105,9 +129,30 @@ func Summarize(outcomes []Outcome) Summary {
 	return s
 }
 
+// byAgent groups outcomes by the agent's label, with the model where one agent has several.
+func byAgent(outcomes []Outcome) map[string][]Outcome {
+	models := map[string]string{}
+	several := map[string]bool{}
+	for _, o := range outcomes {
+		if model, seen := models[o.Agent]; seen && model != o.Model {
+			several[o.Agent] = true
+		}
+		models[o.Agent] = o.Model
+	}
+	groups := map[string][]Outcome{}
+	for _, o := range outcomes {
+		name := o.Agent
+		if several[name] {
+			name += " " + o.Model
+		}
+		groups[name] = append(groups[name], o)
+	}
+	return groups
+}
+
 func summarize(outcomes []Outcome) Summary {
 	s := Summary{Total: len(outcomes), ScoreByTime: []TimePoint{}}
-	var counted []Outcome
+	counted := 0
 	for _, o := range outcomes {
 		s.add(o.Finished.Status)
 		s.AgentDurationS += o.Finished.AgentDuration
@@ -118,168 +163,108 @@ func summarize(outcomes []Outcome) Summary {
 			}
 		}
 		if o.Finished.Status.Counts() {
-			counted = append(counted, o)
+			counted++
 		}
 	}
-	if len(counted) == 0 {
+	if counted == 0 {
 		return s
 	}
-	s.ResolvedRate = wilson(s.Resolved, len(counted))
-	s.PassRate = bootstrap(byTask(counted, func(o Outcome) (float64, bool) { return passRate(o.Finished.Best), true }))
-	s.Score = bootstrap(byTask(counted, func(o Outcome) (float64, bool) {
-		if o.Finished.Best == nil || o.Finished.Best.Score == nil {
-			return 0, false
-		}
-		return *o.Finished.Best.Score, true
-	}))
-	s.PassAtK = passAtK(counted)
-	s.ScoreByTime = byTime(counted)
+	if rate, err := stats.Wilson(s.Resolved, counted); err == nil {
+		s.ResolvedRate = &Interval{Value: rate.Value, Low: rate.Low, High: rate.High, N: rate.N}
+	}
+	if of := meanOf(outcomes, resolved); of.Clusters > 0 || of.N < counted {
+		s.ResolvedByTask = of
+	}
+	s.PassRate, s.Score, s.Score100 = meanOf(outcomes, passRate), meanOf(outcomes, score), meanOf(outcomes, score100)
+	s.PassAtK, s.PassHatK = ofEachK(outcomes)
+	s.ScoreByTime = byTime(outcomes)
 	return s
 }
 
-func passRate(b *trial.Best) float64 {
-	if b == nil {
-		return 0
+// measure is what a trial that counts comes to; nothing where it does not apply.
+type measure func(Outcome) stats.Outcome
+
+func resolved(o Outcome) stats.Outcome { return stats.Pass(o.Finished.Status == trial.Resolved) }
+
+func passRate(o Outcome) stats.Outcome {
+	if o.Finished.Best == nil {
+		return stats.Pass(false)
 	}
-	return b.PassRate
+	return valued(&o.Finished.Best.PassRate)
 }
 
-// wilson is the score interval of a proportion at 95 % (Wilson 1927), which stays inside
-// 0..1 and is right for small n.
-func wilson(k, n int) *Interval {
-	const z = 1.959963984540054
-	p, m := float64(k)/float64(n), float64(n)
-	centre := (p + z*z/(2*m)) / (1 + z*z/m)
-	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return &Interval{Value: p, Low: max(0, centre-half), High: min(1, centre+half), N: n}
+func score(o Outcome) stats.Outcome {
+	if o.Finished.Best == nil {
+		return stats.Outcome{}
+	}
+	return valued(o.Finished.Best.Score)
 }
 
-// byTask groups one number a trial by task: tasks, not trials, are what is resampled.
-func byTask(outcomes []Outcome, value func(Outcome) (float64, bool)) [][]float64 {
-	groups := map[string][]float64{}
+func score100(o Outcome) stats.Outcome {
+	switch {
+	case o.Judge.Rescale == nil:
+		return stats.Outcome{}
+	case o.Finished.Best == nil || o.Finished.Best.Score100 == nil:
+		return stats.Pass(false)
+	}
+	return valued(o.Finished.Best.Score100)
+}
+
+// valued is nothing for a score that no mean can be made of.
+func valued(v *float64) stats.Outcome {
+	if v == nil {
+		return stats.Outcome{}
+	}
+	o, err := stats.Of(*v)
+	if err != nil {
+		return stats.Outcome{}
+	}
+	return o
+}
+
+// samples has one of each task. Trials that do not count are in none: this is the only
+// place where outcomes become numbers.
+func samples(outcomes []Outcome, of measure) []stats.Sample {
+	return samplesBy(outcomes, Outcome.key, of)
+}
+
+// samplesBy has one sample for each key; those of one task are never apart.
+func samplesBy(outcomes []Outcome, key func(Outcome) string, of measure) []stats.Sample {
+	var all []stats.Sample
+	place := map[string]int{}
 	for _, o := range outcomes {
-		if v, ok := value(o); ok {
-			groups[o.Task] = append(groups[o.Task], v)
+		if !o.Finished.Status.Counts() {
+			continue
 		}
+		k := key(o)
+		i, seen := place[k]
+		if !seen {
+			i = len(all)
+			place[k] = i
+			all = append(all, stats.Sample{Task: k, Cluster: o.Repo})
+		}
+		all[i].Attempts = append(all[i].Attempts, of(o))
 	}
-	names := make([]string, 0, len(groups))
-	for name := range groups {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	out := make([][]float64, len(names))
-	for i, name := range names {
-		out[i] = groups[name]
-	}
-	return out
+	return all
 }
 
-// bootstrap is the mean over tasks of each task's mean with its percentile interval from
-// 2000 resamples of tasks. The generator is seeded, so that the same trials always give
-// the same numbers.
-func bootstrap(groups [][]float64) *Interval {
-	if len(groups) == 0 {
-		return nil
-	}
-	means := make([]float64, len(groups))
-	for i, g := range groups {
-		means[i] = mean(g)
-	}
-	const resamples = 2000
-	rng := rand.New(rand.NewPCG(1, uint64(len(groups))))
-	sampled := make([]float64, resamples)
-	for i := range sampled {
-		sum := 0.0
-		for range means {
-			sum += means[rng.IntN(len(means))]
-		}
-		sampled[i] = sum / float64(len(means))
-	}
-	slices.Sort(sampled)
-	return &Interval{Value: mean(means), Low: sampled[resamples*25/1000], High: sampled[resamples*975/1000-1], N: len(groups)}
+func meanOf(outcomes []Outcome, of measure) *Interval {
+	return intervalOf(stats.Mean(samples(outcomes, of)))
 }
 
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
+// ofEachK is pass@k and pass^k averaged over pairs of task and agent, for every k up to the
+// smallest number of attempts; nil with a single attempt.
+func ofEachK(outcomes []Outcome) (at, hat map[string]float64) {
+	pairs := samplesBy(outcomes, func(o Outcome) string { return o.key() + "\x00" + o.Agent + "\x00" + o.Model }, resolved)
+	most := stats.MaxK(pairs)
+	if most < 2 {
+		return nil, nil
 	}
-	return sum / float64(len(values))
-}
-
-// passAtK is the unbiased estimator 1 - C(n-c, k)/C(n, k) of Chen et al. 2021, averaged
-// over pairs of task and agent, for every k up to the smallest number of attempts; nil
-// with a single attempt.
-func passAtK(outcomes []Outcome) map[string]float64 {
-	type pair struct{ task, agent string }
-	n, c := map[pair]int{}, map[pair]int{}
-	for _, o := range outcomes {
-		p := pair{o.Task, o.Agent}
-		n[p]++
-		if o.Finished.Status == trial.Resolved {
-			c[p]++
-		}
+	at, hat = map[string]float64{}, map[string]float64{}
+	for k := 1; k <= most; k++ {
+		one, _ := stats.PassAtK(pairs, k)
+		every, _ := stats.PassHatK(pairs, k)
+		at[strconv.Itoa(k)], hat[strconv.Itoa(k)] = one.Value, every.Value
 	}
-	smallest := math.MaxInt
-	for _, attempts := range n {
-		smallest = min(smallest, attempts)
-	}
-	if smallest < 2 {
-		return nil
-	}
-	result := map[string]float64{}
-	for k := 1; k <= smallest; k++ {
-		sum := 0.0
-		for p, attempts := range n {
-			fail := 1.0
-			for i := range k {
-				fail *= max(0, float64(attempts-c[p]-i)) / float64(attempts-i)
-			}
-			sum += 1 - fail
-		}
-		result[fmt.Sprint(k)] = sum / float64(len(n))
-	}
-	return result
-}
-
-// byTime is the table of scores at 1/6 … 6/6 of the time.
-func byTime(outcomes []Outcome) []TimePoint {
-	const parts = 6
-	points := make([]TimePoint, parts)
-	for i := range points {
-		f := float64(i+1) / parts
-		points[i].Fraction = f
-		var rates, scores []float64
-		for _, o := range outcomes {
-			points[i].ElapsedS = max(points[i].ElapsedS, f*o.Timeout.Seconds())
-			best, ok := bestUntil(o, time.Duration(f*float64(o.Timeout)), i == parts-1)
-			if !ok {
-				rates = append(rates, 0)
-				continue
-			}
-			rates = append(rates, best.PassRate)
-			if best.Score != nil {
-				scores = append(scores, *best.Score)
-			}
-		}
-		points[i].PassRate = mean(rates)
-		if len(scores) > 0 {
-			m := mean(scores)
-			points[i].Score = &m
-		}
-	}
-	return points
-}
-
-// bestUntil is the best round accepted in the first part of the time; all rounds count at
-// the end, the last snapshot among them.
-func bestUntil(o Outcome, elapsed time.Duration, all bool) (*judge.Report, bool) {
-	var rounds []judge.Submission
-	for _, r := range o.Rounds {
-		if all || r.AcceptedAt.Sub(o.Started) <= elapsed {
-			rounds = append(rounds, r)
-		}
-	}
-	best, ok := judge.Best(o.Judge, rounds)
-	return best.Report, ok
+	return at, hat
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -35,46 +36,6 @@ func round(after time.Duration, rate float64, score *float64) judge.Submission {
 	}
 }
 
-func TestWilson(t *testing.T) {
-	for _, tt := range []struct {
-		k, n int
-		want Interval
-	}{ // as in published tables of the interval
-		{0, 1, Interval{0, 0, 0.7935, 1}},
-		{1, 1, Interval{1, 0.2065, 1, 1}},
-		{0, 10, Interval{0, 0, 0.2775, 10}},
-		{5, 10, Interval{0.5, 0.2366, 0.7634, 10}},
-		{81, 263, Interval{0.30798, 0.2553, 0.3662, 263}},
-	} {
-		if diff := cmp.Diff(&tt.want, wilson(tt.k, tt.n), nearly); diff != "" {
-			t.Errorf("%d of %d: %s", tt.k, tt.n, diff)
-		}
-	}
-}
-
-func TestBootstrap(t *testing.T) {
-	if got := bootstrap(nil); got != nil {
-		t.Errorf("of nothing: %v", got)
-	}
-	one := bootstrap([][]float64{{0, 1}})
-	if diff := cmp.Diff(&Interval{0.5, 0.5, 0.5, 1}, one); diff != "" {
-		t.Errorf("one task has no spread between tasks: %s", diff)
-	}
-	// Two tasks at 0 and 1: a resample is 0, ½ or 1 with weights ¼, ½, ¼.
-	two := bootstrap([][]float64{{0}, {1, 1, 1}})
-	if diff := cmp.Diff(&Interval{0.5, 0, 1, 2}, two); diff != "" {
-		t.Errorf("a task with more trials weighs no more: %s", diff)
-	}
-	// Of a hundred fair coins the standard error is 0.05, so about 0.4 to 0.6.
-	var coins [][]float64
-	for i := range 100 {
-		coins = append(coins, []float64{float64(i % 2)})
-	}
-	if got := bootstrap(coins); math.Abs(got.Low-0.4) > 0.02 || math.Abs(got.High-0.6) > 0.02 {
-		t.Errorf("of a hundred coins: %+v", got)
-	}
-}
-
 func TestPassAtK(t *testing.T) {
 	attempts := func(task string, results ...trial.Status) (of []Outcome) {
 		for _, s := range results {
@@ -83,21 +44,22 @@ func TestPassAtK(t *testing.T) {
 		return of
 	}
 	const yes, no = trial.Resolved, trial.Unresolved
+	type ks map[string]float64
 	for _, tt := range []struct {
 		name     string
 		outcomes []Outcome
-		want     map[string]float64
+		at, hat  ks
 	}{
-		{"one attempt", attempts("a", yes), nil},
-		{"one of three", attempts("a", no, yes, no), map[string]float64{"1": 1. / 3, "2": 2. / 3, "3": 1}},
-		// 1 - C(3,2)/C(5,2) = 1 - 3/10, and 1 - C(3,3)/C(5,3) = 1 - 1/10
-		{"two of five", attempts("a", yes, no, yes, no, no), map[string]float64{"1": 0.4, "2": 0.7, "3": 0.9, "4": 1, "5": 1}},
+		{"one attempt", attempts("a", yes), nil, nil},
+		{"one of three", attempts("a", no, yes, no), ks{"1": 1. / 3, "2": 2. / 3, "3": 1}, ks{"1": 1. / 3, "2": 0, "3": 0}},
 		{
-			"the mean over tasks, as far as all have attempts", append(attempts("a", yes, no, no), attempts("b", no, no)...),
-			map[string]float64{"1": 1. / 6, "2": 1. / 3},
+			"the mean over tasks, as far as all have attempts", append(attempts("a", yes, yes, no), attempts("b", no, no)...),
+			ks{"1": 1. / 3, "2": 0.5}, ks{"1": 1. / 3, "2": 1. / 6},
 		},
+		{"an attempt that does not count is none", attempts("a", yes, no, trial.InfraError, trial.Cancelled), ks{"1": 0.5, "2": 1}, ks{"1": 0.5, "2": 0}},
 	} {
-		if diff := cmp.Diff(tt.want, passAtK(tt.outcomes), nearly); diff != "" {
+		s := Summarize(tt.outcomes)
+		if diff := cmp.Diff(tt.at, ks(s.PassAtK), nearly) + cmp.Diff(tt.hat, ks(s.PassHatK), nearly); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
@@ -110,12 +72,12 @@ func TestScoreByTime(t *testing.T) {
 	two.Timeout = 2 * time.Hour
 	two.Rounds = []judge.Submission{round(2*time.Hour+time.Second, 1, new(8.0))} // the last snapshot
 	want := []TimePoint{
-		{1. / 6, 1200, 0, nil},
-		{2. / 6, 2400, 0.125, nil},
-		{3. / 6, 3600, 0.375, new(4.0)},
-		{4. / 6, 4800, 0.375, new(4.0)},
-		{5. / 6, 6000, 0.375, new(4.0)},
-		{1, 7200, 0.875, new(6.0)},
+		{1. / 6, 1200, 0, nil, 0, nil},
+		{2. / 6, 2400, 0.125, nil, 0, nil},
+		{3. / 6, 3600, 0.375, new(4.0), 1, nil},
+		{4. / 6, 4800, 0.375, new(4.0), 1, nil},
+		{5. / 6, 6000, 0.375, new(4.0), 1, nil},
+		{1, 7200, 0.875, new(6.0), 2, nil},
 	}
 	if diff := cmp.Diff(want, Summarize([]Outcome{one, two}).ScoreByTime, nearly); diff != "" {
 		t.Error(diff)
@@ -137,7 +99,7 @@ func TestSummary(t *testing.T) {
 	if want := (Counts{1, 1, 1, 1, 1, 1, 1, 1}); s.Counts != want || s.Total != 8 {
 		t.Errorf("counts %+v of %d", s.Counts, s.Total)
 	}
-	if diff := cmp.Diff(&Interval{0.25, 0.0456, 0.6994, 4}, s.ResolvedRate, nearly); diff != "" {
+	if diff := cmp.Diff(&Interval{Value: 0.25, Low: 0.0456, High: 0.6994, N: 4}, s.ResolvedRate, nearly); diff != "" {
 		t.Errorf("what the machinery spoilt is in no denominator: %s", diff)
 	}
 	if s.PassRate.Value != 0.375 || s.PassRate.N != 2 {
@@ -154,6 +116,99 @@ func TestSummary(t *testing.T) {
 	}
 	if one := Summarize(outcomes[:1]); one.Agents != nil {
 		t.Errorf("a single agent has a summary of its own")
+	}
+}
+
+// Twelve repositories with ten tasks each that are all alike say no more than twelve tasks.
+func TestTasksOfOneRepositoryAreResampledTogether(t *testing.T) {
+	var alike, apart []Outcome
+	for i := range 120 {
+		o := outcome(fmt.Sprint(i), "x", trial.Unresolved, float64(i/10%2))
+		if i/10%2 == 1 {
+			o.Finished.Status = trial.Resolved
+		}
+		apart = append(apart, o)
+		o.Repo = fmt.Sprint("repo", i/10)
+		alike = append(alike, o)
+	}
+	a, b := Summarize(alike), Summarize(apart)
+	if a.PassRate.Clusters != 12 || a.PassRate.N != 120 || b.PassRate.Clusters != 0 {
+		t.Errorf("%+v, %+v", a.PassRate, b.PassRate)
+	}
+	for name, of := range map[string][2]*Interval{"pass rate": {a.PassRate, b.PassRate}, "resolved": {a.ResolvedByTask, b.ResolvedRate}} {
+		if together, alone := of[0].High-of[0].Low, of[1].High-of[1].Low; together < 2*alone {
+			t.Errorf("%s: %v wide, and were they not alike %v", name, together, alone)
+		}
+	}
+	if b.ResolvedByTask != nil {
+		t.Errorf("trials that are independent have %+v", b.ResolvedByTask)
+	}
+}
+
+func TestTheRepositoryOfATask(t *testing.T) {
+	for want, of := range map[string]task.Task{
+		"":         {},
+		"a/b":      {Metadata: map[string]string{"repo": "a/b"}, Repo: &task.Repo{URL: "file:///mirror"}},
+		"https://": {Metadata: map[string]string{"language": "go"}, Repo: &task.Repo{URL: "https://"}},
+	} {
+		if got := repoOf(of); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Benchmarks may have tasks of one name, and an agent several models.
+func TestWhatHasOneNameIsNotOne(t *testing.T) {
+	a, b := outcome("t", "x", trial.Resolved, 1), outcome("t", "x", trial.Unresolved, 0)
+	a.Benchmark, a.Model, b.Benchmark, b.Model = "one", "m", "two", "n"
+	s := Summarize([]Outcome{a, b})
+	if s.PassRate.N != 2 || s.PassAtK != nil {
+		t.Errorf("%+v of two tasks, %v", s.PassRate, s.PassAtK)
+	}
+	if len(s.Agents) != 2 || s.Agents["x m"].Resolved != 1 || s.Agents["x n"].Unresolved != 1 {
+		t.Errorf("agents %+v", s.Agents)
+	}
+}
+
+// Scores come from judges of all kinds; a summary is always JSON.
+func TestScoresThatNoMeanCanBeMadeOf(t *testing.T) {
+	var outcomes []Outcome
+	for i := range 3 {
+		o := outcome(fmt.Sprint(i), "x", trial.Unresolved, 0)
+		o.Finished.Best.Score = new(math.MaxFloat64)
+		o.Rounds = []judge.Submission{round(time.Minute, 0, o.Finished.Best.Score)}
+		outcomes = append(outcomes, o)
+	}
+	outcomes[0].Finished.Best.Score = new(2.5)
+	s := Summarize(outcomes)
+	if _, err := json.Marshal(s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Score == nil || s.Score.Value != 2.5 || s.Score.N != 1 {
+		t.Errorf("score %+v", s.Score)
+	}
+}
+
+// On a scale from 0 to 100 who has nothing has 0, at each moment.
+func TestScoresThatAreRescaled(t *testing.T) {
+	one, two := outcome("a", "x", trial.Unresolved, 0), outcome("b", "x", trial.Unresolved, 0)
+	for _, o := range []*Outcome{&one, &two} {
+		o.Judge.Rescale = &task.Rescale{}
+	}
+	one.Finished.Best.Score100 = new(60.0)
+	one.Rounds = []judge.Submission{round(45*time.Minute, 0, new(3.0))}
+	one.Rounds[0].Report.Score100 = new(60.0)
+	two.Finished.Best = nil
+	lost := outcome("c", "x", trial.InfraError, 0)
+	lost.Judge.Rescale = &task.Rescale{}
+	s := Summarize([]Outcome{one, two, lost, outcome("d", "x", trial.Resolved, 1)})
+	if s.Score100 == nil || s.Score100.Value != 30 || s.Score100.N != 2 {
+		t.Errorf("%+v, want 30 of two", s.Score100)
+	}
+	for i, want := range []float64{0, 0, 0, 0, 30, 30} {
+		if got := s.ScoreByTime[i].Score100; got == nil || *got != want {
+			t.Errorf("at %d/6: %v, want %v", i+1, got, want)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,11 +25,14 @@ type TaskInfo struct {
 	Missing   string `json:"unsupported,omitempty"` // what of it this version cannot do
 }
 
-// Tasks lists the tasks of all benchmarks in force.
-func (r *Reconciler) Tasks(ctx context.Context) ([]TaskInfo, error) {
-	set, _, err := r.specsFor(ctx, nil)
+// Tasks lists the tasks of all benchmarks in force, or of those that spec files declare.
+func (r *Reconciler) Tasks(ctx context.Context, files []string) ([]TaskInfo, error) {
+	set, ds, err := r.specsFor(ctx, files)
 	if err != nil {
 		return nil, err
+	}
+	if ds.HasErrors() {
+		return nil, mistake("the spec files have errors: %s", ds[0].Summary)
 	}
 	infos := []TaskInfo{}
 	for i := range set.Blocks.Benchmarks {
@@ -137,11 +139,10 @@ func taskOfRun(set *config.Set, s trial.State) (task.Task, bool) {
 	if err != nil {
 		return task.Task{}, false
 	}
-	i := slices.IndexFunc(d.Cells, func(c Cell) bool {
-		return c.Cell.Task.Benchmark == s.Cell.Task.Benchmark && c.Cell.Task.Name == s.Cell.Task.Name
-	})
-	if i < 0 {
-		return task.Task{}, false
+	for _, c := range d.Cells {
+		if t := c.Whole().Task; t.Benchmark == s.Cell.Task.Benchmark && t.Name == s.Cell.Task.Name {
+			return t, true
+		}
 	}
-	return d.Cells[i].Cell.Task, true
+	return task.Task{}, false
 }

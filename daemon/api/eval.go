@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,10 @@ func (c *Client) Eval(ctx context.Context, e reconcile.Evaluation) (out Evaluate
 		q.Set("private", "1")
 	}
 	body := e.Archive
+	if e.Patch != nil {
+		q.Set("patch", "1")
+		body = bytes.NewReader(e.Patch)
+	}
 	if body == nil {
 		body = strings.NewReader("")
 	}
@@ -45,6 +50,9 @@ func (c *Client) Eval(ctx context.Context, e reconcile.Evaluation) (out Evaluate
 	return out, nil
 }
 
+// maxPatch bounds a patch that is to be judged.
+const maxPatch = 64 << 20
+
 // eval judges what the request holds. An archive that is refused is answered before it is
 // read to its end.
 func (h *handler) eval(version string) http.HandlerFunc {
@@ -52,10 +60,18 @@ func (h *handler) eval(version string) http.HandlerFunc {
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex() // without it, an answer waits for the rest of the archive
 		at := q.URL.Query()
-		done, ds, err := h.r.Evaluate(q.Context(), reconcile.Evaluation{
+		ask := reconcile.Evaluation{
 			Task: at.Get("task"), Files: at["file"], Trial: at.Get("trial"), Round: at.Get("round"), Archive: q.Body,
 			Private: at.Get("private") == "1",
-		})
+		}
+		if at.Get("patch") == "1" {
+			var err error
+			if ask.Patch, err = io.ReadAll(http.MaxBytesReader(w, q.Body, maxPatch)); err != nil {
+				answer(w, nil, fmt.Errorf("read the patch: %w", err))
+				return
+			}
+		}
+		done, ds, err := h.r.Evaluate(q.Context(), ask)
 		out := Evaluated{done, version, append(config.Diagnostics{}, ds...)}
 		if code, ok := mistaken(err); ok {
 			w.Header().Set("Content-Type", "application/json")

@@ -81,6 +81,9 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 	mux.HandleFunc("GET /v1/results", h.results)
 	mux.HandleFunc("GET /v1/logs", h.logs)
 	mux.HandleFunc("POST /v1/eval", h.eval(version))
+	mux.HandleFunc("GET /v1/report", h.report)
+	mux.HandleFunc("GET /v1/compare", h.compare)
+	mux.HandleFunc("GET /v1/harness", h.harness)
 	mux.HandleFunc("GET /api/v1/tasks", h.tasks)
 	mux.HandleFunc("GET /api/v1/runs/{run}/history", h.history)
 	return mux
@@ -95,7 +98,7 @@ func answer(w http.ResponseWriter, v any, err error) {
 		switch {
 		case errors.Is(err, reconcile.ErrUnknown):
 			code = http.StatusNotFound
-		case errors.Is(err, reconcile.ErrNothing):
+		case errors.Is(err, reconcile.ErrNothing), errors.Is(err, reconcile.ErrPairs):
 			code = http.StatusConflict
 		}
 		w.WriteHeader(code)

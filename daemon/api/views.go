@@ -14,9 +14,10 @@ type TaskList struct {
 	Tasks []reconcile.TaskInfo `json:"tasks"`
 }
 
-// Tasks lists the tasks of the benchmarks in force.
-func (c *Client) Tasks(ctx context.Context) (l TaskList, err error) {
-	return l, c.call(ctx, http.MethodGet, "/api/v1/tasks", nil, &l)
+// Tasks lists the tasks of the benchmarks that spec files declare, or, without files, of
+// those in force.
+func (c *Client) Tasks(ctx context.Context, files []string) (l TaskList, err error) {
+	return l, c.call(ctx, http.MethodGet, "/api/v1/tasks?"+url.Values{"file": files}.Encode(), nil, &l)
 }
 
 // History is the host's view of what was submitted in a trial, or in the last execution of
@@ -26,7 +27,7 @@ func (c *Client) History(ctx context.Context, name string) (h export.History, er
 }
 
 func (h *handler) tasks(w http.ResponseWriter, q *http.Request) {
-	tasks, err := h.r.Tasks(q.Context())
+	tasks, err := h.r.Tasks(q.Context(), q.URL.Query()["file"])
 	answer(w, TaskList{tasks}, err)
 }
 

@@ -25,7 +25,7 @@ func (e *env) completes(root *cobra.Command) {
 	}
 	by := map[string]cobra.CompletionFunc{
 		"run": specs, "validate": specs, "plan": specs, "fmt": specs, "eval": specs,
-		"status": e.first(runs), "results": e.first(runs), "logs": e.first(trials), "submissions": e.first(trials),
+		"status": e.first(runs), "results": e.first(runs), "report": e.each(runs), "compare": e.each(runs), "logs": e.first(trials), "submissions": e.first(trials),
 		"rerun": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "export": e.completeExport,
 		"build": e.completeTaskOrFile, "pull": e.completeTaskOrFile, "push": e.completeTaskOrFile,
 	}
@@ -56,6 +56,13 @@ func (e *env) first(f func(reconcile.Status) []cobra.Completion) cobra.Completio
 			})
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// each completes every argument by what f makes of the status.
+func (e *env) each(f func(reconcile.Status) []cobra.Completion) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return e.first(f)(cmd, nil, text)
 	}
 }
 
@@ -135,7 +142,7 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 func (e *env) completeTask(cmd *cobra.Command, _ []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 	e.ask(cmd.Context(), func(ctx context.Context, c *api.Client) {
-		l, err := c.Tasks(ctx)
+		l, err := c.Tasks(ctx, nil)
 		if err != nil {
 			return
 		}

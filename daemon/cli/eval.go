@@ -21,20 +21,34 @@ import (
 )
 
 func (e *env) eval() *cobra.Command {
-	var task, archive, round string
+	var task, archive, round, dataset, predictions, out string
 	var private, output bool
 	cmd := &cobra.Command{
-		Use: "eval --task ADDRESS --archive F|- [FILE…]", Short: "Judge one archive, or a stored one again",
+		Use: "eval {--task ADDRESS --archive F|- | --dataset ADDRESS --predictions F|-} [FILE…]", Short: "Judge one archive, a stored one again, or a file of patches",
 		Long: `eval judges one archive (tar or tar.gz, - is standard input) as a trial's would be: cleaned, in a fresh
 container, with the task's judge as it is now. With --round TRIAL/ROUND it judges the archive of that
 round again, by the task of its trial unless --task names another, and shows both verdicts; the stored
 one stays. The task comes from FILE…, or from the spec file in force that declares it, which is read anew with
 the folders that it names, as far as it is there and right. Without a daemon it judges by itself.
 
+With --dataset benchmark.NAME and --predictions it judges a file of patches (SWE-bench's predictions: JSON
+Lines, a list, or an object), each laid over a clean tree as that of an agent in single mode would be, and
+writes report.json, and patch, output and report of each, below --out.
+
 It exits 0 when there is a verdict, whatever it says, 1 when the machinery failed, and 2 when the
 command line, the specs or the archive are refused.`,
 		RunE: func(cmd *cobra.Command, files []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
 			switch {
+			case (dataset != "") != (predictions != ""):
+				return usage{errors.New("give --dataset and --predictions together")}
+			case dataset != "" && (task != "" || archive != "" || round != "" || private || output):
+				return usage{errors.New("--dataset and --predictions go with --out and spec files only")}
+			case dataset != "":
+				return e.evalPredictions(ctx, dataset, predictions, out, files)
+			case out != "":
+				return usage{errors.New("--out goes with --predictions")}
 			case archive != "" && round != "":
 				return usage{errors.New("give --archive F or --round TRIAL/ROUND, not both")}
 			case archive == "" && round == "":
@@ -53,12 +67,13 @@ command line, the specs or the archive are refused.`,
 				}
 				ask.Trial, ask.Round = round[:at], round[at+1:]
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
 			return e.evaluate(ctx, ask, archive, files, output)
 		},
 	}
 	cmd.Flags().StringVar(&task, "task", "", `address of the task, benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
+	cmd.Flags().StringVar(&dataset, "dataset", "", "address of the benchmark that the predictions are for, benchmark.NAME")
+	cmd.Flags().StringVar(&predictions, "predictions", "", "file of predictions to judge; - is standard input")
+	cmd.Flags().StringVar(&out, "out", "", "folder of the report (by default the predictions' name with .eval)")
 	cmd.Flags().StringVar(&archive, "archive", "", "tar or tar.gz to judge; - is standard input")
 	cmd.Flags().StringVar(&round, "round", "", "judge the archive of this round again, TRIAL/ROUND")
 	cmd.Flags().BoolVar(&output, "output", false, "print what the judge command wrote, and nothing else")

@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -255,13 +256,13 @@ func (e *env) end(ctx context.Context, c *api.Client, paths, addresses []string,
 			return err
 		}
 	}
-	return e.conclude(addresses, runs)
+	return e.conclude(ctx, c, addresses, runs)
 }
 
 // conclude prints the outcome and decides the exit code.
-func (e *env) conclude(addresses []string, runs []reconcile.RunStatus) error {
+func (e *env) conclude(ctx context.Context, c *api.Client, addresses []string, runs []reconcile.RunStatus) error {
 	if e.json {
-		if err := e.printJSON(map[string]any{"runs": runs}); err != nil {
+		if err := e.printOutcome(ctx, c, runs); err != nil {
 			return err
 		}
 	} else if err := showOutcome(e.out, runs); err != nil {
@@ -277,6 +278,22 @@ func (e *env) conclude(addresses []string, runs []reconcile.RunStatus) error {
 		}
 	}
 	return nil
+}
+
+// printOutcome prints the runs, and of a single one in single mode what a harness says of it.
+func (e *env) printOutcome(ctx context.Context, c *api.Client, runs []reconcile.RunStatus) error {
+	out := struct {
+		*sweforge.Summary
+		Runs []reconcile.RunStatus `json:"runs"`
+	}{Runs: runs}
+	if len(runs) == 1 {
+		h, err := c.Harness(ctx, runs[0].Address)
+		if err != nil {
+			return err
+		}
+		out.Summary = h.Summary
+	}
+	return e.printJSON(out)
 }
 
 // judged reports whether every trial that a run wants was judged. A crashed agent and a

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -195,8 +196,9 @@ func bestOf(t reconcile.TrialStatus) best {
 		rate = r.Report.PassRate
 		found = best{r.Round, resultOf(r.Report)}
 	}
-	if len(t.Private) > 0 && t.Private[0].Report != nil { // the first is that of the best round
-		found.passed += ", private " + resultOf(t.Private[0].Report)
+	private := func(r reconcile.Round) bool { return strings.HasPrefix(r.Round, string(judge.KindPrivate)) }
+	if i := slices.IndexFunc(t.Private, private); i >= 0 && t.Private[i].Report != nil { // the first is that of the best round
+		found.passed += ", private " + resultOf(t.Private[i].Report)
 	}
 	return found
 }

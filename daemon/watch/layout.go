@@ -13,10 +13,18 @@ type layout struct {
 	roots []string                   // where the roots lead to at present
 	trees map[string]bool            // folders whose every entry matters
 	names map[string]map[string]bool // folders of which only these entries matter
+
+	lists  map[string]listing // of trees
+	before map[string]listing // of the layout that this one takes the place of
 }
 
-func newLayout() *layout {
-	return &layout{trees: map[string]bool{}, names: map[string]map[string]bool{}}
+// newLayout returns an empty layout, which need not read again what the last one has read.
+func newLayout(last *layout) *layout {
+	l := &layout{trees: map[string]bool{}, names: map[string]map[string]bool{}, lists: map[string]listing{}}
+	if last != nil {
+		l.before = last.lists
+	}
+	return l
 }
 
 // concerns tells whether a change of path can matter: an entry of interest, or a watched

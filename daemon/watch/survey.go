@@ -51,7 +51,7 @@ func (w *watcher) update() error {
 
 // survey follows every root and watches all that matters on the way and below.
 func (w *watcher) survey() error {
-	w.layout = newLayout()
+	w.layout = newLayout(w.layout)
 	var trouble error
 	for _, root := range w.roots {
 		dir, err := w.follow(root)
@@ -145,24 +145,21 @@ func (w *watcher) walk(dir string) error {
 			}
 			trouble = errors.Join(trouble, err)
 		}
-		entries, err := os.ReadDir(dir)
+		found, err := w.list(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			trouble = errors.Join(trouble, fmt.Errorf("list a watched folder: %w", err))
 		}
-		for _, entry := range entries {
-			path := filepath.Join(dir, entry.Name())
+		for _, name := range found.folders {
+			queue = append(queue, filepath.Join(dir, name))
+		}
+		for _, name := range found.links {
+			target, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 			switch {
-			case entry.IsDir() && !hidden(entry.Name()):
-				queue = append(queue, path)
-			case entry.Type()&fs.ModeSymlink != 0:
-				target, err := filepath.EvalSymlinks(path)
-				switch {
-				case err != nil || !w.layout.inside(target):
-				case isDir(target):
-					queue = append(queue, target)
-				default:
-					trouble = errors.Join(trouble, w.watchName(filepath.Dir(target), filepath.Base(target)))
-				}
+			case err != nil || !w.layout.inside(target):
+			case isDir(target):
+				queue = append(queue, target)
+			default:
+				trouble = errors.Join(trouble, w.watchName(filepath.Dir(target), filepath.Base(target)))
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func newWatcher(opts Options) (*watcher, error) {
 		limit:   maxWatches,
 		settler: newSettler(orDefault(opts.Settle, 100*time.Millisecond), orDefault(opts.Cap, 2*time.Second)),
 		faults:  make(chan error, 1),
-		layout:  newLayout(),
+		layout:  newLayout(nil),
 	}
 	if w.ignore == nil {
 		w.ignore = func(string) bool { return false }

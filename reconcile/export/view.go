@@ -148,7 +148,7 @@ func statusOf(sub judge.Submission) string {
 // round would take its rate for progress.
 func rounds(r reconcile.TrialRecord) (known []judge.Submission) {
 	for _, sub := range r.Rounds {
-		if sub.Kind != judge.KindPrivate {
+		if !sub.Kind.Apart() {
 			known = append(known, sub)
 		}
 	}

@@ -119,6 +119,21 @@ func (h *house) ref(spec string) store.StreamRef {
 	return store.StreamRef{Spec: spec, Root: h.root, Path: filepath.Join(h.root, "a."+spec+".jsonl")}
 }
 
+// location is where the lines of spec go: "" before the first write, and why that is not
+// beside the spec, if it is not.
+func (h *house) location(spec string) (path string, aside bool, why string) {
+	h.Helper()
+	var s store.Stream
+	err := h.store.View(h.ctx, func(tx *store.Tx) (err error) {
+		s, err = tx.Stream(spec)
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		h.Fatal(err)
+	}
+	return s.File, s.Why != "", s.Why
+}
+
 func (h *house) do(fn func(*store.Tx) error) {
 	h.Helper()
 	if err := h.store.Do(h.ctx, fn); err != nil {

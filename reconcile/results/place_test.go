@@ -29,7 +29,7 @@ func mount(t *testing.T, dir string, kib int) {
 func (h *house) at(path string, fallback bool) {
 	h.Helper()
 	h.check()
-	got, aside, why := h.writer.Location("run.a")
+	got, aside, why := h.location("run.a")
 	if got != path || aside != fallback || fallback && why == "" {
 		h.Fatalf("it is at %s, fallback %v, why %q; want %s", got, aside, why, path)
 	}
@@ -37,7 +37,7 @@ func (h *house) at(path string, fallback bool) {
 
 func TestLocationBeforeTheFirstWrite(t *testing.T) {
 	h := newHouse(t)
-	if path, aside, why := h.writer.Location("run.a"); path != "" || aside || why != "" {
+	if path, aside, why := h.location("run.a"); path != "" || aside || why != "" {
 		t.Errorf("%q, %v, %q", path, aside, why)
 	}
 }
@@ -121,7 +121,7 @@ func TestSwappedLinkIsNotFollowedAgain(t *testing.T) {
 	h.append(ref, "two")
 	h.pass(false)
 	h.at(aside, true)
-	if _, _, why := h.writer.Location("run.a"); !strings.Contains(why, "v1") || !strings.Contains(why, "v2") {
+	if _, _, why := h.location("run.a"); !strings.Contains(why, "v1") || !strings.Contains(why, "v2") {
 		t.Errorf("why is %q", why)
 	}
 	swap("v3")
@@ -228,7 +228,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 	if h.pass(false) {
 		t.Fatal("more was written than the disk holds")
 	}
-	if path, aside, _ := h.writer.Location("run.a"); path != "" || aside {
+	if path, aside, _ := h.location("run.a"); path != "" || aside {
 		t.Errorf("it is at %s, fallback %v", path, aside)
 	}
 	h.append(h.ref("run.b"), "small") // the others wait for their own turn

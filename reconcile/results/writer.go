@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/assayd/assayd/runtime/fault"
@@ -58,8 +57,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Writer keeps the files. Run does all the work; the other methods may be called at any
-// time from any goroutine.
+// Writer keeps the files. Run does all the work; Recheck may be called at any time from any
+// goroutine. Where the files are is kept by the source.
 type Writer struct {
 	src     Source
 	dir     string
@@ -68,9 +67,6 @@ type Writer struct {
 
 	retries map[int64]retry // of Run alone: streams whose last write failed
 	traces  map[int64]trace // of Run alone: the files as they were left
-
-	mu     sync.Mutex
-	places map[string]Stream // by spec: the open stream as last flushed
 }
 
 // NewWriter returns a writer that does nothing until Run.
@@ -80,26 +76,11 @@ func NewWriter(src Source, o Options) *Writer {
 		recheck: make(chan struct{}, 1),
 		retries: map[int64]retry{},
 		traces:  map[int64]trace{},
-		places:  map[string]Stream{},
 	}
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
 	return w
-}
-
-// Location says which file the lines of spec go to, "" before the first write; whether
-// that is the fallback under the state directory; and if so, or if the file is a
-// <name>.2.jsonl, why.
-func (w *Writer) Location(spec string) (path string, fallback bool, why string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.places[spec]
-	why = s.Why
-	if why == "" && s.Number > 1 {
-		why = fmt.Sprintf("%s holds something else than the lines of %s", numbered(s.File, s.Path, s.Number-1), s.Spec)
-	}
-	return s.File, s.Why != "", why
 }
 
 // Recheck makes Run compare all files with their lines soon, and try again the folders
@@ -213,7 +194,6 @@ func (w *Writer) pass(ctx context.Context, all bool) error {
 			continue
 		}
 		delete(w.retries, s.ID)
-		w.remember(done)
 		w.note(done)
 		if done != s {
 			marks = append(marks, done)
@@ -231,15 +211,5 @@ func (w *Writer) pass(ctx context.Context, all bool) error {
 func (w *Writer) failed(s Stream, err error) {
 	r := w.retries[s.ID].next(time.Now())
 	w.retries[s.ID] = r
-	w.remember(s)
 	w.log.Warn("cannot write result file", "spec", s.Spec, "file", s.Path, "err", err, "retry_in", r.delay)
-}
-
-func (w *Writer) remember(s Stream) {
-	if !s.Open {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.places[s.Spec] = s
 }

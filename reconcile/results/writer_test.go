@@ -181,7 +181,7 @@ func TestStreamOfAClosedFileIsNotItsLocation(t *testing.T) {
 	to := store.StreamRef{Spec: "run.a", Root: h.root, Path: filepath.Join(h.root, "b.jsonl")}
 	h.move(to)
 	h.pass(true)
-	if path, _, _ := h.writer.Location("run.a"); path != to.Path {
+	if path, _, _ := h.location("run.a"); path != to.Path {
 		t.Errorf("it is at %s", path)
 	}
 }

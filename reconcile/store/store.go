@@ -151,12 +151,21 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	return s.checkHome(ctx, home)
 }
 
+// readerRest is for how long a connection that only reads is kept without work: each holds a
+// cache of up to 2 MB, and a start fills them all. The writer's stays, and with it the log
+// that all of them share.
+const readerRest = 10 * time.Second
+
 // openReader opens the pool of those who only read.
 func openReader(path string) (*sql.DB, error) {
-	return openPool(path, 4, url.Values{
+	db, err := openPool(path, 4, url.Values{
 		"mode":    {"ro"},
 		"_pragma": {"busy_timeout(5000)", "query_only(1)"},
 	})
+	if err == nil {
+		db.SetConnMaxIdleTime(readerRest)
+	}
+	return db, err
 }
 
 // openPool opens a pool of at most n connections. Everything a connection needs is in its

@@ -109,7 +109,7 @@ func (s *site) workload(parent container.Image, labels map[string]string) contai
 func (s *site) fill(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		s.before, s.packages, s.pipPackages, s.after,
-		s.workdir, s.clone, s.context, s.files, s.setup, s.lateWorkdir, s.handOver,
+		s.workdir, s.clone, s.context, s.files, s.patch, s.setup, s.lateWorkdir, s.handOver,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -122,7 +122,7 @@ func (s *site) fill(ctx context.Context) error {
 // workdir makes the folder in which all the rest happens, unless the setup commands find
 // their own place: then they may want to make it themselves, as by git clone.
 func (s *site) workdir(ctx context.Context) error {
-	if s.recipe.AtHome && s.recipe.Repo == nil && s.recipe.Context == "" {
+	if s.recipe.AtHome && s.recipe.Repo == nil && s.recipe.Context == "" && len(s.recipe.Patch) == 0 {
 		return nil
 	}
 	return s.lateWorkdir(ctx)

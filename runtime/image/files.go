@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -124,8 +126,8 @@ func (b *Builder) walk(digest string, visit func(*tar.Header, io.Reader) error) 
 	}
 }
 
-// Hidden returns what the judge part puts into workdir, from its context and its files, and
-// what the private set will: slash-separated paths relative to workdir, sorted, without
+// Hidden returns what the judge part puts into workdir, from its context, its files and its
+// patch, with what the patch takes away, and what the private set will: slash-separated paths relative to workdir, sorted, without
 // folders.
 func (b *Builder) Hidden(t task.Task) ([]string, error) {
 	found := map[string]bool{}
@@ -145,6 +147,15 @@ func (b *Builder) Hidden(t task.Task) ([]string, error) {
 		})
 		if err != nil {
 			return nil, fmt.Errorf("hidden files of %s/%s: %w", t.Benchmark, t.Name, err)
+		}
+	}
+	if len(bytes.TrimSpace(t.Judge.Patch)) > 0 {
+		names, err := patch.Paths(t.Judge.Patch)
+		if err != nil {
+			return nil, fmt.Errorf("hidden files of %s/%s: %w", t.Benchmark, t.Name, err)
+		}
+		for _, name := range names {
+			found[name] = true
 		}
 	}
 	for target := range t.Judge.Files {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -47,10 +49,12 @@ type Options struct {
 	Trees  Trees
 	// Owner is the id of the state directory, for labels and container names.
 	Owner string
-	// GuestMount makes the program of Hold visible in build containers.
+	// GuestMount makes the programs of Hold and Guest visible in build containers.
 	GuestMount []container.Mount
 	// Hold is the argv of a first process that does nothing until it is killed.
 	Hold []string
+	// Guest is the guest program in build containers, which removes what patches do; "" = none.
+	Guest string
 	// CacheDir keeps mirrors of Git repositories. It belongs to one Builder.
 	CacheDir string
 	// MaxBuilds is how many images are built at once; zero means one.
@@ -79,6 +83,7 @@ type Builder struct {
 	builds  flights
 	arrived sync.Map // names that were pulled and not yet told of
 	mirrors mirrors
+	patches *patch.Workshop
 
 	silence, runtime time.Duration
 }
@@ -105,7 +110,8 @@ func New(o Options) *Builder {
 	b := &Builder{
 		engine: o.Engine, opts: o,
 		slots:   make(chan struct{}, max(o.MaxBuilds, 1)),
-		mirrors: mirrors{dir: o.CacheDir},
+		mirrors: mirrors{dir: o.CacheDir, hub: o.Lent.Mirrors["git"], hide: o.Lent.hide},
+		patches: patch.New(filepath.Join(o.CacheDir, "patches")),
 		silence: maxSilence, runtime: maxRuntime,
 	}
 	b.images, _ = o.Engine.(container.Images)
@@ -206,11 +212,12 @@ func (b *Builder) parent(ctx context.Context, t task.Task, ref string, labels ma
 }
 
 // Judge returns the image that submissions are judged in: judge.image, else the work image
-// or, when the task says so, the base, with the context, files and setup of the judge part.
+// or, when the task says so, the base, with the context, files, patch and setup of the judge.
 // The private set is not in it: it would be in reach of every judged submission. A setup
 // command that fails is a *SetupError.
 func (b *Builder) Judge(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
 	r := partRecipe(container.RoleJudge, t, t.Judge.Part)
+	r.Patch = t.Judge.Patch
 	onWork := t.Judge.Image == "" && !t.Judge.FromBase
 	if onWork { // said here again, because the work image may be one that was taken as it is
 		r.User = cmp.Or(t.Judge.User, t.Work.User)

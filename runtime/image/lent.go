@@ -23,7 +23,7 @@ type Lent struct {
 	// Secrets are given to the setup commands of tasks, by the name of the variable.
 	Secrets map[string]string
 	// Mirrors are addresses to be used in place of the usual ones, by kind: apt, pip, npm,
-	// go, maven.
+	// go, maven; and git, which stands for https://github.com where repositories are cloned.
 	Mirrors map[string]string
 	// Proxy is for what leaves the build container; "" = none.
 	Proxy string

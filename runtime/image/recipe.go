@@ -33,6 +33,7 @@ type recipe struct {
 	Repo    *task.Repo        `json:",omitempty"`
 	Context string            `json:",omitempty"` // digest of the tree
 	Files   map[string]string `json:",omitempty"`
+	Patch   []byte            `json:",omitempty"` // diff that is laid over workdir
 	Setup   []string          `json:",omitempty"`
 	AtHome  bool              `json:",omitempty"` // setup runs in the parent's own folder, workdir comes after it
 	User    string            `json:",omitempty"`
@@ -61,7 +62,7 @@ func (r recipe) ref() (string, error) {
 // changes reports whether the recipe puts anything into the parent's file system.
 func (r recipe) changes() bool {
 	return strings.TrimSpace(r.UserDirective) != "" || strings.TrimSpace(r.PostInstall) != "" ||
-		len(r.Packages)+len(r.PipPackages)+len(r.Files)+len(r.Setup) > 0 || r.Repo != nil || r.Context != ""
+		len(r.Packages)+len(r.PipPackages)+len(r.Files)+len(r.Patch)+len(r.Setup) > 0 || r.Repo != nil || r.Context != ""
 }
 
 // user is whom containers of the image run as.

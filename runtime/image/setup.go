@@ -21,7 +21,7 @@ type SetupError struct {
 	Role      string // of the image: container.RoleBase, RoleWork or RoleJudge
 	Attribute string // what in the spec asked for it: "setup", "packages", "user_directive", …
 	Index     int    // in the list that Attribute is; line number, from 1, in directives
-	Command   string
+	Command   string // "" = it is no list of commands, and Reason says it all
 	ExitCode  int    // meaningful when Reason is nil
 	Output    string // the last lines of what it said, without control characters
 	Reason    error  // why it was ended, when it did not end by itself
@@ -29,6 +29,9 @@ type SetupError struct {
 
 // Error shows the command, how it ended and its last lines.
 func (e *SetupError) Error() string {
+	if e.Command == "" && e.Reason != nil {
+		return fmt.Sprintf("%s: %v", e.Attribute, e.Reason)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s[%d] ", e.Attribute, e.Index)
 	if e.Reason != nil {

@@ -42,3 +42,13 @@ func FuzzParseBenchmark(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParseExperiment(f *testing.F) {
+	f.Add([]byte("tasks: {a: {timeout: 60, extra_env: {A: 1}, internet: yes}}\ndefaults: {cpu_limit: 2}\nmodel: {model: x}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, _, err := parseExperiment(data)
+		if err == nil && (len(e.Runs) == 0 || e.HCL("b") == "") {
+			t.Error("accepted without a run")
+		}
+	})
+}

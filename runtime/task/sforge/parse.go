@@ -114,6 +114,7 @@ func readFields(o *object, id string, bench *benchmark) (file, *base) {
 	if b == nil {
 		b = &base{}
 	}
+	o.known[noteKey] = true
 	work, judge := o.object("work"), o.object("judge")
 	f.work, f.judge = f.part(work, b), f.part(judge, b)
 	f.specsDir, f.query = work.text("specs_dir", ""), work.text("agent_query", "")

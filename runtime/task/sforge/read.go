@@ -25,39 +25,25 @@ const (
 // benchmarkFile names the benchmark and its base images.
 const benchmarkFile = "BENCHMARK.yaml"
 
-// Dataset is what a folder holds.
-type Dataset struct {
-	Tasks    []task.Task // by name; Benchmark is left to whoever imports them
-	Problems []Problem   // at most one a file
-	Notices  []Problem   // of files that can be used all the same, at most one each
-}
-
-// Problem says why a file, or all of the folder, cannot be used.
-type Problem struct {
-	File string // name in the folder; "" = the folder itself
-	Line int    // 0 = not known
-	Text string
-}
-
 // Read reads the tasks that are wanted by name. The files of the others are not looked at.
-func Read(dir string, wanted func(task string) bool) Dataset {
+func Read(dir string, o task.ReadOptions) task.Dataset {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Dataset{Problems: []Problem{{Text: plain(err).Error()}}}
+		return task.Dataset{Problems: []task.Problem{{Text: plain(err).Error()}}}
 	}
 	defer root.Close()
-	names, err := taskFiles(root, wanted)
+	names, err := taskFiles(root, o.Wanted)
 	if err != nil {
-		return Dataset{Problems: []Problem{{Text: plain(err).Error()}}}
+		return task.Dataset{Problems: []task.Problem{{Text: plain(err).Error()}}}
 	}
 	bench, problem := readBenchmark(root)
 	if problem != nil {
-		return Dataset{Problems: []Problem{*problem}}
+		return task.Dataset{Problems: []task.Problem{*problem}}
 	}
-	var all Dataset
+	var all task.Dataset
 	room := int64(maxDataset)
 	for _, name := range names {
-		t, notice, problem := readTask(root, name, bench, &room)
+		t, notice, problem := readTask(root, name, bench, o.Trees, &room)
 		if problem != nil {
 			all.Problems = append(all.Problems, *problem)
 			continue
@@ -80,7 +66,7 @@ func taskFiles(root *os.Root, wanted func(string) bool) ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		id, ok := strings.CutSuffix(e.Name(), ".json")
-		if ok && !strings.HasPrefix(id, ".") && wanted(id) {
+		if ok && !strings.HasPrefix(id, ".") && (wanted == nil || wanted(id)) {
 			names = append(names, e.Name())
 		}
 	}
@@ -90,10 +76,10 @@ func taskFiles(root *os.Root, wanted func(string) bool) ([]string, error) {
 	return names, nil
 }
 
-func readBenchmark(root *os.Root) (*benchmark, *Problem) {
+func readBenchmark(root *os.Root) (*benchmark, *task.Problem) {
 	data, err := readFile(root, benchmarkFile, maxBenchmark)
 	if err != nil {
-		return nil, &Problem{File: benchmarkFile, Text: err.Error()}
+		return nil, &task.Problem{File: benchmarkFile, Text: err.Error()}
 	}
 	bench, err := parseBenchmark(data)
 	if err != nil {
@@ -102,23 +88,30 @@ func readBenchmark(root *os.Root) (*benchmark, *Problem) {
 	return bench, nil
 }
 
-func readTask(root *os.Root, name string, bench *benchmark, room *int64) (t task.Task, notice, problem *Problem) {
+func readTask(root *os.Root, name string, bench *benchmark, trees task.Trees, room *int64) (t task.Task, notice, problem *task.Problem) {
+	id := strings.TrimSuffix(name, ".json")
 	if shown(name) != name {
-		return t, nil, &Problem{Text: fmt.Sprintf("%q is no name for the file of a task", cut(name))}
+		return t, nil, &task.Problem{Text: fmt.Sprintf("%q is no name for the file of a task", cut(name))}
 	}
 	data, err := readFile(root, name, maxTaskFile)
 	if err != nil {
-		return t, nil, &Problem{File: name, Text: err.Error()}
+		return t, nil, &task.Problem{File: name, Task: id, Text: err.Error()}
 	}
 	if *room -= int64(len(data)); *room < 0 {
-		return t, nil, &Problem{File: name, Text: fmt.Sprintf("is left out: the tasks before it are %d MiB", maxDataset>>20)}
+		return t, nil, &task.Problem{File: name, Task: id, Text: fmt.Sprintf("is left out: the tasks before it are %d MiB", maxDataset>>20)}
 	}
-	t, odd, err := parseTask(data, strings.TrimSuffix(name, ".json"), bench)
+	t, odd, err := parseTask(data, id, bench)
+	if err == nil {
+		t, err = restore(data, t, trees)
+	}
 	if err != nil {
-		return t, nil, asProblem(name, err)
+		problem = asProblem(name, err)
+		problem.Task = id
+		return t, nil, problem
 	}
 	if odd != nil {
 		notice = asProblem(name, odd)
+		notice.Task = id
 	}
 	return t, notice, nil
 }
@@ -169,8 +162,8 @@ func faultf(line int, format string, args ...any) *fault {
 	return &fault{line, fmt.Sprintf(format, args...)}
 }
 
-func asProblem(file string, err error) *Problem {
-	p := &Problem{File: file, Text: shown(err.Error())}
+func asProblem(file string, err error) *task.Problem {
+	p := &task.Problem{File: file, Text: shown(err.Error())}
 	if f, ok := errors.AsType[*fault](err); ok {
 		p.Line = f.line
 	}

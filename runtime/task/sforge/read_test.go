@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/sforge"
 )
 
-func say(p sforge.Problem) string {
+func say(p task.Problem) string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Text
 	}
@@ -28,11 +29,11 @@ func TestOneBadFileHidesNoOther(t *testing.T) {
 		files[id+".json"] = with(t, built, map[string]any{"task_id": id})
 	}
 	files["t77.json"] = files["t77.json"][:100]
-	got := sforge.Read(folder(t, files), all)
+	got := sforge.Read(folder(t, files), task.ReadOptions{})
 	if len(got.Tasks) != 133 || len(got.Problems) != 1 || got.Problems[0].File != "t77.json" {
 		t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
 	}
-	got = sforge.Read(folder(t, files), func(id string) bool { return id == "t1" || id == "t2" })
+	got = sforge.Read(folder(t, files), task.ReadOptions{Wanted: func(id string) bool { return id == "t1" || id == "t2" }})
 	if len(got.Tasks) != 2 || len(got.Problems) != 0 {
 		t.Fatalf("of two: %d tasks, problems %+v", len(got.Tasks), got.Problems)
 	}
@@ -54,7 +55,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := sforge.Read(dir, all)
+	got := sforge.Read(dir, task.ReadOptions{})
 	var said []string
 	for _, p := range got.Problems {
 		said = append(said, say(p))
@@ -77,7 +78,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 // A key that nobody knows may be misspelt: it is told, with its line, and the task is read.
 func TestAKeyThatIsNotKnownIsTold(t *testing.T) {
 	odd := strings.Replace(built, `"judge": {`, "\"judge\": {\n\"eval_timout\": 5,", 1)
-	got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": bench, "t1.json": odd}), all)
+	got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": bench, "t1.json": odd}), task.ReadOptions{})
 	if len(got.Tasks) != 1 || len(got.Problems) != 0 || len(got.Notices) != 1 {
 		t.Fatalf("%d tasks, problems %+v, notices %+v", len(got.Tasks), got.Problems, got.Notices)
 	}
@@ -94,7 +95,7 @@ func TestADatasetIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := sforge.Read(dir, all)
+	got := sforge.Read(dir, task.ReadOptions{})
 	if n := len(got.Problems); n != 65 || !strings.Contains(say(got.Problems[63]), "is no JSON") || say(got.Problems[64]) != "b63.json: is left out: the tasks before it are 256 MiB" {
 		t.Errorf("%d problems, the last %+v", n, got.Problems[len(got.Problems)-1])
 	}
@@ -110,7 +111,7 @@ func TestNoProblemHoldsControlCharacters(t *testing.T) {
 		"value":         {bench, "t1.json", `{"task_id": "\u001b[31m"}`, `is missing`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": c.yaml, c.file: c.task}), all)
+			got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": c.yaml, c.file: c.task}), task.ReadOptions{})
 			if len(got.Tasks) != 0 || len(got.Problems) != 1 {
 				t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
 			}
@@ -145,13 +146,13 @@ func TestAFolderThatIsNoBenchmark(t *testing.T) {
 			if c.yaml != "" {
 				files["BENCHMARK.yaml"] = c.yaml
 			}
-			got := sforge.Read(folder(t, files), all)
+			got := sforge.Read(folder(t, files), task.ReadOptions{})
 			if len(got.Tasks) != 0 || len(got.Problems) != 1 || !strings.Contains(say(got.Problems[0]), c.want) {
 				t.Errorf("%d tasks, problems %+v, want %q", len(got.Tasks), got.Problems, c.want)
 			}
 		})
 	}
-	if got := sforge.Read(filepath.Join(t.TempDir(), "none"), all); len(got.Problems) != 1 {
+	if got := sforge.Read(filepath.Join(t.TempDir(), "none"), task.ReadOptions{}); len(got.Problems) != 1 {
 		t.Errorf("a folder that is not there: %+v", got)
 	}
 }
@@ -184,7 +185,7 @@ func TestAnyJSONIsATaskOrAProblem(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "t1.json"), []byte(with(t, built, set)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := sforge.Read(dir, all); len(got.Tasks)+len(got.Problems) != 1 {
+		if got := sforge.Read(dir, task.ReadOptions{}); len(got.Tasks)+len(got.Problems) != 1 {
 			r.Fatalf("%d tasks and %d problems", len(got.Tasks), len(got.Problems))
 		}
 	})

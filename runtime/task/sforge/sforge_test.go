@@ -56,12 +56,10 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func all(string) bool { return true }
-
 // only reads a folder with one task in it.
 func only(t *testing.T, text string) task.Task {
 	t.Helper()
-	got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": bench, "t1.json": text}), all)
+	got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": bench, "t1.json": text}), task.ReadOptions{})
 	if len(got.Problems) > 0 || len(got.Tasks) != 1 {
 		t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
 	}
@@ -307,7 +305,7 @@ func TestWhatIsWrongWithATask(t *testing.T) {
 		"several":             {with(t, built, map[string]any{"cwd": nil, "judge.parser": "x", "cdw": "/x"}), `"cwd" is missing; "judge.parser" is "x", which is none of pytest_v, score_sum, structured_json (line 6); "cdw" is no key that is known (line 3)`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": bench, "t1.json": c.text}), all)
+			got := sforge.Read(folder(t, map[string]string{"BENCHMARK.yaml": bench, "t1.json": c.text}), task.ReadOptions{})
 			if len(got.Tasks) != 0 || len(got.Problems) != 1 {
 				t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
 			}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/report"
+)
+
+func (e *env) numbers() *cobra.Command {
+	var page string
+	cmd := &cobra.Command{
+		Use: "report RUN…", Short: "Show what runs have come to, in numbers", Args: some("runs, as run.nightly, or run.nightly.e2 for an execution of it"),
+		Long: `report shows what the last execution of each run has come to, or the named one: rates and scores with their
+95 % intervals, by agent and by time. infra_error, setup_error, sanity_fail and cancelled are shown and in no denominator.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, done, err := e.connect(cmd.Context(), true)
+			if err != nil {
+				return err
+			}
+			defer done()
+			var reports []reconcile.Report
+			for _, name := range args {
+				r, err := c.Report(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				reports = append(reports, r)
+			}
+			if page != "" {
+				return writePage(page, reports, nil)
+			}
+			if e.json {
+				return e.printJSON(map[string]any{"runs": reports})
+			}
+			return showNumbers(e.out, reports)
+		},
+	}
+	cmd.Flags().StringVar(&page, "html", "", "write it to this file instead, as one page with the curves")
+	return cmd
+}
+
+// writePage writes a report whole or not at all.
+func writePage(path string, reports []reconcile.Report, comparisons []reconcile.Comparison) error {
+	var b strings.Builder
+	if err := report.Write(&b, reports, comparisons, time.Now()); err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		return fmt.Errorf("write report %s: %w", path, err)
+	}
+	return nil
+}
+
+func showNumbers(w io.Writer, reports []reconcile.Report) error {
+	for i, r := range reports {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s e%d: %s", r.Run, r.Execution, counted(r.Summary.Total, "trial"))
+		if r.Open > 0 {
+			fmt.Fprintf(w, ", %d more without a verdict so far", r.Open)
+		}
+		fmt.Fprintln(w)
+		for _, show := range []func(io.Writer, reconcile.Report) error{showRates, showStatuses, showKs, showTimes} {
+			if err := show(w, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func showRates(w io.Writer, r reconcile.Report) error {
+	t := table(w, "AGENT\tRESOLVED\tRATE\tINTERVAL\tPASS RATE\tINTERVAL\tSCORE\tINTERVAL\tCOST\tAGENT TIME\t")
+	for _, a := range r.Agents {
+		s := a.Summary
+		scores := s.Score
+		if s.Score100 != nil {
+			scores = s.Score100
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", printable(a.Agent), resolvedOf(s),
+			percentOf(s.ResolvedRate), percentsOf(s.ResolvedRate), valueOf(s.PassRate), rangeOf(s.PassRate), valueOf(scores), rangeOf(scores),
+			costOf(s.Usage.CostUSD), time.Duration(s.AgentDurationS*float64(time.Second)).Round(time.Second))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, a := range r.Agents {
+		if i := a.Summary.ResolvedByTask; i != nil {
+			of := counted(i.N, "task")
+			if i.Clusters > 0 {
+				of += fmt.Sprintf(" of %d repositories", i.Clusters)
+			}
+			fmt.Fprintf(w, "%s: %s resolved by task, interval %s, of %s; the rate above takes trials as independent\n",
+				printable(a.Agent), percentOf(i), percentsOf(i), of)
+		}
+	}
+	return nil
+}
+
+func showStatuses(w io.Writer, r reconcile.Report) error {
+	fmt.Fprintln(w)
+	t := table(w, "AGENT\tTRIALS\tRESOLVED\tUNRESOLVED\tAGENT ERROR\tTEST ERROR\tNOT COUNTED:\tSETUP\tSANITY\tINFRA\tCANCELLED\t")
+	for _, a := range r.Agents {
+		c := a.Summary.Counts
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t\t%d\t%d\t%d\t%d\t\n", printable(a.Agent), a.Summary.Total,
+			c.Resolved, c.Unresolved, c.AgentError, c.TestError, c.SetupError, c.SanityFail, c.InfraError, c.Cancelled)
+	}
+	return t.Flush()
+}
+
+// showKs shows what several attempts are worth.
+func showKs(w io.Writer, r reconcile.Report) error {
+	for _, a := range r.Agents {
+		var at, hat []string
+		for i, k := range a.PassAtK {
+			at = append(at, fmt.Sprintf("pass@%d %.0f %%", k.K, 100*k.Value))
+			hat = append(hat, fmt.Sprintf("pass^%d %.0f %%", k.K, 100*a.PassHatK[i].Value))
+		}
+		if len(at) > 0 {
+			fmt.Fprintf(w, "\n%s: %s\n%s: %s\n", printable(a.Agent), strings.Join(at, ", "), printable(a.Agent), strings.Join(hat, ", "))
+		}
+	}
+	return nil
+}
+
+func showTimes(w io.Writer, r reconcile.Report) error {
+	if len(r.Summary.ScoreByTime) == 0 {
+		return nil
+	}
+	head := "BEST SO FAR AFTER\t"
+	for i, p := range r.Summary.ScoreByTime {
+		head += fmt.Sprintf("%d/6 %s\t", i+1, (time.Duration(p.ElapsedS*1000) * time.Millisecond).Round(time.Second))
+	}
+	fmt.Fprintln(w)
+	t := table(w, head)
+	for _, a := range r.Agents {
+		for _, line := range []struct {
+			name string
+			of   func(reconcile.TimePoint) *float64
+		}{
+			{"pass rate", func(p reconcile.TimePoint) *float64 { return &p.PassRate }},
+			{"score 0–100", func(p reconcile.TimePoint) *float64 { return p.Score100 }},
+			{"score", func(p reconcile.TimePoint) *float64 { return p.Score }},
+		} {
+			if line.name == "score" && a.Summary.Score100 != nil {
+				continue
+			}
+			values, there := "", false
+			for _, p := range a.Summary.ScoreByTime {
+				v := line.of(p)
+				there = there || v != nil
+				values += pointer(v) + "\t"
+			}
+			if there {
+				fmt.Fprintf(t, "%s, %s\t%s\n", printable(a.Agent), line.name, values)
+			}
+		}
+	}
+	return t.Flush()
+}
+
+// table begins one with that head.
+func table(w io.Writer, head string) *tabwriter.Writer {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, head)
+	return t
+}
+
+func resolvedOf(s reconcile.Summary) string {
+	if s.ResolvedRate == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", s.Resolved, s.ResolvedRate.N)
+}
+
+func percentOf(i *reconcile.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*i.Value)
+}
+
+func percentsOf(i *reconcile.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f–%.0f %%", 100*i.Low, 100*i.High)
+}
+
+func valueOf(i *reconcile.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", i.Value)
+}
+
+// rangeOf is an interval over tasks, of which one alone tells nothing.
+func rangeOf(i *reconcile.Interval) string {
+	if i == nil || i.N < 2 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f–%.2f", i.Low, i.High)
+}
+
+func pointer(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *v)
+}
+
+func costOf(usd float64) string {
+	if usd == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}

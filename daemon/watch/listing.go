@@ -1,0 +1,60 @@
+package watch
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// listing is what leads on from a folder. Files in it are of no interest: their changes are
+// the folder's.
+type listing struct {
+	folders, links []string
+	seen           mark
+}
+
+// mark tells whether the entries of a folder are the same as before: the kernel moves its
+// change time with each that comes or goes.
+type mark struct {
+	device, inode uint64
+	changed       syscall.Timespec
+}
+
+// youngMark is for how long another change may leave the change time as it is: file systems
+// count it in steps, of two seconds at most.
+const youngMark = 2 * time.Second
+
+func markOf(dir string) (m mark, settled bool) {
+	var stat syscall.Stat_t
+	if syscall.Stat(dir, &stat) != nil {
+		return m, false
+	}
+	return mark{uint64(stat.Dev), stat.Ino, stat.Ctim}, time.Since(time.Unix(stat.Ctim.Unix())) > youngMark
+}
+
+// list reads what leads on from a folder, unless that is known from the survey before: ten
+// thousand files would be listed every half minute for the few folders among them.
+func (w *watcher) list(dir string) (listing, error) {
+	now, settled := markOf(dir)
+	known, ok := w.layout.before[dir]
+	if !ok || !settled || known.seen != now {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return listing{}, err
+		}
+		known = listing{seen: now}
+		for _, entry := range entries {
+			switch {
+			case entry.IsDir() && !hidden(entry.Name()):
+				known.folders = append(known.folders, entry.Name())
+			case entry.Type()&fs.ModeSymlink != 0:
+				known.links = append(known.links, entry.Name())
+			}
+		}
+	}
+	if settled {
+		w.layout.lists[dir] = known
+	}
+	return known, nil
+}

@@ -1,0 +1,157 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/stats"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Report is what an execution of a run has come to, in numbers.
+type Report struct {
+	Run       string        `json:"run"`
+	Execution int           `json:"execution"`
+	Open      int           `json:"open"` // trials without a verdict so far: in no number
+	Summary   Summary       `json:"summary"`
+	Agents    []AgentReport `json:"agents"` // by name
+}
+
+// AgentReport is what one agent has come to; with its model where the agent has several.
+type AgentReport struct {
+	Agent    string       `json:"agent"`
+	Summary  Summary      `json:"summary"`
+	PassAtK  []OfK        `json:"pass_at_k"` // empty with a single attempt
+	PassHatK []OfK        `json:"pass_hat_k"`
+	Curve    []CurvePoint `json:"curve"`
+	Tasks    []TaskReport `json:"tasks"` // by name
+}
+
+// OfK is the chance that k attempts pass: one of them, or all.
+type OfK struct {
+	K int `json:"k"`
+	Interval
+}
+
+// TaskReport is what one agent has come to on one task, by the mean of the attempts that
+// count.
+type TaskReport struct {
+	Task string `json:"task"` // with its benchmark
+	Repo string `json:"repo,omitempty"`
+	Counts
+	PassRate       *float64    `json:"pass_rate"` // null where no attempt counts
+	Score          *float64    `json:"score"`
+	Score100       *float64    `json:"score_0_100"`
+	AgentDurationS float64     `json:"agent_duration_s"`
+	Usage          trial.Usage `json:"usage"`
+}
+
+// doing is an execution of a run with the trials of it that count.
+type doing struct {
+	address  string
+	n        int
+	open     int
+	outcomes []Outcome
+}
+
+// Report reads what a run has come to. The name is a run's, for its last execution, or has
+// one: run.nightly.e2.
+func (r *Reconciler) Report(ctx context.Context, name string) (Report, error) {
+	d, err := r.doing(ctx, name)
+	if err != nil {
+		return Report{}, err
+	}
+	return d.report(), nil
+}
+
+var withExecution = regexp.MustCompile(`^(.+)\.e([1-9][0-9]{0,8})$`)
+
+// doing finds the execution that a name means. Of the last one the trials count that the
+// run wants as it is declared now, of others those that it wanted then.
+func (r *Reconciler) doing(ctx context.Context, name string) (d doing, err error) {
+	d.address = name
+	var known []string
+	var wanted map[string]int
+	err = r.do(ctx, func() {
+		known = r.addresses()
+		if m := withExecution.FindStringSubmatch(name); m != nil && !slices.Contains(known, name) {
+			d.address = m[1]
+			d.n, _ = strconv.Atoi(m[2]) // digits, and few
+		}
+		wanted = r.places(d.address)
+	})
+	if err != nil {
+		return d, err
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		last, err := tx.LatestExecution(d.address)
+		switch {
+		case errors.Is(err, store.ErrNotFound) && slices.Contains(known, d.address):
+			return fmt.Errorf("report on %s: %w: it has not begun", d.address, ErrNothing)
+		case errors.Is(err, store.ErrNotFound):
+			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(d.address, known))
+		case err != nil:
+			return err
+		case d.n > last.N:
+			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", ErrUnknown, d.address, d.n, last.N)
+		}
+		d.n = cmp.Or(d.n, last.N)
+		d.outcomes, d.open, err = outcomesOf(tx, d.address, d.n, func(row store.TrialRow) bool {
+			if d.n == last.N && len(wanted) > 0 {
+				_, counts := wanted[row.Cell]
+				return counts
+			}
+			return row.Wanted
+		})
+		return err
+	})
+	return d, err
+}
+
+func (d doing) report() Report {
+	r := Report{Run: d.address, Execution: d.n, Open: d.open, Summary: Summarize(d.outcomes), Agents: []AgentReport{}}
+	end := lastRound(d.outcomes)
+	agents := byAgent(d.outcomes)
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		r.Agents = append(r.Agents, agentReport(name, agents[name], end))
+	}
+	return r
+}
+
+func agentReport(name string, of []Outcome, end time.Duration) AgentReport {
+	a := AgentReport{Agent: name, Summary: summarize(of), PassAtK: []OfK{}, PassHatK: []OfK{}, Tasks: []TaskReport{}}
+	passes := samples(of, resolved)
+	if most := stats.MaxK(passes); most > 1 {
+		for k := 1; k <= most; k++ {
+			a.PassAtK = append(a.PassAtK, OfK{k, *intervalOf(stats.PassAtK(passes, k))})
+			a.PassHatK = append(a.PassHatK, OfK{k, *intervalOf(stats.PassHatK(passes, k))})
+		}
+	}
+	a.Curve = curveOf(of, end)
+	tasks := byTask(of)
+	for _, name := range slices.Sorted(maps.Keys(tasks)) {
+		a.Tasks = append(a.Tasks, taskReport(name, tasks[name]))
+	}
+	return a
+}
+
+func taskReport(task string, of []Outcome) TaskReport {
+	t := TaskReport{Task: task, Repo: of[0].Repo}
+	for _, o := range of {
+		t.add(o.Finished.Status)
+		t.AgentDurationS += o.Finished.AgentDuration
+		t.Usage.Add(o.Finished.Usage)
+	}
+	t.PassRate, _ = averageOf(of, passRate)
+	t.Score, _ = averageOf(of, score)
+	t.Score100, _ = averageOf(of, score100)
+	return t
+}

@@ -1,0 +1,14 @@
+package folder
+
+import "github.com/assayd/assayd/runtime/task"
+
+// Limits are what a part gets whose format says nothing else, as in the language.
+func Limits() task.Part {
+	return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
+}
+
+// Submit is what may be submitted of a task whose format knows no bounds: paths relative to
+// the working folder.
+func Submit(paths ...string) task.Submit {
+	return task.Submit{Paths: paths, MaxBytes: 1 << 30, MaxFiles: 100_000}
+}

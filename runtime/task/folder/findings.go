@@ -1,0 +1,60 @@
+package folder
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Findings gathers what is to be said of one task.
+type Findings struct {
+	File, Task        string
+	Problems, Notices []task.Problem
+}
+
+// Problem says why the task cannot be used.
+func (f *Findings) Problem(format string, args ...any) {
+	f.Problems = append(f.Problems, f.say(format, args))
+}
+
+// Notice says what the task loses or needs.
+func (f *Findings) Notice(format string, args ...any) {
+	f.Notices = append(f.Notices, f.say(format, args))
+}
+
+func (f *Findings) say(format string, args []any) task.Problem {
+	return task.Problem{File: f.File, Task: f.Task, Text: Shown(fmt.Sprintf(format, args...))}
+}
+
+// In is the same task in another of its files.
+func (f *Findings) In(file string, say func(*Findings)) {
+	was := f.File
+	f.File = file
+	say(f)
+	f.File = was
+}
+
+// Add puts a task with all that was found into a dataset. One with a problem is left out.
+func (f *Findings) Add(d *task.Dataset, t task.Task) {
+	d.Problems = append(d.Problems, f.Problems...)
+	if len(f.Problems) == 0 {
+		d.Notices = append(d.Notices, f.Notices...)
+		d.Tasks = append(d.Tasks, t)
+	}
+}
+
+// Shown is a text without what would command a terminal, and bounded.
+func Shown(text string) string {
+	const most = 2000
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}

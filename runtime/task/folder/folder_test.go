@@ -1,0 +1,93 @@
+package folder_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/folder"
+	"github.com/assayd/assayd/runtime/task/tasktest"
+)
+
+// No name and no link of a stranger's folder leads out of it.
+func TestAFolderIsNotLeft(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.MkdirAll(secret, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(secret, "x"), []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := tasktest.Folder(t, map[string]string{"file": "->" + secret + "/x", "dir": "->" + secret, "in/dir": "->" + secret, "in/a": "a", "alias": "->in"})
+	r, err := folder.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, name := range []string{"file", "dir/x", "../x", "in/dir/x"} {
+		if text, err := r.Read(name, 100); err == nil {
+			t.Errorf("%s reads %q", name, text)
+		}
+	}
+	trees := &tasktest.Trees{}
+	for _, name := range []string{"dir", "in/dir", "alias"} {
+		if tree, err := r.Keep(name, trees); err != nil || tree.Digest != "" {
+			t.Errorf("%s is kept as %v, %v", name, tree, err)
+		}
+	}
+	tree, err := r.Gather([]folder.Piece{{From: "in", To: "other"}}, trees)
+	if names := strings.Join(trees.Names(t, tree), " "); err != nil || names != "other/ other/a other/dir" {
+		t.Errorf("kept as %q, %v", names, err)
+	}
+}
+
+func TestNoTreeIsWrittenOutsideOfItsFolder(t *testing.T) {
+	t.Parallel()
+	trees := &tasktest.Trees{}
+	outside := t.TempDir()
+	tree := trees.Of(t, map[string]string{"a": "->" + outside, "b/c": "x"})
+	w, err := folder.Create(filepath.Join(t.TempDir(), "new"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Tree("t", tree, trees)
+	w.File("t/a/stolen", "x") // through the link
+	if err := w.Close(); err == nil {
+		t.Error("a link was followed")
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
+		t.Errorf("outside: %v, %v", left, err)
+	}
+}
+
+func TestAFolderThatHoldsSomethingIsNotOverwritten(t *testing.T) {
+	t.Parallel()
+	if _, err := folder.Create(tasktest.Folder(t, map[string]string{"a": "a"})); err == nil {
+		t.Error("it is taken")
+	}
+}
+
+// A note of strangers must not give an image a name that another image has.
+func TestANoteNamesNoImages(t *testing.T) {
+	t.Parallel()
+	named := tasktest.Scored()
+	named.Work.Ref, named.Judge.Ref, named.Base = "python:3.12", "python:3.13", &task.Base{Ref: "debian:12"}
+	text := folder.Note{Task: named}.String()
+	note, err := folder.ParseNote(text, named.Name)
+	if err != nil || note.Task.Work.Ref+note.Task.Judge.Ref+note.Task.Base.Ref != "" {
+		t.Errorf("%v: %+v", err, note.Task)
+	}
+}
+
+func FuzzParseNote(f *testing.F) {
+	f.Add(folder.NewNote(tasktest.Repository(), map[string]string{"a": "b"}).String(), "owner__repo-7")
+	f.Fuzz(func(t *testing.T, text, name string) {
+		note, err := folder.ParseNote(text, name)
+		if err == nil && (folder.Check(note.Task) != nil || note.Task.Work.Ref != "") {
+			t.Errorf("accepted as %+v", note)
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package harbor
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/folder"
+)
+
+// testsAside is where tests lie in the working folder of the judge image until they are moved.
+const testsAside = ".assayd-tests"
+
+// testCommand is how tests are run; what they leave in /logs/verifier is the verdict.
+const testCommand = "bash /tests/test.sh"
+
+// tests fills in the judge.
+func (r *reader) tests() {
+	v := r.config.Verifier
+	j := &r.t.Judge
+	*j = task.Judge{
+		Command: task.Command{Shell: testCommand}, Timeout: 10 * time.Minute, Parser: "reward",
+		Select: "pass_rate_first", Direction: "maximize", Feedback: "names",
+	}
+	if n := r.number("verifier.timeout_sec", v.Timeout); n > 0 && n < 31*24*3600 {
+		j.Timeout = time.Duration(n * float64(time.Second))
+	}
+	r.t.Submit = folder.Submit(".")
+	own := v.Environment
+	if own == nil {
+		own = &r.config.Environment
+	}
+	r.limits(&j.Part, *own, "verifier.environment")
+	r.Notices = slices.Compact(r.Notices)
+	r.Problems = slices.CompactFunc(r.Problems, func(a, b task.Problem) bool { return strings.TrimPrefix(b.Text, "verifier.") == a.Text })
+	if env := r.env("verifier.env", v.Env); env != nil {
+		j.Env = maps.Clone(j.Env)
+		if j.Env == nil {
+			j.Env = map[string]string{}
+		}
+		maps.Copy(j.Env, env)
+	}
+	if j.User = user(v.User); j.User == "" && r.t.Work.User != "" {
+		j.User = "root"
+	}
+	if len(v.Collect) > 0 {
+		r.Problem("runs commands in the container of the agent before it judges (verifier.collect)")
+	}
+	r.judgeNetwork()
+	if v.Mode == "separate" || v.Environment != nil {
+		r.separate()
+		return
+	}
+	r.shared()
+}
+
+// judgeNetwork: most tests of this format install what they need while they judge.
+func (r *reader) judgeNetwork() {
+	v, e := r.config.Verifier, r.config.Environment
+	mode := v.NetworkMode
+	if mode == "" && v.Environment != nil {
+		mode = v.Environment.NetworkMode
+	}
+	if mode == "" {
+		mode = e.NetworkMode
+	}
+	if mode == "" && e.Internet != nil && !*e.Internet {
+		mode = "no-network"
+	}
+	if r.t.Judge.Network = mode != "no-network"; r.t.Judge.Network {
+		r.Notice("is judged with an open network, as it does not say otherwise (network_mode of [verifier]); what is submitted can use it")
+	}
+}
+
+// shared judges in the image of the agent with tests/ at /tests.
+func (r *reader) shared() {
+	tests := path.Join(r.at, "tests")
+	if !r.script(tests) {
+		return
+	}
+	tree, err := r.Gather([]folder.Piece{{From: tests, To: testsAside}}, r.o.Trees)
+	if err != nil {
+		r.Problem("%v", err)
+		return
+	}
+	r.t.Judge.Context = tree
+	r.t.Judge.Setup = moving()
+	r.elsewhere(tests)
+}
+
+func (r *reader) script(tests string) bool {
+	if r.Has(path.Join(tests, "test.sh")) && r.Folder(tests) {
+		return true
+	}
+	r.In(tests, func(f *folder.Findings) { f.Problem("has no test.sh") })
+	return false
+}
+
+// separate judges in an image of its own, which gets what is named as artifacts.
+func (r *reader) separate() {
+	tests := path.Join(r.at, "tests")
+	j := &r.t.Judge
+	file := path.Join(tests, "Dockerfile")
+	text, err := r.Root.Read(file, maxConfig)
+	switch own := r.config.Verifier.Environment; {
+	case r.Has(path.Join(tests, "docker-compose.yaml")):
+		r.Problem("judges in containers of a compose file")
+	case own != nil && own.Image != "":
+		j.Image = own.Image
+	case err == nil:
+		j.Dockerfile, j.Context = string(text), r.keep(tests)
+	default:
+		r.shared() // in a fresh copy of the agent's, as always here
+	}
+	r.artifacts()
+}
+
+// artifacts are all that a judge of its own gets to see.
+func (r *reader) artifacts() {
+	r.t.Submit.Paths = nil
+	for _, a := range r.config.Artifacts {
+		source, more := "", map[string]any{}
+		switch a := a.(type) {
+		case string:
+			source = a
+		case map[string]any:
+			source, _ = a["source"].(string)
+			more = a
+		}
+		if s, ok := more["service"]; ok && s != "main" {
+			r.Problem("an artifact comes from the side car %v", s)
+		}
+		if d, ok := more["destination"].(string); ok && d != "" && path.Clean(d) != path.Clean(source) {
+			r.Problem("the artifact %s goes to another place, %s", source, d)
+		}
+		if list, ok := more["exclude"].([]any); ok {
+			for _, e := range list {
+				r.t.Submit.Exclude = append(r.t.Submit.Exclude, fmt.Sprint(e))
+			}
+		}
+		if !path.IsAbs(source) {
+			source = path.Join(r.t.Workdir, source)
+		}
+		name, err := filepath.Rel(r.t.Workdir, path.Clean(source))
+		if err != nil || !filepath.IsLocal(name) {
+			r.Problem("the artifact %s is not below the working folder %s, so it cannot be submitted", source, r.t.Workdir)
+			continue
+		}
+		r.t.Submit.Paths = append(r.t.Submit.Paths, name)
+	}
+	if len(r.t.Submit.Paths) == 0 {
+		r.Problem("names no artifacts below the working folder, so its judge would see nothing of what was done")
+	}
+}
+
+var absolute = regexp.MustCompile(`(?:^|[\s"'=(\[,:])(/(?:app|data|etc|home|mnt|opt|output|results|root|srv|testbed|tmp|usr/local|var|work|workspace)/[A-Za-z0-9._/-]+)`)
+
+// elsewhere tells where tests seem to look that no submission reaches.
+func (r *reader) elsewhere(tests string) {
+	names, err := r.Files(tests)
+	if err != nil {
+		r.Problem("%v", err)
+		return
+	}
+	found := map[string]bool{}
+	for _, name := range names {
+		text, err := r.Root.Read(name, maxConfig)
+		if err != nil {
+			continue // too large to be a test
+		}
+		for _, m := range absolute.FindAllSubmatch(text, 1000) {
+			p := path.Clean(string(m[1]))
+			if p != r.t.Workdir && !strings.HasPrefix(p, r.t.Workdir+"/") {
+				found[p] = true
+			}
+		}
+	}
+	if len(found) > 0 {
+		list := slices.Sorted(maps.Keys(found))
+		r.Notice("its tests seem to look outside of %s, at %s; only what is in there is judged", r.t.Workdir, strings.Join(list[:min(5, len(list))], ", "))
+	}
+}

@@ -1,0 +1,470 @@
+package swebench_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/swebench"
+)
+
+const (
+	commit = "0123456789012345678901234567890123456789"
+	gold   = "diff --git a/calc.py b/calc.py\n--- a/calc.py\n+++ b/calc.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+	tests  = "diff --git a/tests/test_calc.py b/tests/test_calc.py\n--- a/tests/test_calc.py\n+++ b/tests/test_calc.py\n@@ -1 +1 @@\n-assert 1\n+assert 2\n" +
+		"diff --git a/tests/da[t]a.txt b/tests/da[t]a.txt\nnew file mode 100644\n--- /dev/null\n+++ b/tests/da[t]a.txt\n@@ -0,0 +1 @@\n+x\n"
+	script = "#!/bin/bash\nset -uxo pipefail\ncd /testbed\n: '>>>>> Start Test Output'\npytest -rA\n: '>>>>> End Test Output'\n"
+)
+
+// classic is a row as SWE-bench has had it from the start.
+func classic() map[string]any {
+	return map[string]any{
+		"repo": "acme/calc", "instance_id": "acme__calc-1", "base_commit": commit, "patch": gold, "test_patch": tests,
+		"problem_statement": "x is wrong", "hints_text": "set it to 2", "created_at": "2024-01-31T10:00:00Z", "version": "1.2",
+		"FAIL_TO_PASS": `["tests/test_calc.py::test_x"]`, "PASS_TO_PASS": `["tests/test_calc.py::test_y", "tests/test_calc.py::test_z[a b]"]`,
+		"environment_setup_commit": commit,
+	}
+}
+
+// with is a row with some columns set; nil removes one.
+func with(r map[string]any, set map[string]any) map[string]any {
+	r = maps.Clone(r)
+	for name, v := range set {
+		if v == nil {
+			delete(r, name)
+		} else {
+			r[name] = v
+		}
+	}
+	return r
+}
+
+func encode(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func options() task.ReadOptions { return task.ReadOptions{Image: "python:3.12-slim"} }
+
+// read reads one row as a line of a file.
+func read(t *testing.T, r map[string]any) task.Dataset {
+	t.Helper()
+	return swebench.Read(write(t, "a.jsonl", encode(t, r)+"\n"), options())
+}
+
+// only reads the one task of a row.
+func only(t *testing.T, r map[string]any) task.Task {
+	t.Helper()
+	got := read(t, r)
+	if len(got.Problems) > 0 || len(got.Tasks) != 1 {
+		t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
+	}
+	return got.Tasks[0]
+}
+
+func limits() task.Part { return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30} }
+
+func TestAClassicRowIsARepositoryWithAPatchOfTests(t *testing.T) {
+	want := task.Task{
+		Name: "acme__calc-1", Workdir: "/testbed", Instruction: "x is wrong", Image: "python:3.12-slim",
+		Network: task.Network{Mode: "none"},
+		Submit:  task.Submit{Paths: []string{"."}, Exclude: []string{`tests/da\[t\]a.txt`, "tests/test_calc.py"}, MaxBytes: 1 << 30, MaxFiles: 100_000},
+		Repo:    &task.Repo{URL: "https://github.com/acme/calc", Commit: commit},
+		Work:    limits(),
+		Judge: task.Judge{
+			Part: limits(), Patch: []byte(tests), Timeout: 30 * time.Minute, Parser: "pytest",
+			Command: task.Command{Shell: "python3 -m pytest -rA tests/test_calc.py"},
+			Select:  "pass_rate_first", Direction: "maximize", Feedback: "names",
+		},
+		Solution:   &task.Solution{Patch: []byte(gold)},
+		FailToPass: []string{"tests/test_calc.py::test_x"},
+		PassToPass: []string{"tests/test_calc.py::test_y", "tests/test_calc.py::test_z[a b]"},
+		Metadata: map[string]string{
+			"hints_text": "set it to 2", "created_at": "2024-01-31T10:00:00Z", "version": "1.2", "environment_setup_commit": commit,
+		},
+	}
+	got := read(t, classic())
+	if diff := cmp.Diff([]task.Task{want}, got.Tasks); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Notices) != 1 || got.Notices[0].Text != "nothing says how what it depends on is installed" || got.Notices[0].Line != 1 || got.Notices[0].Task != "acme__calc-1" {
+		t.Errorf("notices %+v", got.Notices)
+	}
+}
+
+func TestListsOfTestsInEveryWriting(t *testing.T) {
+	want := only(t, classic()).PassToPass
+	for name, list := range map[string]any{
+		"array":         want,
+		"JSON in text":  `[ "tests/test_calc.py::test_y","tests/test_calc.py::test_z[a b]"]`,
+		"Python's":      `['tests/test_calc.py::test_y', "tests/test_calc.py::test_z[a b]"]`,
+		"Python's tail": "['tests/test_calc.py::test_y',\n 'tests/test_calc.py::test_z[a b]',]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(want, only(t, with(classic(), map[string]any{"PASS_TO_PASS": list})).PassToPass); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	odd := only(t, with(classic(), map[string]any{"PASS_TO_PASS": `['it\'s "a" \\ b\n\xe9é', "it's"]`, "log_parser": "parse_log_pytest"})).PassToPass
+	if diff := cmp.Diff([]string{"it's \"a\" \\ b\néé", "it's"}, odd); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARowWithImageAndScriptIsJudgedByThem(t *testing.T) {
+	got := only(t, with(classic(), map[string]any{
+		"image": "swebench/sweb.eval.x86_64.acme_1776_calc-1:latest", "eval_script": script, "log_parser": "parse_log_pytest_v2", "eval_type": "pass_and_fail",
+	}))
+	if got.Repo != nil || got.Image != "swebench/sweb.eval.x86_64.acme_1776_calc-1:latest" || got.Workdir != "/testbed" || len(got.Judge.Patch) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got.Judge.Parser != "pytest" || got.Judge.Files["/eval.sh"] != script || !cmp.Equal(got.Judge.Command.Argv, []string{"/bin/bash", "/eval.sh"}) {
+		t.Errorf("%+v", got.Judge)
+	}
+	if !cmp.Equal(got.Submit.Exclude, []string{`tests/da\[t\]a.txt`, "tests/test_calc.py"}) {
+		t.Errorf("the files of the tests could be submitted: %q", got.Submit.Exclude)
+	}
+}
+
+// Rows of the relatives: what is different in them.
+func TestRelatives(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  map[string]any
+		show func(task.Task) any
+		want any
+	}{
+		"Verified": {
+			map[string]any{"difficulty": "15 min - 1 hour"},
+			func(tk task.Task) any { return tk.Metadata["difficulty"] }, "15 min - 1 hour",
+		},
+		"the first SWE-rebench": {
+			map[string]any{"install_config": map[string]any{
+				"python": "3.9", "packages": "requirements.txt", "reqs_path": []string{"requirements/dev.txt"}, "pre_install": []string{"apt-get update"},
+				"install": "pip install -e .[dev]", "pip_packages": []string{"pytest", "a b"}, "test_cmd": "pytest -rA --tb=no",
+			}},
+			func(tk task.Task) any { return append(tk.Work.Setup, tk.Judge.Command.Shell) },
+			[]string{"apt-get update", "pip install -r requirements/dev.txt", "pip install -e .[dev]", "pip install pytest 'a b'", "pytest -rA --tb=no tests/test_calc.py"},
+		},
+		"the second SWE-rebench": {
+			map[string]any{
+				"created_at": 1706695200000, "image_name": "docker.io/rebench/calc:1", "language": "go",
+				"install_config": map[string]any{"base_image_name": "go_1.22", "install": []string{"go mod download"}, "test_cmd": []string{"go test -v ./..."}, "log_parser": "parse_log_gotest"},
+				"FAIL_TO_PASS":   []string{"TestX"}, "PASS_TO_PASS": []string{},
+			},
+			func(tk task.Task) any {
+				return []string{tk.Image, tk.Workdir, tk.Judge.Command.Shell, tk.Judge.Parser, fmt.Sprint(tk.Work.Setup), fmt.Sprint(tk.Repo == nil), tk.Metadata["created_at"]}
+			},
+			[]string{"docker.io/rebench/calc:1", "/calc", "go test -v ./...", "gotest", "[]", "true", "1706695200000"},
+		},
+		"Multi-SWE-bench": {
+			map[string]any{
+				"instance_id": nil, "org": "acme", "repo": "calc", "number": 7, "base_commit": nil, "base": map[string]any{"sha": commit},
+				"patch": nil, "fix_patch": gold, "problem_statement": nil, "resolved_issues": []any{map[string]any{"title": "Wrong", "body": "x is"}},
+				"FAIL_TO_PASS": nil, "PASS_TO_PASS": nil, "test_cmd": "go test -v ./...",
+				"f2p_tests": map[string]any{"TestA": map[string]any{"test": "FAIL"}}, "n2p_tests": map[string]any{"TestB": map[string]any{}},
+				"s2p_tests": map[string]any{"TestC": map[string]any{}}, "p2p_tests": map[string]any{"TestD": map[string]any{}},
+			},
+			func(tk task.Task) any {
+				return append(append([]string{tk.Name, tk.Instruction, tk.Repo.URL, tk.Repo.Commit, string(tk.Solution.Patch)}, tk.FailToPass...), tk.PassToPass...)
+			},
+			[]string{"acme__calc-7", "Wrong\n\nx is", "https://github.com/acme/calc", commit, gold, "TestA", "TestB", "TestC", "TestD"},
+		},
+		"SWE-bench Pro": {
+			map[string]any{
+				"FAIL_TO_PASS": nil, "PASS_TO_PASS": nil, "fail_to_pass": `['tests/test_calc.py::test_x']`, "pass_to_pass": `[]`,
+				"requirements": "x is 2", "interface": "x", "dockerhub_tag": "acme.calc",
+			},
+			func(tk task.Task) any { return append([]string{tk.Instruction}, tk.FailToPass...) },
+			[]string{"x is wrong\n\n# Requirements\n\nx is 2\n\n# Interface\n\nx", "tests/test_calc.py::test_x"},
+		},
+		"Django": {
+			map[string]any{
+				"FAIL_TO_PASS": `["test_x (a.tests.B)"]`, "PASS_TO_PASS": "[]",
+				"test_patch": strings.ReplaceAll(tests, "tests/test_calc.py", "tests/a/tests.py"),
+			},
+			func(tk task.Task) any { return tk.Judge.Parser + ": " + tk.Judge.Command.Shell },
+			"django: python3 tests/runtests.py --verbosity 2 a.tests",
+		},
+		"Go": {
+			map[string]any{
+				"FAIL_TO_PASS": `["example.com/calc::TestX"]`, "PASS_TO_PASS": `["example.com/calc/sub::TestY"]`,
+				"test_patch": strings.ReplaceAll(tests, "tests/test_calc.py", "calc_test.go"),
+			},
+			func(tk task.Task) any { return tk.Judge.Command.Shell }, "go test -count=1 -v example.com/calc example.com/calc/sub",
+		},
+		"a nested name": {
+			map[string]any{"instance_id": "acme/calc-1"},
+			func(tk task.Task) any { return tk.Name + " " + tk.Metadata["instance_id"] }, "acme__calc-1 acme/calc-1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, c.show(only(t, with(classic(), c.set)))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRowsThatCannotBeUsedAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  map[string]any
+		want string
+	}{
+		"no name":         {map[string]any{"instance_id": nil}, `"instance_id" is "", which is no name`},
+		"bad name":        {map[string]any{"instance_id": "../x"}, "which is no name for a task"},
+		"no statement":    {map[string]any{"problem_statement": ""}, `"problem_statement" is missing`},
+		"no tests":        {map[string]any{"test_patch": nil}, `"test_patch" is missing`},
+		"nothing to fix":  {map[string]any{"FAIL_TO_PASS": "[]"}, "no test has to be made to pass"},
+		"no list":         {map[string]any{"FAIL_TO_PASS": map[string]any{"a": 1}}, `"FAIL_TO_PASS" is no list`},
+		"half a list":     {map[string]any{"FAIL_TO_PASS": "['a"}, `"FAIL_TO_PASS" is no list`},
+		"no repository":   {map[string]any{"repo": "calc"}, "which is not written owner/name"},
+		"a branch":        {map[string]any{"base_commit": "main"}, "which is no commit"},
+		"unknown parser":  {map[string]any{"log_parser": "parse_log_gradle_custom"}, `the output is for "parse_log_gradle_custom", which is not known here`},
+		"unknown runner":  {map[string]any{"FAIL_TO_PASS": "[\"it adds\"]"}, "nothing says which program runs its tests"},
+		"only failures":   {map[string]any{"image": "i", "eval_script": script, "log_parser": "parse_log_pytest", "eval_type": "fail_only"}, `"eval_type" is "fail_only"`},
+		"control in text": {map[string]any{"repo": "a\x1b[31m"}, `"a\x1b[31m"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := read(t, with(classic(), c.set))
+			if len(got.Tasks) != 0 || len(got.Problems) == 0 || !strings.Contains(got.Problems[0].Text, c.want) || got.Problems[0].Line != 1 {
+				t.Errorf("%d tasks, problems %+v, want %q", len(got.Tasks), got.Problems, c.want)
+			}
+		})
+	}
+}
+
+// The rows of a dataset in every container are the same tasks.
+func TestEveryContainerHoldsTheSameTasks(t *testing.T) {
+	a, b := classic(), with(classic(), map[string]any{"instance_id": "acme__calc-2", "meta": map[string]any{"n": 1.50, "l": []any{"x"}}})
+	lines := encode(t, a) + "\n\n" + encode(t, b)
+	want := swebench.Read(write(t, "a.jsonl", lines), options()).Tasks
+	if len(want) != 2 || want[1].Metadata["meta"] != `{"l":["x"],"n":1.5}` {
+		t.Fatalf("%+v", want)
+	}
+	for name, text := range map[string]string{
+		"bom.jsonl": "\xef\xbb\xbf" + lines, "list.json": "[" + encode(t, a) + "," + encode(t, b) + "]",
+		"dict.json": encode(t, map[string]any{"acme__calc-2": with(b, map[string]any{"instance_id": nil}), "acme__calc-1": a}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := swebench.Read(write(t, name, text), options())
+			if diff := cmp.Diff(want, got.Tasks); diff != "" || len(got.Problems) > 0 {
+				t.Error(got.Problems, diff)
+			}
+		})
+	}
+	t.Run("one row", func(t *testing.T) {
+		got := swebench.Read(write(t, "one.json", encode(t, a)), options())
+		if diff := cmp.Diff(want[:1], got.Tasks); diff != "" || len(got.Problems) > 0 {
+			t.Error(got.Problems, diff)
+		}
+	})
+	dir := filepath.Join(t.TempDir(), "out")
+	if problems, err := swebench.Write(dir, want, nil); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	for _, name := range []string{".", "instances.jsonl", "test.parquet"} {
+		t.Run("written "+name, func(t *testing.T) {
+			got := swebench.Read(filepath.Join(dir, name), task.ReadOptions{})
+			if diff := cmp.Diff(want, got.Tasks); diff != "" || len(got.Problems)+len(got.Notices) > 0 {
+				t.Error(got.Problems, got.Notices, diff)
+			}
+		})
+	}
+}
+
+// Columns of nested types, as Arrow writes them: three levels for a list.
+func TestParquetWithRealLists(t *testing.T) {
+	type config struct {
+		Install []string `parquet:"install,list"`
+		TestCmd string   `parquet:"test_cmd"`
+	}
+	type instance struct {
+		ID        string   `parquet:"instance_id,dict,snappy"`
+		Repo      string   `parquet:"repo,dict,gzip"`
+		Commit    string   `parquet:"base_commit,zstd"`
+		Statement string   `parquet:"problem_statement,snappy"`
+		Tests     string   `parquet:"test_patch"`
+		F2P       []string `parquet:"FAIL_TO_PASS,list"`
+		P2P       []string `parquet:"PASS_TO_PASS"`
+		Config    config   `parquet:"install_config"`
+		Created   int64    `parquet:"created_at"`
+		Hints     *string  `parquet:"hints_text,optional"`
+	}
+	var all []instance
+	for i := range 300 {
+		all = append(all, instance{
+			fmt.Sprintf("acme__calc-%03d", i), "acme/calc", commit, "x is wrong", tests,
+			[]string{"tests/test_calc.py::test_x"}, []string{"tests/test_calc.py::test_y", "tests/test_calc.py::test_z"}[:i%3], config{[]string{"pip install -e .", "make"}, "pytest -rA"}, 1706695200000, nil,
+		})
+	}
+	name := filepath.Join(t.TempDir(), "train-00000-of-00001.parquet")
+	if err := parquet.WriteFile(name, all); err != nil {
+		t.Fatal(err)
+	}
+	got := swebench.Read(filepath.Dir(name), options())
+	if len(got.Problems) > 0 || len(got.Tasks) != 300 {
+		t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
+	}
+	last := got.Tasks[299]
+	show := []any{last.Name, last.FailToPass, last.PassToPass, last.Work.Setup, last.Judge.Command.Shell, last.Metadata["created_at"], last.Metadata["hints_text"]}
+	want := []any{
+		"acme__calc-299", []string{"tests/test_calc.py::test_x"}, []string{"tests/test_calc.py::test_y", "tests/test_calc.py::test_z"},
+		[]string{"pip install -e .", "make"}, "pytest -rA tests/test_calc.py", "1706695200000", "",
+	}
+	if diff := cmp.Diff(want, show); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What came in goes out again column by column, also what nobody here understands.
+func TestColumnsOfOthersAreWrittenAgain(t *testing.T) {
+	row := with(classic(), map[string]any{
+		"image": "i:1", "eval_script": script, "log_parser": "parse_log_pytest_options", "eval_type": "pass_and_fail",
+		"source_pr": 12, "labels": []any{"a", 1.5, nil}, "url": "https://example.com/<x>",
+	})
+	dir := t.TempDir()
+	if problems, err := swebench.Write(dir, []task.Task{only(t, row)}, nil); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "instances.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	row["source_pr"] = 12.0
+	if diff := cmp.Diff(row, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The columns count, and the note of ours only as long as they are what it says.
+func TestAnEditedRowIsReadAsItSays(t *testing.T) {
+	dir := t.TempDir()
+	if problems, err := swebench.Write(dir, []task.Task{only(t, classic())}, nil); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "instances.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for column, value := range map[string]string{"eval_script": script, "assayd": "{}", "new_column": "1", "base_commit": "0123456"} {
+		t.Run(column, func(t *testing.T) {
+			var row map[string]any
+			if err := json.Unmarshal(data, &row); err != nil {
+				t.Fatal(err)
+			}
+			row[column] = value
+			got := read(t, row)
+			if len(got.Tasks) != 1 || len(got.Notices) != 1 || !strings.Contains(got.Notices[0].Text, `column "assayd" is passed over`) {
+				t.Fatalf("%d tasks, problems %+v, notices %+v", len(got.Tasks), got.Problems, got.Notices)
+			}
+			if tk := got.Tasks[0]; tk.Repo != nil || tk.Judge.Files["/eval.sh"] != row["eval_script"] {
+				t.Errorf("%+v", tk)
+			}
+		})
+	}
+}
+
+func TestOneBadLineHidesNoOther(t *testing.T) {
+	a, b := encode(t, classic()), encode(t, with(classic(), map[string]any{"instance_id": "b"}))
+	got := swebench.Read(write(t, "a.jsonl", a+"\n{\"instance_id\": \n[]\n"+a+"\n"+b+"\n"), options())
+	var said []string
+	for _, p := range got.Problems {
+		said = append(said, fmt.Sprintf("%s:%d:%s: %s", p.File, p.Line, p.Task, p.Text))
+	}
+	want := []string{
+		"a.jsonl:2:: is no JSON object: unexpected end of JSON input",
+		"a.jsonl:3:: is no JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage",
+		"a.jsonl:4:acme__calc-1: is there twice",
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Tasks) != 2 {
+		t.Errorf("%d tasks", len(got.Tasks))
+	}
+	wanted := options()
+	wanted.Wanted = func(name string) bool { return name == "b" }
+	if got := swebench.Read(write(t, "a.jsonl", a+"\n"+b), wanted); len(got.Tasks) != 1 || got.Tasks[0].Name != "b" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSourcesThatHoldNothing(t *testing.T) {
+	linked := t.TempDir()
+	if err := os.Symlink(write(t, "a.jsonl", encode(t, classic())), filepath.Join(linked, "a.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ dir, want string }{
+		"missing":    {filepath.Join(t.TempDir(), "none"), "no such file or directory"},
+		"empty":      {t.TempDir(), "holds no instances"},
+		"a link out": {linked, "path escapes from parent"},
+		"a text":     {write(t, "a.parquet", "hello hello hello"), "is no parquet file, or a broken one"},
+		"a number":   {write(t, "a.json", "1"), "is neither a list nor an object of instances in JSON"},
+		"cut":        {write(t, "a.json", "["), "is cut short after 0 instances"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := swebench.Read(c.dir, options())
+			if len(got.Tasks) != 0 || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Text, c.want) {
+				t.Errorf("%d tasks, problems %+v, want %q", len(got.Tasks), got.Problems, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatNoRowCanHoldIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*task.Task)
+		want   string
+	}{
+		"a tree":       {func(tk *task.Task) { tk.Judge.Context.Digest = strings.Repeat("0", 64) }, "rows hold text only"},
+		"a game":       {func(tk *task.Task) { tk.Judge.Game = "./serve" }, "it is a game"},
+		"stages":       {func(tk *task.Task) { tk.Judge.Run, tk.Judge.Grade = &task.Stage{}, &task.Stage{} }, "judged in stages"},
+		"a private":    {func(tk *task.Task) { tk.Private = &task.Private{} }, "private set"},
+		"commands":     {func(tk *task.Task) { tk.Judge.Command = task.Command{} }, "judged by commands"},
+		"a parser":     {func(tk *task.Task) { tk.Judge.Parser = "reward" }, "no log parser for the output of reward"},
+		"another text": {func(tk *task.Task) { tk.Judge.Patch = append(tk.Judge.Patch, "+\xff\n"...) }, "no UTF-8"},
+		"a script":     {func(tk *task.Task) { tk.Solution = &task.Solution{Script: "true"} }, "reference solution is no patch"},
+		"no image":     {func(tk *task.Task) { tk.Repo, tk.Image = nil, "" }, "neither a repository nor an image"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := only(t, classic())
+			c.change(&bad)
+			good := only(t, with(classic(), map[string]any{"instance_id": "good"}))
+			dir := t.TempDir()
+			problems, err := swebench.Write(dir, []task.Task{bad, good}, nil)
+			if err != nil || len(problems) == 0 || problems[0].Task != bad.Name || !strings.Contains(problems[0].Text, c.want) {
+				t.Errorf("%+v, %v, want %q", problems, err, c.want)
+			}
+			if got := swebench.Read(dir, options()); len(got.Tasks) != 1 || got.Tasks[0].Name != "good" {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package sweforge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/folder"
+	"github.com/assayd/assayd/runtime/task/runner"
+)
+
+// newWorkspace writes a task as a workspace, or says what of it no workspace can hold.
+func newWorkspace(t task.Task) (workspace, []string) {
+	t = folder.Unnamed(t)
+	if problems := beyond(t); len(problems) > 0 {
+		return workspace{}, problems
+	}
+	w, err := plainWorkspace(t)
+	if err != nil {
+		return workspace{}, []string{err.Error()}
+	}
+	if reflect.DeepEqual(w.task(task.ReadOptions{}, &folder.Findings{}), t) {
+		return w, nil
+	}
+	w.Assayd = w.note(t)
+	if again, err := w.noted(); err != nil {
+		return workspace{}, []string{err.Error()}
+	} else if !reflect.DeepEqual(again, t) {
+		return workspace{}, []string{"it holds text that is no UTF-8"}
+	}
+	return w, nil
+}
+
+// beyond says what a workspace cannot hold of a task.
+func beyond(t task.Task) (problems []string) {
+	j, none := t.Judge, task.Tree{}
+	for _, c := range []struct {
+		yes  bool
+		text string
+	}{
+		{t.Repo == nil, "it is not made of a repository"},
+		{t.Repo != nil && !repoName.MatchString(repoOf(t.Repo.URL)), "the address of its repository does not end in owner/name"},
+		{t.Work.Context != none || j.Context != none || t.Solution != nil && t.Solution.Context != none, "it has folders of files; a workspace holds text only"},
+		{t.Work.Dockerfile+j.Dockerfile != "", "it has a Dockerfile with a build context"},
+		{t.Work.Image+j.Image != "" || j.FromBase, "it is judged in an image of its own; swe-forge judges where the agent worked"},
+		{t.Private != nil, "it has a private set"},
+		{j.Game != "", "it is a game"},
+		{j.Staged(), "it is judged in stages"},
+		{len(t.FailToPass) == 0, "it names no test that has to be made to pass"},
+		{t.Instruction == "", "it has no instruction"},
+		{t.Solution != nil && len(t.Solution.Patch) == 0, "its reference solution is no patch"},
+	} {
+		if c.yes {
+			problems = append(problems, c.text)
+		}
+	}
+	return problems
+}
+
+// plainWorkspace fills the keys that swe-forge knows, and those that name tests.
+func plainWorkspace(t task.Task) (workspace, error) {
+	w := workspace{
+		ID: t.Name, Repo: repoOf(t.Repo.URL), BaseCommit: t.Repo.Commit, Image: t.Image, Prompt: t.Instruction,
+		TestPatch: string(t.Judge.Patch), FailToPass: t.FailToPass, PassToPass: t.PassToPass,
+	}
+	w.fill(t.Metadata)
+	if id := t.Metadata["id"]; taskName(id) == t.Name {
+		w.ID = id
+	}
+	if t.Solution != nil {
+		w.Patch = string(t.Solution.Patch)
+	}
+	setup := slices.DeleteFunc(slices.Clone(t.Work.Setup), func(command string) bool { return command == tools })
+	if len(setup) == 1 {
+		w.InstallConfig["install"] = setup[0]
+	} else if len(setup) > 1 {
+		w.InstallConfig["install"] = "( " + strings.Join(setup, "\n) && ( ") + "\n)"
+	}
+	if err := w.testFiles(t); err != nil {
+		return w, err
+	}
+	if t.Judge.Command.Empty() {
+		return w, nil
+	}
+	w.FailToPassTests, w.PassToPassTests = t.FailToPass, t.PassToPass
+	w.LogParser, w.TestCommand = t.Judge.Parser, commandLine(t.Judge.Command)
+	return w, w.commands(t)
+}
+
+// commands makes those that swe-forge's harness runs of the names of tests.
+func (w *workspace) commands(t task.Task) error {
+	touched, _ := runner.Files(t.Judge.Patch)
+	for name := range t.Judge.Files {
+		touched = append(touched, name)
+	}
+	var ok bool
+	if w.FailToPass, ok = runner.Exact(t.Judge.Parser, t.FailToPass, touched); !ok {
+		return fmt.Errorf("swe-forge runs a command for each test, and none is known for the tests of %s", t.Judge.Parser)
+	}
+	w.PassToPass, _ = runner.Exact(t.Judge.Parser, t.PassToPass, touched)
+	return nil
+}
+
+// testFiles are the hidden files that lie below the repository; others are not for swe-forge.
+func (w *workspace) testFiles(t task.Task) error {
+	type file struct {
+		Path    string `json:"path"`
+		Content string `json:"content"`
+	}
+	var files []file
+	for _, name := range slices.Sorted(maps.Keys(t.Judge.Files)) {
+		at := name
+		if rest, ok := strings.CutPrefix(name, t.Workdir+"/"); ok {
+			at = rest
+		}
+		if path.IsAbs(at) {
+			return fmt.Errorf("its hidden file %s is outside of the repository", name)
+		}
+		files = append(files, file{at, t.Judge.Files[name]})
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(files); err != nil {
+		return err
+	}
+	w.Meta["test_files"] = strings.TrimSpace(b.String())
+	return nil
+}
+
+func commandLine(c task.Command) string {
+	if c.Shell != "" {
+		return c.Shell
+	}
+	return runner.Line(c.Argv)
+}
+
+// repoOf is owner/name of a repository's address.
+func repoOf(url string) string {
+	parts := strings.Split(strings.TrimSuffix(strings.Trim(url, "/"), ".git"), "/")
+	return strings.Join(parts[max(len(parts)-2, 0):], "/")
+}
+
+// note is the text of key "assayd": the task without what stands under other keys.
+func (w workspace) note(t task.Task) string {
+	t.Instruction, t.Solution = "", nil
+	patched := len(t.Judge.Patch) > 0
+	if patched {
+		t.Judge.Patch = nil
+	}
+	text, err := json.Marshal(struct {
+		Task    task.Task `json:"task"`
+		Patched bool      `json:"test_patch,omitempty"`
+	}{t, patched})
+	if err != nil {
+		panic(err) // plain data always encodes
+	}
+	return string(text)
+}
+
+// noted is the task of the note and of the keys beside it.
+func (w workspace) noted() (task.Task, error) {
+	var n struct {
+		Task    task.Task `json:"task"`
+		Patched bool      `json:"test_patch"`
+	}
+	d := json.NewDecoder(strings.NewReader(w.Assayd))
+	d.DisallowUnknownFields() // of a later version of ours: half of it would be another task
+	if err := d.Decode(&n); err != nil {
+		return task.Task{}, fmt.Errorf("it cannot be read: %w", err)
+	}
+	t := folder.Unnamed(n.Task)
+	t.Instruction = w.Prompt
+	if w.Patch != "" {
+		t.Solution = &task.Solution{Patch: []byte(w.Patch)}
+	}
+	if n.Patched {
+		t.Judge.Patch = []byte(w.TestPatch)
+	}
+	return t, folder.Check(t)
+}
+
+// exact is the task of the note, if the other keys follow from it.
+func (w workspace) exact() (task.Task, error) {
+	t, err := w.noted()
+	if err != nil {
+		return task.Task{}, err
+	}
+	again, problems := newWorkspace(t)
+	if len(problems) > 0 {
+		return task.Task{}, fmt.Errorf("it holds a task that no workspace can hold: %s", problems[0])
+	}
+	again.Assayd = w.Assayd
+	if !reflect.DeepEqual(again.normal(), w.normal()) {
+		return task.Task{}, errors.New("another key was changed")
+	}
+	return t, nil
+}

@@ -1,0 +1,112 @@
+package sweforge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// Bounds of what a summary keeps of outputs, in bytes of their beginning.
+const (
+	maxAgentOutput = 10_000
+	maxTestOutput  = 2000
+)
+
+// Summary is what swe-forge's harness prints, with two counts that it lacks. The counts follow
+// from the results: NewSummary makes it.
+type Summary struct {
+	Total            int      `json:"total"`
+	Resolved         int      `json:"resolved"`
+	Unresolved       int      `json:"unresolved"`
+	AgentError       int      `json:"agent_error"`
+	TestError        int      `json:"test_error"`
+	SetupError       int      `json:"setup_error"`
+	SanityFail       int      `json:"sanity_fail"`
+	InfraError       int      `json:"infra_error"`
+	Cancelled        int      `json:"cancelled"`
+	AvgAgentTimeSecs float64  `json:"avg_agent_time_secs"` // over the results with an agent, one decimal
+	Results          []Result `json:"results"`
+}
+
+// Result is of one task.
+type Result struct {
+	TaskID            string  `json:"task_id"`
+	Repo              string  `json:"repo"`
+	Status            string  `json:"status"`
+	SanityCheck       bool    `json:"sanity_check"`
+	FailToPass        []Test  `json:"fail_to_pass"`
+	PassToPass        []Test  `json:"pass_to_pass"`
+	AgentDurationSecs float64 `json:"agent_duration_secs"`
+	TotalDurationSecs float64 `json:"total_duration_secs"`
+	AgentOutput       string  `json:"agent_output"`
+	Error             string  `json:"error,omitempty"`
+	ContainerID       string  `json:"container_id,omitempty"`
+}
+
+// Test is one command, or one named test: then Command is its name.
+type Test struct {
+	Command    string `json:"command"`
+	ExitCode   int    `json:"exit_code"`
+	Stdout     string `json:"stdout"`
+	Stderr     string `json:"stderr"`
+	Passed     bool   `json:"passed"`
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// NewSummary counts results, in their order, and cuts what is too long.
+func NewSummary(results []Result) Summary {
+	s := Summary{Total: len(results), Results: make([]Result, 0, len(results))}
+	counts := map[string]*int{
+		"resolved": &s.Resolved, "unresolved": &s.Unresolved, "agent_error": &s.AgentError, "test_error": &s.TestError,
+		"setup_error": &s.SetupError, "sanity_fail": &s.SanityFail, "infra_error": &s.InfraError, "cancelled": &s.Cancelled,
+	}
+	seconds, agents := 0.0, 0
+	for _, r := range results {
+		if count := counts[r.Status]; count != nil {
+			*count++
+		}
+		if r.AgentDurationSecs > 0 {
+			seconds, agents = seconds+r.AgentDurationSecs, agents+1
+		}
+		r.AgentOutput = head(r.AgentOutput, maxAgentOutput)
+		r.FailToPass, r.PassToPass = cut(r.FailToPass), cut(r.PassToPass)
+		s.Results = append(s.Results, r)
+	}
+	if agents > 0 {
+		s.AvgAgentTimeSecs = math.Round(seconds/float64(agents)*10) / 10
+	}
+	return s
+}
+
+// JSON is the summary as it is printed and written: always the same for the same results.
+func (s Summary) JSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(s); err != nil {
+		return nil, fmt.Errorf("write the summary: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func cut(tests []Test) []Test {
+	out := make([]Test, 0, len(tests))
+	for _, t := range tests {
+		t.Stdout, t.Stderr = head(t.Stdout, maxTestOutput), head(t.Stderr, maxTestOutput)
+		out = append(out, t)
+	}
+	return out
+}
+
+// head is the beginning of a text, with no half character at its end.
+func head(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xC0 == 0x80 {
+		most--
+	}
+	return text[:most]
+}

@@ -1,0 +1,347 @@
+package sweforge_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/sweforge"
+)
+
+const commit = "0123456789012345678901234567890123456789"
+
+// theirs is a workspace as swe-forge writes it: the tests in the metadata, and in the patch.
+const theirs = `id: acme/widgets-412
+repo: acme/widgets
+base_commit: 0123456789012345678901234567890123456789
+merge_commit: 9876543210987654321098765432109876543210
+language: go
+difficulty_score: 2
+created_at: 2026-02-17T11:02:33.123456789Z
+patch: |
+  diff --git a/pkg/w.go b/pkg/w.go
+  --- a/pkg/w.go
+  +++ b/pkg/w.go
+  @@ -1 +1 @@
+  -package w
+  +package w // new
+test_patch: ''
+fail_to_pass:
+- cd pkg && go test -run TestRetryBudget ./...
+pass_to_pass:
+- go test ./internal/...
+install_config:
+  go: 1.22
+  install: go mod download
+  test_cmd: go test ./...
+meta:
+  added_lines: '61'
+  difficulty: medium
+  pr_title: Limit retries
+  test_files: '[{"path":"pkg/retry_test.go","content":"package w\n"},{"path":"/repo/x/../data.txt","content":"a"}]'
+prompt: |
+  Limit the number of retries.
+original_pr_body: "acme/widgets (#412): Limit retries\n\nbody"
+quality_score: 0.55
+quality_passed: true
+docker_passed: false
+workspace_path: null
+status: ready
+`
+
+// folder writes files and returns where they are.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func read(t *testing.T, text string) task.Dataset {
+	t.Helper()
+	return sweforge.Read(folder(t, map[string]string{"acme/widgets-412/workspace.yaml": text}), task.ReadOptions{Image: "golang:1.26"})
+}
+
+func only(t *testing.T, text string) task.Task {
+	t.Helper()
+	got := read(t, text)
+	if len(got.Problems) > 0 || len(got.Tasks) != 1 {
+		t.Fatalf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
+	}
+	return got.Tasks[0]
+}
+
+func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
+	got := only(t, theirs)
+	if len(got.Work.Setup) != 2 || !strings.Contains(got.Work.Setup[0], "apt-get install -y --no-install-recommends git curl") {
+		t.Errorf("setup %q", got.Work.Setup)
+	}
+	got.Work.Setup = got.Work.Setup[1:]
+	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
+	work, judge := limits, limits
+	work.Setup = []string{"go mod download"}
+	judge.Files = map[string]string{"pkg/retry_test.go": "package w\n", "data.txt": "a"}
+	want := task.Task{
+		Name: "acme__widgets-412", Workdir: "/repo", Instruction: "Limit the number of retries.\n", Image: "golang:1.26",
+		Network: task.Network{Mode: "none"},
+		Submit:  task.Submit{Paths: []string{"."}, Exclude: []string{"data.txt", "pkg/retry_test.go"}, MaxBytes: 1 << 30, MaxFiles: 100_000},
+		Repo:    &task.Repo{URL: "https://github.com/acme/widgets", Commit: commit},
+		Work:    work,
+		Judge: task.Judge{
+			Part: judge, Timeout: 2 * time.Minute, Parser: "exit_code", Select: "pass_rate_first", Direction: "maximize", Feedback: "names",
+		},
+		Solution:   &task.Solution{Patch: []byte("diff --git a/pkg/w.go b/pkg/w.go\n--- a/pkg/w.go\n+++ b/pkg/w.go\n@@ -1 +1 @@\n-package w\n+package w // new\n")},
+		FailToPass: []string{"cd pkg && go test -run TestRetryBudget ./..."},
+		PassToPass: []string{"go test ./internal/..."},
+		Metadata: map[string]string{
+			"id": "acme/widgets-412", "merge_commit": "9876543210987654321098765432109876543210", "language": "go",
+			"created_at": "2026-02-17T11:02:33.123456789Z", "original_pr_body": "acme/widgets (#412): Limit retries\n\nbody", "status": "ready",
+			"difficulty_score": "2", "quality_score": "0.55", "quality_passed": "true", "difficulty": "medium",
+			"meta.added_lines": "61", "meta.difficulty": "medium", "meta.pr_title": "Limit retries",
+			"install_config.go": "1.22", "install_config.test_cmd": "go test ./...",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Older files lack keys; the prompt may stand in its own file only, below a heading that names
+// the pull request.
+func TestThePromptFileIsReadWithoutItsHeading(t *testing.T) {
+	text := strings.Replace(theirs, "prompt: |\n  Limit the number of retries.\n", "", 1)
+	dir := folder(t, map[string]string{"a/b/workspace.yaml": text, "a/b/prompt.md": "# acme/widgets-412\n\nLimit them.\n", "a/b/original_pr.md": "secret"})
+	got := sweforge.Read(dir, task.ReadOptions{Forge: "file:///srv/"})
+	if len(got.Tasks) != 1 || got.Tasks[0].Instruction != "Limit them.\n" || got.Tasks[0].Repo.URL != "file:///srv/acme/widgets" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWorkspacesThatCannotBeUsedAreTold(t *testing.T) {
+	for name, c := range map[string]struct{ old, new, want string }{
+		"no yaml":          {"meta:", "meta: [", "is no workspace: line "},
+		"a list":           {theirs, "- a\n", "is no workspace"},
+		"empty":            {theirs, "", "is empty"},
+		"laughs":           {theirs, "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nmeta: {x: *f}\n", "is no workspace"},
+		"no id":            {"id: acme/widgets-412", "id: ''", `"id" is "", which is no name`},
+		"bad id":           {"id: acme/widgets-412", "id: ../../etc", "which is no name for a task"},
+		"no commit":        {"base_commit: " + commit, "base_commit: main", "which is no commit"},
+		"no repository":    {"repo: acme/widgets", "repo: widgets", "not written owner/name"},
+		"nothing to fix":   {"fail_to_pass:\n- cd pkg && go test -run TestRetryBudget ./...", "fail_to_pass: []", "no test has to be made to pass"},
+		"an empty command": {"- go test ./internal/...", "- ' '", "or an empty one"},
+		"both ways":        {"- go test ./internal/...", "- cd pkg && go test -run TestRetryBudget ./...", "has to fail and to pass before the change"},
+		"a file outside":   {"pkg/retry_test.go", "../retry_test.go", `the test file "../retry_test.go" is not below /repo`},
+		"a file of git":    {"pkg/retry_test.go", ".git/hooks/x", "is not below /repo"},
+		"an absolute file": {"pkg/retry_test.go", "/etc/passwd", "is not below /repo"},
+		"no files":         {`'[{"path"`, `'{"path"`, "is no list of files"},
+		"no prompt":        {"prompt: |\n  Limit the number of retries.\n", "", `"prompt" is missing`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(theirs, c.old, c.new, 1)
+			if text == theirs {
+				t.Fatal("nothing was changed")
+			}
+			got := read(t, text)
+			if len(got.Tasks) != 0 || len(got.Problems) == 0 || !strings.Contains(got.Problems[0].Text, c.want) || got.Problems[0].File != "acme/widgets-412/workspace.yaml" {
+				t.Errorf("%d tasks, problems %+v, want %q", len(got.Tasks), got.Problems, c.want)
+			}
+		})
+	}
+}
+
+func TestSourcesThatHoldNoWorkspace(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"nothing": {nil, "holds no workspace.yaml"},
+		"parquet": {map[string]string{"train.parquet": "PAR1"}, "hold neither the tests nor what is to be installed"},
+		"hidden":  {map[string]string{".git/workspace.yaml": theirs}, "holds no workspace.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := sweforge.Read(folder(t, c.files), task.ReadOptions{})
+			if len(got.Tasks) != 0 || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Text, c.want) {
+				t.Errorf("%+v, want %q", got, c.want)
+			}
+		})
+	}
+	dir := folder(t, map[string]string{"a/workspace.yaml": theirs, "b/workspace.yaml": theirs, "c/prompt.md": "x"})
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "c", "workspace.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	got := sweforge.Read(dir, task.ReadOptions{})
+	if len(got.Tasks) != 1 || len(got.Problems) != 2 || got.Problems[0].Text != "is there twice" || !strings.Contains(got.Problems[1].Text, "path escapes") {
+		t.Errorf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
+	}
+}
+
+// tested names tests and runs one command for all of them.
+func tested(t *testing.T) task.Task {
+	t.Helper()
+	tk := only(t, theirs)
+	tk.Name, tk.Metadata = "acme__widgets-413", map[string]string{"language": "go"}
+	tk.Judge.Files, tk.Judge.Parser, tk.Judge.Timeout = nil, "gotest", 10*time.Minute
+	tk.Judge.Patch = []byte("diff --git a/w_test.go b/w_test.go\r\n\t\n \ttrailing \n")
+	tk.Judge.Command.Shell = "go test -v ./..."
+	tk.Work.Setup = []string{"go mod download # all", "make"}
+	tk.FailToPass = []string{"example.com/w::TestA", "example.com/w::TestB", "example.com/w::TestC/it's (1)"}
+	tk.PassToPass = []string{"example.com/w/x::TestD"}
+	return tk
+}
+
+// swe-forge's harness runs commands; the names are kept beside them.
+func TestNamesOfTestsAreWrittenAsCommandsToo(t *testing.T) {
+	want := tested(t)
+	dir := t.TempDir()
+	if problems, err := sweforge.Write(dir, []task.Task{want}, nil); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	file := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(dir, "acme__widgets-413", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	checks := `go test -count=1 -run '^(TestA|TestB)$' example.com/w
+go test -count=1 -run '^TestC$/^it'\''s \(1\)$' example.com/w
+go test -count=1 -run '^(TestD)$' example.com/w/x`
+	if diff := cmp.Diff(checks, file("checks.txt")); diff != "" {
+		t.Error(diff)
+	}
+	if prompt := file("prompt.md"); prompt != want.Instruction {
+		t.Errorf("the prompt is %q", prompt)
+	}
+	text := file("workspace.yaml")
+	for _, line := range []string{
+		"\nfail_to_pass:\n    - go test -count=1 -run '^(TestA|TestB)$' example.com/w\n",
+		"\nfail_to_pass_tests:\n    - example.com/w::TestA\n", "\nlog_parser: gotest\n", "\ntest_command: go test -v ./...\n",
+		"( go mod download # all", "\nquality_score: null\n", "\nworkspace_path: null\n", "\nstatus: ready\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("%q is not in\n%s", line, text)
+		}
+	}
+	got := sweforge.Read(dir, task.ReadOptions{})
+	if diff := cmp.Diff([]task.Task{want}, got.Tasks); diff != "" || len(got.Notices)+len(got.Problems) > 0 {
+		t.Error(got.Problems, got.Notices, diff)
+	}
+	// Another commit makes it another task, which the names of tests still judge.
+	changed := read(t, strings.Replace(text, commit, commit[:39]+"a", 1))
+	if len(changed.Tasks) != 1 || len(changed.Notices) != 1 || !strings.Contains(changed.Notices[0].Text, `key "assayd" is passed over`) {
+		t.Fatalf("%d tasks, problems %+v, notices %+v", len(changed.Tasks), changed.Problems, changed.Notices)
+	}
+	if tk := changed.Tasks[0]; !cmp.Equal(tk.FailToPass, want.FailToPass) || tk.Judge.Command.Shell != "go test -v ./..." || tk.Judge.Parser != "gotest" {
+		t.Errorf("%+v", tk)
+	}
+}
+
+func TestWhatNoWorkspaceCanHoldIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*task.Task)
+		want   string
+	}{
+		"no repository": {func(tk *task.Task) { tk.Repo = nil }, "not made of a repository"},
+		"a tree":        {func(tk *task.Task) { tk.Work.Context.Digest = strings.Repeat("0", 64) }, "holds text only"},
+		"a runner":      {func(tk *task.Task) { tk.Judge.Parser = "score_sum" }, "none is known for the tests of score_sum"},
+		"a file":        {func(tk *task.Task) { tk.Judge.Files = map[string]string{"/etc/x": ""} }, "/etc/x is outside of the repository"},
+		"another text":  {func(tk *task.Task) { tk.Judge.Env = map[string]string{"A": "\xff"} }, "no UTF-8"},
+		"a game":        {func(tk *task.Task) { tk.Judge.Game = "x" }, "it is a game"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tk := tested(t)
+			c.change(&tk)
+			dir := t.TempDir()
+			problems, err := sweforge.Write(dir, []task.Task{tk}, nil)
+			if err != nil || len(problems) == 0 || problems[0].Task != tk.Name || !strings.Contains(problems[0].Text, c.want) {
+				t.Errorf("%+v, %v, want %q", problems, err, c.want)
+			}
+		})
+	}
+}
+
+func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
+	results := []sweforge.Result{
+		{
+			TaskID: "a", Repo: "o/a", Status: "resolved", SanityCheck: true, AgentDurationSecs: 10, TotalDurationSecs: 20.5,
+			AgentOutput: strings.Repeat("é", 5001), FailToPass: []sweforge.Test{{Command: "t <1>", Stdout: strings.Repeat("x", 3000), Passed: true, DurationMS: 7}},
+		},
+		{TaskID: "b", Repo: "o/b", Status: "infra_error", Error: "gone"},
+		{TaskID: "c", Repo: "o/c", Status: "agent_error", AgentDurationSecs: 10.33},
+	}
+	got, err := sweforge.NewSummary(results).JSON()
+	want := `{
+  "total": 3,
+  "resolved": 1,
+  "unresolved": 0,
+  "agent_error": 1,
+  "test_error": 0,
+  "setup_error": 0,
+  "sanity_fail": 0,
+  "infra_error": 1,
+  "cancelled": 0,
+  "avg_agent_time_secs": 10.2,
+  "results": [
+    {
+      "task_id": "a",
+      "repo": "o/a",
+      "status": "resolved",
+      "sanity_check": true,
+      "fail_to_pass": [
+        {
+          "command": "t <1>",
+          "exit_code": 0,
+          "stdout": "` + strings.Repeat("x", 2000) + `",
+          "stderr": "",
+          "passed": true,
+          "duration_ms": 7
+        }
+      ],
+      "pass_to_pass": [],
+      "agent_duration_secs": 10,
+      "total_duration_secs": 20.5,
+      "agent_output": "` + strings.Repeat("é", 5000) + `"
+    },
+    {
+      "task_id": "b",
+      "repo": "o/b",
+      "status": "infra_error",
+      "sanity_check": false,
+      "fail_to_pass": [],
+      "pass_to_pass": [],
+      "agent_duration_secs": 0,
+      "total_duration_secs": 0,
+      "agent_output": "",
+      "error": "gone"
+    },
+    {
+      "task_id": "c",
+      "repo": "o/c",
+      "status": "agent_error",
+      "sanity_check": false,
+      "fail_to_pass": [],
+      "pass_to_pass": [],
+      "agent_duration_secs": 10.33,
+      "total_duration_secs": 0,
+      "agent_output": ""
+    }
+  ]
+}
+`
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
