@@ -39,11 +39,14 @@ type Found struct {
 // is listed once. Between two files that name each other's folder as data, the one that was
 // accepted before is right, then the one higher up: a file that an agent writes cannot
 // make a spec disappear.
-func Scan(root string, prev Previous, o Options) *Found {
+func Scan(root string, prev Previous, o Options) *Found { return scanAt(time.Now(), root, prev, o) }
+
+func scanAt(now time.Time, root string, prev Previous, o Options) *Found {
 	if o.Settings == nil {
 		o.Settings = DefaultSettings(o.Env)
 	}
 	s := &scan{root: filepath.Clean(root), prev: prev, o: &o, data: map[string]bool{}, around: map[string]bool{}, seen: map[string]bool{}, read: map[string][]byte{}, reals: map[string]string{}}
+	s.found.Sight.at = now
 	if err := s.open(); err != nil {
 		s.unknown(s.root, err)
 		return &s.found
@@ -89,7 +92,7 @@ type scan struct {
 }
 
 func (s *scan) open() error {
-	s.found.Sight.note(s.root)
+	s.found.Sight.follow(s.root)
 	real, err := filepath.EvalSymlinks(s.root)
 	if err != nil {
 		return err
@@ -160,7 +163,6 @@ func (s *scan) input(path string, text []byte, err error) Input {
 
 // folder reads one folder, and notes what is below.
 func (s *scan) folder(path string) {
-	s.found.Sight.note(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		s.unknown(path, err)
@@ -170,7 +172,7 @@ func (s *scan) folder(path string) {
 		return
 	}
 	s.seen[real] = true
-	entries, err := os.ReadDir(real)
+	entries, err := s.found.Sight.list(real)
 	if err != nil {
 		s.unknown(path, err)
 		return
@@ -195,7 +197,7 @@ func isSpec(name string) bool { return filepath.Ext(name) == ".hcl" }
 
 // link follows a symbolic link that stays in the root.
 func (s *scan) link(path string) {
-	s.found.Sight.note(path)
+	s.found.Sight.follow(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		s.broken(path, err)

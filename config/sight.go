@@ -1,6 +1,10 @@
 package config
 
 import (
+	"crypto/sha256"
+	"io/fs"
+	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -9,6 +13,7 @@ import (
 // it holds, another look would find the same: of ten thousand files that nobody touches
 // none needs to be read again.
 type Sight struct {
+	at     time.Time // when the look began
 	places []place
 	vague  bool // something was not to be seen, or too young to be told from what comes next
 }
@@ -17,6 +22,8 @@ type Sight struct {
 type place struct {
 	path  string
 	trace trace
+	list  *[sha256.Size]byte // of a folder: what of its entries matters; nil = it is none
+	lead  bool               // only where the path leads to matters
 }
 
 // trace tells whether a file or the list of a folder has changed. The change time is the
@@ -42,23 +49,85 @@ func traceOf(path string) trace {
 
 func (t trace) changedAt() time.Time { return time.Unix(t.changed.Unix()) }
 
-// note keeps how a path lies before it is read: what is changed in between is then seen by
+// old reports whether a change after now would move the change time.
+func (t trace) old(now time.Time) bool { return now.Sub(t.changedAt()) > youngTrace }
+
+// note keeps how a file lies before it is read: what is changed in between is then seen by
 // the next look.
 func (s *Sight) note(path string) {
 	t := traceOf(path)
-	if !t.missing && time.Since(t.changedAt()) < youngTrace {
+	if !t.missing && !t.old(s.at) {
 		s.vague = true
 	}
-	s.places = append(s.places, place{path, t})
+	s.places = append(s.places, place{path: path, trace: t})
+}
+
+// follow keeps where a path leads to.
+func (s *Sight) follow(path string) {
+	s.places = append(s.places, place{path: path, trace: traceOf(path).identity(), lead: true})
+}
+
+// list reads a folder and keeps how it lay before.
+func (s *Sight) list(path string) ([]fs.DirEntry, error) {
+	t := traceOf(path)
+	entries, err := os.ReadDir(path)
+	if err == nil {
+		sum := sumOf(entries)
+		s.places = append(s.places, place{path: path, trace: t.trusted(s.at), list: &sum})
+	}
+	return entries, err
+}
+
+// identity is the trace without what may change of one and the same file.
+func (t trace) identity() trace { return trace{device: t.device, inode: t.inode, missing: t.missing} }
+
+// trusted is the trace if it can be compared with a later one, and else one that equals none.
+func (t trace) trusted(now time.Time) trace {
+	if !t.old(now) {
+		return trace{}
+	}
+	return t
+}
+
+// sumOf stands for the entries of a folder that a look goes by. Records are none of them: the
+// daemon makes new ones all the time.
+func sumOf(entries []fs.DirEntry) [sha256.Size]byte {
+	sum := sha256.New()
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && (!e.Type().IsRegular() || isSpec(e.Name())) {
+			sum.Write([]byte(e.Type().String() + e.Name() + "\x00"))
+		}
+	}
+	return [sha256.Size]byte(sum.Sum(nil))
 }
 
 // Holds reports whether nothing of it has changed. It asks for each file and folder once and
-// reads none. It cannot speak for a file system that does not keep change times.
-func (s Sight) Holds() bool {
-	for _, p := range s.places {
-		if traceOf(p.path) != p.trace {
+// reads no file. It cannot speak for a file system that does not keep change times.
+func (s Sight) Holds(now time.Time) bool {
+	for i := range s.places {
+		if !s.places[i].holds(now) {
 			return false
 		}
 	}
 	return len(s.places) > 0 && !s.vague
+}
+
+// holds looks at one place. A folder that has changed in what does not matter is as before,
+// and is remembered as it is now.
+func (p *place) holds(now time.Time) bool {
+	t := traceOf(p.path)
+	switch {
+	case p.lead:
+		return t.identity() == p.trace
+	case t == p.trace:
+		return true
+	case p.list == nil:
+		return false
+	}
+	entries, err := os.ReadDir(p.path)
+	if err != nil || sumOf(entries) != *p.list {
+		return false
+	}
+	p.trace = t.trusted(now)
+	return true
 }

@@ -39,6 +39,9 @@ echo 4 >src/level
 // anew leads to a point by a trial of its own.
 func anew(c *crashes) { c.another(c.bench, quick) }
 
+// once leads to a point by a trial in single mode.
+func once(c *crashes) { c.another(c.bench, "echo 4 >src/level\n", `mode = "single"`) }
+
 // build leads to a point by an image that is not there yet, made for a user that is not root.
 func build(c *crashes) {
 	name := fmt.Sprintf("%s-b%d", c.bench, c.extra)

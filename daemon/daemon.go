@@ -148,6 +148,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	options.Snapshot, options.Host = d.snapshot, machine
+	options.Import = Importer{Trees: trees{ctx, d.snapshot, blobs.Open, builder}}.Import
 	d.rec = reconcile.New(reconcile.Options{
 		Store: d.store, Ledger: ledger, Admission: admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
 		Checkout: d.checkout(),
@@ -179,7 +180,7 @@ func ConfigOptions(settings *config.Settings) config.Options {
 		},
 		Settings: settings,
 		Parsers:  parser.Names(),
-		Import:   Import, Formats: ImportFormats(),
+		Import:   Importer{Trees: named{}}.Import, Formats: FormatNames(),
 	}
 }
 

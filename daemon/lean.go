@@ -4,11 +4,12 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 )
 
-// A daemon that has nothing to do gives back what looking at ten thousand specs took: the
-// runtime by itself keeps as much again as is in use.
+// A daemon that has nothing to do gives back what looking at ten thousand specs took. The
+// runtime by itself keeps as much again as is in use: with so many, NNN MB instead of NNN.
 const (
 	leanEvery = 20 * time.Second
 	spare     = 16 << 20 // bytes that are not worth a collection
@@ -18,11 +19,11 @@ const (
 func lean(ctx context.Context) error {
 	tick := time.NewTicker(leanEvery)
 	defer tick.Stop()
-	var needed uint64 // after the last collection
+	var made uint64 // bytes of all objects until the last time
 	for {
-		if held() > needed+needed/4+spare {
+		if m := heap(); m.made > made+spare && m.held > m.live+m.live/4+spare {
 			debug.FreeOSMemory()
-			needed = held()
+			made = heap().made
 		}
 		select {
 		case <-tick.C:
@@ -32,9 +33,17 @@ func lean(ctx context.Context) error {
 	}
 }
 
-// held is how many bytes of the heap are the system's no more.
-func held() uint64 {
+// usage is what the heap has in bytes.
+type usage struct {
+	live uint64 // was in use at the last collection
+	held uint64 // is the system's no more
+	made uint64 // of all objects since the start
+}
+
+func heap() usage {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapSys - m.HeapReleased
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return usage{live: live[0].Value.Uint64(), held: m.HeapSys - m.HeapReleased, made: m.TotalAlloc}
 }

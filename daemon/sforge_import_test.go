@@ -23,7 +23,7 @@ func load(t *testing.T, dir, more string) *config.Set {
 	if err := os.WriteFile(spec, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return config.Load([]config.Input{config.Read(spec)}, nil, config.Options{Import: daemon.Import, Formats: daemon.ImportFormats()})
+	return config.Load([]config.Input{config.Read(spec)}, nil, config.Options{Import: daemon.Importer{}.Import, Formats: daemon.FormatNames()})
 }
 
 // many lays out a benchmark of tasks that differ in their names.
@@ -110,7 +110,7 @@ func TestAnImportedTaskIsWhatItsFileSays(t *testing.T) {
 }
 
 func TestAFormatThatIsNotReadIsTold(t *testing.T) {
-	tasks, problems := daemon.Import(config.Import{Format: "harbor", Path: t.TempDir()})
+	tasks, problems := daemon.Importer{}.Import(config.Import{Format: "floppy", Path: t.TempDir()})
 	if tasks != nil || problems != nil {
 		t.Errorf("%v, %v", tasks, problems)
 	}

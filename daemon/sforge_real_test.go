@@ -36,7 +36,7 @@ func realTasks(t *testing.T) string {
 // The released files are read without a change, and each asks for the images that are
 // published under its tag.
 func TestRealSForgeTasksLoadUnchanged(t *testing.T) {
-	tasks, problems := daemon.Import(config.Import{Format: "sforge", Path: realTasks(t), Include: []string{"*"}})
+	tasks, problems := daemon.Importer{}.Import(config.Import{Format: "sforge", Path: realTasks(t), Include: []string{"*"}})
 	if len(problems) > 0 {
 		t.Fatalf("%+v", problems)
 	}

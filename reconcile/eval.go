@@ -47,6 +47,8 @@ type Evaluated struct {
 	Empty      bool           `json:"empty,omitempty"`       // nothing of it was left
 	Applied    string         `json:"applied,omitempty"`     // how the patch was laid over the tree
 	NotApplied string         `json:"not_applied,omitempty"` // why it could not be: there is no report then
+	Select     string         `json:"select"`                // how rounds of the task are compared
+	Direction  string         `json:"direction"`             // what is better of scores
 	FailToPass swebench.Tests `json:"fail_to_pass"`
 	PassToPass swebench.Tests `json:"pass_to_pass"`
 	Provenance Provenance     `json:"provenance"`
@@ -120,6 +122,7 @@ func (r *Reconciler) judgeIn(ctx context.Context, session judge.Session, e Evalu
 	defer r.o.Host.Judge.Forget(session.Trial)
 	err := r.judgeOnce(ctx, session.Trial, e, out)
 	if err == nil {
+		out.Select, out.Direction = session.Task.Judge.Select, session.Task.Judge.Direction
 		out.FailToPass = split(trial.Outcomes(session.Task.FailToPass, &out.Report))
 		out.PassToPass = split(trial.Outcomes(session.Task.PassToPass, &out.Report))
 	}

@@ -86,7 +86,7 @@ func curveOf(outcomes []Outcome, end time.Duration) []CurvePoint {
 	if end == 0 {
 		return points
 	}
-	scored := len(withScore(outcomes))
+	scored := len(withScore(bestRounds(outcomes, func(Outcome, time.Duration) bool { return true })))
 	var before []Outcome
 	for i := range curveParts + 1 {
 		until := end * time.Duration(i) / curveParts

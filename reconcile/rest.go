@@ -24,7 +24,7 @@ func (r rest) lasts(now time.Time) bool {
 		return false
 	}
 	for _, s := range r.sights {
-		if !s.Holds() {
+		if !s.Holds(now) {
 			return false
 		}
 	}

@@ -83,6 +83,7 @@ var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/guest", "runti
 // formats, which are files in another's words.
 var ownerOf = map[string]string{
 	"github.com/moby/moby":              "runtime/container/docker",
+	"github.com/moby/buildkit":          "runtime/image",
 	"github.com/docker/docker":          "runtime/container/docker",
 	"github.com/containerd/errdefs":     "runtime/container/docker",
 	"k8s.io":                            "runtime/container/kubernetes",
@@ -97,6 +98,7 @@ var ownerOf = map[string]string{
 	"go.yaml.in/yaml/v3":                "runtime/task/*",
 	"github.com/parquet-go/parquet-go":  "runtime/task/swebench",
 	"github.com/klauspost/compress":     "runtime/task/swebench",
+	"github.com/pelletier/go-toml":      "runtime/task/harbor",
 	"github.com/google/go-github":       "runtime/mining/github",
 	"github.com/sashabaranov/go-openai": "runtime/llm",
 	"gonum.org/v1/gonum":                "runtime/stats",

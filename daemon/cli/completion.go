@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/export"
 	"github.com/assayd/assayd/runtime/judge"
 )
 
@@ -87,7 +88,7 @@ func runsAndTrials(s reconcile.Status) []cobra.Completion { return slices.Concat
 func (e *env) completeExport(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
-		return []cobra.Completion{"sforge-logs"}, cobra.ShellCompDirectiveNoFileComp
+		return export.Formats(), cobra.ShellCompDirectiveNoFileComp
 	case 1:
 		return e.first(runs)(cmd, nil, text)
 	case 2:

@@ -21,15 +21,18 @@ import (
 )
 
 func (e *env) eval() *cobra.Command {
-	var task, archive, round, dataset, predictions, out string
+	var task, archive, round, run, dataset, predictions, out string
 	var private, output bool
 	cmd := &cobra.Command{
-		Use: "eval {--task ADDRESS --archive F|- | --dataset ADDRESS --predictions F|-} [FILE…]", Short: "Judge one archive, a stored one again, or a file of patches",
+		Use: "eval {--task ADDRESS --archive F|- | --run ADDRESS | --dataset ADDRESS --predictions F|-} [FILE…]", Short: "Judge an archive, what a run has stored, or a file of patches",
 		Long: `eval judges one archive (tar or tar.gz, - is standard input) as a trial's would be: cleaned, in a fresh
 container, with the task's judge as it is now. With --round TRIAL/ROUND it judges the archive of that
 round again, by the task of its trial unless --task names another, and shows both verdicts; the stored
 one stays. The task comes from FILE…, or from the spec file in force that declares it, which is read anew with
 the folders that it names, as far as it is there and right. Without a daemon it judges by itself.
+
+With --run it judges every archive of the finished trials of a run's last execution again, in the same way,
+without an agent, and shows what each trial would come to now; no record is changed.
 
 With --dataset benchmark.NAME and --predictions it judges a file of patches (SWE-bench's predictions: JSON
 Lines, a list, or an object), each laid over a clean tree as that of an agent in single mode would be, and
@@ -49,6 +52,10 @@ command line, the specs or the archive are refused.`,
 				return e.evalPredictions(ctx, dataset, predictions, out, files)
 			case out != "":
 				return usage{errors.New("--out goes with --predictions")}
+			case run != "" && (task != "" || archive != "" || round != "" || private || output):
+				return usage{errors.New("--run goes with spec files only")}
+			case run != "":
+				return e.rejudge(ctx, run, files)
 			case archive != "" && round != "":
 				return usage{errors.New("give --archive F or --round TRIAL/ROUND, not both")}
 			case archive == "" && round == "":
@@ -71,6 +78,7 @@ command line, the specs or the archive are refused.`,
 		},
 	}
 	cmd.Flags().StringVar(&task, "task", "", `address of the task, benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
+	cmd.Flags().StringVar(&run, "run", "", "judge what the finished trials of this run have stored again, run.NAME")
 	cmd.Flags().StringVar(&dataset, "dataset", "", "address of the benchmark that the predictions are for, benchmark.NAME")
 	cmd.Flags().StringVar(&predictions, "predictions", "", "file of predictions to judge; - is standard input")
 	cmd.Flags().StringVar(&out, "out", "", "folder of the report (by default the predictions' name with .eval)")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,25 +24,28 @@ func (e *env) export() *cobra.Command {
 exports of this or other runs; an earlier one of the run is brought up to date. It works with and without a daemon.
 
 Formats:
-  sforge-logs   runs/<run>.e<N>/<task>/ with final_result.json, run_history.json, submissions/<round>/report.json, …`,
+  sforge-logs   runs/<run>.e<N>/<task>/ with final_result.json, run_history.json, submissions/<round>/report.json, …
+  harbor        jobs/<run>.e<N>/ with result.json of the job and of each trial, and what its verifier left
+  ctrf, junit   ctrf/<run>.e<N>/<trial>.json, junit/<run>.e<N>/<trial>.xml: the tests of the round that counts
+  inspect       inspect/<run>.e<N>/<agent>.<model>.eval, a log for each`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 3 {
 				return usage{errors.New("give a format, a run and a folder, as in: assayd export sforge-logs run.nightly logs")}
 			}
-			if args[0] != "sforge-logs" {
-				return usage{fmt.Errorf("there is no format %q; there is sforge-logs", args[0])}
+			if !slices.Contains(export.Formats(), args[0]) {
+				return usage{fmt.Errorf("there is no format %q; there are %s", args[0], strings.Join(export.Formats(), ", "))}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.exportSForge(cmd.Context(), args[1], execution, args[2])
+			return e.exportRun(cmd.Context(), args[0], args[1], execution, args[2])
 		},
 	}
 	cmd.Flags().IntVar(&execution, "execution", 0, "of this execution (default: the last)")
 	return cmd
 }
 
-func (e *env) exportSForge(ctx context.Context, address string, execution int, dir string) (err error) {
+func (e *env) exportRun(ctx context.Context, format, address string, execution int, dir string) (err error) {
 	settings, err := e.settings()
 	if err != nil {
 		return err
@@ -58,7 +62,7 @@ func (e *env) exportSForge(ctx context.Context, address string, execution int, d
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	written, err := export.SForge(ctx, s, address, execution, dir, e.version)
+	written, err := export.Write(ctx, s, format, address, execution, dir, e.version)
 	if taken, ok := errors.AsType[*export.TakenError](err); ok {
 		return usage{taken}
 	}

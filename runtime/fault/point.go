@@ -12,7 +12,7 @@ var Points = []Point{
 	BuildStarted, WorkdirTaken, ImageBuilt, ImageRemoved, BlobRemoved,
 	StateWritten, FolderMade, AgentStaged, LogAppended, GuestHeard, TrialStarted, DoorOpened, TrialFrozen, AutoTaken,
 	ContainerCreated, ContainerStarted,
-	FinalTaken, PrivateAsked, PrivateJudged, TrialFinished, ContainerRemoved, TrialCleaned,
+	SanityAsked, SanityKnown, PatchTaken, PatchKept, FinalTaken, PrivateAsked, PrivateJudged, TrialFinished, ContainerRemoved, TrialCleaned,
 	RoundReserved, SpoolMade, BlobWritten, ArchiveStored, RoundAccepted, ImageLookedAt, WarmStarted, RoundRunning,
 	JudgeStarted, ArchivePlaced, OutputsTaken, StageRemoved, VerdictParsed, VerdictStored, JudgeRemoved,
 	LineAppended, LineFlushed, LineMarked,

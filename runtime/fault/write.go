@@ -14,6 +14,5 @@ const (
 	WriteLine   Point = "write line"         // to a result file
 	WriteLog    Point = "write log"          // an agent's output
 	WriteFolder Point = "write trial folder" // that is mounted into its container
-	WritePatch  Point = "write patch"        // of a trial in single mode
 	WriteDoor   Point = "write door"         // a trial's sockets
 )

@@ -83,7 +83,7 @@ func (a *Batch) Task(ctx context.Context, t task.Task, labels map[string]string,
 		base = work
 	}
 	_ = do(container.RoleJudge, func() (Built, error) { // was told
-		if base != nil && t.Judge.Image == "" {
+		if base != nil && t.Judge.Image == "" && t.Judge.Dockerfile == "" {
 			return Built{}, errNoParent
 		}
 		return a.b.Judge(ctx, t, labels)

@@ -26,8 +26,12 @@ type site struct {
 	recipe recipe
 	id     string // of the container
 	config container.ImageConfig
-	home   string            // the parent's own folder; "" = it has none
-	args   map[string]string // ARG values of directives: known while building only
+	from   container.ImageConfig // of the parent
+	home   string                // the parent's own folder; "" = it has none
+
+	// What instructions of a Dockerfile or a directive have said, known while building only.
+	args, globals map[string]string // ARG, of the stage and before it
+	shell         []string
 }
 
 // build makes the image of a recipe and names it ref. Whatever happens, the build
@@ -42,7 +46,7 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	case <-ctx.Done():
 		return img, context.Cause(ctx)
 	}
-	s := &site{b: b, recipe: r, config: r.config(parent.Config), home: parent.Config.Workdir}
+	s := &site{b: b, recipe: r, config: r.config(parent.Config), from: parent.Config, home: parent.Config.Workdir}
 	w := s.workload(parent, labels)
 	// What a crash or a lost answer left behind has half of the work in it.
 	if err := b.engine.Remove(ctx, w.Name); err != nil {
@@ -108,7 +112,7 @@ func (s *site) workload(parent container.Image, labels map[string]string) contai
 // fill does the recipe, in its order.
 func (s *site) fill(ctx context.Context) error {
 	steps := []func(context.Context) error{
-		s.before, s.packages, s.pipPackages, s.after,
+		s.dockerfile, s.before, s.packages, s.pipPackages, s.after,
 		s.workdir, s.clone, s.context, s.files, s.patch, s.setup, s.lateWorkdir, s.handOver,
 	}
 	for _, step := range steps {
@@ -122,7 +126,7 @@ func (s *site) fill(ctx context.Context) error {
 // workdir makes the folder in which all the rest happens, unless the setup commands find
 // their own place: then they may want to make it themselves, as by git clone.
 func (s *site) workdir(ctx context.Context) error {
-	if s.recipe.AtHome && s.recipe.Repo == nil && s.recipe.Context == "" && len(s.recipe.Patch) == 0 {
+	if s.recipe.AtHome && s.recipe.Repo == nil && s.recipe.tree() == "" && len(s.recipe.Patch) == 0 {
 		return nil
 	}
 	return s.lateWorkdir(ctx)

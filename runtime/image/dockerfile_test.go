@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestDirectives(t *testing.T) {
 		},
 		{
 			name: "argv, comments, continued lines", text: "# a note\nrun [\"ls\", \"-l\"]\n\nRUN a && \\\n# between\n  b\n",
-			ran:  []string{`0:0 / ["ls" "-l"] map[PATH:/bin]`, `0:0 / ["/bin/sh" "-c" "a && b"] map[PATH:/bin]`},
+			ran:  []string{`0:0 / ["ls" "-l"] map[PATH:/bin]`, `0:0 / ["/bin/sh" "-c" "a &&   b"] map[PATH:/bin]`},
 			want: container.ImageConfig{Env: map[string]string{"PATH": "/bin"}},
 		},
 		{
@@ -34,6 +35,25 @@ func TestDirectives(t *testing.T) {
 			want: container.ImageConfig{Env: map[string]string{
 				"PATH": "/opt:/bin", "B": `x "y" /bin`, "C": "$A", "D": "a b", "OLD": "the old way",
 			}},
+		},
+		{
+			name: "nothing but a note", text: "\n# a note\n",
+			want: container.ImageConfig{Env: map[string]string{"PATH": "/bin"}},
+		},
+		{
+			name: "defaults, a shell, what has no meaning here",
+			text: "ARG X\nARG Y=${X:-y}\nSHELL [\"/bin/bash\", \"-ec\"]\nRUN --mount=type=cache,target=/root/.cache z\nCMD [\"x\"]\nEXPOSE 80\nLABEL a=$Y assayd.owner=me",
+			ran:  []string{`0:0 / ["/bin/bash" "-ec" "z"] map[PATH:/bin Y:y]`},
+			want: container.ImageConfig{Env: map[string]string{"PATH": "/bin"}, Labels: map[string]string{"a": "y"}},
+		},
+		{
+			name: "here-documents", text: "RUN <<EOF\na\nb $X\nEOF\nRUN cat <<A >x && cat <<-'B'\n1\nA\n\t2\n\tB\nRUN <<EOF\n#!/usr/bin/env python3\nprint(1)\nEOF",
+			ran: []string{
+				`0:0 / ["/bin/sh" "-c" "a\nb $X\n"] map[PATH:/bin]`,
+				`0:0 / ["/bin/sh" "-c" "cat <<A >x && cat <<-'B'\n1\nA\n\t2\nB"] map[PATH:/bin]`,
+				`0:0 / ["/usr/bin/env" "python3"] map[PATH:/bin] < "#!/usr/bin/env python3\nprint(1)\n"`,
+			},
+			want: container.ImageConfig{Env: map[string]string{"PATH": "/bin"}},
 		},
 		{
 			name: "user", text: "USER agent\nRUN id",
@@ -45,7 +65,12 @@ func TestDirectives(t *testing.T) {
 			var ran []string
 			s := siteWith(func(_ context.Context, cmd container.Command) (int, error) {
 				ran = append(ran, fmt.Sprintf("%s %s %q %v", cmd.User, cmd.Workdir, cmd.Argv, cmd.Env))
-				return 0, nil
+				if cmd.Stdin == nil {
+					return 0, nil
+				}
+				in, err := io.ReadAll(cmd.Stdin)
+				ran[len(ran)-1] += fmt.Sprintf(" < %q", in)
+				return 0, err
 			}, recipe{})
 			s.config.Env = map[string]string{"PATH": "/bin"}
 			if err := s.directive(t.Context(), "user_directive", c.text); err != nil {
@@ -63,17 +88,19 @@ func TestDirectives(t *testing.T) {
 
 func TestDirectivesThatAreNotUnderstood(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"RUN true\nCOPY a b", "post_install_directive line 2: COPY is not supported here; RUN, ENV, ARG, USER and WORKDIR are"},
-		{"FROM scratch", "FROM is not supported"},
-		{"RUN --mount=type=secret,id=x true", "RUN with options"},
-		{"RUN <<EOF\ntrue\nEOF", "here-documents"},
-		{"RUN", "RUN without a command"},
-		{"ARG X", "ARG X has no value"},
-		{"ENV A=${B:-c}", "more than the name of a variable"},
-		{`ENV A="b`, "as NAME=value"},
+		{"RUN true\nCOPY a b", "post_install_directive: line 2: COPY is not supported here"},
+		{"FROM scratch", "line 1: FROM is not supported here"},
+		{"NONSENSE x", "line 1: unknown instruction: NONSENSE"},
+		{"RUN --mount=type=secret,id=x true", "line 1: RUN: --mount=type=secret is not supported"},
+		{"RUN --network=none true", "--network=none is not supported"},
+		{"RUN <<EOF\ntrue", "unterminated heredoc"},
+		{"RUN", "it has no command"},
+		{"ENV A=${B:?why}", "why"},
+		{`ENV A="b`, "matching double-quote"},
 	} {
 		s := siteWith(func(context.Context, container.Command) (int, error) { return 0, nil }, recipe{})
-		if err := s.directive(t.Context(), "post_install_directive", c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+		err := s.directive(t.Context(), "post_install_directive", c.text)
+		if failed, ok := errors.AsType[*SetupError](err); !ok || failed.Attribute != "post_install_directive" || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %q", c.text, err, c.want)
 		}
 	}

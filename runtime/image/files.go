@@ -24,11 +24,12 @@ var contentTime = time.Unix(0, 0).UTC()
 
 // context copies the tree of the part into workdir.
 func (s *site) context(ctx context.Context) error {
-	if s.recipe.Context == "" {
+	tree := s.recipe.tree()
+	if tree == "" {
 		return nil
 	}
 	return s.put(ctx, s.recipe.Workdir, func(tw *tar.Writer) error {
-		return s.b.walk(s.recipe.Context, func(h *tar.Header, body io.Reader) error {
+		return s.b.walk(tree, func(h *tar.Header, body io.Reader) error {
 			h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", ""
 			if err := tw.WriteHeader(h); err != nil {
 				return err
@@ -131,7 +132,10 @@ func (b *Builder) walk(digest string, visit func(*tar.Header, io.Reader) error) 
 // folders.
 func (b *Builder) Hidden(t task.Task) ([]string, error) {
 	found := map[string]bool{}
-	trees := []string{t.Judge.Context.Digest}
+	var trees []string
+	if t.Judge.Dockerfile == "" { // else it says itself what of it goes where
+		trees = append(trees, t.Judge.Context.Digest)
+	}
 	if t.Private != nil {
 		trees = append(trees, t.Private.Context.Digest)
 	}

@@ -180,7 +180,11 @@ func (b *Builder) Work(ctx context.Context, t task.Task, labels map[string]strin
 	if got, ok, err := b.named(ctx, r, t.Platform); ok || err != nil {
 		return got, err
 	}
-	ref, parent, err := b.parent(ctx, t, t.Work.Image, labels)
+	ref, err := begins(t.Work, r.Role, t.Platform)
+	if err != nil {
+		return Built{}, fmt.Errorf("work image of %s/%s: %w", t.Benchmark, t.Name, err)
+	}
+	ref, parent, err := b.parent(ctx, t, ref, labels)
 	if err != nil {
 		return Built{}, fmt.Errorf("work image of %s/%s: %w", t.Benchmark, t.Name, err)
 	}
@@ -189,6 +193,18 @@ func (b *Builder) Work(ctx context.Context, t task.Task, labels map[string]strin
 		return b.asIs(ref, parent, r), nil
 	}
 	return b.ensure(ctx, r, parent, t.Platform, labels)
+}
+
+// begins is the image that a part names itself: by its Dockerfile, or as it is; "" = none.
+func begins(p task.Part, role, platform string) (string, error) {
+	if p.Dockerfile == "" {
+		return p.Image, nil
+	}
+	d, err := readDockerfile(p.Dockerfile, platform)
+	if err != nil {
+		return "", &SetupError{Role: role, Attribute: "dockerfile", Reason: err}
+	}
+	return d.from, nil
 }
 
 // parent finds the image that a part is made from: the one that it names itself, or the
@@ -218,7 +234,7 @@ func (b *Builder) parent(ctx context.Context, t task.Task, ref string, labels ma
 func (b *Builder) Judge(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
 	r := partRecipe(container.RoleJudge, t, t.Judge.Part)
 	r.Patch = t.Judge.Patch
-	onWork := t.Judge.Image == "" && !t.Judge.FromBase
+	onWork := t.Judge.Image == "" && !t.Judge.FromBase && t.Judge.Dockerfile == ""
 	if onWork { // said here again, because the work image may be one that was taken as it is
 		r.User = cmp.Or(t.Judge.User, t.Work.User)
 		r.Env = merge(t.Work.Env, t.Judge.Env)
@@ -226,7 +242,10 @@ func (b *Builder) Judge(ctx context.Context, t task.Task, labels map[string]stri
 	if got, ok, err := b.named(ctx, r, t.Platform); ok || err != nil {
 		return got, err
 	}
-	ref := t.Judge.Image
+	ref, err := begins(t.Judge.Part, r.Role, t.Platform)
+	if err != nil {
+		return Built{}, fmt.Errorf("judge image of %s/%s: %w", t.Benchmark, t.Name, err)
+	}
 	if onWork {
 		work, err := b.Work(ctx, t, labels)
 		if err != nil {
@@ -251,7 +270,7 @@ func partRecipe(role string, t task.Task, p task.Part) recipe {
 	return recipe{
 		Role: role, Benchmark: t.Benchmark, Subject: t.Name, Name: p.Ref,
 		Workdir: t.Workdir, Context: p.Context.Digest, Files: p.Files,
-		Setup: p.Setup, AtHome: p.AtHome, User: p.User, Env: p.Env,
+		Dockerfile: p.Dockerfile, Platform: t.Platform, Setup: p.Setup, AtHome: p.AtHome, User: p.User, Env: p.Env,
 	}
 }
 

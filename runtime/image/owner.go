@@ -28,6 +28,9 @@ func (s *site) handOver(ctx context.Context) error {
 	if s.recipe.Role == container.RoleBase || isRoot(s.config.User) {
 		return nil
 	}
+	if s.recipe.Dockerfile != "" && s.recipe.User == "" {
+		return nil // it says itself what belongs to whom
+	}
 	if path.Clean(s.recipe.Workdir) == "/" {
 		return nil // the whole system stays what it is
 	}

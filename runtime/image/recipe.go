@@ -29,6 +29,9 @@ type recipe struct {
 	PipPackages   []string `json:",omitempty"`
 	PostInstall   string   `json:",omitempty"`
 
+	Dockerfile string `json:",omitempty"` // whose build context is Context
+	Platform   string `json:"-"`          // of Parent; known to the text
+
 	Workdir string            `json:",omitempty"`
 	Repo    *task.Repo        `json:",omitempty"`
 	Context string            `json:",omitempty"` // digest of the tree
@@ -59,10 +62,18 @@ func (r recipe) ref() (string, error) {
 	return refName(r.Benchmark, r.Role, r.Subject, r.hash()[:12])
 }
 
+// tree is the digest of what is copied into workdir.
+func (r recipe) tree() string {
+	if r.Dockerfile != "" {
+		return ""
+	}
+	return r.Context
+}
+
 // changes reports whether the recipe puts anything into the parent's file system.
 func (r recipe) changes() bool {
 	return strings.TrimSpace(r.UserDirective) != "" || strings.TrimSpace(r.PostInstall) != "" ||
-		len(r.Packages)+len(r.PipPackages)+len(r.Files)+len(r.Patch)+len(r.Setup) > 0 || r.Repo != nil || r.Context != ""
+		len(r.Packages)+len(r.PipPackages)+len(r.Files)+len(r.Patch)+len(r.Setup) > 0 || r.Repo != nil || r.Context != "" || r.Dockerfile != ""
 }
 
 // user is whom containers of the image run as.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,8 +68,9 @@ type command struct {
 	dir       string
 	attribute string
 	index     int
-	text      string // as the spec has it
-	secrets   bool   // whether it is lent those of builds
+	text      string    // as the spec has it
+	stdin     io.Reader // nil = empty
+	secrets   bool      // whether it is lent those of builds
 }
 
 // setup runs the setup commands of the task, as root, in workdir or the parent's own folder.
@@ -153,7 +155,7 @@ func (s *site) run(ctx context.Context, c command) error {
 
 	out := &tail{hide: s.b.opts.Lent.hide, heard: func() { silence.Reset(s.b.silence) }}
 	code, err := s.b.exec.Exec(ctx, s.id, container.Command{
-		Argv: c.argv, Env: s.lend(c.env, c.secrets), User: c.user, Workdir: c.dir, Stdout: out, Stderr: out,
+		Argv: c.argv, Env: s.lend(c.env, c.secrets), User: c.user, Workdir: c.dir, Stdin: c.stdin, Stdout: out, Stderr: out,
 	})
 	failed := &SetupError{
 		Role: s.recipe.Role, Attribute: c.attribute, Index: c.index,

@@ -69,8 +69,9 @@ const (
 	// leaves what waits for the next command, in a session of its own.
 	leaves = "import os, signal, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n        signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" +
 		"        while not os.path.exists('/work/second'): time.sleep(.01)\n        open('/work/hacked', 'w').close()\n        time.sleep(100)\n    os._exit(0)\n"
-	// guards itself: nothing that comes after it lives long.
-	guards = "import os, signal, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(.3)\n        while True:\n" +
+	// guards itself: nothing that comes after its command lives long.
+	guards = "import os, signal, time\nran = ['/proc/%d' % os.getpid(), '/proc/%d' % os.getppid()]\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n" +
+		"        while any(os.path.exists(p) for p in ran): time.sleep(.001)\n        while True:\n" +
 		"            try: os.kill(-1, signal.SIGKILL)\n            except OSError: pass\n    os._exit(0)\n"
 )
 
@@ -79,7 +80,7 @@ func TestJudgingByCommandsInRealContainers(t *testing.T) {
 	work := folder("work")
 	work.head.Mode = 0o777
 	b := guestBench(t, work, folder("work/tests"), file("work/tests/test_answer.py", firstTests), file("work/tests/test_later.py", secondTests),
-		file("work/tests/unit.py", unit), folder("work/old"), file("work/old/code.py", ""), file("work/old/tests/test_kept.py", "def test_kept(): pass\n"))
+		file("work/tests/unit.py", unit), folder("work/old"), file("work/old/code.py", ""), file("work/old/conftest.py", ""), link("work/way", "tests"), link("work/out", "/etc"), file("work/old/tests/test_kept.py", "def test_kept(): pass\n"))
 	const (
 		first  = "python3 -m pytest -q tests/test_answer.py"
 		later  = "cd tests && PYTHONPATH=.. python3 -m pytest test_later.py"
@@ -111,7 +112,8 @@ func TestJudgingByCommandsInRealContainers(t *testing.T) {
 		{name: "it is out of time", f2p: []string{"sleep 300 & sleep 300", "true"}, change: func(j *task.Judge) { j.Timeout = 2 * time.Second }, archive: []tarEntry{file("answer.py", right)}, status: StatusTimeout, want: "failed -, passed 0", message: "out of time", problem: "1 of 2 commands did not end within 2s"},
 		{name: "a tool that is not there", f2p: []string{"no-such-tool"}, p2p: []string{"true"}, archive: []tarEntry{file("answer.py", right)}, status: StatusInvalid, want: "error 127, passed 0", notRun: true, problem: "not found"},
 		{name: "a tool that is not there, for one of many", f2p: []string{first}, p2p: []string{"no-such-tool"}, archive: []tarEntry{file("answer.py", right)}, status: StatusOK, want: "passed 0, error 127"},
-		{name: "it removes what it may", f2p: []string{"test ! -e old/code.py && test -e old/tests/test_kept.py && test -e tests/test_answer.py && test -e tests/test_later.py"}, archive: []tarEntry{gone("old/code.py"), gone("old/tests/test_kept.py"), gone("tests/test_answer.py"), gone("tests")}, status: StatusOK, want: "passed 0"},
+		{name: "it removes what it may", f2p: []string{"test ! -e old/code.py && test -e old/tests/test_kept.py && test -e old/conftest.py && test -e tests/test_answer.py && test -e way/test_later.py && test -e /etc/passwd"}, p2p: []string{"pytest -q old"},
+			archive: []tarEntry{gone("old/code.py"), gone("old/tests/test_kept.py"), gone("old/conftest.py"), gone("tests/test_answer.py"), gone("tests"), gone("way/test_later.py"), gone("way"), gone("out/passwd"), gone("out")}, status: StatusOK, want: "passed 0, passed 0"},
 	}
 	subs := make([]Submission, len(tests))
 	for i, tt := range tests {

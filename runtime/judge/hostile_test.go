@@ -146,7 +146,9 @@ func TestAbandonedRoundsGetTheirVerdicts(t *testing.T) {
 		if err := b.Abandon(t.Context(), "t", 1, "cancelled"); err == nil {
 			t.Error("nothing can be stored, and nobody hears of it")
 		}
+		b.ledger.mu.Lock() // the judge is at the next round
 		b.ledger.fail = nil
+		b.ledger.mu.Unlock()
 		for range 2 { // again after an error, or a restart
 			if err := b.Abandon(t.Context(), "t", 1, "cancelled"); err != nil {
 				t.Fatal(err)

@@ -13,8 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/harbor"
+	"github.com/assayd/assayd/runtime/task/sforge"
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/task/sweforge"
+	"github.com/assayd/assayd/runtime/task/terminalbench"
 )
 
 // limits are what a part has in every format that says nothing else.
@@ -112,6 +115,9 @@ func formats() []format {
 	return []format{
 		{"swebench", swebench.Read, swebench.Write},
 		{"sweforge", sweforge.Read, sweforge.Write},
+		{"harbor", harbor.Read, harbor.Write},
+		{"terminal-bench", terminalbench.Read, terminalbench.Write},
+		{"sforge", sforge.Read, sforge.Write},
 	}
 }
 

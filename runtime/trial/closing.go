@@ -101,7 +101,7 @@ func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Ef
 	if ctx.Err() != nil {
 		return s, nil, context.Cause(ctx)
 	}
-	if container.Unavailable(err) || errors.Is(err, judge.ErrBusy) {
+	if container.Unavailable(err) || errors.Is(err, judge.ErrBusy) || ownTrouble(err) {
 		return s, nil, err
 	}
 	if _, gone := m.host.Engine.Inspect(ctx, s.Container); errors.Is(gone, container.ErrNotFound) {

@@ -87,7 +87,7 @@ func (m *Machine) patched(ctx context.Context, s State, base *patch.Base) (diff 
 		return nil, err
 	}
 	fault.Reached(fault.PatchTaken)
-	if err := errors.Join(fault.Err(fault.WritePatch), os.MkdirAll(filepath.Dir(file), 0o755)); err != nil {
+	if err := errors.Join(fault.Err(fault.WriteFolder), os.MkdirAll(filepath.Dir(file), 0o755)); err != nil {
 		return nil, fmt.Errorf("keep the patch of trial %s: %w", s.ID, err)
 	}
 	if err := renameio.WriteFile(file, diff, 0o644); err != nil {

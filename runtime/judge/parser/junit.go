@@ -5,19 +5,21 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// junitFiles are the names under which runners leave JUnit XML by convention. They are
-// protected too, so that a report that was submitted never passes for one that was made.
+// junitFiles are the names under which runners leave JUnit XML by convention, the last of
+// them folders (of Surefire, Failsafe and Gradle). They are protected too, so that a report that was submitted never passes for one that was made.
 func junitFiles() []string {
 	return []string{
 		"junit.xml", "junit-report.xml", "junit-results.xml", "test-report.xml",
 		"test-results.xml", "report.xml", "results.xml",
 		"test-results/junit.xml", "test-results/results.xml", "reports/junit.xml",
+		"target/surefire-reports", "target/failsafe-reports", "build/test-results/test",
 	}
 }
 
@@ -29,7 +31,9 @@ func junitParser() Parser {
 func parseJUnit(in Input) Result {
 	var t tally
 	var wrong problems
-	if len(in.Files) == 0 {
+	files := maps.Clone(in.Files)
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return path.Ext(name) != ".xml" }) // the same as text, and so on
+	if len(files) == 0 {
 		doc, ok := lastJUnit(printable(string(in.Output), "\n\t\r"))
 		if !ok {
 			wrong.addf("no JUnit XML found")
@@ -37,8 +41,8 @@ func parseJUnit(in Input) Result {
 		}
 		doc.addTo(&t, "output", &wrong)
 	}
-	for _, name := range slices.Sorted(maps.Keys(in.Files)) {
-		doc, err := readJUnit(printable(string(in.Files[name]), "\n\t\r"))
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		doc, err := readJUnit(printable(string(files[name]), "\n\t\r"))
 		if err != nil {
 			wrong.addf("%s: %v", name, err)
 		}
@@ -141,7 +145,7 @@ func (r *junitReader) start(e xml.StartElement) {
 		}
 		r.depth++
 	case "testcase":
-		r.test = &Test{Name: attribute(e, "name"), Status: Passed}
+		r.test = &Test{Name: attribute(e, "name"), Status: junitStatus(attribute(e, "status"))}
 		if class, ok := lookup(e, "classname"); ok {
 			r.test.Name = class + "::" + r.test.Name
 		}
@@ -152,6 +156,17 @@ func (r *junitReader) start(e xml.StartElement) {
 	case "skipped":
 		r.outcome(e, Skipped)
 	}
+}
+
+// junitStatus reads what CTest and GoogleTest say of a test case that holds nothing more.
+func junitStatus(status string) Status {
+	switch status {
+	case "notrun", "disabled":
+		return Skipped
+	case "fail":
+		return Failed
+	}
+	return Passed
 }
 
 // claim adds up how many tests the document says it has, if it does.

@@ -124,9 +124,11 @@ func Exact(parser string, names, files []string) (lines []string, ok bool) {
 	return nil, false
 }
 
+var unittestName = regexp.MustCompile(`^(\w+) \(([\w.]+)\)$`)
+
 // pythonName turns "test_x (package.Class)" into "package.Class.test_x".
 func pythonName(name string) string {
-	m := regexp.MustCompile(`^(\w+) \(([\w.]+)\)$`).FindStringSubmatch(name)
+	m := unittestName.FindStringSubmatch(name)
 	switch {
 	case m == nil:
 		return name

@@ -7,22 +7,38 @@ import (
 	"strings"
 )
 
+// commands are what calls of test runners look like; one that no parser knows has none.
+var commands = []struct {
+	parser string
+	form   *regexp.Regexp
+}{
+	{"pytest", regexp.MustCompile(`\b(pytest|py\.test)\b`)},
+	{"django", regexp.MustCompile(`\bruntests\.py\b|\bmanage\.py\s+test\b`)},
+	{"unittest", regexp.MustCompile(`-m\s+unittest\b`)},
+	{"gotest", regexp.MustCompile(`\bgo\s+test\b`)},
+	{"cargo", regexp.MustCompile(`\bcargo\s+(\S+\s+)?test\b`)},
+	{"", regexp.MustCompile(`\bvitest\b`)},
+	{"jest", regexp.MustCompile(`\bjest\b`)},
+	{"mocha", regexp.MustCompile(`\bmocha\b`)},
+	{"node", regexp.MustCompile(`\bnode\b.*\s--test\b`)},
+}
+
+// Shapes of names of tests, and of files of tests in JavaScript.
+var (
+	pytestName = regexp.MustCompile(`^[^:]*\.py(::|$)`)
+	djangoName = regexp.MustCompile(`^\w+ \([\w.]+\)$`)
+	goName     = regexp.MustCompile(`^(\S+::)?Test[^:\s]*$`)
+	cargoName  = regexp.MustCompile(`^[\w:./-]+$`)
+	scriptPart = regexp.MustCompile(`(^|[./_-])(test|tests|spec)[./_-]`)
+	scriptEnd  = regexp.MustCompile(`\.(c|m)?(j|t)sx?$`)
+)
+
 // Guess returns the parser that understands a command line of a test runner, "" if it shows
 // none that is known, or more than one.
 func Guess(command string) string {
 	found := ""
-	for _, known := range []struct{ parser, form string }{
-		{"pytest", `\b(pytest|py\.test)\b`},
-		{"django", `\bruntests\.py\b|\bmanage\.py\s+test\b`},
-		{"unittest", `-m\s+unittest\b`},
-		{"gotest", `\bgo\s+test\b`},
-		{"cargo", `\bcargo\s+(\S+\s+)?test\b`},
-		{"", `\bvitest\b`},
-		{"jest", `\bjest\b`},
-		{"mocha", `\bmocha\b`},
-		{"node", `\bnode\b.*\s--test\b`},
-	} {
-		if !regexp.MustCompile(known.form).MatchString(command) {
+	for _, known := range commands {
+		if !known.form.MatchString(command) {
 			continue
 		}
 		if found != "" || known.parser == "" {
@@ -36,21 +52,20 @@ func Guess(command string) string {
 // GuessByNames returns the parser whose names of tests look like these, in a change of tests
 // that touches these files; "" if that could be several.
 func GuessByNames(names, files []string) string {
-	every := func(form string) bool {
-		re := regexp.MustCompile(form)
-		return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !re.MatchString(name) })
+	every := func(form *regexp.Regexp) bool {
+		return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !form.MatchString(name) })
 	}
 	ends := func(suffix string) bool {
 		return slices.ContainsFunc(files, func(name string) bool { return strings.HasSuffix(name, suffix) })
 	}
 	switch {
-	case every(`^[^:]*\.py(::|$)`):
+	case every(pytestName):
 		return "pytest"
-	case every(`^\w+ \([\w.]+\)$`):
+	case every(djangoName):
 		return "django"
-	case ends("_test.go") && every(`^(\S+::)?Test[^:\s]*$`):
+	case ends("_test.go") && every(goName):
 		return "gotest"
-	case ends(".rs") && every(`^[\w:./-]+$`):
+	case ends(".rs") && every(cargoName):
 		return "cargo"
 	}
 	return ""
@@ -69,8 +84,7 @@ func IsTest(parser, name string) bool {
 	case "cargo":
 		return strings.HasSuffix(base, ".rs")
 	case "jest", "mocha", "node", "tap":
-		return regexp.MustCompile(`(^|[./_-])(test|tests|spec)[./_-]`).MatchString(name) &&
-			regexp.MustCompile(`\.(c|m)?(j|t)sx?$`).MatchString(name)
+		return scriptPart.MatchString(name) && scriptEnd.MatchString(name)
 	}
 	return false
 }

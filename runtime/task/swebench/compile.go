@@ -331,10 +331,10 @@ func (r row) exact(note value) (task.Task, error) {
 	if err != nil {
 		return task.Task{}, err
 	}
-	again, problems := newRow(t)
-	if len(problems) > 0 {
+	if problems := beyond(t); len(problems) > 0 {
 		return task.Task{}, fmt.Errorf("it holds a task that no row can hold: %s", problems[0])
 	}
+	again := plainRow(t)
 	for name, v := range again {
 		if name != colOurs && r[name] != v {
 			return task.Task{}, fmt.Errorf("column %q was changed", name)

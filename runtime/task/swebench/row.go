@@ -190,6 +190,9 @@ func jsonText(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
+// escaped reports whether JSON may have to write a character in another way.
+func escaped(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
+
 // listText is a list of names as JSON text, with the spaces that everybody's files have.
 func listText(names []string) string {
 	var b strings.Builder
@@ -198,7 +201,11 @@ func listText(names []string) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.Write(jsonText(name))
+		if strings.ContainsFunc(name, escaped) {
+			b.Write(jsonText(name))
+		} else {
+			b.WriteString(`"` + name + `"`)
+		}
 	}
 	b.WriteByte(']')
 	return b.String()

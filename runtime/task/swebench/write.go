@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,8 +18,8 @@ import (
 const split = "test"
 
 // Write writes tasks to a folder in every form: as a task repository, as instances.jsonl and
-// as test.parquet. Each file appears whole or not at all. What no row can hold of a task is a
-// problem, and the task is left out.
+// as test.parquet. These files appear whole or not at all, and the task.yaml of a task when all
+// else of it is there. What no row can hold of a task is a problem, and the task is left out.
 func Write(dir string, tasks []task.Task, _ task.Trees) ([]task.Problem, error) {
 	tasks = slices.Clone(tasks)
 	sortTasks(tasks)
@@ -56,7 +55,6 @@ func writeTask(dir string, r row, dockerfile string) error {
 	f2p, _ := r.list(colF2P)
 	p2p, _ := r.list(colP2P)
 	files := map[string][]byte{
-		taskFile:     yaml,
 		"tests.json": row{colF2P: {listText(f2p), true}, colP2P: {listText(p2p), true}}.json(),
 		"Dockerfile": []byte(dockerfile),
 	}
@@ -68,12 +66,19 @@ func writeTask(dir string, r row, dockerfile string) error {
 	if more := r.more(); len(more) > 0 {
 		files[moreFile] = more.json()
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of %s: %w", filepath.Base(dir), err)
+	}
 	for name, data := range files {
-		if err := writeFile(path.Join(filepath.ToSlash(dir), name), data); err != nil {
-			return err
+		mode := os.FileMode(0o644)
+		if strings.HasSuffix(name, ".sh") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, mode); err != nil {
+			return fmt.Errorf("write %s of %s: %w", name, filepath.Base(dir), err)
 		}
 	}
-	return nil
+	return writeFile(filepath.Join(dir, taskFile), yaml)
 }
 
 // writeTables writes all rows as one file of each kind.
@@ -101,11 +106,7 @@ func writeFile(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", filepath.Base(name), err)
 	}
-	mode := os.FileMode(0o644)
-	if strings.HasSuffix(name, ".sh") {
-		mode = 0o755
-	}
-	if err := renameio.WriteFile(name, data, mode); err != nil {
+	if err := renameio.WriteFile(name, data, 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(name), err)
 	}
 	return nil

@@ -196,9 +196,12 @@ func (w workspace) exact() (task.Task, error) {
 	if err != nil {
 		return task.Task{}, err
 	}
-	again, problems := newWorkspace(t)
-	if len(problems) > 0 {
+	if problems := beyond(t); len(problems) > 0 {
 		return task.Task{}, fmt.Errorf("it holds a task that no workspace can hold: %s", problems[0])
+	}
+	again, err := plainWorkspace(t)
+	if err != nil {
+		return task.Task{}, err
 	}
 	again.Assayd = w.Assayd
 	if !reflect.DeepEqual(again.normal(), w.normal()) {

@@ -1,6 +1,7 @@
 package sweforge
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -10,14 +11,12 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"encoding/json"
-
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/folder"
 )
 
-// Write writes a workspace folder for each task, named as it is. Each file appears whole or
-// not at all, workspace.yaml last. What no workspace can hold of a task is a problem, and the
+// Write writes a workspace folder for each task, named as it is. workspace.yaml appears whole or
+// not at all, when all else of the task is there. What no workspace can hold of a task is a problem, and the
 // task is left out.
 func Write(dir string, tasks []task.Task, _ task.Trees) ([]task.Problem, error) {
 	var problems []task.Problem
@@ -75,24 +74,20 @@ func writeFolder(dir string, w workspace, data []byte) error {
 		}
 		files[name] = test.Content
 	}
+	if err := os.MkdirAll(filepath.Join(dir, "tests"), 0o755); err != nil {
+		return fmt.Errorf("make the folder of %s: %w", w.ID, err)
+	}
 	for name, text := range files {
-		if err := writeFile(filepath.Join(dir, name), []byte(text)); err != nil {
-			return err
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			return fmt.Errorf("write %s of %s: %w", name, w.ID, err)
 		}
 	}
-	return writeFile(filepath.Join(dir, workspaceFile), data)
-}
-
-func writeFile(name string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return fmt.Errorf("make the folder of %s: %w", filepath.Base(name), err)
-	}
-	mode := os.FileMode(0o644)
-	if strings.HasSuffix(name, ".sh") {
-		mode = 0o755
-	}
-	if err := renameio.WriteFile(name, data, mode); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(name), err)
+	if err := renameio.WriteFile(filepath.Join(dir, workspaceFile), data, 0o644); err != nil {
+		return fmt.Errorf("write %s of %s: %w", workspaceFile, w.ID, err)
 	}
 	return nil
 }

@@ -1,5 +1,3 @@
-// Package tasktest is for tests of the formats of tasks: trees that are held in memory, and
-// tasks that between them use every field.
 package tasktest
 
 import (

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Rejudged is what a trial would come to with the judge of its task as it is now.
+type Rejudged struct {
+	Trial  string        `json:"trial"`
+	Task   string        `json:"task"`
+	Agent  string        `json:"agent"`
+	Before trial.Status  `json:"before"`
+	Now    trial.Status  `json:"now"`
+	Why    string        `json:"why,omitempty"` // for what is neither resolved nor unresolved
+	Best   string        `json:"best,omitempty"`
+	Report *judge.Report `json:"report,omitempty"` // of the best round, now
+	Was    *judge.Report `json:"was,omitempty"`    // of the round that was best
+}
+
+// rejudge has every archive of a run's finished trials judged again. It starts no agent and
+// changes no record.
+func (e *env) rejudge(ctx context.Context, address string, files []string) error {
+	ask := reconcile.Evaluation{}
+	c, done, err := e.judging(ctx, &ask, files)
+	if err != nil {
+		return err
+	}
+	all, err := e.rejudgeAll(ctx, c, ask, address)
+	if err = errors.Join(err, done()); err != nil {
+		return err
+	}
+	if e.json {
+		err = e.printJSON(map[string]any{"trials": all})
+	} else {
+		err = e.showRejudged(all)
+	}
+	if err == nil && slices.ContainsFunc(all, func(r Rejudged) bool { return r.Now == trial.InfraError }) {
+		return exit{ExitFailed}
+	}
+	return err
+}
+
+func (e *env) rejudgeAll(ctx context.Context, c *api.Client, ask reconcile.Evaluation, address string) ([]Rejudged, error) {
+	s, err := c.Status(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	var over []reconcile.TrialStatus
+	for _, run := range s.Runs {
+		for _, t := range run.Trials {
+			if t.Status != "" && len(t.Rounds) > 0 {
+				over = append(over, t)
+			}
+		}
+	}
+	if len(over) == 0 {
+		return nil, usage{fmt.Errorf("--run %s: no trial of it has a round that could be judged again", address)}
+	}
+	out := make([]Rejudged, len(over))
+	var work errgroup.Group
+	work.SetLimit(atOnce)
+	for i, t := range over {
+		work.Go(func() (err error) {
+			out[i], err = e.rejudgeTrial(ctx, c, ask, t)
+			return err
+		})
+	}
+	return out, work.Wait()
+}
+
+// rejudgeTrial judges each archive of a trial once; rounds with the same one share it.
+func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Evaluation, t reconcile.TrialStatus) (Rejudged, error) {
+	out := Rejudged{Trial: t.ID, Task: t.Task, Agent: t.Agent, Before: t.Status}
+	ask.Trial = t.ID
+	var rules task.Judge
+	var rounds []judge.Submission
+	known := map[string]*judge.Report{}
+	for _, r := range t.Rounds {
+		if r.Round == t.Best {
+			out.Was = r.Report
+		}
+		if r.Archive == "" || r.Try != t.Try {
+			continue
+		}
+		report := known[r.Archive]
+		if report == nil {
+			ask.Round = r.Round
+			again, err := c.Eval(ctx, ask)
+			if err == nil && again.Diagnostics.HasErrors() {
+				return out, e.rejected(again.Diagnostics)
+			}
+			if err != nil {
+				return out, fmt.Errorf("judge %s of %s again: %w", r.Round, t.ID, err)
+			}
+			report, rules.Select, rules.Direction = &again.Report, again.Select, again.Direction
+			known[r.Archive] = report
+		}
+		kind, _, _ := strings.Cut(r.Round, "-")
+		rounds = append(rounds, judge.Submission{Round: r.Round, Kind: judge.Kind(kind), State: judge.StateJudged, Report: report})
+	}
+	if len(rounds) == 0 {
+		out.Now, out.Why = t.Status, "it has no archive"
+		return out, nil
+	}
+	best, ok := judge.Best(rules, rounds)
+	if !ok {
+		best = rounds[len(rounds)-1]
+	}
+	counts := best.Report
+	if slices.ContainsFunc(t.Private, func(r reconcile.Round) bool { return strings.HasPrefix(r.Round, string(judge.KindPrivate)) }) {
+		ask.Round, ask.Private = best.Round, true // it decides
+		again, err := c.Eval(ctx, ask)
+		if err != nil {
+			return out, fmt.Errorf("judge %s of %s by the private set: %w", best.Round, t.ID, err)
+		}
+		counts = again.Private
+	}
+	status, why := statusOf(*counts)
+	out.Now, out.Why, out.Best, out.Report = trial.Status(status), why, best.Round, best.Report
+	return out, nil
+}
+
+func (e *env) showRejudged(all []Rejudged) error {
+	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TASK\tAGENT\tBEFORE\tNOW\tPASSED\tBEST\tTRIAL")
+	changed := 0
+	for _, r := range all {
+		mark := ""
+		if r.Now != r.Before {
+			changed++
+			mark = " *"
+		}
+		was, now := "-", "-"
+		if r.Was != nil {
+			was = resultOf(r.Was)
+		}
+		if r.Report != nil {
+			now = resultOf(r.Report)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s%s\t%s → %s\t%s\t%s\n", r.Task, r.Agent, r.Before, r.Now, mark, was, now, r.Best, r.Trial)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.Why != "" && r.Now != r.Before {
+			fmt.Fprintf(e.out, "%s: %s\n", r.Trial, printable(r.Why))
+		}
+	}
+	_, err := fmt.Fprintf(e.out, "%d of %d trials would have another status; no record was changed\n", changed, len(all))
+	return err
+}

@@ -1,0 +1,225 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// many is what these tests have of something of which a daemon may have ten thousand.
+const many = 1000
+
+// inUse is how many bytes of the heap are in use.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC() // what had a finalizer goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// sleepers writes a benchmark and files with a run each, which are not due for long.
+func (h *house) sleepers(n int) {
+	h.t.Helper()
+	h.write("shared.hcl", benchmarkSpec)
+	for i := range n {
+		h.write(fmt.Sprintf("sleeper%d.hcl", i), fmt.Sprintf("run \"sleeper%d\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 1 1 *\"\n  agent \"nop\" {}\n}\n", i))
+	}
+}
+
+// A spec that sleeps takes less than 6 KB: the daemon of ten thousand stays below 100 MB.
+func TestASleepingSpecTakesLittleMemory(t *testing.T) {
+	h := newHouse(t)
+	h.sleepers(many)
+	before := inUse()
+	d := h.start()
+	check(t, d.do(t.Context(), func() {
+		if len(d.desired) != many {
+			t.Errorf("%d runs are wanted, want %d", len(d.desired), many)
+		}
+	}))
+	if each := (inUse() - before) / many; each > 6<<10 {
+		t.Errorf("each spec takes %d bytes", each)
+	}
+	d.stop()
+}
+
+// imported is a dataset whose one task has a long patch, and runs of it.
+func imported(t *testing.T, runs int) *config.Set {
+	t.Helper()
+	text := "benchmark \"edge\" {\n  import \"sforge\" { path = \".\" }\n}\n"
+	for i := range runs {
+		text += fmt.Sprintf("run \"r%d\" {\n  tasks = [benchmark.edge]\n  agent \"oracle\" {}\n}\n", i)
+	}
+	raw, err := json.Marshal(task.Task{Name: "one", Solution: &task.Solution{Patch: []byte(strings.Repeat("x", 100<<10))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	o := config.Options{Import: func(config.Import) ([]config.Imported, []config.Problem) {
+		return []config.Imported{{Name: "one", Task: raw}}, nil
+	}}
+	set := config.Load([]config.Input{{Path: filepath.Join(dir, "a.hcl"), Display: "a.hcl", Root: dir, Text: []byte(text)}}, nil, o)
+	if set.Diagnostics.HasErrors() {
+		t.Fatal(set.Diagnostics)
+	}
+	return set
+}
+
+// However long a task is, the cells of all runs hold no copy of it, and make it when it is
+// asked for.
+func TestCellsHoldNoCopyOfTheirTask(t *testing.T) {
+	set := imported(t, 100)
+	before := inUse()
+	var runs []*Run
+	compiler := NewCompiler(set)
+	for i := range set.Blocks.Runs {
+		d, err := compiler.Compile(&set.Blocks.Runs[i])
+		if err != nil || len(d.Cells) != 1 || d.Blocked != "" {
+			t.Fatal(d, err)
+		}
+		runs = append(runs, d)
+	}
+	compiler = nil
+	if each := (inUse() - before) / int64(len(runs)); each > 4<<10 {
+		t.Errorf("a run takes %d bytes", each)
+	}
+	for _, d := range runs {
+		if cell := d.Cells[0].Whole(); cell.Key() != d.Cells[0].Key || len(cell.Task.Solution.Patch) != 100<<10 {
+			t.Errorf("%s is made of another cell than it has the key of", d.Name)
+		}
+	}
+	runtime.KeepAlive(compiler)
+}
+
+// Runs are read in one transaction: a writer changes all or none of them.
+func TestManyRunsAreReadAtOnce(t *testing.T) {
+	h := newHouse(t)
+	var addresses []string
+	for i := range 100 {
+		addresses = append(addresses, fmt.Sprintf("run.r%d", i))
+	}
+	fire := func(at time.Time) error {
+		return h.store.Do(t.Context(), func(tx *store.Tx) (err error) {
+			for _, a := range addresses {
+				err = errors.Join(err, tx.PutMeta(firedKey(a), stamp(at)))
+			}
+			return err
+		})
+	}
+	check(t, fire(noon))
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for n := 1; n <= 200 && err == nil; n++ {
+			err = fire(noon.Add(time.Duration(n) * time.Second))
+		}
+		done <- err
+	}()
+	r := New(Options{Store: h.store})
+	for reading := true; reading; {
+		select {
+		case err := <-done:
+			check(t, err)
+			reading = false
+		default:
+		}
+		all := r.observe(t.Context(), addresses)
+		for i, seen := range all {
+			if seen.err != nil || !seen.LastFired.Equal(all[0].LastFired) {
+				t.Fatalf("%s was read with %s, %v, and the first with %s", addresses[i], seen.LastFired, seen.err, all[0].LastFired)
+			}
+		}
+	}
+}
+
+// One run that cannot be read keeps none of the others from its turn, however many are due.
+func TestARunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	h := newHouse(t)
+	h.sleepers(2*atOnce + 10)
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(tx.PutMeta(firedKey("run.sleeper7"), "never"), tx.PutMeta(scheduleKey("run.sleeper7"), "0 0 1 1 *"))
+	}))
+	d := h.start()
+	var failed, asleep []string
+	check(t, d.do(t.Context(), func() {
+		for address := range d.queue.fails {
+			failed = append(failed, address)
+		}
+		for address, at := range d.queue.due {
+			if at.Sub(d.now()) > 5*time.Minute {
+				asleep = append(asleep, address)
+			}
+		}
+	}))
+	if !slices.Equal(failed, []string{"run.sleeper7"}) || len(asleep) != 2*atOnce+9 {
+		t.Errorf("%v could not be read, and %d of the others sleep", failed, len(asleep))
+	}
+	d.stop()
+}
+
+// Files rest while nothing changes. What is missing or wrong is looked at again and again,
+// and whoever asks for a look gets one.
+func TestFilesRestOnlyWhenAllIsWell(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", benchmarkSpec)
+	handedIn := filepath.Join(t.TempDir(), "b.hcl")
+	if err := os.WriteFile(handedIn, []byte(strings.TrimPrefix(spec("x"), benchmarkSpec)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := h.start()
+	rests := func() (n int) {
+		t.Helper()
+		check(t, d.do(t.Context(), func() { n = len(d.rest.sights) }))
+		return n
+	}
+	untilRest := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); rests() != want; <-time.After(2 * time.Millisecond) {
+			if !time.Now().Before(deadline) {
+				t.Fatalf("%d roots rest, want %d", rests(), want)
+			}
+		}
+	}
+	untilRest(1)
+	h.write("wrong.hcl", "run {")
+	d.look(t)
+	d.untilComplaints(t, 1)
+	untilRest(0)
+	h.write("wrong.hcl", "")
+	d.look(t) // a file that is missed is looked for once more
+	untilRest(1)
+	if _, ds, err := d.Submit(t.Context(), []string{handedIn}); err != nil || ds.HasErrors() {
+		t.Fatal(ds, err)
+	}
+	untilRest(0)
+	check(t, d.Withdraw(t.Context(), []string{handedIn}))
+	untilRest(1)
+	d.stop()
+}
+
+func TestARestEnds(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "a.hcl", benchmarkSpec)
+	now := time.Now()
+	sights := []config.Sight{config.Scan(dir, nil, config.Options{}).Sight}
+	for name, r := range map[string]rest{
+		"none has begun": {}, "of no root": {nil, now.Add(time.Hour)}, "its time is over": {sights, now}, "a file is young": {sights, now.Add(time.Hour)},
+	} {
+		if r.lasts(now) {
+			t.Errorf("%s, and it lasts", name)
+		}
+	}
+}
+

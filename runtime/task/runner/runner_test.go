@@ -1,0 +1,196 @@
+package runner_test
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/task/runner"
+)
+
+func TestTheFilesOfAPatch(t *testing.T) {
+	patch := `diff --git a/a.py b/a.py
+index 1..2 100644
+--- a/a.py
++++ b/a.py
+@@ -1,2 +1,3 @@
+ x
+--- a/no.py
++++ b/no.py
++z
+diff --git a/new.py b/new.py
+new file mode 100644
+index 0..1
+--- /dev/null
++++ b/new.py
+@@ -0,0 +1 @@
++diff --git a/no b/no
+\ No newline at end of file
+diff --git a/gone.py b/gone.py
+deleted file mode 100644
+--- a/gone.py
++++ /dev/null
+@@ -1 +0,0 @@
+-x
+diff --git a/from.py b/to.py
+similarity index 100%
+rename from from.py
+rename to to.py
+diff --git a/with space.bin b/with space.bin
+index 1..2 100644
+GIT binary patch
+literal 1
+Ic${MZ0RR910RR91
+diff --git "a/caf\303\251.py" "b/caf\303\251.py"
+--- "a/caf\303\251.py"
++++ "b/caf\303\251.py"
+@@ -1 +1 @@
+-a
++b
+diff --git a/../../etc/passwd b/../../etc/passwd
+--- a/../../etc/passwd
++++ b/../../etc/passwd
+@@ -1 +1 @@
+-a
++b
+diff --git a/empty b/empty
+new file mode 100644
+index 0..e
+`
+	all, added := runner.Files([]byte(patch))
+	if diff := cmp.Diff([]string{"a.py", "café.py", "empty", "from.py", "gone.py", "new.py", "to.py", "with space.bin"}, all); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"empty", "new.py"}, added); diff != "" {
+		t.Error(diff)
+	}
+	all, _ = runner.Files([]byte("--- a/x\t2024-01-01\r\n+++ b/x\t2024\r\n@@ -1 +1 @@\r\n-a\r\n+b\r\n--- y\n+++ y\n@@ -1 +1 @@\n-a\n+b\n"))
+	if diff := cmp.Diff([]string{"x", "y"}, all); diff != "" {
+		t.Error("of a plain diff", diff)
+	}
+}
+
+func TestWhoseCommandItIs(t *testing.T) {
+	for command, want := range map[string]string{
+		"pytest --no-header -rA": "pytest", "PYTHONPATH=src python3 -m pytest x": "pytest", "cd x && go test -v ./...": "gotest", "cargo +nightly test": "cargo",
+		"npx vitest run": "", "yarn jest --ci": "jest", "npx mocha": "mocha", "node --import x --test": "node", "./tests/runtests.py --verbosity 2": "django",
+		"python -m unittest -v": "unittest", "make check": "", "go test ./... && pytest": "", "": "",
+	} {
+		if got := runner.Guess(command); got != want {
+			t.Errorf("%q is of %q, want %q", command, got, want)
+		}
+	}
+}
+
+func TestWhoseNamesTheyAre(t *testing.T) {
+	for _, c := range []struct {
+		names, files []string
+		want         string
+	}{
+		{[]string{"a/b.py::C::d[x y]", "a/b.py::e"}, nil, "pytest"},
+		{[]string{"test_a (m.tests.C)"}, nil, "django"},
+		{[]string{"TestA", "example.com/x::TestB/c"}, []string{"x_test.go"}, "gotest"},
+		{[]string{"TestA"}, []string{"a.py"}, ""},
+		{[]string{"m::tests::a"}, []string{"src/lib.rs"}, "cargo"},
+		{[]string{"it works > well"}, []string{"a.test.js"}, ""},
+		{nil, []string{"a.py"}, ""},
+	} {
+		if got := runner.GuessByNames(c.names, c.files); got != c.want {
+			t.Errorf("%q are of %q, want %q", c.names, got, c.want)
+		}
+	}
+}
+
+func TestCommandsThatNameEachTest(t *testing.T) {
+	for _, c := range []struct {
+		parser       string
+		names, files []string
+		want         string
+	}{
+		{"pytest", []string{"b/test_b.py::x", "a b.py::y[1]"}, []string{"test_a.py", "conftest.py", "data.json"}, "python3 -m pytest -rA 'a b.py' b/test_b.py test_a.py"},
+		{"gotest", []string{"example.com/x::TestA", "example.com/y::TestB"}, nil, "go test -count=1 -v example.com/x example.com/y"},
+		{"gotest", []string{"TestA"}, []string{"x/a_test.go"}, "go test -count=1 -v ./..."},
+		{"cargo", []string{"a::b"}, nil, "cargo test --no-fail-fast"},
+		{"node", []string{"a > b"}, []string{"test/x.test.js", "test/helper.json"}, "node --test --test-reporter=tap test/x.test.js"},
+		{"jest", nil, []string{"src/__tests__/x.ts", "src/x.spec.tsx", "src/y.ts"}, "npx jest --verbose src/__tests__/x.ts src/x.spec.tsx"},
+		{"mocha", nil, nil, "npx mocha"},
+		{"unittest", nil, []string{"tests/test_a.py"}, "python3 -m unittest -v tests.test_a"},
+		{"django", nil, []string{"tests/admin/tests.py"}, "python3 tests/runtests.py --verbosity 2 admin.tests"},
+	} {
+		if got, ok := runner.Command(c.parser, c.names, c.files); !ok || got != c.want {
+			t.Errorf("%s: %q, want %q", c.parser, got, c.want)
+		}
+	}
+	for _, parser := range []string{"reward", "junit", "django", ""} {
+		if got, ok := runner.Command(parser, []string{"a"}, nil); ok {
+			t.Errorf("%s: %q", parser, got)
+		}
+	}
+}
+
+func TestCommandsOfSingleTests(t *testing.T) {
+	for _, c := range []struct {
+		parser       string
+		names, files []string
+		want         []string
+	}{
+		{"pytest", []string{"a.py::x[it's]", "b.py::y"}, nil, []string{`python3 -m pytest -q 'a.py::x[it'\''s]' b.py::y`}},
+		{"cargo", []string{"m::a", "m::b"}, nil, []string{"cargo test -- --exact m::a m::b"}},
+		{"unittest", []string{"test_a (m.C)", "test_b (m.C.test_b)", "m.C.test_c"}, nil, []string{"python3 -m unittest m.C.test_a m.C.test_b m.C.test_c"}},
+		{"jest", []string{"a > b (1)", "c"}, []string{"x.test.js"}, []string{`npx jest -t '^(a b \(1\)|c)$' x.test.js`}},
+		{"mocha", []string{"it's > ok"}, nil, []string{`npx mocha -g '^(it'\''s ok)$'`}},
+		{"node", []string{"a > b", "c"}, []string{"x.test.js"}, []string{`node --test '--test-name-pattern=^b$' '--test-name-pattern=^c$' x.test.js`}},
+	} {
+		got, ok := runner.Exact(c.parser, c.names, c.files)
+		if diff := cmp.Diff(c.want, got); !ok || diff != "" {
+			t.Errorf("%s: %s", c.parser, diff)
+		}
+	}
+	if _, ok := runner.Exact("junit", []string{"a"}, nil); ok {
+		t.Error("a command for single tests of junit")
+	}
+}
+
+// An argument of a program cannot be longer than 128 KiB: many names make many lines, and every
+// name is in one of them.
+func TestLongListsMakeSeveralCommands(t *testing.T) {
+	var names []string
+	for i := range 5000 {
+		names = append(names, fmt.Sprintf("tests/test_a.py::test_with_a_long_name_%04d", i))
+	}
+	lines, ok := runner.Exact("pytest", names, nil)
+	if !ok || len(lines) < 3 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	var seen []string
+	for _, line := range lines {
+		if len(line) > 100_000 {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+		seen = append(seen, strings.Fields(strings.TrimPrefix(line, "python3 -m pytest -q "))...)
+	}
+	if !slices.Equal(seen, names) {
+		t.Errorf("%d names of %d", len(seen), len(names))
+	}
+	if line, ok := runner.Command("pytest", nil, func() (files []string) {
+		for i := range 5000 {
+			files = append(files, fmt.Sprintf("tests/with_a_long_name/test_%04d.py", i))
+		}
+		return files
+	}()); !ok || line != "python3 -m pytest -rA" {
+		t.Errorf("%.80q", line)
+	}
+}
+
+func TestQuotedWordsAreThemselvesToAShell(t *testing.T) {
+	for _, word := range []string{"", "a", "it's", `"$HOME" \ *`, "-n", "a\nb", "~", "é"} {
+		out, err := exec.Command("/bin/sh", "-c", "printf %s "+runner.Line([]string{word})).Output()
+		if err != nil || string(out) != word {
+			t.Errorf("%q is %q: %v", word, out, err)
+		}
+	}
+}
