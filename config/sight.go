@@ -44,7 +44,7 @@ func traceOf(path string) trace {
 	if syscall.Stat(path, &stat) != nil {
 		return trace{missing: true}
 	}
-	return trace{device: uint64(stat.Dev), inode: stat.Ino, size: stat.Size, changed: stat.Ctim}
+	return trace{device: stat.Dev, inode: stat.Ino, size: stat.Size, changed: stat.Ctim}
 }
 
 func (t trace) changedAt() time.Time { return time.Unix(t.changed.Unix()) }

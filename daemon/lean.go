@@ -2,29 +2,34 @@ package daemon
 
 import (
 	"context"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
 
-// A daemon that has nothing to do gives back what looking at ten thousand specs took. The
-// runtime by itself keeps as much again as is in use: with so many, NNN MB instead of NNN.
+// A daemon that has become quiet gives back what its work took. Collected while it works, the
+// heap keeps in use whatever a few objects of a look at ten thousand specs still stand on.
 const (
 	leanEvery = 20 * time.Second
-	spare     = 16 << 20 // bytes that are not worth a collection
+	quiet     = 1 << 20  // bytes of objects made between two ticks, at most
+	spare     = 16 << 20 // bytes of objects that are not worth a collection
+	garbage   = 50       // percent of what is in use that may be garbage before it is collected
 )
 
 // lean gives memory back to the system until the context ends.
 func lean(ctx context.Context) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	tick := time.NewTicker(leanEvery)
 	defer tick.Stop()
-	var made uint64 // bytes of all objects until the last time
+	var freed, last uint64 // bytes made until memory was given back, and until the last tick
 	for {
-		if m := heap(); m.made > made+spare && m.held > m.live+m.live/4+spare {
+		now := made()
+		if now-last < quiet && now-freed > spare {
 			debug.FreeOSMemory()
-			made = heap().made
+			now = made()
+			freed = now
 		}
+		last = now
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -33,17 +38,9 @@ func lean(ctx context.Context) error {
 	}
 }
 
-// usage is what the heap has in bytes.
-type usage struct {
-	live uint64 // was in use at the last collection
-	held uint64 // is the system's no more
-	made uint64 // of all objects since the start
-}
-
-func heap() usage {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	return usage{live: live[0].Value.Uint64(), held: m.HeapSys - m.HeapReleased, made: m.TotalAlloc}
+// made is how many bytes of objects there have been since the start.
+func made() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

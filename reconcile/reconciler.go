@@ -101,6 +101,14 @@ func (r *Reconciler) Progress() time.Duration {
 // Working says that the loop is at work on something long, such as copying a context.
 func (r *Reconciler) Working() { r.progress.Store(int64(time.Since(r.born))) }
 
+// declared are the runs of the set in force; none before a look has succeeded.
+func (r *Reconciler) declared() []config.Run {
+	if r.set == nil {
+		return nil
+	}
+	return r.set.Blocks.Runs
+}
+
 // idleTurn is how often the loop turns with nothing to do, to prove that it can.
 const idleTurn = 10 * time.Second
 
@@ -125,7 +133,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer r.drivers.Wait()
 	r.look(ctx, nil)
 	r.turn(ctx)
-	for _, run := range r.set.Blocks.Runs {
+	for _, run := range r.declared() {
 		if run.Mode == trial.Single { // a crash may have come before its files
 			r.harness.note(run.Address())
 		}

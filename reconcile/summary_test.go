@@ -54,7 +54,8 @@ func TestPassAtK(t *testing.T) {
 		{"one of three", attempts("a", no, yes, no), ks{"1": 1. / 3, "2": 2. / 3, "3": 1}, ks{"1": 1. / 3, "2": 0, "3": 0}},
 		{
 			"the mean over tasks, as far as all have attempts", append(attempts("a", yes, yes, no), attempts("b", no, no)...),
-			ks{"1": 1. / 3, "2": 0.5}, ks{"1": 1. / 3, "2": 1. / 6},
+			ks{"1": 1. / 3, "2": 0.5},
+			ks{"1": 1. / 3, "2": 1. / 6},
 		},
 		{"an attempt that does not count is none", attempts("a", yes, no, trial.InfraError, trial.Cancelled), ks{"1": 0.5, "2": 1}, ks{"1": 0.5, "2": 0}},
 	} {

@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"runtime/agent":                       {"runtime/task", "runtime/llm"},
 	"runtime/trial": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
-		"runtime/agent", "runtime/guest", "runtime/gateway",
+		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/patch",
 	},
 	"runtime/mining": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge/parser", "runtime/llm",

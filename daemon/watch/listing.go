@@ -25,20 +25,21 @@ type mark struct {
 // count it in steps, of two seconds at most.
 const youngMark = 2 * time.Second
 
-func markOf(dir string) (m mark, settled bool) {
+// markOf marks a folder as it is now. The mark of one that is not there is the zero mark.
+func markOf(dir string) (m mark) {
 	var stat syscall.Stat_t
-	if syscall.Stat(dir, &stat) != nil {
-		return m, false
+	if syscall.Stat(dir, &stat) == nil {
+		m = mark{stat.Dev, stat.Ino, stat.Ctim}
 	}
-	return mark{uint64(stat.Dev), stat.Ino, stat.Ctim}, time.Since(time.Unix(stat.Ctim.Unix())) > youngMark
+	return m
 }
 
 // list reads what leads on from a folder, unless that is known from the survey before: ten
 // thousand files would be listed every half minute for the few folders among them.
 func (w *watcher) list(dir string) (listing, error) {
-	now, settled := markOf(dir)
+	now := markOf(dir)
 	known, ok := w.layout.before[dir]
-	if !ok || !settled || known.seen != now {
+	if !ok || known.seen != now {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return listing{}, err
@@ -53,7 +54,7 @@ func (w *watcher) list(dir string) (listing, error) {
 			}
 		}
 	}
-	if settled {
+	if now != (mark{}) && time.Since(time.Unix(now.changed.Unix())) > w.young {
 		w.layout.lists[dir] = known
 	}
 	return known, nil

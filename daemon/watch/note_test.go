@@ -88,6 +88,43 @@ func TestAWriteNeedsNoSurvey(t *testing.T) {
 	}
 }
 
+// A folder of ten thousand files is not listed again as long as its change time stays.
+func TestAFolderThatHasNotChangedIsNotListedAgain(t *testing.T) {
+	dir := t.TempDir()
+	folder("specs/a")(t, dir)
+	w := connected(t, Options{Roots: []string{dir + "/specs"}})
+	w.young = -time.Hour
+	root, err := filepath.EvalSymlinks(dir + "/specs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	survey := func() (folders []string) {
+		if err := w.survey(); err != nil {
+			t.Fatal(err)
+		}
+		return w.layout.lists[root].folders
+	}
+	survey()
+	known := w.layout.lists[root]
+	known.folders = []string{"remembered"}
+	w.layout.lists[root] = known
+	if got := survey(); len(got) != 1 || got[0] != "remembered" {
+		t.Errorf("the folder was listed again: %v", got)
+	}
+	for n := 0; markOf(root) == known.seen; n++ { // the kernel counts change times in steps
+		folder("specs/b"+strconv.Itoa(n))(t, dir)
+	}
+	if got := survey(); len(got) < 2 || got[0] != "a" {
+		t.Errorf("after a change there are %v", got)
+	}
+	w.young = time.Hour
+	survey()
+	survey()
+	if _, relied := w.layout.lists[root]; relied {
+		t.Error("the list of a young folder is relied on")
+	}
+}
+
 func TestAnOverflowLooksAtEverythingAgain(t *testing.T) {
 	dir := t.TempDir()
 	w := connected(t, Options{Roots: []string{dir}, Settle: time.Millisecond, Poll: time.Hour})

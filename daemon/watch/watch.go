@@ -60,6 +60,7 @@ type watcher struct {
 	ignore func(string) bool
 	log    *slog.Logger
 	limit  int
+	young  time.Duration // for how long the list of a folder that has changed is not relied on
 
 	settler *settler
 	fs      *fsnotify.Watcher // nil while the kernel gives us none
@@ -80,6 +81,7 @@ func newWatcher(opts Options) (*watcher, error) {
 		ignore:  opts.Ignore,
 		log:     opts.Log,
 		limit:   maxWatches,
+		young:   youngMark,
 		settler: newSettler(orDefault(opts.Settle, 100*time.Millisecond), orDefault(opts.Cap, 2*time.Second)),
 		faults:  make(chan error, 1),
 		layout:  newLayout(nil),

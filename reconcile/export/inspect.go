@@ -117,7 +117,9 @@ func (l inspectLog) write() error {
 		name  string
 		value any
 	}{
-		{"_journal/summaries/1.json", summaries}, {"summaries.json", summaries}, {"reductions.json", []any{}},
+		{"_journal/summaries/1.json", summaries},
+		{"summaries.json", summaries},
+		{"reductions.json", []any{}},
 		{"header.json", map[string]any{
 			"version": 2, "status": status, "eval": eval, "plan": plan, "results": l.results(),
 			"stats": map[string]any{"started_at": l.stamp(true), "completed_at": l.stamp(false), "model_usage": usage},

@@ -30,8 +30,10 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func tests() []parser.Test {
 	ms := int64(1250)
 	return []parser.Test{
-		{Name: "tests/test_a.py::test_one[<a> & \"b\"]", Status: parser.Passed, DurationMS: &ms}, {Name: "two", Status: parser.Failed, Message: "short\nlong ]]> \x1b[31m"},
-		{Name: "three", Status: parser.Errored, Message: "broke"}, {Name: "four", Status: parser.Skipped},
+		{Name: "tests/test_a.py::test_one[<a> & \"b\"]", Status: parser.Passed, DurationMS: &ms},
+		{Name: "two", Status: parser.Failed, Message: "short\nlong ]]> \x1b[31m"},
+		{Name: "three", Status: parser.Errored, Message: "broke"},
+		{Name: "four", Status: parser.Skipped},
 	}
 }
 

@@ -103,21 +103,29 @@ func draw(r reconcile.Report, most float64, of func(reconcile.CurvePoint) *recon
 func trace(points []reconcile.CurvePoint, of func(reconcile.CurvePoint) *reconcile.Interval, x, y func(float64) float64) (c curve, ok bool) {
 	var line, upper, lower []string
 	at := func(x, y float64) string { return fmt.Sprintf("%.1f,%.1f", x, y) }
+	add := func(px float64, i *reconcile.Interval) {
+		line = append(line, at(px, y(i.Value)))
+		upper, lower = append(upper, at(px, y(i.High))), append(lower, at(px, y(i.Low)))
+	}
 	var before *reconcile.Interval
+	px := 0.0
 	for _, p := range points {
 		i := of(p)
 		if i == nil {
 			continue
 		}
-		px := x(p.ElapsedS)
-		if before != nil {
-			line = append(line, at(px, y(before.Value)))
-			upper, lower = append(upper, at(px, y(before.High))), append(lower, at(px, y(before.Low)))
+		px = x(p.ElapsedS)
+		if before == nil || *i != *before {
+			if before != nil {
+				add(px, before)
+			}
+			add(px, i)
 		}
-		line = append(line, at(px, y(i.Value)))
-		upper, lower = append(upper, at(px, y(i.High))), append(lower, at(px, y(i.Low)))
 		before, ok = i, true
-		c.Last = number(i.Value)
+	}
+	if ok {
+		add(px, before)
+		c.Last = number(before.Value)
 	}
 	for i := len(lower) - 1; i >= 0; i-- {
 		upper = append(upper, lower[i])

@@ -63,8 +63,10 @@ type Measure struct {
 // are one where tasks do not rescale them.
 func Measures(c reconcile.Comparison) (lines []Measure) {
 	for _, m := range []Measure{
-		{Name: "resolved", Paired: c.Resolved}, {Name: "pass rate", Paired: c.PassRate},
-		{Name: "score 0–100", Paired: c.Score100}, {Name: "score", Paired: c.Score},
+		{Name: "resolved", Paired: c.Resolved},
+		{Name: "pass rate", Paired: c.PassRate},
+		{Name: "score 0–100", Paired: c.Score100},
+		{Name: "score", Paired: c.Score},
 	} {
 		if m.Paired == nil || m.Paired == c.Score && c.Score100 != nil {
 			continue

@@ -96,8 +96,14 @@ func statuses(c reconcile.Counts) string {
 		name   string
 		common bool // and told of by the first part
 	}{
-		{c.Resolved, "resolved", true}, {c.Unresolved, "unresolved", true}, {c.AgentError, "agent_error", false}, {c.TestError, "test_error", false},
-		{c.SetupError, "setup_error", false}, {c.SanityFail, "sanity_fail", false}, {c.InfraError, "infra_error", false}, {c.Cancelled, "cancelled", false},
+		{c.Resolved, "resolved", true},
+		{c.Unresolved, "unresolved", true},
+		{c.AgentError, "agent_error", false},
+		{c.TestError, "test_error", false},
+		{c.SetupError, "setup_error", false},
+		{c.SanityFail, "sanity_fail", false},
+		{c.InfraError, "infra_error", false},
+		{c.Cancelled, "cancelled", false},
 	} {
 		switch {
 		case s.n == 0 || counted > 1 && s.common:

@@ -106,7 +106,9 @@ func (g Git) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...stri
 			cancel()
 		}
 		close(started)
-		err = errors.Join(err, cmd.Wait())
+		if err = errors.Join(err, cmd.Wait()); err != nil {
+			_ = cmd.Cancel() // its children, when somebody else has ended it
+		}
 	}
 	switch {
 	case err == nil:

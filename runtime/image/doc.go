@@ -7,6 +7,9 @@
 // committed. What the judge image adds is never near the work image: the arrow goes from
 // work to judge and nowhere else.
 //
+// A part may be made from the text of a Dockerfile instead, which is followed here, instruction
+// by instruction, in the same way; and the hidden tests of a judge may come as a patch.
+//
 // What the settings lend to commands (secrets, mirrors, a proxy) decides no name and stays in
 // no image. Registries are reached through the engine.
 //

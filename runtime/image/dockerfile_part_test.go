@@ -55,7 +55,7 @@ func inside(t *testing.T, f *containertest.Fake, id string, tops ...string) map[
 		}
 		for tr := tar.NewReader(rc); ; {
 			h, err := tr.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

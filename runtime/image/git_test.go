@@ -328,7 +328,7 @@ func untar(t *testing.T, r io.Reader, dir string) {
 	t.Helper()
 	for tr := tar.NewReader(r); ; {
 		h, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil {

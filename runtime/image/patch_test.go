@@ -93,7 +93,9 @@ func TestThePatchIsLaidOverTheJudgeImageAlone(t *testing.T) {
 func TestAPatchChangesTheNameOfTheJudgeImage(t *testing.T) {
 	b, _, _ := builderOnFake(t, someTrees)
 	refs := map[string]bool{}
-	for _, diff := range []string{"", hiddenPatch[:strings.Index(hiddenPatch, "diff --git a/src")], strings.Split(hiddenPatch, "diff --git a/tests/new")[0]} {
+	two, _, _ := strings.Cut(hiddenPatch, "diff --git a/src")
+	one, _, _ := strings.Cut(hiddenPatch, "diff --git a/tests/new")
+	for _, diff := range []string{"", one, two} {
 		tk := someTask()
 		tk.Judge.Patch = []byte(diff)
 		judge, err := b.Judge(t.Context(), tk, nil)

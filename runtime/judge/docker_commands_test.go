@@ -112,8 +112,10 @@ func TestJudgingByCommandsInRealContainers(t *testing.T) {
 		{name: "it is out of time", f2p: []string{"sleep 300 & sleep 300", "true"}, change: func(j *task.Judge) { j.Timeout = 2 * time.Second }, archive: []tarEntry{file("answer.py", right)}, status: StatusTimeout, want: "failed -, passed 0", message: "out of time", problem: "1 of 2 commands did not end within 2s"},
 		{name: "a tool that is not there", f2p: []string{"no-such-tool"}, p2p: []string{"true"}, archive: []tarEntry{file("answer.py", right)}, status: StatusInvalid, want: "error 127, passed 0", notRun: true, problem: "not found"},
 		{name: "a tool that is not there, for one of many", f2p: []string{first}, p2p: []string{"no-such-tool"}, archive: []tarEntry{file("answer.py", right)}, status: StatusOK, want: "passed 0, error 127"},
-		{name: "it removes what it may", f2p: []string{"test ! -e old/code.py && test -e old/tests/test_kept.py && test -e old/conftest.py && test -e tests/test_answer.py && test -e way/test_later.py && test -e /etc/passwd"}, p2p: []string{"pytest -q old"},
-			archive: []tarEntry{gone("old/code.py"), gone("old/tests/test_kept.py"), gone("old/conftest.py"), gone("tests/test_answer.py"), gone("tests"), gone("way/test_later.py"), gone("way"), gone("out/passwd"), gone("out")}, status: StatusOK, want: "passed 0, passed 0"},
+		{
+			name: "it removes what it may", f2p: []string{"test ! -e old/code.py && test -e old/tests/test_kept.py && test -e old/conftest.py && test -e tests/test_answer.py && test -e way/test_later.py && test -e /etc/passwd"}, p2p: []string{"pytest -q old"},
+			archive: []tarEntry{gone("old/code.py"), gone("old/tests/test_kept.py"), gone("old/conftest.py"), gone("tests/test_answer.py"), gone("tests"), gone("way/test_later.py"), gone("way"), gone("out/passwd"), gone("out")}, status: StatusOK, want: "passed 0, passed 0",
+		},
 	}
 	subs := make([]Submission, len(tests))
 	for i, tt := range tests {

@@ -66,7 +66,7 @@ func onto(t testing.TB, fs files, c *Changes) files {
 	fs = maps.Clone(fs)
 	for tr := tar.NewReader(&b); ; {
 		h, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return fs
 		}
 		if err != nil {
@@ -173,8 +173,10 @@ func TestWhatADiffHolds(t *testing.T) {
 		{"rules that are a link", with(files{".gitignore": "@/etc/passwd", "x.o": "now"}), nil, []string{".gitignore", "x.o"}},
 		{"Git's own files", with(files{".git/HEAD": "other", ".git/new": "", "sub/.git": "", "x/.GIT/config": ""}), nil, nil},
 		{"no Git", with(files{}, ".git/HEAD", "sub/.git"), nil, nil},
-		{"names of all kinds", with(files{"a b": "", "ü": "", "\xff": "", "new\nline": "", `q"\`: "", "-x": "", ":(top)y": "", "a\tb": "", `git~1`: ""}), nil,
-			[]string{"-x", ":(top)y", "a\tb", "a b", "git~1", "new\nline", `q"\`, "ü", "\xff"}},
+		{
+			"names of all kinds", with(files{"a b": "", "ü": "", "\xff": "", "new\nline": "", `q"\`: "", "-x": "", ":(top)y": "", "a\tb": "", `git~1`: ""}), nil,
+			[]string{"-x", ":(top)y", "a\tb", "a b", "git~1", "new\nline", `q"\`, "ü", "\xff"},
+		},
 		{"a folder becomes a file", with(files{"src": "x"}, "src/b", "src/c", "src/.gitignore"), nil, []string{"src", "src/.gitignore", "src/b", "src/c"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -66,8 +66,14 @@ func addRunner(found []Runner, name string, whole, seen bool) []Runner {
 // What becomes of their output is not known.
 func roughly(command string) (found []Runner) {
 	for _, r := range []struct{ name, shape string }{
-		{"pytest", `(?:pytest|py\.test)`}, {"unittest", `python[0-9.]*\s+-m\s+unittest`}, {"django", `manage\.py\s+test`},
-		{"gotest", `go\s+test`}, {"cargo", `cargo\s+test`}, {"jest", `jest`}, {"mocha", `mocha`}, {"node", `node\s+--test`},
+		{"pytest", `(?:pytest|py\.test)`},
+		{"unittest", `python[0-9.]*\s+-m\s+unittest`},
+		{"django", `manage\.py\s+test`},
+		{"gotest", `go\s+test`},
+		{"cargo", `cargo\s+test`},
+		{"jest", `jest`},
+		{"mocha", `mocha`},
+		{"node", `node\s+--test`},
 	} {
 		at := `(?:^|[;&|(]|&&|\n|\bpython[0-9.]*\s+-m|\bnpx|/|\bpython[0-9.]*)\s*`
 		shape := regexp.MustCompile(at + r.shape + `(?:$|[\s;&|)])`)

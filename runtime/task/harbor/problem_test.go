@@ -78,8 +78,13 @@ func TestAnExportThatWasEditedIsNotReadAsItWas(t *testing.T) {
 	t.Parallel()
 	trees := &tasktest.Trees{}
 	for _, c := range []struct{ task, file string }{
-		{"written", "environment/Dockerfile"}, {"written", "task.toml"}, {"written", "tests/test.sh"}, {"written", "tests/Dockerfile"},
-		{"owner__repo-7", "tests/test.sh"}, {"owner__repo-7", "tests/.assayd/hidden.patch"}, {"owner__repo-7", "solution/solution.patch"},
+		{"written", "environment/Dockerfile"},
+		{"written", "task.toml"},
+		{"written", "tests/test.sh"},
+		{"written", "tests/Dockerfile"},
+		{"owner__repo-7", "tests/test.sh"},
+		{"owner__repo-7", "tests/.assayd/hidden.patch"},
+		{"owner__repo-7", "solution/solution.patch"},
 	} {
 		dir := t.TempDir()
 		if _, err := harbor.Write(dir, tasktest.All(t, trees), trees); err != nil {

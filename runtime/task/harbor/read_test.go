@@ -210,14 +210,18 @@ func TestWaysToAnImage(t *testing.T) {
 		dir    string
 	}{
 		"image alone": {
-			map[string]string{"task.toml": base + "docker_image = \"i:1\"\nworkdir = \"/w\"\n", "environment/Dockerfile": ""}, "",
-			task.Part{Image: "i:1", Context: trees.Of(t, map[string]string{"a.txt": "a\n"})}, "/w",
+			map[string]string{"task.toml": base + "docker_image = \"i:1\"\nworkdir = \"/w\"\n", "environment/Dockerfile": ""},
+			"",
+			task.Part{Image: "i:1", Context: trees.Of(t, map[string]string{"a.txt": "a\n"})},
+			"/w",
 		},
 		"image of a Dockerfile": {map[string]string{"task.toml": base + "docker_image = \"i:1\"\n"}, "", task.Part{Image: "i:1"}, "/srv/app"},
 		"relative workdir":      {map[string]string{"task.toml": base + "workdir = \"sub\"\n"}, "", task.Part{Dockerfile: image, Context: trees.Of(t, dockerfile)}, "/srv/app/sub"},
 		"compose with one service": {
-			map[string]string{"task.toml": base + "env = { A = \"ours\" }\n", "environment/docker-compose.yaml": "services:\n  main:\n    build: .\n    working_dir: /c\n    environment:\n      A: theirs\n      B: ${B:-2}\n    command: sleep infinity\n    volumes:\n      - ${LOGS}:/logs\n"}, "",
-			task.Part{Dockerfile: image, Env: map[string]string{"A": "ours", "B": "2"}, Context: trees.Of(t, map[string]string{"Dockerfile": image, "a.txt": "a\n", "docker-compose.yaml": "services:\n  main:\n    build: .\n    working_dir: /c\n    environment:\n      A: theirs\n      B: ${B:-2}\n    command: sleep infinity\n    volumes:\n      - ${LOGS}:/logs\n"})}, "/c",
+			map[string]string{"task.toml": base + "env = { A = \"ours\" }\n", "environment/docker-compose.yaml": "services:\n  main:\n    build: .\n    working_dir: /c\n    environment:\n      A: theirs\n      B: ${B:-2}\n    command: sleep infinity\n    volumes:\n      - ${LOGS}:/logs\n"},
+			"",
+			task.Part{Dockerfile: image, Env: map[string]string{"A": "ours", "B": "2"}, Context: trees.Of(t, map[string]string{"Dockerfile": image, "a.txt": "a\n", "docker-compose.yaml": "services:\n  main:\n    build: .\n    working_dir: /c\n    environment:\n      A: theirs\n      B: ${B:-2}\n    command: sleep infinity\n    volumes:\n      - ${LOGS}:/logs\n"})},
+			"/c",
 		},
 		"image of whoever imports": {
 			map[string]string{"task.toml": base, "environment/Dockerfile": ""}, "python:3", task.Part{Image: "python:3", Context: trees.Of(t, map[string]string{"a.txt": "a\n"})}, "/workspace",

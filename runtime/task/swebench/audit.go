@@ -17,7 +17,7 @@ const (
 	maxThrift       = 1_000_000 // entries of lists in one message
 	maxThriftDepth  = 24
 	maxColumns      = 2000
-	maxPageHeader   = 1 << 20
+	maxPageHeader   = 3 * maxRow // some writers put the least and the greatest value there
 	maxPage         = 256 << 20
 	maxUncompressed = 4 << 30
 	maxChunkValues  = 4_000_000
@@ -204,6 +204,9 @@ func (a *pages) page(h *format.PageHeader, data []byte, codec format.Compression
 	return 0, errBroken
 }
 
+// plainDictionary is how older writers call what the others call RLEDictionary.
+const plainDictionary = format.Encoding(2)
+
 // encoded checks values: what is written out is bounded by its page, and what repeats by the
 // count of values. Encodings in which a value takes over a part of the one before are refused.
 func encoded(body []byte, encoding format.Encoding, count int32) error {
@@ -214,7 +217,7 @@ func encoded(body []byte, encoding format.Encoding, count int32) error {
 		if part, _, ok := prefixed(body); ok && runs(part, 1, count) {
 			return nil
 		}
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		if len(body) == 0 || body[0] <= 32 && runs(body[1:], int(body[0]), count) {
 			return nil
 		}

@@ -151,7 +151,8 @@ func (r row) tests(t *task.Task, say *folder.Findings) {
 		to     *[]string
 		told   string
 	}{
-		{"f2p_tests", &t.FailToPass, ""}, {"p2p_tests", &t.PassToPass, ""},
+		{"f2p_tests", &t.FailToPass, ""},
+		{"p2p_tests", &t.PassToPass, ""},
 		{"n2p_tests", &t.FailToPass, "tests that are new to the repository count as FAIL_TO_PASS"},
 		{"s2p_tests", &t.FailToPass, "tests that were skipped before count as FAIL_TO_PASS"},
 	} {
@@ -232,17 +233,18 @@ func (r row) clone(t *task.Task, o task.ReadOptions, say *folder.Findings) []str
 	return []string{colRepo, "org", colCommit}
 }
 
-// setup are the commands that install what a repository needs, in the words of SWE-rebench.
-func (config row) setup() []string {
-	commands := config.lines("pre_install")
-	if config.text("packages") == "requirements.txt" {
-		files := config.lines("reqs_path")
+// setup are the commands of an install_config that install what a repository needs, in the words
+// of SWE-rebench.
+func (r row) setup() []string {
+	commands := r.lines("pre_install")
+	if r.text("packages") == "requirements.txt" {
+		files := r.lines("reqs_path")
 		for _, file := range files {
 			commands = append(commands, "pip install -r "+runner.Quote(file))
 		}
 	}
-	commands = append(commands, config.lines("install")...)
-	if packages := config.lines("pip_packages"); len(packages) > 0 {
+	commands = append(commands, r.lines("install")...)
+	if packages := r.lines("pip_packages"); len(packages) > 0 {
 		commands = append(commands, "pip install "+runner.Line(packages))
 	}
 	return commands

@@ -20,6 +20,9 @@ func fuzzed(t *testing.T, name string, data []byte) {
 		t.Fatal(err)
 	}
 	got := swebench.Read(name, options())
+	if len(got.Tasks) == 0 {
+		return
+	}
 	out := t.TempDir()
 	problems, err := swebench.Write(out, got.Tasks, nil)
 	if err != nil {

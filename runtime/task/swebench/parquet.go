@@ -62,11 +62,10 @@ func guarded(what string, do func() error) (err error) {
 			err = fmt.Errorf("%s: the file is broken: %v", what, p)
 		}
 	}()
-	if err := do(); err != nil && !errors.Is(err, io.EOF) {
+	if err = do(); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: %w", what, err)
-	} else {
-		return err
 	}
+	return err
 }
 
 func openParquet(file io.ReaderAt, size int64) (*parquetFile, error) {
@@ -222,14 +221,16 @@ func writeParquet(w io.Writer, rows []row) error {
 		}
 	}
 	group := parquet.Group{}
+	options := []parquet.WriterOption{parquet.CreatedBy("assayd", "1", "0")}
 	for name := range names {
+		options = append(options, parquet.SkipPageBounds(name)) // whole patches otherwise
 		node := parquet.String()
 		if raw[name] {
 			node = parquet.JSON()
 		}
 		group[name] = parquet.Compressed(parquet.Encoded(parquet.Optional(node), &parquet.Plain), &parquet.Zstd)
 	}
-	out := parquet.NewWriter(w, parquet.NewSchema("instance", group), parquet.CreatedBy("assayd", "1", "0"))
+	out := parquet.NewWriter(w, append(options, parquet.NewSchema("instance", group))...)
 	sorted := slices.Sorted(maps.Keys(names))
 	for _, r := range rows {
 		values := make(parquet.Row, 0, len(sorted))

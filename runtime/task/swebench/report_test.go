@@ -10,12 +10,19 @@ import (
 
 func TestEachInstanceIsInOneListOfTheReport(t *testing.T) {
 	got, err := swebench.Encoded(swebench.NewReport([]swebench.Outcome{
-		{Instance: "right", Status: "resolved"}, {Instance: "wrong", Status: "resolved"}, {Instance: "wrong", Status: "unresolved"},
-		{Instance: "crash", Status: "agent_error"}, {Instance: "empty", Status: "unresolved", Empty: true},
-		{Instance: "malformed", Malformed: true}, {Instance: "unapplied", Status: "unresolved", NotApplied: true},
-		{Instance: "tests", Status: "test_error"}, {Instance: "infra", Status: "infra_error", Reason: "engine <gone>"},
-		{Instance: "setup", Status: "setup_error"}, {Instance: "sanity", Status: "sanity_fail"},
-		{Instance: "none"}, {Instance: "cancelled", Status: "cancelled"},
+		{Instance: "right", Status: "resolved"},
+		{Instance: "wrong", Status: "resolved"},
+		{Instance: "wrong", Status: "unresolved"},
+		{Instance: "crash", Status: "agent_error"},
+		{Instance: "empty", Status: "unresolved", Empty: true},
+		{Instance: "malformed", Malformed: true},
+		{Instance: "unapplied", Status: "unresolved", NotApplied: true},
+		{Instance: "tests", Status: "test_error"},
+		{Instance: "infra", Status: "infra_error", Reason: "engine <gone>"},
+		{Instance: "setup", Status: "setup_error"},
+		{Instance: "sanity", Status: "sanity_fail"},
+		{Instance: "none"},
+		{Instance: "cancelled", Status: "cancelled"},
 	}))
 	want := `{
     "total_instances": 12,

@@ -317,7 +317,10 @@ func TestParquetWithRealLists(t *testing.T) {
 	for i := range 300 {
 		all = append(all, instance{
 			fmt.Sprintf("acme__calc-%03d", i), "acme/calc", commit, "x is wrong", tests,
-			[]string{"tests/test_calc.py::test_x"}, []string{"tests/test_calc.py::test_y", "tests/test_calc.py::test_z"}[:i%3], config{[]string{"pip install -e .", "make"}, "pytest -rA"}, 1706695200000, nil,
+			[]string{"tests/test_calc.py::test_x"},
+			[]string{"tests/test_calc.py::test_y", "tests/test_calc.py::test_z"}[:i%3],
+			config{[]string{"pip install -e .", "make"}, "pytest -rA"},
+			1706695200000, nil,
 		})
 	}
 	name := filepath.Join(t.TempDir(), "train-00000-of-00001.parquet")
@@ -331,8 +334,11 @@ func TestParquetWithRealLists(t *testing.T) {
 	last := got.Tasks[299]
 	show := []any{last.Name, last.FailToPass, last.PassToPass, last.Work.Setup, last.Judge.Command.Shell, last.Metadata["created_at"], last.Metadata["hints_text"]}
 	want := []any{
-		"acme__calc-299", []string{"tests/test_calc.py::test_x"}, []string{"tests/test_calc.py::test_y", "tests/test_calc.py::test_z"},
-		[]string{"pip install -e .", "make"}, "pytest -rA tests/test_calc.py", "1706695200000", "",
+		"acme__calc-299",
+		[]string{"tests/test_calc.py::test_x"},
+		[]string{"tests/test_calc.py::test_y", "tests/test_calc.py::test_z"},
+		[]string{"pip install -e .", "make"},
+		"pytest -rA tests/test_calc.py", "1706695200000", "",
 	}
 	if diff := cmp.Diff(want, show); diff != "" {
 		t.Error(diff)

@@ -142,7 +142,7 @@ func TestWhatCannotBeCarriedOver(t *testing.T) {
 		"no YAML":           {map[string]string{"task.yaml": "a: ["}, "task.yaml: "},
 		"a wrong type":      {map[string]string{"task.yaml": hello + "estimated_duration_sec: x\n"}, "cannot unmarshal !!str"},
 		"no instruction":    {map[string]string{"task.yaml": "parser_name: pytest\n"}, "has no instruction"},
-		"another parser":    {map[string]string{"task.yaml": hello[:strings.Index(hello, "parser_name")] + "parser_name: swebench\n"}, `parser_name is "swebench"`},
+		"another parser":    {map[string]string{"task.yaml": strings.Replace(hello, "parser_name: pytest", "parser_name: swebench", 1)}, `parser_name is "swebench"`},
 		"the same shell":    {map[string]string{"task.yaml": strings.Replace(hello, "shell: false", "shell: true", 1)}, "runs its tests in the shell that the agent leaves"},
 		"no tests":          {map[string]string{"run-tests.sh": ""}, "has no run-tests.sh"},
 		"no Dockerfile":     {map[string]string{"Dockerfile": ""}, "its Dockerfile cannot be read"},

@@ -1,0 +1,118 @@
+package swebench
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// The library makes room for what a file claims: claims are checked against what there is.
+func TestListsThatClaimMoreThanThereIsAreNoParquet(t *testing.T) {
+	varint := func(n uint64) []byte { return binary.AppendUvarint(nil, n) }
+	for name, c := range map[string]struct {
+		data []byte
+		good bool
+	}{
+		"empty struct":      {[]byte{0}, true},
+		"a number":          {[]byte{0x15, 2, 0}, true},
+		"a list of three":   {[]byte{0x19, 0x35, 2, 2, 2, 0}, true},
+		"a text":            {[]byte{0x18, 2, 'a', 'b', 0}, true},
+		"nothing":           {nil, false},
+		"no end":            {[]byte{0x15, 2}, false},
+		"a huge list":       {append(append([]byte{0x19, 0xF5}, varint(1<<31)...), 2, 2, 0), false},
+		"a huge text":       {append(append([]byte{0x18}, varint(1<<31)...), 'a', 0), false},
+		"a huge map":        {append(append([]byte{0x1B}, varint(1<<31)...), 0x55, 2, 2, 0), false},
+		"a list of structs": {append(bytes.Repeat([]byte{0x19, 0x1C}, 100), 0), false},
+		"an unknown type":   {[]byte{0x1F, 0}, false},
+	} {
+		if n, err := skim(c.data); (err == nil) != c.good || c.good && n != len(c.data) {
+			t.Errorf("%s: %d of %d, %v", name, n, len(c.data), err)
+		}
+	}
+}
+
+func TestRunsThatClaimMoreThanThereIsAreNoParquet(t *testing.T) {
+	run := func(count uint64, packed bool) []byte {
+		head := count << 1
+		if packed {
+			head |= 1
+		}
+		return binary.AppendUvarint(nil, head)
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		good bool
+	}{
+		"none":           {nil, true},
+		"a run":          {append(run(1000, false), 1), true},
+		"two runs":       {append(append(run(500, false), 1), append(run(500, false), 0)...), true},
+		"packed":         {append(run(125, true), make([]byte, 125)...), true},
+		"a huge run":     {append(run(1<<31-1, false), 1), false},
+		"many runs":      {bytes.Repeat(append(run(900, false), 1), 3), false},
+		"packed for all": {run(1<<28, true), false},
+		"cut":            {[]byte{0x80}, false},
+	} {
+		if got := runs(c.data, 1, 1000); got != c.good {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestAPageNeverTakesMoreThanItSays(t *testing.T) {
+	zeros := make([]byte, 1<<20)
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write(zeros); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	e, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var u unpacker
+	defer u.close()
+	for name, c := range map[string]struct {
+		codec format.CompressionCodec
+		data  []byte
+	}{
+		"gzip": {format.Gzip, zipped.Bytes()}, "zstd": {format.Zstd, e.EncodeAll(zeros, nil)},
+		"snappy": {format.Snappy, append(binary.AppendUvarint(nil, 1<<20), bytes.Repeat([]byte{0xFE, 1, 0}, 17000)...)},
+	} {
+		if _, err := u.unpack(c.codec, c.data, 1000); err == nil {
+			t.Errorf("%s: a page of 1000 bytes had a million", name)
+		}
+	}
+	if out, err := u.unpack(format.Gzip, zipped.Bytes(), 1<<20); err != nil || len(out) != 1<<20 {
+		t.Errorf("an honest page: %d bytes, %v", len(out), err)
+	}
+	if _, err := u.unpack(format.Brotli, nil, 10); err == nil || !strings.Contains(err.Error(), "write it with snappy, gzip or zstd") {
+		t.Errorf("brotli: %v", err)
+	}
+}
+
+// A cell can repeat at no cost in the file: what counts is what a row would be.
+func TestRowsOfParquetAreBounded(t *testing.T) {
+	type instance struct {
+		ID   string `parquet:"instance_id"`
+		Text string `parquet:"problem_statement,dict,zstd"`
+	}
+	var b bytes.Buffer
+	large := strings.Repeat("x", maxRow)
+	if err := parquet.Write(&b, []instance{{"a", "small"}, {"b", large}}, parquet.SkipPageBounds("problem_statement")); err != nil {
+		t.Fatal(err)
+	}
+	var got []found
+	parquetRows(bytes.NewReader(b.Bytes()), int64(b.Len()))(func(f found) bool {
+		got = append(got, f)
+		return true
+	})
+	if len(got) != 2 || got[0].err != nil || got[1].err == nil || !strings.Contains(got[1].err.Error(), "is larger than 32 MiB") {
+		t.Errorf("%d rows, the last %v", len(got), got[len(got)-1].err)
+	}
+}
