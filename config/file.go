@@ -94,6 +94,9 @@ func (f *file) parse() (*hclsyntax.Body, bool) {
 
 // tooDeep finds the bracket or operator with which a text passes the bounds.
 func tooDeep(text []byte, name string) (hcl.Range, bool) {
+	if flat(text) {
+		return hcl.Range{}, false
+	}
 	tokens, _ := hclsyntax.LexConfig(text, name, hcl.InitialPos) // parsing reports what is wrong
 	depth, operators := 0, 0
 	for _, token := range tokens {
@@ -115,6 +118,18 @@ func tooDeep(text []byte, name string) (hcl.Range, bool) {
 		}
 	}
 	return hcl.Range{}, false
+}
+
+// flat reports whether a text has too few characters that open something, and too few at all,
+// to pass the bounds. That is nearly every text, and none of them needs to be lexed for it.
+func flat(text []byte) bool {
+	opening := 0
+	for _, c := range text {
+		if c == '{' || c == '[' || c == '(' || c == '"' || c == '<' {
+			opening++
+		}
+	}
+	return opening <= maxNesting && len(text) <= maxOperators
 }
 
 // compile reads all blocks of the file into blocks and headers. Only without an error in

@@ -25,7 +25,6 @@ var commands = []struct {
 
 // Shapes of names of tests, and of files of tests in JavaScript.
 var (
-	pytestName = regexp.MustCompile(`^[^:]*\.py(::|$)`)
 	djangoName = regexp.MustCompile(`^\w+ \([\w.]+\)$`)
 	goName     = regexp.MustCompile(`^(\S+::)?Test[^:\s]*$`)
 	cargoName  = regexp.MustCompile(`^[\w:./-]+$`)
@@ -52,23 +51,29 @@ func Guess(command string) string {
 // GuessByNames returns the parser whose names of tests look like these, in a change of tests
 // that touches these files; "" if that could be several.
 func GuessByNames(names, files []string) string {
-	every := func(form *regexp.Regexp) bool {
-		return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !form.MatchString(name) })
+	every := func(is func(string) bool) bool {
+		return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !is(name) })
 	}
 	ends := func(suffix string) bool {
 		return slices.ContainsFunc(files, func(name string) bool { return strings.HasSuffix(name, suffix) })
 	}
 	switch {
-	case every(pytestName):
+	case every(isPytest):
 		return "pytest"
-	case every(djangoName):
+	case every(djangoName.MatchString):
 		return "django"
-	case ends("_test.go") && every(goName):
+	case ends("_test.go") && every(goName.MatchString):
 		return "gotest"
-	case ends(".rs") && every(cargoName):
+	case ends(".rs") && every(cargoName.MatchString):
 		return "cargo"
 	}
 	return ""
+}
+
+// isPytest reports whether a name begins with a file of Python.
+func isPytest(name string) bool {
+	file, _, _ := strings.Cut(name, "::")
+	return strings.HasSuffix(file, ".py") && !strings.Contains(file, ":")
 }
 
 // IsTest reports whether a file holds tests that a runner of that parser can be pointed at.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -115,4 +116,20 @@ func TestRowsOfParquetAreBounded(t *testing.T) {
 	if len(got) != 2 || got[0].err != nil || got[1].err == nil || !strings.Contains(got[1].err.Error(), "is larger than 32 MiB") {
 		t.Errorf("%d rows, the last %v", len(got), got[len(got)-1].err)
 	}
+}
+
+// The short way and the library's read every string in the same way.
+func FuzzUnescaped(f *testing.F) {
+	for _, text := range []string{`""`, `"a\nb\"\\\/\b\f\r\t"`, `"\u00e9"`, `"é"`, `"\ud800"`, "\"\xff\"", `"\`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var want string
+		if !json.Valid(raw) || raw[0] != '"' || json.Unmarshal(raw, &want) != nil {
+			return
+		}
+		if got, ok := unescaped(raw); ok && got != want {
+			t.Errorf("%q is %q, want %q", raw, got, want)
+		}
+	})
 }

@@ -154,6 +154,9 @@ func repoOf(url string) string {
 // note is the text of key "assayd": the task without what stands under other keys.
 func (w workspace) note(t task.Task) string {
 	t.Instruction, t.Solution = "", nil
+	if len(t.PassToPass) > 0 { // the lists stand beside it
+		t.FailToPass, t.PassToPass = nil, nil
+	}
 	patched := len(t.Judge.Patch) > 0
 	if patched {
 		t.Judge.Patch = nil
@@ -186,6 +189,12 @@ func (w workspace) noted() (task.Task, error) {
 	}
 	if n.Patched {
 		t.Judge.Patch = []byte(w.TestPatch)
+	}
+	if len(t.FailToPass) == 0 {
+		t.FailToPass, t.PassToPass = w.FailToPass, w.PassToPass
+		if !t.Judge.Command.Empty() {
+			t.FailToPass, t.PassToPass = w.FailToPassTests, w.PassToPassTests
+		}
 	}
 	return t, folder.Check(t)
 }
