@@ -25,7 +25,7 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	}
 	sessions := map[string]int{} // try by trial
 	for _, s := range open {
-		if s.JudgeImage.ID != "" && s.Token != "" {
+		if s.JudgeImage.ID != "" && (s.Token != "" || s.Phase == trial.Sane) {
 			r.o.Host.Judge.Open(trial.Session(r.o.Host.Owner, s))
 			sessions[s.ID] = s.Try
 		}

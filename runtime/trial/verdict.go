@@ -131,7 +131,7 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 	case lastFailed(subs):
 		f.Status, f.Reason = InfraError, ReasonJudge
 		f.Detail = subs[len(subs)-1].Report.Problem
-	case !ok && unjudgeable(s.Cell.Task.Judge):
+	case !ok && unjudgeable(s.Cell.Task):
 		f.Status = TestError
 	case neverRan(subs):
 		f.Status, f.Reason = TestError, ReasonJudge
@@ -164,7 +164,10 @@ func unusable(subs []judge.Submission, counts *judge.Report, ok bool) string {
 }
 
 // unjudgeable reports whether a task does not say how it is judged.
-func unjudgeable(j task.Judge) bool { return j.Command.Empty() && !j.Staged() && j.Game == "" }
+func unjudgeable(t task.Task) bool {
+	j := t.Judge
+	return j.Command.Empty() && !j.Staged() && j.Game == "" && !judge.ByCommands(t)
+}
 
 // lastFailed reports whether the machinery of the judge failed on the last round: what
 // the trial is worth is not known then.
