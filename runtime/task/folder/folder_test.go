@@ -91,3 +91,29 @@ func FuzzParseNote(f *testing.F) {
 		}
 	})
 }
+
+// Who writes a note is not who runs it.
+func TestANoteReachesNothingOfThisMachine(t *testing.T) {
+	sound := task.Task{Name: "one", Workdir: "/w", Network: task.Network{Mode: "none"}, Submit: task.Submit{Paths: []string{"."}}}
+	for name, c := range map[string]struct {
+		change func(*task.Task)
+		text   bool
+		says   string
+	}{
+		"a sound one":              {func(*task.Task) {}, true, ""},
+		"a repository elsewhere":   {func(t *task.Task) { t.Repo = &task.Repo{URL: "https://host/a/b"} }, true, ""},
+		"one by ssh":               {func(t *task.Task) { t.Repo = &task.Repo{URL: "git@host:a/b"} }, true, ""},
+		"one of this machine":      {func(t *task.Task) { t.Repo = &task.Repo{URL: "file:///home/me/secret"} }, false, "none of a remote machine"},
+		"one by its path":          {func(t *task.Task) { t.Repo = &task.Repo{URL: "/home/me/secret"} }, false, "none of a remote machine"},
+		"somebody's folder":        {func(t *task.Task) { t.Work.Context.Digest = "0123" }, true, "names folders"},
+		"somebody's hidden folder": {func(t *task.Task) { t.Solution = &task.Solution{Context: task.Tree{Digest: "0123"}} }, true, "names folders"},
+		"a folder that comes too":  {func(t *task.Task) { t.Work.Context.Digest = "0123" }, false, ""},
+	} {
+		noted := sound
+		c.change(&noted)
+		err := folder.CheckNote(noted, c.text)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}

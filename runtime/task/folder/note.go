@@ -72,7 +72,7 @@ func ParseNote(text, name string) (Note, error) {
 		return Note{}, errors.New("the note of assayd is of a task that no such folder holds")
 	}
 	n.Task = Unnamed(n.Task)
-	if err := Check(n.Task); err != nil {
+	if err := CheckNote(n.Task, false); err != nil {
 		return Note{}, fmt.Errorf("the note of assayd: %w", err)
 	}
 	return n, nil

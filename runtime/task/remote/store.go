@@ -139,13 +139,13 @@ var errUnchanged = errors.New("the source has not changed")
 type job struct {
 	*Store
 	place
-	dir  string // partial folder: what is made of it lies in data
-	old  string // folder of the data of the copy that there is; "" = there is none
-	have record
-	tell func(Progress)
+	partial string // folder of what is under way: what is made of it lies in data
+	old     string // folder of the data of the copy that there is; "" = there is none
+	have    record
+	tell    func(Progress)
 }
 
-func (j *job) data() string { return filepath.Join(j.dir, "data") }
+func (j *job) data() string { return filepath.Join(j.partial, "data") }
 
 // Fetch has the copy be of the revision that the source has now, and returns it. Calls for
 // one source wait for each other. A call that ends early has the next one go on where it was.
@@ -162,7 +162,7 @@ func (s *Store) Fetch(ctx context.Context, src Source, tell func(Progress)) (c C
 	}
 	defer leave()
 	home := filepath.Join(s.o.Dir, key)
-	j := &job{Store: s, place: p, dir: filepath.Join(home, partialName), tell: tell}
+	j := &job{Store: s, place: p, partial: filepath.Join(home, partialName), tell: tell}
 	j.have, err = s.record(key)
 	switch {
 	case err == nil && src.Fixed():
@@ -172,21 +172,18 @@ func (s *Store) Fetch(ctx context.Context, src Source, tell func(Progress)) (c C
 	case !errors.Is(err, ErrAbsent):
 		return c, err
 	}
-	if err := os.MkdirAll(j.dir, 0o700); err != nil {
+	if err := os.MkdirAll(j.partial, 0o700); err != nil {
 		return c, fmt.Errorf("fetch %s: %w", src, err)
 	}
 	r, err := j.fetch(ctx)
 	if errors.Is(err, errUnchanged) || err == nil && r.Revision == j.have.Revision {
-		return s.copyOf(key, j.have), os.RemoveAll(j.dir)
+		return s.copyOf(key, j.have), os.RemoveAll(j.partial)
 	}
 	if err != nil {
 		return c, fmt.Errorf("fetch %s: %w", src, err)
 	}
 	r.Source, r.Dir = src.String(), p.dir
-	if p.kind == hubDataset {
-		r.LeftOut = append(r.LeftOut, outOfReach(j.data())...)
-	}
-	if r, err = s.commit(home, j.dir, r); err != nil {
+	if r, err = s.commit(home, j.partial, r); err != nil {
 		return c, fmt.Errorf("keep a copy of %s: %w", src, err)
 	}
 	c = s.copyOf(key, r)
@@ -300,8 +297,10 @@ func lastUsed(home string) (last time.Time) {
 
 // room is what a copy may still grow by.
 type room struct {
-	left int64
 	full func() bool
+
+	mu   sync.Mutex
+	left int64
 	look int64 // bytes until the disk is looked at again
 }
 
@@ -311,6 +310,8 @@ func (j *job) room() *room { return &room{left: j.o.Most, full: j.o.Full} }
 
 // take takes n bytes of it.
 func (r *room) take(n int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.left -= n; r.left < 0 {
 		return errors.New("it is larger than a copy may be")
 	}

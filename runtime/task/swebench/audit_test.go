@@ -99,22 +99,22 @@ func TestAPageNeverTakesMoreThanItSays(t *testing.T) {
 
 // A cell can repeat at no cost in the file: what counts is what a row would be.
 func TestRowsOfParquetAreBounded(t *testing.T) {
-	type instance struct {
-		ID   string `parquet:"instance_id"`
-		Text string `parquet:"problem_statement,dict,zstd"`
+	group := parquet.Group{}
+	for _, name := range columns() {
+		group[name] = parquet.String()
 	}
-	var b bytes.Buffer
-	large := strings.Repeat("x", maxRow)
-	if err := parquet.Write(&b, []instance{{"a", "small"}, {"b", large}}, parquet.SkipPageBounds("problem_statement")); err != nil {
-		t.Fatal(err)
+	p := parquetFile{schema: parquet.NewSchema("instance", group)}
+	cell := bytes.Repeat([]byte("x"), maxRow/len(columns()))
+	var values parquet.Row
+	for i := range columns() {
+		values = append(values, parquet.ByteArrayValue(cell).Level(0, 0, i))
 	}
-	var got []found
-	parquetRows(bytes.NewReader(b.Bytes()), int64(b.Len()))(func(f found) bool {
-		got = append(got, f)
-		return true
-	})
-	if len(got) != 2 || got[0].err != nil || got[1].err == nil || !strings.Contains(got[1].err.Error(), "is larger than 32 MiB") {
-		t.Errorf("%d rows, the last %v", len(got), got[len(got)-1].err)
+	if r, err := p.row(values); err != nil || len(r[colPatch].text) != len(cell) {
+		t.Errorf("the largest row: %d columns, %v", len(r), err)
+	}
+	values[3] = parquet.ByteArrayValue(append(cell, "more"...)).Level(0, 0, 3)
+	if _, err := p.row(values); err == nil || err.Error() != "is larger than 32 MiB" {
+		t.Errorf("a larger one: %v", err)
 	}
 }
 

@@ -208,6 +208,7 @@ func (r row) repository(t *task.Task, o task.ReadOptions, touched []string, say 
 			t.Image = image
 		}
 		t.Work.Setup = config.setup()
+		t.Work.Env, t.Judge.Env = config.env(), config.env()
 		if len(t.Work.Setup) == 0 {
 			say.Notice("nothing says how what it depends on is installed")
 		}
@@ -248,6 +249,19 @@ func (r row) setup() []string {
 		commands = append(commands, "pip install "+runner.Line(packages))
 	}
 	return commands
+}
+
+// env are the variables that an install_config sets, for what it installs and for the tests.
+func (r row) env() map[string]string {
+	vars := r.inner("env_vars")
+	if len(vars) == 0 {
+		return nil
+	}
+	env := make(map[string]string, len(vars))
+	for name, v := range vars {
+		env[name] = v.text
+	}
+	return env
 }
 
 // command says how the tests are run: as the row says, or as their names do.

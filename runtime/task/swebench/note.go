@@ -54,5 +54,5 @@ func parseNote(text string, r row) (task.Task, error) {
 	if list, ok := r.list(colP2P); ok && t.PassToPass == nil && len(list) > 0 {
 		t.PassToPass = list
 	}
-	return t, folder.Check(t)
+	return t, folder.CheckNote(t, true)
 }

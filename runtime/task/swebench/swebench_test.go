@@ -168,6 +168,15 @@ func TestRelatives(t *testing.T) {
 			func(tk task.Task) any { return append(tk.Work.Setup, tk.Judge.Command.Shell) },
 			[]string{"apt-get update", "pip install -r requirements/dev.txt", "pip install -e .[dev]", "pip install pytest 'a b'", "pytest -rA --tb=no tests/test_calc.py"},
 		},
+		"variables of an install_config": {
+			map[string]any{"install_config": map[string]any{
+				"env_vars": map[string]any{"PYTHONPATH": "src", "JOBS": 2}, "base_image_name": "registry.example/python:3", "test_cmd": "pytest -rA tests",
+			}},
+			func(tk task.Task) any {
+				return []any{tk.Image, tk.Repo.Commit, tk.Work.Env, tk.Judge.Env}
+			},
+			[]any{"registry.example/python:3", commit, map[string]string{"PYTHONPATH": "src", "JOBS": "2"}, map[string]string{"PYTHONPATH": "src", "JOBS": "2"}},
+		},
 		"the second SWE-rebench": {
 			map[string]any{
 				"created_at": 1706695200000, "image_name": "docker.io/rebench/calc:1", "language": "go",

@@ -196,7 +196,7 @@ func (w workspace) noted() (task.Task, error) {
 			t.FailToPass, t.PassToPass = w.FailToPassTests, w.PassToPassTests
 		}
 	}
-	return t, folder.Check(t)
+	return t, folder.CheckNote(t, true)
 }
 
 // exact is the task of the note, if the other keys follow from it.
