@@ -105,7 +105,7 @@ func (r *repository) apply(ctx context.Context, tree string, diff []byte) (how s
 			return HowEndings, err
 		}
 	}
-	if err = r.try(ctx, tree, mended, "-C1", "--recount", "--ignore-whitespace"); err == nil || !refusal(ctx, err) {
+	if err = r.try(ctx, tree, mended, "-C1", "--recount", "--ignore-whitespace", "--unidiff-zero"); err == nil || !refusal(ctx, err) {
 		return HowTolerant, err
 	}
 	// Git says in one way that the diff is wrong and that the disk is full. Where it can

@@ -61,6 +61,7 @@ func TestWhatADiffMayLookLike(t *testing.T) {
 		{"with wrong counts", strings.Replace(gitDiff("lf"), "-3,5 +3,5", "-3,9 +3,2", 1), HowTolerant, files{"lf": five("lf")}},
 		{"with other white space", strings.ReplaceAll(gitDiff("spaced"), "line", "  line"), HowTolerant, files{"spaced": strings.Replace(base["spaced"], "\tline 5", "  line five", 1)}},
 		{"with context that is not there", strings.Replace(gitDiff("lf"), " line 3", " other", 1), HowTolerant, files{"lf": five("lf")}},
+		{"whose context ends with the change", "--- a/lf\n+++ b/lf\n@@ -4,2 +4,2 @@\n line 4\n-line 5\n+line five\n", HowTolerant, files{"lf": five("lf")}},
 		{"a rename", "diff --git a/lf b/d/moved\nsimilarity index 100%\nrename from lf\nrename to d/moved\n", HowPlain, files{"lf": "", "d/moved": base["lf"]}},
 		{"a copy", "diff --git a/lf b/copied\nsimilarity index 100%\ncopy from lf\ncopy to copied\n", HowPlain, files{"copied": base["lf"]}},
 		{"a link to anywhere", "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc/passwd\n\\ No newline at end of file\n", HowPlain, files{"l": "@/etc/passwd"}},
