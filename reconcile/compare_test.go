@@ -179,6 +179,11 @@ func TestRunsAreComparedByTask(t *testing.T) {
 		s.Cell.Task.Judge.Command = task.Command{Shell: "true"}
 		s.Cell.Task.Title = "titles do not count"
 	})
+	p.did("run.a", 1, "solved", "x", trial.Resolved, func(s *trial.State) {
+		best(1)(s)
+		s.Cell.Task.Solution = &task.Solution{Script: "the oracle's alone"}
+	})
+	p.did("run.b", 1, "solved", "x", trial.Resolved, best(1))
 	compared, err := p.Compare(t.Context(), "run.a", "run.b.e1", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +195,7 @@ func TestRunsAreComparedByTask(t *testing.T) {
 	if !slices.Equal(c.OnlyA, []string{"spoilt"}) || !slices.Equal(c.OnlyB, []string{"new"}) || !slices.Equal(c.Changed, []string{"edited"}) {
 		t.Errorf("only %q, only %q, changed %q", c.OnlyA, c.OnlyB, c.Changed)
 	}
-	if c.B.InfraError != 1 || c.B.Total != 8 || len(c.Tasks) != 6 {
+	if c.B.InfraError != 1 || c.B.Total != 9 || len(c.Tasks) != 7 {
 		t.Errorf("%+v, %d tasks", c.B, len(c.Tasks))
 	}
 	type tally struct{ a, b, difference, won, lost, tied float64 }
@@ -198,8 +203,8 @@ func TestRunsAreComparedByTask(t *testing.T) {
 		*Paired
 		tally
 	}{
-		"resolved":  {c.Resolved, tally{3. / 6, 4. / 6, 1. / 6, 2, 1, 3}},
-		"pass rate": {c.PassRate, tally{3.75 / 6, 5.25 / 6, 1.5 / 6, 3, 1, 2}},
+		"resolved":  {c.Resolved, tally{4. / 7, 5. / 7, 1. / 7, 2, 1, 4}},
+		"pass rate": {c.PassRate, tally{4.75 / 7, 6.25 / 7, 1.5 / 7, 3, 1, 3}},
 	} {
 		got := tally{x.A, x.B, x.Difference.Value, float64(x.Won), float64(x.Lost), float64(x.Tied)}
 		if diff := cmp.Diff(x.tally, got, cmp.AllowUnexported(tally{}), nearly); diff != "" {
