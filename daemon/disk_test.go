@@ -424,9 +424,13 @@ func TestResultFilesWaitForTheirDisk(t *testing.T) {
 		}
 		return err
 	})
-	if s, err := w.status("run.wait"); err != nil || s.Results != aside || !strings.Contains(s.Elsewhere, "read-only") {
-		t.Errorf("the status says that the results are at %q, because of %q, %v; want %q", s.Results, s.Elsewhere, err, aside)
-	}
+	w.until("the status says where the lines are, and why", func() error {
+		s, err := w.status("run.wait")
+		if err == nil && (s.Results != aside || !strings.Contains(s.Elsewhere, "read-only")) {
+			err = fmt.Errorf("it says %q, because of %q; want %q", s.Results, s.Elsewhere, aside)
+		}
+		return err
+	})
 	disk.remount(0)
 	w.signal(syscall.SIGHUP)
 	w.verdictOn(file, "agent-32")
