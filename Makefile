@@ -26,9 +26,9 @@ ASSAYD_DATA ?= ../shared/data
 test-real: setup
 	@test -d "$(ASSAYD_REPOS)" || { echo 'test-real: set ASSAYD_REPOS to the folder of the clones (owner+name/repo)' >&2; exit 1; }
 	@test -f "$(ASSAYD_DATA)/instances.json" || { echo 'test-real: there is no instances.json in $(ASSAYD_DATA): set ASSAYD_DATA' >&2; exit 1; }
-	contrib/images/base python go node
+	contrib/images/base python go node rust
 	ASSAYD_REPOS='$(abspath $(ASSAYD_REPOS))' ASSAYD_DATA='$(abspath $(ASSAYD_DATA))' \
-		go test -tags real -run '^TestReal' -count=1 -timeout 60m ./...
+		go test -tags real -run '^TestReal' -count=1 -timeout 150m ./...
 
 # The long suites; make test has a short slice of each.
 soak: setup

@@ -34,7 +34,7 @@ func (b labelled) dataset() Import {
 	b.f.checkWord(b, "format", formats())
 	out := Import{
 		Format: b.label, Place: b.place,
-		Path: b.folder("path"),
+		Path: b.data("path"),
 		URL:  b.checked("url", "", notEmpty), Ref: b.text("ref", ""),
 		Dataset: b.text("dataset", ""), Revision: b.text("revision", ""),
 		Include: b.globs("include", []string{"*"}), Exclude: b.globs("exclude", nil),
@@ -47,8 +47,8 @@ func (b labelled) dataset() Import {
 	b.together("ref", "url")
 	b.together("revision", "dataset")
 	b.close()
-	if out.Path != "" && b.f.o.Import != nil {
-		out.Tasks, out.Problems = b.f.o.Import(out)
+	if out.Remote() || out.Path != "" {
+		b.f.take(&out)
 	}
 	return out
 }

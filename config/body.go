@@ -186,6 +186,11 @@ func (b *body) folder(name string) string {
 	return read(b, name, "", func(v cty.Value) (string, error) { return viaText(v, b.f.folder) })
 }
 
+// data reads the path of a folder or a plain file that stays where it is.
+func (b *body) data(name string) string {
+	return read(b, name, "", func(v cty.Value) (string, error) { return viaText(v, b.f.data) })
+}
+
 // tree reads the path of a folder that is copied when the file is accepted.
 func (b *body) tree(name string) Tree { return Tree{Path: b.folder(name)} }
 

@@ -164,7 +164,7 @@ func (c *checker) ref(ref Ref) {
 		return
 	}
 	b := c.f.benchmarks[ref.Name]
-	if b == nil || len(here(benchmarkGaps(b, c.l.o))) > 0 {
+	if b == nil || b.Pending() != nil || len(here(benchmarkGaps(b, c.l.o))) > 0 {
 		return // its tasks are not known: the text is broken, or they are not imported
 	}
 	var names []string
@@ -185,13 +185,15 @@ func (c *checker) imported(i *Import) {
 		}
 		summary, detail := "Not imported: "+where, sentence(errors.New(p.Text))
 		switch {
+		case p.Pending:
+			summary = "Not here yet: " + where
 		case p.Notice:
 			summary = "Imported, but look at " + where
 		case p.Kept:
 			detail += " What was accepted before stays."
 		}
 		d := c.u.complaint(c.block, i.Pos, summary, detail)
-		if len(i.Tasks) > 0 { // nothing at all is an error
+		if len(i.Tasks) > 0 || p.Pending { // nothing at all is an error
 			d.Severity = Warning
 		}
 		c.found = append(c.found, d)

@@ -21,6 +21,7 @@ type file struct {
 	headers []header
 	spent   int  // bytes of values made so far
 	sound   bool // the text parses: blocks and headers are all there
+	fresh   bool // it is not the text that was accepted before
 }
 
 // header is a declaration, known even where the rest of its file is broken.

@@ -2,10 +2,68 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
+
+// Remote reports whether the dataset lies elsewhere.
+func (i *Import) Remote() bool { return i.URL != "" || i.Dataset != "" }
+
+// Pending reports whether the dataset is not there yet.
+func (i *Import) Pending() bool {
+	return slices.ContainsFunc(i.Problems, func(p Problem) bool { return p.Pending })
+}
+
+// Pending is the first import whose dataset is not there yet, or nil.
+func (b *Benchmark) Pending() *Import {
+	for i := range b.Imports {
+		if b.Imports[i].Pending() {
+			return &b.Imports[i]
+		}
+	}
+	return nil
+}
+
+func (bs *Blocks) pending() bool {
+	return slices.ContainsFunc(bs.Benchmarks, func(b Benchmark) bool { return b.Pending() != nil })
+}
+
+// Imports are the datasets that files name, whatever else is wrong with these, without a look
+// at any of them.
+func Imports(inputs []Input, o Options) (all []Import) {
+	o.Import = func(i Import) ([]Imported, []Problem) {
+		all = append(all, i)
+		return nil, nil
+	}
+	if o.Settings == nil {
+		o.Settings = DefaultSettings(o.Env)
+	}
+	for _, in := range inputs {
+		if in.Unknown == "" && in.Refused == "" && !in.Kept {
+			f := newFile(in, &o)
+			f.fresh = true
+			f.compile()
+		}
+	}
+	return all
+}
+
+// take has the dataset read.
+func (f *file) take(i *Import) {
+	if f.o.Import == nil {
+		return
+	}
+	asked := *i
+	asked.File = f.in.Path
+	if f.fresh {
+		sum := sha256.Sum256(f.in.Text)
+		asked.Text = hex.EncodeToString(sum[:])
+	}
+	i.Tasks, i.Problems = f.o.Import(asked)
+}
 
 // keepImported puts back the tasks that were accepted before and cannot be imported now: a
 // file of a dataset with an error changes nothing, as one of the language.
@@ -24,7 +82,7 @@ func (b *Benchmark) keepImported(last *Benchmark) {
 	for i := range b.Imports {
 		now := &b.Imports[i]
 		for _, was := range last.Imports {
-			if was.Format == now.Format && was.Path == now.Path {
+			if was.Format == now.Format && was.Path == now.Path && was.URL == now.URL && was.Dataset == now.Dataset {
 				now.keep(was.Tasks)
 			}
 		}

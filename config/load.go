@@ -58,8 +58,8 @@ type Options struct {
 	Settings *Settings                        // nil = DefaultSettings
 	Host     Host
 	Parsers  []string // names that exist in this version; nil = all of the language
-	// Import reads a dataset that lies in a folder. It selects by name itself, and what it
-	// cannot use is a problem beside the rest. nil = nothing is read.
+	// Import reads a dataset, which may not be there yet. It selects by name itself, and what
+	// it cannot use is a problem beside the rest. nil = nothing is read.
 	Import func(Import) ([]Imported, []Problem)
 	// Formats are those that Import understands; nil = all of the language.
 	Formats []string
@@ -150,11 +150,12 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	}
 	sum := sha256.Sum256(in.Text)
 	u.hash = hex.EncodeToString(sum[:])
-	if ok && in.Refused == "" && last.Hash == u.hash && last.Root == in.Root && (l.o.Fresh == nil || !l.o.Fresh(in.Path)) {
+	if ok && in.Refused == "" && last.Hash == u.hash && last.Root == in.Root && !u.last.pending() && (l.o.Fresh == nil || !l.o.Fresh(in.Path)) {
 		u.next, u.text, u.headers = u.last, u.last, u.last.headers()
 		return u
 	}
 	f := newFile(in, l.o)
+	f.fresh = !ok || last.Hash != u.hash
 	f.compile()
 	u.headers, u.errors = f.headers, f.diags
 	if u.last != nil {

@@ -62,6 +62,22 @@ func (f *file) folder(rel string) (string, error) {
 	return abs, nil
 }
 
+// data resolves a path that must be a folder or a plain file.
+func (f *file) data(rel string) (string, error) {
+	abs, err := f.resolve(rel)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%q: %w", rel, plain(err))
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return "", fmt.Errorf("%q is neither a folder nor a plain file", rel)
+	}
+	return abs, nil
+}
+
 // fileText is file(): the text of a file below the root.
 func (f *file) fileText(rel string) (string, error) {
 	data, err := f.fileBytes(rel)

@@ -103,7 +103,7 @@ type Benchmark struct {
 type Import struct {
 	Format string // sforge, harbor, swebench, sweforge, terminal-bench
 	Place
-	Path     string // absolute
+	Path     string // absolute; of a folder, or of a file or an archive
 	URL      string
 	Ref      string
 	Dataset  string
@@ -114,6 +114,11 @@ type Import struct {
 
 	Tasks    []Imported
 	Problems []Problem `json:"@problems"` // what of the dataset cannot be used
+
+	// For Options.Import: the spec file, and the hash of its text if that was not accepted
+	// before, so that a branch is looked up anew.
+	File string `json:"-"`
+	Text string `json:"-"`
 }
 
 // Imported is one task of a dataset. What it says is the importer's business: the language
@@ -132,7 +137,10 @@ type Problem struct {
 	Task   string // that is not imported for it; "" = all that the dataset had
 	Text   string
 	Notice bool // the task is imported all the same
-	Kept   bool // by Load: what was accepted of the task before stays
+	// Pending says that the dataset is not there yet and will be. It is no error, and runs
+	// wait for it.
+	Pending bool `json:",omitempty"`
+	Kept    bool // by Load: what was accepted of the task before stays
 }
 
 // Base is a base image made from another one with packages added.

@@ -27,10 +27,7 @@ func (g gap) at(place Place) Pos {
 func benchmarkGaps(b *Benchmark, o *Options) []gap {
 	var gaps []gap
 	for _, i := range b.Imports {
-		gaps = append(gaps,
-			gap{what: "importing the format " + i.Format, here: len(o.Formats) > 0 && !slices.Contains(o.Formats, i.Format), pos: i.Pos},
-			gap{what: "importing from elsewhere than a folder", here: i.Path == "", pos: i.Pos},
-		)
+		gaps = append(gaps, gap{what: "importing the format " + i.Format, here: len(o.Formats) > 0 && !slices.Contains(o.Formats, i.Format), pos: i.Pos})
 	}
 	return gaps
 }
@@ -75,7 +72,6 @@ func (f *file) settingsGaps(b *body, s *Settings) {
 	for _, g := range []gap{
 		{attr: "engine", what: "the engine kubernetes", here: kubernetes},
 		{attr: "github", what: "mining", here: b.has("github") && s.Git == nil}, // with one, commits get a status
-		{attr: "huggingface", what: "the dataset hub", here: b.has("huggingface")},
 		{attr: "provider", what: "a model gateway", here: b.has("provider")},
 	} {
 		if g.here {

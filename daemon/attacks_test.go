@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -72,30 +71,7 @@ python3 /tmp/besiege.py
 func TestHostileArchivesChangeNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.write("r.hcl", fmt.Sprintf(`
-benchmark %q {
-  task "answer" {
-    image       = %q
-    instruction = "Make src/answer.py right."
-    submit {
-      paths = ["."]
-    }
-    work {
-      files  = { "src/answer.py" = "" }
-      cpus   = 0.5
-      memory = "256MiB"
-    }
-    judge {
-      files   = { "tests/test_answer.py" = "import sys\nsys.path.insert(0, 'src')\nimport answer\ndef test_right(): assert answer.value == 42\ndef test_again(): assert answer.value == 42\n" }
-      command = "python3 -m pytest -q tests"
-      parser  = "pytest"
-      timeout = "1m"
-      cpus    = 0.5
-      memory  = "256MiB"
-    }
-  }
-}
-`, w.bench, base)+w.agent("besieger", besieger)+w.run("siege", []string{`agent "besieger" {}`}, `timeout = "4m"`, `auto_eval = "0s"`))
+	w.write("r.hcl", w.pytest(".", "def test_right(): assert answer.value == 42\ndef test_again(): assert answer.value == 42\n", `timeout = "1m"`)+w.agent("besieger", besieger)+w.run("siege", []string{`agent "besieger" {}`}, `timeout = "4m"`, `auto_eval = "0s"`))
 	w.serve()
 	trial := w.settled("run.siege", 5*patience).Trials[0]
 	log := w.agentLog(trial.ID)

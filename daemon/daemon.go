@@ -53,20 +53,21 @@ type Options struct {
 
 // Daemon is one process on one state directory.
 type Daemon struct {
-	opts    Options
-	id      string // of this life of the state directory
-	store   *store.Store
-	engine  *docker.Engine
-	judge   *judge.Judge
-	rec     *reconcile.Reconciler
-	writer  *results.Writer
-	git     *gitsync.Syncer // nil = no specs come from a repository
-	pulses  chan struct{}
-	control []net.Listener
-	http    []net.Listener
-	replace chan struct{}   // closed when another Daemon is to take over in this process
-	open    context.Context // for how long a drain waits for open runs
-	hurry   func()
+	opts     Options
+	id       string // of this life of the state directory
+	store    *store.Store
+	engine   *docker.Engine
+	judge    *judge.Judge
+	rec      *reconcile.Reconciler
+	writer   *results.Writer
+	git      *gitsync.Syncer // nil = no specs come from a repository
+	datasets *fetcher
+	pulses   chan struct{}
+	control  []net.Listener
+	http     []net.Listener
+	replace  chan struct{}   // closed when another Daemon is to take over in this process
+	open     context.Context // for how long a drain waits for open runs
+	hurry    func()
 }
 
 // Open takes the state directory and prepares everything; nothing runs yet. The errors
@@ -148,7 +149,13 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	options.Snapshot, options.Host = d.snapshot, machine
-	options.Import = Importer{Trees: trees{ctx, d.snapshot, blobs.Open, builder}}.Import
+	if err := d.openDatasets(); err != nil {
+		return err
+	}
+	importer := Importer{Trees: trees{ctx, d.snapshot, blobs.Open, builder}, ctx: ctx, datasets: d.datasets}
+	peek := importer.Import
+	importer.begin = true
+	options.Import = importer.Import
 	d.rec = reconcile.New(reconcile.Options{
 		Store: d.store, Ledger: ledger, Admission: admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
 		Checkout: d.checkout(),
@@ -158,7 +165,8 @@ func (d *Daemon) wire(ctx context.Context) error {
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
 			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")),
 		},
-		Ready: d.ready, Idle: o.Idle,
+		Datasets: reconcile.Datasets{Fetch: d.datasets.fetch, Peek: peek, Progress: d.datasets.far},
+		Ready:    d.ready, Idle: o.Idle,
 	})
 	d.writer = results.NewWriter(d.projection(), results.Options{
 		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"),
@@ -197,6 +205,17 @@ func (d *Daemon) snapshot(dir string) (digest string, err error) {
 	digest, _, err = w.Commit()
 	fault.Reached(fault.ContextStored)
 	return digest, err
+}
+
+// openDatasets prepares the fetching of datasets.
+func (d *Daemon) openDatasets() error {
+	store, err := OpenDatasets(d.opts.Settings, filepath.Join(d.store.Dir(), "datasets"))
+	if err != nil {
+		return err
+	}
+	d.datasets = newFetcher(store, d.opts.Log)
+	d.datasets.came = func(ctx context.Context, files []string) error { return d.rec.Fetched(ctx, files) }
+	return nil
 }
 
 // working tells the watchdog that a long copy gets on.
@@ -249,6 +268,9 @@ func (d *Daemon) Close() error {
 	if d.git != nil {
 		d.git.Close()
 	}
+	if d.datasets != nil {
+		d.datasets.store.Close()
+	}
 	if d.engine != nil {
 		errs = append(errs, d.engine.Close())
 	}
@@ -267,6 +289,7 @@ func (d *Daemon) Reload(ctx context.Context) error {
 	if d.git != nil {
 		d.git.Nudge()
 	}
+	d.datasets.renew()
 	err := d.rec.Look(ctx, true)
 	return errors.Join(err, notify.Ready())
 }
@@ -312,6 +335,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return d.recheck(gctx) })
 	g.Go(func() error { return lean(gctx) })
 	g.Go(func() error { return d.collect(gctx) })
+	g.Go(func() error { return d.datasets.run(gctx) })
 	g.Go(func() error { return d.rec.Run(gctx, d.pulses) })
 	if d.git != nil {
 		g.Go(func() error { return d.git.Run(gctx) })

@@ -65,27 +65,36 @@ func TestTheExamplesRunAsTheyAre(t *testing.T) {
 		name string
 		want map[string]trial.Status // by task and agent
 		look func(t *testing.T, trials map[string]reconcile.TrialStatus)
+		base string // the image that it says has to be made, by its name there; "" = none
 	}{
 		{"tour", map[string]trial.Status{
 			"towns improver": trial.Resolved, "towns oracle": trial.Resolved, "towns nop": trial.Unresolved,
-		}, lessIsBetter},
-		{"cpp", map[string]trial.Status{"multiply oracle": trial.Resolved, "multiply nop": trial.Unresolved}, nil},
-		{"proof", map[string]trial.Status{"implication oracle": trial.Resolved, "implication nop": trial.Unresolved}, nil},
+		}, lessIsBetter, ""},
+		{"cpp", map[string]trial.Status{"multiply oracle": trial.Resolved, "multiply nop": trial.Unresolved}, nil, ""},
+		{"proof", map[string]trial.Status{"implication oracle": trial.Resolved, "implication nop": trial.Unresolved}, nil, ""},
 		{"games", map[string]trial.Status{
 			"mastermind oracle": trial.Resolved, "mastermind nop": trial.Unresolved,
 			"adventure oracle": trial.Resolved, "adventure nop": trial.Unresolved,
-		}, nil},
+		}, nil, ""},
 		{"staged", map[string]trial.Status{
 			"language burglar": trial.Unresolved, "language oracle": trial.Resolved, "language nop": trial.Unresolved,
-		}, nothingToSteal},
-		{"sforge", map[string]trial.Status{"knapsack packer": trial.Resolved, "knapsack nop": trial.Unresolved}, nil},
+		}, nothingToSteal, ""},
+		{"sforge", map[string]trial.Status{"knapsack packer": trial.Resolved, "knapsack nop": trial.Unresolved}, nil, ""},
 		{"holdout", map[string]trial.Status{
 			"week memoriser": trial.Unresolved, "week oracle": trial.Resolved, "week nop": trial.Unresolved,
-		}, overfittingLoses},
+		}, overfittingLoses, ""},
+		{"java", map[string]trial.Status{"fraction oracle": trial.Resolved, "fraction nop": trial.Unresolved}, nil, "java"},
+		{"rust", map[string]trial.Status{"ranges oracle": trial.Resolved, "ranges nop": trial.Unresolved}, nil, "rust"},
+		{"gtest", map[string]trial.Status{"ring oracle": trial.Resolved, "ring nop": trial.Unresolved}, nil, "cpp"},
 	} {
 		t.Run(example.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
+			if example.base != "" {
+				if said, err := exec.CommandContext(t.Context(), "../contrib/images/base", example.base).CombinedOutput(); err != nil {
+					t.Fatalf("make the base image %s: %v\n%s", example.base, err, said)
+				}
+			}
 			if err := os.CopyFS(w.specs, os.DirFS("../examples/"+example.name)); err != nil {
 				t.Fatal(err)
 			}

@@ -128,29 +128,7 @@ assay-submit --details
 func TestAPatchedTestRunnerIsTampering(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.write("r.hcl", fmt.Sprintf(`
-benchmark %q {
-  task "answer" {
-    image       = %q
-    instruction = "Make src/answer.py right."
-    submit {
-      paths = ["src/"]
-    }
-    work {
-      files  = { "src/answer.py" = "" }
-      cpus   = 0.5
-      memory = "256MiB"
-    }
-    judge {
-      files   = { "tests/test_answer.py" = "import sys\nsys.path.insert(0, 'src')\nimport answer\ndef test_right(): assert answer.value == 42\ndef test_wrong(): assert answer.value != 42\n" }
-      command = "python3 -m pytest -q tests"
-      parser  = "pytest"
-      cpus    = 0.5
-      memory  = "256MiB"
-    }
-  }
-}
-`, w.bench, base)+w.agent("forger", forger)+w.run("forge", []string{`agent "forger" {}`}, `timeout = "2m"`, `auto_eval = "0s"`))
+	w.write("r.hcl", w.pytest("src/", "def test_right(): assert answer.value == 42\ndef test_wrong(): assert answer.value != 42\n")+w.agent("forger", forger)+w.run("forge", []string{`agent "forger" {}`}, `timeout = "2m"`, `auto_eval = "0s"`))
 	w.serve()
 	trial := w.settled("run.forge", patience).Trials[0]
 	if trial.Status != "unresolved" || strings.Join(trial.Flags, " ") != "tampered" || trial.Best != "" {

@@ -38,7 +38,7 @@ func TestRealPullRequests(t *testing.T) {
 			checkNop(t, p, trialOf(t, run, p, "nop"), log)
 			halfway := trialOf(t, run, p, "halfway")
 			checkHalfway(t, p, halfway, log, w.agentLog(halfway.ID))
-			w.checkWorkImage(t, p, log.work[p.ID])
+			w.checkWorkImage(t, p, log.work[p.ID], "/workspace")
 		})
 	}
 }
@@ -243,11 +243,11 @@ func checkRound(t *testing.T, p pull, agent string, round reconcile.Round, faili
 
 // checkWorkImage: the work image has the history up to the base commit, not one object
 // more, and none of the hidden tests wherever it may lie.
-func (w *world) checkWorkImage(t *testing.T, p pull, ref string) {
+func (w *world) checkWorkImage(t *testing.T, p pull, ref, workdir string) {
 	t.Helper()
 	c, err := w.engine.Start(t.Context(), container.Workload{
 		Name: "assayd-real-" + containertest.Unique(), Image: ref, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone,
-		User: "0:0", Workdir: "/workspace", Labels: map[string]string{container.LabelOwner: w.owner},
+		User: "0:0", Workdir: workdir, Labels: map[string]string{container.LabelOwner: w.owner},
 	})
 	if err != nil {
 		t.Fatalf("start a container of the work image %q: %v", ref, err)

@@ -44,6 +44,35 @@ benchmark %q {
 `, w.bench, w.image)
 }
 
+// pytest is the world's benchmark with a task that pytest judges, by these tests of the module
+// answer.
+func (w *world) pytest(paths, tests string, judge ...string) string {
+	return fmt.Sprintf(`
+benchmark %q {
+  task "answer" {
+    image       = %q
+    instruction = "Make src/answer.py right."
+    submit {
+      paths = [%q]
+    }
+    work {
+      files  = { "src/answer.py" = "" }
+      cpus   = 0.5
+      memory = "256MiB"
+    }
+    judge {
+      files   = { "tests/test_answer.py" = %q }
+      command = "python3 -m pytest -q tests"
+      parser  = "pytest"
+      cpus    = 0.5
+      memory  = "256MiB"
+      %s
+    }
+  }
+}
+`, w.bench, base, paths, "import sys\nsys.path.insert(0, 'src')\nimport answer\n"+tests, strings.Join(judge, "\n      "))
+}
+
 // agent declares an agent and writes its program.
 func (w *world) agent(name, script string, lines ...string) string {
 	w.write(name+"/agent.sh", script)

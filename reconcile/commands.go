@@ -27,6 +27,11 @@ var (
 
 // Rerun makes a new execution of a run, or of one trial's cell.
 func (r *Reconciler) Rerun(ctx context.Context, name string) error {
+	var address string
+	if err := r.ask(ctx, func() (err error) { address, _, err = r.resolve(ctx, name); return err }); err != nil {
+		return err
+	}
+	r.fetchOf(ctx, address) // what lies elsewhere is as it is now, too
 	return r.ask(ctx, func() error {
 		address, cell, err := r.resolve(ctx, name)
 		if err != nil {
@@ -160,6 +165,9 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 		}
 		o := r.o.Config
 		o.Snapshot = nil // nothing is stored
+		if r.o.Datasets.Peek != nil {
+			o.Import = r.o.Datasets.Peek
+		}
 		var paths []string
 		for _, in := range inputs {
 			paths = append(paths, in.Path)

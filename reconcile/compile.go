@@ -53,7 +53,8 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 		}
 		d.Schedule = s
 	}
-	if len(tasks) == 0 && len(c.blocked) == 0 {
+	d.Waits = waitsFor(all.set, r)
+	if len(tasks) == 0 && len(c.blocked) == 0 && d.Waits == "" {
 		c.block("it selects no task")
 	}
 	seen := map[string]string{} // key -> agent
@@ -140,6 +141,21 @@ func CompileTask(s config.Selected) (task.Task, error) {
 	}
 	t.Benchmark = cmp.Or(t.Benchmark, s.Benchmark.Name)
 	return t, nil
+}
+
+// waitsFor says which dataset of a run is not there yet; "" if all are.
+func waitsFor(set *config.Set, r *config.Run) string {
+	for _, ref := range r.Tasks {
+		b := set.Benchmark(ref.Name)
+		if ref.Kind != "benchmark" || b == nil {
+			continue
+		}
+		if i := b.Pending(); i != nil {
+			at := slices.IndexFunc(i.Problems, func(p config.Problem) bool { return p.Pending })
+			return b.Address() + " is not here yet: " + i.Problems[at].File
+		}
+	}
+	return ""
 }
 
 // agents resolves the run's agent blocks. One that this version does not have is among the

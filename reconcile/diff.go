@@ -20,6 +20,7 @@ type Run struct {
 	Retries    int           // tries after the first for reasons of infrastructure
 	Keep       string
 	Blocked    string // why this version does not do the run; "" = it does
+	Waits      string // for what, before anything of it begins; "" = for nothing
 }
 
 // Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is
@@ -89,6 +90,9 @@ func Diff(address string, desired *Run, o Observed, now time.Time) Plan {
 		p.wind(o)
 	case desired.Blocked != "":
 		p.add(Action{Kind: Blocked, Cause: desired.Blocked})
+		p.takeUp(desired.Cells, o)
+	case desired.Waits != "" && (o.Execution == nil || !o.Execution.Cancelled):
+		p.add(Action{Kind: Wait, Cause: desired.Waits})
 		p.takeUp(desired.Cells, o)
 	default:
 		p.pursue(desired, o, now)

@@ -78,17 +78,9 @@ const evalTry = 1
 // diagnostics, and what else the asker must mend as a *Mistake or a *judge.Refusal. When
 // the context ends, the round is given up.
 func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated, ds config.Diagnostics, err error) {
-	if r.o.Host.Judge == nil {
-		return out, nil, errIdle
-	}
-	set, ds, err := r.specsFor(ctx, e.Files)
+	set, ds, err := r.askedSet(ctx, e)
 	if err != nil || ds.HasErrors() {
 		return out, ds, err
-	}
-	if len(e.Files) == 0 {
-		if set, ds, err = r.asItIsNow(ctx, set, e); err != nil {
-			return out, ds, err
-		}
 	}
 	t, err := r.askedTask(ctx, set, e, &out)
 	if err != nil {
@@ -113,6 +105,19 @@ func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated,
 		return out, ds, r.evaluatePatch(ctx, t, session, e, &out)
 	}
 	return out, ds, r.judgeIn(ctx, session, e, &out)
+}
+
+// askedSet are the specs that a question is about: what its files say by themselves, or
+// those in force, with the file of the asked task as it is now.
+func (r *Reconciler) askedSet(ctx context.Context, e Evaluation) (*config.Set, config.Diagnostics, error) {
+	if r.o.Host.Judge == nil {
+		return nil, nil, errIdle
+	}
+	set, ds, err := r.specsFor(ctx, e.Files)
+	if err != nil || ds.HasErrors() || len(e.Files) > 0 {
+		return set, ds, err
+	}
+	return r.asItIsNow(ctx, set, e)
 }
 
 // judgeIn has the archive judged in a session of its own.
@@ -144,6 +149,7 @@ func (r *Reconciler) specsFor(ctx context.Context, files []string) (set *config.
 	if err != nil {
 		return nil, nil, mistake("read specs: %w", err)
 	}
+	r.fetch(ctx, config.Imports(inputs, r.o.Config), func(Fetch) {})
 	set = config.Load(inputs, nil, r.o.Config)
 	return set, set.Diagnostics, nil
 }

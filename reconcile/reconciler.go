@@ -27,6 +27,7 @@ type Options struct {
 	ResultsDir string         // "" = beside the specs
 	Checkout   *Checkout      // the one of Roots that is of a repository; nil = none is
 	Log        *slog.Logger
+	Datasets   Datasets
 	Ready      func() // called once, after the first complete pass
 	Idle       bool   // answer questions about what was accepted and done, do nothing
 }
@@ -162,11 +163,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var inputs []config.Input
-	for path, c := range previous {
-		inputs = append(inputs, config.Input{Path: path, Display: path, Root: c.Root, Unknown: "no daemon runs"})
-	}
-	r.adopt(config.Load(inputs, previous, r.o.Config))
+	r.adopt(asAccepted(previous, r.o.Config))
 	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
 	for ctx.Err() == nil {
 		select {

@@ -79,6 +79,11 @@ func among(paths []string) func(string) bool {
 	return func(path string) bool { return slices.Contains(paths, path) }
 }
 
+// Fetched has files looked at whose datasets have come.
+func (r *Reconciler) Fetched(ctx context.Context, paths []string) error {
+	return r.do(ctx, func() { r.look(ctx, among(paths)) })
+}
+
 // busy are the files that an open execution is made of: its contexts stay as they were
 // when it began, whatever others ask for.
 func (r *Reconciler) busy(ctx context.Context) (map[string]bool, error) {
@@ -301,31 +306,6 @@ func level(d config.Diagnostic) slog.Level {
 	return slog.LevelWarn
 }
 
-func homeKey(address string) string { return "home/" + address }
-
-// settleHomes remembers in which file each run stands, and lets its results follow it.
-func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
-	under := rootsOf(set)
-	for _, run := range set.Blocks.Runs {
-		address := run.Address()
-		old, err := tx.Meta(homeKey(address))
-		if err != nil {
-			return err
-		}
-		if old == run.Path {
-			continue
-		}
-		if err := tx.PutMeta(homeKey(address), run.Path); err != nil {
-			return err
-		}
-		to := r.streamAt(address, run.Path, under.of(run.Path))
-		if err := tx.MoveStream(to, store.Envelope{Generation: run.Generation}, map[string]string{"to": to.Path}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // roots are the folders that files are under, by the path of the file.
 type roots map[string]string
 
@@ -405,42 +385,4 @@ func (r *Reconciler) miss(address string, now time.Time) {
 		r.gone[address] = now
 	}
 	r.queue.add(address, now)
-}
-
-// stream is where a run's results go.
-func (r *Reconciler) stream(address string) store.StreamRef {
-	if run := r.set.Run(strings.TrimPrefix(address, "run.")); run != nil {
-		return r.streamAt(address, run.Path, r.roots.of(run.Path))
-	}
-	return store.StreamRef{Spec: address} // it exists: only a run that was declared has records
-}
-
-func (r *Reconciler) streamAt(address, path, root string) store.StreamRef {
-	stem := strings.TrimSuffix(path, ".hcl")
-	return r.placed(store.StreamRef{Spec: address, Root: root, Path: stem + "." + address + ".jsonl"})
-}
-
-// statusStream is where what became of a spec file is told.
-func (r *Reconciler) statusStream(path, root string) store.StreamRef {
-	return r.placed(store.StreamRef{Spec: "status:" + path, Root: root, Path: strings.TrimSuffix(path, ".hcl") + ".status.jsonl"})
-}
-
-// placed moves a file below results_dir, when there is one.
-func (r *Reconciler) placed(ref store.StreamRef) store.StreamRef {
-	if r.o.ResultsDir == "" {
-		return ref
-	}
-	if rel, err := filepath.Rel(ref.Root, ref.Path); err == nil {
-		ref.Root, ref.Path = r.o.ResultsDir, filepath.Join(r.o.ResultsDir, rel)
-	}
-	return ref
-}
-
-// envelope is the envelope of a record about a run.
-func (r *Reconciler) envelope(address, typ string, execution int) store.Envelope {
-	e := store.Envelope{Type: typ, Spec: address, Execution: execution}
-	if d := r.desired[address]; d != nil {
-		e.Generation = d.Generation
-	}
-	return e
 }

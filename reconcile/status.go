@@ -54,6 +54,7 @@ type TrialStatus struct {
 	Agent    string       `json:"agent"`
 	Model    string       `json:"model"`
 	Attempt  int          `json:"attempt"`
+	Mode     string       `json:"mode"` // iterative or single
 	Try      int          `json:"try"`
 	Phase    trial.Phase  `json:"phase"`
 	Status   trial.Status `json:"status,omitempty"`
@@ -216,6 +217,10 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 	if d != nil && d.Blocked != "" {
 		run.State, run.Note = "blocked", d.Blocked
 	}
+	waits := d != nil && d.Waits != "" && run.State != "blocked"
+	if waits {
+		run.Note = d.Waits + r.fetching(address)
+	}
 	if d != nil && d.Schedule != nil && run.Note == "" {
 		if next := d.Schedule.Next(clock.Now().UTC()); !next.IsZero() {
 			run.Note = "fires next at " + stamp(next)
@@ -239,7 +244,11 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 	if run.State != "blocked" {
 		run.State = "running"
 	}
-	if !e.FinishedAt.IsZero() && run.State != "blocked" {
+	switch {
+	case e.FinishedAt.IsZero() || run.State == "blocked":
+	case waits: // what it had is done, and more may come
+		run.State = "waiting"
+	default:
 		run.State = "finished"
 	}
 	return run, r.trialStatuses(tx, address, e.N, &run)
@@ -290,7 +299,7 @@ func (r *Reconciler) places(address string) map[string]int {
 
 func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 	t := TrialStatus{
-		ID: s.ID, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
+		ID: s.ID, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt, Mode: s.Cell.Mode,
 		Try: s.Try, Phase: s.Phase, Reason: s.Reason, Detail: s.Detail, Started: s.StartedAt, Deadline: s.Deadline,
 		Ended: s.EndedAt, Flags: s.Flags, Rounds: []Round{},
 	}

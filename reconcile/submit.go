@@ -27,6 +27,9 @@ type submission struct {
 // and returns the addresses of the runs they declare and what is wrong with them. If
 // anything is, or if they declare no run, nothing changes.
 func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []string, ds config.Diagnostics, err error) {
+	if err := r.Fetch(ctx, paths, func(Fetch) {}); err != nil {
+		return nil, nil, err
+	}
 	err = r.ask(ctx, func() error {
 		previous, err := r.accepted(ctx)
 		if err != nil {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -145,4 +146,28 @@ func taskOfRun(set *config.Set, s trial.State) (task.Task, bool) {
 		}
 	}
 	return task.Task{}, false
+}
+
+// Selected are the tasks that an address means: that of a task, or of a benchmark with all that
+// it has; "" means all of a set. An address that means nothing is a *Mistake.
+func Selected(set *config.Set, address string) (all []config.Selected, err error) {
+	name, one := "", ""
+	if address != "" {
+		if name, one, err = splitAddress(address); err != nil {
+			return nil, err
+		}
+	}
+	if one != "" || address != "" && set.Benchmark(name) == nil {
+		found, err := findTask(set, address)
+		return []config.Selected{found}, err
+	}
+	for i := range set.Blocks.Benchmarks {
+		if b := &set.Blocks.Benchmarks[i]; name == "" || b.Name == name {
+			all = append(all, b.All()...)
+		}
+	}
+	if len(all) == 0 {
+		return nil, mistake("there is no task in %s", cmp.Or(address, "these files"))
+	}
+	return all, nil
 }

@@ -30,7 +30,8 @@ var mayImport = map[string][]string{
 	"runtime/container/containertest":     {"runtime/container"},
 	"runtime/container/docker/dockertest": {"runtime/container", "runtime/container/docker", "runtime/container/containertest"},
 	"runtime/task":                        {},
-	"runtime/task/*":                      {"runtime/task", "runtime/task/folder", "runtime/task/source", "runtime/task/runner", "runtime/task/dockerfile"},
+	"runtime/task/*":                      {"runtime/task", "runtime/task/folder", "runtime/task/runner", "runtime/task/dockerfile", "runtime/patch"},
+	"runtime/task/remote":                 {"runtime/git"},
 	"runtime/guest":                       {},
 	"runtime/llm":                         {},
 	"runtime/git":                         {},
@@ -38,6 +39,7 @@ var mayImport = map[string][]string{
 	"runtime/image":                       {"runtime/container", "runtime/task", "runtime/git", "runtime/patch"},
 	"runtime/judge/parser":                {},
 	"runtime/judge":                       {"runtime/container", "runtime/task", "runtime/image", "runtime/patch", "runtime/judge/parser"},
+	"runtime/vet":                         {"runtime/task", "runtime/judge", "runtime/judge/parser"},
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
 	"runtime/agent":                       {"runtime/task", "runtime/llm"},
 	"runtime/trial": {
@@ -57,8 +59,8 @@ var mayImport = map[string][]string{
 	"reconcile": {
 		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results",
 		// The plain values that a spec is compiled into, the ledger that the judge writes to, and
-		// the images that are built ahead and collected.
-		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge", "runtime/image", "runtime/patch",
+		// the images that are built ahead and collected, and what tasks are checked for.
+		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",
 		// What runs in single mode are told as.
 		"runtime/task/swebench", "runtime/task/sweforge",
 		"runtime/stats",
@@ -97,7 +99,7 @@ var ownerOf = map[string]string{
 	"github.com/guptarohit/asciigraph":  "daemon/cli",
 	"go.yaml.in/yaml/v3":                "runtime/task/*",
 	"github.com/parquet-go/parquet-go":  "runtime/task/swebench",
-	"github.com/klauspost/compress":     "runtime/task/swebench",
+	"github.com/klauspost/compress":     "runtime/task/*",
 	"github.com/pelletier/go-toml":      "runtime/task/harbor",
 	"github.com/google/go-github":       "runtime/mining/github",
 	"github.com/sashabaranov/go-openai": "runtime/llm",

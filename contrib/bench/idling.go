@@ -57,12 +57,12 @@ func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 	if err != nil {
 		return nil, err
 	}
-	single := func(x float64) []float64 { return []float64{x} }
-	memory := compare("MB", single(after[1].memory), single(after[0].memory))
-	cpu := compare("s", single(after[1].cpu-before[1].cpu), single(idleFor.Seconds()))
+	one := func(x float64) []float64 { return []float64{x} }
+	memory := compare("MB", one(after[1].memory), one(after[0].memory))
+	cpu := compare("s", one(after[1].cpu-before[1].cpu), one(idleFor.Seconds()))
 	cpu.Parts = map[string]float64{"with one spec": after[0].cpu - before[0].cpu}
 	memory.Parts = map[string]float64{"when it was ready": ready[1].memory, "the most until then": ready[1].peak}
-	start := compare("ms", single(milliseconds(starts[1])), single(milliseconds(starts[0])))
+	start := compare("ms", one(milliseconds(starts[1])), one(milliseconds(starts[0])))
 	start.Parts = map[string]float64{
 		"CPU": 1000 * ready[1].cpu, "until each file's status is beside it": milliseconds(rests[1]),
 	}
@@ -70,7 +70,7 @@ func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 	if err != nil {
 		return nil, err
 	}
-	restart := compare("ms", single(milliseconds(again[1])), single(milliseconds(again[0])))
+	restart := compare("ms", one(milliseconds(again[1])), one(milliseconds(again[0])))
 	specs := fmt.Sprintf("%d spec files", o.specs)
 	return []result{
 		start.called("start", "first start with "+specs+" → ready", "with one"),

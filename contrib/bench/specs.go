@@ -81,6 +81,9 @@ type record struct {
 	JudgeMS    float64 `json:"judge_ms"`
 	DurationMS float64 `json:"duration_ms"`
 	Images     map[string]string
+
+	Status       string
+	AgentSeconds float64 `json:"agent_duration_s"`
 }
 
 // records reads a file of the daemon's beside the specs. A file that is not there yet has

@@ -27,6 +27,8 @@ var subjects = []subject{
 	{name: "restarts", busy: (*world).restarts},
 	{name: "adoption", alone: adoption},
 	{name: "appending", alone: appending, ours: true},
+	{name: "single", alone: single},
+	{name: "import", alone: importing},
 	{name: "idling", alone: idling},
 	{name: "soak", alone: soak},
 }

@@ -74,9 +74,7 @@ func (h *handler) eval(version string) http.HandlerFunc {
 		done, ds, err := h.r.Evaluate(q.Context(), ask)
 		out := Evaluated{done, version, append(config.Diagnostics{}, ds...)}
 		if code, ok := mistaken(err); ok {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(code)
-			_ = json.NewEncoder(w).Encode(problem{reason(err)})
+			refuse(w, code, err)
 		} else {
 			answer(w, out, err)
 		}
@@ -84,6 +82,13 @@ func (h *handler) eval(version string) http.HandlerFunc {
 			_, _ = io.Copy(io.Discard, q.Body)
 		}
 	}
+}
+
+// refuse answers what the asker must mend.
+func refuse(w http.ResponseWriter, code int, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(problem{reason(err)}) // a reader that went away is nobody's problem
 }
 
 // mistaken returns the code for what the asker must mend.

@@ -25,7 +25,7 @@ type Version struct {
 	PID     int    `json:"pid"`
 }
 
-// Files is the body of POST /v1/submit, /v1/withdraw and /v1/plan: absolute paths of spec files, or of
+// Files is the body of POST /v1/submit, /v1/fetch, /v1/withdraw and /v1/plan: absolute paths of spec files, or of
 // folders of them.
 type Files struct {
 	Paths []string `json:"paths"`
@@ -74,6 +74,8 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 		answer(w, struct{}{}, r.Cancel(q.Context(), q.FormValue("name")))
 	})
 	mux.HandleFunc("POST /v1/submit", h.submit)
+	mux.HandleFunc("POST /v1/fetch", h.fetch)
+	mux.HandleFunc("GET /v1/patch", h.patch)
 	mux.HandleFunc("POST /v1/withdraw", h.withdraw)
 	mux.HandleFunc("POST /v1/plan", h.plan)
 	mux.HandleFunc("POST /v1/images", h.images)
@@ -81,6 +83,7 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 	mux.HandleFunc("GET /v1/results", h.results)
 	mux.HandleFunc("GET /v1/logs", h.logs)
 	mux.HandleFunc("POST /v1/eval", h.eval(version))
+	mux.HandleFunc("POST /v1/check", h.check(version))
 	mux.HandleFunc("GET /v1/report", h.report)
 	mux.HandleFunc("GET /v1/compare", h.compare)
 	mux.HandleFunc("GET /v1/harness", h.harness)
@@ -98,7 +101,7 @@ func answer(w http.ResponseWriter, v any, err error) {
 		switch {
 		case errors.Is(err, reconcile.ErrUnknown):
 			code = http.StatusNotFound
-		case errors.Is(err, reconcile.ErrNothing), errors.Is(err, reconcile.ErrPairs):
+		case errors.Is(err, reconcile.ErrNothing), errors.Is(err, reconcile.ErrNeedsEngine), errors.Is(err, reconcile.ErrPairs):
 			code = http.StatusConflict
 		}
 		w.WriteHeader(code)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
@@ -27,7 +28,7 @@ func (e *env) completes(root *cobra.Command) {
 	by := map[string]cobra.CompletionFunc{
 		"run": specs, "validate": specs, "plan": specs, "fmt": specs, "eval": specs,
 		"status": e.first(runs), "results": e.first(runs), "report": e.each(runs), "compare": e.each(runs), "logs": e.first(trials), "submissions": e.first(trials),
-		"rerun": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "export": e.completeExport,
+		"rerun": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "export": e.completeExport, "import": e.completeImport,
 		"build": e.completeTaskOrFile, "pull": e.completeTaskOrFile, "push": e.completeTaskOrFile,
 	}
 	for _, cmd := range root.Commands() {
@@ -88,9 +89,35 @@ func runsAndTrials(s reconcile.Status) []cobra.Completion { return slices.Concat
 func (e *env) completeExport(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
-		return export.Formats(), cobra.ShellCompDirectiveNoFileComp
+		return exportFormats(), cobra.ShellCompDirectiveNoFileComp
 	case 1:
-		return e.first(runs)(cmd, nil, text)
+		return e.completeExported(cmd, args[0], text)
+	case 2:
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeExported completes what can be written in a format: runs, tasks, and files of specs.
+func (e *env) completeExported(cmd *cobra.Command, format, text string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	_, ofTasks := daemon.Formats()[format]
+	if slices.Contains(export.Formats(), format) || format == predictionsFormat {
+		names, _ = e.first(runs)(cmd, nil, text)
+	}
+	if !ofTasks {
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	tasks, _ := e.completeTask(cmd, nil, text)
+	return append(names, tasks...), cobra.ShellCompDirectiveDefault
+}
+
+// completeImport completes a format; source and folder are files to the shell.
+func (e *env) completeImport(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return daemon.FormatNames(), cobra.ShellCompDirectiveNoFileComp
+	case 1:
+		return nil, cobra.ShellCompDirectiveDefault
 	case 2:
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}

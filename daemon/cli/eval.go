@@ -20,9 +20,16 @@ import (
 	"github.com/assayd/assayd/runtime/judge"
 )
 
+// evalFlags are what is to be judged, and how it is shown.
+type evalFlags struct {
+	task, archive, round      string
+	run                       string
+	dataset, predictions, out string
+	private, output           bool
+}
+
 func (e *env) eval() *cobra.Command {
-	var task, archive, round, run, dataset, predictions, out string
-	var private, output bool
+	var f evalFlags
 	cmd := &cobra.Command{
 		Use: "eval {--task ADDRESS --archive F|- | --run ADDRESS | --dataset ADDRESS --predictions F|-} [FILE…]", Short: "Judge an archive, what a run has stored, or a file of patches",
 		Long: `eval judges one archive (tar or tar.gz, - is standard input) as a trial's would be: cleaned, in a fresh
@@ -43,50 +50,74 @@ command line, the specs or the archive are refused.`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
+			if err := f.check(e.json); err != nil {
+				return usage{err}
+			}
 			switch {
-			case (dataset != "") != (predictions != ""):
-				return usage{errors.New("give --dataset and --predictions together")}
-			case dataset != "" && (task != "" || archive != "" || round != "" || private || output):
-				return usage{errors.New("--dataset and --predictions go with --out and spec files only")}
-			case dataset != "":
-				return e.evalPredictions(ctx, dataset, predictions, out, files)
-			case out != "":
-				return usage{errors.New("--out goes with --predictions")}
-			case run != "" && (task != "" || archive != "" || round != "" || private || output):
-				return usage{errors.New("--run goes with spec files only")}
-			case run != "":
-				return e.rejudge(ctx, run, files)
-			case archive != "" && round != "":
-				return usage{errors.New("give --archive F or --round TRIAL/ROUND, not both")}
-			case archive == "" && round == "":
-				return usage{errors.New("give --archive F, or - for standard input, or --round TRIAL/ROUND")}
-			case output && e.json:
-				return usage{errors.New("give --output or --json, not both")}
+			case f.dataset != "":
+				return e.evalPredictions(ctx, f.dataset, f.predictions, f.out, files)
+			case f.run != "":
+				return e.rejudge(ctx, f.run, files)
 			}
-			if task == "" && round == "" {
-				return usage{errors.New(`give the task with --task, as benchmark.NAME["TASK"]`)}
+			ask, err := f.evaluation()
+			if err != nil {
+				return usage{err}
 			}
-			ask := reconcile.Evaluation{Task: task, Private: private}
-			if round != "" {
-				at := strings.LastIndexByte(round, '/')
-				if at <= 0 || at == len(round)-1 {
-					return usage{fmt.Errorf("--round %s: write TRIAL/ROUND, as nightly.e1.01234567/agent-3", round)}
-				}
-				ask.Trial, ask.Round = round[:at], round[at+1:]
-			}
-			return e.evaluate(ctx, ask, archive, files, output)
+			return e.evaluate(ctx, ask, f.archive, files, f.output)
 		},
 	}
-	cmd.Flags().StringVar(&task, "task", "", `address of the task, benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
-	cmd.Flags().StringVar(&run, "run", "", "judge what the finished trials of this run have stored again, run.NAME")
-	cmd.Flags().StringVar(&dataset, "dataset", "", "address of the benchmark that the predictions are for, benchmark.NAME")
-	cmd.Flags().StringVar(&predictions, "predictions", "", "file of predictions to judge; - is standard input")
-	cmd.Flags().StringVar(&out, "out", "", "folder of the report (by default the predictions' name with .eval)")
-	cmd.Flags().StringVar(&archive, "archive", "", "tar or tar.gz to judge; - is standard input")
-	cmd.Flags().StringVar(&round, "round", "", "judge the archive of this round again, TRIAL/ROUND")
-	cmd.Flags().BoolVar(&output, "output", false, "print what the judge command wrote, and nothing else")
-	cmd.Flags().BoolVar(&private, "private", false, "judge by the private set, too")
+	cmd.Flags().StringVar(&f.task, "task", "", `address of the task, benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
+	cmd.Flags().StringVar(&f.run, "run", "", "judge what the finished trials of this run have stored again, run.NAME")
+	cmd.Flags().StringVar(&f.dataset, "dataset", "", "address of the benchmark that the predictions are for, benchmark.NAME")
+	cmd.Flags().StringVar(&f.predictions, "predictions", "", "file of predictions to judge; - is standard input")
+	cmd.Flags().StringVar(&f.out, "out", "", "folder of the report (by default the predictions' name with .eval)")
+	cmd.Flags().StringVar(&f.archive, "archive", "", "tar or tar.gz to judge; - is standard input")
+	cmd.Flags().StringVar(&f.round, "round", "", "judge the archive of this round again, TRIAL/ROUND")
+	cmd.Flags().BoolVar(&f.output, "output", false, "print what the judge command wrote, and nothing else")
+	cmd.Flags().BoolVar(&f.private, "private", false, "judge by the private set, too")
 	return cmd
+}
+
+// check says which flags do not go together.
+func (f evalFlags) check(json bool) error {
+	one := f.task != "" || f.archive != "" || f.round != "" || f.private || f.output // of one archive
+	switch {
+	case (f.dataset != "") != (f.predictions != ""):
+		return errors.New("give --dataset and --predictions together")
+	case f.dataset != "" && one:
+		return errors.New("--dataset and --predictions go with --out and spec files only")
+	case f.dataset != "":
+		return nil
+	case f.out != "":
+		return errors.New("--out goes with --predictions")
+	case f.run != "" && one:
+		return errors.New("--run goes with spec files only")
+	case f.run != "":
+		return nil
+	case f.archive != "" && f.round != "":
+		return errors.New("give --archive F or --round TRIAL/ROUND, not both")
+	case f.archive == "" && f.round == "":
+		return errors.New("give --archive F, or - for standard input, or --round TRIAL/ROUND")
+	case f.output && json:
+		return errors.New("give --output or --json, not both")
+	case f.task == "" && f.round == "":
+		return errors.New(`give the task with --task, as benchmark.NAME["TASK"]`)
+	}
+	return nil
+}
+
+// evaluation asks for the judging of one archive.
+func (f evalFlags) evaluation() (reconcile.Evaluation, error) {
+	ask := reconcile.Evaluation{Task: f.task, Private: f.private}
+	if f.round == "" {
+		return ask, nil
+	}
+	at := strings.LastIndexByte(f.round, '/')
+	if at <= 0 || at == len(f.round)-1 {
+		return ask, fmt.Errorf("--round %s: write TRIAL/ROUND, as nightly.e1.01234567/agent-3", f.round)
+	}
+	ask.Trial, ask.Round = f.round[:at], f.round[at+1:]
+	return ask, nil
 }
 
 func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive string, files []string, output bool) error {
@@ -142,6 +173,17 @@ func (e *env) judging(ctx context.Context, ask *reconcile.Evaluation, files []st
 	if err != nil {
 		return nil, nil, err
 	}
+	c, done, err = e.judgeAt(ctx, settings, dir, files)
+	if err == nil && len(files) > 0 {
+		if err = e.fetch(ctx, c, ask.Files, nil); err != nil {
+			err = errors.Join(err, done())
+		}
+	}
+	return c, done, err
+}
+
+// judgeAt is judging on a state directory.
+func (e *env) judgeAt(ctx context.Context, settings *config.Settings, dir string, files []string) (c *api.Client, done func() error, err error) {
 	c = api.NewClient(api.Socket(dir))
 	switch _, err = c.Version(ctx); {
 	case err == nil:

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
 	"github.com/assayd/assayd/reconcile/store"
@@ -18,31 +21,80 @@ import (
 
 func (e *env) export() *cobra.Command {
 	var execution int
+	var from string
 	cmd := &cobra.Command{
-		Use: "export FORMAT RUN DIR", Short: "Write the results of a run in another system's layout",
-		Long: `export writes the results of a run's last execution below DIR, which must be new or empty, or hold
-exports of this or other runs; an earlier one of the run is brought up to date. It works with and without a daemon.
+		Use: "export FORMAT SRC DIR", Short: "Write tasks, or the results of a run, in another system's layout",
+		Long: `export works with and without a daemon. What it writes depends on SRC.
 
-Formats:
+Tasks: SRC is a benchmark or a task of the specs in force (benchmark.NAME, benchmark.NAME["TASK"]), a spec file or a
+folder of them, or with --from FORMAT a folder or a file of tasks in another format. DIR is new or empty. What the
+format cannot hold is said task by task, and such a task is left out; it exits 2 when that are all. Formats:
+  ` + strings.Join(daemon.FormatNames(), ", ") + `
+
+Patches: assayd export predictions run.NAME FILE|DIR writes the model_patch of every trial of a run's last execution as
+predictions of SWE-bench: in single mode as it was judged, else made of the archive that counts. FILE ends in .jsonl;
+below DIR each agent and attempt has a folder with all_preds.jsonl.
+
+Results: SRC is a run, run.NAME. It writes the results of its last execution below DIR, which must be new or empty, or
+hold exports of this or other runs; an earlier one of the run is brought up to date. Formats:
   sforge-logs   runs/<run>.e<N>/<task>/ with final_result.json, run_history.json, submissions/<round>/report.json, …
   harbor        jobs/<run>.e<N>/ with result.json of the job and of each trial, and what its verifier left
   ctrf, junit   ctrf/<run>.e<N>/<trial>.json, junit/<run>.e<N>/<trial>.xml: the tests of the round that counts
   inspect       inspect/<run>.e<N>/<agent>.<model>.eval, a log for each`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 3 {
-				return usage{errors.New("give a format, a run and a folder, as in: assayd export sforge-logs run.nightly logs")}
+				return usage{errors.New("give a format, what to export and a folder, as in: assayd export sforge-logs run.nightly logs, or assayd export harbor benchmark.edge tasks")}
 			}
-			if !slices.Contains(export.Formats(), args[0]) {
-				return usage{fmt.Errorf("there is no format %q; there are %s", args[0], strings.Join(export.Formats(), ", "))}
-			}
-			return nil
+			return checkExport(args[0], args[1], from, execution)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.exportRun(cmd.Context(), args[0], args[1], execution, args[2])
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			switch {
+			case args[0] == predictionsFormat:
+				return e.exportPredictions(ctx, args[1], args[2])
+			case from != "" || !isRun(args[1]):
+				return e.exportTasks(ctx, args[0], from, args[1], args[2])
+			}
+			return e.exportRun(ctx, args[0], args[1], execution, args[2])
 		},
 	}
-	cmd.Flags().IntVar(&execution, "execution", 0, "of this execution (default: the last)")
+	cmd.Flags().IntVar(&execution, "execution", 0, "of this execution of a run (default: the last)")
+	cmd.Flags().StringVar(&from, "from", "", "SRC is a folder or a file of tasks in this format: "+strings.Join(daemon.FormatNames(), ", "))
 	return cmd
+}
+
+// exportFormats are the formats of tasks and of results, some of which are both.
+func exportFormats() []string {
+	all := append(export.Formats(), predictionsFormat)
+	for _, name := range daemon.FormatNames() {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// checkExport tells what does not go together.
+func checkExport(format, of, from string, execution int) error {
+	_, ofTasks := daemon.Formats()[format]
+	ofRuns := slices.Contains(export.Formats(), format)
+	_, known := daemon.Formats()[from]
+	switch {
+	case !ofTasks && !ofRuns && format != predictionsFormat:
+		return usage{fmt.Errorf("there is no format %q; there are %s", format, strings.Join(exportFormats(), ", "))}
+	case from != "" && !known:
+		return usage{fmt.Errorf("--from: there is no format %q; there are %s", from, strings.Join(daemon.FormatNames(), ", "))}
+	case format == predictionsFormat && (from != "" || !isRun(of)):
+		return usage{fmt.Errorf("predictions are of a run, run.NAME, and not of %s", of)}
+	case (from != "" || !isRun(of)) && !ofTasks:
+		return usage{fmt.Errorf("%s is a format of results, for a run; tasks are written as %s", format, strings.Join(daemon.FormatNames(), ", "))}
+	case (from != "" || !isRun(of)) && execution != 0:
+		return usage{errors.New("--execution is of a run, and tasks have none")}
+	case from == "" && isRun(of) && !ofRuns && format != predictionsFormat:
+		return usage{fmt.Errorf("%s is a format of tasks, and %s is neither an address such as benchmark.NAME nor a spec file; results of a run are written as %s", format, of, strings.Join(export.Formats(), ", "))}
+	}
+	return nil
 }
 
 func (e *env) exportRun(ctx context.Context, format, address string, execution int, dir string) (err error) {

@@ -128,9 +128,24 @@ func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Eva
 		}
 		counts = again.Private
 	}
-	status, why := statusOf(*counts)
-	out.Now, out.Why, out.Best, out.Report = trial.Status(status), why, best.Round, best.Report
+	out.Best, out.Report = best.Round, best.Report
+	out.Now, out.Why = comesTo(t, *counts)
 	return out, nil
+}
+
+// comesTo is the status that a trial would have with this report of what counts. An agent
+// that failed has failed, whatever the tests say: in single mode always, else unless it had
+// solved the task before. What was not judged for another reason stays as it is.
+func comesTo(t reconcile.TrialStatus, counts judge.Report) (status trial.Status, why string) {
+	text, why := statusOf(counts)
+	status = trial.Status(text)
+	switch {
+	case !t.Status.Counts(),
+		t.Status == trial.AgentError && t.Mode == trial.Single,
+		t.Status == trial.AgentError && status == trial.Unresolved:
+		return t.Status, t.Detail
+	}
+	return status, why
 }
 
 func (e *env) showRejudged(all []Rejudged) error {

@@ -123,6 +123,9 @@ const look = 500 * time.Millisecond
 // to say of doing it once more beside the command.
 func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths []string, interrupts chan os.Signal) error {
 	began := time.Now()
+	if err := e.fetch(ctx, c, paths, interrupts); err != nil {
+		return err
+	}
 	submitted, err := c.Submit(ctx, paths)
 	if err != nil {
 		return err

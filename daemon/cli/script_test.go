@@ -26,6 +26,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/task/remote/remotetest"
 )
 
 // bin is the folder of the program under test. It is built rather than played by the test
@@ -77,6 +78,7 @@ func prepare() (err error) {
 //	finished STATE ADDRESS    wait until the run is over
 //	newer STATE               make the state directory one of a later version
 //	registry VARIABLE         serve a registry and put its address into the variable
+//	hub VARIABLE DIR          serve a dataset hub whose o/n has the files of DIR
 //	images COUNT PATTERN      so many images on this machine have a name like it
 //	swept STATE               nothing is left of the state directory's containers
 func TestScripts(t *testing.T) {
@@ -103,6 +105,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "edit": edit, "closed": closed, "answers": answers, "declares": declares, "newer": newer,
 			"finished": finished, "registry": registryFor, "images": images,
+			"hub":   func(ts *testscript.TestScript, _ bool, args []string) { hub(t, ts, args) },
 			"swept": func(ts *testscript.TestScript, _ bool, args []string) { swept(t, ts, args[0]) },
 		},
 	})
@@ -112,6 +115,21 @@ func registryFor(ts *testscript.TestScript, _ bool, args []string) {
 	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	ts.Defer(s.Close)
 	ts.Setenv(args[0], strings.TrimPrefix(s.URL, "http://"))
+}
+
+func hub(t *testing.T, ts *testscript.TestScript, args []string) {
+	served := remotetest.NewHub(t)
+	files := map[string]string{}
+	dir := ts.MkAbs(args[1])
+	ts.Check(filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			rel, _ := filepath.Rel(dir, name)
+			files[filepath.ToSlash(rel)] = ts.ReadFile(name)
+		}
+		return err
+	}))
+	served.Put("o/n", files)
+	ts.Setenv(args[0], served.URL)
 }
 
 func images(ts *testscript.TestScript, _ bool, args []string) {

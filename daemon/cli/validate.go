@@ -43,7 +43,7 @@ func tasksOf(benchmarks []config.Benchmark) string {
 		tasks += len(benchmarks[i].All())
 		for _, imported := range benchmarks[i].Imports {
 			for _, p := range imported.Problems {
-				if !p.Notice {
+				if !p.Notice && !p.Pending {
 					lost++
 				}
 			}

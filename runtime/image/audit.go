@@ -31,34 +31,49 @@ func audit(ctx context.Context, g git.Git, dir, commit string) error {
 	if strings.Contains(config, "remote.") || strings.Contains(config, "branch.") {
 		return errors.New("the cut clone knows a remote")
 	}
-	for _, name := range []string{"logs", "FETCH_HEAD", "ORIG_HEAD", "objects/info/alternates", "refs/stash", "worktrees", "modules"} {
-		if _, err := os.Lstat(filepath.Join(dir, ".git", filepath.FromSlash(name))); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the cut clone has .git/%s", name)
-		}
+	if left := memory(filepath.Join(dir, ".git")); len(left) > 0 {
+		return fmt.Errorf("the cut clone has .git/%s", left[0])
 	}
-	return auditObjects(ctx, g, commit)
+	beyond, err := objectsBeyond(ctx, g, commit)
+	if err == nil && len(beyond) > 0 {
+		err = fmt.Errorf("the cut clone holds object %s, which the commit does not lead to", beyond[0].id)
+	}
+	return err
 }
 
-// auditObjects compares all objects with those that the commit leads to.
-func auditObjects(ctx context.Context, g git.Git, commit string) error {
+// memory names what of a Git folder is there that remembers or borrows more than a history.
+func memory(gitDir string) (left []string) {
+	for _, name := range []string{"logs", "FETCH_HEAD", "ORIG_HEAD", "objects/info/alternates", "refs/stash", "worktrees", "modules"} {
+		if _, err := os.Lstat(filepath.Join(gitDir, filepath.FromSlash(name))); !errors.Is(err, fs.ErrNotExist) {
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
+// object is one of a repository.
+type object struct{ id, kind string }
+
+// objectsBeyond compares all objects with those that the commit leads to.
+func objectsBeyond(ctx context.Context, g git.Git, commit string) (beyond []object, err error) {
 	reachable, err := g.Run(ctx, "rev-list", "--objects", "--no-object-names", commit)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	all, err := g.Run(ctx, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+	all, err := g.Run(ctx, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	known := map[string]bool{}
 	for id := range strings.FieldsSeq(reachable) {
 		known[id] = true
 	}
-	for id := range strings.FieldsSeq(all) {
-		if !known[id] {
-			return fmt.Errorf("the cut clone holds object %s, which the commit does not lead to", id)
+	for line := range strings.Lines(all) {
+		if id, kind, _ := strings.Cut(strings.TrimSpace(line), " "); !known[id] {
+			beyond = append(beyond, object{id, kind})
 		}
 	}
-	return nil
+	return beyond, nil
 }
 
 // fileMode is 0755 for folders and what may be executed, 0644 for the rest, whatever the

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/assayd/assayd/runtime/container"
 )
@@ -15,17 +14,16 @@ var lookLimits = container.Limits{CPUs: 1, Memory: 1 << 30, PIDs: 64}
 
 // Look has a container of the image for as long as see looks at it: without a network, with
 // nothing running in it but the guest, and removed in any case. labels say whose it is.
-func (b *Builder) Look(ctx context.Context, id string, labels map[string]string, see func(ctx context.Context, container string) error) (err error) {
-	l := maps.Clone(labels)
-	if l == nil {
-		l = map[string]string{}
-	}
-	l[container.LabelOwner], l[container.LabelRole] = b.opts.Owner, container.RoleBuild
-	w := container.Workload{
-		Name:  fmt.Sprintf("assayd-look-%.8s-%.12s", b.opts.Owner, rand.Text()),
-		Image: id, Argv: b.opts.Hold, Mounts: b.opts.GuestMount, User: rootUser, Workdir: "/",
-		Network: container.NetworkNone, Limits: lookLimits, Labels: l,
-	}
+func (b *Builder) Look(ctx context.Context, id string, labels map[string]string, see func(ctx context.Context, container string) error) error {
+	return b.Within(ctx, container.Workload{Image: id, Workdir: "/", Network: container.NetworkNone, Limits: lookLimits, Labels: labels}, see)
+}
+
+// Within has a container of the workload's image, network, limits, environment and labels, in
+// which nothing runs but the guest, for as long as use uses it. It is removed in any case.
+func (b *Builder) Within(ctx context.Context, w container.Workload, use func(ctx context.Context, container string) error) error {
+	w = w.WithLabels(map[string]string{container.LabelOwner: b.opts.Owner, container.LabelRole: container.RoleBuild})
+	w.Name = fmt.Sprintf("assayd-look-%.8s-%.12s", b.opts.Owner, rand.Text())
+	w.Argv, w.Mounts, w.User = b.opts.Hold, b.opts.GuestMount, rootUser
 	defer func() {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 		defer cancel()
@@ -38,9 +36,9 @@ func (b *Builder) Look(ctx context.Context, id string, labels map[string]string,
 	}()
 	c, err := b.engine.Start(ctx, w)
 	if err != nil {
-		return fmt.Errorf("start a container of image %s to look at it: %w", id, err)
+		return fmt.Errorf("start a container of image %s to look at it: %w", w.Image, err)
 	}
-	if err := see(ctx, c.ID); err != nil {
+	if err := use(ctx, c.ID); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
 	return nil

@@ -2,16 +2,12 @@ package judge
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -45,35 +41,10 @@ var expected = []string{"tests/test_answer.py::test_right", "tests/test_answer.p
 // attackedImage has hidden tests and graders of root's in /work.
 func attackedImage(t *testing.T, b *bench) string {
 	t.Helper()
-	engine, ok := b.opts.Engine.(*docker.Engine)
-	if !ok {
-		t.Fatal("this test needs Docker")
-	}
-	label := map[string]string{container.LabelOwner: b.opts.Owner}
-	c, err := engine.Start(t.Context(), container.Workload{
-		Name: "assayd-judge-test-" + containertest.Unique(), Image: b.image, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone, Labels: label,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	grader := "import answer, json\nok = answer.value() == 42\nprint(json.dumps({'valid': True, 'pass_rate': float(ok), 'score': answer.value()}))\n"
-	files := pack(t, folder("work"), folder("work/tests"), file("work/tests/test_answer.py", firstTests), file("work/tests/test_later.py", secondTests),
+	return b.imageWith(t, "attacked", folder("work"), folder("work/tests"), file("work/tests/test_answer.py", firstTests), file("work/tests/test_later.py", secondTests),
 		file("work/tests/grade.py", grader), file("work/tests/total.py", "import answer\nprint('TOTAL_SCORE', answer.value())\n"),
 		file("work/tests/check.py", "import answer, sys\nsys.exit(answer.value() != 42)\n"))
-	if err := engine.CopyTo(t.Context(), c.ID, "/", bytes.NewReader(files)); err != nil {
-		t.Fatal(err)
-	}
-	img, err := engine.Commit(t.Context(), c.ID, "assayd-test/attacked:"+containertest.Unique(), container.ImageConfig{Labels: label})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		b.stop() // and with it the containers that wait
-		if err := engine.RemoveImage(context.Background(), img.Refs[0]); err != nil {
-			t.Error(err)
-		}
-	})
-	return img.ID
 }
 
 // attacked is the session in which an attack is judged.

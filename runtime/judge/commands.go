@@ -109,18 +109,10 @@ func (g *grading) oneCommand(ctx context.Context, text string) (run commandRun, 
 
 // attempt executes a command within its time and fills in how it ended.
 func (g *grading) attempt(ctx context.Context, run *commandRun, c container.Command) error {
-	timeout := g.session.Task.Judge.Timeout
-	if timeout <= 0 {
-		timeout = defaultTimeout
-	}
-	timed, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
-	defer cancel()
-	limited, unwatch := g.watchDisk(timed)
 	begun := time.Now()
-	exit, err := g.judge.execer.Exec(limited, g.id, c)
-	unwatch()
+	exit, why, err := g.timed(ctx, c)
 	run.exit, run.took = exit, time.Since(begun)
-	full, overfull := errors.AsType[*diskError](context.Cause(limited))
+	full, overfull := errors.AsType[*diskError](why)
 	switch {
 	case err == nil && exit != 137:
 		return nil
@@ -129,7 +121,7 @@ func (g *grading) attempt(ctx context.Context, run *commandRun, c container.Comm
 	case errors.Is(err, container.ErrCommandNotFound):
 		run.noStart = "/bin/sh is not in the judge image, or cannot be executed"
 		return nil
-	case err != nil && errors.Is(context.Cause(limited), errTimeout):
+	case err != nil && errors.Is(why, errTimeout):
 		run.timedOut = true
 		return nil
 	case err != nil && overfull:

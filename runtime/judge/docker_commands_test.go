@@ -24,6 +24,13 @@ func guestBench(t *testing.T, entries ...tarEntry) *bench {
 	b := shellBench(t, func(o *Options) {
 		o.Hold, o.Guest, o.Mounts, o.Warm = []string{guest.Program, "hold"}, guest.Program, mounts, 2
 	})
+	b.image = b.imageWith(t, "commands", entries...)
+	return b
+}
+
+// imageWith is the image of a bench on Docker with more entries below /. It goes with the test.
+func (b *bench) imageWith(t *testing.T, name string, entries ...tarEntry) string {
+	t.Helper()
 	engine, ok := b.opts.Engine.(*docker.Engine)
 	if !ok {
 		t.Fatal("this test needs Docker")
@@ -38,7 +45,7 @@ func guestBench(t *testing.T, entries ...tarEntry) *bench {
 	if err := engine.CopyTo(t.Context(), c.ID, "/", bytes.NewReader(pack(t, entries...))); err != nil {
 		t.Fatal(err)
 	}
-	img, err := engine.Commit(t.Context(), c.ID, "assayd-test/commands:"+containertest.Unique(), container.ImageConfig{Labels: label})
+	img, err := engine.Commit(t.Context(), c.ID, "assayd-test/"+name+":"+containertest.Unique(), container.ImageConfig{Labels: label})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +55,7 @@ func guestBench(t *testing.T, entries ...tarEntry) *bench {
 			t.Error(err)
 		}
 	})
-	b.image = img.ID
-	return b
+	return img.ID
 }
 
 // byCommands is a session of a task whose tests are commands.

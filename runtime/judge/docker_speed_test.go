@@ -44,15 +44,7 @@ func newRealBench(t *testing.T) *realBench {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		left, err := engine.Observe(context.Background(), owner)
-		if err != nil {
-			t.Error(err)
-		}
-		for _, c := range left {
-			if c.Labels[container.LabelRole] == container.RoleJudge {
-				t.Errorf("judge container %s is left", c.Name)
-			}
-		}
+		noneIsLeft(t, engine, owner)
 	})
 	return b
 }

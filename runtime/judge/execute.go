@@ -34,19 +34,26 @@ func ownDoing(err error) bool {
 // errTimeout is why a judge command's context ended.
 var errTimeout = errors.New("the judge command's time is over")
 
-// execute fills in how the command ended. An error is one of the machinery.
-func (g *grading) execute(ctx context.Context, o *observation, c container.Command) error {
+// timed executes a command within the judge's time, and while the disk has room for it. Where
+// that cut it short, why says so: errTimeout, or a *diskError.
+func (g *grading) timed(ctx context.Context, c container.Command) (exit int, why, err error) {
 	timeout := g.session.Task.Judge.Timeout
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	timed, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	within, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	limited, unwatch := g.watchDisk(timed)
-	exit, err := g.judge.execer.Exec(limited, g.id, c)
+	limited, unwatch := g.watchDisk(within)
+	exit, err = g.judge.execer.Exec(limited, g.id, c)
 	unwatch()
+	return exit, context.Cause(limited), err
+}
+
+// execute fills in how the command ended. An error is one of the machinery.
+func (g *grading) execute(ctx context.Context, o *observation, c container.Command) error {
+	exit, why, err := g.timed(ctx, c)
 	o.exit = exit
-	full, overfull := errors.AsType[*diskError](context.Cause(limited))
+	full, overfull := errors.AsType[*diskError](why)
 	switch {
 	case err == nil && exit != 137:
 		return nil
@@ -55,7 +62,7 @@ func (g *grading) execute(ctx context.Context, o *observation, c container.Comma
 	case errors.Is(err, container.ErrCommandNotFound):
 		o.noStart = fmt.Sprintf("%q is not in the judge image, or cannot be executed", c.Argv[0])
 		return nil
-	case err != nil && errors.Is(context.Cause(limited), errTimeout):
+	case err != nil && errors.Is(why, errTimeout):
 		o.timedOut, o.exit = true, 137
 		return g.kill(ctx)
 	case err != nil && overfull:

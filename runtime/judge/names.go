@@ -46,7 +46,12 @@ func named(tests []parser.Test, declared []string) []parser.Test {
 }
 
 func renamed(t parser.Test, meant map[string]string) parser.Test {
-	for _, form := range loosely(cmp.Or(t.Repeats, t.Name)) {
+	name := cmp.Or(t.Repeats, t.Name)
+	forms := loosely(name)
+	if t.Target != "" {
+		forms = append([]string{inTarget(t.Target + "::" + name)}, forms...)
+	}
+	for _, form := range forms {
 		if name := meant[form]; name != "" {
 			t.Name, t.Repeats = name, ""
 			return t
@@ -62,7 +67,11 @@ func renamed(t parser.Test, meant map[string]string) parser.Test {
 //   - unittest: "test_a (mod.Case)", since Python 3.11 "test_a (mod.Case.test_a)", "mod.Case.test_a"
 //   - JUnit, GoogleTest: "pkg.Case::test", "pkg.Case#test", "pkg.Case.test", "pkg.Case > test()"
 //   - CTest: its documents say each name twice
+//   - cargo: "tests/a.rs::test", "doc::src/lib.rs - f (line 1)", which say where a test is
 func loosely(name string) (forms []string) {
+	if strings.Contains(name, "::") {
+		forms = append(forms, inTarget(name))
+	}
 	if token, _, _ := strings.Cut(name, " "); strings.Contains(token, "::") && strings.Contains(token, "[") {
 		forms = append(forms, "token "+token)
 	}
@@ -83,6 +92,9 @@ func loosely(name string) (forms []string) {
 	}
 	return forms
 }
+
+// inTarget is the form of a name that begins with the target that the test is in.
+func inTarget(name string) string { return "target " + name }
 
 // dottedName writes a method of a class as "package.Class.method", "" for other names.
 func dottedName(name string) string {

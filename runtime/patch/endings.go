@@ -27,9 +27,8 @@ func (r *repository) endings(ctx context.Context, tree string, diff []byte) ([]b
 	for rest := diff; len(rest) > 0; {
 		var line []byte
 		line, rest = cutLine(rest)
-		before := s
-		names := s.names(line, rest)
-		if before.body(line) {
+		names, hunk := s.line(line, rest)
+		if hunk {
 			out = append(out, ended(line, ends, bytes.HasPrefix(rest, []byte(`\`)))...)
 			continue
 		}

@@ -11,8 +11,11 @@ import (
 	"strings"
 )
 
-// maxName bounds a name in a diff.
-const maxName = 4096
+// Bounds of a name in a diff, and of a line that tells of names.
+const (
+	maxName   = 4096
+	maxHeader = 3 * maxName
+)
 
 // Paths returns the names of all files that a diff may touch, the old and the new ones,
 // sorted. It may name more than there are, never less: what Apply changes is among them. A
@@ -23,22 +26,54 @@ func Paths(diff []byte) ([]string, error) {
 		return nil, err
 	}
 	found := map[string]bool{}
-	s := scanner{}
-	for rest := diff; len(rest) > 0; {
-		var line []byte
-		line, rest = cutLine(rest)
-		for _, name := range s.names(line, rest) {
+	err := scan(diff, func(_ string, names []string) error {
+		for _, name := range names {
 			clean, err := allowed(name)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			found[clean] = true
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(found) == 0 {
 		return nil, &NotApplied{"it names no file: this is no diff"}
 	}
 	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// Added returns those of Paths that a diff makes new, sorted.
+func Added(diff []byte) ([]string, error) {
+	all, err := Paths(diff)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	var section []string // the names of the file that the scan is at
+	fresh := false
+	err = scan(diff, func(header string, names []string) error {
+		switch {
+		case strings.HasPrefix(header, "diff --git "):
+			section = names
+			return nil
+		case strings.HasPrefix(header, "--- "):
+			fresh = strings.HasPrefix(header, "--- /dev/null")
+			return nil
+		case strings.HasPrefix(header, "new file mode "):
+			names = section
+		case fresh && strings.HasPrefix(header, "+++ "):
+		default:
+			return nil
+		}
+		for _, name := range names {
+			found[path.Clean(name)] = true
+		}
+		return nil
+	})
+	return slices.DeleteFunc(all, func(name string) bool { return !found[name] }), err
 }
 
 // sound looks at a diff as a whole.
@@ -74,6 +109,23 @@ func cutLine(text []byte) (line, rest []byte) {
 	return text[:end], text[end:]
 }
 
+// scan visits the lines of a diff that are of no hunk, with the names that each tells of.
+func scan(diff []byte, visit func(header string, names []string) error) error {
+	s := scanner{}
+	for rest := diff; len(rest) > 0; {
+		var line []byte
+		line, rest = cutLine(rest)
+		names, hunk := s.line(line, rest)
+		if hunk {
+			continue
+		}
+		if err := visit(string(line[:min(len(line), maxHeader)]), names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // scanner follows a diff line by line: where a hunk's counts are not used up, a line belongs
 // to it, whatever it looks like, unless it can be no line of a hunk.
 type scanner struct {
@@ -101,16 +153,21 @@ func (s *scanner) body(line []byte) bool {
 	return true
 }
 
-// names are those that a line tells of; rest is what follows it.
-func (s *scanner) names(line, rest []byte) []string {
+// line follows a line; rest is what comes after it. A line of no hunk may tell of names.
+func (s *scanner) line(line, rest []byte) (names []string, hunk bool) {
 	if s.body(line) {
-		return nil
+		return nil, true
 	}
-	text := strings.TrimRight(string(line[:min(len(line), 3*maxName)]), "\r\n")
+	text := strings.TrimRight(string(line[:min(len(line), maxHeader)]), "\r\n")
 	if old, new, ok := counts(text); ok {
 		s.old, s.new = old, new
-		return nil
+		return nil, false
 	}
+	return namesIn(text, rest), false
+}
+
+// namesIn are those that a line of no hunk tells of.
+func namesIn(text string, rest []byte) []string {
 	if both, ok := strings.CutPrefix(text, "diff --git "); ok {
 		return gitNames(both)
 	}

@@ -38,9 +38,21 @@ func baseKey(t task.Task, work ImageRef) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pristine copies submit.paths out of the work image into a file without a name: the
-// container must not wait for whoever reads it.
-func (h Host) pristine(ctx context.Context, t task.Task, work ImageRef, labels map[string]string) (_ io.ReadCloser, err error) {
+// pristine copies submit.paths out of the work image.
+func (h Host) pristine(ctx context.Context, t task.Task, work ImageRef, labels map[string]string) (tree io.ReadCloser, err error) {
+	err = h.Images.Look(ctx, work.ID, labels, func(ctx context.Context, id string) error {
+		spool, err := h.spooled(ctx, t, id)
+		if err == nil {
+			tree = spool
+		}
+		return err
+	})
+	return tree, err
+}
+
+// spooled copies submit.paths out of a container into a file without a name: the container
+// must not wait for whoever reads it. It is nil when there is an error.
+func (h Host) spooled(ctx context.Context, t task.Task, id string) (_ *os.File, err error) {
 	copier, ok := h.Engine.(container.Copier)
 	if !ok {
 		return nil, fmt.Errorf("look at an image with this engine: %w", container.ErrUnsupported)
@@ -49,33 +61,28 @@ func (h Host) pristine(ctx context.Context, t task.Task, work ImageRef, labels m
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err = errors.Join(err, os.Remove(spool.Name())); err != nil {
-			err = errors.Join(err, spool.Close())
-		}
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		cerr := copyPaths(ctx, copier, id, t, tar.NewWriter(w))
+		w.CloseWithError(cerr)
+		done <- cerr
 	}()
-	err = h.Images.Look(ctx, work.ID, labels, func(ctx context.Context, id string) error {
-		r, w := io.Pipe()
-		done := make(chan error, 1)
-		go func() {
-			cerr := copyPaths(ctx, copier, id, t, tar.NewWriter(w))
-			w.CloseWithError(cerr)
-			done <- cerr
-		}()
-		err := h.cleaned(t, r, func(clean io.Reader) error {
-			_, err := io.Copy(spool, clean)
-			return err
-		})
-		r.CloseWithError(errStopped)
-		if cerr := <-done; cerr != nil && !errors.Is(cerr, errStopped) {
-			return cerr
-		}
+	err = h.cleaned(t, r, func(clean io.Reader) error {
+		_, err := io.Copy(spool, clean)
 		return err
 	})
+	r.CloseWithError(errStopped)
+	if cerr := <-done; cerr != nil && !errors.Is(cerr, errStopped) {
+		err = cerr
+	}
 	if err == nil {
 		_, err = spool.Seek(0, io.SeekStart)
 	}
-	return spool, err
+	if err = errors.Join(err, os.Remove(spool.Name())); err != nil {
+		return nil, errors.Join(err, spool.Close())
+	}
+	return spool, nil
 }
 
 // cleaned reads a hostile tree under the rules of the task's submissions.

@@ -40,7 +40,7 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 		subs[slices.IndexFunc(subs, func(o judge.Submission) bool { return o.ID == best.ID })] = whole
 	}
 	f := Decide(s, subs)
-	if f.Status == TestError {
+	if f.Status == TestError && s.Failure == "" { // a failure has said where already
 		t := s.Cell.Task
 		where := []string{"judge.command", "judge.stage"}
 		if f.Best != nil {

@@ -55,6 +55,7 @@ type cargoReader struct {
 	form   cargoForm
 	before string       // the line before
 	label  string       // what cargo said it runs next
+	target string       // the same in the words of Test.Target
 	binary *cargoBinary // the one that is running
 	error  string       // the first that cargo wrote
 
@@ -66,6 +67,7 @@ type cargoReader struct {
 // cargoBinary is one run of a test binary.
 type cargoBinary struct {
 	label   string
+	target  string
 	planned int
 	tests   tally
 	benches int
@@ -83,17 +85,17 @@ func (r *cargoReader) line(line string) {
 	r.before = line
 	if m := match(f.begin, line, strings.HasPrefix(line, "running ")); m != nil {
 		r.close()
-		r.binary = &cargoBinary{label: r.label, planned: atoi(m[1])}
+		r.binary = &cargoBinary{label: r.label, target: r.target, planned: atoi(m[1])}
 		return
 	}
 	if m := match(f.target, line, strings.Contains(line, " Running ")); m != nil {
 		r.close()
-		r.label = m[1]
+		r.label, r.target = m[1], m[1]
 		return
 	}
 	if m := match(f.docs, line, strings.Contains(line, " Doc-tests ")); m != nil {
 		r.close()
-		r.label = "Doc-tests " + m[1]
+		r.label, r.target = "Doc-tests "+m[1], "doc"
 		return
 	}
 	switch {
@@ -210,7 +212,8 @@ func (r *cargoReader) close() {
 		b.tests.add(b.pending, Errored, "began and never ended")
 	}
 	for _, test := range b.tests.tests {
-		r.all.add(test.Name, test.Status, test.Message)
+		test.Target = b.target
+		r.all.put(test)
 	}
 	r.all.tests.over = r.all.tests.over || b.tests.over
 	name := b.label

@@ -130,3 +130,18 @@ func TestCargoMessages(t *testing.T) {
 		}
 	}
 }
+
+// Names hold within one binary only: lists of tests that say the binary need to find it.
+func TestCargoTestsKnowTheirBinary(t *testing.T) {
+	got := map[string]string{}
+	for _, test := range parseCargo(output(cargoBinaries)).Tests {
+		got[test.Name] = test.Target
+	}
+	for name, want := range map[string]string{
+		"t::a": "src/lib.rs", "same": "tests/one.rs", "same #2": "tests/two.rs", "src/lib.rs - (line 1)": "doc",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is in %q, want %q", name, got[name], want)
+		}
+	}
+}

@@ -26,6 +26,10 @@ type Test struct {
 	// it already, so that Name is that with a number added. Who does not know Name must let
 	// the result count for Repeats, or a test that comes first hides those that follow.
 	Repeats string `json:"-"`
+
+	// Target is the part of the run that the test belongs to, where a runner's names hold
+	// within one only: of cargo the file of the test binary, or "doc".
+	Target string `json:"-"`
 }
 
 // Input is what a judge command left behind.

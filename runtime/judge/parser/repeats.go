@@ -11,13 +11,18 @@ type numbered struct {
 }
 
 func (n *numbered) add(name string, status Status, message string) {
+	n.put(Test{Name: name, Status: status, Message: message})
+}
+
+// put is add with all that is known of a test.
+func (n *numbered) put(test Test) {
+	name := test.Name
 	if n.runs == nil {
 		n.runs = map[string]int{}
 	}
 	if _, known := n.runs[name]; known || len(n.runs) < maxTests {
 		n.runs[name]++
 	}
-	test := Test{Name: name, Status: status, Message: message}
 	if run := n.runs[name]; run > 1 {
 		test.Name, test.Repeats = fmt.Sprintf("%s #%d", name, run), cleanName(name)
 	}

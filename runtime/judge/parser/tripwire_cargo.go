@@ -8,32 +8,53 @@ import (
 	"strings"
 )
 
-// cargoTripwire arms cargo test by a file of integration tests. It needs to know that cargo
-// finds such a file by itself, so it is armed only where the manifest of the crate is
-// hidden: what a submission makes of another is not known. It needs --no-fail-fast too, or
-// one failing binary keeps those behind it from running.
-//
-// The two tests are a process of their own: they show that a runner or a compiler was put
-// in the place of the real one, and nothing of what happens inside of another test binary.
+// cargoTripwire arms cargo test by two tests at the end of each hidden file of integration
+// tests, so that they share its binary with the tests that count. Where no hidden file is fit
+// for that, they are a file and a process of their own, which shows that a runner or a
+// compiler was put in the place of the real one, and nothing of what happens inside of
+// another binary. That needs to know that cargo finds such a file by itself, so it is done
+// only where the manifest of the crate is hidden: what a submission makes of another is not
+// known. Both need --no-fail-fast, or one failing binary keeps those behind it from running.
 func cargoTripwire(site Site) (Tripwire, bool) {
 	in, ok := lastInvocation(site)
 	if !ok || !runsWholeCrate(in.args) || site.Read == nil {
 		return Tripwire{}, false
+	}
+	pass, fail := marks(site.Nonce)
+	pass, fail = "pass_"+pass, "fail_"+fail
+	source := fmt.Sprintf("#[test]\nfn %s() {}\n\n#[test]\nfn %s() {\n    panic!();\n}\n", pass, fail)
+	wire := Tripwire{Files: integrationTests(site, in.dir), MustPass: containing(pass), MustFail: containing(fail), ExitCode: 101}
+	for name, content := range wire.Files {
+		wire.Files[name] = content + "\n" + source
+	}
+	if len(wire.Files) > 0 {
+		return wire, true
 	}
 	manifest := path.Join(in.dir, "Cargo.toml")
 	at := slices.IndexFunc(site.Hidden, func(name string) bool { return resolve(path.Clean(site.Workdir), name) == manifest })
 	if at < 0 || !findsTests(string(site.Read(site.Hidden[at]))) {
 		return Tripwire{}, false
 	}
-	pass, fail := marks(site.Nonce)
-	pass, fail = "pass_"+pass, "fail_"+fail
-	source := fmt.Sprintf("//! Two tests.\n\n#[test]\nfn %s() {}\n\n#[test]\nfn %s() {\n    panic!();\n}\n", pass, fail)
-	return Tripwire{
-		Files:    map[string]string{path.Join(in.dir, "tests", "zzz_"+mark(site.Nonce, "file")+".rs"): source},
-		MustPass: containing(pass),
-		MustFail: containing(fail),
-		ExitCode: 101,
-	}, true
+	wire.Files = map[string]string{path.Join(in.dir, "tests", "zzz_"+mark(site.Nonce, "file")+".rs"): "//! Two tests.\n\n" + source}
+	return wire, true
+}
+
+// integrationTests are the hidden files of which cargo makes a test binary each, by absolute
+// path, with what is in them. One that may be left out of a build, or that runs its tests in
+// a way of its own, is none.
+func integrationTests(site Site, crate string) map[string]string {
+	steers := regexp.MustCompile(`#!\[\s*(?:cfg|no_main|no_std|feature|test_runner|forbid|deny)|\bfn\s+main\s*\(`)
+	found := map[string]string{}
+	for _, name := range site.Hidden {
+		at := resolve(path.Clean(site.Workdir), name)
+		if path.Dir(at) != path.Join(crate, "tests") || path.Ext(at) != ".rs" {
+			continue
+		}
+		if content := string(site.Read(name)); strings.Contains(content, "#[test]") && !steers.MatchString(content) {
+			found[at] = content
+		}
+	}
+	return found
 }
 
 // runsWholeCrate says whether a command is cargo test of every target and every test.

@@ -108,6 +108,34 @@ func TestArmingCargo(t *testing.T) {
 	}
 }
 
+// Where there are hidden integration tests, the added ones share their binary.
+func TestArmingCargoInHiddenTests(t *testing.T) {
+	const honest = "use ct::f;\n\n#[test]\nfn one() {\n    assert_eq!(f(), 1);\n}\n"
+	for name, c := range map[string]struct {
+		hidden string
+		text   string
+		armed  bool
+	}{
+		"a file of tests":          {"tests/a.rs", honest, true},
+		"with a lint":              {"tests/a.rs", "#![allow(dead_code)]\n" + honest, true},
+		"that is left out":         {"tests/a.rs", "#![cfg(feature = \"x\")]\n" + honest, false},
+		"with a runner of its own": {"tests/a.rs", honest + "fn main() {}\n", false},
+		"that helps others":        {"tests/util/mod.rs", honest, false},
+		"that has no test":         {"tests/util.rs", "pub fn help() {}\n", false},
+		"of another crate":         {"other/tests/a.rs", honest, false},
+	} {
+		wire, ok := cargoTripwire(Site{
+			Command: "cargo test --no-fail-fast", Workdir: "/w", Hidden: []string{c.hidden}, Nonce: "5eed",
+			Read: func(string) []byte { return []byte(c.text) },
+		})
+		got := wire.Files["/w/"+c.hidden]
+		pass, fail := marks("5eed")
+		if ok != c.armed || ok && (!strings.HasPrefix(got, c.text) || !strings.Contains(got, "fn pass_"+pass) || !strings.Contains(got, "fn fail_"+fail)) {
+			t.Errorf("%s: armed %v with\n%s", name, ok, got)
+		}
+	}
+}
+
 // TestCargoTripwire: what the two tests look like in the output of cargo.
 func TestCargoTripwire(t *testing.T) {
 	pass, fail := marks("5eed")

@@ -1,4 +1,5 @@
 // Package folder is what formats have in common whose tasks are folders: reading one that
-// strangers made, writing one, the note that keeps what a format has no place for, and the
-// checks of a task that comes out of all that. Start reading at Root, Writer and Note.
+// strangers made, bounded and never by a link that leads out of it, writing one, the note
+// that keeps what a format has no place for, and the checks of a task that comes out of all
+// that. Start reading at Root, Writer and Note.
 package folder

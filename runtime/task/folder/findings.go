@@ -49,8 +49,13 @@ func (f *Findings) Add(d *task.Dataset, t task.Task) {
 func Shown(text string) string {
 	const most = 2000
 	if len(text) > most {
-		text = text[:most] + "…"
+		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
+	return Printable(text)
+}
+
+// Printable is a text without what would command a terminal.
+func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -45,7 +46,7 @@ func (w *Writer) keeps(at []Piece, tree task.Tree, trees task.Trees) bool {
 	if w.err != nil {
 		return true // told by Close
 	}
-	kept, err := (&Root{w.dir, w.root}).Gather(at, trees)
+	kept, err := (&Root{dir: w.dir, root: w.root, room: new(int64(math.MaxInt64))}).Gather(at, trees)
 	w.fail("what was written", err)
 	return kept == tree
 }
@@ -102,7 +103,7 @@ func (r *Root) copy(name, to string) (there bool, err error) {
 		if err := r.measure(name); err != nil {
 			return false, err
 		}
-		from, err := fs.Sub(r.FS(), path.Clean(name))
+		from, err := fs.Sub(r.root.FS(), path.Clean(name))
 		if err != nil {
 			return false, err
 		}
@@ -111,7 +112,7 @@ func (r *Root) copy(name, to string) (there bool, err error) {
 	if !r.Has(name) {
 		return false, nil
 	}
-	info, err := r.Lstat(name)
+	info, err := r.lstat(name)
 	if err != nil {
 		return false, err
 	}

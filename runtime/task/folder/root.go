@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,26 +15,42 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// Bounds of a folder that is copied or kept.
-const (
-	maxEntries = 100_000
-	maxBytes   = 4 << 30
-	maxFile    = 256 << 20 // that is copied for itself
-)
-
-// Root is a folder with the tasks of somebody else.
+// Root is a folder with the tasks of somebody else, open until Close. It is read without
+// waiting for pipes, and never by a link that leads out of it.
 type Root struct {
-	dir string
-	*os.Root
+	dir  string
+	root *os.Root
+	only string // the one file that was named instead of a folder
+	room *int64 // bytes that may still be read of it and of what is below
 }
 
 // Open opens a folder.
-func Open(dir string) (*Root, error) {
+func Open(dir string) (*Root, error) { return open(dir, math.MaxInt64) }
+
+// OpenSource opens a folder, or a file as a folder that holds nothing else. room bounds what
+// is read of it in all, in bytes.
+func OpenSource(name string, room int64) (*Root, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if info.IsDir() {
+		return open(name, room)
+	}
+	r, err := open(filepath.Dir(name), room)
+	if err != nil {
+		return nil, err
+	}
+	r.only = filepath.Base(name)
+	return r, nil
+}
+
+func open(dir string, room int64) (*Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, plain(err)
 	}
-	return &Root{dir, root}, nil
+	return &Root{dir: dir, root: root, room: &room}, nil
 }
 
 // Sub opens a folder in it.
@@ -41,37 +58,80 @@ func (r *Root) Sub(name string) (*Root, error) {
 	if !r.Folder(name) {
 		return nil, fmt.Errorf("%s is no folder", name)
 	}
-	return Open(filepath.Join(r.dir, name))
+	sub, err := Open(filepath.Join(r.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	sub.room = r.room
+	return sub, nil
 }
 
-// Read reads a plain file. Opening does not wait, as it else would for the writer of a pipe.
-// A file that is not there is fs.ErrNotExist.
-func (r *Root) Read(name string, limit int64) ([]byte, error) {
-	file, err := r.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// Close gives the folder back.
+func (r *Root) Close() error { return r.root.Close() }
+
+// Open opens a plain file of at most limit bytes, and says how large it is. Opening does not
+// wait, as it else would for the writer of a pipe. A file that is not there is fs.ErrNotExist.
+func (r *Root) Open(name string, limit int64) (*os.File, int64, error) {
+	if r.hides(name) {
+		return nil, 0, fs.ErrNotExist
+	}
+	file, err := r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, plain(err)
+		return nil, 0, plain(err)
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = errors.New("is not a plain file")
+	case info.Size() > limit:
+		err = tooLarge(limit)
+	case info.Size() > *r.room:
+		err = errors.New("is left out: what was read before it is all that is taken of one source")
+	default:
+		*r.room -= info.Size()
+		return file, info.Size(), nil
+	}
+	return nil, 0, errors.Join(plain(err), file.Close())
+}
+
+// Read reads a plain file as Open opens it.
+func (r *Root) Read(name string, limit int64) ([]byte, error) {
+	file, _, err := r.Open(name, limit)
+	if err != nil {
+		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, plain(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("is not a plain file")
-	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, plain(err)
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("is larger than %d KiB", limit>>10)
+		return nil, tooLarge(limit)
 	}
 	return data, nil
 }
 
+// hides reports whether a name is of a file beside the only one.
+func (r *Root) hides(name string) bool { return r.only != "" && r.only != name }
+
+func tooLarge(limit int64) error {
+	if limit < 1<<20 {
+		return fmt.Errorf("is larger than %d KiB", limit>>10)
+	}
+	return fmt.Errorf("is larger than %d MiB", limit>>20)
+}
+
+func (r *Root) lstat(name string) (fs.FileInfo, error) {
+	if r.hides(name) {
+		return nil, fs.ErrNotExist
+	}
+	return r.root.Lstat(name)
+}
+
 // Has reports whether there is a plain file of that name.
 func (r *Root) Has(name string) bool {
-	info, err := r.Lstat(name)
+	info, err := r.lstat(name)
 	return err == nil && info.Mode().IsRegular()
 }
 
@@ -80,40 +140,11 @@ func (r *Root) Folder(name string) bool {
 	at := ""
 	for part := range strings.SplitSeq(path.Clean(name), "/") {
 		at = path.Join(at, part)
-		if info, err := r.Lstat(at); err != nil || !info.IsDir() {
+		if info, err := r.lstat(at); err != nil || !info.IsDir() {
 			return false
 		}
 	}
 	return true
-}
-
-// Folders lists the folders in one, by name; what begins with a dot is somebody else's.
-func (r *Root) Folders(name string) ([]string, error) {
-	entries, err := fs.ReadDir(r.FS(), name)
-	if err != nil {
-		return nil, plain(err)
-	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
-}
-
-// Files lists the plain files in a folder and below it, by name.
-func (r *Root) Files(name string) (names []string, err error) {
-	if err := r.measure(name); err != nil {
-		return nil, err
-	}
-	err = fs.WalkDir(r.FS(), name, func(at string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			names = append(names, at)
-		}
-		return err
-	})
-	return names, plain(err)
 }
 
 // Keep stores a folder as a tree; one that is not there is the zero Tree.
@@ -128,31 +159,6 @@ func (r *Root) Keep(name string, trees task.Trees) (task.Tree, error) {
 		return task.Tree{}, errors.New("there is nowhere to keep its folders")
 	}
 	return trees.Keep(filepath.Join(r.dir, name))
-}
-
-// measure refuses a folder that is too large to be part of a task.
-func (r *Root) measure(name string) error {
-	entries, bytes := 0, int64(0)
-	err := fs.WalkDir(r.FS(), name, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return plain(err)
-		}
-		info, err := e.Info()
-		if err != nil {
-			return plain(err)
-		}
-		if info.Mode().IsRegular() {
-			bytes += info.Size()
-		}
-		if entries++; entries > maxEntries || bytes > maxBytes {
-			return fmt.Errorf("holds more than %d entries or %d GiB", maxEntries, maxBytes>>30)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("folder %s: %w", name, err)
-	}
-	return nil
 }
 
 // plain drops the operation and the path from an error of a file: both are told beside it.

@@ -14,7 +14,6 @@ import (
 
 // Bounds of what is read.
 const (
-	maxTasks  = 10_000
 	maxConfig = 16 << 20
 	maxText   = 4 << 20
 )
@@ -23,49 +22,11 @@ const (
 const configFile = "task.toml"
 
 // Read reads a task, or a folder of tasks.
-func Read(dir string, o task.ReadOptions) (all task.Dataset) {
-	failed := func(err error) task.Dataset {
-		return task.Dataset{Problems: []task.Problem{{Text: folder.Shown(err.Error())}}}
-	}
-	root, err := folder.Open(dir)
-	if err != nil {
-		return failed(err)
-	}
-	defer root.Close()
-	if root.Has(configFile) {
-		whole, err := filepath.Abs(dir)
-		if err != nil {
-			return failed(err)
-		}
-		if name := filepath.Base(whole); wanted(o, name) {
-			readTask(root, ".", name, o, &all)
-		}
-		return all
-	}
-	names, err := root.Folders(".")
-	if err != nil {
-		return failed(err)
-	}
-	found := 0
-	for _, name := range names {
-		if !root.Has(path.Join(name, configFile)) {
-			continue
-		}
-		if found++; found > maxTasks {
-			all.Problems = append(all.Problems, task.Problem{Text: fmt.Sprintf("holds more than %d tasks; the others are left out", maxTasks)})
-			break
-		}
-		if wanted(o, name) {
-			readTask(root, name, name, o, &all)
-		}
-	}
-	if found == 0 {
-		all.Problems = append(all.Problems, task.Problem{Text: "holds no folder with a " + configFile})
-	}
-	return all
+func Read(dir string, o task.ReadOptions) task.Dataset {
+	return folder.ReadEach(dir, configFile, o, func(root *folder.Root, at, name string, all *task.Dataset) {
+		readTask(root, at, name, o, all)
+	})
 }
-
-func wanted(o task.ReadOptions, name string) bool { return o.Wanted == nil || o.Wanted(name) }
 
 // reader is one task under way.
 type reader struct {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -21,31 +20,20 @@ import (
 // makes Read give the same task back; what Harbor itself does with the folder is honest but
 // coarser: the exit code of the judge command decides where it leaves no reward.
 func Write(dir string, tasks []task.Task, trees task.Trees) (problems []task.Problem, err error) {
-	for _, t := range tasks {
+	return folder.WriteEach(dir, tasks, func(dir string, t task.Task) (why string, err error) {
 		if why := cannot(t); why != "" {
-			problems = append(problems, task.Problem{Task: t.Name, Text: why})
-			continue
+			return why, nil
 		}
-		if why, err := write(filepath.Join(dir, t.Name), t, trees); err != nil {
-			return problems, err
-		} else if why != "" {
-			problems = append(problems, task.Problem{Task: t.Name, Text: why})
-		}
-	}
-	return problems, nil
+		return write(dir, t, trees)
+	})
 }
 
 // cannot says what the format cannot hold of a task.
 func cannot(t task.Task) string {
-	if err := folder.Check(t); err != nil {
-		return err.Error()
+	if why := folder.Beyond(t, "Harbor"); why != "" {
+		return why
 	}
-	switch {
-	case t.Private != nil:
-		return "has a private set, which Harbor does not know"
-	case t.Judge.Staged():
-		return "is judged in two containers, which Harbor does not do"
-	case t.Judge.Game != "":
+	if t.Judge.Game != "" {
 		return "is a game, which Harbor does not have"
 	}
 	return ""

@@ -14,7 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -196,8 +196,14 @@ func (j *job) files(ctx context.Context, commit string, wanted []entry, total in
 		return err
 	}
 	defer root.Close()
-	var done atomic.Int64
-	got := func(n int64) { j.tell(Progress{Done: done.Add(n), Total: total}) }
+	var telling sync.Mutex
+	done := int64(0)
+	got := func(n int64) {
+		telling.Lock()
+		defer telling.Unlock()
+		done += n
+		j.tell(Progress{Done: done, Total: total})
+	}
 	room := j.room()
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(atOnce)

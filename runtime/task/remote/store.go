@@ -67,6 +67,11 @@ func Open(o Options) (*Store, error) {
 		o.Full = func() bool { return false }
 	}
 	o.Hub = strings.TrimRight(o.Hub, "/")
+	dir, err := filepath.Abs(o.Dir) // Git works in other folders
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = dir
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of datasets: %w", err)
 	}

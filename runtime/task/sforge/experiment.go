@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -18,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 // Experiment is one experiment file: what SForge would run at once.
@@ -53,14 +52,14 @@ const maxExperiment = 1 << 20
 // Experiments reads the experiment files of a folder. Other YAML files are not looked at
 // twice; keys that have no effect here are notices.
 func Experiments(dir string) (all []Experiment, problems, notices []task.Problem) {
-	root, err := os.OpenRoot(dir)
+	root, err := folder.Open(dir)
 	if err != nil {
-		return nil, []task.Problem{{Text: plain(err).Error()}}, nil
+		return nil, []task.Problem{{Text: err.Error()}}, nil
 	}
 	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
+	entries, err := root.Entries(".")
 	if err != nil {
-		return nil, []task.Problem{{Text: plain(err).Error()}}, nil
+		return nil, []task.Problem{{Text: err.Error()}}, nil
 	}
 	taken := map[string]bool{}
 	for _, entry := range entries {
@@ -68,7 +67,7 @@ func Experiments(dir string) (all []Experiment, problems, notices []task.Problem
 		if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" || name == benchmarkFile || strings.HasPrefix(name, ".") {
 			continue
 		}
-		data, err := readFile(root, name, maxExperiment)
+		data, err := root.Read(name, maxExperiment)
 		if err != nil {
 			problems = append(problems, task.Problem{File: name, Text: err.Error()})
 			continue
@@ -86,7 +85,7 @@ func Experiments(dir string) (all []Experiment, problems, notices []task.Problem
 			e.Runs[i].Name = runName(strings.TrimSuffix(name, filepath.Ext(name)), taken)
 		}
 		for _, text := range odd {
-			notices = append(notices, task.Problem{File: name, Text: shown(text)})
+			notices = append(notices, task.Problem{File: name, Text: folder.Printable(text)})
 		}
 		all = append(all, e)
 	}

@@ -77,8 +77,8 @@ func kindOf(r *task.Rescale) string {
 
 // cannot says what the format cannot hold of a task.
 func cannot(t task.Task) string {
-	if err := folder.Check(t); err != nil {
-		return err.Error()
+	if why := folder.Beyond(t, "SForge"); why != "" {
+		return why
 	}
 	work := cmp.Or(t.Work.Image, t.Image)
 	switch {
@@ -86,10 +86,6 @@ func cannot(t task.Task) string {
 		return "is made by a Dockerfile of its own, which SForge does not build"
 	case t.Judge.Image != "" && t.Judge.Image != work:
 		return "is judged in an image of its own; in SForge both start from one base"
-	case t.Private != nil:
-		return "has a private set, which SForge does not know"
-	case t.Judge.Staged():
-		return "is judged in two containers, which SForge does not do"
 	case t.Judge.Game != "":
 		return "is a game of another kind than those of SForge"
 	}

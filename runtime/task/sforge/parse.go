@@ -15,6 +15,7 @@ import (
 	"github.com/distribution/reference"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 // file is what a task file says.
@@ -100,7 +101,7 @@ func readFields(o *object, id string, bench *benchmark) (file, *base) {
 		o.need(field)
 	}
 	f := file{
-		id: o.text("task_id", id), title: shown(o.text("name", "")), category: o.text("category", ""),
+		id: o.text("task_id", id), title: folder.Printable(o.text("name", "")), category: o.text("category", ""),
 		platform: o.text("platform", "linux/amd64"), workdir: o.text("cwd", "/x"),
 		submit: o.texts("submit_paths", []string{"."}), exclude: o.texts("submit_exclude", []string{"tests/"}),
 		internet: o.boolean("internet", true), game: o.boolean("game_mode", false),

@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
-	"syscall"
-	"unicode"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 // Bounds of what is read.
@@ -27,14 +23,14 @@ const benchmarkFile = "BENCHMARK.yaml"
 
 // Read reads the tasks that are wanted by name. The files of the others are not looked at.
 func Read(dir string, o task.ReadOptions) task.Dataset {
-	root, err := os.OpenRoot(dir)
+	root, err := folder.Open(dir)
 	if err != nil {
-		return task.Dataset{Problems: []task.Problem{{Text: plain(err).Error()}}}
+		return task.Dataset{Problems: []task.Problem{{Text: err.Error()}}}
 	}
 	defer root.Close()
 	names, err := taskFiles(root, o.Wanted)
 	if err != nil {
-		return task.Dataset{Problems: []task.Problem{{Text: plain(err).Error()}}}
+		return task.Dataset{Problems: []task.Problem{{Text: err.Error()}}}
 	}
 	bench, problem := readBenchmark(root)
 	if problem != nil {
@@ -58,8 +54,8 @@ func Read(dir string, o task.ReadOptions) task.Dataset {
 
 // taskFiles returns the names of the files that are to hold the wanted tasks, in order.
 // What begins with a dot is some editor's.
-func taskFiles(root *os.Root, wanted func(string) bool) ([]string, error) {
-	entries, err := fs.ReadDir(root.FS(), ".")
+func taskFiles(root *folder.Root, wanted func(string) bool) ([]string, error) {
+	entries, err := root.Entries(".")
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +72,8 @@ func taskFiles(root *os.Root, wanted func(string) bool) ([]string, error) {
 	return names, nil
 }
 
-func readBenchmark(root *os.Root) (*benchmark, *task.Problem) {
-	data, err := readFile(root, benchmarkFile, maxBenchmark)
+func readBenchmark(root *folder.Root) (*benchmark, *task.Problem) {
+	data, err := root.Read(benchmarkFile, maxBenchmark)
 	if err != nil {
 		return nil, &task.Problem{File: benchmarkFile, Text: err.Error()}
 	}
@@ -88,12 +84,12 @@ func readBenchmark(root *os.Root) (*benchmark, *task.Problem) {
 	return bench, nil
 }
 
-func readTask(root *os.Root, name string, bench *benchmark, trees task.Trees, room *int64) (t task.Task, notice, problem *task.Problem) {
+func readTask(root *folder.Root, name string, bench *benchmark, trees task.Trees, room *int64) (t task.Task, notice, problem *task.Problem) {
 	id := strings.TrimSuffix(name, ".json")
-	if shown(name) != name {
+	if folder.Printable(name) != name {
 		return t, nil, &task.Problem{Text: fmt.Sprintf("%q is no name for the file of a task", cut(name))}
 	}
-	data, err := readFile(root, name, maxTaskFile)
+	data, err := root.Read(name, maxTaskFile)
 	if err != nil {
 		return t, nil, &task.Problem{File: name, Task: id, Text: err.Error()}
 	}
@@ -116,39 +112,6 @@ func readTask(root *os.Root, name string, bench *benchmark, trees task.Trees, ro
 	return t, notice, nil
 }
 
-// readFile reads a plain file of the folder. Opening does not wait, as it else would for
-// the writer of a pipe.
-func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, plain(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, plain(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("is not a plain file")
-	}
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, plain(err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("is larger than %d MiB", limit>>20)
-	}
-	return data, nil
-}
-
-// plain drops the operation and the path from an error of a file: both are told beside it.
-func plain(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
-}
-
 // fault is something wrong with a file, at a line where that is known.
 type fault struct {
 	line int
@@ -163,21 +126,11 @@ func faultf(line int, format string, args ...any) *fault {
 }
 
 func asProblem(file string, err error) *task.Problem {
-	p := &task.Problem{File: file, Text: shown(err.Error())}
+	p := &task.Problem{File: file, Text: folder.Printable(err.Error())}
 	if f, ok := errors.AsType[*fault](err); ok {
 		p.Line = f.line
 	}
 	return p
-}
-
-// shown is a text without what would command a terminal.
-func shown(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // lineAt returns the number, from 1, of the line that holds the byte at offset.

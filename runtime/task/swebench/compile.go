@@ -88,7 +88,10 @@ func (r row) task(o task.ReadOptions, say *folder.Findings) task.Task {
 		t.Solution = &task.Solution{Patch: []byte(patch)}
 	}
 	r.tests(&t, say)
-	touched, _ := runner.Files([]byte(r.text(colTests)))
+	touched, err := runner.Files([]byte(r.text(colTests)))
+	if err != nil {
+		say.Problem("%q: %v", colTests, err)
+	}
 	for _, name := range touched {
 		t.Submit.Exclude = append(t.Submit.Exclude, runner.Pattern(name))
 	}

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/assayd/assayd/runtime/task/source"
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 // Files of the task repository of version 5.
@@ -36,7 +36,7 @@ func yamlColumns() []string {
 }
 
 // repository reads the tasks of a task repository.
-func repository(src *source.Folder, yield func(found) bool) {
+func repository(src *folder.Root, yield func(found) bool) {
 	names, err := src.Find(taskFile)
 	if err != nil {
 		yield(found{err: err})
@@ -54,7 +54,7 @@ func repository(src *source.Folder, yield func(found) bool) {
 }
 
 // readTask reads the folder of one task as a row.
-func readTask(src *source.Folder, dir string) (row, error) {
+func readTask(src *folder.Root, dir string) (row, error) {
 	data, err := src.Read(path.Join(dir, taskFile), maxYAML)
 	if err != nil {
 		return nil, err

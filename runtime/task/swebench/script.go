@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/runner"
 )
@@ -31,9 +32,9 @@ func evalScript(t task.Task) string {
 	line("cd %s", runner.Quote(t.Workdir))
 	restore := restoring(t)
 	b.WriteString(restore)
-	if patch := string(t.Judge.Patch); patch != "" {
-		end := delimiter(patch)
-		line("git apply --verbose - <<'%s'\n%s\n%s", end, strings.TrimSuffix(patch, "\n"), end)
+	if diff := string(t.Judge.Patch); diff != "" {
+		end := delimiter(diff)
+		line("git apply --verbose - <<'%s'\n%s\n%s", end, strings.TrimSuffix(diff, "\n"), end)
 	}
 	b.WriteString(files(t.Workdir, t.Judge.Files))
 	for _, command := range t.Judge.Setup {
@@ -48,7 +49,11 @@ func evalScript(t task.Task) string {
 
 // restoring brings the files of the tests back to what they were at the base commit.
 func restoring(t task.Task) string {
-	touched, added := runner.Files(t.Judge.Patch)
+	touched, err := patch.Paths(t.Judge.Patch)
+	if err != nil {
+		return "" // it will not apply, and has nothing to be undone
+	}
+	added, _ := patch.Added(t.Judge.Patch) // fails as Paths does
 	var b strings.Builder
 	base := "HEAD"
 	if t.Repo != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/folder"
-	"github.com/assayd/assayd/runtime/task/source"
 )
 
 // Bounds of what is read.
@@ -36,7 +35,7 @@ type found struct {
 // Read reads the tasks of a file or of a folder: a task repository if it holds sweb.yaml, else
 // its *.jsonl, or its *.parquet, or its *.json files, whichever there are first.
 func Read(dir string, o task.ReadOptions) task.Dataset {
-	src, err := source.Open(dir, maxFile)
+	src, err := folder.OpenSource(dir, maxFile)
 	if err != nil {
 		return task.Dataset{Problems: []task.Problem{{Text: err.Error()}}}
 	}
@@ -51,7 +50,7 @@ func Read(dir string, o task.ReadOptions) task.Dataset {
 }
 
 // rows reads all rows of a source.
-func rows(src *source.Folder) iter.Seq[found] {
+func rows(src *folder.Root) iter.Seq[found] {
 	return func(yield func(found) bool) {
 		if src.Has(repoFile) {
 			repository(src, yield)
@@ -81,7 +80,7 @@ func rows(src *source.Folder) iter.Seq[found] {
 }
 
 // readFile reads the rows of one file; false ends all reading.
-func readFile(src *source.Folder, name string, yield func(found) bool) bool {
+func readFile(src *folder.Root, name string, yield func(found) bool) bool {
 	file, size, err := src.Open(name, maxFile)
 	if err != nil {
 		return yield(found{file: name, err: err})

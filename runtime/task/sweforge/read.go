@@ -14,7 +14,6 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/folder"
 	"github.com/assayd/assayd/runtime/task/runner"
-	"github.com/assayd/assayd/runtime/task/source"
 )
 
 // Bounds of what is read.
@@ -45,7 +44,7 @@ var (
 
 // Read reads every workspace.yaml of a folder, at any depth.
 func Read(dir string, o task.ReadOptions) task.Dataset {
-	src, err := source.Open(dir, maxDataset)
+	src, err := folder.OpenSource(dir, maxDataset)
 	if err != nil {
 		return task.Dataset{Problems: []task.Problem{{Text: err.Error()}}}
 	}
@@ -71,7 +70,7 @@ func Read(dir string, o task.ReadOptions) task.Dataset {
 }
 
 // nothing says why there is no task.
-func nothing(src *source.Folder) error {
+func nothing(src *folder.Root) error {
 	names, err := src.Names()
 	if err != nil {
 		return err
@@ -83,7 +82,7 @@ func nothing(src *source.Folder) error {
 }
 
 // readWorkspace adds the task of one file, or what is wrong with it.
-func readWorkspace(src *source.Folder, file string, o task.ReadOptions, seen map[string]bool, out *task.Dataset) {
+func readWorkspace(src *folder.Root, file string, o task.ReadOptions, seen map[string]bool, out *task.Dataset) {
 	say := folder.Findings{File: file}
 	data, err := src.Read(file, maxFile)
 	var w workspace
@@ -112,7 +111,7 @@ func readWorkspace(src *source.Folder, file string, o task.ReadOptions, seen map
 }
 
 // promptFile is the text of prompt.md without the heading, which names the pull request.
-func promptFile(src *source.Folder, dir, id string) string {
+func promptFile(src *folder.Root, dir, id string) string {
 	data, err := src.Read(path.Join(dir, "prompt.md"), 1<<20)
 	if err != nil {
 		return ""
@@ -215,7 +214,10 @@ func (w workspace) hidden(t *task.Task, say *folder.Findings) {
 	}
 	if w.TestPatch != "" {
 		t.Judge.Patch = []byte(w.TestPatch)
-		touched, _ := runner.Files(t.Judge.Patch)
+		touched, err := runner.Files(t.Judge.Patch)
+		if err != nil {
+			say.Problem("%q: %v", "test_patch", err)
+		}
 		for _, name := range touched {
 			t.Submit.Exclude = append(t.Submit.Exclude, runner.Pattern(name))
 		}

@@ -96,7 +96,10 @@ func plainWorkspace(t task.Task) (workspace, error) {
 
 // commands makes those that swe-forge's harness runs of the names of tests.
 func (w *workspace) commands(t task.Task) error {
-	touched, _ := runner.Files(t.Judge.Patch)
+	touched, err := runner.Files(t.Judge.Patch)
+	if err != nil {
+		return fmt.Errorf("its patch of tests: %w", err)
+	}
 	for name := range t.Judge.Files {
 		touched = append(touched, name)
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,49 +15,17 @@ import (
 	"github.com/assayd/assayd/runtime/task/folder"
 )
 
-// Bounds of what is read.
-const (
-	maxTasks = 10_000
-	maxText  = 16 << 20
-)
+// maxText bounds a file that is read.
+const maxText = 16 << 20
 
 // configFile makes a folder one of a task.
 const configFile = "task.yaml"
 
 // Read reads a task, or a folder of tasks.
-func Read(dir string, o task.ReadOptions) (all task.Dataset) {
-	failed := func(err error) task.Dataset {
-		return task.Dataset{Problems: []task.Problem{{Text: folder.Shown(err.Error())}}}
-	}
-	root, err := folder.Open(dir)
-	if err != nil {
-		return failed(err)
-	}
-	defer root.Close()
-	whole, err := filepath.Abs(dir)
-	if err != nil {
-		return failed(err)
-	}
-	names, at := []string{filepath.Base(whole)}, func(string) string { return "." }
-	if !root.Has(configFile) {
-		at = func(name string) string { return name }
-		if names, err = root.Folders("."); err != nil {
-			return failed(err)
-		}
-		names = slices.DeleteFunc(names, func(name string) bool { return !root.Has(path.Join(name, configFile)) })
-	}
-	switch {
-	case len(names) == 0:
-		return failed(errors.New("holds no folder with a " + configFile))
-	case len(names) > maxTasks:
-		return failed(fmt.Errorf("holds more than %d tasks", maxTasks))
-	}
-	for _, name := range names {
-		if o.Wanted == nil || o.Wanted(name) {
-			readTask(root, at(name), name, o, &all)
-		}
-	}
-	return all
+func Read(dir string, o task.ReadOptions) task.Dataset {
+	return folder.ReadEach(dir, configFile, o, func(root *folder.Root, at, name string, all *task.Dataset) {
+		readTask(root, at, name, o, all)
+	})
 }
 
 // reader is one task under way.
@@ -179,7 +146,7 @@ func (r *reader) context(dir string) (pieces []folder.Piece) {
 	if dir != "." {
 		return []folder.Piece{{From: dir, To: "."}}
 	}
-	entries, err := fs.ReadDir(r.FS(), ".")
+	entries, err := r.Entries(".")
 	if err != nil {
 		r.Problem("%v", err)
 	}

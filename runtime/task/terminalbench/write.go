@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,30 +19,20 @@ import (
 // problem, and that task is left out. The note in task.yaml makes Read give the same task
 // back.
 func Write(dir string, tasks []task.Task, trees task.Trees) (problems []task.Problem, err error) {
-	for _, t := range tasks {
-		why := cannot(t)
-		if why == "" {
-			if why, err = write(filepath.Join(dir, t.Name), t, trees); err != nil {
-				return problems, err
-			}
+	return folder.WriteEach(dir, tasks, func(dir string, t task.Task) (why string, err error) {
+		if why := cannot(t); why != "" {
+			return why, nil
 		}
-		if why != "" {
-			problems = append(problems, task.Problem{Task: t.Name, Text: why})
-		}
-	}
-	return problems, nil
+		return write(dir, t, trees)
+	})
 }
 
 // cannot says what the format cannot hold of a task.
 func cannot(t task.Task) string {
-	if err := folder.Check(t); err != nil {
-		return err.Error()
+	if why := folder.Beyond(t, "terminal-bench"); why != "" {
+		return why
 	}
 	switch {
-	case t.Private != nil:
-		return "has a private set, which terminal-bench does not know"
-	case t.Judge.Staged():
-		return "is judged in two containers, which terminal-bench does not do"
 	case t.Judge.Game != "":
 		return "is a game, which terminal-bench does not have"
 	case !dockerfile.OnWork(t):

@@ -1,5 +1,3 @@
-// Package remotetest plays, for tests, a dataset hub with a host of its own for large files, and
-// makes archives and Git repositories that can be fetched. Start reading at Hub.
 package remotetest
 
 import (
@@ -37,6 +35,7 @@ type Hub struct {
 	leaked   []string // requests that showed a token to the other host
 	faults   []Fault
 	lies     map[string]string
+	gate     chan struct{} // closed to let requests for files go on; nil = they do
 }
 
 // Fault is what happens to one request for a file.
@@ -96,7 +95,29 @@ func (h *Hub) Leaked() []string {
 	return h.leaked
 }
 
+// Hold has requests for files wait until release is called.
+func (h *Hub) Hold() (release func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gate = make(chan struct{})
+	return sync.OnceFunc(func() { close(h.gate) })
+}
+
+func (h *Hub) wait(q *http.Request) {
+	h.mu.Lock()
+	gate := h.gate
+	h.mu.Unlock()
+	if gate == nil || strings.HasPrefix(q.URL.Path, "/api/") {
+		return
+	}
+	select {
+	case <-gate:
+	case <-q.Context().Done():
+	}
+}
+
 func (h *Hub) serve(w http.ResponseWriter, q *http.Request) {
+	h.wait(q)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.Token != "" && q.Header.Get("Authorization") != "Bearer "+h.Token {

@@ -1,4 +1,4 @@
-package source_test
+package folder_test
 
 import (
 	"errors"
@@ -11,15 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/task/source"
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
-// world is a folder with a secret beside it.
-func world(t *testing.T) string {
+// hostile is a folder with a secret beside it.
+func hostile(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "source")
 	for name, text := range map[string]string{
-		"a.yaml": "one", "x/a.yaml": "two", "x/y/a.yaml": "three", ".git/a.yaml": "no", "x/b.yaml": "no", ".hidden": "no", "../secret": "secret",
+		"a.yaml": "one", "x/a.yaml": "two", "x/y/a.yaml": "three", ".git/a.yaml": "no", "x/b.yaml": "no", "x/large": strings.Repeat("x", 1000), ".hidden": "no", "../secret": "secret",
 		"large": strings.Repeat("x", 1000),
 	} {
 		name = filepath.Join(dir, name)
@@ -41,9 +41,9 @@ func world(t *testing.T) string {
 	return dir
 }
 
-func open(t *testing.T, name string, room int64) *source.Folder {
+func open(t *testing.T, name string, room int64) *folder.Root {
 	t.Helper()
-	f, err := source.Open(name, room)
+	f, err := folder.OpenSource(name, room)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,8 @@ func open(t *testing.T, name string, room int64) *source.Folder {
 }
 
 func TestAFolderGivesWhatIsInItAndNothingElse(t *testing.T) {
-	f := open(t, world(t), 1<<20)
+	t.Parallel()
+	f := open(t, hostile(t), 1<<20)
 	found, err := f.Find("a.yaml")
 	if diff := cmp.Diff([]string{"a.yaml", "x/a.yaml", "x/y/a.yaml"}, found); err != nil || diff != "" {
 		t.Error(err, diff)
@@ -67,7 +68,7 @@ func TestAFolderGivesWhatIsInItAndNothingElse(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"out": "path escapes from parent", "../secret": "path escapes from parent", "/etc/passwd": "is no name in the folder", "": "is no name",
+		"out": "path escapes from parent", "../secret": "path escapes from parent", "/etc/passwd": "path escapes from parent", "": "empty path",
 		"pipe": "is not a plain file", "x": "is not a plain file", "large": "is larger than 0 KiB", "none": "no such file",
 	} {
 		if data, err := f.Read(name, 100); err == nil || !strings.Contains(err.Error(), want) {
@@ -80,7 +81,8 @@ func TestAFolderGivesWhatIsInItAndNothingElse(t *testing.T) {
 }
 
 func TestAFileIsAFolderWithNothingElse(t *testing.T) {
-	f := open(t, filepath.Join(world(t), "a.yaml"), 1<<20)
+	t.Parallel()
+	f := open(t, filepath.Join(hostile(t), "a.yaml"), 1<<20)
 	names, err := f.Names()
 	if diff := cmp.Diff([]string{"a.yaml"}, names); err != nil || diff != "" {
 		t.Error(err, diff)
@@ -91,10 +93,21 @@ func TestAFileIsAFolderWithNothingElse(t *testing.T) {
 	if _, err := f.Read("large", 1<<20); !errors.Is(err, fs.ErrNotExist) || f.Has("large") {
 		t.Errorf("another file can be read: %v", err)
 	}
+	files, err := f.Files(".")
+	if diff := cmp.Diff([]string{"a.yaml"}, files); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	if found, err := f.Find("a.yaml"); err != nil || len(found) != 1 {
+		t.Error(found, err)
+	}
+	if folders, err := f.Folders("."); err != nil || len(folders) > 0 || f.Folder("x") || f.Folder(".") {
+		t.Errorf("it has folders: %v, %v", folders, err)
+	}
 }
 
 func TestWhatIsReadInAllIsBounded(t *testing.T) {
-	f := open(t, world(t), 1500)
+	t.Parallel()
+	f := open(t, hostile(t), 1500)
 	if _, err := f.Read("large", 1<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -103,5 +116,13 @@ func TestWhatIsReadInAllIsBounded(t *testing.T) {
 	}
 	if _, err := f.Read("a.yaml", 1<<20); err != nil {
 		t.Errorf("a small one after it: %v", err)
+	}
+	sub, err := f.Sub("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	if _, err := sub.Read("large", 1<<20); err == nil || !strings.Contains(err.Error(), "is left out") {
+		t.Errorf("in a folder below: %v", err)
 	}
 }

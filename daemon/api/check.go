@@ -1,0 +1,43 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile"
+)
+
+// Checked answers POST /v1/check: what a task's check has found, or what is wrong with the
+// spec files that were named.
+type Checked struct {
+	reconcile.Checked
+	Assayd      string             `json:"assayd"` // version of who checked
+	Diagnostics config.Diagnostics `json:"diagnostics"`
+}
+
+// Check has one task checked and waits for the outcome. What the asker must mend is an
+// *Error with a code from 400 to 499.
+func (c *Client) Check(ctx context.Context, k reconcile.Check) (out Checked, err error) {
+	q := url.Values{"task": {k.Task}, "file": k.Files, "repeat": {strconv.Itoa(k.Repeat)}}
+	return out, c.call(ctx, http.MethodPost, "/v1/check?"+q.Encode(), nil, &out)
+}
+
+// check checks the task that the request names, for as long as the asker waits.
+func (h *handler) check(version string) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		at := q.URL.Query()
+		repeat, _ := strconv.Atoi(at.Get("repeat")) // none is the default
+		done, ds, err := h.r.CheckTask(q.Context(), reconcile.Check{Task: at.Get("task"), Files: at["file"], Repeat: min(repeat, maxRepeat)})
+		if code, ok := mistaken(err); ok {
+			refuse(w, code, err)
+			return
+		}
+		answer(w, Checked{done, version, append(config.Diagnostics{}, ds...)}, err)
+	}
+}
+
+// maxRepeat bounds how often one request has the same tree judged.
+const maxRepeat = 1000

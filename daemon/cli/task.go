@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/daemon"
+	"github.com/assayd/assayd/reconcile"
+)
+
+func (e *env) task() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "task", Short: "What concerns single tasks", Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(e.taskCheck())
+	return cmd
+}
+
+func (e *env) taskCheck() *cobra.Command {
+	var format string
+	var repeat int
+	cmd := &cobra.Command{
+		Use: "check {ADDRESS|DIR} [FILE…]", Short: "Is a task sound: does its solution pass, and nothing else?",
+		Long: `check says whether tasks are sound. ADDRESS is a task or a whole benchmark, of FILE… or in force; DIR is a
+folder of tasks in one of others' formats (--format, or guessed), a folder of spec files, or a spec file.
+
+Of each task, in fresh containers: the solution passes, the untouched tree fails as the task says, an empty
+patch fails, and each of --repeat times shows the same; the finished work image holds nothing of the hidden
+files and the solution, and no Git object beyond the commit; the instruction names neither the change nor hidden
+tests; and adversaries, made of the task, do not pass: code 0 on import or at the end, conftest.py, edited
+configuration, a patched runner, printed marks of success.
+
+A task is sound, flagged (a verdict may be had without the work), or broken (no verdict means anything). Of a task in
+force a record task.validated is written to <stem>.benchmark.<name>.jsonl. Without a daemon it judges by itself.
+
+It exits 0 when all tasks are sound, 1 when one is not, and 2 when the command line or the specs are wrong.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage{errors.New(`give a task or a benchmark, benchmark.NAME["TASK"] or benchmark.NAME, or a folder of tasks`)}
+			}
+			if repeat < 1 {
+				return usage{fmt.Errorf("--repeat %d: once is the least", repeat)}
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return e.checkTasks(ctx, args[0], args[1:], format, repeat)
+		},
+	}
+	cmd.ValidArgsFunction = e.completeTaskOrFile
+	cmd.Flags().StringVar(&format, "format", "", "of the tasks in DIR: "+strings.Join(daemon.FormatNames(), ", "))
+	cmd.Flags().IntVar(&repeat, "repeat", 3, "how often the solution and the untouched tree are judged")
+	return cmd
+}
+
+// checkTasks finds out what is to be checked, and checks it.
+func (e *env) checkTasks(ctx context.Context, what string, files []string, format string, repeat int) (err error) {
+	k := &taskChecks{e: e, repeat: repeat}
+	switch {
+	case strings.HasPrefix(what, "benchmark.") && !exists(what):
+		if format != "" {
+			return usage{errors.New("--format goes with a folder of tasks")}
+		}
+		k.address = what
+	case len(files) > 0:
+		return usage{fmt.Errorf("%s is no address, benchmark.NAME; give it before the spec files", what)}
+	case !exists(what):
+		return usage{fmt.Errorf("there is no folder %s; a task is named as benchmark.NAME[\"TASK\"]", what)}
+	case format == "" && holdsSpecs(what):
+		files = []string{what}
+	default:
+		spec, err := e.importing(what, format)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(spec))) }()
+		files = []string{spec}
+	}
+	c, done, err := e.judging(ctx, &k.ask, files)
+	if err != nil {
+		return err
+	}
+	k.client = c
+	err = errors.Join(k.all(ctx), done())
+	if err != nil {
+		return err
+	}
+	return k.conclude()
+}
+
+// holdsSpecs reports whether a path is a spec file or a folder with one.
+func holdsSpecs(path string) bool {
+	if filepath.Ext(path) == ".hcl" {
+		return true
+	}
+	found, err := filepath.Glob(filepath.Join(path, "*.hcl"))
+	return err == nil && len(found) > 0
+}
+
+// importing writes a spec that imports a folder of tasks into a folder of its own, which the
+// caller removes. What is made of the tasks is kept beside them.
+func (e *env) importing(dir, format string) (spec string, err error) {
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if format == "" {
+		if format = guessFormat(whole); format == "" {
+			return "", usage{fmt.Errorf("%s holds no spec file and no tasks in a format that shows; name it with --format: %s", dir, strings.Join(daemon.FormatNames(), ", "))}
+		}
+	}
+	if !slices.Contains(daemon.FormatNames(), format) {
+		return "", usage{fmt.Errorf("there is no format %q; there are %s", format, strings.Join(daemon.FormatNames(), ", "))}
+	}
+	if e.state == "" {
+		e.state = filepath.Join(filepath.Dir(whole), localState)
+	}
+	made, err := os.MkdirTemp("", "assayd-check-")
+	if err != nil {
+		return "", fmt.Errorf("write a spec for %s: %w", dir, err)
+	}
+	spec = filepath.Join(made, "check.hcl")
+	text := fmt.Sprintf("benchmark %q {\n  import %q {\n    path = %s\n  }\n}\n", benchmarkName(whole), format, quotedHCL(whole))
+	if err := errors.Join(os.Chmod(made, 0o755), os.WriteFile(spec, []byte(text), 0o644)); err != nil { // a daemon of another user reads it
+		return "", errors.Join(fmt.Errorf("write a spec for %s: %w", dir, err), os.RemoveAll(made))
+	}
+	return spec, nil
+}
+
+// quotedHCL is a text as HCL reads it, with nothing in it that is worked out.
+func quotedHCL(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "${", "$${", "%{", "%%{").Replace(text) + `"`
+}
+
+// benchmarkName is the name of a folder as one of a benchmark.
+func benchmarkName(dir string) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '_':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, filepath.Base(dir)), "-_0123456789")
+	if name == "" {
+		return "tasks"
+	}
+	return name[:min(len(name), 40)]
+}
+
+// formatMarks are files by which a format shows.
+func formatMarks() []struct{ pattern, format string } {
+	return []struct{ pattern, format string }{
+		{"BENCHMARK.yaml", "sforge"}, {"workspace.yaml", "sweforge"}, {"task.toml", "harbor"}, {"task.yaml", "terminal-bench"},
+		{"sweb.yaml", "swebench"}, {"*.jsonl", "swebench"}, {"*.parquet", "swebench"},
+	}
+}
+
+// guessFormat looks for a file that only one format has, in the folder and a little below it.
+func guessFormat(dir string) string {
+	for _, depth := range []string{".", "*", filepath.Join("*", "*")} {
+		for _, m := range formatMarks() {
+			if found, err := filepath.Glob(filepath.Join(escaped(dir), depth, m.pattern)); err == nil && len(found) > 0 {
+				return m.format
+			}
+		}
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() && slices.Contains([]string{".jsonl", ".json", ".parquet"}, filepath.Ext(dir)) {
+		return "swebench"
+	}
+	return ""
+}
+
+// escaped is a path as a pattern that matches it alone.
+func escaped(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+}
+
+// asked reports whether an address is asked for: of a benchmark, or of a task.
+func asked(t reconcile.TaskInfo, address string) bool {
+	return address == "" || address == "benchmark."+t.Benchmark || address == t.Address || address == "benchmark."+t.Benchmark+"."+t.ID
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/vet"
+)
+
+// checkedAtOnce is how many tasks are under way; how much is judged at once is up to the
+// limits.
+const checkedAtOnce = 4
+
+// taskChecks are checks of some tasks.
+type taskChecks struct {
+	e       *env
+	client  *api.Client
+	ask     reconcile.Evaluation // its files
+	address string               // of the task or benchmark; "" = all
+	repeat  int
+
+	mu      sync.Mutex
+	done    int
+	checked []api.Checked // in the order of the tasks
+}
+
+// all checks every task that is asked for.
+func (k *taskChecks) all(ctx context.Context) error {
+	list, err := k.client.Tasks(ctx, k.ask.Files)
+	if err != nil {
+		return err
+	}
+	var addresses []string
+	for _, t := range list.Tasks {
+		if asked(t, k.address) {
+			addresses = append(addresses, t.Address)
+		}
+	}
+	if len(addresses) == 0 && k.address == "" {
+		return usage{errors.New("no task is declared there; `assayd validate` says more")}
+	}
+	if len(addresses) == 0 {
+		addresses = []string{k.address} // which says what is wrong with it
+	}
+	k.checked = make([]api.Checked, len(addresses))
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(checkedAtOnce)
+	for i, address := range addresses {
+		work.Go(func() error { return k.one(ctx, address, &k.checked[i], len(addresses)) })
+	}
+	return work.Wait()
+}
+
+func (k *taskChecks) one(ctx context.Context, address string, out *api.Checked, of int) (err error) {
+	*out, err = k.client.Check(ctx, reconcile.Check{Task: address, Files: k.ask.Files, Repeat: k.repeat})
+	if answer, ok := errors.AsType[*api.Error](err); ok && answer.Code >= 400 && answer.Code < http.StatusInternalServerError {
+		return usage{err}
+	}
+	if err != nil {
+		return err
+	}
+	if out.Diagnostics.HasErrors() {
+		return k.e.rejected(out.Diagnostics)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.done++; terminal(k.e.err) && !k.e.json {
+		fmt.Fprintf(k.e.err, "%d of %d: %s %s\n", k.done, of, address, out.Verdict)
+	}
+	return nil
+}
+
+// conclude prints what was found.
+func (k *taskChecks) conclude() error {
+	sound := 0
+	for _, c := range k.checked {
+		if c.Verdict == vet.Sound {
+			sound++
+		}
+	}
+	if err := k.e.warn(k.checked[0].Diagnostics); err != nil {
+		return err
+	}
+	var err error
+	if k.e.json {
+		err = k.e.printJSON(map[string]any{"sound": sound, "tasks": k.checked})
+	} else {
+		err = k.show(sound)
+	}
+	if err == nil && sound < len(k.checked) {
+		return exit{ExitFailed}
+	}
+	return err
+}
+
+func (k *taskChecks) show(sound int) error {
+	t := tabwriter.NewWriter(k.e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TASK\tVERDICT\tORACLE\tNOP\tSTABLE\tADVERSARIES\tJUDGING\tMEMORY\tREASONS")
+	for _, c := range k.checked {
+		oracle := "none"
+		if c.Oracle != nil {
+			oracle = worded(*c.Oracle, "passes", "fails")
+		}
+		memory := "-"
+		if c.Memory > 0 {
+			memory = humanize.IBytes(uint64(c.Memory))
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d of %d pass\t%s\t%s\t%s\n", c.Task, c.Verdict, oracle, worded(c.Nop, "fails", "offends"),
+			worded(c.Stable, "yes", "no"), len(c.Gained), len(c.Adversaries), (time.Duration(c.JudgeMS) * time.Millisecond).Round(100*time.Millisecond), memory, reasons(c))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range k.checked {
+		for i, f := range c.Findings {
+			if i == 0 {
+				fmt.Fprintf(k.e.out, "\n%s\n", c.Task)
+			}
+			fmt.Fprintf(k.e.out, "  %s, %s: %s\n", f.Severity, f.Check, printable(f.Text))
+		}
+	}
+	_, err := fmt.Fprintf(k.e.out, "\n%d of %s sound\n", sound, counted(len(k.checked), "task"))
+	return err
+}
+
+func worded(ok bool, yes, no string) string {
+	if ok {
+		return yes
+	}
+	return no
+}
+
+// reasons are the checks that a task did not pass, without warnings.
+func reasons(c api.Checked) string {
+	var names []string
+	seen := map[string]bool{}
+	for _, f := range c.Findings {
+		if f.Severity != vet.Warns && !seen[f.Check] {
+			seen[f.Check] = true
+			names = append(names, f.Check)
+		}
+	}
+	return strings.Join(names, " ")
+}

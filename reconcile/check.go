@@ -1,0 +1,312 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/vet"
+)
+
+// Check asks whether one task is sound.
+type Check struct {
+	Task   string   // address, benchmark.x["t"]
+	Files  []string // absolute paths of the spec files that declare it; none = the one in force that does, as it is now
+	Repeat int      // how often the solution and the untouched tree are judged; 0 = 3
+}
+
+// Checked is what a check has found.
+type Checked struct {
+	Task    string `json:"task"`    // address
+	Verdict string `json:"verdict"` // sound, flagged or broken
+	vet.Summary
+	Repeat      int                       `json:"repeat"`
+	Adversaries []string                  `json:"adversaries"` // that were judged
+	Findings    []vet.Finding             `json:"findings"`    // the worst first
+	Images      map[string]trial.ImageRef `json:"images"`      // by role
+	Seconds     float64                   `json:"seconds"`
+}
+
+// taskValidated is the record of a check.
+type taskValidated struct {
+	Checked
+	Task string `json:"task"` // its name
+}
+
+// Bounds of a check.
+const (
+	defaultRepeat = 3
+	judgedAtOnce  = 2 // of one task; what the limits allow decides beyond that
+)
+
+// checking is a check under way.
+type checking struct {
+	r       *Reconciler
+	task    task.Task
+	address string
+	repeat  int
+	labels  map[string]string
+	meter   *meter
+	out     *Checked
+
+	work     image.Built
+	solution *solution // nil = there is none, or none could be made
+	target   vet.Target
+	runs     vet.Runs
+}
+
+// CheckTask has a task checked: its solution, its untouched tree and every adversary are
+// judged, each in a session of its own, and its work image is looked through. Of a task that
+// is in force a record is written. What is wrong with Files comes as diagnostics, and what
+// else the asker must mend as a *Mistake; what is wrong with the task is in the outcome.
+func (r *Reconciler) CheckTask(ctx context.Context, c Check) (out Checked, ds config.Diagnostics, err error) {
+	began := time.Now()
+	e := Evaluation{Task: c.Task, Files: c.Files}
+	set, ds, err := r.askedSet(ctx, e)
+	if err != nil || ds.HasErrors() {
+		return out, ds, err
+	}
+	selected, err := findTask(set, c.Task)
+	if err != nil {
+		return out, ds, err
+	}
+	if c.Repeat <= 0 {
+		c.Repeat = defaultRepeat
+	}
+	out = Checked{
+		Task: addressOf(selected.Benchmark.Name, selected.Name()), Repeat: c.Repeat, Adversaries: []string{}, Images: map[string]trial.ImageRef{},
+		Summary: vet.Summary{Flips: []string{}, Gained: []string{}},
+	}
+	k := &checking{r: r, address: out.Task, repeat: c.Repeat, meter: newMeter(r.o.Host), out: &out}
+	if gaps := selected.Unsupported(); len(gaps) > 0 {
+		k.say(vet.Images, vet.Breaks, "%s is not in this version yet", gaps[0])
+	} else if k.task, err = CompileTask(selected); err == nil {
+		err = k.all(ctx)
+	}
+	if err != nil {
+		return out, ds, fmt.Errorf("check %s: %w", out.Task, err)
+	}
+	out.Findings = vet.Sorted(append([]vet.Finding{}, out.Findings...))
+	out.Verdict, out.Seconds = vet.Verdict(out.Findings), time.Since(began).Round(time.Millisecond).Seconds()
+	if len(c.Files) == 0 {
+		err = r.recordCheck(ctx, selected, out)
+	}
+	return out, ds, err
+}
+
+func (k *checking) say(what string, severity vet.Severity, format string, args ...any) {
+	k.out.Findings = append(k.out.Findings, vet.Finding{Check: what, Severity: severity, Text: fmt.Sprintf(format, args...)})
+}
+
+// all does everything that there is to do about a task.
+func (k *checking) all(ctx context.Context) (err error) {
+	if k.task.Judge.Game != "" {
+		k.say(vet.Oracle, vet.Flags, "it is a game: it is played, and nothing of it is judged here")
+		return nil
+	}
+	k.labels = map[string]string{container.LabelOwner: k.r.o.Host.Owner, container.LabelRole: container.RoleBuild}
+	if made, err := k.images(ctx); err != nil || !made {
+		return err
+	}
+	if err := k.solve(ctx); err != nil {
+		return err
+	}
+	if k.solution != nil {
+		defer func() { err = errors.Join(err, k.solution.close()) }()
+	}
+	if err := k.look(ctx); err != nil {
+		return err
+	}
+	stop := k.meter.run(ctx)
+	if err = k.honest(ctx); err == nil {
+		err = k.cheats(ctx)
+	}
+	stop()
+	if err != nil {
+		return err
+	}
+	summary, findings := vet.Conclude(k.task, k.runs)
+	k.out.Summary, k.out.Findings = summary, append(k.out.Findings, findings...)
+	return nil
+}
+
+// images makes the images. What the task's author has to mend is a finding.
+func (k *checking) images(ctx context.Context) (made bool, err error) {
+	h := k.r.o.Host
+	k.work, err = h.Images.Work(ctx, k.task, k.labels)
+	if err == nil {
+		k.out.Images[container.RoleWork] = trial.ImageRef{Ref: k.work.Ref, ID: k.work.ID}
+		state := trial.State{Cell: trial.Cell{Task: k.task}}
+		_, err = h.JudgeImages(ctx, &state, k.task, k.labels)
+		k.out.Images[container.RoleJudge] = state.JudgeImage
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case ctx.Err() != nil, container.Unavailable(err), errors.Is(err, container.ErrNoSpace):
+		return false, err
+	}
+	k.say(vet.Images, vet.Breaks, "%v", err)
+	return false, nil
+}
+
+// honest judges the solution and the untouched tree, as often as asked for.
+func (k *checking) honest(ctx context.Context) error {
+	if k.solution != nil {
+		k.runs.Oracle = make([]vet.Run, k.repeat)
+	}
+	k.runs.Nop, k.runs.Empty = make([]vet.Run, k.repeat), make([]vet.Run, 1)
+	var work errgroup.Group
+	work.SetLimit(judgedAtOnce)
+	for i := range k.repeat {
+		if k.solution != nil {
+			work.Go(func() error { return k.judge(ctx, k.solution.ask, &k.runs.Oracle[i]) })
+		}
+		work.Go(func() error { return k.judge(ctx, nothing, &k.runs.Nop[i]) })
+	}
+	work.Go(func() error { return k.judge(ctx, emptyPatch, &k.runs.Empty[0]) })
+	return work.Wait()
+}
+
+// cheats judges every adversary, unless the task is broken anyhow.
+func (k *checking) cheats(ctx context.Context) error {
+	if _, findings := vet.Conclude(k.task, k.runs); ctx.Err() != nil || vet.Verdict(findings) == string(vet.Breaks) {
+		return ctx.Err()
+	}
+	for _, run := range k.runs.Oracle[:min(len(k.runs.Oracle), 1)] {
+		for _, t := range run.Report.Tests {
+			if t.Status == parser.Passed {
+				k.target.Tests = append(k.target.Tests, t.Name)
+			}
+		}
+	}
+	all := vet.Adversaries(k.target)
+	judged := make([]vet.Run, len(all))
+	var work errgroup.Group
+	work.SetLimit(judgedAtOnce)
+	for i, a := range all {
+		work.Go(func() error { return k.judge(ctx, packed(a.Files), &judged[i]) })
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	k.runs.Cheats = map[string]vet.Run{}
+	for i, a := range all {
+		k.out.Adversaries = append(k.out.Adversaries, a.Name)
+		k.runs.Cheats[a.Name] = judged[i]
+	}
+	return nil
+}
+
+// asking makes what is to be judged; done gives back what it takes.
+type asking func() (e Evaluation, done func() error, err error)
+
+// judge has something judged in a session of its own, and waits while the judge is full.
+func (k *checking) judge(ctx context.Context, ask asking, run *vet.Run) error {
+	for {
+		out := Evaluated{Task: k.address}
+		session, err := k.r.evalSession(ctx, k.task, &out)
+		if err != nil {
+			return err
+		}
+		e, done, err := ask()
+		if err != nil {
+			return err
+		}
+		k.meter.watch(out.Session)
+		if e.Patch != nil {
+			err = k.r.evaluatePatch(ctx, k.task, session, e, &out)
+		} else {
+			err = k.r.judgeIn(ctx, session, e, &out)
+		}
+		err = errors.Join(err, done())
+		refused, isRefusal := errors.AsType[*judge.Refusal](err)
+		switch {
+		case isRefusal && refused.RetryAfter > 0:
+			if err := pause(ctx, refused.RetryAfter); err != nil {
+				return err
+			}
+			continue
+		case isRefusal:
+			run.Lost = refused.Detail
+		case err != nil:
+			return err
+		default:
+			*run = vet.Run{Report: out.Report, Lost: out.NotApplied, Memory: k.meter.most(out.Session)}
+		}
+		return nil
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// recordCheck writes what was found beside the spec that declares the task.
+func (r *Reconciler) recordCheck(ctx context.Context, s config.Selected, out Checked) error {
+	address := s.Benchmark.Address()
+	var to store.StreamRef
+	var generation string
+	err := r.do(ctx, func() {
+		if b := r.set.Benchmark(s.Benchmark.Name); b != nil {
+			to, generation = r.streamAt(address, b.Path, r.roots.of(b.Path)), b.Generation
+		}
+	})
+	if err != nil || to.Path == "" {
+		return err // it was taken out meanwhile
+	}
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		if err := tx.MoveStream(to, store.Envelope{Generation: generation}, map[string]string{"to": to.Path}); err != nil {
+			return err
+		}
+		envelope := store.Envelope{Type: "task.validated", Spec: address, Generation: generation}
+		_, err := tx.AppendLine(to, envelope, taskValidated{out, s.Name()})
+		return err
+	})
+}
+
+// nothing asks for the untouched tree.
+func nothing() (Evaluation, func() error, error) { return packed(nil)() }
+
+// emptyPatch asks for a patch without content.
+func emptyPatch() (Evaluation, func() error, error) {
+	return Evaluation{Patch: []byte{}}, func() error { return nil }, nil
+}
+
+// packed asks for files.
+func packed(files []vet.Text) asking {
+	return func() (Evaluation, func() error, error) {
+		archive, err := archiveOf(files)
+		return Evaluation{Archive: archive}, func() error { return nil }, err
+	}
+}
+
+// opened asks for an archive that can be opened as often as needed.
+func opened(open func() (io.ReadCloser, error)) asking {
+	return func() (Evaluation, func() error, error) {
+		archive, err := open()
+		if err != nil {
+			return Evaluation{}, nil, err
+		}
+		return Evaluation{Archive: archive}, archive.Close, nil
+	}
+}

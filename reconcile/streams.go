@@ -1,0 +1,72 @@
+package reconcile
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+func homeKey(address string) string { return "home/" + address }
+
+// settleHomes remembers in which file each run stands, and lets its results follow it.
+func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
+	under := rootsOf(set)
+	for _, run := range set.Blocks.Runs {
+		address := run.Address()
+		old, err := tx.Meta(homeKey(address))
+		if err != nil {
+			return err
+		}
+		if old == run.Path {
+			continue
+		}
+		if err := tx.PutMeta(homeKey(address), run.Path); err != nil {
+			return err
+		}
+		to := r.streamAt(address, run.Path, under.of(run.Path))
+		if err := tx.MoveStream(to, store.Envelope{Generation: run.Generation}, map[string]string{"to": to.Path}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stream is where a run's results go.
+func (r *Reconciler) stream(address string) store.StreamRef {
+	if run := r.set.Run(strings.TrimPrefix(address, "run.")); run != nil {
+		return r.streamAt(address, run.Path, r.roots.of(run.Path))
+	}
+	return store.StreamRef{Spec: address} // it exists: only a run that was declared has records
+}
+
+func (r *Reconciler) streamAt(address, path, root string) store.StreamRef {
+	stem := strings.TrimSuffix(path, ".hcl")
+	return r.placed(store.StreamRef{Spec: address, Root: root, Path: stem + "." + address + ".jsonl"})
+}
+
+// statusStream is where what became of a spec file is told.
+func (r *Reconciler) statusStream(path, root string) store.StreamRef {
+	return r.placed(store.StreamRef{Spec: "status:" + path, Root: root, Path: strings.TrimSuffix(path, ".hcl") + ".status.jsonl"})
+}
+
+// placed moves a file below results_dir, when there is one.
+func (r *Reconciler) placed(ref store.StreamRef) store.StreamRef {
+	if r.o.ResultsDir == "" {
+		return ref
+	}
+	if rel, err := filepath.Rel(ref.Root, ref.Path); err == nil {
+		ref.Root, ref.Path = r.o.ResultsDir, filepath.Join(r.o.ResultsDir, rel)
+	}
+	return ref
+}
+
+// envelope is the envelope of a record about a run.
+func (r *Reconciler) envelope(address, typ string, execution int) store.Envelope {
+	e := store.Envelope{Type: typ, Spec: address, Execution: execution}
+	if d := r.desired[address]; d != nil {
+		e.Generation = d.Generation
+	}
+	return e
+}
