@@ -71,12 +71,17 @@ func TestEnvironment(t *testing.T) {
 		"ASSAYD_JUDGE_URL": "http://127.0.0.1:7433", "ASSAYD_TOKEN": "secret",
 		"SFORGE_JUDGE_URL": "http://127.0.0.1:7433", "SFORGE_TOKEN": "secret", "SFORGE_PATCH_DIR": "/workspace",
 		"SFORGE_SUBMIT_PATHS": "src/ setup.py", "SFORGE_SUBMIT_EXCLUDE_FLAGS": "--exclude=tests --exclude=*.log", "DEBUG": "1",
+		"ASSAYD_MODE": "iterative",
 	}
 	if diff := cmp.Diff(want, Environment(a, someTask(), s)); diff != "" {
 		t.Error(diff)
 	}
 	if len(a.Env) != 2 {
 		t.Error("the agent's own environment was changed")
+	}
+	s.Single = true
+	if got := Environment(a, someTask(), s)["ASSAYD_MODE"]; got != "single" {
+		t.Errorf("the mode is %q", got)
 	}
 	game := someTask()
 	game.Judge.Game = "play"
