@@ -308,8 +308,15 @@ func TestAThawThatFailedIsMadeUpFor(t *testing.T) {
 			}
 			b.refuse(call, 2, errEngine)
 			s.NextAuto = time.Now()
+			var told []Effect
+			for len(told) == 0 { // the agent waits for it
+				if next, effects, err := m.Step(t.Context(), s); err == nil {
+					s, told = next, effects
+				}
+			}
 			close(goOn)
-			s, told, _ := b.insist(m, s, Done)
+			s, more, _ := b.insist(m, s, Done)
+			told = append(told, more...)
 			if s.Result.Status != Resolved || !strings.HasPrefix(types(told), "trial.event:auto_eval") {
 				t.Errorf("%+v, reported: %s", s.Result, types(told))
 			}
