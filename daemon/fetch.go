@@ -245,6 +245,7 @@ func (f *fetcher) fetch(ctx context.Context, imports []config.Import, tell func(
 			continue
 		}
 		shown := reconcile.Fetch{Source: src.String()}
+		tell(shown)
 		_, err := f.store.Fetch(ctx, src, func(p remote.Progress) {
 			shown.Done, shown.Total = p.Done, p.Total
 			tell(shown)

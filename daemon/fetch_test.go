@@ -49,11 +49,12 @@ run "r" {
 func (w *world) hub(hub *remotetest.Hub) {
 	w.Helper()
 	name := filepath.Join(filepath.Dir(w.state), "assayd.hcl")
-	text := fmt.Sprintf("secrets_dir = %q\nhuggingface {\n  base_url = %q\n  token    = secret(\"hub\")\n}\n", filepath.Dir(w.state), hub.URL)
+	text := fmt.Sprintf("huggingface {\n  base_url = %q\n  token    = secret(\"hub\")\n}\n", hub.URL)
 	if err := errors.Join(os.WriteFile(name, []byte(text), 0o600), os.WriteFile(filepath.Join(filepath.Dir(w.state), "hub"), []byte(hub.Token+"\n"), 0o600)); err != nil {
 		w.Fatal(err)
 	}
 	w.flags = append(w.flags, "--config", name)
+	w.env = append(w.env, "CREDENTIALS_DIRECTORY="+filepath.Dir(w.state))
 }
 
 // A run over a dataset that is being fetched waits, also over a crash; then it is done. What the

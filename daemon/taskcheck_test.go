@@ -61,7 +61,7 @@ for i in range(64):
 
 func (s sum) hcl() string {
 	if s.command == "" {
-		s.command, s.parser = "python3 -m unittest discover -v -s tests -t .", "unittest"
+		s.command, s.parser = "python3 -m pytest -q tests", "pytest"
 	}
 	if s.setup == "" {
 		s.setup = "true"
@@ -134,20 +134,20 @@ func TestATaskIsCheckedForWhatWouldSpoilItsVerdicts(t *testing.T) {
 		task("done", func(s *sum) { s.before = rightSum }) +
 		task("flaky", func(s *sum) { s.test = coins }) +
 		task("leaky", func(s *sum) {
+			s.command, s.parser = "python3 -m unittest -v tests.test_answer", "unittest" // nothing is added to what names its tests itself
 			s.instruction = "Make test_small_numbers_are_added pass, as https://forge.example/a/b/pull/7 does."
 			s.more = `fail_to_pass = ["test_small_numbers_are_added (tests.test_answer.Adding.test_small_numbers_are_added)"]`
 			s.setup = "mkdir -p /opt/old && cd /opt/old && cat >notes.txt <<'END'\n" + sumTests + "END\n" +
 				"git init -q -b main . && git config user.name a && git config user.email a@example.org && git commit -q --allow-empty -m now && " +
 				"git checkout -q -b later && git commit -q --allow-empty -m later && git checkout -q main"
 		}) +
-		task("fooled", func(s *sum) { s.command, s.parser = "python3 -m tests.test_answer", "exit_code" }) +
-		task("unwired", func(s *sum) { s.command, s.parser = "python3 -m unittest -v tests.test_answer", "unittest" }) + "}\n"
+		task("fooled", func(s *sum) { s.command, s.parser = "python3 -m tests.test_answer", "exit_code" }) + "}\n"
 	w.write("t.hcl", spec)
 	w.serve()
 	all := w.checked(1, "--repeat", "2", "benchmark."+w.bench)
 
 	if c := all["sound"]; c.Verdict != vet.Sound || c.Oracle == nil || !*c.Oracle || !c.Nop || !c.Stable || len(c.Gained) > 0 || c.JudgeMS == 0 ||
-		!slices.Equal(c.Adversaries, []string{"exit-at-import", "exit-at-end", "patched-runner", "printed-marks"}) {
+		!slices.Equal(c.Adversaries, []string{"exit-at-import", "exit-at-end", "conftest-skip", "conftest-pass", "configuration", "patched-runner", "printed-marks"}) {
 		t.Errorf("sound: %+v", c)
 	}
 	if c := all["done"]; c.Verdict != "broken" || c.Nop || !has(c, vet.Nop, vet.Breaks, "all tests pass before any change") || !has(c, vet.Empty, vet.Breaks) {
@@ -158,16 +158,12 @@ func TestATaskIsCheckedForWhatWouldSpoilItsVerdicts(t *testing.T) {
 	}
 	if c := all["leaky"]; c.Verdict != "flagged" || !*c.Oracle || !has(c, vet.Leak, vet.Flags, "/workspace/tests/test_answer.py", "/opt/old/notes.txt") ||
 		!has(c, vet.Git, vet.Flags, "/opt/old/.git", "holds 1 commits", "refs/heads/later") || !has(c, vet.Instruction, vet.Flags, "pull/7") ||
-		!has(c, vet.Instruction, vet.Flags, "test_small_numbers_are_added") {
+		!has(c, vet.Instruction, vet.Flags, "test_small_numbers_are_added") || !slices.Equal(c.Gained, []string{"patched-runner", "printed-marks"}) {
 		t.Errorf("leaky: %+v", c)
 	}
 	if c := all["fooled"]; c.Verdict != "flagged" || !slices.Contains(c.Gained, "exit-at-import") || !has(c, vet.Cheating, vet.Flags, "exit-at-import passes") {
 		t.Errorf("fooled: %+v", c)
 	}
-	if c := all["unwired"]; c.Verdict != "flagged" || !slices.Equal(c.Gained, []string{"patched-runner", "printed-marks"}) {
-		t.Errorf("unwired: %+v", c) // nothing is added to what names its tests itself, so nothing shows who forged them
-	}
-
 	file := "t.benchmark." + w.bench + ".jsonl"
 	w.recorded(file, "the last check", func(r record) bool { return r.Seq == len(all) })
 	for _, r := range w.records(file) {
@@ -195,7 +191,7 @@ func TestAnInterruptedCheckLeavesNothing(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.until("a round runs", func() error {
+	w.untilWithin(5*patience, "a round runs", func() error {
 		running, err := w.manual(judge.StateRunning)
 		if err == nil && len(running) == 0 {
 			err = errors.New("none does")

@@ -104,6 +104,15 @@ func TestDiff(t *testing.T) {
 			start r.e1.aaaaaaaa try 2 (go on where the trial was)`},
 		{"what a user cancelled ends, also if the run is not done any more", wantedRun("a", blocked("it selects no task")), Observed{Execution: userCancelled(execution(1)), Trials: []Trial{known("a", live)}}, `
 			cancel r.e1.aaaaaaaa (cancelled by a user)`},
+		{"a run whose dataset is not here begins nothing", wantedRun("", waiting("b is not here")), Observed{}, `
+			wait (b is not here)`},
+		{"one whose dataset is looked up anew ends nothing and takes up what runs", wantedRun("a", waiting("b is not here")), Observed{Execution: execution(1), Trials: []Trial{known("a"), known("x", live)}}, `
+			wait (b is not here)
+			start r.e1.aaaaaaaa try 1: task a, agent nop, attempt 1 (go on where the trial was)`},
+		{"and is not over when all that it had is", wantedRun("a", waiting("b is not here")), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `
+			wait (b is not here)`},
+		{"what a user cancelled ends, whatever comes", wantedRun("a", waiting("b is not here")), Observed{Execution: userCancelled(execution(1)), Trials: []Trial{known("a", live)}}, `
+			cancel r.e1.aaaaaaaa (cancelled by a user)`},
 		{"stagger spreads the starts", wantedRun("abcd", stagger(2*time.Hour)), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `
 			start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (new cell)
 			start r.e1.cccccccc try 1: task c, agent nop, attempt 1 (new cell)
@@ -248,3 +257,5 @@ func TestForeseeGoesOnPastTheBeginning(t *testing.T) {
 		t.Errorf("a limited rerun starts %v", starts)
 	}
 }
+
+func waiting(why string) func(*Run) { return func(r *Run) { r.Waits = why } }

@@ -72,7 +72,10 @@ func (i *imported) writeRun(b *strings.Builder, x sforge.Experiment, r sforge.Ru
 	if r.Internet != nil {
 		line("network", map[bool]string{true: `"open"`, false: `"none"`}[*r.Internet])
 	}
-	fmt.Fprintf(b, "  agent %s {\n", quoted(r.Agent))
+	fmt.Fprintf(b, "  agent %s {", quoted(r.Agent))
+	if r.Model != "" || r.Effort != "" || len(r.Env) > 0 {
+		b.WriteString("\n")
+	}
 	for _, attribute := range [][2]string{{"model", r.Model}, {"effort", r.Effort}} {
 		if attribute[1] != "" {
 			fmt.Fprintf(b, "    %s = %s\n", attribute[0], quoted(attribute[1]))
@@ -85,7 +88,7 @@ func (i *imported) writeRun(b *strings.Builder, x sforge.Experiment, r sforge.Ru
 		}
 		b.WriteString("    }\n")
 	}
-	b.WriteString("  }\n")
+	b.WriteString("}\n")
 	if r.NoResume {
 		b.WriteString("  resume {\n    max = 0\n  }\n")
 	}

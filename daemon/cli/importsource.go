@@ -128,7 +128,9 @@ func (e *env) bring(ctx context.Context, s importSource, format daemon.Format, d
 		err = store.Unpack(ctx, s.path, take)
 	} else {
 		shown := fetchShown{e: e, live: terminal(e.err) && !e.json}
-		_, err = store.Fetch(ctx, s.remote, shown.from(s.remote))
+		tell := shown.from(s.remote)
+		tell(remote.Progress{})
+		_, err = store.Fetch(ctx, s.remote, tell)
 		shown.clear()
 		if err == nil {
 			err = store.Use(s.remote, take)

@@ -82,7 +82,7 @@ func (e *env) checkTasks(ctx context.Context, what string, files []string, forma
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(spec))) }()
+		defer func() { err = errors.Join(err, os.Remove(spec)) }()
 		files = []string{spec}
 	}
 	c, done, err := e.judging(ctx, &k.ask, files)
@@ -106,8 +106,9 @@ func holdsSpecs(path string) bool {
 	return err == nil && len(found) > 0
 }
 
-// importing writes a spec that imports a folder of tasks into a folder of its own, which the
-// caller removes. What is made of the tasks is kept beside them.
+// importing writes a spec that imports a folder of tasks, for a while: the caller removes it.
+// It lies beside the folder, because specs reach nothing else, and so does what is made of the
+// tasks; its name is one that nobody takes for a spec by the way.
 func (e *env) importing(dir, format string) (spec string, err error) {
 	whole, err := filepath.Abs(dir)
 	if err != nil {
@@ -124,16 +125,15 @@ func (e *env) importing(dir, format string) (spec string, err error) {
 	if e.state == "" {
 		e.state = filepath.Join(filepath.Dir(whole), localState)
 	}
-	made, err := os.MkdirTemp("", "assayd-check-")
+	f, err := os.CreateTemp(filepath.Dir(whole), ".assayd-check-*.hcl")
 	if err != nil {
-		return "", fmt.Errorf("write a spec for %s: %w", dir, err)
+		return "", fmt.Errorf("write a spec for %s beside it: %w", dir, err)
 	}
-	spec = filepath.Join(made, "check.hcl")
-	text := fmt.Sprintf("benchmark %q {\n  import %q {\n    path = %s\n  }\n}\n", benchmarkName(whole), format, quotedHCL(whole))
-	if err := errors.Join(os.Chmod(made, 0o755), os.WriteFile(spec, []byte(text), 0o644)); err != nil { // a daemon of another user reads it
-		return "", errors.Join(fmt.Errorf("write a spec for %s: %w", dir, err), os.RemoveAll(made))
+	_, err = fmt.Fprintf(f, "benchmark %q {\n  import %q {\n    path = %s\n  }\n}\n", benchmarkName(whole), format, quotedHCL(filepath.Base(whole)))
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil { // a daemon of another user reads it
+		return "", errors.Join(fmt.Errorf("write a spec for %s beside it: %w", dir, err), os.Remove(f.Name()))
 	}
-	return spec, nil
+	return f.Name(), nil
 }
 
 // quotedHCL is a text as HCL reads it, with nothing in it that is worked out.

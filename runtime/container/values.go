@@ -118,7 +118,7 @@ type Command struct {
 	Workdir string
 	Stdin   io.Reader // nil = empty
 	Stdout  io.Writer // nil = thrown away; writers bound themselves
-	Stderr  io.Writer
+	Stderr  io.Writer // where it is Stdout, a shell's come in the order in which they are written
 }
 
 // Usage is what a container uses now.

@@ -40,12 +40,14 @@ func TestDeclaredNamesMeanTestsThatOthersWriteDifferently(t *testing.T) {
 		{"googletest", []string{"Inst/Suite.Case/0", "Suite.Other"}, pass("Inst/Suite::Case/0", "Suite::Other"), 2, 2},
 		{"ctest", []string{"parses"}, pass("parses::parses"), 1, 1},
 		{
-			"cargo: by target", []string{"tests/a.rs::eq", "tests/b.rs::eq", "doc::src/lib.rs - (line 1)"},
+			"cargo: by target",
+			[]string{"tests/a.rs::eq", "tests/b.rs::eq", "doc::src/lib.rs - (line 1)"},
 			[]parser.Test{
 				{Name: "eq", Target: "tests/a.rs", Status: parser.Failed},
 				{Name: "eq #2", Repeats: "eq", Target: "tests/b.rs", Status: parser.Passed},
 				{Name: "src/lib.rs - (line 1)", Target: "doc", Status: parser.Passed},
-			}, 2, 3,
+			},
+			2, 3,
 		},
 		{"cargo: of another target", []string{"tests/a.rs::eq"}, []parser.Test{{Name: "eq", Target: "tests/b.rs", Status: parser.Passed}}, 0, 1},
 		{"a repetition", []string{"TestA"}, []parser.Test{{Name: "p::TestA", Status: parser.Passed}, {Name: "p::TestA #2", Repeats: "p::TestA", Status: parser.Failed}}, 0, 1},

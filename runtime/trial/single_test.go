@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -113,7 +114,7 @@ func TestInSingleModeAnAgentSubmitsNothing(t *testing.T) {
 	b.play(idle)
 	s, _ := b.until(b.machine(b.fresh(once)), b.fresh(once), Running)
 	_, err := b.host.Judge.Submit(t.Context(), s.ID, judge.SubmitRequest{Kind: judge.KindAgent, Archive: strings.NewReader("")})
-	if refusal, ok := err.(*judge.Refusal); !ok || refusal.Code != 403 || !strings.Contains(refusal.Detail, "nothing to submit") {
+	if refusal, ok := errors.AsType[*judge.Refusal](err); !ok || refusal.Code != 403 || !strings.Contains(refusal.Detail, "nothing to submit") {
 		t.Errorf("an agent's submission: %v", err)
 	}
 }

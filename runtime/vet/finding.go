@@ -46,10 +46,10 @@ const (
 func Verdict(findings []Finding) string {
 	verdict := Sound
 	for _, f := range findings {
-		switch {
-		case f.Severity == Breaks:
+		switch f.Severity {
+		case Breaks:
 			return string(Breaks)
-		case f.Severity == Flags:
+		case Flags:
 			verdict = string(Flags)
 		}
 	}

@@ -105,7 +105,7 @@ func (s *Secrets) sameThere(name string) {
 	if len(s.goals) > 0 && !s.holdsGoal(name) {
 		severity = Warns
 	}
-	s.say(Leak, severity, "%s, which the judge hides, is in the work image as it is", name)
+	s.say(severity, "%s, which the judge hides, is in the work image as it is", name)
 }
 
 // holdsGoal reports whether a test of fail_to_pass says that it is in the file.
@@ -126,8 +126,8 @@ func isTest(name string) bool {
 		strings.Contains(base, "grade"))
 }
 
-func (s *Secrets) say(check string, severity Severity, format string, args ...any) {
-	s.out = append(s.out, Finding{check, severity, fmt.Sprintf(format, args...)})
+func (s *Secrets) say(severity Severity, format string, args ...any) {
+	s.out = append(s.out, Finding{Leak, severity, fmt.Sprintf(format, args...)})
 }
 
 // Wants reports whether the content of a file has to be looked at.
@@ -140,9 +140,9 @@ func (s *Secrets) Look(name string, content []byte) {
 		switch {
 		case n.of == name:
 		case !n.solution && n.size == len(content) && n.sum == sum && len(telling(content)) > 0:
-			s.say(Leak, Flags, "%s, which the judge hides, is in the work image as %s", n.of, name)
+			s.say(Flags, "%s, which the judge hides, is in the work image as %s", n.of, name)
 		case !n.solution && compiledOf(name, n.of):
-			s.say(Leak, Flags, "%s, which the judge hides, is in the work image in compiled form as %s", n.of, name)
+			s.say(Flags, "%s, which the judge hides, is in the work image in compiled form as %s", n.of, name)
 		}
 	}
 	hits := map[int]map[int]bool{}
@@ -213,7 +213,7 @@ func (s *Secrets) Found() []Finding {
 			if n.solution {
 				what = "what the solution writes into " + n.of
 			}
-			s.say(Leak, Flags, "%d of %d telling lines of %s are in the work image in %s", in, own, what, f.file)
+			s.say(Flags, "%d of %d telling lines of %s are in the work image in %s", in, own, what, f.file)
 		}
 	}
 	return s.out

@@ -30,6 +30,7 @@ func (e *Engine) Exec(ctx context.Context, id string, c container.Command) (int,
 	if err := checkName(id); err != nil {
 		return 0, fmt.Errorf("run in container: %w", err)
 	}
+	c.Argv = inOrder(c)
 	made, err := e.calls.ExecCreate(ctx, id, client.ExecCreateOptions{
 		Cmd: c.Argv, Env: assignments(c.Env), User: c.User, WorkingDir: c.Workdir,
 		AttachStdin: c.Stdin != nil, AttachStdout: true, AttachStderr: true,
