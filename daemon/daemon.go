@@ -142,20 +142,14 @@ func (d *Daemon) wire(ctx context.Context) error {
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
 		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave,
 	})
-	if err := d.openGit(ctx, options.Secret); err != nil {
-		return err
-	}
-	if err := builder.Tidy(); err != nil {
+	if err := errors.Join(d.openGit(ctx, options.Secret), builder.Tidy()); err != nil {
 		return err
 	}
 	options.Snapshot, options.Host = d.snapshot, machine
-	if err := d.openDatasets(); err != nil {
+	datasets, err := d.openDatasets(ctx, trees{ctx, d.snapshot, blobs.Open, builder}, &options)
+	if err != nil {
 		return err
 	}
-	importer := Importer{Trees: trees{ctx, d.snapshot, blobs.Open, builder}, ctx: ctx, datasets: d.datasets}
-	peek := importer.Import
-	importer.begin = true
-	options.Import = importer.Import
 	d.rec = reconcile.New(reconcile.Options{
 		Store: d.store, Ledger: ledger, Admission: admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
 		Checkout: d.checkout(),
@@ -165,7 +159,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
 			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")),
 		},
-		Datasets: reconcile.Datasets{Fetch: d.datasets.fetch, Peek: peek, Progress: d.datasets.far},
+		Datasets: datasets,
 		Ready:    d.ready, Idle: o.Idle,
 	})
 	d.writer = results.NewWriter(d.projection(), results.Options{
@@ -205,17 +199,6 @@ func (d *Daemon) snapshot(dir string) (digest string, err error) {
 	digest, _, err = w.Commit()
 	fault.Reached(fault.ContextStored)
 	return digest, err
-}
-
-// openDatasets prepares the fetching of datasets.
-func (d *Daemon) openDatasets() error {
-	store, err := OpenDatasets(d.opts.Settings, filepath.Join(d.store.Dir(), "datasets"))
-	if err != nil {
-		return err
-	}
-	d.datasets = newFetcher(store, d.opts.Log)
-	d.datasets.came = func(ctx context.Context, files []string) error { return d.rec.Fetched(ctx, files) }
-	return nil
 }
 
 // working tells the watchdog that a long copy gets on.

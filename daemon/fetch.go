@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/remote"
 )
 
@@ -67,6 +69,21 @@ func OpenDatasets(settings *config.Settings, dir string) (*remote.Store, error) 
 		o.Token = strings.TrimSpace(token)
 	}
 	return remote.Open(o)
+}
+
+// openDatasets prepares the fetching of datasets, and how specs import them.
+func (d *Daemon) openDatasets(ctx context.Context, keep task.Trees, options *config.Options) (reconcile.Datasets, error) {
+	store, err := OpenDatasets(d.opts.Settings, filepath.Join(d.store.Dir(), "datasets"))
+	if err != nil {
+		return reconcile.Datasets{}, err
+	}
+	d.datasets = newFetcher(store, d.opts.Log)
+	d.datasets.came = func(ctx context.Context, files []string) error { return d.rec.Fetched(ctx, files) }
+	importer := Importer{Trees: keep, ctx: ctx, datasets: d.datasets}
+	peek := importer.Import
+	importer.begin = true
+	options.Import = importer.Import
+	return reconcile.Datasets{Fetch: d.datasets.fetch, Peek: peek, Progress: d.datasets.far}, nil
 }
 
 func newFetcher(store *remote.Store, log *slog.Logger) *fetcher {

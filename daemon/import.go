@@ -150,21 +150,21 @@ func (m Importer) unpacked(path string, use func(remote.Copy) error) (err error)
 // remote reads a dataset that lies elsewhere, or says that it is not here yet.
 func (m Importer) remote(i config.Import, format Format) (tasks []config.Imported, problems []config.Problem) {
 	src := sourceOf(i)
-	one := func(p config.Problem) ([]config.Imported, []config.Problem) {
+	one := func(p config.Problem) []config.Problem {
 		p.File = src.String()
-		return nil, []config.Problem{p}
+		return []config.Problem{p}
 	}
 	switch err := src.Check(); {
 	case err != nil:
-		return one(config.Problem{Text: err.Error()})
+		return nil, one(config.Problem{Text: err.Error()})
 	case m.datasets == nil:
-		return one(config.Problem{Pending: true, Text: "a daemon would fetch it"})
+		return nil, one(config.Problem{Pending: true, Text: "a daemon would fetch it"})
 	}
 	var failed error
 	if m.begin {
 		current, err := m.datasets.current(i)
 		if !current {
-			return one(config.Problem{Pending: true, Text: "it is being fetched"})
+			return nil, one(config.Problem{Pending: true, Text: "it is being fetched"})
 		}
 		failed = err
 	}
@@ -177,14 +177,14 @@ func (m Importer) remote(i config.Import, format Format) (tasks []config.Importe
 	})
 	if errors.Is(err, remote.ErrAbsent) {
 		if !m.begin {
-			return one(config.Problem{Pending: true, Text: "it would be fetched"})
+			return nil, one(config.Problem{Pending: true, Text: "it would be fetched"})
 		}
 		if err = m.datasets.missing(i); err == nil {
-			return one(config.Problem{Pending: true, Text: "it is being fetched"})
+			return nil, one(config.Problem{Pending: true, Text: "it is being fetched"})
 		}
 	}
 	if err != nil {
-		return one(config.Problem{Text: err.Error()})
+		return nil, one(config.Problem{Text: err.Error()})
 	}
 	return tasks, problems
 }

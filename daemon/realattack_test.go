@@ -5,6 +5,7 @@ package daemon_test
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -139,16 +140,18 @@ func nodeAttacks(sources, tests, names []string) map[string]string {
 }
 
 func rustAttacks(sources, tests, names []string) map[string]string {
-	var printed strings.Builder
+	var lines []string
 	for _, name := range names {
-		printed.WriteString("test " + name[strings.Index(name, "::")+2:] + " ... ok\\n")
+		lines = append(lines, "test "+name[strings.Index(name, "::")+2:]+" ... ok\\n")
 	}
+	slices.Sort(lines)
+	lines = slices.Compact(lines) // each binary has a name once
 	start := func(body string) string {
 		return "\nextern \"C\" { fn _exit(code: i32) -> !; fn write(fd: i32, text: *const u8, n: usize) -> isize; }\n" +
 			"#[used]\n#[link_section = \".init_array\"]\npub static ZZ: extern \"C\" fn() = {\n    extern \"C\" fn zz() { unsafe { " + body + " } }\n    zz\n};"
 	}
-	count := strconv.Itoa(len(names))
-	forged := "running " + count + " tests\\n" + printed.String() + "\\ntest result: ok. " + count + " passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\\n\\n"
+	count := strconv.Itoa(len(lines))
+	forged := "running " + count + " tests\\n" + strings.Join(lines, "") + "\\ntest result: ok. " + count + " passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\\n\\n"
 	return map[string]string{
 		"exit":  each([]string{"src/lib.rs"}, ">>", start("_exit(0)")),
 		"tests": each(tests, ">", "#[test]\nfn all() {}"),

@@ -161,8 +161,13 @@ func benchmarkName(dir string) string {
 // formatMarks are files by which a format shows.
 func formatMarks() []struct{ pattern, format string } {
 	return []struct{ pattern, format string }{
-		{"BENCHMARK.yaml", "sforge"}, {"workspace.yaml", "sweforge"}, {"task.toml", "harbor"}, {"task.yaml", "terminal-bench"},
-		{"sweb.yaml", "swebench"}, {"*.jsonl", "swebench"}, {"*.parquet", "swebench"},
+		{"BENCHMARK.yaml", "sforge"},
+		{"workspace.yaml", "sweforge"},
+		{"task.toml", "harbor"},
+		{"task.yaml", "terminal-bench"},
+		{"sweb.yaml", "swebench"},
+		{"*.jsonl", "swebench"},
+		{"*.parquet", "swebench"},
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"net/http"
@@ -300,7 +299,7 @@ func (f *file) sumOf(name string) (sum string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	var h hash.Hash = sha256.New()
+	h := sha256.New()
 	if f.blob {
 		info, err := in.Stat()
 		if err != nil {

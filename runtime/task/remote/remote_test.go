@@ -90,9 +90,9 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func want(t *testing.T, c Copy, files_ map[string]string) {
+func want(t *testing.T, c Copy, all map[string]string) {
 	t.Helper()
-	if diff := cmp.Diff(files_, files(t, c.Dir)); diff != "" {
+	if diff := cmp.Diff(all, files(t, c.Dir)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -298,7 +298,7 @@ func TestAFetchGoesOnAfterARestart(t *testing.T) {
 	}
 	hub.Fail(broken...)
 	first.pause = func(context.Context, time.Duration) error {
-		if sizeOf(filepath.Join(dir)) > 1500 {
+		if sizeOf(dir) > 1500 {
 			stop()
 		}
 		return ctx.Err()
