@@ -30,8 +30,10 @@ func TestRealThreeHundredTrials(t *testing.T) {
 		names = append(names, p.ID)
 	}
 	w.flags = []string{"--config", w.forge(fmt.Sprintf("  keep = %q\n", keep))}
-	w.write("real.hcl", singleSpec{bench: w.bench, include: names, runs: map[string][]string{"many": {"oracle"}},
-		more: fmt.Sprintf("parallel = 8\n  attempts = %d", attempts)}.text())
+	w.write("real.hcl", singleSpec{
+		bench: w.bench, include: names, runs: map[string][]string{"many": {"oracle"}},
+		more: fmt.Sprintf("parallel = 8\n  attempts = %d", attempts),
+	}.text())
 	total := attempts * len(pulls)
 	began := time.Now()
 	for i := range kills {

@@ -106,7 +106,8 @@ func (w *world) checked(code int, args ...string) map[string]api.Checked {
 	}
 	all := map[string]api.Checked{}
 	for _, c := range answer.Tasks {
-		all[strings.Trim(c.Task[strings.Index(c.Task, "["):], `[]"`)] = c
+		_, name, _ := strings.Cut(c.Task, "[")
+		all[strings.Trim(name, `]"`)] = c
 	}
 	return all
 }

@@ -235,8 +235,13 @@ func showReport(w io.Writer, r swebench.Report, file string) error {
 		name string
 		ids  []string
 	}{
-		{"resolved", r.ResolvedIDs}, {"unresolved", r.UnresolvedIDs}, {"empty patch", r.EmptyPatchIDs}, {"error", r.ErrorIDs},
-		{"infra failure", r.InfraFailureIDs}, {"ambiguous failure", r.AmbiguousFailureIDs}, {"no prediction", r.IncompleteIDs},
+		{"resolved", r.ResolvedIDs},
+		{"unresolved", r.UnresolvedIDs},
+		{"empty patch", r.EmptyPatchIDs},
+		{"error", r.ErrorIDs},
+		{"infra failure", r.InfraFailureIDs},
+		{"ambiguous failure", r.AmbiguousFailureIDs},
+		{"no prediction", r.IncompleteIDs},
 	} {
 		fmt.Fprintf(t, "%s\t%d\t%s\n", row.name, len(row.ids), clipLine(strings.Join(row.ids, " ")))
 	}
