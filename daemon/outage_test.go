@@ -16,7 +16,8 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 )
 
-// eager submits something better at each step and does not wait for the verdicts.
+// eager submits something better at each step and does not wait for the verdicts. After the
+// first step it goes on when it is let go.
 const eager = `
 echo "born $$"
 n=0
@@ -26,6 +27,7 @@ while [ $n -lt 8 ]; do
 	assay-submit || echo "submit failed" &
 	echo "step $n of $$"
 	sleep 4
+	until [ -e /var/tmp/go ]; do sleep 0.2; done
 done
 wait
 echo "done $$"
@@ -39,7 +41,7 @@ func TestAnEngineThatIsAwayCostsNothing(t *testing.T) {
 	w := d.world("")
 	w.write("r.hcl", w.benchmark()+w.agent("eager", eager)+w.run("away", []string{
 		`agent "eager" { label = "a" }`, `agent "eager" { label = "b" }`, `agent "eager" { label = "c" }`,
-	}, `timeout = "3m"`, `parallel = 3`, `auto_eval = "7s"`))
+	}, `timeout = "5m"`, `parallel = 3`, `auto_eval = "7s"`))
 	const file = "r.run.away.jsonl"
 	w.serve()
 	w.until("three trials submit", func() error {
@@ -59,6 +61,9 @@ func TestAnEngineThatIsAwayCostsNothing(t *testing.T) {
 		w.body(r.Trial)
 	}
 	bodies := w.bodies()
+	for _, r := range started {
+		w.letGo(r.Trial)
+	}
 	for _, outage := range []struct {
 		signal syscall.Signal
 		lasts  time.Duration
