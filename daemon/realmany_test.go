@@ -21,7 +21,7 @@ import (
 // loses none: every one is resolved, no container is left, and what images take on the disk
 // is brought within the setting.
 func TestRealThreeHundredTrials(t *testing.T) {
-	const attempts, kills, keep = 25, 2, 4 << 20
+	const attempts, kills, keep = 25, 2, 2 << 20
 	pulls := realPulls(t)
 	w := newWorld(t)
 	writeRows(t, filepath.Join(w.specs, "rows"), w.rowsOf(pulls)...)
