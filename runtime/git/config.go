@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 )
 
 // configName is the file of configuration in a home.
@@ -33,6 +34,26 @@ const config = `[safe]
 [advice]
 	detachedHead = false
 `
+
+// Fetching is more configuration, for who fetches from wherever people name: well-known
+// transports alone, a commit by its hash, and no transfer that crawls for longer than
+// patience, in whole seconds.
+func Fetching(patience time.Duration) string {
+	return fmt.Sprintf(`[uploadpack]
+	allowAnySHA1InWant = true
+[protocol "https"]
+	allow = always
+[protocol "http"]
+	allow = always
+[protocol "ssh"]
+	allow = always
+[protocol "file"]
+	allow = always
+[http]
+	lowSpeedLimit = 1000
+	lowSpeedTime = %d
+`, int(patience.Seconds()))
+}
 
 // New returns a Git whose home is that folder of this machine, and writes its configuration
 // there: the one that holds for all, and then more, which may overrule it.

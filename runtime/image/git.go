@@ -27,22 +27,8 @@ const gitTime = 2 * time.Hour
 // gitOutput is what a command may print: the names of all objects of a large repository.
 const gitOutput = 2 << 30
 
-// gitConfig is what Git sees of it besides what holds for all of ours. Only well-known
-// transports are used.
-const gitConfig = `[uploadpack]
-	allowAnySHA1InWant = true
-[protocol "https"]
-	allow = always
-[protocol "http"]
-	allow = always
-[protocol "ssh"]
-	allow = always
-[protocol "file"]
-	allow = always
-[http]
-	lowSpeedLimit = 1000
-	lowSpeedTime = 300
-`
+// crawl is how long a transfer may crawl before it is broken off.
+const crawl = 5 * time.Minute
 
 // fullHash is a commit's name in full; anything shorter may mean another commit tomorrow.
 var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -78,7 +64,7 @@ func (m *mirrors) prepare() error {
 	if err := m.tidy(); err != nil {
 		return err
 	}
-	g, err := git.New(m.dir, gitConfig)
+	g, err := git.New(m.dir, git.Fetching(crawl))
 	if err != nil {
 		return err
 	}

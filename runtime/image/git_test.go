@@ -26,7 +26,7 @@ type history struct {
 
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	g, err := git.New(t.TempDir(), gitConfig)
+	g, err := git.New(t.TempDir(), git.Fetching(crawl))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,28 +14,14 @@ import (
 	"github.com/assayd/assayd/runtime/git"
 )
 
-// gitConfig is what Git sees besides what holds for all of ours. Only well-known transports
-// are used.
-const gitConfig = `[uploadpack]
-	allowAnySHA1InWant = true
-[protocol "https"]
-	allow = always
-[protocol "http"]
-	allow = always
-[protocol "ssh"]
-	allow = always
-[protocol "file"]
-	allow = always
-[http]
-	lowSpeedLimit = 1000
-	lowSpeedTime = 120
-`
+// crawl is how long a transfer may crawl before it is broken off.
+const crawl = 2 * time.Minute
 
 // gitTime bounds one command.
 const gitTime = 2 * time.Hour
 
 func newGit(dir string) (git.Git, error) {
-	g, err := git.New(dir, gitConfig)
+	g, err := git.New(dir, git.Fetching(crawl))
 	if agent, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
 		g = g.With("SSH_AUTH_SOCK=" + agent)
 	}
