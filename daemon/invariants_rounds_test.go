@@ -118,13 +118,14 @@ func (w *world) oneLife(id string) {
 	}
 }
 
-// keptCounting fails unless one process wrote the whole log of a climber.
+// keptCounting fails unless one process wrote the whole log of an agent that numbers its
+// steps, from the first to its end.
 func (w *world) keptCounting(trial string) {
 	w.Helper()
 	w.oneLife(trial)
 	log := w.agentLog(trial)
-	if steps := step.FindAllString(log, -1); len(steps) != 8 || !strings.Contains(log, "born ") {
-		w.Errorf("trial %s made %d steps:\n%s", trial, len(steps), log)
+	if n := len(step.FindAllString(log, -1)); n < 2 || !strings.Contains(log, "born ") || !strings.Contains(log, "done ") {
+		w.Errorf("trial %s made %d steps:\n%s", trial, n, log)
 	}
 }
 

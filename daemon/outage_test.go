@@ -16,18 +16,17 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 )
 
-// eager submits something better at each step and does not wait for the verdicts. After the
-// first step it goes on when it is let go.
+// eager submits again and again until it is let go, and does not wait for the verdicts: an
+// outage finds it at work however long it lasts.
 const eager = `
 echo "born $$"
 n=0
-while [ $n -lt 8 ]; do
+until [ -e /var/tmp/go ]; do
 	n=$((n+1))
-	echo $n >src/level
+	echo $((1 + n % 8)) >src/level
 	assay-submit || echo "submit failed" &
 	echo "step $n of $$"
-	sleep 4
-	until [ -e /var/tmp/go ]; do sleep 0.2; done
+	sleep 6
 done
 wait
 echo "done $$"
@@ -61,9 +60,6 @@ func TestAnEngineThatIsAwayCostsNothing(t *testing.T) {
 		w.body(r.Trial)
 	}
 	bodies := w.bodies()
-	for _, r := range started {
-		w.letGo(r.Trial)
-	}
 	for _, outage := range []struct {
 		signal syscall.Signal
 		lasts  time.Duration
@@ -87,6 +83,9 @@ func TestAnEngineThatIsAwayCostsNothing(t *testing.T) {
 		<-back
 		d.start()
 		w.untouched(bodies)
+	}
+	for _, r := range started {
+		w.letGo(r.Trial)
 	}
 	run := w.settled("run.away", 2*time.Minute)
 	for _, trial := range run.Trials {
