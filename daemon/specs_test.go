@@ -27,7 +27,7 @@ benchmark %q {
           i=0
           while [ $i -lt 10 ]; do
             i=$((i+1)); status=FAILED
-            [ $i -gt $(cat src/level) ] || status=PASSED
+            [ $i -le "$(cat src/level)" ] && status=PASSED # not where a snapshot finds it empty
             list="$list$${list:+,}{\"name\":\"step $i\",\"status\":\"$status\"}"
           done
           echo "{\"details\":[$list]}"

@@ -76,14 +76,17 @@ func serveInherited() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	for name, listeners := range map[string][]net.Listener{"control": control, "http": http} {
-		for _, listener := range listeners {
+	for _, socket := range []struct {
+		name      string
+		listeners []net.Listener
+	}{{"control", control}, {"http", http}} { // in the order in which they are called
+		for _, listener := range socket.listeners {
 			conn, err := listener.Accept()
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
-			_, _ = io.WriteString(conn, name)
+			_, _ = io.WriteString(conn, socket.name)
 			_ = conn.Close()
 			_ = listener.Close()
 		}
