@@ -64,6 +64,8 @@ var mayImport = map[string][]string{
 		// What runs in single mode are told as.
 		"runtime/task/swebench", "runtime/task/sweforge",
 		"runtime/stats",
+		// The books that the gateway writes to.
+		"runtime/gateway",
 	},
 
 	"daemon/watch":  {},

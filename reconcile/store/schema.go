@@ -118,6 +118,23 @@ CREATE TABLE lines (
 	data BLOB NOT NULL,
 	PRIMARY KEY (spec, seq)
 ) STRICT;
+`, `
+CREATE TABLE exchanges (
+	id        INTEGER PRIMARY KEY AUTOINCREMENT,
+	spec      TEXT NOT NULL,
+	execution INTEGER NOT NULL,
+	trial     TEXT NOT NULL,
+	try       INTEGER NOT NULL,
+	provider  TEXT NOT NULL,
+	model     TEXT NOT NULL,
+	input     INTEGER NOT NULL,
+	output    INTEGER NOT NULL,
+	cached    INTEGER NOT NULL,
+	estimated INTEGER NOT NULL,
+	usd       REAL NOT NULL
+) STRICT;
+CREATE INDEX exchanges_trial ON exchanges (trial, try);
+CREATE INDEX exchanges_execution ON exchanges (spec, execution);
 `}
 
 // migrate brings the database to the newest schema in one transaction.

@@ -18,6 +18,7 @@ var Points = []Point{
 	LineAppended, LineFlushed, LineMarked,
 	EvalOpened, EvalAccepted,
 	GameReserved, GameStarted, GameOpened, GameMoved, GameSaved, GameKept, GameJudged, GameRemoved,
+	ExchangeBooked, ExchangeSettled,
 }
 
 // The start of a daemon.
@@ -116,4 +117,10 @@ const (
 	GameKept     Point = "game kept"   // the transcript is a blob, the verdict is not stored
 	GameJudged   Point = "game judged" // the container and the transcript are there
 	GameRemoved  Point = "game removed"
+)
+
+// An exchange with a model.
+const (
+	ExchangeBooked  Point = "exchange booked"  // in the ledger at its least, nothing is passed on
+	ExchangeSettled Point = "exchange settled" // at its cost, its last event is not passed on
 )

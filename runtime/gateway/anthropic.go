@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"encoding/json"
+
+	"github.com/assayd/assayd/runtime/gateway/transcript"
+)
+
+// messages is Anthropic's protocol, which Claude Code speaks.
+var messages = generation{name: transcript.Messages, prepare: func(*question) bool { return false }, whole: wholeMessage, event: messageEvent}
+
+// messageUsage has pointers because each event of a stream tells only what it knows, in
+// numbers that count from the beginning.
+type messageUsage struct {
+	Input   *int64 `json:"input_tokens"`
+	Written *int64 `json:"cache_creation_input_tokens"`
+	Cached  *int64 `json:"cache_read_input_tokens"`
+	Output  *int64 `json:"output_tokens"`
+}
+
+// into takes over what is told; plain is the part of the prompt that no cache had to do with.
+func (u *messageUsage) into(m *meter) {
+	if u == nil {
+		return
+	}
+	plain := m.input - m.cached - m.written
+	for _, field := range []struct {
+		told *int64
+		kept *int64
+	}{{u.Input, &plain}, {u.Written, &m.written}, {u.Cached, &m.cached}, {u.Output, &m.output}} {
+		if field.told != nil {
+			*field.kept = *field.told
+		}
+	}
+	m.input = plain + m.cached + m.written
+}
+
+type message struct {
+	Model   string        `json:"model"`
+	Stop    string        `json:"stop_reason"`
+	Usage   *messageUsage `json:"usage"`
+	Content []block       `json:"content"`
+}
+
+type block struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Thinking string          `json:"thinking"`
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+}
+
+// into takes over a block of an answer, or of a stream its beginning.
+func (b block) into(index int, m *meter) {
+	m.Say(m.wrote(b.Text))
+	m.Think(m.wrote(b.Thinking))
+	if b.ID == "" {
+		return
+	}
+	input := string(b.Input)
+	if input == "{}" { // it comes in pieces
+		input = ""
+	}
+	m.Call(index, b.ID, m.wrote(b.Name), m.wrote(input))
+}
+
+func wholeMessage(body []byte, m *meter) {
+	var a message
+	if json.Unmarshal(body, &a) != nil {
+		return
+	}
+	m.model, m.Stop = a.Model, a.Stop
+	for i, b := range a.Content {
+		b.into(i, m)
+	}
+	a.Usage.into(m)
+	m.told = a.Usage != nil
+}
+
+func messageEvent(data []byte, m *meter) {
+	var e struct {
+		Type    string        `json:"type"`
+		Index   int           `json:"index"`
+		Message *message      `json:"message"`
+		Block   *block        `json:"content_block"`
+		Usage   *messageUsage `json:"usage"`
+		Delta   struct {
+			Text     string `json:"text"`
+			Thinking string `json:"thinking"`
+			JSON     string `json:"partial_json"`
+			Stop     string `json:"stop_reason"`
+		} `json:"delta"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	switch e.Type {
+	case "message_start":
+		if e.Message != nil {
+			m.model = e.Message.Model
+			e.Message.Usage.into(m)
+		}
+	case "content_block_start":
+		if e.Block != nil {
+			e.Block.into(e.Index, m)
+		}
+	case "content_block_delta":
+		m.Say(m.wrote(e.Delta.Text))
+		m.Think(m.wrote(e.Delta.Thinking))
+		if e.Delta.JSON != "" {
+			m.Call(e.Index, "", "", m.wrote(e.Delta.JSON))
+		}
+	case "message_delta":
+		m.Stop = e.Delta.Stop
+		e.Usage.into(m)
+		m.told = e.Usage != nil && e.Usage.Output != nil
+	case "message_stop":
+		m.last = true
+	case "error":
+		m.last, m.err = true, string(data)
+	}
+}

@@ -1,0 +1,215 @@
+package transcript
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Writer appends to one transcript. It may be used from many goroutines.
+type Writer struct {
+	mu    sync.Mutex
+	file  *os.File
+	size  int64
+	limit int64
+	last  int             // the last exchange
+	known map[string]bool // names of conversations and shared values that the file has
+}
+
+// ErrFull says that a transcript has reached its bound; what follows is not kept.
+var ErrFull = errors.New("the transcript has reached its bound")
+
+// Create opens the transcript at path, which may grow to limit bytes. What a former daemon
+// wrote there stays, but for a line that it did not finish.
+func Create(path string, limit int64) (_ *Writer, err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{file: file, limit: limit, known: map[string]bool{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("take up the transcript %s: %w", path, err), file.Close())
+		}
+	}()
+	if w.size, err = each(file, w.learn); err != nil {
+		return nil, err
+	}
+	return w, file.Truncate(w.size)
+}
+
+// learn takes in a line that is there already.
+func (w *Writer) learn(l Line) error {
+	w.last = max(w.last, l.N)
+	if r := l.Request; r != nil {
+		for _, name := range []string{r.At, r.System.Name, r.Tools.Name, r.Settings.Name} {
+			w.known[name] = true
+		}
+	}
+	return nil
+}
+
+// Begin appends a request, given the fields of its body, and returns the number of the
+// exchange. Where the file cannot be written the number is good all the same.
+func (w *Writer) Begin(at time.Time, protocol, model string, stream bool, fields map[string]json.RawMessage) (n int, err error) {
+	system, messages, settings := split(protocol, fields)
+	chain := chainOf(protocol, messages)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	r := &Request{
+		Protocol: protocol, Model: model, Stream: stream, At: chain[len(messages)], New: messages,
+		System: w.shared(system), Tools: w.shared(fields["tools"]), Settings: w.shared(settings),
+	}
+	for i := len(messages); i > 0; i-- {
+		if w.known[chain[i]] {
+			r.After, r.New = chain[i], messages[i:]
+			break
+		}
+	}
+	if err = w.append(Line{N: w.last, Time: at, Request: r}); err != nil {
+		return w.last, err
+	}
+	return w.last, w.learn(Line{N: w.last, Request: r})
+}
+
+// End appends what came of exchange n.
+func (w *Writer) End(at time.Time, n int, r Response) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.append(Line{N: n, Time: at, Response: &r})
+}
+
+// Close closes the file.
+func (w *Writer) Close() error { return w.file.Close() }
+
+func (w *Writer) append(l Line) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("encode a line of the transcript: %w", err)
+	}
+	text = append(text, '\n')
+	if w.size+int64(len(text)) > w.limit {
+		return ErrFull
+	}
+	if _, err := w.file.WriteAt(text, w.size); err != nil {
+		return fmt.Errorf("write the transcript: %w", err)
+	}
+	w.size += int64(len(text))
+	return nil
+}
+
+func (w *Writer) shared(value json.RawMessage) Shared {
+	if len(value) == 0 {
+		return Shared{}
+	}
+	s := Shared{Name: nameOf("", value)}
+	if !w.known[s.Name] {
+		s.Value = value
+	}
+	return s
+}
+
+// split takes a request apart: what the model is told beforehand, the conversation, and all
+// else but the tools.
+func split(protocol string, fields map[string]json.RawMessage) (system json.RawMessage, messages []json.RawMessage, settings json.RawMessage) {
+	conversation, before := "messages", "system"
+	if protocol == Responses {
+		conversation, before = "input", "instructions"
+	}
+	if raw := fields[conversation]; json.Unmarshal(raw, &messages) != nil && len(raw) > 0 {
+		messages = []json.RawMessage{raw} // a plain text, or what is wrong
+	}
+	rest := map[string]json.RawMessage{}
+	for name, value := range fields {
+		if name != conversation && name != before && name != "tools" {
+			rest[name] = value
+		}
+	}
+	settings, _ = json.Marshal(rest) // of valid JSON
+	return fields[before], messages, settings
+}
+
+// chainOf names each beginning of a conversation: that with i messages is at i.
+func chainOf(protocol string, messages []json.RawMessage) []string {
+	chain := make([]string, len(messages)+1)
+	chain[0] = ""
+	for i, m := range messages {
+		chain[i+1] = nameOf(protocol+chain[i], lasting(m))
+	}
+	return chain
+}
+
+// lasting is a message without the marks for caches, which wander from request to request.
+func lasting(m json.RawMessage) []byte {
+	if !bytes.Contains(m, []byte("cache_control")) {
+		return m
+	}
+	var v any
+	if json.Unmarshal(m, &v) != nil {
+		return m
+	}
+	dropMarks(v)
+	text, err := json.Marshal(v)
+	if err != nil {
+		return m
+	}
+	return text
+}
+
+func dropMarks(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, "cache_control")
+		for _, inner := range v {
+			dropMarks(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			dropMarks(inner)
+		}
+	}
+}
+
+func nameOf(before string, value []byte) string {
+	h := sha256.New()
+	_, _ = io.WriteString(h, before) // a hash takes everything
+	_, _ = h.Write(value)
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// maxLine bounds a line that is read: a request of the size that the gateway takes, and what
+// is around it.
+const maxLine = 192 << 20
+
+// each calls f with each whole line and returns where the last one ends.
+func each(r io.Reader, f func(Line) error) (end int64, err error) {
+	in := bufio.NewReaderSize(r, 1<<20)
+	for {
+		text, err := in.ReadBytes('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return end, nil // what is left is no whole line
+		case err != nil:
+			return end, err
+		case len(text) > maxLine:
+			return end, fmt.Errorf("a line has %d bytes", len(text))
+		}
+		var l Line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return end, fmt.Errorf("read the line at byte %d: %w", end, err)
+		}
+		if err := f(l); err != nil {
+			return end, err
+		}
+		end += int64(len(text))
+	}
+}

@@ -1,0 +1,119 @@
+package gateway
+
+import "context"
+
+// Usage is what requests to models cost. Its JSON names are those of the records.
+type Usage struct {
+	InputTokens     int64   `json:"input_tokens"`     // whole prompts, with what came from a cache
+	OutputTokens    int64   `json:"output_tokens"`    // reasoning included
+	CachedTokens    int64   `json:"cached_tokens"`    // of InputTokens, read from a cache
+	EstimatedTokens int64   `json:"estimated_tokens"` // of both, counted from text because no provider told them
+	Requests        int64   `json:"requests"`         // that a model answered
+	CostUSD         float64 `json:"cost_usd"`
+}
+
+// Add adds what others cost.
+func (u *Usage) Add(o Usage) {
+	u.InputTokens += o.InputTokens
+	u.OutputTokens += o.OutputTokens
+	u.CachedTokens += o.CachedTokens
+	u.EstimatedTokens += o.EstimatedTokens
+	u.Requests += o.Requests
+	u.CostUSD += o.CostUSD
+}
+
+// Tokens is what a budget of tokens is compared with.
+func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens }
+
+// less is u without o.
+func (u Usage) less(o Usage) Usage {
+	return Usage{
+		u.InputTokens - o.InputTokens, u.OutputTokens - o.OutputTokens, u.CachedTokens - o.CachedTokens,
+		u.EstimatedTokens - o.EstimatedTokens, u.Requests - o.Requests, u.CostUSD - o.CostUSD,
+	}
+}
+
+// Price is in US dollars per million tokens.
+type Price struct {
+	Input      float64 // of a prompt, where it is neither read from a cache nor written to one
+	Output     float64
+	Cached     float64 // read from a cache
+	CacheWrite float64 // written to one
+}
+
+// tokens is what a provider says of one exchange, or what was counted in its place.
+type tokens struct {
+	input, cached, written, output int64 // input is the whole prompt, cached and written are of it
+	estimated                      int64
+	reported                       *float64 // cost, by providers that tell it
+}
+
+// usage prices an exchange. A provider's own word on the cost counts where no price is set.
+func (t tokens) usage(p Price, priced bool) Usage {
+	u := Usage{
+		InputTokens: t.input, OutputTokens: t.output, CachedTokens: t.cached, EstimatedTokens: t.estimated, Requests: 1,
+	}
+	switch {
+	case priced:
+		plain := max(t.input-t.cached-t.written, 0)
+		u.CostUSD = (float64(plain)*p.Input + float64(t.cached)*p.Cached + float64(t.written)*p.CacheWrite + float64(t.output)*p.Output) / 1e6
+	case t.reported != nil:
+		u.CostUSD = *t.reported
+	}
+	return u
+}
+
+// estimate counts the tokens of so many bytes of text: about four bytes make one in English
+// and in code. It is only used where nobody tells a number.
+func estimate(bytes int) int64 { return int64(bytes+3) / 4 }
+
+// Budget bounds what may be spent; zero is no limit.
+type Budget struct {
+	USD    float64
+	Tokens int64
+}
+
+// Reasons why a budget is used up; they are reasons of a trial's end, too.
+const (
+	OverUSD    = "budget_usd"
+	OverTokens = "budget_tokens"
+)
+
+// over says which limit is reached, "" if none.
+func (b Budget) over(u Usage) string {
+	switch {
+	case b.USD > 0 && u.CostUSD >= b.USD:
+		return OverUSD
+	case b.Tokens > 0 && u.Tokens() >= b.Tokens:
+		return OverTokens
+	}
+	return ""
+}
+
+// Account is whom an exchange is charged to.
+type Account struct {
+	Spec      string // address of the run
+	Execution int
+	Trial     string
+	Try       int
+}
+
+// Charge is what is kept of one exchange.
+type Charge struct {
+	Account
+	Provider string
+	Model    string
+	Usage    Usage
+}
+
+// Ledger keeps what was spent. It is written before an agent learns that its exchange is
+// over, so that no crash makes an exchange free.
+type Ledger interface {
+	// Begin notes an exchange that a model has begun to answer, with what it costs at least.
+	// It stays as it is if nothing is said of it any more.
+	Begin(context.Context, Charge) (id int64, err error)
+	// End replaces what Begin noted.
+	End(ctx context.Context, id int64, c Charge) error
+	// Spent sums up the exchanges of a try, or of a whole execution if the trial is "".
+	Spent(context.Context, Account) (Usage, error)
+}
