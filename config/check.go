@@ -257,21 +257,35 @@ func (c *checker) agent(r *Run, a *RunAgent) {
 		api = declared.API
 	case c.f.owner["agent."+a.Name] != nil:
 		return // declared in a text that is broken
-	case ok && slices.Contains(unsupportedBuiltins(), a.Name):
-		if _, known := c.l.o.Settings.Providers[a.Provider]; a.Provider == "" || known {
-			return // that it is not there is told, and its key is of no use
-		}
 	case !ok:
 		known := append(c.names("agent"), sortedKeys(builtins())...)
 		c.fail(a.Pos, "Unknown agent", fmt.Sprintf("No agent %q is declared or built in%s", a.Name, c.instead("agent", a.Name, known)))
 		return
 	}
-	provider := a.Provider
-	if provider == "" && api != "none" {
-		provider = api
+	c.model(r, a, api, declared == nil && a.Name == "opencode")
+}
+
+// model checks who thinks for an agent that speaks a protocol. One that is versatile speaks
+// that of its provider.
+func (c *checker) model(r *Run, a *RunAgent, api string, versatile bool) {
+	name := a.Provider
+	if name == "" && api != "none" {
+		name = api
 	}
-	if provider != "" {
-		c.provider(provider, a.Of("provider"), len(c.f.runGaps(r)) > 0)
+	if name == "" {
+		return
+	}
+	at := a.Of("provider")
+	c.provider(name, at, len(c.f.runGaps(r)) > 0)
+	p, ok := c.l.o.Settings.Providers[name]
+	if !ok {
+		return
+	}
+	if api != p.Protocol && api != "none" && !versatile {
+		c.fail(at, "Another protocol", fmt.Sprintf("The agent %q speaks the protocol of %s, and provider %q that of %s. Name a provider that speaks the agent's.", a.Name, api, name, p.Protocol))
+	}
+	if r.Budget != nil && (r.Budget.Each.USD > 0 || r.Budget.Total.USD > 0) && a.Model != "" && !p.prices(a.Model) {
+		c.fail(r.Of("budget"), "No price", fmt.Sprintf("Nothing says what the model %q costs, so that a budget in dollars cannot be held. Give provider %q a price for it in the settings, or a budget in tokens.", a.Model, name))
 	}
 }
 

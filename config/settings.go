@@ -1,6 +1,11 @@
 package config
 
-import "time"
+import (
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
 
 // Settings are the daemon's own: assayd.hcl, with every default applied.
 type Settings struct {
@@ -42,8 +47,30 @@ type Provider struct {
 	Proxy             string
 }
 
-// Price is in US dollars per million tokens.
-type Price struct{ Input, Output, Cached float64 }
+// prices reports whether it is known what a model costs. OpenRouter tells it with each answer.
+func (p Provider) prices(model string) bool {
+	if strings.HasSuffix(hostOf(p.BaseURL), "openrouter.ai") {
+		return true
+	}
+	for pattern := range p.Prices {
+		if ok, err := path.Match(pattern, model); ok && err == nil || pattern == model {
+			return true
+		}
+	}
+	return false
+}
+
+func hostOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// Price is in US dollars per million tokens: of a prompt, of what a model writes, and of what
+// a prompt's cache gives and takes. What is not said of a cache costs as the prompt does.
+type Price struct{ Input, Output, Cached, CacheWrite float64 }
 
 // GitHub is how its API is reached.
 type GitHub struct {

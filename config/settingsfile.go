@@ -178,7 +178,7 @@ func toPrices(v cty.Value) (map[string]Price, error) {
 		numbers := map[string]float64{}
 		for inner := price.ElementIterator(); inner.Next(); {
 			k, n := inner.Element()
-			if _, err := oneOf([]string{"input", "output", "cached"})(k.AsString()); err != nil {
+			if _, err := oneOf([]string{"input", "output", "cached", "cache_write"})(k.AsString()); err != nil {
 				return nil, err
 			}
 			amount, err := toNumber(n, 0, 1e9)
@@ -187,9 +187,20 @@ func toPrices(v cty.Value) (map[string]Price, error) {
 			}
 			numbers[k.AsString()] = amount
 		}
-		out[model.AsString()] = Price{Input: numbers["input"], Output: numbers["output"], Cached: numbers["cached"]}
+		out[model.AsString()] = priceOf(numbers)
 	}
 	return out, nil
+}
+
+func priceOf(numbers map[string]float64) Price {
+	p := Price{Input: numbers["input"], Output: numbers["output"], Cached: numbers["input"], CacheWrite: numbers["input"]}
+	if n, ok := numbers["cached"]; ok {
+		p.Cached = n
+	}
+	if n, ok := numbers["cache_write"]; ok {
+		p.CacheWrite = n
+	}
+	return p
 }
 
 func (b *body) readGitHub() GitHub {

@@ -41,8 +41,6 @@ func taskGaps(t *Task, o *Options) []gap {
 
 func agentGaps(a *Agent) []gap {
 	return []gap{
-		{attr: "api", what: "a model gateway for agents", here: a.API != "none"},
-		{attr: "stop_hook", what: "a stop hook", here: a.StopHook != "none"},
 		{attr: "layer", what: "an agent layer", here: a.Layer != nil},
 		{attr: "install", what: "an agent layer (install)", here: len(a.Install) > 0},
 	}
@@ -50,7 +48,6 @@ func agentGaps(a *Agent) []gap {
 
 func runGaps(r *Run) []gap {
 	return []gap{
-		{attr: "budget", what: "a budget", here: r.Budget != nil},
 		{attr: "engine", what: "the engine kubernetes", here: r.Engine == "kubernetes"},
 		{attr: "network", what: "a network allow list", here: r.Network != nil && r.Network.Mode == "allow"},
 		{attr: "tasks", what: "mining", here: slices.ContainsFunc(r.Tasks, func(ref Ref) bool { return ref.Kind == "mining" })},
@@ -63,16 +60,12 @@ func miningGaps(*Mining) []gap {
 	}
 }
 
-// unsupportedBuiltins are the built-in agents that cannot be started yet.
-func unsupportedBuiltins() []string { return []string{"claude-code", "codex", "opencode"} }
-
 // settingsGaps warns about settings that nothing acts on yet.
 func (f *file) settingsGaps(b *body, s *Settings) {
 	_, kubernetes := s.Engines["kubernetes"]
 	for _, g := range []gap{
 		{attr: "engine", what: "the engine kubernetes", here: kubernetes},
 		{attr: "github", what: "mining", here: b.has("github") && s.Git == nil}, // with one, commits get a status
-		{attr: "provider", what: "a model gateway", here: b.has("provider")},
 	} {
 		if g.here {
 			s.Unsupported = append(s.Unsupported, g.what)
@@ -140,8 +133,6 @@ func (f *force) runGaps(r *Run) []gap {
 		missing := here(nil)
 		if declared := f.agents[a.Name]; declared != nil {
 			missing = here(agentGaps(declared))
-		} else if slices.Contains(unsupportedBuiltins(), a.Name) {
-			missing = []gap{{what: "it", here: true}}
 		}
 		if len(missing) > 0 {
 			gaps = append(gaps, gap{what: "the agent " + a.Name, here: true, pos: a.Pos})

@@ -28,6 +28,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
@@ -62,6 +63,7 @@ type Daemon struct {
 	writer   *results.Writer
 	git      *gitsync.Syncer // nil = no specs come from a repository
 	datasets *fetcher
+	gateway  *gateway.Gateway
 	pulses   chan struct{}
 	control  []net.Listener
 	http     []net.Listener
@@ -150,6 +152,9 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if d.gateway, err = openGateway(o.Settings, options.Secret, d.store, o.Log); err != nil {
+		return err
+	}
 	d.rec = reconcile.New(reconcile.Options{
 		Store: d.store, Ledger: ledger, Admission: admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
 		Checkout: d.checkout(),
@@ -157,7 +162,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Host: trial.Host{
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
-			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")),
+			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")), Gateway: d.gateway,
 		},
 		Datasets: datasets,
 		Ready:    d.ready, Idle: o.Idle,
@@ -253,6 +258,9 @@ func (d *Daemon) Close() error {
 	}
 	if d.datasets != nil {
 		d.datasets.store.Close()
+	}
+	if d.gateway != nil {
+		d.gateway.Close()
 	}
 	if d.engine != nil {
 		errs = append(errs, d.engine.Close())

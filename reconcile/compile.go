@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
@@ -181,7 +182,11 @@ func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
 	if declared := set.Agent(named.Name); declared != nil {
 		a, ok = compileAgent(*declared), true
 	}
-	a.Label, a.Version, a.Provider, a.Model, a.Effort = named.Label, named.Version, named.Provider, named.Model, named.Effort
+	a.Label, a.Provider, a.Model, a.Effort = named.Label, named.Provider, named.Model, named.Effort
+	a.Version = cmp.Or(named.Version, a.Version)
+	if a.API != "none" {
+		a.Provider = cmp.Or(a.Provider, a.API)
+	}
 	a.Env = maps.Clone(a.Env)
 	if len(named.Env) > 0 {
 		if a.Env == nil {
@@ -234,6 +239,9 @@ func (c recipe) with(t task.Task, a agent.Agent) trial.Cell {
 			Max: r.Resume.Max, MinRuntime: r.Resume.MinRuntime, Backoff: r.Resume.Backoff, MaxBackoff: maxBackoff,
 		},
 		Max: r.Submissions.Max, Cooldown: r.Submissions.Cooldown, SanityCheck: r.SanityCheck,
+	}
+	if b := r.Budget; b != nil {
+		cell.Each, cell.Total = gateway.Budget(b.Each), gateway.Budget(b.Total)
 	}
 	if r.Mode == trial.Single { // one go without feedback: none of these changes anything
 		cell.AutoEval, cell.StopHook, cell.Idle, cell.Max, cell.Cooldown = 0, false, 0, 0, 0

@@ -16,10 +16,18 @@ type Agent struct {
 	Command  task.Command
 	Resume   task.Command // empty = never started again
 	Dir      task.Tree    // mounted read-only at /agent
+	Program  string       `json:",omitempty"` // a program of others, of that Version, that is mounted read-only; "" = none
+	Layer    *Layer       `json:",omitempty"` // what is installed for it; nil = nothing
 	API      string       // openai, anthropic, none
 	Env      map[string]string
-	StopHook string
+	StopHook string // claude, codex, none
 	User     string // "" = the image's
+}
+
+// Layer is made once, with network, before any trial; one field is set.
+type Layer struct {
+	Image string   // whose file system is mounted read-only at /layer
+	Setup []string // commands that are run on top of the work image, with Dir at /agent
 }
 
 // Title is what tables show: the label, or the name.
@@ -35,17 +43,26 @@ func (a Agent) Solves() bool { return a.Name == Oracle && a.Dir == task.Tree{} }
 
 // Names of the built-in agents.
 const (
-	Oracle = "oracle"
-	Nop    = "nop"
+	Oracle     = "oracle"
+	Nop        = "nop"
+	ClaudeCode = "claude-code"
+	Codex      = "codex"
+	OpenCode   = "opencode"
 )
 
 // Builtin returns a built-in agent: the oracle lays the known solution over the work
-// directory and submits it, nop does nothing. program is the guest's path in the
-// container.
-func Builtin(name, program string) (Agent, bool) {
+// directory and submits it, nop does nothing, the others are programs of others. guest is
+// the guest's path in the container.
+func Builtin(name, guest string) (Agent, bool) {
 	switch name {
 	case Oracle, Nop:
-		return Agent{Name: name, API: "none", StopHook: "none", Command: task.Command{Argv: []string{program, name}}}, true
+		return Agent{Name: name, API: "none", StopHook: "none", Command: task.Command{Argv: []string{guest, name}}}, true
+	case ClaudeCode:
+		return Agent{Name: name, Program: name, API: "anthropic", StopHook: "claude"}, true
+	case Codex:
+		return Agent{Name: name, Program: name, API: "openai", StopHook: "codex"}, true
+	case OpenCode:
+		return Agent{Name: name, Program: name, API: "openai", StopHook: "none"}, true
 	}
 	return Agent{}, false
 }

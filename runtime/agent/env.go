@@ -15,10 +15,33 @@ type Setting struct {
 	Token      string
 	JudgeURL   string
 	PromptFile string
-	Max        int           // submissions; 0 = no limit
-	Cooldown   time.Duration // between two submissions
-	AutoEval   time.Duration // 0 = off
-	Single     bool          // nothing is submitted: what the files are at the end is judged, once
+	Max        int               // submissions; 0 = no limit
+	Cooldown   time.Duration     // between two submissions
+	AutoEval   time.Duration     // 0 = off
+	Single     bool              // nothing is submitted: what the files are at the end is judged, once
+	StopHook   bool              // the agent asks before it stops, if its program can be made to
+	Proxy      map[string]string // variables that lead programs to what the network list names; nil = no list
+	Protocol   string            // that the provider of the model speaks
+	USD        float64           // budget of the trial; 0 = none
+	Tokens     int64
+}
+
+// placeholder stands where programs insist on a key: the gateway has the real one.
+const placeholder = "assayd-has-the-key"
+
+// openAI and anthropic are where the gateway is found, for those who speak these protocols.
+func (s Setting) openAI() string    { return s.JudgeURL + "/openai/v1" }
+func (s Setting) anthropic() string { return s.JudgeURL + "/anthropic" }
+
+// models are the variables by which programs find their models.
+func (s Setting) models(api string) map[string]string {
+	switch api {
+	case "openai":
+		return map[string]string{"OPENAI_BASE_URL": s.openAI(), "OPENAI_API_BASE": s.openAI(), "OPENAI_API_KEY": placeholder}
+	case "anthropic":
+		return map[string]string{"ANTHROPIC_BASE_URL": s.anthropic(), "ANTHROPIC_API_KEY": placeholder}
+	}
+	return nil
 }
 
 // Environment returns the variables of the agent's process. Those with SFORGE names are
@@ -42,6 +65,8 @@ func Environment(a Agent, t task.Task, s Setting) map[string]string {
 	if t.Judge.Game != "" {
 		env["GAME_SERVER_URL"] = gameURL(t, s)
 	}
+	maps.Copy(env, s.models(a.API))
+	maps.Copy(env, s.Proxy)
 	maps.Copy(env, a.Env)
 	return env
 }
@@ -71,7 +96,7 @@ func Prompt(t task.Task, timeout time.Duration, s Setting) string {
 	}
 	b.WriteString("\n\n## How your work is judged\n\n")
 	if s.Single {
-		b.WriteString(singlePrompt(t, timeout))
+		b.WriteString(singlePrompt(t, timeout, s))
 		return b.String()
 	}
 	fmt.Fprintf(&b, "You work in `%s`. A judge that you cannot see runs hidden tests on what you submit. Your best\nsubmission counts, and a failing one costs nothing.\n\n", t.Workdir)
@@ -94,14 +119,12 @@ func Prompt(t task.Task, timeout time.Duration, s Setting) string {
 		b.WriteString("- Keep these files working at all times: they may also be judged while you work.\n")
 	}
 	fmt.Fprintf(&b, "- You have %s. `assay-submit --time` prints the seconds that are left; at the end your files are judged once more.\n", timeout)
-	if t.Network.Mode == "none" {
-		b.WriteString("- There is no network.\n")
-	}
+	b.WriteString(boundsPrompt(t, s))
 	return b.String()
 }
 
 // singlePrompt tells what becomes of the files of an agent that submits nothing.
-func singlePrompt(t task.Task, timeout time.Duration) string {
+func singlePrompt(t task.Task, timeout time.Duration, s Setting) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You work in `%s`. When you end, what you have changed there is taken as a patch, and hidden tests are run\non it, once. There is nothing to submit.\n\n", t.Workdir)
 	fmt.Fprintf(&b, "- What counts, relative to `%s`: %s", t.Workdir, backticked(t.Submit.Paths))
@@ -110,8 +133,26 @@ func singlePrompt(t task.Task, timeout time.Duration) string {
 	}
 	b.WriteString(". Files that Git ignores do not count.\n")
 	fmt.Fprintf(&b, "- You have %s, and must have ended by then. `assay-submit --time` prints the seconds that are left.\n", timeout)
-	if t.Network.Mode == "none" {
+	b.WriteString(boundsPrompt(t, s))
+	return b.String()
+}
+
+// boundsPrompt tells what there is to spend, and where the network leads.
+func boundsPrompt(t task.Task, s Setting) string {
+	var b strings.Builder
+	switch {
+	case s.USD > 0 && s.Tokens > 0:
+		fmt.Fprintf(&b, "- Your requests to models may cost %.2f USD and %d tokens in all; the work ends when either is used up.\n", s.USD, s.Tokens)
+	case s.USD > 0:
+		fmt.Fprintf(&b, "- Your requests to models may cost %.2f USD in all; the work ends when that is used up.\n", s.USD)
+	case s.Tokens > 0:
+		fmt.Fprintf(&b, "- Your requests to models may take %d tokens in all; the work ends when they are used up.\n", s.Tokens)
+	}
+	switch t.Network.Mode {
+	case "none":
 		b.WriteString("- There is no network.\n")
+	case "allow":
+		fmt.Fprintf(&b, "- The network leads only to %s, through the proxy that is in the environment.\n", backticked(t.Network.Allow))
 	}
 	return b.String()
 }

@@ -70,6 +70,14 @@ func (g *Gateway) Close() {
 	}
 }
 
+// Protocol is what a provider speaks, OpenAI or Anthropic; "" = there is no such provider.
+func (g *Gateway) Protocol(provider string) string {
+	if p := g.providers[provider]; p != nil {
+		return p.Protocol
+	}
+	return ""
+}
+
 // Grant is the right of one try to use a provider.
 type Grant struct {
 	Account
@@ -109,6 +117,35 @@ func (g *Gateway) Open(ctx context.Context, grant Grant) (*Session, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return s, nil
+}
+
+// Spent is what an account was charged with so far.
+func (g *Gateway) Spent(ctx context.Context, a Account) (Usage, error) {
+	return g.opts.Ledger.Spent(ctx, a)
+}
+
+// Broke says whether an execution has used its budget up, as Session.Reason does.
+func (g *Gateway) Broke(ctx context.Context, a Account, total Budget) (reason, detail string, err error) {
+	if total == (Budget{}) {
+		return "", "", nil
+	}
+	usage, err := g.Spent(ctx, Account{Spec: a.Spec, Execution: a.Execution})
+	if err != nil {
+		return "", "", err
+	}
+	reason = total.over(usage)
+	return reason, usedUp(reason, "run", total), nil
+}
+
+// usedUp says in words whose budget it is.
+func usedUp(reason, whose string, limit Budget) string {
+	switch reason {
+	case OverUSD:
+		return fmt.Sprintf("the %s's budget of %.2f USD is used up", whose, limit.USD)
+	case OverTokens:
+		return fmt.Sprintf("the %s's budget of %d tokens is used up", whose, limit.Tokens)
+	}
+	return ""
 }
 
 // join counts a session among those of its execution.
@@ -206,10 +243,7 @@ func (s *Session) Reason() (reason, detail string) {
 	if s.whose == "run" {
 		limit = s.grant.Total
 	}
-	if s.reason == OverUSD {
-		return s.reason, fmt.Sprintf("the %s's budget of %.2f USD is used up", s.whose, limit.USD)
-	}
-	return s.reason, fmt.Sprintf("the %s's budget of %d tokens is used up", s.whose, limit.Tokens)
+	return s.reason, usedUp(s.reason, s.whose, limit)
 }
 
 // Usage is what the try has spent so far.

@@ -170,6 +170,11 @@ func (l *link) beat(ctx context.Context, ordered func()) {
 			if zombies >= manyZombies {
 				l.trouble(TroubleZombies, fmt.Sprintf("%d processes ended and nobody waits for them", zombies))
 			}
+			for _, limit := range limits {
+				if n := limit.hit(cgroups); n > 0 {
+					l.trouble(limit.trouble, fmt.Sprintf(limit.text, n))
+				}
+			}
 			return l.post(ctx, "/v1/poll", Beat{Boot: l.boot, Running: l.running(), PIDs: pids, Zombies: zombies}, &order)
 		}) != nil {
 			return

@@ -32,6 +32,7 @@ const guestUsage = `usage: assay-guest run      supervise the agent of a trial, 
        assay-guest remove   remove the paths on standard input, each ended by NUL, from the
                             current folder
        assay-guest sweep    kill all processes of a container that assay-guest holds
+       assay-guest stop     say whether the agent may stop, as the hook that its program asks
        assay-guest oracle   apply the known solution and submit it
        assay-guest nop      do nothing
 `
@@ -69,6 +70,8 @@ func guestMain(args []string) int {
 		return told("remove", remove(".", os.Stdin))
 	case "sweep":
 		return told("sweep", sweep(context.Background()))
+	case "stop":
+		return stopMain()
 	case "nop":
 		return 0
 	}
@@ -96,6 +99,7 @@ type layout struct {
 	state       string
 	etc         string // folder of passwd and group
 	relayAddr   string
+	stopAddr    string
 }
 
 func layoutAt(root string) layout {
@@ -106,6 +110,7 @@ func layoutAt(root string) layout {
 		state:       filepath.Join(root, StateDir),
 		etc:         filepath.Join(root, "etc"),
 		relayAddr:   RelayAddr,
+		stopAddr:    StopAddr,
 	}
 }
 

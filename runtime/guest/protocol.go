@@ -33,6 +33,7 @@ const (
 // Names under which the static program is installed. The program looks at its own name
 // and first argument: assay-guest run (supervise a trial), assay-guest hold (do nothing
 // but reap, for judge containers), assay-guest dial (reach a server in a judge container),
+// assay-guest stop (the hook that an agent's program asks before it stops),
 // assay-guest remove and sweep (paths and processes of a judge container), assay-guest oracle and nop (the built-in agents).
 const (
 	NameGuest        = "assay-guest"
@@ -129,6 +130,8 @@ const (
 	TroubleSpawn        = "spawn"         // no process can be made; tried again
 	TroubleState        = "state"         // the guest's memory was unreadable or cannot be kept
 	TroubleUnkillable   = "unkillable"    // processes outlived SIGKILL
+	TroubleOOM          = "oom"           // the kernel killed a process for want of memory
+	TroublePIDs         = "pids"          // a process could not be made: there are as many as may be
 )
 
 // LogAck answers POST /v1/log?offset=N, whose body is raw bytes of the agent's output, with

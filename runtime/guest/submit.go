@@ -208,17 +208,27 @@ func (s *submitter) list(ctx context.Context) error {
 }
 
 func (s *submitter) printTime() error {
-	value := s.getenv("ASSAYD_DEADLINE")
+	left, err := leftBy(s.getenv, s.now())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(s.stdout, left)
+	return nil
+}
+
+// leftBy is the seconds that are left by an agent's environment. now counts only where that
+// does not say what the deadline is a time of.
+func leftBy(getenv func(string) string, now time.Time) (int64, error) {
+	value := getenv("ASSAYD_DEADLINE")
 	deadline, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return fmt.Errorf("ASSAYD_DEADLINE is not a time: %q", value)
+		return 0, fmt.Errorf("ASSAYD_DEADLINE is not a time: %q", value)
 	}
-	now, line := s.now(), clock.Line{}
-	if json.Unmarshal([]byte(s.getenv(clockEnv)), &line) == nil {
+	line := clock.Line{}
+	if json.Unmarshal([]byte(getenv(clockEnv)), &line) == nil {
 		now = line.Now()
 	}
-	fmt.Fprintln(s.stdout, secondsLeft(now, deadline))
-	return nil
+	return secondsLeft(now, deadline), nil
 }
 
 // tooMany tells which of the two limits it was, in the words that older clients used.

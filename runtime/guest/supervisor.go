@@ -67,6 +67,7 @@ func supervise(at layout, log *slog.Logger) error {
 	}
 	life := context.Background()
 	go newRelay(at.judgeSocket, log).listenAndServe(life, at.relayAddr)
+	go s.serveStops(life, at.stopAddr)
 	go l.talk(life,
 		func(w Welcome) { s.do(func() { s.welcome(w) }) },
 		func() { s.do(func() { s.end(EndedOrdered, "") }) })

@@ -48,10 +48,20 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 		return next, effects, nil
 	case err := <-l.exits:
 		return m.exited(ctx, s, err)
+	case <-m.overWhile(s):
+		return overspent(s, l.session), nil, nil
 	case <-wake.C:
 		m.losses = 0
 		return m.woke(ctx, s)
 	}
+}
+
+// overWhile is closed when a trial that runs has nothing left to spend.
+func (m *Machine) overWhile(s State) <-chan struct{} {
+	if s.Phase != Running {
+		return nil
+	}
+	return m.live.over()
 }
 
 // patience is when the guest is not waited for any longer. What it has to tell may have
@@ -148,10 +158,16 @@ func (m *Machine) note(s State, msg message) (State, []Effect) {
 	case guest.EventEnded:
 		return m.ended(s, e), nil
 	case guest.EventTrouble:
+		if slices.Contains(flagged, e.Reason) {
+			s.Flags = appendOnce(s.Flags, e.Reason)
+		}
 		return s, []Effect{m.happened(s, e.Reason, e.Detail)}
 	}
 	return s, nil
 }
+
+// flagged are the troubles that say something of what the agent is worth: what it ran into.
+var flagged = []string{guest.TroubleOOM, guest.TroublePIDs, guest.TroubleZombies}
 
 // shellSays explains the exit codes with which a shell ends that cannot run a command.
 func shellSays(detail string) string {
@@ -174,6 +190,9 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 		s.Reason = ReasonIdle
 	case guest.EndedError:
 		s.Reason, s.Crashed = ReasonAgent, true
+		if m.live.session != nil {
+			s.Outage = m.live.session.Silent()
+		}
 		if s.Detail != "" {
 			s.Detail += shellSays(s.Detail)
 			s.Detail = m.host.at(errors.New(s.Detail), "agent", s.Cell.Agent.Name, "", "command").Error()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -27,6 +28,8 @@ type Cell struct {
 	Max         int           // agent submissions; 0 = no limit
 	Cooldown    time.Duration // between two of them
 	SanityCheck bool
+	Each        gateway.Budget `json:",omitzero"` // of the trial
+	Total       gateway.Budget `json:",omitzero"` // of its whole execution
 }
 
 // Resume says when an agent that ended is started again.

@@ -140,12 +140,22 @@ const partial = ".partial"
 func (m *Machine) setting(s State) agent.Setting {
 	return agent.Setting{
 		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
-		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s),
+		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s), StopHook: s.Cell.StopHook,
+		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens, Protocol: m.protocol(s.Cell.Agent),
 	}
+}
+
+// protocol is what the provider of an agent's model speaks.
+func (m *Machine) protocol(a agent.Agent) string {
+	if m.host.Gateway == nil {
+		return ""
+	}
+	return m.host.Gateway.Protocol(a.Provider)
 }
 
 func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 	c := s.Cell
+	launch := agent.Begin(c.Agent, c.Task, m.setting(s))
 	idle := c.Idle
 	if plays(s) {
 		idle = 0 // no file has to change where an agent plays
@@ -153,14 +163,14 @@ func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 	return guest.Config{
 		Version: guest.Version,
 		Trial:   s.ID,
-		Command: c.Agent.Command.Args(),
-		Resume:  c.Agent.Resume.Args(),
-		Env:     agent.Environment(c.Agent, c.Task, m.setting(s)),
+		Command: launch.Command,
+		Resume:  launch.Resume,
+		Env:     launch.Env,
 		User:    cmp.Or(c.Agent.User, c.Task.Work.User, s.ImageUser),
 		Workdir: c.Task.Workdir,
 		Vars: map[string]string{
 			"PromptFile": guest.PromptFile, "Prompt": prompt, "Workdir": c.Task.Workdir,
-			"Model": c.Agent.Model, "Effort": c.Agent.Effort,
+			"Model": c.Agent.Model, "Effort": c.Agent.Effort, "Program": programOf(c.Agent),
 		},
 		Policy: guest.ResumePolicy{
 			Max: c.Resume.Max, MinRuntime: c.Resume.MinRuntime, Backoff: c.Resume.Backoff,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/task"
@@ -30,6 +31,7 @@ type live struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 	log     *logFile
+	session *gateway.Session // nil = the agent has no model
 
 	// On the trial's line of time.
 	since     time.Time // when the guest could first be heard
@@ -65,7 +67,12 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.openSession(s)
-	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), m.host.Judge.Handler(s.ID), l.guestHandler(m.log))
+	if l.session, err = m.openModels(ctx, s); err != nil {
+		l.close()
+		return err
+	}
+	front := &front{judge: m.host.Judge.Handler(s.ID), session: l.session, left: left(s, l.session)}
+	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log))
 	if err != nil {
 		l.close()
 		return err
@@ -130,8 +137,19 @@ func asJudged(s State) task.Task {
 // orderEnd tells the guest to kill what is left of the agent.
 func (l *live) orderEnd() { l.endOnce.Do(func() { close(l.end) }) }
 
+// over is closed when there is nothing left to spend.
+func (l *live) over() <-chan struct{} {
+	if l.session == nil {
+		return nil
+	}
+	return l.session.Over()
+}
+
 func (l *live) close() {
 	l.cancel()
+	if l.session != nil {
+		_ = l.session.Close() // before the door, which waits for the requests under way
+	}
 	if l.door != nil {
 		l.door.close()
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/patch"
@@ -40,6 +41,8 @@ type Host struct {
 	Sane func(ctx context.Context, s State, key string, ask func() (Sanity, error)) (Sanity, error)
 	// Patches takes and applies the patches of single mode.
 	Patches *patch.Workshop
+	// Gateway is what agents reach their models by.
+	Gateway *gateway.Gateway
 }
 
 // at puts the place in a spec before an error.
@@ -145,8 +148,7 @@ func (m *Machine) answer() {
 func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 	switch s.Phase {
 	case Pending:
-		s.Phase = Images
-		return s, nil, nil
+		return m.pending(ctx, s)
 	case Images:
 		return m.images(ctx, s)
 	case Sane:
@@ -167,6 +169,19 @@ func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 		return m.cleanup(ctx, s)
 	}
 	return s, nil, fmt.Errorf("trial %s is in phase %q, which has no step", s.ID, s.Phase)
+}
+
+// pending begins a try, unless its execution has nothing left to spend.
+func (m *Machine) pending(ctx context.Context, s State) (State, []Effect, error) {
+	reason, detail, err := m.broke(ctx, s)
+	switch {
+	case err != nil:
+		return s, nil, err
+	case reason != "":
+		return fail(s, Cancelled, reason, errors.New(detail)), nil, nil
+	}
+	s.Phase = Images
+	return s, nil, nil
 }
 
 // cancellation is what Cancel was called with.

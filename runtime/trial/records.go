@@ -3,6 +3,7 @@ package trial
 import (
 	"time"
 
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge"
 )
 
@@ -81,7 +82,9 @@ type Finished struct {
 	PassToPass    []TestRecord `json:"pass_to_pass"`
 	Flags         []string     `json:"flags"`
 	Log           *FileRecord  `json:"log,omitempty"`
-	Patch         *FileRecord  `json:"patch,omitempty"` // what the agent changed, in single mode
+	Patch         *FileRecord  `json:"patch,omitempty"`      // what the agent changed, in single mode
+	Transcript    *FileRecord  `json:"transcript,omitempty"` // what passed between the agent and its models
+	Trajectory    *FileRecord  `json:"trajectory,omitempty"` // the same as an ATIF document
 }
 
 // Best is the round that counts.
@@ -117,24 +120,7 @@ type Counts struct {
 }
 
 // Usage is what the agent's model calls cost.
-type Usage struct {
-	InputTokens     int64   `json:"input_tokens"`
-	OutputTokens    int64   `json:"output_tokens"`
-	CachedTokens    int64   `json:"cached_tokens"`
-	EstimatedTokens int64   `json:"estimated_tokens"`
-	Requests        int64   `json:"requests"`
-	CostUSD         float64 `json:"cost_usd"`
-}
-
-// Add adds what another trial used.
-func (u *Usage) Add(o Usage) {
-	u.InputTokens += o.InputTokens
-	u.OutputTokens += o.OutputTokens
-	u.CachedTokens += o.CachedTokens
-	u.EstimatedTokens += o.EstimatedTokens
-	u.Requests += o.Requests
-	u.CostUSD += o.CostUSD
-}
+type Usage = gateway.Usage
 
 // TestRecord is the outcome of one declared test in the best round.
 type TestRecord struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/gateway"
 )
 
 // Phase is where a trial is; the diagram is in the package comment.
@@ -64,6 +65,9 @@ const (
 	ReasonJudge     = "judge"
 	ReasonSanity    = "sanity"
 	ReasonCancelled = "cancelled"
+	ReasonUSD       = gateway.OverUSD
+	ReasonTokens    = gateway.OverTokens
+	ReasonProvider  = "provider"
 )
 
 // State is everything a trial knows about itself: stored after each transition.
@@ -102,8 +106,9 @@ type State struct {
 	EventSeq   int // of the last guest event stored
 	Resumes    int
 	LastExit   int
-	Restarts   int  // of the container from its own layer
-	Crashed    bool // the agent ended with an error
+	Restarts   int    // of the container from its own layer
+	Crashed    bool   // the agent ended with an error
+	Outage     string `json:",omitempty"` // what the provider of its model had against it then; "" = it answered
 	TimedOut   bool
 	Reason     string
 	Detail     string // the reason in words

@@ -49,6 +49,9 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 		f.Detail = m.host.at(errors.New(f.Detail), "benchmark", t.Benchmark, t.Name, where...).Error()
 	}
 	f.Log, f.Patch = logRecord(m.host.StateDir, s), patchRecord(m.host.StateDir, s)
+	if err := m.spent(ctx, s, &f); err != nil {
+		return s, nil, err
+	}
 	s.Result = &f
 	s.Phase = Cleanup
 	return s, []Effect{{"trial.finished", f}}, nil
@@ -117,6 +120,8 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 	switch {
 	case s.Failure != "":
 		f.Status = s.Failure
+	case s.Crashed && s.Outage != "" && !resolves(counts, ok): // it had nobody to think for it
+		f.Status, f.Reason, f.Detail = InfraError, ReasonProvider, s.Outage
 	case single(s) && (s.Crashed || s.TimedOut): // whatever it left is not what it handed in
 		f.Status = AgentError
 	case ok && (counts == nil || counts.Status == judge.StatusError):
@@ -126,7 +131,7 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 		}
 	case ok && counts.NotRun:
 		f.Status, f.Reason, f.Detail = TestError, ReasonJudge, counts.Problem
-	case ok && counts.Valid && !counts.Tampered && counts.PassRate == 1:
+	case resolves(counts, ok):
 		f.Status = Resolved
 	case lastFailed(subs):
 		f.Status, f.Reason = InfraError, ReasonJudge
@@ -145,6 +150,11 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 		f.Status = Unresolved
 		f.Detail = cmp.Or(f.Detail, unusable(subs, counts, ok))
 	}
+}
+
+// resolves reports whether what counts is a pass of everything.
+func resolves(counts *judge.Report, ok bool) bool {
+	return ok && counts != nil && counts.Valid && !counts.Tampered && counts.PassRate == 1
 }
 
 // unusable says why nothing that was judged counts: what the report has to say that does, if

@@ -1,0 +1,35 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/gateway"
+)
+
+// openGateway makes the gateway to the providers of the settings. Their keys are read each
+// time one is used, so that a new one needs no start.
+func openGateway(settings *config.Settings, secret func(string) (string, bool), s *store.Store, log *slog.Logger) (*gateway.Gateway, error) {
+	var providers []gateway.Provider
+	for name, p := range settings.Providers {
+		prices := map[string]gateway.Price{}
+		for model, price := range p.Prices {
+			prices[model] = gateway.Price(price)
+		}
+		providers = append(providers, gateway.Provider{
+			Name: name, Protocol: p.Protocol, BaseURL: p.BaseURL, Prices: prices, Proxy: p.Proxy,
+			RequestsPerMinute: p.RequestsPerMinute, TokensPerMinute: p.TokensPerMinute, Concurrency: p.Concurrency,
+			Key: func() (string, error) {
+				key, ok := p.APIKey.Value(secret)
+				if !ok {
+					return "", fmt.Errorf("provider %q has no key", name)
+				}
+				return key, nil
+			},
+		})
+	}
+	return gateway.New(gateway.Options{Providers: providers, Ledger: reconcile.NewBooks(s), Log: log})
+}

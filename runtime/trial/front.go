@@ -1,0 +1,141 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/guest"
+)
+
+// front answers everything that an agent asks by its relay: the judge, the gateway to its
+// model, and the proxy to what its network list names.
+type front struct {
+	judge   http.Handler
+	session *gateway.Session // nil = the agent has no model
+	left    func() guest.Left
+}
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, gateway.OpenAIPrefix+"/") || strings.HasPrefix(r.URL.Path, gateway.AnthropicPrefix+"/"):
+		if f.session == nil {
+			http.Error(w, "this agent has no model: its api is \"none\"", http.StatusNotFound)
+			return
+		}
+		f.session.ServeHTTP(w, r)
+	case r.URL.Path == guest.LeftPath && r.Method == http.MethodGet:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(f.left()) // who has gone needs no answer
+	default:
+		f.judge.ServeHTTP(w, r)
+	}
+}
+
+// openSession opens the trial's way to its model; nil where the agent needs none.
+func (m *Machine) openModels(ctx context.Context, s State) (*gateway.Session, error) {
+	a := s.Cell.Agent
+	if a.API == "none" || m.host.Gateway == nil {
+		return nil, nil
+	}
+	return m.host.Gateway.Open(ctx, gateway.Grant{
+		Account: account(s), Provider: a.Provider, Model: a.Model, Each: s.Cell.Each, Total: s.Cell.Total,
+		Dir: tryDir(m.host.StateDir, s.ID, s.Try),
+	})
+}
+
+// account is whom a try's exchanges with models are charged to.
+func account(s State) gateway.Account {
+	return gateway.Account{Spec: s.Spec, Execution: s.Execution, Trial: s.ID, Try: s.Try}
+}
+
+// broke says whether the whole execution has nothing left to spend.
+func (m *Machine) broke(ctx context.Context, s State) (reason, detail string, err error) {
+	if m.host.Gateway == nil || s.Cell.Agent.API == "none" {
+		return "", "", nil
+	}
+	return m.host.Gateway.Broke(ctx, account(s), s.Cell.Total)
+}
+
+// left is what the trial still has.
+func left(s State, session *gateway.Session) func() guest.Left {
+	return func() guest.Left {
+		l := guest.Left{Seconds: max(0, int64(s.Line.Until(s.Deadline).Seconds()))}
+		if session != nil {
+			budget := session.Left()
+			l.USD, l.Tokens = budget.USD, budget.Tokens
+		}
+		return l
+	}
+}
+
+// overspent ends a trial whose budget is used up: what it has is judged.
+func overspent(s State, session *gateway.Session) State {
+	s.Reason, s.Detail = session.Reason()
+	s.EndedAt, s.Phase = s.Line.Now(), Closing
+	return s
+}
+
+// Files of a try beside its log.
+const (
+	TranscriptFile = gateway.TranscriptFile
+	TrajectoryFile = "trajectory.json"
+)
+
+// spent adds what the agent's models took to the verdict, and makes the trajectory. What
+// cannot be made of a transcript costs no verdict.
+func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
+	if m.host.Gateway == nil || s.Cell.Agent.API == "none" {
+		return nil
+	}
+	if f.Usage, err = m.host.Gateway.Spent(ctx, account(s)); err != nil {
+		return err
+	}
+	dir := tryDir(m.host.StateDir, s.ID, s.Try)
+	if err := writeTrajectory(dir, s, f); err != nil {
+		m.log.Warn("the trajectory cannot be written", "error", err)
+	}
+	f.Transcript = fileRecord(m.host.StateDir, filepath.Join(dir, TranscriptFile))
+	f.Trajectory = fileRecord(m.host.StateDir, filepath.Join(dir, TrajectoryFile))
+	return nil
+}
+
+func writeTrajectory(dir string, s State, f *Finished) (err error) {
+	from, err := os.Open(filepath.Join(dir, TranscriptFile))
+	if os.IsNotExist(err) {
+		return nil // the agent never began
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	whole := filepath.Join(dir, TrajectoryFile)
+	to, err := os.Create(whole + partial)
+	if err != nil {
+		return err
+	}
+	a := s.Cell.Agent
+	steps, err := transcript.Trajectory(to, from, transcript.Info{
+		Session: fmt.Sprintf("%s/%d", s.ID, s.Try), Agent: a.Title(), Version: a.Version, Model: a.Model, Effort: a.Effort,
+		Extra: map[string]any{"task": s.Cell.Task.Name, "attempt": s.Cell.Attempt, "status": f.Status},
+	})
+	if cerr := to.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil || steps == 0 {
+		_ = os.Remove(whole + partial)
+		return err
+	}
+	return os.Rename(whole+partial, whole)
+}
+
+// programOf is where the program of a built-in agent is found in the container.
+func programOf(agent.Agent) string { return "" }
