@@ -17,7 +17,7 @@ import (
 // An entry that ends in /* holds for every package below. The daemon may import all.
 // Any may import runtime/fault and runtime/clock, which import nothing.
 // What is under contrib and examples is no part of the program: it may import all, and
-// nobody may import it. Nor are packages for tests (containertest): only tests import them.
+// nobody may import it. Nor are packages for tests (containertest, modeltest): only tests import them.
 var mayImport = map[string][]string{
 	"config": {},
 
@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"runtime/judge":                       {"runtime/container", "runtime/task", "runtime/image", "runtime/patch", "runtime/judge/parser"},
 	"runtime/vet":                         {"runtime/task", "runtime/judge", "runtime/judge/parser"},
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
+	"runtime/gateway/modeltest":           {},
 	"runtime/agent":                       {"runtime/task", "runtime/llm"},
 	"runtime/trial": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
@@ -80,7 +81,7 @@ var mayImport = map[string][]string{
 var everybodys = []string{"runtime/clock", "runtime/fault"}
 
 // onlyStd lists the packages that use nothing but the standard library.
-var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser"}
+var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/gateway/modeltest"}
 
 // ownerOf says which package alone may import an SDK, so that the SDK can be replaced
 // there and its types appear nowhere else. One that ends in /* is every package below: of
