@@ -285,7 +285,8 @@ func (c *checker) model(r *Run, a *RunAgent, api string, versatile bool) {
 		c.fail(at, "Another protocol", fmt.Sprintf("The agent %q speaks the protocol of %s, and provider %q that of %s. Name a provider that speaks the agent's.", a.Name, api, name, p.Protocol))
 	}
 	if r.Budget != nil && (r.Budget.Each.USD > 0 || r.Budget.Total.USD > 0) && a.Model != "" && !p.prices(a.Model) {
-		c.fail(r.Of("budget"), "No price", fmt.Sprintf("Nothing says what the model %q costs, so that a budget in dollars cannot be held. Give provider %q a price for it in the settings, or a budget in tokens.", a.Model, name))
+		c.fail(r.Of("budget"), "No price", fmt.Sprintf("Nothing says what the model %q costs: it counts as nothing, and no budget in dollars ends it. Give provider %q a price for it in the settings, or the run a budget in tokens.", a.Model, name))
+		c.found[len(c.found)-1].Severity = Warning
 	}
 }
 
