@@ -42,10 +42,11 @@ var mayImport = map[string][]string{
 	"runtime/vet":                         {"runtime/task", "runtime/judge", "runtime/judge/parser"},
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
 	"runtime/gateway/modeltest":           {},
+	"runtime/egress":                      {},
 	"runtime/agent":                       {"runtime/task", "runtime/llm"},
 	"runtime/trial": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
-		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/patch",
+		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/egress", "runtime/patch",
 	},
 	"runtime/mining": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge/parser", "runtime/llm",
@@ -81,7 +82,7 @@ var mayImport = map[string][]string{
 var everybodys = []string{"runtime/clock", "runtime/fault"}
 
 // onlyStd lists the packages that use nothing but the standard library.
-var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/gateway/modeltest"}
+var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/gateway/modeltest", "runtime/egress"}
 
 // ownerOf says which package alone may import an SDK, so that the SDK can be replaced
 // there and its types appear nowhere else. One that ends in /* is every package below: of
