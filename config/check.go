@@ -276,7 +276,7 @@ func (c *checker) model(r *Run, a *RunAgent, api string, versatile bool) {
 		return
 	}
 	at := a.Of("provider")
-	c.provider(name, at, len(c.f.runGaps(r)) > 0)
+	c.provider(name, at, len(here(runGaps(r))) > 0)
 	p, ok := c.l.o.Settings.Providers[name]
 	if !ok {
 		return

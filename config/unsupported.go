@@ -34,22 +34,13 @@ func benchmarkGaps(b *Benchmark, o *Options) []gap {
 
 func taskGaps(t *Task, o *Options) []gap {
 	return []gap{
-		{attr: "network", what: "a network allow list", here: t.Network.Mode == "allow"},
 		{attr: "judge.parser", what: "the parser " + t.Judge.Parser, here: len(o.Parsers) > 0 && !slices.Contains(o.Parsers, t.Judge.Parser)},
-	}
-}
-
-func agentGaps(a *Agent) []gap {
-	return []gap{
-		{attr: "layer", what: "an agent layer", here: a.Layer != nil},
-		{attr: "install", what: "an agent layer (install)", here: len(a.Install) > 0},
 	}
 }
 
 func runGaps(r *Run) []gap {
 	return []gap{
 		{attr: "engine", what: "the engine kubernetes", here: r.Engine == "kubernetes"},
-		{attr: "network", what: "a network allow list", here: r.Network != nil && r.Network.Mode == "allow"},
 		{attr: "tasks", what: "mining", here: slices.ContainsFunc(r.Tasks, func(ref Ref) bool { return ref.Kind == "mining" })},
 	}
 }
@@ -116,29 +107,12 @@ func (l *loader) markGaps(f *force, b *Block, whole any) Diagnostics {
 			t := &spec.Tasks[i]
 			mark(taskGaps(t, l.o), t.Place, &t.Unsupported, fmt.Sprintf("The task %q is checked and not started.", t.Name))
 		}
-	case *Agent:
-		mark(agentGaps(spec), b.Place, &b.Unsupported, "The agent is checked and not started.")
 	case *Run:
-		mark(f.runGaps(spec), b.Place, &b.Unsupported, "The run is checked and not started.")
+		mark(runGaps(spec), b.Place, &b.Unsupported, "The run is checked and not started.")
 	case *Mining:
 		mark(miningGaps(spec), b.Place, &b.Unsupported, "The spec is checked and not started.")
 	}
 	return out
-}
-
-// runGaps returns what a run needs that is not there, that of its agents included.
-func (f *force) runGaps(r *Run) []gap {
-	gaps := here(runGaps(r))
-	for _, a := range r.Agents {
-		missing := here(nil)
-		if declared := f.agents[a.Name]; declared != nil {
-			missing = here(agentGaps(declared))
-		}
-		if len(missing) > 0 {
-			gaps = append(gaps, gap{what: "the agent " + a.Name, here: true, pos: a.Pos})
-		}
-	}
-	return gaps
 }
 
 func here(gaps []gap) []gap {

@@ -33,6 +33,7 @@ import (
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -64,6 +65,7 @@ type Daemon struct {
 	git      *gitsync.Syncer // nil = no specs come from a repository
 	datasets *fetcher
 	gateway  *gateway.Gateway
+	layers   *layer.Store
 	pulses   chan struct{}
 	control  []net.Listener
 	http     []net.Listener
@@ -155,6 +157,12 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if d.gateway, err = openGateway(o.Settings, options.Secret, d.store, o.Log); err != nil {
 		return err
 	}
+	d.layers, err = layer.Open(filepath.Join(d.store.Dir(), "layers"), layer.Options{
+		Registry: o.Settings.Build.Mirrors["npm"], Proxy: o.Settings.Build.Proxy, Log: o.Log,
+	})
+	if err != nil {
+		return err
+	}
 	d.rec = reconcile.New(reconcile.Options{
 		Store: d.store, Ledger: ledger, Admission: admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
 		Checkout: d.checkout(),
@@ -162,7 +170,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Host: trial.Host{
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
-			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")), Gateway: d.gateway,
+			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")), Gateway: d.gateway, Layers: d.layers, Libcs: &trial.Libcs{},
 		},
 		Datasets: datasets,
 		Ready:    d.ready, Idle: o.Idle,
@@ -261,6 +269,9 @@ func (d *Daemon) Close() error {
 	}
 	if d.gateway != nil {
 		d.gateway.Close()
+	}
+	if d.layers != nil {
+		d.layers.Close()
 	}
 	if d.engine != nil {
 		errs = append(errs, d.engine.Close())

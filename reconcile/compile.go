@@ -42,7 +42,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	c := compiler{Compiler: all, run: r}
 	tasks := c.tasks()
 	agents := c.agents()
-	c.gaps("", c.unexplained())
+	c.gaps("", c.run.Unsupported)
 	d := &Run{
 		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
 		Retries: r.Retry.Infra, Keep: r.Keep,
@@ -104,14 +104,6 @@ func (c *compiler) gaps(owner string, gaps []string) {
 	}
 }
 
-// unexplained are the run's gaps without the agents whose own gaps are told.
-func (c *compiler) unexplained() []string {
-	return slices.DeleteFunc(slices.Clone(c.run.Unsupported), func(gap string) bool {
-		name, ok := strings.CutPrefix(gap, "the agent ")
-		return ok && c.set.Agent(name) != nil
-	})
-}
-
 // tasks are the tasks that the run selects; what this version does not do blocks the run.
 func (c *compiler) tasks() []task.Task {
 	var tasks []task.Task
@@ -159,15 +151,11 @@ func waitsFor(set *config.Set, r *config.Run) string {
 	return ""
 }
 
-// agents resolves the run's agent blocks. One that this version does not have is among the
-// run's gaps.
+// agents resolves the run's agent blocks.
 func (c *compiler) agents() []agent.Agent {
 	var agents []agent.Agent
 	for i := range c.run.Agents {
 		named := &c.run.Agents[i]
-		if declared := c.set.Agent(named.Name); declared != nil {
-			c.gaps(declared.Address()+": ", declared.Unsupported)
-		}
 		if a, ok := agentOf(c.set, named); ok {
 			agents, c.named = append(agents, a), append(c.named, named)
 		}
@@ -200,8 +188,18 @@ func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
 func compileAgent(a config.Agent) agent.Agent {
 	return agent.Agent{
 		Name: a.Name, Command: task.Command(a.Command), Resume: task.Command(a.ResumeCommand),
-		Dir: tree(a.Dir), API: a.API, Env: a.Env, StopHook: a.StopHook, User: a.User,
+		Dir: tree(a.Dir), Layer: agentLayer(a), API: a.API, Env: a.Env, StopHook: a.StopHook, User: a.User,
 	}
+}
+
+func agentLayer(a config.Agent) *agent.Layer {
+	switch {
+	case a.Layer != nil:
+		return &agent.Layer{Image: a.Layer.Image, Setup: a.Layer.Setup}
+	case len(a.Install) > 0:
+		return &agent.Layer{Setup: a.Install}
+	}
+	return nil
 }
 
 func tree(t config.Tree) task.Tree { return task.Tree{Digest: t.Digest} }

@@ -43,10 +43,10 @@ var mayImport = map[string][]string{
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
 	"runtime/gateway/modeltest":           {},
 	"runtime/egress":                      {},
-	"runtime/agent":                       {"runtime/task", "runtime/llm"},
+	"runtime/agent":                       {"runtime/task", "runtime/llm", "runtime/layer"},
 	"runtime/trial": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
-		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/egress", "runtime/patch",
+		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch",
 	},
 	"runtime/mining": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge/parser", "runtime/llm",

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -57,12 +58,13 @@ func Builtin(name, guest string) (Agent, bool) {
 	switch name {
 	case Oracle, Nop:
 		return Agent{Name: name, API: "none", StopHook: "none", Command: task.Command{Argv: []string{guest, name}}}, true
-	case ClaudeCode:
-		return Agent{Name: name, Program: name, API: "anthropic", StopHook: "claude"}, true
-	case Codex:
-		return Agent{Name: name, Program: name, API: "openai", StopHook: "codex"}, true
-	case OpenCode:
-		return Agent{Name: name, Program: name, API: "openai", StopHook: "none"}, true
 	}
-	return Agent{}, false
+	a, ok := map[string]Agent{
+		ClaudeCode: {API: "anthropic", StopHook: "claude"},
+		Codex:      {API: "openai", StopHook: "codex"},
+		OpenCode:   {API: "openai", StopHook: "none"},
+	}[name]
+	a.Name, a.Program = name, name
+	a.Version, _ = layer.DefaultVersion(name)
+	return a, ok
 }

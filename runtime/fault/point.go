@@ -21,6 +21,10 @@ var Points = []Point{
 	ExchangeBooked, ExchangeSettled,
 }
 
+// Layers are those of making an agent layer and taking it away. They need no daemon: the
+// crash suite of the layers goes through them.
+var Layers = []Point{LayerFetched, LayerUnpacked, LayerRenamed, LayerRemoved}
+
 // The start of a daemon.
 const (
 	StoreOpened    Point = "store opened" // the state directory is this daemon's
@@ -44,6 +48,14 @@ const (
 	ImageBuilt   Point = "image built"   // its container is still there
 	ImageRemoved Point = "image removed" // as garbage
 	BlobRemoved  Point = "blob removed"  // as garbage
+)
+
+// Agent layers.
+const (
+	LayerFetched  Point = "layer fetched"  // an archive is whole and checked
+	LayerUnpacked Point = "layer unpacked" // under another name
+	LayerRenamed  Point = "layer renamed"  // and what it was made with is still there
+	LayerRemoved  Point = "layer removed"  // it has lost its name
 )
 
 // A trial, up to its end.

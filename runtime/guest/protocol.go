@@ -53,6 +53,7 @@ type Config struct {
 	Workdir    string
 	Vars       map[string]string // PromptFile, Prompt, Workdir, Model, Effort
 	Policy     ResumePolicy
+	Path       []string `json:",omitempty"` // folders that are searched for programs after those of PATH
 	WatchPaths []string // relative to Workdir: what a change of the tree means for idle; globs allowed, .git never counts
 	LogBytes   int64    // kept in the container at most; older output is dropped; 0 = 16 MiB
 }

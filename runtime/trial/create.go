@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/task"
@@ -61,7 +62,7 @@ func (m *Machine) workload(s State) container.Workload {
 	}
 	w := container.Workload{
 		Name:    fmt.Sprintf("assayd-%.8s-%s-t%d", m.host.Owner, s.ID, s.Try),
-		Image:   s.WorkImage.ID,
+		Image:   cmp.Or(s.Equipped, s.WorkImage.ID),
 		Argv:    []string{guest.Program, "run"},
 		Env:     t.Work.Env,
 		User:    "0:0", // the guest; it starts the agent as the image's user
@@ -83,7 +84,18 @@ func (m *Machine) workload(s State) container.Workload {
 			Source: agentDir(m.host.StateDir, s.ID, s.Try), Target: guest.AgentDir, ReadOnly: true,
 		})
 	}
+	for _, l := range s.Layers {
+		w.Mounts = append(w.Mounts, container.Mount{Source: l.Source, Target: l.Target, ReadOnly: true})
+	}
+	if hook := m.launch(s).Hook; hook.Dir != "" {
+		w.Mounts = append(w.Mounts, container.Mount{Source: hookDir(m.host.StateDir, s.ID, s.Try), Target: hook.Dir, ReadOnly: true})
+	}
 	return w.WithLabels(labels(m.host.Owner, s, container.RoleWork))
+}
+
+// launch is how the trial's agent is started.
+func (m *Machine) launch(s State) agent.Launch {
+	return agent.Begin(s.Cell.Agent, s.Cell.Task, m.setting(s))
 }
 
 func staged(a agent.Agent) bool { return a.Solves() || a.Dir != task.Tree{} }
@@ -109,6 +121,7 @@ func (m *Machine) furnish(s State) error {
 		os.WriteFile(filepath.Join(dir, filepath.Base(guest.PromptFile)), []byte(prompt), 0o644),
 		os.WriteFile(filepath.Join(dir, filepath.Base(guest.ConfigFile)), config, 0o644),
 		os.MkdirAll(tryDir(m.host.StateDir, s.ID, s.Try), 0o755),
+		writeHook(m.host.StateDir, s, m.launch(s).Hook),
 	)
 	if err != nil || !staged(c.Agent) {
 		return err
@@ -141,8 +154,16 @@ func (m *Machine) setting(s State) agent.Setting {
 	return agent.Setting{
 		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
 		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s), StopHook: s.Cell.StopHook,
-		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens, Protocol: m.protocol(s.Cell.Agent),
+		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens, Protocol: m.protocol(s.Cell.Agent), Proxy: proxies(s),
 	}
+}
+
+// proxies are the variables that lead the agent's programs to what its network list names.
+func proxies(s State) map[string]string {
+	if s.Cell.Task.Network.Mode != "allow" {
+		return nil
+	}
+	return egress.Environment(guest.RelayAddr)
 }
 
 // protocol is what the provider of an agent's model speaks.
@@ -155,7 +176,7 @@ func (m *Machine) protocol(a agent.Agent) string {
 
 func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 	c := s.Cell
-	launch := agent.Begin(c.Agent, c.Task, m.setting(s))
+	launch := m.launch(s)
 	idle := c.Idle
 	if plays(s) {
 		idle = 0 // no file has to change where an agent plays
@@ -170,13 +191,14 @@ func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 		Workdir: c.Task.Workdir,
 		Vars: map[string]string{
 			"PromptFile": guest.PromptFile, "Prompt": prompt, "Workdir": c.Task.Workdir,
-			"Model": c.Agent.Model, "Effort": c.Agent.Effort, "Program": programOf(c.Agent),
+			"Model": c.Agent.Model, "Effort": c.Agent.Effort, "Program": s.Program,
 		},
 		Policy: guest.ResumePolicy{
 			Max: c.Resume.Max, MinRuntime: c.Resume.MinRuntime, Backoff: c.Resume.Backoff,
 			MaxBackoff: c.Resume.MaxBackoff, Idle: idle,
 		},
 		WatchPaths: c.Task.Submit.Paths,
+		Path:       s.Path,
 		LogBytes:   logBytes,
 	}
 }

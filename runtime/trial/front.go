@@ -1,15 +1,18 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
-	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/guest"
@@ -20,12 +23,19 @@ import (
 type front struct {
 	judge   http.Handler
 	session *gateway.Session // nil = the agent has no model
+	egress  *egress.Proxy    // nil = the task has no network list
 	left    func() guest.Left
 }
 
 // ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case r.Method == http.MethodConnect || r.URL.IsAbs():
+		if f.egress == nil {
+			http.Error(w, "this task has no network", http.StatusForbidden)
+			return
+		}
+		f.egress.ServeHTTP(w, r)
 	case strings.HasPrefix(r.URL.Path, gateway.OpenAIPrefix+"/") || strings.HasPrefix(r.URL.Path, gateway.AnthropicPrefix+"/"):
 		if f.session == nil {
 			http.Error(w, "this agent has no model: its api is \"none\"", http.StatusNotFound)
@@ -40,7 +50,34 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// openSession opens the trial's way to its model; nil where the agent needs none.
+// openEgress opens the trial's way to what its network list names; nil where it has none.
+func (m *Machine) openEgress(s State) (*egress.Proxy, error) {
+	network := s.Cell.Task.Network
+	if network.Mode != "allow" {
+		return nil, nil
+	}
+	return egress.New(egress.Options{Allow: network.Allow, Log: m.log})
+}
+
+// reached tells once a trial is over where its agent went, and where it was kept from going.
+func reached(s State, counts []egress.Count) []Effect {
+	var effects []Effect
+	for i, c := range counts {
+		if i == maxReached {
+			detail := fmt.Sprintf("and %d more destinations", len(counts)-i)
+			return append(effects, Effect{"trial.event", Happened{s.ID, "network", detail}})
+		}
+		where := net.JoinHostPort(cmp.Or(c.Host, "elsewhere"), strconv.Itoa(c.Port))
+		detail := fmt.Sprintf("%s: %d requests admitted (%d failed), %d refused, %d bytes sent, %d received", where, c.Admitted, c.Failed, c.Refused, c.Sent, c.Received)
+		effects = append(effects, Effect{"trial.event", Happened{s.ID, "network", detail}})
+	}
+	return effects
+}
+
+// maxReached bounds the records on where an agent went.
+const maxReached = 50
+
+// openModels opens the trial's way to its model; nil where the agent needs none.
 func (m *Machine) openModels(ctx context.Context, s State) (*gateway.Session, error) {
 	a := s.Cell.Agent
 	if a.API == "none" || m.host.Gateway == nil {
@@ -136,6 +173,3 @@ func writeTrajectory(dir string, s State, f *Finished) (err error) {
 	}
 	return os.Rename(whole+partial, whole)
 }
-
-// programOf is where the program of a built-in agent is found in the container.
-func programOf(agent.Agent) string { return "" }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
@@ -32,6 +33,7 @@ type live struct {
 	wg      sync.WaitGroup
 	log     *logFile
 	session *gateway.Session // nil = the agent has no model
+	egress  *egress.Proxy    // nil = the task has no network list
 
 	// On the trial's line of time.
 	since     time.Time // when the guest could first be heard
@@ -71,7 +73,11 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		l.close()
 		return err
 	}
-	front := &front{judge: m.host.Judge.Handler(s.ID), session: l.session, left: left(s, l.session)}
+	if l.egress, err = m.openEgress(s); err != nil {
+		l.close()
+		return err
+	}
+	front := &front{judge: m.host.Judge.Handler(s.ID), session: l.session, egress: l.egress, left: left(s, l.session)}
 	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log))
 	if err != nil {
 		l.close()
@@ -149,6 +155,9 @@ func (l *live) close() {
 	l.cancel()
 	if l.session != nil {
 		_ = l.session.Close() // before the door, which waits for the requests under way
+	}
+	if l.egress != nil {
+		l.egress.Close() // the same
 	}
 	if l.door != nil {
 		l.door.close()

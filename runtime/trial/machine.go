@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -43,6 +44,9 @@ type Host struct {
 	Patches *patch.Workshop
 	// Gateway is what agents reach their models by.
 	Gateway *gateway.Gateway
+	// Layers are what agents have installed.
+	Layers *layer.Store
+	Libcs  *Libcs
 }
 
 // at puts the place in a spec before an error.
@@ -227,6 +231,9 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 		return s, nil, err
 	}
 	s.WorkImage, s.ImageUser = ImageRef{work.Ref, work.ID}, work.Config.User
+	if err := m.equip(ctx, &s, work, labels); err != nil {
+		return m.unequipped(ctx, s, err)
+	}
 	if s.Reference, err = m.reference(ctx, s); err != nil {
 		return s, nil, err
 	}
@@ -285,6 +292,14 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 	}
 	err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "judge.stage", "base")
 	return fail(s, SetupError, ReasonImage, err), nil, nil
+}
+
+// unequipped ends a try whose agent cannot be installed.
+func (m *Machine) unequipped(ctx context.Context, s State, err error) (State, []Effect, error) {
+	if ctx.Err() != nil || container.Unavailable(err) || ownTrouble(err) {
+		return s, nil, err
+	}
+	return fail(s, SetupError, ReasonSetup, fmt.Errorf("install the agent %s: %w", s.Cell.Agent.Name, err)), nil, nil
 }
 
 func labels(owner string, s State, role string) map[string]string {

@@ -85,12 +85,16 @@ type State struct {
 
 	WorkImage  ImageRef
 	JudgeImage ImageRef
-	RunImage   string   // id, where the run stage of the judge names an image
-	GradeImage string   // the same of the grade stage
-	Reference  []string // names of a reference run, as the first session had them
-	ImageUser  string   // of the work image: who the agent runs as
-	Hidden     []string // hidden paths of the judge image, from the task's own context and files
-	Token      string   // bearer token of the trial's judge session
+	RunImage   string    // id, where the run stage of the judge names an image
+	GradeImage string    // the same of the grade stage
+	Equipped   string    `json:",omitempty"` // id of the work image with what the agent needs; "" = as WorkImage
+	Layers     []Mounted `json:",omitempty"` // folders of the host with what the agent needs
+	Program    string    `json:",omitempty"` // of the agent, in the container; "" = its command says
+	Path       []string  `json:",omitempty"` // folders of programs that it calls
+	Reference  []string  // names of a reference run, as the first session had them
+	ImageUser  string    // of the work image: who the agent runs as
+	Hidden     []string  // hidden paths of the judge image, from the task's own context and files
+	Token      string    // bearer token of the trial's judge session
 	Workload   container.Workload
 	Container  string // id, once created
 

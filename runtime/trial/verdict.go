@@ -23,6 +23,10 @@ import (
 // verdict decides what the trial is worth and reports it. Cleaning comes after.
 func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error) {
 	m.host.Judge.Close(s.ID)
+	var effects []Effect
+	if m.live != nil && m.live.egress != nil {
+		effects = reached(s, m.live.egress.Counts())
+	}
 	m.drop() // from here on the log is as it is recorded
 	// What was acknowledged gets its verdict, also when the trial is cancelled or failed.
 	if err := m.host.Judge.Abandon(ctx, s.ID, s.Try, s.Reason); err != nil {
@@ -54,7 +58,7 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	}
 	s.Result = &f
 	s.Phase = Cleanup
-	return s, []Effect{{"trial.finished", f}}, nil
+	return s, append(effects, Effect{"trial.finished", f}), nil
 }
 
 // Decide is the verdict as a function of the trial and its rounds.
