@@ -73,12 +73,21 @@ func TestGitGoesThroughTheProxy(t *testing.T) {
 	defer p.Close()
 	server := httptest.NewServer(p)
 	defer server.Close()
-	for _, u := range []string{"https://git.example/a.git", "https://evil.example/b.git", "http://evil.example/c.git"} {
+	inside := make(chan string, 10)
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		inside <- q.Host
+		http.NotFound(w, q)
+	}))
+	defer own.Close()
+	for _, u := range []string{"https://git.example/a.git", "https://evil.example/b.git", "http://evil.example/c.git", own.URL + "/d.git"} {
 		git := exec.Command("git", "ls-remote", u)
 		git.Env = append(environ(Environment(hostOf(t, server.URL))), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "HOME="+t.TempDir())
 		if out, err := git.CombinedOutput(); err == nil {
 			t.Errorf("git %s: %s", u, out)
 		}
+	}
+	if len(inside) != 1 {
+		t.Errorf("a server of the container itself was asked %d times", len(inside))
 	}
 	var got []string
 	for _, c := range p.Counts() {

@@ -2,11 +2,14 @@ package egress
 
 import (
 	"bufio"
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,7 +72,7 @@ func TestOnlyWhatConcernsTheConnectionIsRemoved(t *testing.T) {
 func TestTheHostHeaderNamesTheDestination(t *testing.T) {
 	s := behind80(t, func(w http.ResponseWriter, q *http.Request) { _, _ = io.WriteString(w, q.Host) })
 	for target, want := range map[string]string{
-		"http://pypi.example/": "pypi.example", "http://pypi.example:80/": "pypi.example", "http://pypi.example:8080/": "pypi.example:8080",
+		"http://pypi.example/": "pypi.example", "http://pypi.example:80/": "pypi.example", "http://PYPI.example.:8080/": "pypi.example:8080",
 	} {
 		if code, text := s.ask(t, "GET "+target+" HTTP/1.1\r\nHost: evil.example\r\n\r\n"); code != http.StatusOK || text != want {
 			t.Errorf("%s: %d %q, want %q", target, code, text, want)
@@ -173,7 +176,9 @@ func TestABrokenAnswerIsNotMadeWhole(t *testing.T) {
 
 // A client's connection to the proxy serves any number of requests.
 func TestAClientKeepsItsConnection(t *testing.T) {
-	s := behind80(t, func(w http.ResponseWriter, q *http.Request) { _, _ = io.WriteString(w, q.URL.Path) })
+	s := behind80(t, func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.WriteString(w, q.URL.Path+q.Header.Get("Accept-Encoding")) // which nobody asked for
+	})
 	c := s.say(t, "")
 	answers := bufio.NewReader(c)
 	for _, path := range []string{"/a", "/b", "/c"} {
@@ -213,5 +218,42 @@ func TestCloseEndsAForwardedRequest(t *testing.T) {
 	within(t, "Close", closed)
 	if rest, err := io.ReadAll(res.Body); len(rest) != 0 || err == nil {
 		t.Errorf("after Close: %q, %v", rest, err)
+	}
+}
+
+// slow is a connection whose Write is done and does not return until it is closed.
+type slow struct {
+	net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+func (c slow) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	<-c.closed
+	return n, err
+}
+
+func (c slow) Close() error {
+	c.close()
+	return c.Conn.Close()
+}
+
+func TestWhatPassedIsCountedWhenARequestHasEnded(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	defer up.Close()
+	w := newWorld()
+	w.place("pypi.example", "151.101.0.223", 80, up.Listener.Addr())
+	p := newProxy(t, w, Options{Allow: []string{"pypi.example:80"}, Dial: func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
+		c, err := w.dial(ctx, a)
+		closed := make(chan struct{})
+		return slow{c, closed, sync.OnceFunc(func() { close(closed) })}, err
+	}})
+	defer p.Close()
+	if code, text := request(p, "GET http://pypi.example/"); code != http.StatusNoContent {
+		t.Fatalf("%d %s", code, text)
+	}
+	if c := p.Counts()[0]; c.Sent == 0 || c.Received == 0 {
+		t.Errorf("counted %+v", c)
 	}
 }
