@@ -157,7 +157,11 @@ func checkWorkdir(s string) error {
 func (b *body) network(value Network) Network {
 	return read(b, "network", value, func(v cty.Value) (Network, error) {
 		if isList(v) {
-			allow, err := toCheckedList(v, checkTarget)
+			check := checkTarget
+			if b.f.o.Target != nil {
+				check = b.f.o.Target
+			}
+			allow, err := toCheckedList(v, check)
 			return Network{Mode: "allow", Allow: allow}, err
 		}
 		mode, err := viaText(v, oneOf([]string{"none", "open"}))

@@ -61,6 +61,9 @@ type Options struct {
 	// Import reads a dataset, which may not be there yet. It selects by name itself, and what
 	// it cannot use is a problem beside the rest. nil = nothing is read.
 	Import func(Import) ([]Imported, []Problem)
+	// Target says what is wrong with an entry of a network list, to who enforces it; nil = its
+	// form alone is looked at.
+	Target func(string) error
 	// Formats are those that Import understands; nil = all of the language.
 	Formats []string
 	// Fresh tells which files are compiled, and their contexts copied, anew although their

@@ -27,6 +27,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
@@ -195,6 +196,10 @@ func ConfigOptions(settings *config.Settings) config.Options {
 		},
 		Settings: settings,
 		Parsers:  parser.Names(),
+		Target: func(entry string) error {
+			_, err := egress.New(egress.Options{Allow: []string{entry}})
+			return err
+		},
 		Import:   Importer{Trees: named{}}.Import, Formats: FormatNames(),
 	}
 }

@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
 	"runtime/gateway/modeltest":           {},
 	"runtime/egress":                      {},
+	"runtime/layer":                       {},
 	"runtime/agent":                       {"runtime/task", "runtime/llm", "runtime/layer"},
 	"runtime/trial": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",

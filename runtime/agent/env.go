@@ -15,14 +15,13 @@ type Setting struct {
 	Token      string
 	JudgeURL   string
 	PromptFile string
-	Max        int               // submissions; 0 = no limit
-	Cooldown   time.Duration     // between two submissions
-	AutoEval   time.Duration     // 0 = off
-	Single     bool              // nothing is submitted: what the files are at the end is judged, once
-	StopHook   bool              // the agent asks before it stops, if its program can be made to
-	Proxy      map[string]string // variables that lead programs to what the network list names; nil = no list
-	Protocol   string            // that the provider of the model speaks
-	USD        float64           // budget of the trial; 0 = none
+	Max        int           // submissions; 0 = no limit
+	Cooldown   time.Duration // between two submissions
+	AutoEval   time.Duration // 0 = off
+	Single     bool          // nothing is submitted: what the files are at the end is judged, once
+	StopHook   bool          // the agent asks before it stops, if its program can be made to
+	Protocol   string        // that the provider of the model speaks
+	USD        float64       // budget of the trial; 0 = none
 	Tokens     int64
 }
 
@@ -66,7 +65,6 @@ func Environment(a Agent, t task.Task, s Setting) map[string]string {
 		env["GAME_SERVER_URL"] = gameURL(t, s)
 	}
 	maps.Copy(env, s.models(a.API))
-	maps.Copy(env, s.Proxy)
 	maps.Copy(env, a.Env)
 	return env
 }

@@ -110,6 +110,11 @@ func (c Config) environment(environ []string, user account, deadline time.Time) 
 		env["ASSAYD_DEADLINE"] = deadline.UTC().Format(time.RFC3339)
 	}
 	maps.Copy(env, c.Env)
+	for k, v := range c.Defaults {
+		if _, said := env[k]; !said {
+			env[k] = v
+		}
+	}
 	if len(c.Path) > 0 {
 		env["PATH"] = strings.Join(append([]string{cmp.Or(env["PATH"], defaultPath)}, c.Path...), ":")
 	}

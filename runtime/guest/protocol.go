@@ -49,6 +49,7 @@ type Config struct {
 	Command    []string          // argv; each element is a text/template over Vars and TimeLeft
 	Resume     []string          // the same; empty = the agent is never started again
 	Env        map[string]string // for the agent, in addition to the container's; the guest adds ASSAYD_DEADLINE, HOME, USER
+	Defaults   map[string]string `json:",omitempty"` // for the agent, where neither the container nor Env says anything
 	User       string            // "" = root; name, uid, or either with :group
 	Workdir    string
 	Vars       map[string]string // PromptFile, Prompt, Workdir, Model, Effort

@@ -154,7 +154,7 @@ func (m *Machine) setting(s State) agent.Setting {
 	return agent.Setting{
 		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
 		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s), StopHook: s.Cell.StopHook,
-		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens, Protocol: m.protocol(s.Cell.Agent), Proxy: proxies(s),
+		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens, Protocol: m.protocol(s.Cell.Agent),
 	}
 }
 
@@ -199,6 +199,7 @@ func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 		},
 		WatchPaths: c.Task.Submit.Paths,
 		Path:       s.Path,
+		Defaults:   proxies(s),
 		LogBytes:   logBytes,
 	}
 }

@@ -120,7 +120,7 @@ func (d *door) close() {
 // Bounds on what one trial can take of its door. Headers are parsed to many times their
 // size, on each connection.
 const (
-	maxConns   = 64
+	maxConns   = 128
 	maxHeader  = 16 << 10
 	headerTime = 30 * time.Second
 	// fullPause is how long a connection that finds all places taken waits for one before it
@@ -173,6 +173,16 @@ type boundedConn struct {
 func (c *boundedConn) Close() error {
 	defer c.release()
 	return c.Conn.Close()
+}
+
+// CloseWrite ends what is sent and leaves what is received: a tunnel's two directions end one
+// by one.
+func (c *boundedConn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
 }
 
 // removeDoor removes the trial's folder from the host.
