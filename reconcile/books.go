@@ -38,10 +38,14 @@ func (b *Books) Spent(ctx context.Context, a gateway.Account) (gateway.Usage, er
 		s, err = tx.SpentByTry(a.Trial, a.Try)
 		return err
 	})
+	return usageOf(s), err
+}
+
+func usageOf(s store.Spent) gateway.Usage {
 	return gateway.Usage{
 		InputTokens: s.Input, OutputTokens: s.Output, CachedTokens: s.Cached, EstimatedTokens: s.Estimated,
 		Requests: s.Exchanges, CostUSD: s.USD,
-	}, err
+	}
 }
 
 func exchangeRow(c gateway.Charge) store.ExchangeRow {

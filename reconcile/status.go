@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -68,7 +69,10 @@ type TrialStatus struct {
 	Private  []Round      `json:"private,omitempty"` // what the private set and the untouched tree say; in no best, rate or curve
 	Best     string       `json:"best,omitempty"`    // round
 	Flags    []string     `json:"flags,omitempty"`
-	Wanted   bool         `json:"wanted"` // the run as it is declared now has this cell
+	// What the try has spent on models, and what it may; nil = it has none, or no budget.
+	Usage  *gateway.Usage  `json:"usage,omitempty"`
+	Budget *gateway.Budget `json:"budget,omitempty"`
+	Wanted bool            `json:"wanted"` // the run as it is declared now has this cell
 }
 
 // Judgings are all rounds and, after them, what the private set and the untouched tree say.
@@ -312,6 +316,17 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 		if s.Result.Best != nil {
 			t.Best = s.Result.Best.Round
 		}
+	}
+	if s.Cell.Agent.API != "none" {
+		spent, err := tx.SpentByTry(s.ID, s.Try)
+		if err != nil {
+			return t, err
+		}
+		usage := usageOf(spent)
+		t.Usage = &usage
+	}
+	if s.Cell.Each != (gateway.Budget{}) {
+		t.Budget = &s.Cell.Each
 	}
 	subs, err := submissions(tx, s.ID)
 	for _, sub := range subs {

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
@@ -104,15 +105,24 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 	fmt.Fprintln(w, titleOf(r))
 	if len(r.Trials) > 0 {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "  TRIAL\tTASK\tAGENT\tSTATE\tROUNDS\tBEST\tPASSED\tTIME\t")
+		spends := slices.ContainsFunc(r.Trials, func(x reconcile.TrialStatus) bool { return x.Usage != nil })
+		head := "  TRIAL\tTASK\tAGENT\tSTATE\tROUNDS\tBEST\tPASSED\tTIME\t"
+		if spends {
+			head += "SPENT\t"
+		}
+		fmt.Fprintln(t, head)
 		for _, x := range r.Trials {
 			best := bestOf(x)
 			state := stateOf(x)
 			if !x.Wanted {
 				state += ", not wanted any more"
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t\n",
+			line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t",
 				x.ID, x.Task, agentOf(x), state, len(x.Rounds), best.name, best.passed, clock(x, now))
+			if spends {
+				line += spent(x) + "\t"
+			}
+			fmt.Fprintln(t, line)
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -130,6 +140,24 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 		fmt.Fprintf(w, "  (not beside the spec: %s)\n", r.Elsewhere)
 	}
 	return nil
+}
+
+// spent is what a trial's models took, and of how much.
+func spent(t reconcile.TrialStatus) string {
+	if t.Usage == nil {
+		return "-"
+	}
+	tokens := humanize.SIWithDigits(float64(t.Usage.Tokens()), 1, "") + " tokens"
+	if t.Budget != nil && t.Budget.Tokens > 0 {
+		tokens = humanize.SIWithDigits(float64(t.Usage.Tokens()), 1, "") + " of " + humanize.SIWithDigits(float64(t.Budget.Tokens), 1, "") + " tokens"
+	}
+	switch {
+	case t.Budget != nil && t.Budget.USD > 0:
+		return fmt.Sprintf("%s, %.2f of %.2f USD", tokens, t.Usage.CostUSD, t.Budget.USD)
+	case t.Usage.CostUSD > 0:
+		return fmt.Sprintf("%s, %.2f USD", tokens, t.Usage.CostUSD)
+	}
+	return tokens
 }
 
 // titleOf is "run.nightly e2: running", with what it waits for or why it is not started.

@@ -69,8 +69,8 @@ func estimate(bytes int) int64 { return int64(bytes+3) / 4 }
 
 // Budget bounds what may be spent; zero is no limit.
 type Budget struct {
-	USD    float64
-	Tokens int64
+	USD    float64 `json:"usd,omitempty"`
+	Tokens int64   `json:"tokens,omitempty"`
 }
 
 // Reasons why a budget is used up; they are reasons of a trial's end, too.
