@@ -200,7 +200,7 @@ func ConfigOptions(settings *config.Settings) config.Options {
 			_, err := egress.New(egress.Options{Allow: []string{entry}})
 			return err
 		},
-		Import:   Importer{Trees: named{}}.Import, Formats: FormatNames(),
+		Import: Importer{Trees: named{}}.Import, Formats: FormatNames(),
 	}
 }
 
