@@ -27,7 +27,7 @@ func (s *Store) Collect(ctx context.Context, keep func(digest string) bool) (rem
 		if ctx.Err() != nil {
 			return removed, context.Cause(ctx)
 		}
-		if false {
+		if keep(e.Name()) {
 			continue
 		}
 		gone, rerr := s.remove(e.Name())

@@ -50,8 +50,8 @@ func (r *registry) persist(ctx context.Context, once func() (advanced bool, err 
 	p := &patience{left: maxFailures, ExponentialBackOff: backoff.ExponentialBackOff{
 		InitialInterval: r.first, RandomizationFactor: backoff.DefaultRandomizationFactor, Multiplier: 2, MaxInterval: longestBackOff,
 	}}
+	deadline, _ := ctx.Deadline() // a wait that goes beyond it is not begun
 	tries := 0
-	var last error
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		tries++
 		advanced, err := once()
@@ -67,14 +67,10 @@ func (r *registry) persist(ctx context.Context, once func() (advanced bool, err 
 		case later.after > 0:
 			err = fmt.Errorf("%w: %w", err, &backoff.RetryAfterError{Duration: later.after})
 		}
-		last = err
 		return struct{}{}, err
-	}, backoff.WithBackOff(p), backoff.WithMaxElapsedTime(longest), backoff.WithNotify(r.notify))
-	if err != nil && ctx.Err() != nil && last != nil && !errors.Is(last, ctx.Err()) {
-		err = fmt.Errorf("%w, after: %w", err, last) // time ran out while this was waited for to pass
-	}
+	}, backoff.WithBackOff(p), backoff.WithMaxElapsedTime(time.Until(deadline)), backoff.WithNotify(r.notify))
 	if err != nil && tries > 1 {
-		err = fmt.Errorf("%w (tried %d times)", err, tries)
+		return fmt.Errorf("%w (tried %d times)", err, tries)
 	}
 	return err
 }

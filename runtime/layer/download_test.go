@@ -113,6 +113,25 @@ func answer(code int, after string) *http.Response {
 	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader("busy"))}
 }
 
+// inTurn gives one answer after the other.
+func inTurn(answers ...*http.Response) played {
+	return func(*http.Request) (*http.Response, error) {
+		if len(answers) == 0 {
+			return nil, errors.New("nothing more was to be asked")
+		}
+		a := answers[0]
+		answers = answers[1:]
+		return a, nil
+	}
+}
+
+// described is the description of a@1.0.0.
+func described() *http.Response {
+	a := answer(200, "")
+	a.Body = io.NopCloser(strings.NewReader(`{"name": "a", "version": "1.0.0", "dist": {"tarball": "http://h/a.tgz", "integrity": "` + integrity(nil) + `"}}`))
+	return a
+}
+
 func TestHowLongARegistryIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -135,9 +154,9 @@ func TestHowLongARegistryIsWaitedFor(t *testing.T) {
 			0, time.Second,
 			[]string{"503 Service Unavailable"},
 		},
-		"one that asks for more than is left is told of at the end": {
-			func(*http.Request) (*http.Response, error) { return answer(503, "1000"), nil },
-			1000 * time.Second, longest,
+		"one that asks for more than is left is told of at once": {
+			inTurn(answer(429, "1000"), described(), answer(503, "1000")),
+			1000 * time.Second, 1001 * time.Second,
 			[]string{"503 Service Unavailable"},
 		},
 		"one that is gone is not asked twice": {
