@@ -127,7 +127,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 func (u *unpacker) entry(h *tar.Header, in io.Reader) error {
 	name, err := u.place(h.Name)
-	if err != nil || name == "." {
+	if err != nil || name == "." || u.image && ofTheMachine(name) {
 		return err
 	}
 	if h.Typeflag == tar.TypeDir {
@@ -151,11 +151,21 @@ func (u *unpacker) entry(h *tar.Header, in io.Reader) error {
 	return fmt.Errorf("it is of an unknown type %q", h.Typeflag)
 }
 
+// ofTheMachine reports whether an image's file lies where a running container has those of
+// its machine.
+func ofTheMachine(name string) bool {
+	top, _, below := strings.Cut(name, "/")
+	return below && (top == "dev" || top == "proc" || top == "sys")
+}
+
 // place is where an entry lies in the layer: a clean path with slashes.
 func (u *unpacker) place(raw string) (string, error) {
+	if u.image {
+		return local("./" + raw) // engines call the root of an image's files "/", or "."
+	}
 	name, err := local(raw)
-	if err != nil || u.image {
-		return name, err
+	if err != nil {
+		return "", err
 	}
 	top, below, inside := strings.Cut(name, "/")
 	if inside {

@@ -112,10 +112,11 @@ func TestAnImagesFilesBecomeALayer(t *testing.T) {
 	link := func(name, to string) entry { return entry{name: name, text: to, kind: tar.TypeSymlink} }
 	data := archive(
 		t,
-		entry{name: "dev/", kind: tar.TypeDir}, entry{name: "dev/null", kind: tar.TypeChar, mode: 0o666}, entry{name: "run/pipe", kind: tar.TypeFifo},
+		entry{name: "dev/", kind: tar.TypeDir}, entry{name: "dev/console"}, entry{name: "proc/1/mem", text: "x"}, entry{name: "/sys/kernel/f", text: "x"},
+		entry{name: "run/pipe", kind: tar.TypeFifo}, entry{name: "run/null", kind: tar.TypeChar, mode: 0o666},
 		link("bin", "usr/bin"), link("usr/bin/sh", "/usr/bin/dash"), link("usr/lib/up", "../../../../etc/x"), link("usr/lib/beside", "../bin/dash"), link("root", "/"),
 		entry{name: "./usr/bin/dash", text: "elf", mode: 0o4755},
-		entry{name: "usr/bin/other", text: "/usr/bin/dash", kind: tar.TypeLink}, entry{name: "usr/null", text: "dev/null", kind: tar.TypeLink},
+		entry{name: "usr/bin/other", text: "/usr/bin/dash", kind: tar.TypeLink}, entry{name: "usr/null", text: "run/null", kind: tar.TypeLink},
 		entry{name: "etc/", kind: tar.TypeDir, mode: 0o1777}, entry{name: "etc/shadow", text: "x", mode: 0o600},
 	)
 	shop := newShop(t)
@@ -134,6 +135,12 @@ func TestAnImagesFilesBecomeALayer(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, files(t, l.Dir)); diff != "" {
 		t.Error(diff)
+	}
+	// An engine that names everything from the root on.
+	named := archive(t, entry{name: "/", kind: tar.TypeDir}, entry{name: "/bin/", kind: tar.TypeDir}, entry{name: "/bin/sh", text: "elf", mode: 0o755}, link("/sh", "/bin/sh"))
+	rooted, err := laid(t, func(dir string) error { return unpackImage(t.Context(), bytes.NewReader(named), dir) })
+	if diff := cmp.Diff([]string{"755 bin/", "755 bin/sh=elf", "sh -> bin/sh"}, rooted); err != nil || diff != "" {
+		t.Error(err, diff)
 	}
 	if again, err := s.Tree(t.Context(), "sha256:abc", open); err != nil || again != l || opened != 1 {
 		t.Errorf("%+v, %v, exported %d times", again, err, opened)
@@ -154,6 +161,7 @@ func TestWhatIsNoImagesFilesIsRefused(t *testing.T) {
 		wrong   string
 	}{
 		"a parent":              {[]entry{{name: "../x"}}, "leads out"},
+		"a parent of the root":  {[]entry{{name: "/../x"}}, "leads out"},
 		"through a link":        {[]entry{link("l", ".."), {name: "l/x"}}, "something else"},
 		"through a link to all": {[]entry{link("l", "/"), {name: "l/x"}}, "something else"},
 		"over a link":           {[]entry{link("l", "../x"), {name: "l"}}, "file exists"},
