@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,11 +43,24 @@ func newCrashes(t *testing.T) *crashes {
 // crowded has daemons admit more at once than a small machine is made for.
 func (w *world) crowded() {
 	w.Helper()
+	w.configured("limits {\n  cpus   = 16\n  memory = \"16GiB\"\n  disk   = \"1TiB\"\n}\n")
+}
+
+// configured adds to the settings of the world's daemons.
+func (w *world) configured(text string) {
+	w.Helper()
 	settings := filepath.Join(filepath.Dir(w.state), "assayd.hcl")
-	if err := os.WriteFile(settings, []byte("limits {\n  cpus   = 16\n  memory = \"16GiB\"\n  disk   = \"1TiB\"\n}\n"), 0o600); err != nil {
+	f, err := os.OpenFile(settings, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		w.Fatal(err)
 	}
-	w.flags = append(w.flags, "--config", settings)
+	if !slices.Contains(w.flags, settings) {
+		w.flags = append(w.flags, "--config", settings)
+	}
 }
 
 // through goes from crash to crash, and looks after each that nothing was lost or left.

@@ -132,7 +132,7 @@ var ofOtherWork = []lap{
 func TestTheCrashSuiteKnowsEveryPoint(t *testing.T) {
 	t.Parallel()
 	killed := map[fault.Point]bool{}
-	for _, l := range slices.Concat(ofATrial, ofOtherWork) {
+	for _, l := range slices.Concat(ofATrial, ofOtherWork, ofAnExchange) {
 		killed[l.at] = true
 	}
 	for _, p := range fault.Points {

@@ -1,44 +1,42 @@
 package daemon_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 )
 
 // modelKey is what the scripted provider wants, and what no container may hold.
 const modelKey = "sk-the-key-that-stays-home"
 
-// models is a world whose daemon knows a scripted provider under the names of both protocols.
-func models(t *testing.T, script modeltest.Script) (*world, *modeltest.Server) {
-	t.Helper()
-	w := newWorld(t)
-	server := modeltest.New(t, script)
+// knows has the world's daemons know a scripted provider under the names of both protocols.
+func (w *world) knows(script modeltest.Script) *modeltest.Server {
+	w.Helper()
+	server := modeltest.New(w.T, script)
 	server.RequireKey(modelKey)
-	settings := filepath.Join(filepath.Dir(w.state), "assayd.hcl")
-	text := fmt.Sprintf(`
-provider "openai" {
-  base_url = "%[1]s/v1"
-  api_key  = %[2]q
+	for name, base := range map[string]string{"openai": server.URL + "/v1", "anthropic": server.URL} {
+		w.configured(fmt.Sprintf(`
+provider %q {
+  base_url = %q
+  api_key  = %q
   prices   = { "scripted" = { input = 10, output = 100 } }
 }
-provider "anthropic" {
-  base_url = %[1]q
-  api_key  = %[2]q
-  prices   = { "scripted" = { input = 10, output = 100 } }
-}
-`, server.URL, modelKey)
-	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+`, name, base, modelKey))
 	}
-	w.flags = append(w.flags, "--config", settings)
-	return w, server
+	return server
 }
 
 // shareLayers has the world's daemon keep agent programs where all tests find them: they are
@@ -63,28 +61,152 @@ func (w *world) roomy() string {
 // The real programs of others, each of its pinned version and without a network: they solve a
 // task by calls of tools, submit, get feedback, and submit again; when they want to stop, the
 // hook sends those that have one back, and the others are resumed, until the policy lets go.
+// The key of their provider is nowhere.
 func TestAgentProgramsWorkOffline(t *testing.T) {
 	t.Parallel()
-	w, server := models(t, modeltest.Shell(
-		"echo 3 > src/level && assay-submit", modeltest.Stop, "echo 7 > src/level && assay-submit", modeltest.Stop, "assay-submit --time"))
+	w := newWorld(t)
+	server := w.knows(modeltest.Shell(
+		"env; cat /proc/*/environ /proc/*/cmdline; echo 3 > src/level && assay-submit", modeltest.Stop,
+		"echo 7 > src/level && assay-submit", modeltest.Stop, "assay-submit --time"))
 	w.shareLayers()
 	w.write("r.hcl", w.roomy()+w.run("real", []string{
 		`agent "claude-code" { model = "scripted" }`, `agent "codex" { model = "scripted" }`, `agent "opencode" { model = "scripted" }`,
-	}, `timeout = "10m"`, `parallel = 3`, `auto_eval = "0s"`, `idle = 2`))
+	}, `timeout = "10m"`, `parallel = 3`, `auto_eval = "0s"`, `idle = 2`, `keep = "always"`))
 	w.serve()
 	run := w.settled("run.real", 6*time.Minute)
 	if len(run.Trials) != 3 {
 		t.Errorf("there are %d trials", len(run.Trials))
 	}
+	var input, output int64
 	for _, trial := range run.Trials {
 		if trial.Status != "unresolved" || trial.Reason != "idle" {
 			t.Errorf("trial %s (%s): %s %s, %s\n%s", trial.ID, trial.Agent, trial.Status, trial.Reason, trial.Detail, w.agentLog(trial.ID))
 		}
-	}
-	for _, trial := range run.Trials {
 		if rounds := w.rounds()[trial.ID]; len(rounds) < 2 || trial.Best == "" {
 			t.Errorf("trial %s (%s) has %d rounds, the best is %q", trial.ID, trial.Agent, len(rounds), trial.Best)
 		}
+		if trial.Usage == nil || trial.Usage.EstimatedTokens != 0 || trial.Usage.CostUSD == 0 {
+			t.Fatalf("trial %s used %+v", trial.ID, trial.Usage)
+		}
+		input, output = input+trial.Usage.InputTokens, output+trial.Usage.OutputTokens
+		if _, err := os.Stat(filepath.Join(w.state, "trials", trial.ID, "try-1", "trajectory.json")); err != nil {
+			t.Errorf("the trajectory of %s: %v", trial.Agent, err)
+		}
 	}
-	_ = server
+	if told := server.Usage(); input != int64(told.Prompt()) || output != int64(told.Output) {
+		t.Errorf("%d and %d tokens are counted, %d and %d were told", input, output, told.Prompt(), told.Output)
+	}
+	w.keyIsNowhere()
 }
+
+// keyIsNowhere looks for the provider's key in everything that the daemon keeps, and in all
+// containers.
+func (w *world) keyIsNowhere() {
+	w.Helper()
+	err := filepath.WalkDir(w.state, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(text), modelKey) {
+			w.Errorf("the key is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, pattern := range []string{"*.jsonl", "../daemon-*.log"} {
+		files, _ := filepath.Glob(filepath.Join(w.specs, pattern))
+		for _, path := range files {
+			if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), modelKey) {
+				w.Errorf("the key is in %s (%v)", path, err)
+			}
+		}
+	}
+	all, err := w.engine.Observe(w.Context(), w.owner)
+	if err != nil || len(all) == 0 {
+		w.Fatalf("%d containers are kept, %v", len(all), err)
+	}
+	for _, c := range all {
+		for _, dir := range []string{"/root", "/tmp", "/var", "/etc", "/workspace", "/.assayd/state"} { // where things can be written by agents and by us
+			files, err := w.engine.CopyFrom(w.Context(), c.ID, dir)
+			if errors.Is(err, container.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				w.Fatal(err)
+			}
+			text, err := io.ReadAll(files)
+			if err = errors.Join(err, files.Close()); err != nil || bytes.Contains(text, []byte(modelKey)) {
+				w.Errorf("the key is in %s of the container %s (%v)", dir, c.Name, err)
+			}
+		}
+	}
+}
+
+// talker asks its model again and again until it is let go, and counts what it is told.
+const talker = `
+import json, os, time, urllib.request
+print("born", os.getpid(), flush=True)
+told = 0
+while not os.path.exists("/var/tmp/go"):
+    body = json.dumps({"model": "scripted", "messages": [{"role": "user", "content": "x" * 400}]}).encode()
+    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, {"Content-Type": "application/json"})
+    try:
+        usage = json.load(urllib.request.urlopen(request, timeout=60))["usage"]
+    except Exception as error:
+        print("again:", error, flush=True)
+        time.sleep(0.2)
+        continue
+    told += usage["prompt_tokens"] + usage["completion_tokens"]
+    print("told", told, flush=True)
+    time.sleep(0.2)
+`
+
+// Wherever in an exchange with a model the daemon is killed, what the agent was told is in
+// the books to the token, and what it was not told is an estimate or was never begun.
+func TestACrashAtAnyPointOfAnExchangeIsNotFree(t *testing.T) {
+	t.Parallel()
+	c := newCrashes(t)
+	server := c.knows(func(modeltest.Request) modeltest.Answer {
+		return modeltest.Answer{Text: "well", Usage: modeltest.Usage{Input: 1234, Cached: 100, Output: 56}}
+	})
+	c.torn = "r.run.talk.jsonl"
+	c.write("talker/main.py", talker)
+	c.write("r.hcl", c.benchmark()+`
+agent "talker" {
+  dir     = "talker"
+  command = "python3 /agent/main.py"
+  api     = "openai"
+}
+`+c.run("talk", []string{`agent "talker" { model = "scripted" }`}, `timeout = "30m"`, `auto_eval = "0s"`))
+	c.start()
+	trial := c.begun("r.run.talk.jsonl")
+	c.said(trial, "told")
+	c.look()
+	c.through(ofAnExchange)
+	before := strings.Count(c.agentLog(trial), "told")
+	c.until("the agent is answered again", func() error {
+		if strings.Count(c.agentLog(trial), "told") == before {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	c.letGo(trial)
+	c.finished()
+	run := c.settled("run.talk", time.Minute)
+	usage := run.Trials[0].Usage
+	exact := usage.Tokens() - usage.EstimatedTokens
+	answers := regexp.MustCompile(`told (\d+)\n`).FindAllStringSubmatch(c.agentLog(trial), -1)
+	heard, err := strconv.ParseInt(answers[len(answers)-1][1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told := server.Usage(); exact < heard || exact > int64(told.Prompt()+told.Output) || usage.EstimatedTokens == 0 {
+		t.Errorf("the agent heard of %d tokens, the books have %d and estimate %d, the provider told of %d", heard, exact, usage.EstimatedTokens, told.Prompt()+told.Output)
+	}
+	c.over()
+}
+
+var ofAnExchange = slices.Repeat([]lap{{at: fault.ExchangeBooked}, {at: fault.ExchangeSettled}}, 2)
