@@ -31,6 +31,7 @@ func TestSubmissionsLeaveNothingBehindInTheDaemon(t *testing.T) {
 func soak(t *testing.T, trials, submissions int) {
 	t.Helper()
 	w := newWorld(t)
+	w.crowded()
 	w.write("r.hcl", w.benchmark()+w.agent("immortal", immortal)+
 		w.run("soak", []string{`agent "immortal" {}`}, `auto_eval = "0s"`, fmt.Sprintf("attempts = %d", trials), fmt.Sprintf("parallel = %d", trials)))
 	w.serve()
