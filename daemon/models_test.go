@@ -65,6 +65,7 @@ func (w *world) roomy() string {
 func TestAgentProgramsWorkOffline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.crowded()
 	server := w.knows(modeltest.Shell(
 		"env; cat /proc/*/environ /proc/*/cmdline; echo 3 > src/level && assay-submit", modeltest.Stop,
 		"echo 7 > src/level && assay-submit", modeltest.Stop, "assay-submit --time"))

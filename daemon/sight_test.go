@@ -35,7 +35,7 @@ func (w *world) bodies() map[string]body {
 		if c.Labels[container.LabelRole] == container.RoleWork && c.Phase == container.PhaseRunning {
 			b := body{ID: c.ID, Started: c.StartedAt}
 			for _, p := range processes(w.T, c.ID) {
-				if strings.Contains(p.command, "/agent/") && p.parentIsGuest {
+				if (strings.Contains(p.command, "/agent/") || strings.Contains(p.command, "/.assayd/program/")) && p.parentIsGuest {
 					b.Agent = fmt.Sprintf("pid %d since %s", p.pid, p.since)
 				}
 			}

@@ -13,7 +13,7 @@ const systematicRuns = 5
 type streaks struct {
 	Fast  int // consecutive failures shorter than MinRuntime
 	Short int // consecutive runs that lengthen the pause
-	Idle  int // consecutive ends without a change of the tree
+	Idle  int // consecutive attempts to stop without a change of the tree
 }
 
 // run is one run of the agent that is over.
@@ -38,7 +38,7 @@ func (p ResumePolicy) after(s streaks, r run, starts int, resumable bool) (strea
 	case s.Fast >= systematicRuns:
 		return s, step{End: EndedError, Detail: fmt.Sprintf("%d runs in a row failed within %s, the last with exit code %d", s.Fast, p.MinRuntime, r.Code)}
 	case p.Idle > 0 && s.Idle >= p.Idle:
-		return s, step{End: EndedIdle, Detail: fmt.Sprintf("the agent ended %d times in a row without changing a file", s.Idle)}
+		return s, step{End: EndedIdle, Detail: fmt.Sprintf("the agent wanted to stop %d times in a row without changing a file", s.Idle)}
 	case p.Max == 0 || !resumable:
 		if r.Code != 0 {
 			return s, step{End: EndedError, Detail: fmt.Sprintf("exit code %d", r.Code)}
@@ -58,7 +58,9 @@ func (p ResumePolicy) extend(s streaks, r run) streaks {
 	failed := r.Code != 0
 	s.Fast = count(s.Fast, fast && failed)
 	s.Short = count(s.Short, fast || failed && r.Runtime < p.MaxBackoff)
-	s.Idle = count(s.Idle, !r.Changed)
+	if !failed || r.Changed { // who crashes did not want to stop
+		s.Idle = count(s.Idle, !r.Changed)
+	}
 	return s
 }
 

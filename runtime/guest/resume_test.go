@@ -70,6 +70,10 @@ func TestResumeDecisions(t *testing.T) {
 			name: "idle counts ends without a change in a row", policy: ResumePolicy{Max: 9, Backoff: s, Idle: 2},
 			runs: []run{same, ok, same, same}, want: []step{again(s), again(s), again(s), end(EndedIdle)},
 		},
+		{
+			name: "who crashes did not want to stop", policy: ResumePolicy{Max: 9, Backoff: s, Idle: 2},
+			runs: []run{same, {1, m, false}, {1, m, false}, same}, want: []step{again(s), again(s), again(s), end(EndedIdle)},
+		},
 		{name: "idle works without a resume command", policy: ResumePolicy{Idle: 1}, never: true, runs: []run{same}, want: []step{end(EndedIdle)}},
 		{name: "no idle", policy: ResumePolicy{Max: 9, Backoff: s}, runs: []run{same, same, same}, want: []step{again(s), again(s), again(s)}},
 	} {
