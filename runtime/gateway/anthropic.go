@@ -7,32 +7,35 @@ import (
 )
 
 // messages is Anthropic's protocol, which Claude Code speaks.
-var messages = generation{name: transcript.Messages, prepare: func(*question) bool { return false }, whole: wholeMessage, event: messageEvent}
+var messages = generation{name: transcript.Messages, whole: wholeMessage, event: messageEvent}
 
 // messageUsage has pointers because each event of a stream tells only what it knows, in
 // numbers that count from the beginning.
 type messageUsage struct {
-	Input   *int64 `json:"input_tokens"`
-	Written *int64 `json:"cache_creation_input_tokens"`
-	Cached  *int64 `json:"cache_read_input_tokens"`
-	Output  *int64 `json:"output_tokens"`
+	Input   *count `json:"input_tokens"`
+	Written *count `json:"cache_creation_input_tokens"`
+	Cached  *count `json:"cache_read_input_tokens"`
+	Output  *count `json:"output_tokens"`
 }
 
-// into takes over what is told; plain is the part of the prompt that no cache had to do with.
-func (u *messageUsage) into(m *meter) {
+// into takes over what is told, and says whether all is known then; plain is the part of the
+// prompt that no cache had to do with.
+func (u *messageUsage) into(m *meter) (whole bool) {
 	if u == nil {
-		return
+		return false
 	}
 	plain := m.input - m.cached - m.written
 	for _, field := range []struct {
-		told *int64
+		told *count
 		kept *int64
 	}{{u.Input, &plain}, {u.Written, &m.written}, {u.Cached, &m.cached}, {u.Output, &m.output}} {
-		if field.told != nil {
-			*field.kept = *field.told
+		if field.told != nil && *field.told >= 0 {
+			*field.kept = int64(*field.told)
 		}
 	}
 	m.input = plain + m.cached + m.written
+	m.prompt = m.prompt || u.Input != nil && *u.Input >= 0
+	return m.prompt && u.Output != nil && *u.Output >= 0
 }
 
 type message struct {
@@ -67,15 +70,14 @@ func (b block) into(index int, m *meter) {
 
 func wholeMessage(body []byte, m *meter) {
 	var a message
-	if json.Unmarshal(body, &a) != nil {
+	if !decode(body, &a) {
 		return
 	}
 	m.model, m.Stop = a.Model, a.Stop
 	for i, b := range a.Content {
 		b.into(i, m)
 	}
-	a.Usage.into(m)
-	m.told = a.Usage != nil
+	m.told = a.Usage.into(m)
 }
 
 func messageEvent(data []byte, m *meter) {
@@ -92,7 +94,7 @@ func messageEvent(data []byte, m *meter) {
 			Stop     string `json:"stop_reason"`
 		} `json:"delta"`
 	}
-	if json.Unmarshal(data, &e) != nil {
+	if !decode(data, &e) {
 		return
 	}
 	switch e.Type {
@@ -113,8 +115,7 @@ func messageEvent(data []byte, m *meter) {
 		}
 	case "message_delta":
 		m.Stop = e.Delta.Stop
-		e.Usage.into(m)
-		m.told = e.Usage != nil && e.Usage.Output != nil
+		m.told = e.Usage.into(m)
 	case "message_stop":
 		m.last = true
 	case "error":

@@ -3,25 +3,20 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 )
-
-// answer is one of the provider's that is passed on.
-type answer struct {
-	*http.Response
-	frames *frames // of a stream
-	first  []byte  // its first event, which the meter has read
-}
-
-func (a *answer) close() { _ = a.Body.Close() }
 
 // forward sends the request until the provider answers, or until the agent has waited long
 // enough.
@@ -30,12 +25,15 @@ func (x *exchange) forward() (*answer, *refusal) {
 	waiting, cancel := context.WithTimeoutCause(x.ctx, hold, errHeld)
 	defer cancel()
 	a, err := backoff.Retry(x.ctx, func() (*answer, error) { return x.attempt(waiting) },
-		backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(hold),
+		backoff.WithBackOff(x.pauses), backoff.WithMaxElapsedTime(hold),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			x.s.log.Debug("a request to a model is tried again", "provider", x.s.provider.Name, "pause", pause, "error", err)
 		}))
 	if err == nil {
 		return a, nil
+	}
+	if own, ok := errors.AsType[*refusal](err); ok {
+		return nil, own
 	}
 	why := err.Error()
 	if x.ctx.Err() != nil {
@@ -43,31 +41,57 @@ func (x *exchange) forward() (*answer, *refusal) {
 	} else {
 		x.s.note(why)
 	}
-	return nil, overloaded(x.protocol(), why)
+	bad := overloaded(x.protocol(), why)
+	bad.retry = max(bad.retry, int(x.pauses.least/time.Second))
+	return nil, bad
 }
 
-var errHeld = errors.New("the provider's limits, as the settings have them, let nothing more through for now")
+var errHeld = errors.New("the provider's limits let nothing more through for now")
 
-// pauses grow from half a second to twenty.
-func pauses() backoff.BackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = 500*time.Millisecond, 20*time.Second, 2, 0.3
-	return b
+// pauses between attempts grow from half a second to twenty, and are as long as the provider
+// has asked for the last time.
+type pauses struct {
+	backoff.ExponentialBackOff
+	least time.Duration
 }
+
+func newPauses() *pauses {
+	return &pauses{ExponentialBackOff: backoff.ExponentialBackOff{
+		InitialInterval: 500 * time.Millisecond, MaxInterval: 20 * time.Second, Multiplier: 2, RandomizationFactor: 0.3,
+	}}
+}
+
+// NextBackOff implements backoff.BackOff.
+func (p *pauses) NextBackOff() time.Duration { return max(p.ExponentialBackOff.NextBackOff(), p.least) }
 
 // attempt sends the request once. Its error is one to try again after, unless it is permanent.
-func (x *exchange) attempt(waiting context.Context) (*answer, error) {
-	x.leave() // of the attempt before
+func (x *exchange) attempt(waiting context.Context) (a *answer, err error) {
 	if err := x.enter(waiting); err != nil {
 		return nil, backoff.Permanent(err)
 	}
+	defer func() {
+		if err != nil { // nobody else shall wait for a pause of ours
+			x.leave()
+		}
+	}()
+	if bad := x.broke(); bad != nil && x.q != nil { // while it waited
+		return nil, backoff.Permanent(bad)
+	}
 	x.attempts++
+	x.pauses.least = 0
 	req, err := x.request()
 	if err != nil {
 		return nil, backoff.Permanent(err)
 	}
 	res, err := x.s.provider.client.Do(req)
+	if err != nil && x.ctx.Err() != nil {
+		return nil, err // it may have been sent
+	}
+	x.sent = nil
 	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // without the address, which is none of the agent's business
+		}
 		return nil, fmt.Errorf("ask provider %s: %w", x.s.provider.Name, err)
 	}
 	if passing(res.StatusCode) {
@@ -78,12 +102,12 @@ func (x *exchange) attempt(waiting context.Context) (*answer, error) {
 	return nil, x.later(res, errors.New(x.objection(res.StatusCode, x.masked(body))))
 }
 
-// enter takes a place in the provider's line. Only what a model answers is limited.
+// enter takes a place in the provider's line.
 func (x *exchange) enter(waiting context.Context) error {
-	if x.q == nil {
-		return nil
+	x.entered = 0
+	if x.q != nil {
+		x.entered = estimate(x.q.bytes)
 	}
-	x.entered = estimate(x.q.bytes)
 	if err := x.s.provider.line.enter(waiting, x.s.grant.Trial, x.entered); err != nil {
 		return err
 	}
@@ -95,59 +119,76 @@ func (x *exchange) enter(waiting context.Context) error {
 // which may pass.
 func passing(status int) bool { return status != http.StatusTooManyRequests && status < 500 }
 
+// lasting reports whether an error that a stream begins with is the request's fault, so that
+// there is no use in trying again.
+func lasting(text string) bool {
+	var e struct {
+		Type  string          `json:"type"`
+		Code  json.RawMessage `json:"code"`
+		Error *struct {
+			Type string `json:"type"`
+		} `json:"error"` // Anthropic's is one deeper
+	}
+	if !decode([]byte(text), &e) {
+		return false
+	}
+	if e.Error != nil {
+		e.Type = e.Error.Type
+	}
+	code := strings.Trim(string(e.Code), `"`)
+	if status, err := strconv.Atoi(code); err == nil {
+		return status >= 400 && passing(status) && status != http.StatusRequestTimeout
+	}
+	for _, word := range []string{e.Type, code} {
+		switch word {
+		case "authentication_error", "permission_error", "not_found_error", "request_too_large", "billing_error", "context_length_exceeded":
+			return true
+		}
+		if strings.HasPrefix(word, "invalid_") {
+			return true
+		}
+	}
+	return false
+}
+
 // objection says how the provider refused.
 func (x *exchange) objection(status int, body []byte) string {
 	return fmt.Sprintf("provider %s answered %d: %s", x.s.provider.Name, status, clip(bytes.TrimSpace(body)))
 }
 
-// later is an error after which the provider wants some time.
+// maxPause bounds how long the line stands still because a provider asked for it, whatever
+// it asks for: it may change its mind.
+const maxPause = 5 * time.Minute
+
+// later notes what pause the provider wants before it is asked again.
 func (x *exchange) later(res *http.Response, err error) error {
-	seconds, ok := retryAfter(res.Header.Get("Retry-After"), time.Now())
+	pause, ok := retryAfter(res.Header.Get("Retry-After"), time.Now())
 	if !ok {
 		return err
 	}
+	pause = min(pause, maxPause)
 	if res.StatusCode == http.StatusTooManyRequests { // it is the same for everybody
-		x.s.provider.line.pause(time.Now().Add(time.Duration(seconds) * time.Second))
+		x.s.provider.line.pause(time.Now().Add(pause))
 	}
-	if time.Duration(seconds)*time.Second > x.s.gateway.opts.Hold {
+	x.pauses.least = pause
+	if pause > x.s.gateway.opts.Hold {
 		return backoff.Permanent(err)
 	}
-	return &backoff.RetryAfterError{Duration: time.Duration(seconds) * time.Second}
+	return err
 }
 
-// retryAfter reads the header of that name, in whole seconds that are rounded up.
-func retryAfter(text string, now time.Time) (seconds int, ok bool) {
-	if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && n >= 0 {
-		return n, true
+// retryAfter reads the header of that name: whole seconds, or a date from which they are
+// rounded up.
+func retryAfter(text string, now time.Time) (pause time.Duration, ok bool) {
+	const most = 24 * 60 * 60
+	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 63); err == nil {
+		return time.Duration(min(n, most)) * time.Second, true
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {
 		return 0, false
 	}
-	return int(max(at.Sub(now)+time.Second-1, 0) / time.Second), true
-}
-
-// opened takes up an answer. A stream whose first event is an error has not begun.
-func (x *exchange) opened(res *http.Response) (*answer, error) {
-	a := &answer{Response: res}
-	if x.q == nil || res.StatusCode/100 != 2 || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		return a, nil
-	}
-	a.frames = newFrames(res.Body)
-	raw, data, err := a.frames.next()
-	if err != nil {
-		a.close()
-		return nil, fmt.Errorf("provider %s ended a stream before it began: %w", x.s.provider.Name, err)
-	}
-	a.first = raw
-	x.at.generates.event(data, &x.meter)
-	if x.meter.err != "" {
-		err := errors.New(x.objection(res.StatusCode, []byte(x.meter.err)))
-		x.meter = meter{asked: x.meter.asked}
-		a.close()
-		return nil, err
-	}
-	return a, nil
+	return min(max(at.Sub(now)+time.Second-1, 0).Truncate(time.Second), most*time.Second), true
 }
 
 // request is the agent's with the key of the provider.
@@ -157,7 +198,13 @@ func (x *exchange) request() (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the key of provider %s: %w", p.Name, err)
 	}
-	req, err := http.NewRequestWithContext(x.ctx, x.from.Method, p.target(x.path, x.from.URL.RawQuery), bytes.NewReader(x.body))
+	x.key = key
+	sent := new(atomic.Bool) // of this attempt: it may become so when the next one has begun
+	x.sent = sent
+	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
+		sent.Store(i.Err == nil)
+	}})
+	req, err := http.NewRequestWithContext(ctx, x.from.Method, p.target(x.path, x.from.URL.RawQuery), bytes.NewReader(x.body))
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +213,7 @@ func (x *exchange) request() (*http.Request, error) {
 			req.Header[name] = values
 		}
 	}
+	req.Header.Set("Accept-Encoding", "identity")
 	p.sign(req.Header, key)
 	return req, nil
 }

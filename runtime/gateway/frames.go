@@ -13,35 +13,35 @@ import (
 const maxFrame = 64 << 20
 
 // frames reads server-sent events one by one, and keeps them as they are. The format is that
-// of WHATWG's HTML, section 9.2.
+// of WHATWG's HTML, section 9.2, but for lines that end in CR alone, which no provider sends.
 type frames struct {
 	in  *bufio.Reader
 	raw []byte // of the event that is being read
 }
 
-func newFrames(r io.Reader) *frames { return &frames{in: bufio.NewReaderSize(r, 64<<10)} }
+func newFrames(r io.Reader) *frames { return &frames{in: bufio.NewReaderSize(r, 8<<10)} }
 
-// next returns the next event: all its bytes, with the empty line that ends it, and its data.
-// The error is io.EOF at the end, also where an event lacks its end; rest has that then. What
-// is returned is good until the next call.
-func (f *frames) next() (raw, data []byte, err error) {
+// next returns the next event: all its bytes, with the empty line that ends it; dataOf has
+// what it says. The error is io.EOF at the end, also where an event lacks its end; rest has
+// that then. What is returned is good until the next call.
+func (f *frames) next() (raw []byte, err error) {
 	f.raw = f.raw[:0]
-	begun := false
+	begun := false // the line that is read next has begun already
 	for {
 		line, err := f.in.ReadSlice('\n')
 		f.raw = append(f.raw, line...)
 		if len(f.raw) > maxFrame {
-			return nil, nil, fmt.Errorf("an event has more than %d bytes", maxFrame)
+			return nil, fmt.Errorf("an event has more than %d bytes", maxFrame)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			begun = true
 			continue
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if !begun && len(bytes.TrimRight(line, "\r\n")) == 0 {
-			return f.raw, dataOf(f.raw), nil
+			return f.raw, nil
 		}
 		begun = false
 	}
@@ -50,22 +50,31 @@ func (f *frames) next() (raw, data []byte, err error) {
 // rest is what was read of an event that did not end.
 func (f *frames) rest() []byte { return bytes.TrimSpace(f.raw) }
 
-// idle reports whether nothing more has come in yet.
-func (f *frames) idle() bool { return f.in.Buffered() == 0 }
+// more reports whether another whole event has come in already.
+func (f *frames) more() bool {
+	there, _ := f.in.Peek(f.in.Buffered()) // which is not more than there is
+	return bytes.Contains(there, []byte("\n\n")) || bytes.Contains(there, []byte("\n\r\n"))
+}
 
-// dataOf joins the data lines of an event.
+// dataOf joins the data lines of an event; it is nil where there is none, as in a comment
+// that only keeps the connection open. It may be a part of raw.
 func dataOf(raw []byte) []byte {
 	var data []byte
-	found := false
+	lines := 0
 	for line := range bytes.Lines(raw) {
-		value, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:"))
-		if !ok {
+		name, value, _ := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(":"))
+		if string(name) != "data" {
 			continue
 		}
-		if found {
-			data = append(data, '\n')
+		value = bytes.TrimPrefix(value, []byte(" "))
+		if lines++; lines == 1 {
+			data = value[:len(value):len(value)]
+			continue
 		}
-		data, found = append(data, bytes.TrimPrefix(value, []byte(" "))...), true
+		data = append(append(data, '\n'), value...)
+	}
+	if lines == 0 {
+		return nil
 	}
 	return data
 }

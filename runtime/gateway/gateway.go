@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 )
@@ -110,12 +113,12 @@ func (g *Gateway) Open(ctx context.Context, grant Grant) (*Session, error) {
 	}
 	s := &Session{
 		gateway: g, provider: p, grant: grant, file: file, spent: spent, others: map[string]bool{},
-		over: make(chan struct{}), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
+		room: semaphore.NewWeighted(maxBodies), over: make(chan struct{}), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
 	}
-	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := g.join(ctx, s); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	return s, nil
 }
 
@@ -141,7 +144,7 @@ func (g *Gateway) Broke(ctx context.Context, a Account, total Budget) (reason, d
 func usedUp(reason, whose string, limit Budget) string {
 	switch reason {
 	case OverUSD:
-		return fmt.Sprintf("the %s's budget of %.2f USD is used up", whose, limit.USD)
+		return fmt.Sprintf("the %s's budget of %s USD is used up", whose, strconv.FormatFloat(limit.USD, 'f', -1, 64))
 	case OverTokens:
 		return fmt.Sprintf("the %s's budget of %d tokens is used up", whose, limit.Tokens)
 	}
@@ -216,8 +219,9 @@ type Session struct {
 	log      *slog.Logger
 	life     context.Context
 	end      context.CancelCauseFunc
-	under    sync.WaitGroup // exchanges under way
-	over     chan struct{}  // closed when a budget is used up
+	under    sync.WaitGroup      // exchanges under way
+	room     *semaphore.Weighted // for the bodies of their requests, in bytes
+	over     chan struct{}       // closed when a budget is used up
 
 	// Guarded by the gateway's mu.
 	closed bool
@@ -392,6 +396,22 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.under.Done()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })()
-	serve(ctx, s, w, r)
+	control, ended := http.NewResponseController(w), make(chan struct{})
+	watch := context.AfterFunc(s.life, func() {
+		defer close(ended)
+		cancel(context.Cause(s.life))
+		// An agent that neither sends nor reads is not waited for. A server without deadlines
+		// is a test.
+		_ = control.SetReadDeadline(time.Now())
+		_ = control.SetWriteDeadline(time.Now().Add(lastWord))
+	})
+	defer func() {
+		if !watch() {
+			<-ended
+		}
+	}()
+	serve(ctx, cancel, s, w, r)
 }
+
+// lastWord is how long an agent has to take what it is told at the end of a session.
+const lastWord = time.Second

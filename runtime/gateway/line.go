@@ -23,6 +23,7 @@ type line struct {
 	waiting   map[string][]*ticket // by trial
 	turns     []string             // trials with somebody in line, whose turn is next first
 	timer     *time.Timer          // set when a limit alone is in the way
+	stopped   bool
 }
 
 // ticket is one request in line.
@@ -145,6 +146,9 @@ func (l *line) wait(tokens int) time.Duration {
 
 // wake has the line looked at again.
 func (l *line) wake(after time.Duration) {
+	if l.stopped {
+		return
+	}
 	if l.timer != nil {
 		l.timer.Stop()
 	}
@@ -164,10 +168,11 @@ func (l *line) drop(trial string, t *ticket) {
 	}
 }
 
-// stop ends the timer.
+// stop ends the timer. Whoever still waits does so until its context ends.
 func (l *line) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.stopped = true
 	if l.timer != nil {
 		l.timer.Stop()
 	}

@@ -9,41 +9,57 @@ import (
 // completions is OpenAI's protocol of chat completions, which most other providers speak.
 var completions = generation{name: transcript.Completions, prepare: askForUsage, whole: wholeCompletion, event: completionChunk}
 
-// askForUsage has a stream end with its usage, which this protocol tells only who asks.
-func askForUsage(q *question) bool {
-	if !q.Stream {
-		return false
+// askForUsage has a stream end with its usage, and OpenRouter tell the cost: they do so for
+// those only who ask.
+func askForUsage(p *provider, q *question) (changed, asked bool) {
+	var switches [][2]string
+	if q.Stream {
+		switches = append(switches, [2]string{"stream_options", "include_usage"})
 	}
+	if p.tellsCost {
+		switches = append(switches, [2]string{"usage", "include"})
+	}
+	known := false // the agent knows that it is told
+	for _, s := range switches {
+		was, turned := turnOn(q.fields, s[0], s[1])
+		known, changed = known || was, changed || turned
+	}
+	return changed, changed && !known
+}
+
+// turnOn sets a field of an object among the fields to true, and says whether it was so and
+// whether it is now. What is no object stays: the provider will say what is wrong with it.
+func turnOn(fields map[string]json.RawMessage, object, name string) (was, turned bool) {
 	options := map[string]json.RawMessage{}
-	if raw, ok := q.fields["stream_options"]; ok && json.Unmarshal(raw, &options) != nil {
-		return false // the provider will say what is wrong with it
+	if raw, ok := fields[object]; ok && json.Unmarshal(raw, &options) != nil {
+		return false, false
 	}
-	if string(options["include_usage"]) == "true" {
-		return false
+	if string(options[name]) == "true" {
+		return true, false
 	}
 	if options == nil { // it was null
 		options = map[string]json.RawMessage{}
 	}
-	options["include_usage"] = json.RawMessage("true")
-	q.fields["stream_options"], _ = json.Marshal(options) // of valid JSON
-	return true
+	options[name] = json.RawMessage("true")
+	fields[object], _ = json.Marshal(options) // of valid JSON
+	return false, true
 }
 
 type completionUsage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
+	Prompt     count `json:"prompt_tokens"`
+	Completion count `json:"completion_tokens"`
 	Details    struct {
-		Cached int64 `json:"cached_tokens"`
+		Cached count `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
-	Cost *float64 `json:"cost"` // OpenRouter's
+	Cost *cost `json:"cost"` // OpenRouter's
 }
 
-func (u *completionUsage) into(m *meter) {
-	if u == nil {
-		return
+// into takes over what is told. Some tell it with each chunk, so that only what comes with
+// the end of the answer or after it is all.
+func (u *completionUsage) into(m *meter, ended bool) {
+	if u != nil && m.tell(told(u.Prompt, u.Details.Cached, u.Completion, u.Cost)) {
+		m.told = ended
 	}
-	m.tokens = tokens{input: u.Prompt, cached: u.Details.Cached, output: u.Completion, reported: u.Cost}
-	m.told = true
 }
 
 type completionText struct {
@@ -61,7 +77,15 @@ type completionText struct {
 	} `json:"tool_calls"`
 }
 
-func (t completionText) into(m *meter) {
+// into takes a piece over; of several answers to one question only the first is kept, while
+// all are counted.
+func (t completionText) into(answer int, m *meter) {
+	if answer > 0 {
+		aside := meter{}
+		t.into(0, &aside)
+		m.text += aside.text
+		return
+	}
 	for _, piece := range []*string{t.Content, t.Refusal} {
 		if piece != nil {
 			m.Say(m.wrote(*piece))
@@ -82,28 +106,37 @@ type completion struct {
 	Usage   *completionUsage `json:"usage"`
 	Error   json.RawMessage  `json:"error"`
 	Choices []struct {
+		Index   int            `json:"index"`
 		Message completionText `json:"message"`
 		Delta   completionText `json:"delta"`
 		Finish  string         `json:"finish_reason"`
 	} `json:"choices"`
 }
 
+// failed is what a provider says of an error in an answer whose status tells none.
+func failed(raw json.RawMessage) string {
+	if string(raw) == "null" {
+		return ""
+	}
+	return string(raw)
+}
+
 func wholeCompletion(body []byte, m *meter) {
 	var c completion
-	if json.Unmarshal(body, &c) != nil {
+	if !decode(body, &c) {
 		return
 	}
-	m.model = c.Model
+	m.model, m.err = c.Model, failed(c.Error)
 	for i, choice := range c.Choices {
 		for k := range choice.Message.Calls {
 			choice.Message.Calls[k].Index = k // only streams number them
 		}
+		choice.Message.into(i, m)
 		if i == 0 {
-			choice.Message.into(m)
 			m.Stop = choice.Finish
 		}
 	}
-	c.Usage.into(m)
+	c.Usage.into(m, true)
 }
 
 func completionChunk(data []byte, m *meter) {
@@ -112,27 +145,27 @@ func completionChunk(data []byte, m *meter) {
 		return
 	}
 	var c completion
-	if json.Unmarshal(data, &c) != nil {
+	if !decode(data, &c) {
 		return
 	}
 	if c.Model != "" {
 		m.model = c.Model
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		m.err = string(c.Error)
+	if err := failed(c.Error); err != "" {
+		m.err = err
 	}
 	for _, choice := range c.Choices {
-		choice.Delta.into(m)
+		choice.Delta.into(choice.Index, m)
 		if choice.Finish != "" {
 			m.Stop = choice.Finish
 		}
 	}
-	c.Usage.into(m)
+	c.Usage.into(m, m.Stop != "" || len(c.Choices) == 0)
 	m.hide = m.asked && c.Usage != nil && len(c.Choices) == 0
 }
 
 // responses is OpenAI's protocol of responses, which Codex speaks.
-var responses = generation{name: transcript.Responses, prepare: func(*question) bool { return false }, whole: wholeResponse, event: responseEvent}
+var responses = generation{name: transcript.Responses, whole: wholeResponse, event: responseEvent}
 
 type response struct {
 	Model  string            `json:"model"`
@@ -140,12 +173,12 @@ type response struct {
 	Error  json.RawMessage   `json:"error"`
 	Output []json.RawMessage `json:"output"`
 	Usage  *struct {
-		Input   int64 `json:"input_tokens"`
-		Output  int64 `json:"output_tokens"`
+		Input   count `json:"input_tokens"`
+		Output  count `json:"output_tokens"`
 		Details struct {
-			Cached int64 `json:"cached_tokens"`
+			Cached count `json:"cached_tokens"`
 		} `json:"input_tokens_details"`
-		Cost *float64 `json:"cost"`
+		Cost *cost `json:"cost"`
 	} `json:"usage"`
 }
 
@@ -155,18 +188,17 @@ func (r *response) into(m *meter) {
 		m.model = r.Model
 	}
 	m.Stop = r.Status
-	if len(r.Error) > 0 && string(r.Error) != "null" {
-		m.err = string(r.Error)
+	if err := failed(r.Error); err != "" {
+		m.err = err
 	}
-	if u := r.Usage; u != nil {
-		m.tokens = tokens{input: u.Input, cached: u.Details.Cached, output: u.Output, reported: u.Cost}
+	if u := r.Usage; u != nil && m.tell(told(u.Input, u.Details.Cached, u.Output, u.Cost)) {
 		m.told = true
 	}
 }
 
 func wholeResponse(body []byte, m *meter) {
 	var r response
-	if json.Unmarshal(body, &r) != nil {
+	if !decode(body, &r) {
 		return
 	}
 	for _, item := range r.Output {
@@ -183,11 +215,16 @@ func responseEvent(data []byte, m *meter) {
 		Item     json.RawMessage `json:"item"`
 		Response *response       `json:"response"`
 	}
-	if json.Unmarshal(data, &e) != nil {
+	if !decode(data, &e) {
 		return
 	}
 	switch e.Type {
+	case "response.output_text.delta":
+		if m.piece.Len() < maxBody {
+			m.piece.WriteString(e.Delta)
+		}
 	case "response.output_item.done":
+		m.piece.Reset()
 		m.Item(e.Item)
 	case "response.completed", "response.incomplete", "response.failed":
 		m.last = true

@@ -1,8 +1,13 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"strings"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 )
@@ -18,8 +23,9 @@ type endpoint struct {
 // generation is how requests to a model and its answers are read.
 type generation struct {
 	name string // of the protocol in transcripts
-	// prepare changes the request where that is needed for counting, and says whether it did.
-	prepare func(q *question) bool
+	// prepare changes the request where that is needed for counting, and says whether the
+	// usage is then told that the agent did not ask for; nil = it never is.
+	prepare func(p *provider, q *question) (changed, asked bool)
 	// whole reads an answer that came in one piece.
 	whole func(body []byte, m *meter)
 	// event reads one event of a stream, by its data.
@@ -50,49 +56,142 @@ type question struct {
 	bytes  int // of text, about
 }
 
+// maxName bounds the name of a model, which is kept in the books.
+const maxName = 200
+
 // ask reads a request's body.
 func ask(body []byte) (*question, error) {
-	q := &question{bytes: len(body)}
-	if err := json.Unmarshal(body, &q.fields); err != nil {
+	fields, err := members(body)
+	if err != nil {
 		return nil, err
 	}
-	var head struct {
-		Model  string `json:"model"`
-		Stream bool   `json:"stream"`
+	q := &question{fields: fields, bytes: textBytes(body)}
+	for name, to := range map[string]any{"model": &q.Model, "stream": &q.Stream} {
+		if raw, ok := fields[name]; ok {
+			if err := json.Unmarshal(raw, to); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
 	}
-	if err := json.Unmarshal(body, &head); err != nil {
-		return nil, err
+	if len(q.Model) > maxName {
+		return nil, fmt.Errorf("model: a name of %d bytes", len(q.Model))
 	}
-	q.Model, q.Stream = head.Model, head.Stream
+	if string(fields["background"]) == "true" {
+		return nil, errors.New("background: what is answered later cannot be counted")
+	}
 	return q, nil
+}
+
+// members reads a JSON object. Two fields of one name are refused, also where they differ in
+// case only: the provider might take the other one for the model that is to be paid for.
+func members(body []byte) (map[string]json.RawMessage, error) {
+	in := json.NewDecoder(bytes.NewReader(body))
+	if begin, err := in.Token(); err != nil || begin != json.Delim('{') {
+		return nil, errors.Join(errors.New("it does not begin as an object"), err)
+	}
+	fields, lower := map[string]json.RawMessage{}, map[string]bool{}
+	for in.More() {
+		token, err := in.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := token.(string) // every other token is an error here
+		if low := strings.ToLower(name); lower[low] {
+			return nil, fmt.Errorf("it has the field %q twice", name)
+		} else {
+			lower[low] = true
+		}
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return nil, err
+		}
+		fields[name] = value
+	}
+	if _, err := in.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the object")
+	}
+	return fields, nil
+}
+
+// Images and other files are in a request as base64, and take about as many tokens whatever
+// their size.
+const (
+	fileRun   = 4 << 10 // bytes without a space or a quote: no text has that many
+	fileBytes = 6 << 10 // of text that takes as many tokens as such a file
+)
+
+// textBytes is how many bytes of text a request has, about.
+func textBytes(body []byte) int {
+	n, run := 0, 0
+	end := func() {
+		if run > fileRun {
+			run = min(run, fileBytes)
+		}
+		n, run = n+run, 0
+	}
+	for _, c := range body {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '/' && c <= '9' || c == '+' || c == '-' || c == '_' {
+			run++
+			continue
+		}
+		end()
+		n++
+	}
+	end()
+	return n
+}
+
+// decode reads JSON and says whether it is some. What is of another type than expected is
+// left out.
+func decode(data []byte, v any) bool {
+	err := json.Unmarshal(data, v)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return true
+	}
+	return err == nil
 }
 
 // meter reads what passes and keeps what it says.
 type meter struct {
 	model string
 	tokens
-	told  bool // the provider has told all that the exchange takes
-	last  bool // the event that was read ends the stream
-	hide  bool // the event that was read is of our own asking, and not for the agent
-	asked bool // we asked for the usage, the agent did not
-	text  int  // bytes that the model has written
-	err   string
+	prompt bool // the provider has told what the prompt takes
+	told   bool // the provider has told all that the exchange takes
+	last   bool // the event that was read ends the stream
+	hide   bool // the event that was read is of our own asking, and not for the agent
+	asked  bool // we asked for the usage, the agent did not
+	text   int  // bytes that the model has written
+	err    string
+	piece  strings.Builder // of a text whose whole is to come
 	transcript.Answer
 }
 
-// settle counts what nobody told, from the text of the prompt and of the answer.
+// tell takes over what a provider says of the whole exchange so far.
+func (m *meter) tell(t tokens, ok bool) (prompt bool) {
+	if !ok {
+		return false
+	}
+	m.tokens, m.prompt = t, true
+	return true
+}
+
+// settle counts what nobody told, from the text of the prompt and of the answer. Where the
+// provider refused before it wrote anything, nothing was taken.
 func (m *meter) settle(promptBytes int) {
-	if m.told {
+	m.Say(m.piece.String())
+	m.piece.Reset()
+	if m.told || m.err != "" && m.text == 0 && !m.prompt {
 		return
 	}
-	if m.input == 0 {
+	if !m.prompt {
 		m.input = estimate(promptBytes)
 		m.estimated += m.input
 	}
-	if told, written := m.output, estimate(m.text); written > told {
-		m.output = written
-		m.estimated += written
-	}
+	m.output = max(m.output, estimate(m.text))
+	m.estimated += m.output
 }
 
 // wrote notes a piece of what the model writes.

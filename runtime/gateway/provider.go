@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -34,6 +35,8 @@ type provider struct {
 	base   *url.URL
 	client *http.Client
 	line   *line
+	// tellsCost is set where answers tell what they cost, if that is asked for.
+	tellsCost bool
 }
 
 func newProvider(p Provider) (*provider, error) {
@@ -52,32 +55,51 @@ func newProvider(p Provider) (*provider, error) {
 		}
 		proxy = http.ProxyURL(u)
 	}
+	for name := range p.Prices {
+		if _, err := path.Match(name, ""); err != nil {
+			return nil, fmt.Errorf("provider %q: prices of %q: %w", p.Name, name, err)
+		}
+	}
 	return &provider{
 		Provider: p, base: base, line: newLine(p.Concurrency, p.RequestsPerMinute, p.TokensPerMinute),
 		client: &http.Client{
-			Transport: &http.Transport{
-				Proxy: proxy, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
-				TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: headerPatience,
-				DisableCompression: true, // what passes through is counted
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would carry the key elsewhere
+			Transport: transportOf(proxy),
+			// It would carry the key elsewhere.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
+		tellsCost: p.Protocol == OpenAI && (base.Hostname() == "openrouter.ai" || strings.HasSuffix(base.Hostname(), ".openrouter.ai")),
 	}, nil
 }
 
-// headerPatience is how long a provider may think before the first byte of an answer that is
-// not streamed. Agents have shorter patience and hang up first.
-const headerPatience = 30 * time.Minute
+// patience is how long a provider may think before the first byte of an answer that is not
+// streamed, or between two events. Agents have shorter patience and hang up first.
+const patience = 30 * time.Minute
+
+// transportOf is how providers are reached. One that is not there is found out soon, also
+// where a connection is open to it: the request is to be tried again.
+func transportOf(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	return &http.Transport{
+		Proxy: proxy, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: patience,
+		DisableCompression: true, // what passes through is counted
+	}
+}
 
 // price returns what a model costs: the entry of its own name, else the longest one with
-// wildcards that matches.
+// wildcards that matches, and of those of one length the first by the alphabet.
 func (p Provider) price(model string) (price Price, ok bool) {
 	if price, ok = p.Prices[model]; ok {
 		return price, true
 	}
 	best := ""
 	for name, candidate := range p.Prices {
-		if matched, err := path.Match(name, model); err == nil && matched && (best == "" || len(name) > len(best)) {
+		if matched, _ := path.Match(name, model); !matched { // its form was looked at before
+			continue
+		}
+		if !ok || len(name) > len(best) || len(name) == len(best) && name < best {
 			best, price, ok = name, candidate, true
 		}
 	}
@@ -97,6 +119,9 @@ func (p *provider) target(endpoint, query string) string {
 // sign puts the key into a request. Some that imitate Anthropic's protocol look for a bearer
 // token; Anthropic itself takes one for something else.
 func (p *provider) sign(h http.Header, key string) {
+	if key == "" {
+		return
+	}
 	if p.Protocol == Anthropic {
 		h.Set("X-Api-Key", key)
 		if strings.HasSuffix(p.base.Hostname(), "anthropic.com") {

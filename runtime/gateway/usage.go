@@ -1,6 +1,10 @@
 package gateway
 
-import "context"
+import (
+	"context"
+	"math"
+	"strconv"
+)
 
 // Usage is what requests to models cost. Its JSON names are those of the records.
 type Usage struct {
@@ -8,7 +12,7 @@ type Usage struct {
 	OutputTokens    int64   `json:"output_tokens"`    // reasoning included
 	CachedTokens    int64   `json:"cached_tokens"`    // of InputTokens, read from a cache
 	EstimatedTokens int64   `json:"estimated_tokens"` // of both, counted from text because no provider told them
-	Requests        int64   `json:"requests"`         // that a model answered
+	Requests        int64   `json:"requests"`         // that a model answered, or that were not waited for
 	CostUSD         float64 `json:"cost_usd"`
 }
 
@@ -25,14 +29,6 @@ func (u *Usage) Add(o Usage) {
 // Tokens is what a budget of tokens is compared with.
 func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens }
 
-// less is u without o.
-func (u Usage) less(o Usage) Usage {
-	return Usage{
-		u.InputTokens - o.InputTokens, u.OutputTokens - o.OutputTokens, u.CachedTokens - o.CachedTokens,
-		u.EstimatedTokens - o.EstimatedTokens, u.Requests - o.Requests, u.CostUSD - o.CostUSD,
-	}
-}
-
 // Price is in US dollars per million tokens.
 type Price struct {
 	Input      float64 // of a prompt, where it is neither read from a cache nor written to one
@@ -46,6 +42,52 @@ type tokens struct {
 	input, cached, written, output int64 // input is the whole prompt, cached and written are of it
 	estimated                      int64
 	reported                       *float64 // cost, by providers that tell it
+}
+
+// maxTokens and maxCost are more than any exchange takes: what is beyond them is no number.
+const (
+	maxTokens = 100e6
+	maxCost   = 10e3 // dollars
+)
+
+// count is a number of tokens as a provider writes it. What is no such number is -1.
+type count int64
+
+// UnmarshalJSON implements json.Unmarshaler. It never fails, so that the rest is read.
+func (c *count) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	n, err := strconv.ParseFloat(string(text), 64)
+	if *c = count(n); err != nil || n != math.Trunc(n) || n < 0 || n > maxTokens {
+		*c = -1
+	}
+	return nil
+}
+
+// cost is a number of dollars as a provider writes it. What is no such number is negative.
+type cost float64
+
+// UnmarshalJSON implements json.Unmarshaler. It never fails, so that the rest is read.
+func (c *cost) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseFloat(string(text), 64)
+	if *c = cost(n); err != nil || !(n >= 0 && n <= maxCost) {
+		*c = -1
+	}
+	return nil
+}
+
+// told makes tokens of what a provider says of a whole exchange; ok is false where that
+// cannot be. What caches had to do with is a part of the prompt.
+func told(input, cached, output count, reported *cost) (t tokens, ok bool) {
+	if input < 0 || cached < 0 || output < 0 {
+		return tokens{}, false
+	}
+	t = tokens{input: int64(input), cached: int64(min(cached, input)), output: int64(output)}
+	if reported != nil && *reported >= 0 {
+		t.reported = (*float64)(reported)
+	}
+	return t, true
 }
 
 // usage prices an exchange. A provider's own word on the cost counts where no price is set.

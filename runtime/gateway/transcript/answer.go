@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
-// maxReply bounds what is kept of one answer, in bytes.
-const maxReply = 16 << 20
+// Bounds on what is kept of one answer: in bytes, and in calls of tools.
+const (
+	maxReply = 16 << 20
+	maxCalls = 1000
+)
 
 // Answer collects what a model says, piece by piece; the zero value is empty.
 type Answer struct {
@@ -16,6 +19,7 @@ type Answer struct {
 	text      strings.Builder
 	reasoning strings.Builder
 	calls     map[int]*call
+	kept      int // bytes
 }
 
 type call struct {
@@ -24,10 +28,10 @@ type call struct {
 }
 
 // Say adds to the text.
-func (a *Answer) Say(piece string) { add(&a.text, piece) }
+func (a *Answer) Say(piece string) { a.add(&a.text, piece) }
 
 // Think adds to the reasoning.
-func (a *Answer) Think(piece string) { add(&a.reasoning, piece) }
+func (a *Answer) Think(piece string) { a.add(&a.reasoning, piece) }
 
 // Call adds to the call of a tool with that place in the answer: what is "" is known already,
 // or comes later.
@@ -37,16 +41,19 @@ func (a *Answer) Call(index int, id, name, arguments string) {
 	}
 	c := a.calls[index]
 	if c == nil {
+		if len(a.calls) == maxCalls {
+			return
+		}
 		c = &call{}
 		a.calls[index] = c
 	}
-	if id != "" {
+	if id != "" && a.room(id) {
 		c.id = id
 	}
-	if name != "" {
+	if name != "" && a.room(name) {
 		c.name = name
 	}
-	add(&c.arguments, arguments)
+	a.add(&c.arguments, arguments)
 }
 
 // Item adds an item of OpenAI's protocol of responses.
@@ -75,8 +82,17 @@ func (a *Answer) Reply() *Reply {
 	return r
 }
 
-func add(b *strings.Builder, piece string) {
-	if b.Len()+len(piece) <= maxReply {
+func (a *Answer) add(b *strings.Builder, piece string) {
+	if a.room(piece) {
 		b.WriteString(piece)
 	}
+}
+
+// room takes the room that a piece needs, if it is there.
+func (a *Answer) room(piece string) bool {
+	if a.kept+len(piece) > maxReply {
+		return false
+	}
+	a.kept += len(piece)
+	return true
 }

@@ -2,9 +2,11 @@ package transcript
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -108,7 +110,7 @@ func (t *trajectory) take(l Line) error {
 func (t *trajectory) asked(l Line) error {
 	r := l.Request
 	t.open[l.N] = &Request{Model: r.Model, At: r.At}
-	if t.tools == nil && len(r.Tools.Value) > 0 {
+	if t.tools == nil && isListOfObjects(r.Tools.Value) {
 		t.tools = r.Tools.Value
 	}
 	var rest []said
@@ -142,6 +144,12 @@ func (t *trajectory) asked(l Line) error {
 		}
 	}
 	return nil
+}
+
+// isListOfObjects tells tools from what an agent may have sent in their place.
+func isListOfObjects(raw json.RawMessage) bool {
+	var tools []map[string]json.RawMessage
+	return json.Unmarshal(raw, &tools) == nil && tools != nil && !slices.ContainsFunc(tools, func(t map[string]json.RawMessage) bool { return t == nil })
 }
 
 // observe adds what a tool gave back to the step that called it, if this one did.
@@ -220,10 +228,11 @@ func (t *trajectory) finish(at string) error {
 func (t *trajectory) write(s *step) error {
 	t.steps++
 	s.ID = t.steps
-	text, err := json.Marshal(s)
+	text, err := encode(s)
 	if err != nil {
 		return err
 	}
+	text = bytes.TrimSuffix(text, []byte("\n"))
 	begin := ",\n"
 	if t.steps == 1 {
 		begin = `{"schema_version":"ATIF-v1.7","steps":[` + "\n"
@@ -263,11 +272,11 @@ func (t *trajectory) close() error {
 	if t.total.Estimated > 0 {
 		end.Final.Extra = map[string]any{"estimated_tokens": t.total.Estimated}
 	}
-	text, err := json.Marshal(end)
+	text, err := encode(end)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.out, "\n],%s\n", text[1:])
+	_, err = fmt.Fprintf(t.out, "\n],%s", text[1:])
 	return err
 }
 

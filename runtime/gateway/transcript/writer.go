@@ -3,8 +3,6 @@ package transcript
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,9 +20,10 @@ type Writer struct {
 	limit int64
 	last  int             // the last exchange
 	known map[string]bool // names of conversations and shared values that the file has
+	names names
 }
 
-// ErrFull says that a transcript has reached its bound; what follows is not kept.
+// ErrFull says that a line is not kept, because the transcript would be beyond its bound.
 var ErrFull = errors.New("the transcript has reached its bound")
 
 // Create opens the transcript at path, which may grow to limit bytes. What a former daemon
@@ -34,7 +33,7 @@ func Create(path string, limit int64) (_ *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{file: file, limit: limit, known: map[string]bool{}}
+	w := &Writer{file: file, limit: limit, known: map[string]bool{}, names: names{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("take up the transcript %s: %w", path, err), file.Close())
@@ -61,9 +60,9 @@ func (w *Writer) learn(l Line) error {
 // exchange. Where the file cannot be written the number is good all the same.
 func (w *Writer) Begin(at time.Time, protocol, model string, stream bool, fields map[string]json.RawMessage) (n int, err error) {
 	system, messages, settings := split(protocol, fields)
-	chain := chainOf(protocol, messages)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	chain := w.names.chain(protocol, messages)
 	w.last++
 	r := &Request{
 		Protocol: protocol, Model: model, Stream: stream, At: chain[len(messages)], New: messages,
@@ -92,19 +91,28 @@ func (w *Writer) End(at time.Time, n int, r Response) error {
 func (w *Writer) Close() error { return w.file.Close() }
 
 func (w *Writer) append(l Line) error {
-	text, err := json.Marshal(l)
+	text, err := encode(l)
 	if err != nil {
 		return fmt.Errorf("encode a line of the transcript: %w", err)
 	}
-	text = append(text, '\n')
 	if w.size+int64(len(text)) > w.limit {
 		return ErrFull
 	}
 	if _, err := w.file.WriteAt(text, w.size); err != nil {
+		_ = w.file.Truncate(w.size) // a part may be there; the next line overwrites it in any case
 		return fmt.Errorf("write the transcript: %w", err)
 	}
 	w.size += int64(len(text))
 	return nil
+}
+
+// encode writes JSON and a line feed, with code as it is: without HTML in mind.
+func encode(v any) ([]byte, error) {
+	var text bytes.Buffer
+	to := json.NewEncoder(&text)
+	to.SetEscapeHTML(false)
+	err := to.Encode(v)
+	return text.Bytes(), err
 }
 
 func (w *Writer) shared(value json.RawMessage) Shared {
@@ -138,59 +146,12 @@ func split(protocol string, fields map[string]json.RawMessage) (system json.RawM
 	return fields[before], messages, settings
 }
 
-// chainOf names each beginning of a conversation: that with i messages is at i.
-func chainOf(protocol string, messages []json.RawMessage) []string {
-	chain := make([]string, len(messages)+1)
-	chain[0] = ""
-	for i, m := range messages {
-		chain[i+1] = nameOf(protocol+chain[i], lasting(m))
-	}
-	return chain
-}
-
-// lasting is a message without the marks for caches, which wander from request to request.
-func lasting(m json.RawMessage) []byte {
-	if !bytes.Contains(m, []byte("cache_control")) {
-		return m
-	}
-	var v any
-	if json.Unmarshal(m, &v) != nil {
-		return m
-	}
-	dropMarks(v)
-	text, err := json.Marshal(v)
-	if err != nil {
-		return m
-	}
-	return text
-}
-
-func dropMarks(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		delete(v, "cache_control")
-		for _, inner := range v {
-			dropMarks(inner)
-		}
-	case []any:
-		for _, inner := range v {
-			dropMarks(inner)
-		}
-	}
-}
-
-func nameOf(before string, value []byte) string {
-	h := sha256.New()
-	_, _ = io.WriteString(h, before) // a hash takes everything
-	_, _ = h.Write(value)
-	return hex.EncodeToString(h.Sum(nil)[:12])
-}
-
 // maxLine bounds a line that is read: a request of the size that the gateway takes, and what
 // is around it.
 const maxLine = 192 << 20
 
-// each calls f with each whole line and returns where the last one ends.
+// each calls f with each whole line and returns where the last one ends. A line that is no
+// JSON is passed over: a machine that lost its power may leave one.
 func each(r io.Reader, f func(Line) error) (end int64, err error) {
 	in := bufio.NewReaderSize(r, 1<<20)
 	for {
@@ -203,13 +164,13 @@ func each(r io.Reader, f func(Line) error) (end int64, err error) {
 		case len(text) > maxLine:
 			return end, fmt.Errorf("a line has %d bytes", len(text))
 		}
+		end += int64(len(text))
 		var l Line
-		if err := json.Unmarshal(text, &l); err != nil {
-			return end, fmt.Errorf("read the line at byte %d: %w", end, err)
+		if json.Unmarshal(text, &l) != nil {
+			continue
 		}
 		if err := f(l); err != nil {
 			return end, err
 		}
-		end += int64(len(text))
 	}
 }

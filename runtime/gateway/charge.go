@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/gateway/transcript"
+)
+
+// book enters the exchange into the ledger with what it costs at least. The session's budget
+// is not charged yet: an estimate must not end a trial that has money left.
+func (x *exchange) book() *refusal {
+	prompt := estimate(x.q.bytes)
+	c := x.bill(tokens{input: prompt, estimated: prompt})
+	id, err := x.s.gateway.opts.Ledger.Begin(context.WithoutCancel(x.ctx), c)
+	if err != nil {
+		x.s.log.Error("an exchange with a model cannot be entered into the books, and is refused", "error", err)
+		return overloaded(x.protocol(), "the gateway cannot keep its books")
+	}
+	fault.Reached(fault.ExchangeBooked)
+	x.charge = id
+	return nil
+}
+
+// bill is what tokens of this exchange cost. A model that nobody has set a price for costs as
+// the run's does, so that a budget in dollars holds whatever is asked for.
+func (x *exchange) bill(t tokens) Charge {
+	price, priced := x.s.provider.price(x.q.Model)
+	if !priced && t.reported == nil {
+		price, priced = x.s.provider.price(x.s.grant.Model)
+	}
+	return Charge{Account: x.s.grant.Account, Provider: x.s.provider.Name, Model: x.q.Model, Usage: t.usage(price, priced)}
+}
+
+// settle enters what the exchange cost in the end.
+func (x *exchange) settle(broken string) {
+	x.meter.settle(x.q.bytes)
+	c := x.bill(x.meter.tokens)
+	if err := x.s.gateway.opts.Ledger.End(context.WithoutCancel(x.ctx), x.charge, c); err != nil {
+		x.s.log.Error("what an exchange with a model cost cannot be entered into the books; its estimate stands", "error", err)
+	}
+	fault.Reached(fault.ExchangeSettled)
+	x.s.gateway.spend(x.s, c.Usage)
+	x.charged = c.Usage
+	u := c.Usage
+	x.over(transcript.Response{
+		Broken: broken, Model: x.meter.model, Error: clip([]byte(x.meter.err)), Reply: x.meter.Reply(),
+		Tokens: transcript.Tokens{
+			Input: u.InputTokens, Cached: u.CachedTokens, Output: u.OutputTokens, Estimated: u.EstimatedTokens, CostUSD: u.CostUSD,
+		},
+	})
+}
+
+// leave gives the place in the provider's line back.
+func (x *exchange) leave() {
+	if x.placed {
+		x.placed = false
+		x.s.provider.line.leave(x.charged.Tokens() - x.entered)
+	}
+}
