@@ -137,7 +137,7 @@ func (l *loader) set() *Set {
 	warnings := map[*unit]Diagnostics{}
 	s.Blocks.each(func(b *Block, whole any) {
 		u := f.owner[b.Address()]
-		found := l.markGaps(f, b, whole)
+		found := l.markGaps(b, whole)
 		if u.next == nil {
 			return // its positions are those of another text
 		}

@@ -89,7 +89,7 @@ func (f *file) parsers() []string {
 }
 
 // markGaps sets Unsupported in a block in force and returns the warnings for it.
-func (l *loader) markGaps(f *force, b *Block, whole any) Diagnostics {
+func (l *loader) markGaps(b *Block, whole any) Diagnostics {
 	var out Diagnostics
 	mark := func(gaps []gap, place Place, list *[]string, then string) {
 		*list = nil

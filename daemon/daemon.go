@@ -155,13 +155,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.gateway, err = openGateway(o.Settings, options.Secret, d.store, o.Log); err != nil {
-		return err
-	}
-	d.layers, err = layer.Open(filepath.Join(d.store.Dir(), "layers"), layer.Options{
-		Registry: o.Settings.Build.Mirrors["npm"], Proxy: o.Settings.Build.Proxy, Log: o.Log,
-	})
-	if err != nil {
+	if err := d.openModels(options.Secret); err != nil {
 		return err
 	}
 	d.rec = reconcile.New(reconcile.Options{

@@ -3,11 +3,13 @@ package daemon
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/layer"
 )
 
 // openGateway makes the gateway to the providers of the settings. Their keys are read each
@@ -32,4 +34,16 @@ func openGateway(settings *config.Settings, secret func(string) (string, bool), 
 		})
 	}
 	return gateway.New(gateway.Options{Providers: providers, Ledger: reconcile.NewBooks(s), Log: log})
+}
+
+// openModels makes what agents reach their models by, and the store of their programs.
+func (d *Daemon) openModels(secret func(string) (string, bool)) (err error) {
+	settings := d.opts.Settings
+	if d.gateway, err = openGateway(settings, secret, d.store, d.opts.Log); err != nil {
+		return err
+	}
+	d.layers, err = layer.Open(filepath.Join(d.store.Dir(), "layers"), layer.Options{
+		Registry: settings.Build.Mirrors["npm"], Proxy: settings.Build.Proxy, Log: d.opts.Log,
+	})
+	return err
 }

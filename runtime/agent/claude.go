@@ -36,7 +36,7 @@ func claudeCode(a Agent, t task.Task, s Setting) Launch {
 		}
 	}
 	return Launch{
-		Command: append([]string{"{{.Program}}", "-p", prompt(t, s)}, common...),
+		Command: append([]string{"{{.Program}}", "-p", prompt(t)}, common...),
 		Resume:  append([]string{"{{.Program}}", "--continue", "-p", again}, common...),
 		Env:     env,
 	}

@@ -25,7 +25,7 @@ func codex(a Agent, t task.Task, s Setting) Launch {
 		options = append(options, "-c", `web_search="disabled"`)
 	}
 	return Launch{
-		Command: append(append([]string{"{{.Program}}", "exec"}, options...), prompt(t, s)),
+		Command: append(append([]string{"{{.Program}}", "exec"}, options...), prompt(t)),
 		Resume:  append(append([]string{"{{.Program}}", "exec", "resume", "--last"}, options...), again),
 		Env:     Environment(a, t, s),
 	}

@@ -60,7 +60,7 @@ const hookText = `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"` + s
 const maxArgument = 100 << 10
 
 // prompt is the argument that tells a program what to do.
-func prompt(t task.Task, s Setting) string {
+func prompt(t task.Task) string {
 	if len(t.Instruction) > maxArgument {
 		return "Read the file {{.PromptFile}} and do what it asks."
 	}

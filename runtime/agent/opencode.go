@@ -38,7 +38,7 @@ func openCode(a Agent, t task.Task, s Setting) Launch {
 		env[off] = "1"
 	}
 	return Launch{
-		Command: []string{"{{.Program}}", "run", "--format", "json", "--auto", prompt(t, s)},
+		Command: []string{"{{.Program}}", "run", "--format", "json", "--auto", prompt(t)},
 		Resume:  []string{"{{.Program}}", "run", "--format", "json", "--auto", "--continue", again},
 		Env:     env,
 	}

@@ -94,9 +94,6 @@ func (s *Session) ask(ctx context.Context, body string) (*httptest.ResponseRecor
 
 const plain, streamed = `{"model":"m"}`, `{"model":"m","stream":true}`
 
-// near reports whether a duration is about as expected: pauses are a third longer or shorter.
-func near(got, want time.Duration) bool { return got >= want*2/3 && got <= want*4/3+time.Second }
-
 // What may pass is tried again, until there is an answer.
 func TestTroubleThatPassesIsHeld(t *testing.T) {
 	date := func(in time.Duration) string { return time.Now().Add(in).UTC().Format(http.TimeFormat) }
@@ -315,7 +312,9 @@ func TestAPauseTakesNoPlace(t *testing.T) {
 // The limits of the settings hold requests back, and for no longer than the hold.
 func TestTheSettingsLimitsAreHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := held(t, Provider{RequestsPerMinute: 1}, func(*http.Request) (*http.Response, error) { return answers(200, fine, "Content-Type: application/json") })
+		s := held(t, Provider{RequestsPerMinute: 1}, func(*http.Request) (*http.Response, error) {
+			return answers(200, fine, "Content-Type: application/json")
+		})
 		if w, took := s.ask(t.Context(), plain); w.Code != 200 || took != 0 {
 			t.Errorf("the first: %d after %v", w.Code, took)
 		}
@@ -412,7 +411,9 @@ func TestSilenceHasAnEnd(t *testing.T) {
 // One agent cannot fill the daemon's memory: its requests share a bound, and wait for it.
 func TestLargeRequestsWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := held(t, Provider{}, func(*http.Request) (*http.Response, error) { return answers(200, fine, "Content-Type: application/json") })
+		s := held(t, Provider{}, func(*http.Request) (*http.Response, error) {
+			return answers(200, fine, "Content-Type: application/json")
+		})
 		var all sync.WaitGroup
 		var bodies []*io.PipeWriter
 		for range 2 {

@@ -96,11 +96,11 @@ func members(body []byte) (map[string]json.RawMessage, error) {
 			return nil, err
 		}
 		name, _ := token.(string) // every other token is an error here
-		if low := strings.ToLower(name); lower[low] {
+		low := strings.ToLower(name)
+		if lower[low] {
 			return nil, fmt.Errorf("it has the field %q twice", name)
-		} else {
-			lower[low] = true
 		}
+		lower[low] = true
 		var value json.RawMessage
 		if err := in.Decode(&value); err != nil {
 			return nil, err

@@ -266,8 +266,10 @@ func (t *trajectory) close() error {
 		Final   totals         `json:"final_metrics"`
 		Extra   map[string]any `json:"extra,omitempty"`
 	}{
-		t.info.Session, definitions{t.info.Agent, t.info.Version, t.info.Model, t.tools},
-		totals{Prompt: t.total.Input, Completion: t.total.Output, Cached: t.total.Cached, CostUSD: t.total.CostUSD, Steps: t.steps}, t.info.Extra,
+		t.info.Session,
+		definitions{t.info.Agent, t.info.Version, t.info.Model, t.tools},
+		totals{Prompt: t.total.Input, Completion: t.total.Output, Cached: t.total.Cached, CostUSD: t.total.CostUSD, Steps: t.steps},
+		t.info.Extra,
 	}
 	if t.total.Estimated > 0 {
 		end.Final.Extra = map[string]any{"estimated_tokens": t.total.Estimated}

@@ -293,9 +293,11 @@ func TestConversationsBesideEachOther(t *testing.T) {
 // Whatever an agent sends, what is made of it is valid.
 func TestHostileTranscriptsMakeValidTrajectories(t *testing.T) {
 	for i, body := range []object{
-		{"tools": "none", "messages": 5}, {"tools": []any{1, nil}, "messages": []any{1, nil, "x", []any{}, object{}}},
+		{"tools": "none", "messages": 5},
+		{"tools": []any{1, nil}, "messages": []any{1, nil, "x", []any{}, object{}}},
 		{"messages": []object{{"role": "odd", "content": "x"}, {"role": "tool", "content": "no call"}, {"role": "developer", "content": []any{1}}}},
-		{"input": "text", "instructions": 5}, {"input": []any{nil, 5, object{"type": 5}, object{"type": "x_call_output", "output": object{}}}},
+		{"input": "text", "instructions": 5},
+		{"input": []any{nil, 5, object{"type": 5}, object{"type": "x_call_output", "output": object{}}}},
 		{"system": object{}, "messages": []object{{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": "c1", "content": "nobody asked"}}}}},
 		{"messages": []object{{"role": "user", "content": "\xff\u2028"}}},
 	} {
