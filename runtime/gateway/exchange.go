@@ -63,7 +63,7 @@ func serve(ctx context.Context, cancel context.CancelCauseFunc, s *Session, w ht
 	}
 	switch {
 	case bad != nil:
-		bad.write(w)
+		bad.write(x.w)
 	case x.q == nil:
 		x.pass()
 	default:
@@ -99,8 +99,8 @@ func (x *exchange) read() *refusal {
 	}
 	waiting, cancel := context.WithTimeout(x.ctx, bodyTime)
 	defer cancel()
-	if x.s.room.Acquire(waiting, size) != nil {
-		return overloaded(x.protocol(), "the requests under way are too large")
+	if err := x.s.room.Acquire(waiting, size); err != nil {
+		return overloaded(x.protocol(), "there is no room for the request: "+broken(x.ctx, err))
 	}
 	x.room = size
 	body, err := x.take()
@@ -121,13 +121,19 @@ func (x *exchange) read() *refusal {
 	return nil
 }
 
-// take reads the body, as long as the session is open.
+// take reads the body, as long as the session is open. One that breaks off ends its
+// connection, too.
 func (x *exchange) take() ([]byte, error) {
 	_ = x.control.SetReadDeadline(time.Now().Add(bodyTime)) // a server without deadlines is a test
-	if x.ctx.Err() != nil {                                 // else whoever ended it finds the deadline there
-		return nil, context.Cause(x.ctx)
-	}
+	late := make(chan struct{})
+	watch := context.AfterFunc(x.ctx, func() {
+		defer close(late)
+		_ = x.control.SetReadDeadline(time.Now())
+	})
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.from.Body, x.room))
+	if !watch() {
+		<-late
+	}
 	if err == nil {
 		_ = x.control.SetReadDeadline(time.Time{})
 	}
@@ -209,8 +215,7 @@ func (x *exchange) fail(a *answer) {
 		x.s.note("")
 	}
 	x.over(transcript.Response{Error: clip(body), Broken: text(err)})
-	x.header(a.Response)
-	_, _ = x.w.Write(body) // who has gone needs no answer
+	x.give(a, body)
 }
 
 // over appends what came of the exchange to the transcript.

@@ -400,15 +400,13 @@ func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	watch := context.AfterFunc(s.life, func() {
 		defer close(ended)
 		cancel(context.Cause(s.life))
-		// An agent that neither sends nor reads is not waited for. A server without deadlines
-		// is a test.
-		_ = control.SetReadDeadline(time.Now())
-		_ = control.SetWriteDeadline(time.Now().Add(lastWord))
+		_ = control.SetWriteDeadline(time.Now().Add(lastWord)) // a server without deadlines is a test
 	})
 	defer func() {
 		if !watch() {
 			<-ended
 		}
+		_ = control.SetWriteDeadline(time.Time{}) // the connection may be used again, and not for us
 	}()
 	serve(ctx, cancel, s, w, r)
 }

@@ -107,8 +107,7 @@ func (x *exchange) whole(a *answer) {
 		return
 	}
 	x.settle("")
-	x.header(a.Response)
-	_ = x.write(body, false)
+	x.give(a, body)
 }
 
 // slurp reads all of an answer, without the key.
@@ -205,8 +204,15 @@ func (x *exchange) pass() {
 		overloaded(x.protocol(), "the answer broke off").write(x.w)
 		return
 	}
+	x.give(a, body)
+}
+
+// give passes an answer on that came in one piece.
+func (x *exchange) give(a *answer, body []byte) {
 	x.header(a.Response)
-	_ = x.write(body, false)
+	if x.write(body, false) != nil {
+		panic(http.ErrAbortHandler) // the agent must not take it for a whole answer
+	}
 }
 
 // header begins the answer with what agents need to know of the provider's.

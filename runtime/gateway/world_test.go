@@ -15,13 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // realKey is the key that no agent may see, and placeholder the one that no provider may see.
 const (
