@@ -39,6 +39,10 @@ type options struct {
 }
 
 func main() {
+	if len(os.Args) == 4 && os.Args[1] == asGateway {
+		fmt.Fprintln(os.Stderr, "bench: the gateway:", serveGateway(context.Background(), os.Args[2], os.Args[3]))
+		os.Exit(1)
+	}
 	var o options
 	flag.StringVar(&o.program, "program", "bin/assayd", "the `file` to measure")
 	flag.StringVar(&o.base, "base", "", "another such `file`, to compare the first one with")

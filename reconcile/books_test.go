@@ -1,0 +1,86 @@
+package reconcile
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/gateway"
+)
+
+// An exchange counts from its beginning, with what it costs at least, and in the end with what
+// it took; the books know it by its try and by its execution.
+func TestBooksAreKeptByTryAndByExecution(t *testing.T) {
+	s, _ := openStore(t)
+	b := NewBooks(s)
+	spent := func(a gateway.Account) gateway.Usage {
+		t.Helper()
+		u, err := b.Spent(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	first := gateway.Account{Spec: "run.r", Execution: 1, Trial: "r.e1.1", Try: 1}
+	second, other, next := first, first, first
+	second.Try, other.Trial, next.Trial, next.Execution = 2, "r.e1.2", "r.e2.1", 2
+	least := gateway.Usage{InputTokens: 10, EstimatedTokens: 10, CostUSD: 0.5, Requests: 1}
+	whole := gateway.Usage{InputTokens: 100, OutputTokens: 20, CachedTokens: 30, CostUSD: 1.25, Requests: 1}
+	for _, a := range []gateway.Account{first, first, second, other, next} {
+		id, err := b.Begin(t.Context(), gateway.Charge{Account: a, Provider: "p", Model: "m", Usage: least})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a == second {
+			continue // it is cut off here
+		}
+		if err := b.End(t.Context(), id, gateway.Charge{Account: a, Provider: "p", Model: "m", Usage: whole}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	twice := whole
+	twice.Add(whole)
+	run := twice
+	run.Add(least)
+	run.Add(whole)
+	for name, tc := range map[string]struct {
+		of   gateway.Account
+		want gateway.Usage
+	}{
+		"a try": {first, twice}, "its next one": {second, least}, "another trial": {other, whole},
+		"the execution":   {gateway.Account{Spec: "run.r", Execution: 1}, run},
+		"its next one, e": {gateway.Account{Spec: "run.r", Execution: 2}, whole},
+		"what never was":  {gateway.Account{Spec: "run.x", Execution: 1}, gateway.Usage{}},
+		"who never was":   {gateway.Account{Spec: "run.r", Execution: 1, Trial: "x"}, gateway.Usage{}},
+	} {
+		if diff := cmp.Diff(tc.want, spent(tc.of)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if err := b.End(t.Context(), 99, gateway.Charge{Account: first}); err == nil {
+		t.Error("what never began has ended")
+	}
+}
+
+// The books that a daemon leaves are those that the next one finds.
+func TestBooksSurviveARestart(t *testing.T) {
+	dir := t.TempDir()
+	a := gateway.Account{Spec: "run.r", Execution: 1, Trial: "r.e1.1", Try: 1}
+	for n := range 3 {
+		s, err := store.Open(t.Context(), dir, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := NewBooks(s)
+		if u, err := b.Spent(t.Context(), a); err != nil || u.Requests != int64(n) || u.InputTokens != int64(7*n) {
+			t.Errorf("after %d exchanges: %+v, %v", n, u, err)
+		}
+		if _, err := b.Begin(t.Context(), gateway.Charge{Account: a, Usage: gateway.Usage{InputTokens: 7}}); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
