@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"runtime/vet":                         {"runtime/task", "runtime/judge", "runtime/judge/parser"},
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
 	"runtime/gateway/modeltest":           {},
+	"runtime/cheat":                       {"runtime/gateway/transcript"},
 	"runtime/egress":                      {},
 	"runtime/layer":                       {},
 	"runtime/agent":                       {"runtime/task", "runtime/llm", "runtime/layer"},
@@ -109,6 +110,7 @@ var ownerOf = map[string]string{
 	"github.com/google/go-github":       "runtime/mining/github",
 	"github.com/sashabaranov/go-openai": "runtime/llm",
 	"gonum.org/v1/gonum":                "runtime/stats",
+	"mvdan.cc/sh":                       "runtime/cheat",
 }
 
 func TestArrowsGoOneWay(t *testing.T) {

@@ -1,0 +1,149 @@
+package cheat
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Whatever an agent writes, the time is in proportion to it. Four times as much may take ten
+// times as long on a busy machine, and never sixty.
+func TestHostileTextsTakeTimeInProportion(t *testing.T) {
+	for name, text := range map[string]func(n int) string{
+		"open parentheses":    func(n int) string { return strings.Repeat("(", n) },
+		"substitutions":       func(n int) string { return strings.Repeat("$(", n) },
+		"back quotes":         func(n int) string { return strings.Repeat("`", n) },
+		"escaped back quotes": func(n int) string { return strings.Repeat("\\`", n) },
+		"keywords":            func(n int) string { return strings.Repeat("if ", n/3) },
+		"negations":           func(n int) string { return strings.Repeat("! ", n/2) + "git log --all" },
+		"pipes":               func(n int) string { return strings.Repeat("a|", n/2) + "a" },
+		"here-documents":      func(n int) string { return strings.Repeat("cat <<A\n", n/8) },
+		"growing variables":   func(n int) string { return "a=xxxxxxxx\n" + strings.Repeat("a=$a$a\n", n/7) + "echo $a $a $a" },
+		"shells in shells":    func(n int) string { return strings.Repeat("sh -c ", n/6) + "ls" },
+		"evals":               func(n int) string { return strings.Repeat("eval ", n/5) + "ls" },
+		"quotes":              func(n int) string { return strings.Repeat("'\"", n/2) },
+		"paths":               func(n int) string { return "cat " + strings.Repeat("../", n/3) },
+		"many words":          func(n int) string { return "cat " + strings.Repeat("a ", n/2) },
+		"braces":              func(n int) string { return strings.Repeat("${a:-", n/5) },
+		"arithmetic":          func(n int) string { return "$((" + strings.Repeat("1+(", n/3) },
+		"tests":               func(n int) string { return "[[ " + strings.Repeat("! (", n/3) },
+	} {
+		const small = 15 << 10 // both are parsed
+		few, many := taken(t, text(small)), taken(t, text(4*small))
+		if many > 60*max(few, 20*time.Millisecond) {
+			t.Errorf("%s: %v for %d bytes, %v for four times as many", name, few, small, many)
+		}
+		_ = taken(t, text(1<<18))
+	}
+}
+
+func taken(t *testing.T, command string) time.Duration {
+	t.Helper()
+	p := speeches()[1]
+	r := played(t, p.protocol, p.bash(command))
+	begin := time.Now()
+	if _, err := Look(facts(), Sources{Transcript: r}); err != nil {
+		t.Logf("%.60q: %v", command, err)
+	}
+	return time.Since(begin)
+}
+
+// Scripts that run themselves, and calls that run a big one over and over, have an end, and what
+// was not looked at is said.
+func TestScriptsThatRunEachOtherHaveAnEnd(t *testing.T) {
+	p := speeches()[0]
+	self := strings.Repeat("sh a.sh; ./a.sh\n", 2000)
+	calls := []call{p.write("a.sh", self), p.bash("sh a.sh"), p.bash("git reflog")}
+	found, err := Look(facts(), Sources{Transcript: played(t, p.protocol, calls...)})
+	if err == nil || len(found) != 1 || found[0].Where != "exchange 3" {
+		t.Errorf("%v and %v, want that not all was looked at, and the finding", err, found)
+	}
+}
+
+// A log and a diff of any length are read in a stream.
+func TestMemoryDoesNotGrowWithTheSources(t *testing.T) {
+	lines := func(line string, n int) io.Reader { return &repeated{text: line, left: n} }
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	found, err := Look(facts(), Sources{
+		Log:   lines("$ git reflog\n", 50_000),
+		Patch: io.MultiReader(strings.NewReader("diff --git a/a.bin b/a.bin\n--- a/a.bin\n+++ b/a.bin\n@@ -0,0 +1 @@\n"), lines("+"+strings.Repeat("x", 1000)+"\n", 20_000)),
+	})
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if err != nil || len(found) != maxFindings+1 || found[maxFindings].Evidence != fmt.Sprintf("%d more", 50_000-maxFindings) {
+		t.Errorf("%v, %d findings", err, len(found))
+	}
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	runtime.KeepAlive(found)
+}
+
+// repeated is a text again and again.
+type repeated struct {
+	text string
+	left int
+	rest string
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if r.rest == "" {
+		if r.left == 0 {
+			return 0, io.EOF
+		}
+		r.left--
+		r.rest = r.text
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func FuzzLook(f *testing.F) {
+	for _, commands := range cheatingCommands() {
+		for _, command := range commands {
+			f.Add("Bash", command)
+		}
+	}
+	for _, command := range honestCommands() {
+		f.Add("exec_command", command)
+	}
+	for _, pieces := range cheatingCode() {
+		for _, p := range pieces {
+			f.Add(p.name, p.text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		s := newSearch(facts(), tree)
+		s.script("here", text, "", 0)
+		s.script("here", text, "/tmp", 0)
+		s.call("here", name, text)
+		s.call("here", "apply_patch", "*** Begin Patch\n"+text)
+		s.wrote("here", name, "", text)
+		for _, r := range []func() error{
+			func() error { return s.log(strings.NewReader(text)) },
+			func() error { return s.patch("patch", strings.NewReader(text)) },
+			func() error { return s.patch("patch", added("a.py", text)) },
+		} {
+			if err := r(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = s.archive("archive", strings.NewReader(text)) // most texts are no archive
+		_ = s.transcript(strings.NewReader(text + "\n"))
+		found := s.found()
+		for _, finding := range found {
+			if len(finding.Evidence) > maxEvidence || strings.Contains(finding.Evidence, "\n") || finding.Rule == "" {
+				t.Errorf("%+v", finding)
+			}
+		}
+		if len(found) > 8*(maxFindings+1) {
+			t.Errorf("%d findings", len(found))
+		}
+	})
+}
