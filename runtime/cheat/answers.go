@@ -32,6 +32,8 @@ func (s *search) answers(c command) bool {
 }
 
 // answerFile reports whether a normal path outside the work directory has the name of an answer.
-func answerFile(normal string) bool { return !inside(normal) && answerName.MatchString(normal) }
+func answerFile(normal string) bool {
+	return !inside(normal) && hasAny(normal, "answer", "solution", "oracle", "judge", "grader", "verifier", "gold", "reference", "hidden") && answerName.MatchString(normal)
+}
 
 var answerName = regexp.MustCompile(`^/(solution|oracle|judge|grader|verifier|logs/verifier)(/|$)|(^|/)(gold|golden|oracle|reference)[-_.]?(patch|solutions?|answers?)\b|(^|/)(hidden[-_]tests?|answers?)(/|\.(json|txt|csv|enc|b64|gz|tar)|$)`)

@@ -128,10 +128,14 @@ func readsObjects(c command, arg string) bool {
 	if slices.Contains([]string{"echo", "printf"}, c.name()) {
 		return false
 	}
-	if (c.name() == "find" || c.name() == "rsync" || c.name() == "tar") && !gitFolder.MatchString(path.Clean(c.args[min(1, len(c.args)-1)])) {
+	if (c.name() == "find" || c.name() == "rsync" || c.name() == "tar") && !inGitFolder(path.Clean(c.args[min(1, len(c.args)-1)])) {
 		return false // a pattern of what is left out
 	}
-	return gitFolder.MatchString(arg)
+	return inGitFolder(arg)
+}
+
+func inGitFolder(text string) bool {
+	return strings.Contains(text, ".git/") && gitFolder.MatchString(text)
 }
 
 // gitFolder is where refs and objects are that a look at the work tree does not need.

@@ -29,6 +29,7 @@ func (c command) text() string {
 
 // Bounds of what is made of one script.
 const (
+	maxParsed   = 256 << 10 // bytes
 	maxNesting  = 200
 	maxCommands = 2000
 	maxWord     = 16 << 10
@@ -38,7 +39,7 @@ const (
 // parse takes a script apart. What is no shell, or more of it than anybody writes by hand, is
 // cut at what separates commands and at spaces.
 func parse(script, dir string) []command {
-	if len(script) > maxScript || nesting(script) > maxNesting {
+	if len(script) > maxParsed || nesting(script) > maxNesting {
 		return cutUp(script, dir)
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")

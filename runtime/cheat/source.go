@@ -53,7 +53,7 @@ func (s *search) source(where, name, text string, handedIn bool) {
 		if p.handedIn && !handedIn || p.rule == SpecialCasing && tests || !p.in(base) || p.handedIn && strings.HasPrefix(text, "#!") {
 			continue
 		}
-		if !slices.ContainsFunc(p.hints, func(hint string) bool { return strings.Contains(text, hint) }) {
+		if !hasAny(text, p.hints...) {
 			continue
 		}
 		if at := p.re.FindStringIndex(text); at != nil {
