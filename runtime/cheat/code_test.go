@@ -171,6 +171,11 @@ func TestOnlyWhatTheAgentAddedCounts(t *testing.T) {
 	if found := look(t, facts(), s); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
+	p := speeches()[0]
+	s = Sources{Transcript: played(t, p.protocol, p.write("rocket/a.py", old+"x = 1\n")), Untouched: s.Untouched}
+	if found := look(t, facts(), s); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
 	patch := "diff --git a/rocket/a.py b/rocket/a.py\n--- a/rocket/a.py\n+++ b/rocket/a.py\n@@ -1,2 +1,2 @@\n " + old + "-" + old + "+x = 1\n"
 	if found := look(t, facts(), Sources{Patch: strings.NewReader(patch)}); len(found) > 0 {
 		t.Errorf("%+v", found)

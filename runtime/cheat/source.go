@@ -65,7 +65,7 @@ func (s *search) source(where, name, text string, handedIn bool) {
 	}
 }
 
-// around is a match with the rest of its last line.
+// around is a match with the rest of its lines.
 func around(text string, begin, end int) string {
 	if i := strings.IndexByte(text[end:], '\n'); i >= 0 {
 		end += i
@@ -73,7 +73,7 @@ func around(text string, begin, end int) string {
 		end = len(text)
 	}
 	begin += len(text[begin:end]) - len(strings.TrimLeft(text[begin:end], "\r\n"))
-	if i := strings.LastIndexByte(text[:begin], '\n'); i >= 0 && begin-i < maxEvidence {
+	if i := strings.LastIndexByte(text[:begin], '\n'); begin-i < maxEvidence {
 		begin = i + 1
 	}
 	return text[begin:min(end, begin+2*maxEvidence)]
