@@ -185,7 +185,7 @@ func TestWhatCannotBeReadIsSaidBesideTheFindings(t *testing.T) {
 	p := speeches()[0]
 	broken := errors.New("the disk is gone")
 	for name, s := range map[string]Sources{
-		"transcript": {Transcript: io.MultiReader(played(t, p.protocol, p.bash("git reflog")), strings.NewReader("no JSON\n"))},
+		"transcript": {Transcript: io.MultiReader(played(t, p.protocol, p.bash("git reflog")), failing{broken})},
 		"log":        {Log: io.MultiReader(strings.NewReader("$ git reflog\n"), failing{broken})},
 		"patch":      {Log: strings.NewReader("$ git reflog\n"), Patch: failing{broken}},
 		"archive":    {Log: strings.NewReader("$ git reflog\n"), Archives: []Archive{{"agent-1", strings.NewReader("this is no tar")}}},
