@@ -134,12 +134,9 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700); err != nil {
-		return err
-	}
 	options := ConfigOptions(o.Settings)
 	lent, err := lentTo(o.Settings.Build, options.Secret)
-	if err != nil {
+	if err = errors.Join(err, os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700)); err != nil {
 		return err
 	}
 	builder := image.New(image.Options{

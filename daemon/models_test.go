@@ -211,3 +211,25 @@ agent "talker" {
 }
 
 var ofAnExchange = slices.Repeat([]lap{{at: fault.ExchangeBooked}, {at: fault.ExchangeSettled}}, 2)
+
+// Who looks for the solution where it must not be looked for is marked, with what it did; the
+// verdict stays what the tests say.
+func TestWhoCheatsIsMarkedAndJudgedAllTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.knows(modeltest.Shell("git log --all -p -S answer", "find / -name check.sh; cat tests/check.sh", "echo 10 > src/level"))
+	w.write("r.hcl", w.benchmark()+w.worker()+w.run("cheat", []string{`agent "worker" { model = "scripted" }`},
+		`timeout = "3m"`, `auto_eval = "0s"`, `resume { max = 0 }`))
+	w.serve()
+	trial := w.settled("run.cheat", 2*time.Minute).Trials[0]
+	if trial.Status != "resolved" || !slices.Contains(trial.Flags, "cheat:future_history") || !slices.Contains(trial.Flags, "cheat:judge_paths") {
+		t.Errorf("it is %s with the flags %v", trial.Status, trial.Flags)
+	}
+	told, err := os.ReadFile(filepath.Join(w.specs, "r.run.cheat.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(told, []byte("git log --all -p -S answer")) || !bytes.Contains(told, []byte("tests/check.sh")) {
+		t.Errorf("what it did is told as %s", told)
+	}
+}

@@ -512,7 +512,9 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 // A connection outlives its requests: the next one may come after any time.
 func TestConnectionsKeepNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := held(t, Provider{}, func(*http.Request) (*http.Response, error) { return answers(200, fine, "Content-Type: application/json") })
+		s := held(t, Provider{}, func(*http.Request) (*http.Response, error) {
+			return answers(200, fine, "Content-Type: application/json")
+		})
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/openai/v1/responses", strings.NewReader(plain)))
 		if w.Code != 200 || !w.last.IsZero() || w.set != time.Now().Add(writeTime) {

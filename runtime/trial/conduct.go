@@ -1,0 +1,72 @@
+package trial
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/cheat"
+	"github.com/assayd/assayd/runtime/judge/parser"
+)
+
+// conduct looks for what those do who cheat, in what the agent said and in what it left. It
+// marks the verdict and never changes it. The record names each finding.
+func (m *Machine) conduct(s State, others []string, f *Finished) []Effect {
+	if s.Cell.Agent.Solves() || s.StartedAt.IsZero() {
+		return nil
+	}
+	sources := cheat.Sources{}
+	for _, source := range []struct {
+		path string
+		to   *io.Reader
+	}{
+		{filepath.Join(tryDir(m.host.StateDir, s.ID, s.Try), TranscriptFile), &sources.Transcript},
+		{LogFile(m.host.StateDir, s.ID, s.Try), &sources.Log},
+		{PatchFile(m.host.StateDir, s.ID, s.Try), &sources.Patch},
+	} {
+		if source.to == &sources.Log && sources.Transcript != nil {
+			continue // it would tell the same again
+		}
+		file, err := os.Open(source.path)
+		if err != nil {
+			continue // there is none
+		}
+		defer func() { _ = file.Close() }()
+		*source.to = file
+	}
+	findings, err := cheat.Look(m.facts(s, others), sources)
+	if err != nil {
+		m.log.Warn("not all of what the agent did could be looked at", "error", err)
+	}
+	var effects []Effect
+	for _, finding := range findings {
+		detail := finding.Rule + ": " + finding.Evidence
+		if finding.Where != "" {
+			detail = finding.Rule + " (" + finding.Where + "): " + finding.Evidence
+		}
+		effects = append(effects, m.happened(s, "cheat", detail))
+	}
+	for _, flag := range cheat.Flags(findings) {
+		f.Flags = appendOnce(f.Flags, flag)
+	}
+	return effects
+}
+
+// facts are what the rules have to know of the trial.
+func (m *Machine) facts(s State, others []string) cheat.Facts {
+	t := s.Cell.Task
+	facts := cheat.Facts{
+		Workdir: t.Workdir, Instruction: agent.Prompt(t, s.Cell.Timeout, m.setting(s)), Hidden: s.Hidden,
+		Protected: slices.Clone(t.Judge.Protect), Tests: slices.Concat(t.Judge.Expect, t.FailToPass, t.PassToPass),
+		Parser: t.Judge.Parser, WebOff: t.Network.Mode != "open", Models: others,
+	}
+	if p, ok := parser.Lookup(t.Judge.Parser); ok {
+		facts.Protected = append(facts.Protected, p.Protect...)
+	}
+	if t.Repo != nil {
+		facts.Repo, facts.Base = t.Repo.URL, t.Repo.Commit
+	}
+	return facts
+}
