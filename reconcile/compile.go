@@ -172,7 +172,7 @@ func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
 	}
 	a.Label, a.Provider, a.Model, a.Effort = named.Label, named.Provider, named.Model, named.Effort
 	a.Version = cmp.Or(named.Version, a.Version)
-	if a.API != "none" {
+	if a.Asks() {
 		a.Provider = cmp.Or(a.Provider, a.API)
 	}
 	a.Env = maps.Clone(a.Env)

@@ -317,7 +317,7 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 			t.Best = s.Result.Best.Round
 		}
 	}
-	if s.Cell.Agent.API != "none" {
+	if s.Cell.Agent.Asks() {
 		spent, err := tx.SpentByTry(s.ID, s.Try)
 		if err != nil {
 			return t, err

@@ -42,6 +42,9 @@ func (a Agent) Title() string {
 // Solves reports whether the agent is handed the reference solution.
 func (a Agent) Solves() bool { return a.Name == Oracle && a.Dir == task.Tree{} }
 
+// Asks reports whether the agent asks a model by the gateway.
+func (a Agent) Asks() bool { return a.API != "" && a.API != "none" }
+
 // Names of the built-in agents.
 const (
 	Oracle     = "oracle"

@@ -80,7 +80,7 @@ const maxReached = 50
 // openModels opens the trial's way to its model; nil where the agent needs none.
 func (m *Machine) openModels(ctx context.Context, s State) (*gateway.Session, error) {
 	a := s.Cell.Agent
-	if a.API == "none" || m.host.Gateway == nil {
+	if !a.Asks() || m.host.Gateway == nil {
 		return nil, nil
 	}
 	return m.host.Gateway.Open(ctx, gateway.Grant{
@@ -96,7 +96,7 @@ func account(s State) gateway.Account {
 
 // broke says whether the whole execution has nothing left to spend.
 func (m *Machine) broke(ctx context.Context, s State) (reason, detail string, err error) {
-	if m.host.Gateway == nil || s.Cell.Agent.API == "none" {
+	if m.host.Gateway == nil || !s.Cell.Agent.Asks() {
 		return "", "", nil
 	}
 	return m.host.Gateway.Broke(ctx, account(s), s.Cell.Total)
@@ -130,7 +130,7 @@ const (
 // spent adds what the agent's models took to the verdict, and makes the trajectory. What
 // cannot be made of a transcript costs no verdict.
 func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
-	if m.host.Gateway == nil || s.Cell.Agent.API == "none" {
+	if m.host.Gateway == nil || !s.Cell.Agent.Asks() {
 		return nil
 	}
 	if f.Usage, err = m.host.Gateway.Spent(ctx, account(s)); err != nil {
