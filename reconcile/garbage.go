@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type Sweep struct {
 // Swept is what went.
 type Swept struct {
 	Images []image.Collected `json:"images"`
+	Layers int               `json:"layers,omitempty"` // of agents
 	Blobs  int               `json:"blobs"`
 	Bytes  int64             `json:"bytes"` // freed, as far as nothing else shares them
 }
@@ -50,7 +52,28 @@ func (r *Reconciler) Collect(ctx context.Context, s Sweep) (out Swept, err error
 	for _, img := range images {
 		out.Images, out.Bytes = append(out.Images, img), out.Bytes+img.Bytes
 	}
-	return out, errors.Join(err, r.collectBlobs(ctx, s, &out))
+	return out, errors.Join(err, r.collectBlobs(ctx, s, &out), r.collectLayers(ctx, s, &out))
+}
+
+// collectLayers removes agents' layers that no open trial has, when that is asked for and not
+// on the hour: to have them again is a download.
+func (r *Reconciler) collectLayers(ctx context.Context, s Sweep, out *Swept) error {
+	if r.o.Host.Layers == nil || s.Keep != nil || s.Dry {
+		return nil
+	}
+	open, err := r.openTrials(ctx)
+	if err != nil {
+		return err
+	}
+	needed := map[string]bool{}
+	for _, state := range open {
+		for _, l := range state.Layers {
+			needed[filepath.Base(l.Source)] = true
+		}
+	}
+	gone, err := r.o.Host.Layers.Collect(ctx, func(digest string) bool { return needed[digest] })
+	out.Layers = len(gone)
+	return err
 }
 
 func (r *Reconciler) collectImages(ctx context.Context, s Sweep) ([]image.Collected, error) {
@@ -97,7 +120,7 @@ func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, e
 	}
 	open, err := r.openTrials(ctx)
 	for _, s := range open {
-		for _, id := range []string{s.WorkImage.ID, s.JudgeImage.ID, s.RunImage, s.GradeImage} {
+		for _, id := range []string{s.WorkImage.ID, s.Equipped, s.JudgeImage.ID, s.RunImage, s.GradeImage} {
 			needed[id] = true
 		}
 	}

@@ -59,12 +59,13 @@ const hookText = `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"` + s
 // takes 128 KiB.
 const maxArgument = 100 << 10
 
-// prompt is the argument that tells a program what to do.
+// prompt is the argument that tells a program what to do. An instruction may begin with a dash,
+// which programs would take for an option.
 func prompt(t task.Task) string {
 	if len(t.Instruction) > maxArgument {
 		return "Read the file {{.PromptFile}} and do what it asks."
 	}
-	return "{{.Prompt}}"
+	return "This is your task.\n\n{{.Prompt}}"
 }
 
 // again is what a program is told when it is started again. It may have no memory of the
