@@ -1,0 +1,109 @@
+package guest
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// answering is a server on loopback that answers every request with v, or with 503 for nil.
+func answering(t *testing.T, v any) (addr string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if v == nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(v)
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// What the hook of an agent's program says: its exit code and its words are what the program
+// goes by.
+func TestTheStopHookTellsWhatTheGuestDecides(t *testing.T) {
+	deadline := time.Now().Add(90 * time.Minute).UTC().Format(time.RFC3339)
+	for _, tt := range []struct {
+		name     string
+		guest    any // nil = it does not answer
+		left     any // nil = the daemon is away
+		deadline string
+		code     int
+		says     []string
+		silent   []string
+	}{
+		{"time is left", stopAnswer{Seconds: 3661}, Left{Seconds: 3661}, deadline, exitBlock, []string{"Do not stop", "1h1m1s", "assay-submit"}, []string{"spend"}},
+		{"so is a budget", stopAnswer{Seconds: 60}, Left{USD: 1.5, Tokens: 70}, deadline, exitBlock, []string{"1m0s", "1.50 USD and 70 tokens"}, nil},
+		{"it may stop", stopAnswer{Stop: true}, nil, deadline, 0, nil, []string{"stop"}},
+		{"nobody answers", nil, nil, deadline, exitBlock, []string{"Do not stop", "1h"}, []string{"spend"}},
+		{"nobody answers or knows the time", nil, nil, "", exitBlock, []string{"Do not stop"}, []string{"are left"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			env := map[string]string{"ASSAYD_DEADLINE": tt.deadline, "ASSAYD_JUDGE_URL": "http://" + answering(t, tt.left)}
+			var said bytes.Buffer
+			code := stopHook(t.Context(), answering(t, tt.guest), func(name string) string { return env[name] }, strings.NewReader(`{"stop_hook_active":true}`), &said)
+			if code != tt.code {
+				t.Errorf("it ends with %d, want %d", code, tt.code)
+			}
+			for _, text := range tt.says {
+				if !strings.Contains(said.String(), text) {
+					t.Errorf("it does not say %q: %s", text, &said)
+				}
+			}
+			for _, text := range tt.silent {
+				if strings.Contains(said.String(), text) {
+					t.Errorf("it says %q: %s", text, &said)
+				}
+			}
+		})
+	}
+}
+
+// What the kernel counts of limits that were run into, in both versions of control groups.
+func TestLimitsThatWereRunIntoAreCounted(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  []int // of limits, in their order
+	}{
+		{"version 2", map[string]string{"memory.events": "low 0\noom 4\noom_kill 3\n", "pids.events": "max 12\n"}, []int{3, 12}},
+		{"version 1", map[string]string{"memory/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", "pids/pids.events": "max 0\n"}, []int{2, 0}},
+		{"neither", nil, []int{0, 0}},
+		{"nonsense", map[string]string{"memory.events": "oom_kill many\noom_kill\n", "pids.events": "\x00"}, []int{0, 0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			for name, text := range tt.files {
+				path := filepath.Join(root, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, l := range limits {
+				if got := l.hit(root); got != tt.want[i] {
+					t.Errorf("%s was run into %d times, want %d", l.trouble, got, tt.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestProgramsAndDefaultsOfAnAgentsEnvironment(t *testing.T) {
+	c := Config{Env: map[string]string{"A": "agent"}, Defaults: map[string]string{"A": "default", "B": "default", "C": "default"}, Path: []string{"/x", "/y"}}
+	env := c.environment([]string{"B=image", "PATH=/bin"}, account{home: "/root"}, time.Time{})
+	for name, want := range map[string]string{"A": "agent", "B": "image", "C": "default", "PATH": "/bin:/x:/y"} {
+		if env[name] != want {
+			t.Errorf("%s is %q, want %q", name, env[name], want)
+		}
+	}
+}
