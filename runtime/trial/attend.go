@@ -22,6 +22,7 @@ const (
 	endPatience   = 5 * time.Second  // for the agent's end, after the deadline
 	queuePatience = 10 * time.Second // for what it has to tell a daemon that was away
 	wordsPatience = 3 * time.Second  // for the agent's last output
+	guestSilence  = 2 * time.Minute  // for its heartbeat, which is held for a quarter of a minute at most
 	restartPause  = 3 * time.Second  // before a container that was stopped is started again
 )
 
@@ -245,7 +246,22 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 	case !s.NextAuto.IsZero() && !now.Before(s.NextAuto):
 		return m.autoEval(ctx, s)
 	}
-	return m.meter(ctx, s)
+	next, effects, err := m.meter(ctx, s)
+	return next, append(effects, m.silence(s)...), err
+}
+
+// silence tells once that a guest which should speak every few seconds does not, and once
+// that it does again. It is the first process of a container that runs: what keeps it silent
+// (a frozen container, a machine without air) may pass, and ends no trial.
+func (m *Machine) silence(s State) []Effect {
+	quiet := time.Since(*m.live.heard.Load())
+	if m.live.mute == (quiet > guestSilence) {
+		return nil
+	}
+	if m.live.mute = !m.live.mute; m.live.mute {
+		return []Effect{m.happened(s, "guest_silent", fmt.Sprintf("the guest has said nothing for %s", quiet.Round(time.Second)))}
+	}
+	return []Effect{m.happened(s, "guest_back", "the guest speaks again")}
 }
 
 // meter looks at what the container uses; where the storage driver has no quota this is

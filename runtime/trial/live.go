@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -40,6 +41,15 @@ type live struct {
 	nextMeter time.Time // when to look at the container's size again
 
 	spoken bool // the guest said that the agent has ended, or had its time to
+
+	heard atomic.Pointer[time.Time] // when the guest last said anything
+	mute  bool                      // that it does not is told
+}
+
+// hears notes that the guest says something.
+func (l *live) hears() {
+	now := time.Now()
+	l.heard.Store(&now)
 }
 
 // message is a request of the guest that changes the state: it is answered when the new
@@ -67,6 +77,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		inbox: make(chan message), exits: make(chan error, 1), end: make(chan struct{}), log: logFile,
 		since: now, nextMeter: now.Add(meterEvery),
 	}
+	l.hears() // from here on it is listened to
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.openSession(s)
 	if l.session, err = m.openModels(ctx, s); err != nil {
@@ -185,6 +196,7 @@ func (l *live) guestHandler(log *slog.Logger) *guest.Host {
 			}
 		},
 		Event: func(ctx context.Context, e guest.Event) error {
+			l.hears()
 			msg := message{event: &e, stored: make(chan struct{})}
 			if err := l.post(ctx, msg); err != nil {
 				return err
@@ -199,6 +211,7 @@ func (l *live) guestHandler(log *slog.Logger) *guest.Host {
 			}
 		},
 		Log: func(_ context.Context, offset int64, r io.Reader) (int64, error) {
+			l.hears()
 			next, err := l.log.write(offset, r)
 			if err != nil {
 				log.Warn("the agent's log could not be kept; the guest sends it again", "error", err)
@@ -206,6 +219,7 @@ func (l *live) guestHandler(log *slog.Logger) *guest.Host {
 			return next, err
 		},
 		Beat: func(ctx context.Context, _ guest.Beat) (guest.Order, error) {
+			l.hears()
 			select {
 			case <-l.end:
 				return guest.Order{End: true}, nil

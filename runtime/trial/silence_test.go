@@ -1,0 +1,46 @@
+package trial
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// A guest that is not heard of is told of once, and once when it is heard again.
+func TestASilentGuestIsAnEvent(t *testing.T) {
+	b := newBench(t)
+	speak := make(chan struct{})
+	b.play(func(ctx context.Context, g *scripted) int {
+		g.hello(ctx)
+		<-speak
+		g.post(ctx, "/v1/log?offset=0", "again", nil)
+		<-ctx.Done()
+		return 137
+	})
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Running)
+	m.answer() // the guest's hello, as the next step would
+	look := func(want string) {
+		t.Helper()
+		var got string
+		for _, e := range m.silence(s) {
+			got += e.Fields.(Happened).Event
+		}
+		if got != want {
+			t.Errorf("it is told %q, want %q", got, want)
+		}
+	}
+	look("")
+	long := time.Now().Add(-2 * guestSilence)
+	m.live.heard.Store(&long)
+	look("guest_silent")
+	look("")
+	close(speak)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for m.live.heard.Load() == &long {
+		<-tick.C
+	}
+	look("guest_back")
+	look("")
+}
