@@ -522,3 +522,43 @@ func TestConnectionsKeepNoDeadline(t *testing.T) {
 		}
 	})
 }
+
+// watched is a ledger that is looked at when an exchange ends.
+type watched struct {
+	noBooks
+	end func()
+}
+
+func (w watched) End(context.Context, int64, Charge) error { w.end(); return nil }
+
+// Whoever has seen the end of an answer finds it in the books, whatever is killed when.
+func TestTheBooksKnowBeforeTheAgentDoes(t *testing.T) {
+	for name, tc := range map[string]struct{ body, answer, last string }{
+		"a stream":       {streamed, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n", "[DONE]"},
+		"an answer":      {plain, fine, "usage"},
+		"one that ends ": {streamed, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := held(t, Provider{}, func(*http.Request) (*http.Response, error) {
+					kind := "Content-Type: application/json"
+					if tc.body == streamed {
+						kind = "Content-Type: text/event-stream"
+					}
+					return answers(200, tc.answer, kind)
+				})
+				w, ends := httptest.NewRecorder(), 0
+				s.gateway.opts.Ledger = watched{end: func() {
+					ends++
+					if tc.last != "" && strings.Contains(w.Body.String(), tc.last) {
+						t.Errorf("the agent has %q already", w.Body)
+					}
+				}}
+				s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/openai/v1/chat/completions", strings.NewReader(tc.body)))
+				if ends != 1 || w.Body.String() != tc.answer {
+					t.Errorf("%d ends, %q", ends, w.Body)
+				}
+			})
+		})
+	}
+}

@@ -153,7 +153,7 @@ const maxLine = 192 << 20
 // each calls f with each whole line and returns where the last one ends. A line that is no
 // JSON is passed over: a machine that lost its power may leave one.
 func each(r io.Reader, f func(Line) error) (end int64, err error) {
-	in := bufio.NewReaderSize(r, 1<<20)
+	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		text, err := in.ReadBytes('\n')
 		switch {
