@@ -2,20 +2,36 @@ package reconcile
 
 import (
 	"context"
+	"sync"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
-// Books keep in the store what agents spend on models.
-type Books struct{ store *store.Store }
+// Books keep in the store what agents spend on models. Entries that are made at the same time
+// are made in one transaction: each of these waits for the disk, and two hundred streams would
+// wait for each other.
+type Books struct {
+	store *store.Store
+
+	mu      sync.Mutex
+	writing bool     // somebody writes, and will have the next one write what waits then
+	waiting []*entry // what came in the meantime
+}
+
+// entry is one change of the books, and where its outcome is told.
+type entry struct {
+	make func(*store.Tx) error
+	done chan error
+	turn chan []*entry // or it is to write all of these, itself among them
+}
 
 // NewBooks returns the books of a store.
-func NewBooks(s *store.Store) *Books { return &Books{s} }
+func NewBooks(s *store.Store) *Books { return &Books{store: s} }
 
 // Begin implements gateway.Ledger.
 func (b *Books) Begin(ctx context.Context, c gateway.Charge) (id int64, err error) {
-	err = b.store.Do(ctx, func(tx *store.Tx) error {
+	err = b.enter(ctx, func(tx *store.Tx) (err error) {
 		id, err = tx.InsertExchange(exchangeRow(c))
 		return err
 	})
@@ -24,7 +40,55 @@ func (b *Books) Begin(ctx context.Context, c gateway.Charge) (id int64, err erro
 
 // End implements gateway.Ledger.
 func (b *Books) End(ctx context.Context, id int64, c gateway.Charge) error {
-	return b.store.Do(ctx, func(tx *store.Tx) error { return tx.UpdateExchange(id, exchangeRow(c)) })
+	return b.enter(ctx, func(tx *store.Tx) error { return tx.UpdateExchange(id, exchangeRow(c)) })
+}
+
+// enter makes an entry, which is durable when it returns. It waits for the store, whatever
+// becomes of the context meanwhile.
+func (b *Books) enter(ctx context.Context, change func(*store.Tx) error) error {
+	e := &entry{make: change, done: make(chan error, 1), turn: make(chan []*entry, 1)}
+	b.mu.Lock()
+	if b.writing {
+		b.waiting = append(b.waiting, e)
+		b.mu.Unlock()
+		select {
+		case err := <-e.done:
+			return err
+		case together := <-e.turn:
+			return b.write(ctx, together)
+		}
+	}
+	b.writing = true
+	b.mu.Unlock()
+	return b.write(ctx, []*entry{e})
+}
+
+// write makes entries together, or each by itself where that fails, and returns what came of
+// the first. Then it is the turn of one of those that have come since.
+func (b *Books) write(ctx context.Context, together []*entry) error {
+	ctx = context.WithoutCancel(ctx) // it is not for the first alone
+	err := b.store.Do(ctx, func(tx *store.Tx) error {
+		for _, e := range together {
+			if err := e.make(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, e := range together {
+		alone := err
+		if err != nil && len(together) > 1 {
+			alone = b.store.Do(ctx, e.make)
+		}
+		e.done <- alone
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.writing = len(b.waiting) > 0; b.writing {
+		b.waiting[0].turn <- b.waiting
+		b.waiting = nil
+	}
+	return <-together[0].done
 }
 
 // Spent implements gateway.Ledger.

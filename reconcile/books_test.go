@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,5 +85,37 @@ func TestBooksSurviveARestart(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Entries that are made at once are made together, and each has its own outcome.
+func TestManyWriteIntoTheBooksAtOnce(t *testing.T) {
+	s, _ := openStore(t)
+	b := NewBooks(s)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	ids := map[int64]bool{}
+	for n := range 100 {
+		a := gateway.Account{Spec: "run.r", Execution: 1, Trial: fmt.Sprint(n % 10), Try: 1}
+		all.Go(func() {
+			id, err := b.Begin(t.Context(), gateway.Charge{Account: a, Usage: gateway.Usage{InputTokens: 1, EstimatedTokens: 1}})
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			ids[id] = true
+			mu.Unlock()
+			if err := b.End(t.Context(), -id, gateway.Charge{Account: a}); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("what never began has ended: %v", err)
+			}
+			if err := b.End(t.Context(), id, gateway.Charge{Account: a, Usage: gateway.Usage{InputTokens: int64(n)}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	u, err := b.Spent(t.Context(), gateway.Account{Spec: "run.r", Execution: 1})
+	if want := (gateway.Usage{InputTokens: 99 * 100 / 2, Requests: 100}); err != nil || u != want || len(ids) != 100 {
+		t.Errorf("%+v, %v, %d ids", u, err, len(ids))
 	}
 }
