@@ -98,7 +98,8 @@ func (w *world) reached(log string, may []string, answers map[string]string) {
 func answersOfTheJudge() map[string]string {
 	all := map[string]string{
 		"another's history": "401", "another's history by query": "401", "its own history by another's name": "200",
-		"TRACE": "404", "HTTP/2": "400", "an upgrade": "401", "a header with a break": "401",
+		"CONNECT": "403", // it asks for a network, which this task has not
+		"TRACE":   "404", "HTTP/2": "400", "an upgrade": "401", "a header with a break": "401",
 		"GET //v1/status": "307", "GET /api/v1/../../v1/status": "307", "GET /api/v1/result/../../v1/status": "307", "GET /api/v1/game/../../x/new": "307",
 		"a round of kind auto": "403", "a round with the other's token": "401", "a round with a path as token": "401",
 		"a round in another's name": "400", "a key that is a path": "400",
@@ -110,6 +111,7 @@ func answersOfTheJudge() map[string]string {
 	}
 	for _, what := range []string{"another's result", "a snapshot's result"} {
 		all[what+" as the other"] = "401"
+		all[what+" by absolute address"] = "403" // the same
 		all[what+" behind a good one"], all[what+" smuggled"] = "200 404", "200 404"
 	}
 	return all

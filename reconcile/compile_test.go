@@ -233,10 +233,7 @@ func TestRunOverrides(t *testing.T) {
 
 func TestWhatThisVersionCannotDoBlocks(t *testing.T) {
 	for _, tt := range []struct{ name, old, text, want string }{
-		{"an agent that it does not have", `agent "mine" {
-    model = "m"
-  }`, `agent "codex" {}`, "the agent codex is not in this version yet"},
-		{"a task with an allow list", `solution { script = "true" }`, "network = [\"example.com:443\"]", `task "one" of benchmark.edge: `},
+		{"another engine", `timeout = "1h"`, "timeout = \"1h\"\n  engine = \"kubernetes\"", "the engine kubernetes is not in this version yet"},
 	} {
 		d := compiled(t, edited(t, tt.old, tt.text))
 		reasons := strings.Split(d.Blocked, "; ")

@@ -49,7 +49,7 @@ func kindOf(err error) error {
 		return container.ErrCommandNotFound
 	case cerrdefs.IsNotFound(err):
 		return container.ErrNotFound
-	case cerrdefs.IsConflict(err):
+	case cerrdefs.IsConflict(err), strings.Contains(text, "cannot exec in a paused state"): // frozen between the two calls that an exec takes
 		return container.ErrConflict
 	}
 	return nil
