@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -117,5 +118,38 @@ func TestManyWriteIntoTheBooksAtOnce(t *testing.T) {
 	u, err := b.Spent(t.Context(), gateway.Account{Spec: "run.r", Execution: 1})
 	if want := (gateway.Usage{InputTokens: 99 * 100 / 2, Requests: 100}); err != nil || u != want || len(ids) != 100 {
 		t.Errorf("%+v, %v, %d ids", u, err, len(ids))
+	}
+}
+
+// One entry that cannot be made spoils none of those that are made with it.
+func TestABadEntrySpoilsNoOther(t *testing.T) {
+	s, _ := openStore(t)
+	b := NewBooks(s)
+	a := gateway.Account{Spec: "run.r", Execution: 1, Trial: "1", Try: 1}
+	b.writing = true // so that all that come wait
+	var all sync.WaitGroup
+	for _, bad := range []bool{false, true, false} {
+		all.Go(func() {
+			if bad {
+				if err := b.End(t.Context(), 99, gateway.Charge{Account: a}); !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("what never began has ended: %v", err)
+				}
+			} else if _, err := b.Begin(t.Context(), gateway.Charge{Account: a, Usage: gateway.Usage{InputTokens: 5}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for waiting := 0; waiting < 3; time.Sleep(time.Millisecond) {
+		b.mu.Lock()
+		waiting = len(b.waiting)
+		b.mu.Unlock()
+	}
+	first := &entry{make: func(*store.Tx) error { return nil }, done: make(chan error, 1)}
+	if err := b.write(t.Context(), []*entry{first}); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	if u, err := b.Spent(t.Context(), a); err != nil || u.Requests != 2 || u.InputTokens != 10 {
+		t.Errorf("%+v, %v", u, err)
 	}
 }

@@ -96,6 +96,28 @@ func TestAStreamThatBreaksOffIsAnEstimate(t *testing.T) {
 	}
 }
 
+// A stream that breaks off after it has told its usage is exact, and not whole all the same.
+func TestAStreamThatBreaksOffAfterItsUsageIsExact(t *testing.T) {
+	for protocol, event := range map[modeltest.Protocol]string{
+		modeltest.Chat:     `{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`,
+		modeltest.Messages: `{"type":"message_delta","usage":{"input_tokens":7,"output_tokens":3}}`,
+	} {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, events(event))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		})
+		w := newWorld(t, 0, provider(url, protocol))
+		if r := w.agent(protocol, nil).ask(question(protocol, true, "Hello?")); r.err == nil || r.body != events(event) {
+			t.Errorf("%s: %q, %v", protocol, r.body, r.err)
+		}
+		if diff := cmp.Diff(gateway.Usage{InputTokens: 7, OutputTokens: 3, Requests: 1}, w.one()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // An answer in one piece that breaks off is not passed on: the agent is told to ask again.
 func TestAnAnswerThatBreaksOffIsAnEstimate(t *testing.T) {
 	for _, protocol := range protocols {

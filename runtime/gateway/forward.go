@@ -99,7 +99,8 @@ func (x *exchange) attempt(waiting context.Context) (a *answer, err error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxError)) // as far as it comes
-	return nil, x.later(res, errors.New(x.objection(res.StatusCode, x.masked(body))))
+	x.later(res)
+	return nil, errors.New(x.objection(res.StatusCode, x.masked(body)))
 }
 
 // enter takes a place in the provider's line.
@@ -160,21 +161,17 @@ func (x *exchange) objection(status int, body []byte) string {
 // it asks for: it may change its mind.
 const maxPause = 5 * time.Minute
 
-// later notes what pause the provider wants before it is asked again.
-func (x *exchange) later(res *http.Response, err error) error {
+// later notes what pause the provider wants before it is asked again. One that is longer than
+// what is left of the hold ends it.
+func (x *exchange) later(res *http.Response) {
 	pause, ok := retryAfter(res.Header.Get("Retry-After"), time.Now())
 	if !ok {
-		return err
+		return
 	}
-	pause = min(pause, maxPause)
+	x.pauses.least = min(pause, maxPause)
 	if res.StatusCode == http.StatusTooManyRequests { // it is the same for everybody
-		x.s.provider.line.pause(time.Now().Add(pause))
+		x.s.provider.line.pause(time.Now().Add(x.pauses.least))
 	}
-	x.pauses.least = pause
-	if pause > x.s.gateway.opts.Hold {
-		return backoff.Permanent(err)
-	}
-	return err
 }
 
 // retryAfter reads the header of that name: whole seconds, or a date from which they are

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -558,6 +559,64 @@ func TestTheBooksKnowBeforeTheAgentDoes(t *testing.T) {
 				if ends != 1 || w.Body.String() != tc.answer {
 					t.Errorf("%d ends, %q", ends, w.Body)
 				}
+			})
+		})
+	}
+}
+
+// frozen is the connection of an agent that neither reads nor sends, as one in a container that
+// is frozen: only a deadline ends what waits for it.
+type frozen struct {
+	*httptest.ResponseRecorder
+	read, write chan time.Time
+}
+
+func (f *frozen) SetReadDeadline(at time.Time) error  { f.read <- at; return nil }
+func (f *frozen) SetWriteDeadline(at time.Time) error { f.write <- at; return nil }
+
+// Read waits as a body does, and Write as an answer.
+func (f *frozen) Read([]byte) (int, error)  { return 0, wait(f.read) }
+func (f *frozen) Write([]byte) (int, error) { return 0, wait(f.write) }
+func (f *frozen) Close() error              { return nil }
+
+func wait(deadlines <-chan time.Time) error {
+	at := <-deadlines
+	for {
+		select {
+		case at = <-deadlines:
+		case <-time.After(time.Until(at)):
+			return os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// The end of a session does not wait for its agent.
+func TestCloseDoesNotWaitForAFrozenAgent(t *testing.T) {
+	for name, sends := range map[string]bool{"that sends": true, "that is sent to": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := held(t, Provider{}, func(*http.Request) (*http.Response, error) {
+					return answers(200, fine, "Content-Type: application/json")
+				})
+				f := &frozen{httptest.NewRecorder(), make(chan time.Time, 9), make(chan time.Time, 9)}
+				q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/openai/v1/responses", strings.NewReader(plain))
+				if sends {
+					q.Body, q.ContentLength = f, 100
+				}
+				var all sync.WaitGroup
+				all.Go(func() {
+					defer func() { _ = recover() }()
+					s.ServeHTTP(f, q)
+				})
+				synctest.Wait()
+				begun := time.Now()
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begun); took != lastWord { // it is told, or what was begun is ended
+					t.Errorf("Close took %v", took)
+				}
+				all.Wait()
 			})
 		})
 	}

@@ -345,6 +345,9 @@ func TestATornTailIsTakenOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if left, _ := os.ReadFile(torn); len(left) > 0 && left[len(left)-1] != '\n' {
+			t.Fatalf("cut at %d: left is %q", cut, left)
+		}
 		n := begin(t, w, transcript.Completions, object{"messages": []object{turn("user", "first", false), turn("user", "second", false)}})
 		_ = w.Close()
 		all := lines(t, torn)

@@ -1,0 +1,219 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/assayd/assayd/runtime/gateway/transcript"
+)
+
+// Session is what one try has of the gateway: an HTTP handler for its agent. It is open
+// until Close.
+type Session struct {
+	gateway  *Gateway
+	provider *provider
+	grant    Grant
+	file     *transcript.Writer
+	log      *slog.Logger
+	life     context.Context
+	end      context.CancelCauseFunc
+	under    sync.WaitGroup      // exchanges under way
+	room     *semaphore.Weighted // for the bodies of their requests, in bytes
+	over     chan struct{}       // closed when a budget is used up
+
+	// Guarded by the gateway's mu.
+	closed bool
+	spent  Usage
+	reason string // why over is closed
+	whose  string // whose budget it was
+	others map[string]bool
+	silent string // what the provider has against us, since its last answer
+	full   bool   // the transcript
+}
+
+// Over is closed when a budget is used up; Reason says which.
+func (s *Session) Over() <-chan struct{} { return s.over }
+
+// Reason says which budget is used up, as OverUSD or OverTokens and in words; "" if none is.
+func (s *Session) Reason() (reason, detail string) {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	if s.reason == "" {
+		return "", ""
+	}
+	limit := s.grant.Each
+	if s.whose == "run" {
+		limit = s.grant.Total
+	}
+	return s.reason, usedUp(s.reason, s.whose, limit)
+}
+
+// Usage is what the try has spent so far.
+func (s *Session) Usage() Usage {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	return s.spent
+}
+
+// Left is what the try may still spend, of its own budget and of the run's; zero is no limit.
+func (s *Session) Left() Budget {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	together := s.gateway.pools[pool{s.grant.Spec, s.grant.Execution}]
+	left := s.grant.Each.less(s.spent)
+	if together == nil {
+		return left
+	}
+	return left.tighter(s.grant.Total.less(together.usage))
+}
+
+// less is what is left of a budget after u. What is used up is not zero, which would be no
+// limit: it is the least there is.
+func (b Budget) less(u Usage) Budget {
+	if b.USD > 0 {
+		b.USD = max(b.USD-u.CostUSD, 1e-9)
+	}
+	if b.Tokens > 0 {
+		b.Tokens = max(b.Tokens-u.Tokens(), 1)
+	}
+	return b
+}
+
+// tighter is the tighter of two budgets, limit by limit.
+func (b Budget) tighter(o Budget) Budget {
+	if b.USD == 0 || o.USD > 0 && o.USD < b.USD {
+		b.USD = o.USD
+	}
+	if b.Tokens == 0 || o.Tokens > 0 && o.Tokens < b.Tokens {
+		b.Tokens = o.Tokens
+	}
+	return b
+}
+
+// Silent says what the provider had against us in all requests since its last answer: it is
+// overloaded, not there, or does not take the key. "" = it answers.
+func (s *Session) Silent() string {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	return s.silent
+}
+
+// Others are the models that the agent asked for beside the run's.
+func (s *Session) Others() []string {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	return sortedKeys(s.others)
+}
+
+// Close ends the exchanges under way, which are charged with what has passed, and the
+// session.
+func (s *Session) Close() error {
+	s.gateway.mu.Lock()
+	was := s.closed
+	s.closed = true
+	s.gateway.mu.Unlock()
+	if was {
+		return nil
+	}
+	s.end(errClosed)
+	s.under.Wait()
+	s.gateway.leave(s)
+	return s.file.Close()
+}
+
+var errClosed = errors.New("the session is closed")
+
+// admit begins an exchange, unless the session is closed.
+func (s *Session) admit() bool {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.under.Add(1)
+	return true
+}
+
+// note keeps what a finished exchange says of the provider: "" = it has answered.
+func (s *Session) note(silent string) {
+	s.gateway.mu.Lock()
+	s.silent = silent
+	s.gateway.mu.Unlock()
+}
+
+// kept logs once that the transcript cannot be kept.
+func (s *Session) kept(err error) {
+	if err == nil {
+		return
+	}
+	s.gateway.mu.Lock()
+	told := s.full
+	s.full = true
+	s.gateway.mu.Unlock()
+	if !told {
+		s.log.Warn("the transcript is not kept any more", "error", err)
+	}
+}
+
+// other notes a request for a model that is not the run's.
+func (s *Session) other(model string) {
+	if s.grant.Model == "" || model == s.grant.Model {
+		return
+	}
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	if len(s.others) < maxOthers {
+		s.others[model] = true
+	}
+}
+
+// maxOthers bounds what an agent can have noted of it.
+const maxOthers = 20
+
+// Prefixes under which sessions are served, by protocol; agents are told of the one that they
+// speak.
+const (
+	OpenAIPrefix    = "/openai"
+	AnthropicPrefix = "/anthropic"
+)
+
+// prefix is where the session's provider is found.
+func (s *Session) prefix() string {
+	if s.provider.Protocol == Anthropic {
+		return AnthropicPrefix
+	}
+	return OpenAIPrefix
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Session) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.admit() {
+		overloaded(s.provider.Protocol, "the trial is over").write(w)
+		return
+	}
+	defer s.under.Done()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	control, ended := http.NewResponseController(w), make(chan struct{})
+	watch := context.AfterFunc(s.life, func() {
+		defer close(ended)
+		cancel(context.Cause(s.life))
+		_ = control.SetWriteDeadline(time.Now().Add(lastWord)) // a server without deadlines is a test
+	})
+	defer func() {
+		if !watch() {
+			<-ended
+		}
+		_ = control.SetWriteDeadline(time.Time{}) // the connection may be used again, and not for us
+	}()
+	serve(ctx, cancel, s, w, r)
+}
+
+// lastWord is how long an agent has to take what it is told at the end of a session.
+const lastWord = time.Second
