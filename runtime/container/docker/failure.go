@@ -49,10 +49,16 @@ func kindOf(err error) error {
 		return container.ErrCommandNotFound
 	case cerrdefs.IsNotFound(err):
 		return container.ErrNotFound
-	case cerrdefs.IsConflict(err), strings.Contains(text, "cannot exec in a paused state"): // frozen between the two calls that an exec takes
+	case cerrdefs.IsConflict(err), conflicts(text):
 		return container.ErrConflict
 	}
 	return nil
+}
+
+// conflicts says whether a command met a container that was frozen between the two calls that
+// an exec takes: the second one's answer has no kind of its own.
+func conflicts(text string) bool {
+	return strings.Contains(text, "cannot exec in a paused state") || strings.Contains(text, "unable to upgrade to tcp, received 409")
 }
 
 // unreachable says whether the engine could not be asked, or could not ask its own
