@@ -131,16 +131,20 @@ func (w *world) keyIsNowhere() {
 	}
 	for _, c := range all {
 		for _, dir := range []string{"/root", "/tmp", "/var", "/etc", "/workspace", "/.assayd/state"} { // where things can be written by agents and by us
-			files, err := w.engine.CopyFrom(w.Context(), c.ID, dir)
-			if errors.Is(err, container.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				w.Fatal(err)
-			}
-			text, err := io.ReadAll(files)
-			if err = errors.Join(err, files.Close()); err != nil || bytes.Contains(text, []byte(modelKey)) {
-				w.Errorf("the key is in %s of the container %s (%v)", dir, c.Name, err)
+			var text []byte
+			w.until("the engine gives "+dir+" of "+c.Name, func() error { // it cannot mount for two copies that follow each other closely
+				files, err := w.engine.CopyFrom(w.Context(), c.ID, dir)
+				if errors.Is(err, container.ErrNotFound) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				text, err = io.ReadAll(files)
+				return errors.Join(err, files.Close())
+			})
+			if bytes.Contains(text, []byte(modelKey)) {
+				w.Errorf("the key is in %s of the container %s", dir, c.Name)
 			}
 		}
 	}
