@@ -246,8 +246,8 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 	case !s.NextAuto.IsZero() && !now.Before(s.NextAuto):
 		return m.autoEval(ctx, s)
 	}
-	next, effects, err := m.meter(ctx, s)
-	return next, append(effects, m.silence(s)...), err
+	next, effects := m.meter(ctx, s)
+	return next, append(effects, m.silence(s)...), nil
 }
 
 // silence tells once that a guest which should speak every few seconds does not, and once
@@ -266,26 +266,26 @@ func (m *Machine) silence(s State) []Effect {
 
 // meter looks at what the container uses; where the storage driver has no quota this is
 // what bounds the disk.
-func (m *Machine) meter(ctx context.Context, s State) (State, []Effect, error) {
+func (m *Machine) meter(ctx context.Context, s State) (State, []Effect) {
 	m.live.nextMeter = s.Line.Now().Add(meterEvery)
 	engine, ok := m.host.Engine.(container.Meter)
 	limit := s.Workload.Limits.Disk
 	if !ok || limit == 0 {
-		return s, nil, nil
+		return s, nil
 	}
 	usage, err := engine.Usage(ctx, s.Container)
 	if err != nil {
 		m.log.Debug("container usage is not known", "error", err)
-		return s, nil, nil
+		return s, nil
 	}
 	if usage.DiskBytes <= limit {
-		return s, nil, nil
+		return s, nil
 	}
 	s.Reason, s.EndedAt, s.Phase = ReasonDisk, s.Line.Now(), Closing
 	detail := fmt.Sprintf("%d bytes written, %d allowed", usage.DiskBytes, limit)
 	s.Detail = detail
 	s.Flags = append(s.Flags, ReasonDisk)
-	return s, []Effect{m.happened(s, "disk", detail)}, nil
+	return s, []Effect{m.happened(s, "disk", detail)}
 }
 
 // exited starts a container that was stopped again from its own layer; the guest goes on
