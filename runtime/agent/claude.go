@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/assayd/assayd/runtime/task"
@@ -13,8 +14,8 @@ func claudeCode(a Agent, t task.Task, s Setting) Launch {
 	if a.Model != "" {
 		common = append(common, "--model", "{{.Model}}")
 	}
-	if effort := efforts[a.Effort]; effort.claude != "" {
-		common = append(common, "--effort", effort.claude)
+	if effort := cmp.Or(efforts[a.Effort].claude, a.Effort); effort != "" {
+		common = append(common, "--effort", effort)
 	}
 	if t.Network.Mode != "open" {
 		common = append(common, "--disallowedTools", "WebSearch,WebFetch")
