@@ -79,7 +79,11 @@ func (m *Machine) program(ctx context.Context, s *State, work string, labels map
 // imageLayer has the files of the image that a declared agent names.
 func (m *Machine) imageLayer(ctx context.Context, s *State, labels map[string]string) error {
 	a := s.Cell.Agent
-	img, err := m.host.Images.Resolve(ctx, a.Layer.Image, s.Cell.Task.Platform)
+	ref, err := m.pin(ctx, *s, a.Layer.Image)
+	if err != nil {
+		return err
+	}
+	img, err := m.host.Images.Resolve(ctx, ref, s.Cell.Task.Platform)
 	if err != nil {
 		return m.host.at(err, "agent", a.Name, "", "layer.image")
 	}
