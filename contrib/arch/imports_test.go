@@ -51,7 +51,10 @@ var mayImport = map[string][]string{
 		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat",
 	},
 	"runtime/mining": {
-		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge/parser", "runtime/llm",
+		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser", "runtime/llm",
+		"runtime/gateway", "runtime/patch", "runtime/git",
+		// The formats that tasks are written in, and the line that runs tests.
+		"runtime/task/runner", "runtime/task/folder", "runtime/task/sforge", "runtime/task/sweforge", "runtime/task/swebench", "runtime/task/harbor",
 	},
 
 	"reconcile/store":   {},
