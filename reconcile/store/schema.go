@@ -135,6 +135,50 @@ CREATE TABLE exchanges (
 ) STRICT;
 CREATE INDEX exchanges_trial ON exchanges (trial, try);
 CREATE INDEX exchanges_execution ON exchanges (spec, execution);
+`, `
+-- Pull requests that a mining spec has seen. One without a verdict is open.
+CREATE TABLE pulls (
+	n          INTEGER PRIMARY KEY AUTOINCREMENT,
+	spec       TEXT NOT NULL,
+	repo       TEXT NOT NULL,
+	number     INTEGER NOT NULL,
+	verdict    TEXT NOT NULL DEFAULT '',
+	stage      TEXT NOT NULL DEFAULT '',
+	reason     TEXT NOT NULL DEFAULT '',
+	class      TEXT NOT NULL DEFAULT '',
+	task       TEXT NOT NULL DEFAULT '',
+	seen_at    INTEGER NOT NULL,
+	decided_at INTEGER NOT NULL DEFAULT 0,
+	UNIQUE (spec, repo, number)
+) STRICT;
+CREATE INDEX pulls_open ON pulls (spec, n) WHERE verdict = '';
+CREATE INDEX pulls_count ON pulls (spec, verdict, stage, reason, class);
+
+-- What the outside has answered about a pull request, and need not be asked again; the
+-- pull request is '' of what is nobody's own.
+CREATE TABLE answers (
+	spec  TEXT NOT NULL,
+	pull  TEXT NOT NULL,
+	key   TEXT NOT NULL,
+	value BLOB NOT NULL,
+	PRIMARY KEY (spec, pull, key)
+) STRICT;
+
+CREATE TABLE mined (
+	n    INTEGER PRIMARY KEY AUTOINCREMENT,
+	spec TEXT NOT NULL,
+	task TEXT NOT NULL,
+	data TEXT NOT NULL,
+	UNIQUE (spec, task)
+) STRICT;
+
+-- How a repository is installed and tested, as long as its lock files are the same.
+CREATE TABLE environments (
+	repo TEXT NOT NULL,
+	lock TEXT NOT NULL,
+	data TEXT NOT NULL,
+	PRIMARY KEY (repo, lock)
+) STRICT;
 `}
 
 // migrate brings the database to the newest schema in one transaction.

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestPullsAreDecidedOnce(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	do := func(f func(tx *Tx) error) {
+		t.Helper()
+		if err := s.Do(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(func(tx *Tx) error {
+		for i, want := range []bool{true, true, false} {
+			fresh, err := tx.FindPull("mining.x", "acme/app", i%2+1)
+			if err != nil || fresh != want {
+				t.Errorf("find %d: fresh %v, %v; want %v", i, fresh, err, want)
+			}
+		}
+		_, err := tx.FindPull("mining.y", "acme/app", 1)
+		return err
+	})
+	decided := PullRow{Spec: "mining.x", Repo: "acme/app", Number: 1, Verdict: "rejected", Stage: "filter", Reason: "stars"}
+	do(func(tx *Tx) error {
+		for i, want := range []bool{true, false} {
+			first, err := tx.DecidePull(decided)
+			if err != nil || first != want {
+				t.Errorf("decide %d: first %v, %v; want %v", i, first, err, want)
+			}
+			decided.Reason = "another"
+		}
+		_, err := tx.DecidePull(PullRow{Spec: "mining.x", Repo: "acme/app", Number: 9, Verdict: "failed"})
+		if !errors.Is(err, ErrNotFound) {
+			t.Errorf("decide about what was never seen: %v", err)
+		}
+		return nil
+	})
+	do(func(tx *Tx) error {
+		left, err := tx.OpenPulls("mining.x", 0, 10)
+		if err != nil || len(left) != 1 || left[0].Number != 2 || left[0].SeenAt.IsZero() {
+			t.Errorf("open: %+v, %v", left, err)
+		}
+		counts, err := tx.PullCounts("mining.x")
+		want := []PullCount{{N: 1}, {Verdict: "rejected", Stage: "filter", Reason: "stars", N: 1}}
+		if diff := cmp.Diff(want, counts); diff != "" {
+			t.Errorf("counts: -want +got\n%s", diff)
+		}
+		if n, err2 := tx.ReopenPulls("mining.x", "stars"); n != 1 || err2 != nil {
+			t.Errorf("reopened %d, %v", n, err2)
+		}
+		return err
+	})
+}
+
+func TestAnswersBelongToTheirPull(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	err := s.Do(t.Context(), func(tx *Tx) error {
+		put := func(pull, key, value string) {
+			if err := tx.PutAnswer("mining.x", pull, key, []byte(value)); err != nil {
+				t.Error(err)
+			}
+		}
+		put("a/b#1", "triage/0", "one")
+		put("a/b#2", "triage/0", "two")
+		put("", "hour/1", "done")
+		put("", "hour/2", "missing")
+		put("", "hours", "none of them")
+		if err := tx.DropAnswers("mining.x", "a/b#1"); err != nil {
+			return err
+		}
+		if _, err := tx.Answer("mining.x", "a/b#1", "triage/0"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a dropped answer: %v", err)
+		}
+		if got, err := tx.Answer("mining.x", "a/b#2", "triage/0"); string(got) != "two" || err != nil {
+			t.Errorf("the answer of another: %q, %v", got, err)
+		}
+		got, err := tx.Answers("mining.x", "hour/")
+		want := []Named{{"hour/1", []byte("done")}, {"hour/2", []byte("missing")}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMinedTasksKeepTheirPlace(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	err := s.Do(t.Context(), func(tx *Tx) error {
+		for _, m := range []MinedRow{{Spec: "mining.x", Task: "b", Data: []byte(`1`)}, {Spec: "mining.x", Task: "a", Data: []byte(`2`)}, {Spec: "mining.x", Task: "b", Data: []byte(`3`)}} {
+			if err := tx.PutMined(m); err != nil {
+				return err
+			}
+		}
+		got, err := tx.Mined("mining.x")
+		want := []MinedRow{{Spec: "mining.x", Task: "b", Data: []byte(`3`)}, {Spec: "mining.x", Task: "a", Data: []byte(`2`)}}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(MinedRow{}, "N")); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
