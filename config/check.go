@@ -136,7 +136,7 @@ func (l *loader) check(u *unit, blocks *Blocks, f *force) Diagnostics {
 	for i := range blocks.Minings {
 		m := &blocks.Minings[i]
 		c.block = &m.Block
-		c.provider(m.Provider, m.Of("provider"), len(here(miningGaps(m))) > 0)
+		c.mining(m)
 	}
 	return c.found
 }
@@ -286,6 +286,23 @@ func (c *checker) model(r *Run, a *RunAgent, api string, versatile bool) {
 	}
 	if r.Budget != nil && (r.Budget.Each.USD > 0 || r.Budget.Total.USD > 0) && a.Model != "" && !p.prices(a.Model) {
 		c.fail(r.Of("budget"), "No price", fmt.Sprintf("Nothing says what the model %q costs: it counts as nothing, and no budget in dollars ends it. Give provider %q a price for it in the settings, or the run a budget in tokens.", a.Model, name))
+		c.found[len(c.found)-1].Severity = Warning
+	}
+}
+
+// mining checks who thinks for a mining spec.
+func (c *checker) mining(m *Mining) {
+	at := m.Of("provider")
+	c.provider(m.Provider, at, false)
+	p, ok := c.l.o.Settings.Providers[m.Provider]
+	if !ok {
+		return
+	}
+	if p.Protocol != "openai" {
+		c.fail(at, "Another protocol", fmt.Sprintf("Mining asks by chat completions, and provider %q speaks the protocol of %s. Name a provider that speaks openai's.", m.Provider, p.Protocol))
+	}
+	if m.Budget != nil && (m.Budget.Each.USD > 0 || m.Budget.Total.USD > 0) && !p.prices(m.Model) {
+		c.fail(m.Of("budget"), "No price", fmt.Sprintf("Nothing says what the model %q costs: it counts as nothing, and no budget in dollars ends it. Give provider %q a price for it in the settings, or the spec a budget in tokens.", m.Model, m.Provider))
 		c.found[len(c.found)-1].Severity = Warning
 	}
 }

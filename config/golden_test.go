@@ -55,8 +55,11 @@ func loadArchive(t *testing.T, archive *txtar.Archive) map[string][]byte {
 	t.Helper()
 	root := t.TempDir()
 	var before, now []txtar.File
+	loadRoot := loadRoot
 	for _, file := range archive.Files {
-		if name, ok := strings.CutPrefix(file.Name, "before/"); ok {
+		if file.Name == "env" { // more of the environment, a NAME=value a line
+			loadRoot = inEnv(string(file.Data))
+		} else if name, ok := strings.CutPrefix(file.Name, "before/"); ok {
 			before = append(before, txtar.File{Name: name, Data: file.Data})
 		} else if !strings.HasPrefix(file.Name, "want/") {
 			now = append(now, file)
@@ -101,6 +104,26 @@ func testOptions() Options {
 		Secret:  func(name string) (string, bool) { return "", name == "key" },
 		Parsers: []string{"pytest", "pytest_v", "gotest", "node", "junit", "structured_json", "exit_code"},
 		Host:    Host{CPUs: 4, Memory: 16 << 30},
+	}
+}
+
+// inEnv is loadRoot with more in the environment.
+func inEnv(lines string) func(root string, prev Previous) *Set {
+	more := map[string]string{}
+	for line := range strings.Lines(lines) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		more[name] = value
+	}
+	return func(root string, prev Previous) *Set {
+		return load(root, prev, func(o *Options) {
+			env := o.Env
+			o.Env = func(name string) (string, bool) {
+				if value, ok := more[name]; ok {
+					return value, true
+				}
+				return env(name)
+			}
+		})
 	}
 }
 

@@ -66,6 +66,8 @@ type Options struct {
 	Target func(string) error
 	// Formats are those that Import understands; nil = all of the language.
 	Formats []string
+	// Mined are the tasks that mining specs have made; nil = none.
+	Mined *Mined
 	// Fresh tells which files are compiled, and their contexts copied, anew although their
 	// text has not changed; nil = none.
 	Fresh func(path string) bool

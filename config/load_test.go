@@ -83,7 +83,8 @@ func TestAcceptedSurvivesJSON(t *testing.T) {
 	}
 	root := t.TempDir()
 	write(t, root, archive.Files...)
-	accepted := load(root, nil, nil).Accepted()
+	keys := func(o *Options) { o.Env = func(string) (string, bool) { return "x", true } }
+	accepted := load(root, nil, keys).Accepted()
 	data, err := json.Marshal(accepted)
 	if err != nil {
 		t.Fatal(err)
@@ -95,8 +96,11 @@ func TestAcceptedSurvivesJSON(t *testing.T) {
 	if diff := cmp.Diff(accepted, back); diff != "" {
 		t.Errorf("lost on the way (-want +got):\n%s", diff)
 	}
-	again := load(root, back, func(o *Options) { o.Snapshot = func(string) (string, error) { return "", errors.New("asked again") } })
-	if diff := cmp.Diff(load(root, nil, nil).Blocks, again.Blocks); diff != "" {
+	again := load(root, back, func(o *Options) {
+		keys(o)
+		o.Snapshot = func(string) (string, error) { return "", errors.New("asked again") }
+	})
+	if diff := cmp.Diff(load(root, nil, keys).Blocks, again.Blocks); diff != "" {
 		t.Errorf("taking over differs from compiling (-want +got):\n%s", diff)
 	}
 }

@@ -16,6 +16,7 @@ type Set struct {
 	Diagnostics Diagnostics // of all files, by file, line and column
 
 	accepted Previous
+	mined    *Mined
 }
 
 // Accepted returns what to store and give to the next Load as its Previous.
@@ -32,6 +33,9 @@ func (s *Set) Run(name string) *Run { return find(s.Blocks.Runs, name) }
 
 // Mining returns the mining spec in force of that name, or nil.
 func (s *Set) Mining(name string) *Mining { return find(s.Blocks.Minings, name) }
+
+// Mined are the tasks of the set's mining specs; nil where nothing is mined.
+func (s *Set) Mined() *Mined { return s.mined }
 
 // All returns what all specs in force have in common, by address.
 func (s *Set) All() []Block {
@@ -110,17 +114,24 @@ func (b *Benchmark) Find(task string) (Selected, bool) {
 func (s *Set) Tasks(r *Run) []Selected {
 	var out []Selected
 	for _, ref := range r.Tasks {
-		b := s.Benchmark(ref.Name)
-		if ref.Kind != "benchmark" || b == nil {
-			continue
-		}
-		for _, one := range b.All() {
+		for _, one := range s.of(ref) {
 			if (ref.Task == "" || ref.Task == one.Name()) && r.selects(one.Name()) && !slices.Contains(out, one) {
 				out = append(out, one)
 			}
 		}
 	}
 	return out
+}
+
+// of returns the tasks of a benchmark or of a mining spec.
+func (s *Set) of(ref Ref) []Selected {
+	if ref.Kind == "mining" {
+		return s.mined.Tasks(ref.Name)
+	}
+	if b := s.Benchmark(ref.Name); b != nil {
+		return b.All()
+	}
+	return nil
 }
 
 // selects reports whether the run takes a task of that name.
@@ -132,7 +143,7 @@ func (r *Run) selects(task string) bool {
 // set assembles the result once all is settled.
 func (l *loader) set() *Set {
 	f := l.inForce()
-	s := &Set{Blocks: f.blocks(), accepted: make(Previous, len(l.units))}
+	s := &Set{Blocks: f.blocks(), mined: l.o.Mined, accepted: make(Previous, len(l.units))}
 	s.Blocks.sort()
 	warnings := map[*unit]Diagnostics{}
 	s.Blocks.each(func(b *Block, whole any) {

@@ -41,13 +41,6 @@ func taskGaps(t *Task, o *Options) []gap {
 func runGaps(r *Run) []gap {
 	return []gap{
 		{attr: "engine", what: "the engine kubernetes", here: r.Engine == "kubernetes"},
-		{attr: "tasks", what: "mining", here: slices.ContainsFunc(r.Tasks, func(ref Ref) bool { return ref.Kind == "mining" })},
-	}
-}
-
-func miningGaps(*Mining) []gap {
-	return []gap{
-		{attr: "", what: "mining", here: true},
 	}
 }
 
@@ -56,7 +49,6 @@ func (f *file) settingsGaps(b *body, s *Settings) {
 	_, kubernetes := s.Engines["kubernetes"]
 	for _, g := range []gap{
 		{attr: "engine", what: "the engine kubernetes", here: kubernetes},
-		{attr: "github", what: "mining", here: b.has("github") && s.Git == nil}, // with one, commits get a status
 	} {
 		if g.here {
 			s.Unsupported = append(s.Unsupported, g.what)
@@ -109,8 +101,6 @@ func (l *loader) markGaps(b *Block, whole any) Diagnostics {
 		}
 	case *Run:
 		mark(runGaps(spec), b.Place, &b.Unsupported, "The run is checked and not started.")
-	case *Mining:
-		mark(miningGaps(spec), b.Place, &b.Unsupported, "The spec is checked and not started.")
 	}
 	return out
 }

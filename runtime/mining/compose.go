@@ -1,0 +1,164 @@
+package mining
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/output"
+	"github.com/assayd/assayd/runtime/mining/reason"
+	"github.com/assayd/assayd/runtime/mining/statement"
+	"github.com/assayd/assayd/runtime/mining/workbench"
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/folder"
+	"github.com/assayd/assayd/runtime/task/runner"
+)
+
+// workdir is where the repository of a mined task lies.
+const workdir = "/workspace"
+
+// files stands in a test command for the files with the hidden tests, so that it serves other
+// pull requests of the repository, too.
+const files = "{files}"
+
+// repository is the pull request under the present name of its repository.
+func (k *maker) repository() github.Pull {
+	p := k.pull.Pull
+	p.Repo = cmp.Or(p.Repository.Name, p.Repo)
+	return p
+}
+
+func (k *maker) image() string {
+	return cmp.Or(k.m.o.Spec.TestGeneration.Image, toolchain(k.pull.Repository.Language))
+}
+
+func (k *maker) material() statement.Material {
+	return statement.Material{
+		Repo: k.pull.Repo, Number: k.pull.Number, Title: k.pull.Title, Body: k.pull.Body, Issues: k.pull.Issues,
+		Source: k.change.Source, Tests: k.change.Tests, MergeSHA: k.pull.MergeSHA,
+	}
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// taskName is the name of the task, as a folder: owner-name-12.
+func taskName(ref github.Ref) string {
+	return strings.TrimLeft(notInNames.ReplaceAllString(fmt.Sprintf("%s-%d", ref.Repo, ref.Number), "-"), "-._")
+}
+
+// compose makes the task of a proposal, with these hidden tests.
+func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
+	touched, _ := runner.Files(tests) // tests that no base could take are told by the proof
+	t := task.Task{
+		Benchmark: k.m.o.Spec.Name, Name: taskName(k.repository().Ref), Title: k.pull.Title, Workdir: workdir,
+		Instruction: k.text, Network: task.Network{Mode: "none"}, Submit: folder.Submit("."),
+		Image: k.image(), Repo: &task.Repo{URL: "https://github.com/" + k.repository().Repo, Commit: k.change.Base},
+		Work: folder.Limits(), Solution: &task.Solution{Patch: k.change.Source}, Metadata: map[string]string{},
+		Judge: task.Judge{
+			Part: folder.Limits(), Patch: tests, Command: task.Command{Shell: command(p.Test, touched)}, Parser: p.Parser,
+			Timeout: k.m.o.Spec.TestGeneration.CommandTimeout, Select: "pass_rate_first", Direction: "maximize", Feedback: "names",
+		},
+	}
+	t.Work.Setup = p.Setup
+	for _, name := range touched {
+		t.Submit.Exclude = append(t.Submit.Exclude, runner.Pattern(name))
+	}
+	return t
+}
+
+// command puts the files with tests into a command that leaves room for them.
+func command(line string, touched []string) string {
+	if !strings.Contains(line, files) {
+		return line
+	}
+	var words []string
+	for _, name := range touched {
+		words = append(words, runner.Quote(name))
+	}
+	return strings.ReplaceAll(line, files, strings.Join(words, " "))
+}
+
+// tests are the hidden tests of a proposal: those of the pull request, and what the model has
+// written, as a patch. wrong is for the model.
+func (k *maker) tests(ctx context.Context, p workbench.Proposal) (tests []byte, wrong string, err error) {
+	tests = bytes.Clone(k.change.Tests)
+	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+		_, err := k.m.o.Repos.File(ctx, k.repository().Repo, k.change.Base, name)
+		switch {
+		case err == nil:
+			return nil, fmt.Sprintf("%s is in the repository already: write tests into new files", name), nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, "", err
+		}
+		tests = append(tests, newFile(name, p.Files[name])...)
+	}
+	if len(tests) == 0 {
+		return nil, "there are no tests: name the files that you have written in files", nil
+	}
+	return tests, "", nil
+}
+
+// newFile is a patch in Git's format that makes a file of text.
+func newFile(name, content string) []byte {
+	lines := strings.SplitAfter(content, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "diff --git a/%s b/%s\nnew file mode 100644\n", name, name)
+	if len(lines) == 0 {
+		return b.Bytes()
+	}
+	fmt.Fprintf(&b, "--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n", name, len(lines))
+	for _, line := range lines {
+		b.WriteString("+" + line)
+	}
+	if !strings.HasSuffix(content, "\n") {
+		b.WriteString("\n\\ No newline at end of file\n")
+	}
+	return b.Bytes()
+}
+
+// export takes the place for good and writes the task in the formats of the spec.
+func (k *maker) export(ctx context.Context) error {
+	if !k.used && !k.held.use(k.class.Class) {
+		return reason.Reject(ReasonEnough, "the spec has all %s tasks that it wants", k.class.Class)
+	}
+	k.used = true
+	work, err := k.m.o.Images.Work(ctx, k.task, k.m.labels())
+	if err != nil {
+		return err
+	}
+	usage, err := k.pull.purse.spent(ctx)
+	if err != nil {
+		return err
+	}
+	r := k.repository()
+	mined := output.Mined{Task: k.task, Provenance: output.Provenance{
+		Repo: r.Repo, Number: r.Number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", r.Repo, r.Number), License: r.Repository.License,
+		Base: k.change.Base, Merge: k.change.Merge, MergedAt: r.MergedAt, Language: strings.ToLower(r.Repository.Language),
+		Difficulty: k.class.Class, DifficultyScore: k.class.Score, QualityScore: k.quality.Score,
+		Model: k.m.o.Spec.Model, Image: k.task.Image, ImageDigest: work.ID,
+		InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD,
+		MinedAt: time.Now().UTC(), Generated: k.generated,
+		Flaky: len(k.proof.Flaky), Hunks: k.proof.Hunks, Covered: k.proof.Covered,
+	}}
+	out := k.m.o.Spec.Output
+	if err := output.Write(ctx, out.Dir, out.Formats, mined, k.m.o.Trees); err != nil {
+		return fmt.Errorf("write task %s: %w", k.task.Name, err)
+	}
+	k.decision.Mined = &Mined{Task: k.task, Dir: out.Dir, Language: mined.Provenance.Language}
+	return nil
+}
+
+// labels say whose the images are that are built for the spec.
+func (m *Miner) labels() map[string]string { return map[string]string{"assayd.spec": m.o.Spec.Address()} }

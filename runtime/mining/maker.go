@@ -1,0 +1,220 @@
+package mining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/mining/extract"
+	"github.com/assayd/assayd/runtime/mining/proof"
+	"github.com/assayd/assayd/runtime/mining/reason"
+	"github.com/assayd/assayd/runtime/mining/statement"
+	"github.com/assayd/assayd/runtime/mining/triage"
+	"github.com/assayd/assayd/runtime/mining/workbench"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// maker makes a task of one pull request. What it finds on the way is in its fields; made
+// again from the beginning it finds the same.
+type maker struct {
+	m        *Miner
+	pull     *looked
+	held     *place
+	decision Decision
+
+	change    extract.Change
+	text      string // the statement
+	names     bool   // the statement names an interface
+	task      task.Task
+	generated bool // a model has written tests
+	proof     proof.Proof
+	quality   triage.Quality
+	class     triage.Classification
+	used      bool // the place is that of the task
+}
+
+// make takes the pull request through the stages that cost. It returns a *reason.Rejected
+// where the pull request becomes no task.
+func (k *maker) make(ctx context.Context) error {
+	for _, s := range []struct {
+		stage string
+		do    func(context.Context) error
+	}{
+		{StageExtract, k.extract},
+		{StageStatement, k.describe},
+		{StageFeasibility, k.feasible},
+		{StageEnvironment, k.prove},
+		{StageClassify, k.classify},
+		{StageQuality, k.rate},
+		{StageExport, k.export},
+	} {
+		k.enter(s.stage)
+		if err := s.do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *maker) enter(stage string) {
+	k.decision.Stage = stage
+	k.m.enter(k.pull.Ref, stage)
+}
+
+func (k *maker) extract(ctx context.Context) (err error) {
+	k.change, err = k.m.o.Repos.Change(ctx, k.repository())
+	return err
+}
+
+func (k *maker) describe(ctx context.Context) (err error) {
+	k.text, err = statement.Write(ctx, k.pull.purse.ask(StageStatement), k.material())
+	return err
+}
+
+// feasible adds to the statement what the upstream tests need and nobody could know.
+func (k *maker) feasible(ctx context.Context) error {
+	if len(k.change.Tests) == 0 {
+		return nil
+	}
+	return k.name(ctx, StageFeasibility, k.change.Tests)
+}
+
+// name has the statement name what these tests need, if it does not.
+func (k *maker) name(ctx context.Context, stage string, tests []byte) error {
+	needs, err := statement.Needs(k.change.Source, tests, func(words []string) (map[string]bool, error) {
+		return k.m.o.Repos.Has(ctx, k.repository().Repo, k.change.Base, words)
+	}, k.text)
+	if err != nil || len(needs) == 0 {
+		return err
+	}
+	section, err := statement.Interface(ctx, k.pull.purse.ask(stage+"/interface"), k.material(), needs)
+	if err != nil {
+		return err
+	}
+	k.text, k.names = k.text+"\n\n"+section, true
+	return nil
+}
+
+// prove finds out how the repository is installed and tested, and proves the task by it.
+func (k *maker) prove(ctx context.Context) error {
+	repo := k.repository().Repo
+	lock, err := k.m.o.Repos.Lock(ctx, repo, k.change.Base)
+	if err != nil {
+		return err
+	}
+	hint, err := k.m.o.Book.Environment(ctx, repo, lock)
+	if err != nil {
+		return err
+	}
+	k.generated = len(k.change.Tests) == 0
+	image, g := k.image(), k.m.o.Spec.TestGeneration
+	job := workbench.Job{
+		Repo: repo, Language: k.pull.Repository.Language, Title: k.pull.Title, Statement: k.text,
+		Source: k.change.Source, Tests: k.change.Tests, TestFiles: k.change.TestFiles, Write: k.generated,
+		MaxTurns: g.MaxTurns, CommandTimeout: g.CommandTimeout, Timeout: g.Timeout, Image: image, Workdir: workdir, Hint: hint,
+	}
+	bare := k.compose(workbench.Proposal{}, nil)
+	bare.Judge.Command, bare.Work.Setup = task.Command{}, nil
+	var proposal workbench.Proposal
+	err = k.m.o.Room(ctx, bare, func(ctx context.Context, room workbench.Room) (err error) {
+		proposal, err = workbench.Run(ctx, job, room, k.turns(), k.try)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return k.m.o.Book.KeepEnvironment(ctx, repo, lock, proposal.Environment)
+}
+
+// turns asks the model for the turns of the workbench.
+func (k *maker) turns() workbench.Ask {
+	ask := k.pull.purse.ask(StageEnvironment)
+	return workbench.Ask(ask)
+}
+
+// try builds and proves what the model proposes. What the model can mend comes back in words.
+func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, err error) {
+	tests, wrong, err := k.tests(ctx, p)
+	if err != nil || wrong != "" {
+		return wrong, err
+	}
+	k.enter(StageValidation)
+	defer func() {
+		if wrong != "" {
+			k.enter(StageEnvironment)
+		}
+	}()
+	text := k.text
+	if k.generated {
+		if err := k.name(ctx, StageValidation, tests); err != nil {
+			return k.mendable(err)
+		}
+	}
+	t := k.compose(p, tests)
+	k.proof, err = proof.Prove(ctx, proof.Case{
+		Task: t, Fix: k.change.Source, Repeats: k.m.o.Spec.Repeats, Statement: k.text, Interface: k.names,
+	}, k.m.o.Judge)
+	if err != nil {
+		if k.generated {
+			k.text = text // the next tests may need other names
+		}
+		return k.mendable(err)
+	}
+	t.FailToPass, t.PassToPass = k.proof.FailToPass, k.proof.PassToPass
+	k.task = t
+	return "", nil
+}
+
+// environmental are the reasons of a proof that speak of the environment and not of the
+// pull request: whoever proposed it may mend it.
+var environmental = []string{"no_tests_ran", "not_found", "timeout", "unusable", "fails_after"}
+
+// mendable turns what the model can mend into words for it.
+func (k *maker) mendable(err error) (wrong string, _ error) {
+	if setup, ok := errors.AsType[*image.SetupError](err); ok {
+		return "the installation failed: " + setup.Error(), nil
+	}
+	r := reason.Of(err)
+	if r == nil {
+		return "", err
+	}
+	if k.generated || slices.Contains(environmental, r.Code) {
+		return r.Error(), nil
+	}
+	return "", err
+}
+
+func (k *maker) classify(ctx context.Context) (err error) {
+	k.class, err = triage.Classify(ctx, k.pull.purse.ask(StageClassify), k.judged())
+	if err != nil {
+		return err
+	}
+	d := &k.decision
+	d.Classification, d.DifficultyScore, d.Reasoning = k.class.Class, k.class.Score, k.class.Reasoning
+	if len(k.m.o.Spec.Difficulty) > 0 && !slices.Contains(k.m.o.Spec.Difficulty, k.class.Class) {
+		return reason.Reject(reasonDifficulty, "it is %s", k.class.Class)
+	}
+	return nil
+}
+
+func (k *maker) rate(ctx context.Context) (err error) {
+	k.quality, err = triage.Rate(ctx, k.pull.purse.ask(StageQuality), k.judged())
+	if err != nil {
+		return err
+	}
+	k.decision.QualityScore = k.quality.Score
+	if least := k.m.o.Spec.MinQuality; k.quality.Score < least {
+		return reason.Reject(reasonQuality, "%.2f, and the spec wants %.2f: %s", k.quality.Score, least, k.quality.Reasoning)
+	}
+	return nil
+}
+
+// judged is what a model sees of the task to judge it.
+func (k *maker) judged() triage.Change {
+	return triage.Change{
+		Title: k.pull.Title, Body: k.pull.Body, Statement: k.task.Instruction, Diff: k.change.Source, Tests: k.task.Judge.Patch,
+		Spec: fmt.Sprintf("fail to pass: %d tests, pass to pass: %d tests; command: %s", len(k.task.FailToPass), len(k.task.PassToPass), k.task.Judge.Command.Shell),
+	}
+}

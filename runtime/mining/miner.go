@@ -1,0 +1,192 @@
+package mining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/mining/archive"
+	"github.com/assayd/assayd/runtime/mining/extract"
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/proof"
+	"github.com/assayd/assayd/runtime/mining/screen"
+	"github.com/assayd/assayd/runtime/mining/workbench"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Options are what a Miner works with.
+type Options struct {
+	Spec    config.Mining
+	Rules   screen.Rules // of the spec's filter
+	Book    Book
+	Archive *archive.Archive
+	GitHub  *github.Client
+	Repos   *extract.Repositories
+	Gateway *gateway.Gateway
+	Images  *image.Builder
+	// Room has a container of a task's work image with network, as its owner's, for as long as
+	// use uses it.
+	Room func(ctx context.Context, t task.Task, use func(ctx context.Context, room workbench.Room) error) error
+	// Judge has a patch judged in a fresh container, nil being the untouched tree.
+	Judge proof.Run
+	Trees task.Trees
+	// Waitable reports whether trouble passes without anybody's doing: an engine is away.
+	Waitable func(error) bool
+	Log      *slog.Logger
+}
+
+// Miner mines for one spec. Run does the work; the other methods may be called meanwhile.
+type Miner struct {
+	o      Options
+	places *places
+
+	before Progress // as Run found it
+
+	mu    sync.Mutex
+	at    map[string]string // open pull requests under way: name -> stage
+	waits string            // for what the outside has us wait
+}
+
+// New returns a miner that has done nothing yet.
+func New(o Options) *Miner {
+	o.Log = o.Log.With("spec", o.Spec.Address())
+	return &Miner{o: o, at: map[string]string{}}
+}
+
+// Causes of the end of a pass. The words are those of the record.
+var (
+	errEnough = errors.New("the spec has as many tasks as it wants")
+	errBroke  = errors.New("the spec's budget is used up")
+)
+
+// Run mines until the spec is done, and says why it is: there is nothing more to read, it has
+// as many tasks as it wants, or its budget is used up. It returns the context's cause when
+// that ends.
+func (m *Miner) Run(ctx context.Context) (cause string, err error) {
+	began := time.Now()
+	counts, err := m.o.Book.Counts(ctx)
+	if err != nil {
+		return "", err
+	}
+	m.places = newPlaces(m.o.Spec, counts)
+	if m.before, err = m.Progress(ctx, began); err != nil {
+		return "", err
+	}
+	reports, stop := context.WithCancel(ctx)
+	var reporter sync.WaitGroup
+	reporter.Go(func() { m.report(reports, began) })
+	defer reporter.Wait()
+	defer stop()
+	for {
+		started := time.Now()
+		err := m.pass(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case errors.Is(err, errEnough):
+			return errEnough.Error(), m.end(ctx, began, ReasonEnough, errEnough.Error())
+		case errors.Is(err, errBroke):
+			return errBroke.Error(), m.end(ctx, began, ReasonBudget, errBroke.Error())
+		case err != nil:
+			return "", err
+		case m.o.Spec.Once:
+			const cause = "the source has nothing more"
+			return cause, m.end(ctx, began, "", cause)
+		}
+		if err := sleep(ctx, m.o.Spec.Every-time.Since(started)); err != nil {
+			return "", err
+		}
+	}
+}
+
+// end decides about what is left, and tells of the end.
+func (m *Miner) end(ctx context.Context, began time.Time, code, cause string) error {
+	for code != "" {
+		left, err := m.o.Book.Open(ctx, 0, pageSize)
+		if err != nil {
+			return err
+		}
+		if len(left) == 0 {
+			break
+		}
+		for _, c := range left {
+			err := m.o.Book.Decide(ctx, Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	p, err := m.Progress(ctx, began)
+	if err != nil {
+		return err
+	}
+	return m.o.Book.Report(ctx, "mining.finished", finished{Cause: cause, Progress: p})
+}
+
+// enter notes at which stage an open pull request is.
+func (m *Miner) enter(ref github.Ref, stage string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at[nameOf(ref)] = stage
+}
+
+// leave notes that a pull request is not under way any more.
+func (m *Miner) leave(ref github.Ref) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.at, nameOf(ref))
+}
+
+// stages counts the open pull requests under way by stage.
+func (m *Miner) stages() (at map[string]int, waits string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at = map[string]int{}
+	for _, stage := range m.at {
+		at[stage]++
+	}
+	return at, m.waits
+}
+
+// waiting notes for what the outside has us wait; "" = for nothing.
+func (m *Miner) waiting(why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waits = why
+}
+
+// decide ends a pull request.
+func (m *Miner) decide(ctx context.Context, d Decision) error {
+	if err := m.o.Book.Decide(ctx, d); err != nil {
+		return fmt.Errorf("decide about %s: %w", nameOf(d.Ref), err)
+	}
+	m.leave(d.Ref)
+	log := m.o.Log.With("pull", nameOf(d.Ref), "stage", d.Stage)
+	switch d.Verdict {
+	case Accepted:
+		log.Info("task mined", "task", d.Mined.Task.Name, "difficulty", d.Classification)
+	case Failed:
+		log.Warn("pull request failed", "reason", d.Reason, "detail", d.Detail)
+	default:
+		log.Debug("pull request rejected", "reason", d.Reason, "detail", d.Detail)
+	}
+	return nil
+}
+
+// sleep waits, and returns the context's cause when that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

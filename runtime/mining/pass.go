@@ -1,0 +1,304 @@
+package mining
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/reason"
+	"github.com/assayd/assayd/runtime/mining/screen"
+	"github.com/assayd/assayd/runtime/mining/triage"
+)
+
+// pageSize is how many open pull requests are read at once.
+const pageSize = 256
+
+// pass reads the source once and takes every open pull request through the stages. It returns
+// nil when nothing is left, and errEnough or errBroke when the spec is done.
+func (m *Miner) pass(ctx context.Context) error {
+	if m.places.full() {
+		return errEnough
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	c := m.o.Spec.Concurrency
+	more := make(chan struct{}, 1) // the source has told something
+	over := make(chan struct{})    // the source has told all
+	open := make(chan Candidate, m.o.Spec.Batch)
+	wanted := make(chan github.Pull)
+	ready := make(chan looked)
+	g.Go(func() error {
+		defer close(over)
+		return m.read(ctx, more)
+	})
+	g.Go(func() error {
+		defer close(open)
+		return m.feed(ctx, open, more, over)
+	})
+	stage(g, c.Enrich, wanted, func() error { return m.enrich(ctx, open, wanted) })
+	stage(g, c.Classify, ready, func() error { return m.triage(ctx, wanted, ready) })
+	stage(g, c.Deep, nil, func() error { return m.deep(ctx, ready) })
+	return g.Wait()
+}
+
+// stage has n goroutines do the same; out is closed when the last one is done.
+func stage[T any](g *errgroup.Group, n int, out chan<- T, work func() error) {
+	var all errgroup.Group
+	for range max(n, 1) {
+		all.Go(work)
+	}
+	g.Go(func() error {
+		err := all.Wait()
+		if out != nil {
+			close(out)
+		}
+		return err
+	})
+}
+
+// feed hands on the open pull requests in order, until the source is over.
+func (m *Miner) feed(ctx context.Context, to chan<- Candidate, more, over <-chan struct{}) error {
+	var last int64
+	for ended := false; ; {
+		select { // before the page is read: what is found later has another signal
+		case <-over:
+			ended = true
+		default:
+		}
+		page, err := m.o.Book.Open(ctx, last, pageSize)
+		if err != nil {
+			return err
+		}
+		for _, c := range page {
+			if err := send(ctx, to, c); err != nil {
+				return err
+			}
+			last = c.Place
+		}
+		switch {
+		case len(page) > 0:
+			continue
+		case ended:
+			return nil
+		}
+		select {
+		case <-more:
+		case <-over:
+			ended = true
+			more = nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// batch takes what is there, at least one and at most n.
+func batch(ctx context.Context, from <-chan Candidate, n int) (all []Candidate, err error) {
+	select {
+	case c, ok := <-from:
+		if !ok {
+			return nil, nil
+		}
+		all = append(all, c)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	for len(all) < n {
+		select {
+		case c, ok := <-from:
+			if !ok {
+				return all, nil
+			}
+			all = append(all, c)
+		default:
+			return all, nil
+		}
+	}
+	return all, nil
+}
+
+// enrich asks GitHub about pull requests, some at once, and hands on those that the rules let
+// pass.
+func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- github.Pull) error {
+	for {
+		all, err := batch(ctx, from, m.o.Spec.Batch)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		refs := make([]github.Ref, len(all))
+		for i, c := range all {
+			refs[i] = c.Ref
+			m.enter(c.Ref, StageEnrich)
+		}
+		for tries := 1; len(refs) > 0; tries++ {
+			outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{m.o.Book, ""})
+			if err != nil {
+				if err := m.patience(ctx, "GitHub", err, tries); err != nil {
+					return err
+				}
+				continue
+			}
+			refs = refs[:0]
+			for _, out := range outcomes {
+				again, err := m.screened(ctx, out, tries, to)
+				if err != nil {
+					return err
+				}
+				if again {
+					refs = append(refs, out.Asked)
+				}
+			}
+			if len(refs) > 0 {
+				if err := sleep(ctx, pauseOf(tries)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// screened applies the rules to what GitHub knows of a pull request; again says that it could
+// not be known and is to be asked once more.
+func (m *Miner) screened(ctx context.Context, out github.Outcome, tries int, to chan<- github.Pull) (again bool, err error) {
+	stage := StageEnrich
+	if err = out.Err; err == nil {
+		stage = StageFilter
+		err = screen.Pull(out.Pull, m.o.Rules)
+	}
+	switch r := reason.Of(err); {
+	case err == nil:
+		out.Pull.Ref = out.Asked // it is kept under the name that the source gave it
+		return false, send(ctx, to, out.Pull)
+	case r != nil:
+		return false, m.decide(ctx, Decision{Ref: out.Asked, Verdict: Rejected, Stage: stage, Reason: r.Code, Detail: r.Detail})
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case tries < maxTries:
+		m.o.Log.Info("ask about a pull request again", "pull", nameOf(out.Asked), "error", err)
+		return true, nil
+	}
+	return false, m.decide(ctx, Decision{Ref: out.Asked, Verdict: Failed, Stage: stage, Reason: reasonTrouble, Detail: err.Error()})
+}
+
+// looked is a pull request with what triage thinks of it.
+type looked struct {
+	github.Pull
+	class   string // "" = nobody asked
+	purse   *purse
+	started time.Time
+}
+
+// triage asks a model how hard pull requests look, where the spec wants some of them only.
+func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- looked) error {
+	for p := range from {
+		l := looked{Pull: p, started: time.Now()}
+		m.enter(p.Ref, StageTriage)
+		var err error
+		if l.purse, err = m.purse(ctx, p.Ref); err != nil {
+			return err
+		}
+		if len(m.o.Spec.Difficulty) > 0 || m.o.Spec.Quota != nil {
+			err = m.attempt(ctx, l.purse, func() (err error) {
+				l.class, _, err = triage.Triage(ctx, l.purse.ask(StageTriage), p.Title, p.Body)
+				if err == nil && !m.wantsClass(l.class) {
+					err = reason.Reject(reasonDifficulty, "it looks %s", l.class)
+				}
+				return err
+			})
+		}
+		if err != nil {
+			err = m.give(ctx, &l, Decision{Stage: StageTriage, Classification: l.class}, err)
+		} else {
+			err = send(ctx, to, l)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// wantsClass reports whether a task that is so hard is wanted.
+func (m *Miner) wantsClass(class string) bool {
+	if len(m.o.Spec.Difficulty) > 0 {
+		for _, d := range m.o.Spec.Difficulty {
+			if d == class {
+				return true
+			}
+		}
+		return false
+	}
+	return m.places.wants(class)
+}
+
+// deep makes tasks.
+func (m *Miner) deep(ctx context.Context, from <-chan looked) error {
+	for l := range from {
+		if err := m.one(ctx, &l); err != nil {
+			return err
+		}
+		if m.places.full() {
+			return errEnough
+		}
+	}
+	return ctx.Err()
+}
+
+// one takes a pull request from a place for its task to its end.
+func (m *Miner) one(ctx context.Context, l *looked) error {
+	m.enter(l.Ref, StageExtract)
+	class := l.class
+	if m.o.Spec.Quota == nil {
+		class = ""
+	}
+	held, refused, err := m.places.take(ctx, class, l.Repository.Name)
+	if err != nil {
+		l.purse.close()
+		return err
+	}
+	if refused != "" {
+		if refused == ReasonEnough && m.places.full() {
+			l.purse.close()
+			return errEnough // it stays open, and is ended with the others
+		}
+		return m.give(ctx, l, Decision{Stage: StageTriage, Classification: l.class}, reason.Reject(refused, "the spec has enough of these"))
+	}
+	defer held.release()
+	maker := maker{m: m, pull: l, held: held}
+	err = m.attempt(ctx, l.purse, func() error { return maker.make(ctx) })
+	return m.give(ctx, l, maker.decision, err)
+}
+
+// give ends a pull request with its decision: accepted, or what err says.
+func (m *Miner) give(ctx context.Context, l *looked, d Decision, err error) error {
+	defer l.purse.close()
+	d.Ref, d.Duration = l.Ref, time.Since(l.started)
+	r := reason.Of(err)
+	switch {
+	case err == nil:
+		d.Verdict = Accepted
+	case ctx.Err() != nil, errors.Is(err, errBroke), errors.Is(err, errEnough):
+		return err // it stays open
+	case r != nil:
+		d.Verdict, d.Reason, d.Detail = Rejected, r.Code, r.Detail
+	case errors.Is(err, errPerTask):
+		d.Verdict, d.Reason, d.Detail = Failed, reasonPerTask, err.Error()
+	default:
+		d.Verdict, d.Reason, d.Detail = Failed, reasonTrouble, err.Error()
+	}
+	if d.Usage, err = l.purse.spent(ctx); err != nil {
+		return err
+	}
+	return m.decide(ctx, d)
+}

@@ -1,0 +1,110 @@
+package mining
+
+import (
+	"context"
+	"time"
+
+	"github.com/assayd/assayd/runtime/gateway"
+)
+
+// reportEvery is how often a spec that mines tells how far it is.
+const reportEvery = 30 * time.Second
+
+// Progress is how far a spec is.
+type Progress struct {
+	Seen     int            `json:"seen"`
+	Open     int            `json:"open"`
+	Accepted int            `json:"accepted"`
+	Rejected int            `json:"rejected"`
+	Failed   int            `json:"failed"`
+	Classes  map[string]int `json:"classifications"` // of the accepted ones
+	Stages   []StageCount   `json:"stages"`
+	Wanted   int            `json:"wanted"` // tasks; 0 = no limit
+	Hours    *Hours         `json:"hours,omitempty"`
+
+	Usage   gateway.Usage `json:"usage"` // of the spec's life
+	CostUSD float64       `json:"cost_usd"`
+	// Per accepted task; 0 while there is none.
+	USDPerTask    float64         `json:"usd_per_task"`
+	TokensPerTask float64         `json:"tokens_per_task"`
+	BudgetLeft    map[string]float64 `json:"budget_left"` // usd, tokens; without what has no limit
+
+	ElapsedS       float64 `json:"elapsed_s"` // since this daemon began with it
+	SeenPerHour    float64 `json:"seen_per_hour"`
+	DecidedPerHour float64 `json:"decided_per_hour"`
+	Waits          string  `json:"waits,omitempty"` // for what
+}
+
+// Hours tells how much of an archive was read.
+type Hours struct {
+	Read    int      `json:"read"`
+	Missing []string `json:"missing"` // those that the archive does not have, "2026-01-31-12"
+}
+
+type finished struct {
+	Cause string `json:"cause"`
+	Progress
+}
+
+// report tells of the progress until the context ends.
+func (m *Miner) report(ctx context.Context, began time.Time) {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		p, err := m.Progress(ctx, began)
+		if err == nil {
+			err = m.o.Book.Report(ctx, "mining.progress", p)
+		}
+		if err != nil && ctx.Err() == nil {
+			m.o.Log.Warn("report the progress of mining", "error", err)
+		}
+	}
+}
+
+// Progress reads how far the spec is.
+func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err error) {
+	at, waits := m.stages()
+	c, err := m.o.Book.Counts(ctx)
+	if err != nil {
+		return p, err
+	}
+	p = Progress{Open: c.Open, Accepted: c.Total(), Classes: c.Accepted, Stages: tally(c, at), Waits: waits, Wanted: m.o.Spec.MaxTasks}
+	if q := m.o.Spec.Quota; q != nil {
+		p.Wanted = q.Easy + q.Medium + q.Hard
+	}
+	for _, of := range c.Ended {
+		p.Rejected += of[Rejected]
+		p.Failed += of[Failed]
+	}
+	p.Seen = p.Open + p.Accepted + p.Rejected + p.Failed
+	if p.Usage, err = m.o.Gateway.Spent(ctx, gateway.Account{Spec: m.o.Spec.Address()}); err != nil {
+		return p, err
+	}
+	p.CostUSD = p.Usage.CostUSD
+	if p.Accepted > 0 {
+		p.USDPerTask, p.TokensPerTask = p.CostUSD/float64(p.Accepted), float64(p.Usage.Tokens())/float64(p.Accepted)
+	}
+	p.BudgetLeft = left(m.total(), p.Usage)
+	p.ElapsedS = time.Since(began).Round(time.Millisecond).Seconds()
+	if hours := p.ElapsedS / 3600; hours > 0 {
+		p.SeenPerHour, p.DecidedPerHour = float64(p.Seen-m.before.Seen)/hours, float64(p.Seen-p.Open-m.before.Seen+m.before.Open)/hours
+	}
+	p.Hours, err = m.hours(ctx)
+	return p, err
+}
+
+func left(total gateway.Budget, u gateway.Usage) map[string]float64 {
+	out := map[string]float64{}
+	if total.USD > 0 {
+		out["usd"] = max(total.USD-u.CostUSD, 0)
+	}
+	if total.Tokens > 0 {
+		out["tokens"] = float64(max(total.Tokens-u.Tokens(), 0))
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package mining
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/llm"
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/reason"
+	"github.com/assayd/assayd/runtime/mining/triage"
+)
+
+// errPerTask says that one pull request has cost as much as one may.
+var errPerTask = errors.New("it has cost as much as one task may")
+
+// purse pays for what models are asked about one pull request.
+type purse struct {
+	m       *Miner
+	ref     github.Ref
+	account gateway.Account
+	session *gateway.Session
+	model   *llm.Model
+}
+
+func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
+	address := m.o.Spec.Address()
+	p := &purse{m: m, ref: ref, account: gateway.Account{Spec: address, Trial: address + "/" + nameOf(ref), Try: 1}}
+	grant := gateway.Grant{Account: p.account, Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: m.total()}
+	if b := m.o.Spec.Budget; b != nil {
+		grant.Each = gateway.Budget(b.Each)
+	}
+	var err error
+	if p.session, err = m.o.Gateway.Open(ctx, grant); err != nil {
+		return nil, fmt.Errorf("open a session for %s: %w", nameOf(ref), err)
+	}
+	p.model = llm.New(llm.Options{Name: m.o.Spec.Model, Transport: p.session.Transport(), BaseURL: "http://gateway" + gateway.OpenAIPrefix})
+	return p, nil
+}
+
+// total is what the spec may spend over its life.
+func (m *Miner) total() gateway.Budget {
+	if b := m.o.Spec.Budget; b != nil {
+		return gateway.Budget(b.Total)
+	}
+	return gateway.Budget{}
+}
+
+func (p *purse) close() {
+	if err := p.session.Close(); err != nil {
+		p.m.o.Log.Warn("close the session of a pull request", "pull", nameOf(p.ref), "error", err)
+	}
+}
+
+// spent is what models were paid for the pull request, by all daemons.
+func (p *purse) spent(ctx context.Context) (gateway.Usage, error) {
+	a := p.account
+	return p.m.o.Gateway.Spent(ctx, a)
+}
+
+// kept is an answer as the book keeps it.
+type kept struct {
+	Answer    llm.Answer
+	Malformed *llm.Malformed `json:",omitempty"` // it was paid for, too
+}
+
+// ask asks the model at a stage. What it has answered before is given again: the questions of
+// a stage are numbered, and the same ones are asked again after a crash.
+func (p *purse) ask(stage string) triage.Ask {
+	n := 0
+	return func(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Answer, error) {
+		key := fmt.Sprintf("%s/%d", stage, n)
+		n++
+		var k kept
+		value, ok, err := p.m.o.Book.Answer(ctx, nameOf(p.ref), key)
+		if err != nil {
+			return llm.Answer{}, err
+		}
+		if ok {
+			if err := json.Unmarshal(value, &k); err != nil {
+				return llm.Answer{}, fmt.Errorf("read the answer %s about %s: %w", key, nameOf(p.ref), err)
+			}
+		} else if k, err = p.pay(ctx, key, messages, tools); err != nil {
+			return llm.Answer{}, err
+		}
+		if k.Malformed != nil {
+			return k.Answer, k.Malformed
+		}
+		return k.Answer, nil
+	}
+}
+
+// pay asks the model and keeps what it answers before anybody uses it.
+func (p *purse) pay(ctx context.Context, key string, messages []llm.Message, tools []llm.Tool) (k kept, err error) {
+	k.Answer, err = p.model.Ask(ctx, messages, tools)
+	if malformed, ok := errors.AsType[*llm.Malformed](err); ok {
+		k.Malformed, err = malformed, nil
+	}
+	if err != nil {
+		return k, p.m.broke(ctx, p, err)
+	}
+	value, err := json.Marshal(k)
+	if err != nil {
+		return k, fmt.Errorf("encode the answer %s about %s: %w", key, nameOf(p.ref), err)
+	}
+	return k, p.m.o.Book.Keep(context.WithoutCancel(ctx), nameOf(p.ref), key, value)
+}
+
+// broke says whose budget is used up, where that is why a model was not asked.
+func (m *Miner) broke(ctx context.Context, p *purse, err error) error {
+	if !errors.Is(err, llm.ErrBudget) {
+		return err
+	}
+	code, detail, other := m.o.Gateway.Broke(ctx, gateway.Account{Spec: p.account.Spec}, m.total())
+	switch {
+	case other != nil:
+		return other
+	case code != "":
+		return fmt.Errorf("%w: %s", errBroke, detail)
+	}
+	_, detail = p.session.Reason()
+	return fmt.Errorf("%w: %s", errPerTask, detail)
+}
+
+// maxTries is how often something is tried that fails for no reason that passes by itself.
+const maxTries = 3
+
+// pauseOf doubles from a second to a minute.
+func pauseOf(tries int) time.Duration { return min(time.Second<<min(tries-1, 10), time.Minute) }
+
+// attempt does f again while the outside keeps it from being done.
+func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
+	for tries := 1; ; {
+		err := f()
+		if err == nil || ctx.Err() != nil || reason.Of(err) != nil || errors.Is(err, errBroke) || errors.Is(err, errPerTask) || errors.Is(err, errEnough) {
+			return err
+		}
+		passes := m.passes(err)
+		if !passes && tries >= maxTries {
+			return err
+		}
+		m.o.Log.Warn("mining", "pull", nameOf(p.ref), "try", tries, "error", err)
+		if err := m.patience(ctx, nameOf(p.ref), err, tries); err != nil {
+			return err
+		}
+		if !passes {
+			tries++
+		}
+	}
+}
+
+// passes reports whether trouble goes away without anybody's doing about the pull request.
+func (m *Miner) passes(err error) bool {
+	_, paused := errors.AsType[*github.Paused](err)
+	_, busy := errors.AsType[*llm.Unavailable](err)
+	return paused || busy || m.o.Waitable != nil && m.o.Waitable(err)
+}
+
+// patience waits until something is worth another try, and says so in the status.
+func (m *Miner) patience(ctx context.Context, what string, err error, tries int) error {
+	pause := pauseOf(tries)
+	if p, ok := errors.AsType[*github.Paused](err); ok {
+		pause = max(time.Until(p.Until), time.Second)
+	} else if u, ok := errors.AsType[*llm.Unavailable](err); ok {
+		pause = max(pause, u.RetryAfter)
+	}
+	m.waiting(fmt.Sprintf("%s: %v", what, err))
+	defer m.waiting("")
+	m.o.Log.Info("mining waits", "for", pause.Round(time.Second), "why", err)
+	return sleep(ctx, pause)
+}

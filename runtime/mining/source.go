@@ -1,0 +1,264 @@
+package mining
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/runtime/mining/archive"
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/reason"
+	"github.com/assayd/assayd/runtime/mining/screen"
+)
+
+// read has the book find what the source tells, and signals each time.
+func (m *Miner) read(ctx context.Context, more chan<- struct{}) error {
+	found := func(ctx context.Context, all []Found, mark Mark) error {
+		if err := m.o.Book.Find(ctx, all, mark); err != nil {
+			return err
+		}
+		select {
+		case more <- struct{}{}:
+		default:
+		}
+		return nil
+	}
+	switch m.o.Spec.Source.Kind {
+	case "search":
+		return m.readSearch(ctx, found)
+	case "repos":
+		return m.readRepos(ctx, found)
+	}
+	return m.readArchive(ctx, found)
+}
+
+// finder takes in what a source told.
+type finder func(ctx context.Context, all []Found, mark Mark) error
+
+// hourKey begins the marks of an archive's hours.
+const hourKey = "hour/"
+
+// hourFormat is how an hour is named in records.
+const hourFormat = "2006-01-02-15"
+
+// hourMark is the value of an hour's mark.
+type hourMark struct {
+	Missing bool           `json:"missing,omitempty"`
+	Damaged string         `json:"damaged,omitempty"`
+	Counts  archive.Counts `json:"counts"`
+}
+
+func (m *Miner) hourMarks(ctx context.Context) (map[string]hourMark, error) {
+	marks, err := m.o.Book.Marks(ctx, hourKey)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]hourMark, len(marks))
+	for _, mark := range marks {
+		var h hourMark
+		if err := json.Unmarshal([]byte(mark.Value), &h); err != nil {
+			return nil, fmt.Errorf("read the mark %s: %w", mark.Key, err)
+		}
+		out[strings.TrimPrefix(mark.Key, hourKey)] = h
+	}
+	return out, nil
+}
+
+// hours tells how much of the archive was read; nil where there is none.
+func (m *Miner) hours(ctx context.Context) (*Hours, error) {
+	if m.o.Spec.Source.Kind != "gharchive" {
+		return nil, nil
+	}
+	marks, err := m.hourMarks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hours{Missing: []string{}}
+	for name, mark := range marks {
+		if mark.Missing {
+			h.Missing = append(h.Missing, name)
+		} else {
+			h.Read++
+		}
+	}
+	return h, nil
+}
+
+// readArchive reads the hours that the source names and that were not read yet. One that is
+// not there is asked for again in a later pass.
+func (m *Miner) readArchive(ctx context.Context, found finder) error {
+	marks, err := m.hourMarks(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, err := archive.Hours(archive.Range{Lookback: m.o.Spec.Source.Lookback, From: m.o.Spec.Source.From, To: m.o.Spec.Source.To}, time.Now())
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(m.o.Spec.Concurrency.Archive, 1))
+	for _, hour := range wanted {
+		if mark, ok := marks[hour.Format(hourFormat)]; ok && !mark.Missing {
+			continue
+		}
+		g.Go(func() error { return m.readHour(ctx, hour, found) })
+	}
+	return g.Wait()
+}
+
+func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) error {
+	for tries := 1; ; tries++ {
+		var all []Found
+		counts, err := m.o.Archive.Hour(ctx, hour, func(merge archive.Merge) error {
+			all = append(all, Found{Ref: github.Ref{Repo: merge.Repo, Number: merge.Number}, Rejected: m.early(merge)})
+			return nil
+		})
+		mark := hourMark{Counts: counts}
+		damaged, isDamaged := errors.AsType[*archive.Damaged](err)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, archive.ErrMissing):
+			mark.Missing = true
+			m.o.Log.Warn("the archive does not have an hour", "hour", hour.Format(hourFormat))
+		case isDamaged && tries >= maxTries:
+			mark.Damaged = damaged.Error()
+			m.o.Log.Warn("an hour of the archive is damaged; what comes before is used", "hour", hour.Format(hourFormat), "error", err)
+		case err != nil:
+			m.o.Log.Warn("read an hour of the archive", "hour", hour.Format(hourFormat), "error", err)
+			if err := m.patience(ctx, "the archive", err, tries); err != nil {
+				return err
+			}
+			continue
+		}
+		value, err := json.Marshal(mark)
+		if err != nil {
+			return err
+		}
+		return found(ctx, all, Mark{hourKey + hour.Format(hourFormat), string(value)})
+	}
+}
+
+// early applies the rules to what the archive tells.
+func (m *Miner) early(merge archive.Merge) *reason.Rejected {
+	return reason.Of(screen.Early(screen.Candidate{
+		Repo: merge.Repo, Number: merge.Number, Actor: merge.Actor, Author: merge.Author, AuthorType: merge.AuthorType,
+		Org: merge.Org, HeadRef: merge.HeadRef, Title: merge.Title,
+	}, m.o.Rules))
+}
+
+// gather collects what GitHub tells, and hands it on in pages.
+type gather struct {
+	m     *Miner
+	found finder
+	all   []Found
+}
+
+func (g *gather) add(ctx context.Context, ref github.Ref) error {
+	rejected := reason.Of(screen.Named(ref, g.m.o.Rules))
+	if g.all = append(g.all, Found{Ref: ref, Rejected: rejected}); len(g.all) < pageSize {
+		return nil
+	}
+	return g.flush(ctx)
+}
+
+func (g *gather) flush(ctx context.Context) error {
+	if len(g.all) == 0 {
+		return nil
+	}
+	all := g.all
+	g.all = nil
+	return g.found(ctx, all, Mark{})
+}
+
+// patiently reads until it has been read to its end. What was found stays found.
+func (m *Miner) patiently(ctx context.Context, what string, found finder, read func(add func(github.Ref) error) error) error {
+	for tries := 1; ; tries++ {
+		g := &gather{m: m, found: found}
+		err := read(func(ref github.Ref) error { return g.add(ctx, ref) })
+		if flushed := g.flush(ctx); flushed != nil {
+			return flushed
+		}
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case reason.Of(err) != nil: // a repository that is gone holds up no other
+			m.o.Log.Warn("read a source", "what", what, "error", err)
+			return nil
+		}
+		m.o.Log.Warn("read a source", "what", what, "try", tries, "error", err)
+		if err := m.patience(ctx, what, err, tries); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *Miner) readSearch(ctx context.Context, found finder) error {
+	s := m.o.Spec.Source
+	from, to, err := between(s.From, s.To)
+	if err != nil {
+		return err
+	}
+	return m.patiently(ctx, "the search", found, func(add func(github.Ref) error) error {
+		return m.o.GitHub.Search(ctx, s.Query, from, to, keep{m.o.Book, ""}, add)
+	})
+}
+
+func (m *Miner) readRepos(ctx context.Context, found finder) error {
+	since, _, err := between(m.o.Spec.Source.Since, "")
+	if err != nil {
+		return err
+	}
+	for _, repo := range m.o.Spec.Source.Names {
+		err := m.patiently(ctx, repo, found, func(add func(github.Ref) error) error {
+			return m.o.GitHub.Merged(ctx, repo, since, keep{m.o.Book, ""}, add)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// between reads the two ends of a time, each of which may be left open. Specs were checked, so
+// both forms are right.
+func between(from, to string) (a, b time.Time, err error) {
+	if a, err = moment(from); err != nil {
+		return a, b, err
+	}
+	b, err = moment(to)
+	return a, b, err
+}
+
+func moment(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		return t, nil
+	}
+	return time.Parse(time.RFC3339, text)
+}
+
+// keep is the book as those see it who ask GitHub.
+type keep struct {
+	book Book
+	pull string
+}
+
+// Get implements github.Keep.
+func (k keep) Get(ctx context.Context, key string) ([]byte, bool, error) {
+	return k.book.Answer(ctx, k.pull, "github/"+key)
+}
+
+// Put implements github.Keep.
+func (k keep) Put(ctx context.Context, key string, value []byte) error {
+	return k.book.Keep(ctx, k.pull, "github/"+key, value)
+}

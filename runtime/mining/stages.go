@@ -1,0 +1,74 @@
+package mining
+
+// Stages of a pull request's life, in order. Records name the one that decided.
+const (
+	StageSource      = "source"      // what the source tells of it
+	StageEnrich      = "enrich"      // what GitHub knows of it
+	StageFilter      = "filter"      // the rules of the spec
+	StageTriage      = "triage"      // how hard it looks to a model
+	StageExtract     = "extract"     // its patch
+	StageStatement   = "statement"   // the problem in words
+	StageFeasibility = "feasibility" // whether the words name what the tests need
+	StageEnvironment = "environment" // how it is installed and tested
+	StageValidation  = "validation"  // its tests, run before and after
+	StageClassify    = "classify"    // how hard it is
+	StageQuality     = "quality"     // how good a task it is
+	StageExport      = "export"      // written in the formats of the spec
+)
+
+// Stages lists all stages in order.
+func Stages() []string {
+	return []string{
+		StageSource, StageEnrich, StageFilter, StageTriage, StageExtract, StageStatement, StageFeasibility,
+		StageEnvironment, StageValidation, StageClassify, StageQuality, StageExport,
+	}
+}
+
+// Reasons of pull requests that are not wanted any more; they are taken up again when the spec
+// wants more.
+const (
+	ReasonEnough = "enough" // the spec has as many tasks as it wants
+	ReasonBudget = "budget" // the spec may not spend more
+)
+
+// Reasons of this package.
+const (
+	reasonPerRepo    = "per_repo"
+	reasonDifficulty = "difficulty"
+	reasonQuality    = "low_quality"
+	reasonPerTask    = "budget_per_task"
+	reasonTrouble    = "trouble"
+)
+
+// StageCount is how many pull requests came into a stage and what became of them there.
+// Entered is the sum of the others.
+type StageCount struct {
+	Stage    string `json:"stage"`
+	Entered  int    `json:"entered"`
+	Passed   int    `json:"passed"`
+	Rejected int    `json:"rejected"`
+	Failed   int    `json:"failed"`
+	Open     int    `json:"open"` // there now, or waiting for it
+}
+
+// tally adds up what ended where and what is where now. What is open and nowhere waits for the
+// stage behind the source.
+func tally(c Counts, at map[string]int) []StageCount {
+	elsewhere := 0
+	for _, n := range at {
+		elsewhere += n
+	}
+	passed := c.Total()
+	names := Stages()
+	out := make([]StageCount, len(names))
+	for i := len(names) - 1; i >= 0; i-- {
+		s := StageCount{Stage: names[i], Passed: passed, Open: at[names[i]]}
+		if names[i] == StageEnrich {
+			s.Open += max(c.Open-elsewhere, 0)
+		}
+		s.Rejected, s.Failed = c.Ended[s.Stage][Rejected], c.Ended[s.Stage][Failed]
+		s.Entered = s.Passed + s.Rejected + s.Failed + s.Open
+		out[i], passed = s, s.Entered
+	}
+	return out
+}
