@@ -91,7 +91,7 @@ var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/guest", "runti
 
 // ownerOf says which package alone may import an SDK, so that the SDK can be replaced
 // there and its types appear nowhere else. One that ends in /* is every package below: of
-// formats, which are files in another's words.
+// formats, which are files in another's words. Blanks stand between several.
 var ownerOf = map[string]string{
 	"github.com/moby/moby":              "runtime/container/docker",
 	"github.com/moby/buildkit":          "runtime/image",
@@ -108,7 +108,7 @@ var ownerOf = map[string]string{
 	"github.com/guptarohit/asciigraph":  "daemon/cli",
 	"go.yaml.in/yaml/v3":                "runtime/task/*",
 	"github.com/parquet-go/parquet-go":  "runtime/task/swebench",
-	"github.com/klauspost/compress":     "runtime/task/*",
+	"github.com/klauspost/compress":     "runtime/task/* runtime/mining/archive",
 	"github.com/pelletier/go-toml":      "runtime/task/harbor",
 	"github.com/google/go-github":       "runtime/mining/github",
 	"github.com/sashabaranov/go-openai": "runtime/llm",
@@ -143,10 +143,12 @@ func TestEachSDKHasOneImporter(t *testing.T) {
 			continue
 		}
 		for _, imported := range p.Imports {
-			for sdk, owner := range ownerOf {
-				family, isFamily := strings.CutSuffix(owner, "/*")
-				if below(imported, sdk) && path != owner && !(isFamily && below(path, family)) {
-					t.Errorf("%s imports %s, which is the business of %s alone", path, imported, owner)
+			for sdk, owners := range ownerOf {
+				if below(imported, sdk) && !slices.ContainsFunc(strings.Fields(owners), func(owner string) bool {
+					family, isFamily := strings.CutSuffix(owner, "/*")
+					return path == owner || isFamily && below(path, family)
+				}) {
+					t.Errorf("%s imports %s, which is the business of %s alone", path, imported, owners)
 				}
 			}
 		}

@@ -43,6 +43,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench: the gateway:", serveGateway(context.Background(), os.Args[2], os.Args[3]))
 		os.Exit(1)
 	}
+	if len(os.Args) == 4 && os.Args[1] == asArchive {
+		if err := readDay(context.Background(), os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: the archive:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var o options
 	flag.StringVar(&o.program, "program", "bin/assayd", "the `file` to measure")
 	flag.StringVar(&o.base, "base", "", "another such `file`, to compare the first one with")

@@ -30,6 +30,7 @@ var subjects = []subject{
 	{name: "models", alone: models, ours: true},
 	{name: "single", alone: single},
 	{name: "import", alone: importing},
+	{name: "archive", alone: archiving, ours: true},
 	{name: "idling", alone: idling},
 	{name: "soak", alone: soak},
 }
