@@ -11,15 +11,15 @@ import (
 
 // Codes of rejections.
 const (
-	NoTests   = "no_tests"       // the pull request has none, and none are to be written
-	Turns     = "turns"          // the model's turns are used up
-	Timeout   = "timeout"        // its time is
-	GaveUp    = "gave_up"        // it says that it cannot be done, or calls no tool any more
-	Unproved  = "tests_unproved" // one proposal after the other was refused
-	maxTries  = 12               // proposals that are proved, at most
-	maxIdle   = 8                // turns in a row without a call that is understood
-	maxCalls  = 8                // calls of an answer that are done
-	lastTurns = 10               // from when on the model is told how many are left
+	NoTests   = "no_tests" // the pull request has none, and none are to be written
+	Turns     = "turns"    // the model's turns are used up
+	Timeout   = "timeout"  // its time is
+	GaveUp    = "gave_up"  // it says that it cannot be done, or calls no tool any more
+	Unproved  = "unproved" // one proposal after the other was refused
+	maxTries  = 12         // proposals that are proved, at most
+	maxIdle   = 8          // turns in a row without a call that is understood
+	maxCalls  = 8          // calls of an answer that are done
+	lastTurns = 10         // from when on the model is told how many are left
 )
 
 // Job is what is to be found out about one pull request.

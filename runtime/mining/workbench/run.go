@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"time"
 
@@ -140,12 +141,7 @@ func (b *bench) answer(ctx context.Context, turn int, tools []Tool) (answer Answ
 // of it. understood is whether a tool was called as it wants to be.
 func (b *bench) follow(ctx context.Context, turn int, a Answer) (understood bool, err error) {
 	said := Message{Role: "assistant", Content: cut(legible(a.Content), outputHead, outputTail)}
-	calls := slices.Clone(a.Calls[:min(len(a.Calls), maxCalls)])
-	for i := range calls {
-		if calls[i].ID == "" {
-			calls[i].ID = fmt.Sprintf("call-%d-%d", turn, i)
-		}
-	}
+	calls := numbered(a.Calls[:min(len(a.Calls), maxCalls)], turn)
 	if len(calls) == 0 {
 		if said.Content == "" {
 			said.Content = "(nothing)" // an empty message is refused by providers
@@ -154,8 +150,7 @@ func (b *bench) follow(ctx context.Context, turn int, a Answer) (understood bool
 		return false, nil
 	}
 	for _, c := range calls {
-		c.Arguments = object(c.Arguments)
-		said.Calls = append(said.Calls, c)
+		said.Calls = append(said.Calls, presentable(c))
 	}
 	b.messages = append(b.messages, said)
 	for i, c := range calls {
@@ -184,12 +179,31 @@ func (b *bench) left(turn int) string {
 	return fmt.Sprintf("\n[turns left: %d]", left)
 }
 
-// object is arguments as the conversation may hold them: a provider refuses what is no object,
-// and nothing that holds it could be kept.
-func object(arguments json.RawMessage) json.RawMessage {
-	var any map[string]json.RawMessage
-	if err := json.Unmarshal(arguments, &any); err != nil || any == nil {
-		return json.RawMessage(`{}`)
+// numbered are calls that each have an id of their own.
+func numbered(calls []Call, turn int) []Call {
+	calls = slices.Clone(calls)
+	seen := map[string]bool{"": true}
+	for i := range calls {
+		if seen[calls[i].ID] {
+			calls[i].ID = fmt.Sprintf("call-%d-%d", turn, i)
+		}
+		seen[calls[i].ID] = true
 	}
-	return arguments
+	return calls
+}
+
+// word is what a tool may be called.
+var word = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// presentable is a call as the conversation may hold it. A provider refuses a name that is none
+// and arguments that are no object, and with them every later turn.
+func presentable(c Call) Call {
+	if !word.MatchString(c.Name) {
+		c.Name = "unknown"
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(c.Arguments, &object); err != nil || object == nil || len(c.Arguments) > maxArguments {
+		c.Arguments = json.RawMessage(`{}`)
+	}
+	return c
 }

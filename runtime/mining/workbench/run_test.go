@@ -281,3 +281,26 @@ func TestAllCallsOfAnAnswerAreDoneInOrder(t *testing.T) {
 		t.Errorf("%d calls, %d messages", n, len(s.seen[1]))
 	}
 }
+
+func TestAnAnswerIsMadePresentable(t *testing.T) {
+	list := json.RawMessage(`{"path":"."}`)
+	s := &script{answers: []Answer{says(
+		Call{ID: "x", Name: "list_dir", Arguments: list}, Call{ID: "x", Name: "a b\n", Arguments: list}, Call{Name: "", Arguments: list},
+		Call{ID: "y", Name: "shell", Arguments: json.RawMessage(`{"command":"` + strings.Repeat("x", maxArguments) + `"}`)},
+	)}, err: errBudget}
+	if _, err := Run(t.Context(), job("/work"), newMemory(), s.ask, nil); !errors.Is(err, errBudget) {
+		t.Fatal(err)
+	}
+	want := []Call{
+		{ID: "x", Name: "list_dir", Arguments: list}, {ID: "call-0-1", Name: "unknown", Arguments: list}, {ID: "call-0-2", Name: "unknown", Arguments: list},
+		{ID: "y", Name: "shell", Arguments: json.RawMessage(`{}`)},
+	}
+	if diff := cmp.Diff(want, s.seen[1][2].Calls); diff != "" {
+		t.Error(diff)
+	}
+	for i, m := range s.seen[1][3:] {
+		if m.CallID != want[i].ID || strings.HasPrefix(m.Content, "error: ") != (i > 0) {
+			t.Errorf("%+v", m)
+		}
+	}
+}
