@@ -1,11 +1,15 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-github/v92/github"
@@ -17,34 +21,89 @@ const requestTime = 30 * time.Second
 // maxDescription is what GitHub takes, in characters.
 const maxDescription = 140
 
-// Client asks one installation of GitHub with one token after the other.
+// Public is the API of github.com.
+const Public = "https://api.github.com"
+
+// Options say which GitHub is asked, and as whom.
+type Options struct {
+	// BaseURL is the API: "" = Public; that of an Enterprise server ends in /api/v3.
+	BaseURL string
+	// Tokens are asked with in turn, each within its limits. Without one there is REST only,
+	// 60 requests an hour.
+	Tokens []string
+	// Client gives its Transport; nil = one of our own.
+	Client *http.Client
+	// MaxFiles is how many files a pull request may change for the rest of a list to be asked
+	// for that one answer does not hold: what changes more has FilesCut. 0 = no bound but
+	// GitHub's, which is 3,000.
+	MaxFiles int
+	Log      *slog.Logger // nil = nothing is logged
+}
+
+// Client asks one installation of GitHub, with several tokens. It may be used at once.
 type Client struct {
-	clients   []*github.Client
-	transport *http.Transport
+	clients []*github.Client // one a token, for what a token may or may not do
+
+	rest     *github.Client // with whichever token has something left
+	api      *api
+	graphURL string
+	site     string // host of the web site
+	tokens   bool
+	noGraph  atomic.Bool // this installation has none that understands us
+	maxFiles int
+	log      *slog.Logger
+
+	own *http.Transport // nil if it is another's
 }
 
 // New returns a client of the API at baseURL, https://api.github.com for instance, that
 // tries the tokens in their order.
 func New(baseURL string, tokens []string) (*Client, error) {
-	base, err := url.Parse(baseURL)
-	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("%q is no address of an API", baseURL)
+	if baseURL == "" {
+		return nil, errors.New(`"" is no address of an API`)
 	}
-	c := &Client{transport: http.DefaultTransport.(*http.Transport).Clone()}
-	for _, token := range tokens {
-		one, err := github.NewClient(github.WithURLs(&baseURL, &baseURL), github.WithTimeout(requestTime),
-			github.WithTransport(bearer{c.transport, base.Host, token}))
+	return Open(Options{BaseURL: baseURL, Tokens: tokens})
+}
+
+// Open returns a client.
+func Open(o Options) (*Client, error) {
+	address := strings.TrimSuffix(cmp.Or(o.BaseURL, Public), "/") + "/"
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" {
+		return nil, fmt.Errorf("%q is no address of an API", o.BaseURL)
+	}
+	c := &Client{tokens: len(o.Tokens) > 0, maxFiles: o.MaxFiles, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	var transport http.RoundTripper
+	if o.Client != nil && o.Client.Transport != nil {
+		transport = o.Client.Transport
+	} else {
+		c.own = http.DefaultTransport.(*http.Transport).Clone()
+		transport = c.own
+	}
+	for _, token := range o.Tokens {
+		one, err := github.NewClient(github.WithURLs(&address, &address), github.WithTimeout(requestTime),
+			github.WithTransport(bearer{transport, base.Host, token}))
 		if err != nil {
-			return nil, fmt.Errorf("make a client of %s: %w", baseURL, err)
+			return nil, fmt.Errorf("make a client of %s: %w", address, err)
 		}
 		c.clients = append(c.clients, one)
 	}
+	c.api = &api{host: base.Host, transport: transport, purse: newPurse(o.Tokens, c.log), log: c.log}
+	c.rest, err = github.NewClient(github.WithURLs(&address, &address), github.WithTransport(c.api),
+		github.WithDisableRateLimitCheck(), github.WithUserAgent("assayd"))
+	if err != nil {
+		return nil, fmt.Errorf("make a client of %s: %w", address, err)
+	}
+	c.graphURL = strings.TrimSuffix(strings.TrimSuffix(address, "/"), "/v3") + "/graphql"
+	c.site = strings.TrimPrefix(base.Host, "api.")
 	return c, nil
 }
 
+func (c *Client) store(keep Keep) store { return store{keep, c.api.host} }
+
 // bearer shows a token to one host, and to none that this one redirects to.
 type bearer struct {
-	transport   *http.Transport
+	transport   http.RoundTripper
 	host, token string
 }
 
@@ -91,4 +150,8 @@ func (c *Client) SetStatus(ctx context.Context, owner, name, commit string, s St
 }
 
 // Close ends idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	if c.own != nil {
+		c.own.CloseIdleConnections()
+	}
+}

@@ -1,12 +1,30 @@
 package github
 
-import "time"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
 
 // Ref names a pull request.
 type Ref struct {
 	Repo   string `json:"repo"` // owner/name
 	Number int    `json:"number"`
 }
+
+// String is "owner/name#12".
+func (r Ref) String() string { return fmt.Sprintf("%s#%d", r.Repo, r.Number) }
+
+var repoName = regexp.MustCompile(`^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`)
+
+// validRepo tells whether a repository can be called so. It keeps hostile names out of paths.
+func validRepo(name string) bool {
+	_, repo, _ := strings.Cut(name, "/")
+	return repoName.MatchString(name) && !strings.HasPrefix(name, ".") && repo != "." && repo != ".."
+}
+
+func (r Ref) valid() bool { return r.Number > 0 && validRepo(r.Repo) }
 
 // Pull is a merged pull request with all that mining wants to know of it before anything is
 // cloned. Its JSON form is kept in the state database.
