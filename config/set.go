@@ -70,6 +70,11 @@ func (s Selected) Name() string {
 	return s.Imported.Name
 }
 
+// Address is the task's address as specs write it, benchmark.x["t"].
+func (s Selected) Address() string {
+	return Ref{Kind: s.Benchmark.Kind, Name: s.Benchmark.Name, Task: s.Name()}.String()
+}
+
 // Unsupported returns what keeps this version from doing the task.
 func (s Selected) Unsupported() []string {
 	if s.Task == nil {

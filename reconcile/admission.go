@@ -34,7 +34,7 @@ type Admission struct {
 	count  int
 	judge  Need
 	judges int
-	wait   []chan struct{} // judges that wait for room
+	wait   []chan struct{} // those who wait for room
 	freed  func()          // called after room for work became free
 }
 
@@ -118,6 +118,25 @@ func (a *Admission) ReleaseWork(n Need) {
 	a.freed()
 }
 
+// AcquireWork waits for room for one container that is no trial's. When the context ends its
+// cause is returned.
+func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), err error) {
+	for {
+		a.mu.Lock()
+		turn := make(chan struct{})
+		a.wait = append(a.wait, turn) // before it is tried: what comes free meanwhile counts
+		a.mu.Unlock()
+		if a.TryWork(n) {
+			return sync.OnceFunc(func() { a.ReleaseWork(n) }), nil
+		}
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
 // Acquire waits for room for one judge container; the first is always admitted. When the
 // context ends its cause is returned.
 func (a *Admission) Acquire(ctx context.Context, cpus float64, memory int64) (release func(), err error) {
@@ -161,7 +180,7 @@ func (a *Admission) releaseJudge(cpus float64, memory int64) {
 	a.freed()
 }
 
-// wake lets every waiting judge look again.
+// wake lets all who wait look again.
 func (a *Admission) wake() {
 	for _, turn := range a.wait {
 		close(turn)

@@ -86,7 +86,7 @@ func (r *Reconciler) CheckTask(ctx context.Context, c Check) (out Checked, ds co
 		c.Repeat = defaultRepeat
 	}
 	out = Checked{
-		Task: addressOf(selected.Benchmark.Name, selected.Name()), Repeat: c.Repeat, Adversaries: []string{}, Images: map[string]trial.ImageRef{},
+		Task: selected.Address(), Repeat: c.Repeat, Adversaries: []string{}, Images: map[string]trial.ImageRef{},
 		Summary: vet.Summary{Flips: []string{}, Gained: []string{}},
 	}
 	k := &checking{r: r, address: out.Task, repeat: c.Repeat, meter: newMeter(r.o.Host), out: &out}
@@ -213,41 +213,18 @@ func (k *checking) cheats(ctx context.Context) error {
 // asking makes what is to be judged; done gives back what it takes.
 type asking func() (e Evaluation, done func() error, err error)
 
-// judge has something judged in a session of its own, and waits while the judge is full.
+// judge has something judged in a session of its own.
 func (k *checking) judge(ctx context.Context, ask asking, run *vet.Run) error {
-	for {
-		out := Evaluated{Task: k.address}
-		session, err := k.r.evalSession(ctx, k.task, &out)
-		if err != nil {
-			return err
-		}
-		e, done, err := ask()
-		if err != nil {
-			return err
-		}
-		k.meter.watch(out.Session)
-		if e.Patch != nil {
-			err = k.r.evaluatePatch(ctx, k.task, session, e, &out)
-		} else {
-			err = k.r.judgeIn(ctx, session, e, &out)
-		}
-		err = errors.Join(err, done())
-		refused, isRefusal := errors.AsType[*judge.Refusal](err)
-		switch {
-		case isRefusal && refused.RetryAfter > 0:
-			if err := pause(ctx, refused.RetryAfter); err != nil {
-				return err
-			}
-			continue
-		case isRefusal:
-			run.Lost = refused.Detail
-		case err != nil:
-			return err
-		default:
-			*run = vet.Run{Report: out.Report, Lost: out.NotApplied, Memory: k.meter.most(out.Session)}
-		}
-		return nil
+	out, refused, err := k.r.judgeApart(ctx, k.task, k.address, ask, k.meter.watch)
+	switch {
+	case err != nil:
+		return err
+	case refused != nil:
+		run.Lost = refused.Detail
+	default:
+		*run = vet.Run{Report: out.Report, Lost: out.NotApplied, Memory: k.meter.most(out.Session)}
 	}
+	return nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -27,6 +27,9 @@ var (
 
 // Rerun makes a new execution of a run, or of one trial's cell.
 func (r *Reconciler) Rerun(ctx context.Context, name string) error {
+	if isMining(name) {
+		return r.ask(ctx, func() error { return r.rerunMining(ctx, name) })
+	}
 	var address string
 	if err := r.ask(ctx, func() (err error) { address, _, err = r.resolve(ctx, name); return err }); err != nil {
 		return err
@@ -81,6 +84,9 @@ func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 // has no execution or the last one is over.
 func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 	return r.change(ctx, func() error {
+		if isMining(name) {
+			return r.cancelMining(ctx, name)
+		}
 		address, cell, err := r.resolve(ctx, name)
 		if err != nil {
 			return err

@@ -54,8 +54,8 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 		}
 		d.Schedule = s
 	}
-	d.Waits = waitsFor(all.set, r)
-	if len(tasks) == 0 && len(c.blocked) == 0 && d.Waits == "" {
+	d.Waits, d.Grows = waitsFor(all.set, r), grows(all.set, r)
+	if len(tasks) == 0 && len(c.blocked) == 0 && d.Waits == "" && !d.Grows {
 		c.block("it selects no task")
 	}
 	seen := map[string]string{} // key -> agent
@@ -134,6 +134,11 @@ func CompileTask(s config.Selected) (task.Task, error) {
 	}
 	t.Benchmark = cmp.Or(t.Benchmark, s.Benchmark.Name)
 	return t, nil
+}
+
+// grows reports whether a run may come to have more tasks.
+func grows(set *config.Set, r *config.Run) bool {
+	return slices.ContainsFunc(r.Tasks, func(ref config.Ref) bool { return ref.Kind == "mining" && set.Mined().Grows(ref.Name) })
 }
 
 // waitsFor says which dataset of a run is not there yet; "" if all are.

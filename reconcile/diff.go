@@ -20,6 +20,7 @@ type Run struct {
 	Retries    int           // tries after the first for reasons of infrastructure
 	Keep       string
 	Blocked    string // why this version does not do the run; "" = it does
+	Grows      bool   // there may be more cells: a mining spec that it takes tasks of is not over
 	Waits      string // for what, before anything of it begins; "" = for nothing
 }
 
@@ -139,7 +140,11 @@ func (p *Plan) pursue(d *Run, o Observed, now time.Time) {
 	wanted := wantedCells(d, *o.Execution)
 	p.cancelUnwanted(wanted, o, "the run no longer wants this cell")
 	open := p.start(d, wanted, o, now) || slices.ContainsFunc(o.Trials, Trial.Running)
-	if !open && !p.has(CancelTrial) && !o.Execution.Finished {
+	switch {
+	case open || p.has(CancelTrial) || o.Execution.Finished:
+	case d.Grows && len(o.Trials) > 0 && !o.Execution.Settled:
+		p.add(Action{Kind: Settle, Execution: o.Execution.N, Cause: "no cell is open, and more may come"})
+	case !d.Grows:
 		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "no cell is open"})
 	}
 }

@@ -172,7 +172,7 @@ func (r *Reconciler) askedTask(ctx context.Context, set *config.Set, e Evaluatio
 	if err != nil {
 		return t, err
 	}
-	out.Task = addressOf(selected.Benchmark.Name, selected.Name())
+	out.Task = selected.Address()
 	if gaps := selected.Unsupported(); len(gaps) > 0 {
 		return t, mistake("%s: %s is not in this version yet", out.Task, gaps[0])
 	}

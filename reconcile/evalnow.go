@@ -12,6 +12,9 @@ import (
 // folders are now. All the rest, and this one too where it is gone or wrong, is as it was
 // accepted; of what the daemon has in force nothing changes.
 func (r *Reconciler) asItIsNow(ctx context.Context, set *config.Set, e Evaluation) (*config.Set, config.Diagnostics, error) {
+	if isMining(e.Task) {
+		return set, nil, nil // it is what it was when it was mined
+	}
 	name, task, err := r.askedNames(ctx, e)
 	if err != nil {
 		return nil, nil, err

@@ -48,7 +48,7 @@ func (r *Reconciler) execute(ctx context.Context, address string, a Action) (mor
 		return r.startTrial(ctx, address, a)
 	case CancelTrial:
 		return true, r.cancelTrial(ctx, a)
-	case Finish:
+	case Settle, Finish:
 		return true, r.finish(ctx, address, a)
 	case Forget:
 		return true, r.forget(ctx, address)
@@ -211,7 +211,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 
 func reopen(tx *store.Tx, address string) error {
 	e, err := tx.LatestExecution(address)
-	if err != nil || e.FinishedAt.IsZero() {
+	if err != nil || e.SettledAt.IsZero() {
 		return err
 	}
 	e.SettledAt, e.FinishedAt = time.Time{}, time.Time{}
@@ -263,7 +263,7 @@ type runFinished struct {
 	Summary
 }
 
-// finish reports an execution's end with its summary.
+// finish reports with its summary that an execution has no open cell, and its end if it is one.
 func (r *Reconciler) finish(ctx context.Context, address string, a Action) error {
 	now := clock.Now().UTC()
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
@@ -276,15 +276,24 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) error
 			return err
 		}
 		record := runFinished{Trials: len(outcomes), Cause: a.Cause, Summary: Summarize(outcomes)}
-		for _, typ := range []string{"run.settled", "run.finished"} {
+		types := []string{"run.settled", "run.finished"}
+		if !e.SettledAt.IsZero() { // which was said already
+			types = types[1:]
+		} else if a.Kind == Settle {
+			types = types[:1]
+		}
+		for _, typ := range types {
 			if _, err := tx.AppendLine(r.stream(address), r.envelope(address, typ, e.N), record); err != nil {
 				return err
 			}
 		}
-		e.SettledAt, e.FinishedAt = now, now
+		e.SettledAt = now
+		if a.Kind == Finish {
+			e.FinishedAt = now
+		}
 		return tx.PutExecution(e)
 	})
-	if err == nil {
+	if err == nil && a.Kind == Finish {
 		fault.Reached(fault.RunFinished)
 		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
 	}

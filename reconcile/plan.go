@@ -16,6 +16,7 @@ const (
 	Recount     ActionKind = "recount" // the schedule from now on, because its last firing is yet to come
 	StartTrial  ActionKind = "start"   // a trial, or its next try, or go on with it
 	CancelTrial ActionKind = "cancel"  // a trial
+	Settle      ActionKind = "settle"  // an execution that goes on when there is more: summary
 	Finish      ActionKind = "finish"  // an execution: summary and end
 	Forget      ActionKind = "forget"  // the spec is gone and nothing of it is open
 	Wait        ActionKind = "wait"    // nothing yet
@@ -40,7 +41,7 @@ type Action struct {
 func (a Action) String() string {
 	var what string
 	switch a.Kind {
-	case Begin, Finish, Skip:
+	case Begin, Settle, Finish, Skip:
 		what = fmt.Sprintf("%s e%d", a.Kind, a.Execution)
 	case StartTrial:
 		what = fmt.Sprintf("start %s try %d", a.Trial, a.Try)

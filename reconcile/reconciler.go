@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -28,8 +29,10 @@ type Options struct {
 	Checkout   *Checkout      // the one of Roots that is of a repository; nil = none is
 	Log        *slog.Logger
 	Datasets   Datasets
-	Ready      func() // called once, after the first complete pass
-	Idle       bool   // answer questions about what was accepted and done, do nothing
+	// Mining makes what a miner of a spec reaches the outside by; the rest is added here.
+	Mining func(spec config.Mining) (mining.Options, error)
+	Ready  func() // called once, after the first complete pass
+	Idle   bool   // answer questions about what was accepted and done, do nothing
 }
 
 // Reconciler makes the world match the specs. All its fields below o belong to the
@@ -67,8 +70,11 @@ type Reconciler struct {
 	rest     rest              // for how long they need not be read again
 	trouble  []string          // places that could not be looked at, as last logged
 	notes    map[string]string // what a run waits for, for the status
-	draining bool              // no execution begins any more
-	answered []string          // files whose complaints go to who hands them in, not to the log
+	miners   map[string]*liveMining
+	mines    map[string]bool // addresses of mining specs that are declared, or were and have not ended
+	mined    chan miningEnd
+	draining bool     // no execution begins any more
+	answered []string // files whose complaints go to who hands them in, not to the log
 	drivers  sync.WaitGroup
 }
 
@@ -77,7 +83,11 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
+		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
 		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
+	}
+	if r.o.Config.Mined == nil {
+		r.o.Config.Mined = config.NewMined()
 	}
 	r.harness = newHarness(r)
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
@@ -120,6 +130,9 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	r.life = ctx
 	begun := r.now()
 	r.Working()
+	if err := r.loadMined(ctx); err != nil {
+		return err
+	}
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
@@ -163,7 +176,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.adopt(asAccepted(previous, r.o.Config))
+	r.adopt(ctx, asAccepted(previous, r.o.Config))
 	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
 	for ctx.Err() == nil {
 		select {
@@ -196,6 +209,8 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 		call()
 	case id := <-r.ended:
 		r.forgetLive(id)
+	case end := <-r.mined:
+		r.minedOut(ctx, end)
 	case <-r.freed:
 		for address := range r.starved {
 			r.queue.add(address, r.now())
@@ -250,6 +265,10 @@ func (r *Reconciler) due() (addresses []string) {
 
 // reconcile makes one pass over one run.
 func (r *Reconciler) reconcile(ctx context.Context, address string, seen sighting) error {
+	if isMining(address) {
+		delete(r.notes, address)
+		return r.tend(ctx, address)
+	}
 	if seen.err != nil {
 		return seen.err
 	}

@@ -66,7 +66,7 @@ func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 		}
 		fault.Reached(fault.SpecsAccepted)
 		r.previous = set.Accepted()
-		r.adopt(set)
+		r.adopt(ctx, set)
 	}
 	r.seen, r.again = sum, again
 	r.settled(sights)
@@ -321,10 +321,11 @@ func rootsOf(set *config.Set) roots {
 func (r roots) of(path string) string { return cmp.Or(r[path], filepath.Dir(path)) }
 
 // adopt makes the set the desired state.
-func (r *Reconciler) adopt(set *config.Set) {
+func (r *Reconciler) adopt(ctx context.Context, set *config.Set) {
 	r.set, r.roots = set, rootsOf(set)
 	r.shown.Store(set)
 	now := r.now()
+	r.adoptMinings(ctx, set, now)
 	desired := make(map[string]*Run, len(set.Blocks.Runs))
 	compiler := NewCompiler(set)
 	for i := range set.Blocks.Runs {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 type Status struct {
 	Time        time.Time          `json:"time"`
 	Runs        []RunStatus        `json:"runs"`
+	Minings     []MiningStatus     `json:"minings,omitempty"`
 	Files       []FileStatus       `json:"files"`
 	Diagnostics config.Diagnostics `json:"diagnostics"`
 	Git         *GitStatus         `json:"git,omitempty"` // nil = no specs come from a repository
@@ -108,6 +110,9 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 			s.Files = append(s.Files, FileStatus{f.Display, f.Status})
 		}
 	}
+	if err := r.miningStatuses(ctx, address, &s); err != nil {
+		return s, err
+	}
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		for _, known := range r.addresses() {
 			if address != "" && address != known {
@@ -121,8 +126,8 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 		}
 		return nil
 	})
-	if err == nil && address != "" && len(s.Runs) == 0 {
-		return s, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, r.addresses()))
+	if err == nil && address != "" && len(s.Runs) == 0 && len(s.Minings) == 0 {
+		return s, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, append(r.addresses(), slices.Sorted(maps.Keys(r.mines))...)))
 	}
 	return s, err
 }
@@ -188,7 +193,7 @@ func (r *Reconciler) addresses() []string {
 		all = append(all, address)
 	}
 	for address := range r.gone {
-		if r.desired[address] == nil {
+		if r.desired[address] == nil && !isMining(address) {
 			all = append(all, address)
 		}
 	}

@@ -10,10 +10,17 @@ import (
 
 func homeKey(address string) string { return "home/" + address }
 
-// settleHomes remembers in which file each run stands, and lets its results follow it.
+// settleHomes remembers in which file each run and mining spec stands, and lets its results follow it.
 func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
 	under := rootsOf(set)
+	blocks := []config.Block{}
 	for _, run := range set.Blocks.Runs {
+		blocks = append(blocks, run.Block)
+	}
+	for _, m := range set.Blocks.Minings {
+		blocks = append(blocks, m.Block)
+	}
+	for _, run := range blocks {
 		address := run.Address()
 		old, err := tx.Meta(homeKey(address))
 		if err != nil {
@@ -37,6 +44,9 @@ func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
 func (r *Reconciler) stream(address string) store.StreamRef {
 	if run := r.set.Run(strings.TrimPrefix(address, "run.")); run != nil {
 		return r.streamAt(address, run.Path, r.roots.of(run.Path))
+	}
+	if m := r.miningOf(address); m != nil {
+		return r.streamAt(address, m.Path, r.roots.of(m.Path))
 	}
 	return store.StreamRef{Spec: address} // it exists: only a run that was declared has records
 }

@@ -39,7 +39,7 @@ func (r *Reconciler) Tasks(ctx context.Context, files []string) ([]TaskInfo, err
 	for i := range set.Blocks.Benchmarks {
 		for _, s := range set.Blocks.Benchmarks[i].All() {
 			info := TaskInfo{
-				ID: s.Name(), Address: addressOf(s.Benchmark.Name, s.Name()), Benchmark: s.Benchmark.Name, Name: s.Name(),
+				ID: s.Name(), Address: s.Address(), Benchmark: s.Benchmark.Name, Name: s.Name(),
 				Missing: strings.Join(s.Unsupported(), "; "),
 			}
 			t, err := CompileTask(s)
@@ -73,6 +73,9 @@ func addressOf(benchmark, name string) string {
 
 // findTask finds benchmark.x["t"], benchmark.x.t, or the only task of benchmark.x.
 func findTask(set *config.Set, address string) (config.Selected, error) {
+	if isMining(address) {
+		return findMined(set, address)
+	}
 	benchmark, name, err := splitAddress(address)
 	if err != nil {
 		return config.Selected{}, err
@@ -94,6 +97,22 @@ func findTask(set *config.Set, address string) (config.Selected, error) {
 		return found, mistake("there is no task %s%s", address, suggest(addressOf(benchmark, name), taskAddresses(set)))
 	}
 	return found, nil
+}
+
+// findMined finds mining.x["t"] or mining.x.t among what was mined so far.
+func findMined(set *config.Set, address string) (config.Selected, error) {
+	mining, name, err := splitAddress("benchmark." + strings.TrimPrefix(address, "mining."))
+	if err != nil {
+		return config.Selected{}, mistake("%q is no task: a mined one is named as mining.NAME[\"TASK\"]", address)
+	}
+	var known []string
+	for _, s := range set.Mined().Tasks(mining) {
+		if s.Name() == name {
+			return s, nil
+		}
+		known = append(known, s.Address())
+	}
+	return config.Selected{}, mistake("there is no task %s%s", address, suggest(address, known))
 }
 
 var errAddress = errors.New(`a task is named as benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
@@ -124,7 +143,7 @@ func benchmarkAddresses(set *config.Set) (all []string) {
 func taskAddresses(set *config.Set) (all []string) {
 	for i := range set.Blocks.Benchmarks {
 		for _, s := range set.Blocks.Benchmarks[i].All() {
-			all = append(all, addressOf(s.Benchmark.Name, s.Name()))
+			all = append(all, s.Address())
 		}
 	}
 	return all

@@ -95,13 +95,22 @@ func (t *Tx) PullCounts(spec string) ([]PullCount, error) {
 	return rows, nil
 }
 
-// AcceptedOf is how many tasks a spec has of a repository.
-func (t *Tx) AcceptedOf(spec, repo string) (int, error) {
-	n, err := one(t, scanInt, "SELECT count(*) FROM pulls WHERE spec = ? AND repo = ? AND verdict <> '' AND task <> ''", spec, repo)
-	if err != nil {
-		return 0, fmt.Errorf("count tasks of %s in %q: %w", repo, spec, err)
+// AcceptedByRepo is how many tasks a spec has of each repository.
+func (t *Tx) AcceptedByRepo(spec string) (map[string]int, error) {
+	type count struct {
+		repo string
+		n    int
 	}
-	return n, nil
+	rows, err := list(t, func(r row) (c count, err error) { return c, r.Scan(&c.repo, &c.n) },
+		"SELECT repo, count(*) FROM pulls WHERE spec = ? AND verdict <> '' AND task <> '' GROUP BY repo", spec)
+	if err != nil {
+		return nil, fmt.Errorf("count tasks of %q: %w", spec, err)
+	}
+	all := map[string]int{}
+	for _, c := range rows {
+		all[c.repo] = c.n
+	}
+	return all, nil
 }
 
 // Answer returns what the outside has answered under a key, or ErrNotFound.
@@ -165,10 +174,10 @@ func (t *Tx) PutMined(m MinedRow) error {
 	return nil
 }
 
-// Mined returns the tasks of a spec, the first one first.
+// Mined returns the tasks of a spec, "" being all specs, the first one first.
 func (t *Tx) Mined(spec string) ([]MinedRow, error) {
 	rows, err := list(t, func(r row) (m MinedRow, err error) { return m, r.Scan(&m.N, &m.Spec, &m.Task, &m.Data) },
-		"SELECT n, spec, task, data FROM mined WHERE spec = ? ORDER BY n", spec)
+		"SELECT n, spec, task, data FROM mined WHERE ?1 IN (spec, '') ORDER BY n", spec)
 	if err != nil {
 		return nil, fmt.Errorf("read tasks of %q: %w", spec, err)
 	}

@@ -25,6 +25,17 @@ var Points = []Point{
 // crash suite of the layers goes through them.
 var Layers = []Point{LayerFetched, LayerUnpacked, LayerRenamed, LayerRemoved}
 
+// Mining are those of a mining spec: the crash suite of mining goes through them.
+var Mining = []Point{PullsFound, AnswerKept, TaskWritten, PullDecided}
+
+// A pull request.
+const (
+	PullsFound  Point = "pull requests found"  // what a source told is stored
+	AnswerKept  Point = "answer kept"          // of GitHub or a model; nobody has used it
+	TaskWritten Point = "task written"         // in the formats of its spec; nothing is decided
+	PullDecided Point = "pull request decided" // nobody knows of its task
+)
+
 // The start of a daemon.
 const (
 	StoreOpened    Point = "store opened" // the state directory is this daemon's

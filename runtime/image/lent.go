@@ -50,6 +50,17 @@ func (l Lent) env() map[string]string {
 	return env
 }
 
+// Lends is what commands with network may know of the settings, as environment: mirrors and the
+// proxy. It holds no secret: an address with a password is left out.
+func (b *Builder) Lends() map[string]string {
+	env := b.opts.Lent.env()
+	maps.DeleteFunc(env, func(_, address string) bool {
+		at, err := url.Parse(address)
+		return err != nil || at.User != nil
+	})
+	return env
+}
+
 // hide replaces secrets in what a command said.
 func (l Lent) hide(text []byte) []byte {
 	for _, form := range l.forms(1) {

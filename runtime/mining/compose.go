@@ -161,4 +161,6 @@ func (k *maker) export(ctx context.Context) error {
 }
 
 // labels say whose the images are that are built for the spec.
-func (m *Miner) labels() map[string]string { return map[string]string{"assayd.spec": m.o.Spec.Address()} }
+func (m *Miner) labels() map[string]string {
+	return map[string]string{"assayd.spec": m.o.Spec.Address()}
+}

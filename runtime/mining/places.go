@@ -22,7 +22,7 @@ type places struct {
 
 // tasks counts tasks.
 type tasks struct {
-	all              int
+	all             int
 	byClass, byRepo map[string]int
 }
 

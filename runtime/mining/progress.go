@@ -25,8 +25,8 @@ type Progress struct {
 	Usage   gateway.Usage `json:"usage"` // of the spec's life
 	CostUSD float64       `json:"cost_usd"`
 	// Per accepted task; 0 while there is none.
-	USDPerTask    float64         `json:"usd_per_task"`
-	TokensPerTask float64         `json:"tokens_per_task"`
+	USDPerTask    float64            `json:"usd_per_task"`
+	TokensPerTask float64            `json:"tokens_per_task"`
 	BudgetLeft    map[string]float64 `json:"budget_left"` // usd, tokens; without what has no limit
 
 	ElapsedS       float64 `json:"elapsed_s"` // since this daemon began with it
@@ -73,21 +73,14 @@ func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err 
 	if err != nil {
 		return p, err
 	}
-	p = Progress{Open: c.Open, Accepted: c.Total(), Classes: c.Accepted, Stages: tally(c, at), Waits: waits, Wanted: m.o.Spec.MaxTasks}
-	if q := m.o.Spec.Quota; q != nil {
-		p.Wanted = q.Easy + q.Medium + q.Hard
-	}
-	for _, of := range c.Ended {
-		p.Rejected += of[Rejected]
-		p.Failed += of[Failed]
-	}
-	p.Seen = p.Open + p.Accepted + p.Rejected + p.Failed
-	if p.Usage, err = m.o.Gateway.Spent(ctx, gateway.Account{Spec: m.o.Spec.Address()}); err != nil {
+	usage, err := m.o.Gateway.Spent(ctx, gateway.Account{Spec: m.o.Spec.Address()})
+	if err != nil {
 		return p, err
 	}
-	p.CostUSD = p.Usage.CostUSD
-	if p.Accepted > 0 {
-		p.USDPerTask, p.TokensPerTask = p.CostUSD/float64(p.Accepted), float64(p.Usage.Tokens())/float64(p.Accepted)
+	p = Summed(c, at, usage)
+	p.Waits, p.Wanted = waits, m.o.Spec.MaxTasks
+	if q := m.o.Spec.Quota; q != nil {
+		p.Wanted = q.Easy + q.Medium + q.Hard
 	}
 	p.BudgetLeft = left(m.total(), p.Usage)
 	p.ElapsedS = time.Since(began).Round(time.Millisecond).Seconds()
@@ -96,6 +89,24 @@ func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err 
 	}
 	p.Hours, err = m.hours(ctx)
 	return p, err
+}
+
+// Summed is the progress that follows from what became of pull requests, where those under way
+// are, and what was spent.
+func Summed(c Counts, at map[string]int, usage gateway.Usage) Progress {
+	p := Progress{
+		Open: c.Open, Accepted: c.Total(), Classes: c.Accepted, Stages: tally(c, at), Usage: usage, CostUSD: usage.CostUSD,
+		BudgetLeft: map[string]float64{},
+	}
+	for _, of := range c.Ended {
+		p.Rejected += of[Rejected]
+		p.Failed += of[Failed]
+	}
+	p.Seen = p.Open + p.Accepted + p.Rejected + p.Failed
+	if p.Accepted > 0 {
+		p.USDPerTask, p.TokensPerTask = p.CostUSD/float64(p.Accepted), float64(p.Usage.Tokens())/float64(p.Accepted)
+	}
+	return p
 }
 
 func left(total gateway.Budget, u gateway.Usage) map[string]float64 {

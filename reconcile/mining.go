@@ -1,0 +1,290 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/mining"
+	"github.com/assayd/assayd/runtime/mining/screen"
+)
+
+// liveMining is a mining spec that a goroutine works for.
+type liveMining struct {
+	miner      *mining.Miner
+	generation string
+	began      time.Time
+	stop       context.CancelFunc
+	stopping   bool
+}
+
+// miningEnd says that the goroutine of a mining spec has ended.
+type miningEnd struct {
+	address string
+	over    bool // there is nothing more to do for the spec as it was
+	cause   string
+}
+
+// miningState is what is kept of a mining spec.
+type miningState struct {
+	Generation string `json:"generation"` // that it was begun with
+	Over       bool   `json:"over,omitempty"`
+	Cause      string `json:"cause,omitempty"` // why it is over
+	Cancelled  bool   `json:"cancelled,omitempty"`
+}
+
+func miningKey(address string) string { return "mining/" + address }
+
+// isMining reports whether an address is that of a mining spec.
+func isMining(address string) bool { return strings.HasPrefix(address, "mining.") }
+
+// miningOf is a mining spec in force, nil if there is none.
+func (r *Reconciler) miningOf(address string) *config.Mining {
+	if r.set == nil {
+		return nil
+	}
+	return r.set.Mining(strings.TrimPrefix(address, "mining."))
+}
+
+// loadMined reads which tasks have been mined, before any run is compiled.
+func (r *Reconciler) loadMined(ctx context.Context) error {
+	var rows []store.MinedRow
+	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		rows, err = tx.Mined("")
+		return err
+	})
+	for _, row := range rows {
+		if err == nil {
+			err = r.addMined(row.Spec, row.Task, row.Data)
+		}
+	}
+	return err
+}
+
+func (r *Reconciler) addMined(address, name string, data []byte) error {
+	var takes struct {
+		Work  config.Resources
+		Judge config.Resources
+	}
+	if err := json.Unmarshal(data, &takes); err != nil {
+		return fmt.Errorf("read task %q of %s: %w", name, address, err)
+	}
+	r.o.Config.Mined.Add(strings.TrimPrefix(address, "mining."), config.Imported{Name: name, Work: takes.Work, Judge: takes.Judge, Task: data})
+	return nil
+}
+
+// adoptMinings has every mining spec looked at, those that are gone too.
+func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time.Time) {
+	for _, m := range set.Blocks.Minings {
+		address := m.Address()
+		delete(r.gone, address)
+		state, err := r.miningState(ctx, address)
+		r.o.Config.Mined.Over(m.Name, err == nil && state.Over && state.Generation == m.Generation)
+		r.mines[address] = true
+		r.queue.add(address, now)
+	}
+	for address := range r.mines {
+		if set.Mining(strings.TrimPrefix(address, "mining.")) == nil {
+			r.miss(address, now)
+		}
+	}
+}
+
+func (r *Reconciler) miningState(ctx context.Context, address string) (s miningState, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		text, err := tx.Meta(miningKey(address))
+		if err != nil || text == "" {
+			return err
+		}
+		return json.Unmarshal([]byte(text), &s)
+	})
+	if err != nil {
+		err = fmt.Errorf("read the state of %s: %w", address, err)
+	}
+	return s, err
+}
+
+func (r *Reconciler) putMiningState(ctx context.Context, address string, s miningState) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(miningKey(address), string(text)) })
+}
+
+// tend makes one pass over a mining spec: it is begun, begun anew, or stopped.
+func (r *Reconciler) tend(ctx context.Context, address string) error {
+	spec, live := r.miningOf(address), r.miners[address]
+	switch {
+	case spec == nil && live != nil:
+		if until := r.gone[address].Add(removalGrace); time.Now().Before(until) {
+			r.notes[address] = "the block is gone; it ends at " + stamp(until)
+			r.queue.add(address, until)
+			return nil
+		}
+		live.end()
+		return nil
+	case spec == nil:
+		delete(r.mines, address)
+		return r.forget(ctx, address)
+	case live != nil:
+		if live.generation != spec.Generation {
+			live.end() // it goes on as it is declared now when this one has ended
+		}
+		return nil
+	case r.draining:
+		return nil
+	}
+	state, err := r.miningState(ctx, address)
+	if err != nil {
+		return err
+	}
+	switch {
+	case state.Generation == spec.Generation && (state.Over || state.Cancelled):
+		return nil
+	case state.Generation != spec.Generation:
+		if state, err = r.renewMining(ctx, *spec, state); err != nil {
+			return err
+		}
+	}
+	return r.mine(*spec)
+}
+
+// renewMining begins a spec, or one that was edited: what was not wanted any more may be now.
+func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was miningState) (miningState, error) {
+	address := spec.Address()
+	if was.Over {
+		err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
+			_, err := tx.ReopenPulls(address, mining.ReasonEnough)
+			_, err2 := tx.ReopenPulls(address, mining.ReasonBudget)
+			return errors.Join(err, err2)
+		})
+		if err != nil {
+			return was, err
+		}
+	}
+	state := miningState{Generation: spec.Generation}
+	return state, r.putMiningState(ctx, address, state)
+}
+
+func (l *liveMining) end() {
+	l.stopping = true
+	l.stop()
+}
+
+// mine starts the goroutine of a mining spec.
+func (r *Reconciler) mine(spec config.Mining) error {
+	address := spec.Address()
+	o, err := r.o.Mining(spec)
+	if err != nil {
+		return fmt.Errorf("begin %s: %w", address, err)
+	}
+	if o.Rules, err = rulesOf(spec.Filter); err != nil {
+		return fmt.Errorf("begin %s: %w", address, err)
+	}
+	o.Spec, o.Log, o.Gateway, o.Images = spec, r.o.Log, r.o.Host.Gateway, r.o.Host.Images
+	o.Book = &miningBook{r: r, spec: spec, stream: r.stream(address)}
+	o.Room, o.Judge = r.room, r.judgePatch
+	o.Waitable = func(err error) bool {
+		return container.Unavailable(err) || errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrRegistry)
+	}
+	ctx, stop := context.WithCancel(r.life)
+	live := &liveMining{miner: mining.New(o), generation: spec.Generation, began: time.Now(), stop: stop}
+	r.miners[address] = live
+	r.o.Log.Info("mining", "spec", address)
+	r.drivers.Go(func() {
+		defer stop()
+		end := miningEnd{address: address}
+		for pause := (pauses{}); ctx.Err() == nil && !end.over; {
+			var err error
+			if end.cause, err = live.miner.Run(ctx); err == nil {
+				end.over = true
+			} else if ctx.Err() == nil {
+				r.o.Log.Error("mining", "spec", address, "error", err)
+				pause.wait(ctx)
+			}
+		}
+		select {
+		case r.mined <- end:
+		case <-r.life.Done():
+		}
+	})
+	return nil
+}
+
+// minedOut takes in that the goroutine of a mining spec has ended.
+func (r *Reconciler) minedOut(ctx context.Context, end miningEnd) {
+	live := r.miners[end.address]
+	delete(r.miners, end.address)
+	r.queue.add(end.address, r.now())
+	if !end.over || live == nil {
+		return
+	}
+	state := miningState{Generation: live.generation, Over: true, Cause: end.cause}
+	if err := r.putMiningState(ctx, end.address, state); err != nil {
+		r.o.Log.Error("store the end of mining", "spec", end.address, "error", err)
+		return // it is begun again, and finds nothing to do
+	}
+	r.o.Log.Info("mining finished", "spec", end.address, "cause", end.cause)
+	name := strings.TrimPrefix(end.address, "mining.")
+	r.o.Config.Mined.Over(name, true)
+	r.grown(name)
+}
+
+// grown compiles the runs again that take tasks of a mining spec.
+func (r *Reconciler) grown(name string) {
+	if r.set == nil {
+		return
+	}
+	compiler := NewCompiler(r.set)
+	for i := range r.set.Blocks.Runs {
+		run := &r.set.Blocks.Runs[i]
+		for _, ref := range run.Tasks {
+			if ref.Kind != "mining" || ref.Name != name {
+				continue
+			}
+			d, err := compiler.Compile(run)
+			if err != nil {
+				r.o.Log.Error("compile", "spec", run.Address(), "error", err)
+				continue
+			}
+			r.desired[run.Address()] = d
+			r.queue.add(run.Address(), r.now())
+		}
+	}
+}
+
+// rulesOf are the rules of a filter, with the lists that are in files.
+func rulesOf(f config.Filter) (out screen.Rules, err error) {
+	list := func(n config.Names) []string {
+		if n.File == "" {
+			return n.List
+		}
+		text, readErr := os.ReadFile(n.File)
+		if readErr != nil {
+			err = errors.Join(err, fmt.Errorf("read a list of the filter: %w", readErr))
+		}
+		var all []string
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				all = append(all, line)
+			}
+		}
+		return all
+	}
+	out = screen.Rules{
+		Languages: f.Languages, MinStars: f.MinStars, OrgReposOnly: f.OrgReposOnly, ExcludeBots: f.ExcludeBots,
+		Files: screen.Between(f.Files), AddedLines: screen.Between(f.AddedLines),
+		ExcludeDocsOnly: f.ExcludeDocsOnly, ExcludeTestsOnly: f.ExcludeTestsOnly, ExcludeGenerated: f.ExcludeGenerated,
+		ExcludeReverts: f.ExcludeReverts, ExcludeBackports: f.ExcludeBackports, ExcludeForks: f.ExcludeForks, ExcludeArchived: f.ExcludeArchived,
+		MinDescription: f.MinDescription, Licenses: f.Licenses, ExcludeRepos: list(f.ExcludeRepos), Decontaminate: list(f.Decontaminate),
+	}
+	return out, err
+}

@@ -1,0 +1,264 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/mining"
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/output"
+	"github.com/assayd/assayd/runtime/mining/workbench"
+)
+
+// miningBook keeps what a miner must not forget in the store, with the records that tell it.
+type miningBook struct {
+	r      *Reconciler
+	spec   config.Mining
+	stream store.StreamRef
+}
+
+func (b *miningBook) address() string { return b.spec.Address() }
+
+func (b *miningBook) line(tx *store.Tx, typ string, fields any) error {
+	_, err := tx.AppendLine(b.stream, store.Envelope{Type: typ, Spec: b.address(), Generation: b.spec.Generation}, fields)
+	return err
+}
+
+// pullRecord is the record of a pull request.
+type pullRecord struct {
+	Repo            string        `json:"repo"`
+	Number          int           `json:"number"`
+	Verdict         string        `json:"verdict"`
+	Stage           string        `json:"stage"`
+	Reason          string        `json:"reason"`
+	Detail          string        `json:"detail,omitempty"`
+	Classification  string        `json:"classification"`
+	DifficultyScore float64       `json:"difficulty_score"`
+	QualityScore    float64       `json:"quality_score"`
+	Reasoning       string        `json:"reasoning"`
+	Usage           gateway.Usage `json:"usage"`
+	CostUSD         float64       `json:"cost_usd"`
+	DurationS       float64       `json:"duration_s"`
+	Task            string        `json:"task"`
+}
+
+// taskMined is the record of a task.
+type taskMined struct {
+	Task       string `json:"task"`
+	Dir        string `json:"dir"`
+	Language   string `json:"language"`
+	Difficulty string `json:"difficulty"`
+	FailToPass int    `json:"fail_to_pass"`
+	PassToPass int    `json:"pass_to_pass"`
+}
+
+// Find implements mining.Book.
+func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining.Mark) error {
+	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		for _, f := range found {
+			fresh, err := tx.FindPull(b.address(), f.Ref.Repo, f.Ref.Number)
+			if err != nil {
+				return err
+			}
+			if !fresh || f.Rejected == nil {
+				continue
+			}
+			d := mining.Decision{
+				Ref: f.Ref, Verdict: mining.Rejected, Stage: mining.StageSource, Reason: f.Rejected.Code, Detail: f.Rejected.Detail,
+			}
+			if err := b.decide(tx, d); err != nil {
+				return err
+			}
+		}
+		if mark.Key == "" {
+			return nil
+		}
+		return tx.PutAnswer(b.address(), "", mark.Key, []byte(mark.Value))
+	})
+	fault.Reached(fault.PullsFound)
+	return err
+}
+
+// Marks implements mining.Book.
+func (b *miningBook) Marks(ctx context.Context, prefix string) (marks []mining.Mark, err error) {
+	err = b.r.o.Store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.Answers(b.address(), prefix)
+		for _, row := range rows {
+			marks = append(marks, mining.Mark{Key: row.Key, Value: string(row.Value)})
+		}
+		return err
+	})
+	return marks, err
+}
+
+// Open implements mining.Book.
+func (b *miningBook) Open(ctx context.Context, after int64, limit int) (open []mining.Candidate, err error) {
+	err = b.r.o.Store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.OpenPulls(b.address(), after, limit)
+		for _, row := range rows {
+			open = append(open, mining.Candidate{Place: row.N, Ref: github.Ref{Repo: row.Repo, Number: row.Number}})
+		}
+		return err
+	})
+	return open, err
+}
+
+// Decide implements mining.Book.
+func (b *miningBook) Decide(ctx context.Context, d mining.Decision) error {
+	if err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return b.decide(tx, d) }); err != nil {
+		return err
+	}
+	fault.Reached(fault.PullDecided)
+	if b.spec.PRFile != "" {
+		if err := output.AppendPR(b.spec.PRFile, d.Ref); err != nil {
+			b.r.o.Log.Warn("note a pull request as decided", "spec", b.address(), "error", err)
+		}
+	}
+	if d.Mined == nil {
+		return nil
+	}
+	data, err := json.Marshal(d.Mined.Task)
+	if err != nil {
+		return err
+	}
+	return b.r.do(ctx, func() {
+		if err := b.r.addMined(b.address(), d.Mined.Task.Name, data); err != nil {
+			b.r.o.Log.Error("take in a mined task", "spec", b.address(), "error", err)
+		}
+		b.r.grown(b.spec.Name)
+	})
+}
+
+func (b *miningBook) decide(tx *store.Tx, d mining.Decision) error {
+	row := store.PullRow{
+		Spec: b.address(), Repo: d.Ref.Repo, Number: d.Ref.Number, Verdict: d.Verdict, Stage: d.Stage, Reason: d.Reason, Class: d.Classification,
+	}
+	if d.Mined != nil {
+		row.Task = d.Mined.Task.Name
+	}
+	first, err := tx.DecidePull(row)
+	if err != nil || !first {
+		return err
+	}
+	record := pullRecord{
+		Repo: d.Ref.Repo, Number: d.Ref.Number, Verdict: d.Verdict, Stage: d.Stage, Reason: d.Reason, Detail: d.Detail,
+		Classification: d.Classification, DifficultyScore: d.DifficultyScore, QualityScore: d.QualityScore, Reasoning: d.Reasoning,
+		Usage: d.Usage, CostUSD: d.Usage.CostUSD, DurationS: d.Duration.Seconds(), Task: row.Task,
+	}
+	if err := b.line(tx, "pr", record); err != nil {
+		return err
+	}
+	if d.Mined != nil {
+		if err := b.decideMined(tx, *d.Mined, d.Classification); err != nil {
+			return err
+		}
+	}
+	return tx.DropAnswers(b.address(), pullName(d.Ref))
+}
+
+func (b *miningBook) decideMined(tx *store.Tx, m mining.Mined, class string) error {
+	data, err := json.Marshal(m.Task)
+	if err != nil {
+		return fmt.Errorf("encode task %s: %w", m.Task.Name, err)
+	}
+	if err := tx.PutMined(store.MinedRow{Spec: b.address(), Task: m.Task.Name, Data: data}); err != nil {
+		return err
+	}
+	return b.line(tx, "task.mined", taskMined{
+		Task: m.Task.Name, Dir: m.Dir, Language: m.Language, Difficulty: class,
+		FailToPass: len(m.Task.FailToPass), PassToPass: len(m.Task.PassToPass),
+	})
+}
+
+func pullName(ref github.Ref) string { return fmt.Sprintf("%s#%d", ref.Repo, ref.Number) }
+
+// Answer implements mining.Book.
+func (b *miningBook) Answer(ctx context.Context, pull, key string) (value []byte, ok bool, err error) {
+	err = b.r.o.Store.View(ctx, func(tx *store.Tx) error {
+		value, err = tx.Answer(b.address(), pull, key)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, false, nil
+	}
+	return value, err == nil, err
+}
+
+// Keep implements mining.Book.
+func (b *miningBook) Keep(ctx context.Context, pull, key string, value []byte) error {
+	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutAnswer(b.address(), pull, key, value) })
+	fault.Reached(fault.AnswerKept)
+	return err
+}
+
+// Environment implements mining.Book.
+func (b *miningBook) Environment(ctx context.Context, repo, lock string) (*workbench.Environment, error) {
+	var text string
+	err := b.r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		text, err = tx.Environment(repo, lock)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var e workbench.Environment
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		return nil, fmt.Errorf("read the environment of %s: %w", repo, err)
+	}
+	return &e, nil
+}
+
+// KeepEnvironment implements mining.Book.
+func (b *miningBook) KeepEnvironment(ctx context.Context, repo, lock string, e workbench.Environment) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutEnvironment(repo, lock, string(text)) })
+}
+
+// Counts implements mining.Book.
+func (b *miningBook) Counts(ctx context.Context) (c mining.Counts, err error) {
+	err = b.r.o.Store.View(ctx, func(tx *store.Tx) error {
+		c, err = miningCounts(tx, b.address())
+		return err
+	})
+	return c, err
+}
+
+func miningCounts(tx *store.Tx, address string) (mining.Counts, error) {
+	c := mining.Counts{Accepted: map[string]int{}, Ended: map[string]map[string]int{}}
+	rows, err := tx.PullCounts(address)
+	if err != nil {
+		return c, err
+	}
+	for _, row := range rows {
+		switch row.Verdict {
+		case "":
+			c.Open += row.N
+		case mining.Accepted:
+			c.Accepted[row.Class] += row.N
+		default:
+			if c.Ended[row.Stage] == nil {
+				c.Ended[row.Stage] = map[string]int{}
+			}
+			c.Ended[row.Stage][row.Verdict] += row.N
+		}
+	}
+	c.PerRepo, err = tx.AcceptedByRepo(address)
+	return c, err
+}
+
+// Report implements mining.Book.
+func (b *miningBook) Report(ctx context.Context, typ string, fields any) error {
+	return b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return b.line(tx, typ, fields) })
+}

@@ -1,0 +1,95 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/mining/reason"
+	"github.com/assayd/assayd/runtime/mining/workbench"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// judgePatch is mining.Options.Judge: what a trial's patch would come to, in a session of its
+// own.
+func (r *Reconciler) judgePatch(ctx context.Context, t task.Task, patch []byte) (judge.Report, error) {
+	ask := nothing
+	if patch != nil {
+		ask = func() (Evaluation, func() error, error) {
+			return Evaluation{Patch: patch}, func() error { return nil }, nil
+		}
+	}
+	out, refused, err := r.judgeApart(ctx, t, "mining."+t.Benchmark+": "+t.Name, ask, func(string) {})
+	switch {
+	case err != nil:
+		return judge.Report{}, err
+	case refused != nil:
+		return judge.Report{}, fmt.Errorf("have a patch of %s judged: %w", t.Name, refused)
+	case out.NotApplied != "":
+		return judge.Report{}, reason.Reject("does_not_apply", "%s", out.NotApplied)
+	}
+	return out.Report, nil
+}
+
+// judgeApart has something judged in a session of its own, and waits while the judge is full.
+// began hears of each session. A refusal that waiting does not change is returned.
+func (r *Reconciler) judgeApart(ctx context.Context, t task.Task, address string, ask asking, began func(session string)) (Evaluated, *judge.Refusal, error) {
+	for {
+		out := Evaluated{Task: address}
+		session, err := r.evalSession(ctx, t, &out)
+		if err != nil {
+			return out, nil, err
+		}
+		e, done, err := ask()
+		if err != nil {
+			return out, nil, err
+		}
+		began(out.Session)
+		if e.Patch != nil {
+			err = r.evaluatePatch(ctx, t, session, e, &out)
+		} else {
+			err = r.judgeIn(ctx, session, e, &out)
+		}
+		err = errors.Join(err, done())
+		refused, isRefusal := errors.AsType[*judge.Refusal](err)
+		switch {
+		case isRefusal && refused.RetryAfter > 0:
+			if err := pause(ctx, refused.RetryAfter); err != nil {
+				return out, nil, err
+			}
+		case isRefusal:
+			return out, refused, nil
+		default:
+			return out, nil, err
+		}
+	}
+}
+
+// room is mining.Options.Room: a container of a task's work image with network and without any
+// credential.
+func (r *Reconciler) room(ctx context.Context, t task.Task, use func(ctx context.Context, room workbench.Room) error) error {
+	h := r.o.Host
+	labels := map[string]string{container.LabelOwner: h.Owner, container.LabelRole: container.RoleBuild}
+	work, err := h.Images.Work(ctx, t, labels)
+	if err != nil {
+		return err
+	}
+	release, err := r.o.Admission.AcquireWork(ctx, Need{CPUs: t.Work.CPUs, Memory: t.Work.Memory, Disk: t.Work.Disk})
+	if err != nil {
+		return err
+	}
+	defer release()
+	w := container.Workload{
+		Image: work.ID, Workdir: t.Workdir, Network: container.NetworkOpen, Env: h.Images.Lends(), Labels: labels,
+		Limits: container.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
+	}
+	return h.Images.Within(ctx, w, func(ctx context.Context, id string) error {
+		room, err := workbench.NewEngineRoom(h.Engine, id, t.Workdir)
+		if err != nil {
+			return err
+		}
+		return use(ctx, room)
+	})
+}
