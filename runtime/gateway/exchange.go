@@ -181,6 +181,9 @@ func (x *exchange) broke() *refusal {
 
 // begin appends the request to the transcript, as the agent sent it.
 func (x *exchange) begin() int {
+	if x.s.file == nil {
+		return 0
+	}
 	n, err := x.s.file.Begin(x.began.UTC(), x.at.generates.name, x.q.Model, x.q.Stream, x.q.fields)
 	x.s.kept(err)
 	return n
@@ -220,6 +223,9 @@ func (x *exchange) fail(a *answer) {
 
 // over appends what came of the exchange to the transcript.
 func (x *exchange) over(r transcript.Response) {
+	if x.s.file == nil {
+		return
+	}
 	now := time.Now()
 	r.Status, r.Attempts, r.Millis = x.status, x.attempts, now.Sub(x.began).Milliseconds()
 	x.s.kept(x.s.file.End(now.UTC(), x.n, r))

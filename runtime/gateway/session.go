@@ -19,7 +19,7 @@ type Session struct {
 	gateway  *Gateway
 	provider *provider
 	grant    Grant
-	file     *transcript.Writer
+	file     *transcript.Writer // nil = no transcript is kept
 	log      *slog.Logger
 	life     context.Context
 	end      context.CancelCauseFunc
@@ -124,6 +124,14 @@ func (s *Session) Close() error {
 	s.end(errClosed)
 	s.under.Wait()
 	s.gateway.leave(s)
+	return s.keepNoMore()
+}
+
+// keepNoMore closes the transcript, where there is one.
+func (s *Session) keepNoMore() error {
+	if s.file == nil {
+		return nil
+	}
 	return s.file.Close()
 }
 
