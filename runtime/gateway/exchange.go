@@ -146,8 +146,11 @@ func (x *exchange) generate() {
 		bad.write(x.w)
 		return
 	}
-	x.s.other(x.q.Model)
 	x.n = x.begin()
+	if what := x.beyond(x.q.fields); what != "" {
+		x.deny(what)
+		return
+	}
 	if prepare := x.at.generates.prepare; prepare != nil {
 		var changed bool
 		if changed, x.meter.asked = prepare(x.s.provider, x.q); changed {
@@ -193,6 +196,22 @@ func (x *exchange) begin() int {
 func (x *exchange) refuse(bad *refusal) {
 	x.status = bad.status
 	x.over(transcript.Response{Error: bad.text})
+	bad.write(x.w)
+}
+
+// beyond names what the request would have the provider do where the network is closed.
+func (x *exchange) beyond(fields map[string]json.RawMessage) string {
+	if !x.s.grant.Closed {
+		return ""
+	}
+	return beyond(fields)
+}
+
+// deny refuses what the network is closed to.
+func (x *exchange) deny(what string) {
+	bad := closedTo(x.protocol(), what)
+	x.status = bad.status
+	x.over(transcript.Response{Error: bad.text, Denied: what})
 	bad.write(x.w)
 }
 

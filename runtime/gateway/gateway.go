@@ -88,6 +88,9 @@ type Grant struct {
 	Each     Budget // of the try
 	Total    Budget // of its whole execution
 	Dir      string // where the transcript is kept; "" = none is
+	// Closed is set for an agent without a network, so that the provider opens none for it: what
+	// it would have to search, open or run by itself is refused, and told in the transcript.
+	Closed bool
 }
 
 // TranscriptFile is the transcript's name in a grant's folder.
@@ -113,7 +116,7 @@ func (g *Gateway) Open(ctx context.Context, grant Grant) (*Session, error) {
 		}
 	}
 	s := &Session{
-		gateway: g, provider: p, grant: grant, file: file, spent: spent, others: map[string]bool{},
+		gateway: g, provider: p, grant: grant, file: file, spent: spent,
 		room: semaphore.NewWeighted(maxBodies), over: make(chan struct{}), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
 	}
 	if err := g.join(ctx, s); err != nil {
