@@ -27,11 +27,13 @@ func TestBooksAreKeptByTryAndByExecution(t *testing.T) {
 		return u
 	}
 	first := gateway.Account{Spec: "run.r", Execution: 1, Trial: "r.e1.1", Try: 1}
-	second, other, next := first, first, first
+	second, other, next, mined := first, first, first, gateway.Account{Spec: "mining.m", Trial: "owner/name#12", Try: 1}
 	second.Try, other.Trial, next.Trial, next.Execution = 2, "r.e1.2", "r.e2.1", 2
+	again := mined // by another spec
+	again.Spec = "mining.n"
 	least := gateway.Usage{InputTokens: 10, EstimatedTokens: 10, CostUSD: 0.5, Requests: 1}
 	whole := gateway.Usage{InputTokens: 100, OutputTokens: 20, CachedTokens: 30, CostUSD: 1.25, Requests: 1}
-	for _, a := range []gateway.Account{first, first, second, other, next} {
+	for _, a := range []gateway.Account{first, first, second, other, next, mined, mined, again} {
 		id, err := b.Begin(t.Context(), gateway.Charge{Account: a, Provider: "p", Model: "m", Usage: least})
 		if err != nil {
 			t.Fatal(err)
@@ -55,6 +57,9 @@ func TestBooksAreKeptByTryAndByExecution(t *testing.T) {
 		"a try": {first, twice}, "its next one": {second, least}, "another trial": {other, whole},
 		"the execution":   {gateway.Account{Spec: "run.r", Execution: 1}, run},
 		"its next one, e": {gateway.Account{Spec: "run.r", Execution: 2}, whole},
+		"a pull request":  {mined, twice},
+		"all of them":     {gateway.Account{Spec: "mining.m"}, twice},
+		"by another spec": {again, whole},
 		"what never was":  {gateway.Account{Spec: "run.x", Execution: 1}, gateway.Usage{}},
 		"who never was":   {gateway.Account{Spec: "run.r", Execution: 1, Trial: "x"}, gateway.Usage{}},
 	} {

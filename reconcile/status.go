@@ -323,7 +323,7 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 		}
 	}
 	if s.Cell.Agent.Asks() {
-		spent, err := tx.SpentByTry(s.ID, s.Try)
+		spent, err := tx.SpentByTry(s.Spec, s.ID, s.Try)
 		if err != nil {
 			return t, err
 		}

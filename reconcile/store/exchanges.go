@@ -55,9 +55,9 @@ func scanSpent(r row) (s Spent, err error) {
 	return s, r.Scan(&s.Exchanges, &s.Input, &s.Output, &s.Cached, &s.Estimated, &s.USD)
 }
 
-// SpentByTry sums up the exchanges of one try of a trial.
-func (t *Tx) SpentByTry(trial string, try int) (Spent, error) {
-	s, err := one(t, scanSpent, "SELECT "+spentColumns+" FROM exchanges WHERE trial = ? AND try = ?", trial, try)
+// SpentByTry sums up the exchanges of one try of a spec's trial.
+func (t *Tx) SpentByTry(spec, trial string, try int) (Spent, error) {
+	s, err := one(t, scanSpent, "SELECT "+spentColumns+" FROM exchanges WHERE trial = ? AND try = ? AND spec = ?", trial, try, spec)
 	if err != nil {
 		return s, fmt.Errorf("sum up what trial %q spent: %w", trial, err)
 	}

@@ -33,7 +33,7 @@ type Facts struct {
 	Answers     []string // texts that only the judge has
 	Parser      string   // says which results are read; "" = any
 	WebOff      bool     // the agent was to have no web tools
-	Models      []string // that were asked for beside the run's
+	Model       string   // of the run
 }
 
 // Sources are what is looked at. Each may be absent, and is read once, in a stream.
@@ -57,7 +57,7 @@ type Archive struct {
 // reason to do it, too.
 type Finding struct {
 	Rule     string
-	Where    string // "exchange 12", "log line 3", "patch", "archive agent-2", "gateway"; "" = Evidence counts the rest
+	Where    string // "exchange 12", "log line 3", "patch", "archive agent-2"; "" = Evidence counts the rest
 	Evidence string // one line of at most 300 bytes
 }
 
@@ -69,9 +69,6 @@ func Look(facts Facts, sources Sources) ([]Finding, error) {
 }
 
 func (s *search) look(sources Sources) ([]Finding, error) {
-	for _, model := range s.facts.Models {
-		s.say(Models, "gateway", "asked for the model "+model)
-	}
 	var errs []error
 	read := func(what string, r io.Reader, f func(io.Reader) error) {
 		if r == nil {

@@ -17,11 +17,15 @@ import (
 func (s *search) transcript(r io.Reader) error {
 	return transcript.Each(r, func(l transcript.Line) error {
 		if l.Request != nil {
+			s.asked(fmt.Sprintf("exchange %d", l.N), l.Request)
 			for _, raw := range l.Request.New {
 				if !isOwn(raw) {
 					s.shown(string(raw))
 				}
 			}
+		}
+		if l.Response != nil && l.Response.Denied != "" {
+			s.say(WebTools, fmt.Sprintf("exchange %d", l.N), "asked the provider for "+l.Response.Denied+", which was refused")
 		}
 		if l.Response != nil && l.Response.Reply != nil {
 			for _, c := range l.Response.Reply.Calls {
@@ -30,6 +34,22 @@ func (s *search) transcript(r io.Reader) error {
 		}
 		return nil
 	})
+}
+
+// asked notes the models that a request is for: the one that it names, and those that OpenRouter
+// is to take should that one fail. Each is a finding once.
+func (s *search) asked(where string, r *transcript.Request) {
+	if s.facts.Model == "" {
+		return
+	}
+	var settings struct{ Models []string }
+	_ = json.Unmarshal(r.Settings.Value, &settings) // what is no name is none
+	for _, model := range append([]string{r.Model}, settings.Models...) {
+		if model != "" && model != s.facts.Model && !s.models[model] && len(s.models) < maxModels {
+			s.models[model] = true
+			s.say(Models, where, "asked for the model "+model)
+		}
+	}
 }
 
 // isOwn reports whether a message is one that the model wrote itself.

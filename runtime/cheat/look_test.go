@@ -160,10 +160,29 @@ func TestArchivesAreToldByRound(t *testing.T) {
 }
 
 func TestModelsThatWereAskedForAreFindings(t *testing.T) {
+	requests := `{"n":1,"request":{"model":"m","settings":{"value":{"model":"m"}}}}
+{"n":2,"request":{"model":"other-large"}}
+{"n":3,"request":{"model":"other-large","settings":{"value":{"models":["m","fallback",5]}}}}
+{"n":4,"request":{"model":"m","settings":{"value":{"models":["m","fallback"]}}}}
+`
+	want := []Finding{{Models, "exchange 2", "asked for the model other-large"}, {Models, "exchange 3", "asked for the model fallback"}}
 	f := facts()
-	f.Models = []string{"other-large"}
-	want := []Finding{{Models, "gateway", "asked for the model other-large"}}
-	if diff := cmp.Diff(want, look(t, f, Sources{})); diff != "" {
+	f.Model = "m"
+	if diff := cmp.Diff(want, look(t, f, Sources{Transcript: strings.NewReader(requests)})); diff != "" {
+		t.Error(diff)
+	}
+	f.Model = "" // any
+	if found := look(t, f, Sources{Transcript: strings.NewReader(requests)}); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+func TestWhatAProviderWasToOpenIsAFinding(t *testing.T) {
+	answers := `{"n":7,"request":{"model":"m"}}
+{"n":7,"response":{"status":400,"denied":"the tool web_search"}}
+`
+	want := []Finding{{WebTools, "exchange 7", "asked the provider for the tool web_search, which was refused"}}
+	if diff := cmp.Diff(want, look(t, facts(), Sources{Transcript: strings.NewReader(answers)})); diff != "" {
 		t.Error(diff)
 	}
 }

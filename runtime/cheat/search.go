@@ -14,6 +14,7 @@ const (
 	maxFindings = 20       // of a rule
 	maxEvidence = 300      // bytes
 	maxCommits  = 200_000  // that the agent was shown
+	maxModels   = 1000     // that it asked for
 	maxScripts  = 100      // that it wrote
 	maxScript   = 64 << 10 // bytes of a script or command that is looked into
 	maxOwn      = 20_000   // paths that it wrote
@@ -40,6 +41,7 @@ type search struct {
 	patterns  []pattern       // once there is code to look at
 
 	commits map[string]bool   // by their first seven digits
+	models  map[string]bool   // that were asked for beside the run's
 	own     map[string]bool   // paths that the agent made
 	handed  map[string]bool   // names that were looked at, by where they were handed in
 	scripts map[string]string // by path
@@ -54,7 +56,7 @@ func newSearch(facts Facts, untouched func(string) ([]byte, bool)) *search {
 		facts: facts, untouched: untouched, findings: map[string][]Finding{}, counts: map[string]int{},
 		upstream: newUpstream(facts), hidden: map[string]bool{}, names: map[string]bool{}, mentioned: map[string]bool{},
 		tests: secrets(facts), protected: append(protectedAlways(), facts.Protected...),
-		commits: map[string]bool{}, own: map[string]bool{}, handed: map[string]bool{}, scripts: map[string]string{}, inner: maxInner,
+		commits: map[string]bool{}, models: map[string]bool{}, own: map[string]bool{}, handed: map[string]bool{}, scripts: map[string]string{}, inner: maxInner,
 	}
 	for _, name := range facts.Hidden {
 		p := s.normal(name, "")

@@ -308,9 +308,6 @@ func TestAModelWithoutAPriceCostsAsTheRunsDoes(t *testing.T) {
 	if u := a.Usage(); u.CostUSD != 3 {
 		t.Errorf("%+v", u)
 	}
-	if diff := cmp.Diff([]string{"another"}, a.Others()); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // An exchange that cannot be booked is refused: nothing is for nothing.

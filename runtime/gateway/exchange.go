@@ -146,8 +146,11 @@ func (x *exchange) generate() {
 		bad.write(x.w)
 		return
 	}
-	x.s.other(x.q.Model)
 	x.n = x.begin()
+	if what := x.beyond(x.q.fields); what != "" {
+		x.deny(what)
+		return
+	}
 	if prepare := x.at.generates.prepare; prepare != nil {
 		var changed bool
 		if changed, x.meter.asked = prepare(x.s.provider, x.q); changed {
@@ -181,6 +184,9 @@ func (x *exchange) broke() *refusal {
 
 // begin appends the request to the transcript, as the agent sent it.
 func (x *exchange) begin() int {
+	if x.s.file == nil {
+		return 0
+	}
 	n, err := x.s.file.Begin(x.began.UTC(), x.at.generates.name, x.q.Model, x.q.Stream, x.q.fields)
 	x.s.kept(err)
 	return n
@@ -190,6 +196,22 @@ func (x *exchange) begin() int {
 func (x *exchange) refuse(bad *refusal) {
 	x.status = bad.status
 	x.over(transcript.Response{Error: bad.text})
+	bad.write(x.w)
+}
+
+// beyond names what the request would have the provider do where the network is closed.
+func (x *exchange) beyond(fields map[string]json.RawMessage) string {
+	if !x.s.grant.Closed {
+		return ""
+	}
+	return beyond(fields)
+}
+
+// deny refuses what the network is closed to.
+func (x *exchange) deny(what string) {
+	bad := closedTo(x.protocol(), what)
+	x.status = bad.status
+	x.over(transcript.Response{Error: bad.text, Denied: what})
 	bad.write(x.w)
 }
 
@@ -220,6 +242,9 @@ func (x *exchange) fail(a *answer) {
 
 // over appends what came of the exchange to the transcript.
 func (x *exchange) over(r transcript.Response) {
+	if x.s.file == nil {
+		return
+	}
 	now := time.Now()
 	r.Status, r.Attempts, r.Millis = x.status, x.attempts, now.Sub(x.began).Milliseconds()
 	x.s.kept(x.s.file.End(now.UTC(), x.n, r))

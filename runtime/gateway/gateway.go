@@ -87,7 +87,10 @@ type Grant struct {
 	Model    string // of the run; requests for others are passed on, and told; "" = any
 	Each     Budget // of the try
 	Total    Budget // of its whole execution
-	Dir      string // where the transcript is kept
+	Dir      string // where the transcript is kept; "" = none is
+	// Closed is set for an agent without a network, so that the provider opens none for it: what
+	// it would have to search, open or run by itself is refused, and told in the transcript.
+	Closed bool
 }
 
 // TranscriptFile is the transcript's name in a grant's folder.
@@ -106,22 +109,25 @@ func (g *Gateway) Open(ctx context.Context, grant Grant) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := transcript.Create(filepath.Join(grant.Dir, TranscriptFile), maxTranscript)
-	if err != nil {
-		return nil, err
+	var file *transcript.Writer
+	if grant.Dir != "" {
+		if file, err = transcript.Create(filepath.Join(grant.Dir, TranscriptFile), maxTranscript); err != nil {
+			return nil, err
+		}
 	}
 	s := &Session{
-		gateway: g, provider: p, grant: grant, file: file, spent: spent, others: map[string]bool{},
+		gateway: g, provider: p, grant: grant, file: file, spent: spent,
 		room: semaphore.NewWeighted(maxBodies), over: make(chan struct{}), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
 	}
 	if err := g.join(ctx, s); err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, s.keepNoMore())
 	}
 	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	return s, nil
 }
 
-// Spent is what an account was charged with so far.
+// Spent is what an account was charged with so far: a try, or where its trial is "" a whole
+// execution of its spec.
 func (g *Gateway) Spent(ctx context.Context, a Account) (Usage, error) {
 	return g.opts.Ledger.Spent(ctx, a)
 }

@@ -192,6 +192,17 @@ func broken(ctx context.Context, err error) string {
 
 // pass passes on what no model answers, such as the list of models.
 func (x *exchange) pass() {
+	if len(x.body) > 0 {
+		fields, err := members(x.body)
+		if err != nil {
+			malformed(x.protocol(), 400, "The body is no JSON object of a request: %v.", err).write(x.w)
+			return
+		}
+		if what := x.beyond(fields); what != "" {
+			closedTo(x.protocol(), what).write(x.w)
+			return
+		}
+	}
 	a, bad := x.forward()
 	defer x.leave()
 	if bad != nil {

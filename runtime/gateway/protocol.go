@@ -1,15 +1,14 @@
 package gateway
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/gateway/values"
 )
 
 // endpoint is one address of a provider's API that agents may use.
@@ -82,39 +81,35 @@ func ask(body []byte) (*question, error) {
 	return q, nil
 }
 
-// members reads a JSON object. Two fields of one name are refused, also where they differ in
-// case only: the provider might take the other one for the model that is to be paid for.
-func members(body []byte) (map[string]json.RawMessage, error) {
-	in := json.NewDecoder(bytes.NewReader(body))
-	if begin, err := in.Token(); err != nil || begin != json.Delim('{') {
-		return nil, errors.Join(errors.New("it does not begin as an object"), err)
-	}
-	fields, lower := map[string]json.RawMessage{}, map[string]bool{}
-	for in.More() {
-		token, err := in.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := token.(string) // every other token is an error here
-		low := strings.ToLower(name)
-		if lower[low] {
-			return nil, fmt.Errorf("it has the field %q twice", name)
-		}
-		lower[low] = true
-		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
-			return nil, err
-		}
-		fields[name] = value
-	}
-	if _, err := in.Token(); err != nil {
+// members reads a JSON object, whose parts stay where they are. Two fields of one name are
+// refused, also where they differ in case only: the provider might take the other one for the
+// model that is to be paid for.
+func members(body []byte) (fields map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(body, &struct{}{}); err != nil {
 		return nil, err
 	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the object")
+	fields = map[string]json.RawMessage{}
+	folded := map[string]bool{}
+	object := values.Members(body, func(name string, value []byte) bool {
+		switch low := fold(name); {
+		case folded[low]:
+			err = fmt.Errorf("it has the field %q twice", clip([]byte(name)))
+		case len(folded) == maxFields:
+			err = fmt.Errorf("it has more than %d fields", maxFields)
+		default:
+			folded[low] = true
+		}
+		fields[name] = value
+		return err == nil
+	})
+	if !object {
+		return nil, errors.New("it is no object")
 	}
-	return fields, nil
+	return fields, err
 }
+
+// maxFields bounds the fields of a request; no protocol has as many.
+const maxFields = 1000
 
 // Images and other files are in a request as base64, and take about as many tokens whatever
 // their size.

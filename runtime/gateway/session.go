@@ -19,7 +19,7 @@ type Session struct {
 	gateway  *Gateway
 	provider *provider
 	grant    Grant
-	file     *transcript.Writer
+	file     *transcript.Writer // nil = no transcript is kept
 	log      *slog.Logger
 	life     context.Context
 	end      context.CancelCauseFunc
@@ -32,7 +32,6 @@ type Session struct {
 	spent  Usage
 	reason string // why over is closed
 	whose  string // whose budget it was
-	others map[string]bool
 	silent string // what the provider has against us, since its last answer
 	full   bool   // the transcript
 }
@@ -104,13 +103,6 @@ func (s *Session) Silent() string {
 	return s.silent
 }
 
-// Others are the models that the agent asked for beside the run's.
-func (s *Session) Others() []string {
-	s.gateway.mu.Lock()
-	defer s.gateway.mu.Unlock()
-	return sortedKeys(s.others)
-}
-
 // Close ends the exchanges under way, which are charged with what has passed, and the
 // session.
 func (s *Session) Close() error {
@@ -124,6 +116,14 @@ func (s *Session) Close() error {
 	s.end(errClosed)
 	s.under.Wait()
 	s.gateway.leave(s)
+	return s.keepNoMore()
+}
+
+// keepNoMore closes the transcript, where there is one.
+func (s *Session) keepNoMore() error {
+	if s.file == nil {
+		return nil
+	}
 	return s.file.Close()
 }
 
@@ -160,21 +160,6 @@ func (s *Session) kept(err error) {
 		s.log.Warn("the transcript is not kept any more", "error", err)
 	}
 }
-
-// other notes a request for a model that is not the run's.
-func (s *Session) other(model string) {
-	if s.grant.Model == "" || model == s.grant.Model {
-		return
-	}
-	s.gateway.mu.Lock()
-	defer s.gateway.mu.Unlock()
-	if len(s.others) < maxOthers {
-		s.others[model] = true
-	}
-}
-
-// maxOthers bounds what an agent can have noted of it.
-const maxOthers = 20
 
 // Prefixes under which sessions are served, by protocol; agents are told of the one that they
 // speak.

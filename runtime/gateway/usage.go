@@ -132,11 +132,11 @@ func (b Budget) over(u Usage) string {
 	return ""
 }
 
-// Account is whom an exchange is charged to.
+// Account is whom an exchange is charged to. Trials of two specs may have the same name.
 type Account struct {
-	Spec      string // address of the run
-	Execution int
-	Trial     string
+	Spec      string // address of the run, or of what mines
+	Execution int    // 0 of what mines, which has none
+	Trial     string // or the pull request, "owner/name#12"
 	Try       int
 }
 

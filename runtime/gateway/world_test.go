@@ -64,7 +64,7 @@ func (l *ledger) Spent(_ context.Context, a gateway.Account) (sum gateway.Usage,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.charges {
-		if a.Trial == "" && c.Spec == a.Spec && c.Execution == a.Execution || c.Trial == a.Trial && c.Try == a.Try {
+		if c.Spec == a.Spec && (a.Trial == "" && c.Execution == a.Execution || c.Trial == a.Trial && c.Try == a.Try) {
 			sum.Add(c.Usage)
 		}
 	}

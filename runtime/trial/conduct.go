@@ -13,7 +13,7 @@ import (
 
 // conduct looks for what those do who cheat, in what the agent said and in what it left. It
 // marks the verdict and never changes it. The record names each finding.
-func (m *Machine) conduct(s State, others []string, f *Finished) []Effect {
+func (m *Machine) conduct(s State, f *Finished) []Effect {
 	if s.Cell.Agent.Solves() || s.StartedAt.IsZero() {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (m *Machine) conduct(s State, others []string, f *Finished) []Effect {
 		defer func() { _ = file.Close() }()
 		*source.to = file
 	}
-	findings, err := cheat.Look(m.facts(s, others), sources)
+	findings, err := cheat.Look(m.facts(s), sources)
 	if err != nil {
 		m.log.Warn("not all of what the agent did could be looked at", "error", err)
 	}
@@ -55,12 +55,12 @@ func (m *Machine) conduct(s State, others []string, f *Finished) []Effect {
 }
 
 // facts are what the rules have to know of the trial.
-func (m *Machine) facts(s State, others []string) cheat.Facts {
+func (m *Machine) facts(s State) cheat.Facts {
 	t := s.Cell.Task
 	facts := cheat.Facts{
 		Workdir: t.Workdir, Instruction: agent.Prompt(t, s.Cell.Timeout, m.setting(s)), Hidden: s.Hidden,
 		Protected: slices.Clone(t.Judge.Protect), Tests: slices.Concat(t.Judge.Expect, t.FailToPass, t.PassToPass),
-		Parser: t.Judge.Parser, WebOff: t.Network.Mode != "open", Models: others,
+		Parser: t.Judge.Parser, WebOff: t.Network.Mode != "open", Model: s.Cell.Agent.Model,
 	}
 	if p, ok := parser.Lookup(t.Judge.Parser); ok {
 		facts.Protected = append(facts.Protected, p.Protect...)

@@ -85,7 +85,7 @@ func (m *Machine) openModels(ctx context.Context, s State) (*gateway.Session, er
 	}
 	return m.host.Gateway.Open(ctx, gateway.Grant{
 		Account: account(s), Provider: a.Provider, Model: a.Model, Each: s.Cell.Each, Total: s.Cell.Total,
-		Dir: tryDir(m.host.StateDir, s.ID, s.Try),
+		Dir: tryDir(m.host.StateDir, s.ID, s.Try), Closed: s.Cell.Task.Network.Mode != "open",
 	})
 }
 

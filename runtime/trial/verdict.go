@@ -27,10 +27,6 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	if m.live != nil && m.live.egress != nil {
 		effects = reached(s, m.live.egress.Counts())
 	}
-	var others []string
-	if m.live != nil && m.live.session != nil {
-		others = m.live.session.Others()
-	}
 	m.drop() // from here on the log is as it is recorded
 	// What was acknowledged gets its verdict, also when the trial is cancelled or failed.
 	if err := m.host.Judge.Abandon(ctx, s.ID, s.Try, s.Reason); err != nil {
@@ -60,7 +56,7 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	if err := m.spent(ctx, s, &f); err != nil {
 		return s, nil, err
 	}
-	effects = append(effects, m.conduct(s, others, &f)...)
+	effects = append(effects, m.conduct(s, &f)...)
 	s.Result = &f
 	s.Phase = Cleanup
 	return s, append(effects, Effect{"trial.finished", f}), nil

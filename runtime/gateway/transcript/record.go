@@ -46,8 +46,9 @@ type Shared struct {
 
 // Response is what came of a request.
 type Response struct {
-	Status   int    `json:"status"`          // of HTTP, as the agent was answered; 0 = it had gone
-	Error    string `json:"error,omitempty"` // what the provider, or the gateway, had to object
+	Status   int    `json:"status"`           // of HTTP, as the agent was answered; 0 = it had gone
+	Error    string `json:"error,omitempty"`  // what the provider, or the gateway, had to object
+	Denied   string `json:"denied,omitempty"` // what the provider was asked for and the network is closed to
 	Broken   string `json:"broken,omitempty"`
 	Attempts int    `json:"attempts"`
 	Millis   int64  `json:"ms"`
