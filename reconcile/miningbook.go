@@ -159,7 +159,7 @@ func (b *miningBook) decide(tx *store.Tx, d mining.Decision) error {
 			return err
 		}
 	}
-	return tx.DropAnswers(b.address(), pullName(d.Ref))
+	return tx.DropAnswers(b.address(), d.Ref.String())
 }
 
 func (b *miningBook) decideMined(tx *store.Tx, m mining.Mined, class string) error {
@@ -175,8 +175,6 @@ func (b *miningBook) decideMined(tx *store.Tx, m mining.Mined, class string) err
 		FailToPass: len(m.Task.FailToPass), PassToPass: len(m.Task.PassToPass),
 	})
 }
-
-func pullName(ref github.Ref) string { return fmt.Sprintf("%s#%d", ref.Repo, ref.Number) }
 
 // Answer implements mining.Book.
 func (b *miningBook) Answer(ctx context.Context, pull, key string) (value []byte, ok bool, err error) {

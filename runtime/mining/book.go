@@ -2,7 +2,6 @@ package mining
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/assayd/assayd/runtime/gateway"
@@ -96,6 +95,3 @@ func (c Counts) Total() (n int) {
 	}
 	return n
 }
-
-// nameOf is how a pull request is called in the book.
-func nameOf(ref github.Ref) string { return fmt.Sprintf("%s#%d", ref.Repo, ref.Number) }

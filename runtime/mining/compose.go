@@ -26,10 +26,6 @@ import (
 // workdir is where the repository of a mined task lies.
 const workdir = "/workspace"
 
-// files stands in a test command for the files with the hidden tests, so that it serves other
-// pull requests of the repository, too.
-const files = "{files}"
-
 // repository is the pull request under the present name of its repository.
 func (k *maker) repository() github.Pull {
 	p := k.pull.Pull
@@ -64,7 +60,7 @@ func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
 		Image: k.image(), Repo: &task.Repo{URL: "https://github.com/" + k.repository().Repo, Commit: k.change.Base},
 		Work: folder.Limits(), Solution: &task.Solution{Patch: k.change.Source}, Metadata: map[string]string{},
 		Judge: task.Judge{
-			Part: folder.Limits(), Patch: tests, Command: task.Command{Shell: command(p.Test, touched)}, Parser: p.Parser,
+			Part: folder.Limits(), Patch: tests, Command: task.Command{Shell: p.Test}, Parser: p.Parser,
 			Timeout: k.m.o.Spec.TestGeneration.CommandTimeout, Select: "pass_rate_first", Direction: "maximize", Feedback: "names",
 		},
 	}
@@ -73,18 +69,6 @@ func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
 		t.Submit.Exclude = append(t.Submit.Exclude, runner.Pattern(name))
 	}
 	return t
-}
-
-// command puts the files with tests into a command that leaves room for them.
-func command(line string, touched []string) string {
-	if !strings.Contains(line, files) {
-		return line
-	}
-	var words []string
-	for _, name := range touched {
-		words = append(words, runner.Quote(name))
-	}
-	return strings.ReplaceAll(line, files, strings.Join(words, " "))
 }
 
 // tests are the hidden tests of a proposal: those of the pull request, and what the model has

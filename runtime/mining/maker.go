@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/proof"
 	"github.com/assayd/assayd/runtime/mining/reason"
@@ -131,7 +132,13 @@ func (k *maker) prove(ctx context.Context) error {
 // turns asks the model for the turns of the workbench.
 func (k *maker) turns() workbench.Ask {
 	ask := k.pull.purse.ask(StageEnvironment)
-	return workbench.Ask(ask)
+	return func(ctx context.Context, _ int, messages []llm.Message, tools []llm.Tool) (llm.Answer, error) {
+		answer, err := ask(ctx, messages, tools)
+		if _, ok := errors.AsType[*llm.Malformed](err); ok {
+			return answer, nil // the model is told by the workbench
+		}
+		return answer, err
+	}
 }
 
 // try builds and proves what the model proposes. What the model can mend comes back in words.

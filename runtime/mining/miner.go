@@ -133,14 +133,14 @@ func (m *Miner) end(ctx context.Context, began time.Time, code, cause string) er
 func (m *Miner) enter(ref github.Ref, stage string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.at[nameOf(ref)] = stage
+	m.at[ref.String()] = stage
 }
 
 // leave notes that a pull request is not under way any more.
 func (m *Miner) leave(ref github.Ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.at, nameOf(ref))
+	delete(m.at, ref.String())
 }
 
 // stages counts the open pull requests under way by stage.
@@ -164,10 +164,10 @@ func (m *Miner) waiting(why string) {
 // decide ends a pull request.
 func (m *Miner) decide(ctx context.Context, d Decision) error {
 	if err := m.o.Book.Decide(ctx, d); err != nil {
-		return fmt.Errorf("decide about %s: %w", nameOf(d.Ref), err)
+		return fmt.Errorf("decide about %s: %w", d.Ref.String(), err)
 	}
 	m.leave(d.Ref)
-	log := m.o.Log.With("pull", nameOf(d.Ref), "stage", d.Stage)
+	log := m.o.Log.With("pull", d.Ref.String(), "stage", d.Stage)
 	switch d.Verdict {
 	case Accepted:
 		log.Info("task mined", "task", d.Mined.Task.Name, "difficulty", d.Classification)

@@ -142,7 +142,7 @@ func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- git
 			m.enter(c.Ref, StageEnrich)
 		}
 		for tries := 1; len(refs) > 0; tries++ {
-			outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{m.o.Book, ""})
+			outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{ctx, m.o.Book})
 			if err != nil {
 				if err := m.patience(ctx, "GitHub", err, tries); err != nil {
 					return err
@@ -185,7 +185,7 @@ func (m *Miner) screened(ctx context.Context, out github.Outcome, tries int, to 
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case tries < maxTries:
-		m.o.Log.Info("ask about a pull request again", "pull", nameOf(out.Asked), "error", err)
+		m.o.Log.Info("ask about a pull request again", "pull", out.Asked.String(), "error", err)
 		return true, nil
 	}
 	return false, m.decide(ctx, Decision{Ref: out.Asked, Verdict: Failed, Stage: stage, Reason: reasonTrouble, Detail: err.Error()})

@@ -37,8 +37,8 @@ type Progress struct {
 
 // Hours tells how much of an archive was read.
 type Hours struct {
-	Read    int      `json:"read"`
-	Missing []string `json:"missing"` // those that the archive does not have, "2026-01-31-12"
+	Read int      `json:"read"`
+	Gaps []string `json:"gaps"` // of the wanted ones: not read, missing or broken
 }
 
 type finished struct {

@@ -11,7 +11,6 @@ import (
 	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
-	"github.com/assayd/assayd/runtime/mining/triage"
 )
 
 // errPerTask says that one pull request has cost as much as one may.
@@ -28,16 +27,16 @@ type purse struct {
 
 func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
 	address := m.o.Spec.Address()
-	p := &purse{m: m, ref: ref, account: gateway.Account{Spec: address, Trial: address + "/" + nameOf(ref), Try: 1}}
+	p := &purse{m: m, ref: ref, account: gateway.Account{Spec: address, Trial: address + "/" + ref.String(), Try: 1}}
 	grant := gateway.Grant{Account: p.account, Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: m.total()}
 	if b := m.o.Spec.Budget; b != nil {
 		grant.Each = gateway.Budget(b.Each)
 	}
 	var err error
 	if p.session, err = m.o.Gateway.Open(ctx, grant); err != nil {
-		return nil, fmt.Errorf("open a session for %s: %w", nameOf(ref), err)
+		return nil, fmt.Errorf("open a session for %s: %w", ref.String(), err)
 	}
-	p.model = llm.New(llm.Options{Name: m.o.Spec.Model, Transport: p.session.Transport(), BaseURL: "http://gateway" + gateway.OpenAIPrefix})
+	p.model = llm.New(llm.Options{Name: m.o.Spec.Model, Transport: p.session.Transport(), BaseURL: "http://gateway" + gateway.OpenAIPrefix + "/v1"})
 	return p, nil
 }
 
@@ -51,7 +50,7 @@ func (m *Miner) total() gateway.Budget {
 
 func (p *purse) close() {
 	if err := p.session.Close(); err != nil {
-		p.m.o.Log.Warn("close the session of a pull request", "pull", nameOf(p.ref), "error", err)
+		p.m.o.Log.Warn("close the session of a pull request", "pull", p.ref.String(), "error", err)
 	}
 }
 
@@ -69,19 +68,19 @@ type kept struct {
 
 // ask asks the model at a stage. What it has answered before is given again: the questions of
 // a stage are numbered, and the same ones are asked again after a crash.
-func (p *purse) ask(stage string) triage.Ask {
+func (p *purse) ask(stage string) llm.Ask {
 	n := 0
 	return func(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Answer, error) {
 		key := fmt.Sprintf("%s/%d", stage, n)
 		n++
 		var k kept
-		value, ok, err := p.m.o.Book.Answer(ctx, nameOf(p.ref), key)
+		value, ok, err := p.m.o.Book.Answer(ctx, p.ref.String(), key)
 		if err != nil {
 			return llm.Answer{}, err
 		}
 		if ok {
 			if err := json.Unmarshal(value, &k); err != nil {
-				return llm.Answer{}, fmt.Errorf("read the answer %s about %s: %w", key, nameOf(p.ref), err)
+				return llm.Answer{}, fmt.Errorf("read the answer %s about %s: %w", key, p.ref.String(), err)
 			}
 		} else if k, err = p.pay(ctx, key, messages, tools); err != nil {
 			return llm.Answer{}, err
@@ -104,9 +103,9 @@ func (p *purse) pay(ctx context.Context, key string, messages []llm.Message, too
 	}
 	value, err := json.Marshal(k)
 	if err != nil {
-		return k, fmt.Errorf("encode the answer %s about %s: %w", key, nameOf(p.ref), err)
+		return k, fmt.Errorf("encode the answer %s about %s: %w", key, p.ref.String(), err)
 	}
-	return k, p.m.o.Book.Keep(context.WithoutCancel(ctx), nameOf(p.ref), key, value)
+	return k, p.m.o.Book.Keep(context.WithoutCancel(ctx), p.ref.String(), key, value)
 }
 
 // broke says whose budget is used up, where that is why a model was not asked.
@@ -142,8 +141,8 @@ func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
 		if !passes && tries >= maxTries {
 			return err
 		}
-		m.o.Log.Warn("mining", "pull", nameOf(p.ref), "try", tries, "error", err)
-		if err := m.patience(ctx, nameOf(p.ref), err, tries); err != nil {
+		m.o.Log.Warn("mining", "pull", p.ref.String(), "try", tries, "error", err)
+		if err := m.patience(ctx, p.ref.String(), err, tries); err != nil {
 			return err
 		}
 		if !passes {

@@ -43,30 +43,42 @@ type finder func(ctx context.Context, all []Found, mark Mark) error
 // hourKey begins the marks of an archive's hours.
 const hourKey = "hour/"
 
-// hourFormat is how an hour is named in records.
-const hourFormat = "2006-01-02-15"
-
 // hourMark is the value of an hour's mark.
 type hourMark struct {
-	Missing bool           `json:"missing,omitempty"`
-	Damaged string         `json:"damaged,omitempty"`
-	Counts  archive.Counts `json:"counts"`
+	archive.Past
+	Why    string         `json:"why,omitempty"` // it is not read
+	Counts archive.Counts `json:"counts"`
 }
 
-func (m *Miner) hourMarks(ctx context.Context) (map[string]hourMark, error) {
+func (m *Miner) hourMarks(ctx context.Context) (map[time.Time]hourMark, error) {
 	marks, err := m.o.Book.Marks(ctx, hourKey)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]hourMark, len(marks))
+	out := make(map[time.Time]hourMark, len(marks))
 	for _, mark := range marks {
 		var h hourMark
-		if err := json.Unmarshal([]byte(mark.Value), &h); err != nil {
+		hour, err := time.Parse(time.RFC3339, strings.TrimPrefix(mark.Key, hourKey))
+		if err == nil {
+			err = json.Unmarshal([]byte(mark.Value), &h)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read the mark %s: %w", mark.Key, err)
 		}
-		out[strings.TrimPrefix(mark.Key, hourKey)] = h
+		out[hour.UTC()] = h
 	}
 	return out, nil
+}
+
+func pastOf(marks map[time.Time]hourMark) func(time.Time) archive.Past {
+	return func(hour time.Time) archive.Past { return marks[hour.UTC()].Past }
+}
+
+// span are the hours that the spec wants.
+func (m *Miner) span() (s archive.Source, err error) {
+	s.Lookback = m.o.Spec.Source.Lookback
+	s.From, s.To, err = between(m.o.Spec.Source.From, m.o.Spec.Source.To)
+	return s, err
 }
 
 // hours tells how much of the archive was read; nil where there is none.
@@ -78,59 +90,64 @@ func (m *Miner) hours(ctx context.Context) (*Hours, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hours{Missing: []string{}}
-	for name, mark := range marks {
-		if mark.Missing {
-			h.Missing = append(h.Missing, name)
-		} else {
+	source, err := m.span()
+	if err != nil {
+		return nil, err
+	}
+	h := &Hours{Gaps: []string{}}
+	for _, mark := range marks {
+		if mark.State == archive.Read {
 			h.Read++
 		}
+	}
+	from, to := source.Span(time.Now())
+	for _, gap := range archive.Gaps(from, to, pastOf(marks)) {
+		h.Gaps = append(h.Gaps, gap.String())
 	}
 	return h, nil
 }
 
-// readArchive reads the hours that the source names and that were not read yet. One that is
-// not there is asked for again in a later pass.
+// readArchive reads the hours that the source names and that were not read yet.
 func (m *Miner) readArchive(ctx context.Context, found finder) error {
 	marks, err := m.hourMarks(ctx)
 	if err != nil {
 		return err
 	}
-	wanted, err := archive.Hours(archive.Range{Lookback: m.o.Spec.Source.Lookback, From: m.o.Spec.Source.From, To: m.o.Spec.Source.To}, time.Now())
+	source, err := m.span()
 	if err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(m.o.Spec.Concurrency.Archive, 1))
-	for _, hour := range wanted {
-		if mark, ok := marks[hour.Format(hourFormat)]; ok && !mark.Missing {
-			continue
-		}
+	for _, hour := range source.Hours(time.Now(), pastOf(marks)) {
 		g.Go(func() error { return m.readHour(ctx, hour, found) })
 	}
 	return g.Wait()
 }
 
 func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) error {
+	log := m.o.Log.With("hour", archive.Name(hour))
 	for tries := 1; ; tries++ {
 		var all []Found
+		mark := hourMark{Past: archive.Past{State: archive.Read, At: time.Now().UTC()}}
 		counts, err := m.o.Archive.Hour(ctx, hour, func(merge archive.Merge) error {
 			all = append(all, Found{Ref: github.Ref{Repo: merge.Repo, Number: merge.Number}, Rejected: m.early(merge)})
 			return nil
 		})
-		mark := hourMark{Counts: counts}
-		damaged, isDamaged := errors.AsType[*archive.Damaged](err)
+		mark.Counts = counts
+		_, damaged := errors.AsType[*archive.Damaged](err)
 		switch {
+		case err == nil:
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, archive.ErrMissing):
-			mark.Missing = true
-			m.o.Log.Warn("the archive does not have an hour", "hour", hour.Format(hourFormat))
-		case isDamaged && tries >= maxTries:
-			mark.Damaged = damaged.Error()
-			m.o.Log.Warn("an hour of the archive is damaged; what comes before is used", "hour", hour.Format(hourFormat), "error", err)
-		case err != nil:
-			m.o.Log.Warn("read an hour of the archive", "hour", hour.Format(hourFormat), "error", err)
+			mark.State, mark.Why = archive.Missing, err.Error()
+			log.Warn("the archive does not have an hour")
+		case damaged && tries >= maxTries, errors.Is(err, archive.ErrTimeline):
+			mark.State, mark.Why = archive.Broken, err.Error()
+			log.Warn("an hour of the archive is damaged; what comes before is used", "error", err)
+		default:
+			log.Warn("read an hour of the archive", "try", tries, "error", err)
 			if err := m.patience(ctx, "the archive", err, tries); err != nil {
 				return err
 			}
@@ -140,15 +157,16 @@ func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) erro
 		if err != nil {
 			return err
 		}
-		return found(ctx, all, Mark{hourKey + hour.Format(hourFormat), string(value)})
+		return found(ctx, all, Mark{hourKey + hour.UTC().Format(time.RFC3339), string(value)})
 	}
 }
 
 // early applies the rules to what the archive tells.
 func (m *Miner) early(merge archive.Merge) *reason.Rejected {
+	org := merge.Org != ""
 	return reason.Of(screen.Early(screen.Candidate{
 		Repo: merge.Repo, Number: merge.Number, Actor: merge.Actor, Author: merge.Author, AuthorType: merge.AuthorType,
-		Org: merge.Org, HeadRef: merge.HeadRef, Title: merge.Title,
+		Org: &org, HeadRef: merge.HeadRef, Title: merge.Title,
 	}, m.o.Rules))
 }
 
@@ -160,7 +178,7 @@ type gather struct {
 }
 
 func (g *gather) add(ctx context.Context, ref github.Ref) error {
-	rejected := reason.Of(screen.Named(ref, g.m.o.Rules))
+	rejected := reason.Of(screen.Early(screen.Candidate{Repo: ref.Repo, Number: ref.Number}, g.m.o.Rules))
 	if g.all = append(g.all, Found{Ref: ref, Rejected: rejected}); len(g.all) < pageSize {
 		return nil
 	}
@@ -207,7 +225,7 @@ func (m *Miner) readSearch(ctx context.Context, found finder) error {
 		return err
 	}
 	return m.patiently(ctx, "the search", found, func(add func(github.Ref) error) error {
-		return m.o.GitHub.Search(ctx, s.Query, from, to, keep{m.o.Book, ""}, add)
+		return m.o.GitHub.Search(ctx, s.Query, from, to, keep{ctx, m.o.Book}, add)
 	})
 }
 
@@ -218,7 +236,7 @@ func (m *Miner) readRepos(ctx context.Context, found finder) error {
 	}
 	for _, repo := range m.o.Spec.Source.Names {
 		err := m.patiently(ctx, repo, found, func(add func(github.Ref) error) error {
-			return m.o.GitHub.Merged(ctx, repo, since, keep{m.o.Book, ""}, add)
+			return m.o.GitHub.Merged(ctx, repo, since, keep{ctx, m.o.Book}, add)
 		})
 		if err != nil {
 			return err
@@ -247,18 +265,18 @@ func moment(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339, text)
 }
 
-// keep is the book as those see it who ask GitHub.
+// keep is the book as those see it who ask GitHub: the answers are nobody's own.
 type keep struct {
+	ctx  context.Context // of the call that it is given to
 	book Book
-	pull string
 }
 
 // Get implements github.Keep.
-func (k keep) Get(ctx context.Context, key string) ([]byte, bool, error) {
-	return k.book.Answer(ctx, k.pull, "github/"+key)
+func (k keep) Get(key string) ([]byte, bool, error) {
+	return k.book.Answer(k.ctx, "", "github/"+key)
 }
 
-// Put implements github.Keep.
-func (k keep) Put(ctx context.Context, key string, value []byte) error {
-	return k.book.Keep(ctx, k.pull, "github/"+key, value)
+// Put implements github.Keep. What was answered is kept also when the call is broken off.
+func (k keep) Put(key string, value []byte) error {
+	return k.book.Keep(context.WithoutCancel(k.ctx), "", "github/"+key, value)
 }
