@@ -8,6 +8,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 
 LINT_VERSION := v2.12.2
 LINT         := .tools/golangci-lint-$(LINT_VERSION)
+SUM_VERSION  := v1.13.0
+SUM          := .tools/gotestsum-$(SUM_VERSION)
 FUZZTIME     := 10s
 
 # One static program; it runs on any Linux, and inside any work container.
@@ -15,9 +17,10 @@ build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/assayd ./daemon/assayd
 
 # Everything: unit, race, command-line and container tests, on a machine with Go alone.
-test: setup
+# What a busy machine makes fail is run again, and named at the end: contrib/tests/run.
+test: setup $(SUM)
 	go vet ./...
-	go test -race -timeout 45m ./...
+	contrib/tests/run $(SUM) -race -timeout 45m
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1000x # a bound in time fails by itself on a busy machine
 
 # Real pull requests; ASSAYD_REPOS is the folder of their clones (owner+name/repo), ASSAYD_DATA
@@ -61,6 +64,11 @@ fmt: $(LINT)
 $(LINT):
 	GOBIN=$(CURDIR)/.tools CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv .tools/golangci-lint $@
+
+# Nor is what runs tests again; building it takes seconds.
+$(SUM):
+	GOBIN=$(CURDIR)/.tools CGO_ENABLED=0 go install gotest.tools/gotestsum@$(SUM_VERSION)
+	mv .tools/gotestsum $@
 
 # Each fuzz target for a short while. What is found interesting is not made smaller at length.
 fuzz:

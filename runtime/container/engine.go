@@ -43,7 +43,8 @@ type Engine interface {
 // Execer runs a bounded command in a running container. The exit code is found by
 // inspection of the exec, never by the end of its stream, so that a child that keeps
 // standard output open does not hold the call. When the context ends the call returns
-// its cause; the process may live on: whoever needs it dead stops the container.
+// its cause; the process may live on: whoever needs it dead stops the container. In a
+// frozen container the command waits for the thaw.
 type Execer interface {
 	Exec(ctx context.Context, id string, c Command) (exitCode int, err error)
 }
@@ -60,7 +61,8 @@ type Copier interface {
 // Freezer stops all processes of a container in place and lets them go on.
 // Without it a trial takes its snapshots from a moving tree and says so.
 type Freezer interface {
-	// Freeze of a frozen container and Thaw of a running one are success.
+	// Freeze of a frozen container and Thaw of a running one are success. A freeze waits for
+	// commands that are being started in the container to be running.
 	Freeze(ctx context.Context, id string) error
 	Thaw(ctx context.Context, id string) error
 }

@@ -44,6 +44,9 @@ func Run(t *testing.T, newEngine func(t *testing.T) (container.Engine, string)) 
 	}
 	if _, ok := e.(container.Freezer); ok {
 		runFreezer(test)
+		if _, ok := e.(container.Execer); ok {
+			runFreezerAndExecer(test)
+		}
 	}
 	if _, ok := e.(container.Images); ok {
 		runImages(test)

@@ -258,6 +258,12 @@ func runFreezer(test tester) {
 	test("a frozen container can be stopped and removed", freezeAndStop)
 }
 
+// runFreezerAndExecer is what the two owe each other.
+func runFreezerAndExecer(test tester) {
+	test("a command in a frozen container waits for the thaw", execWaitsForThaw)
+	test("a freeze and a command that starts do not wait for each other", freezeWhileCommandsStart)
+}
+
 func freezeAndThaw(b *bench) {
 	freezer := b.engine.(container.Freezer)
 	w := b.workload("ticks", "/tmp/ticks")

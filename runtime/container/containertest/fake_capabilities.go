@@ -21,6 +21,9 @@ func (f *Fake) Exec(ctx context.Context, id string, cmd container.Command) (int,
 	if err := f.begin(ctx, "Exec", id); err != nil {
 		return 0, err
 	}
+	if err := f.await(ctx, func() bool { r := f.find(id); return r == nil || !r.inst.Frozen }); err != nil {
+		return 0, fmt.Errorf("run in container %q: wait for its thaw: %w", id, err)
+	}
 	f.mu.Lock()
 	r, err := f.running(id)
 	if err == nil && !f.runnable(r, cmd.Argv) {
@@ -88,7 +91,7 @@ func (g guarded) Write(p []byte) (int, error) {
 	return g.w.Write(p)
 }
 
-// running returns the container if it runs and is not frozen. The lock is held.
+// running returns the container if it runs. The lock is held.
 func (f *Fake) running(id string) (*record, error) {
 	r := f.find(id)
 	switch {
@@ -96,8 +99,6 @@ func (f *Fake) running(id string) (*record, error) {
 		return nil, container.ErrNotFound
 	case r.inst.Phase != container.PhaseRunning:
 		return nil, fmt.Errorf("%w: it is not running", container.ErrConflict)
-	case r.inst.Frozen:
-		return nil, fmt.Errorf("%w: it is frozen", container.ErrConflict)
 	}
 	return r, nil
 }

@@ -54,6 +54,8 @@ type Engine struct {
 	quotaLock sync.Mutex
 	quota     *bool // whether the storage driver has quotas; nil: not asked yet
 
+	gates gates
+
 	deep chan struct{} // full while a deep tree is measured
 }
 
@@ -131,6 +133,9 @@ func (e *Engine) Close() error {
 // names of containers, and ids, as Docker allows them. Anything else, a slash above all,
 // would address another part of the API.
 var validName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
+// validID is a whole id, which is no name although it could be one.
+var validID = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // checkName makes an id or name that no container can have a container that is not there.
 func checkName(id string) error {

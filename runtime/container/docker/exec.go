@@ -25,26 +25,67 @@ const (
 
 // Exec implements container.Execer. It is not for long jobs: after a restart of the
 // engine nothing is known about the command, and the call fails. Stdin is read by a
-// goroutine that ends, after Exec has returned, with the next Read that returns.
+// goroutine that ends, after Exec has returned, with the next Read that returns. A container
+// that another process freezes while the command is being started is ErrConflict.
 func (e *Engine) Exec(ctx context.Context, id string, c container.Command) (int, error) {
-	if err := checkName(id); err != nil {
+	full, err := e.fullID(ctx, id)
+	if err != nil {
 		return 0, fmt.Errorf("run in container: %w", err)
 	}
 	c.Argv = inOrder(c)
+	for wait := minPoll; ; wait = min(2*wait, maxPoll) {
+		s, err := e.begin(ctx, full, c)
+		if err == nil {
+			return e.finish(ctx, s, id, c)
+		}
+		err = failure(ctx, err, "run %q in container %q", c.Argv, id)
+		if !errors.Is(err, container.ErrConflict) || !e.frozen(ctx, full) {
+			return 0, err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return 0, fmt.Errorf("run %q in container %q: wait for its thaw: %w", c.Argv, id, err)
+		}
+	}
+}
+
+// frozen says whether a command that is refused may be let in later. One that runs was frozen
+// a moment ago.
+func (e *Engine) frozen(ctx context.Context, id string) bool {
+	inst, err := e.Inspect(ctx, id)
+	return err == nil && inst.Phase == container.PhaseRunning
+}
+
+// begin starts a command that finish must be called for.
+func (e *Engine) begin(ctx context.Context, id string, c container.Command) (*execStream, error) {
+	leave, err := e.gates.starting(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	made, err := e.calls.ExecCreate(ctx, id, client.ExecCreateOptions{
 		Cmd: c.Argv, Env: assignments(c.Env), User: c.User, WorkingDir: c.Workdir,
 		AttachStdin: c.Stdin != nil, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
-		return 0, failure(ctx, err, "run %q in container %q", c.Argv, id)
+		leave()
+		return nil, err
 	}
 	conn, err := e.streams.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
-	if err != nil {
-		return 0, failure(ctx, err, "run %q in container %q", c.Argv, id)
+	switch {
+	case err == nil:
+		return attach(conn.HijackedResponse, c, made.ID, leave), nil
+	case ctx.Err() != nil || unreachable(err):
+		e.leaveStarted(made.ID, leave)
+	default: // the engine has refused it
+		leave()
 	}
-	s := attach(conn.HijackedResponse, c)
+	return nil, err
+}
+
+// finish waits for the end of a command that was begun.
+func (e *Engine) finish(ctx context.Context, s *execStream, id string, c container.Command) (int, error) {
 	defer s.close()
-	state, err := e.follow(ctx, id, made.ID, s)
+	state, err := e.follow(ctx, id, s)
+	s.leave(e, state)
 	if err != nil {
 		return 0, failure(ctx, err, "run %q in container %q", c.Argv, id)
 	}
@@ -58,11 +99,14 @@ func (e *Engine) Exec(ctx context.Context, id string, c container.Command) (int,
 // also before it has begun, and may know the exit before it has noted the PID; a command
 // whose stream has ended gets a moment for that. Otherwise the end of the stream is only
 // a reason to look at once, for a process may close its output and go on.
-func (e *Engine) follow(ctx context.Context, id, exec string, s *execStream) (client.ExecInspectResult, error) {
+func (e *Engine) follow(ctx context.Context, id string, s *execStream) (client.ExecInspectResult, error) {
 	poll, ended := minPoll, s.ended
 	var silentSince time.Time
 	for {
-		state, err := e.calls.ExecInspect(ctx, exec, client.ExecInspectOptions{})
+		state, err := e.calls.ExecInspect(ctx, s.exec, client.ExecInspectOptions{})
+		if err == nil && state.PID != 0 {
+			s.leave(e, state)
+		}
 		switch {
 		case err != nil && errors.Is(kindOf(err), container.ErrNotFound) && ctx.Err() == nil:
 			return state, e.lostCommand(ctx, id)
@@ -101,6 +145,8 @@ func (e *Engine) lostCommand(ctx context.Context, id string) error {
 
 // execStream moves the bytes of one exec.
 type execStream struct {
+	exec  string
+	gate  func() // leaves the container's gate; nil = it was left
 	conn  client.HijackedResponse
 	ended chan struct{} // closed when no more output will come
 	err   error         // of the output; valid after ended
@@ -108,8 +154,8 @@ type execStream struct {
 	head  prefix        // of standard output, where the engine tells why it did not start
 }
 
-func attach(conn client.HijackedResponse, c container.Command) *execStream {
-	s := &execStream{conn: conn, ended: make(chan struct{})}
+func attach(conn client.HijackedResponse, c container.Command, exec string, gate func()) *execStream {
+	s := &execStream{exec: exec, gate: gate, conn: conn, ended: make(chan struct{})}
 	if c.Stdin != nil {
 		go func() {
 			// An error is one of the connection, which its reader sees as well, or one of
@@ -191,6 +237,20 @@ func (s *execStream) drain(ctx context.Context) {
 		case <-silence.C:
 		}
 	}
+}
+
+// leave lets the container be frozen again, once the start of the command is over: at once if
+// the engine has said so.
+func (s *execStream) leave(e *Engine, state client.ExecInspectResult) {
+	switch {
+	case s.gate == nil:
+		return
+	case begun(state):
+		s.gate()
+	default:
+		e.leaveStarted(s.exec, s.gate)
+	}
+	s.gate = nil
 }
 
 // close gives the connection up and returns when no writer is used any more.

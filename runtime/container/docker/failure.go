@@ -56,9 +56,18 @@ func kindOf(err error) error {
 }
 
 // conflicts says whether a command met a container that was frozen between the two calls that
-// an exec takes: the second one's answer has no kind of its own.
+// an exec takes. The second one's answers have no kind of their own: Docker's, whose text the
+// client drops, that of containerd, which looks first, and that of runc, which looks last.
 func conflicts(text string) bool {
-	return strings.Contains(text, "cannot exec in a paused state") || strings.Contains(text, "unable to upgrade to tcp, received 409")
+	for _, answer := range []string{
+		"unable to upgrade to tcp, received 409", "cannot exec in a paused state", "cannot exec in a paused container",
+		"is paused, unpause the container before exec",
+	} {
+		if strings.Contains(text, answer) {
+			return true
+		}
+	}
+	return false
 }
 
 // unreachable says whether the engine could not be asked, or could not ask its own

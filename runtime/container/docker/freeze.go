@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/moby/moby/client"
 
@@ -12,9 +13,29 @@ import (
 // Freeze implements container.Freezer. A container that does not run is ErrConflict.
 func (e *Engine) Freeze(ctx context.Context, id string) error {
 	return e.setFrozen(ctx, "freeze", id, true, func(id string) error {
-		_, err := e.calls.ContainerPause(ctx, id, client.ContainerPauseOptions{})
-		return err
+		leave, err := e.gates.freezing(ctx, id)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		return e.freeze(ctx, id)
 	})
+}
+
+// freeze asks again when the kernel could not stop all processes at once: on control groups v1
+// a container that starts many has to be caught between two of them.
+func (e *Engine) freeze(ctx context.Context, id string) error {
+	const attempts = 10
+	for attempt, wait := 1, minPoll; ; attempt, wait = attempt+1, min(2*wait, maxPoll) {
+		_, err := e.calls.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+		if err == nil || attempt == attempts || !strings.Contains(err.Error(), "unable to freeze") {
+			return err
+		}
+		e.log.Debug("Docker is unable to freeze a container, trying again", "container", id, "in", wait, "error", err)
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
 }
 
 // Thaw implements container.Freezer. A container that does not run is ErrConflict.

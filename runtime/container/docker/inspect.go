@@ -81,6 +81,15 @@ func (e *Engine) inspect(ctx context.Context, id string, size bool) (container.I
 	return c, nil
 }
 
+// fullID returns the id of a container by id or name.
+func (e *Engine) fullID(ctx context.Context, id string) (string, error) {
+	if validID.MatchString(id) {
+		return id, nil
+	}
+	inst, err := e.Inspect(ctx, id)
+	return inst.ID, err
+}
+
 func name(c container.InspectResponse) string { return strings.TrimPrefix(c.Name, "/") }
 
 // removing says whether the engine is about to remove the container. Its state is then

@@ -21,6 +21,11 @@ func TestErrorsAreClassified(t *testing.T) {
 		`write /var/lib/docker/tmp/x: no space left on device`:                                                                                       container.ErrNoSpace,
 		`client version 1.56 is too new. Maximum supported API version is 1.41`:                                                                      container.ErrUnavailable,
 		`connection error: desc = "transport: error while dialing: dial unix /run/containerd/containerd.sock: connect: connection refused"`:          container.ErrUnavailable,
+		`unable to upgrade to tcp, received 409`:                                                                                                     container.ErrConflict,
+		`Error response from daemon: Container x is paused, unpause the container before exec`:                                                       container.ErrConflict,
+		`OCI runtime exec failed: cannot exec in a paused state: unknown`:                                                                            container.ErrConflict,
+		`OCI runtime exec failed: exec failed: cannot exec in a paused container (use --ignore-paused to override): unknown`:                         container.ErrConflict,
+		`Cannot pause container x: OCI runtime pause failed: unable to freeze: unknown`:                                                              nil,
 		`something else`: nil,
 	} {
 		if got := kindOf(errors.New(text)); !errors.Is(got, want) {
