@@ -123,7 +123,7 @@ func (b *bench) look(ctx context.Context, nothing string, argv ...string) (resul
 // get wrong, are made anew.
 const applyScript = `if command -v git >/dev/null 2>&1
 then printf '%s' "$1" | git apply --recount --whitespace=nowarn -
-else printf '%s' "$1" | patch -p1 -N -r - --no-backup-if-mismatch
+else printf '%s' "$1" | patch -p1 -N
 fi && echo applied`
 
 func (b *bench) applyPatch(ctx context.Context, args struct{ Patch string }) (result, error) {

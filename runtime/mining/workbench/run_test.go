@@ -292,7 +292,9 @@ func TestAnAnswerIsMadePresentable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Call{
-		{ID: "x", Name: "list_dir", Arguments: list}, {ID: "call-0-1", Name: "unknown", Arguments: list}, {ID: "call-0-2", Name: "unknown", Arguments: list},
+		{ID: "x", Name: "list_dir", Arguments: list},
+		{ID: "call-0-1", Name: "unknown", Arguments: list},
+		{ID: "call-0-2", Name: "unknown", Arguments: list},
 		{ID: "y", Name: "shell", Arguments: json.RawMessage(`{}`)},
 	}
 	if diff := cmp.Diff(want, s.seen[1][2].Calls); diff != "" {
