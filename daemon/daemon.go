@@ -35,6 +35,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/layer"
+	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -67,6 +68,7 @@ type Daemon struct {
 	datasets *fetcher
 	gateway  *gateway.Gateway
 	layers   *layer.Store
+	github   *github.Client // of mining
 	pulses   chan struct{}
 	control  []net.Listener
 	http     []net.Listener
@@ -148,7 +150,12 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	options.Snapshot, options.Host = d.snapshot, machine
-	datasets, err := d.openDatasets(ctx, trees{ctx, d.snapshot, blobs.Open, builder}, &options)
+	kept := trees{ctx, d.snapshot, blobs.Open, builder}
+	datasets, err := d.openDatasets(ctx, kept, &options)
+	if err != nil {
+		return err
+	}
+	mining, err := d.openMining(options.Secret, kept)
 	if err != nil {
 		return err
 	}
@@ -165,6 +172,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")), Gateway: d.gateway, Layers: d.layers, Libcs: &trial.Libcs{},
 		},
 		Datasets: datasets,
+		Mining:   mining,
 		Ready:    d.ready, Idle: o.Idle,
 	})
 	d.writer = results.NewWriter(d.projection(), results.Options{
@@ -268,6 +276,9 @@ func (d *Daemon) Close() error {
 	}
 	if d.layers != nil {
 		d.layers.Close()
+	}
+	if d.github != nil {
+		d.github.Close()
 	}
 	if d.engine != nil {
 		errs = append(errs, d.engine.Close())

@@ -68,6 +68,9 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 // again: with `assayd run` there is no other way to go on.
 func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 	for _, address := range addresses {
+		if isMining(address) {
+			continue
+		}
 		o, err := r.observeOne(ctx, address)
 		if err != nil {
 			return err
@@ -339,7 +342,7 @@ func (r *Reconciler) Drain(ctx context.Context) error {
 			r.draining = true
 			for address, d := range r.desired {
 				o, err := r.observeOne(ctx, address)
-				open = open || err == nil && d.Blocked == "" && o.Execution != nil && !o.Execution.Finished
+				open = open || err == nil && !d.Grows && d.Blocked == "" && o.Execution != nil && !o.Execution.Finished
 			}
 		})
 		if err != nil || !open {

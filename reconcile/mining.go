@@ -191,7 +191,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 	}
 	o.Spec, o.Log, o.Gateway, o.Images = spec, r.o.Log, r.o.Host.Gateway, r.o.Host.Images
 	o.Book = &miningBook{r: r, spec: spec, stream: r.stream(address)}
-	o.Room, o.Judge = r.room, r.judgePatch
+	o.Room, o.Judge, o.Printed = r.room, r.judgePatch, r.printed
 	o.Waitable = func(err error) bool {
 		return container.Unavailable(err) || errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrRegistry)
 	}
@@ -281,7 +281,7 @@ func rulesOf(f config.Filter) (out screen.Rules, err error) {
 	}
 	out = screen.Rules{
 		Languages: f.Languages, MinStars: f.MinStars, OrgReposOnly: f.OrgReposOnly, ExcludeBots: f.ExcludeBots,
-		Files: screen.Between(f.Files), AddedLines: screen.Between(f.AddedLines),
+		Files: screen.Range(f.Files), AddedLines: screen.Range(f.AddedLines),
 		ExcludeDocsOnly: f.ExcludeDocsOnly, ExcludeTestsOnly: f.ExcludeTestsOnly, ExcludeGenerated: f.ExcludeGenerated,
 		ExcludeReverts: f.ExcludeReverts, ExcludeBackports: f.ExcludeBackports, ExcludeForks: f.ExcludeForks, ExcludeArchived: f.ExcludeArchived,
 		MinDescription: f.MinDescription, Licenses: f.Licenses, ExcludeRepos: list(f.ExcludeRepos), Decontaminate: list(f.Decontaminate),

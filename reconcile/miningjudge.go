@@ -4,21 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
-	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/mining/workbench"
+	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // judgePatch is mining.Options.Judge: what a trial's patch would come to, in a session of its
 // own.
-func (r *Reconciler) judgePatch(ctx context.Context, t task.Task, patch []byte) (judge.Report, error) {
+func (r *Reconciler) judgePatch(ctx context.Context, t task.Task, diff []byte) (judge.Report, error) {
 	ask := nothing
-	if patch != nil {
+	if diff != nil {
 		ask = func() (Evaluation, func() error, error) {
-			return Evaluation{Patch: patch}, func() error { return nil }, nil
+			return Evaluation{Patch: diff}, func() error { return nil }, nil
 		}
 	}
 	out, refused, err := r.judgeApart(ctx, t, "mining."+t.Benchmark+": "+t.Name, ask, func(string) {})
@@ -28,7 +29,7 @@ func (r *Reconciler) judgePatch(ctx context.Context, t task.Task, patch []byte) 
 	case refused != nil:
 		return judge.Report{}, fmt.Errorf("have a patch of %s judged: %w", t.Name, refused)
 	case out.NotApplied != "":
-		return judge.Report{}, reason.Reject("does_not_apply", "%s", out.NotApplied)
+		return judge.Report{}, fmt.Errorf("have a patch of %s judged: %w", t.Name, &patch.NotApplied{Words: out.NotApplied})
 	}
 	return out.Report, nil
 }
@@ -86,10 +87,27 @@ func (r *Reconciler) room(ctx context.Context, t task.Task, use func(ctx context
 		Limits: container.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
 	}
 	return h.Images.Within(ctx, w, func(ctx context.Context, id string) error {
-		room, err := workbench.NewEngineRoom(h.Engine, id, t.Workdir)
-		if err != nil {
-			return err
+		execer, ok := h.Engine.(container.Execer)
+		if !ok {
+			return fmt.Errorf("work in a container: %w", container.ErrUnsupported)
 		}
-		return use(ctx, room)
+		return use(ctx, workbench.EngineRoom{Engine: execer, ID: id, Workdir: t.Workdir})
 	})
+}
+
+// maxPrinted bounds how much is read of what a judge command printed.
+const maxPrinted = 1 << 20
+
+// printed is mining.Options.Printed.
+func (r *Reconciler) printed(_ context.Context, report judge.Report) (string, error) {
+	if report.Output == "" {
+		return "", nil
+	}
+	out, err := r.o.Host.OpenBlob(report.Output)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = out.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(out, maxPrinted))
+	return string(text), err
 }

@@ -24,8 +24,8 @@ type submission struct {
 }
 
 // Submit adds files to the desired state, as a set of their own beside the watched ones,
-// and returns the addresses of the runs they declare and what is wrong with them. If
-// anything is, or if they declare no run, nothing changes.
+// and returns the addresses of the runs and mining specs they declare and what is wrong with
+// them. If anything is, or if they declare neither, nothing changes.
 func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []string, ds config.Diagnostics, err error) {
 	if err := r.Fetch(ctx, paths, func(Fetch) {}); err != nil {
 		return nil, nil, err
@@ -42,7 +42,7 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 		all = slices.DeleteFunc(all, func(s submission) bool { return subset(s.Paths, paths) })
 		all = append(all, submission{Paths: paths})
 		set := r.rehearse(previous, all)
-		addresses, ds = runsOf(set, paths), complaintsOf(set, paths)
+		addresses, ds = addressesOf(set, paths), complaintsOf(set, paths)
 		if ds.HasErrors() || len(addresses) == 0 {
 			return nil
 		}
@@ -52,7 +52,7 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 		r.answered = paths
 		r.look(ctx, among(paths)) // who hands a file in means its folders as they are now
 		r.answered = nil
-		addresses, ds = runsOf(r.set, paths), complaintsOf(r.set, paths)
+		addresses, ds = addressesOf(r.set, paths), complaintsOf(r.set, paths)
 		return r.revive(ctx, addresses)
 	})
 	return addresses, ds, err
@@ -151,9 +151,15 @@ func (r *Reconciler) closed(ctx context.Context, previous config.Previous) (all 
 	}), nil
 }
 
-// hasOpenRun reports whether a submission has a run that has not come to its end.
+// hasOpenRun reports whether a submission has a run or a mining spec that has not come to its end.
 func (r *Reconciler) hasOpenRun(ctx context.Context, previous config.Previous, s submission) (bool, error) {
 	for _, path := range s.Paths {
+		for _, m := range previous[path].Blocks.Minings {
+			state, err := r.miningState(ctx, m.Address())
+			if err != nil || state.Generation != m.Generation || !state.Over && !state.Cancelled {
+				return err == nil, err
+			}
+		}
 		for _, run := range previous[path].Blocks.Runs {
 			o, err := r.observeOne(ctx, run.Address())
 			if err != nil {
@@ -196,10 +202,15 @@ func subset(some, of []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(of, s) })
 }
 
-func runsOf(set *config.Set, paths []string) (addresses []string) {
+func addressesOf(set *config.Set, paths []string) (addresses []string) {
 	for _, run := range set.Blocks.Runs {
 		if slices.Contains(paths, run.Path) {
 			addresses = append(addresses, run.Address())
+		}
+	}
+	for _, m := range set.Blocks.Minings {
+		if slices.Contains(paths, m.Path) {
+			addresses = append(addresses, m.Address())
 		}
 	}
 	return addresses

@@ -57,7 +57,7 @@ func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
 	t := task.Task{
 		Benchmark: k.m.o.Spec.Name, Name: taskName(k.repository().Ref), Title: k.pull.Title, Workdir: workdir,
 		Instruction: k.text, Network: task.Network{Mode: "none"}, Submit: folder.Submit("."),
-		Image: k.image(), Repo: &task.Repo{URL: "https://github.com/" + k.repository().Repo, Commit: k.change.Base},
+		Image: k.image(), Repo: &task.Repo{URL: k.m.o.Forge + "/" + k.repository().Repo, Commit: k.change.Base},
 		Work: folder.Limits(), Solution: &task.Solution{Patch: k.change.Source}, Metadata: map[string]string{},
 		Judge: task.Judge{
 			Part: folder.Limits(), Patch: tests, Command: task.Command{Shell: p.Test}, Parser: p.Parser,
@@ -128,7 +128,7 @@ func (k *maker) export(ctx context.Context) error {
 	}
 	r := k.repository()
 	mined := output.Mined{Task: k.task, Provenance: output.Provenance{
-		Repo: r.Repo, Number: r.Number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", r.Repo, r.Number), License: r.Repository.License,
+		Repo: r.Repo, Number: r.Number, URL: fmt.Sprintf("%s/%s/pull/%d", k.m.o.Forge, r.Repo, r.Number), License: r.Repository.License,
 		Base: k.change.Base, Merge: k.change.Merge, MergedAt: r.MergedAt, Language: strings.ToLower(r.Repository.Language),
 		Difficulty: k.class.Class, DifficultyScore: k.class.Score, QualityScore: k.quality.Score,
 		Model: k.m.o.Spec.Model, Image: k.task.Image, ImageDigest: work.ID,

@@ -90,6 +90,11 @@ func (k *maker) name(ctx context.Context, stage string, tests []byte) error {
 	if err != nil || len(needs) == 0 {
 		return err
 	}
+	return k.section(ctx, stage, needs)
+}
+
+// section adds to the statement what names these things.
+func (k *maker) section(ctx context.Context, stage string, needs []string) error {
 	section, err := statement.Interface(ctx, k.pull.purse.ask(stage+"/interface"), k.material(), needs)
 	if err != nil {
 		return err
@@ -159,10 +164,12 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 			return k.mendable(err)
 		}
 	}
-	t := k.compose(p, tests)
-	k.proof, err = proof.Prove(ctx, proof.Case{
-		Task: t, Fix: k.change.Source, Repeats: k.m.o.Spec.Repeats, Statement: k.text, Interface: k.names,
-	}, k.m.o.Judge)
+	t, err := k.judge(ctx, p, tests)
+	if r := reason.Of(err); r != nil && r.Code == proof.CollectionError && len(k.proof.Missing) > 0 && !k.names {
+		if err = k.section(ctx, StageValidation, k.proof.Missing); err == nil {
+			t, err = k.judge(ctx, p, tests)
+		}
+	}
 	if err != nil {
 		if k.generated {
 			k.text = text // the next tests may need other names
@@ -174,9 +181,18 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 	return "", nil
 }
 
+// judge proves the task of a proposal by execution.
+func (k *maker) judge(ctx context.Context, p workbench.Proposal, tests []byte) (t task.Task, err error) {
+	t = k.compose(p, tests)
+	k.proof, err = proof.Prove(ctx, proof.Case{
+		Task: t, Fix: k.change.Source, Repeats: k.m.o.Spec.Repeats, Statement: k.text, Interface: k.names, Printed: k.m.o.Printed,
+	}, k.m.o.Judge)
+	return t, err
+}
+
 // environmental are the reasons of a proof that speak of the environment and not of the
 // pull request: whoever proposed it may mend it.
-var environmental = []string{"no_tests_ran", "not_found", "timeout", "unusable", "fails_after"}
+var environmental = []string{proof.NoTestsRan, proof.NotFound, proof.Timeout, proof.Unusable, proof.FailsAfter}
 
 // mendable turns what the model can mend into words for it.
 func (k *maker) mendable(err error) (wrong string, _ error) {

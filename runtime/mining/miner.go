@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -27,6 +28,7 @@ type Options struct {
 	Book    Book
 	Archive *archive.Archive
 	GitHub  *github.Client
+	Forge   string // address of the repositories, https://github.com
 	Repos   *extract.Repositories
 	Gateway *gateway.Gateway
 	Images  *image.Builder
@@ -35,6 +37,8 @@ type Options struct {
 	Room func(ctx context.Context, t task.Task, use func(ctx context.Context, room workbench.Room) error) error
 	// Judge has a patch judged in a fresh container, nil being the untouched tree.
 	Judge proof.Run
+	// Printed is what the judge command printed of which a report came.
+	Printed func(ctx context.Context, r judge.Report) (string, error)
 	Trees task.Trees
 	// Waitable reports whether trouble passes without anybody's doing: an engine is away.
 	Waitable func(error) bool
