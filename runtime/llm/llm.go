@@ -104,7 +104,7 @@ func (m *Model) Ask(ctx context.Context, messages []Message, tools []Tool) (Answ
 		if completionTokens(m.o.Name) {
 			request.MaxCompletionTokens = m.o.MaxTokens
 		} else {
-			request.MaxTokens = m.o.MaxTokens
+			request.MaxTokens = m.o.MaxTokens //nolint:staticcheck // the new name is known to OpenAI alone
 		}
 	}
 	x := exchange{transport: m.o.Transport}

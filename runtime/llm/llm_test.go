@@ -210,7 +210,7 @@ func TestRefusals(t *testing.T) {
 			} else if e, ok := errors.AsType[*Unavailable](err); ok {
 				got = e
 			} else if errors.Is(err, ErrBudget) {
-				if got = ErrBudget; tt.want != ErrBudget {
+				if got = ErrBudget; !errors.Is(tt.want, ErrBudget) {
 					t.Error(err)
 				}
 				return

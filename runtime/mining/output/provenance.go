@@ -1,0 +1,99 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Provenance says where a task comes from, what it was judged to be worth, and what it took.
+type Provenance struct {
+	Repo    string `json:"repo"`    // owner/name
+	License string `json:"license"` // SPDX id; "" = not known
+	URL     string `json:"url"`     // of the pull request
+	Number  int    `json:"pull_number"`
+
+	Base     string    `json:"base_commit"`
+	Merge    string    `json:"merge_commit"`
+	MergedAt time.Time `json:"merged_at"`
+
+	Language        string  `json:"language"`
+	Difficulty      string  `json:"difficulty"`       // easy, medium, hard; "" = not asked for
+	DifficultyScore float64 `json:"difficulty_score"` // 0..1
+	QualityScore    float64 `json:"quality_score"`    // 0..1
+
+	Model        string  `json:"model"`
+	Image        string  `json:"image"` // of the environment, by name
+	ImageDigest  string  `json:"image_digest"`
+	InputTokens  int64   `json:"input_tokens"`
+	OutputTokens int64   `json:"output_tokens"`
+	CostUSD      float64 `json:"cost_usd"`
+
+	MinedAt   time.Time `json:"mined_at"`
+	Generated bool      `json:"generated_tests"` // a model has written tests; else all are upstream's
+}
+
+// json is the text of the file that goes with a task.
+func (p Provenance) json() ([]byte, error) {
+	text, err := json.MarshalIndent(p, "", "  ")
+	return append(text, '\n'), err
+}
+
+// in is the task with its provenance in the metadata, under names that formats know or keep:
+// created_at, language, merge_commit, difficulty, difficulty_score (of swe-forge: 1, 2 or 3),
+// quality_score and quality_passed have a place of their own in some. None of them is a column
+// that SWE-bench gives a meaning to.
+func (p Provenance) in(t task.Task) task.Task {
+	out := maps.Clone(t.Metadata)
+	if out == nil {
+		out = map[string]string{}
+	}
+	levels := map[string]string{"easy": "1", "medium": "2", "hard": "3"}
+	for name, text := range map[string]string{
+		"repo": p.Repo, "license": p.License, "pull_url": p.URL, "pull_number": whole(int64(p.Number)),
+		"merge_commit": p.Merge, "created_at": stamp(p.MergedAt), "language": p.Language,
+		"difficulty": p.Difficulty, "difficulty_score": levels[p.Difficulty], "difficulty_estimate": number(p.DifficultyScore),
+		"quality_score": number(p.QualityScore), "quality_passed": yes(p.QualityScore > 0),
+		"model": p.Model, "environment_image": p.Image, "environment_digest": p.ImageDigest,
+		"input_tokens": whole(p.InputTokens), "output_tokens": whole(p.OutputTokens), "cost_usd": number(p.CostUSD),
+		"mined_at": stamp(p.MinedAt), "generated_tests": yes(p.Generated),
+	} {
+		if text != "" {
+			out[name] = text
+		}
+	}
+	t.Metadata = out
+	return t
+}
+
+func yes(is bool) string {
+	if is {
+		return "true"
+	}
+	return ""
+}
+
+func whole(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func number(f float64) string {
+	if f == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
