@@ -99,6 +99,8 @@ var (
 	errNoGraphQL = errors.New("there is no GraphQL for this")
 	// errRefused says that GraphQL does not take a request of ours, this time.
 	errRefused = errors.New("GraphQL refuses")
+	// errIncomplete says that GraphQL does not know all of a pull request, and never will.
+	errIncomplete = errors.New("GraphQL does not know all of it")
 )
 
 // graph asks for a batch by GraphQL. Those without an outcome are to be asked otherwise.
@@ -139,7 +141,7 @@ func (c *Client) graph(ctx context.Context, refs []Ref) (map[Ref]drafted, error)
 	all := map[Ref]drafted{}
 	for i, ref := range refs {
 		alias := fmt.Sprint("r", i)
-		if d, err := readNode(alias, ref, a); err == nil || reason.Of(err) != nil {
+		if d, err := readNode(alias, ref, a); err == nil || reason.Of(err) != nil || errors.Is(err, errIncomplete) {
 			all[ref] = drafted{d, err}
 		} else {
 			c.log.Debug("GraphQL does not give a pull request", "pull", ref, "error", err)
@@ -148,14 +150,14 @@ func (c *Client) graph(ctx context.Context, refs []Ref) (map[Ref]drafted, error)
 	return all, nil
 }
 
-// drafted is what became of a ref in a batch: a draft, or a rejection.
+// drafted is what became of a ref in a batch: a draft, a rejection, or errIncomplete.
 type drafted struct {
 	draft draft
 	err   error
 }
 
-// readNode reads what an answer says of one pull request. An error that is no rejection says
-// that it does not tell all.
+// readNode reads what an answer says of one pull request. An error that is neither a rejection
+// nor errIncomplete says that asking again may help.
 func readNode(alias string, ref Ref, a graphAnswer) (draft, error) {
 	for _, e := range a.Errors {
 		notThere := e.Type == "NOT_FOUND" && (e.in(alias) && len(e.Path) == 1 || e.in(alias, "pullRequest") && len(e.Path) == 2)
@@ -174,7 +176,7 @@ func readNode(alias string, ref Ref, a graphAnswer) (draft, error) {
 		return draft{}, fmt.Errorf("read what is said of %s: %w", ref, err)
 	}
 	if node == nil || node.PullRequest == nil || node.DefaultBranchRef == nil || node.NameWithOwner == "" {
-		return draft{}, errors.New("it is not all there")
+		return draft{}, errIncomplete
 	}
 	return node.draft()
 }
@@ -251,7 +253,7 @@ func (r *graphRepo) draft() (draft, error) {
 		return draft{}, reason.Reject("not_merged", "it is %s", strings.ToLower(p.State))
 	}
 	if p.MergeCommit == nil || p.MergeCommit.Parents.TotalCount != len(p.MergeCommit.Parents.Nodes) {
-		return draft{}, errors.New("the commit that merged it is not all there")
+		return draft{}, errIncomplete
 	}
 	d := draft{Pull: Pull{
 		Ref:   Ref{r.NameWithOwner, p.Number},

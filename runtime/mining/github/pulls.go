@@ -192,9 +192,14 @@ func (b *batch) graph(ctx context.Context, refs []Ref, drafts map[Ref]draft) err
 
 // took keeps what a batch said of one ref.
 func (b *batch) took(ref Ref, a drafted, drafts map[Ref]draft) error {
-	if a.err != nil || !b.wants(a.draft) {
-		a.draft.Pull.cut()
-		return b.settle(ref, a.draft.Pull, a.err)
+	switch {
+	case errors.Is(a.err, errIncomplete): // by REST
+		return nil
+	case a.err != nil:
+		return b.settle(ref, Pull{}, a.err)
+	case !b.wants(a.draft):
+		a.draft.cut()
+		return b.settle(ref, a.draft.Pull, nil)
 	}
 	drafts[ref] = a.draft
 	return b.store.put(a.draft, "draft", ref)
@@ -206,8 +211,8 @@ func (b *batch) wants(d draft) bool { return d.Rest || d.Files && !b.c.tooMany(d
 // tooMany tells whether the files of a pull request are not worth asking for.
 func (c *Client) tooMany(p Pull) bool { return c.maxFiles > 0 && p.ChangedFiles > c.maxFiles }
 
-// cut says whether files are missing.
-func (p *Pull) cut() { p.FilesCut = len(p.Files) < p.ChangedFiles }
+// cut says whether something of the files is missing, and stays so.
+func (d *draft) cut() { d.Pull.FilesCut = d.Files || len(d.Pull.Files) < d.Pull.ChangedFiles }
 
 // finish brings one ref to its outcome by REST.
 func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) error {
@@ -237,13 +242,14 @@ func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) erro
 
 // complete asks for what a draft lacks.
 func (b *batch) complete(ctx context.Context, d draft) (p Pull, err error) {
-	p = d.Pull
-	if d.Files && !b.c.tooMany(p) {
-		if p.Files, err = b.c.files(ctx, b.store, p); err != nil {
+	if d.Files && !b.c.tooMany(d.Pull) {
+		if d.Pull.Files, err = b.c.files(ctx, b.store, d.Pull); err != nil {
 			return p, err
 		}
+		d.Files = false
 	}
-	p.cut()
+	d.cut()
+	p = d.Pull
 	if !d.Rest {
 		return p, nil
 	}
