@@ -28,19 +28,24 @@ type progress struct {
 	lines int             // of the table on the screen
 }
 
-func (p *progress) show(runs []reconcile.RunStatus) {
+func (p *progress) show(now followed) {
 	if p.e.json {
 		return
 	}
 	if p.live {
-		p.draw(runs)
+		p.draw(now)
 		return
 	}
 	first := p.seen == nil
 	if first {
 		p.seen = map[string]bool{}
 	}
-	for _, r := range runs {
+	for _, m := range now.minings {
+		x := m.Progress
+		p.once(fmt.Sprint(m.Address, m.State, m.Note, x.Seen, x.Accepted, x.Rejected, x.Failed), "%s: %s; %d pull requests seen, %d accepted, %d rejected, %d failed, %d open%s",
+			m.Address, m.State, x.Seen, x.Accepted, x.Rejected, x.Failed, x.Open, noteOf(m))
+	}
+	for _, r := range now.runs {
 		if r.Note != "" && r.State != "blocked" {
 			p.once(r.Address+r.Note, "%s: %s", r.Address, r.Note)
 		}
@@ -57,12 +62,20 @@ func (p *progress) show(runs []reconcile.RunStatus) {
 }
 
 // last shows what happened since the last look.
-func (p *progress) last(runs []reconcile.RunStatus) {
+func (p *progress) last(now followed) {
 	if p.live {
 		p.clear()
 	} else {
-		p.show(runs)
+		p.show(now)
 	}
+}
+
+// noteOf is what a mining spec waits for, or why it is over.
+func noteOf(m reconcile.MiningStatus) string {
+	if m.Note == "" {
+		return ""
+	}
+	return " (" + m.Note + ")"
 }
 
 func (p *progress) events(t reconcile.TrialStatus) {
@@ -126,11 +139,16 @@ func (p *progress) say(text string) {
 }
 
 // draw replaces the table on the screen.
-func (p *progress) draw(runs []reconcile.RunStatus) {
+func (p *progress) draw(now followed) {
 	var b bytes.Buffer
-	now := time.Now()
-	for _, r := range runs {
-		if err := showRun(&b, r, now); err != nil {
+	for _, m := range now.minings {
+		if err := showMining(&b, m); err != nil {
+			return
+		}
+	}
+	at := time.Now()
+	for _, r := range now.runs {
+		if err := showRun(&b, r, at); err != nil {
 			return
 		}
 	}
@@ -148,8 +166,14 @@ func (p *progress) clear() {
 }
 
 // showOutcome prints what runs amount to: a table, the score over time, the results.
-func showOutcome(w io.Writer, runs []reconcile.RunStatus) error {
-	for _, r := range runs {
+func showOutcome(w io.Writer, now followed) error {
+	for _, m := range now.minings {
+		fmt.Fprintln(w)
+		if err := showMining(w, m); err != nil {
+			return err
+		}
+	}
+	for _, r := range now.runs {
 		fmt.Fprintf(w, "\n%s\n", titleOf(r))
 		if never := r.Wanted - len(r.Trials); never > 0 && r.State == "finished" {
 			fmt.Fprintf(w, "%d of %d trials never began\n", never, r.Wanted)

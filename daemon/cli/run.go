@@ -28,7 +28,7 @@ import (
 func (e *env) run() *cobra.Command {
 	return &cobra.Command{
 		Use: "run FILE…", Short: "Make these specs true, show progress, exit when all is settled", Args: some("spec files"),
-		Long: "run makes these specs true and exits when all is settled: 0 when every trial is judged,\n1 when one failed, crashed, never began or could not be judged, 2 when the specs are wrong. With a live daemon on the state directory it hands\nthe files to it; otherwise it is the daemon for just these files, with .assayd beside the first of them\nas its state directory. The first Ctrl-C cancels and waits, a second one detaches.",
+		Long: "run makes these specs true and exits when all is settled: 0 when every trial is judged\nand mining has made tasks, 1 when one failed, crashed, never began or could not be judged, 2 when the specs are wrong. With a live daemon on the state directory it hands\nthe files to it; otherwise it is the daemon for just these files, with .assayd beside the first of them\nas its state directory. The first Ctrl-C cancels and waits, a second one detaches.",
 		RunE: func(cmd *cobra.Command, args []string) error { return e.runFiles(cmd.Context(), args) },
 	}
 }
@@ -67,7 +67,7 @@ func (e *env) runFiles(ctx context.Context, files []string) error {
 	if set.Diagnostics.HasErrors() {
 		return e.rejected(set.Diagnostics)
 	}
-	if len(set.Blocks.Runs) == 0 {
+	if len(set.Blocks.Runs)+len(set.Blocks.Minings) == 0 {
 		return e.noRun(set.Diagnostics)
 	}
 	return e.runAlone(ctx, settings, dir, c, paths, interrupts)
@@ -78,7 +78,7 @@ func (e *env) noRun(ds config.Diagnostics) error {
 	if err := e.warn(ds); err != nil {
 		return err
 	}
-	return usage{errors.New("these files declare no run, so there is nothing to do; add a run block")}
+	return usage{errors.New("these files declare no run and no mining spec, so there is nothing to do; add a run block")}
 }
 
 // runAlone is the daemon for just these files.
@@ -144,18 +144,18 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
-		runs, err := statuses(ctx, c, submitted.Addresses)
+		now, err := statuses(ctx, c, submitted.Addresses)
 		if err != nil {
 			return err
 		}
-		if settled(runs, interrupted) {
-			p.last(runs)
-			if address := doneBefore(runs, began); address != "" && !e.json {
+		if settled(now, interrupted) {
+			p.last(now)
+			if address := doneBefore(now.runs, began); address != "" && !e.json {
 				fmt.Fprintf(e.err, "everything is done already; to do it again: assayd rerun %s%s\n", address, how)
 			}
-			return e.end(ctx, c, paths, submitted.Addresses, runs)
+			return e.end(ctx, c, paths, submitted.Addresses, now)
 		}
-		p.show(runs)
+		p.show(now)
 		select {
 		case <-tick.C:
 		case <-interrupts:
@@ -166,7 +166,7 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 			}
 			interrupted = true
 			p.say("Cancelling; once more Ctrl-C detaches and leaves the agents at work.")
-			if err := cancelAll(ctx, c, runs); err != nil {
+			if err := cancelAll(ctx, c, now); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -207,9 +207,9 @@ func (e *env) attach(dir string, paths []string) string {
 }
 
 // cancelAll ends what runs.
-func cancelAll(ctx context.Context, c *api.Client, runs []reconcile.RunStatus) error {
-	for _, r := range runs {
-		if err := c.Cancel(ctx, r.Address); err != nil && !refused(err, http.StatusConflict) && !refused(err, http.StatusNotFound) {
+func cancelAll(ctx context.Context, c *api.Client, now followed) error {
+	for _, address := range now.addresses() {
+		if err := c.Cancel(ctx, address); err != nil && !refused(err, http.StatusConflict) && !refused(err, http.StatusNotFound) {
 			return err
 		}
 	}
@@ -221,76 +221,97 @@ func refused(err error, code int) bool {
 	return ok && answer.Code == code
 }
 
-// statuses asks for the runs that are still declared, with the trials that they want as
-// they are declared now.
-func statuses(ctx context.Context, c *api.Client, addresses []string) ([]reconcile.RunStatus, error) {
-	runs := []reconcile.RunStatus{}
+// followed is what a command waits for.
+type followed struct {
+	runs    []reconcile.RunStatus
+	minings []reconcile.MiningStatus
+}
+
+func (f followed) addresses() (all []string) {
+	for _, m := range f.minings {
+		all = append(all, m.Address)
+	}
+	for _, r := range f.runs {
+		all = append(all, r.Address)
+	}
+	return all
+}
+
+// statuses asks for the runs and mining specs that are still declared, with the trials that
+// they want as they are declared now.
+func statuses(ctx context.Context, c *api.Client, addresses []string) (followed, error) {
+	now := followed{runs: []reconcile.RunStatus{}}
 	for _, address := range addresses {
 		s, err := c.Status(ctx, address)
 		if refused(err, http.StatusNotFound) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return now, err
 		}
-		runs = append(runs, s.Runs...)
+		now.runs, now.minings = append(now.runs, s.Runs...), append(now.minings, s.Minings...)
 	}
-	for i := range runs {
-		runs[i].Trials = slices.DeleteFunc(runs[i].Trials, func(t reconcile.TrialStatus) bool { return !t.Wanted })
+	for i := range now.runs {
+		now.runs[i].Trials = slices.DeleteFunc(now.runs[i].Trials, func(t reconcile.TrialStatus) bool { return !t.Wanted })
 	}
-	return runs, nil
+	return now, nil
 }
 
 // settled: nothing is going on or will by itself. A run that waits for its schedule keeps
 // the command waiting, unless it was interrupted.
-func settled(runs []reconcile.RunStatus, interrupted bool) bool {
-	for _, r := range runs {
+func settled(now followed, interrupted bool) bool {
+	for _, r := range now.runs {
 		if r.State != "finished" && r.State != "blocked" && !(interrupted && r.State == "waiting") {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(now.minings, func(m reconcile.MiningStatus) bool {
+		return m.State == "running" || m.State == "waiting" && !interrupted
+	})
 }
 
 // end takes files back with a run that has not begun and would later, and concludes.
-func (e *env) end(ctx context.Context, c *api.Client, paths, addresses []string, runs []reconcile.RunStatus) error {
-	if slices.ContainsFunc(runs, func(r reconcile.RunStatus) bool { return r.State == "waiting" }) {
+func (e *env) end(ctx context.Context, c *api.Client, paths, addresses []string, now followed) error {
+	if slices.ContainsFunc(now.runs, func(r reconcile.RunStatus) bool { return r.State == "waiting" }) {
 		if err := c.Withdraw(ctx, paths); err != nil {
 			return err
 		}
 	}
-	return e.conclude(ctx, c, addresses, runs)
+	return e.conclude(ctx, c, addresses, now)
 }
 
 // conclude prints the outcome and decides the exit code.
-func (e *env) conclude(ctx context.Context, c *api.Client, addresses []string, runs []reconcile.RunStatus) error {
+func (e *env) conclude(ctx context.Context, c *api.Client, addresses []string, now followed) error {
 	if e.json {
-		if err := e.printOutcome(ctx, c, runs); err != nil {
+		if err := e.printOutcome(ctx, c, now); err != nil {
 			return err
 		}
-	} else if err := showOutcome(e.out, runs); err != nil {
+	} else if err := showOutcome(e.out, now); err != nil {
 		return err
 	}
+	well := true
 	for _, address := range addresses {
-		i := slices.IndexFunc(runs, func(r reconcile.RunStatus) bool { return r.Address == address })
-		if i < 0 {
+		if !slices.Contains(now.addresses(), address) {
 			fmt.Fprintf(e.err, "%s: no file declares it any more\n", address)
+			well = false
 		}
-		if i < 0 || !judged(runs[i]) {
-			return exit{ExitFailed}
-		}
+	}
+	well = well && !slices.ContainsFunc(now.runs, func(r reconcile.RunStatus) bool { return !judged(r) })
+	if !well || slices.ContainsFunc(now.minings, func(m reconcile.MiningStatus) bool { return m.State != "finished" || m.Progress.Accepted == 0 }) {
+		return exit{ExitFailed}
 	}
 	return nil
 }
 
 // printOutcome prints the runs, and of a single one in single mode what a harness says of it.
-func (e *env) printOutcome(ctx context.Context, c *api.Client, runs []reconcile.RunStatus) error {
+func (e *env) printOutcome(ctx context.Context, c *api.Client, now followed) error {
 	out := struct {
 		*sweforge.Summary
-		Runs []reconcile.RunStatus `json:"runs"`
-	}{Runs: runs}
-	if len(runs) == 1 {
-		h, err := c.Harness(ctx, runs[0].Address)
+		Runs    []reconcile.RunStatus    `json:"runs"`
+		Minings []reconcile.MiningStatus `json:"minings,omitempty"`
+	}{Runs: now.runs, Minings: now.minings}
+	if len(now.runs) == 1 {
+		h, err := c.Harness(ctx, now.runs[0].Address)
 		if err != nil {
 			return err
 		}

@@ -55,12 +55,20 @@ func showStatus(w io.Writer, s reconcile.Status) error {
 	if s.Git != nil {
 		showGit(w, *s.Git, s.Time)
 	}
-	if len(s.Runs) == 0 {
+	if len(s.Runs) == 0 && len(s.Minings) == 0 {
 		_, err := fmt.Fprintln(w, "No run is declared.")
 		return err
 	}
-	for i, r := range s.Runs {
+	for i, m := range s.Minings {
 		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := showMining(w, m); err != nil {
+			return err
+		}
+	}
+	for i, r := range s.Runs {
+		if i > 0 || len(s.Minings) > 0 {
 			fmt.Fprintln(w)
 		}
 		if err := showRun(w, r, s.Time); err != nil {
@@ -147,9 +155,9 @@ func spent(t reconcile.TrialStatus) string {
 	if t.Usage == nil {
 		return "-"
 	}
-	tokens := humanize.SIWithDigits(float64(t.Usage.Tokens()), 1, "") + " tokens"
+	tokens := tokensOf(t.Usage.Tokens()) + " tokens"
 	if t.Budget != nil && t.Budget.Tokens > 0 {
-		tokens = humanize.SIWithDigits(float64(t.Usage.Tokens()), 1, "") + " of " + humanize.SIWithDigits(float64(t.Budget.Tokens), 1, "") + " tokens"
+		tokens = tokensOf(t.Usage.Tokens()) + " of " + tokensOf(t.Budget.Tokens) + " tokens"
 	}
 	switch {
 	case t.Budget != nil && t.Budget.USD > 0:
@@ -159,6 +167,9 @@ func spent(t reconcile.TrialStatus) string {
 	}
 	return tokens
 }
+
+// tokensOf is a number of tokens for people, "1.2 M".
+func tokensOf(n int64) string { return humanize.SIWithDigits(float64(n), 1, "") }
 
 // titleOf is "run.nightly e2: running", with what it waits for or why it is not started.
 func titleOf(r reconcile.RunStatus) string {
