@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/output"
 	"github.com/assayd/assayd/runtime/mining/reason"
@@ -40,7 +41,7 @@ func (k *maker) image() string {
 func (k *maker) material() statement.Material {
 	return statement.Material{
 		Repo: k.pull.Repo, Number: k.pull.Number, Title: k.pull.Title, Body: k.pull.Body, Issues: k.pull.Issues,
-		Source: k.change.Source, Tests: k.change.Tests, MergeSHA: k.pull.MergeSHA,
+		SourcePatch: k.change.Source, TestPatch: k.change.Tests, Commits: []string{k.pull.MergeSHA, k.pull.HeadSHA, k.pull.BaseSHA},
 	}
 }
 
@@ -138,8 +139,12 @@ func (k *maker) export(ctx context.Context) error {
 	}}
 	out := k.m.o.Spec.Output
 	if err := output.Write(ctx, out.Dir, out.Formats, mined, k.m.o.Trees); err != nil {
+		if refused, ok := errors.AsType[*output.Refused](err); ok {
+			return reason.Reject(reasonFormat, "%v", refused)
+		}
 		return fmt.Errorf("write task %s: %w", k.task.Name, err)
 	}
+	fault.Reached(fault.TaskWritten)
 	k.decision.Mined = &Mined{Task: k.task, Dir: out.Dir, Language: mined.Provenance.Language}
 	return nil
 }

@@ -3,7 +3,6 @@ package mining
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/assayd/assayd/runtime/image"
@@ -31,7 +30,7 @@ type maker struct {
 	task      task.Task
 	generated bool // a model has written tests
 	proof     proof.Proof
-	quality   triage.Quality
+	quality   triage.Rating
 	class     triage.Classification
 	used      bool // the place is that of the task
 }
@@ -223,7 +222,7 @@ func (k *maker) classify(ctx context.Context) (err error) {
 }
 
 func (k *maker) rate(ctx context.Context) (err error) {
-	k.quality, err = triage.Rate(ctx, k.pull.purse.ask(StageQuality), k.judged())
+	k.quality, err = triage.Quality(ctx, k.pull.purse.ask(StageQuality), k.judged(), k.task.Instruction)
 	if err != nil {
 		return err
 	}
@@ -237,7 +236,7 @@ func (k *maker) rate(ctx context.Context) (err error) {
 // judged is what a model sees of the task to judge it.
 func (k *maker) judged() triage.Change {
 	return triage.Change{
-		Title: k.pull.Title, Body: k.pull.Body, Statement: k.task.Instruction, Diff: k.change.Source, Tests: k.task.Judge.Patch,
-		Spec: fmt.Sprintf("fail to pass: %d tests, pass to pass: %d tests; command: %s", len(k.task.FailToPass), len(k.task.PassToPass), k.task.Judge.Command.Shell),
+		Title: k.pull.Title, Body: k.pull.Body, Diff: k.change.Source, Tests: k.task.Judge.Patch,
+		Spec: triage.Spec{Command: k.task.Judge.Command.Shell, FailToPass: k.task.FailToPass, PassToPass: k.task.PassToPass},
 	}
 }

@@ -39,7 +39,7 @@ type Options struct {
 	Judge proof.Run
 	// Printed is what the judge command printed of which a report came.
 	Printed func(ctx context.Context, r judge.Report) (string, error)
-	Trees task.Trees
+	Trees   task.Trees
 	// Waitable reports whether trouble passes without anybody's doing: an engine is away.
 	Waitable func(error) bool
 	Log      *slog.Logger

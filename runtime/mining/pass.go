@@ -39,7 +39,7 @@ func (m *Miner) pass(ctx context.Context) error {
 	})
 	stage(g, c.Enrich, wanted, func() error { return m.enrich(ctx, open, wanted) })
 	stage(g, c.Classify, ready, func() error { return m.triage(ctx, wanted, ready) })
-	stage(g, c.Deep, nil, func() error { return m.deep(ctx, ready) })
+	stage[looked](g, c.Deep, nil, func() error { return m.deep(ctx, ready) })
 	return g.Wait()
 }
 

@@ -36,6 +36,7 @@ const (
 	reasonPerRepo    = "per_repo"
 	reasonDifficulty = "difficulty"
 	reasonQuality    = "low_quality"
+	reasonFormat     = "format"
 	reasonPerTask    = "budget_per_task"
 	reasonTrouble    = "trouble"
 )

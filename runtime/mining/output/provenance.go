@@ -33,6 +33,12 @@ type Provenance struct {
 	OutputTokens int64   `json:"output_tokens"`
 	CostUSD      float64 `json:"cost_usd"`
 
+	// What the proof has shown: parts of the fix, those of them that a test fails without, and
+	// tests that are in no list because they come out in different ways.
+	Hunks   int `json:"hunks"`
+	Covered int `json:"covered_hunks"`
+	Flaky   int `json:"flaky_tests"`
+
 	MinedAt   time.Time `json:"mined_at"`
 	Generated bool      `json:"generated_tests"` // a model has written tests; else all are upstream's
 }
