@@ -51,10 +51,24 @@ var mayImport = map[string][]string{
 		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat",
 	},
 	"runtime/mining": {
-		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser", "runtime/llm",
-		"runtime/gateway", "runtime/patch", "runtime/git",
-		// The formats that tasks are written in, and the line that runs tests.
-		"runtime/task/runner", "runtime/task/folder", "runtime/task/sforge", "runtime/task/sweforge", "runtime/task/swebench", "runtime/task/harbor",
+		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/llm", "runtime/gateway",
+		"runtime/task/runner", "runtime/task/folder",
+		"runtime/mining/archive", "runtime/mining/github", "runtime/mining/extract", "runtime/mining/screen", "runtime/mining/triage",
+		"runtime/mining/statement", "runtime/mining/workbench", "runtime/mining/proof", "runtime/mining/output", "runtime/mining/reason",
+	},
+	"runtime/mining/*":       {"runtime/llm", "runtime/git", "runtime/mining/github", "runtime/mining/reason"},
+	"runtime/mining/reason":  {},
+	"runtime/mining/github":  {"runtime/mining/reason"},
+	"runtime/mining/extract": {"runtime/git", "runtime/mining/github", "runtime/mining/reason", "runtime/mining/screen"},
+	"runtime/mining/triage":  {"runtime/llm", "runtime/mining/statement/code"},
+	"runtime/mining/proof": {
+		"runtime/task", "runtime/judge", "runtime/judge/parser", "runtime/patch", "runtime/task/runner", "runtime/mining/reason", "runtime/mining/statement/code",
+	},
+	"runtime/mining/workbench": {
+		"runtime/container", "runtime/judge/parser", "runtime/llm", "runtime/patch", "runtime/task/runner", "runtime/mining/reason",
+	},
+	"runtime/mining/output": {
+		"runtime/task", "runtime/task/folder", "runtime/task/sforge", "runtime/task/sweforge", "runtime/task/swebench", "runtime/task/harbor", "runtime/mining/github",
 	},
 
 	"reconcile/store":   {},
@@ -73,6 +87,8 @@ var mayImport = map[string][]string{
 		"runtime/stats",
 		// The books that the gateway writes to.
 		"runtime/gateway",
+		// What the book of mining is about.
+		"runtime/mining/github", "runtime/mining/screen", "runtime/mining/workbench", "runtime/mining/output",
 	},
 
 	"daemon/watch":  {},
