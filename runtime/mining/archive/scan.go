@@ -19,7 +19,7 @@ import (
 const (
 	maxLine   = 8 << 20  // bytes of one line that may be a merge
 	maxBytes  = 32 << 30 // unpacked
-	maxMerges = 1 << 20
+	maxMerges = 1 << 18
 )
 
 // window is how much is read at once, in bytes.

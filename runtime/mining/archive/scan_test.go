@@ -203,20 +203,20 @@ func TestErrorsEndAScanAsTheyAre(t *testing.T) {
 			}
 			return nil
 		})
-		if err != own || calls != 2 || counts.Merged != 1 {
+		if !errors.Is(err, own) || calls != 2 || counts.Merged != 1 {
 			t.Errorf("it ends with %v after %d calls and %d merges", err, calls, counts.Merged)
 		}
 	})
 	t.Run("of the reader", func(t *testing.T) {
 		r := io.MultiReader(bytes.NewReader(file[:len(file)-3]), iotest.ErrReader(own))
-		if numbers, _, err := scanAll(t, r); err != own || len(numbers) != 2 {
+		if numbers, _, err := scanAll(t, r); !errors.Is(err, own) || len(numbers) != 2 {
 			t.Errorf("it ends with %v after %d merges", err, len(numbers))
 		}
 	})
 	t.Run("of the context", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(own)
-		if _, err := Scan(ctx, bytes.NewReader(file), func(Merge) error { return nil }); err != own {
+		if _, err := Scan(ctx, bytes.NewReader(file), func(Merge) error { return nil }); !errors.Is(err, own) {
 			t.Errorf("it ends with %v", err)
 		}
 	})
