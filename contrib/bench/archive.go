@@ -25,10 +25,10 @@ import (
 
 // An hour of the archive as it was at its largest, and how many are read at once.
 const (
-	hourBytes  = 767e6 // unpacked
-	hoursRead  = 24
-	hoursBound = 8
-	hoursMB    = 150 // that the memory may come to
+	hourBytes   = 767e6 // unpacked
+	hoursRead   = 24
+	hoursAtOnce = 8
+	hoursMB     = 150 // that the memory may come to
 )
 
 // archiving measures how fast an hour of GH Archive is searched for merges, against the same
@@ -132,7 +132,7 @@ func dayRead(ctx context.Context, path string, hour generated) (result, error) {
 	peak, err := megabytesOf(string(out), "VmHWM:")
 	r := compare("MB", []float64{peak}, []float64{hoursMB})
 	r.Bound = 1
-	return r.called("archive_memory", fmt.Sprintf("memory of a process at its most that reads %d such hours, %d at once", hoursRead, hoursBound), "what it may have"), err
+	return r.called("archive_memory", fmt.Sprintf("memory of a process at its most that reads %d such hours, %d at once", hoursRead, hoursAtOnce), "what it may have"), err
 }
 
 // readDay is that process. Its output is its status.
@@ -142,7 +142,7 @@ func readDay(ctx context.Context, url, merges string) error {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(hoursBound)
+	g.SetLimit(hoursAtOnce)
 	for n := range hoursRead {
 		g.Go(func() error {
 			counts, err := a.Hour(ctx, archive.First().Add(time.Duration(n)*time.Hour), func(archive.Merge) error { return nil })

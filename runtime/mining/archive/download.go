@@ -96,9 +96,9 @@ func (d *download) once(p []byte) (int, error) {
 	switch {
 	case err == nil:
 		return n, nil
-	case err == io.EOF && (d.size < 0 || d.offset+int64(n) >= d.size):
+	case errors.Is(err, io.EOF) && (d.size < 0 || d.offset+int64(n) >= d.size):
 		return n, io.EOF
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF // a part of it that is less than was asked for
 	}
 	err = d.explained(err)
@@ -206,7 +206,7 @@ func (d *download) explained(err error) error {
 	if d.ctx.Err() != nil {
 		return context.Cause(d.ctx)
 	}
-	if context.Cause(d.request) == errSilent {
+	if errors.Is(context.Cause(d.request), errSilent) {
 		err = errSilent
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
@@ -222,7 +222,7 @@ func (d *download) pause(t *trouble) error {
 	}
 	wait := max(d.pauses.NextBackOff(), t.after)
 	if time.Since(d.since)+wait > patience {
-		return fmt.Errorf("%w, for %v", t.err, patience)
+		return fmt.Errorf("%w; one does not wait for longer than %v", t.err, patience)
 	}
 	d.archive.log.Debug("a file of the archive is asked for again", "url", d.url, "pause", wait, "error", t.err)
 	timer := time.NewTimer(wait)

@@ -31,7 +31,18 @@ const (
 )
 
 // String names the state for people.
-func (s State) String() string { return [...]string{"not read", "read", "missing", "damaged"}[s] }
+func (s State) String() string {
+	switch s {
+	case Read:
+		return "read"
+	case Missing:
+		return "missing"
+	case Broken:
+		return "damaged"
+	default:
+		return "not read"
+	}
+}
 
 // Past is what a caller has kept of an hour.
 type Past struct {
@@ -95,8 +106,8 @@ func (g Gap) String() string {
 	return fmt.Sprintf("%s to %s %v (%d hours)", first, last, g.State, g.Hours())
 }
 
-// Gaps returns what was not read of the hours that begin at from or later and before to, in
-// their order.
+// Gaps returns what was not read of the hours from the one that from is in to the last that
+// begins before to, in their order.
 func Gaps(from, to time.Time, past func(hour time.Time) Past) (gaps []Gap) {
 	for hour := hourOf(from); hour.Before(to); hour = hour.Add(time.Hour) {
 		state := past(hour).State

@@ -42,7 +42,7 @@ type event struct {
 	action, title, author, authorType, mergeSHA raw
 	baseRef, baseSHA, headRef                   raw
 	number, pullNumber                          []byte
-	merged, unmerged                            bool
+	merged                                      bool
 	stop                                        bool // it is known to be no merge: the rest is not looked at
 }
 

@@ -19,7 +19,7 @@ import (
 const (
 	maxLine   = 8 << 20  // bytes of one line that may be a merge
 	maxBytes  = 32 << 30 // unpacked
-	maxMerges = 1 << 20
+	maxMerges = 1 << 18
 )
 
 // window is how much is read at once, in bytes.
@@ -76,7 +76,7 @@ func scan(ctx context.Context, r io.Reader, already *told, each func(Merge) erro
 	if already.last == nil {
 		already.last = map[string]int{}
 	}
-	s := &scanner{ctx: ctx, each: each, told: already, first: true}
+	s := &scanner{each: each, told: already, first: true}
 	from := &source{ctx: ctx, r: r}
 	err := s.unpack(bufio.NewReaderSize(from, window))
 	switch {
@@ -112,7 +112,6 @@ func (s *source) Read(p []byte) (int, error) {
 // scanner takes what is unpacked as it comes, window after window of the decompressor, and
 // copies of it only lines that may be merges and do not lie in one window.
 type scanner struct {
-	ctx    context.Context
 	each   func(Merge) error
 	counts Counts
 	told   *told
@@ -131,10 +130,18 @@ func (s *scanner) unpack(r *bufio.Reader) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // an empty file
 	}
-	if err == nil && s.begun {
-		s.err = s.end(nil)
+	if err == nil {
+		s.err = s.finish()
 	}
 	return err
+}
+
+// finish takes what was left without a newline.
+func (s *scanner) finish() error {
+	if !s.begun {
+		return nil
+	}
+	return s.end(nil)
 }
 
 // Write implements io.Writer.
