@@ -159,7 +159,7 @@ func (s *Server) pulls(repo string, v url.Values) (all []object) {
 			of = append(of, p)
 		}
 	}
-	key := func(p github.Pull) time.Time { return created(p) }
+	key := created
 	if v.Get("sort") == "updated" {
 		key = s.w.updated
 	}
