@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"runtime/vet":                         {"runtime/task", "runtime/judge", "runtime/judge/parser"},
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
 	"runtime/gateway/modeltest":           {},
+	"runtime/mining/github/githubtest":    {"runtime/mining/github"},
 	"runtime/cheat":                       {"runtime/gateway/transcript"},
 	"runtime/egress":                      {},
 	"runtime/layer":                       {},

@@ -133,15 +133,16 @@ func (b *batch) recall(ref Ref) (draft, known, error) {
 
 // settle keeps an outcome, unless it is trouble.
 func (b *batch) settle(ref Ref, p Pull, err error) error {
-	b.outcomes[ref] = Outcome{Asked: ref, Pull: p, Err: err}
-	switch rejected := reason.Of(err); {
-	case rejected != nil:
+	if rejected := reason.Of(err); rejected != nil {
 		b.outcomes[ref] = Outcome{Asked: ref, Err: rejected}
 		return b.store.put(final{Rejected: rejected}, "pull", ref)
-	case err == nil:
-		return b.store.put(final{Pull: &p}, "pull", ref)
 	}
-	return nil
+	if err != nil {
+		b.outcomes[ref] = Outcome{Asked: ref, Err: err}
+		return nil
+	}
+	b.outcomes[ref] = Outcome{Asked: ref, Pull: p}
+	return b.store.put(final{Pull: &p}, "pull", ref)
 }
 
 // graph brings as many refs as it can to an outcome, or to a draft.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -256,4 +257,61 @@ func TestWhatCannotBeKeptEndsTheCall(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestSeveralAtOnceKeepWithinTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := pulls("o/r", 40)
+		for i := range world {
+			world[i].Body = "" // an issue that many close would be asked for by several at once
+			world[i].Issues = nil
+		}
+		s := githubtest.Offline(githubtest.World{Pulls: world, Limits: map[string]githubtest.Limit{"core": {Requests: 20, Window: time.Hour}}})
+		c, keep := client(t, s), &memory{}
+		if _, err := c.Pulls(t.Context(), refs(world[:1]), keep); err != nil { // the languages are known then
+			t.Fatal(err)
+		}
+		var several sync.WaitGroup
+		for part := range slices.Chunk(world, 10) {
+			several.Go(func() {
+				for {
+					all, err := c.Pulls(t.Context(), refs(part), keep)
+					paused, ok := errors.AsType[*github.Paused](err)
+					if !ok {
+						if err != nil {
+							t.Error(err)
+						}
+						same(t, part, given(t, all))
+						return
+					}
+					time.Sleep(time.Until(paused.Until))
+				}
+			})
+		}
+		several.Wait()
+		// Who asks is never refused: GitHub has said what is left.
+		if refused := s.Calls() - len(answered(s)); refused > 0 || len(s.Repeated()) > 0 {
+			t.Errorf("%d of %d calls were refused, repeated %q", refused, s.Calls(), s.Repeated())
+		}
+	})
+}
+
+func TestOverANetwork(t *testing.T) {
+	world := pulls("now/here", 30)
+	s := githubtest.New(t, githubtest.World{Pulls: world, Enterprise: true, Rename: map[string]string{"once/there": "now/here"}, Tokens: []string{"t"}})
+	c := opened(t, github.Options{BaseURL: s.API, Tokens: []string{"wrong", "t"}})
+	var asked []github.Ref
+	err := c.Merged(t.Context(), "once/there", time.Time{}, nil, func(r github.Ref) error {
+		asked = append(asked, r)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(asked, func(a, b github.Ref) int { return a.Number - b.Number })
+	got, err := c.Pulls(t.Context(), asked, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, world, given(t, got))
 }

@@ -137,7 +137,7 @@ func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 		}
 		short := length <= second
 		if !short && w.Page == 1 && (w.Total > maxFound || result.GetIncompleteResults()) {
-			s.shorten(w, length)
+			shorten(w, length)
 			if lasting {
 				if err := s.remember(*w); err != nil {
 					return err
@@ -153,10 +153,7 @@ func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 		}
 		if w.Page++; len(result.Issues) == 0 || (w.Page-1)*perPage >= min(w.Total, maxFound) {
 			w.Page = 0
-			s.length = length * 3 / 2
-			if w.Total > 0 {
-				s.length = max(second, min(2*length, time.Duration(float64(length)*0.8*maxFound/float64(w.Total))).Truncate(second))
-			}
+			s.length = likely(length, w.Total)
 		}
 		if lasting {
 			if err := s.remember(*w); err != nil {
@@ -167,13 +164,25 @@ func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 	return nil
 }
 
-// shorten makes a window as long as is likely to have few enough results.
-func (s *searching) shorten(w *window, length time.Duration) {
+// shorten makes a window as long as is likely to have few enough results, and half as long at
+// most.
+func shorten(w *window, length time.Duration) {
 	shorter := length / 2
 	if w.Total > maxFound {
-		shorter = min(shorter, time.Duration(float64(length)*0.8*maxFound/float64(w.Total)))
+		shorter = min(shorter, likely(length, w.Total))
 	}
 	w.To = w.From.Add(max(second, shorter.Truncate(second)))
+}
+
+// likely is how long a window is that has nearly as many results as are shown, if one of a
+// length has so many. 0 = any length.
+func likely(length time.Duration, total int) time.Duration {
+	if total == 0 {
+		return 0
+	}
+	const shown = 0.8 * maxFound
+	long := min(length.Seconds()*shown/float64(total), (100 * 365 * 24 * time.Hour).Seconds())
+	return max(second, time.Duration(long)*time.Second)
 }
 
 // page asks for one page of a window.

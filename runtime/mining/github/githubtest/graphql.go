@@ -246,7 +246,7 @@ func pullNode(p github.Pull) node {
 	for _, i := range p.Issues {
 		issues = append(issues, node{"Issue", object{"number": i.Number, "title": i.Title, "body": i.Body, "repository": node{"Repository", object{"nameWithOwner": i.Repo}}}})
 	}
-	for _, f := range p.Files {
+	for _, f := range p.Files[:min(len(p.Files), maxListed)] {
 		kind := strings.ToUpper(f.Status)
 		if f.Status == "removed" {
 			kind = "DELETED"

@@ -69,15 +69,12 @@ func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // maxListed is how many files are listed.
 const maxListed = 3000
 
-func (s *Server) files(p github.Pull) (all []object) {
-	for _, f := range p.Files[:min(len(p.Files), maxListed)] {
-		o := object{"filename": f.Name, "status": f.Status, "additions": f.Added, "deletions": f.Removed, "changes": f.Added + f.Removed}
-		if f.Previous != "" {
-			o["previous_filename"] = f.Previous
-		}
-		all = append(all, o)
+func file(f github.File) object {
+	o := object{"filename": f.Name, "status": f.Status, "additions": f.Added, "deletions": f.Removed, "changes": f.Added + f.Removed}
+	if f.Previous != "" {
+		o["previous_filename"] = f.Previous
 	}
-	return all
+	return o
 }
 
 // found is a pull request as search shows it, and the list of issues.

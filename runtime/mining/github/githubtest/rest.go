@@ -98,14 +98,15 @@ func (s *Server) below(q *http.Request, name string, parts []string) answer {
 	case kind == "languages":
 		return ok(r.Languages)
 	case kind == "pulls":
-		return s.page(q, fmt.Sprintf("repositories/%d/pulls", id), s.pulls(name, q.URL.Query()))
+		all := s.pulls(name, q.URL.Query())
+		return s.page(q, fmt.Sprintf("repositories/%d/pulls", id), len(all), func(i int) object { return s.pullObject(all[i], false) })
 	case parts[0] == "pulls" && len(parts) == 2:
 		if p, found := s.w.pull(name, number); found {
 			return ok(s.pullObject(p, true))
 		}
 	case parts[0] == "pulls" && len(parts) == 3 && parts[2] == "files":
 		if p, found := s.w.pull(name, number); found {
-			return s.page(q, fmt.Sprintf("repositories/%d/pulls/%d/files", id, number), s.files(p))
+			return s.page(q, fmt.Sprintf("repositories/%d/pulls/%d/files", id, number), min(len(p.Files), maxListed), func(i int) object { return file(p.Files[i]) })
 		}
 	case parts[0] == "issues" && len(parts) == 2:
 		return s.issue(name, number)
@@ -118,11 +119,11 @@ func (s *Server) below(q *http.Request, name string, parts []string) answer {
 func ok(body any) answer { return answer{status: http.StatusOK, header: http.Header{}, body: body} }
 
 // page cuts a page out of a list, and links to the others by the number of the repository.
-func (s *Server) page(q *http.Request, path string, all []object) answer {
+func (s *Server) page(q *http.Request, path string, n int, at func(int) object) answer {
 	v := q.URL.Query()
 	per := min(max(number(v.Get("per_page"), 30), 1), 100)
 	page := max(number(v.Get("page"), 1), 1)
-	last := max((len(all)+per-1)/per, 1)
+	last := max((n+per-1)/per, 1)
 	link := func(to int, rel string) string {
 		v.Set("page", fmt.Sprint(to))
 		return fmt.Sprintf(`<%s/%s?%s>; rel="%s"`, s.API, path, v.Encode(), rel)
@@ -137,7 +138,11 @@ func (s *Server) page(q *http.Request, path string, all []object) answer {
 	if page > 1 {
 		links = append(links, link(1, "first"))
 	}
-	a := ok(append([]object{}, all[min((page-1)*per, len(all)):min(page*per, len(all))]...))
+	all := []object{}
+	for i := (page - 1) * per; i < min(page*per, n); i++ {
+		all = append(all, at(i))
+	}
+	a := ok(all)
 	if len(links) > 0 {
 		a.header.Set("Link", strings.Join(links, ", "))
 	}
@@ -152,14 +157,13 @@ func number(text string, otherwise int) int {
 }
 
 // pulls are those of a repository in the order that is asked for.
-func (s *Server) pulls(repo string, v url.Values) (all []object) {
-	var of []github.Pull
+func (s *Server) pulls(repo string, v url.Values) (of []github.Pull) {
 	for _, p := range s.w.Pulls {
-		if strings.EqualFold(p.Repo, repo) && s.w.gone(p.Ref.String()) == 0 && v.Get("state") != "open" {
+		if strings.EqualFold(p.Repo, repo) && !s.w.without(p) && v.Get("state") != "open" {
 			of = append(of, p)
 		}
 	}
-	key := func(p github.Pull) time.Time { return created(p) }
+	key := created
 	if v.Get("sort") == "updated" {
 		key = s.w.updated
 	}
@@ -169,10 +173,7 @@ func (s *Server) pulls(repo string, v url.Values) (all []object) {
 	if v.Get("direction") != "asc" {
 		slices.Reverse(of)
 	}
-	for _, p := range of {
-		all = append(all, s.pullObject(p, false))
-	}
-	return all
+	return of
 }
 
 // created is when a pull request was made, which a Pull does not say.

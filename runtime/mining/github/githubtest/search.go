@@ -34,7 +34,7 @@ func (s *Server) search(v url.Values) answer {
 	var all []github.Pull
 	for _, p := range s.w.Pulls {
 		fails := func(test func(github.Pull) bool) bool { return !test(p) }
-		if s.w.gone(p.Repo) == 0 && s.w.gone(p.Ref.String()) == 0 && !slices.ContainsFunc(tests, fails) {
+		if !s.w.without(p) && !slices.ContainsFunc(tests, fails) {
 			all = append(all, p)
 		}
 	}

@@ -134,7 +134,7 @@ func (w *World) updated(p github.Pull) time.Time {
 	return p.MergedAt
 }
 
-// status of a repository or pull request that is gone, else 0.
+// gone is the status of a repository or pull request that is gone, else 0.
 func (w *World) gone(name string) int {
 	for key, status := range w.Gone {
 		if strings.EqualFold(key, name) {
@@ -142,4 +142,9 @@ func (w *World) gone(name string) int {
 		}
 	}
 	return 0
+}
+
+// without tells whether a pull request is gone, itself or with its repository.
+func (w *World) without(p github.Pull) bool {
+	return len(w.Gone) > 0 && (w.gone(p.Repo) != 0 || w.gone(p.Ref.String()) != 0)
 }
