@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,7 +16,7 @@ const (
 	minTest     = 8  // bytes of a test's name that means nothing else
 	minSentence = 20 // bytes of one that is written as a sentence
 	minLine     = 16 // bytes of a line that is the solution's own
-	minRun      = 40 // bytes of lines that follow each other
+	minRun      = 30 // bytes of lines that follow each other
 	maxOffences = 20 // that are told
 	maxShown    = 200
 )
@@ -108,7 +107,7 @@ func (c *checker) tests(m Material) {
 		}
 	}
 	for _, f := range files {
-		for name := range f.TestNames() {
+		for _, name := range f.TestNames() {
 			c.test(name, inSource)
 		}
 		base := path.Base(f.Name)
@@ -118,7 +117,6 @@ func (c *checker) tests(m Material) {
 			c.say("it names the test file %s", shown(base))
 		}
 	}
-	slices.Sort(c.offences) // names come from a map
 }
 
 // parts are the names in the id of a test: of its groups and of itself, as a whole and
@@ -243,7 +241,7 @@ var (
 	prototype   = regexp.MustCompile(`^[\w<>:,&* ]+ [&*]*\w+\((?:[\w<>:,&*\[\] ]*)\)(?: const)?(?: noexcept)?(?: override)?[;{]?$`)
 	constant    = regexp.MustCompile("^(?:(?:export|pub|public|private|static|final|const|let|var|readonly|constexpr|int|long|String|string|auto|double|float|bool|boolean|char) )*[\\w.]+(?:\\s*:\\s*[\\w&'<>\\[\\]. ]+)?\\s*(?::=|=|:)\\s*" + literal + `\s*[,;]?$`)
 	arrow       = regexp.MustCompile(`^(?:export )?(?:default )?const \w+ = (?:async )?\([^)]*\)(?:: [^=]+)? =>(?: \{)?$`)
-	lone        = regexp.MustCompile(`^(?:\w+\s*[:=]\s*)?` + literal + `\s*[,;)\]}]*$`)
+	lone        = regexp.MustCompile(`^(?:\*{0,2}\w+(?:\s*:\s*[\w\[\], .|]+)?\s*[:=]\s*)?` + literal + `\s*[,;)\]}]*(?:\s*->\s*[\w\[\], .|]+)?\s*[:{]?$`)
 	field       = regexp.MustCompile(`^(?:(?:pub|public|private|readonly|final) )*\w+\??\s*:?\s*[\w&'<>\[\].*?| ]+[,;]?(?: ` + "`[^`]*`" + `)?$`)
 )
 

@@ -97,11 +97,12 @@ func stem(name string) string {
 type wanted struct {
 	words   map[string]code.Use
 	texts   map[string]bool
+	paths   map[string]bool // of what they import
 	numbers map[string]bool
 }
 
 func tested(files []code.File) wanted {
-	w := wanted{words: map[string]code.Use{}, texts: map[string]bool{}, numbers: map[string]bool{}}
+	w := wanted{words: map[string]code.Use{}, texts: map[string]bool{}, paths: map[string]bool{}, numbers: map[string]bool{}}
 	members := map[string]bool{}
 	names := make([]code.Names, 0, len(files))
 	for _, f := range files {
@@ -126,6 +127,9 @@ func tested(files []code.File) wanted {
 				w.texts[oneLine(plain)] = true
 			}
 		}
+		for _, at := range n.Paths {
+			w.paths[at] = true
+		}
 		maps.Copy(w.numbers, n.Numbers)
 	}
 	return w
@@ -148,19 +152,32 @@ func (w wanted) matching(b brought) map[string]bool {
 			found[number] = true
 		}
 	}
+	for at := range w.paths {
+		b.leads(at, found)
+	}
 	pool := newPool(b.texts)
 	for i, text := range slices.Sorted(maps.Keys(w.texts)) {
 		if b.defined[text] && len(text) >= minWord {
 			found[text] = true
 		}
-		if last := stem(text); strings.ContainsAny(text, "/.") && b.stems[last] && len(last) >= minWord {
-			found[last] = true // a path to what is new
-		}
+		b.leads(text, found)
 		if part := pool.shared(text, i < maxTexts); part != "" {
 			found[part] = true
 		}
 	}
 	return found
+}
+
+// leads finds what is new in a path or in the full name of a type.
+func (b brought) leads(text string, found map[string]bool) {
+	if len(text) > maxLiteral || !strings.ContainsAny(text, "/.") {
+		return
+	}
+	for part := range strings.FieldsFuncSeq(text, func(c rune) bool { return c != '-' && !wordPart(c) }) {
+		if b.stems[part] && len(part) >= minWord {
+			found[part] = true
+		}
+	}
 }
 
 // telling tells a number that nobody hits upon: one of four digits, or of three with a

@@ -44,7 +44,6 @@ func Files(diff []byte) []File {
 type reader struct {
 	files    []File
 	old, new int // lines that the hunk still has
-	removed  bool
 }
 
 func (r *reader) line(text string) {

@@ -9,7 +9,8 @@ type Use struct {
 // Names are the words and literals of a file that a diff changes.
 type Names struct {
 	Used      map[string]Use  // words in lines added, without keywords
-	Texts     []Token         // strings in lines added
+	Texts     []Token         // strings in lines added, without the paths
+	Paths     []string        // of modules that lines added import
 	Numbers   map[string]bool // in lines added
 	Variables map[string]bool // defined for the file itself: variables, parameters, other names of imports
 	Members   map[string]bool // defined functions, types and fields
@@ -29,7 +30,7 @@ func (f File) Names(added bool) Names {
 }
 
 // use notes what the added lines have.
-func (n Names) use(tokens []Token, l Language) {
+func (n *Names) use(tokens []Token, l Language) {
 	standard, known := standardNames(tokens, l), keywords(l)
 	rooted := false // what the chain of names that is at hand begins with
 	for i, t := range tokens {
@@ -43,7 +44,11 @@ func (n Names) use(tokens []Token, l Language) {
 		}
 		switch t.Kind {
 		case Text:
-			n.Texts = append(n.Texts, t)
+			if isPath(tokens, i, l) {
+				n.Paths = append(n.Paths, t.Value)
+			} else {
+				n.Texts = append(n.Texts, t)
+			}
 		case Number:
 			n.Numbers[t.Value] = true
 		case Word:
@@ -57,6 +62,31 @@ func (n Names) use(tokens []Token, l Language) {
 			}
 		}
 	}
+}
+
+// isPath tells whether a string names what is imported.
+func isPath(tokens []Token, i int, l Language) bool {
+	before := value(tokens, i-1)
+	switch l {
+	case JavaScript:
+		return before == "from" || before == "import" || before == "(" && (value(tokens, i-2) == "require" || value(tokens, i-2) == "import")
+	case C:
+		return before == "include" || before == "import"
+	case Go: // alone on its line, but for another name of it
+		switch {
+		case i+1 < len(tokens) && !tokens[i+1].First:
+			return false
+		case tokens[i].First:
+			return i == 0 || !continues(tokens[i-1])
+		}
+		return before == "import" || tokens[i-1].First && (before == "_" || before == "." || tokens[i-1].Kind == Word && !keywords(Go).has(before))
+	}
+	return false
+}
+
+// continues tells a token of Go after which a line goes on.
+func continues(t Token) bool {
+	return t.Kind == Mark && t.Value != ")" && t.Value != "]" && t.Value != "}" && t.Value != "("
 }
 
 // value is a token's, unless it is a string or is not there.

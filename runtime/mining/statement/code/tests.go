@@ -1,6 +1,9 @@
 package code
 
-import "iter"
+import (
+	"maps"
+	"slices"
+)
 
 // calls are what tests are given their names by.
 const calls words = ` it test describe context suite specify xit fit TEST_CASE SECTION Describe It Context `
@@ -8,23 +11,18 @@ const calls words = ` it test describe context suite specify xit fit TEST_CASE S
 // macros are those of C++ whose arguments are names.
 const macros words = ` TEST TEST_F TEST_P TYPED_TEST BOOST_AUTO_TEST_CASE BOOST_FIXTURE_TEST_CASE `
 
-// TestNames are the names that a diff gives to tests in a file: of functions and types
-// that it defines, and of those that are written as strings.
-func (f File) TestNames() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for name := range f.Names(true).Members {
-			if !yield(name) {
-				return
-			}
-		}
-		for _, tokens := range f.Tokens() {
-			for i, t := range tokens {
-				if name, ok := givenName(tokens, i); ok && t.Added && !yield(name) {
-					return
-				}
+// TestNames are the names that a diff gives to tests in a file, sorted: of functions and
+// types that it defines, and of those that are written as strings.
+func (f File) TestNames() []string {
+	found := f.Names(true).Members
+	for _, tokens := range f.Tokens() {
+		for i, t := range tokens {
+			if name, ok := givenName(tokens, i); ok && t.Added {
+				found[name] = true
 			}
 		}
 	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // givenName is the name of a test that a token is.
