@@ -26,6 +26,7 @@ type clone struct {
 	git     git.Git
 	log     *slog.Logger
 	most    int64 // bytes on disk
+	packs   int   // more are made into one
 	fresh   bool  // it was made for this work
 	suspect bool  // reading it failed
 }
@@ -132,7 +133,7 @@ func (c *clone) watched(ctx context.Context, work func(context.Context) error) e
 // consolidate makes one pack of many.
 func (c *clone) consolidate(ctx context.Context) error {
 	packs, err := filepath.Glob(filepath.Join(c.dir, "objects", "pack", "*.pack"))
-	if err != nil || len(packs) <= maxPacks {
+	if err != nil || len(packs) <= c.packs {
 		return err
 	}
 	_, err = c.git.Run(ctx, "repack", "-a", "-d", "-q")

@@ -197,7 +197,7 @@ func (b *batch) Write(p []byte) (int, error) {
 			}
 			id, size, _ := strings.Cut(string(text[:end]), " ")
 			n, err := strconv.Atoi(size)
-			if err != nil {
+			if err != nil || n < 0 {
 				return 0, fmt.Errorf("git tells of an object in an unknown form: %.200q", text[:end])
 			}
 			b.id, b.size, b.begun = id, n, true

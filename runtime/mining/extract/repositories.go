@@ -33,7 +33,8 @@ type Options struct {
 // for the work on it before.
 type Repositories struct {
 	Options
-	git git.Git
+	git   git.Git
+	packs int
 
 	mu    sync.Mutex
 	locks map[string]chan struct{} // by folder
@@ -116,7 +117,7 @@ func New(o Options) (*Repositories, error) {
 		return nil, err
 	}
 	g = g.Confined(memory).Masking(masking(o.Forge))
-	return &Repositories{Options: o, git: g, locks: map[string]chan struct{}{}}, nil
+	return &Repositories{Options: o, git: g, packs: maxPacks, locks: map[string]chan struct{}{}}, nil
 }
 
 // masking takes the password of an address out of what Git says of it.
@@ -170,7 +171,7 @@ func (r *Repositories) use(ctx context.Context, repo string, work func(*clone) e
 
 // open returns the clone in a folder, and makes it when it is not there or not sound.
 func (r *Repositories) open(ctx context.Context, repo, dir string) (*clone, error) {
-	c := &clone{repo: repo, url: r.Forge + "/" + repo, dir: dir, most: r.MaxBytes, log: r.Log}
+	c := &clone{repo: repo, url: r.Forge + "/" + repo, dir: dir, most: r.MaxBytes, packs: r.packs, log: r.Log}
 	c.git = r.git.In(dir).With(configured("remote.origin.url", c.url)...)
 	if _, err := os.Stat(filepath.Join(dir, busyName)); err == nil {
 		if err := r.remove(dir); err != nil {
