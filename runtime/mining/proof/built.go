@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,11 +23,16 @@ func (p *prover) built(ctx context.Context) error {
 	if len(p.unbuilt) == 0 {
 		return nil
 	}
-	said, err := p.said(ctx)
+	said, err := p.said(ctx, p.before[0])
 	if err != nil {
 		return err
 	}
-	p.proof.Missing = missing(said)
+	after, err := p.said(ctx, p.after[0])
+	if err != nil {
+		return err
+	}
+	still := missing(after) // what fails on both sides is nothing that the fix brings
+	p.proof.Missing = kept(missing(said), func(name string) bool { return !slices.Contains(still, name) })
 	if p.named = p.named || p.told(); p.named {
 		return nil
 	}
@@ -77,21 +83,23 @@ func within(name, group string) bool {
 	return group == "" || name == group || strings.HasPrefix(name, group+"::") || strings.HasPrefix(name, group+" ")
 }
 
-// said is what the first run of the untouched tree said of its troubles.
-func (p *prover) said(ctx context.Context) (string, error) {
-	r := p.before[0].report
-	text := ""
-	for _, t := range r.Tests {
-		if p.before[0].way(t.Name) == failed {
-			text += t.Message + "\n"
+// said is what a run said of its troubles.
+func (p *prover) said(ctx context.Context, s seen) (string, error) {
+	var text strings.Builder
+	for _, t := range s.report.Tests {
+		if s.way(t.Name) == failed {
+			text.WriteString(t.Message + "\n")
 		}
 	}
-	text += r.Problem + "\n"
+	text.WriteString(s.report.Problem + "\n")
 	if p.c.Printed == nil {
-		return text, nil
+		return text.String(), nil
 	}
-	printed, err := p.c.Printed(ctx, r)
-	return text + printed, err
+	printed, err := p.c.Printed(ctx, s.report)
+	if err != nil {
+		return "", fmt.Errorf("look up what the tests of %s printed: %w", p.c.Task.Name, err)
+	}
+	return text.String() + printed, nil
 }
 
 // complaints are how compilers and interpreters put that they do not find a name.
