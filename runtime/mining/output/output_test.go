@@ -98,7 +98,13 @@ func all() map[string]Mined {
 	node.Task.Judge.Command.Shell, node.Task.Judge.Parser = "node --test test/", "node"
 	node.Task.Judge.Patch = []byte(strings.ReplaceAll(tests, "tests/test_add.py", "test/way.test.js"))
 	node.Task.FailToPass, node.Task.PassToPass = []string{"finds a way", "ways > do not collide"}, []string{"old way"}
-	return map[string]Mined{"upstream tests": mined(), "generated tests": generated, "both kinds of tests": both, "a Go repository": golang, "a node repository": node}
+	odd := mined()
+	odd.Task.Name = "acme-odd-9"
+	odd.Task.Solution.Patch = []byte("diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\r\n-two \t\r\n+\t2\r\n\\ No newline at end of file\n" +
+		"diff --git a/p.bin b/p.bin\nindex 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644\nGIT binary patch\nliteral 3\nKcmZQzU|?imU|<IT1ONab\n\nliteral 3\nKcmZQzU|?imU|;|N2LJ&c\n\n")
+	odd.Task.Instruction = "  \tüñí \"quotes\": 'x' # no\r\n\n---\n%YAML\n\n"
+	odd.Task.PassToPass = []string{"tests/test_add.py::test_x[a: b-\u2028]", "tests/test_add.py::test_y['\\n']"}
+	return map[string]Mined{"upstream tests": mined(), "odd texts": odd, "generated tests": generated, "both kinds of tests": both, "a Go repository": golang, "a node repository": node}
 }
 
 func readers() map[string]func(string, task.ReadOptions) task.Dataset {

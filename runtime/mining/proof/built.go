@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,20 +14,25 @@ import (
 // package of which nothing ran, has not failed: it did not build, which an agent can only
 // mend if the statement says what to call things.
 func (p *prover) built(ctx context.Context) error {
-	for _, name := range p.proof.FailToPass {
-		if slices.ContainsFunc(p.before, func(s seen) bool { return p.lacks(s, name) }) {
-			p.unbuilt = append(p.unbuilt, name)
-		}
+	for _, s := range p.before {
+		p.unbuilt = append(p.unbuilt, kept(p.proof.FailToPass, p.lacks(s))...)
 	}
+	slices.Sort(p.unbuilt)
+	p.unbuilt = slices.Compact(p.unbuilt)
 	p.named = p.c.Interface
 	if len(p.unbuilt) == 0 {
 		return nil
 	}
-	said, err := p.said(ctx)
+	said, err := p.said(ctx, p.before[0])
 	if err != nil {
 		return err
 	}
-	p.proof.Missing = missing(said)
+	after, err := p.said(ctx, p.after[0])
+	if err != nil {
+		return err
+	}
+	still := missing(after) // what fails on both sides is nothing that the fix brings
+	p.proof.Missing = kept(missing(said), func(name string) bool { return !slices.Contains(still, name) })
 	if p.named = p.named || p.told(); p.named {
 		return nil
 	}
@@ -37,24 +43,30 @@ func (p *prover) built(ctx context.Context) error {
 	return reason.Reject(CollectionError, "before the fix %s did not run%s%s", some(p.unbuilt), what, behind(telling(said)))
 }
 
-// lacks reports whether a test that was not seen in a run was not there to run: nothing of its
+// lacks says which tests that were not seen in a run were not there to run: nothing of their
 // file or package ran, or that itself was told as an error, under a name that no test has
 // with the fix.
-func (p *prover) lacks(s seen, name string) bool {
-	if s.way(name) != absent {
-		return false
-	}
-	group, ran := groupOf(name), false
-	for other, w := range s.ways {
-		real := slices.ContainsFunc(p.after, func(a seen) bool { return a.way(other) != absent })
-		switch {
-		case real && groupOf(other) == group:
-			ran = true
-		case !real && w == failed && within(other, group):
-			return true
+func (p *prover) lacks(s seen) func(name string) bool {
+	ran := map[string]bool{} // groups
+	var errors []string
+	for name, w := range s.ways {
+		real := slices.ContainsFunc(p.after, func(a seen) bool { return a.way(name) != absent })
+		if real {
+			ran[groupOf(name)] = true
+		} else if w == failed {
+			errors = append(errors, name)
 		}
 	}
-	return !ran
+	return func(name string) bool {
+		group := groupOf(name)
+		return s.way(name) == absent &&
+			(!ran[group] || slices.ContainsFunc(errors, func(of string) bool { return within(of, group) }))
+	}
+}
+
+// kept are the names for which something holds.
+func kept(names []string, holds func(string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !holds(name) })
 }
 
 // groupOf is the file or the package in the name of a test, "" where names do not say it.
@@ -71,21 +83,23 @@ func within(name, group string) bool {
 	return group == "" || name == group || strings.HasPrefix(name, group+"::") || strings.HasPrefix(name, group+" ")
 }
 
-// said is what the first run of the untouched tree said of its troubles.
-func (p *prover) said(ctx context.Context) (string, error) {
-	r := p.before[0].report
-	text := ""
-	for _, t := range r.Tests {
-		if p.before[0].way(t.Name) == failed {
-			text += t.Message + "\n"
+// said is what a run said of its troubles.
+func (p *prover) said(ctx context.Context, s seen) (string, error) {
+	var text strings.Builder
+	for _, t := range s.report.Tests {
+		if s.way(t.Name) == failed {
+			text.WriteString(t.Message + "\n")
 		}
 	}
-	text += r.Problem + "\n"
+	text.WriteString(s.report.Problem + "\n")
 	if p.c.Printed == nil {
-		return text, nil
+		return text.String(), nil
 	}
-	printed, err := p.c.Printed(ctx, r)
-	return text + printed, err
+	printed, err := p.c.Printed(ctx, s.report)
+	if err != nil {
+		return "", fmt.Errorf("look up what the tests of %s printed: %w", p.c.Task.Name, err)
+	}
+	return text.String() + printed, nil
 }
 
 // complaints are how compilers and interpreters put that they do not find a name.

@@ -197,11 +197,11 @@ func (p *prover) fateOf(s seen) fate {
 	if s.fault("") != nil {
 		return broke
 	}
-	f := survived
+	f, lacks := survived, p.lacks(s)
 	for _, name := range p.proof.FailToPass {
 		switch {
 		case s.way(name) == passed:
-		case p.lacks(s, name):
+		case lacks(name):
 			f = max(f, broke)
 		default:
 			return fell

@@ -273,6 +273,26 @@ func TestWhatNoWorkspaceCanHoldIsTold(t *testing.T) {
 	}
 }
 
+func TestTestsThatNoLineChoosesAreRunByTheWholeCommand(t *testing.T) {
+	for _, parser := range []string{"tap", "junit", "ctrf", "django"} {
+		want := tested(t)
+		want.Judge.Parser, want.Judge.Command.Shell = parser, "make check"
+		dir := t.TempDir()
+		problems, err := sweforge.Write(dir, []task.Task{want}, nil)
+		if err != nil || len(problems) > 0 {
+			t.Fatalf("%s: %+v, %v", parser, problems, err)
+		}
+		checks, err := os.ReadFile(filepath.Join(dir, want.Name, "checks.txt"))
+		if err != nil || string(checks) != "make check" {
+			t.Errorf("%s: checks.txt is %q, %v", parser, checks, err)
+		}
+		got := sweforge.Read(dir, task.ReadOptions{})
+		if diff := cmp.Diff([]task.Task{want}, got.Tasks); diff != "" || len(got.Notices)+len(got.Problems) > 0 {
+			t.Error(parser, got.Problems, got.Notices, diff)
+		}
+	}
+}
+
 func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
 	results := []sweforge.Result{
 		{
