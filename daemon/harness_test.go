@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -22,10 +21,8 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
-	"github.com/assayd/assayd/runtime/image"
 )
 
 // binary is the program under test, base the image that its containers begin with. Both
@@ -155,38 +152,11 @@ func newWorldOn(t *testing.T, parent, engine string) *world {
 			w.explain()
 		}
 		w.client.Close()
-		containertest.Sweep(t, w.engine, w.owner)
-		if err := errors.Join(w.removeImages(), w.engine.Close(), os.RemoveAll(dir)); err != nil {
+		if err := errors.Join(w.sweep(), w.engine.Close(), os.RemoveAll(dir)); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
-}
-
-// removeImages removes what was built: an image for each task and role.
-func (w *world) removeImages() error {
-	ctx := context.WithoutCancel(w.Context())
-	made, err := w.engine.ListImages(ctx, image.LabelImageOwner, w.owner)
-	for _, img := range made {
-		for _, ref := range img.Refs {
-			err = errors.Join(err, w.engine.RemoveImage(ctx, ref))
-		}
-	}
-	return err
-}
-
-// explain shows what the daemons said.
-func (w *world) explain() {
-	logs, _ := filepath.Glob(filepath.Join(filepath.Dir(w.state), "*.log"))
-	for _, name := range logs {
-		text, _ := os.ReadFile(name)
-		w.Logf("%s:\n%s", filepath.Base(name), tail(text, 6000))
-	}
-	agents, _ := filepath.Glob(filepath.Join(w.state, "trials", "*", "*", "agent.log"))
-	for _, name := range agents {
-		text, _ := os.ReadFile(name)
-		w.Logf("%s:\n%s", name, tail(text, 1500))
-	}
 }
 
 func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
@@ -422,21 +392,4 @@ func (w *world) said(trial, text string) {
 		}
 		return nil
 	})
-}
-
-// inside runs a shell command in a container as root.
-func (w *world) inside(id, script string) string {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
-	defer cancel()
-	var out bytes.Buffer
-	var code int
-	err := container.ErrConflict
-	for errors.Is(err, container.ErrConflict) { // it is frozen for the moment of a snapshot
-		code, err = w.engine.Exec(ctx, id, container.Command{Argv: []string{"/bin/sh", "-c", script}, Stdout: &out, Stderr: io.Discard})
-	}
-	if err != nil || code != 0 {
-		w.Fatalf("in the container: %s: exit %d, %v", script, code, err)
-	}
-	return out.String()
 }

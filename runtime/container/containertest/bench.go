@@ -13,36 +13,46 @@ import (
 // patience is how long anything in the suite may take that should take moments.
 const patience = time.Minute
 
-// Sweep removes all containers and images of the owner. It is for cleaning up, and does
-// not depend on the test's context, which has ended by then.
+// Sweep removes all containers and images of the owner, until none is left: the engine may make
+// one late, for somebody who has gone. It is for cleaning up, and does not depend on the test's
+// context, which has ended by then.
 func Sweep(t testing.TB, e container.Engine, owner string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
-	all, err := e.Observe(ctx, owner)
-	if err != nil {
-		t.Errorf("clean up: %v", err)
-	}
-	for _, inst := range all {
-		if err := e.Remove(ctx, inst.ID); err != nil {
+	for {
+		found, err := sweep(ctx, e, owner)
+		switch {
+		case err == nil && !found:
+			return
+		case err != nil && (!errors.Is(err, container.ErrConflict) || ctx.Err() != nil):
 			t.Errorf("clean up: %v", err)
+			return
 		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// sweep removes what there is now, and says whether there was anything.
+func sweep(ctx context.Context, e container.Engine, owner string) (found bool, err error) {
+	all, err := e.Observe(ctx, owner)
+	for _, inst := range all {
+		err = errors.Join(err, e.Remove(ctx, inst.ID))
 	}
 	images, ok := e.(container.Images)
-	if !ok {
-		return
+	if !ok || err != nil {
+		return len(all) > 0, err
 	}
 	left, err := images.ListImages(ctx, container.LabelOwner, owner)
-	if err != nil {
-		t.Errorf("clean up: %v", err)
-	}
 	for _, img := range left {
 		for _, ref := range append(img.Refs, img.ID) {
-			if err := images.RemoveImage(ctx, ref); err != nil {
-				t.Errorf("clean up: %v", err)
-			}
+			err = errors.Join(err, images.RemoveImage(ctx, ref))
 		}
 	}
+	return len(all)+len(left) > 0, err
 }
 
 // bench is one test of the suite with an owner of its own.
