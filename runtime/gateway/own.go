@@ -96,9 +96,10 @@ func (s *Session) askItself(known silence) (objection string) {
 	defer cancel()
 	x := &exchange{
 		ctx: ctx, s: s, at: known.at, path: known.path, began: time.Now(), q: &question{Model: known.model},
-		from: &http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: http.Header{
-			"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"},
-		}},
+		from: &http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: http.Header{"Content-Type": {"application/json"}}},
+	}
+	if s.provider.Protocol == Anthropic {
+		x.from.Header.Set("Anthropic-Version", "2023-06-01")
 	}
 	x.body = smallest(known.at.generates, known.model)
 	x.q.bytes = len(x.body)
