@@ -321,3 +321,30 @@ func TestWhatCannotBeBookedIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// Our own question is one that each protocol takes, and costs what all others do.
+func TestOurQuestionIsAWholeOne(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(string(protocol), func(t *testing.T) {
+			model := modeltest.New(t, func(r modeltest.Request) modeltest.Answer {
+				if r.Model != "m" {
+					return modeltest.Answer{Status: http.StatusForbidden, Message: "not for you"}
+				}
+				return modeltest.Answer{Text: "Yes.", Usage: modeltest.Usage{Input: 8, Output: 1}}
+			})
+			w := newWorld(t, 0, provider(model.URL, protocol))
+			a := w.agent(protocol, nil)
+			q := question(protocol, true, "Hello?")
+			q["model"] = "another"
+			if r := a.ask(q); r.status != http.StatusForbidden || a.Silent() != "" {
+				t.Errorf("%d %s, %q", r.status, r.body, a.Silent())
+			}
+			if u := w.one(); u != (gateway.Usage{InputTokens: 8, OutputTokens: 1, Requests: 1}) {
+				t.Errorf("%+v", u)
+			}
+			if n := strings.Count(a.transcript(), `"n":`); n != 2 {
+				t.Errorf("%d lines in the transcript:\n%s", n, a.transcript())
+			}
+		})
+	}
+}

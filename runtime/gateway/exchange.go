@@ -157,6 +157,7 @@ func (x *exchange) generate() {
 			x.body, _ = json.Marshal(x.q.fields) // they were JSON
 		}
 	}
+	x.s.asks(x)
 	x.q.fields = nil // it may be long until there is an answer
 	a, bad := x.forward()
 	defer x.leave()
@@ -231,10 +232,10 @@ func (x *exchange) fail(a *answer) {
 	body, err := io.ReadAll(io.LimitReader(a.Body, maxError))
 	body = x.masked(body)
 	x.status = a.StatusCode
-	if a.StatusCode == http.StatusUnauthorized || a.StatusCode == http.StatusForbidden || a.StatusCode == http.StatusPaymentRequired {
-		x.s.note(x.objection(a.StatusCode, body))
+	if refusing(a.StatusCode) {
+		x.s.suspect(x)
 	} else {
-		x.s.note("")
+		x.s.answers()
 	}
 	x.over(transcript.Response{Error: clip(body), Broken: text(err)})
 	x.give(a, body)
@@ -242,7 +243,7 @@ func (x *exchange) fail(a *answer) {
 
 // over appends what came of the exchange to the transcript.
 func (x *exchange) over(r transcript.Response) {
-	if x.s.file == nil {
+	if x.n == 0 { // it is not there
 		return
 	}
 	now := time.Now()

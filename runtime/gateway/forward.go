@@ -38,8 +38,8 @@ func (x *exchange) forward() (*answer, *refusal) {
 	why := err.Error()
 	if x.ctx.Err() != nil {
 		why = broken(x.ctx, err)
-	} else {
-		x.s.note(why)
+	} else if x.q != nil {
+		x.s.suspect(x)
 	}
 	bad := overloaded(x.protocol(), why)
 	bad.retry = max(bad.retry, int(x.pauses.least/time.Second))

@@ -117,7 +117,7 @@ func (g *Gateway) Open(ctx context.Context, grant Grant) (*Session, error) {
 	}
 	s := &Session{
 		gateway: g, provider: p, grant: grant, file: file, spent: spent,
-		room: semaphore.NewWeighted(maxBodies), over: make(chan struct{}), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
+		room: semaphore.NewWeighted(maxBodies), over: make(chan struct{}), asking: make(chan struct{}, 1), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
 	}
 	if err := g.join(ctx, s); err != nil {
 		return nil, errors.Join(err, s.keepNoMore())

@@ -98,7 +98,7 @@ func (x *exchange) whole(a *answer) {
 		x.meter.text = len(body) // it broke off, or is none that we can read
 	}
 	x.status = a.StatusCode
-	x.s.note("")
+	x.s.answers()
 	if err != nil {
 		bad := overloaded(x.protocol(), "the answer broke off")
 		x.status = bad.status
@@ -128,7 +128,7 @@ func (x *exchange) stream(a *answer) {
 		return
 	}
 	x.status = a.StatusCode
-	x.s.note("")
+	x.s.answers()
 	x.header(a.Response)
 	settled, err := x.relay(a)
 	ended := errors.Is(err, io.EOF) && len(a.frames.rest()) == 0

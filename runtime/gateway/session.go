@@ -32,8 +32,10 @@ type Session struct {
 	spent  Usage
 	reason string // why over is closed
 	whose  string // whose budget it was
-	silent string // what the provider has against us, since its last answer
 	full   bool   // the transcript
+
+	asking  chan struct{} // has a place that is taken while it is found out whether the provider answers
+	silence silence
 }
 
 // Over is closed when a budget is used up; Reason says which.
@@ -95,14 +97,6 @@ func (b Budget) tighter(o Budget) Budget {
 	return b
 }
 
-// Silent says what the provider had against us in all requests since its last answer: it is
-// overloaded, not there, or does not take the key. "" = it answers.
-func (s *Session) Silent() string {
-	s.gateway.mu.Lock()
-	defer s.gateway.mu.Unlock()
-	return s.silent
-}
-
 // Close ends the exchanges under way, which are charged with what has passed, and the
 // session.
 func (s *Session) Close() error {
@@ -138,13 +132,6 @@ func (s *Session) admit() bool {
 	}
 	s.under.Add(1)
 	return true
-}
-
-// note keeps what a finished exchange says of the provider: "" = it has answered.
-func (s *Session) note(silent string) {
-	s.gateway.mu.Lock()
-	s.silent = silent
-	s.gateway.mu.Unlock()
 }
 
 // kept logs once that the transcript cannot be kept.
