@@ -127,6 +127,10 @@ func (k *maker) export(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	at, err := k.minedAt(ctx)
+	if err != nil {
+		return err
+	}
 	r := k.repository()
 	mined := output.Mined{Task: k.task, Provenance: output.Provenance{
 		Repo: r.Repo, Number: r.Number, URL: fmt.Sprintf("%s/%s/pull/%d", k.m.o.Forge, r.Repo, r.Number), License: r.Repository.License,
@@ -134,7 +138,7 @@ func (k *maker) export(ctx context.Context) error {
 		Difficulty: k.class.Class, DifficultyScore: k.class.Score, QualityScore: k.quality.Score,
 		Model: k.m.o.Spec.Model, Image: k.task.Image, ImageDigest: work.ID,
 		InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD,
-		MinedAt: time.Now().UTC(), Generated: k.generated,
+		MinedAt: at, Generated: k.generated,
 		Flaky: len(k.proof.Flaky), Hunks: k.proof.Hunks, Covered: k.proof.Covered,
 	}}
 	out := k.m.o.Spec.Output
@@ -147,6 +151,22 @@ func (k *maker) export(ctx context.Context) error {
 	fault.Reached(fault.TaskWritten)
 	k.decision.Mined = &Mined{Task: k.task, Dir: out.Dir, Language: mined.Provenance.Language}
 	return nil
+}
+
+// minedAt is when the task was written for the first time: written again after a crash, it is
+// the same.
+func (k *maker) minedAt(ctx context.Context) (at time.Time, err error) {
+	const key = "mined_at"
+	name := k.pull.Ref.String()
+	text, ok, err := k.m.o.Book.Answer(ctx, name, key)
+	if err != nil || ok {
+		return at, errors.Join(err, at.UnmarshalText(text))
+	}
+	at = time.Now().UTC().Truncate(time.Second)
+	if text, err = at.MarshalText(); err != nil {
+		return at, err
+	}
+	return at, k.m.o.Book.Keep(ctx, name, key, text)
 }
 
 // labels say whose the images are that are built for the spec.
