@@ -65,7 +65,7 @@ func writeHour(path string, size int64) (generated, error) {
 func scanned(ctx context.Context, path string, hour generated) (result, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	m := measures{}
-	for n := range 6 {
+	for n := range 8 {
 		took, err := timed(func() error { return scanOf(ctx, path, hour) })
 		if err != nil {
 			return result{}, err
