@@ -60,12 +60,12 @@ func names(all []github.Pull, wanted func(github.Pull) bool) (of []string) {
 
 // crowd are pull requests of which most were merged on one day, and many in one second.
 func crowd() []github.Pull {
-	world := pulls("o/r", 4500)
+	world := pulls("o/r", 2600)
 	for i := range world {
 		switch {
 		case i < 900:
 			world[i].MergedAt = epoch.AddDate(0, 0, -30)
-		case i < 4400:
+		case i < 2500:
 			world[i].MergedAt = epoch.AddDate(0, 0, -30).Add(time.Duration(i*19) * time.Second)
 		}
 		if i%50 == 0 {
@@ -90,7 +90,7 @@ func TestSearchFindsAllThatWasMerged(t *testing.T) {
 				t.Error(diff)
 			}
 			calls := s.Calls()
-			if faults == 0 && calls > 90 { // 44 pages are full
+			if faults == 0 && calls > 60 { // 26 pages are full
 				t.Errorf("%d calls", calls)
 			}
 			if diff := cmp.Diff(want, all(t, s, keep, from, "t")); diff != "" || s.Calls() != calls {
