@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,11 +23,13 @@ const (
 )
 
 // Check says in words what a text has that a statement must not have: lines of the
-// solution, names and files of tests, the number of the pull request, links to it, and
+// solution, names and files of tests (but what a test is called in words that the pull
+// request itself uses), the number of the pull request, links to it, and
 // commits. None is a text without offence. Declarations and lone literals of the solution
 // are no offence: they are what an interface is made of.
 func Check(text string, m Material) []string {
-	c := checker{text: text, wording: wordsOf(text)}
+	c := checker{text: text, wording: wordsOf(text), public: strings.ToLower(plain(m.Title + "\n" + m.Body))}
+	c.lower = strings.ToLower(c.wording.plain)
 	c.references(m)
 	c.tests(m)
 	c.solution(m.SourcePatch)
@@ -36,6 +39,8 @@ func Check(text string, m Material) []string {
 type checker struct {
 	text     string
 	wording  wording
+	lower    string // the wording in lower case
+	public   string // what the pull request says of itself, in lower case
 	offences []string
 	said     map[string]bool
 }
@@ -140,7 +145,8 @@ func parts(id string) (names []string) {
 // not use it.
 func (c *checker) test(name string, inSource map[string]bool) {
 	if strings.ContainsFunc(name, func(r rune) bool { return !wordPart(r) }) {
-		if words := strings.Fields(name); len(words) > 2 && len(name) >= minSentence && strings.Contains(strings.ToLower(c.wording.plain), strings.ToLower(plain(name))) {
+		sentence := strings.ToLower(plain(name))
+		if strings.Count(sentence, " ") > 1 && len(sentence) >= minSentence && strings.Contains(c.lower, sentence) && !strings.Contains(c.public, sentence) {
 			c.say("it has the name of a test: %s", shown(name))
 		}
 		return
@@ -197,12 +203,13 @@ func (c *checker) solution(patch []byte) {
 	}
 }
 
-// hunk looks for the lines of one, alone and with those that follow them.
+// hunk looks for the lines of one, alone and with those that follow them. What a text has
+// of them is rare, and looked at closely only then.
 func (c *checker) hunk(h code.Hunk, speaks map[int]bool, there map[string]bool) {
 	var run []string // lines added that follow each other
 	for i, l := range h {
 		line := plain(l.Text)
-		if l.Kind != '+' || there[line] || interfacial(line) {
+		if l.Kind != '+' || there[line] {
 			if line != "" {
 				run = nil
 			}
@@ -211,7 +218,7 @@ func (c *checker) hunk(h code.Hunk, speaks map[int]bool, there map[string]bool) 
 		if !speaks[i] {
 			continue
 		}
-		if own(line) && strings.Contains(c.wording.plain, bare(line)) {
+		if own(line) && strings.Contains(c.wording.plain, bare(line)) && !interfacial(line) {
 			c.say("it has a line of the solution: %s", shown(line))
 			run = nil
 			continue
@@ -219,7 +226,8 @@ func (c *checker) hunk(h code.Hunk, speaks map[int]bool, there map[string]bool) 
 		if run = append(run, line); len(run) > 3 {
 			run = run[1:]
 		}
-		if joined := strings.Join(run, " "); len(run) == 3 && len(joined) >= minRun && strings.Contains(c.wording.plain, joined) {
+		joined := strings.Join(run, " ")
+		if len(run) == 3 && len(joined) >= minRun && strings.Contains(c.wording.plain, joined) && !slices.ContainsFunc(run, interfacial) {
 			c.say("it has lines of the solution: %s", shown(joined))
 		}
 	}

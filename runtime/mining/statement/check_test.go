@@ -7,7 +7,7 @@ import (
 )
 
 var solved = Material{
-	Repo: "acme/parser", Number: 12,
+	Repo: "acme/parser", Number: 12, Title: "fix: ignore the inherited keys", Body: "x",
 	Commits: []string{"0123abcd0123abcd0123abcd0123abcd0123abcd"},
 	TestNames: []string{
 		"tests/test_find.py::TestFindall::test_case_sensitivity[upper-lower]", "github.com/acme/parser::TestGetIP/nil_is_allowed_here",
@@ -22,7 +22,7 @@ var solved = Material{
 	TestPatch: patch(
 		"tests/test_find.py\n+class TestFindall:\n+    def test_case_sensitivity(self):\n+        helper()\n",
 		"tests/data/config.json\n+{}\n",
-		"pretty.test.js\n+it('draws the wonderful tree upside down', () => {})\n+test('works', () => {})\n",
+		"pretty.test.js\n+it('draws the wonderful tree upside down', () => {})\n+test('works', () => {})\n+test('Ignore the inherited keys', () => {})\n",
 	),
 }
 
@@ -50,6 +50,7 @@ func TestCheck(t *testing.T) {
 		{"a test that is a sentence", "It prints  Parametric\nroutes.", "the name of a test: prints parametric routes"},
 		{"a sentence of the test patch", "It draws the wonderful tree upside down.", "the name of a test"},
 		{"a test called as the solution's function", "Write parse_version.", ""},
+		{"a test called as the pull request", "Ignore the inherited keys.", ""},
 		{"a test with a short name", "It works, and prints.", ""},
 		{"a file of tests", "Look into test_find.py.", "the test file test_find.py"},
 		{"a path of the tests", "Look into tests/data/config.json.", "the test file tests/data/config.json"},

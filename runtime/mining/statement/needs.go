@@ -41,7 +41,13 @@ func Needs(sourcePatch, testPatch []byte, inBase func(words []string) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("look for %d words in the base: %w", len(open), err)
 	}
-	return slices.DeleteFunc(open, func(need string) bool { return there[need] }), nil
+	var needs []string
+	for _, word := range open {
+		if !there[word] {
+			needs = append(needs, word)
+		}
+	}
+	return needs, nil
 }
 
 // brought is what a source patch brings.
@@ -214,7 +220,8 @@ func newPool(texts map[string]bool) pool {
 		}
 		all = append(all, text)
 		for _, part := range placeholder.Split(text, -1) {
-			if part = strings.TrimSpace(part); part != text && len(part) >= minPart && len(p.parts) < maxParts {
+			part = strings.TrimFunc(part, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+			if part != text && len(part) >= minPart && len(p.parts) < maxParts {
 				p.parts = append(p.parts, part)
 			}
 		}

@@ -67,7 +67,7 @@ func Write(ctx context.Context, ask llm.Ask, m Material) (string, error) {
 		Statement string `json:"statement"`
 	}
 	answer, err := llm.Fill(ctx, ask, messages, writing, func(w written) error {
-		text := tidy(w.Statement)
+		text := scrubbed(w.Statement, m)
 		if len(text) < minText || len(text) > maxText {
 			return &llm.Malformed{Why: fmt.Sprintf("the statement has %d bytes; it must have %d to %d", len(text), minText, maxText)}
 		}
@@ -76,7 +76,21 @@ func Write(ctx context.Context, ask llm.Ask, m Material) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write the statement of %s#%d: %w", m.Repo, m.Number, err)
 	}
-	return tidy(answer.Statement), nil
+	return scrubbed(answer.Statement, m), nil
+}
+
+var (
+	mergeLine = regexp.MustCompile(`(?m)^Merge pull request #\d+ from \S+[ \t]*$\n*`)
+	trailer   = regexp.MustCompile(`(?m)^(?:Co-authored-by|Signed-off-by|Reviewed-by): .*$\n?`)
+)
+
+// scrubbed is a text without what stands for itself and says nothing: the number of the pull
+// request in parentheses, and the lines that Git and GitHub write. To have them taken out by
+// the model would be paid for.
+func scrubbed(text string, m Material) string {
+	text = strings.ReplaceAll(tidy(text), fmt.Sprintf(" (#%d)", m.Number), "")
+	text = trailer.ReplaceAllString(mergeLine.ReplaceAllString(text, ""), "")
+	return strings.TrimSpace(text)
 }
 
 // leaks rejects what has an offence.

@@ -45,6 +45,7 @@ func TestWrite(t *testing.T) {
 		told  string // before the second one
 	}{
 		{"a statement", []string{"\r\n" + good + "\r\nSo be it.\x00\n\n"}, good + "\nSo be it.", "", "", ""},
+		{"the message of a commit", []string{"Merge pull request #12 from acme/fix\n\n" + good + " (#12)\n\nCo-authored-by: A <a@example.com>\n"}, good, "", "", ""},
 		{"one that leaks, then a good one", []string{good + " See #12.", good}, good, "", "", "it has the number of the pull request: #12"},
 		{"one without a text, then a good one", []string{"", good}, good, "", "", `"statement" is missing`},
 		{"one that says nothing, then a good one", []string{"Do it.", good}, good, "", "", "the statement has 6 bytes"},

@@ -4,7 +4,7 @@ package code
 type definer struct {
 	tokens           []Token
 	language         Language
-	keywords         words
+	keywords         map[string]bool
 	added            bool // of added lines alone
 	variable, member map[string]bool
 
@@ -25,7 +25,7 @@ func (d *definer) isWord(i int) bool {
 
 // define notes a name.
 func (d *definer) define(in map[string]bool, i int) {
-	if d.isWord(i) && !d.keywords.has(d.tokens[i].Value) && (!d.added || d.tokens[i].Added) {
+	if d.isWord(i) && !d.keywords[d.tokens[i].Value] && (!d.added || d.tokens[i].Added) {
 		in[d.tokens[i].Value] = true
 	}
 }
@@ -245,7 +245,7 @@ func (d *definer) javascript(i int) {
 	case after != "(":
 	case d.at(i) == "function", d.at(i) == "catch":
 		d.parameters(i + 1)
-	case d.tokens[i].First && !d.keywords.has(d.at(i)) && !attaches(before):
+	case d.tokens[i].First && !d.keywords[d.at(i)] && !attaches(before):
 		if end := d.closing(i + 1); end > 0 && d.at(end+1) == "{" {
 			d.define(d.member, i)
 			d.parameters(i + 1)

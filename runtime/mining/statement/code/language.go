@@ -38,11 +38,19 @@ func LanguageOf(name string) Language {
 	return ""
 }
 
-// words is a set written as a text.
+// words is a set written as a text. A set of many words is made before it is asked often.
 type words string
 
 func (w words) has(word string) bool {
 	return word != "" && strings.Contains(string(w), " "+word+" ")
+}
+
+func (w words) set() map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(string(w)) {
+		set[word] = true
+	}
+	return set
 }
 
 // keywords mean nothing of their own, neither do the names that each program of the

@@ -21,30 +21,37 @@ type Names struct {
 func (f File) Names(added bool) Names {
 	n := Names{Used: map[string]Use{}, Numbers: map[string]bool{}, Variables: map[string]bool{}, Members: map[string]bool{}}
 	l := LanguageOf(f.Name)
+	known := dictionary{l, keywords(l).set(), roots(l).set()}
 	for _, tokens := range f.Tokens() {
-		n.use(tokens, l)
-		d := definer{tokens: tokens, language: l, keywords: keywords(l), variable: n.Variables, member: n.Members, added: added}
+		n.use(tokens, known)
+		d := definer{tokens: tokens, language: l, keywords: known.keywords, variable: n.Variables, member: n.Members, added: added}
 		d.run()
 	}
 	return n
 }
 
+// dictionary is what is known of a language.
+type dictionary struct {
+	language        Language
+	keywords, roots map[string]bool
+}
+
 // use notes what the added lines have.
-func (n *Names) use(tokens []Token, l Language) {
-	standard, known := standardNames(tokens, l), keywords(l)
+func (n *Names) use(tokens []Token, d dictionary) {
+	standard := d.standardNames(tokens)
 	rooted := false // what the chain of names that is at hand begins with
 	for i, t := range tokens {
 		before, after := value(tokens, i-1), value(tokens, i+1)
 		chained := t.Kind == Word && attaches(before)
 		if t.Kind == Word && !(chained && i > 1 && tokens[i-2].Kind == Word) {
-			rooted = !chained && (standard[t.Value] || roots(l).has(t.Value) && attaches(after))
+			rooted = !chained && (standard[t.Value] || d.roots[t.Value] && attaches(after))
 		}
 		if !t.Added {
 			continue
 		}
 		switch t.Kind {
 		case Text:
-			if isPath(tokens, i, l) {
+			if d.isPath(tokens, i) {
 				n.Paths = append(n.Paths, t.Value)
 			} else {
 				n.Texts = append(n.Texts, t)
@@ -52,12 +59,12 @@ func (n *Names) use(tokens []Token, l Language) {
 		case Number:
 			n.Numbers[t.Value] = true
 		case Word:
-			if known.has(t.Value) {
+			if d.keywords[t.Value] {
 				continue
 			}
 			was, seen := n.Used[t.Value]
 			n.Used[t.Value] = Use{
-				Attached: was.Attached || chained || named(tokens, i, l),
+				Attached: was.Attached || chained || named(tokens, i, d.language),
 				Rooted:   rooted && (was.Rooted || !seen),
 			}
 		}
@@ -65,9 +72,9 @@ func (n *Names) use(tokens []Token, l Language) {
 }
 
 // isPath tells whether a string names what is imported.
-func isPath(tokens []Token, i int, l Language) bool {
+func (d dictionary) isPath(tokens []Token, i int) bool {
 	before := value(tokens, i-1)
-	switch l {
+	switch d.language {
 	case JavaScript:
 		return before == "from" || before == "import" || before == "(" && (value(tokens, i-2) == "require" || value(tokens, i-2) == "import")
 	case C:
@@ -79,7 +86,7 @@ func isPath(tokens []Token, i int, l Language) bool {
 		case tokens[i].First:
 			return i == 0 || !continues(tokens[i-1])
 		}
-		return before == "import" || tokens[i-1].First && (before == "_" || before == "." || tokens[i-1].Kind == Word && !keywords(Go).has(before))
+		return before == "import" || tokens[i-1].First && (before == "_" || before == "." || tokens[i-1].Kind == Word && !d.keywords[before])
 	}
 	return false
 }
@@ -126,14 +133,14 @@ func named(tokens []Token, i int, l Language) bool {
 }
 
 // standardNames are the words that are imported from what comes with the language.
-func standardNames(tokens []Token, l Language) map[string]bool {
-	found := map[string]bool{}
+func (d dictionary) standardNames(tokens []Token) map[string]bool {
+	found, l := map[string]bool{}, d.language
 	for i, t := range tokens {
 		switch {
 		case t.Kind != Word:
-		case l == Python && t.First && t.Value == "from" && roots(l).has(value(tokens, i+1)):
+		case l == Python && t.First && t.Value == "from" && d.roots[value(tokens, i+1)]:
 			importedNames(tokens[i+1:min(len(tokens), i+maxSpan)], found)
-		case (l == Rust && t.Value == "use" || l == Java && t.Value == "import") && standardPath(tokens[i+1:], l):
+		case (l == Rust && t.Value == "use" || l == Java && t.Value == "import") && d.standardPath(tokens[i+1:]):
 			for _, one := range tokens[i+1 : min(len(tokens), i+maxSpan)] {
 				if one.Value == ";" || l == Java && one.First {
 					break
@@ -149,12 +156,12 @@ func standardNames(tokens []Token, l Language) map[string]bool {
 	return found
 }
 
-func standardPath(tokens []Token, l Language) bool {
+func (d dictionary) standardPath(tokens []Token) bool {
 	first := value(tokens, 0)
-	if l == Java && first == "static" {
+	if d.language == Java && first == "static" {
 		first = value(tokens, 1)
 	}
-	return roots(l).has(first)
+	return d.roots[first]
 }
 
 // importedNames takes those of Python's "from M import A, B".
