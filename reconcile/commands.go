@@ -22,6 +22,7 @@ var ErrNothing = errors.New("nothing of it runs")
 
 var (
 	errIdle     = errors.New("no daemon runs on this state directory")
+	errBlind    = errors.New("the daemon does nothing before it has looked at the specs, which fails")
 	errDraining = errors.New("the daemon is stopping: it finishes what runs and begins nothing")
 )
 
@@ -140,7 +141,12 @@ func (r *Reconciler) change(ctx context.Context, f func() error) error {
 	if r.o.Idle {
 		return errIdle
 	}
-	return r.command(ctx, f)
+	return r.command(ctx, func() error {
+		if r.set == nil {
+			return fmt.Errorf("%w: %s", errBlind, r.blind)
+		}
+		return f()
+	})
 }
 
 func (r *Reconciler) command(ctx context.Context, f func() error) (err error) {
@@ -186,9 +192,13 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 			return err
 		}
 		o.Fresh = func(path string) bool { return slices.Contains(paths, path) && !busy[path] }
+		handedIn, err := r.submissions(ctx)
+		if err != nil {
+			return err
+		}
 		release, known := r.holdCheckout()
 		defer release()
-		found, _, _ := r.scan(ctx, previous, known)
+		found, _, _ := r.scan(previous, handedIn, known)
 		set := config.Load(merged(found, inputs), previous, o)
 		ds = complaintsOf(set, paths)
 		text, err = r.preview(ctx, set)

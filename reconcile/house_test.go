@@ -134,8 +134,20 @@ type daemon struct {
 // start makes the next daemon of the house.
 func (h *house) start() *daemon {
 	h.t.Helper()
+	d, ready := h.begin()
+	select {
+	case <-ready:
+	case <-time.After(patience):
+		h.t.Fatal("the daemon does not become ready")
+	}
+	return d
+}
+
+// begin is start without waiting for the daemon to become ready.
+func (h *house) begin() (d *daemon, ready chan struct{}) {
+	h.t.Helper()
 	log, ledger, owner := slog.New(slog.DiscardHandler), NewLedger(h.store), h.store.Owner()
-	d := &daemon{}
+	d = &daemon{}
 	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() { d.Freed() })
 	j, err := judge.New(judge.Options{
 		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"},
@@ -144,7 +156,7 @@ func (h *house) start() *daemon {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	ready := make(chan struct{})
+	ready = make(chan struct{})
 	d.Reconciler = New(Options{
 		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Checkout: h.git, Log: log, Ready: func() { close(ready) },
 		Host: trial.Host{
@@ -158,12 +170,7 @@ func (h *house) start() *daemon {
 	all.Go(func() { check(h.t, d.Run(ctx, nil)) })
 	d.stop = sync.OnceFunc(func() { cancel(); all.Wait() })
 	h.t.Cleanup(d.stop)
-	select {
-	case <-ready:
-	case <-time.After(10 * time.Second):
-		h.t.Fatal("the daemon does not become ready")
-	}
-	return d
+	return d, ready
 }
 
 func check(t *testing.T, err error) {

@@ -68,6 +68,7 @@ type Reconciler struct {
 	previous config.Previous   // what was last accepted; nil until it is read
 	seen     [32]byte          // fingerprint of the files that the set was made of
 	rest     rest              // for how long they need not be read again
+	blind    string            // why the last look at the files failed
 	trouble  []string          // places that could not be looked at, as last logged
 	notes    map[string]string // what a run waits for, for the status
 	miners   map[string]*liveMining
@@ -139,13 +140,15 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if err := r.restore(ctx); err != nil {
 		return err
 	}
-	if err := r.closeSubmissions(ctx); err != nil {
-		return err
-	}
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
 	defer r.drivers.Wait()
-	r.look(ctx, nil)
+	for r.look(ctx, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
+		r.wait(ctx, pulses)
+	}
+	if r.set == nil {
+		return nil
+	}
 	r.turn(ctx)
 	for _, run := range r.declared() {
 		if run.Mode == trial.Single { // a crash may have come before its files
@@ -190,8 +193,9 @@ func (r *Reconciler) idle(ctx context.Context) error {
 
 // wait blocks until something may have changed, and takes that in.
 func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
+	r.Working()
 	pause := idleTurn
-	if _, due, ok := r.queue.peek(r.now()); ok {
+	if _, due, ok := r.queue.peek(r.now()); ok && r.set != nil {
 		pause = min(pause, due)
 	}
 	if !r.again.IsZero() {

@@ -22,35 +22,47 @@ import (
 
 // look reads the files, accepts what is valid, and has every run looked at that may be
 // touched by it. Files for which fresh holds are compiled, and their contexts read, anew
-// also when their text is unchanged; nil = none. It sets when to look again by itself.
+// also when their text is unchanged; nil = none. It sets when to look again by itself. A look
+// that fails changes nothing: no file counts as missed by it.
 func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 	r.again = time.Now().Add(time.Second) // unless all goes well
+	err := r.lookOnce(ctx, fresh)
+	switch {
+	case err == nil:
+		r.blind = ""
+	case ctx.Err() == nil:
+		r.blind = err.Error()
+		r.o.Log.Error("look at the specs", "error", err)
+	}
+}
+
+func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool) error {
 	if r.previous == nil {
-		previous, err := r.accepted(ctx)
-		if err != nil {
-			r.o.Log.Error("read accepted specs", "error", err)
-			return
+		if err := r.closeSubmissions(ctx); err != nil {
+			return err
 		}
-		r.previous = previous
 	}
 	previous := r.previous
+	handedIn, err := r.submissions(ctx)
+	if err != nil {
+		return fmt.Errorf("read which files were handed in: %w", err)
+	}
 	release, known := r.holdCheckout()
 	defer release()
 	r.rest = rest{}
-	found, emptied, sights := r.scan(ctx, previous, known)
+	found, emptied, sights := r.scan(previous, handedIn, known)
 	inputs, again := r.presence.settle(previous, found, emptied, time.Now())
 	sum := fingerprint(inputs)
-	if sum == r.seen && fresh == nil && !r.set.Diagnostics.HasErrors() {
+	if r.set != nil && sum == r.seen && fresh == nil && !r.set.Diagnostics.HasErrors() {
 		r.again = again
 		r.settled(sights)
-		return // nothing to compile; a spec with an error may be missing what has come since
+		return nil // nothing to compile; a spec with an error may be missing what has come since
 	}
 	o := r.o.Config
 	if fresh != nil {
 		busy, err := r.busy(ctx)
 		if err != nil {
-			r.o.Log.Error("look for open executions", "error", err)
-			return
+			return fmt.Errorf("look for open executions: %w", err)
 		}
 		o.Fresh = func(path string) bool { return fresh(path) && !busy[path] }
 	}
@@ -61,8 +73,7 @@ func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 	}
 	if r.set == nil || fresh != nil || !reflect.DeepEqual(r.set, set) {
 		if err := r.accept(ctx, previous, set); err != nil {
-			r.o.Log.Error("accept specs", "error", err)
-			return
+			return fmt.Errorf("accept specs: %w", err)
 		}
 		fault.Reached(fault.SpecsAccepted)
 		r.previous = set.Accepted()
@@ -70,6 +81,7 @@ func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 	}
 	r.seen, r.again = sum, again
 	r.settled(sights)
+	return nil
 }
 
 // all and among choose files to be read anew.
@@ -148,13 +160,9 @@ func (r *Reconciler) accepted(ctx context.Context) (config.Previous, error) {
 
 // scan lists the spec files under the watched roots and those that were handed in, and
 // the roots that hold nothing at all. The checkout is only looked at where it is known.
-func (r *Reconciler) scan(ctx context.Context, previous config.Previous, known bool) (inputs []config.Input, emptied []string, sights []config.Sight) {
+func (r *Reconciler) scan(previous config.Previous, handedIn []submission, known bool) (inputs []config.Input, emptied []string, sights []config.Sight) {
 	inputs, emptied, sights = r.scanRoots(previous, known)
-	handedIn, err := r.submissions(ctx)
-	if err != nil {
-		r.o.Log.Error("read which files were handed in", "error", err)
-	}
-	if err != nil || slices.ContainsFunc(handedIn, func(s submission) bool { return !s.Over }) {
+	if slices.ContainsFunc(handedIn, func(s submission) bool { return !s.Over }) {
 		sights = nil // they lie anywhere, and are read at each look
 	}
 	return withSubmissions(inputs, handedIn), emptied, sights

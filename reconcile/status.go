@@ -26,7 +26,8 @@ type Status struct {
 	Minings     []MiningStatus     `json:"minings,omitempty"`
 	Files       []FileStatus       `json:"files"`
 	Diagnostics config.Diagnostics `json:"diagnostics"`
-	Git         *GitStatus         `json:"git,omitempty"` // nil = no specs come from a repository
+	Git         *GitStatus         `json:"git,omitempty"`   // nil = no specs come from a repository
+	Waits       []string           `json:"waits,omitempty"` // what the daemon lacks, without which it does nothing new
 }
 
 // FileStatus is the state of one spec file.
@@ -103,6 +104,9 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 	if r.o.Checkout != nil {
 		git := r.o.Checkout.Status()
 		s.Git = &git
+	}
+	if r.blind != "" {
+		s.Waits = append(s.Waits, "a look at the specs: "+r.blind)
 	}
 	if r.set != nil {
 		s.Diagnostics = append(s.Diagnostics, r.set.Diagnostics...)

@@ -122,12 +122,15 @@ func (r *Reconciler) closeSubmissions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.previous = previous // for the first look
 	all, err := r.closed(ctx, previous)
 	if err != nil {
 		return err
 	}
-	return r.putSubmissions(ctx, all)
+	if err := r.putSubmissions(ctx, all); err != nil {
+		return err
+	}
+	r.previous = previous // for the first look
+	return nil
 }
 
 // closed returns the submissions as they are now. One of which nothing is left in force

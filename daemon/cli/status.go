@@ -55,7 +55,10 @@ func showStatus(w io.Writer, s reconcile.Status) error {
 	if s.Git != nil {
 		showGit(w, *s.Git, s.Time)
 	}
-	if len(s.Runs) == 0 && len(s.Minings) == 0 {
+	for _, lack := range s.Waits {
+		fmt.Fprintln(w, "The daemon waits for "+lack)
+	}
+	if len(s.Runs)+len(s.Minings)+len(s.Waits) == 0 {
 		_, err := fmt.Fprintln(w, "No run is declared.")
 		return err
 	}
