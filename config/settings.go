@@ -70,7 +70,7 @@ func hostOf(base string) string {
 
 // Price is in US dollars per million tokens: of a prompt, of what a model writes, and of what
 // a prompt's cache gives and takes. What is not said of a cache costs as the prompt does.
-type Price struct{ Input, Output, Cached, CacheWrite float64 }
+type Price struct{ Input, Output, Cached, CacheWrite, CacheWrite1h float64 }
 
 // GitHub is how its API is reached.
 type GitHub struct {

@@ -28,7 +28,7 @@ engine "docker" { host = "unix:///run/docker.sock" }
 provider "openrouter" {
   api_key             = secret("key")
   requests_per_minute = 60
-  prices              = { "m" = { input = 1.25, output = 10 } }
+  prices              = { "m" = { input = 1.25, output = 10 }, "k" = { input = 1, cache_write = 2 }, "h" = { input = 1, cache_write_1h = 3 } }
 }
 provider "local" {
   protocol = "openai"
@@ -66,6 +66,14 @@ github { base_url = "https://git.example/api/v3" }
 	}
 	if slices.Contains(s.Unsupported, "mining") || slices.Contains(s.Unsupported, "taking specs from Git") {
 		t.Errorf("not supported are %q", s.Unsupported)
+	}
+	for model, want := range map[string]Price{
+		"m": {Input: 1.25, Output: 10, Cached: 1.25, CacheWrite: 1.25, CacheWrite1h: 1.25},
+		"k": {Input: 1, Cached: 1, CacheWrite: 2, CacheWrite1h: 2}, "h": {Input: 1, Cached: 1, CacheWrite: 1, CacheWrite1h: 3},
+	} {
+		if got := s.Providers["openrouter"].Prices[model]; got != want {
+			t.Errorf("%s costs %+v, want %+v", model, got, want)
+		}
 	}
 	if p := s.Providers["openrouter"]; p.APIKey.Name() != "key" || p.BaseURL == "" || p.Prices["m"].Output != 10 || p.RequestsPerMinute != 60 {
 		t.Errorf("unexpected %+v", p)

@@ -178,7 +178,7 @@ func toPrices(v cty.Value) (map[string]Price, error) {
 		numbers := map[string]float64{}
 		for inner := price.ElementIterator(); inner.Next(); {
 			k, n := inner.Element()
-			if _, err := oneOf([]string{"input", "output", "cached", "cache_write"})(k.AsString()); err != nil {
+			if _, err := oneOf([]string{"input", "output", "cached", "cache_write", "cache_write_1h"})(k.AsString()); err != nil {
 				return nil, err
 			}
 			amount, err := toNumber(n, 0, 1e9)
@@ -199,6 +199,10 @@ func priceOf(numbers map[string]float64) Price {
 	}
 	if n, ok := numbers["cache_write"]; ok {
 		p.CacheWrite = n
+	}
+	p.CacheWrite1h = p.CacheWrite
+	if n, ok := numbers["cache_write_1h"]; ok {
+		p.CacheWrite1h = n
 	}
 	return p
 }

@@ -16,6 +16,9 @@ type messageUsage struct {
 	Written *count `json:"cache_creation_input_tokens"`
 	Cached  *count `json:"cache_read_input_tokens"`
 	Output  *count `json:"output_tokens"`
+	Kept    struct {
+		Hour *count `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"` // how long what was written is kept
 }
 
 // into takes over what is told, and says whether all is known then; plain is the part of the
@@ -28,11 +31,12 @@ func (u *messageUsage) into(m *meter) (whole bool) {
 	for _, field := range []struct {
 		told *count
 		kept *int64
-	}{{u.Input, &plain}, {u.Written, &m.written}, {u.Cached, &m.cached}, {u.Output, &m.output}} {
+	}{{u.Input, &plain}, {u.Written, &m.written}, {u.Cached, &m.cached}, {u.Output, &m.output}, {u.Kept.Hour, &m.hour}} {
 		if field.told != nil && *field.told >= 0 {
 			*field.kept = int64(*field.told)
 		}
 	}
+	m.hour = min(m.hour, m.written)
 	m.input = plain + m.cached + m.written
 	m.prompt = m.prompt || u.Input != nil && *u.Input >= 0
 	return m.prompt && u.Output != nil && *u.Output >= 0

@@ -29,12 +29,28 @@ func (x *exchange) bill(t tokens) Charge {
 	if !priced && t.reported == nil {
 		price, priced = x.s.provider.price(x.s.grant.Model)
 	}
+	if x.isListed {
+		price, priced = x.listed, true
+	}
 	return Charge{Account: x.s.grant.Account, Provider: x.s.provider.Name, Model: x.q.Model, Usage: t.usage(price, priced)}
+}
+
+// lookUp looks for a price where there is none and the provider did not come to tell the cost.
+func (x *exchange) lookUp() {
+	p, t := x.s.provider, x.meter.tokens
+	if _, priced := p.price(x.q.Model); priced || t.reported != nil || t.input+t.output == 0 {
+		return
+	}
+	var err error
+	if x.listed, x.isListed, err = p.listed(context.WithoutCancel(x.ctx), x.q.Model); err != nil {
+		x.s.log.Warn("it is not known what an answer costs that broke off", "model", x.q.Model, "error", err)
+	}
 }
 
 // settle enters what the exchange cost in the end.
 func (x *exchange) settle(broken string) {
 	x.meter.settle(x.q.bytes)
+	x.lookUp()
 	c := x.bill(x.meter.tokens)
 	if err := x.s.gateway.opts.Ledger.End(context.WithoutCancel(x.ctx), x.charge, c); err != nil {
 		x.s.log.Error("what an exchange with a model cost cannot be entered into the books; its estimate stands", "error", err)

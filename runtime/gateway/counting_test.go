@@ -348,3 +348,59 @@ func TestOurQuestionIsAWholeOne(t *testing.T) {
 		})
 	}
 }
+
+// OpenRouter tells what an answer cost at its end. Who hangs up before is charged by an estimate
+// and by its list of prices; what it has told counts.
+func TestWhoHangsUpEarlyPaysByTheList(t *testing.T) {
+	const list = `{"data":[{"id":"m","pricing":{"prompt":"0.001","completion":"0.01"}},{"id":"odd","pricing":{"prompt":"x","completion":"-1"}},{"id":5}]}`
+	for name, tc := range map[string]struct {
+		list, model string
+		says        string // before the agent hangs up
+		cost        func(gateway.Usage) float64
+	}{
+		"by the list":      {list, "m", "word", func(u gateway.Usage) float64 { return float64(u.InputTokens)*0.001 + float64(u.OutputTokens)*0.01 }},
+		"a kind of it":     {list, "m:nitro", "word", func(u gateway.Usage) float64 { return float64(u.InputTokens)*0.001 + float64(u.OutputTokens)*0.01 }},
+		"what is told":     {list, "m", `word"}}],"usage":{"prompt_tokens":7,"completion_tokens":3,"cost":0.25},"x":[{"y":{"z":"`, func(gateway.Usage) float64 { return 0.25 }},
+		"no price":         {list, "odd", "word", func(gateway.Usage) float64 { return 0 }},
+		"an unknown model": {list, "x", "word", func(gateway.Usage) float64 { return 0 }},
+		"no list":          {"<html>", "m", "word", func(gateway.Usage) float64 { return 0 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					_, _ = io.WriteString(w, tc.list)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, events(`{"choices":[{"delta":{"content":"`+tc.says+`"}}]}`))
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			})
+			p := provider("", modeltest.Chat)
+			p.BaseURL, p.Proxy = "http://openrouter.ai/api/v1", proxy
+			w := newWorld(t, 0, p)
+			a := w.agent(modeltest.Chat, func(g *gateway.Grant) { g.Model = "" })
+			ctx, hangUp := context.WithCancel(t.Context())
+			q := question(modeltest.Chat, true, "Hello?")
+			q["model"] = tc.model
+			res, err := a.post(ctx, encode(t, q))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(res.Body, make([]byte, 20)); err != nil {
+				t.Error(err)
+			}
+			hangUp()
+			_ = res.Body.Close()
+			eventually(t, "the exchange has an end", func() bool {
+				w.ledger.mu.Lock()
+				defer w.ledger.mu.Unlock()
+				return len(w.ledger.ended) == 1 && w.ledger.ended[0]
+			})
+			u := w.one()
+			if want := tc.cost(u); u.CostUSD < want-1e-9 || u.CostUSD > want+1e-9 || u.EstimatedTokens == 0 {
+				t.Errorf("%+v, want %v", u, want)
+			}
+		})
+	}
+}

@@ -48,6 +48,8 @@ type exchange struct {
 	placed   bool         // there is a place in it to be given back
 	charge   int64        // in the ledger
 	charged  Usage
+	listed   Price // by the provider's own list, if isListed is set
+	isListed bool
 	status   int // that the agent was answered with
 }
 

@@ -109,11 +109,19 @@ func (x *exchange) enter(waiting context.Context) error {
 	if x.q != nil {
 		x.entered = estimate(x.q.bytes)
 	}
-	if err := x.s.provider.line.enter(waiting, x.s.grant.Trial, x.entered); err != nil {
+	if err := x.s.provider.line.enter(waiting, x.s.grant.Trial, x.model(), x.entered); err != nil {
 		return err
 	}
 	x.placed = true
 	return nil
+}
+
+// model is the one that is asked; "" = none is.
+func (x *exchange) model() string {
+	if x.q == nil {
+		return ""
+	}
+	return x.q.Model
 }
 
 // passing reports whether an answer is for the agent. All others are the provider's trouble,
@@ -157,7 +165,7 @@ func (x *exchange) objection(status int, body []byte) string {
 	return fmt.Sprintf("provider %s answered %d: %s", x.s.provider.Name, status, clip(bytes.TrimSpace(body)))
 }
 
-// maxPause bounds how long the line stands still because a provider asked for it, whatever
+// maxPause bounds how long requests to a model stand still because a provider asked for it, whatever
 // it asks for: it may change its mind.
 const maxPause = 5 * time.Minute
 
@@ -169,8 +177,8 @@ func (x *exchange) later(res *http.Response) {
 		return
 	}
 	x.pauses.least = min(pause, maxPause)
-	if res.StatusCode == http.StatusTooManyRequests { // it is the same for everybody
-		x.s.provider.line.pause(time.Now().Add(x.pauses.least))
+	if res.StatusCode == http.StatusTooManyRequests { // it is the same for all who ask this model
+		x.s.provider.line.pause(x.model(), time.Now().Add(x.pauses.least))
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -14,21 +15,22 @@ import (
 // with a hundred requests at once takes no more than another with one. All state is guarded
 // by mu.
 type line struct {
-	mu        sync.Mutex
-	places    int // requests at the same time; 0 = no limit
-	taken     int
-	requests  *rate.Limiter // nil = no limit
-	tokens    *rate.Limiter
-	notBefore time.Time            // the provider asked for a pause
-	waiting   map[string][]*ticket // by trial
-	turns     []string             // trials with somebody in line, whose turn is next first
-	timer     *time.Timer          // set when a limit alone is in the way
-	stopped   bool
+	mu       sync.Mutex
+	places   int // requests at the same time; 0 = no limit
+	taken    int
+	requests *rate.Limiter // nil = no limit
+	tokens   *rate.Limiter
+	pauses   map[string]time.Time // that the provider asked for, by model
+	waiting  map[string][]*ticket // by trial
+	turns    []string             // trials with somebody in line, whose turn is next first
+	timer    *time.Timer          // set when a limit alone is in the way
+	stopped  bool
 }
 
 // ticket is one request in line.
 type ticket struct {
 	tokens int
+	model  string
 	ready  chan struct{} // closed when it is its turn
 	called bool
 }
@@ -36,7 +38,7 @@ type ticket struct {
 func newLine(places, requestsPerMinute, tokensPerMinute int) *line {
 	return &line{
 		places: places, requests: perMinute(requestsPerMinute, 6), tokens: perMinute(tokensPerMinute, 1),
-		waiting: map[string][]*ticket{},
+		waiting: map[string][]*ticket{}, pauses: map[string]time.Time{},
 	}
 }
 
@@ -48,10 +50,10 @@ func perMinute(n, parts int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(n)/60), max(n/parts, 1))
 }
 
-// enter waits for the turn of a request of so many tokens. The caller leaves when the
+// enter waits for the turn of a request of so many tokens to a model. The caller leaves when the
 // provider has answered.
-func (l *line) enter(ctx context.Context, trial string, tokens int64) error {
-	t := &ticket{tokens: int(min(tokens, math.MaxInt32)), ready: make(chan struct{})}
+func (l *line) enter(ctx context.Context, trial, model string, tokens int64) error {
+	t := &ticket{tokens: int(min(tokens, math.MaxInt32)), model: model, ready: make(chan struct{})}
 	l.mu.Lock()
 	if len(l.waiting[trial]) == 0 {
 		l.turns = append(l.turns, trial)
@@ -88,26 +90,39 @@ func (l *line) leave(more int64) {
 	l.call()
 }
 
-// pause holds all requests back until then: the provider said that it has too many.
-func (l *line) pause(until time.Time) {
+// maxPauses bounds the models that are waited for, which agents name.
+const maxPauses = 1000
+
+// pause holds all requests to a model back until then: the provider said that it has too many
+// of them. Its others may well be free.
+func (l *line) pause(model string, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if until.After(l.notBefore) {
-		l.notBefore = until
+	now := time.Now()
+	maps.DeleteFunc(l.pauses, func(_ string, end time.Time) bool { return !end.After(now) })
+	if until.After(l.pauses[model]) && len(l.pauses) < maxPauses {
+		l.pauses[model] = until
 	}
 }
 
 // call lets in whom the limits allow.
 func (l *line) call() {
-	for len(l.turns) > 0 && (l.places == 0 || l.taken < l.places) {
-		trial := l.turns[0]
-		t := l.waiting[trial][0]
+	for l.places == 0 || l.taken < l.places {
+		turn, n, pause := l.next()
+		if turn < 0 {
+			if pause > 0 {
+				l.wake(pause)
+			}
+			return
+		}
+		trial := l.turns[turn]
+		t := l.waiting[trial][n]
 		if wait := l.wait(t.tokens); wait > 0 {
 			l.wake(wait)
 			return
 		}
-		l.turns = l.turns[1:]
-		if l.waiting[trial] = l.waiting[trial][1:]; len(l.waiting[trial]) > 0 {
+		l.turns = slices.Delete(l.turns, turn, turn+1)
+		if l.waiting[trial] = slices.Delete(l.waiting[trial], n, n+1); len(l.waiting[trial]) > 0 {
 			l.turns = append(l.turns, trial)
 		} else {
 			delete(l.waiting, trial)
@@ -118,12 +133,27 @@ func (l *line) call() {
 	}
 }
 
+// next is whose turn it is, and which of its requests: the first whose model has no pause. It
+// is -1 if there is none, and pause is then how long the shortest pause lasts.
+func (l *line) next() (turn, n int, pause time.Duration) {
+	now := time.Now()
+	for turn, trial := range l.turns {
+		for n, t := range l.waiting[trial] {
+			left := l.pauses[t.model].Sub(now)
+			if left <= 0 {
+				return turn, n, 0
+			}
+			if pause == 0 || left < pause {
+				pause = left
+			}
+		}
+	}
+	return -1, 0, pause
+}
+
 // wait is how long the limits keep a request out; if they do not, it is counted.
 func (l *line) wait(tokens int) time.Duration {
 	now := time.Now()
-	if pause := l.notBefore.Sub(now); pause > 0 {
-		return pause
-	}
 	var taken []*rate.Reservation
 	for _, limit := range []struct {
 		of *rate.Limiter

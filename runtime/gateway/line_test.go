@@ -23,7 +23,7 @@ func TestTrialsTakeTurns(t *testing.T) {
 		var all sync.WaitGroup
 		join := func(trial string) {
 			all.Go(func() {
-				if err := l.enter(t.Context(), trial, 0); err != nil {
+				if err := l.enter(t.Context(), trial, "m", 0); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -80,7 +80,7 @@ func TestLimitsHold(t *testing.T) {
 				served, under, most := 0, 0, 0
 				for i := range 2000 {
 					all.Go(func() {
-						if l.enter(ctx, fmt.Sprint(i%7), tc.each) != nil {
+						if l.enter(ctx, fmt.Sprint(i%7), "m", tc.each) != nil {
 							return
 						}
 						mu.Lock()
@@ -113,7 +113,7 @@ func TestTokensThatWereNotKnownAreTakenLater(t *testing.T) {
 		l := newLine(0, 0, 600) // ten a second
 		begun := time.Now()
 		for _, known := range []int64{100, 100} {
-			if err := l.enter(t.Context(), "1", known); err != nil {
+			if err := l.enter(t.Context(), "1", "m", known); err != nil {
 				t.Fatal(err)
 			}
 			l.leave(1000)
@@ -161,11 +161,11 @@ func TestNoPlaceIsLost(t *testing.T) {
 					if !c.stayed {
 						defer time.AfterFunc(c.patience, cancel).Stop()
 					}
-					if l.enter(ctx, c.trial, c.tokens) != nil {
+					if l.enter(ctx, c.trial, "m", c.tokens) != nil {
 						return
 					}
 					if c.pause {
-						l.pause(time.Now().Add(c.work))
+						l.pause("m", time.Now().Add(c.work))
 					}
 					time.Sleep(c.work)
 					l.leave(c.tokens / 2)
@@ -190,7 +190,7 @@ func TestManyComeAndGoAtOnce(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(i), 1))
 			for range 200 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(50))*time.Microsecond)
-				if l.enter(ctx, fmt.Sprint(i%5), 1) == nil {
+				if l.enter(ctx, fmt.Sprint(i%5), "m", 1) == nil {
 					l.leave(0)
 				}
 				cancel()
@@ -210,7 +210,7 @@ func TestAStoppedLineLeavesNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for range 3 {
-			all.Go(func() { _ = l.enter(ctx, "1", 0) })
+			all.Go(func() { _ = l.enter(ctx, "1", "m", 0) })
 		}
 		synctest.Wait()
 		l.stop()
@@ -229,4 +229,38 @@ func TestPerMinute(t *testing.T) {
 	if l := perMinute(60, 6); l.Limit() != rate.Limit(1) || l.Burst() != 10 {
 		t.Errorf("%v, %d", l.Limit(), l.Burst())
 	}
+}
+
+// A pause is for one model. Whoever asks another one does not wait, nor do its requests behind
+// one that does.
+func TestAPauseIsForOneModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(0, 0, 0)
+		begun := time.Now()
+		l.pause("busy", begun.Add(time.Minute))
+		l.pause("busier", begun.Add(2*time.Minute))
+		var all sync.WaitGroup
+		for _, c := range []struct {
+			trial, model string
+			after        time.Duration
+		}{{"a", "busier", 2 * time.Minute}, {"a", "busy", time.Minute}, {"a", "free", 0}, {"b", "busy", time.Minute}, {"b", "other", 0}} {
+			all.Go(func() {
+				if err := l.enter(t.Context(), c.trial, c.model, 0); err != nil {
+					t.Error(err)
+				}
+				if waited := time.Since(begun); waited != c.after {
+					t.Errorf("%s waited %v for %s, want %v", c.trial, waited, c.model, c.after)
+				}
+				l.leave(0)
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		for n := range 2 * maxPauses {
+			l.pause(fmt.Sprint(n), time.Now().Add(time.Minute))
+		}
+		if len(l.pauses) > maxPauses {
+			t.Errorf("%d pauses are kept", len(l.pauses))
+		}
+	})
 }

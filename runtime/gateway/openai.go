@@ -48,16 +48,28 @@ func turnOn(fields map[string]json.RawMessage, object, name string) (was, turned
 type completionUsage struct {
 	Prompt     count `json:"prompt_tokens"`
 	Completion count `json:"completion_tokens"`
+	Total      count `json:"total_tokens"`
 	Details    struct {
-		Cached count `json:"cached_tokens"`
+		Cached  count `json:"cached_tokens"`
+		Written count `json:"cache_write_tokens"` // OpenRouter's
 	} `json:"prompt_tokens_details"`
-	Cost *cost `json:"cost"` // OpenRouter's
+	Output struct {
+		Reasoning count `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+	Reasoning count `json:"reasoning_tokens"` // of some
+	Cost      *cost `json:"cost"`             // OpenRouter's
 }
 
 // into takes over what is told. Some tell it with each chunk, so that only what comes with
 // the end of the answer or after it is all.
 func (u *completionUsage) into(m *meter, ended bool) {
-	if u != nil && m.tell(told(u.Prompt, u.Details.Cached, u.Completion, u.Cost)) {
+	if u == nil {
+		return
+	}
+	if m.tell(told(usageTold{
+		input: u.Prompt, cached: u.Details.Cached, written: u.Details.Written, output: u.Completion,
+		reasoning: max(u.Output.Reasoning, u.Reasoning), total: u.Total, cost: u.Cost,
+	})) {
 		m.told = ended
 	}
 }
@@ -175,9 +187,13 @@ type response struct {
 	Usage  *struct {
 		Input   count `json:"input_tokens"`
 		Output  count `json:"output_tokens"`
+		Total   count `json:"total_tokens"`
 		Details struct {
 			Cached count `json:"cached_tokens"`
 		} `json:"input_tokens_details"`
+		Thought struct {
+			Reasoning count `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
 		Cost *cost `json:"cost"`
 	} `json:"usage"`
 }
@@ -191,7 +207,9 @@ func (r *response) into(m *meter) {
 	if err := failed(r.Error); err != "" {
 		m.err = err
 	}
-	if u := r.Usage; u != nil && m.tell(told(u.Input, u.Details.Cached, u.Output, u.Cost)) {
+	if u := r.Usage; u != nil && m.tell(told(usageTold{
+		input: u.Input, cached: u.Details.Cached, output: u.Output, reasoning: u.Thought.Reasoning, total: u.Total, cost: u.Cost,
+	})) {
 		m.told = true
 	}
 }

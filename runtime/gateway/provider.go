@@ -37,6 +37,7 @@ type provider struct {
 	line   *line
 	// tellsCost is set where answers tell what they cost, if that is asked for.
 	tellsCost bool
+	list      list
 }
 
 func newProvider(p Provider) (*provider, error) {
@@ -61,7 +62,7 @@ func newProvider(p Provider) (*provider, error) {
 		}
 	}
 	return &provider{
-		Provider: p, base: base, line: newLine(p.Concurrency, p.RequestsPerMinute, p.TokensPerMinute),
+		Provider: p, base: base, list: list{place: make(chan struct{}, 1)}, line: newLine(p.Concurrency, p.RequestsPerMinute, p.TokensPerMinute),
 		client: &http.Client{
 			Transport: transportOf(proxy),
 			// It would carry the key elsewhere.

@@ -35,11 +35,15 @@ type Price struct {
 	Output     float64
 	Cached     float64 // read from a cache
 	CacheWrite float64 // written to one
+	// CacheWrite1h is of what is written to one that keeps it for an hour, where the provider
+	// tells it apart.
+	CacheWrite1h float64
 }
 
 // tokens is what a provider says of one exchange, or what was counted in its place.
 type tokens struct {
 	input, cached, written, output int64 // input is the whole prompt, cached and written are of it
+	hour                           int64 // of written, for an hour
 	estimated                      int64
 	reported                       *float64 // cost, by providers that tell it
 }
@@ -77,17 +81,44 @@ func (c *cost) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// usageTold is what a provider that speaks OpenAI's says of an exchange.
+type usageTold struct {
+	input, cached, written, output count
+	reasoning, total               count
+	cost                           *cost
+}
+
 // told makes tokens of what a provider says of a whole exchange; ok is false where that
 // cannot be. What caches had to do with is a part of the prompt.
-func told(input, cached, output count, reported *cost) (t tokens, ok bool) {
-	if input < 0 || cached < 0 || output < 0 {
+func told(u usageTold) (t tokens, ok bool) {
+	if u.input < 0 || u.cached < 0 || u.output < 0 {
 		return tokens{}, false
 	}
-	t = tokens{input: int64(input), cached: int64(min(cached, input)), output: int64(output)}
+	cached := min(u.cached, u.input)
+	t = tokens{
+		input: int64(u.input), cached: int64(cached), written: int64(max(min(u.written, u.input-cached), 0)),
+		output: int64(min(u.output+u.beside(), maxTokens)),
+	}
+	reported := u.cost
 	if reported != nil && *reported >= 0 {
 		t.reported = (*float64)(reported)
 	}
 	return t, true
+}
+
+// beside is what a model took to reason where that is not within the output. With most
+// providers it is; with others the total says that it is not, or that it is more than all of
+// the output.
+func (u usageTold) beside() count {
+	switch {
+	case u.reasoning <= 0:
+		return 0
+	case u.total > 0:
+		return max(min(u.total-u.input-u.output, u.reasoning), 0)
+	case u.reasoning > u.output:
+		return u.reasoning
+	}
+	return 0
 }
 
 // usage prices an exchange. A provider's own word on the cost counts where no price is set.
@@ -98,7 +129,8 @@ func (t tokens) usage(p Price, priced bool) Usage {
 	switch {
 	case priced:
 		plain := max(t.input-t.cached-t.written, 0)
-		u.CostUSD = (float64(plain)*p.Input + float64(t.cached)*p.Cached + float64(t.written)*p.CacheWrite + float64(t.output)*p.Output) / 1e6
+		u.CostUSD = (float64(plain)*p.Input + float64(t.cached)*p.Cached + float64(t.output)*p.Output +
+			float64(t.written-t.hour)*p.CacheWrite + float64(t.hour)*p.CacheWrite1h) / 1e6
 	case t.reported != nil:
 		u.CostUSD = *t.reported
 	}
