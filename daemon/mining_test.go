@@ -18,6 +18,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/github/githubtest"
 )
@@ -31,6 +32,7 @@ type quarry struct {
 	model   *modeltest.Server
 	archive *httptest.Server
 	hour    time.Time
+	hours   [][]byte // gzip files of those before it, if the archive has more
 	pulls   []*planted
 }
 
@@ -51,15 +53,23 @@ type planted struct {
 
 	want string // "" = a task, else the reason
 	pull github.Pull
+	at   github.Ref // where it is, if it has no repository of its own
 }
 
 // number is that of every planted pull request.
 const number = 7
 
-func (p *planted) ref() github.Ref { return github.Ref{Repo: "acme/" + p.name, Number: number} }
+func (p *planted) ref() github.Ref {
+	if p.at != (github.Ref{}) {
+		return p.at
+	}
+	return github.Ref{Repo: "acme/" + p.name, Number: number}
+}
 
 // task is the name of the task that it makes.
-func (p *planted) task() string { return fmt.Sprintf("acme-%s-%d", p.name, number) }
+func (p *planted) task() string {
+	return strings.ReplaceAll(fmt.Sprintf("%s-%d", p.ref().Repo, p.ref().Number), "/", "-")
+}
 
 // git runs the host's Git in a folder.
 func (q *quarry) git(dir string, args ...string) string {
@@ -159,21 +169,33 @@ func newQuarry(t *testing.T, pulls ...*planted) *quarry {
 	for _, p := range pulls {
 		q.plant(p)
 	}
+	q.begin()
+	return q
+}
+
+// begin starts what the daemon mines from.
+func (q *quarry) begin() {
+	q.Helper()
 	world := githubtest.World{}
 	for _, p := range q.pulls {
 		world.Pulls = append(world.Pulls, p.pull)
 	}
-	q.github = githubtest.New(t, world)
+	q.github = githubtest.New(q.T, world)
 	q.archive = httptest.NewServer(http.HandlerFunc(q.serveHour))
-	t.Cleanup(q.archive.Close)
+	q.Cleanup(q.archive.Close)
 	q.model = q.knows(q.think)
 	q.configured(fmt.Sprintf("github {\n  base_url = %q\n  tokens   = [\"t\"]\n}\nbuild {\n  mirrors = { git = %q }\n}\n", q.github.API, "file://"+q.forge))
-	return q
 }
 
-// serveHour is the archive: it has one hour, with the merge events of all pull requests.
+// serveHour is the archive: it has an hour with the merge events of all pull requests.
 func (q *quarry) serveHour(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/"+q.hour.Format("2006-01-02-")+fmt.Sprint(q.hour.Hour())+".json.gz" {
+	if r.URL.Path != "/"+archive.Name(q.hour) {
+		for i, text := range q.hours {
+			if r.URL.Path == "/"+archive.Name(q.hour.Add(-time.Duration(i+1)*time.Hour)) {
+				_, _ = w.Write(text)
+				return
+			}
+		}
 		http.NotFound(w, r)
 		return
 	}
@@ -183,8 +205,8 @@ func (q *quarry) serveHour(w http.ResponseWriter, r *http.Request) {
 		event := map[string]any{
 			"id": fmt.Sprint(1000 + i), "type": "PullRequestEvent", "created_at": q.hour.Add(time.Duration(i) * time.Second),
 			"actor": map[string]any{"login": "grace"}, "repo": map[string]any{"name": p.ref().Repo}, "org": map[string]any{"login": "acme"},
-			"payload": map[string]any{"action": "merged", "number": number, "pull_request": map[string]any{
-				"number": number, "head": map[string]any{"ref": p.pull.HeadRef, "sha": p.pull.HeadSHA},
+			"payload": map[string]any{"action": "merged", "number": p.ref().Number, "pull_request": map[string]any{
+				"number": p.ref().Number, "head": map[string]any{"ref": p.pull.HeadRef, "sha": p.pull.HeadSHA},
 				"base": map[string]any{"ref": "main", "sha": p.pull.BaseSHA},
 			}},
 		}

@@ -1,0 +1,282 @@
+//go:build real
+
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/mining/github"
+)
+
+// known is a real pull request with what is known of it, good or not.
+type known struct {
+	pull
+	Number  int    `json:"pull_number"`
+	Title   string `json:"title"`
+	Licence string `json:"licence"`
+}
+
+// knownPulls are those of the languages that a spec is mined in here.
+func knownPulls(t *testing.T) (all []known) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(os.Getenv("ASSAYD_DATA"), "instances.json"))
+	if err != nil {
+		t.Fatalf("ASSAYD_DATA must name the folder with instances.json: %v", err)
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	all = slices.DeleteFunc(all, func(p known) bool { return p.Language == "rust" })
+	for i := range all {
+		all[i].clone = filepath.Join(os.Getenv("ASSAYD_REPOS"), strings.Replace(all[i].Repo, "/", "+", 1), "repo")
+		if _, err := os.Stat(all[i].clone); err != nil {
+			t.Fatalf("ASSAYD_REPOS must name the folder with the clones (owner+name/repo): %v", err)
+		}
+	}
+	return all
+}
+
+// told is a text as a statement may have it: without lines that lead to the pull request.
+func told(text string) string {
+	leads := regexp.MustCompile(`#[0-9]+|https?://|(?i:\bPR\b|pull request|signed-off|co-authored)`)
+	var lines []string
+	for line := range strings.Lines(text) {
+		if !leads.MatchString(line) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// real is the pull request as GitHub would have it, with what the model says of it.
+func (p known) real(q *quarry) *planted {
+	message := p.git(q.T, "show", "--no-patch", "--format=%B", p.Merge)
+	out := &planted{
+		title: p.Title, body: told(message) + "\n" + strings.Repeat("As the project's issue describes in detail. ", 3),
+		at: github.Ref{Repo: p.Repo, Number: p.Number}, test: p.testCommand(toolchains()[p.Language]),
+		statement: "What is wanted, in the words of those who did it: " + told(p.Title+"\n"+message),
+	}
+	if p.Language == "go" {
+		out.test = strings.Replace(out.test, "go test", "GOFLAGS=-mod=mod GOPROXY=off go test", 1)
+	}
+	merged, err := time.Parse(time.RFC3339, strings.TrimSpace(p.git(q.T, "show", "--no-patch", "--format=%cI", p.Merge)))
+	if err != nil {
+		q.Fatal(err)
+	}
+	out.pull = github.Pull{
+		Ref: out.at, Title: out.title, Body: out.body, Author: "ada", AuthorType: "User", Merged: true, MergedBy: "grace", MergedAt: merged.UTC(),
+		BaseRef: "main", HeadRef: "topic", BaseSHA: p.Base, HeadSHA: p.Merge, MergeSHA: p.Merge, Commits: 1,
+		Parents: strings.Fields(p.git(q.T, "show", "--no-patch", "--format=%P", p.Merge)),
+		Repository: github.Repository{
+			Name: p.Repo, OwnerType: "Organization", Language: map[string]string{"python": "Python", "go": "Go", "javascript": "JavaScript"}[p.Language],
+			Stars: 1000, License: p.Licence, DefaultBranch: "main", KiB: 100,
+		},
+	}
+	status := map[byte]string{'A': "added", 'M': "modified", 'D': "removed", 'R': "renamed"}
+	kinds := map[string]github.File{}
+	for line := range strings.Lines(p.git(q.T, "diff", "--name-status", p.Base, p.Merge)) {
+		parts := strings.Split(strings.TrimSpace(line), "\t")
+		f := github.File{Name: parts[len(parts)-1], Status: status[parts[0][0]]}
+		if len(parts) == 3 {
+			f.Previous = parts[1]
+		}
+		kinds[f.Name] = f
+	}
+	for line := range strings.Lines(strings.ReplaceAll(p.git(q.T, "diff", "--numstat", "-z", p.Base, p.Merge), "\x00", "\n")) {
+		parts := strings.SplitN(strings.TrimSpace(line), "\t", 3)
+		if len(parts) < 3 || parts[2] == "" {
+			continue
+		}
+		f := kinds[parts[2]]
+		_, _ = fmt.Sscan(parts[0], &f.Added)
+		_, _ = fmt.Sscan(parts[1], &f.Removed)
+		out.pull.Files = append(out.pull.Files, f)
+		out.pull.Added, out.pull.Removed = out.pull.Added+f.Added, out.pull.Removed+f.Removed
+	}
+	out.pull.ChangedFiles = len(out.pull.Files)
+	return out
+}
+
+// stock makes the image that is the usual one for a language, out of our base image and what
+// the repositories need from a package registry, unless there is one of that name.
+func (q *quarry) stock(name, language string, pulls []known) {
+	q.Helper()
+	if _, err := q.engine.Image(q.Context(), name); err == nil {
+		q.Fatalf("there is an image %s already: these tests make one of that name", name)
+	}
+	c, dir := toolchains()[language], q.TempDir()
+	for _, p := range pulls {
+		if p.Language == language && c.cache != nil {
+			c.cache(q.T, p.pull, dir)
+		}
+	}
+	box, err := q.engine.Start(q.Context(), container.Workload{
+		Name: "assayd-real-" + containertest.Unique(), Image: c.Image, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone,
+		Labels: map[string]string{container.LabelOwner: q.owner},
+	})
+	if err != nil {
+		q.Fatal(err)
+	}
+	if err := q.engine.CopyTo(q.Context(), box.ID, "/", folderTar(q.T, dir)); err != nil {
+		q.Fatal(err)
+	}
+	if _, err := q.engine.Commit(q.Context(), box.ID, name, container.ImageConfig{}); err != nil {
+		q.Fatal(err)
+	}
+	if err := q.engine.Remove(q.Context(), box.ID); err != nil {
+		q.Fatal(err)
+	}
+}
+
+// From real hours of the archive, and one with the merges of all known pull requests, a spec
+// makes tasks of the good ones, by the tests that are known, and rejects the others because
+// nothing fails before. All of them are solved by their solution and by nothing else.
+func TestRealPullRequestsAreMined(t *testing.T) {
+	pulls := knownPulls(t)
+	q := &quarry{world: newWorld(t), hour: time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)}
+	q.forge = strings.TrimPrefix(q.mirror(), "file://")
+	for _, p := range pulls {
+		q.pulls = append(q.pulls, p.real(q))
+	}
+	images := map[string]string{"python": "python:3.12-bookworm", "go": "golang:1.26-bookworm", "javascript": "node:22-bookworm"}
+	for language, name := range images {
+		q.stock(name, language, pulls)
+		t.Cleanup(func() { _ = q.engine.RemoveImage(context.WithoutCancel(t.Context()), name) })
+	}
+	q.hours = realHours(t)
+	q.begin()
+	spec := strings.Replace(q.spec(`max_tasks = 0`, `filter { licenses = "any" }`), fmt.Sprintf("test_generation { image = %q }", q.image), "", 1)
+	q.write("m.hcl", spec+fmt.Sprintf(`
+run "over" {
+  tasks    = [mining.%s]
+  mode     = "single"
+  timeout  = "5m"
+  parallel = 2
+  agent "oracle" {}
+  agent "nop" {}
+}
+`, q.bench))
+	q.serve()
+	m := q.mined(25 * time.Minute)
+	run := q.settled("run.over", 20*time.Minute)
+	q.realRecords(pulls, m.Results)
+	for _, x := range run.Trials {
+		want := map[string]string{"oracle": "resolved", "nop": "unresolved"}[x.Agent]
+		if string(x.Status) != want {
+			t.Errorf("%s of %s is %s (%s %s), not %s", x.Agent, x.Task, x.Status, x.Reason, x.Detail, want)
+		}
+	}
+	if len(run.Trials) != 22 {
+		t.Errorf("there are %d trials, not 22", len(run.Trials))
+	}
+}
+
+// realHours are the recorded hours, for the archive to have beside the planted one.
+func realHours(t *testing.T) (hours [][]byte) {
+	t.Helper()
+	for _, name := range []string{"post-2025-10-events-b.json.gz", "2025-01-01-15.first600.json.gz"} {
+		text, err := os.ReadFile(filepath.Join(os.Getenv("ASSAYD_DATA"), "gharchive", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hours = append(hours, text)
+	}
+	return hours
+}
+
+// realRecords holds what was mined against what is known.
+func (q *quarry) realRecords(pulls []known, file string) {
+	q.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		q.Fatal(err)
+	}
+	type decided struct {
+		Type, Repo, Verdict, Stage, Reason, Detail, Task string
+		Number                                           int
+	}
+	verdicts := map[github.Ref]decided{}
+	for line := range bytes.Lines(text) {
+		var d decided
+		if err := json.Unmarshal(line, &d); err != nil {
+			q.Fatal(err)
+		}
+		if d.Type == "pr" {
+			ref := github.Ref{Repo: d.Repo, Number: d.Number}
+			if _, twice := verdicts[ref]; twice {
+				q.Errorf("%s is decided twice", ref)
+			}
+			verdicts[ref] = d
+		}
+	}
+	for _, p := range pulls {
+		d := verdicts[github.Ref{Repo: p.Repo, Number: p.Number}]
+		if p.Category != "positive" {
+			if d.Verdict != "rejected" || d.Reason != "passes_before" {
+				q.Errorf("%s is %s: %s %s", p.ID, d.Verdict, d.Reason, d.Detail)
+			}
+			continue
+		}
+		if d.Verdict != "accepted" {
+			q.Errorf("%s is %s at %s: %s %s", p.ID, d.Verdict, d.Stage, d.Reason, d.Detail)
+			continue
+		}
+		f2p, p2p, patch := q.minedLists(d.Task)
+		if diff := cmp.Diff(sorted(p.FailToPass), sorted(f2p)); diff != "" {
+			q.Errorf("fail to pass of %s (-known +mined):\n%s", p.ID, diff)
+		}
+		if diff := cmp.Diff(sorted(p.PassToPass), sorted(p2p)); diff != "" {
+			q.Errorf("pass to pass of %s (-known +mined):\n%s", p.ID, diff)
+		}
+		if len(patch) == 0 {
+			q.Errorf("the test patch of %s is empty", p.ID)
+		}
+	}
+	if others := len(verdicts) - len(pulls); others < 30 {
+		q.Errorf("only %d pull requests of the real hours are decided", others)
+	}
+}
+
+func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
+
+// minedLists are the tests of a mined task, as trials judge by them.
+func (q *quarry) minedLists(name string) (f2p, p2p []string, patch []byte) {
+	q.Helper()
+	var mined struct {
+		FailToPass, PassToPass []string
+		Judge                  struct{ Patch []byte }
+	}
+	s, err := store.Open(q.Context(), q.state, store.Options{ReadOnly: true})
+	if err != nil {
+		q.Fatal(err)
+	}
+	defer s.Close()
+	err = s.View(q.Context(), func(tx *store.Tx) error {
+		rows, err := tx.Mined(q.address())
+		for _, row := range rows {
+			if row.Task == name && err == nil {
+				err = json.Unmarshal(row.Data, &mined)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		q.Fatal(err)
+	}
+	return mined.FailToPass, mined.PassToPass, mined.Judge.Patch
+}
