@@ -11,12 +11,16 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/gateway/values"
 )
 
 // Bounds on what passes.
 const (
 	maxBody   = 64 << 20        // of a request, and of an answer that is not streamed
 	maxBodies = 2 * maxBody     // of all requests of a session that are under way
+	leastRoom = 128 << 10       // that each of them takes of that
+	maxValues = 500_000         // in a request, or in an event of an answer
+	valueRoom = 64              // that each of them takes beside its text
 	maxError  = 1 << 20         // of an answer that tells of an error
 	bodyTime  = 2 * time.Minute // for a request to come in
 	writeTime = 2 * time.Minute // for a piece of an answer to be taken
@@ -99,6 +103,7 @@ func (x *exchange) read() *refusal {
 	if size < 0 {
 		size = maxBody
 	}
+	size = max(size, leastRoom)
 	waiting, cancel := context.WithTimeout(x.ctx, bodyTime)
 	defer cancel()
 	if err := x.s.room.Acquire(waiting, size); err != nil {
@@ -112,14 +117,28 @@ func (x *exchange) read() *refusal {
 	if err != nil {
 		return malformed(x.protocol(), 400, "The body cannot be read: %v.", err)
 	}
-	x.s.room.Release(x.room - int64(len(body)))
-	x.body, x.room = body, int64(len(body))
-	if x.at.generates == nil {
-		return nil
+	x.body = body
+	if bad := x.weigh(); bad != nil || x.at.generates == nil {
+		return bad
 	}
 	if x.q, err = ask(body); err != nil {
 		return malformed(x.protocol(), 400, "The body is no JSON object of a request: %v.", err)
 	}
+	return nil
+}
+
+// weigh takes the room that the request needs, which is more where it is made of many values.
+func (x *exchange) weigh() *refusal {
+	values := values.Count(x.body, maxValues)
+	if values > maxValues {
+		return malformed(x.protocol(), 413, "The body has more than %d values.", maxValues)
+	}
+	need := max(int64(len(x.body)+valueRoom*values), leastRoom)
+	if need > x.room && !x.s.room.TryAcquire(need-x.room) { // to wait for it might be in vain
+		return overloaded(x.protocol(), "there is no room for the request")
+	}
+	x.s.room.Release(max(x.room-need, 0))
+	x.room = need
 	return nil
 }
 

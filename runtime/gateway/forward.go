@@ -87,15 +87,15 @@ func (x *exchange) attempt(waiting context.Context) (a *answer, err error) {
 	if err != nil && x.ctx.Err() != nil {
 		return nil, err // it may have been sent
 	}
+	if err == nil && passing(res.StatusCode) {
+		return x.opened(res)
+	}
 	x.sent = nil
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // without the address, which is none of the agent's business
 		}
 		return nil, fmt.Errorf("ask provider %s: %w", x.s.provider.Name, err)
-	}
-	if passing(res.StatusCode) {
-		return x.opened(res)
 	}
 	defer func() { _ = res.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxError)) // as far as it comes

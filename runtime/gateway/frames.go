@@ -9,8 +9,11 @@ import (
 )
 
 // maxFrame bounds one event of a stream, in bytes. The last one of a response repeats all of
-// it.
-const maxFrame = 64 << 20
+// it. What is kept between events is at most keptFrame.
+const (
+	maxFrame  = 32 << 20
+	keptFrame = 1 << 20
+)
 
 // frames reads server-sent events one by one, and keeps them as they are. The format is that
 // of WHATWG's HTML, section 9.2, but for lines that end in CR alone, which no provider sends.
@@ -25,7 +28,9 @@ func newFrames(r io.Reader) *frames { return &frames{in: bufio.NewReaderSize(r, 
 // what it says. The error is io.EOF at the end, also where an event lacks its end; rest has
 // that then. What is returned is good until the next call.
 func (f *frames) next() (raw []byte, err error) {
-	f.raw = f.raw[:0]
+	if f.raw = f.raw[:0]; cap(f.raw) > keptFrame {
+		f.raw = nil
+	}
 	begun := false // the line that is read next has begun already
 	for {
 		line, err := f.in.ReadSlice('\n')

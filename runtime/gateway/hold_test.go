@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"strings"
 	"sync"
@@ -625,4 +626,28 @@ func TestCloseDoesNotWaitForAFrozenAgent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who hangs up after the provider has begun a stream, and before it has said anything, has had
+// it work.
+func TestAStreamWithoutAnEventYetIsNotFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, hangUp := context.WithCancel(t.Context())
+		s := held(t, Provider{}, func(q *http.Request) (*http.Response, error) {
+			httptrace.ContextClientTrace(q.Context()).WroteRequest(httptrace.WroteRequestInfo{})
+			quiet, end := io.Pipe()
+			context.AfterFunc(q.Context(), func() { _ = end.CloseWithError(q.Context().Err()) })
+			res, err := answers(200, "", "Content-Type: text/event-stream")
+			res.Body = quiet
+			return res, err
+		})
+		go func() {
+			time.Sleep(time.Second)
+			hangUp()
+		}()
+		s.ask(ctx, streamed)
+		if u := s.Usage(); u.Requests != 1 || u.EstimatedTokens == 0 {
+			t.Errorf("%+v", u)
+		}
+	})
 }

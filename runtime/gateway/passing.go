@@ -45,6 +45,9 @@ func (x *exchange) opened(res *http.Response) (*answer, error) {
 		raw, data, err := x.next(a)
 		if err != nil {
 			a.close()
+			if x.ctx.Err() == nil { // else it is at work
+				x.sent = nil
+			}
 			return nil, fmt.Errorf("provider %s ended a stream before it began: %w", x.s.provider.Name, err)
 		}
 		a.first = append(a.first, raw...)
@@ -54,7 +57,7 @@ func (x *exchange) opened(res *http.Response) (*answer, error) {
 	}
 	if x.meter.err != "" && !lasting(x.meter.err) {
 		err := errors.New(x.objection(res.StatusCode, []byte(x.meter.err)))
-		x.meter = meter{asked: x.meter.asked}
+		x.meter, x.sent = meter{asked: x.meter.asked}, nil
 		a.close()
 		return nil, err
 	}

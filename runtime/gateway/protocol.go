@@ -140,8 +140,11 @@ func textBytes(body []byte) int {
 }
 
 // decode reads JSON and says whether it is some. What is of another type than expected is
-// left out.
+// left out. What is made of too many values is none, either.
 func decode(data []byte, v any) bool {
+	if len(data) > maxValues && values.Count(data, maxValues) > maxValues {
+		return false
+	}
 	err := json.Unmarshal(data, v)
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return true

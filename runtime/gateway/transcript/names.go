@@ -20,6 +20,9 @@ func nameOf(before string, value []byte) string {
 // them as they came: a conversation comes again with each request.
 type names map[[sha256.Size]byte]string
 
+// maxNames bounds what is remembered: it only saves work.
+const maxNames = 50_000
+
 // chain names each beginning of a conversation: that with i messages is at i.
 func (n names) chain(protocol string, messages []json.RawMessage) []string {
 	chain := make([]string, len(messages)+1)
@@ -34,6 +37,9 @@ func (n names) of(m json.RawMessage) string {
 	name, ok := n[raw]
 	if !ok {
 		name = nameOf("", lasting(m, maxDepth))
+		if len(n) >= maxNames {
+			clear(n)
+		}
 		n[raw] = name
 	}
 	return name

@@ -54,7 +54,14 @@ type trajectory struct {
 	open    map[int]*Request // exchanges whose answer is to come
 	waiting map[string]*step // answers whose tools' results are to come, by their conversation
 	order   []string         // of waiting, the oldest first; may name what is not there any more
+	held    int              // bytes of waiting, about
 }
+
+// Bounds on what is held of a transcript: bytes of answers, and requests without one.
+const (
+	maxHeld = 64 << 20
+	maxOpen = 100_000
+)
 
 // step is a step of ATIF.
 type step struct {
@@ -109,6 +116,9 @@ func (t *trajectory) take(l Line) error {
 // same conversation called, and what else was said to the model.
 func (t *trajectory) asked(l Line) error {
 	r := l.Request
+	if len(t.open) >= maxOpen { // most of them never end
+		clear(t.open)
+	}
 	t.open[l.N] = &Request{Model: r.Model, At: r.At}
 	if t.tools == nil && isListOfObjects(r.Tools.Value) {
 		t.tools = r.Tools.Value
@@ -199,7 +209,25 @@ func (t *trajectory) answered(l Line) error {
 		return err
 	}
 	t.waiting[asked.At], t.order = s, append(t.order, asked.At)
+	t.held += s.size()
+	for t.held > maxHeld && len(t.order) > 0 { // nobody asked on from there for long
+		at := t.order[0]
+		t.order = t.order[1:]
+		if err := t.finish(at); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// size is what a step holds, about.
+func (s *step) size() int {
+	const itself = 500
+	n := itself + len(s.Message) + len(s.Reasoning)
+	for _, c := range s.Calls {
+		n += itself + len(c.Arguments)
+	}
+	return n
 }
 
 // object is the arguments of a call as the object that they must be.
@@ -222,6 +250,7 @@ func (t *trajectory) finish(at string) error {
 		return nil
 	}
 	delete(t.waiting, at)
+	t.held -= s.size()
 	return t.write(s)
 }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/values"
 )
 
 // Writer appends to one transcript. It may be used from many goroutines.
@@ -45,9 +47,16 @@ func Create(path string, limit int64) (_ *Writer, err error) {
 	return w, file.Truncate(w.size)
 }
 
+// maxKnown bounds the names that are remembered of a file. When there are as many they are
+// forgotten, and what comes again stands there again.
+const maxKnown = 500_000
+
 // learn takes in a line that is there already.
 func (w *Writer) learn(l Line) error {
 	w.last = max(w.last, l.N)
+	if len(w.known) > maxKnown {
+		clear(w.known)
+	}
 	if r := l.Request; r != nil {
 		for _, name := range []string{r.At, r.System.Name, r.Tools.Name, r.Settings.Name} {
 			w.known[name] = true
@@ -133,7 +142,12 @@ func split(protocol string, fields map[string]json.RawMessage) (system json.RawM
 	if protocol == Responses {
 		conversation, before = "input", "instructions"
 	}
-	if raw := fields[conversation]; json.Unmarshal(raw, &messages) != nil && len(raw) > 0 {
+	raw := fields[conversation]
+	array := values.Elements(raw, func(message []byte) bool {
+		messages = append(messages, message)
+		return true
+	})
+	if !array && len(raw) > 0 && string(raw) != "null" {
 		messages = []json.RawMessage{raw} // a plain text, or what is wrong
 	}
 	rest := map[string]json.RawMessage{}

@@ -46,6 +46,22 @@ func Elements(raw []byte, f func(value []byte) bool) (array bool) {
 	return true
 }
 
+// Count is how many values there are, those within others too; as soon as there are more than
+// most it says so.
+func Count(raw []byte, most int) (n int) {
+	for at := 0; at < len(raw) && n <= most; {
+		switch raw[at] {
+		case '"':
+			at = quoted(raw, at)
+			continue
+		case ',', '{', '[': // what is empty counts as if it were not
+			n++
+		}
+		at++
+	}
+	return n + 1
+}
+
 // Text is the text that a string says, or "" for what is none.
 func Text(raw []byte) (text string) {
 	raw = bytes.TrimLeft(raw, " \t\r\n")

@@ -62,6 +62,14 @@ func TestWhatIsOtherIsSaidToBe(t *testing.T) {
 	}
 }
 
+func TestValuesAreCounted(t *testing.T) {
+	for raw, want := range map[string]int{"1": 1, `[1,2]`: 3, `{"a,[":"{,","b":[1]}`: 4, "[[[]]]": 4, "[1,2,3,4,5,6,7,8,9]": 7} {
+		if got := Count([]byte(raw), 5); got != want {
+			t.Errorf("%s has %d values, want %d", raw, got, want)
+		}
+	}
+}
+
 func TestAWalkEndsWhenItIsToldTo(t *testing.T) {
 	n := 0
 	Elements([]byte("[1,2,3]"), func([]byte) bool { n++; return n < 2 })
