@@ -8,10 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/assayd/assayd/runtime/git"
@@ -21,7 +23,6 @@ import (
 // clone is one repository, for as long as one piece of work has it.
 type clone struct {
 	repo    string
-	url     string
 	dir     string
 	git     git.Git
 	log     *slog.Logger
@@ -43,15 +44,6 @@ const watchEvery = 300 * time.Millisecond
 
 var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// configured is configuration as the environment of a command, from keys and values.
-func configured(pairs ...string) []string {
-	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(pairs)/2)}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, pairs[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, pairs[i+1]))
-	}
-	return env
-}
-
 // mark says that the clone is not to be trusted until somebody says otherwise.
 func (c *clone) mark() error {
 	return os.WriteFile(filepath.Join(c.dir, busyName), nil, 0o600)
@@ -62,11 +54,20 @@ func (c *clone) clear() error { return os.Remove(filepath.Join(c.dir, busyName))
 // pipe runs a command that only reads what is there. When it fails by itself something is
 // wrong with the clone.
 func (c *clone) pipe(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
-	err := c.reading().Pipe(ctx, in, out, args...)
-	if err != nil && ctx.Err() == nil && git.Code(err) >= 0 {
-		c.suspect = true
-	}
+	err := c.git.Pipe(ctx, in, out, args...)
+	c.suspect = c.suspect || ctx.Err() == nil && failed(err)
 	return err
+}
+
+// failed reports whether a command ended badly by itself: it said so, or crashed. One that
+// nobody reads from any more did not, nor did one that was ended.
+func failed(err error) bool {
+	e, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return false
+	}
+	status, ok := e.Sys().(syscall.WaitStatus)
+	return !ok || !status.Signaled() || status.Signal() != syscall.SIGPIPE && status.Signal() != syscall.SIGKILL
 }
 
 func (c *clone) run(ctx context.Context, args ...string) (string, error) {
@@ -75,19 +76,16 @@ func (c *clone) run(ctx context.Context, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// reading is Git that asks no network for what is missing.
-func (c *clone) reading() git.Git { return c.git.With("GIT_NO_LAZY_FETCH=1") }
-
 // fetch changes the clone. When that is broken off, the clone is not used again; a transfer
 // that fails by itself leaves it as it was.
-func (c *clone) fetch(ctx context.Context, g git.Git, in io.Reader, args ...string) error {
+func (c *clone) fetch(ctx context.Context, in io.Reader, args ...string) error {
 	if err := c.mark(); err != nil {
 		return err
 	}
 	began := time.Now()
 	args = append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"}, args...)
 	err := c.watched(ctx, func(ctx context.Context) error {
-		return g.Within(fetchTime).Pipe(ctx, in, nil, args...)
+		return c.git.Within(fetchTime).Pipe(ctx, in, nil, args...)
 	})
 	c.log.Debug("Fetched.", "repository", c.repo, "took", time.Since(began), "error", err)
 	if err != nil && (git.Code(err) < 0 || errors.Is(err, errFull)) {
@@ -170,11 +168,12 @@ func (c *clone) line(ctx context.Context, commit string, depth int) (line []node
 	for len(line) < depth {
 		// Its own words, not what Git makes of them: where history was cut it takes parents away.
 		// A tree is missing where its commit was only passed by.
-		if _, err := c.reading().Run(ctx, "cat-file", "-e", commit+"^{tree}"); err != nil {
-			if git.Code(err) < 0 {
-				return nil, false, err
+		if _, err := c.git.Run(ctx, "cat-file", "-e", commit+"^{tree}"); err != nil {
+			if git.Code(err) >= 0 {
+				return line, false, nil
 			}
-			return line, false, nil
+			c.suspect = c.suspect || failed(err)
+			return nil, false, err
 		}
 		text, err := c.run(ctx, "cat-file", "commit", commit)
 		if err != nil {
@@ -197,22 +196,20 @@ func (c *clone) line(ctx context.Context, commit string, depth int) (line []node
 }
 
 // fetchCommit gets a commit by its hash, with so much history and without the content of
-// files, and all there is from a server that does not do so.
+// files, and all there is from a server that gives no single commits.
 func (c *clone) fetchCommit(ctx context.Context, commit string, depth int) error {
-	err := c.fetch(ctx, c.git, nil, "--update-shallow", "--filter=blob:none", "--depth="+strconv.Itoa(depth), "origin", "+"+commit+":refs/assayd/"+commit)
-	switch {
-	case err == nil:
-		return nil
-	case git.Said(err, "not our ref"):
-		return reason.Reject("unreachable", "%s has no commit %s", c.repo, commit)
-	case git.Said(err, "unadvertised object", "support shallow"):
+	err := c.fetch(ctx, nil, "--update-shallow", "--filter=blob:none", "--depth="+strconv.Itoa(depth), "origin", "+"+commit+":refs/assayd/"+commit)
+	if git.Said(err, "unadvertised object") {
 		c.log.Debug("The server gives no single commits.", "repository", c.repo)
-		if err := c.fetch(ctx, c.git, nil, "--update-shallow", "--filter=blob:none", "origin", "+refs/*:refs/remote/*"); err != nil {
-			return fmt.Errorf("fetch %s: %w", c.repo, err)
-		}
-		return nil
+		err = c.fetch(ctx, nil, "--update-shallow", "origin", "+refs/*:refs/remote/*")
 	}
-	return fmt.Errorf("fetch %s of %s: %w", commit, c.repo, err)
+	if git.Said(err, "not our ref") {
+		return reason.Reject("unreachable", "%s has no commit %s", c.repo, commit)
+	}
+	if err != nil {
+		return fmt.Errorf("fetch %s of %s: %w", commit, c.repo, err)
+	}
+	return nil
 }
 
 // fill gets the content of files that is missing, all at once: those wanted of what stands
@@ -235,9 +232,7 @@ func (c *clone) fill(ctx context.Context, wanted map[string]bool, commits ...str
 	if missing.Len() == 0 {
 		return nil
 	}
-	// The server is told of no commit that is there: it would take its files to be there, too.
-	g := c.git.With(configured("remote.origin.url", c.url, "fetch.negotiationAlgorithm", "noop")...)
-	if err := c.fetch(ctx, g, strings.NewReader(missing.String()), "--filter=blob:none", "--stdin", "origin"); err != nil {
+	if err := c.fetch(ctx, strings.NewReader(missing.String()), "--filter=blob:none", "--stdin", "origin"); err != nil {
 		return fmt.Errorf("fetch files of %s: %w", c.repo, err)
 	}
 	return nil

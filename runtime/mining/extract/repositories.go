@@ -50,8 +50,9 @@ const (
 // brings some.
 const maxPacks = 60
 
-// settings is more configuration: files that are too large to be text are not looked into,
-// and little memory and few threads are used.
+// settings is more configuration. Files that are too large to be text are not looked into, and
+// little memory and few threads are used. A server is told of no commit that is there: it
+// would take the files of it to be there, too, and send differences to them.
 const settings = `[core]
 	bigFileThreshold = 32m
 	packedGitLimit = 1g
@@ -60,6 +61,7 @@ const settings = `[core]
 [uploadpack]
 	allowFilter = true
 [fetch]
+	negotiationAlgorithm = noop
 	unpackLimit = 1
 	showForcedUpdates = false
 [pack]
@@ -171,8 +173,10 @@ func (r *Repositories) use(ctx context.Context, repo string, work func(*clone) e
 
 // open returns the clone in a folder, and makes it when it is not there or not sound.
 func (r *Repositories) open(ctx context.Context, repo, dir string) (*clone, error) {
-	c := &clone{repo: repo, url: r.Forge + "/" + repo, dir: dir, most: r.MaxBytes, packs: r.packs, log: r.Log}
-	c.git = r.git.In(dir).With(configured("remote.origin.url", c.url)...)
+	c := &clone{repo: repo, dir: dir, most: r.MaxBytes, packs: r.packs, log: r.Log}
+	// The address may be another one tomorrow. Nothing that is missing is fetched by the way, while
+	// something else is fetched least of all: Git would do so over and over.
+	c.git = r.git.In(dir).With("GIT_NO_LAZY_FETCH=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote.origin.url", "GIT_CONFIG_VALUE_0="+r.Forge+"/"+repo)
 	if _, err := os.Stat(filepath.Join(dir, busyName)); err == nil {
 		if err := r.remove(dir); err != nil {
 			return nil, err
