@@ -63,6 +63,9 @@ func New(o Options) *Miner {
 	return &Miner{o: o, at: map[string]string{}}
 }
 
+// keptClones is how many bytes of clones stay after a pass, the last used ones.
+const keptClones = 20 << 30
+
 // Causes of the end of a pass. The words are those of the record.
 var (
 	errEnough = errors.New("the spec has as many tasks as it wants")
@@ -90,6 +93,9 @@ func (m *Miner) Run(ctx context.Context) (cause string, err error) {
 	for {
 		started := time.Now()
 		err := m.pass(ctx)
+		if err := m.o.Repos.Collect(ctx, keptClones); err != nil && ctx.Err() == nil {
+			m.o.Log.Warn("remove old clones", "error", err)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)

@@ -265,18 +265,26 @@ func moment(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339, text)
 }
 
-// keep is the book as those see it who ask GitHub: the answers are nobody's own.
+// keep is the book as those see it who ask GitHub.
 type keep struct {
 	ctx  context.Context // of the call that it is given to
 	book Book
 }
 
+// whose is the pull request that an answer is about, with which it is forgotten; "" = nobody's.
+func whose(key string) string {
+	if name := key[strings.LastIndex(key, " ")+1:]; strings.Contains(name, "#") {
+		return name
+	}
+	return ""
+}
+
 // Get implements github.Keep.
 func (k keep) Get(key string) ([]byte, bool, error) {
-	return k.book.Answer(k.ctx, "", "github/"+key)
+	return k.book.Answer(k.ctx, whose(key), key)
 }
 
 // Put implements github.Keep. What was answered is kept also when the call is broken off.
 func (k keep) Put(key string, value []byte) error {
-	return k.book.Keep(context.WithoutCancel(k.ctx), "", "github/"+key, value)
+	return k.book.Keep(context.WithoutCancel(k.ctx), whose(key), key, value)
 }
