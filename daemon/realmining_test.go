@@ -123,6 +123,9 @@ func (q *quarry) stock(name, language string, pulls []known) {
 	for _, p := range pulls {
 		if p.Language == language && c.cache != nil {
 			c.cache(q.T, p.pull, dir)
+			if language == "javascript" {
+				break // they are of one repository, whose packages are in one folder
+			}
 		}
 	}
 	box, err := q.engine.Start(q.Context(), container.Workload{
