@@ -54,7 +54,9 @@ type Copier interface {
 	// CopyTo extracts a tar stream into the directory dir, which must exist.
 	CopyTo(ctx context.Context, id, dir string, tar io.Reader) error
 	// CopyFrom returns path as a tar stream whose names begin with the last element of
-	// path. A path that does not exist is ErrNotFound. The caller closes the stream.
+	// path. A path that does not exist is ErrNotFound. One that ends in a slash is a folder, and
+	// a link there is followed, as far as the container's own files go. The caller closes the
+	// stream.
 	CopyFrom(ctx context.Context, id, path string) (io.ReadCloser, error)
 }
 

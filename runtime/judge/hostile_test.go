@@ -39,7 +39,7 @@ func TestASubmissionCannotBreakTheFetchingOfResults(t *testing.T) {
 	}{
 		"a workdir that is a link to itself": {99, errors.New("too many levels of symbolic links"), StatusInvalid, 0},
 		"an engine that goes away":           {2, container.ErrUnavailable, StatusOK, 0},
-		"a full disk for a moment":           {1, container.ErrNoSpace, StatusOK, 1},
+		"a full disk for a moment":           {1, container.ErrNoSpace, StatusOK, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -184,10 +184,12 @@ func TestFailuresOfTheMachineryAreRefundedAndNeverAZero(t *testing.T) {
 		status   Status
 		refunds  int
 	}{
-		"once":                  {1, errors.New("boom"), StatusOK, 1},
-		"for good":              {99, container.ErrNoSpace, StatusError, 3},
-		"the engine is away":    {7, container.ErrUnavailable, StatusOK, 0},
-		"somebody removed them": {2, container.ErrNotFound, StatusOK, 2},
+		"once":                   {1, errors.New("boom"), StatusOK, 1},
+		"for good":               {99, container.ErrNotFound, StatusError, 3},
+		"a disk that is seen to": {20, container.ErrNoSpace, StatusOK, 0},
+		"a disk that stays full": {9999, container.ErrNoSpace, StatusError, 3},
+		"the engine is away":     {7, container.ErrUnavailable, StatusOK, 0},
+		"somebody removed them":  {2, container.ErrNotFound, StatusOK, 2},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -212,6 +214,36 @@ func TestFailuresOfTheMachineryAreRefundedAndNeverAZero(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A trial has but one last snapshot, and the engine may be seen to meanwhile.
+func TestTheMachineryMayFailLongerOnTheLastSnapshot(t *testing.T) {
+	for kind, want := range map[Kind]int{KindAgent: maxTries, KindAuto: maxTries, KindFinal: lastTries} {
+		for _, failures := range []int{want - 1, want} {
+			t.Run(fmt.Sprint(kind, failures), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBench(t)
+					b.open("t")
+					var failed atomic.Int32
+					b.fake.Intercept(func(call, _ string) error {
+						if call == "CopyTo" && int(failed.Add(1)) <= failures {
+							return container.ErrNotFound // somebody removes it each time
+						}
+						return nil
+					})
+					began := time.Now()
+					got := b.judged(t, b.submit(t, "t", kind, "a passed").ID)
+					status := StatusOK
+					if failures == want {
+						status = StatusError
+					}
+					if took := time.Since(began); got.Report.Status != status || kind == KindFinal && (took < 7*time.Minute || took > 9*time.Minute) {
+						t.Errorf("%s after %s, want %s", got.Report.Status, took, status)
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -15,6 +15,20 @@ import (
 // with StatusError. What is waited for does not count.
 const maxTries = 3
 
+// A trial has one last snapshot and one private set, and no other round makes up for them: the
+// machinery may fail on those lastTries times, in about eight minutes.
+const (
+	lastTries = 6
+	lastPause = 15 * time.Second
+)
+
+// enginePatience is how long a round waits for an engine that answers and cannot, because its
+// disk is full, before that counts as a failure.
+const (
+	enginePatience = 30 * time.Minute
+	fullPause      = time.Minute // long, as it may be the submission that fills it
+)
+
 // Run judges what is queued until the context ends, and returns when everything that it
 // started has ended. What is interrupted stays in the ledger for Resume.
 func (j *Judge) Run(ctx context.Context) error {
@@ -128,7 +142,7 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 	}
 	if err != nil {
 		log.Warn("a judging failed", "round", sub.Round, "refunds", sub.Refunds, "error", err)
-		if waitedFor(err) || sub.ID == "" || sub.Refunds+1 < maxTries {
+		if j.waitedFor(sub, err) || sub.ID == "" || sub.Refunds+1 < tries(sub, err) {
 			return j.refund(ctx, sub, id, err)
 		}
 		report = failed(err.Error())
@@ -164,12 +178,21 @@ func failed(problem string) Report {
 	return Report{Status: StatusError, Isolation: "shared", Problem: clip(problem, 1000)}
 }
 
-// waitedFor reports whether an error says that the engine is away, or the own disk full.
-func waitedFor(err error) bool { return container.Unavailable(err) || unwritable(err) }
+// waitedFor reports whether an error says that the engine is away, or the own disk full, or,
+// for a while, that of the engine.
+func (j *Judge) waitedFor(sub Submission, err error) bool {
+	if errors.Is(err, container.ErrNoSpace) && sub.ID != "" {
+		return j.now(sub.Trial).Sub(sub.AcceptedAt) < enginePatience
+	}
+	return container.Unavailable(err) || unwritable(err)
+}
 
 // refund puts a submission back into line. The count of refunds says how long to wait.
 func (j *Judge) refund(ctx context.Context, sub Submission, id string, cause error) time.Duration {
-	if waitedFor(cause) || sub.ID == "" {
+	switch {
+	case j.waitedFor(sub, cause) && errors.Is(cause, container.ErrNoSpace):
+		return fullPause
+	case j.waitedFor(sub, cause) || sub.ID == "":
 		return backoff(maxTries)
 	}
 	_, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
@@ -185,7 +208,19 @@ func (j *Judge) refund(ctx context.Context, sub Submission, id string, cause err
 	if err != nil {
 		j.opts.Log.Warn("a refund could not be stored", "submission", id, "error", err)
 	}
+	if last(sub) {
+		return lastPause << sub.Refunds
+	}
 	return backoff(sub.Refunds)
+}
+
+func last(sub Submission) bool { return sub.Kind == KindFinal || sub.Kind == KindPrivate }
+
+func tries(sub Submission, err error) int {
+	if last(sub) && !ownDoing(err) {
+		return lastTries
+	}
+	return maxTries
 }
 
 func backoff(tries int) time.Duration { return time.Second << min(tries, 4) }

@@ -305,7 +305,7 @@ func TestAStageIsRepeatedAsAWhole(t *testing.T) {
 		var failed atomic.Bool
 		b.fake.Intercept(func(call, _ string) error {
 			if call == "Stop" && failed.CompareAndSwap(false, true) {
-				return container.ErrNoSpace
+				return errors.New("boom")
 			}
 			return nil
 		})

@@ -121,7 +121,7 @@ func TestATwinIsJudgedWhenTheFirstGotNoSoundVerdict(t *testing.T) {
 			var n atomic.Int32
 			b.fake.Intercept(func(call, _ string) error {
 				if call == "CopyTo" && n.Add(1) <= maxTries {
-					return container.ErrNoSpace
+					return container.ErrNotFound
 				}
 				return nil
 			})

@@ -44,7 +44,7 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 	case <-ctx.Done():
 		return s, nil, context.Cause(ctx)
 	case msg := <-l.inbox:
-		m.losses = 0
+		m.losses, m.stuck = 0, stuck{}
 		next, effects := m.hear(s, msg)
 		return next, effects, nil
 	case err := <-l.exits:
@@ -52,7 +52,7 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 	case <-m.overWhile(s):
 		return overspent(s, l.session), nil, nil
 	case <-wake.C:
-		m.losses = 0
+		m.losses, m.stuck = 0, stuck{}
 		return m.woke(ctx, s)
 	}
 }
@@ -340,7 +340,7 @@ func (m *Machine) lost(ctx context.Context, s State, err error) (State, []Effect
 	case gone != nil:
 		return s, nil, errors.Join(err, gone)
 	}
-	if m.losses++; m.losses < maxAgain {
+	if m.losses++; m.losses < maxAgain || errors.Is(err, container.ErrNoSpace) && m.waits(s) {
 		return s, nil, err
 	}
 	if _, ok := errors.AsType[*notStarted](err); ok && !errors.Is(err, container.ErrNoSpace) {

@@ -246,6 +246,7 @@ func (b *bench) fresh(change ...func(*Cell)) State {
 
 func (b *bench) machine(s State) *Machine {
 	m := New(b.host, s.ID, s.Spec)
+	m.patient = 0 // steps are repeated at once
 	b.t.Cleanup(m.Close)
 	return m
 }

@@ -111,12 +111,15 @@ func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Ef
 		next, effects := m.withoutFinal(s, refusal)
 		return next, effects, nil
 	}
-	if m.finals++; m.finals < maxAgain {
-		return s, nil, err
-	}
 	if _, ok := errors.AsType[*notCopied](err); ok && !errors.Is(err, container.ErrNoSpace) {
+		if m.finals++; m.finals < maxAgain {
+			return s, nil, err
+		}
 		next, effects := m.withoutFinal(s, err) // the engine answers, but not about these paths
 		return next, effects, nil
+	}
+	if m.waits(s) {
+		return s, nil, err
 	}
 	return fail(s, InfraError, ReasonJudge, err), nil, nil
 }

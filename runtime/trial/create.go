@@ -39,7 +39,11 @@ func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) 
 		if ctx.Err() != nil || container.Unavailable(err) {
 			return s, nil, err
 		}
-		return fail(s, startFailure(err), ReasonEngine, err), nil, nil
+		status := startFailure(err)
+		if status == InfraError && !errors.Is(err, container.ErrConflict) && m.waits(s) {
+			return s, nil, err
+		}
+		return fail(s, status, ReasonEngine, err), nil, nil
 	}
 	fault.Reached(fault.ContainerStarted)
 	s.Container, s.Phase = c.ID, Await

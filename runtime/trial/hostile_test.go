@@ -260,6 +260,71 @@ func TestAHelloIsWaitedForFromTheDaemonsStart(t *testing.T) {
 	}
 }
 
+// TestAnEngineThatCannotIsWaitedFor: its disk is full, or it is unable to freeze; no try is spent
+// on it before half an hour is over.
+func TestAnEngineThatCannotIsWaitedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		call  string
+		until Phase // the phase before which it begins
+		err   error
+	}{
+		{"a try that begins", "Start", Create, container.ErrNoSpace},
+		{"a container that cannot be mounted", "Start", Create, errEngine},
+		{"the last snapshot", "Freeze", Closing, errors.New("unable to freeze")},
+		{"its copy", "CopyFrom", Closing, container.ErrNoSpace},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.play(work(solved))
+			m := b.machine(b.fresh())
+			m.patient = enginePatience
+			s, _ := b.until(m, b.fresh(), tt.until)
+			b.fake.Intercept(func(call, target string) error {
+				if call == tt.call && (target == s.Container || target == s.Workload.Name) {
+					return tt.err
+				}
+				return nil
+			})
+			for range 5 * maxAgain {
+				next, effects, err := m.Step(t.Context(), s)
+				if err == nil && (next.Phase != s.Phase || len(effects) > 0) {
+					t.Fatalf("the trial goes on to %s, reported: %s (%s)", next.Phase, types(effects), next.Detail)
+				}
+				s = next
+			}
+			b.fake.Intercept(nil)
+			if s, _, _ = b.insist(m, s, Done); s.Result.Status != Resolved || s.Try != 1 {
+				t.Errorf("%s %s (%s), try %d", s.Result.Status, s.Result.Reason, s.Result.Detail, s.Try)
+			}
+		})
+	}
+}
+
+// TestALogThatCannotBeOpenedCostsNoTry: it is the daemon that lacks it.
+func TestALogThatCannotBeOpenedCostsNoTry(t *testing.T) {
+	b := newBench(t)
+	b.play(work(solved))
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Await)
+	log := LogFile(b.host.StateDir, s.ID, s.Try)
+	if err := os.Mkdir(log, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * maxAgain {
+		next, _, err := m.Step(t.Context(), s)
+		if err == nil {
+			t.Fatalf("the trial goes on to %s (%s)", next.Phase, next.Detail)
+		}
+	}
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	if s, _, _ = b.insist(m, s, Done); s.Result.Status != Resolved {
+		t.Errorf("%s %s (%s)", s.Result.Status, s.Result.Reason, s.Result.Detail)
+	}
+}
+
 func TestCleaningGivesUp(t *testing.T) {
 	for _, tt := range []struct {
 		err     error

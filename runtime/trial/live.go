@@ -70,7 +70,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	}
 	logFile, err := openLog(LogFile(m.host.StateDir, s.ID, s.Try))
 	if err != nil {
-		return err
+		return &lack{fmt.Errorf("open the agent's log: %w", err)}
 	}
 	now := s.Line.Now()
 	l := &live{
@@ -82,7 +82,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	m.openSession(s)
 	if l.session, err = m.openModels(ctx, s); err != nil {
 		l.close()
-		return err
+		return &lack{err}
 	}
 	if l.egress, err = m.openEgress(s); err != nil {
 		l.close()

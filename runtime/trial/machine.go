@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -74,6 +75,9 @@ type Machine struct {
 	losses   int // of the handles on the container
 	finals   int // of the last snapshot
 	removals int // of the cleaning
+
+	stuck   stuck
+	patient time.Duration // with an engine that answers and cannot
 }
 
 // maxAgain is how often an engine that answers may fail at the same thing before it is
@@ -82,7 +86,7 @@ const maxAgain = 10
 
 // New returns a machine for one trial. Close releases what it holds.
 func New(h Host, id, spec string) *Machine {
-	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id)}
+	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), patient: enginePatience}
 	m.wanted, m.unwant = context.WithCancelCause(context.Background())
 	return m
 }
@@ -282,6 +286,9 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 		return s, nil, err
 	}
 	if errors.Is(err, container.ErrNoSpace) {
+		if m.waits(s) {
+			return s, nil, err
+		}
 		return fail(s, InfraError, ReasonDisk, err), nil, nil
 	}
 	benchmark, name := s.Cell.Task.Benchmark, s.Cell.Task.Name

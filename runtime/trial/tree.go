@@ -13,7 +13,8 @@ import (
 
 // copyPaths writes every submit path as one tar whose names are relative to workdir.
 // Paths that do not exist are left out, and so is what can never be submitted, as the
-// client in the container does.
+// client in the container does. An agent may have put a link where the whole work directory
+// was: it is followed, as the agent's own programs do.
 func copyPaths(ctx context.Context, c container.Copier, id string, t task.Task, w *tar.Writer) error {
 	filter, err := judge.NewFilter(t.Submit)
 	if err != nil {
@@ -21,7 +22,11 @@ func copyPaths(ctx context.Context, c container.Copier, id string, t task.Task, 
 	}
 	for _, p := range t.Submit.Paths {
 		p = path.Clean(p)
-		src, err := c.CopyFrom(ctx, id, path.Join(t.Workdir, p))
+		from := path.Join(t.Workdir, p)
+		if p == "." {
+			from += "/"
+		}
+		src, err := c.CopyFrom(ctx, id, from)
 		if errors.Is(err, container.ErrNotFound) {
 			continue
 		}

@@ -167,6 +167,7 @@ func execFails(b *bench) {
 
 func runCopier(test tester) {
 	test("files are copied in and out, running or not", copyBothWays)
+	test("a link is copied, or followed where a slash ends the path", copyLinks)
 	test("a copy that cannot be done says why", copyFails)
 }
 
@@ -183,6 +184,27 @@ func copyBothWays(b *bench) {
 	b.copyTo(inst.ID, "/work/a", map[string]string{"late.txt": "late"})
 	_, content = b.copyFrom(inst.ID, "/work/a/late.txt")
 	equal(b, "content after exit", content["late.txt"], "late")
+}
+
+func copyLinks(b *bench) {
+	id := b.start(b.workload("sleep", "1h")).ID
+	b.copyTo(id, "/work", map[string]string{"real/": "", "real/a.txt": "ay"})
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	for name, to := range map[string]string{"relative": "real", "absolute": "/work/real", "outwards": "../../../../work/real"} {
+		b.must(tw.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777}))
+	}
+	b.must(tw.Close())
+	b.must(b.engine.(container.Copier).CopyTo(b.ctx, id, "/work", &buf))
+	for _, link := range []string{"relative", "absolute", "outwards"} {
+		names, _ := b.copyFrom(id, "/work/"+link)
+		equal(b, "names of the link itself", strings.Join(names, " "), link)
+		names, content := b.copyFrom(id, "/work/"+link+"/")
+		equal(b, "names where it leads", strings.Join(names, " "), link+"/ "+link+"/a.txt")
+		equal(b, "content where it leads", content[link+"/a.txt"], "ay")
+	}
+	names, _ := b.copyFrom(id, "/work/real/")
+	equal(b, "names of a folder", strings.Join(names, " "), "real/ real/a.txt")
 }
 
 func (b *bench) copyTo(id, dir string, files map[string]string) {

@@ -105,9 +105,27 @@ func (t tree) extract(dir string, stream io.Reader) error {
 	}
 }
 
+// followed is where the links at name lead, if it ends in a slash.
+func (t tree) followed(name string) string {
+	at := clean(name)
+	for range 40 {
+		e, ok := t[at]
+		if !strings.HasSuffix(name, "/") || !ok || e.head.Typeflag != tar.TypeSymlink {
+			return at
+		}
+		if !path.IsAbs(e.head.Linkname) {
+			at = path.Join(path.Dir(at), e.head.Linkname)
+			continue
+		}
+		at = clean(e.head.Linkname)
+	}
+	return at
+}
+
 // archive returns name and all below it as a tar stream.
 func (t tree) archive(name string) ([]byte, error) {
-	name = clean(name)
+	base := path.Base(clean(name))
+	name = t.followed(name)
 	names := t.under(name)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("path %q: %w", name, container.ErrNotFound)
@@ -115,7 +133,7 @@ func (t tree) archive(name string) ([]byte, error) {
 	var buf bytes.Buffer
 	tw := tar.NewWriter(&buf)
 	if _, ok := t[name]; !ok {
-		head := tar.Header{Typeflag: tar.TypeDir, Name: path.Base(name) + "/", Mode: 0o755}
+		head := tar.Header{Typeflag: tar.TypeDir, Name: base + "/", Mode: 0o755}
 		if err := tw.WriteHeader(&head); err != nil {
 			return nil, err
 		}
@@ -123,7 +141,7 @@ func (t tree) archive(name string) ([]byte, error) {
 	for _, p := range names {
 		e := t[p]
 		head := e.head
-		head.Name = path.Join(path.Base(name), strings.TrimPrefix(p, strings.TrimSuffix(name, "/")))
+		head.Name = path.Join(base, strings.TrimPrefix(p, strings.TrimSuffix(name, "/")))
 		if head.Typeflag == tar.TypeDir {
 			head.Name += "/"
 		}

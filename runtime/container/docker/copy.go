@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 	"sync"
 
 	"github.com/moby/moby/client"
@@ -61,12 +62,16 @@ func (s *source) detach() error {
 }
 
 // CopyFrom implements container.Copier. The stream ends early with an error when the
-// context ends. A link at path itself is copied as a link.
+// context ends. A link at path itself is copied as a link, unless a slash ends it.
 func (e *Engine) CopyFrom(ctx context.Context, id, name string) (io.ReadCloser, error) {
 	if err := checkName(id); err != nil {
 		return nil, fmt.Errorf("copy from container: %w", err)
 	}
-	answer, err := e.streams.CopyFromContainer(ctx, id, client.CopyFromContainerOptions{SourcePath: path.Clean("/" + name)})
+	source := path.Clean("/" + name)
+	if strings.HasSuffix(name, "/") && source != "/" {
+		source += "/"
+	}
+	answer, err := e.streams.CopyFromContainer(ctx, id, client.CopyFromContainerOptions{SourcePath: source})
 	if err != nil {
 		return nil, failure(ctx, err, "copy %q from container %q", name, id)
 	}
