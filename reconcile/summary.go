@@ -57,7 +57,8 @@ type Summary struct {
 	PassAtK        map[string]float64 `json:"pass_at_k,omitempty"`
 	PassHatK       map[string]float64 `json:"pass_hat_k,omitempty"` // all of k attempts
 	ScoreByTime    []TimePoint        `json:"score_by_time"`
-	Usage          trial.Usage        `json:"usage"`
+	Usage          trial.Usage        `json:"usage"`               // of all tries
+	LostUsage      trial.Usage        `json:"lost_usage,omitzero"` // of it, what went into tries that do not count
 	AgentDurationS float64            `json:"agent_duration_s"`
 	JudgeDurationS float64            `json:"judge_duration_s"`
 	Agents         map[string]Summary `json:"agents,omitempty"` // where there is more than one
@@ -157,6 +158,7 @@ func summarize(outcomes []Outcome) Summary {
 		s.add(o.Finished.Status)
 		s.AgentDurationS += o.Finished.AgentDuration
 		s.Usage.Add(o.Finished.Usage)
+		s.LostUsage.Add(o.Finished.LostUsage)
 		for _, r := range o.Rounds {
 			if r.Report != nil {
 				s.JudgeDurationS += float64(r.Report.JudgeMS) / 1000

@@ -133,7 +133,7 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 	if m.host.Gateway == nil || !s.Cell.Agent.Asks() {
 		return nil
 	}
-	if f.Usage, err = m.host.Gateway.Spent(ctx, account(s)); err != nil {
+	if err := m.charged(ctx, s, f); err != nil {
 		return err
 	}
 	dir := tryDir(m.host.StateDir, s.ID, s.Try)
@@ -142,6 +142,21 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 	}
 	f.Transcript = fileRecord(m.host.StateDir, filepath.Join(dir, TranscriptFile))
 	f.Trajectory = fileRecord(m.host.StateDir, filepath.Join(dir, TrajectoryFile))
+	return nil
+}
+
+// charged sums up what the tries took: of those that do not count it is lost.
+func (m *Machine) charged(ctx context.Context, s State, f *Finished) error {
+	for a := account(s); a.Try > 0; a.Try-- {
+		u, err := m.host.Gateway.Spent(ctx, a)
+		if err != nil {
+			return err
+		}
+		f.Usage.Add(u)
+		if a.Try < s.Try || !f.Final {
+			f.LostUsage.Add(u)
+		}
+	}
 	return nil
 }
 

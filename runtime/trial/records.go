@@ -77,7 +77,8 @@ type Finished struct {
 	AgentDuration float64      `json:"agent_duration_s"`
 	TimedOut      bool         `json:"timed_out"`
 	Resumes       int          `json:"resumes"`
-	Usage         Usage        `json:"usage"`
+	Usage         Usage        `json:"usage"`               // of all tries so far
+	LostUsage     Usage        `json:"lost_usage,omitzero"` // of it, what went into tries that do not count
 	FailToPass    []TestRecord `json:"fail_to_pass"`
 	PassToPass    []TestRecord `json:"pass_to_pass"`
 	Flags         []string     `json:"flags"`
