@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,6 +123,35 @@ func TestTheExamplesRunAsTheyAre(t *testing.T) {
 				example.look(t, trials)
 			}
 		})
+	}
+}
+
+// The example of mining needs a key of a model and the network to run. Here it is checked, told
+// from one without a key, and planned by a daemon that has never seen it.
+func TestTheExampleOfMiningIsValidAndPlanned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	folder := t.TempDir() // which no daemon watches
+	if err := os.CopyFS(folder, os.DirFS("../examples/mining")); err != nil {
+		t.Fatal(err)
+	}
+	spec := filepath.Join(folder, "mining.hcl")
+	validate := func(key string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), binary, "validate", spec)
+		cmd.Env = append(os.Environ(), "OPENROUTER_API_KEY="+key)
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	if said, err := validate(""); err == nil || !strings.Contains(said, "Missing API key") {
+		t.Errorf("without a key: %v\n%s", err, said)
+	}
+	if said, err := validate(modelKey); err != nil || said != "1 valid file: 0 benchmarks with 0 tasks, 0 agents, 1 run, 1 mining spec\n" {
+		t.Errorf("with a key: %v\n%s", err, said)
+	}
+	w.env = []string{"OPENROUTER_API_KEY=" + modelKey}
+	w.serve()
+	if said := w.ok("plan", spec); said != "run.mined: begin e1 (the run is new)\n" {
+		t.Errorf("the plan:\n%s", said)
 	}
 }
 
