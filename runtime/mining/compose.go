@@ -30,7 +30,7 @@ const workdir = "/workspace"
 // repository is the pull request under the present name of its repository.
 func (k *maker) repository() github.Pull {
 	p := k.pull.Pull
-	p.Repo = cmp.Or(p.Repository.Name, p.Repo)
+	p.Ref = present(p)
 	return p
 }
 
@@ -56,7 +56,7 @@ func taskName(ref github.Ref) string {
 func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
 	touched, _ := runner.Files(tests) // tests that no base could take are told by the proof
 	t := task.Task{
-		Benchmark: k.m.o.Spec.Name, Name: taskName(k.repository().Ref), Title: k.pull.Title, Workdir: workdir,
+		Benchmark: k.m.o.Spec.Name, Name: k.called, Title: k.pull.Title, Workdir: workdir,
 		Instruction: k.text, Network: task.Network{Mode: "none"}, Submit: folder.Submit("."),
 		Image: k.image(), Repo: &task.Repo{URL: k.m.o.Forge + "/" + k.repository().Repo, Commit: k.change.Base},
 		Work: folder.Limits(), Solution: &task.Solution{Patch: k.change.Source}, Metadata: map[string]string{},
@@ -99,11 +99,11 @@ func newFile(name, content string) []byte {
 		lines = lines[:len(lines)-1]
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "diff --git a/%s b/%s\nnew file mode 100644\n", name, name)
+	fmt.Fprintf(&b, "diff --git %s %s\nnew file mode 100644\n", quoted("a/"+name), quoted("b/"+name))
 	if len(lines) == 0 {
 		return b.Bytes()
 	}
-	fmt.Fprintf(&b, "--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n", name, len(lines))
+	fmt.Fprintf(&b, "--- /dev/null\n+++ %s\n@@ -0,0 +1,%d @@\n", quoted("b/"+name), len(lines))
 	for _, line := range lines {
 		b.WriteString("+" + line)
 	}
@@ -113,12 +113,40 @@ func newFile(name, content string) []byte {
 	return b.Bytes()
 }
 
-// export takes the place for good and writes the task in the formats of the spec.
-func (k *maker) export(ctx context.Context) error {
-	if !k.used && !k.held.use(k.class.Class) {
-		return reason.Reject(ReasonEnough, "the spec has all %s tasks that it wants", k.class.Class)
+// quoted is a name as Git writes it in a patch: in quotes where it would not be read otherwise.
+func quoted(name string) string {
+	plain := !strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == '"' || c == '\\' || c >= 0x7f })
+	if plain {
+		return name
 	}
-	k.used = true
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range []byte(name) {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteString(`\` + string(c))
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String() + `"`
+}
+
+// enoughOf rejects a task that would be one too many of its class.
+func enoughOf(class string) error {
+	return reason.Reject(ReasonEnough, "the spec has all %s tasks that it wants", class)
+}
+
+// export makes sure of the place and writes the task in the formats of the spec.
+func (k *maker) export(ctx context.Context) error {
+	switch ok, err := k.held.use(ctx, k.class.Class); {
+	case err != nil:
+		return err
+	case !ok:
+		return enoughOf(k.class.Class)
+	}
 	work, err := k.m.o.Images.Work(ctx, k.task, k.m.labels())
 	if err != nil {
 		return err

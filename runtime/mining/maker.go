@@ -2,8 +2,11 @@ package mining
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/llm"
@@ -24,6 +27,7 @@ type maker struct {
 	held     *place
 	decision Decision
 
+	called    string // the name of the task
 	change    extract.Change
 	text      string // the statement
 	names     bool   // the statement names an interface
@@ -32,12 +36,12 @@ type maker struct {
 	proof     proof.Proof
 	quality   triage.Rating
 	class     triage.Classification
-	used      bool // the place is that of the task
 }
 
 // make takes the pull request through the stages that cost. It returns a *reason.Rejected
 // where the pull request becomes no task.
 func (k *maker) make(ctx context.Context) error {
+	*k = maker{m: k.m, pull: k.pull, held: k.held} // nothing is left of an attempt before
 	for _, s := range []struct {
 		stage string
 		do    func(context.Context) error
@@ -64,6 +68,9 @@ func (k *maker) enter(stage string) {
 }
 
 func (k *maker) extract(ctx context.Context) (err error) {
+	if err := k.claim(ctx); err != nil {
+		return err
+	}
 	k.change, err = k.m.o.Repos.Change(ctx, k.repository())
 	return err
 }
@@ -92,9 +99,11 @@ func (k *maker) name(ctx context.Context, stage string, tests []byte) error {
 	return k.section(ctx, stage, needs)
 }
 
-// section adds to the statement what names these things.
+// section adds to the statement what names these things. Who needs others asks another
+// question: the tests of one proposal are not those of the next.
 func (k *maker) section(ctx context.Context, stage string, needs []string) error {
-	section, err := statement.Interface(ctx, k.pull.purse.ask(stage+"/interface"), k.material(), needs)
+	question := fmt.Sprintf("%s/interface/%x", stage, sha256.Sum256([]byte(strings.Join(needs, "\x00"))))
+	section, err := statement.Interface(ctx, k.pull.purse.ask(question), k.material(), needs)
 	if err != nil {
 		return err
 	}
@@ -135,9 +144,13 @@ func (k *maker) prove(ctx context.Context) error {
 
 // turns asks the model for the turns of the workbench.
 func (k *maker) turns() workbench.Ask {
-	ask := k.pull.purse.ask(StageEnvironment)
+	ask, most, spent := k.pull.purse.ask(StageEnvironment), k.m.o.Spec.TestGeneration.MaxTokens, int64(0)
 	return func(ctx context.Context, _ int, messages []llm.Message, tools []llm.Tool) (llm.Answer, error) {
+		if most > 0 && spent >= most {
+			return llm.Answer{}, reason.Reject(reasonTokens, "%d of %d tokens", spent, most)
+		}
 		answer, err := ask(ctx, messages, tools)
+		spent += answer.Usage.Input + answer.Usage.Output
 		if _, ok := errors.AsType[*llm.Malformed](err); ok {
 			return answer, nil // the model is told by the workbench
 		}
@@ -157,7 +170,7 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 			k.enter(StageEnvironment)
 		}
 	}()
-	text := k.text
+	text, names := k.text, k.names
 	if k.generated {
 		if err := k.name(ctx, StageValidation, tests); err != nil {
 			return k.mendable(err)
@@ -171,7 +184,7 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 	}
 	if err != nil {
 		if k.generated {
-			k.text = text // the next tests may need other names
+			k.text, k.names = text, names // the next tests may need other names
 		}
 		return k.mendable(err)
 	}
@@ -217,6 +230,9 @@ func (k *maker) classify(ctx context.Context) (err error) {
 	d.Classification, d.DifficultyScore, d.Reasoning = k.class.Class, k.class.Score, k.class.Reasoning
 	if len(k.m.o.Spec.Difficulty) > 0 && !slices.Contains(k.m.o.Spec.Difficulty, k.class.Class) {
 		return reason.Reject(reasonDifficulty, "it is %s", k.class.Class)
+	}
+	if k.m.o.Spec.Quota != nil && !k.m.places.wants(k.class.Class) {
+		return enoughOf(k.class.Class) // before more is paid for it
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,18 +51,19 @@ type Options struct {
 type Miner struct {
 	o      Options
 	places *places
+	naming sync.Mutex // held by who looks for the name of a task
 
-	before Progress // as Run found it
-
-	mu    sync.Mutex
-	at    map[string]string // open pull requests under way: name -> stage
-	waits string            // for what the outside has us wait
+	mu     sync.Mutex
+	before Progress          // as Run found it
+	at     map[string]string // open pull requests under way: name -> stage
+	waits  map[string]string // what waits for the outside, and why
 }
 
 // New returns a miner that has done nothing yet.
 func New(o Options) *Miner {
 	o.Log = o.Log.With("spec", o.Spec.Address())
-	return &Miner{o: o, at: map[string]string{}}
+	o.Book = marked{o.Book}
+	return &Miner{o: o, at: map[string]string{}, waits: map[string]string{}}
 }
 
 // keptClones is how many bytes of clones stay after a pass, the last used ones.
@@ -81,10 +84,18 @@ func (m *Miner) Run(ctx context.Context) (cause string, err error) {
 	if err != nil {
 		return "", err
 	}
-	m.places = newPlaces(m.o.Spec, counts)
-	if m.before, err = m.Progress(ctx, began); err != nil {
+	names, err := m.names(ctx)
+	if err != nil {
 		return "", err
 	}
+	m.places = newPlaces(m.o.Spec, counts, names)
+	before, err := m.Progress(ctx, began)
+	if err != nil {
+		return "", err
+	}
+	m.mu.Lock()
+	m.before = before
+	m.mu.Unlock()
 	reports, stop := context.WithCancel(ctx)
 	var reporter sync.WaitGroup
 	reporter.Go(func() { m.report(reports, began) })
@@ -153,30 +164,42 @@ func (m *Miner) leave(ref github.Ref) {
 	delete(m.at, ref.String())
 }
 
-// stages counts the open pull requests under way by stage.
-func (m *Miner) stages() (at map[string]int, waits string) {
+// idle notes that nothing is under way.
+func (m *Miner) idle() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.at)
+}
+
+// stages counts the open pull requests under way by stage, and says for what some wait.
+func (m *Miner) stages() (at map[string]int, waits string, before Progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at = map[string]int{}
 	for _, stage := range m.at {
 		at[stage]++
 	}
-	return at, m.waits
+	for _, what := range slices.Sorted(maps.Keys(m.waits)) {
+		return at, what + ": " + m.waits[what], m.before
+	}
+	return at, "", m.before
 }
 
-// waiting notes for what the outside has us wait; "" = for nothing.
-func (m *Miner) waiting(why string) {
+// waiting notes why something waits for the outside; nil = it does not any more.
+func (m *Miner) waiting(what string, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.waits = why
+	if delete(m.waits, what); why != nil {
+		m.waits[what] = why.Error()
+	}
 }
 
 // decide ends a pull request.
 func (m *Miner) decide(ctx context.Context, d Decision) error {
+	m.leave(d.Ref) // before: what is under way is open
 	if err := m.o.Book.Decide(ctx, d); err != nil {
 		return fmt.Errorf("decide about %s: %w", d.Ref.String(), err)
 	}
-	m.leave(d.Ref)
 	log := m.o.Log.With("pull", d.Ref.String(), "stage", d.Stage)
 	switch d.Verdict {
 	case Accepted:

@@ -3,6 +3,8 @@ package mining
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,45 +18,85 @@ import (
 // pageSize is how many open pull requests are read at once.
 const pageSize = 256
 
+// maxBatch is how many pull requests GitHub is asked about at once at most.
+const maxBatch = 100
+
+// done reports whether an error says that nothing more is to be done for the spec.
+func done(err error) bool { return errors.Is(err, errEnough) || errors.Is(err, errBroke) }
+
 // pass reads the source once and takes every open pull request through the stages. It returns
-// nil when nothing is left, and errEnough or errBroke when the spec is done.
+// nil when nothing is left, and errEnough or errBroke when the spec is done. Then nothing more
+// is taken in, and the tasks that are being made are still made, as far as that costs nothing.
 func (m *Miner) pass(ctx context.Context) error {
+	defer m.idle()
 	if m.places.full() {
 		return errEnough
 	}
 	g, ctx := errgroup.WithContext(ctx)
+	intake, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	c := m.o.Spec.Concurrency
 	more := make(chan struct{}, 1) // the source has told something
 	over := make(chan struct{})    // the source has told all
 	open := make(chan Candidate, m.o.Spec.Batch)
 	wanted := make(chan github.Pull)
 	ready := make(chan looked)
-	g.Go(func() error {
+	taking := func(work func(ctx context.Context) error) func() error {
+		return func() error {
+			err := work(intake)
+			if done(err) {
+				stop(err)
+			}
+			if done(context.Cause(intake)) {
+				return nil // it was broken off, and whoever makes a task is not
+			}
+			return err
+		}
+	}
+	g.Go(taking(func(ctx context.Context) error {
 		defer close(over)
 		return m.read(ctx, more)
-	})
-	g.Go(func() error {
+	}))
+	g.Go(taking(func(ctx context.Context) error {
 		defer close(open)
 		return m.feed(ctx, open, more, over)
+	}))
+	stage(g, c.Enrich, wanted, taking(func(ctx context.Context) error { return m.enrich(ctx, open, wanted) }))
+	stage(g, c.Classify, ready, taking(func(ctx context.Context) error { return m.triage(ctx, wanted, ready) }))
+	stage[looked](g, c.Deep, nil, func() error {
+		err := m.deep(ctx, ready)
+		if done(err) {
+			stop(err)
+			return nil
+		}
+		return err
 	})
-	stage(g, c.Enrich, wanted, func() error { return m.enrich(ctx, open, wanted) })
-	stage(g, c.Classify, ready, func() error { return m.triage(ctx, wanted, ready) })
-	stage[looked](g, c.Deep, nil, func() error { return m.deep(ctx, ready) })
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if cause := context.Cause(intake); done(cause) {
+		return cause
+	}
+	return nil
 }
 
 // stage has n goroutines do the same; out is closed when the last one is done.
 func stage[T any](g *errgroup.Group, n int, out chan<- T, work func() error) {
-	var all errgroup.Group
+	var all sync.WaitGroup
 	for range max(n, 1) {
-		all.Go(work)
+		all.Add(1)
+		g.Go(func() error {
+			defer all.Done()
+			return work()
+		})
+	}
+	if out == nil {
+		return
 	}
 	g.Go(func() error {
-		err := all.Wait()
-		if out != nil {
-			close(out)
-		}
-		return err
+		all.Wait()
+		close(out)
+		return nil
 	})
 }
 
@@ -132,7 +174,7 @@ func batch(ctx context.Context, from <-chan Candidate, n int) (all []Candidate, 
 // pass.
 func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- github.Pull) error {
 	for {
-		all, err := batch(ctx, from, m.o.Spec.Batch)
+		all, err := batch(ctx, from, min(m.o.Spec.Batch, maxBatch))
 		if err != nil || len(all) == 0 {
 			return err
 		}
@@ -141,31 +183,45 @@ func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- git
 			refs[i] = c.Ref
 			m.enter(c.Ref, StageEnrich)
 		}
-		for tries := 1; len(refs) > 0; tries++ {
-			outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{ctx, m.o.Book})
-			if err != nil {
-				if err := m.patience(ctx, "GitHub", err, tries); err != nil {
-					return err
-				}
-				continue
-			}
-			refs = refs[:0]
-			for _, out := range outcomes {
-				again, err := m.screened(ctx, out, tries, to)
-				if err != nil {
-					return err
-				}
-				if again {
-					refs = append(refs, out.Asked)
-				}
-			}
-			if len(refs) > 0 {
-				if err := sleep(ctx, pauseOf(tries)); err != nil {
-					return err
-				}
-			}
+		if err := m.know(ctx, refs, to); err != nil {
+			return err
 		}
 	}
+}
+
+// know asks until it is known what to do with each of some pull requests.
+func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pull) error {
+	for tries, waits := 1, 0; len(refs) > 0; {
+		outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{ctx, m.o.Book})
+		if err != nil {
+			if ours(err) {
+				return err
+			}
+			waits++ // it says nothing of these pull requests
+			if err := m.patience(ctx, "GitHub", err, waits); err != nil {
+				return err
+			}
+			continue
+		}
+		refs, waits = nil, 0
+		for _, out := range outcomes {
+			again, err := m.screened(ctx, out, tries, to)
+			if err != nil {
+				return err
+			}
+			if again {
+				refs = append(refs, out.Asked)
+			}
+		}
+		if len(refs) == 0 {
+			break
+		}
+		if err := sleep(ctx, pauseOf(tries)); err != nil {
+			return err
+		}
+		tries++
+	}
+	return nil
 }
 
 // screened applies the rules to what GitHub knows of a pull request; again says that it could
@@ -178,6 +234,9 @@ func (m *Miner) screened(ctx context.Context, out github.Outcome, tries int, to 
 	}
 	switch r := reason.Of(err); {
 	case err == nil:
+		if err := m.renamed(ctx, out); err != nil {
+			return false, err
+		}
 		out.Pull.Ref = out.Asked // it is kept under the name that the source gave it
 		return false, send(ctx, to, out.Pull)
 	case r != nil:
@@ -211,16 +270,16 @@ func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- l
 		if len(m.o.Spec.Difficulty) > 0 || m.o.Spec.Quota != nil {
 			err = m.attempt(ctx, l.purse, func() (err error) {
 				l.class, _, err = triage.Triage(ctx, l.purse.ask(StageTriage), p.Title, p.Body)
-				if err == nil && !m.wantsClass(l.class) {
-					err = reason.Reject(reasonDifficulty, "it looks %s", l.class)
+				if err != nil {
+					return err
 				}
-				return err
+				return m.refuse(l.class)
 			})
 		}
 		if err != nil {
 			err = m.give(ctx, &l, Decision{Stage: StageTriage, Classification: l.class}, err)
-		} else {
-			err = send(ctx, to, l)
+		} else if err = send(ctx, to, l); err != nil {
+			l.purse.close()
 		}
 		if err != nil {
 			return err
@@ -229,17 +288,15 @@ func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- l
 	return ctx.Err()
 }
 
-// wantsClass reports whether a task that is so hard is wanted.
-func (m *Miner) wantsClass(class string) bool {
-	if len(m.o.Spec.Difficulty) > 0 {
-		for _, d := range m.o.Spec.Difficulty {
-			if d == class {
-				return true
-			}
-		}
-		return false
+// refuse rejects a pull request that looks as hard as no task is wanted.
+func (m *Miner) refuse(class string) error {
+	switch wanted := m.o.Spec.Difficulty; {
+	case len(wanted) > 0 && !slices.Contains(wanted, class):
+		return reason.Reject(reasonDifficulty, "it looks %s", class)
+	case len(wanted) == 0 && !m.places.wants(class):
+		return enoughOf(class)
 	}
-	return m.places.wants(class)
+	return nil
 }
 
 // deep makes tasks.
@@ -262,7 +319,7 @@ func (m *Miner) one(ctx context.Context, l *looked) error {
 	if m.o.Spec.Quota == nil {
 		class = ""
 	}
-	held, refused, err := m.places.take(ctx, class, l.Repository.Name)
+	held, refused, err := m.places.take(ctx, class, present(l.Pull).Repo)
 	if err != nil {
 		l.purse.close()
 		return err
@@ -277,7 +334,11 @@ func (m *Miner) one(ctx context.Context, l *looked) error {
 	defer held.release()
 	maker := maker{m: m, pull: l, held: held}
 	err = m.attempt(ctx, l.purse, func() error { return maker.make(ctx) })
-	return m.give(ctx, l, maker.decision, err)
+	if given := m.give(ctx, l, maker.decision, err); given != nil || err != nil {
+		return given
+	}
+	held.keep()
+	return nil
 }
 
 // give ends a pull request with its decision: accepted, or what err says.
@@ -288,7 +349,7 @@ func (m *Miner) give(ctx context.Context, l *looked, d Decision, err error) erro
 	switch {
 	case err == nil:
 		d.Verdict = Accepted
-	case ctx.Err() != nil, errors.Is(err, errBroke), errors.Is(err, errEnough):
+	case ctx.Err() != nil, done(err), ours(err):
 		return err // it stays open
 	case r != nil:
 		d.Verdict, d.Reason, d.Detail = Rejected, r.Code, r.Detail

@@ -1,6 +1,7 @@
 package mining
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -18,6 +19,7 @@ type places struct {
 	changed  chan struct{} // closed when something below has changed
 	accepted tasks
 	held     tasks // under way, by the class that they are taken for
+	sure     tasks // of those held: the task is made, and has that class, but nothing is decided
 }
 
 // tasks counts tasks.
@@ -35,7 +37,9 @@ func (t *tasks) add(class, repo string, n int) {
 	t.byRepo[repo] += n
 }
 
-func newPlaces(spec config.Mining, c Counts) *places {
+// newPlaces are those that are left of a spec's. names leads from former names of repositories
+// to those that they have now, by which places are counted.
+func newPlaces(spec config.Mining, c Counts, names map[string]string) *places {
 	p := &places{changed: make(chan struct{}), total: spec.MaxTasks, perRepo: spec.Filter.PerRepo}
 	if q := spec.Quota; q != nil {
 		p.quota = map[string]int{"easy": q.Easy, "medium": q.Medium, "hard": q.Hard}
@@ -46,12 +50,13 @@ func newPlaces(spec config.Mining, c Counts) *places {
 		p.accepted.byClass[class] = n
 	}
 	for repo, n := range c.PerRepo {
-		p.accepted.byRepo[repo] = n
+		p.accepted.byRepo[cmp.Or(names[repo], repo)] += n
 	}
 	return p
 }
 
-// full reports whether the spec has all that it wants.
+// full reports whether the spec has all that it wants. What is made but not decided does not
+// count: it may yet come to nothing.
 func (p *places) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +90,7 @@ func (p *places) room(class string, heldAll, heldOfClass int) bool {
 type place struct {
 	of          *places
 	class, repo string
-	over        bool
+	sure, over  bool
 }
 
 // take waits for a place as long as one may come free. Without one it says why, as a reason.
@@ -114,33 +119,60 @@ func (p *places) take(ctx context.Context, class, repo string) (held *place, ref
 	}
 }
 
-// use has the place be that of a task of the class that it came to have. It is refused where
-// no more of that class are wanted; the place is then still held.
-func (h *place) use(class string) bool {
+// use has the place be that of a task of the class that it came to have, and waits while all
+// of that class are made but not decided. It is refused where no more of that class are
+// wanted. To use it again changes nothing.
+func (h *place) use(ctx context.Context, class string) (bool, error) {
+	p := h.of
+	for {
+		p.mu.Lock()
+		enough := !p.room(class, 0, 0)
+		if !h.sure && !enough && p.room(class, p.sure.all, p.sure.byClass[class]) {
+			p.held.add(h.class, h.repo, -1)
+			p.held.add(class, h.repo, 1)
+			p.sure.add(class, h.repo, 1)
+			h.class, h.sure = class, true
+			p.tell()
+		}
+		sure, changed := h.sure, p.changed
+		p.mu.Unlock()
+		if sure || enough {
+			return sure, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// keep says that the task is accepted: the place is taken for good.
+func (h *place) keep() { h.end(true) }
+
+// release gives a place back that was not kept.
+func (h *place) release() { h.end(false) }
+
+func (h *place) end(accepted bool) {
 	p := h.of
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.room(class, 0, 0) {
-		return false
+	if h.over {
+		return
 	}
-	p.accepted.add(class, h.repo, 1)
-	h.end()
-	return true
-}
-
-// release gives a place back that was not used.
-func (h *place) release() {
-	h.of.mu.Lock()
-	defer h.of.mu.Unlock()
-	if !h.over {
-		h.end()
-	}
-}
-
-// end is called with the lock held.
-func (h *place) end() {
 	h.over = true
-	h.of.held.add(h.class, h.repo, -1)
-	close(h.of.changed)
-	h.of.changed = make(chan struct{})
+	p.held.add(h.class, h.repo, -1)
+	if h.sure {
+		p.sure.add(h.class, h.repo, -1)
+	}
+	if accepted {
+		p.accepted.add(h.class, h.repo, 1)
+	}
+	p.tell()
+}
+
+// tell wakes whoever waits for a change. It is called with the lock held.
+func (p *places) tell() {
+	close(p.changed)
+	p.changed = make(chan struct{})
 }

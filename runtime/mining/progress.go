@@ -68,7 +68,7 @@ func (m *Miner) report(ctx context.Context, began time.Time) {
 
 // Progress reads how far the spec is.
 func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err error) {
-	at, waits := m.stages()
+	at, waits, before := m.stages()
 	c, err := m.o.Book.Counts(ctx)
 	if err != nil {
 		return p, err
@@ -85,7 +85,7 @@ func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err 
 	p.BudgetLeft = left(m.total(), p.Usage)
 	p.ElapsedS = time.Since(began).Round(time.Millisecond).Seconds()
 	if hours := p.ElapsedS / 3600; hours > 0 {
-		p.SeenPerHour, p.DecidedPerHour = float64(p.Seen-m.before.Seen)/hours, float64(p.Seen-p.Open-m.before.Seen+m.before.Open)/hours
+		p.SeenPerHour, p.DecidedPerHour = float64(p.Seen-before.Seen)/hours, float64(p.Seen-p.Open-before.Seen+before.Open)/hours
 	}
 	p.Hours, err = m.hours(ctx)
 	return p, err

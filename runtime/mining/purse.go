@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/github"
-	"github.com/assayd/assayd/runtime/mining/reason"
 )
 
 // errPerTask says that one pull request has cost as much as one may.
@@ -21,6 +19,7 @@ type purse struct {
 	m       *Miner
 	ref     github.Ref
 	account gateway.Account
+	each    gateway.Budget
 	session *gateway.Session
 	model   *llm.Model
 }
@@ -31,6 +30,7 @@ func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
 	grant := gateway.Grant{Account: p.account, Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: m.total()}
 	if b := m.o.Spec.Budget; b != nil {
 		grant.Each = gateway.Budget(b.Each)
+		p.each = grant.Each
 	}
 	var err error
 	if p.session, err = m.o.Gateway.Open(ctx, grant); err != nil {
@@ -108,7 +108,9 @@ func (p *purse) pay(ctx context.Context, key string, messages []llm.Message, too
 	return k, p.m.o.Book.Keep(context.WithoutCancel(ctx), p.ref.String(), key, value)
 }
 
-// broke says whose budget is used up, where that is why a model was not asked.
+// broke says whose budget is used up, where that is why a model was not asked. Where it is
+// none of ours, the account at the provider is empty: that is llm.ErrBudget still, and passes
+// when somebody pays.
 func (m *Miner) broke(ctx context.Context, p *purse, err error) error {
 	if !errors.Is(err, llm.ErrBudget) {
 		return err
@@ -120,54 +122,12 @@ func (m *Miner) broke(ctx context.Context, p *purse, err error) error {
 	case code != "":
 		return fmt.Errorf("%w: %s", errBroke, detail)
 	}
-	_, detail = p.session.Reason()
-	return fmt.Errorf("%w: %s", errPerTask, detail)
-}
-
-// maxTries is how often something is tried that fails for no reason that passes by itself.
-const maxTries = 3
-
-// pauseOf doubles from a second to a minute.
-func pauseOf(tries int) time.Duration { return min(time.Second<<min(tries-1, 10), time.Minute) }
-
-// attempt does f again while the outside keeps it from being done.
-func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
-	for tries := 1; ; {
-		err := f()
-		if err == nil || ctx.Err() != nil || reason.Of(err) != nil || errors.Is(err, errBroke) || errors.Is(err, errPerTask) || errors.Is(err, errEnough) {
-			return err
-		}
-		passes := m.passes(err)
-		if !passes && tries >= maxTries {
-			return err
-		}
-		m.o.Log.Warn("mining", "pull", p.ref.String(), "try", tries, "error", err)
-		if err := m.patience(ctx, p.ref.String(), err, tries); err != nil {
-			return err
-		}
-		if !passes {
-			tries++
-		}
+	if code, detail = p.session.Reason(); code == "" {
+		return fmt.Errorf("the account at the provider: %w", err)
 	}
-}
-
-// passes reports whether trouble goes away without anybody's doing about the pull request.
-func (m *Miner) passes(err error) bool {
-	_, paused := errors.AsType[*github.Paused](err)
-	_, busy := errors.AsType[*llm.Unavailable](err)
-	return paused || busy || m.o.Waitable != nil && m.o.Waitable(err)
-}
-
-// patience waits until something is worth another try, and says so in the status.
-func (m *Miner) patience(ctx context.Context, what string, err error, tries int) error {
-	pause := pauseOf(tries)
-	if p, ok := errors.AsType[*github.Paused](err); ok {
-		pause = max(time.Until(p.Until), time.Second)
-	} else if u, ok := errors.AsType[*llm.Unavailable](err); ok {
-		pause = max(pause, u.RetryAfter)
+	spent := p.session.Usage()
+	if each := p.each; each.USD > 0 && spent.CostUSD >= each.USD || each.Tokens > 0 && spent.Tokens() >= each.Tokens {
+		return fmt.Errorf("%w: %s", errPerTask, detail)
 	}
-	m.waiting(fmt.Sprintf("%s: %v", what, err))
-	defer m.waiting("")
-	m.o.Log.Info("mining waits", "for", pause.Round(time.Second), "why", err)
-	return sleep(ctx, pause)
+	return fmt.Errorf("%w: %s", errBroke, detail)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -12,13 +14,23 @@ import (
 
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/output"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/mining/screen"
 )
 
 // read has the book find what the source tells, and signals each time.
 func (m *Miner) read(ctx context.Context, more chan<- struct{}) error {
+	listed, err := m.listed()
+	if err != nil {
+		return err
+	}
 	found := func(ctx context.Context, all []Found, mark Mark) error {
+		for i, f := range all {
+			if f.Rejected == nil && listed[f.Ref] {
+				all[i].Rejected = &reason.Rejected{Code: reasonListed, Detail: m.o.Spec.PRFile}
+			}
+		}
 		if err := m.o.Book.Find(ctx, all, mark); err != nil {
 			return err
 		}
@@ -35,6 +47,31 @@ func (m *Miner) read(ctx context.Context, more chan<- struct{}) error {
 		return m.readRepos(ctx, found)
 	}
 	return m.readArchive(ctx, found)
+}
+
+// listed are the pull requests of the spec's own list, which nobody wants again. Those that
+// this spec has decided are in it, too.
+func (m *Miner) listed() (map[github.Ref]bool, error) {
+	all := map[github.Ref]bool{}
+	if m.o.Spec.PRFile == "" {
+		return all, nil
+	}
+	file, err := os.Open(m.o.Spec.PRFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil // it is made with the first decision
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the list of pull requests: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	refs, err := output.ReadPRs(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the list of pull requests: %w", err)
+	}
+	for _, ref := range refs {
+		all[ref] = true
+	}
+	return all, nil
 }
 
 // finder takes in what a source told.
@@ -207,6 +244,8 @@ func (m *Miner) patiently(ctx context.Context, what string, found finder, read f
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case ours(err):
+			return err
 		case reason.Of(err) != nil: // a repository that is gone holds up no other
 			m.o.Log.Warn("read a source", "what", what, "error", err)
 			return nil
@@ -223,6 +262,12 @@ func (m *Miner) readSearch(ctx context.Context, found finder) error {
 	from, to, err := between(s.From, s.To)
 	if err != nil {
 		return err
+	}
+	if from.IsZero() {
+		from = time.Date(2010, 8, 31, 0, 0, 0, 0, time.UTC) // there were none before
+	}
+	if to.IsZero() {
+		to = time.Now()
 	}
 	return m.patiently(ctx, "the search", found, func(add func(github.Ref) error) error {
 		return m.o.GitHub.Search(ctx, s.Query, from, to, keep{ctx, m.o.Book}, add)

@@ -1,5 +1,7 @@
 package mining
 
+import "slices"
+
 // Stages of a pull request's life, in order. Records name the one that decided.
 const (
 	StageSource      = "source"      // what the source tells of it
@@ -39,6 +41,9 @@ const (
 	reasonFormat     = "format"
 	reasonPerTask    = "budget_per_task"
 	reasonTrouble    = "trouble"
+	reasonTwice      = "seen_before"       // under another name
+	reasonTokens     = "tokens"            // those of the workbench
+	reasonListed     = "decided_elsewhere" // the spec's list of pull requests has it
 )
 
 // StageCount is how many pull requests came into a stage and what became of them there.
@@ -53,20 +58,20 @@ type StageCount struct {
 }
 
 // tally adds up what ended where and what is where now. What is open and nowhere waits for the
-// stage behind the source.
+// stage behind the source. What is said to be under way may have been decided meanwhile: no
+// more count as open than are.
 func tally(c Counts, at map[string]int) []StageCount {
-	elsewhere := 0
-	for _, n := range at {
-		elsewhere += n
-	}
-	passed := c.Total()
+	open, left := map[string]int{}, c.Open
 	names := Stages()
+	for _, name := range slices.Backward(names) {
+		open[name] = min(at[name], left)
+		left -= open[name]
+	}
+	open[StageEnrich] += left
+	passed := c.Total()
 	out := make([]StageCount, len(names))
-	for i := len(names) - 1; i >= 0; i-- {
-		s := StageCount{Stage: names[i], Passed: passed, Open: at[names[i]]}
-		if names[i] == StageEnrich {
-			s.Open += max(c.Open-elsewhere, 0)
-		}
+	for i, name := range slices.Backward(names) {
+		s := StageCount{Stage: name, Passed: passed, Open: open[name]}
 		s.Rejected, s.Failed = c.Ended[s.Stage][Rejected], c.Ended[s.Stage][Failed]
 		s.Entered = s.Passed + s.Rejected + s.Failed + s.Open
 		out[i], passed = s, s.Entered

@@ -1,0 +1,136 @@
+package mining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/assayd/assayd/runtime/llm"
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/reason"
+	"github.com/assayd/assayd/runtime/mining/workbench"
+)
+
+// bookError says that the book cannot be read or written. It is no pull request's fault: all
+// stays as it is until somebody runs the miner again.
+type bookError struct{ why error }
+
+// Error says what was the matter with the book.
+func (e *bookError) Error() string { return fmt.Sprintf("the book of mining: %v", e.why) }
+
+// Unwrap gives what was the matter.
+func (e *bookError) Unwrap() error { return e.why }
+
+func ofBook(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &bookError{err}
+}
+
+// ours reports whether an error comes from the book, however far below it was asked.
+func ours(err error) bool {
+	_, ok := errors.AsType[*bookError](err)
+	return ok
+}
+
+// marked is a book whose errors can be told from all others.
+type marked struct{ Book }
+
+func (b marked) Find(ctx context.Context, found []Found, mark Mark) error {
+	return ofBook(b.Book.Find(ctx, found, mark))
+}
+
+func (b marked) Marks(ctx context.Context, prefix string) ([]Mark, error) {
+	all, err := b.Book.Marks(ctx, prefix)
+	return all, ofBook(err)
+}
+
+func (b marked) Open(ctx context.Context, after int64, limit int) ([]Candidate, error) {
+	all, err := b.Book.Open(ctx, after, limit)
+	return all, ofBook(err)
+}
+
+func (b marked) Decide(ctx context.Context, d Decision) error {
+	return ofBook(b.Book.Decide(ctx, d))
+}
+
+func (b marked) Answer(ctx context.Context, pull, key string) ([]byte, bool, error) {
+	value, ok, err := b.Book.Answer(ctx, pull, key)
+	return value, ok, ofBook(err)
+}
+
+func (b marked) Keep(ctx context.Context, pull, key string, value []byte) error {
+	return ofBook(b.Book.Keep(ctx, pull, key, value))
+}
+
+func (b marked) Environment(ctx context.Context, repo, lock string) (*workbench.Environment, error) {
+	e, err := b.Book.Environment(ctx, repo, lock)
+	return e, ofBook(err)
+}
+
+func (b marked) KeepEnvironment(ctx context.Context, repo, lock string, e workbench.Environment) error {
+	return ofBook(b.Book.KeepEnvironment(ctx, repo, lock, e))
+}
+
+func (b marked) Counts(ctx context.Context) (Counts, error) {
+	c, err := b.Book.Counts(ctx)
+	return c, ofBook(err)
+}
+
+// maxTries is how often something is tried that fails for no reason that passes by itself.
+const maxTries = 3
+
+// pauseOf doubles from a second to a minute.
+func pauseOf(tries int) time.Duration { return min(time.Second<<min(tries-1, 10), time.Minute) }
+
+// attempt does f again while the outside keeps it from being done.
+func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
+	for tries, waits := 1, 0; ; {
+		err := f()
+		if err == nil || ctx.Err() != nil || reason.Of(err) != nil || done(err) || ours(err) || errors.Is(err, errPerTask) {
+			return err
+		}
+		pause := &tries
+		if m.passes(err) {
+			waits++
+			pause = &waits
+		} else if tries >= maxTries {
+			return err
+		}
+		m.o.Log.Warn("mining", "pull", p.ref.String(), "try", tries, "error", err)
+		if err := m.patience(ctx, p.ref.String(), err, *pause); err != nil {
+			return err
+		}
+		if pause == &tries {
+			tries++
+		}
+	}
+}
+
+// passes reports whether trouble goes away without anybody's doing about the pull request.
+func (m *Miner) passes(err error) bool {
+	_, paused := errors.AsType[*github.Paused](err)
+	_, busy := errors.AsType[*llm.Unavailable](err)
+	if refused, ok := errors.AsType[*llm.Refused](err); ok {
+		// The provider does not take the key, or does not have the model: whatever is asked.
+		busy = refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound
+	}
+	return paused || busy || errors.Is(err, llm.ErrBudget) || m.o.Waitable != nil && m.o.Waitable(err)
+}
+
+// patience waits until something is worth another try, and says so in the status.
+func (m *Miner) patience(ctx context.Context, what string, err error, tries int) error {
+	pause := pauseOf(tries)
+	if p, ok := errors.AsType[*github.Paused](err); ok {
+		pause = max(time.Until(p.Until), time.Second)
+	} else if u, ok := errors.AsType[*llm.Unavailable](err); ok {
+		pause = max(pause, u.RetryAfter)
+	}
+	m.waiting(what, err)
+	defer m.waiting(what, nil)
+	m.o.Log.Info("mining waits", "for", pause.Round(time.Second), "why", err)
+	return sleep(ctx, pause)
+}
