@@ -1,0 +1,416 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/mining/github"
+)
+
+// long bounds the waits for what needs many containers.
+const long = 10 * patience
+
+// question is one that the model is asked about a pull request, under the key by which its
+// answer is kept.
+type question struct{ pull, key string }
+
+// watched is a quarry whose daemon is killed, and which knows what must not be paid twice.
+type watched struct {
+	*vigil
+	quarry *quarry
+	armed  string           // file that tells the daemon where to die
+	order  []string         // the questions about a pull request that becomes a task
+	next   map[question]int // how many kills found it to be the next to be asked, or being asked
+	kills  int
+}
+
+// watch has a quarry's daemons killed. Its spec asks the questions in this order.
+func (q *quarry) watch(order ...string) *watched {
+	q.Helper()
+	q.breakable()
+	w := &watched{
+		vigil: q.vigil(), quarry: q, armed: filepath.Join(filepath.Dir(q.state), "armed"), order: order, next: map[question]int{},
+	}
+	q.env = append(q.env, "ASSAYD_FAULT_KILL_FILE="+w.armed)
+	return w
+}
+
+// falls starts a daemon that dies when it comes to a point for the nth time.
+func (w *watched) falls(at fault.Point, n int) {
+	w.Helper()
+	began := time.Now()
+	if err := os.WriteFile(w.armed, fmt.Appendf(nil, "%s:%d", at, n), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	w.launched = time.Now()
+	p := w.launch()
+	select {
+	case <-p.exited:
+	case <-time.After(long):
+		w.Fatalf("the daemon never came to %q", at)
+	}
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		w.Fatalf("the daemon was to die at %q and ended with %v", at, p.err)
+	}
+	w.daemon = nil
+	if err := os.Remove(w.armed); err != nil {
+		w.Fatal(err)
+	}
+	w.killed()
+	w.Logf("%-22s %5.1f s", at, time.Since(began).Seconds())
+}
+
+// killed notes after a kill what is the next question about each pull request: it may have
+// been under way. What was answered and kept is not.
+func (w *watched) killed() {
+	w.Helper()
+	w.kills++
+	w.look()
+	for _, p := range w.quarry.pulls {
+		if key := w.unanswered(p.ref()); key != "" {
+			w.next[question{p.ref().String(), key}]++
+		}
+	}
+}
+
+// unanswered is the first question about a pull request whose answer is not kept; "" = there
+// is none any more.
+func (w *watched) unanswered(ref github.Ref) (next string) {
+	w.Helper()
+	s, err := store.Open(w.Context(), w.state, store.Options{ReadOnly: true})
+	if err != nil {
+		w.Fatal(err)
+	}
+	err = s.View(w.Context(), func(tx *store.Tx) error {
+		row, err := tx.Pull(w.quarry.address(), ref.Repo, ref.Number)
+		if errors.Is(err, store.ErrNotFound) || err != nil || row.Verdict != "" {
+			return ignoring(store.ErrNotFound, err)
+		}
+		for _, key := range w.order {
+			if _, err := tx.Answer(w.quarry.address(), ref.String(), key); err != nil {
+				next = key
+				return ignoring(store.ErrNotFound, err)
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		w.Fatal(err)
+	}
+	return next
+}
+
+// ignoring is err, unless it is that one.
+func ignoring(that, err error) error {
+	if errors.Is(err, that) {
+		return nil
+	}
+	return err
+}
+
+// asked counts the questions that the model was asked.
+func (q *quarry) asked() map[question]int {
+	q.Helper()
+	keys := map[string]string{
+		"rate_difficulty": "triage/0", "write_statement": "statement/0", "classify": "classify/0", "rate_quality": "quality/0",
+	}
+	all := map[question]int{}
+	for _, x := range q.model.Exchanges() {
+		p, ok := q.about(x.Request)
+		if !ok {
+			q.Errorf("the model was asked about nothing: %+v", x.Request)
+			continue
+		}
+		key := fmt.Sprintf("environment/%d", x.Request.Results())
+		for _, tool := range x.Request.Tools {
+			if one, ok := keys[tool]; ok {
+				key = one
+			}
+		}
+		all[question{p.ref().String(), key}]++
+	}
+	return all
+}
+
+// about is the pull request that the model is asked about.
+func (q *quarry) about(r modeltest.Request) (*planted, bool) {
+	for _, p := range q.pulls {
+		for _, turn := range r.Turns {
+			if strings.Contains(turn.Text, p.title) {
+				return p, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// paidOnce fails unless each question was asked, and again only where a kill may have found it
+// under way. The books have what the model told, but for what was under way.
+func (w *watched) paidOnce(m reconcile.MiningStatus) {
+	w.Helper()
+	asked, again := w.quarry.asked(), 0
+	for _, p := range w.quarry.pulls {
+		for _, key := range w.order {
+			q := question{p.ref().String(), key}
+			n, most := asked[q], 1+w.next[q]
+			delete(asked, q)
+			switch {
+			case p.want == "" && (n < 1 || n > most):
+				w.Errorf("%s about %s was asked %d times, and may be asked %d times", key, q.pull, n, most)
+			case p.want != "" && n > 0:
+				w.Errorf("%s about %s was asked, and it was to be rejected before", key, q.pull)
+			case n > 1:
+				again += n - 1
+			}
+		}
+	}
+	for q := range asked {
+		w.Errorf("%s about %s was asked, and nobody has to know that", q.key, q.pull)
+	}
+	told, u := w.quarry.model.Usage(), m.Progress.Usage
+	counted, all := u.Tokens()-u.EstimatedTokens, int64(told.Prompt()+told.Output)
+	one := int64(perAnswer.Prompt() + perAnswer.Output)
+	if counted > all || counted < all-int64(again)*one || u.EstimatedTokens == 0 && counted != all {
+		w.Errorf("the books have %d tokens and estimate %d, the model told of %d in all; %d questions were asked again", counted, u.EstimatedTokens, all, again)
+	}
+	w.Logf("%d kills, %d questions again, %d tokens estimated", w.kills, again, u.EstimatedTokens)
+}
+
+// pullLine is the record of a pull request, or of a task.
+type pullLine struct {
+	Type, Repo, Verdict, Stage, Reason, Task string
+	Number                                   int
+}
+
+// sameTasks fails unless the spec has made the tasks that it makes undisturbed, and nothing
+// else: their records, and their files.
+func (q *quarry) sameTasks(m reconcile.MiningStatus) {
+	q.Helper()
+	q.records(filepath.Base(m.Results)) // seq has no gap
+	text, err := os.ReadFile(m.Results)
+	if err != nil {
+		q.Fatal(err)
+	}
+	pulls, tasks := map[string][]pullLine{}, map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		var r pullLine
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			q.Fatal(err)
+		}
+		switch r.Type {
+		case "pr":
+			ref := github.Ref{Repo: r.Repo, Number: r.Number}
+			pulls[ref.String()] = append(pulls[ref.String()], r)
+		case "task.mined":
+			tasks[r.Task]++
+		}
+	}
+	var want []string
+	for _, p := range q.pulls {
+		told := pulls[p.ref().String()]
+		delete(pulls, p.ref().String())
+		verdict, task, mined := "rejected", "", 0
+		if p.want == "" {
+			verdict, task, mined = "accepted", p.task(), 1
+			want = append(want, task)
+			q.isWhole(filepath.Join(q.specs, "mined", task))
+		}
+		if len(told) != 1 || told[0].Verdict != verdict || told[0].Reason != p.want || told[0].Task != task || tasks[task] != mined {
+			q.Errorf("%s has the records %+v and %d of its task; it is to be %s %s", p.ref(), told, tasks[task], verdict, p.want)
+		}
+	}
+	if len(pulls) > 0 {
+		q.Errorf("there are records of other pull requests: %v", pulls)
+	}
+	slices.Sort(want)
+	if got := slices.Sorted(slices.Values(m.Tasks)); !slices.Equal(got, want) || m.Progress.Accepted != len(want) || m.Progress.Open != 0 {
+		q.Errorf("it has mined %v and tells of %+v; want %v", got, m.Progress, want)
+	}
+	found, err := os.ReadDir(filepath.Join(q.specs, "mined"))
+	if err != nil || len(found) != len(want) {
+		q.Errorf("there are %v, %v; want %v", found, err, want)
+	}
+}
+
+// isWhole fails unless the folder is the task that a good pull request becomes.
+func (q *quarry) isWhole(dir string) {
+	q.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "workspace.yaml"))
+	for _, name := range []string{"test_nothing", "test_words", "test_kind", "test_more_is_more"} {
+		if err != nil || !strings.Contains(string(text), name) {
+			q.Errorf("%s does not name %s (%v):\n%s", dir, name, err, text)
+		}
+	}
+	for _, name := range []string{"prompt.md", "checks.txt", "provenance.json"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			q.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+// nothingIsLeft stops the daemon and fails if it leaves more than it keeps.
+func (w *watched) nothingIsLeft() {
+	w.Helper()
+	w.over()
+	for _, pattern := range []string{"clones/.*", "../w/mined/.*", "../w/.tmp-*"} {
+		for _, path := range w.found(pattern) {
+			w.Errorf("%s was left", path)
+		}
+	}
+}
+
+// bot is a pull request that a robot made: GitHub has to be asked to know.
+func bot(name string) *planted {
+	p := good(name)
+	p.title, p.want = "Bump "+name, "bot"
+	p.change = func(p *github.Pull) { p.Author, p.AuthorType = "renovate-for-all", "Bot" }
+	return p
+}
+
+// questions are those about a pull request that becomes a task, in their order.
+func questions(first ...string) []string {
+	return append(first, "statement/0", "environment/0", "environment/1", "classify/0", "quality/0")
+}
+
+// Wherever in the life of a pull request the daemon is killed, the same tasks come of it, a
+// run over them takes up each, and nothing is asked or told twice.
+func TestACrashAtAnyPointOfMiningCostsNothing(t *testing.T) {
+	t.Parallel()
+	q := newQuarry(t, good("alpha"), good("beta"), bot("gamma"))
+	w := q.watch(questions()...)
+	q.write("m.hcl", q.spec("validation { repeats = 1 }", "concurrency {\n    archive = 1\n    deep    = 1\n  }")+fmt.Sprintf(`
+run "over" {
+  tasks   = [mining.%s]
+  mode    = "single"
+  timeout = "5m"
+  agent "nop" {}
+}
+`, q.bench))
+	laps := []struct {
+		at fault.Point
+		n  int
+	}{
+		{fault.PullsFound, 1}, {fault.PullsFound, 1}, {fault.AnswerKept, 1}, {fault.AnswerKept, 1}, {fault.AnswerKept, 2},
+		{fault.AnswerKept, 1}, {fault.AnswerKept, 2}, {fault.TaskWritten, 1}, {fault.PullDecided, 1}, {fault.PullDecided, 1},
+	}
+	killed := map[fault.Point]bool{}
+	for _, l := range laps {
+		w.falls(l.at, l.n)
+		killed[l.at] = true
+	}
+	for _, p := range fault.Mining {
+		if !killed[p] {
+			t.Errorf("no lap ends at %q", p)
+		}
+	}
+	w.start()
+	w.tidy()
+	m := q.mined(long)
+	run := q.settled("run.over", long)
+	if len(run.Trials) != 2 {
+		t.Errorf("the run over them has %d trials: %+v", len(run.Trials), run.Trials)
+	}
+	q.sameTasks(m)
+	w.paidOnce(m)
+	if again := q.github.Repeated(); len(again) > 0 {
+		t.Errorf("GitHub was asked again for %v", again)
+	}
+	w.nothingIsLeft()
+}
+
+// A kill -9 at any moment, too.
+func TestAFewKillsOfMining(t *testing.T) {
+	t.Parallel()
+	if n := hailOfMining(t, uint64(time.Now().UnixNano()), 2, 4); n == 0 {
+		t.Error("nothing was killed")
+	}
+}
+
+// hailOfMining kills a daemon so often at random moments of mining so many pull requests, and
+// returns how often it could: when all are mined there is nothing more to be killed.
+func hailOfMining(t *testing.T, seed uint64, pulls, kills int) int {
+	t.Helper()
+	t.Logf("random moments from seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	all := []*planted{bot("zero")}
+	for i := range pulls {
+		all = append(all, good(fmt.Sprintf("n%02d", i)))
+	}
+	q := newQuarry(t, all...)
+	w := q.watch(questions("triage/0")...)
+	q.write("m.hcl", q.spec(`difficulty = ["medium"]`, "validation { repeats = 1 }"))
+	for w.kills < kills {
+		w.launched = time.Now()
+		w.launch()
+		if !w.lives(random.IntN(60)) {
+			break
+		}
+		w.kill()
+		w.killed()
+	}
+	if w.daemon == nil {
+		w.start()
+	}
+	w.tidy()
+	m := q.mined(long + time.Duration(pulls)*patience)
+	q.sameTasks(m)
+	w.paidOnce(m)
+	w.nothingIsLeft()
+	return w.kills
+}
+
+// lives lets the daemon live until it has written so often to its database, or been answered by
+// the model or GitHub. It returns false when there is nothing more to be mined.
+func (w *watched) lives(n int) bool {
+	w.Helper()
+	type moment struct {
+		wrote         time.Time
+		size          int64
+		asked, called int
+	}
+	look := func() (now moment) {
+		if info, err := os.Stat(filepath.Join(w.state, "assayd.db-wal")); err == nil {
+			now.wrote, now.size = info.ModTime(), info.Size()
+		}
+		now.asked, now.called = len(w.quarry.model.Exchanges()), w.quarry.github.Calls()
+		return now
+	}
+	last, seen := look(), 0
+	tick, slow := time.NewTicker(time.Millisecond), time.NewTicker(time.Second)
+	defer tick.Stop()
+	defer slow.Stop()
+	deadline := time.After(long)
+	for seen <= n {
+		select {
+		case <-tick.C:
+			if now := look(); now != last {
+				last = now
+				seen++
+			}
+		case <-slow.C:
+			s, err := w.client.Status(w.Context(), w.quarry.address())
+			if err == nil && len(s.Minings) > 0 && s.Minings[0].State == "finished" {
+				return false
+			}
+		case <-w.daemon.exited:
+			w.Fatalf("the daemon ended by itself: %v", w.daemon.err)
+		case <-deadline:
+			w.Fatalf("the daemon did nothing for %s", long)
+		}
+	}
+	return true
+}
+
