@@ -20,7 +20,7 @@ func (b labelled) mining(head Block) Mining {
 		Provider:   b.text("provider", "openrouter"),
 		Model:      b.checked("model", "openai/gpt-5.2-codex:nitro", notEmpty),
 		MinQuality: b.number("min_quality", 0.3, 0, 1),
-		Batch:      b.whole("batch", 30, 1),
+		Batch:      b.batch(),
 		Budget:     b.budget("per_task"),
 		PRFile:     b.path("pr_file"),
 		Output:     b.output(head),
@@ -40,6 +40,17 @@ func (b labelled) mining(head Block) Mining {
 	validation.close()
 	out.Concurrency = b.concurrency()
 	return out
+}
+
+// mostAtOnce is how many pull requests GitHub answers about in one request.
+const mostAtOnce = 100
+
+func (b *body) batch() int {
+	n := b.whole("batch", 30, 1)
+	if n > mostAtOnce {
+		b.f.fail(b.where("batch"), `Invalid value for "batch"`, fmt.Sprintf("At most %d are asked for at once.", mostAtOnce))
+	}
+	return n
 }
 
 // word is a check for one of a few words.

@@ -65,11 +65,14 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 	})
 }
 
-// revive asks for a new execution of runs that a user cancelled and that are handed in
-// again: with `assayd run` there is no other way to go on.
+// revive asks for a new execution of runs that a user cancelled, and for mining to go on, where
+// they are handed in again: with `assayd run` there is no other way to go on.
 func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 	for _, address := range addresses {
 		if isMining(address) {
+			if state, err := r.miningState(ctx, address); err != nil || state.Cancelled {
+				return errors.Join(err, r.rerunMining(ctx, address))
+			}
 			continue
 		}
 		o, err := r.observeOne(ctx, address)
@@ -288,7 +291,7 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 		return lines, err
 	}
 	return nil, r.command(ctx, func() error { // a run without records: it may be declared
-		if r.desired[address] != nil {
+		if r.desired[address] != nil || r.mines[address] {
 			return nil
 		}
 		return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, r.addresses()))

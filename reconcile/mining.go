@@ -86,7 +86,7 @@ func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time
 		address := m.Address()
 		delete(r.gone, address)
 		state, err := r.miningState(ctx, address)
-		r.o.Config.Mined.Over(m.Name, err == nil && state.Over && state.Generation == m.Generation)
+		r.o.Config.Mined.Over(m.Name, err == nil && (state.Over || state.Cancelled) && state.Generation == m.Generation)
 		r.mines[address] = true
 		r.queue.add(address, now)
 	}
@@ -160,7 +160,7 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 // renewMining begins a spec, or one that was edited: what was not wanted any more may be now.
 func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was miningState) (miningState, error) {
 	address := spec.Address()
-	if was.Over {
+	if was != (miningState{}) {
 		err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
 			_, err := tx.ReopenPulls(address, mining.ReasonEnough)
 			_, err2 := tx.ReopenPulls(address, mining.ReasonBudget)

@@ -60,7 +60,9 @@ type taskMined struct {
 
 // Find implements mining.Book.
 func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining.Mark) error {
+	var decided []github.Ref
 	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		decided = decided[:0]
 		for _, f := range found {
 			fresh, err := tx.FindPull(b.address(), f.Ref.Repo, f.Ref.Number)
 			if err != nil {
@@ -75,6 +77,9 @@ func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining
 			if err := b.decide(tx, d); err != nil {
 				return err
 			}
+			if d.Reason != mining.ReasonListed {
+				decided = append(decided, d.Ref)
+			}
 		}
 		if mark.Key == "" {
 			return nil
@@ -82,6 +87,9 @@ func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining
 		return tx.PutAnswer(b.address(), "", mark.Key, []byte(mark.Value))
 	})
 	fault.Reached(fault.PullsFound)
+	if err == nil {
+		b.list(decided...)
+	}
 	return err
 }
 
@@ -115,10 +123,8 @@ func (b *miningBook) Decide(ctx context.Context, d mining.Decision) error {
 		return err
 	}
 	fault.Reached(fault.PullDecided)
-	if b.spec.PRFile != "" {
-		if err := output.AppendPR(b.spec.PRFile, d.Ref); err != nil {
-			b.r.o.Log.Warn("note a pull request as decided", "spec", b.address(), "error", err)
-		}
+	if d.Reason != mining.ReasonEnough && d.Reason != mining.ReasonBudget { // nothing is known against it
+		b.list(d.Ref)
 	}
 	if d.Mined == nil {
 		return nil
@@ -133,6 +139,16 @@ func (b *miningBook) Decide(ctx context.Context, d mining.Decision) error {
 		}
 		b.r.grown(b.spec.Name)
 	})
+}
+
+// list adds decided pull requests to the file of the spec that lists them.
+func (b *miningBook) list(refs ...github.Ref) {
+	if b.spec.PRFile == "" {
+		return
+	}
+	if err := output.AppendPRs(b.spec.PRFile, refs...); err != nil {
+		b.r.o.Log.Warn("list pull requests as decided", "spec", b.address(), "error", err)
+	}
 }
 
 func (b *miningBook) decide(tx *store.Tx, d mining.Decision) error {

@@ -69,7 +69,7 @@ func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err err
 		return p, err
 	}
 	options := daemon.ConfigOptions(settings)
-	options.Host = daemon.Machine(cmd.Context(), settings)
+	options.Host, options.Mined = daemon.Machine(cmd.Context(), settings), config.NewMined()
 	set := config.Load(inputs, nil, options)
 	p.Diagnostics = set.Diagnostics
 	if p.Diagnostics.HasErrors() {

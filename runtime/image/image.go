@@ -271,6 +271,7 @@ func partRecipe(role string, t task.Task, p task.Part) recipe {
 		Role: role, Benchmark: t.Benchmark, Subject: t.Name, Name: p.Ref,
 		Workdir: t.Workdir, Context: p.Context.Digest, Files: p.Files,
 		Dockerfile: p.Dockerfile, Platform: t.Platform, Setup: p.Setup, AtHome: p.AtHome, User: p.User, Env: p.Env,
+		Untrusted: t.Untrusted,
 	}
 }
 

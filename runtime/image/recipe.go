@@ -41,6 +41,8 @@ type recipe struct {
 	AtHome  bool              `json:",omitempty"` // setup runs in the parent's own folder, workdir comes after it
 	User    string            `json:",omitempty"`
 	Env     map[string]string `json:",omitempty"`
+
+	Untrusted bool `json:",omitempty"` // its commands are lent no secret
 }
 
 // hash returns the SHA-256 of the canonical JSON of the recipe.

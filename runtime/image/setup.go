@@ -86,7 +86,7 @@ func (s *site) setup(ctx context.Context) error {
 	for i, line := range s.recipe.Setup {
 		err := s.run(ctx, command{
 			argv: []string{"/bin/sh", "-ec", line}, env: env, user: rootUser, dir: dir,
-			attribute: "setup", index: i, text: line, secrets: true,
+			attribute: "setup", index: i, text: line, secrets: !s.recipe.Untrusted,
 		})
 		if err != nil {
 			return err

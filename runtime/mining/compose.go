@@ -59,7 +59,7 @@ func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
 		Benchmark: k.m.o.Spec.Name, Name: k.called, Title: k.pull.Title, Workdir: workdir,
 		Instruction: k.text, Network: task.Network{Mode: "none"}, Submit: folder.Submit("."),
 		Image: k.image(), Repo: &task.Repo{URL: k.m.o.Forge + "/" + k.repository().Repo, Commit: k.change.Base},
-		Work: folder.Limits(), Solution: &task.Solution{Patch: k.change.Source}, Metadata: map[string]string{},
+		Work: folder.Limits(), Solution: &task.Solution{Patch: k.change.Source}, Metadata: map[string]string{}, Untrusted: true,
 		Judge: task.Judge{
 			Part: folder.Limits(), Patch: tests, Command: task.Command{Shell: p.Test}, Parser: p.Parser,
 			Timeout: k.m.o.Spec.TestGeneration.CommandTimeout, Select: "pass_rate_first", Direction: "maximize", Feedback: "names",

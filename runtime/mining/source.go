@@ -28,7 +28,7 @@ func (m *Miner) read(ctx context.Context, more chan<- struct{}) error {
 	found := func(ctx context.Context, all []Found, mark Mark) error {
 		for i, f := range all {
 			if f.Rejected == nil && listed[f.Ref] {
-				all[i].Rejected = &reason.Rejected{Code: reasonListed, Detail: m.o.Spec.PRFile}
+				all[i].Rejected = &reason.Rejected{Code: ReasonListed, Detail: m.o.Spec.PRFile}
 			}
 		}
 		if err := m.o.Book.Find(ctx, all, mark); err != nil {

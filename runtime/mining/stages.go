@@ -43,7 +43,7 @@ const (
 	reasonTrouble    = "trouble"
 	reasonTwice      = "seen_before"       // under another name
 	reasonTokens     = "tokens"            // those of the workbench
-	reasonListed     = "decided_elsewhere" // the spec's list of pull requests has it
+	ReasonListed     = "decided_elsewhere" // the spec's list of pull requests has it
 )
 
 // StageCount is how many pull requests came into a stage and what became of them there.

@@ -22,6 +22,10 @@ type Task struct {
 	FailToPass  []string
 	PassToPass  []string
 	Metadata    map[string]string
+
+	// Untrusted: nobody has looked at the commands that build its images, which a model may
+	// have written. They are lent no secret.
+	Untrusted bool `json:",omitempty"`
 }
 
 // Network says what the work container reaches: Mode is "none", "open" or "allow", the

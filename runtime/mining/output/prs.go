@@ -57,20 +57,27 @@ func parsePR(line []byte) (github.Ref, bool) {
 	return github.Ref{Repo: entry.Repo, Number: n}, err == nil && n > 0
 }
 
-// AppendPR adds a decided pull request to a file, which is made with its folder where it is
-// missing. It is on the disk on return. To add one twice does no harm.
-func AppendPR(file string, ref github.Ref) (err error) {
+// AppendPRs adds decided pull requests to a file, which is made with its folder where it is
+// missing. They are on the disk on return. To add one twice does no harm.
+func AppendPRs(file string, refs ...github.Ref) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("add %s#%d to the decided pull requests: %w", ref.Repo, ref.Number, err)
+			err = fmt.Errorf("add %d to the decided pull requests: %w", len(refs), err)
 		}
 	}()
-	line, err := json.Marshal(struct {
-		PR   int    `json:"pr"`
-		Repo string `json:"repo"`
-	}{ref.Number, ref.Repo})
-	if err != nil {
-		return err
+	var line []byte
+	for _, ref := range refs {
+		one, err := json.Marshal(struct {
+			PR   int    `json:"pr"`
+			Repo string `json:"repo"`
+		}{ref.Number, ref.Repo})
+		if err != nil {
+			return err
+		}
+		line = append(append(line, one...), '\n')
+	}
+	if len(line) == 0 {
+		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
@@ -80,14 +87,13 @@ func AppendPR(file string, ref github.Ref) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil { // whoever has it writes one line
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil { // whoever has it writes whole lines
 		return err
 	}
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
-	line = append(line, '\n')
 	if size > 0 {
 		last := make([]byte, 1)
 		if _, err := f.ReadAt(last, size-1); err != nil {

@@ -33,7 +33,7 @@ func TestDecidedPullRequestsAreReadFromWhatOthersWrote(t *testing.T) {
 func TestDecidedPullRequestsAreAddedBehindWhatACrashCutShort(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "below", "prs.jsonl")
 	for n := range 3 {
-		if err := AppendPR(file, github.Ref{Repo: "acme/calc", Number: n + 1}); err != nil {
+		if err := AppendPRs(file, github.Ref{Repo: "acme/calc", Number: n + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestDecidedPullRequestsAreAddedBehindWhatACrashCutShort(t *testing.T) {
 	if err := os.Truncate(file, int64(len(whole)-5)); err != nil {
 		t.Fatal(err)
 	}
-	if err := AppendPR(file, github.Ref{Repo: "acme/calc", Number: 4}); err != nil {
+	if err := AppendPRs(file, github.Ref{Repo: "acme/calc", Number: 4}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(file)
