@@ -67,7 +67,7 @@ func told(text string) string {
 func (p known) real(q *quarry) *planted {
 	message := p.git(q.T, "show", "--no-patch", "--format=%B", p.Merge)
 	out := &planted{
-		title: p.Title, body: told(message) + "\n" + strings.Repeat("As the project's issue describes in detail. ", 3),
+		title: strings.Join(strings.Fields(p.Title), " "), body: told(message) + "\n" + strings.Repeat("As the project's issue describes in detail. ", 3),
 		at: github.Ref{Repo: p.Repo, Number: p.Number}, test: p.testCommand(toolchains()[p.Language]),
 		statement: "What is wanted, in the words of those who did it: " + told(p.Title+"\n"+message),
 	}
