@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/dustin/go-humanize"
 )
@@ -118,8 +119,11 @@ func (a *Admission) ReleaseWork(n Need) {
 	a.freed()
 }
 
-// AcquireWork waits for room for one container that is no trial's. When the context ends its
-// cause is returned.
+// headStart is how long room that came free is left to trials, before others try to take it.
+const headStart = time.Second
+
+// AcquireWork waits for room for one container that is no trial's: what comes free is offered
+// to trials first. When the context ends its cause is returned.
 func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), err error) {
 	for {
 		a.mu.Lock()
@@ -133,6 +137,9 @@ func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), er
 		case <-turn:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		}
+		if err := pause(ctx, headStart); err != nil {
+			return nil, err
 		}
 	}
 }

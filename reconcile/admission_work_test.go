@@ -1,0 +1,43 @@
+package reconcile
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+func TestTrialsComeBeforeOtherWorkWhereRoomComesFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a *Admission
+		trial := make(chan bool, 1)
+		a = NewAdmission(Limits{CPUs: 2, Memory: 8 << 30, Disk: 100 << 30, Judge: 0.5}, func() {
+			select {
+			case trial <- true:
+			default:
+			}
+		})
+		one := Need{CPUs: 1, Memory: 1 << 30}
+		first, err := a.AcquireWork(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.TryWork(one) {
+			t.Fatal("a trial found room that is taken")
+		}
+		second := make(chan func())
+		go func() {
+			release, err := a.AcquireWork(t.Context(), one)
+			if err != nil {
+				t.Error(err)
+			}
+			second <- release
+		}()
+		synctest.Wait()
+		first()
+		<-trial
+		if !a.TryWork(one) {
+			t.Fatal("what waited longer was given the room before the trial")
+		}
+		a.ReleaseWork(one)
+		(<-second)()
+	})
+}
