@@ -181,12 +181,20 @@ func (m *meter) grown(size int64) error {
 // spoolPrefix begins the name that a spool has for a moment.
 const spoolPrefix = "assayd-clean-"
 
+// TreePrefix begins the name that a copy of a tree in the same folder has for a moment. What a
+// killed daemon left of either is removed when a judge is made.
+const TreePrefix = "base-"
+
 // sweepSpools removes what a daemon left that was killed in that moment. Nobody else may be
 // using the folder.
 func sweepSpools(dir string) error {
-	left, err := filepath.Glob(filepath.Join(dir, spoolPrefix+"*"))
-	for _, name := range left {
-		err = errors.Join(err, os.Remove(name))
+	var err error
+	for _, prefix := range []string{spoolPrefix, TreePrefix} {
+		left, bad := filepath.Glob(filepath.Join(dir, prefix+"*"))
+		err = errors.Join(err, bad)
+		for _, name := range left {
+			err = errors.Join(err, os.Remove(name))
+		}
 	}
 	return err
 }

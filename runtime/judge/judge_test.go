@@ -247,6 +247,32 @@ func TestTheMachineryMayFailLongerOnTheLastSnapshot(t *testing.T) {
 	}
 }
 
+// A start that was not answered may come to its end when nobody asks any more.
+func TestAContainerThatComesUpLateIsLeftToBeRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var left []string
+		b := newBench(t, func(o *Options) { o.Leave = func(id string) { left = append(left, id) } })
+		b.open("t")
+		var failed atomic.Int32
+		b.fake.Intercept(func(call, _ string) error {
+			if call == "CopyTo" && failed.Add(1) <= 2 {
+				return container.ErrNotFound
+			}
+			return nil
+		})
+		sub := b.submit(t, "t", KindAgent, "a passed")
+		if got := b.judged(t, sub.ID); got.Report.Status != StatusOK || got.Refunds != 2 {
+			t.Errorf("%s after %d refunds", got.Report.Status, got.Refunds)
+		}
+		synctest.Wait()
+		for n := range 2 { // and not that of the try whose verdict counts
+			if want := fmt.Sprintf("-%s-%d", sub.ID, n); len(left) != 2 || !strings.HasSuffix(left[n], want) {
+				t.Errorf("left to be removed: %q, want one that ends in %s", left, want)
+			}
+		}
+	})
+}
+
 func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

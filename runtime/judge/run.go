@@ -137,6 +137,9 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 		report, done, err = j.grade(working, s, sub)
 	}
 	defer done() // after the verdict is out: cleaning never delays it
+	if err != nil && working.Err() != nil && sub.ID != "" {
+		j.leave(j.judgingName(sub))
+	}
 	if working.Err() != nil {
 		return 0 // a restart judges it again, or it has been abandoned
 	}
@@ -145,6 +148,7 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 		if j.waitedFor(sub, err) || sub.ID == "" || sub.Refunds+1 < tries(sub, err) {
 			return j.refund(ctx, sub, id, err)
 		}
+		j.leave(j.judgingName(sub))
 		report = failed(err.Error())
 		report.Isolation = isolation(s.Task)
 		if ownDoing(err) {
@@ -208,6 +212,7 @@ func (j *Judge) refund(ctx context.Context, sub Submission, id string, cause err
 	if err != nil {
 		j.opts.Log.Warn("a refund could not be stored", "submission", id, "error", err)
 	}
+	j.leave(j.judgingName(sub))
 	if last(sub) {
 		return lastPause << sub.Refunds
 	}

@@ -8,15 +8,18 @@ import (
 	"testing"
 )
 
-// What a judge left in its spool that was killed is gone before the next one works.
+// What a daemon left in its spool that was killed is gone before the next one works.
 func TestAKilledJudgeLeavesNothingInItsSpool(t *testing.T) {
 	dir := t.TempDir()
-	left := filepath.Join(dir, spoolPrefix+"1")
-	if err := os.WriteFile(left, []byte("half of an archive"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, prefix := range []string{spoolPrefix, TreePrefix} {
+		if err := os.WriteFile(filepath.Join(dir, prefix+"1"), []byte("half of an archive"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	newBench(t, func(o *Options) { o.Spool = dir })
-	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is there: %v", left, err)
+	for _, prefix := range []string{spoolPrefix, TreePrefix} {
+		if _, err := os.Stat(filepath.Join(dir, prefix+"1")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s1 is there: %v", prefix, err)
+		}
 	}
 }

@@ -45,7 +45,7 @@ func (j *Judge) workload(s *session, name, submission string) container.Workload
 // an interrupted judging left behind: it is removed, never used.
 func (g *grading) start(ctx context.Context) error {
 	engine := g.judge.opts.Engine
-	w := g.judge.workload(g.session, g.judge.name(fmt.Sprintf("%s-%d", g.sub.ID, g.sub.Refunds)), g.sub.ID)
+	w := g.judge.workload(g.session, g.judge.judgingName(g.sub), g.sub.ID)
 	g.workload = w
 	left, err := engine.Inspect(ctx, w.Name)
 	if err == nil {
@@ -70,6 +70,13 @@ func (g *grading) start(ctx context.Context) error {
 	}
 	g.id = inst.ID
 	return nil
+}
+
+// judgingName is the name of a cold container for one try at a submission. It is not used again
+// once the try has counted: an engine that did not answer may make the container later, and it is
+// left to be removed under that name.
+func (j *Judge) judgingName(sub Submission) string {
+	return j.name(fmt.Sprintf("%s-%d", sub.ID, sub.Refunds))
 }
 
 // startTime bounds the start of a container, and with it how long the judge may take to

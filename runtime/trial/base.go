@@ -57,9 +57,12 @@ func (h Host) spooled(ctx context.Context, t task.Task, id string) (_ *os.File, 
 	if !ok {
 		return nil, fmt.Errorf("look at an image with this engine: %w", container.ErrUnsupported)
 	}
-	spool, err := os.CreateTemp(h.spool(), "base-")
+	spool, err := os.CreateTemp(h.spool(), judge.TreePrefix)
 	if err != nil {
 		return nil, err
+	}
+	if err := os.Remove(spool.Name()); err != nil { // before it is filled: a killed daemon leaves nothing
+		return nil, errors.Join(err, spool.Close())
 	}
 	r, w := io.Pipe()
 	done := make(chan error, 1)
@@ -79,7 +82,7 @@ func (h Host) spooled(ctx context.Context, t task.Task, id string) (_ *os.File, 
 	if err == nil {
 		_, err = spool.Seek(0, io.SeekStart)
 	}
-	if err = errors.Join(err, os.Remove(spool.Name())); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, spool.Close())
 	}
 	return spool, nil

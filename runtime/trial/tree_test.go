@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -50,5 +52,34 @@ func TestASnapshotFollowsALinkInPlaceOfTheWorkDirectory(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); !strings.Contains(got, "answer") {
 		t.Errorf("the snapshot holds %q", got)
+	}
+}
+
+// A daemon may be killed while it copies a tree out of an image, which can take minutes.
+func TestACopyOfATreeHasNoNameWhileItIsMade(t *testing.T) {
+	b := newBench(t)
+	inst, err := b.fake.Start(t.Context(), container.Workload{Name: "w", Image: "work:1", Argv: []string{"/probe", "sleep", "1h"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies := 0
+	b.fake.Intercept(func(call, _ string) error {
+		if call != "CopyFrom" {
+			return nil
+		}
+		copies++
+		left, err := filepath.Glob(filepath.Join(b.host.spool(), judge.TreePrefix+"*"))
+		if len(left) > 0 {
+			t.Errorf("%s lies in the spool", left[0])
+		}
+		return err
+	})
+	all := task.Task{Workdir: "/work", Submit: task.Submit{Paths: []string{"src"}, MaxBytes: 1 << 20, MaxFiles: 10}}
+	tree, err := b.host.spooled(t.Context(), all, inst.ID)
+	if err != nil || copies == 0 {
+		t.Fatalf("after %d copies: %v", copies, err)
+	}
+	if err := tree.Close(); err != nil {
+		t.Error(err)
 	}
 }
