@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -12,8 +13,9 @@ import (
 	"strings"
 	"time"
 
+	_ "modernc.org/sqlite" // the driver of that name, read apart from our store, which would change it
+
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
@@ -56,16 +58,31 @@ func newWorld(ctx context.Context, o options, engine *docker.Engine) (_ *world, 
 	if err := os.Mkdir(w.specs, 0o755); err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, w.state, store.Options{})
+	w.ready, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "ready"), Net: "unixgram"})
 	if err != nil {
 		return nil, err
 	}
-	w.owner = s.Owner()
-	if err := s.Close(); err != nil {
-		return nil, err
+	return w, w.found(ctx)
+}
+
+// found has the program make its state directory, and reads whose it is. A program refuses what
+// a newer one has made, and this one may be newer than what it measures.
+func (w *world) found(ctx context.Context) error {
+	if _, err := w.serve(); err != nil {
+		return err
 	}
-	w.ready, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "ready"), Net: "unixgram"})
-	return w, err
+	if err := w.kill(); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.state, "assayd.db")+"?mode=ro")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // only read
+	if err := db.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'owner'").Scan(&w.owner); err != nil {
+		return fmt.Errorf("read whose state directory it is: %w", err)
+	}
+	return nil
 }
 
 // serve starts the daemon and returns how long it took until it was ready: until its

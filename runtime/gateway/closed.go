@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/assayd/assayd/runtime/gateway/values"
+	"github.com/assayd/assayd/runtime/gateway/transcript/values"
 )
 
 // Providers do much by themselves if they are asked to: they search the web, open addresses,

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/gateway/values"
+	"github.com/assayd/assayd/runtime/gateway/transcript/values"
 )
 
 // Bounds on what passes.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/gateway/values"
+	"github.com/assayd/assayd/runtime/gateway/transcript/values"
 )
 
 // endpoint is one address of a provider's API that agents may use.

@@ -41,9 +41,9 @@ func (t inProcess) RoundTrip(q *http.Request) (*http.Response, error) {
 // a fault of ours, ends this request alone.
 func (s *Session) answer(to *recorder, r *http.Request) (err error) {
 	defer func() {
-		switch p := recover(); {
-		case p == nil:
-		case p == http.ErrAbortHandler: //nolint:errorlint // it is this very value
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: //nolint:errorlint // it is this very value
 			err = errors.Join(errCut, to.err)
 		default:
 			s.log.Error("a request to a model has failed in the gateway", "panic", p, "stack", string(debug.Stack()))

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assayd/assayd/runtime/gateway/values"
+	"github.com/assayd/assayd/runtime/gateway/transcript/values"
 )
 
 // Writer appends to one transcript. It may be used from many goroutines.

@@ -55,7 +55,7 @@ func TestWhatIsOtherIsSaidToBe(t *testing.T) {
 			t.Errorf("%q is an object", raw)
 		}
 	}
-	for raw, want := range map[string]string{`"a"`: "a", ` "\u00e9"`: "é", "5": "", "": "", `"`: "", "\"\xff\"": "\ufffd"} {
+	for raw, want := range map[string]string{`"a"`: "a", `"\u00e9"`: "é", "5": "", "": "", `"`: "", "\"\xff\"": "\ufffd"} {
 		if got := Text([]byte(raw)); got != want {
 			t.Errorf("%q says %q", raw, got)
 		}
