@@ -22,7 +22,7 @@ const (
 
 func TestPullRequestsBecomeTasks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{shop, []int{1, 2, 3}}).serve()
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}}).serve()
 	w.mine(nothingMore)
 	w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"})
 	d := w.book.decision(ref(shop, 2))
@@ -46,7 +46,7 @@ func TestPullRequestsBecomeTasks(t *testing.T) {
 // What a spec wants decides how many tasks are made, and nobody pays for more than can be.
 func TestNoMoreThanASpecWants(t *testing.T) {
 	t.Parallel()
-	all := []repository{{shop, []int{1, 2, 3, 4}}, {store, []int{5, 6}}}
+	all := []repository{{name: shop, pulls: []int{1, 2, 3, 4}}, {name: store, pulls: []int{5, 6}}}
 	for name, tc := range map[string]struct {
 		change func(*world)
 		cause  string
@@ -146,7 +146,7 @@ func (w *world) looks(title, class string) {
 // wants has it decided first.
 func TestALastTaskIsNotLostToAnother(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{shop, []int{1, 2, 3}})
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}})
 	w.spec.MaxTasks, w.spec.Concurrency.Deep = 2, 2
 	both, arrived := make(chan struct{}), make(chan struct{}, 3)
 	first := make(chan struct{})
@@ -181,7 +181,7 @@ func TestALastTaskIsNotLostToAnother(t *testing.T) {
 // A task that cannot be written is none, and gives its place back.
 func TestWhatCannotBeWrittenTakesNoPlace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{shop, []int{1, 2}}).serve()
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}}).serve()
 	w.spec.MaxTasks, w.spec.Output.Formats = 1, []string{"sweforge"}
 	wrong := filepath.Join(w.spec.Output.Dir, "acme-shop-1")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(wrong), 0o700), os.WriteFile(wrong, nil, 0o600)); err != nil {
@@ -222,7 +222,7 @@ func TestBudgets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, repository{shop, []int{1, 2, 3}}).serve()
+			w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}}).serve()
 			w.spec.Budget = &tc.budget
 			w.mine(tc.cause)
 			w.verdicts(tc.want)
@@ -241,7 +241,7 @@ func TestBudgets(t *testing.T) {
 // What is paid for is finished when there is no money for anything else.
 func TestATaskThatCostsNothingMoreIsFinished(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{shop, []int{1, 2}})
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
 	w.spec.Concurrency.Deep, w.spec.Budget = 2, &config.Budget{Total: config.Spend{Tokens: 5 * 110}}
 	paid, broke := make(chan struct{}), make(chan struct{})
 	w.book.before = func(x write) error {
@@ -268,7 +268,7 @@ func TestATaskThatCostsNothingMoreIsFinished(t *testing.T) {
 func TestALifeMayEndAtEachWrite(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) *world {
-		w := newWorld(t, repository{shop, []int{1, 2}})
+		w := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
 		w.spec.Difficulty = []string{"easy"}
 		w.class[title(shop, 2)] = "hard"
 		w.looks(title(shop, 2), "easy")

@@ -19,7 +19,7 @@ import (
 
 func TestHoursOfAnArchiveBecomeTasks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{shop, []int{1, 2}}).archived([]github.Ref{ref(shop, 2), ref(shop, 2)}, nil, []github.Ref{ref(shop, 1), ref("acme/gone", 9)}).serve()
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}}).archived([]github.Ref{ref(shop, 2), ref(shop, 2)}, nil, []github.Ref{ref(shop, 1), ref("acme/gone", 9)}).serve()
 	delete(w.hours, "2026-03-01-5.json.gz")
 	w.rules.ExcludeRepos = []string{"acme/hid*"}
 	w.mine(nothingMore)
@@ -39,7 +39,7 @@ func TestHoursOfAnArchiveBecomeTasks(t *testing.T) {
 // A pull request is kept under the name that the source has, and is one task under any.
 func TestRenamedRepositories(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{store, []int{1, 2, 3}})
+	w := newWorld(t, repository{name: store, pulls: []int{1, 2, 3}})
 	w.hub.Rename = map[string]string{shop: store}
 	w.archived([]github.Ref{ref(shop, 1), ref(store, 1), ref(store, 2)}).serve()
 	w.mine(nothingMore)
@@ -59,7 +59,7 @@ func TestRenamedRepositories(t *testing.T) {
 // Two repositories may have names that make one.
 func TestEachTaskHasANameOfItsOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{"a/b-c", []int{1}}, repository{"a-b/c", []int{1}}).serve()
+	w := newWorld(t, repository{name: "a/b-c", pulls: []int{1}}, repository{name: "a-b/c", pulls: []int{1}}).serve()
 	w.mine(nothingMore)
 	var names []string
 	for _, p := range w.book.pulls {
@@ -76,7 +76,7 @@ func TestEachTaskHasANameOfItsOwn(t *testing.T) {
 
 // unwanted is a world in which a rule refuses what GitHub tells of each pull request.
 func unwanted(t *testing.T, numbers ...int) *world {
-	w := newWorld(t, repository{shop, numbers})
+	w := newWorld(t, repository{name: shop, pulls: numbers})
 	w.rules.MinStars = 1000
 	return w
 }

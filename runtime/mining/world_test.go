@@ -81,8 +81,9 @@ type question struct {
 
 // repository are pull requests, by their numbers.
 type repository struct {
-	name  string
-	pulls []int
+	name     string
+	pulls    []int
+	untested bool // they come without tests, and with two more functions
 }
 
 // newWorld has repositories whose functions are mended one by one: pull request n has the
@@ -170,18 +171,23 @@ func (w *world) origin(r repository) (all []github.Pull) {
 	}
 	for i, n := range r.pulls {
 		commit(i+2, fmt.Sprint("Mend f", n))
+		if r.untested {
+			file(source(n), fmt.Sprintf("def f%d():\n    return %d\n\ndef alpha_value():\n    return 1\n\ndef beta_value():\n    return 1\n", n, n))
+			continue
+		}
 		file(source(n), fmt.Sprintf("def f%d():\n    return %d\n", n, n))
 		file(tests(n), fmt.Sprintf("def test_base():\n    assert True\n\ndef test_f%d():\n    assert f%d() == %d\n", n, n, n))
 	}
 	marks := strings.Fields(w.git(dir, in.String()+hashes.String(), "fast-import", "--quiet", "--cat-blob-fd=1"))
 	for i, n := range r.pulls {
+		files, added := []github.File{{Name: source(n), Status: "modified", Added: 1, Removed: 1}, {Name: tests(n), Status: "modified", Added: 3}}, 4
+		if r.untested {
+			files, added = []github.File{{Name: source(n), Status: "modified", Added: 7, Removed: 1}}, 7
+		}
 		all = append(all, github.Pull{
 			Ref: github.Ref{Repo: r.name, Number: n}, Title: title(r.name, n), Body: "It is always zero.", Author: "ann", AuthorType: "User", Merged: true,
 			BaseRef: "main", BaseSHA: marks[i], HeadSHA: marks[i+1], MergeSHA: marks[i+1], Parents: []string{marks[i]}, MergedAt: merged.Add(-time.Duration(i) * time.Second),
-			Files: []github.File{
-				{Name: source(n), Status: "modified", Added: 1, Removed: 1}, {Name: tests(n), Status: "modified", Added: 3},
-			},
-			ChangedFiles: 2, Added: 4, Removed: 1, Commits: 1,
+			Files: files, ChangedFiles: len(files), Added: added, Removed: 1, Commits: 1,
 			Repository: github.Repository{Name: r.name, OwnerType: "Organization", Language: "Python", Stars: 100, License: "MIT", DefaultBranch: "main"},
 		})
 	}
@@ -207,6 +213,9 @@ func (w *world) git(dir, in string, args ...string) string {
 }
 
 var titled = regexp.MustCompile(`Mend f\d+ of [\w./-]+\w`)
+
+// needed is what an interface has to name.
+var needed = regexp.MustCompile(`\["([^"]+)"\]`)
 
 // stageOf says at which stage a tool is offered.
 func stageOf(tools []string) string {
@@ -252,6 +261,8 @@ func (w *world) script(r modeltest.Request) modeltest.Answer {
 	case StageEnvironment:
 		n, _ := strconv.Atoi(number)
 		called, args = "submit_tests", map[string]any{"install": []string{"pip install ."}, "test_command": "python -m pytest " + tests(n)}
+	case "interface":
+		called, args = "describe_interface", map[string]any{"section": "It has `" + strings.Join(needed.FindStringSubmatch(said)[1:], "") + "`."}
 	case StageClassify:
 		called, args = "classify", map[string]any{"reasoning": "So it is.", "class": class, "score": score}
 	case StageQuality:
