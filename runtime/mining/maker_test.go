@@ -1,0 +1,74 @@
+package mining
+
+import (
+	"bytes"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// Each proposal has the names that its own tests need described, and the statement has those
+// of the tests that were proved.
+func TestEachProposalHasItsOwnInterface(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true})
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		name := map[string]string{"environment/0": "alpha_value", "environment/1": "beta_value"}[q.key]
+		file := "tests/test_" + name + ".py"
+		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), name != ""
+	}
+	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+		if bytes.Contains(of.Judge.Patch, []byte("alpha_value")) {
+			if !strings.Contains(of.Instruction, "alpha_value") {
+				t.Errorf("what the tests need is not named:\n%s", of.Instruction)
+			}
+			return report(parser.Test{Name: "tests/test_f1.py::test_f1", Status: parser.Passed}), nil // also before
+		}
+		return outcome(of, fix)
+	}
+	w.serve().mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
+	d := w.book.decision(ref(shop, 1))
+	if text := d.Mined.Task.Instruction; !strings.Contains(text, "`beta_value`") || strings.Contains(text, "alpha_value") || strings.Count(text, "## Interface") != 1 {
+		t.Errorf("the statement is\n%s", text)
+	}
+	if files := string(d.Mined.Task.Judge.Patch); !strings.Contains(files, "+++ b/tests/test_beta_value.py") || strings.Contains(files, "alpha") {
+		t.Errorf("the tests are\n%s", files)
+	}
+	if n := w.questions("interface/0"); n != 2 {
+		t.Errorf("%d interfaces were described", n)
+	}
+}
+
+// What one attempt has added to the statement, the next one adds again: a proof is never
+// about a statement that says more.
+func TestAnAttemptKnowsNothingOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	var away atomic.Bool
+	w.waitable = func(err error) bool { return strings.Contains(err.Error(), errAway.Error()) }
+	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+		if strings.Contains(of.Instruction, "mystery_one") && away.CompareAndSwap(false, true) {
+			return judge.Report{}, errAway
+		}
+		if bytes.Contains(fix, []byte("+    return 1\n")) {
+			return outcome(of, fix)
+		}
+		r := report(parser.Test{Name: "tests/test_f1.py", Status: parser.Errored, Message: "cannot import name 'mystery_one' from 'calc'"})
+		r.Status, r.Valid, r.Problem = judge.StatusInvalid, false, "the run did not come to its end"
+		return r, nil
+	}
+	w.serve().mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
+	if text := w.book.decision(ref(shop, 1)).Mined.Task.Instruction; strings.Count(text, "`mystery_one`") != 1 || !away.Load() {
+		t.Errorf("the statement is\n%s", text)
+	}
+	if all := w.repeated(); len(all) > 0 {
+		t.Errorf("asked again: %v", all)
+	}
+}

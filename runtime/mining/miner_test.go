@@ -1,0 +1,343 @@
+package mining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/gateway/modeltest"
+)
+
+const (
+	shop  = "acme/shop"
+	store = "acme/store"
+)
+
+func TestPullRequestsBecomeTasks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}}).serve()
+	w.mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"})
+	d := w.book.decision(ref(shop, 2))
+	if k := d.Mined.Task; k.Name != "acme-shop-2" || !slices.Equal(k.FailToPass, []string{"tests/test_f2.py::test_f2"}) || !slices.Equal(k.PassToPass, []string{"tests/test_f2.py::test_base"}) ||
+		k.Repo.URL != "https://github.com/acme/shop" || !slices.Contains(k.Submit.Exclude, "tests/test_f2.py") || d.DifficultyScore != 0.2 || d.QualityScore != 0.9 {
+		t.Errorf("%+v", d)
+	}
+	for n := 1; n <= 3; n++ {
+		if _, err := os.Stat(filepath.Join(w.spec.Output.Dir, fmt.Sprint("acme-shop-", n), "workspace.yaml")); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := w.questions("environment/0"); n != 1 {
+		t.Errorf("how to test a repository was asked %d times", n)
+	}
+	if all := append(w.github.Repeated(), fmt.Sprint(w.repeated())); len(all) > 1 || all[0] != "[]" {
+		t.Errorf("asked more than once: %v", all)
+	}
+}
+
+// What a spec wants decides how many tasks are made, and nobody pays for more than can be.
+func TestNoMoreThanASpecWants(t *testing.T) {
+	t.Parallel()
+	all := []repository{{name: shop, pulls: []int{1, 2, 3, 4}}, {name: store, pulls: []int{5, 6}}}
+	for name, tc := range map[string]struct {
+		change func(*world)
+		cause  string
+		want   map[string]int // number of verdicts that begin so
+	}{
+		"as many as there are": {func(w *world) {}, nothingMore, map[string]int{"accepted": 6}},
+		"two":                  {func(w *world) { w.spec.MaxTasks = 2 }, errEnough.Error(), map[string]int{"accepted": 2, "rejected enrich enough": 4}},
+		"two by several at once": {
+			func(w *world) {
+				w.spec.MaxTasks, w.spec.Concurrency = 2, config.Concurrency{Archive: 1, Enrich: 2, Classify: 3, Deep: 3}
+			},
+			errEnough.Error(), map[string]int{"accepted": 2, "rejected enrich enough": 4},
+		},
+		"one of each repository": {
+			func(w *world) { w.spec.Filter.PerRepo, w.spec.Concurrency.Deep = 1, 3 },
+			nothingMore, map[string]int{"accepted": 2, "rejected triage per_repo": 4},
+		},
+		"hard ones": {
+			func(w *world) {
+				w.spec.Difficulty = []string{"hard"}
+				w.class[title(shop, 3)] = "hard"
+			},
+			nothingMore, map[string]int{"accepted hard": 1, "rejected triage difficulty": 5},
+		},
+		"hard ones, of which one only looks so": {
+			func(w *world) {
+				w.spec.Difficulty = []string{"hard"}
+				w.class[title(shop, 3)] = "hard"
+				w.looks(title(store, 5), "hard")
+			},
+			nothingMore, map[string]int{"accepted hard": 1, "rejected triage difficulty": 4, "rejected classify difficulty": 1},
+		},
+		"one of each class": {
+			func(w *world) {
+				w.spec.Quota, w.spec.Concurrency.Deep = &config.Quota{Easy: 1, Medium: 1, Hard: 1}, 3
+				w.class[title(shop, 2)], w.class[title(shop, 3)], w.class[title(store, 6)] = "medium", "medium", "hard"
+			},
+			errEnough.Error(), map[string]int{"accepted easy": 1, "accepted medium": 1, "accepted hard": 1, "rejected": 3},
+		},
+		"a class that there is not": {
+			func(w *world) { w.spec.Quota = &config.Quota{Easy: 2, Hard: 1} },
+			nothingMore, map[string]int{"accepted easy": 2, "rejected triage enough": 4},
+		},
+		"one that only looks as if it was of a class": {
+			func(w *world) {
+				w.spec.Quota = &config.Quota{Easy: 1, Hard: 1}
+				w.class[title(shop, 1)] = "medium"
+				w.class[title(store, 6)] = "hard"
+				w.looks(title(shop, 1), "hard")
+			},
+			errEnough.Error(), map[string]int{"accepted easy": 1, "accepted hard": 1, "rejected classify enough": 1, "rejected": 4},
+		},
+		"good ones": {
+			func(w *world) {
+				w.spec.MinQuality = 0.5
+				w.odd = func(q question) (modeltest.Answer, bool) {
+					return calling("rate_quality", map[string]any{"reasoning": "It is vague.", "score": 0.4}), q == question{title(shop, 4), "quality/0"}
+				}
+			},
+			nothingMore, map[string]int{"accepted": 5, "rejected quality low_quality": 1},
+		},
+		"none of a list": {
+			func(w *world) {
+				w.spec.PRFile = filepath.Join(t.TempDir(), "prs.jsonl")
+				if err := os.WriteFile(w.spec.PRFile, []byte(`{"repo":"acme/shop","pr":1}`+"\n"+`{"repo":"acme/other","pr":1}`+"\n"), 0o600); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+			nothingMore, map[string]int{"accepted": 5, "rejected source decided_elsewhere": 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, all...)
+			tc.change(w)
+			w.serve().mine(tc.cause)
+			for words, n := range tc.want {
+				if w.book.count(words) != n {
+					t.Errorf("%d %q, want %d of %v", w.book.count(words), words, n, w.book.verdicts())
+				}
+			}
+			if made := w.questions("quality/0"); made > tc.want["accepted"]+tc.want["accepted easy"]+tc.want["accepted medium"]+tc.want["accepted hard"]+tc.want["rejected quality low_quality"] {
+				t.Errorf("%d were paid for to the end", made)
+			}
+		})
+	}
+}
+
+// looks has a pull request look otherwise than it is.
+func (w *world) looks(title, class string) {
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		return calling("rate_difficulty", map[string]any{"reasoning": "So it seems.", "difficulty": class}), q == question{title, "triage/0"}
+	}
+}
+
+// A task that is made and not decided is nobody's yet: who finds that the spec has all it
+// wants has it decided first.
+func TestALastTaskIsNotLostToAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}})
+	w.spec.MaxTasks, w.spec.Concurrency.Deep = 2, 2
+	both, arrived := make(chan struct{}), make(chan struct{}, 3)
+	first := make(chan struct{})
+	w.book.before = func(x write) error {
+		if x.what != "decide" || x.key != Accepted {
+			return nil
+		}
+		if arrived <- struct{}{}; len(arrived) == 2 {
+			close(both)
+			<-first // the other has been decided
+			return nil
+		}
+		<-both
+		return nil
+	}
+	w.book.after = func(x write) error {
+		if x.what == "decide" && x.key == Accepted && len(arrived) == 2 {
+			select {
+			case <-first:
+			default:
+				close(first)
+			}
+		}
+		return nil
+	}
+	w.serve().mine(errEnough.Error())
+	if w.book.count("accepted") != 2 {
+		t.Errorf("%v", w.book.verdicts())
+	}
+}
+
+// A task that cannot be written is none, and gives its place back.
+func TestWhatCannotBeWrittenTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}}).serve()
+	w.spec.MaxTasks, w.spec.Output.Formats = 1, []string{"sweforge"}
+	wrong := filepath.Join(w.spec.Output.Dir, "acme-shop-1")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(wrong), 0o700), os.WriteFile(wrong, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.mine(errEnough.Error())
+	w.verdicts(map[string]string{"acme/shop#1": "failed export trouble", "acme/shop#2": "accepted easy"})
+	if all := w.repeated(); len(all) > 0 {
+		t.Errorf("asked again: %v", all)
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	const each = 110 // tokens of an answer
+	for name, tc := range map[string]struct {
+		budget config.Budget
+		cause  string
+		want   map[string]string
+		left   map[string]float64
+	}{
+		"of a task": { // the second has its environment from the first, and needs one answer less
+			config.Budget{Each: config.Spend{Tokens: 3 * each}}, nothingMore,
+			map[string]string{"acme/shop#1": "failed quality budget_per_task", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"}, map[string]float64{},
+		},
+		"of a task, in dollars": {
+			config.Budget{Each: config.Spend{USD: 0.6}}, nothingMore,
+			map[string]string{"acme/shop#1": "failed quality budget_per_task", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"}, map[string]float64{},
+		},
+		"of the spec": {
+			config.Budget{Total: config.Spend{Tokens: 6 * each}}, errBroke.Error(),
+			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget", "acme/shop#3": "rejected enrich budget"}, map[string]float64{"tokens": 0},
+		},
+		"of both": {
+			config.Budget{Each: config.Spend{Tokens: 4 * each}, Total: config.Spend{Tokens: 4 * each, USD: 100}}, errBroke.Error(),
+			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget", "acme/shop#3": "rejected enrich budget"}, map[string]float64{"tokens": 0, "usd": 99.2},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}}).serve()
+			w.spec.Budget = &tc.budget
+			w.mine(tc.cause)
+			w.verdicts(tc.want)
+			for what, n := range tc.left {
+				if got := w.book.last.BudgetLeft[what]; got-n > 1e-6 || n-got > 1e-6 {
+					t.Errorf("%v %s are left, want %v", got, what, n)
+				}
+			}
+			if w.model.Usage().Prompt() != 100*w.questions("") {
+				t.Error("an answer was not whole")
+			}
+		})
+	}
+}
+
+// What is paid for is finished when there is no money for anything else.
+func TestATaskThatCostsNothingMoreIsFinished(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	w.spec.Concurrency.Deep, w.spec.Budget = 2, &config.Budget{Total: config.Spend{Tokens: 5 * 110}}
+	paid, broke := make(chan struct{}), make(chan struct{})
+	w.book.before = func(x write) error {
+		switch {
+		case x.pull == "acme/shop#1" && x.key == "mined_at":
+			close(paid)
+			<-broke
+		case x.pull == "acme/shop#2" && x.key == "statement/0":
+			<-paid
+		}
+		return nil
+	}
+	w.book.read = func(pull, key string) {
+		if pull == "acme/shop#2" && key == "classify/0" { // for which there is no money
+			close(broke)
+		}
+	}
+	w.serve().mine(errBroke.Error())
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget"})
+}
+
+// A life may end at each write of the book. The next one comes to the same tasks, and asks a
+// model nothing again that had its answer kept.
+func TestALifeMayEndAtEachWrite(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T) *world {
+		w := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+		w.spec.Difficulty = []string{"easy"}
+		w.class[title(shop, 2)] = "hard"
+		w.looks(title(shop, 2), "easy")
+		return w.serve()
+	}
+	calm := begin(t)
+	calm.mine(nothingMore)
+	want := map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected classify difficulty"}
+	calm.verdicts(want)
+	seen := map[string]bool{}
+	for _, x := range calm.book.writes {
+		if seen[x.what+x.pull+x.key] {
+			continue
+		}
+		seen[x.what+x.pull+x.key] = true
+		for how, end := range map[string]func(b *memory, stop func(), there func(write) bool){
+			"before it": func(b *memory, _ func(), there func(write) bool) {
+				b.before = func(x write) error {
+					if there(x) {
+						return errors.New("the disk is full")
+					}
+					return nil
+				}
+			},
+			"after it": func(b *memory, stop func(), there func(write) bool) {
+				b.after = func(x write) error {
+					if there(x) {
+						stop()
+					}
+					return nil
+				}
+			},
+		} {
+			t.Run(strings.ReplaceAll(fmt.Sprintf("%s %s %s %s", how, x.what, x.pull, x.key), "/", " "), func(t *testing.T) {
+				t.Parallel()
+				w := begin(t)
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				var done atomic.Bool
+				end(w.book, stop, func(at write) bool { return at == x && done.CompareAndSwap(false, true) })
+				if cause, err := w.run(ctx); err == nil {
+					t.Fatalf("it ended with %q", cause)
+				}
+				w.book.before, w.book.after, w.broken = nil, nil, true
+				kept := w.kept()
+				w.mine(nothingMore)
+				w.verdicts(want)
+				if n := w.questions("") - calm.questions(""); n > 2 {
+					t.Errorf("%d questions more than in one life", n)
+				}
+				for _, q := range w.repeated() {
+					if kept[q] {
+						t.Errorf("%v was asked again", q)
+					}
+				}
+			})
+		}
+	}
+}
+
+// kept are the questions that have their answers now, or need none any more.
+func (w *world) kept() map[question]bool {
+	all := map[question]bool{}
+	for q := range w.asked {
+		_, rest, _ := strings.Cut(q.title, " f")
+		n, repo, _ := strings.Cut(rest, " of ")
+		pull := repo + "#" + n
+		_, ok := w.book.answers[[2]string{pull, q.key}]
+		all[q] = ok || w.book.verdicts()[pull] != "open"
+	}
+	return all
+}

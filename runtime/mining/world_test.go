@@ -1,0 +1,562 @@
+package mining
+
+import (
+	"bytes"
+	stdcmp "cmp"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/mining/archive"
+	"github.com/assayd/assayd/runtime/mining/extract"
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/github/githubtest"
+	"github.com/assayd/assayd/runtime/mining/screen"
+	"github.com/assayd/assayd/runtime/mining/workbench"
+	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/tasktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patient bounds what a test waits for; it is only reached when something is wrong.
+const patient = 5 * time.Minute
+
+// merged is when all pull requests were.
+var merged = time.Date(2026, 3, 1, 4, 30, 0, 0, time.UTC)
+
+// world is all that a miner works with. What of it outlives a miner is here.
+type world struct {
+	t      *testing.T
+	spec   config.Mining
+	rules  screen.Rules
+	book   *memory
+	ledger *ledger
+	forge  string // folder of the repositories
+	hub    githubtest.World
+	github *githubtest.Server
+	model  *modeltest.Server
+	hours  map[string][]byte // files of the archive
+
+	judge    func(t task.Task, fix []byte) (judge.Report, error) // nil = as the tests of the repositories come out
+	waitable func(error) bool
+	broken   bool // a life was broken off
+
+	mu    sync.Mutex
+	class map[string]string                                   // of a pull request, by its title; "" = easy
+	odd   func(q question) (answer modeltest.Answer, ok bool) // answers of a model that are not the usual ones
+	asked map[question]int
+}
+
+// question is one that a model was asked.
+type question struct {
+	title string // of the pull request
+	key   string // under which the answer is kept
+}
+
+// repository are pull requests, by their numbers.
+type repository struct {
+	name     string
+	pulls    []int
+	untested bool // they come without tests, and with two more functions
+}
+
+// newWorld has repositories whose functions are mended one by one: pull request n has the
+// function fn return n, and a test of that.
+func newWorld(t *testing.T, repositories ...repository) *world {
+	t.Helper()
+	w := &world{
+		t: t, forge: t.TempDir(), ledger: &ledger{}, hours: map[string][]byte{}, class: map[string]string{}, asked: map[question]int{},
+		book: newMemory(), rules: screen.Rules{Files: screen.Range{Max: 50}, AddedLines: screen.Range{Max: 1000}},
+		spec: config.Mining{
+			Block: config.Block{Kind: "mining", Name: "shop"}, Source: config.Source{Kind: "repos"}, Once: true, Provider: "p", Model: "m",
+			TestGeneration: config.TestGeneration{MaxTurns: 20, CommandTimeout: time.Minute, Timeout: time.Hour}, Repeats: 1, Batch: 30,
+			Concurrency: config.Concurrency{Archive: 2, Enrich: 1, Classify: 1, Deep: 1},
+			Output:      config.Output{Dir: filepath.Join(t.TempDir(), "mined"), Formats: []string{"sweforge"}},
+		},
+	}
+	var all []github.Pull
+	for _, r := range repositories {
+		all = append(all, w.origin(r)...)
+		w.spec.Source.Names = append(w.spec.Source.Names, r.name)
+	}
+	w.hub = githubtest.World{Pulls: all, Tokens: []string{"t"}}
+	return w
+}
+
+// serve starts what is reached by a network.
+func (w *world) serve() *world {
+	w.t.Helper()
+	w.github, w.model = githubtest.New(w.t, w.hub), modeltest.New(w.t, w.script)
+	return w
+}
+
+// offline has nothing that is reached by a network, and so no model.
+func (w *world) offline() *world {
+	w.github = githubtest.Offline(w.hub)
+	return w
+}
+
+// archived has the hours of the archive, from the fourth of a day on, tell of merges.
+func (w *world) archived(hours ...[]github.Ref) *world {
+	w.t.Helper()
+	for i, refs := range hours {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		for n, r := range refs {
+			_, name, _ := strings.Cut(r.Repo, "/")
+			fmt.Fprintf(z, `{"id":"%[5]d","type":"PullRequestEvent","actor":{"id":63,"login":"ann"},"repo":{"id":118,"name":"%[1]s"},"payload":{"action":"merged","number":%[3]d,`+
+				`"pull_request":{"url":"https://api.github.com/repos/%[1]s/pulls/%[3]d","id":34,"number":%[3]d,"head":{"ref":"ann/fix","sha":"%[4]s","repo":{"id":118,"name":"%[2]s"}},`+
+				`"base":{"ref":"main","sha":"%[4]s","repo":{"id":118,"name":"%[2]s"}}}},"public":true,"created_at":"2026-03-01T04:38:40Z"}`+"\n",
+				r.Repo, name, r.Number, strings.Repeat("ab", 20), 1000*i+n)
+		}
+		if err := z.Close(); err != nil {
+			w.t.Fatal(err)
+		}
+		w.hours[archive.Name(merged.Add(time.Duration(i)*time.Hour))] = b.Bytes()
+	}
+	w.spec.Source = config.Source{Kind: "gharchive", From: "2026-03-01T04:00:00Z", To: fmt.Sprintf("2026-03-01T%02d:00:00Z", 4+len(hours))}
+	return w
+}
+
+// origin makes a repository, and says what GitHub has of its pull requests.
+func (w *world) origin(r repository) (all []github.Pull) {
+	w.t.Helper()
+	dir := filepath.Join(w.forge, r.name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	w.git(dir, "", "init", "--quiet", "--bare", "--initial-branch=main", ".")
+	var in, hashes strings.Builder
+	file := func(name, content string) {
+		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", name, len(content), content)
+	}
+	commit := func(mark int, words string) {
+		fmt.Fprintf(&in, "commit refs/heads/main\nmark :%d\ncommitter a <a@example.org> 1700000000 +0000\ndata %d\n%s\n", mark, len(words), words)
+		if mark > 1 {
+			fmt.Fprintf(&in, "from :%d\n", mark-1)
+		}
+		fmt.Fprintf(&hashes, "get-mark :%d\n", mark)
+	}
+	commit(1, "Begin")
+	file("setup.py", "import setuptools\n\nsetuptools.setup()\n")
+	for _, n := range r.pulls {
+		file(source(n), fmt.Sprintf("def f%d():\n    return 0\n", n))
+		file(tests(n), "def test_base():\n    assert True\n")
+	}
+	for i, n := range r.pulls {
+		commit(i+2, fmt.Sprint("Mend f", n))
+		if r.untested {
+			file(source(n), fmt.Sprintf("def f%d():\n    return %d\n\ndef alpha_value():\n    return 1\n\ndef beta_value():\n    return 1\n", n, n))
+			continue
+		}
+		file(source(n), fmt.Sprintf("def f%d():\n    return %d\n", n, n))
+		file(tests(n), fmt.Sprintf("def test_base():\n    assert True\n\ndef test_f%d():\n    assert f%d() == %d\n", n, n, n))
+	}
+	marks := strings.Fields(w.git(dir, in.String()+hashes.String(), "fast-import", "--quiet", "--cat-blob-fd=1"))
+	for i, n := range r.pulls {
+		files, added := []github.File{{Name: source(n), Status: "modified", Added: 1, Removed: 1}, {Name: tests(n), Status: "modified", Added: 3}}, 4
+		if r.untested {
+			files, added = []github.File{{Name: source(n), Status: "modified", Added: 7, Removed: 1}}, 7
+		}
+		all = append(all, github.Pull{
+			Ref: github.Ref{Repo: r.name, Number: n}, Title: title(r.name, n), Body: "It is always zero.", Author: "ann", AuthorType: "User", Merged: true,
+			BaseRef: "main", BaseSHA: marks[i], HeadSHA: marks[i+1], MergeSHA: marks[i+1], Parents: []string{marks[i]}, MergedAt: merged.Add(-time.Duration(i) * time.Second),
+			Files: files, ChangedFiles: len(files), Added: added, Removed: 1, Commits: 1,
+			Repository: github.Repository{Name: r.name, OwnerType: "Organization", Language: "Python", Stars: 100, License: "MIT", DefaultBranch: "main"},
+		})
+	}
+	return all
+}
+
+func source(n int) string               { return fmt.Sprintf("calc/f%d.py", n) }
+func tests(n int) string                { return fmt.Sprintf("tests/test_f%d.py", n) }
+func title(repo string, n int) string   { return fmt.Sprintf("Mend f%d of %s", n, repo) }
+func ref(repo string, n int) github.Ref { return github.Ref{Repo: repo, Number: n} }
+
+func (w *world) git(dir, in string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), "git", args...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(in)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, said.String())
+	}
+	return out.String()
+}
+
+var titled = regexp.MustCompile(`Mend f\d+ of [\w./-]+\w`)
+
+// needed is what an interface has to name.
+var needed = regexp.MustCompile(`\["([^"]+)"\]`)
+
+// stageOf says at which stage a tool is offered.
+func stageOf(tools []string) string {
+	for tool, stage := range map[string]string{
+		"rate_difficulty": StageTriage, "write_statement": StageStatement, "describe_interface": "interface", "submit_tests": StageEnvironment,
+		"classify": StageClassify, "rate_quality": StageQuality,
+	} {
+		if slices.Contains(tools, tool) {
+			return stage
+		}
+	}
+	return ""
+}
+
+// script is the model.
+func (w *world) script(r modeltest.Request) modeltest.Answer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, said := 0, ""
+	for _, turn := range r.Turns {
+		if turn.Role == "assistant" {
+			n++
+		}
+		said += turn.Text + "\n"
+	}
+	q := question{titled.FindString(said), fmt.Sprintf("%s/%d", stageOf(r.Tools), n)}
+	w.asked[q]++
+	if w.odd != nil {
+		if answer, ok := w.odd(q); ok {
+			return answer
+		}
+	}
+	class := stdcmp.Or(w.class[q.title], "easy")
+	score := map[string]float64{"easy": 0.2, "medium": 0.5, "hard": 0.8}[class]
+	_, rest, _ := strings.Cut(q.title, " f")
+	number, _, _ := strings.Cut(rest, " ")
+	called, args := "", map[string]any{}
+	switch stageOf(r.Tools) {
+	case StageTriage:
+		called, args = "rate_difficulty", map[string]any{"reasoning": "So it seems.", "difficulty": class}
+	case StageStatement:
+		called, args = "write_statement", map[string]any{"statement": "A function of the package gives zero where it should give the number that its name ends with."}
+	case StageEnvironment:
+		n, _ := strconv.Atoi(number)
+		called, args = "submit_tests", map[string]any{"install": []string{"pip install ."}, "test_command": "python -m pytest " + tests(n)}
+	case "interface":
+		called, args = "describe_interface", map[string]any{"section": "It has `" + strings.Join(needed.FindStringSubmatch(said)[1:], "") + "`."}
+	case StageClassify:
+		called, args = "classify", map[string]any{"reasoning": "So it is.", "class": class, "score": score}
+	case StageQuality:
+		called, args = "rate_quality", map[string]any{"reasoning": "It is good.", "score": 0.9}
+	}
+	return calling(called, args)
+}
+
+func calling(name string, args map[string]any) modeltest.Answer {
+	return modeltest.Answer{Calls: []modeltest.Call{{Name: name, Arguments: args}}, Usage: modeltest.Usage{Input: 100, Output: 10}}
+}
+
+// questions counts those of a key, or all.
+func (w *world) questions(key string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for q, times := range w.asked {
+		if key == "" || q.key == key {
+			n += times
+		}
+	}
+	return n
+}
+
+// repeated are the questions that were asked more than once.
+func (w *world) repeated() (all []question) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for q, times := range w.asked {
+		if times > 1 {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// noTrees has none: image.Trees.
+type noTrees struct{}
+
+// Open implements image.Trees.
+func (noTrees) Open(string) (io.ReadCloser, error) { return nil, os.ErrNotExist }
+
+// options are those of one life of a miner.
+func (w *world) options(t *testing.T) Options {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	client, err := github.Open(github.Options{BaseURL: w.github.API, Tokens: []string{"t"}, Client: w.client()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	hours, err := archive.New(archive.Options{BaseURL: "http://archive.test", Client: &http.Client{Transport: w}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repos, err := extract.New(extract.Options{Dir: t.TempDir(), Forge: w.forge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gateway.Provider{
+		Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil },
+		Prices: map[string]gateway.Price{"m": {Input: 1000, Output: 10_000}}, // 0.2 dollars an answer
+	}
+	if w.model != nil {
+		p.BaseURL = w.model.URL + "/v1"
+	}
+	g, err := gateway.New(gateway.Options{Providers: []gateway.Provider{p}, Ledger: w.ledger, Log: log, Hold: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	fake := containertest.NewFake()
+	t.Cleanup(func() { _ = fake.Close() })
+	fake.AddImage("python:3.12-bookworm", container.ImageConfig{}, nil)
+	fake.Handle(func(ctx context.Context, _ *containertest.FakeContainer) int {
+		<-ctx.Done()
+		return 137
+	})
+	fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int { return 0 })
+	return Options{
+		Spec: w.spec, Rules: w.rules, Book: w.book, Archive: hours, GitHub: client, Forge: "https://github.com", Repos: repos, Gateway: g,
+		Images: image.New(image.Options{Engine: fake, Trees: noTrees{}, CacheDir: t.TempDir(), Hold: []string{"hold"}, Log: log, Lent: image.Lent{Mirrors: map[string]string{"git": w.forge}}}),
+		Room: func(ctx context.Context, _ task.Task, use func(ctx context.Context, room workbench.Room) error) error {
+			return use(ctx, room{})
+		},
+		Judge: w.judged, Trees: &tasktest.Trees{}, Waitable: w.waitable, Log: log,
+	}
+}
+
+// client is that of a GitHub without a network, nil for one with it.
+func (w *world) client() *http.Client {
+	if w.github.URL != "" {
+		return nil
+	}
+	return &http.Client{Transport: w.github.Transport()}
+}
+
+// RoundTrip is the archive.
+func (w *world) RoundTrip(q *http.Request) (*http.Response, error) {
+	content, ok := w.hours[strings.TrimPrefix(q.URL.Path, "/")]
+	res := &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Header: http.Header{}, ContentLength: int64(len(content)), Body: io.NopCloser(bytes.NewReader(content)), Request: q}
+	if !ok {
+		res.StatusCode, res.Status = http.StatusNotFound, "404 Not Found"
+	}
+	return res, nil
+}
+
+// run is one life of a miner, up to its end. It leaves no session behind.
+func (w *world) run(ctx context.Context) (cause string, err error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patient)
+	defer cancel()
+	o := w.options(w.t)
+	m := New(o)
+	cause, err = m.Run(ctx)
+	asked := w.ledger.asked()
+	session, openErr := o.Gateway.Open(w.t.Context(), gateway.Grant{Account: gateway.Account{Spec: w.spec.Address(), Trial: "x"}, Provider: "p"})
+	if openErr != nil {
+		w.t.Fatal(openErr)
+	}
+	if err := session.Close(); err != nil {
+		w.t.Error(err)
+	}
+	if w.ledger.asked() == asked { // what a spec has spent is known as long as it has a session
+		w.t.Error("a session is left open")
+	}
+	if at, waits, _ := m.stages(); len(at) > 0 || waits != "" {
+		w.t.Errorf("nobody works, and under way are %v, which wait for %q", at, waits)
+	}
+	return cause, err
+}
+
+// mine is a life that has to end well.
+func (w *world) mine(want string) {
+	w.t.Helper()
+	if cause, err := w.run(w.t.Context()); err != nil || cause != want {
+		w.t.Fatalf("it ended with %q, %v; want %q", cause, err, want)
+	}
+	w.sound()
+}
+
+// sound looks at the end of a spec: each pull request is decided once, and the counters add up.
+func (w *world) sound() {
+	w.t.Helper()
+	for _, p := range w.book.pulls {
+		if p.decided != 1 {
+			w.t.Errorf("%s was decided %d times", p.ref.String(), p.decided)
+		}
+	}
+	p := w.book.last
+	if w.book.reports[len(w.book.reports)-1] != "mining.finished" || p.Seen != len(w.book.pulls) || p.Open != 0 {
+		w.t.Errorf("of %d pull requests %s tells %d, %d of them open", len(w.book.pulls), w.book.reports, p.Seen, p.Open)
+	}
+	addsUp(w.t, p)
+	if tasks := w.book.count("accepted"); p.Accepted != tasks {
+		w.t.Errorf("%d tasks, told are %d", tasks, p.Accepted)
+	}
+	if w.model == nil {
+		return
+	}
+	u := w.model.Usage()
+	if w.broken {
+		return // a question was given up, and is charged as if it had been answered
+	}
+	if p.Usage.InputTokens != int64(u.Prompt()) || p.Usage.OutputTokens != int64(u.Output) {
+		w.t.Errorf("the model was paid for %d and %d tokens, told are %+v", u.Prompt(), u.Output, p.Usage)
+	}
+	if n := float64(p.Accepted); n > 0 && (p.TokensPerTask != float64(u.Prompt()+u.Output)/n || p.USDPerTask != p.CostUSD/n || p.CostUSD == 0) {
+		w.t.Errorf("%v tokens and %v dollars a task", p.TokensPerTask, p.USDPerTask)
+	}
+}
+
+// addsUp looks at the counters of all stages.
+func addsUp(t *testing.T, p Progress) {
+	t.Helper()
+	if p.Stages[0].Entered != p.Seen || p.Stages[len(p.Stages)-1].Passed != p.Accepted || p.Seen != p.Open+p.Accepted+p.Rejected+p.Failed {
+		t.Errorf("the ends do not meet: %+v", p)
+	}
+	open, rejected, failed := 0, 0, 0
+	for i, s := range p.Stages {
+		if s.Entered != s.Passed+s.Rejected+s.Failed+s.Open || i > 0 && p.Stages[i-1].Passed != s.Entered || s.Open < 0 {
+			t.Errorf("%s does not add up: %+v", s.Stage, p.Stages)
+		}
+		open, rejected, failed = open+s.Open, rejected+s.Rejected, failed+s.Failed
+	}
+	if open != p.Open || rejected != p.Rejected || failed != p.Failed {
+		t.Errorf("open %d, rejected %d, failed %d: %+v", open, rejected, failed, p)
+	}
+}
+
+// verdicts compares what became of the pull requests.
+func (w *world) verdicts(want map[string]string) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, w.book.verdicts()); diff != "" {
+		w.t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// What a miner says at its end.
+const nothingMore = "the source has nothing more"
+
+var hidden = regexp.MustCompile(`\+def test_f(\d+)\(`)
+
+// judged has a patch judged as the tests of the repositories do: test_fn passes where fn
+// returns n.
+func (w *world) judged(_ context.Context, t task.Task, fix []byte) (judge.Report, error) {
+	if w.judge != nil {
+		return w.judge(t, fix)
+	}
+	return outcome(t, fix)
+}
+
+func outcome(t task.Task, fix []byte) (judge.Report, error) {
+	m := hidden.FindSubmatch(t.Judge.Patch)
+	if m == nil {
+		return judge.Report{}, &patch.NotApplied{Words: "there are no such tests"}
+	}
+	status := parser.Failed
+	if bytes.Contains(fix, []byte("+    return "+string(m[1])+"\n")) {
+		status = parser.Passed
+	}
+	of := fmt.Sprintf("tests/test_f%s.py::", m[1])
+	return report(parser.Test{Name: of + "test_base", Status: parser.Passed}, parser.Test{Name: of + "test_f" + string(m[1]), Status: status}), nil
+}
+
+// report is that of some tests.
+func report(all ...parser.Test) judge.Report {
+	r := judge.Report{Status: judge.StatusOK, Valid: true, JudgeMS: 10, Tests: all, TotalTests: len(all)}
+	for _, t := range all {
+		if t.Status == parser.Passed {
+			r.Passed++
+		}
+	}
+	r.PassRate = float64(r.Passed) / float64(len(all))
+	return r
+}
+
+// room is one in which nothing is, and everything can be done.
+type room struct{}
+
+// Exec implements workbench.Room.
+func (room) Exec(context.Context, []string, time.Duration) (int, []byte, bool, error) {
+	return 0, nil, false, nil
+}
+
+// Read implements workbench.Room: each file is a test of its own name.
+func (room) Read(_ context.Context, name string) ([]byte, error) {
+	return fmt.Appendf(nil, "from calc import %[1]s\n\ndef test_f1():\n    assert %[1]s() == 1\n", strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "test_"), ".py")), nil
+}
+
+// Write implements workbench.Room.
+func (room) Write(context.Context, string, []byte) error { return nil }
+
+// ledger keeps books in memory.
+type ledger struct {
+	mu      sync.Mutex
+	charges []gateway.Charge
+	totals  int // how often it was asked about a whole spec
+}
+
+// Begin implements gateway.Ledger.
+func (l *ledger) Begin(_ context.Context, c gateway.Charge) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.charges = append(l.charges, c)
+	return int64(len(l.charges) - 1), nil
+}
+
+// End implements gateway.Ledger.
+func (l *ledger) End(_ context.Context, id int64, c gateway.Charge) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.charges[id] = c
+	return nil
+}
+
+// Spent implements gateway.Ledger.
+func (l *ledger) Spent(_ context.Context, a gateway.Account) (sum gateway.Usage, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.Trial == "" {
+		l.totals++
+	}
+	for _, c := range l.charges {
+		if c.Spec == a.Spec && (a.Trial == "" || c.Trial == a.Trial && c.Try == a.Try) {
+			sum.Add(c.Usage)
+		}
+	}
+	return sum, nil
+}
+
+// asked is how often somebody wanted to know what a whole spec has spent.
+func (l *ledger) asked() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.totals
+}
