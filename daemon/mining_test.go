@@ -42,8 +42,8 @@ type planted struct {
 	before      map[string]string
 	after       map[string]string // what the merge changes; "" = the file is gone
 	title, body string
-	change      func(*github.Pull) // what else GitHub says of it
-	onTop       func(dir string)   // what is done in the work tree before the merge is committed
+	change      func(*github.Pull)          // what else GitHub says of it
+	onTop       func(q *quarry, dir string) // what is done in the work tree before the merge is committed
 
 	// What the model says; "" = what suits most.
 	statement, section, class, test string
@@ -51,7 +51,7 @@ type planted struct {
 	files                           map[string]string // tests that it writes
 	quality                         float64
 
-	want string // "" = a task, else the reason
+	want string // "" = a task, else the stage and the reason
 	pull github.Pull
 	at   github.Ref // where it is, if it has no repository of its own
 }
@@ -115,7 +115,7 @@ func (q *quarry) plant(p *planted) {
 	base := q.git(dir, "rev-parse", "HEAD")
 	q.lay(dir, p.after)
 	if p.onTop != nil {
-		p.onTop(dir)
+		p.onTop(q, dir)
 	}
 	q.git(dir, "add", "-A")
 	q.git(dir, "commit", "-q", "-m", p.title)
@@ -126,7 +126,7 @@ func (q *quarry) plant(p *planted) {
 	q.git(bare, "config", "uploadpack.allowAnySHA1InWant", "true")
 	p.pull = github.Pull{
 		Ref: p.ref(), Title: p.title, Body: p.body, Author: "ada", AuthorType: "User", Merged: true, MergedBy: "grace",
-		BaseRef: "main", HeadRef: "topic", BaseSHA: base, HeadSHA: merge, MergeSHA: merge, Parents: []string{base},
+		BaseRef: "main", HeadRef: "topic", BaseSHA: base, HeadSHA: merge, MergeSHA: merge, Parents: strings.Fields(q.git(dir, "rev-parse", merge+"^@")),
 		MergedAt: q.hour.Add(time.Minute), Commits: 1, Files: q.changed(dir, base, merge),
 		Repository: github.Repository{
 			Name: "acme/" + p.name, OwnerType: "Organization", Language: "Python", Languages: map[string]int64{"Python": 1000},

@@ -1,0 +1,325 @@
+package daemon_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/mining"
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// bad is good in all but what is done to it.
+func bad(name, want string, spoil func(*planted)) *planted {
+	p := good(name)
+	p.want = want
+	spoil(p)
+	return p
+}
+
+// rejections are bad pull requests, each with the stage and the reason that it ends with.
+func rejections() []*planted {
+	return []*planted{
+		bad("passes", "validation passes_before", func(p *planted) {
+			p.after["tests/test_count.py"] = "import count\n\n\ndef test_one_more():\n    assert count.letters('ab') == count.letters('a') + 1\n"
+		}),
+		bad("greps", "validation tests_grep_source", func(p *planted) {
+			p.after["tests/test_count.py"] = "import pathlib\n\n\ndef test_begins_at_zero():\n    text = pathlib.Path(__file__).parent.with_name('count.py').read_text()\n    assert 'n = 0' in text\n"
+		}),
+		bad("lottery", "validation flaky", lottery),
+		bad("unnamed", "feasibility statement_incomplete", func(p *planted) {
+			p.after["count.py"] += "\n\ndef tally_words(text):\n    return len(text.split())\n"
+			p.after["tests/test_count.py"] += "\n\ndef test_words_are_counted():\n    assert count.tally_words('a b') == 2\n"
+		}),
+		bad("docs", "filter docs_only", func(p *planted) {
+			p.after = map[string]string{"README.md": "Counts letters.\n\nSpaces are no letters.\nNothing has none.\n", "docs/use.md": "Call it.\n"}
+		}),
+		bad("copied", "filter vendored", func(p *planted) {
+			p.after["vendor/words/words.py"] = strings.Repeat("A = 1\n", 60)
+		}),
+		bad("robot", "filter bot", func(p *planted) {
+			p.change = func(g *github.Pull) { g.Author, g.AuthorType = "fixer[bot]", "Bot" }
+		}),
+		bad("branch", "source bot", func(p *planted) {
+			p.change = func(g *github.Pull) { g.HeadRef = "renovate/pytest-9.x" }
+		}),
+		bad("copyleft", "filter license", func(p *planted) {
+			p.change = func(g *github.Pull) { g.Repository.License = "AGPL-3.0" }
+		}),
+		bad("behind", "extract foreign_commits", behind),
+		bad("fixture", "extract binary_fixture", func(p *planted) {
+			p.after["tests/sample.bin"] = "\x00\x01letters\x00"
+		}),
+		bad("submodule", "extract submodule", submodule),
+	}
+}
+
+// lottery has tests of which another one passes each time: one of five hundred, so that none
+// has the same luck twice. They fail whatever the fix does.
+func lottery(p *planted) {
+	p.test = "python3 -m pytest -v --tb=no -p no:cacheprovider"
+	p.after["tests/test_count.py"] = "import random\n\nimport pytest\n\nimport count\n\nDRAWN = random.randrange(500)\n\n\n@pytest.mark.parametrize('number', range(500))\ndef test_number(number):\n    assert count.letters('x' * DRAWN) == number\n"
+}
+
+// behind merges the branch of somebody else into that of the pull request, which becomes the
+// main one: between the merge and its first parent lies what the other one did.
+func behind(p *planted) {
+	p.onTop = func(q *quarry, dir string) {
+		q.git(dir, "add", "-A")
+		q.git(dir, "commit", "-q", "-m", "the work itself")
+		q.git(dir, "checkout", "-q", "-b", "others", "HEAD~1")
+		q.lay(dir, map[string]string{"other.py": "A = 1\nB = 2\nC = 3\n"})
+		q.git(dir, "add", "-A")
+		q.git(dir, "commit", "-q", "-m", "somebody else's")
+		q.git(dir, "checkout", "-q", "main")
+		q.git(dir, "merge", "-q", "--no-ff", "--no-commit", "others")
+	}
+	p.change = func(g *github.Pull) {
+		g.Files = slices.DeleteFunc(g.Files, func(f github.File) bool { return f.Name == "other.py" })
+		g.ChangedFiles = len(g.Files)
+	}
+}
+
+// submodule makes another repository part of this one.
+func submodule(p *planted) {
+	p.after[".gitmodules"] = "[submodule \"words\"]\n\tpath = words\n\turl = https://example.com/words\n"
+	p.onTop = func(q *quarry, dir string) {
+		if err := os.Mkdir(filepath.Join(dir, "words"), 0o755); err != nil {
+			q.Fatal(err)
+		}
+		q.git(dir, "update-index", "--add", "--cacheinfo", "160000,"+q.git(dir, "rev-parse", "HEAD")+",words")
+	}
+}
+
+// withCRLF is a good pull request whose files have lines that end as on Windows.
+func withCRLF(name string) *planted {
+	p := good(name)
+	for _, files := range []map[string]string{p.before, p.after} {
+		for file, text := range files {
+			files[file] = strings.ReplaceAll(text, "\n", "\r\n")
+		}
+	}
+	return p
+}
+
+// prRecord is a record of what became of a pull request.
+type prRecord struct {
+	Type    string
+	Repo    string
+	Number  int
+	Verdict string
+	Stage   string
+	Reason  string
+	Detail  string
+	Task    string
+	Usage   gateway.Usage
+	CostUSD float64 `json:"cost_usd"`
+}
+
+// lastWords is the record of the end of a mining spec.
+type lastWords struct {
+	Type  string
+	Cause string
+	mining.Progress
+}
+
+// miningRecords reads the records of the spec: those about pull requests, and the last one.
+func (q *quarry) miningRecords(path string) (prs map[string][]prRecord, last lastWords) {
+	q.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		q.Fatal(err)
+	}
+	prs = map[string][]prRecord{}
+	for line := range bytes.Lines(text) {
+		var r prRecord
+		last = lastWords{}
+		if err := errors.Join(json.Unmarshal(line, &r), json.Unmarshal(line, &last)); err != nil {
+			q.Fatalf("%v in %s", err, line)
+		}
+		if r.Type == "pr" {
+			ref := github.Ref{Repo: r.Repo, Number: r.Number}
+			prs[ref.String()] = append(prs[ref.String()], r)
+		}
+	}
+	if last.Type != "mining.finished" {
+		q.Errorf("the last record is %s", last.Type)
+	}
+	return prs, last
+}
+
+// eachHasOneRecord checks what is told of each pull request, and adds up what was paid for them.
+func (q *quarry) eachHasOneRecord(prs map[string][]prRecord) (paid gateway.Usage) {
+	q.Helper()
+	for _, p := range q.pulls {
+		all := prs[p.ref().String()]
+		if len(all) != 1 {
+			q.Errorf("%s has %d records: %+v", p.name, len(all), all)
+			continue
+		}
+		r := all[0]
+		paid.Add(r.Usage)
+		want := prRecord{Verdict: mining.Rejected, Stage: mining.StageExport, Task: p.task()}
+		if p.want == "" {
+			want.Verdict = mining.Accepted
+		} else {
+			want.Task = ""
+			want.Stage, want.Reason, _ = strings.Cut(p.want, " ")
+		}
+		if r.Verdict != want.Verdict || r.Stage != want.Stage || r.Reason != want.Reason || r.Task != want.Task {
+			q.Errorf("%s is %s at %s: %q %s (task %q), not %+v", p.name, r.Verdict, r.Stage, r.Reason, r.Detail, r.Task, want)
+		}
+		if (r.Reason == "") != (r.Detail == "") {
+			q.Errorf("%s: reason %q, in words %q", p.name, r.Reason, r.Detail)
+		}
+	}
+	if len(prs) != len(q.pulls) {
+		q.Errorf("there are records of %d pull requests, not %d", len(prs), len(q.pulls))
+	}
+	return paid
+}
+
+// countersAddUp checks that every pull request is counted once at each stage that it came to.
+func (q *quarry) countersAddUp(p mining.Progress, prs map[string][]prRecord) {
+	q.Helper()
+	type count struct{ Entered, Passed, Rejected, Failed, Open int }
+	want, got := map[string]count{}, map[string]count{}
+	left := len(q.pulls)
+	for _, stage := range mining.Stages() {
+		c := count{Entered: left}
+		for _, of := range prs {
+			if r := of[0]; r.Stage == stage && r.Verdict == mining.Rejected {
+				c.Rejected++
+			} else if r.Stage == stage && r.Verdict == mining.Failed {
+				c.Failed++
+			}
+		}
+		c.Passed = c.Entered - c.Rejected - c.Failed
+		left = c.Passed
+		want[stage] = c
+	}
+	for _, s := range p.Stages {
+		got[s.Stage] = count{s.Entered, s.Passed, s.Rejected, s.Failed, s.Open}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(p.Stages) != len(want) {
+		q.Errorf("stages: %s", diff)
+	}
+	if left != p.Accepted || p.Seen != len(q.pulls) || p.Open != 0 || p.Accepted+p.Rejected+p.Failed != p.Seen {
+		q.Errorf("%d passed all stages: %+v", left, p)
+	}
+}
+
+// isTold checks what a spec says that it has paid against what the model has told.
+func (q *quarry) isTold(p mining.Progress, paid gateway.Usage) {
+	q.Helper()
+	told := q.model.Usage()
+	cost := float64(told.Prompt())*10/1e6 + float64(told.Output)*100/1e6
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+	for what, u := range map[string]gateway.Usage{"the spec": p.Usage, "all pull requests": paid} {
+		if u.InputTokens != int64(told.Prompt()) || u.OutputTokens != int64(told.Output) || !near(u.CostUSD, cost) {
+			q.Errorf("%s: %+v, told %+v, %f USD", what, u, told, cost)
+		}
+	}
+	n := float64(p.Accepted)
+	if !near(p.USDPerTask, cost/n) || !near(p.TokensPerTask, float64(told.Prompt()+told.Output)/n) || !near(p.CostUSD, cost) {
+		q.Errorf("a task takes %f tokens, %f USD; told %+v, %f USD for %d", p.TokensPerTask, p.USDPerTask, told, cost, p.Accepted)
+	}
+}
+
+// minedTask is a task as the state has it.
+func (q *quarry) minedTask(name string) (t task.Task) {
+	q.Helper()
+	s, err := store.Open(q.Context(), q.state, store.Options{ReadOnly: true})
+	if err != nil {
+		q.Fatal(err)
+	}
+	err = s.View(q.Context(), func(tx *store.Tx) error {
+		rows, err := tx.Mined(q.address())
+		for _, row := range rows {
+			if row.Task == name {
+				return json.Unmarshal(row.Data, &t)
+			}
+		}
+		return errors.Join(err, fmt.Errorf("there is no task %s", name))
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		q.Fatal(err)
+	}
+	return t
+}
+
+// byteExact checks that both patches of a task are as Git writes them.
+func (q *quarry) byteExact(p *planted) {
+	q.Helper()
+	t := q.minedTask(p.task())
+	for pathspec, patch := range map[string][]byte{":!tests": t.Solution.Patch, "tests": t.Judge.Patch} {
+		want := q.git(filepath.Join(q.forge, "acme", p.name), "diff", "--binary", "--full-index", p.pull.Parents[0], p.pull.MergeSHA, "--", pathspec)
+		if diff := cmp.Diff(want, strings.TrimSpace(string(patch))); diff != "" || !bytes.Contains(patch, []byte("\r\n")) {
+			q.Errorf("%s: the patch of %s is another: %s", p.name, pathspec, diff)
+		}
+	}
+}
+
+// over is a run over the tasks of the spec.
+func (q *quarry) over() string {
+	return fmt.Sprintf(`
+run "over" {
+  tasks    = [mining.%s]
+  mode     = "single"
+  timeout  = "5m"
+  parallel = 4
+  agent "oracle" {}
+  agent "nop" {}
+}
+`, q.bench)
+}
+
+// solves checks that a run's tasks are those, that the solution solves each, and that doing
+// nothing solves none.
+func (q *quarry) solves(address string, tasks ...string) {
+	q.Helper()
+	got, want := map[string]string{}, map[string]string{}
+	for _, x := range q.settled(address, 10*time.Minute).Trials {
+		got[x.Task+" "+x.Agent] += string(x.Status)
+		if x.Reason != "" {
+			q.Logf("%s of %s: %s %s", x.Agent, x.Task, x.Reason, x.Detail)
+		}
+	}
+	for _, name := range tasks {
+		want[name+" oracle"], want[name+" nop"] = "resolved", "unresolved"
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		q.Errorf("%s: %s", address, diff)
+	}
+}
+
+// Every bad pull request that one can think of is refused, each for what is wrong with it, and
+// those that are good become tasks. A file whose lines end in CRLF is nothing bad: what is
+// mined of it is byte for byte what was merged, and so the task is sound.
+func TestPlantedPullRequestsAreRejectedForTheRightReason(t *testing.T) {
+	t.Parallel()
+	fine, windows := good("letters"), withCRLF("windows")
+	q := newQuarry(t, append(rejections(), fine, windows)...)
+	q.write("m.hcl", q.spec("max_tasks = 0", "validation { repeats = 2 }")+q.over())
+	q.serve()
+	m := q.mined(15 * time.Minute)
+	prs, last := q.miningRecords(m.Results)
+	paid := q.eachHasOneRecord(prs)
+	q.countersAddUp(last.Progress, prs)
+	q.isTold(last.Progress, paid)
+	q.byteExact(windows)
+	q.solves("run.over", fine.task(), windows.task())
+}
