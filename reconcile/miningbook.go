@@ -190,7 +190,19 @@ func (b *miningBook) Answer(ctx context.Context, pull, key string) (value []byte
 
 // Keep implements mining.Book.
 func (b *miningBook) Keep(ctx context.Context, pull, key string, value []byte) error {
-	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutAnswer(b.address(), pull, key, value) })
+	return b.KeepAll(ctx, pull, map[string][]byte{key: value})
+}
+
+// KeepAll implements mining.Book.
+func (b *miningBook) KeepAll(ctx context.Context, pull string, values map[string][]byte) error {
+	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		for key, value := range values {
+			if err := tx.PutAnswer(b.address(), pull, key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	fault.Reached(fault.AnswerKept)
 	return err
 }

@@ -26,6 +26,8 @@ type Book interface {
 	// Answer returns what was kept about a pull request, "" being nobody's.
 	Answer(ctx context.Context, pull, key string) (value []byte, ok bool, err error)
 	Keep(ctx context.Context, pull, key string, value []byte) error
+	// KeepAll keeps several answers, by their keys.
+	KeepAll(ctx context.Context, pull string, values map[string][]byte) error
 	// Environment is how a repository with these lock files was installed and tested before,
 	// nil if it never was.
 	Environment(ctx context.Context, repo, lock string) (*workbench.Environment, error)

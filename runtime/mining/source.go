@@ -277,6 +277,10 @@ func (k keep) Get(key string) ([]byte, bool, error) {
 }
 
 // Put implements github.Keep. What was answered is kept also when the call is broken off.
-func (k keep) Put(key string, value []byte) error {
-	return k.book.Keep(context.WithoutCancel(k.ctx), "", "github/"+key, value)
+func (k keep) Put(values map[string][]byte) error {
+	all := make(map[string][]byte, len(values))
+	for key, value := range values {
+		all["github/"+key] = value
+	}
+	return k.book.KeepAll(context.WithoutCancel(k.ctx), "", all)
 }
