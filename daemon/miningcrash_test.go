@@ -291,7 +291,7 @@ func TestACrashAtAnyPointOfMiningCostsNothing(t *testing.T) {
 	t.Parallel()
 	q := newQuarry(t, good("alpha"), good("beta"), bot("gamma"))
 	w := q.watch(questions()...)
-	q.write("m.hcl", q.spec("validation { repeats = 1 }", "concurrency {\n    archive = 1\n    deep    = 1\n  }")+fmt.Sprintf(`
+	q.write("m.hcl", q.spec("max_tasks = 0", "validation { repeats = 1 }", "concurrency {\n    archive = 1\n    deep    = 1\n  }")+fmt.Sprintf(`
 run "over" {
   tasks   = [mining.%s]
   mode    = "single"
@@ -351,7 +351,7 @@ func hailOfMining(t *testing.T, seed uint64, pulls, kills int) int {
 	}
 	q := newQuarry(t, all...)
 	w := q.watch(questions("triage/0")...)
-	q.write("m.hcl", q.spec(`difficulty = ["medium"]`, "validation { repeats = 1 }"))
+	q.write("m.hcl", q.spec(`difficulty = ["medium"]`, "max_tasks = 0", "validation { repeats = 1 }"))
 	for w.kills < kills {
 		w.launched = time.Now()
 		w.launch()
@@ -413,4 +413,3 @@ func (w *watched) lives(n int) bool {
 	}
 	return true
 }
-

@@ -205,8 +205,15 @@ func (b *miningBook) Answer(ctx context.Context, pull, key string) (value []byte
 }
 
 // Keep implements mining.Book.
-func (b *miningBook) Keep(ctx context.Context, pull, key string, value []byte) error {
-	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutAnswer(b.address(), pull, key, value) })
+func (b *miningBook) Keep(ctx context.Context, answers ...mining.Answer) error {
+	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		for _, a := range answers {
+			if err := tx.PutAnswer(b.address(), a.Pull, a.Key, a.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	fault.Reached(fault.AnswerKept)
 	return err
 }

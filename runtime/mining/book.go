@@ -25,7 +25,8 @@ type Book interface {
 	Decide(ctx context.Context, d Decision) error
 	// Answer returns what was kept about a pull request, "" being nobody's.
 	Answer(ctx context.Context, pull, key string) (value []byte, ok bool, err error)
-	Keep(ctx context.Context, pull, key string, value []byte) error
+	// Keep keeps answers, all or none of them.
+	Keep(ctx context.Context, answers ...Answer) error
 	// Environment is how a repository with these lock files was installed and tested before,
 	// nil if it never was.
 	Environment(ctx context.Context, repo, lock string) (*workbench.Environment, error)
@@ -33,6 +34,12 @@ type Book interface {
 	Counts(ctx context.Context) (Counts, error)
 	// Report appends a record that is about the spec as a whole.
 	Report(ctx context.Context, typ string, fields any) error
+}
+
+// Answer is what the outside has said about a pull request, "" being nobody's.
+type Answer struct {
+	Pull, Key string
+	Value     []byte
 }
 
 // Found is a pull request that a source tells of.

@@ -194,7 +194,7 @@ func (k *maker) minedAt(ctx context.Context) (at time.Time, err error) {
 	if text, err = at.MarshalText(); err != nil {
 		return at, err
 	}
-	return at, k.m.o.Book.Keep(ctx, name, key, text)
+	return at, k.m.o.Book.Keep(ctx, Answer{name, key, text})
 }
 
 // labels say whose the images are that are built for the spec.

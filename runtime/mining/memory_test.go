@@ -148,9 +148,11 @@ func (b *memory) Answer(ctx context.Context, pull, key string) ([]byte, bool, er
 	return value, ok, ctx.Err()
 }
 
-func (b *memory) Keep(ctx context.Context, pull, key string, value []byte) error {
-	return b.do(ctx, write{"keep", pull, key}, func() error {
-		b.answers[[2]string{pull, key}] = slices.Clone(value)
+func (b *memory) Keep(ctx context.Context, answers ...Answer) error {
+	return b.do(ctx, write{"keep", answers[0].Pull, answers[0].Key}, func() error {
+		for _, a := range answers {
+			b.answers[[2]string{a.Pull, a.Key}] = slices.Clone(a.Value)
+		}
 		return nil
 	})
 }

@@ -105,7 +105,7 @@ func (p *purse) pay(ctx context.Context, key string, messages []llm.Message, too
 	if err != nil {
 		return k, fmt.Errorf("encode the answer %s about %s: %w", key, p.ref.String(), err)
 	}
-	return k, p.m.o.Book.Keep(context.WithoutCancel(ctx), p.ref.String(), key, value)
+	return k, p.m.o.Book.Keep(context.WithoutCancel(ctx), Answer{p.ref.String(), key, value})
 }
 
 // broke says whose budget is used up, where that is why a model was not asked. Where it is

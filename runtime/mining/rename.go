@@ -67,7 +67,7 @@ func (k *maker) claim(ctx context.Context) error {
 		if value, err = json.Marshal(mine); err != nil {
 			return err
 		}
-		return k.m.o.Book.Keep(ctx, "", key, value)
+		return k.m.o.Book.Keep(ctx, Answer{"", key, value})
 	}
 	var have claim
 	if err := json.Unmarshal(value, &have); err != nil {

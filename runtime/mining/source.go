@@ -330,6 +330,10 @@ func (k keep) Get(key string) ([]byte, bool, error) {
 }
 
 // Put implements github.Keep. What was answered is kept also when the call is broken off.
-func (k keep) Put(key string, value []byte) error {
-	return k.book.Keep(context.WithoutCancel(k.ctx), whose(key), key, value)
+func (k keep) Put(values map[string][]byte) error {
+	var all []Answer
+	for key, value := range values {
+		all = append(all, Answer{whose(key), key, value})
+	}
+	return k.book.Keep(context.WithoutCancel(k.ctx), all...)
 }

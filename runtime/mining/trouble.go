@@ -62,8 +62,8 @@ func (b marked) Answer(ctx context.Context, pull, key string) ([]byte, bool, err
 	return value, ok, ofBook(err)
 }
 
-func (b marked) Keep(ctx context.Context, pull, key string, value []byte) error {
-	return ofBook(b.Book.Keep(ctx, pull, key, value))
+func (b marked) Keep(ctx context.Context, answers ...Answer) error {
+	return ofBook(b.Book.Keep(ctx, answers...))
 }
 
 func (b marked) Environment(ctx context.Context, repo, lock string) (*workbench.Environment, error) {

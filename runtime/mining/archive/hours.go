@@ -72,19 +72,28 @@ func (s Source) Span(now time.Time) (from, to time.Time) {
 
 // Hours returns the wanted hours to read now, in UTC: the newest first for a lookback, else the oldest.
 // An hour that was missing or damaged is read again until it is two days old, after a
-// while: archives are late at times.
+// while, also when the lookback does not reach it any more: archives are late at times.
 func (s Source) Hours(now time.Time, past func(hour time.Time) Past) (hours []time.Time) {
 	from, to := s.Span(now)
-	step := time.Hour
-	if s.From.IsZero() {
-		from, to, step = to.Add(-time.Hour), from.Add(-time.Hour), -time.Hour
+	if !s.From.IsZero() {
+		for hour := from; hour.Before(to); hour = hour.Add(time.Hour) {
+			if p := past(hour); p.State == Unread || again(hour, p, now) {
+				hours = append(hours, hour)
+			}
+		}
+		return hours
 	}
-	for hour := from; !hour.Equal(to) && hour.Before(to) == (step > 0); hour = hour.Add(step) {
-		if p := past(hour); p.State == Unread || !final(hour, p.State, now) && now.Sub(p.At) >= between {
+	for hour := to.Add(-time.Hour); !hour.Before(from) || now.Sub(hour) < fresh; hour = hour.Add(-time.Hour) {
+		if p := past(hour); p.State == Unread && !hour.Before(from) || again(hour, p, now) {
 			hours = append(hours, hour)
 		}
 	}
 	return hours
+}
+
+// again tells whether an hour that could not be read is to be tried now.
+func again(hour time.Time, p Past, now time.Time) bool {
+	return p.State != Unread && !final(hour, p.State, now) && now.Sub(p.At) >= between
 }
 
 // Gap is a row of hours that are in the same state, which is not Read.

@@ -3,6 +3,8 @@ package github
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -10,7 +12,9 @@ import (
 // Values are small: what was read from answers, not the answers themselves.
 type Keep interface {
 	Get(key string) ([]byte, bool, error)
-	Put(key string, value []byte) error
+	// Put keeps values by their keys: all of them or, with an error or a crash, none. It is
+	// what one answer told.
+	Put(values map[string][]byte) error
 }
 
 // form is part of every key: what is kept is not read by a program that understands it
@@ -44,16 +48,32 @@ func (s store) get(v any, words ...any) (bool, error) {
 }
 
 func (s store) put(v any, words ...any) error {
-	if s.keep == nil {
-		return nil
+	n := notes{}
+	if err := n.add(s, v, words...); err != nil {
+		return err
 	}
+	return s.putAll(n)
+}
+
+// notes are values that are kept together, by their keys.
+type notes map[string][]byte
+
+func (n notes) add(s store, v any, words ...any) error {
 	key := s.key(words...)
 	text, err := json.Marshal(v)
-	if err == nil {
-		err = s.keep.Put(key, text)
-	}
 	if err != nil {
 		return &keepError{"keep " + key, err}
+	}
+	n[key] = text
+	return nil
+}
+
+func (s store) putAll(n notes) error {
+	if s.keep == nil || len(n) == 0 {
+		return nil
+	}
+	if err := s.keep.Put(n); err != nil {
+		return &keepError{"keep " + slices.Min(slices.Collect(maps.Keys(n))), err}
 	}
 	return nil
 }

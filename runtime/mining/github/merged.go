@@ -133,8 +133,9 @@ func (l *listing) took(list []*github.PullRequest, p *pass) error {
 			chunk = append(chunk, found{ref, at})
 		}
 	}
+	n := notes{}
 	if len(chunk) > 0 {
-		if err := l.store.put(chunk, "merged", l.repo, l.h.Chunks); err != nil {
+		if err := n.add(l.store, chunk, "merged", l.repo, l.h.Chunks); err != nil {
 			return err
 		}
 		l.h.Chunks++
@@ -146,7 +147,10 @@ func (l *listing) took(list []*github.PullRequest, p *pass) error {
 		}
 		l.h.ETag = p.ETag
 	}
-	if err := l.store.put(l.h, "merged", l.repo); err != nil {
+	if err := n.add(l.store, l.h, "merged", l.repo); err != nil {
+		return err
+	}
+	if err := l.store.putAll(n); err != nil {
 		return err
 	}
 	return l.tell(chunk)

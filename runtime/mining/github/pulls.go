@@ -131,18 +131,18 @@ func (b *batch) recall(ref Ref) (draft, known, error) {
 	return d, begun, nil
 }
 
-// settle keeps an outcome, unless it is trouble.
-func (b *batch) settle(ref Ref, p Pull, err error) error {
+// settle takes down an outcome, unless it is trouble.
+func (b *batch) settle(n notes, ref Ref, p Pull, err error) error {
 	if rejected := reason.Of(err); rejected != nil {
 		b.outcomes[ref] = Outcome{Asked: ref, Err: rejected}
-		return b.store.put(final{Rejected: rejected}, "pull", ref)
+		return n.add(b.store, final{Rejected: rejected}, "pull", ref)
 	}
 	if err != nil {
 		b.outcomes[ref] = Outcome{Asked: ref, Err: err}
 		return nil
 	}
 	b.outcomes[ref] = Outcome{Asked: ref, Pull: p}
-	return b.store.put(final{Pull: &p}, "pull", ref)
+	return n.add(b.store, final{Pull: &p}, "pull", ref)
 }
 
 // graph brings as many refs as it can to an outcome, or to a draft.
@@ -168,15 +168,19 @@ func (b *batch) graph(ctx context.Context, refs []Ref, drafts map[Ref]draft) err
 		b.unanswered = 0
 	}
 	var left []Ref
+	n := notes{} // one answer told all of it: whoever crashes asks for none of it again
 	for _, ref := range refs {
 		a, ok := answers[ref]
 		if !ok {
 			left = append(left, ref)
 			continue
 		}
-		if err := b.took(ref, a, drafts); err != nil {
+		if err := b.took(n, ref, a, drafts); err != nil {
 			return err
 		}
+	}
+	if err := b.store.putAll(n); err != nil {
+		return err
 	}
 	if len(left) < len(refs) {
 		return b.graph(ctx, left, drafts)
@@ -191,19 +195,19 @@ func (b *batch) graph(ctx context.Context, refs []Ref, drafts map[Ref]draft) err
 	return b.graph(ctx, left[half:], drafts)
 }
 
-// took keeps what a batch said of one ref.
-func (b *batch) took(ref Ref, a drafted, drafts map[Ref]draft) error {
+// took takes down what a batch said of one ref.
+func (b *batch) took(n notes, ref Ref, a drafted, drafts map[Ref]draft) error {
 	switch {
 	case errors.Is(a.err, errIncomplete): // by REST
 		return nil
 	case a.err != nil:
-		return b.settle(ref, Pull{}, a.err)
+		return b.settle(n, ref, Pull{}, a.err)
 	case !b.wants(a.draft):
 		a.draft.cut()
-		return b.settle(ref, a.draft.Pull, nil)
+		return b.settle(n, ref, a.draft.Pull, nil)
 	}
 	drafts[ref] = a.draft
-	return b.store.put(a.draft, "draft", ref)
+	return n.add(b.store, a.draft, "draft", ref)
 }
 
 // wants tells whether a draft lacks something that is asked for.
@@ -238,7 +242,11 @@ func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) erro
 	} else {
 		b.unanswered = 0
 	}
-	return b.settle(ref, p, err)
+	n := notes{}
+	if err := b.settle(n, ref, p, err); err != nil {
+		return err
+	}
+	return b.store.putAll(n)
 }
 
 // complete asks for what a draft lacks.

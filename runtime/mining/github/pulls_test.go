@@ -252,6 +252,21 @@ func persist(t *testing.T, s *githubtest.Server, keep github.Keep, tokens []stri
 	return nil
 }
 
+// A crash finds all of an answer kept, or nothing of it.
+func TestABatchIsKeptAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := pulls("o/r", 20)
+		world[3].Files[0].Previous, world[3].Files[0].Status = "old.go", "renamed" // the rest by REST: an answer of its own
+		s, keep := githubtest.Offline(githubtest.World{Pulls: world[:19], Gone: map[string]int{"o/r#2": 404}}), &memory{}
+		if _, err := client(t, s, "t").Pulls(t.Context(), refs(world), keep); err != nil {
+			t.Fatal(err)
+		}
+		if calls := s.Calls(); keep.puts > calls+1 || len(keep.m) < len(world) { // an outcome is kept, too
+			t.Errorf("%d values were kept in %d parts for %d calls", len(keep.m), keep.puts, calls)
+		}
+	})
+}
+
 func TestMoreThanABatch(t *testing.T) {
 	s := githubtest.Offline(githubtest.World{})
 	if _, err := client(t, s, "t").Pulls(t.Context(), make([]github.Ref, 101), nil); err == nil || s.Calls() > 0 {

@@ -231,16 +231,26 @@ func (s *searching) remember(w window) error {
 		}
 		if before.Page == 0 && before.To.Equal(w.From) && len(before.Found)+len(w.Found) <= maxFound {
 			before.To, before.Found = w.To, append(before.Found, w.Found...)
-			if err := s.store.put(before, "search", s.query, before.From.Unix()); err != nil || !exact {
-				return err
+			if exact {
+				s.starts = slices.Delete(s.starts, i, i+1)
 			}
-			s.starts = slices.Delete(s.starts, i, i+1)
-			return s.store.put(s.starts, "search", s.query)
+			return s.note(before, before.From.Unix())
 		}
 	}
-	if err := s.store.put(w, "search", s.query, start); err != nil || exact {
+	if !exact {
+		s.starts = slices.Insert(s.starts, i, start)
+	}
+	return s.note(w, start)
+}
+
+// note keeps a window, and which there are.
+func (s *searching) note(w window, start int64) error {
+	n := notes{}
+	if err := n.add(s.store, w, "search", s.query, start); err != nil {
 		return err
 	}
-	s.starts = slices.Insert(s.starts, i, start)
-	return s.store.put(s.starts, "search", s.query)
+	if err := n.add(s.store, s.starts, "search", s.query); err != nil {
+		return err
+	}
+	return s.store.putAll(n)
 }

@@ -32,7 +32,7 @@ func (m *memory) Get(key string) ([]byte, bool, error) {
 	return v, ok, nil
 }
 
-func (m *memory) Put(key string, value []byte) error {
+func (m *memory) Put(values map[string][]byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {
@@ -42,7 +42,9 @@ func (m *memory) Put(key string, value []byte) error {
 		m.m = map[string][]byte{}
 	}
 	m.puts++
-	m.m[key] = bytes.Clone(value)
+	for key, value := range values {
+		m.m[key] = bytes.Clone(value)
+	}
 	return nil
 }
 
