@@ -23,6 +23,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/mining/archive"
+	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/screen"
 )
 
@@ -121,13 +122,17 @@ func TestAnHourThatComesLateIsReadByALaterPass(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer books.Close()
+		clones, err := extract.New(extract.Options{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
 		book := &shelf{marks: map[string]mining.Mark{}}
 		spec := config.Mining{
 			Source: config.Source{Kind: "gharchive", Lookback: 3 * time.Hour}, Every: time.Hour, Batch: 30,
 			Concurrency: config.Concurrency{Archive: 2, Enrich: 1, Classify: 1, Deep: 1},
 		}
 		m := mining.New(mining.Options{
-			Spec: spec, Rules: screen.Rules{ExcludeRepos: []string{"acme/*"}}, Book: book, Archive: from, Gateway: books, Log: slog.New(slog.DiscardHandler),
+			Spec: spec, Rules: screen.Rules{ExcludeRepos: []string{"acme/*"}}, Book: book, Archive: from, Repos: clones, Gateway: books, Log: slog.New(slog.DiscardHandler),
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
