@@ -152,14 +152,14 @@ func (d *Daemon) wire(ctx context.Context) error {
 	options.Snapshot, options.Host = d.snapshot, machine
 	kept := trees{ctx, d.snapshot, blobs.Open, builder}
 	datasets, err := d.openDatasets(ctx, kept, &options)
+	if err == nil {
+		err = d.openModels(options.Secret)
+	}
 	if err != nil {
 		return err
 	}
 	mining, err := d.openMining(options.Secret, kept)
 	if err != nil {
-		return err
-	}
-	if err := d.openModels(options.Secret); err != nil {
 		return err
 	}
 	d.rec = reconcile.New(reconcile.Options{

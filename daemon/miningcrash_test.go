@@ -303,8 +303,16 @@ run "over" {
 		at fault.Point
 		n  int
 	}{
-		{fault.PullsFound, 1}, {fault.PullsFound, 1}, {fault.AnswerKept, 1}, {fault.AnswerKept, 1}, {fault.AnswerKept, 2},
-		{fault.AnswerKept, 1}, {fault.AnswerKept, 2}, {fault.TaskWritten, 1}, {fault.PullDecided, 1}, {fault.PullDecided, 1},
+		{fault.PullsFound, 1},
+		{fault.PullsFound, 1},
+		{fault.AnswerKept, 1},
+		{fault.AnswerKept, 1},
+		{fault.AnswerKept, 2},
+		{fault.AnswerKept, 1},
+		{fault.AnswerKept, 2},
+		{fault.TaskWritten, 1},
+		{fault.PullDecided, 1},
+		{fault.PullDecided, 1},
 	}
 	killed := map[fault.Point]bool{}
 	for _, l := range laps {

@@ -2,6 +2,7 @@ package mining
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -120,7 +121,7 @@ func TestEveryHourTheSourceIsReadAgain(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		cancel()
-		if err := <-ended; err != context.Canceled {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		if n := len(w.book.reports); n < 300 || w.book.reports[n-1] != "mining.progress" {

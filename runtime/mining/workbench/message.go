@@ -2,10 +2,14 @@ package workbench
 
 import "github.com/assayd/assayd/runtime/llm"
 
-// The conversation with a model is one of any chat model.
+// What the conversation with a model is made of.
 type (
+	// Message is one of the conversation.
 	Message = llm.Message
-	Call    = llm.Call
-	Tool    = llm.Tool
-	Answer  = llm.Answer
+	// Call is one of a tool.
+	Call = llm.Call
+	// Tool is offered to the model.
+	Tool = llm.Tool
+	// Answer is what the model says.
+	Answer = llm.Answer
 )
