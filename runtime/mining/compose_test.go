@@ -23,7 +23,8 @@ func TestNewFilesAreMadeByGit(t *testing.T) {
 	check := func(t interface {
 		Fatalf(string, ...any)
 		Fatal(...any)
-	}, name, content string) {
+	}, name, content string,
+	) {
 		dir, err := os.MkdirTemp(base, "")
 		if err != nil {
 			t.Fatal(err)

@@ -58,18 +58,21 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 			func(w *world) {
 				w.spec.MaxTasks, w.spec.Concurrency = 2, config.Concurrency{Archive: 1, Enrich: 2, Classify: 3, Deep: 3}
 			},
-			errEnough.Error(), map[string]int{"accepted": 2, "rejected enrich enough": 4},
+			errEnough.Error(),
+			map[string]int{"accepted": 2, "rejected enrich enough": 4},
 		},
 		"one of each repository": {
 			func(w *world) { w.spec.Filter.PerRepo, w.spec.Concurrency.Deep = 1, 3 },
-			nothingMore, map[string]int{"accepted": 2, "rejected triage per_repo": 4},
+			nothingMore,
+			map[string]int{"accepted": 2, "rejected triage per_repo": 4},
 		},
 		"hard ones": {
 			func(w *world) {
 				w.spec.Difficulty = []string{"hard"}
 				w.class[title(shop, 3)] = "hard"
 			},
-			nothingMore, map[string]int{"accepted hard": 1, "rejected triage difficulty": 5},
+			nothingMore,
+			map[string]int{"accepted hard": 1, "rejected triage difficulty": 5},
 		},
 		"hard ones, of which one only looks so": {
 			func(w *world) {
@@ -77,18 +80,21 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 				w.class[title(shop, 3)] = "hard"
 				w.looks(title(store, 5), "hard")
 			},
-			nothingMore, map[string]int{"accepted hard": 1, "rejected triage difficulty": 4, "rejected classify difficulty": 1},
+			nothingMore,
+			map[string]int{"accepted hard": 1, "rejected triage difficulty": 4, "rejected classify difficulty": 1},
 		},
 		"one of each class": {
 			func(w *world) {
 				w.spec.Quota, w.spec.Concurrency.Deep = &config.Quota{Easy: 1, Medium: 1, Hard: 1}, 3
 				w.class[title(shop, 2)], w.class[title(shop, 3)], w.class[title(store, 6)] = "medium", "medium", "hard"
 			},
-			errEnough.Error(), map[string]int{"accepted easy": 1, "accepted medium": 1, "accepted hard": 1, "rejected": 3},
+			errEnough.Error(),
+			map[string]int{"accepted easy": 1, "accepted medium": 1, "accepted hard": 1, "rejected": 3},
 		},
 		"a class that there is not": {
 			func(w *world) { w.spec.Quota = &config.Quota{Easy: 2, Hard: 1} },
-			nothingMore, map[string]int{"accepted easy": 2, "rejected triage enough": 4},
+			nothingMore,
+			map[string]int{"accepted easy": 2, "rejected triage enough": 4},
 		},
 		"one that only looks as if it was of a class": {
 			func(w *world) {
@@ -97,7 +103,8 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 				w.class[title(store, 6)] = "hard"
 				w.looks(title(shop, 1), "hard")
 			},
-			errEnough.Error(), map[string]int{"accepted easy": 1, "accepted hard": 1, "rejected classify enough": 1, "rejected": 4},
+			errEnough.Error(),
+			map[string]int{"accepted easy": 1, "accepted hard": 1, "rejected classify enough": 1, "rejected": 4},
 		},
 		"good ones": {
 			func(w *world) {
@@ -106,7 +113,8 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 					return calling("rate_quality", map[string]any{"reasoning": "It is vague.", "score": 0.4}), q == question{title(shop, 4), "quality/0"}
 				}
 			},
-			nothingMore, map[string]int{"accepted": 5, "rejected quality low_quality": 1},
+			nothingMore,
+			map[string]int{"accepted": 5, "rejected quality low_quality": 1},
 		},
 		"none of a list": {
 			func(w *world) {
@@ -115,7 +123,8 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 					w.t.Fatal(err)
 				}
 			},
-			nothingMore, map[string]int{"accepted": 5, "rejected source decided_elsewhere": 1},
+			nothingMore,
+			map[string]int{"accepted": 5, "rejected source decided_elsewhere": 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,20 +213,28 @@ func TestBudgets(t *testing.T) {
 		left   map[string]float64
 	}{
 		"of a task": { // the second has its environment from the first, and needs one answer less
-			config.Budget{Each: config.Spend{Tokens: 3 * each}}, nothingMore,
-			map[string]string{"acme/shop#1": "failed quality budget_per_task", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"}, map[string]float64{},
+			config.Budget{Each: config.Spend{Tokens: 3 * each}},
+			nothingMore,
+			map[string]string{"acme/shop#1": "failed quality budget_per_task", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"},
+			map[string]float64{},
 		},
 		"of a task, in dollars": {
-			config.Budget{Each: config.Spend{USD: 0.6}}, nothingMore,
-			map[string]string{"acme/shop#1": "failed quality budget_per_task", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"}, map[string]float64{},
+			config.Budget{Each: config.Spend{USD: 0.6}},
+			nothingMore,
+			map[string]string{"acme/shop#1": "failed quality budget_per_task", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"},
+			map[string]float64{},
 		},
 		"of the spec": {
-			config.Budget{Total: config.Spend{Tokens: 6 * each}}, errBroke.Error(),
-			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget", "acme/shop#3": "rejected enrich budget"}, map[string]float64{"tokens": 0},
+			config.Budget{Total: config.Spend{Tokens: 6 * each}},
+			errBroke.Error(),
+			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget", "acme/shop#3": "rejected enrich budget"},
+			map[string]float64{"tokens": 0},
 		},
 		"of both": {
-			config.Budget{Each: config.Spend{Tokens: 4 * each}, Total: config.Spend{Tokens: 4 * each, USD: 100}}, errBroke.Error(),
-			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget", "acme/shop#3": "rejected enrich budget"}, map[string]float64{"tokens": 0, "usd": 99.2},
+			config.Budget{Each: config.Spend{Tokens: 4 * each}, Total: config.Spend{Tokens: 4 * each, USD: 100}},
+			errBroke.Error(),
+			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget", "acme/shop#3": "rejected enrich budget"},
+			map[string]float64{"tokens": 0, "usd": 99.2},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package mining
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -158,7 +159,7 @@ func TestNobodyWaitsForAPlaceForEver(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		for range 2 {
-			if err := <-ended; err != context.Canceled {
+			if err := <-ended; !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 		}

@@ -2,6 +2,7 @@ package mining
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -120,7 +121,7 @@ func TestEveryHourTheSourceIsReadAgain(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		cancel()
-		if err := <-ended; err != context.Canceled {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		if n := len(w.book.reports); n < 300 || w.book.reports[n-1] != "mining.progress" {
@@ -144,7 +145,7 @@ func TestLimitsOfGitHubAreWaitedFor(t *testing.T) {
 				w := unwanted(t, all(12)...)
 				hub.Pulls, hub.Tokens = w.hub.Pulls, w.hub.Tokens
 				w.hub = hub
-				w.spec.Batch, w.spec.Concurrency.Enrich = 5, 2
+				w.spec.Batch = 5
 				w.offline()
 				m := New(w.options(t))
 				var waited atomic.Bool
