@@ -72,3 +72,31 @@ func TestAnAttemptKnowsNothingOfTheOneBefore(t *testing.T) {
 		t.Errorf("asked again: %v", all)
 	}
 }
+
+// What was described for tests that were refused is described no more, and what the next ones
+// lack is.
+func TestARefusedInterfaceIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true})
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		name := map[string]string{"environment/0": "alpha_value", "environment/1": "new"}[q.key]
+		file := "tests/test_" + name + ".py"
+		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), name != ""
+	}
+	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+		if bytes.Contains(of.Judge.Patch, []byte("alpha_value")) {
+			return report(parser.Test{Name: "tests/test_f1.py::test_f1", Status: parser.Passed}), nil // also before
+		}
+		if bytes.Contains(fix, []byte("+    return 1\n")) {
+			return outcome(of, fix)
+		}
+		r := report(parser.Test{Name: "tests/test_f1.py", Status: parser.Errored, Message: "cannot import name 'mystery_one' from 'calc'"})
+		r.Status, r.Valid, r.Problem = judge.StatusInvalid, false, "the run did not come to its end"
+		return r, nil
+	}
+	w.serve().mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
+	if text := w.book.decision(ref(shop, 1)).Mined.Task.Instruction; !strings.Contains(text, "`mystery_one`") || strings.Contains(text, "alpha_value") {
+		t.Errorf("the statement is\n%s", text)
+	}
+}

@@ -145,7 +145,7 @@ func TestLimitsOfGitHubAreWaitedFor(t *testing.T) {
 				w := unwanted(t, all(12)...)
 				hub.Pulls, hub.Tokens = w.hub.Pulls, w.hub.Tokens
 				w.hub = hub
-				w.spec.Batch, w.spec.Concurrency.Enrich = 5, 2
+				w.spec.Batch = 5
 				w.offline()
 				m := New(w.options(t))
 				var waited atomic.Bool
