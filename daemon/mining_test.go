@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ type planted struct {
 	install                         []string
 	files                           map[string]string // tests that it writes
 	quality                         float64
+	hold                            func(ctx context.Context, event int) // before each answer
 
 	want string // "" = a task, else the stage and the reason
 	pull github.Pull
@@ -235,7 +237,7 @@ func (q *quarry) think(r modeltest.Request) modeltest.Answer {
 	}
 	p := q.pulls[i]
 	call := func(name string, arguments map[string]any) modeltest.Answer {
-		return modeltest.Answer{Calls: []modeltest.Call{{Name: name, Arguments: arguments}}, Usage: perAnswer}
+		return modeltest.Answer{Calls: []modeltest.Call{{Name: name, Arguments: arguments}}, Usage: perAnswer, Hold: p.hold}
 	}
 	scores := map[string]float64{"easy": 0.2, "medium": 0.5, "hard": 0.8}
 	class := or(p.class, "medium")

@@ -222,7 +222,12 @@ func merged(base, over []config.Input) []config.Input {
 }
 
 func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, error) {
+	minings, err := r.previewMinings(ctx, set)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
+	b.WriteString(minings)
 	now := clock.Now().UTC()
 	wanted := map[string]bool{}
 	compiler := NewCompiler(set)

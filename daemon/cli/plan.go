@@ -75,6 +75,9 @@ func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err err
 	if p.Diagnostics.HasErrors() {
 		return p, nil
 	}
+	for _, m := range set.Blocks.Minings {
+		p.Plan += reconcile.ForeseeMining(m.Address())
+	}
 	now := time.Now().UTC()
 	for _, run := range set.Blocks.Runs {
 		d, err := reconcile.Compile(set, run)
