@@ -217,7 +217,7 @@ func (q *quarry) sameTasks(m reconcile.MiningStatus) {
 	if err != nil {
 		q.Fatal(err)
 	}
-	pulls, tasks := map[string][]pullLine{}, map[string]int{}
+	pulls, tasks, ends := map[string][]pullLine{}, map[string]int{}, 0
 	for line := range strings.Lines(string(text)) {
 		var r pullLine
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
@@ -229,7 +229,12 @@ func (q *quarry) sameTasks(m reconcile.MiningStatus) {
 			pulls[ref.String()] = append(pulls[ref.String()], r)
 		case "task.mined":
 			tasks[r.Task]++
+		case "mining.finished":
+			ends++
 		}
+	}
+	if ends != 1 {
+		q.Errorf("it is told %d times that mining is over", ends)
 	}
 	var want []string
 	for _, p := range q.pulls {
@@ -304,7 +309,7 @@ func TestACrashAtAnyPointOfMiningCostsNothing(t *testing.T) {
 	t.Parallel()
 	q := newQuarry(t, good("alpha"), good("beta"), bot("gamma"))
 	w := q.watch(questions()...)
-	q.write("m.hcl", q.spec("max_tasks = 0", "validation { repeats = 1 }", "concurrency {\n    archive = 1\n    enrich  = 1\n    deep    = 1\n  }")+fmt.Sprintf(`
+	q.write("m.hcl", q.spec("max_tasks = 0", `pr_file = "decided.list"`, "validation { repeats = 1 }", "concurrency {\n    archive = 1\n    enrich  = 1\n    deep    = 1\n  }")+fmt.Sprintf(`
 run "over" {
   tasks   = [mining.%s]
   mode    = "single"
@@ -337,6 +342,12 @@ run "over" {
 		t.Errorf("the run over them has %d trials: %+v", len(run.Trials), run.Trials)
 	}
 	q.sameTasks(m)
+	noted, err := os.ReadFile(filepath.Join(q.specs, "decided.list"))
+	for _, p := range q.pulls {
+		if n := strings.Count(string(noted), p.ref().Repo); n != 1 {
+			t.Errorf("%s is noted %d times as decided (%v):\n%s", p.ref(), n, err, noted)
+		}
+	}
 	w.paidOnce(m)
 	w.askedGitHubOnce()
 	w.nothingIsLeft()
