@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/mining/github"
 )
 
@@ -288,6 +289,21 @@ func (w *watched) nothingIsLeft() {
 			w.Errorf("%s was left", path)
 		}
 	}
+	made, err := w.engine.ListImages(w.Context(), image.LabelImageOwner, w.owner)
+	if err != nil {
+		w.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, img := range made {
+		if len(img.Refs) == 0 {
+			w.Errorf("the image %s was left without a name", img.ID)
+		}
+		for _, ref := range img.Refs {
+			name, _, _ := strings.Cut(ref, ":")
+			kinds[strings.TrimPrefix(name, w.bench+".")]++
+		}
+	}
+	w.Logf("images: %v", kinds)
 }
 
 // bot is a pull request that a robot made: GitHub has to be asked to know.
@@ -321,8 +337,16 @@ run "over" {
 		at fault.Point
 		n  int
 	}{
-		{fault.PullsFound, 1}, {fault.PullsFound, 1}, {fault.AnswerKept, 1}, {fault.AnswerKept, 1}, {fault.AnswerKept, 2},
-		{fault.AnswerKept, 1}, {fault.AnswerKept, 2}, {fault.TaskWritten, 1}, {fault.PullDecided, 1}, {fault.PullDecided, 1},
+		{fault.PullsFound, 1},
+		{fault.PullsFound, 1},
+		{fault.AnswerKept, 1},
+		{fault.AnswerKept, 1},
+		{fault.AnswerKept, 2},
+		{fault.AnswerKept, 1},
+		{fault.AnswerKept, 2},
+		{fault.TaskWritten, 1},
+		{fault.PullDecided, 1},
+		{fault.PullDecided, 1},
 	}
 	killed := map[fault.Point]bool{}
 	for _, l := range laps {
