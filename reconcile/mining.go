@@ -112,11 +112,15 @@ func (r *Reconciler) miningState(ctx context.Context, address string) (s miningS
 }
 
 func (r *Reconciler) putMiningState(ctx context.Context, address string, s miningState) error {
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return putMiningState(tx, address, s) })
+}
+
+func putMiningState(tx *store.Tx, address string, s miningState) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(miningKey(address), string(text)) })
+	return tx.PutMeta(miningKey(address), string(text))
 }
 
 // tend makes one pass over a mining spec: it is begun, begun anew, or stopped.
@@ -190,7 +194,8 @@ func (r *Reconciler) mine(spec config.Mining) error {
 		return fmt.Errorf("begin %s: %w", address, err)
 	}
 	o.Spec, o.Log, o.Gateway, o.Images = spec, r.o.Log, r.o.Host.Gateway, r.o.Host.Images
-	o.Book = &miningBook{r: r, spec: spec, stream: r.stream(address)}
+	book := &miningBook{r: r, spec: spec, stream: r.stream(address)}
+	o.Book = book
 	o.Room, o.Judge, o.Printed = r.room, r.judgePatch, r.printed
 	o.Waitable = func(err error) bool {
 		return container.Unavailable(err) || errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrRegistry)
@@ -202,6 +207,9 @@ func (r *Reconciler) mine(spec config.Mining) error {
 	r.drivers.Go(func() {
 		defer stop()
 		end := miningEnd{address: address}
+		if err := book.catchUp(ctx); err != nil {
+			r.o.Log.Warn("note pull requests as decided", "spec", address, "error", err)
+		}
 		for pause := (pauses{}); ctx.Err() == nil && !end.over; {
 			var err error
 			if end.cause, err = live.miner.Run(ctx); err == nil {

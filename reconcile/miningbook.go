@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
@@ -279,7 +281,53 @@ func miningCounts(tx *store.Tx, address string) (mining.Counts, error) {
 	return c, err
 }
 
-// Report implements mining.Book.
+// Report implements mining.Book. That a spec is over is stored with the record that says so:
+// after a crash it is not said again.
 func (b *miningBook) Report(ctx context.Context, typ string, fields any) error {
-	return b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return b.line(tx, typ, fields) })
+	return b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		if end, ok := fields.(interface{ Over() string }); ok {
+			if err := putMiningState(tx, b.address(), miningState{Generation: b.spec.Generation, Over: true, Cause: end.Over()}); err != nil {
+				return err
+			}
+		}
+		return b.line(tx, typ, fields)
+	})
+}
+
+// catchUp notes the pull requests as decided that a crash kept from being noted.
+func (b *miningBook) catchUp(ctx context.Context) error {
+	if b.spec.PRFile == "" {
+		return nil
+	}
+	var rows []store.PullRow
+	err := b.r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		rows, err = tx.DecidedPulls(b.address())
+		return err
+	})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	noted := map[github.Ref]bool{}
+	f, err := os.Open(b.spec.PRFile)
+	if err == nil {
+		var refs []github.Ref
+		refs, err = output.ReadPRs(f)
+		err = errors.Join(err, f.Close())
+		for _, ref := range refs {
+			noted[ref] = true
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look what is noted as decided: %w", err)
+	}
+	for _, row := range rows {
+		ref := github.Ref{Repo: row.Repo, Number: row.Number}
+		if noted[ref] {
+			continue
+		}
+		if err := output.AppendPR(b.spec.PRFile, ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -67,6 +67,16 @@ func (t *Tx) OpenPulls(spec string, after int64, limit int) ([]PullRow, error) {
 	return rows, nil
 }
 
+// DecidedPulls returns the pull requests of a spec that are decided, in the order in which they
+// were seen.
+func (t *Tx) DecidedPulls(spec string) ([]PullRow, error) {
+	rows, err := list(t, scanPull, "SELECT "+pullColumns+" FROM pulls WHERE spec = ? AND verdict <> '' ORDER BY n", spec)
+	if err != nil {
+		return nil, fmt.Errorf("read decided pull requests of %q: %w", spec, err)
+	}
+	return rows, nil
+}
+
 // ReopenPulls opens the pull requests again that were decided for a reason, and returns how many.
 func (t *Tx) ReopenPulls(spec, reason string) (int64, error) {
 	n, err := t.exec(`UPDATE pulls SET verdict = '', stage = '', reason = '', decided_at = 0

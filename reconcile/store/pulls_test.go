@@ -51,6 +51,9 @@ func TestPullsAreDecidedOnce(t *testing.T) {
 		if diff := cmp.Diff(want, counts); diff != "" {
 			t.Errorf("counts: -want +got\n%s", diff)
 		}
+		if rows, err2 := tx.DecidedPulls("mining.x"); err2 != nil || len(rows) != 1 || rows[0].Number != 1 || rows[0].Reason != "stars" {
+			t.Errorf("decided: %+v, %v", rows, err2)
+		}
 		if n, err2 := tx.ReopenPulls("mining.x", "stars"); n != 1 || err2 != nil {
 			t.Errorf("reopened %d, %v", n, err2)
 		}

@@ -32,7 +32,8 @@ type Book interface {
 	Environment(ctx context.Context, repo, lock string) (*workbench.Environment, error)
 	KeepEnvironment(ctx context.Context, repo, lock string, e workbench.Environment) error
 	Counts(ctx context.Context) (Counts, error)
-	// Report appends a record that is about the spec as a whole.
+	// Report appends a record that is about the spec as a whole. With one that has a method
+	// Over() string the spec is over.
 	Report(ctx context.Context, typ string, fields any) error
 }
 

@@ -46,6 +46,9 @@ type finished struct {
 	Progress
 }
 
+// Over tells the book why the spec is over: a record that says so is the end.
+func (f finished) Over() (cause string) { return f.Cause }
+
 // report tells of the progress until the context ends.
 func (m *Miner) report(ctx context.Context, began time.Time) {
 	tick := time.NewTicker(reportEvery)

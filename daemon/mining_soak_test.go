@@ -1,0 +1,25 @@
+//go:build soak
+
+package daemon_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Thirty random kill -9 while ten pull requests at a time become tasks.
+func TestSoakThirtyKillsOfMining(t *testing.T) {
+	const kills = 30
+	for made := 0; made < kills; {
+		t.Run(fmt.Sprintf("from the kill %d on", made+1), func(t *testing.T) {
+			n := hailOfMining(t, uint64(time.Now().UnixNano()), 10, kills-made)
+			if made += n; n == 0 {
+				t.Fatal("nothing was killed")
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
