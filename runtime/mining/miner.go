@@ -51,6 +51,7 @@ type Miner struct {
 	places *places
 
 	before Progress // as Run found it
+	spent  hourglass
 
 	mu    sync.Mutex
 	at    map[string]string // open pull requests under way: name -> stage
@@ -92,7 +93,9 @@ func (m *Miner) Run(ctx context.Context) (cause string, err error) {
 	defer stop()
 	for {
 		started := time.Now()
+		over := m.spent.pass()
 		err := m.pass(ctx)
+		over()
 		if err := m.o.Repos.Collect(ctx, keptClones); err != nil && ctx.Err() == nil {
 			m.o.Log.Warn("remove old clones", "error", err)
 		}

@@ -142,7 +142,9 @@ func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- git
 			m.enter(c.Ref, StageEnrich)
 		}
 		for tries := 1; len(refs) > 0; tries++ {
+			asked := time.Now()
 			outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{ctx, m.o.Book})
+			m.spent.since(onGitHub, asked)
 			if err != nil {
 				if err := m.patience(ctx, "GitHub", err, tries); err != nil {
 					return err

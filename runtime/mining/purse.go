@@ -94,7 +94,9 @@ func (p *purse) ask(stage string) llm.Ask {
 
 // pay asks the model and keeps what it answers before anybody uses it.
 func (p *purse) pay(ctx context.Context, key string, messages []llm.Message, tools []llm.Tool) (k kept, err error) {
+	asked := time.Now()
 	k.Answer, err = p.model.Ask(ctx, messages, tools)
+	p.m.spent.since(onModel, asked)
 	if malformed, ok := errors.AsType[*llm.Malformed](err); ok {
 		k.Malformed, err = malformed, nil
 	}
@@ -166,6 +168,7 @@ func (m *Miner) patience(ctx context.Context, what string, err error, tries int)
 	} else if u, ok := errors.AsType[*llm.Unavailable](err); ok {
 		pause = max(pause, u.RetryAfter)
 	}
+	defer m.spent.since(onWaits, time.Now())
 	m.waiting(fmt.Sprintf("%s: %v", what, err))
 	defer m.waiting("")
 	m.o.Log.Info("mining waits", "for", pause.Round(time.Second), "why", err)
