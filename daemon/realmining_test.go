@@ -163,7 +163,7 @@ func TestRealPullRequestsAreMined(t *testing.T) {
 	}
 	q.hours = realHours(t)
 	q.begin()
-	spec := strings.Replace(q.spec(`max_tasks = 0`, `filter { licenses = "any" }`), fmt.Sprintf("test_generation { image = %q }", q.image), "", 1)
+	spec := strings.Replace(q.spec(`max_tasks = 0`, "filter {", `licenses = "any"`, "added_lines { min = 1 }", "}"), fmt.Sprintf("test_generation { image = %q }", q.image), "", 1)
 	q.write("m.hcl", spec+fmt.Sprintf(`
 run "over" {
   tasks    = [mining.%s]

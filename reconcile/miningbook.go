@@ -79,7 +79,7 @@ func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining
 			if err := b.decide(tx, d); err != nil {
 				return err
 			}
-			if d.Reason != mining.ReasonListed {
+			if listable(d.Reason) {
 				decided = append(decided, d.Ref)
 			}
 		}
@@ -125,7 +125,7 @@ func (b *miningBook) Decide(ctx context.Context, d mining.Decision) error {
 		return err
 	}
 	fault.Reached(fault.PullDecided)
-	if d.Reason != mining.ReasonEnough && d.Reason != mining.ReasonBudget { // nothing is known against it
+	if listable(d.Reason) {
 		b.list(d.Ref)
 	}
 	if d.Mined == nil {
@@ -141,6 +141,12 @@ func (b *miningBook) Decide(ctx context.Context, d mining.Decision) error {
 		}
 		b.r.grown(b.spec.Name)
 	})
+}
+
+// listable reports whether a pull request that was decided for a reason is listed as such: not
+// where only the spec has enough, and not where the list itself is the reason.
+func listable(why string) bool {
+	return why != mining.ReasonEnough && why != mining.ReasonBudget && why != mining.ReasonListed
 }
 
 // list adds decided pull requests to the file of the spec that lists them.
@@ -320,14 +326,11 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look what is noted as decided: %w", err)
 	}
+	var missing []github.Ref
 	for _, row := range rows {
-		ref := github.Ref{Repo: row.Repo, Number: row.Number}
-		if noted[ref] {
-			continue
-		}
-		if err := output.AppendPR(b.spec.PRFile, ref); err != nil {
-			return err
+		if ref := (github.Ref{Repo: row.Repo, Number: row.Number}); !noted[ref] && listable(row.Reason) {
+			missing = append(missing, ref)
 		}
 	}
-	return nil
+	return output.AppendPRs(b.spec.PRFile, missing...)
 }

@@ -84,6 +84,9 @@ type record struct {
 
 	Status       string
 	AgentSeconds float64 `json:"agent_duration_s"`
+
+	Accepted int
+	SpentS   map[string]float64 `json:"spent_s"`
 }
 
 // records reads a file of the daemon's beside the specs. A file that is not there yet has

@@ -31,6 +31,7 @@ var subjects = []subject{
 	{name: "single", alone: single},
 	{name: "import", alone: importing},
 	{name: "archive", alone: archiving, ours: true},
+	{name: "mining", alone: mined},
 	{name: "idling", alone: idling},
 	{name: "soak", alone: soak},
 }

@@ -30,6 +30,7 @@ type world struct {
 	program, image string
 	dir            string // of everything below; short, because sockets lie in it
 	state, specs   string
+	settings       string // file of the daemon's; "" = none
 	owner          string
 	trials         int // that live through all that is measured
 	engine         *docker.Engine
@@ -103,6 +104,9 @@ func (w *world) launch() error {
 		return err
 	}
 	daemon := exec.Command(w.program, "serve", "--watch", w.specs, "--state", w.state)
+	if w.settings != "" {
+		daemon.Args = append(daemon.Args, "--config", w.settings)
+	}
 	daemon.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(w.dir, "ready"))
 	daemon.Stdout, daemon.Stderr = log, log
 	if err := errors.Join(daemon.Start(), log.Close()); err != nil {
@@ -237,7 +241,12 @@ func (w *world) settled(ctx context.Context, address string) error {
 
 // until asks again and again until the condition holds. An error of it ends the wait.
 func until(ctx context.Context, what string, every time.Duration, holds func() (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it did not happen"))
+	return untilWithin(ctx, patience, what, every, holds)
+}
+
+// untilWithin is until for what may take another while.
+func untilWithin(ctx context.Context, most time.Duration, what string, every time.Duration, holds func() (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, errors.New("it did not happen"))
 	defer cancel()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -77,7 +77,9 @@ func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
 func (k *maker) tests(ctx context.Context, p workbench.Proposal) (tests []byte, wrong string, err error) {
 	tests = bytes.Clone(k.change.Tests)
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+		began := time.Now()
 		_, err := k.m.o.Repos.File(ctx, k.repository().Repo, k.change.Base, name)
+		k.m.spent.since(onGit, began)
 		switch {
 		case err == nil:
 			return nil, fmt.Sprintf("%s is in the repository already: write tests into new files", name), nil

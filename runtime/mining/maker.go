@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/llm"
@@ -71,6 +72,7 @@ func (k *maker) extract(ctx context.Context) (err error) {
 	if err := k.claim(ctx); err != nil {
 		return err
 	}
+	defer k.m.spent.since(onGit, time.Now())
 	k.change, err = k.m.o.Repos.Change(ctx, k.repository())
 	return err
 }
@@ -91,6 +93,7 @@ func (k *maker) feasible(ctx context.Context) error {
 // name has the statement name what these tests need, if it does not.
 func (k *maker) name(ctx context.Context, stage string, tests []byte) error {
 	needs, err := statement.Needs(k.change.Source, tests, func(words []string) (map[string]bool, error) {
+		defer k.m.spent.since(onGit, time.Now())
 		return k.m.o.Repos.Has(ctx, k.repository().Repo, k.change.Base, words)
 	}, k.text)
 	if err != nil || len(needs) == 0 {
@@ -114,7 +117,9 @@ func (k *maker) section(ctx context.Context, stage string, needs []string) error
 // prove finds out how the repository is installed and tested, and proves the task by it.
 func (k *maker) prove(ctx context.Context) error {
 	repo := k.repository().Repo
+	began := time.Now()
 	lock, err := k.m.o.Repos.Lock(ctx, repo, k.change.Base)
+	k.m.spent.since(onGit, began)
 	if err != nil {
 		return err
 	}
@@ -133,7 +138,7 @@ func (k *maker) prove(ctx context.Context) error {
 	bare.Judge.Command, bare.Work.Setup = task.Command{}, nil
 	var proposal workbench.Proposal
 	err = k.m.o.Room(ctx, bare, func(ctx context.Context, room workbench.Room) (err error) {
-		proposal, err = workbench.Run(ctx, job, room, k.turns(), k.try)
+		proposal, err = workbench.Run(ctx, job, timedRoom{room, &k.m.spent}, k.turns(), k.try)
 		return err
 	})
 	if err != nil {
@@ -198,7 +203,7 @@ func (k *maker) judge(ctx context.Context, p workbench.Proposal, tests []byte) (
 	t = k.compose(p, tests)
 	k.proof, err = proof.Prove(ctx, proof.Case{
 		Task: t, Fix: k.change.Source, Repeats: k.m.o.Spec.Repeats, Statement: k.text, Interface: k.names, Printed: k.m.o.Printed,
-	}, k.m.o.Judge)
+	}, k.m.timedJudge)
 	return t, err
 }
 

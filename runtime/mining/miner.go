@@ -53,6 +53,8 @@ type Miner struct {
 	places *places
 	naming sync.Mutex // held by who looks for the name of a task
 
+	spent hourglass
+
 	mu     sync.Mutex
 	before Progress          // as Run found it
 	at     map[string]string // open pull requests under way: name -> stage
@@ -103,7 +105,9 @@ func (m *Miner) Run(ctx context.Context) (cause string, err error) {
 	defer stop()
 	for {
 		started := time.Now()
+		over := m.spent.pass()
 		err := m.pass(ctx)
+		over()
 		if err := m.o.Repos.Collect(ctx, keptClones); err != nil && ctx.Err() == nil {
 			m.o.Log.Warn("remove old clones", "error", err)
 		}

@@ -192,7 +192,9 @@ func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- git
 // know asks until it is known what to do with each of some pull requests.
 func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pull) error {
 	for tries, waits := 1, 0; len(refs) > 0; {
+		asked := time.Now()
 		outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{ctx, m.o.Book})
+		m.spent.since(onGitHub, asked)
 		if err != nil {
 			if ours(err) {
 				return err

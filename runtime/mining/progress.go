@@ -33,6 +33,7 @@ type Progress struct {
 	SeenPerHour    float64 `json:"seen_per_hour"`
 	DecidedPerHour float64 `json:"decided_per_hour"`
 	Waits          string  `json:"waits,omitempty"` // for what
+	Spent          Spent   `json:"spent_s"`         // of the time since this daemon began with it
 }
 
 // Hours tells how much of an archive was read.
@@ -81,7 +82,7 @@ func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err 
 		return p, err
 	}
 	p = Summed(c, at, usage)
-	p.Waits, p.Wanted = waits, m.o.Spec.MaxTasks
+	p.Waits, p.Wanted, p.Spent = waits, m.o.Spec.MaxTasks, m.spent.spent()
 	if q := m.o.Spec.Quota; q != nil {
 		p.Wanted = q.Easy + q.Medium + q.Hard
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/llm"
@@ -94,7 +95,9 @@ func (p *purse) ask(stage string) llm.Ask {
 
 // pay asks the model and keeps what it answers before anybody uses it.
 func (p *purse) pay(ctx context.Context, key string, messages []llm.Message, tools []llm.Tool) (k kept, err error) {
+	asked := time.Now()
 	k.Answer, err = p.model.Ask(ctx, messages, tools)
+	p.m.spent.since(onModel, asked)
 	if malformed, ok := errors.AsType[*llm.Malformed](err); ok {
 		k.Malformed, err = malformed, nil
 	}

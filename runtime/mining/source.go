@@ -167,10 +167,12 @@ func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) erro
 	for tries := 1; ; tries++ {
 		var all []Found
 		mark := hourMark{Past: archive.Past{State: archive.Read, At: time.Now().UTC()}}
+		began := time.Now()
 		counts, err := m.o.Archive.Hour(ctx, hour, func(merge archive.Merge) error {
 			all = append(all, Found{Ref: github.Ref{Repo: merge.Repo, Number: merge.Number}, Rejected: m.early(merge)})
 			return nil
 		})
+		m.spent.since(onArchive, began)
 		mark.Counts = counts
 		_, damaged := errors.AsType[*archive.Damaged](err)
 		switch {
@@ -235,7 +237,9 @@ func (g *gather) flush(ctx context.Context) error {
 func (m *Miner) patiently(ctx context.Context, what string, found finder, read func(add func(github.Ref) error) error) error {
 	for tries := 1; ; tries++ {
 		g := &gather{m: m, found: found}
+		began := time.Now()
 		err := read(func(ref github.Ref) error { return g.add(ctx, ref) })
+		m.spent.since(onGitHub, began)
 		if flushed := g.flush(ctx); flushed != nil {
 			return flushed
 		}

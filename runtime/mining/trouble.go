@@ -129,6 +129,7 @@ func (m *Miner) patience(ctx context.Context, what string, err error, tries int)
 	} else if u, ok := errors.AsType[*llm.Unavailable](err); ok {
 		pause = max(pause, u.RetryAfter)
 	}
+	defer m.spent.since(onWaits, time.Now())
 	m.waiting(what, err)
 	defer m.waiting(what, nil)
 	m.o.Log.Info("mining waits", "for", pause.Round(time.Second), "why", err)
