@@ -8,6 +8,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
+// Who thinks where a mining spec does not say it.
+const (
+	MiningProvider = "openrouter"
+	MiningModel    = "openai/gpt-5.2-codex:nitro"
+)
+
 func (b labelled) mining(head Block) Mining {
 	out := Mining{
 		Block:      head,
@@ -17,8 +23,8 @@ func (b labelled) mining(head Block) Mining {
 		Difficulty: b.checkedList("difficulty", nil, word("easy", "medium", "hard")),
 		Quota:      b.quota(),
 		Filter:     b.filter(),
-		Provider:   b.text("provider", "openrouter"),
-		Model:      b.checked("model", "openai/gpt-5.2-codex:nitro", notEmpty),
+		Provider:   b.text("provider", MiningProvider),
+		Model:      b.checked("model", MiningModel, notEmpty),
 		MinQuality: b.number("min_quality", 0.3, 0, 1),
 		Batch:      b.batch(),
 		Budget:     b.budget("per_task"),

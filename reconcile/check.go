@@ -24,6 +24,7 @@ type Check struct {
 	Task   string   // address, benchmark.x["t"]
 	Files  []string // absolute paths of the spec files that declare it; none = the one in force that does, as it is now
 	Repeat int      // how often the solution and the untouched tree are judged; 0 = 3
+	Rater  *Rater   // says how good a task it is; nil = nobody does
 }
 
 // Checked is what a check has found.
@@ -32,9 +33,10 @@ type Checked struct {
 	Verdict string `json:"verdict"` // sound, flagged or broken
 	vet.Summary
 	Repeat      int                       `json:"repeat"`
-	Adversaries []string                  `json:"adversaries"` // that were judged
-	Findings    []vet.Finding             `json:"findings"`    // the worst first
-	Images      map[string]trial.ImageRef `json:"images"`      // by role
+	Adversaries []string                  `json:"adversaries"`      // that were judged
+	Findings    []vet.Finding             `json:"findings"`         // the worst first
+	Images      map[string]trial.ImageRef `json:"images"`           // by role
+	Rating      *Rating                   `json:"rating,omitempty"` // nil unless it was asked for
 	Seconds     float64                   `json:"seconds"`
 }
 
@@ -67,11 +69,14 @@ type checking struct {
 }
 
 // CheckTask has a task checked: its solution, its untouched tree and every adversary are
-// judged, each in a session of its own, and its work image is looked through. Of a task that
-// is in force a record is written. What is wrong with Files comes as diagnostics, and what
+// judged, each in a session of its own, and its work image is looked through. In the end a
+// model rates it, if one is to. Of a task that is in force a record is written. What is wrong with Files comes as diagnostics, and what
 // else the asker must mend as a *Mistake; what is wrong with the task is in the outcome.
 func (r *Reconciler) CheckTask(ctx context.Context, c Check) (out Checked, ds config.Diagnostics, err error) {
 	began := time.Now()
+	if err := r.rateable(c.Rater); err != nil {
+		return out, ds, err
+	}
 	e := Evaluation{Task: c.Task, Files: c.Files}
 	set, ds, err := r.askedSet(ctx, e)
 	if err != nil || ds.HasErrors() {
@@ -92,7 +97,9 @@ func (r *Reconciler) CheckTask(ctx context.Context, c Check) (out Checked, ds co
 	if gaps := selected.Unsupported(); len(gaps) > 0 {
 		k.say(vet.Images, vet.Breaks, "%s is not in this version yet", gaps[0])
 	} else if k.task, err = CompileTask(selected); err == nil {
-		err = k.all(ctx)
+		if err = k.all(ctx); err == nil && c.Rater != nil {
+			err = k.rate(ctx, *c.Rater)
+		}
 	}
 	if err != nil {
 		return out, ds, fmt.Errorf("check %s: %w", out.Task, err)
@@ -243,7 +250,7 @@ func (r *Reconciler) recordCheck(ctx context.Context, s config.Selected, out Che
 	var to store.StreamRef
 	var generation string
 	err := r.do(ctx, func() {
-		if b := r.set.Benchmark(s.Benchmark.Name); b != nil {
+		if b := r.declares(s); b != nil {
 			to, generation = r.streamAt(address, b.Path, r.roots.of(b.Path)), b.Generation
 		}
 	})
@@ -258,6 +265,18 @@ func (r *Reconciler) recordCheck(ctx context.Context, s config.Selected, out Che
 		_, err := tx.AppendLine(to, envelope, taskValidated{out, s.Name()})
 		return err
 	})
+}
+
+// declares is the block that has a task, nil if there is none any more.
+func (r *Reconciler) declares(s config.Selected) *config.Block {
+	if s.Benchmark.Kind == "mining" {
+		if m := r.set.Mining(s.Benchmark.Name); m != nil {
+			return &m.Block
+		}
+	} else if b := r.set.Benchmark(s.Benchmark.Name); b != nil {
+		return &b.Block
+	}
+	return nil
 }
 
 // nothing asks for the untouched tree.

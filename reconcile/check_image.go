@@ -61,11 +61,23 @@ func (k *checking) within(texts []vet.Text) []vet.Text {
 
 // hidden are the files that only the judge has, by their paths in its container.
 func (k *checking) hidden() (texts []vet.Text, err error) {
+	if texts, err = k.judged(); err != nil {
+		return nil, err
+	}
+	if p := k.task.Private; p != nil && p.Context.Digest != "" {
+		private, err := textsOf(func() (io.ReadCloser, error) { return k.r.o.Host.OpenBlob(p.Context.Digest) })
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, private...)
+	}
+	return k.within(append(texts, vet.Added(k.task.Judge.Patch)...)), nil
+}
+
+// judged are the files that the open set is judged with, but for what a patch adds.
+func (k *checking) judged() (texts []vet.Text, err error) {
 	t := k.task
 	trees := []task.Tree{t.Judge.Context}
-	if t.Private != nil {
-		trees = append(trees, t.Private.Context)
-	}
 	for _, stage := range []*task.Stage{t.Judge.Run, t.Judge.Grade} {
 		if stage != nil {
 			trees = append(trees, stage.Context)
@@ -84,7 +96,7 @@ func (k *checking) hidden() (texts []vet.Text, err error) {
 	for name, content := range t.Judge.Files {
 		texts = append(texts, vet.Text{Name: name, Content: []byte(content)})
 	}
-	return k.within(append(texts, vet.Added(t.Judge.Patch)...)), nil
+	return texts, nil
 }
 
 // steering are the files at the top of a tree that adversaries edit.

@@ -19,6 +19,7 @@ import (
 type solution struct {
 	ask   asking
 	texts []vet.Text // what it writes, by path relative to workdir: files, or what a diff adds to them
+	diff  []byte     // what a script changed
 	close func() error
 }
 
@@ -58,15 +59,15 @@ func (k *checking) scripted(ctx context.Context) (*solution, error) {
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(tree, 0, info.Size())), nil }
 	s := &solution{ask: opened(open), close: tree.Close}
-	if s.texts, err = k.changed(ctx, open); err != nil {
+	if s.diff, err = k.changed(ctx, open); err != nil {
 		return nil, errors.Join(err, tree.Close())
 	}
+	s.texts = append(vet.Added(s.diff), vet.Text{Name: "solution.sh", Content: []byte(k.task.Solution.Script)})
 	return s, nil
 }
 
-// changed is what the script wrote, as the difference to the tree that it began with, and
-// the script itself.
-func (k *checking) changed(ctx context.Context, open func() (io.ReadCloser, error)) ([]vet.Text, error) {
+// changed is the difference that the script made to the tree that it began with.
+func (k *checking) changed(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte, error) {
 	base, err := k.r.o.Host.Base(ctx, k.task, trial.ImageRef{Ref: k.work.Ref, ID: k.work.ID}, k.labels)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (k *checking) changed(ctx context.Context, open func() (io.ReadCloser, erro
 	if err != nil {
 		return nil, fmt.Errorf("compare the solution with the untouched tree: %w", err)
 	}
-	return append(vet.Added(diff), vet.Text{Name: "solution.sh", Content: []byte(k.task.Solution.Script)}), nil
+	return diff, nil
 }
 
 // maxTexts bounds the files of a tree that are looked for in an image.

@@ -162,7 +162,7 @@ func (r *Reconciler) askedTask(ctx context.Context, set *config.Set, e Evaluatio
 		if err != nil {
 			return t, err
 		}
-		address = addressOf(state.Cell.Task.Benchmark, state.Cell.Task.Name)
+		address = addressIn(set, state.Cell.Task.Benchmark, state.Cell.Task.Name)
 		if t, ok := taskOfRun(set, state); ok {
 			out.Task = address
 			return t, judgeable(t, address)

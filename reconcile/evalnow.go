@@ -15,11 +15,11 @@ func (r *Reconciler) asItIsNow(ctx context.Context, set *config.Set, e Evaluatio
 	if isMining(e.Task) {
 		return set, nil, nil // it is what it was when it was mined
 	}
-	name, task, err := r.askedNames(ctx, e)
+	ref, err := r.askedNames(ctx, e)
 	if err != nil {
 		return nil, nil, err
 	}
-	b := set.Benchmark(name)
+	b := set.Benchmark(ref.Name)
 	if b == nil {
 		return set, nil, nil
 	}
@@ -27,7 +27,7 @@ func (r *Reconciler) asItIsNow(ctx context.Context, set *config.Set, e Evaluatio
 	if err != nil {
 		return nil, nil, err
 	}
-	fresh, why := r.reread(b, task, previous)
+	fresh, why := r.reread(b, ref.Task, previous)
 	if why == "" {
 		return fresh, nil, nil
 	}
@@ -38,12 +38,12 @@ func (r *Reconciler) asItIsNow(ctx context.Context, set *config.Set, e Evaluatio
 }
 
 // askedNames are the benchmark and the task that are asked for; the latter may be "".
-func (r *Reconciler) askedNames(ctx context.Context, e Evaluation) (benchmark, task string, err error) {
+func (r *Reconciler) askedNames(ctx context.Context, e Evaluation) (config.Ref, error) {
 	if e.Task != "" {
 		return splitAddress(e.Task)
 	}
 	state, err := r.stateOfTrial(ctx, e.Trial)
-	return state.Cell.Task.Benchmark, state.Cell.Task.Name, err
+	return config.Ref{Name: state.Cell.Task.Benchmark, Task: state.Cell.Task.Name}, err
 }
 
 // reread compiles the file of a benchmark anew, beside what was accepted of all others. It

@@ -18,7 +18,7 @@ import (
 type ImageWork struct {
 	Verb  string   `json:"verb"`  // image.Build, image.Pull or image.Push
 	Files []string `json:"files"` // absolute paths of the spec files that declare the tasks; none = the specs in force
-	Tasks []string `json:"tasks"` // addresses of tasks and benchmarks; none = all of Files
+	Tasks []string `json:"tasks"` // addresses of tasks, benchmarks and mining specs; none = all of Files
 }
 
 // ImageDone is what became of one image of a task.
@@ -57,7 +57,7 @@ func (r *Reconciler) Images(ctx context.Context, w ImageWork, tell func(ImageDon
 	g.SetLimit(tasksAtOnce)
 	for _, s := range chosen {
 		g.Go(func() error {
-			address := addressOf(s.Benchmark.Name, s.Name())
+			address := s.Address()
 			one := func(m image.Made) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -93,31 +93,21 @@ func chooseTasks(set *config.Set, w ImageWork) (chosen []config.Selected, err er
 	seen := map[string]bool{}
 	add := func(all ...config.Selected) {
 		for _, s := range all {
-			if address := addressOf(s.Benchmark.Name, s.Name()); !seen[address] {
+			if address := s.Address(); !seen[address] {
 				seen[address] = true
 				chosen = append(chosen, s)
 			}
 		}
 	}
 	for _, address := range w.Tasks {
-		benchmark, name, err := splitAddress(address)
+		all, err := Selected(set, address)
 		if err != nil {
 			return nil, err
 		}
-		if b := set.Benchmark(benchmark); b != nil && name == "" {
-			add(b.All()...)
-			continue
-		}
-		s, err := findTask(set, address)
-		if err != nil {
-			return nil, err
-		}
-		add(s)
+		add(all...)
 	}
 	if len(w.Tasks) == 0 {
-		for i := range set.Blocks.Benchmarks {
-			add(set.Blocks.Benchmarks[i].All()...)
-		}
+		add(allTasks(set)...)
 	}
 	if len(chosen) == 0 {
 		return nil, mistake("there is no task to %s the images of", w.Verb)

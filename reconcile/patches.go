@@ -73,9 +73,13 @@ func (r *Reconciler) patchOf(ctx context.Context, s trial.State, archive io.Read
 	return base.Diff(ctx, archive, t.Submit.Paths)
 }
 
-// InForce compiles what was accepted last, without a look at the files.
+// InForce compiles what was accepted last, without a look at the files, with what was mined.
 func InForce(ctx context.Context, o Options) (*config.Set, error) {
+	o.Config.Mined = config.NewMined()
 	r := &Reconciler{o: o}
+	if err := r.loadMined(ctx); err != nil {
+		return nil, err
+	}
 	previous, err := r.accepted(ctx)
 	if err != nil {
 		return nil, err

@@ -1,9 +1,9 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +12,7 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// TaskInfo is one task of a benchmark in force, in the words of existing clients.
+// TaskInfo is one task of a benchmark in force, or one that was mined, in the words of existing clients.
 type TaskInfo struct {
 	ID        string `json:"task_id"`
 	Address   string `json:"address"`
@@ -26,7 +26,8 @@ type TaskInfo struct {
 	Missing   string `json:"unsupported,omitempty"` // what of it this version cannot do
 }
 
-// Tasks lists the tasks of all benchmarks in force, or of those that spec files declare.
+// Tasks lists the tasks of all benchmarks in force, and what was mined by the mining specs; or
+// of those that spec files declare.
 func (r *Reconciler) Tasks(ctx context.Context, files []string) ([]TaskInfo, error) {
 	set, ds, err := r.specsFor(ctx, files)
 	if err != nil {
@@ -36,20 +37,18 @@ func (r *Reconciler) Tasks(ctx context.Context, files []string) ([]TaskInfo, err
 		return nil, mistake("the spec files have errors: %s", ds[0].Summary)
 	}
 	infos := []TaskInfo{}
-	for i := range set.Blocks.Benchmarks {
-		for _, s := range set.Blocks.Benchmarks[i].All() {
-			info := TaskInfo{
-				ID: s.Name(), Address: s.Address(), Benchmark: s.Benchmark.Name, Name: s.Name(),
-				Missing: strings.Join(s.Unsupported(), "; "),
-			}
-			t, err := CompileTask(s)
-			if err != nil {
-				info.Missing = err.Error()
-			} else {
-				describe(&info, t)
-			}
-			infos = append(infos, info)
+	for _, s := range allTasks(set) {
+		info := TaskInfo{
+			ID: s.Name(), Address: s.Address(), Benchmark: s.Benchmark.Name, Name: s.Name(),
+			Missing: strings.Join(s.Unsupported(), "; "),
 		}
+		t, err := CompileTask(s)
+		if err != nil {
+			info.Missing = err.Error()
+		} else {
+			describe(&info, t)
+		}
+		infos = append(infos, info)
 	}
 	return infos, nil
 }
@@ -71,80 +70,104 @@ func addressOf(benchmark, name string) string {
 	return config.Ref{Kind: "benchmark", Name: benchmark, Task: name}.String()
 }
 
-// findTask finds benchmark.x["t"], benchmark.x.t, or the only task of benchmark.x.
-func findTask(set *config.Set, address string) (config.Selected, error) {
-	if isMining(address) {
-		return findMined(set, address)
+// addressIn is addressOf where the task may be one that was mined.
+func addressIn(set *config.Set, benchmark, name string) string {
+	for _, kind := range []string{"benchmark", "mining"} {
+		all, _ := tasksOf(set, config.Ref{Kind: kind, Name: benchmark})
+		if i := slices.IndexFunc(all, func(s config.Selected) bool { return s.Name() == name }); i >= 0 {
+			return all[i].Address()
+		}
 	}
-	benchmark, name, err := splitAddress(address)
+	return addressOf(benchmark, name)
+}
+
+// findTask finds benchmark.x["t"], benchmark.x.t, or the only task of benchmark.x, and the same
+// of mining.x among what was mined so far.
+func findTask(set *config.Set, address string) (config.Selected, error) {
+	ref, err := splitAddress(address)
 	if err != nil {
 		return config.Selected{}, err
 	}
-	b := set.Benchmark(benchmark)
-	if b == nil && name == "" {
-		return config.Selected{}, mistake("there is no task or benchmark %s%s", address, suggest(address, benchmarkAddresses(set)))
-	}
-	if b == nil {
+	all, known := tasksOf(set, ref)
+	switch {
+	case !known && ref.Task == "":
+		return config.Selected{}, mistake("there is no task or benchmark %s%s", address, suggest(address, blockAddresses(set)))
+	case !known:
 		return config.Selected{}, mistake("there is no task %s%s", address, suggest(address, taskAddresses(set)))
-	}
-	if all := b.All(); name == "" && len(all) == 1 {
+	case ref.Task == "" && len(all) == 0:
+		return config.Selected{}, mistake("%s has no tasks", address)
+	case ref.Task == "" && len(all) > 1:
+		ref.Task = "NAME"
+		return config.Selected{}, mistake("%s has %d tasks; name one, as in %s", address, len(all), ref)
+	case ref.Task == "":
 		return all[0], nil
-	} else if name == "" {
-		return config.Selected{}, mistake("%s has %d tasks; name one, as in %s", address, len(all), addressOf(benchmark, "NAME"))
 	}
-	found, ok := b.Find(name)
+	if i := slices.IndexFunc(all, func(s config.Selected) bool { return s.Name() == ref.Task }); i >= 0 {
+		return all[i], nil
+	}
+	return config.Selected{}, mistake("there is no task %s%s", address, suggest(ref.String(), taskAddresses(set)))
+}
+
+// tasksOf are the tasks of a benchmark, or what was mined so far, and whether there is such a
+// block.
+func tasksOf(set *config.Set, ref config.Ref) (all []config.Selected, known bool) {
+	if ref.Kind == "mining" {
+		all = set.Mined().Tasks(ref.Name)
+		return all, len(all) > 0 || set.Mining(ref.Name) != nil
+	}
+	b := set.Benchmark(ref.Name)
+	if b == nil {
+		return nil, false
+	}
+	return b.All(), true
+}
+
+// allTasks are the tasks of all benchmarks, and what was mined so far by the mining specs.
+func allTasks(set *config.Set) (all []config.Selected) {
+	for i := range set.Blocks.Benchmarks {
+		all = append(all, set.Blocks.Benchmarks[i].All()...)
+	}
+	for _, m := range set.Blocks.Minings {
+		all = append(all, set.Mined().Tasks(m.Name)...)
+	}
+	return all
+}
+
+var errAddress = errors.New(`a task is named as benchmark.NAME["TASK"] or benchmark.NAME.TASK, and a mined one as mining.NAME["TASK"]`)
+
+// splitAddress reads an address of a task, or of all that a block has.
+func splitAddress(address string) (ref config.Ref, err error) {
+	kind, rest, _ := strings.Cut(address, ".")
+	if kind != "benchmark" && kind != "mining" || rest == "" {
+		return ref, mistake("%q is no task: %w", address, errAddress)
+	}
+	ref.Kind = kind
+	name, quoted, ok := strings.Cut(rest, "[")
 	if !ok {
-		return found, mistake("there is no task %s%s", address, suggest(addressOf(benchmark, name), taskAddresses(set)))
+		ref.Name, ref.Task, _ = strings.Cut(rest, ".")
+		return ref, nil
 	}
-	return found, nil
+	ref.Name = name
+	ref.Task, err = strconv.Unquote(strings.TrimSuffix(quoted, "]"))
+	if err != nil || ref.Task == "" || !strings.HasSuffix(quoted, "]") {
+		return ref, mistake("%q is no task: %w", address, errAddress)
+	}
+	return ref, nil
 }
 
-// findMined finds mining.x["t"] or mining.x.t among what was mined so far.
-func findMined(set *config.Set, address string) (config.Selected, error) {
-	mining, name, err := splitAddress("benchmark." + strings.TrimPrefix(address, "mining."))
-	if err != nil {
-		return config.Selected{}, mistake("%q is no task: a mined one is named as mining.NAME[\"TASK\"]", address)
-	}
-	var known []string
-	for _, s := range set.Mined().Tasks(mining) {
-		if s.Name() == name {
-			return s, nil
-		}
-		known = append(known, s.Address())
-	}
-	return config.Selected{}, mistake("there is no task %s%s", address, suggest(address, known))
-}
-
-var errAddress = errors.New(`a task is named as benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
-
-func splitAddress(address string) (benchmark, name string, err error) {
-	rest, ok := strings.CutPrefix(address, "benchmark.")
-	if !ok || rest == "" {
-		return "", "", mistake("%q is no task: %w", address, errAddress)
-	}
-	if benchmark, quoted, ok := strings.Cut(rest, "["); ok {
-		name, err := strconv.Unquote(strings.TrimSuffix(quoted, "]"))
-		if err != nil || name == "" || !strings.HasSuffix(quoted, "]") {
-			return "", "", mistake("%q is no task: %w", address, errAddress)
-		}
-		return benchmark, name, nil
-	}
-	benchmark, name, _ = strings.Cut(rest, ".")
-	return benchmark, name, nil
-}
-
-func benchmarkAddresses(set *config.Set) (all []string) {
+func blockAddresses(set *config.Set) (all []string) {
 	for i := range set.Blocks.Benchmarks {
 		all = append(all, set.Blocks.Benchmarks[i].Address())
+	}
+	for _, m := range set.Blocks.Minings {
+		all = append(all, m.Address())
 	}
 	return all
 }
 
 func taskAddresses(set *config.Set) (all []string) {
-	for i := range set.Blocks.Benchmarks {
-		for _, s := range set.Blocks.Benchmarks[i].All() {
-			all = append(all, s.Address())
-		}
+	for _, s := range allTasks(set) {
+		all = append(all, s.Address())
 	}
 	return all
 }
@@ -167,26 +190,27 @@ func taskOfRun(set *config.Set, s trial.State) (task.Task, bool) {
 	return task.Task{}, false
 }
 
-// Selected are the tasks that an address means: that of a task, or of a benchmark with all that
-// it has; "" means all of a set. An address that means nothing is a *Mistake.
-func Selected(set *config.Set, address string) (all []config.Selected, err error) {
-	name, one := "", ""
-	if address != "" {
-		if name, one, err = splitAddress(address); err != nil {
-			return nil, err
+// Selected are the tasks that an address means: that of a task, or of a benchmark or a mining
+// spec with all that it has; "" means all of a set. An address that means nothing is a
+// *Mistake.
+func Selected(set *config.Set, address string) ([]config.Selected, error) {
+	if address == "" {
+		all := allTasks(set)
+		if len(all) == 0 {
+			return nil, mistake("there is no task in these files")
 		}
+		return all, nil
 	}
-	if one != "" || address != "" && set.Benchmark(name) == nil {
-		found, err := findTask(set, address)
-		return []config.Selected{found}, err
+	ref, err := splitAddress(address)
+	if err != nil {
+		return nil, err
 	}
-	for i := range set.Blocks.Benchmarks {
-		if b := &set.Blocks.Benchmarks[i]; name == "" || b.Name == name {
-			all = append(all, b.All()...)
-		}
+	if all, _ := tasksOf(set, ref); ref.Task == "" && len(all) > 0 {
+		return all, nil
 	}
-	if len(all) == 0 {
-		return nil, mistake("there is no task in %s", cmp.Or(address, "these files"))
+	found, err := findTask(set, address)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	return []config.Selected{found}, nil
 }

@@ -22,6 +22,11 @@ type Checked struct {
 // *Error with a code from 400 to 499.
 func (c *Client) Check(ctx context.Context, k reconcile.Check) (out Checked, err error) {
 	q := url.Values{"task": {k.Task}, "file": k.Files, "repeat": {strconv.Itoa(k.Repeat)}}
+	if k.Rater != nil {
+		q.Set("quality", "1")
+		q.Set("provider", k.Rater.Provider)
+		q.Set("model", k.Rater.Model)
+	}
 	return out, c.call(ctx, http.MethodPost, "/v1/check?"+q.Encode(), nil, &out)
 }
 
@@ -30,7 +35,11 @@ func (h *handler) check(version string) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
 		at := q.URL.Query()
 		repeat, _ := strconv.Atoi(at.Get("repeat")) // none is the default
-		done, ds, err := h.r.CheckTask(q.Context(), reconcile.Check{Task: at.Get("task"), Files: at["file"], Repeat: min(repeat, maxRepeat)})
+		ask := reconcile.Check{Task: at.Get("task"), Files: at["file"], Repeat: min(repeat, maxRepeat)}
+		if at.Get("quality") == "1" {
+			ask.Rater = &reconcile.Rater{Provider: at.Get("provider"), Model: at.Get("model")}
+		}
+		done, ds, err := h.r.CheckTask(q.Context(), ask)
 		if code, ok := mistaken(err); ok {
 			refuse(w, code, err)
 			return

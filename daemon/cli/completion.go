@@ -177,7 +177,7 @@ func (e *env) completeTask(cmd *cobra.Command, _ []string, _ string) (names []co
 		for _, t := range l.Tasks {
 			address := t.Address
 			if plain.MatchString(t.ID) {
-				address = "benchmark." + t.Benchmark + "." + t.ID
+				address = wholeOf(t) + "." + t.ID
 			}
 			names = append(names, cobra.CompletionWithDesc(address, t.Name))
 		}

@@ -66,7 +66,7 @@ command line, the specs or the archive are refused.`,
 			return e.evaluate(ctx, ask, f.archive, files, f.output)
 		},
 	}
-	cmd.Flags().StringVar(&f.task, "task", "", `address of the task, benchmark.NAME["TASK"] or benchmark.NAME.TASK`)
+	cmd.Flags().StringVar(&f.task, "task", "", `address of the task, benchmark.NAME["TASK"] or benchmark.NAME.TASK, or of a mined one, mining.NAME["TASK"]`)
 	cmd.Flags().StringVar(&f.run, "run", "", "judge what the finished trials of this run have stored again, run.NAME")
 	cmd.Flags().StringVar(&f.dataset, "dataset", "", "address of the benchmark that the predictions are for, benchmark.NAME")
 	cmd.Flags().StringVar(&f.predictions, "predictions", "", "file of predictions to judge; - is standard input")
@@ -163,8 +163,9 @@ func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive st
 }
 
 // judging returns a client of the daemon of the state directory or, where none runs, of a
-// judge in this process. Files are looked through before anything is made.
-func (e *env) judging(ctx context.Context, ask *reconcile.Evaluation, files []string) (c *api.Client, done func() error, err error) {
+// judge in this process, which each of able has to allow by its settings. Files are looked
+// through before anything is made.
+func (e *env) judging(ctx context.Context, ask *reconcile.Evaluation, files []string, able ...func(*config.Settings) error) (c *api.Client, done func() error, err error) {
 	settings, err := e.settings()
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +174,7 @@ func (e *env) judging(ctx context.Context, ask *reconcile.Evaluation, files []st
 	if err != nil {
 		return nil, nil, err
 	}
-	c, done, err = e.judgeAt(ctx, settings, dir, files)
+	c, done, err = e.judgeAt(ctx, settings, dir, files, able...)
 	if err == nil && len(files) > 0 {
 		if err = e.fetch(ctx, c, ask.Files, nil); err != nil {
 			err = errors.Join(err, done())
@@ -183,7 +184,7 @@ func (e *env) judging(ctx context.Context, ask *reconcile.Evaluation, files []st
 }
 
 // judgeAt is judging on a state directory.
-func (e *env) judgeAt(ctx context.Context, settings *config.Settings, dir string, files []string) (c *api.Client, done func() error, err error) {
+func (e *env) judgeAt(ctx context.Context, settings *config.Settings, dir string, files []string, able ...func(*config.Settings) error) (c *api.Client, done func() error, err error) {
 	c = api.NewClient(api.Socket(dir))
 	switch _, err = c.Version(ctx); {
 	case err == nil:
@@ -197,6 +198,11 @@ func (e *env) judgeAt(ctx context.Context, settings *config.Settings, dir string
 			return nil, nil, err
 		}
 		finish()
+	}
+	for _, check := range able {
+		if err := check(settings); err != nil {
+			return nil, nil, err
+		}
 	}
 	log, err := e.runLogger(settings)
 	if err != nil {

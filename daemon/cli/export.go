@@ -26,8 +26,8 @@ func (e *env) export() *cobra.Command {
 		Use: "export FORMAT SRC DIR", Short: "Write tasks, or the results of a run, in another system's layout",
 		Long: `export works with and without a daemon. What it writes depends on SRC.
 
-Tasks: SRC is a benchmark or a task of the specs in force (benchmark.NAME, benchmark.NAME["TASK"]), a spec file or a
-folder of them, or with --from FORMAT a folder or a file of tasks in another format. DIR is new or empty. What the
+Tasks: SRC is a benchmark or a task of the specs in force (benchmark.NAME, benchmark.NAME["TASK"]), or what was mined
+(mining.NAME, mining.NAME["TASK"]), a spec file or a folder of them, or with --from FORMAT a folder or a file of tasks in another format. DIR is new or empty. What the
 format cannot hold is said task by task, and such a task is left out; it exits 2 when that are all. Formats:
   ` + strings.Join(daemon.FormatNames(), ", ") + `
 

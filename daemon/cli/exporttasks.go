@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/assayd/assayd/config"
@@ -171,5 +170,5 @@ func (e *env) showExported(out exported) error {
 
 // isRun reports whether a source is a run or a trial rather than tasks.
 func isRun(of string) bool {
-	return !exists(of) && !strings.HasPrefix(of, "benchmark.") && filepath.Ext(of) != ".hcl"
+	return !exists(of) && !isAddress(of) && filepath.Ext(of) != ".hcl"
 }

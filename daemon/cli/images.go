@@ -33,8 +33,8 @@ func (e *env) images(verb string) *cobra.Command {
 		Long: about[1] + `
 
 ADDRESS is a benchmark, benchmark.NAME, or a task, benchmark.NAME["TASK"], of FILE… or else of the specs
-in force; files alone stand for all their benchmarks. It goes on after a failure, tells each, and exits
-1 if there was one, 2 if the command line or the specs are wrong.`,
+in force; mining.NAME and mining.NAME["TASK"] are what was mined. Files alone stand for all of theirs. It goes
+on after a failure, tells each, and exits 1 if there was one, 2 if the command line or the specs are wrong.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage{fmt.Errorf("%s: give spec files, or addresses such as benchmark.NAME", verb)}
@@ -50,7 +50,7 @@ func (e *env) doImages(ctx context.Context, verb string, args []string) error {
 	work := reconcile.ImageWork{Verb: verb}
 	var files []string
 	for _, arg := range args {
-		if strings.HasPrefix(arg, "benchmark.") && !exists(arg) {
+		if isAddress(arg) {
 			work.Tasks = append(work.Tasks, arg)
 		} else {
 			files = append(files, arg)

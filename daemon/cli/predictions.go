@@ -86,7 +86,7 @@ func (p *predicted) all(ctx context.Context, dataset string, list []swebench.Pre
 	}
 	address := map[string]string{}
 	for _, t := range tasks.Tasks {
-		if "benchmark."+t.Benchmark == dataset {
+		if wholeOf(t) == dataset {
 			address[t.ID] = t.Address
 			p.add(swebench.Outcome{Instance: t.ID})
 		}

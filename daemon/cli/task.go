@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/reconcile"
 )
@@ -27,11 +28,10 @@ func (e *env) task() *cobra.Command {
 }
 
 func (e *env) taskCheck() *cobra.Command {
-	var format string
-	var repeat int
+	var f checkFlags
 	cmd := &cobra.Command{
 		Use: "check {ADDRESS|DIR} [FILE…]", Short: "Is a task sound: does its solution pass, and nothing else?",
-		Long: `check says whether tasks are sound. ADDRESS is a task or a whole benchmark, of FILE… or in force; DIR is a
+		Long: `check says whether tasks are sound. ADDRESS is a task, a whole benchmark or all that a mining spec has made, of FILE… or in force; DIR is a
 folder of tasks in one of others' formats (--format, or guessed), a folder of spec files, or a spec file.
 
 Of each task, in fresh containers: the solution passes, the untouched tree fails as the task says, an empty
@@ -43,31 +43,61 @@ configuration, a patched runner, printed marks of success.
 A task is sound, flagged (a verdict may be had without the work), or broken (no verdict means anything). Of a task in
 force a record task.validated is written to <stem>.benchmark.<name>.jsonl. Without a daemon it judges by itself.
 
-It exits 0 when all tasks are sound, 1 when one is not, and 2 when the command line or the specs are wrong.`,
+With --quality a model says of each task how good it is (0 to 1) and how hard (easy, medium, hard, and a score), as of
+those that are mined: it sees the instruction, the solution as a diff, and what is hidden but for a private set.
+
+It exits 0 when all tasks are sound, 1 when one is not or could not be rated, and 2 when the command line or the specs
+are wrong, or the settings lack the provider or its key.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage{errors.New(`give a task or a benchmark, benchmark.NAME["TASK"] or benchmark.NAME, or a folder of tasks`)}
 			}
-			if repeat < 1 {
-				return usage{fmt.Errorf("--repeat %d: once is the least", repeat)}
+			if err := f.check(cmd); err != nil {
+				return usage{err}
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return e.checkTasks(ctx, args[0], args[1:], format, repeat)
+			return e.checkTasks(ctx, args[0], args[1:], f)
 		},
 	}
 	cmd.ValidArgsFunction = e.completeTaskOrFile
-	cmd.Flags().StringVar(&format, "format", "", "of the tasks in DIR: "+strings.Join(daemon.FormatNames(), ", "))
-	cmd.Flags().IntVar(&repeat, "repeat", 3, "how often the solution and the untouched tree are judged")
+	cmd.Flags().StringVar(&f.format, "format", "", "of the tasks in DIR: "+strings.Join(daemon.FormatNames(), ", "))
+	cmd.Flags().IntVar(&f.repeat, "repeat", 3, "how often the solution and the untouched tree are judged")
+	cmd.Flags().BoolVar(&f.quality, "quality", false, "have a model rate each task")
+	cmd.Flags().StringVar(&f.rater.Provider, "provider", config.MiningProvider, "of the model that rates, one of the settings")
+	cmd.Flags().StringVar(&f.rater.Model, "model", config.MiningModel, "that rates")
 	return cmd
 }
 
-// checkTasks finds out what is to be checked, and checks it.
-func (e *env) checkTasks(ctx context.Context, what string, files []string, format string, repeat int) (err error) {
-	k := &taskChecks{e: e, repeat: repeat}
+// checkFlags say how tasks are checked.
+type checkFlags struct {
+	format  string
+	repeat  int
+	quality bool
+	rater   reconcile.Rater
+}
+
+func (f checkFlags) check(cmd *cobra.Command) error {
 	switch {
-	case strings.HasPrefix(what, "benchmark.") && !exists(what):
-		if format != "" {
+	case f.repeat < 1:
+		return fmt.Errorf("--repeat %d: once is the least", f.repeat)
+	case !f.quality && (cmd.Flags().Changed("provider") || cmd.Flags().Changed("model")):
+		return errors.New("--provider and --model go with --quality")
+	case f.quality && f.rater.Model == "":
+		return errors.New("--model: name one")
+	}
+	return nil
+}
+
+// checkTasks finds out what is to be checked, and checks it.
+func (e *env) checkTasks(ctx context.Context, what string, files []string, f checkFlags) (err error) {
+	k := &taskChecks{e: e, repeat: f.repeat}
+	if f.quality {
+		k.rater = &f.rater
+	}
+	switch {
+	case isAddress(what):
+		if f.format != "" {
 			return usage{errors.New("--format goes with a folder of tasks")}
 		}
 		k.address = what
@@ -75,17 +105,17 @@ func (e *env) checkTasks(ctx context.Context, what string, files []string, forma
 		return usage{fmt.Errorf("%s is no address, benchmark.NAME; give it before the spec files", what)}
 	case !exists(what):
 		return usage{fmt.Errorf("there is no folder %s; a task is named as benchmark.NAME[\"TASK\"]", what)}
-	case format == "" && holdsSpecs(what):
+	case f.format == "" && holdsSpecs(what):
 		files = []string{what}
 	default:
-		spec, err := e.importing(what, format)
+		spec, err := e.importing(what, f.format)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.Remove(spec)) }()
 		files = []string{spec}
 	}
-	c, done, err := e.judging(ctx, &k.ask, files)
+	c, done, err := e.judging(ctx, &k.ask, files, k.rateable)
 	if err != nil {
 		return err
 	}
@@ -191,7 +221,18 @@ func escaped(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }
 
-// asked reports whether an address is asked for: of a benchmark, or of a task.
+// isAddress reports whether an argument is the address of a task, or of what has tasks.
+func isAddress(arg string) bool {
+	return (strings.HasPrefix(arg, "benchmark.") || strings.HasPrefix(arg, "mining.")) && !exists(arg)
+}
+
+// asked reports whether an address is asked for: of a benchmark or a mining spec, or of a task.
 func asked(t reconcile.TaskInfo, address string) bool {
-	return address == "" || address == "benchmark."+t.Benchmark || address == t.Address || address == "benchmark."+t.Benchmark+"."+t.ID
+	return address == "" || address == wholeOf(t) || address == t.Address || address == wholeOf(t)+"."+t.ID
+}
+
+// wholeOf is the address of what a task is one of.
+func wholeOf(t reconcile.TaskInfo) string {
+	address, _, _ := strings.Cut(t.Address, "[")
+	return address
 }

@@ -13,8 +13,11 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/vet"
 )
 
@@ -27,12 +30,24 @@ type taskChecks struct {
 	e       *env
 	client  *api.Client
 	ask     reconcile.Evaluation // its files
-	address string               // of the task or benchmark; "" = all
+	address string               // of the task, benchmark or mining spec; "" = all
 	repeat  int
+	rater   *reconcile.Rater // nil = nobody rates
 
 	mu      sync.Mutex
 	done    int
 	checked []api.Checked // in the order of the tasks
+}
+
+// rateable looks whether this process could rate.
+func (k *taskChecks) rateable(settings *config.Settings) error {
+	if k.rater == nil {
+		return nil
+	}
+	if err := k.rater.Check(daemon.ConfigOptions(settings)); err != nil {
+		return usage{err}
+	}
+	return nil
 }
 
 // all checks every task that is asked for.
@@ -63,7 +78,7 @@ func (k *taskChecks) all(ctx context.Context) error {
 }
 
 func (k *taskChecks) one(ctx context.Context, address string, out *api.Checked, of int) (err error) {
-	*out, err = k.client.Check(ctx, reconcile.Check{Task: address, Files: k.ask.Files, Repeat: k.repeat})
+	*out, err = k.client.Check(ctx, reconcile.Check{Task: address, Files: k.ask.Files, Repeat: k.repeat, Rater: k.rater})
 	if answer, ok := errors.AsType[*api.Error](err); ok && answer.Code >= 400 && answer.Code < http.StatusInternalServerError {
 		return usage{err}
 	}
@@ -83,10 +98,13 @@ func (k *taskChecks) one(ctx context.Context, address string, out *api.Checked, 
 
 // conclude prints what was found.
 func (k *taskChecks) conclude() error {
-	sound := 0
+	sound, rated := 0, 0
 	for _, c := range k.checked {
 		if c.Verdict == vet.Sound {
 			sound++
+		}
+		if c.Rating != nil && c.Rating.Rated != nil {
+			rated++
 		}
 	}
 	if err := k.e.warn(k.checked[0].Diagnostics); err != nil {
@@ -98,7 +116,7 @@ func (k *taskChecks) conclude() error {
 	} else {
 		err = k.show(sound)
 	}
-	if err == nil && sound < len(k.checked) {
+	if err == nil && (sound < len(k.checked) || k.rater != nil && rated < len(k.checked)) {
 		return exit{ExitFailed}
 	}
 	return err
@@ -106,7 +124,11 @@ func (k *taskChecks) conclude() error {
 
 func (k *taskChecks) show(sound int) error {
 	t := tabwriter.NewWriter(k.e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "TASK\tVERDICT\tORACLE\tNOP\tSTABLE\tADVERSARIES\tJUDGING\tMEMORY\tREASONS")
+	rating := ""
+	if k.rater != nil {
+		rating = "QUALITY\tDIFFICULTY\t"
+	}
+	fmt.Fprintf(t, "TASK\tVERDICT\tORACLE\tNOP\tSTABLE\tADVERSARIES\tJUDGING\tMEMORY\t%sREASONS\n", rating)
 	for _, c := range k.checked {
 		oracle := "none"
 		if c.Oracle != nil {
@@ -116,22 +138,61 @@ func (k *taskChecks) show(sound int) error {
 		if c.Memory > 0 {
 			memory = humanize.IBytes(uint64(c.Memory))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d of %d pass\t%s\t%s\t%s\n", c.Task, c.Verdict, oracle, worded(c.Nop, "fails", "offends"),
-			worded(c.Stable, "yes", "no"), len(c.Gained), len(c.Adversaries), (time.Duration(c.JudgeMS) * time.Millisecond).Round(100*time.Millisecond), memory, reasons(c))
+		if k.rater != nil {
+			rating = scores(c.Rating)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d of %d pass\t%s\t%s\t%s%s\n", c.Task, c.Verdict, oracle, worded(c.Nop, "fails", "offends"),
+			worded(c.Stable, "yes", "no"), len(c.Gained), len(c.Adversaries), (time.Duration(c.JudgeMS) * time.Millisecond).Round(100*time.Millisecond), memory, rating, reasons(c))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, c := range k.checked {
-		for i, f := range c.Findings {
-			if i == 0 {
-				fmt.Fprintf(k.e.out, "\n%s\n", c.Task)
-			}
+		if len(c.Findings) > 0 || c.Rating != nil {
+			fmt.Fprintf(k.e.out, "\n%s\n", c.Task)
+		}
+		for _, f := range c.Findings {
 			fmt.Fprintf(k.e.out, "  %s, %s: %s\n", f.Severity, f.Check, printable(f.Text))
 		}
+		k.showRating(c.Rating)
 	}
-	_, err := fmt.Fprintf(k.e.out, "\n%d of %s sound\n", sound, counted(len(k.checked), "task"))
+	paid := ""
+	if k.rater != nil {
+		paid = ", " + k.paid()
+	}
+	_, err := fmt.Fprintf(k.e.out, "\n%d of %s sound%s\n", sound, counted(len(k.checked), "task"), paid)
 	return err
+}
+
+// scores are the columns of a rating; one that does not exist has none.
+func scores(r *reconcile.Rating) string {
+	if r == nil || r.Rated == nil {
+		return "-\t-\t"
+	}
+	return fmt.Sprintf("%.2f\t%s %.2f\t", r.QualityScore, r.Classification, r.DifficultyScore)
+}
+
+func (k *taskChecks) showRating(r *reconcile.Rating) {
+	said := func(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
+	switch {
+	case r == nil:
+	case r.Rated == nil:
+		fmt.Fprintf(k.e.out, "  not rated: %s\n", said(r.Error))
+	default:
+		fmt.Fprintf(k.e.out, "  quality %.2f: %s\n  %s %.2f: %s\n", r.QualityScore, said(r.QualityReasoning),
+			r.Classification, r.DifficultyScore, said(r.Reasoning))
+	}
+}
+
+// paid is what the model took, in words.
+func (k *taskChecks) paid() string {
+	var all gateway.Usage
+	for _, c := range k.checked {
+		if c.Rating != nil {
+			all.Add(c.Rating.Usage)
+		}
+	}
+	return fmt.Sprintf("rated by %s for %s tokens and %.4f USD", k.rater.Model, humanize.Comma(all.Tokens()), all.CostUSD)
 }
 
 func worded(ok bool, yes, no string) string {

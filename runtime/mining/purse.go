@@ -37,7 +37,7 @@ func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
 	if p.session, err = m.o.Gateway.Open(ctx, grant); err != nil {
 		return nil, fmt.Errorf("open a session for %s: %w", ref.String(), err)
 	}
-	p.model = llm.New(llm.Options{Name: m.o.Spec.Model, Transport: p.session.Transport(), BaseURL: "http://gateway" + gateway.OpenAIPrefix + "/v1"})
+	p.model = modelOf(p.session, m.o.Spec.Model)
 	return p, nil
 }
 
