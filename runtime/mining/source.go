@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -336,8 +338,8 @@ func (k keep) Get(key string) ([]byte, bool, error) {
 // Put implements github.Keep. What was answered is kept also when the call is broken off.
 func (k keep) Put(values map[string][]byte) error {
 	var all []Answer
-	for key, value := range values {
-		all = append(all, Answer{whose(key), key, value})
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, Answer{whose(key), key, values[key]})
 	}
 	return k.book.Keep(context.WithoutCancel(k.ctx), all...)
 }
