@@ -83,6 +83,7 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 // What a provider has against all questions is no pull request's fault.
 func TestAProviderThatWorksForNobodyIsWaitedFor(t *testing.T) {
 	t.Parallel()
+	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
 	for name, refusal := range map[string]modeltest.Answer{
 		"the account is empty":   {Status: http.StatusPaymentRequired, Message: "Insufficient credits"},
 		"the key is not taken":   {Status: http.StatusUnauthorized, Message: "No auth credentials found"},
@@ -90,7 +91,7 @@ func TestAProviderThatWorksForNobodyIsWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, repository{name: shop, pulls: []int{1}})
+			w := shared.again(t)
 			refused := false
 			w.odd = func(q question) (modeltest.Answer, bool) {
 				first := !refused

@@ -52,6 +52,8 @@ type world struct {
 	book   *memory
 	ledger *ledger
 	forge  string // folder of the repositories
+	repos  *extract.Repositories
+	images *image.Builder
 	hub    githubtest.World
 	github *githubtest.Server
 	model  *modeltest.Server
@@ -100,7 +102,31 @@ func newWorld(t *testing.T, repositories ...repository) *world {
 		w.spec.Source.Names = append(w.spec.Source.Names, r.name)
 	}
 	w.hub = githubtest.World{Pulls: all, Tokens: []string{"t"}}
+	var err error
+	if w.repos, err = extract.New(extract.Options{Dir: t.TempDir(), Forge: w.forge}); err != nil {
+		t.Fatal(err)
+	}
+	fake := containertest.NewFake()
+	t.Cleanup(func() { _ = fake.Close() })
+	fake.AddImage("python:3.12-bookworm", container.ImageConfig{}, nil)
+	fake.Handle(func(ctx context.Context, _ *containertest.FakeContainer) int {
+		<-ctx.Done()
+		return 137
+	})
+	fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int { return 0 })
+	w.images = image.New(image.Options{
+		Engine: fake, Trees: noTrees{}, CacheDir: t.TempDir(), Hold: []string{"hold"}, MaxBuilds: 2,
+		Lent: image.Lent{Mirrors: map[string]string{"git": w.forge}}, Log: slog.New(slog.DiscardHandler),
+	})
 	return w
+}
+
+// again is another world with the same repositories, of which nothing is known yet.
+func (w *world) again(t *testing.T) *world {
+	t.Helper()
+	n := newWorld(t)
+	n.forge, n.repos, n.images, n.hub, n.spec.Source = w.forge, w.repos, w.images, w.hub, w.spec.Source
+	return n
 }
 
 // serve starts what is reached by a network.
@@ -145,7 +171,7 @@ func (w *world) origin(r repository) (all []github.Pull) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		w.t.Fatal(err)
 	}
-	w.git(dir, "", "init", "--quiet", "--bare", "--initial-branch=main", ".")
+	w.git(dir, "", "init", "--quiet", "--bare", "--template=", "--initial-branch=main", ".")
 	var in, hashes strings.Builder
 	file := func(name, content string) {
 		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", name, len(content), content)
@@ -225,10 +251,6 @@ func (w *world) options(t *testing.T) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repos, err := extract.New(extract.Options{Dir: t.TempDir(), Forge: w.forge})
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := gateway.Provider{
 		Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil },
 		Prices: map[string]gateway.Price{"m": {Input: 1000, Output: 10_000}}, // 0.2 dollars an answer
@@ -241,17 +263,9 @@ func (w *world) options(t *testing.T) Options {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	fake := containertest.NewFake()
-	t.Cleanup(func() { _ = fake.Close() })
-	fake.AddImage("python:3.12-bookworm", container.ImageConfig{}, nil)
-	fake.Handle(func(ctx context.Context, _ *containertest.FakeContainer) int {
-		<-ctx.Done()
-		return 137
-	})
-	fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int { return 0 })
 	return Options{
-		Spec: w.spec, Rules: w.rules, Book: w.book, Archive: hours, GitHub: client, Forge: "https://github.com", Repos: repos, Gateway: g,
-		Images: image.New(image.Options{Engine: fake, Trees: noTrees{}, CacheDir: t.TempDir(), Hold: []string{"hold"}, Log: log, Lent: image.Lent{Mirrors: map[string]string{"git": w.forge}}}),
+		Spec: w.spec, Rules: w.rules, Book: w.book, Archive: hours, GitHub: client, Forge: "https://github.com", Repos: w.repos, Gateway: g,
+		Images: w.images,
 		Room: func(ctx context.Context, _ task.Task, use func(ctx context.Context, room workbench.Room) error) error {
 			return use(ctx, room{})
 		},
