@@ -1,0 +1,56 @@
+package reconcile
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+func TestThePlanForMiningSpecs(t *testing.T) {
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "s"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := &Reconciler{
+		o: Options{Store: s}, mines: map[string]bool{"mining.gone": true, "mining.leaving": true, "mining.over": true},
+		miners: map[string]*liveMining{"mining.leaving": {}, "mining.working": {}},
+	}
+	set := &config.Set{}
+	for _, c := range []struct {
+		name  string
+		state miningState
+	}{
+		{"fresh", miningState{}},
+		{"edited", miningState{Generation: "before", Over: true}},
+		{"over", miningState{Generation: "now", Over: true}},
+		{"stopped", miningState{Generation: "now", Cancelled: true}},
+		{"working", miningState{Generation: "now"}},
+	} {
+		m := config.Mining{Block: config.Block{Kind: "mining", Name: c.name, Generation: "now"}}
+		set.Blocks.Minings = append(set.Blocks.Minings, m)
+		if c.state == (miningState{}) {
+			continue
+		}
+		if err := r.putMiningState(t.Context(), m.Address(), c.state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `mining.fresh: begin (the spec is new)
+mining.edited: begin (the spec was edited)
+mining.gone: forget (no file declares it)
+mining.leaving: stop (the block is gone)
+`
+	got, err := r.previewMinings(t.Context(), set)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
