@@ -303,7 +303,11 @@ func (w *watched) nothingIsLeft() {
 			kinds[strings.TrimPrefix(name, w.bench+".")]++
 		}
 	}
-	w.Logf("images: %v", kinds)
+	for kind, n := range kinds {
+		if n != 1 {
+			w.Errorf("there are %d images %s, and each task has one for the work and one for its judge", n, kind)
+		}
+	}
 }
 
 // bot is a pull request that a robot made: GitHub has to be asked to know.
