@@ -35,7 +35,7 @@ func TestTheQuarryTellsTheSameEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes, err := hub.Pulls(t.Context(), refs, kept{})
+	outcomes, err := hub.Pulls(t.Context(), refs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,15 +60,6 @@ func TestTheQuarryTellsTheSameEverywhere(t *testing.T) {
 		}
 	}
 }
-
-// kept keeps nothing.
-type kept struct{}
-
-// Get implements github.Keep.
-func (kept) Get(string) ([]byte, bool, error) { return nil, false, nil }
-
-// Put implements github.Keep.
-func (kept) Put(map[string][]byte) error { return nil }
 
 func TestOursIsWhatCommandsLeave(t *testing.T) {
 	got := share(pulls*50*time.Second, map[string]float64{"commands": pulls * 40, "model": pulls})
