@@ -1,9 +1,12 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
 )
@@ -16,8 +19,8 @@ func TestATaskIsFoundByItsAddress(t *testing.T) {
 		}
 		return text + "}\n"
 	}
-	text := block("many", "one", "two") + block("single", "only")
-	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, config.Options{})
+	text := block("many", "one", "two") + block("single", "only") + minedFrom("pulls") + minedFrom("fresh")
+	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, withMined("pulls", "a-b-1", "a-b-2", "gone", "c-d-3"))
 	if set.Diagnostics.HasErrors() {
 		t.Fatal(set.Diagnostics)
 	}
@@ -29,6 +32,16 @@ func TestATaskIsFoundByItsAddress(t *testing.T) {
 		{address: "benchmark.mony", says: "there is no task or benchmark benchmark.mony; did you mean benchmark.many?"},
 		{address: "benchmark.many.tow", says: `did you mean benchmark.many["two"]?`},
 		{address: `benchmark.mony["two"]`, says: `did you mean benchmark.many["two"]?`},
+		{address: `mining.pulls["a-b-2"]`, want: "a-b-2"},
+		{address: "mining.pulls.a-b-1", want: "a-b-1"},
+		{address: "mining.pulls", says: `has 2 tasks; name one, as in mining.pulls["NAME"]`},
+		{address: "mining.gone", want: "c-d-3"}, // its block is, what was mined is not
+		{address: "mining.fresh", says: "mining.fresh has no tasks"},
+		{address: "mining.pull", says: "there is no task or benchmark mining.pull; did you mean mining.pulls?"},
+		{address: "mining.pulls.a-b-3", says: `there is no task mining.pulls.a-b-3; did you mean mining.pulls["a-b-`},
+		{address: `mining.many["two"]`, says: "there is no task"},
+		{address: "mining.", says: "is no task"},
+		{address: "mining", says: "is no task"},
 		{address: `benchmark.many["two"`, says: "is no task"},
 		{address: `benchmark.many["two"]x`, says: "is no task"},
 		{address: `benchmark.many[]`, says: "is no task"},
@@ -49,4 +62,71 @@ func TestATaskIsFoundByItsAddress(t *testing.T) {
 			t.Errorf("%q: %v does not say %q", tc.address, err, tc.says)
 		}
 	}
+}
+
+func minedFrom(name string) string {
+	return "mining \"" + name + "\" {\n  provider = \"openai\"\n}\n"
+}
+
+// withMined are options with tasks of two mining specs: that named first, and after "gone" that
+// one.
+func withMined(mining string, tasks ...string) config.Options {
+	o := config.Options{
+		Mined: config.NewMined(), Secret: func(string) (string, bool) { return "", true },
+		Env: func(name string) (string, bool) { return "sk", name == "OPENAI_API_KEY" },
+	}
+	for _, name := range tasks {
+		if name == "gone" {
+			mining = name
+			continue
+		}
+		o.Mined.Add(mining, config.Imported{Name: name, Task: json.RawMessage(`{"Benchmark":"` + mining + `","Name":"` + name + `","Image":"x"}`)})
+	}
+	return o
+}
+
+func TestAnAddressMeansTasks(t *testing.T) {
+	text := benchmarkSpec + minedFrom("pulls")
+	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, withMined("pulls", "a-b-1", "a-b-2", "gone", "c-d-3"))
+	if set.Diagnostics.HasErrors() {
+		t.Fatal(set.Diagnostics)
+	}
+	edge, first, second := `benchmark.edge["one"]`, `mining.pulls["a-b-1"]`, `mining.pulls["a-b-2"]`
+	for _, tc := range []struct {
+		address string
+		want    []string
+	}{
+		{"", []string{edge, first, second}},
+		{"benchmark.edge", []string{edge}},
+		{"mining.pulls", []string{first, second}},
+		{"mining.pulls.a-b-2", []string{second}},
+		{"mining.gone", []string{`mining.gone["c-d-3"]`}},
+		{"mining.none", nil},
+	} {
+		got, err := Selected(set, tc.address)
+		if diff := cmp.Diff(tc.want, addresses(got)); diff != "" || (err == nil) != (tc.want != nil) {
+			t.Errorf("%q: %v %s", tc.address, err, diff)
+		}
+	}
+	chosen, err := chooseTasks(set, ImageWork{Tasks: []string{"mining.pulls", first, edge}})
+	if diff := cmp.Diff([]string{first, second, edge}, addresses(chosen)); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+	if all, err := chooseTasks(set, ImageWork{}); len(all) != 3 || err != nil {
+		t.Errorf("%v, %v", all, err)
+	}
+	for _, tc := range []struct{ benchmark, name, want string }{
+		{"edge", "one", edge}, {"pulls", "a-b-1", first}, {"pulls", "a-b-9", `benchmark.pulls["a-b-9"]`},
+	} {
+		if got := addressIn(set, tc.benchmark, tc.name); got != tc.want {
+			t.Errorf("%s/%s is %s, want %s", tc.benchmark, tc.name, got, tc.want)
+		}
+	}
+}
+
+func addresses(all []config.Selected) (names []string) {
+	for _, s := range all {
+		names = append(names, s.Address())
+	}
+	return names
 }
