@@ -21,7 +21,7 @@ import (
 
 // Check asks whether one task is sound.
 type Check struct {
-	Task   string   // address, benchmark.x["t"]
+	Task   string   // address, benchmark.x["t"] or mining.x["t"]
 	Files  []string // absolute paths of the spec files that declare it; none = the one in force that does, as it is now
 	Repeat int      // how often the solution and the untouched tree are judged; 0 = 3
 	Rater  *Rater   // says how good a task it is; nil = nobody does

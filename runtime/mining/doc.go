@@ -8,5 +8,5 @@
 //
 // The package never decides which specs there are, never keeps a record by itself (the Book
 // does), and judges nothing: it has that done as trials have. Start reading at Miner.Run,
-// then at maker.make, the life of one pull request.
+// then at maker.make, the life of one pull request. Rate asks a model about a task that exists.
 package mining
