@@ -350,13 +350,17 @@ func TestALifeMayEndAtEachWrite(t *testing.T) {
 
 // kept are the questions that have their answers now, or need none any more.
 func (w *world) kept() map[question]bool {
-	all := map[question]bool{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all, verdicts := map[question]bool{}, w.book.verdicts()
+	w.book.mu.Lock()
+	defer w.book.mu.Unlock()
 	for q := range w.asked {
 		_, rest, _ := strings.Cut(q.title, " f")
 		n, repo, _ := strings.Cut(rest, " of ")
 		pull := repo + "#" + n
 		_, ok := w.book.answers[[2]string{pull, q.key}]
-		all[q] = ok || w.book.verdicts()[pull] != "open"
+		all[q] = ok || verdicts[pull] != "open"
 	}
 	return all
 }
