@@ -135,7 +135,7 @@ func (b *miningBook) Decide(ctx context.Context, d mining.Decision) error {
 	if err != nil {
 		return err
 	}
-	return b.r.do(ctx, func() {
+	return b.r.do(b.r.life, func() { // also when the spec is edited just now
 		if err := b.r.addMined(b.address(), d.Mined.Task.Name, data); err != nil {
 			b.r.o.Log.Error("take in a mined task", "spec", b.address(), "error", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-github/v92/github"
+	"golang.org/x/sync/singleflight"
 )
 
 // requestTime bounds one request.
@@ -52,6 +53,7 @@ type Client struct {
 	noGraph  atomic.Bool // this installation has none that understands us
 	maxFiles int
 	log      *slog.Logger
+	asking   singleflight.Group // for what many pull requests have in common
 
 	own *http.Transport // nil if it is another's
 }

@@ -184,7 +184,16 @@ type dated[T any] struct {
 }
 
 // languages are those of a repository, asked for once a day, and then only if they changed.
+// Who asks meanwhile waits for the same answer.
 func (c *Client) languages(ctx context.Context, s store, repo string) (map[string]int64, error) {
+	bytes, err, _ := c.asking.Do("languages "+repo, func() (any, error) { return c.askLanguages(ctx, s, repo) })
+	if err != nil {
+		return nil, err
+	}
+	return bytes.(map[string]int64), nil
+}
+
+func (c *Client) askLanguages(ctx context.Context, s store, repo string) (map[string]int64, error) {
 	var kept dated[map[string]int64]
 	ok, err := s.get(&kept, "languages", repo)
 	if err != nil || ok && time.Since(kept.Asked) < fresh {
