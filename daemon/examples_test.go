@@ -150,7 +150,7 @@ func TestTheExampleOfMiningIsValidAndPlanned(t *testing.T) {
 	}
 	w.env = []string{"OPENROUTER_API_KEY=" + modelKey}
 	w.serve()
-	if said := w.ok("plan", spec); said != "run.mined: begin e1 (the run is new)\n" {
+	if said := w.ok("plan", spec); said != "mining.pulls: begin (the spec is new)\nrun.mined: begin e1 (the run is new)\n" {
 		t.Errorf("the plan:\n%s", said)
 	}
 }
