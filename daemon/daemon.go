@@ -137,16 +137,8 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	options := ConfigOptions(o.Settings)
-	lent, err := lentTo(o.Settings.Build, options.Secret)
-	if err = errors.Join(err, os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700)); err != nil {
-		return err
-	}
-	builder := image.New(image.Options{
-		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
-		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
-		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave,
-	})
-	if err := errors.Join(d.openGit(ctx, options.Secret), builder.Tidy()); err != nil {
+	builder, err := d.openImages(hold, mounts, options.Secret)
+	if err = errors.Join(err, d.openGit(ctx, options.Secret)); err != nil {
 		return err
 	}
 	options.Snapshot, options.Host = d.snapshot, machine
@@ -179,6 +171,21 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"),
 	})
 	return nil
+}
+
+// openImages makes what builds images. hold and mounts are of the containers that it does so in.
+func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func(string) (string, bool)) (*image.Builder, error) {
+	o, blobs := d.opts, d.store.Blobs()
+	lent, err := lentTo(o.Settings.Build, secret)
+	if err = errors.Join(err, os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700)); err != nil {
+		return nil, err
+	}
+	builder := image.New(image.Options{
+		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
+		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
+		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave,
+	})
+	return builder, builder.Tidy()
 }
 
 // leave has a container removed later that cannot be removed now.
