@@ -57,7 +57,7 @@ func parseWorkspace(data []byte) (workspace, error) {
 	case err != nil:
 		return w, fmt.Errorf("is no workspace: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	return w, nil
+	return w.normal(), nil
 }
 
 // yaml writes a workspace, and checks that it reads back as what it is.
@@ -67,7 +67,7 @@ func (w workspace) yaml() ([]byte, error) {
 		return nil, fmt.Errorf("write %s: %w", workspaceFile, err)
 	}
 	again, err := parseWorkspace(data)
-	if err != nil || !reflect.DeepEqual(again.normal(), w.normal()) {
+	if err != nil || !reflect.DeepEqual(again, w.normal()) {
 		return nil, errors.New("it holds text that YAML cannot hold")
 	}
 	return data, nil
