@@ -21,7 +21,7 @@ build:
 test: setup $(SUM)
 	go vet ./...
 	contrib/tests/run $(SUM) -race -timeout 45m
-	$(MAKE) --no-print-directory fuzz FUZZTIME=1000x # a bound in time fails by itself on a busy machine
+	$(MAKE) --no-print-directory fuzz FUZZTIME=1000x FUZZSEED=1 # a bound in time fails by itself on a busy machine
 
 # Real pull requests; ASSAYD_REPOS is the folder of their clones (owner+name/repo), ASSAYD_DATA
 # the one with instances.json and testlogs. Some need modules: Go's proxy and npm's registry.
@@ -71,10 +71,13 @@ $(SUM):
 	mv .tools/gotestsum $@
 
 # Each fuzz target for a short while. What is found interesting is not made smaller at length.
+# With FUZZSEED the same inputs are tried each time, as make test wants it; without, others.
+FUZZSEED ?=
 fuzz:
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | while IFS=: read -r file match; do \
 		name=$${match#func }; echo "$$(dirname "$$file") $$name"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$(dirname "$$file")" || exit 1; \
+		$(if $(FUZZSEED),GODEBUG=fuzzseed=$(FUZZSEED)) go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s \
+			$(if $(FUZZSEED),-parallel 1) "$$(dirname "$$file")" || exit 1; \
 	done
 
 setup:
