@@ -213,14 +213,15 @@ func (u *unpacker) file(name string, h *tar.Header, in io.Reader) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
 	mode := fs.FileMode(0o644)
 	if h.Mode&0o111 != 0 {
 		mode = 0o755
 	}
-	return out.Chmod(mode)
+	if err := out.Chmod(mode); err != nil { // before the content, which may break off
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return err
 }
 
 // link makes a symbolic link. One with an absolute target, or one that goes up beyond the
