@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // Need is what one container takes of the machine.
@@ -138,7 +140,7 @@ func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), er
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if err := pause(ctx, headStart); err != nil {
+		if err := clock.Sleep(ctx, headStart); err != nil {
 			return nil, err
 		}
 	}

@@ -233,17 +233,6 @@ func (k *checking) judge(ctx context.Context, ask asking, run *vet.Run) error {
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // recordCheck writes what was found beside the spec that declares the task.
 func (r *Reconciler) recordCheck(ctx context.Context, s config.Selected, out Checked) error {
 	address := s.Benchmark.Address()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/mining/workbench"
@@ -57,7 +58,7 @@ func (r *Reconciler) judgeApart(ctx context.Context, t task.Task, address string
 		refused, isRefusal := errors.AsType[*judge.Refusal](err)
 		switch {
 		case isRefusal && refused.RetryAfter > 0:
-			if err := pause(ctx, refused.RetryAfter); err != nil {
+			if err := clock.Sleep(ctx, refused.RetryAfter); err != nil {
 				return out, nil, err
 			}
 		case isRefusal:

@@ -7,6 +7,6 @@
 // was begun, for as long as the machine is not booted again, so that a deadline, a
 // cooldown and an elapsed time are differences of plain times on one line.
 //
-// The package never waits and keeps nothing. In a test build, with the tag "faults", the
-// wall clock and the boot can be changed from outside. Start reading at Line.
+// The package keeps nothing. In a test build, with the tag "faults", the wall clock and the
+// boot can be changed from outside. Start reading at Line.
 package clock

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
@@ -124,7 +125,7 @@ func (m *Miner) Run(ctx context.Context) (cause string, err error) {
 			const cause = "the source has nothing more"
 			return cause, m.end(ctx, began, "", cause)
 		}
-		if err := sleep(ctx, m.o.Spec.Every-time.Since(started)); err != nil {
+		if err := clock.Sleep(ctx, m.o.Spec.Every-time.Since(started)); err != nil {
 			return "", err
 		}
 	}
@@ -214,16 +215,4 @@ func (m *Miner) decide(ctx context.Context, d Decision) error {
 		log.Debug("pull request rejected", "reason", d.Reason, "detail", d.Detail)
 	}
 	return nil
-}
-
-// sleep waits, and returns the context's cause when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/mining/screen"
@@ -218,7 +219,7 @@ func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pu
 		if len(refs) == 0 {
 			break
 		}
-		if err := sleep(ctx, pauseOf(tries)); err != nil {
+		if err := clock.Sleep(ctx, pauseOf(tries)); err != nil {
 			return err
 		}
 		tries++

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
@@ -133,5 +134,5 @@ func (m *Miner) patience(ctx context.Context, what string, err error, tries int)
 	m.waiting(what, err)
 	defer m.waiting(what, nil)
 	m.o.Log.Info("mining waits", "for", pause.Round(time.Second), "why", err)
-	return sleep(ctx, pause)
+	return clock.Sleep(ctx, pause)
 }

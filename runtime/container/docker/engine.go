@@ -144,15 +144,3 @@ func checkName(id string) error {
 	}
 	return nil
 }
-
-// pause waits for d or the end of the context, whose cause it returns.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 )
 
@@ -42,7 +43,7 @@ func (e *Engine) Exec(ctx context.Context, id string, c container.Command) (int,
 		if !errors.Is(err, container.ErrConflict) || !e.frozen(ctx, full) {
 			return 0, err
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return 0, fmt.Errorf("run %q in container %q: wait for its thaw: %w", c.Argv, id, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 )
 
@@ -32,7 +33,7 @@ func (e *Engine) freeze(ctx context.Context, id string) error {
 			return err
 		}
 		e.log.Debug("Docker is unable to freeze a container, trying again", "container", id, "in", wait, "error", err)
-		if err := pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/moby/moby/client"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // gates keep commands that are being started apart from freezes, for each container. Docker
@@ -102,7 +104,7 @@ func (e *Engine) leaveStarted(exec string, leave func()) {
 			case !state.Running && time.Since(began) > arrival:
 				return
 			}
-			if pause(ctx, minPoll) != nil {
+			if clock.Sleep(ctx, minPoll) != nil {
 				return
 			}
 		}

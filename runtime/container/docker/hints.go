@@ -10,6 +10,7 @@ import (
 	"github.com/moby/moby/api/types/events"
 	"github.com/moby/moby/client"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 )
 
@@ -45,7 +46,7 @@ func (e *Engine) Hints(ctx context.Context, owner string) <-chan string {
 			}
 			wait := backoff/2 + rand.N(backoff)
 			e.log.Info("Docker's events ended, subscribing again", "in", wait, "error", err)
-			if pause(ctx, wait) != nil {
+			if clock.Sleep(ctx, wait) != nil {
 				return
 			}
 			backoff = min(2*backoff, maxBackoff)

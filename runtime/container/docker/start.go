@@ -8,6 +8,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 )
@@ -27,7 +28,7 @@ func (e *Engine) Start(ctx context.Context, w container.Workload) (container.Ins
 		if !errors.Is(err, errLookAgain) {
 			return inst, err
 		}
-		if err := pause(ctx, patience); err != nil {
+		if err := clock.Sleep(ctx, patience); err != nil {
 			return container.Instance{}, fmt.Errorf("start container %q: %w", w.Name, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 )
 
@@ -54,7 +55,7 @@ func (e *Engine) confirmStopped(ctx context.Context, stopped container.Instance,
 		case attempt != nil:
 			return attempt
 		}
-		if err := pause(ctx, between); err != nil {
+		if err := clock.Sleep(ctx, between); err != nil {
 			return fmt.Errorf("stop container %q: %w", stopped.ID, err)
 		}
 	}
@@ -83,7 +84,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 			return err
 		}
 		// Somebody else is at it: success once it is gone, and our turn if they gave up.
-		if err := pause(ctx, between); err != nil {
+		if err := clock.Sleep(ctx, between); err != nil {
 			return fmt.Errorf("remove container %q: %w", id, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/assayd/assayd/runtime/clock"
 	contract "github.com/assayd/assayd/runtime/container"
 )
 
@@ -42,7 +43,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (contract.Exit, error) {
 				continue
 			}
 		}
-		if err := pause(ctx, backoff); err != nil {
+		if err := clock.Sleep(ctx, backoff); err != nil {
 			return contract.Exit{}, fmt.Errorf("wait for container %q: %w", id, err)
 		}
 		backoff = min(2*backoff, maxBackoff)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 const (
@@ -76,7 +78,7 @@ func (a *api) send(q *http.Request, times int) (*http.Response, error) {
 			if waited += pause; waited > patience {
 				return nil, &Paused{Until: at, Resource: string(of)}
 			}
-			if err := sleep(q.Context(), pause); err != nil {
+			if err := clock.Sleep(q.Context(), pause); err != nil {
 				return nil, err
 			}
 			continue
@@ -98,7 +100,7 @@ func (a *api) send(q *http.Request, times int) (*http.Response, error) {
 			}
 			pause := pauses.NextBackOff()
 			a.log.Debug("GitHub does not answer, asking again", "request", what, "in", pause, "error", err)
-			if err := sleep(q.Context(), pause); err != nil {
+			if err := clock.Sleep(q.Context(), pause); err != nil {
 				return nil, err
 			}
 		}
@@ -169,15 +171,4 @@ func resourceOf(u *url.URL) resource {
 		return search
 	}
 	return core
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -103,18 +103,6 @@ func (j *job) fill(ctx context.Context, f *file, room *room, got func(n int64)) 
 	}
 }
 
-// pause waits.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 func sizeOfFile(name string) int64 {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/git"
 )
 
@@ -79,7 +80,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{o: o, git: g, client: newClient(), pause: pause, busy: map[string]chan struct{}{}}, nil
+	return &Store{o: o, git: g, client: newClient(), pause: clock.Sleep, busy: map[string]chan struct{}{}}, nil
 }
 
 // Close lets go of connections. No call may be under way.
