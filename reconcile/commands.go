@@ -333,8 +333,10 @@ func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadClose
 	return nil, fmt.Errorf("%s has no round %q; its rounds are %s", id, round, strings.Join(rounds, ", "))
 }
 
-// LogFile is where the log of a trial's try is kept; try 0 is the last one.
-func (r *Reconciler) LogFile(ctx context.Context, id string, try int) (path string, over bool, err error) {
+// OpenLog reads the log of a trial's try from offset on (trial.OpenLog); try 0 is the last one.
+// Over says that the try prints nothing more. While there is no log it is an error that is
+// os.ErrNotExist.
+func (r *Reconciler) OpenLog(ctx context.Context, id string, try int, offset int64) (log io.ReadCloser, end int64, over bool, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -346,10 +348,14 @@ func (r *Reconciler) LogFile(ctx context.Context, id string, try int) (path stri
 		if try == 0 {
 			try = row.Try
 		}
-		path, over = trial.LogFile(r.o.Host.StateDir, id, try), row.Status != "" || try < row.Try
+		over = row.Status != "" || try < row.Try
 		return nil
 	})
-	return path, over, err
+	if err != nil {
+		return nil, offset, false, err
+	}
+	log, end, err = trial.OpenLog(trial.LogFile(r.o.Host.StateDir, id, try), offset)
+	return log, end, over, err
 }
 
 // Drain waits until no run is open, and begins no execution from then on.

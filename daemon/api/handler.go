@@ -213,16 +213,20 @@ func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
 	try, _ := strconv.Atoi(q.FormValue("try"))
 	var offset int64
 	for {
-		path, over, err := h.r.LogFile(q.Context(), id, try)
-		if err != nil {
+		log, end, over, err := h.r.OpenLog(q.Context(), id, try, offset)
+		switch {
+		case errors.Is(err, os.ErrNotExist): // not yet
+		case err != nil:
 			answer(w, nil, err)
 			return
+		default:
+			_, err = io.Copy(w, log)
+			if err = errors.Join(err, log.Close()); err != nil {
+				return
+			}
 		}
-		n, err := copyFrom(w, path, offset)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return
-		}
-		offset += n
+		n := end - offset
+		offset = end
 		if n == 0 && (!follow || over) {
 			return
 		}
@@ -230,16 +234,4 @@ func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
-}
-
-func copyFrom(w io.Writer, path string, offset int64) (n int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return 0, err
-	}
-	return io.Copy(w, f)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"time"
@@ -214,20 +213,16 @@ func (x *sforge) blob(name, digest string, copyTo func(io.Writer, io.Reader) err
 
 // log writes what the agent has written so far.
 func (x *sforge) log(dir string, r reconcile.TrialRecord) (err error) {
-	f, err := os.Open(trial.LogFile(x.store.Dir(), r.ID, r.Try))
+	log, _, err := trial.OpenLog(trial.LogFile(x.store.Dir(), r.ID, r.Try), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, log.Close()) }()
 	return x.tree.file(path.Join(dir, "agent_output.txt"), func(w io.Writer) error {
-		_, err := io.Copy(w, io.LimitReader(f, info.Size())) // it may be growing
+		_, err := io.Copy(w, log)
 		return err
 	})
 }

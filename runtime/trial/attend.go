@@ -247,7 +247,16 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 		return m.autoEval(ctx, s)
 	}
 	next, effects := m.meter(ctx, s)
-	return next, append(effects, m.silence(s)...), nil
+	return next, slices.Concat(effects, m.silence(s), m.forgotten(s)), nil
+}
+
+// forgotten tells once that the log has got longer than what is kept of it.
+func (m *Machine) forgotten(s State) []Effect {
+	if m.live.short || !m.live.log.dropped() {
+		return nil
+	}
+	m.live.short = true
+	return []Effect{m.happened(s, guest.TroubleLogTruncated, "of the agent's log the first 512 MiB are kept, and the last")}
 }
 
 // silence tells once that a guest which should speak every few seconds does not, and once

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,23 +17,17 @@ func (m *Machine) conduct(s State, f *Finished) []Effect {
 		return nil
 	}
 	sources := cheat.Sources{}
-	for _, source := range []struct {
-		path string
-		to   *io.Reader
-	}{
-		{filepath.Join(tryDir(m.host.StateDir, s.ID, s.Try), TranscriptFile), &sources.Transcript},
-		{LogFile(m.host.StateDir, s.ID, s.Try), &sources.Log},
-		{PatchFile(m.host.StateDir, s.ID, s.Try), &sources.Patch},
-	} {
-		if source.to == &sources.Log && sources.Transcript != nil {
-			continue // it would tell the same again
-		}
-		file, err := os.Open(source.path)
-		if err != nil {
-			continue // there is none
-		}
-		defer func() { _ = file.Close() }()
-		*source.to = file
+	dir := tryDir(m.host.StateDir, s.ID, s.Try)
+	if transcript, err := os.Open(filepath.Join(dir, TranscriptFile)); err == nil {
+		defer func() { _ = transcript.Close() }() // only read
+		sources.Transcript = transcript
+	} else if log, _, err := OpenLog(LogFile(m.host.StateDir, s.ID, s.Try), 0); err == nil { // beside a transcript it would tell the same again
+		defer func() { _ = log.Close() }()
+		sources.Log = log
+	}
+	if patch, err := os.Open(PatchFile(m.host.StateDir, s.ID, s.Try)); err == nil {
+		defer func() { _ = patch.Close() }()
+		sources.Patch = patch
 	}
 	findings, err := cheat.Look(m.facts(s), sources)
 	if err != nil {

@@ -39,11 +39,6 @@ func agentDir(stateDir, id string, try int) string {
 	return filepath.Join(tryDir(stateDir, id, try), "agent")
 }
 
-// LogFile is where a try's agent log is kept.
-func LogFile(stateDir, id string, try int) string {
-	return filepath.Join(tryDir(stateDir, id, try), "agent.log")
-}
-
 // door serves a trial's two sockets: one for the agent's requests to the judge, one for
 // the guest.
 type door struct {

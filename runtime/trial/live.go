@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +42,7 @@ type live struct {
 
 	heard atomic.Pointer[time.Time] // when the guest last said anything
 	mute  bool                      // that it does not is told
+	short bool                      // that its log is not kept whole is told
 }
 
 // hears notes that the guest says something.
@@ -247,70 +246,3 @@ func (l *live) post(ctx context.Context, msg message) error {
 		return errClosed
 	}
 }
-
-// logFile is the record of the agent's output, bounded; the container's copy is a buffer.
-type logFile struct {
-	mu   sync.Mutex
-	f    *os.File
-	next int64
-}
-
-// maxLog bounds the record of one try.
-const maxLog = 1 << 30
-
-func openLog(path string) (*logFile, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &logFile{f: f, next: end}, nil
-}
-
-// write stores what begins at offset and returns the offset it wants next, at most the end
-// of what it read. Output that was dropped in the container leaves a hole of zero bytes, so
-// that offsets stay true.
-func (l *logFile) write(offset int64, r io.Reader) (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := fault.Err(fault.WriteLog); err != nil {
-		return offset, fmt.Errorf("write agent log: %w", err)
-	}
-	if offset < l.next {
-		n, err := io.CopyN(io.Discard, r, l.next-offset)
-		if errors.Is(err, io.EOF) {
-			return offset + n, nil // nothing new in it
-		}
-		if err != nil {
-			return offset, err
-		}
-		offset = l.next
-	}
-	if offset >= maxLog {
-		n, err := io.Copy(io.Discard, r)
-		l.next = min(offset, math.MaxInt64-n) + n
-		return l.next, err
-	}
-	n, err := io.Copy(io.NewOffsetWriter(l.f, offset), io.LimitReader(r, maxLog-offset))
-	l.next = offset + n
-	fault.Reached(fault.LogAppended)
-	if err != nil {
-		return l.next, fmt.Errorf("write agent log: %w", err)
-	}
-	if l.next == maxLog { // what is beyond the bound is read and thrown away
-		n, err = io.Copy(io.Discard, r)
-		l.next += n
-	}
-	return l.next, err
-}
-
-func (l *logFile) size() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.next
-}
-
-func (l *logFile) close() { _ = l.f.Close() }

@@ -3,6 +3,8 @@ package trial
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -79,16 +81,64 @@ func TestALogGoesOnAfterARestart(t *testing.T) {
 	}
 }
 
-func TestALogIsBounded(t *testing.T) {
-	l, name := newLog(t)
+// TestALongLogKeepsItsBeginningAndItsEnd: what had to go is told in a line, and the files
+// stay within their bound.
+func TestALongLogKeepsItsBeginningAndItsEnd(t *testing.T) {
+	const head, size = 100, 50
+	text := make([]byte, 1234)
+	for i := range text {
+		text[i] = byte('a' + i%26)
+	}
+	_, name := newLog(t)
+	for from := 0; from < len(text); {
+		l, err := openLog(name) // the daemon starts again and again
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.head, l.part = head, size
+		for range 20 {
+			to := min(from+7, len(text))
+			next, err := l.write(int64(max(0, from-3)), bytes.NewReader(text[max(0, from-3):to])) // some of it again
+			if next != int64(to) || l.size() != next || err != nil {
+				t.Fatalf("next %d, size %d, %v, want %d", next, l.size(), err, to)
+			}
+			from = to
+		}
+		if from > head+(logPartsOf+3)*size && !l.dropped() {
+			t.Errorf("after %d bytes nothing is said to be dropped", from)
+		}
+		l.close()
+	}
+	const kept = 184 // three parts of 50 and what the last one has
+	gone := len(text) - head - kept
+	want := fmt.Sprintf("%s\n[assayd: %d bytes were not kept]\n%s", text[:head], gone, text[head+gone:])
 	for _, tt := range []struct {
-		offset, next int64
-	}{{maxLog - 3, maxLog + 7}, {maxLog + 7, maxLog + 17}, {math.MaxInt64, math.MaxInt64}} {
-		if next, err := l.write(tt.offset, strings.NewReader("0123456789")); next != tt.next || err != nil {
-			t.Errorf("at %d: next %d, %v, want %d", tt.offset, next, err, tt.next)
+		offset int64
+		want   string
+	}{{0, want}, {1000, fmt.Sprintf("\n[assayd: %d bytes were not kept]\n%s", 50, text[1050:])}, {1230, string(text[1230:])}, {1234, ""}, {math.MaxInt64, ""}} {
+		log, end, err := OpenLog(name, tt.offset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(log)
+		if string(got) != tt.want || err != nil || end != max(tt.offset, int64(len(text))) {
+			t.Errorf("from %d to %d: %q, %v, want %q", tt.offset, end, got, err, tt.want)
+		}
+		if err := log.Close(); err != nil {
+			t.Error(err)
 		}
 	}
-	if info, err := os.Stat(name); err != nil || info.Size() != maxLog {
+	l, err := openLog(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	for range 3 { // an offset that no agent can come to costs nothing
+		if next, err := l.write(math.MaxInt64, strings.NewReader("x")); next != math.MaxInt64 || err != nil {
+			t.Errorf("next %d, %v", next, err)
+		}
+	}
+	if info, err := os.Stat(l.f.Name()); err != nil || info.Size() > size {
 		t.Errorf("%v, %v", info, err)
 	}
 }
