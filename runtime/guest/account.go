@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // account is a user as the container's own files know it.
@@ -37,6 +39,40 @@ func lookupAccount(etc, user string) (account, error) {
 		return account{}, fmt.Errorf("look up user %q: %w", user, err)
 	}
 	return a, nil
+}
+
+// usableHome is home where that is a folder in which the user can make files, as programs
+// expect it that keep settings and sessions there. Many images name a user and make no
+// folder for it: it gets one below temp, the same at each start. Where that cannot be made
+// the agent is started as it is: it may need none.
+func (a account) usableHome(home, temp string) string {
+	if info, err := os.Stat(home); a.uid == 0 || err == nil && info.IsDir() && a.mayWrite(info) {
+		return home
+	}
+	own := filepath.Join(temp, fmt.Sprintf("home-%d", a.uid))
+	if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return home
+	}
+	if err := os.Lchown(own, int(a.uid), int(a.gid)); err != nil {
+		return home
+	}
+	return own
+}
+
+// mayWrite says whether the user can make files in a folder, by its mode.
+func (a account) mayWrite(folder os.FileInfo) bool {
+	owner, ok := folder.Sys().(*syscall.Stat_t)
+	mode := folder.Mode().Perm()
+	const write = 0o3 // and enter
+	switch {
+	case !ok:
+		return true
+	case owner.Uid == a.uid:
+		return mode>>6&write == write
+	case owner.Gid == a.gid || slices.Contains(a.groups, owner.Gid):
+		return mode>>3&write == write
+	}
+	return mode&write == write
 }
 
 func findUser(file, who string) (account, error) {

@@ -45,6 +45,9 @@ func (c Config) command(argv, environ []string, etc string, now, deadline time.T
 		return command{}, err
 	}
 	env := c.environment(environ, user, deadline)
+	if c.Env["HOME"] == "" {
+		env["HOME"] = user.usableHome(env["HOME"], "/tmp")
+	}
 	env[clockEnv] = wallClock()
 	workdir := cmp.Or(c.Workdir, "/")
 	if info, err := os.Stat(workdir); err != nil || !info.IsDir() {

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,6 +69,62 @@ func TestEnvironmentOfTheAgent(t *testing.T) {
 		got := Config{Env: tt.env}.environment(tt.environ, tt.user, deadline)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// TestAUserWithoutAHomeGetsOne: an image may name a user and have no folder for it, or one that
+// is root's.
+func TestAUserWithoutAHomeGetsOne(t *testing.T) {
+	temp := t.TempDir()
+	folder := func(name string, mode os.FileMode) string {
+		path := filepath.Join(temp, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	me := account{uid: uint32(os.Getuid()), gid: uint32(os.Getgid())}
+	other := account{uid: me.uid + 4242, gid: me.gid + 4242}
+	member := account{uid: other.uid, gid: other.gid, groups: []uint32{me.gid}}
+	closed, group, open := folder("closed", 0o755), folder("group", 0o770), folder("open", 0o777)
+	for _, tt := range []struct {
+		name   string
+		user   account
+		home   string
+		usable bool
+	}{
+		{"its own", me, closed, true},
+		{"somebody else's", other, closed, false},
+		{"its group's", member, group, true},
+		{"another group's", other, group, false},
+		{"everybody's", other, open, true},
+	} {
+		info, err := os.Stat(tt.home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tt.user.mayWrite(info); got != tt.usable {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+	if home := me.usableHome(closed, temp); home != closed {
+		t.Error(home)
+	}
+	missing := filepath.Join(temp, "missing")
+	if home := other.usableHome(missing, missing); home != missing {
+		t.Errorf("%s, and none could be made", home)
+	}
+	if me.uid != 0 {
+		other = me // only root makes folders for others
+	}
+	for range 2 { // each start of the agent finds the same
+		home := other.usableHome(missing, temp)
+		if info, err := os.Stat(home); err != nil || !other.mayWrite(info) || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", home, info, err)
 		}
 	}
 }
