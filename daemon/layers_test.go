@@ -55,6 +55,9 @@ func TestBudgetsAndProvidersEndTrialsByTheirName(t *testing.T) {
 	if got := w.settled("run.each", 3*time.Minute).Trials[0]; got.Status != "resolved" || got.Reason != "budget_tokens" || got.Usage.Tokens() < 3000 {
 		t.Errorf("it is %s by %s and spent %+v: %s", got.Status, got.Reason, got.Usage, got.Detail)
 	}
+	if told := ofType("trial.event", w.history("r.run.each.jsonl")); len(told) != 1 || told[0].Event != "budget" {
+		t.Errorf("of the end of its budget is told: %+v", told)
+	}
 	both := w.settled("run.total", 3*time.Minute).Trials
 	if len(both) != 2 || both[0].Reason != "budget_usd" || both[1].Reason != "budget_usd" || both[0].Status != "resolved" || both[1].Status != "cancelled" || !both[1].Started.IsZero() {
 		t.Errorf("two trials of one budget: %+v", both)

@@ -50,7 +50,8 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 	case err := <-l.exits:
 		return m.exited(ctx, s, err)
 	case <-m.overWhile(s):
-		return overspent(s, l.session), nil, nil
+		next, effects := m.overspent(s)
+		return next, effects, nil
 	case <-wake.C:
 		m.losses, m.stuck = 0, stuck{}
 		return m.woke(ctx, s)
@@ -112,7 +113,10 @@ func (m *Machine) greet(s State, msg message) (State, []Effect) {
 		m.openSession(s) // with the deadline
 		effects = append(effects, Effect{"trial.started", m.started(s)})
 		m.acks = append(m.acks, func() { fault.Reached(fault.TrialStarted) })
+	} else if !m.met {
+		effects = append(effects, m.adopted(s))
 	}
+	m.met = true
 	l := m.live
 	welcome := guest.Welcome{Version: guest.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
 	m.acks = append(m.acks, func() {
@@ -120,6 +124,14 @@ func (m *Machine) greet(s State, msg message) (State, []Effect) {
 		msg.welcome <- welcome
 	})
 	return s, effects
+}
+
+// adopted tells how a daemon that was started again has found the trial.
+func (m *Machine) adopted(s State) Effect {
+	if m.live.raised {
+		return m.happened(s, "engine_lost", "the daemon was started again, found the container stopped, and started it from its layer")
+	}
+	return m.happened(s, "adopted", "the daemon was started again; the agent goes on as it was")
 }
 
 func (m *Machine) started(s State) Started {

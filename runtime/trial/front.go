@@ -115,10 +115,10 @@ func left(s State, session *gateway.Session) func() guest.Left {
 }
 
 // overspent ends a trial whose budget is used up: what it has is judged.
-func overspent(s State, session *gateway.Session) State {
-	s.Reason, s.Detail = session.Reason()
+func (m *Machine) overspent(s State) (State, []Effect) {
+	s.Reason, s.Detail = m.live.session.Reason()
 	s.EndedAt, s.Phase = s.Line.Now(), Closing
-	return s
+	return s, []Effect{m.happened(s, "budget", s.Detail)}
 }
 
 // Files of a try beside its log.

@@ -38,6 +38,7 @@ type live struct {
 	since     time.Time // when the guest could first be heard
 	nextMeter time.Time // when to look at the container's size again
 
+	raised bool // its container did not run and was started
 	spoken bool // the guest said that the agent has ended, or had its time to
 
 	heard atomic.Pointer[time.Time] // when the guest last said anything
@@ -109,6 +110,7 @@ func (m *Machine) watch(ctx context.Context, s State) error {
 		if _, err := m.host.Engine.Start(ctx, s.Workload); err != nil {
 			return &notStarted{err}
 		}
+		l.raised = true
 	}
 	if f, ok := m.host.Engine.(container.Freezer); ok && c.Frozen {
 		if err := f.Thaw(ctx, s.Container); err != nil { // a crash left it frozen

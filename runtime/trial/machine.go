@@ -69,6 +69,7 @@ type Machine struct {
 	wanted context.Context // ends when the trial is cancelled, with a *Cancellation as its cause
 	unwant context.CancelCauseFunc
 	live   *live    // handles on a running container; nil when there are none
+	met    bool     // the guest has greeted this machine
 	acks   []func() // answers owed once the state that justifies them is stored
 
 	// How often in a row something failed that is tried maxAgain times.

@@ -199,6 +199,43 @@ func TestAStoppedContainerGoesOnFromItsLayer(t *testing.T) {
 	}
 }
 
+// TestADaemonThatStartsAgainTellsHowItFoundATrial, once.
+func TestADaemonThatStartsAgainTellsHowItFoundATrial(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		found func(b *bench, container string)
+		want  string
+	}{
+		{"at work", func(*bench, string) {}, "trial.event:adopted"},
+		{"stopped", func(b *bench, name string) { b.fake.Kill(name, container.Exit{Code: 255}) }, "trial.event:engine_lost"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			again := make(chan struct{})
+			b.play(func(ctx context.Context, g *scripted) int {
+				g.hello(ctx)
+				select {
+				case <-again:
+				case <-ctx.Done():
+					return 137
+				}
+				g.hello(ctx)
+				g.hello(ctx)
+				return work(solved)(ctx, g)
+			})
+			first := b.machine(b.fresh())
+			s, _ := b.until(first, b.fresh(), Running)
+			first.Close()
+			close(again)
+			tt.found(b, s.Workload.Name)
+			s.Line = s.Line.Renewed()
+			if _, told := b.until(b.machine(s), s, Closing); types(told) != tt.want {
+				t.Errorf("reported: %s", types(told))
+			}
+		})
+	}
+}
+
 func TestOnlyAContainerThatIsGoneCostsATry(t *testing.T) {
 	b := newBench(t)
 	b.play(idle)
