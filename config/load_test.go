@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -261,5 +262,50 @@ func TestALostNameIsAnErrorBesideOthers(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{`Invalid value for "command"`, "Unknown agent"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAgentsThatRecordsCannotTellApartNeedALabel: a record has an agent's title and its model.
+func TestAgentsThatRecordsCannotTellApartNeedALabel(t *testing.T) {
+	for _, tt := range []struct {
+		name, agents string
+		allowed      bool
+	}{
+		{"another model", `agent "codex" { model = "a" }
+agent "codex" { model = "b" }`, true},
+		{"another effort", `agent "codex" {
+  model  = "a"
+  effort = "low"
+}
+agent "codex" {
+  model  = "a"
+  effort = "high"
+}`, false},
+		{"another effort, and a label", `agent "codex" {
+  model  = "a"
+  effort = "low"
+}
+agent "codex" {
+  model  = "a"
+  effort = "high"
+  label  = "codex-high"
+}`, true},
+		{"one label for two", `agent "codex" {
+  model = "a"
+  label = "x"
+}
+agent "claude-code" {
+  model = "a"
+  label = "x"
+}`, false},
+		{"a label that is a name", `agent "oracle" {}
+agent "nop" { label = "oracle" }`, false},
+	} {
+		root := t.TempDir()
+		write(t, root, at("a.hcl", "benchmark \"b\" {}\nrun \"r\" {\ntasks = [benchmark.b]\n"+tt.agents+"\n}\n"))
+		told := strings.Contains(fmt.Sprint(load(root, nil, nil).Diagnostics), "Duplicate agent")
+		if told == tt.allowed {
+			t.Errorf("%s: refused %t", tt.name, told)
+		}
 	}
 }

@@ -1,9 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -150,7 +150,7 @@ func (b *body) runAgents() []RunAgent {
 		a.close()
 		for _, other := range out {
 			if sameAgent(other, agent) {
-				a.f.fail(a.header, "Duplicate agent", fmt.Sprintf("It is the same as the one at %s; give one of them a label to have it twice.", other.Pos))
+				a.f.fail(a.header, "Duplicate agent", fmt.Sprintf("Its results could not be told from those of the one at %s, which has the same name and model; give one of them a label.", other.Pos))
 			}
 		}
 		out = append(out, agent)
@@ -158,9 +158,9 @@ func (b *body) runAgents() []RunAgent {
 	return out
 }
 
+// sameAgent says whether records, which have an agent's title and model, cannot tell a from b.
 func sameAgent(a, b RunAgent) bool {
-	a.Place, b.Place = Place{}, Place{}
-	return reflect.DeepEqual(a, b)
+	return cmp.Or(a.Label, a.Name) == cmp.Or(b.Label, b.Name) && a.Model == b.Model
 }
 
 // refs reads references to tasks. They are read as they are written, not evaluated.
