@@ -61,8 +61,10 @@ func catchSignals() <-chan os.Signal {
 		case syscall.SIGCHLD:
 			signal.Notify(child, n)
 		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGURG: // the last is the runtime's own
-		case syscall.SIGILL, syscall.SIGTRAP, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSTKFLT, syscall.SIGSYS:
-			leaveToKernel(n)
+		case syscall.SIGILL, syscall.SIGTRAP, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSYS:
+			leaveToKernel(n, byDefault)
+		case syscall.SIGSTKFLT, 32, 33, 34: // the last three are of no use to the runtime
+			leaveToKernel(n, ignored)
 		default:
 			signal.Notify(rest, n)
 		}
@@ -70,14 +72,25 @@ func catchSignals() <-chan os.Signal {
 	return child
 }
 
+// What the kernel does with a signal: SIG_DFL and SIG_IGN.
+const (
+	byDefault = 0
+	ignored   = 1
+)
+
 // leaveToKernel takes the runtime's handler of a signal away. The runtime dies of a fault
 // that it cannot explain, and sigqueue makes any signal look like one; the kernel throws
 // away what a process of the container sends to the first one without a handler. A fault
 // of the guest itself still ends it.
-func leaveToKernel(n syscall.Signal) {
-	const setSize = 8       // bytes of a signal set
-	var byDefault [4]uint64 // struct sigaction: handler, flags, restorer, mask
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&byDefault)), 0, setSize, 0, 0)
+//
+// That is not so for signals that end a process without a core: while a thread of the
+// first process blocks one, as the runtime does when it makes another thread, the kernel ends
+// the process by it. Those are ignored, which agents inherit; nobody uses them but C
+// libraries, with handlers of their own.
+func leaveToKernel(n syscall.Signal, what uint64) {
+	const setSize = 8            // bytes of a signal set
+	action := [4]uint64{0: what} // struct sigaction: handler, flags, restorer, mask
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&action)), 0, setSize, 0, 0)
 }
 
 // hold is the first process of a container whose work is done by others: it reaps until

@@ -309,7 +309,6 @@ func signalled(t *testing.T, cmd *exec.Cmd) {
 	for n := syscall.Signal(1); n <= 64; n++ {
 		switch n {
 		case syscall.SIGKILL, syscall.SIGSTOP:
-		case 32, 33, 34: // of the C library and the runtime, which leave them alone
 		default:
 			if err := cmd.Process.Signal(n); err != nil {
 				t.Fatalf("signal %d: %v", n, err)
