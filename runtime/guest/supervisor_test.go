@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -75,7 +76,11 @@ func TestAnAgentRunsOnceAndItsEndIsReported(t *testing.T) {
 
 func TestTheAgentIsItsUserAndTheFirstToGoWhenMemoryIsShort(t *testing.T) {
 	s := newSite(t, sh("id -u; id -g; id -G; echo $HOME $USER; pwd; cat /proc/self/oom_score_adj; cat /proc/1/oom_score_adj; echo $GREETING $ASSAYD_DEADLINE; ps -o sid= -p $$ | grep -qw $$ && echo leader; echo {{.Model}} $((3500 < {{.TimeLeft}}))")...)
-	write(t, filepath.Join(s.root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nworker:x:4321:4322::/home/worker:/bin/sh\n")
+	home := filepath.Join(s.root, "home")
+	if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, 4321, 4322)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(s.root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nworker:x:4321:4322::"+home+":/bin/sh\n")
 	write(t, filepath.Join(s.root, "etc/group"), "worker:x:4322:\nextra:x:4400:other,worker\nelse:x:4500:other\n")
 	s.config.User = "worker"
 	s.config.Env = map[string]string{"GREETING": "hello"}
@@ -84,7 +89,7 @@ func TestTheAgentIsItsUserAndTheFirstToGoWhenMemoryIsShort(t *testing.T) {
 	s.boot()
 	s.ended()
 	want := []string{
-		"4321", "4322", "4322 4400", "/home/worker worker", s.config.Workdir, "1000", before,
+		"4321", "4322", "4322 4400", home + " worker", s.config.Workdir, "1000", before,
 		"hello " + s.deadline.UTC().Format(time.RFC3339), "leader", "m1 1",
 	}
 	if diff := cmp.Diff(want, lines(string(s.log))); diff != "" {
