@@ -92,6 +92,7 @@ func TestAGreedyAgentHarmsOnlyItself(t *testing.T) {
 	t.Parallel()
 	greed(t, 2<<30, "0.25", map[string]string{
 		"connections": "agent_exit", "output": "agent_exit", "processes": "agent_error", "memory": "agent_error", "files": "disk", "calm": "agent_exit",
+		"crowd": "agent_exit", "swell": "agent_exit",
 	})
 }
 
@@ -129,6 +130,11 @@ func greed(t *testing.T, printed int64, cpus string, kinds map[string]string) {
 		case "connections":
 			if !strings.Contains(log, "MADE") || !strings.Contains(log, "OVER") {
 				t.Errorf("the connections were not made:\n%s", tail([]byte(log), 1000))
+			}
+		case "crowd", "swell":
+			ran := map[string]string{"crowd": "pids", "swell": "oom"}[x.Agent] // into this limit, of which it lived to tell
+			if !slices.Contains(finished[i].Flags, ran) || !strings.Contains(log, "OVER") {
+				t.Errorf("%s is flagged as %v\n%s", x.Agent, finished[i].Flags, tail([]byte(log), 1000))
 			}
 		case "output":
 			w.keptOutput(x, printed)

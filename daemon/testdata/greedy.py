@@ -64,6 +64,24 @@ def processes():
     os._exit(3)
 
 
+def crowd():
+    """Runs into the limit of processes, and ends well."""
+    made = []
+    try:
+        while True:
+            made.append(subprocess.Popen(["sleep", "20"]))
+    except OSError as e:
+        print("FORKED", len(made), e, flush=True)
+    for p in made:
+        p.wait()
+
+
+def swell():
+    """Has a child that memory does not suffice for, and ends well."""
+    subprocess.run([sys.executable, __file__, "memory", "0"])
+    time.sleep(20)
+
+
 def memory():
     held = []
     while True:

@@ -188,7 +188,7 @@ func (e Event) check() error {
 	words := map[string][]string{
 		EventStarted: {"", AgainAfterExit, AgainAfterRestart},
 		EventEnded:   {EndedExit, EndedError, EndedIdle, EndedDeadline, EndedOrdered},
-		EventTrouble: {TroubleLogTruncated, TroubleZombies, TroubleSpawn, TroubleState, TroubleUnkillable},
+		EventTrouble: troubles,
 	}
 	if known, ok := words[e.Type]; ok && !slices.Contains(known, e.Reason) {
 		return fmt.Errorf("there is no reason %.40q for %q", e.Reason, e.Type)

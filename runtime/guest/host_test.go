@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,7 +58,7 @@ func TestHostAnswers(t *testing.T) {
 		{"event with a negative runtime", "POST", "/v1/event", `{"Seq":1,"Type":"exited","Runtime":-5}`, quietHost(), 400, "less"},
 		{"event with a long reason", "POST", "/v1/event", `{"Seq":1,"Type":"ended","Reason":"` + strings.Repeat("x", 300) + `"}`, quietHost(), 400, "reason"},
 		{"event of trouble", "POST", "/v1/event", `{"Seq":1,"Type":"trouble","Reason":"zombies"}`, quietHost(), 204, ""},
-		{"event of the daemon's own", "POST", "/v1/event", `{"Seq":1,"Type":"trouble","Reason":"oom"}`, quietHost(), 400, "oom"},
+		{"event of the daemon's own", "POST", "/v1/event", `{"Seq":1,"Type":"trouble","Reason":"disk"}`, quietHost(), 400, "disk"},
 		{"event of an end by the judge", "POST", "/v1/event", `{"Seq":1,"Type":"ended","Reason":"resolved"}`, quietHost(), 400, "resolved"},
 		{"event of a start for another reason", "POST", "/v1/event", `{"Seq":1,"Type":"started","Count":1,"Reason":"budget"}`, quietHost(), 400, "budget"},
 		{"event to a broken daemon", "POST", "/v1/event", `{"Seq":1,"Type":"started"}`, broken, 500, internal},
@@ -74,6 +75,20 @@ func TestHostAnswers(t *testing.T) {
 				t.Errorf("%d %s, want %d %s", w.Code, w.Body, tt.code, tt.want)
 			}
 		})
+	}
+}
+
+// TestEachTroubleIsAWordThatTheDaemonKnows: by one that it refused all later events would wait.
+func TestEachTroubleIsAWordThatTheDaemonKnows(t *testing.T) {
+	for _, limit := range limits {
+		if !slices.Contains(troubles, limit.trouble) {
+			t.Errorf("%s is no trouble", limit.trouble)
+		}
+	}
+	for _, reason := range troubles {
+		if err := (Event{Seq: 1, Type: EventTrouble, Reason: reason}).check(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -97,7 +97,13 @@ func (l *link) sendEvents(ctx context.Context) {
 				l.flush(ctx)
 			}
 			if insist(ctx, l.log, "report an event", func(ctx context.Context) error {
-				return l.post(ctx, "/v1/event", e, nil)
+				err := l.post(ctx, "/v1/event", e, nil)
+				if r, ok := errors.AsType[refusal](err); ok && r.code == http.StatusBadRequest {
+					// A daemon of another version, which will not know it later either; what comes after it counts.
+					l.log.Error("the daemon does not take an event, which is dropped", "event", e.Type, "reason", e.Reason, "err", err)
+					return nil
+				}
+				return err
 			}) != nil {
 				return
 			}
@@ -221,7 +227,7 @@ func (l *link) do(ctx context.Context, path, kind string, body []byte, answer an
 		return fmt.Errorf("read the answer to %s: %w", path, err)
 	}
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("%s: %s: %.200s", path, res.Status, text)
+		return refusal{res.StatusCode, fmt.Sprintf("%s: %s: %.200s", path, res.Status, text)}
 	}
 	if answer == nil {
 		return nil

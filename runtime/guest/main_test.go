@@ -111,6 +111,7 @@ type site struct {
 	deadline time.Time
 	ahead    time.Duration // what the daemon's clock is ahead of the guest's; 0 = it does not say
 	order    chan struct{} // closed = End
+	refuses  string        // a type of events that this daemon does not know
 	server   *http.Server
 	serving  chan struct{} // closed = server let go of its socket
 }
@@ -192,8 +193,11 @@ func (s *site) take(_ context.Context, offset int64, r io.Reader) (next int64, e
 }
 
 func (s *site) note(_ context.Context, e Event) error {
+	if e.Type == s.refuses {
+		return refusal{http.StatusBadRequest, "there is no such event"}
+	}
 	s.update(func() {
-		if e.Seq == len(s.events)+1 {
+		if n := len(s.events); n == 0 || e.Seq > s.events[n-1].Seq {
 			s.events = append(s.events, e)
 		}
 	})

@@ -136,6 +136,8 @@ const (
 	TroublePIDs         = "pids"          // a process could not be made: there are as many as may be
 )
 
+var troubles = []string{TroubleLogTruncated, TroubleZombies, TroubleSpawn, TroubleState, TroubleUnkillable, TroubleOOM, TroublePIDs}
+
 // LogAck answers POST /v1/log?offset=N, whose body is raw bytes of the agent's output, with
 // the next offset that is wanted, which may be lower than what was sent. An offset above
 // what the daemon has means that older output was dropped in the container.

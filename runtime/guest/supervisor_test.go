@@ -379,6 +379,16 @@ func TestAnAgentThatUsesUpTheProcessLimitStopsNothing(t *testing.T) {
 	}
 }
 
+// TestAnEventThatTheDaemonDoesNotKnowKeepsNoOtherBack: guest and daemon may be of two versions.
+func TestAnEventThatTheDaemonDoesNotKnowKeepsNoOtherBack(t *testing.T) {
+	s := newSite(t, sh("echo done")...)
+	s.refuses = EventExited
+	s.boot()
+	if end := s.ended(); end.Reason != EndedExit || len(s.find(EventStarted)) != 1 || len(s.find(EventExited)) != 0 {
+		t.Errorf("events %+v", s.events)
+	}
+}
+
 func TestMuchOutputArrivesWholeAndBounded(t *testing.T) {
 	s := newSite(t, sh("seq 1 200000")...)
 	s.config.LogBytes = 64 << 20
