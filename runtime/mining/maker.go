@@ -151,6 +151,7 @@ func (k *maker) prove(ctx context.Context) error {
 func (k *maker) turns() workbench.Ask {
 	ask, most, spent := k.pull.purse.ask(StageEnvironment), k.m.o.Spec.TestGeneration.MaxTokens, int64(0)
 	return func(ctx context.Context, _ int, messages []llm.Message, tools []llm.Tool) (llm.Answer, error) {
+		k.enter(StageEnvironment) // again, after a proposal that was refused
 		if most > 0 && spent >= most {
 			return llm.Answer{}, reason.Reject(reasonTokens, "%d of %d tokens", spent, most)
 		}
@@ -170,11 +171,6 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 		return wrong, err
 	}
 	k.enter(StageValidation)
-	defer func() {
-		if wrong != "" {
-			k.enter(StageEnvironment)
-		}
-	}()
 	text, names := k.text, k.names
 	if k.generated {
 		if err := k.name(ctx, StageValidation, tests); err != nil {

@@ -100,3 +100,31 @@ func TestARefusedInterfaceIsForgotten(t *testing.T) {
 		t.Errorf("the statement is\n%s", text)
 	}
 }
+
+// The environment of an earlier pull request may run that one's tests: what comes of that
+// says nothing of this one.
+func TestAnEnvironmentThatRunsTheTestsOfAnotherIsAskedForAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		if q.key != "environment/0" {
+			return modeltest.Answer{}, false
+		}
+		n := 1
+		if q.title == title(shop, 2) {
+			n = 2
+		}
+		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "cd . && python -m pytest " + tests(n)}), true
+	}
+	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+		if own := strings.TrimPrefix(of.Name, "acme-shop-"); !strings.Contains(of.Judge.Command.Shell, "test_f"+own+".py") {
+			return report(parser.Test{Name: "tests/test_f1.py::test_f1", Status: parser.Passed}), nil
+		}
+		return outcome(of, fix)
+	}
+	w.serve().mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "accepted easy"})
+	if n := w.questions("environment/0"); n != 2 {
+		t.Errorf("how to test a repository was asked %d times", n)
+	}
+}

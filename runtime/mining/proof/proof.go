@@ -56,7 +56,7 @@ type Proof struct {
 const (
 	DoesNotApply    = "does_not_apply"    // the fix or the hidden tests
 	NotFound        = "not_found"         // the command that runs the tests, by code 126 or 127
-	NoTestsRan      = "no_tests_ran"      // with the fix
+	NoTestsRan      = "no_tests_ran"      // with the fix, or only others than the hidden ones
 	Timeout         = "timeout"           // on either side
 	Tampered        = "tampered"          // a tripwire came out wrong
 	Unusable        = "unusable"          // the judge takes no such run for a success
@@ -175,6 +175,8 @@ func (p *prover) lists() error {
 	case len(t.failToPass) > 0:
 	case len(t.turning) > 0:
 		return reason.Reject(Flaky, "%s", some(t.turning))
+	case len(t.failing) == 0 && !p.ranHidden():
+		return reason.Reject(NoTestsRan, "none of the hidden ones was seen: the %d that pass before and after the fix are others", len(t.passToPass))
 	case len(t.failing) == 0:
 		return reason.Reject(PassesBefore, "%d tests pass before and after the fix", len(t.passToPass))
 	default:

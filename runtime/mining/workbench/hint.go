@@ -12,7 +12,8 @@ import (
 )
 
 // tryHint proves the environment of an earlier pull request. Where tests are to be written it
-// cannot be proved alone, and the model gets to see it.
+// cannot be proved alone, and the model gets to see it. One that is refused says nothing of the
+// pull request, whatever the reason: it may have run the tests of the other one.
 func (b *bench) tryHint(ctx context.Context) (Proposal, bool, error) {
 	if b.job.Hint == nil || b.job.Write {
 		return Proposal{}, false, nil
@@ -24,11 +25,11 @@ func (b *bench) tryHint(ctx context.Context) (Proposal, bool, error) {
 	}
 	p := Proposal{Environment: refit(e, b.job.TestFiles)}
 	wrong, err := b.try(ctx, p)
+	if rejected := reason.Of(err); rejected != nil {
+		wrong, err = rejected.Error(), nil
+	}
 	if err != nil {
-		if reason.Of(err) == nil {
-			err = fmt.Errorf("prove a known environment of %s: %w", b.job.Repo, err)
-		}
-		return Proposal{}, false, err
+		return Proposal{}, false, fmt.Errorf("prove a known environment of %s: %w", b.job.Repo, err)
 	}
 	b.hint = shown([]byte(wrong))
 	return p, wrong == "", nil

@@ -111,6 +111,20 @@ func TestAHint(t *testing.T) {
 			t.Error(order)
 		}
 	})
+	t.Run("that is rejected says nothing of the pull request", func(t *testing.T) {
+		j, s := job("/work"), &script{answers: []Answer{says(submitting("pytest"))}}
+		j.Hint = hint
+		tries := 0
+		p, err := Run(t.Context(), j, newMemory(), s.ask, func(context.Context, Proposal) (string, error) {
+			if tries++; tries == 1 {
+				return "", reason.Reject("passes_before", "9 tests pass before and after the fix")
+			}
+			return "", nil
+		})
+		if err != nil || p.Test != "pytest" || !strings.Contains(s.seen[0][1].Content, "passes_before: 9 tests") {
+			t.Errorf("%v, %+v, shown %q", err, p, s.seen)
+		}
+	})
 	t.Run("that nobody understands is only shown", func(t *testing.T) {
 		j, s := job("/work"), &script{answers: []Answer{says(submitting("pytest"))}}
 		j.Hint = &Environment{Test: "make check"}
