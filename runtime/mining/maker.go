@@ -110,7 +110,7 @@ func (k *maker) section(ctx context.Context, stage string, needs []string) error
 	if err != nil {
 		return err
 	}
-	k.text, k.names = k.text+"\n\n"+section, true
+	k.text, k.names = statement.Join(k.text, section), true
 	return nil
 }
 
@@ -178,15 +178,13 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 		}
 	}
 	t, err := k.judge(ctx, p, tests)
-	if r := reason.Of(err); r != nil && r.Code == proof.CollectionError && len(k.proof.Missing) > 0 && !k.names {
+	if r := reason.Of(err); r != nil && r.Code == proof.CollectionError && len(k.proof.Missing) > 0 {
 		if err = k.section(ctx, StageValidation, k.proof.Missing); err == nil {
 			t, err = k.judge(ctx, p, tests)
 		}
 	}
 	if err != nil {
-		if k.generated {
-			k.text, k.names = text, names // the next tests may need other names
-		}
+		k.text, k.names = text, names // what is proposed next may need other names
 		return k.mendable(err)
 	}
 	t.FailToPass, t.PassToPass = k.proof.FailToPass, k.proof.PassToPass

@@ -128,3 +128,26 @@ func TestAnEnvironmentThatRunsTheTestsOfAnotherIsAskedForAnew(t *testing.T) {
 		t.Errorf("how to test a repository was asked %d times", n)
 	}
 }
+
+// An interface that names some things is added to where the tests lack others.
+func TestAnInterfaceGrows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true})
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		const file = "tests/test_alpha_value.py"
+		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), q.key == "environment/0"
+	}
+	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+		if bytes.Contains(fix, []byte("+    return 1\n")) {
+			return outcome(of, fix)
+		}
+		r := report(parser.Test{Name: "tests/test_f1.py", Status: parser.Errored, Message: "cannot import name 'mystery_one' from 'calc'"})
+		r.Status, r.Valid, r.Problem = judge.StatusInvalid, false, "the run did not come to its end"
+		return r, nil
+	}
+	w.serve().mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
+	if text := w.book.decision(ref(shop, 1)).Mined.Task.Instruction; !strings.Contains(text, "`mystery_one`") || !strings.Contains(text, "`alpha_value`") || strings.Count(text, "## Interface") != 1 {
+		t.Errorf("the statement is\n%s", text)
+	}
+}

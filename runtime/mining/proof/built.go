@@ -19,7 +19,6 @@ func (p *prover) built(ctx context.Context) error {
 	}
 	slices.Sort(p.unbuilt)
 	p.unbuilt = slices.Compact(p.unbuilt)
-	p.named = p.c.Interface
 	if len(p.unbuilt) == 0 {
 		return nil
 	}
@@ -33,7 +32,8 @@ func (p *prover) built(ctx context.Context) error {
 	}
 	still := missing(after) // what fails on both sides is nothing that the fix brings
 	p.proof.Missing = kept(missing(said), func(name string) bool { return !slices.Contains(still, name) })
-	if p.named = p.named || p.told(); p.named {
+	p.named = p.told() || p.c.Interface && len(p.proof.Missing) == 0
+	if p.named {
 		return nil
 	}
 	what := ""

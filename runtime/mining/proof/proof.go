@@ -25,11 +25,10 @@ type Case struct {
 	Fix     []byte    // unified diff in Git's format
 	Repeats int       // judgings of each side; below 1 = 3
 
-	// Interface says that the statement names what the tests need and the base tree lacks.
-	// Then tests may fail before because they do not build. Without it they may where the
-	// Statement has all names that were missing.
-	Interface bool
+	// Tests may fail before because they do not build where the Statement has all names that
+	// were missing. Where nobody knows which were, they may if the statement has an Interface.
 	Statement string
+	Interface bool
 
 	// Printed returns what the judge command printed, for the names that were missing; nil =
 	// only what the report itself says is known.

@@ -174,7 +174,7 @@ func TestTestsMayNotBuildBeforeWhereTheStatementNamesWhatIsMissing(t *testing.T)
 	after := base()
 	after["calc.py"] += "\n\ndef plus(a, b):\n    return a + b\n"
 	for name, c := range map[string]Case{
-		"an interface":    {Interface: true},
+		"an interface":    {Interface: true, Statement: "## Interface\n`plus(a, b)`"},
 		"the name itself": {Statement: "Add calc.plus, which adds."},
 	} {
 		w := &world{base: base(), tests: map[string]func(files) parser.Status{testAdd: when(adds), testOther: always(parser.Passed), "tests/test_x.py::test_x": always(parser.Passed)}, broke: broke}
@@ -189,6 +189,31 @@ func TestTestsMayNotBuildBeforeWhereTheStatementNamesWhatIsMissing(t *testing.T)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// A section that names something is none that names what is missing.
+func TestAnInterfaceHasToNameWhatIsMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		said, code string
+	}{
+		"it does not":           {"cannot import name 'plus' from 'calc'", CollectionError},
+		"it does":               {"No module named 'calc.minus'", ""},
+		"nobody knows what is":  {"it went wrong", ""},
+		"one of two is missing": {"cannot import name 'minus'\nNo module named 'calc.plus'", CollectionError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{base: base(), tests: usual(), twist: func(r *judge.Report, f files, _ string, _ int) {
+				if !adds(f) {
+					r.Tests = []parser.Test{{Name: "tests/test_calc.py", Status: parser.Errored, Message: tc.said}}
+					end(judge.StatusInvalid, "the run did not come to its end", nil)(r)
+				}
+			}}
+			_, err := scene{world: w, fixed: fixed(t), c: Case{Interface: true, Statement: "## Interface\n`calc.minus(a, b)`"}}.prove(t)
+			if r := reason.Of(err); (r == nil) != (tc.code == "") || r != nil && r.Code != tc.code || r == nil && err != nil {
+				t.Errorf("%v, want %q", err, tc.code)
+			}
+		})
 	}
 }
 

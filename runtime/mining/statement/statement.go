@@ -166,6 +166,14 @@ func Interface(ctx context.Context, ask llm.Ask, m Material, needs []string) (se
 	return sectioned(answer.Section), nil
 }
 
+// Join puts the section of an interface below a statement, or below the one that it has.
+func Join(text, section string) string {
+	if strings.Contains("\n"+text, "\n"+heading+"\n") {
+		section = strings.TrimSpace(strings.TrimPrefix(section, heading))
+	}
+	return text + "\n\n" + section
+}
+
 // complete rejects what does not name all that is needed.
 func complete(text string, needs []string) error {
 	known := wordsOf(text)

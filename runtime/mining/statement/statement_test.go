@@ -189,3 +189,14 @@ func TestTroubleIsNoRejection(t *testing.T) {
 		t.Errorf("describing ends with %v", err)
 	}
 }
+
+func TestJoin(t *testing.T) {
+	for name, tt := range map[string]struct{ text, section, want string }{
+		"a first section":  {"Do it.", "## Interface\n\n`a`", "Do it.\n\n## Interface\n\n`a`"},
+		"a second section": {"Do it.\n\n## Interface\n\n`a`", "## Interface\n\n`b`", "Do it.\n\n## Interface\n\n`a`\n\n`b`"},
+	} {
+		if got := Join(tt.text, tt.section); got != tt.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
