@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/assayd/assayd/runtime/mining/screen"
 	"github.com/assayd/assayd/runtime/mining/statement/code"
 )
 
@@ -181,7 +182,7 @@ func compound(word string) bool {
 // solution looks for lines that the source patch writes.
 func (c *checker) solution(patch []byte) {
 	for _, f := range code.Files(patch) {
-		if code.LanguageOf(f.Name) == "" {
+		if code.LanguageOf(f.Name) == "" && screen.KindOf(f.Name) == screen.Docs {
 			continue // what is written for people may be told to people
 		}
 		there := map[string]bool{}
@@ -192,15 +193,33 @@ func (c *checker) solution(patch []byte) {
 				}
 			}
 		}
-		tokens := f.Tokens()
-		for i, h := range f.Hunks {
-			speaks := map[int]bool{} // lines of code: others are comments, or within literals
-			for _, t := range tokens[i] {
-				speaks[t.Line] = true
-			}
-			c.hunk(h, speaks, there)
+		for i, speaks := range speaking(f) {
+			c.hunk(f.Hunks[i], speaks, there)
 		}
 	}
+}
+
+// speaking are the lines of code, hunk by hunk: others are comments, or within literals. In a
+// language that is not read all lines count that have anything.
+func speaking(f code.File) []map[int]bool {
+	all := make([]map[int]bool, len(f.Hunks))
+	for i := range all {
+		all[i] = map[int]bool{}
+	}
+	if code.LanguageOf(f.Name) == "" {
+		for i, h := range f.Hunks {
+			for n, l := range h {
+				all[i][n] = plain(l.Text) != ""
+			}
+		}
+		return all
+	}
+	for i, tokens := range f.Tokens() {
+		for _, t := range tokens {
+			all[i][t.Line] = true
+		}
+	}
+	return all
 }
 
 // hunk looks for the lines of one, alone and with those that follow them. What a text has

@@ -17,6 +17,9 @@ var solved = Material{
 	SourcePatch: patch(
 		"src/find.py\n def old():\n-    return re.compile(pattern, flags)\n+def find_all(text, pattern, *,\n+             case_sensitive=False):\n+    \"\"\"Say it (loudly) in words = text.\n+\n+    >>> find_all('aXb', 'x')\n+    \"\"\"\n+    flags = 0 if case_sensitive else re.IGNORECASE\n+    # not (so) important = comment\n+    return re.compile(pattern, flags)\n+    for m in found:\n+        a = m\n+        total += a\n+        seen.add(a)\n+    raise ValueError('the pattern must not be empty')\n+DEFAULT_LIMIT = 4096\n+def parse_version(text): return tuple(map(int, text.split('.')))\n",
 		"src/api.ts\n x\n+export interface Options {\n+  caseSensitive?: boolean;\n+}\n+export const findAll = (text: string, options?: Options): string[] => {\n+  return text.match(new RegExp(options.pattern, 'gi')) ?? [];\n+}\n+public static String render(Map<String, Integer> values) throws IOException {\n+  throw new RenderFailure(values);\n",
+		"lib/render.rb\n x\n+  def render(values)\n+    values.map { |v| escape(v) }.join(', ')\n+\n",
+		"db/views.sql\n x\n+SELECT id, sum(paid) FROM orders GROUP BY id HAVING count(*) > 1;\n",
+		"guide.rst\n x\n+Use render(values) = all of them.\n",
 		"README.md\n x\n+Call `find_all(text, case_sensitive=True)` for all that match.\n",
 	),
 	TestPatch: patch(
@@ -42,6 +45,10 @@ func TestCheck(t *testing.T) {
 		{"what is thrown", "raise ValueError('the pattern must not be empty')", "a line of the solution"},
 		{"what is thrown elsewhere", "throw new RenderFailure(values)", "a line of the solution"},
 		{"a body behind its declaration", "def parse_version(text): return tuple(map(int, text.split('.')))", "a line of the solution"},
+		{"a line of Ruby", "values.map { |v| escape(v) }.join(', ')", "a line of the solution: values.map"},
+		{"a declaration in Ruby", "def render(values)", ""},
+		{"a line of SQL", "select with `SELECT id, sum(paid) FROM orders GROUP BY id HAVING count(*) > 1`", "a line of the solution: SELECT"},
+		{"a guide", "Use render(values) = all of them.", ""},
 		{"short lines one after the other", "for m in found:\n    a = m\n    total += a\n    seen.add(a)", "lines of the solution"},
 		{"a test", "Make test_case_sensitivity pass.", "the name of a test: test_case_sensitivity"},
 		{"a group of tests", "as in `TestFindall`", "the name of a test: TestFindall"},
