@@ -38,10 +38,11 @@ func (k *maker) image() string {
 	return cmp.Or(k.m.o.Spec.TestGeneration.Image, toolchain(k.pull.Repository.Language))
 }
 
-func (k *maker) material() statement.Material {
+// material is what a statement is written from, with these hidden tests.
+func (k *maker) material(tests []byte) statement.Material {
 	return statement.Material{
 		Repo: k.pull.Repo, Number: k.pull.Number, Title: k.pull.Title, Body: k.pull.Body, Issues: k.pull.Issues,
-		SourcePatch: k.change.Source, TestPatch: k.change.Tests, Commits: []string{k.pull.MergeSHA, k.pull.HeadSHA, k.pull.BaseSHA},
+		SourcePatch: k.change.Source, TestPatch: tests, Commits: []string{k.pull.MergeSHA, k.pull.HeadSHA, k.pull.BaseSHA},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/proof"
 	"github.com/assayd/assayd/runtime/mining/reason"
+	"github.com/assayd/assayd/runtime/mining/screen"
 	"github.com/assayd/assayd/runtime/mining/statement"
 	"github.com/assayd/assayd/runtime/mining/triage"
 	"github.com/assayd/assayd/runtime/mining/workbench"
@@ -78,7 +79,7 @@ func (k *maker) extract(ctx context.Context) (err error) {
 }
 
 func (k *maker) describe(ctx context.Context) (err error) {
-	k.text, err = statement.Write(ctx, k.pull.purse.ask(StageStatement), k.material())
+	k.text, err = statement.Write(ctx, k.pull.purse.ask(StageStatement), k.material(k.change.Tests))
 	return err
 }
 
@@ -99,14 +100,14 @@ func (k *maker) name(ctx context.Context, stage string, tests []byte) error {
 	if err != nil || len(needs) == 0 {
 		return err
 	}
-	return k.section(ctx, stage, needs)
+	return k.section(ctx, stage, tests, needs)
 }
 
-// section adds to the statement what names these things. Who needs others asks another
+// section adds to the statement what names these things, which these tests need. Who needs others asks another
 // question: the tests of one proposal are not those of the next.
-func (k *maker) section(ctx context.Context, stage string, needs []string) error {
+func (k *maker) section(ctx context.Context, stage string, tests []byte, needs []string) error {
 	question := fmt.Sprintf("%s/interface/%x", stage, sha256.Sum256([]byte(strings.Join(needs, "\x00"))))
-	section, err := statement.Interface(ctx, k.pull.purse.ask(question), k.material(), needs)
+	section, err := statement.Interface(ctx, k.pull.purse.ask(question), k.material(tests), needs)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,9 @@ func (k *maker) prove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.generated = len(k.change.Tests) == 0
+	k.generated = !slices.ContainsFunc(k.change.TestFiles, func(name string) bool {
+		return screen.KindOf(name) == screen.Test && !slices.Contains(k.change.Removed, name)
+	})
 	image, g := k.image(), k.m.o.Spec.TestGeneration
 	job := workbench.Job{
 		Repo: repo, Language: k.pull.Repository.Language, Title: k.pull.Title, Statement: k.text,
@@ -179,9 +182,12 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 	}
 	t, err := k.judge(ctx, p, tests)
 	if r := reason.Of(err); r != nil && r.Code == proof.CollectionError && len(k.proof.Missing) > 0 {
-		if err = k.section(ctx, StageValidation, k.proof.Missing); err == nil {
+		if err = k.section(ctx, StageValidation, tests, k.proof.Missing); err == nil {
 			t, err = k.judge(ctx, p, tests)
 		}
+	}
+	if err == nil {
+		err = k.silent(tests)
 	}
 	if err != nil {
 		k.text, k.names = text, names // what is proposed next may need other names
@@ -199,6 +205,17 @@ func (k *maker) judge(ctx context.Context, p workbench.Proposal, tests []byte) (
 		Task: t, Fix: k.change.Source, Repeats: k.m.o.Spec.Repeats, Statement: k.text, Interface: k.names, Printed: k.m.o.Printed,
 	}, k.m.timedJudge)
 	return t, err
+}
+
+// silent rejects a statement that tells of the hidden tests: by now all of their names are
+// known.
+func (k *maker) silent(tests []byte) error {
+	m := k.material(tests)
+	m.TestNames = k.proof.FailToPass
+	if offences := statement.Check(k.text, m); len(offences) > 0 {
+		return reason.Reject(statement.Leaks, "%s", strings.Join(offences, "; "))
+	}
+	return nil
 }
 
 // environmental are the reasons of a proof that speak of the environment and not of the

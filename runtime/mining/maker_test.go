@@ -151,3 +151,60 @@ func TestAnInterfaceGrows(t *testing.T) {
 		t.Errorf("the statement is\n%s", text)
 	}
 }
+
+// Data of tests fails before and passes after nowhere by itself.
+func TestTestsAreWrittenWhereThereIsOnlyDataOfTests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true, data: true})
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		const file = "tests/test_new.py"
+		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), q.key == "environment/0"
+	}
+	w.serve().mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
+	d := w.book.decision(ref(shop, 1))
+	for _, want := range []string{"+++ b/tests/data/f.json", "+++ b/tests/test_new.py"} {
+		if files := string(d.Mined.Task.Judge.Patch); !strings.Contains(files, want) {
+			t.Errorf("the tests are\n%s", files)
+		}
+	}
+}
+
+// Which tests decide is known when they have run: a statement that names one is given up.
+func TestAStatementThatNamesATestIsFoundOutAtTheLast(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		return calling("write_statement", map[string]any{"statement": "What test_rounding_of_prices looks at gives zero where it should give a number."}), q.key == "statement/0"
+	}
+	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+		r, err := outcome(of, fix)
+		if err == nil { // a test that was there, and whose body is changed
+			r = report(r.Tests[0], parser.Test{Name: "tests/test_f1.py::test_rounding_of_prices", Status: r.Tests[1].Status})
+		}
+		return r, err
+	}
+	w.serve().mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "rejected validation statement_leaks"})
+}
+
+// Who describes what written tests need is shown them, and may not name them either.
+func TestAnInterfaceDoesNotNameTestsThatWereWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true})
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		switch q.key {
+		case "environment/0":
+			const file = "tests/test_alpha_value.py"
+			return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), true
+		case "interface/0":
+			return calling("describe_interface", map[string]any{"section": "`alpha_value`, as tests/test_alpha_value.py has it."}), true
+		}
+		return modeltest.Answer{}, false
+	}
+	w.serve().mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
+	if text := w.book.decision(ref(shop, 1)).Mined.Task.Instruction; strings.Contains(text, "test_alpha_value") || w.questions("interface/1") != 1 {
+		t.Errorf("the statement is\n%s", text)
+	}
+}

@@ -80,6 +80,7 @@ type repository struct {
 	name     string
 	pulls    []int
 	untested bool // they come without tests, and with two more functions
+	data     bool // beside that they change data of tests
 }
 
 // newWorld has repositories whose functions are mended one by one: pull request n has the
@@ -193,6 +194,9 @@ func (w *world) origin(r repository) (all []github.Pull) {
 		commit(i+2, fmt.Sprint("Mend f", n))
 		if r.untested {
 			file(source(n), fmt.Sprintf("def f%d():\n    return %d\n\ndef alpha_value():\n    return 1\n\ndef beta_value():\n    return 1\n", n, n))
+			if r.data {
+				file("tests/data/f.json", "{}\n")
+			}
 			continue
 		}
 		file(source(n), fmt.Sprintf("def f%d():\n    return %d\n", n, n))
@@ -203,6 +207,9 @@ func (w *world) origin(r repository) (all []github.Pull) {
 		files, added := []github.File{{Name: source(n), Status: "modified", Added: 1, Removed: 1}, {Name: tests(n), Status: "modified", Added: 3}}, 4
 		if r.untested {
 			files, added = []github.File{{Name: source(n), Status: "modified", Added: 7, Removed: 1}}, 7
+		}
+		if r.data {
+			files, added = append(files, github.File{Name: "tests/data/f.json", Status: "added", Added: 1}), added+1
 		}
 		all = append(all, github.Pull{
 			Ref: github.Ref{Repo: r.name, Number: n}, Title: title(r.name, n), Body: "It is always zero.", Author: "ann", AuthorType: "User", Merged: true,

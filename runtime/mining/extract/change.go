@@ -34,6 +34,7 @@ type Change struct {
 //
 //	unreachable      the repository has no such commit
 //	empty            nothing was changed
+//	tests_only       nothing but tests was
 //	foreign_commits  the merge changes other than what the pull request lists: it holds others' work
 //	submodule        another repository is part of it
 //	symlink          a link leads out of the tree
@@ -166,6 +167,9 @@ func (c *clone) split(ctx context.Context, base, merge string) (Change, error) {
 	}
 	if len(sections) > 0 {
 		return Change{}, fmt.Errorf("the patch of %s has more parts than files", merge)
+	}
+	if len(change.Source) == 0 {
+		return Change{}, reason.Reject("tests_only", "no source is changed")
 	}
 	for _, names := range [][]string{change.SourceFiles, change.TestFiles, change.Removed} {
 		slices.Sort(names)

@@ -145,7 +145,7 @@ func TestWhatIsNoChangeToTakeByItself(t *testing.T) {
 		{"a pointer that becomes content", tree{"old.json": "1\n"}, "lfs"},
 		{"a patch without an end", tree{"a.go": strings.Repeat(strings.Repeat("x", 1023)+"\n", MaxPatch>>10)}, "too_large"},
 		{"windows line endings", tree{"cart.go": "package cart\r\n"}, ""},
-		{"tests alone", tree{"cart_test.go": "package cart\n\n"}, ""},
+		{"tests alone", tree{"cart_test.go": "package cart\n\n", "testdata/cart.json": "{}\n"}, "tests_only"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
