@@ -2,6 +2,7 @@ package proof
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,6 +27,9 @@ func (p *prover) ranHidden() bool {
 	return false
 }
 
+// rootPackage is how long the path of a module mostly is.
+var rootPackage = regexp.MustCompile(`^[^/]+(/[^/]+){0,2}(/v[0-9]+)?$`)
+
 // isOf reports whether a test is of a file: its name has the file or the package, or a name
 // that the patch gives to a test there.
 func isOf(name string, f code.File) bool {
@@ -35,7 +39,7 @@ func isOf(name string, f code.File) bool {
 	}
 	all := steps(name)
 	if code.LanguageOf(f.Name) == code.Go {
-		if dir != "." && strings.HasSuffix("/"+group, "/"+dir) {
+		if dir == "." && rootPackage.MatchString(group) || strings.HasSuffix("/"+group, "/"+dir) {
 			return true
 		}
 	} else if place := lastSteps(strings.TrimSuffix(f.Name, path.Ext(f.Name))); place != "" && strings.Contains(all, place) {
