@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/llm"
+	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/mining/workbench"
@@ -114,12 +115,13 @@ func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
 // passes reports whether trouble goes away without anybody's doing about the pull request.
 func (m *Miner) passes(err error) bool {
 	_, paused := errors.AsType[*github.Paused](err)
+	_, away := errors.AsType[*extract.Unavailable](err)
 	_, busy := errors.AsType[*llm.Unavailable](err)
 	if refused, ok := errors.AsType[*llm.Refused](err); ok {
 		// The provider does not take the key, or does not have the model: whatever is asked.
 		busy = refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound
 	}
-	return paused || busy || errors.Is(err, llm.ErrBudget) || m.o.Waitable != nil && m.o.Waitable(err)
+	return paused || away || busy || errors.Is(err, llm.ErrBudget) || m.o.Waitable != nil && m.o.Waitable(err)
 }
 
 // patience waits until something is worth another try, and says so in the status.

@@ -2,6 +2,7 @@ package mining
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -56,28 +58,42 @@ func TestTroubleThatPasses(t *testing.T) {
 	}
 }
 
-// An engine that is away for long is no reason to give anything up.
+// What is away for long is no reason to give anything up, and is told in the status.
 func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := unwanted(t, 1).offline()
-		m := New(w.options(t))
-		m.o.Waitable = func(err error) bool { return errors.Is(err, errAway) }
-		p, err := m.purse(t.Context(), ref(shop, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.close()
-		tries := 0
-		err = m.attempt(t.Context(), p, func() error {
-			if tries++; tries < 100 {
-				return errAway
-			}
-			return nil
+	for name, trouble := range map[string]error{
+		"an engine":                errAway,
+		"a server of repositories": fmt.Errorf("extract: %w", &extract.Unavailable{Repo: shop, Err: errAway}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1).offline()
+				m := New(w.options(t))
+				m.o.Waitable = func(err error) bool { return err == errAway }
+				p, err := m.purse(t.Context(), ref(shop, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer p.close()
+				tries := 0
+				done := make(chan error)
+				go func() {
+					done <- m.attempt(t.Context(), p, func() error {
+						if tries++; tries < 100 {
+							return trouble
+						}
+						return nil
+					})
+				}()
+				synctest.Wait()
+				if _, waits, _ := m.stages(); waits != ref(shop, 1).String()+": "+trouble.Error() {
+					t.Errorf("the status tells %q", waits)
+				}
+				if err := <-done; err != nil || tries != 100 {
+					t.Errorf("%d tries, %v", tries, err)
+				}
+			})
 		})
-		if err != nil || tries != 100 {
-			t.Errorf("%d tries, %v", tries, err)
-		}
-	})
+	}
 }
 
 // What a provider has against all questions is no pull request's fault.

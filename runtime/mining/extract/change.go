@@ -30,9 +30,9 @@ type Change struct {
 }
 
 // Change fetches and splits what a pull request changed. A pull request that is refused ends
-// in a *reason.Rejected:
+// in a *reason.Rejected, and a server that is away in an *Unavailable:
 //
-//	unreachable      the repository has no such commit
+//	unreachable      the repository has no such commit, or is gone
 //	empty            nothing was changed
 //	tests_only       nothing but tests was
 //	foreign_commits  the merge changes other than what the pull request lists: it holds others' work

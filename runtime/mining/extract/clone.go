@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,7 +98,49 @@ func (c *clone) fetch(ctx context.Context, in io.Reader, args ...string) error {
 	if err != nil && git.Code(err) < 0 {
 		return err
 	}
-	return errors.Join(err, c.clear())
+	return errors.Join(c.server(err), c.clear())
+}
+
+// Unavailable is a server of repositories that does not answer now, and may do so later.
+type Unavailable struct {
+	Repo string
+	Err  error // what Git says
+}
+
+// Error shows what Git says.
+func (u *Unavailable) Error() string {
+	return fmt.Sprintf("the server of %s does not answer: %v", u.Repo, u.Err)
+}
+
+// Unwrap gives what Git says.
+func (u *Unavailable) Unwrap() error { return u.Err }
+
+// What Git says of servers. One that is away may be so for every repository; what else is wrong
+// with a transfer would only be so again.
+var (
+	away    = regexp.MustCompile(`unable to access|RPC failed|hung up unexpectedly|early EOF|unexpected disconnect|Authentication failed|[Cc]onnection (reset|refused|closed|timed out)|Could not resolve hostname`)
+	status  = regexp.MustCompile(`(?:returned error:|HTTP) ([0-9]{3})`)
+	missing = regexp.MustCompile(`repository '[^']*' not found|Repository not found|could not read Username`)
+)
+
+// refused reports whether a server has an answer, which is no.
+func refused(said string) bool {
+	m := status.FindStringSubmatch(said)
+	return m != nil && m[1][0] == '4' && !slices.Contains([]string{"408", "425", "429"}, m[1])
+}
+
+// server tells a server that is away, and a repository that is gone, from what else is wrong.
+func (c *clone) server(err error) error {
+	said, ok := errors.AsType[*git.Error](err)
+	switch {
+	case !ok:
+		return err
+	case missing.MatchString(said.Text):
+		return reason.Reject("unreachable", "%s is not there any more, or not for us", c.repo)
+	case away.MatchString(said.Text) && !refused(said.Text):
+		return &Unavailable{c.repo, err}
+	}
+	return err
 }
 
 // watched has work done that makes the clone grow, and ends it when that is too much.

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -59,10 +60,57 @@ func TestServersOfAllKinds(t *testing.T) {
 				t.Errorf("a commit that is nowhere: %v", err)
 			}
 			lost.Repo = "acme/none"
-			if _, err := r.Change(t.Context(), lost); err == nil || reason.Of(err) != nil {
+			if _, err := r.Change(t.Context(), lost); code(err) != "unreachable" {
 				t.Errorf("a repository that is nowhere: %v", err)
 			}
 		})
+	}
+}
+
+// A server that is away says nothing of a pull request.
+func TestServersThatAreAway(t *testing.T) {
+	t.Parallel()
+	_, _, p := shop(t, t.TempDir())
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	for name, tt := range map[string]struct {
+		handler http.HandlerFunc
+		away    bool
+		code    string
+	}{
+		"one with too much to do": {status(http.StatusServiceUnavailable), true, ""},
+		"a gate whose server is":  {status(http.StatusBadGateway), true, ""},
+		"one with limits":         {status(http.StatusTooManyRequests), true, ""},
+		"one that hangs up": {func(w http.ResponseWriter, _ *http.Request) {
+			if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_ = c.Close()
+			}
+		}, true, ""},
+		"one that wants to know who asks": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}, false, "unreachable"},
+		"one that has it not":       {status(http.StatusNotFound), false, "unreachable"},
+		"one that gives it to none": {status(http.StatusForbidden), false, ""},
+		"one that has to keep it":   {status(http.StatusUnavailableForLegalReasons), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(tt.handler)
+			defer server.Close()
+			_, err := repositories(t, server.URL, Options{}).Change(t.Context(), p)
+			_, away := errors.AsType[*Unavailable](err)
+			if r := reason.Of(err); err == nil || away != tt.away || (r != nil) != (tt.code != "") || r != nil && r.Code != tt.code {
+				t.Errorf("away %t: %v", away, err)
+			}
+		})
+	}
+	r := repositories(t, "http://127.0.0.1:1", Options{})
+	if _, err := r.Has(t.Context(), p.Repo, p.MergeSHA, []string{"x"}); err == nil {
+		t.Error("nobody answers")
+	} else if _, away := errors.AsType[*Unavailable](err); !away {
+		t.Errorf("nobody answers: %v", err)
 	}
 }
 
