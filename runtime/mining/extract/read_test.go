@@ -3,6 +3,9 @@ package extract
 import (
 	"errors"
 	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +41,24 @@ func TestWordsThatStandInATree(t *testing.T) {
 		if got := stands([]byte(tt.text), tt.word); got != tt.want {
 			t.Errorf("%q stands in %q: %t", tt.word, tt.text, got)
 		}
+	}
+}
+
+// What was looked for in a clone that became too large is looked for again in the next.
+func TestWordsAreLookedForAgainInANewClone(t *testing.T) {
+	t.Parallel()
+	forge := t.TempDir()
+	_, base, p := shop(t, forge)
+	r := repositories(t, forge, Options{MaxBytes: 1 << 20})
+	if _, err := r.Change(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder(r), "objects", "pack", "tmp_pack_x"), make([]byte, 2<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := r.Has(t.Context(), "acme/shop", base, []string{"errBroken", "total_sum", "nowhere"})
+	if want := map[string]bool{"errBroken": true, "total_sum": true, "nowhere": false}; err != nil || !maps.Equal(found, want) {
+		t.Errorf("%v, %v", found, err)
 	}
 }
 

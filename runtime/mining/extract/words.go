@@ -16,8 +16,9 @@ const maxText = 4 << 20
 // file. A word of letters, digits and underscores has to stand by itself, anything else only
 // has to be there.
 func (r *Repositories) Has(ctx context.Context, repo, commit string, words []string) (map[string]bool, error) {
-	found := map[string]bool{}
+	var found map[string]bool
 	err := r.use(ctx, repo, func(c *clone) error {
+		found = map[string]bool{}
 		leaves, err := c.tree(ctx, commit)
 		if err != nil {
 			return err
