@@ -9,7 +9,8 @@ import (
 	"github.com/assayd/assayd/runtime/mining/reason"
 )
 
-// maxGroups is how many parts of a fix are judged without at most.
+// maxGroups is how many parts of a fix are judged without at most, before and after they are
+// taken apart further.
 const maxGroups = 24
 
 // fate is what became of the tests without a part of the fix.
@@ -45,39 +46,79 @@ func (p *prover) cover(ctx context.Context) error {
 	if len(behaving) == 0 {
 		return reason.Reject(Uncovered, "nothing in the fix does anything: it changes comments, texts or space")
 	}
-	covered, err := p.needed(ctx, behaving)
+	parts, err := p.parts(ctx, behaving)
 	if err != nil {
 		return err
 	}
-	for _, u := range behaving {
-		if !covered[u] {
+	covered, err := p.needed(ctx, behaving, parts)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		others := part.units
+		if covered[part.units[0]] {
+			p.proof.Covered++ // one of them: nobody knows which, and of how many
+			others = others[1:]
+		}
+		for _, u := range others {
 			p.proof.Uncovered = append(p.proof.Uncovered, place(p.files, u))
 		}
 	}
-	p.proof.Covered = len(covered)
 	if len(covered) == 0 {
 		return reason.Reject(Uncovered, "the tests pass without any one of the %d hunks that do something", len(behaving))
 	}
 	return p.reverted(ctx, covered)
 }
 
-// needed are the units that are covered: by what happens without each, else without all of its
-// file, else without all that cannot be missed in whole files either.
-func (p *prover) needed(ctx context.Context, behaving []unit) (map[unit]bool, error) {
-	singles := grouped(behaving)
-	if err := p.without(ctx, singles); err != nil {
+// parts are the units, each alone as far as their number allows, with what happens without
+// each. A part of several without which a test fails is taken apart further, as long as
+// that shows more and takes no more than maxGroups judgings.
+func (p *prover) parts(ctx context.Context, behaving []unit) ([]group, error) {
+	parts := grouped(behaving)
+	if err := p.without(ctx, parts); err != nil {
 		return nil, err
 	}
-	if covered := p.covered(singles); len(covered) > 0 {
+	whole := map[unit]bool{} // first ones of parts that show nothing in halves
+	for left := maxGroups; ; {
+		var halves []group
+		for _, g := range parts {
+			if g.fate == fell && len(g.units) > 1 && !whole[g.units[0]] && len(halves)+2 <= left {
+				middle := len(g.units) / 2
+				halves = append(halves, group{units: g.units[:middle]}, group{units: g.units[middle:]})
+			}
+		}
+		if len(halves) == 0 {
+			return parts, nil
+		}
+		left -= len(halves)
+		if err := p.without(ctx, halves); err != nil {
+			return nil, err
+		}
+		for ; len(halves) > 0; halves = halves[2:] {
+			first := halves[0].units[0]
+			if halves[0].fate != fell && halves[1].fate != fell {
+				whole[first] = true
+				continue
+			}
+			at := slices.IndexFunc(parts, func(g group) bool { return g.units[0] == first })
+			parts = slices.Replace(parts, at, at+1, halves[0], halves[1])
+		}
+	}
+}
+
+// needed are the units that are covered: by what happens without each part, else without all of
+// a file, else without all that cannot be missed in whole files either.
+func (p *prover) needed(ctx context.Context, behaving []unit, parts []group) (map[unit]bool, error) {
+	if covered := p.covered(parts); len(covered) > 0 {
 		return covered, nil
 	}
 	files := filesOf(behaving)
-	if len(files) < len(singles) {
+	if len(files) < len(parts) {
 		if err := p.without(ctx, files); err != nil {
 			return nil, err
 		}
 	} else {
-		files = singles
+		files = parts
 	}
 	covered := p.covered(files)
 	if rest := joined(files); len(covered) == 0 && len(rest.units) > 0 {
@@ -88,7 +129,7 @@ func (p *prover) needed(ctx context.Context, behaving []unit) (map[unit]bool, er
 		covered = p.covered(all)
 	}
 	if len(covered) > 0 { // at last something is known of what did not build alone
-		maps.Copy(covered, unitsThat(singles, broke))
+		maps.Copy(covered, unitsThat(parts, broke))
 	}
 	return covered, nil
 }
@@ -124,24 +165,36 @@ func joined(groups []group) (one group) {
 	return one
 }
 
-// grouped has each unit for itself; where there are too many those of a file are one group,
-// and then neighbouring files.
+// grouped has each unit for itself; where there are too many, neighbours in a file are one
+// group, the more of them the more the file has, and at last neighbouring files.
 func grouped(all []unit) []group {
-	if len(all) <= maxGroups {
-		groups := make([]group, len(all))
-		for i, u := range all {
-			groups[i].units = []unit{u}
+	files := filesOf(all)
+	if len(files) > maxGroups {
+		groups := make([]group, maxGroups)
+		for i, f := range files {
+			g := &groups[i*maxGroups/len(files)]
+			g.units = append(g.units, f.units...)
 		}
 		return groups
 	}
-	files := filesOf(all)
-	if len(files) <= maxGroups {
-		return files
+	sizes := make([]int, len(files)) // into how many groups a file is divided
+	for i := range sizes {
+		sizes[i] = 1
 	}
-	groups := make([]group, maxGroups)
+	for range min(len(all), maxGroups) - len(files) {
+		largest := 0
+		for i, f := range files {
+			if len(f.units)*sizes[largest] > len(files[largest].units)*sizes[i] {
+				largest = i
+			}
+		}
+		sizes[largest]++
+	}
+	var groups []group
 	for i, f := range files {
-		g := &groups[i*maxGroups/len(files)]
-		g.units = append(g.units, f.units...)
+		for k := range sizes[i] {
+			groups = append(groups, group{units: f.units[k*len(f.units)/sizes[i] : (k+1)*len(f.units)/sizes[i]]})
+		}
 	}
 	return groups
 }

@@ -43,6 +43,8 @@ type Proof struct {
 	Textual    []string `json:"textual"` // look at the text of the code only; in neither list
 	Missing    []string `json:"missing"` // names that the untouched tree lacks, where tests do not build on it
 
+	// A large fix is not judged without each hunk alone: of neighbours without which, all of
+	// them, a test fails one counts as covered, and the others do not.
 	Hunks     int      `json:"hunks"`     // of the fix that change what it does
 	Covered   int      `json:"covered"`   // of those, without which a test fails
 	Uncovered []string `json:"uncovered"` // the others, as path:line after the fix

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -333,9 +334,55 @@ func TestManyHunksAreTriedInGroups(t *testing.T) {
 	if got.Hunks != 41 || got.Covered < 1 || got.Covered > 2 || len(got.Uncovered) != got.Hunks-got.Covered {
 		t.Errorf("%d of %d covered, %d not", got.Covered, got.Hunks, len(got.Uncovered))
 	}
-	if most := 6 + maxGroups + 1 + 2; got.Runs > most {
+	if most := 6 + 2*maxGroups + 1 + 2; got.Runs > most {
 		t.Errorf("%d runs, at most %d", got.Runs, most)
 	}
+}
+
+// What is covered of many hunks is what was shown, wherever they are.
+func TestManyHunksOfOneFile(t *testing.T) {
+	place := func(i int) string {
+		return "def f" + strconv.Itoa(i) + "():\n    return 0\n" + strings.Repeat("\n# far away\n\n", 5)
+	}
+	from, after := base(), fixed(t)
+	for i := range 60 {
+		from["many.py"] += place(i)
+		after["many.py"] += strings.Replace(place(i), "return 0", "return "+strconv.Itoa(i+1), 1)
+	}
+	for name, tc := range map[string]struct {
+		needs []int // besides add
+		want  int
+	}{
+		"no other is needed":              {nil, 1},
+		"one other is":                    {[]int{17}, 2},
+		"two are":                         {[]int{17, 44}, 3},
+		"more are than can be told apart": {numbersTo(60), 23},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{base: from, tests: usual()}
+			for _, n := range tc.needs {
+				w.tests["tests/test_many.py::test_"+strconv.Itoa(n)] = when(func(f files) bool { return f.does("many.py", "return "+strconv.Itoa(n+1)) })
+			}
+			got, err := scene{world: w, fixed: after}.prove(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Hunks != 61 || got.Covered < tc.want || got.Covered > len(tc.needs)+1 || got.Covered+len(got.Uncovered) != got.Hunks {
+				t.Errorf("%d of %d covered, %d not", got.Covered, got.Hunks, len(got.Uncovered))
+			}
+			if most := 6 + 2*maxGroups + 1 + 2; got.Runs > most {
+				t.Errorf("%d runs, at most %d", got.Runs, most)
+			}
+		})
+	}
+}
+
+func numbersTo(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
 }
 
 func TestTroubleIsNoFaultOfTheTask(t *testing.T) {
