@@ -73,10 +73,15 @@ func formats() map[string]format {
 			parts: func(name string) []string { return []string{below(name), linesFile, tableFile, repositoryFile} },
 		},
 		"parquet": {
-			write: swebench.Write, read: swebench.Read, marks: []string{tableFile}, about: nil,
+			write: swebench.Write, read: table, marks: []string{tableFile}, about: nil,
 			parts: func(string) []string { return []string{tableFile} },
 		},
 	}
+}
+
+// table reads a dataset of one table. The folder may hold other files, which are none of it.
+func table(dir string, o task.ReadOptions) task.Dataset {
+	return swebench.Read(filepath.Join(dir, tableFile), o)
 }
 
 // Write writes a task in all the formats, below dir as the package says. If one of them cannot

@@ -275,6 +275,27 @@ func TestWhatAFormatCannotHoldIsWrittenInNone(t *testing.T) {
 	}
 }
 
+// The list of what has been decided may stand beside the tasks.
+func TestOtherFilesBesideATable(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"prs.jsonl", "sweb.yaml"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(`{"repo":"acme/calc","pr":12}`+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"acme-calc-12", "acme-calc-13"} {
+		m := mined()
+		m.Task.Name = name
+		if err := Write(t.Context(), dir, []string{"parquet"}, m, &tasktest.Trees{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := swebench.Read(filepath.Join(dir, "test.parquet"), task.ReadOptions{Trees: &tasktest.Trees{}})
+	if len(all.Tasks) != 2 || len(all.Problems) > 0 {
+		t.Errorf("%d tasks, %v", len(all.Tasks), all.Problems)
+	}
+}
+
 func TestNothingIsLostOfADatasetThatCannotBeRead(t *testing.T) {
 	for format, file := range map[string]string{"sforge": "broken.json", "swebench": "tasks/broken/task.yaml", "parquet": tableFile} {
 		dir := t.TempDir()
