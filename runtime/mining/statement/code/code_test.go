@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func TestFiles(t *testing.T) {
@@ -104,6 +105,7 @@ func TestTokens(t *testing.T) {
 		{"x.py", "a := b == c -> d\n", "a := b == c -> d"},
 		{"x.go", "s := `raw \\n \"x\n y` + \"a\\\"b\" // c\nr := '\\''\n/* gone\n gone */ t = 0x1F + 1_000.5e3\n", "s := \"raw \\\\n \\\"x\\n y\" + \"a\\\"b\"\nr := \"'\"\nt = 0x1F + 1_000.5e3"},
 		{"x.js", "const re = /[\"'/]+\\//g, d = a / b / c\nx = `one ${two} 'three'\nfour`\n$a?.b('c')\n", "const re = \"[\\\"'/]+\\\\/\" , d = a / b / c\nx = \"one ${two} 'three'\\nfour\"\n$a ?. b ( \"c\" )"},
+		{"x.js", "/[ / x/ 'y'\n", "/ [ \" x\" \"y\""},
 		{"x.rs", "fn f<'a>(x: &'a str) -> char { '\\'' }\nlet s = r#\"a \"b\" c\"#; let c = 'x'; let b = b\"y\";\n", "fn f < ' a > ( x : & ' a str ) -> char { \"'\" }\nlet s = \"a \\\"b\\\" c\" ; let c = \"x\" ; let b = \"y\" ;"},
 		{"x.java", "/**\n * it's \"documented\"\n */\nString s = \"\"\"\n  text \"block\"\n  \"\"\"; char c = '\"';\n", "String s = \"\\n  text \\\"block\\\"\\n  \" ; char c = \"\\\"\" ;"},
 		{"x.cpp", "auto s = R\"x(a \"b\" )y)x\"; auto t = u8\"z\"; // 'no\n#include \"foo.h\"\n", "auto s = \"a \\\"b\\\" )y\" ; auto t = \"z\" ;\n# include \"foo.h\""},
@@ -132,6 +134,26 @@ func TestTokensKnowTheirLines(t *testing.T) {
 	}
 	if got := written("README.md", "It's a text.\n").Tokens(); got != nil {
 		t.Errorf("prose has tokens: %v", got)
+	}
+}
+
+// A pattern that is never closed is looked for once in a line, with slashes that begin others.
+func TestPatternsThatAreNeverClosed(t *testing.T) {
+	draw := rapid.SliceOf(rapid.SampledFrom([]string{"/", "[", "]", "\\", "x", " ", "(", "\n"}))
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(draw.Draw(t, "text"), "") + "\n"
+		one, each := lexer{language: JavaScript, text: text, starts: []start{{}}}, lexer{language: JavaScript, text: text, starts: []start{{}}, fresh: true}
+		for each.at < len(text) {
+			each.unclosed = 0
+			each.next()
+		}
+		if diff := cmp.Diff(each.all, one.tokens()); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	})
+	x := lexer{language: JavaScript, text: strings.Repeat("/[", 1<<20), starts: []start{{}}}
+	if n := len(x.tokens()); n != 2<<20 {
+		t.Errorf("%d tokens", n)
 	}
 }
 

@@ -73,6 +73,8 @@ type lexer struct {
 	fresh  bool
 	spaced bool
 	all    []Token
+
+	unclosed int // up to here a pattern was looked for that is never closed
 }
 
 func (x *lexer) tokens() []Token {

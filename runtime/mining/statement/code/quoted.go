@@ -173,20 +173,21 @@ func (x *lexer) pattern() bool {
 	if x.language != JavaScript || rest[0] != '/' || !x.operand() {
 		return false
 	}
-	class := false
-	for i := 1; i < len(rest) && rest[i] != '\n'; i++ {
+	class, i := false, 1
+	for ; i < len(rest) && rest[i] != '\n'; i++ {
 		switch {
 		case rest[i] == '\\':
 			i++
-		case rest[i] == '[':
-			class = true
-		case rest[i] == ']':
-			class = false
+		case rest[i] == '[', rest[i] == ']':
+			if class = rest[i] == '['; x.at+i < x.unclosed {
+				return false // from here on all is as it was for the slash before
+			}
 		case rest[i] == '/' && !class:
 			x.emit(Text, rest[1:i], true, x.at+i+1+wordEnd(rest[i+1:], false))
 			return true
 		}
 	}
+	x.unclosed = x.at + i
 	return false
 }
 
