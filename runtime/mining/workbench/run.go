@@ -27,7 +27,8 @@ type bench struct {
 	try  Try
 
 	messages []Message
-	spent    time.Duration // by the model and its commands
+	asked    time.Duration // by the model, and by waiting for it
+	worked   time.Duration // by its commands
 	tries    int
 	refused  map[string]string // proposal -> what was wrong with it
 	taken    []string          // files that the pull request touches
@@ -38,7 +39,7 @@ type bench struct {
 // Run has a model work until a proposal is proved, which is returned. The hint is proved first,
 // and if it is sound the model is never asked. A *reason.Rejected says why there is no
 // environment: its codes are this package's constants, or what try rejects with. Any other
-// error is trouble, of the caller's functions or of the context.
+// error is trouble, of the caller's functions or of the context, or a model that is too slow.
 func Run(ctx context.Context, j Job, room Room, ask Ask, try Try) (Proposal, error) {
 	if err := j.check(); err != nil {
 		return Proposal{}, fmt.Errorf("prepare the workbench of %s: %w", j.Repo, err)
@@ -96,7 +97,7 @@ func (b *bench) lay(ctx context.Context) error {
 		if len(content) == 0 {
 			continue
 		}
-		if err := b.within(ctx, func(ctx context.Context) error { return b.room.Write(ctx, name, content) }); err != nil {
+		if err := b.within(ctx, &b.worked, func(ctx context.Context) error { return b.room.Write(ctx, name, content) }); err != nil {
 			return fmt.Errorf("lay %s of %s: %w", path.Base(name), b.job.Repo, err)
 		}
 	}
@@ -106,19 +107,25 @@ func (b *bench) lay(ctx context.Context) error {
 // errTime is why what takes too long is broken off.
 var errTime = errors.New("the time of the workbench is over")
 
-// within does a part of the work that counts as time, and breaks it off when that is over.
-func (b *bench) within(ctx context.Context, do func(context.Context) error) error {
+// within does a part of the work that counts as time, and breaks it off when that is over. That
+// is the pull request's fault only if its commands took the most of it: for a model one may
+// have waited long, at its provider or before, and another try finds what it has answered.
+func (b *bench) within(ctx context.Context, spent *time.Duration, do func(context.Context) error) error {
 	over := func() error {
+		if b.asked > b.worked {
+			return fmt.Errorf("the time of the workbench is over, and %s of %s went to waiting for the model", b.asked.Round(time.Second), b.job.Timeout)
+		}
 		return reason.Reject(Timeout, "%s for the model and its commands", b.job.Timeout)
 	}
-	if b.spent >= b.job.Timeout {
+	left := b.job.Timeout - b.asked - b.worked
+	if left <= 0 {
 		return over()
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, b.job.Timeout-b.spent, errTime)
+	limited, cancel := context.WithTimeoutCause(ctx, left, errTime)
 	defer cancel()
 	begun := time.Now()
 	err := do(limited)
-	b.spent += time.Since(begun)
+	*spent += time.Since(begun)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil && reason.Of(err) == nil {
 		return over()
 	}
@@ -127,7 +134,7 @@ func (b *bench) within(ctx context.Context, do func(context.Context) error) erro
 
 // answer asks the model. What it is shown is its own.
 func (b *bench) answer(ctx context.Context, turn int, tools []Tool) (answer Answer, err error) {
-	err = b.within(ctx, func(ctx context.Context) error {
+	err = b.within(ctx, &b.asked, func(ctx context.Context) error {
 		answer, err = b.ask(ctx, turn, slices.Clone(b.messages), tools)
 		return err
 	})

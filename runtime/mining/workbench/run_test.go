@@ -191,13 +191,17 @@ func TestTime(t *testing.T) {
 			}
 		})
 	})
-	t.Run("of the model counts", func(t *testing.T) {
+	t.Run("of the model counts, and is no fault of the pull request", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			_, err := Run(t.Context(), job("/work"), newMemory(), func(ctx context.Context, _ int, _ []Message, _ []Tool) (Answer, error) {
+			begun := time.Now()
+			_, err := Run(t.Context(), job("/work"), slow(10*time.Second), func(ctx context.Context, turn int, _ []Message, _ []Tool) (Answer, error) {
+				if turn == 0 {
+					return shell, nil
+				}
 				<-ctx.Done()
 				return Answer{}, context.Cause(ctx)
 			}, nil)
-			if r := reason.Of(err); r == nil || r.Code != Timeout {
+			if err == nil || reason.Of(err) != nil || !strings.Contains(err.Error(), "59m50s of 1h0m0s went to waiting for the model") || time.Since(begun) != time.Hour {
 				t.Error(err)
 			}
 		})
