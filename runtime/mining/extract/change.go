@@ -23,8 +23,7 @@ type Change struct {
 	Base, Merge string // full hashes; Base is the commit that the merge was made onto
 	Patch       []byte
 	Source      []byte
-	Tests       []byte // the files that screen.IsTest knows; may be empty
-	SourceFiles []string
+	Tests       []byte   // the files that screen.IsTest knows; may be empty
 	TestFiles   []string // names after the change, or before it of what it removes; sorted
 	Removed     []string // of both: names that are not there after the change, old ones included
 }
@@ -149,15 +148,15 @@ func (c *clone) split(ctx context.Context, base, merge string) (Change, error) {
 		if n > len(sections) {
 			return Change{}, fmt.Errorf("the patch of %s has fewer parts than files", merge)
 		}
-		part, files := &change.Source, &change.SourceFiles
+		part := &change.Source
 		if screen.IsTest(e.name) {
-			part, files = &change.Tests, &change.TestFiles
+			part = &change.Tests
+			change.TestFiles = append(change.TestFiles, e.name)
 		}
 		for _, section := range sections[:n] {
 			*part = append(*part, section...)
 		}
 		sections = sections[n:]
-		*files = append(*files, e.name)
 		if e.status == 'D' {
 			change.Removed = append(change.Removed, e.name)
 		}
@@ -171,8 +170,7 @@ func (c *clone) split(ctx context.Context, base, merge string) (Change, error) {
 	if len(change.Source) == 0 {
 		return Change{}, reason.Reject("tests_only", "no source is changed")
 	}
-	for _, names := range [][]string{change.SourceFiles, change.TestFiles, change.Removed} {
-		slices.Sort(names)
-	}
+	slices.Sort(change.TestFiles)
+	slices.Sort(change.Removed)
 	return change, nil
 }

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,6 +53,19 @@ func (o origin) feed(in string, args ...string) string {
 		o.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, said.String())
 	}
 	return out.String()
+}
+
+// filesAt are the names of all files at a commit.
+func filesAt(ctx context.Context, r *Repositories, repo, commit string) (names []string, err error) {
+	err = r.use(ctx, repo, func(c *clone) error {
+		names = nil
+		leaves, err := c.tree(ctx, commit)
+		for _, l := range leaves {
+			names = append(names, l.name)
+		}
+		return err
+	})
+	return names, err
 }
 
 // tree is files by name. A name may have a mode before it: "100755 run.sh".

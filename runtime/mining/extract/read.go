@@ -44,20 +44,6 @@ func (c *clone) tree(ctx context.Context, commit string) ([]leaf, error) {
 	return all, nil
 }
 
-// Files returns the names of all files at a commit, links included.
-func (r *Repositories) Files(ctx context.Context, repo, commit string) ([]string, error) {
-	var names []string
-	err := r.use(ctx, repo, func(c *clone) error {
-		names = nil
-		leaves, err := c.tree(ctx, commit)
-		for _, l := range leaves {
-			names = append(names, l.name)
-		}
-		return err
-	})
-	return names, err
-}
-
 // File returns the content of a file at a commit, fs.ErrNotExist where there is none. A link
 // within the tree is followed once.
 func (r *Repositories) File(ctx context.Context, repo, commit, name string) ([]byte, error) {

@@ -67,7 +67,7 @@ func TestFilesOfACommit(t *testing.T) {
 	forge := t.TempDir()
 	o, base, p := shop(t, forge)
 	r := repositories(t, forge, Options{})
-	names, err := r.Files(t.Context(), "acme/shop", base)
+	names, err := filesAt(t.Context(), r, "acme/shop", base)
 	if err != nil || len(names) != 13 || !slices.Contains(names, "testdata/go.mod") {
 		t.Errorf("the files are %q, %v", names, err)
 	}
@@ -86,11 +86,11 @@ func TestFilesOfACommit(t *testing.T) {
 		t.Errorf("a file that is too long: %v", err)
 	}
 	empty := o.commit(tree{}, large)
-	if names, err := r.Files(t.Context(), "acme/shop", empty); err != nil || len(names) != 0 {
+	if names, err := filesAt(t.Context(), r, "acme/shop", empty); err != nil || len(names) != 0 {
 		t.Errorf("an empty tree has %q, %v", names, err)
 	}
 	for _, repo := range []string{"", "shop", "acme/..", "../x", "acme/shop/x", "-x/y", "acme/sh op"} {
-		if _, err := r.Files(t.Context(), repo, base); err == nil || !strings.Contains(err.Error(), "owner/name") {
+		if _, err := filesAt(t.Context(), r, repo, base); err == nil || !strings.Contains(err.Error(), "owner/name") {
 			t.Errorf("%q: %v", repo, err)
 		}
 	}

@@ -81,7 +81,7 @@ func TestLaterPullRequestsCutOffNoneBefore(t *testing.T) {
 	r := repositories(t, forge, Options{})
 	for range 2 {
 		for _, p := range []github.Pull{second, first} {
-			if _, err := r.Files(t.Context(), "acme/shop", p.MergeSHA); err != nil { // alone, without what is before it
+			if _, err := filesAt(t.Context(), r, "acme/shop", p.MergeSHA); err != nil { // alone, without what is before it
 				t.Fatal(err)
 			}
 		}
@@ -168,7 +168,7 @@ func TestACloneThatIsDamagedIsMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Errorf("it failed %d times: %v", failed, err)
 	}
-	if _, err := r.Files(t.Context(), "acme/shop", base); err != nil {
+	if _, err := filesAt(t.Context(), r, "acme/shop", base); err != nil {
 		t.Error(err)
 	}
 }
@@ -220,7 +220,7 @@ func TestSizesAreBounded(t *testing.T) {
 	if _, err := os.Stat(folder(r)); err == nil {
 		t.Error("the clone that is too large is there yet")
 	}
-	if _, err := r.Files(t.Context(), "acme/shop", base); err != nil {
+	if _, err := filesAt(t.Context(), r, "acme/shop", base); err != nil {
 		t.Errorf("another piece of work: %v", err)
 	}
 }
@@ -261,7 +261,7 @@ func TestWhatWasUsedLongestAgoGoesFirst(t *testing.T) {
 	for i, name := range names {
 		o := newOrigin(t, forge, name)
 		commit := o.commit(start)
-		if _, err := r.Files(t.Context(), name, commit); err != nil {
+		if _, err := filesAt(t.Context(), r, name, commit); err != nil {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(r.Dir, strings.Replace(name, "/", "+", 1)+".git")
@@ -333,7 +333,7 @@ func TestManyAtOnce(t *testing.T) {
 	waiting, cancel := context.WithCancel(t.Context())
 	if err := r.use(t.Context(), "acme/shop", func(*clone) error {
 		cancel()
-		_, err := r.Files(waiting, "acme/shop", base)
+		_, err := filesAt(waiting, r, "acme/shop", base)
 		return err
 	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

@@ -78,7 +78,7 @@ func introduced(files []code.File) brought {
 			}
 		}
 		for _, t := range n.Texts {
-			b.texts[oneLine(t.Value)] = true
+			b.texts[longestLine(t.Value)] = true
 		}
 		maps.Copy(b.numbers, n.Numbers)
 		if f.Fresh && language != code.Go { // Go's files have no names to others
@@ -128,9 +128,9 @@ func tested(files []code.File) wanted {
 			w.words[word] = code.Use{Attached: was.Attached || use.Attached, Rooted: use.Rooted && (was.Rooted || !seen)}
 		}
 		for _, t := range n.Texts {
-			w.texts[oneLine(t.Value)] = true
+			w.texts[longestLine(t.Value)] = true
 			if plain := unpattern(t.Value); plain != t.Value {
-				w.texts[oneLine(plain)] = true
+				w.texts[longestLine(plain)] = true
 			}
 		}
 		for _, at := range n.Paths {
@@ -258,8 +258,8 @@ func speaks(text string) bool {
 	})
 }
 
-// oneLine is the longest line of a literal: what is looked for in a tree stands on one.
-func oneLine(text string) string {
+// longestLine is the longest line of a literal: what is looked for in a tree stands on one.
+func longestLine(text string) string {
 	longest := ""
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); len(line) > len(longest) {
