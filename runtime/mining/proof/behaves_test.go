@@ -3,6 +3,8 @@ package proof
 import (
 	"strings"
 	"testing"
+
+	"github.com/assayd/assayd/runtime/mining/diff"
 )
 
 func TestWhatChangesNothingButTextsForPeopleDoesNothing(t *testing.T) {
@@ -52,9 +54,9 @@ func TestWhatChangesNothingButTextsForPeopleDoesNothing(t *testing.T) {
 				after[c.file] = c.after
 			}
 			does := false
-			sections := must(split(difference(t, before, after)))
+			sections := must(diff.Read(difference(t, before, after)))
 			for _, u := range units(sections) {
-				does = does || sections[u.section].behaves(u.hunk)
+				does = does || behaves(sections[u.file], u.hunk)
 			}
 			if does != c.does {
 				t.Errorf("it is said to behave: %t", does)
@@ -72,7 +74,7 @@ func TestVariantsOfAFixApply(t *testing.T) {
 		"a.py": "def f(x):\n    if not x:\n        return 'a  b' + 3 # c d\n    return 2\n", "b.go": "package b\n\nfunc f() int { return g() }\n", "c.js": "const a = 1\nmodule.exports = a",
 		"d.md": "two\n", "e.bin": "\x00\x01", "new.go": "package b\n\nfunc g() int { return 2 }\n",
 	}
-	p := prover{files: must(split(difference(t, before, after)))}
+	p := prover{files: must(diff.Read(difference(t, before, after)))}
 	for name, c := range map[string]struct {
 		fix  []byte
 		want files

@@ -38,7 +38,7 @@ type group struct {
 func (p *prover) cover(ctx context.Context) error {
 	var behaving []unit
 	for _, u := range units(p.files) {
-		if p.files[u.section].behaves(u.hunk) {
+		if behaves(p.files[u.file], u.hunk) {
 			behaving = append(behaving, u)
 		}
 	}
@@ -202,7 +202,7 @@ func grouped(all []unit) []group {
 // filesOf has a group for each file.
 func filesOf(all []unit) (groups []group) {
 	for i, u := range all {
-		if i == 0 || u.section != all[i-1].section {
+		if i == 0 || u.file != all[i-1].file {
 			groups = append(groups, group{})
 		}
 		g := &groups[len(groups)-1]

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/mining/diff"
 )
 
 // twin has the same lines again and again: a hunk whose place is not exact applies elsewhere.
@@ -61,7 +63,7 @@ func TestEveryPartOfADiffAppliesByItselfWhereItBelongs(t *testing.T) {
 		all = piece(all)
 	}
 	fix := difference(t, base(), all)
-	sections, err := split(fix)
+	sections, err := diff.Read(fix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +127,7 @@ func TestPlacesAreThoseAfterTheFix(t *testing.T) {
 		"a.py": nth(nth(before["a.py"], "    y = 2\n", "    y = 3\n", 12), "    x = 1\n", "    a = 1\n    b = 2\n", 0), "docs/b c.txt": "y\n", "new.py": "something else\n",
 		"dir/old.py": before["old.py"],
 	}
-	sections, err := split(difference(t, before, after))
+	sections, err := diff.Read(difference(t, before, after))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,31 +142,16 @@ func TestPlacesAreThoseAfterTheFix(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDiffIsRefused(t *testing.T) {
-	for name, diff := range map[string]string{
-		"text":               "hello\n",
-		"no header":          "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
-		"a hunk cut short":   "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n",
-		"a line of no hunk":  "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nwhat\n",
-		"a head of no hunk":  "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ one +1 @@\n-a\n+b\n",
-		"counts without end": "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,99999999999 +1 @@\n-a\n+b\n",
-	} {
-		if _, err := split([]byte(diff)); err == nil {
-			t.Errorf("%s is taken", name)
-		}
-	}
-}
-
-func FuzzSplit(f *testing.F) {
+func FuzzUnits(f *testing.F) {
 	f.Add([]byte("diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1 @@ def f():\n a\n-b\n\\ No newline at end of file\n"))
 	f.Add([]byte("diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n"))
 	f.Add([]byte("diff --git \"a/\\303\\274\" \"b/\\303\\274\"\nnew file mode 100644\n--- /dev/null\n+++ \"b/\\303\\274\"\n@@ -0,0 +1 @@\n+a\n"))
-	f.Fuzz(func(t *testing.T, diff []byte) {
-		sections, err := split(diff)
+	f.Fuzz(func(t *testing.T, fix []byte) {
+		sections, err := diff.Read(fix)
 		if err != nil {
 			return
 		}
-		again, err := split(join(sections, nil))
+		again, err := diff.Read(join(sections, nil))
 		if err != nil {
 			t.Fatalf("what was joined is no diff: %v", err)
 		}
@@ -173,14 +160,14 @@ func FuzzSplit(f *testing.F) {
 		}
 		p := prover{files: sections}
 		for _, u := range units(sections) {
-			sections[u.section].behaves(u.hunk)
+			behaves(sections[u.file], u.hunk)
 			place(sections, u)
 		}
 		for _, fix := range [][]byte{p.commented(false), p.commented(true), p.spaced()} {
 			if len(fix) == 0 {
 				continue
 			}
-			if _, err := split(fix); err != nil {
+			if _, err := diff.Read(fix); err != nil {
 				t.Fatalf("a variant is no diff: %v\n%s", err, fix)
 			}
 		}

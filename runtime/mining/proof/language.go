@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/mining/diff"
 )
 
 // language is how the files of one are written, as far as it matters here.
@@ -72,27 +74,27 @@ func forPeople(name string) bool {
 
 // behaves reports whether a unit changes more than comments, blank lines, texts for people
 // and white space that means nothing.
-func (s section) behaves(of int) bool {
-	if forPeople(s.name) {
+func behaves(s diff.File, of int) bool {
+	if forPeople(s.Name) {
 		return false
 	}
-	l := languageOf(s.name)
-	if s.whole {
-		if !s.fresh || len(s.hunks) == 0 {
+	l := languageOf(s.Name)
+	if s.Whole {
+		if !s.Fresh || len(s.Hunks) == 0 {
 			return true // what is gone, renamed or binary; an empty new file may make a package
 		}
-		return slices.ContainsFunc(s.hunks, func(h hunk) bool { return l.code(h, '+') != "" })
+		return slices.ContainsFunc(s.Hunks, func(h diff.Hunk) bool { return l.code(h, '+') != "" })
 	}
-	h := s.hunks[of]
+	h := s.Hunks[of]
 	return l.code(h, '-') != l.code(h, '+')
 }
 
 // code is what the changed lines of one side of a hunk say to a machine, in a form in which
 // space that means nothing does not count.
-func (l language) code(h hunk, mark byte) string {
+func (l language) code(h diff.Hunk, mark byte) string {
 	var all strings.Builder
 	inside := l.opens(h, mark)
-	for _, line := range h.body {
+	for _, line := range h.Body {
 		if line[0] == '\\' || line[0] != ' ' && line[0] != '\n' && line[0] != '\r' && line[0] != mark {
 			continue
 		}
@@ -121,11 +123,11 @@ func (l language) plain(text string) string {
 type inside string
 
 // opens says what a hunk begins in the middle of, by what ends before it begins.
-func (l language) opens(h hunk, mark byte) inside {
+func (l language) opens(h diff.Hunk, mark byte) inside {
 	if !l.block {
 		return ""
 	}
-	for _, line := range h.body {
+	for _, line := range h.Body {
 		if line[0] != ' ' && line[0] != mark {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/mining/diff"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
@@ -97,7 +98,7 @@ const (
 type prover struct {
 	c     Case
 	run   Run
-	files []section // of the fix
+	files []diff.File // of the fix
 	proof Proof
 
 	before, after []seen
@@ -130,7 +131,7 @@ func (p *prover) take(context.Context) error {
 	if err != nil {
 		return reason.Reject(DoesNotApply, "the fix: %v", err)
 	}
-	if p.files, err = split(p.c.Fix); err != nil {
+	if p.files, err = diff.Read(p.c.Fix); err != nil {
 		return reason.Reject(DoesNotApply, "the fix: %v", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/mining/diff"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
@@ -307,13 +308,13 @@ func TestPartsThatNeedEachOtherToBuildAreTriedTogether(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		// What does not build without it counts as soon as a test fails elsewhere.
-		if want := len(units(must(split(difference(t, from, to))))); got.Hunks != want || got.Covered != want {
+		if want := len(units(must(diff.Read(difference(t, from, to))))); got.Hunks != want || got.Covered != want {
 			t.Errorf("%s: %d of %d covered, %d hunks", name, got.Covered, got.Hunks, want)
 		}
 	}
 }
 
-func must(s []section, err error) []section {
+func must(s []diff.File, err error) []diff.File {
 	if err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assayd/assayd/runtime/mining/diff"
 	"github.com/assayd/assayd/runtime/mining/reason"
 )
 
@@ -68,23 +69,23 @@ func (p *prover) commented(blocks bool) []byte {
 	var out []byte
 	some := false
 	for _, s := range p.files {
-		if forPeople(s.name) {
-			out = append(out, s.bytes()...)
+		if forPeople(s.Name) {
+			out = append(out, s.Bytes()...)
 			continue
 		}
-		l := languageOf(s.name)
-		if l.line == "" || s.whole && !s.fresh {
+		l := languageOf(s.Name)
+		if l.line == "" || s.Whole && !s.Fresh {
 			continue
 		}
 		changed := s
-		changed.hunks = nil
-		for _, h := range s.hunks {
-			if h, ok := l.asComments(h, blocks, s.fresh); ok {
-				changed.hunks = append(changed.hunks, h)
+		changed.Hunks = nil
+		for _, h := range s.Hunks {
+			if h, ok := l.asComments(h, blocks, s.Fresh); ok {
+				changed.Hunks = append(changed.Hunks, h)
 			}
 		}
-		if len(changed.hunks) > 0 {
-			out = append(out, changed.settled().bytes()...)
+		if len(changed.Hunks) > 0 {
+			out = append(out, settled(changed).Bytes()...)
 			some = true
 		}
 	}
@@ -96,21 +97,21 @@ func (p *prover) commented(blocks bool) []byte {
 
 // asComments is a hunk that adds comments, before what it would have changed; ok is false if
 // there is nothing to add.
-func (l language) asComments(h hunk, blocks, fresh bool) (_ hunk, ok bool) {
-	out := hunk{old: h.old, behind: h.behind}
+func (l language) asComments(h diff.Hunk, blocks, fresh bool) (_ diff.Hunk, ok bool) {
+	out := diff.Hunk{Old: h.Old, Behind: h.Behind}
 	var kept, added []string
 	made := 0
 	flush := func() {
 		lines := l.comments(added, blocks, fresh)
 		made += len(lines)
 		for _, line := range lines {
-			out.body = append(out.body, "+"+line)
+			out.Body = append(out.Body, "+"+line)
 		}
-		out.body = append(out.body, kept...)
+		out.Body = append(out.Body, kept...)
 		kept, added = nil, nil
 	}
 	mark := byte(' ')
-	for _, line := range h.body {
+	for _, line := range h.Body {
 		switch line[0] {
 		case '-':
 			kept = append(kept, " "+line[1:])
@@ -120,16 +121,16 @@ func (l language) asComments(h hunk, blocks, fresh bool) (_ hunk, ok bool) {
 			if mark == '-' {
 				kept = append(kept, line)
 			} else if mark != '+' {
-				out.body = append(out.body, line)
+				out.Body = append(out.Body, line)
 			}
 		default:
 			flush()
-			out.body = append(out.body, line)
+			out.Body = append(out.Body, line)
 		}
 		mark = line[0]
 	}
 	flush()
-	out.new = span{lines: h.old.lines + made}
+	out.New = diff.Span{Lines: h.Old.Lines + made}
 	return out, made > 0
 }
 
@@ -173,23 +174,23 @@ func (p *prover) spaced() []byte {
 	var out []byte
 	changed := false
 	for _, s := range p.files {
-		l := languageOf(s.name)
-		if !l.spaces || s.whole && !s.fresh || multiline(s) {
-			out = append(out, s.bytes()...)
+		l := languageOf(s.Name)
+		if !l.spaces || s.Whole && !s.Fresh || multiline(s) {
+			out = append(out, s.Bytes()...)
 			continue
 		}
-		hunks := slices.Clone(s.hunks)
+		hunks := slices.Clone(s.Hunks)
 		for i, h := range hunks {
-			hunks[i].body = slices.Clone(h.body)
-			for k, line := range h.body {
+			hunks[i].Body = slices.Clone(h.Body)
+			for k, line := range h.Body {
 				if line[0] == '+' {
-					hunks[i].body[k] = "+" + l.wider(line[1:])
-					changed = changed || hunks[i].body[k] != line
+					hunks[i].Body[k] = "+" + l.wider(line[1:])
+					changed = changed || hunks[i].Body[k] != line
 				}
 			}
 		}
-		s.hunks = hunks
-		out = append(out, s.bytes()...)
+		s.Hunks = hunks
+		out = append(out, s.Bytes()...)
 	}
 	if !changed {
 		return nil
@@ -198,9 +199,9 @@ func (p *prover) spaced() []byte {
 }
 
 // multiline reports whether texts of several lines begin or end in what is shown of a file.
-func multiline(s section) bool {
-	return slices.ContainsFunc(s.hunks, func(h hunk) bool {
-		return slices.ContainsFunc(h.body, func(line string) bool {
+func multiline(s diff.File) bool {
+	return slices.ContainsFunc(s.Hunks, func(h diff.Hunk) bool {
+		return slices.ContainsFunc(h.Body, func(line string) bool {
 			return line[0] != '\\' && several.MatchString(line)
 		})
 	})
@@ -261,8 +262,8 @@ var (
 func (p *prover) suspect() (reads, named bool) {
 	for _, text := range p.tests() {
 		reading := readers.MatchString(text)
-		names := sources.MatchString(text) || slices.ContainsFunc(p.files, func(s section) bool {
-			return regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(path.Base(s.name)) + `(\W|$)`).MatchString(text)
+		names := sources.MatchString(text) || slices.ContainsFunc(p.files, func(s diff.File) bool {
+			return regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(path.Base(s.Name)) + `(\W|$)`).MatchString(text)
 		})
 		named = named || reading && names || itself.MatchString(text)
 		reads = reads || named || reading && places.MatchString(text)
@@ -273,14 +274,14 @@ func (p *prover) suspect() (reads, named bool) {
 // tests are the texts of the hidden tests, of each file those that are new.
 func (p *prover) tests() []string {
 	texts := slices.Collect(maps.Values(p.c.Task.Judge.Files))
-	files, err := split(p.c.Task.Judge.Patch)
+	files, err := diff.Read(p.c.Task.Judge.Patch)
 	if err != nil {
 		return texts // there is none, or it would not apply
 	}
 	for _, s := range files {
 		var text strings.Builder
-		for _, h := range s.hunks {
-			for _, line := range h.body {
+		for _, h := range s.Hunks {
+			for _, line := range h.Body {
 				if line[0] == '+' {
 					text.WriteString(line[1:])
 				}

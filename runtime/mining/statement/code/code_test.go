@@ -58,7 +58,7 @@ new mode 100755
 		}},
 		{"ü.go", true, []Hunk{{{"package x", '+'}}}},
 		{"gone.go", false, []Hunk{{{"package x", '-'}}}},
-		{"nonsense", false, nil}, // what is in binary patches never begins so
+		{"bin", false, nil},
 		{"mode.sh", false, nil},
 	}
 	if diff := cmp.Diff(want, Files([]byte(diff))); diff != "" {
