@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -132,6 +133,33 @@ func TestEveryHourTheSourceIsReadAgain(t *testing.T) {
 			t.Errorf("%+v", w.book.last)
 		}
 	})
+}
+
+// What GitHub said of a pull request is forgotten when that is decided, whichever name it has now.
+func TestAnswersAboutADecidedPullRequestAreDropped(t *testing.T) {
+	for _, noGraph := range []bool{false, true} {
+		t.Run(fmt.Sprint("without GraphQL: ", noGraph), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, repository{name: store, pulls: []int{1, 2}})
+			w.rules.MinStars = 1000
+			w.hub.Rename, w.hub.NoGraphQL = map[string]string{shop: store}, noGraph
+			for i := range w.hub.Pulls {
+				p := &w.hub.Pulls[i]
+				p.Body, p.Issues = "Fixes #9 and closes acme/store#10", []github.Issue{{Repo: store, Number: 9, Title: "Zero"}, {Repo: store, Number: 10, Title: "Ten"}}
+				p.Files[0].Status, p.Files[0].Previous = "renamed", "old.py"
+			}
+			w.archived([]github.Ref{ref(shop, 1), ref(shop, 2)}).serve()
+			w.mine(nothingMore)
+			if w.refused() != 2 {
+				t.Errorf("%v", w.book.verdicts())
+			}
+			for key := range w.book.answers {
+				if words := strings.Fields(key[1]); key[0] != "" || words[0] != "hour/2026-03-01T04:00:00Z" && words[2] != "languages" {
+					t.Errorf("left is %q", key)
+				}
+			}
+		})
+	}
 }
 
 // Where limits are used up all waits, and goes on with what was answered before.

@@ -230,7 +230,7 @@ func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) erro
 	}
 	var p Pull
 	if err == nil {
-		p, err = b.complete(ctx, d)
+		p, err = b.complete(ctx, ref, d)
 	}
 	if fatal(ctx, err) {
 		return err
@@ -250,9 +250,9 @@ func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) erro
 }
 
 // complete asks for what a draft lacks.
-func (b *batch) complete(ctx context.Context, d draft) (p Pull, err error) {
+func (b *batch) complete(ctx context.Context, asked Ref, d draft) (p Pull, err error) {
 	if d.Files && !b.c.tooMany(d.Pull) {
-		if d.Pull.Files, err = b.c.files(ctx, b.store, d.Pull); err != nil {
+		if d.Pull.Files, err = b.c.files(ctx, b.store, d.Pull, asked); err != nil {
 			return p, err
 		}
 		d.Files = false
@@ -262,13 +262,13 @@ func (b *batch) complete(ctx context.Context, d draft) (p Pull, err error) {
 	if !d.Rest {
 		return p, nil
 	}
-	if p.Parents, err = b.c.parents(ctx, b.store, p); err != nil {
+	if p.Parents, err = b.c.parents(ctx, b.store, p, asked); err != nil {
 		return p, err
 	}
 	if p.Repository.Languages, err = b.c.languages(ctx, b.store, p.Repo); err != nil {
 		return p, err
 	}
-	p.Issues, err = b.c.issues(ctx, b.store, p)
+	p.Issues, err = b.c.issues(ctx, b.store, p, asked)
 	return p, err
 }
 

@@ -133,8 +133,10 @@ type listed struct {
 	Next  string
 }
 
-// files lists what a pull request changes, as far as GitHub does.
-func (c *Client) files(ctx context.Context, s store, p Pull) (all []File, err error) {
+// files lists what a pull request changes, as far as GitHub does. Here and below, what is kept
+// about one pull request has a key that ends with the name it was asked for by: with that it is
+// forgotten.
+func (c *Client) files(ctx context.Context, s store, p Pull, asked Ref) (all []File, err error) {
 	path := fmt.Sprintf("repos/%s/pulls/%d/files?per_page=%d", p.Repo, p.Number, perPage)
 	for page := 1; path != "" && page <= maxListed/perPage; page++ {
 		l, err := once(s, func() (l listed, err error) {
@@ -150,7 +152,7 @@ func (c *Client) files(ctx context.Context, s store, p Pull) (all []File, err er
 			}
 			l.Next = next(res)
 			return l, nil
-		}, "files", p.Ref, page)
+		}, "files", page, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +162,7 @@ func (c *Client) files(ctx context.Context, s store, p Pull) (all []File, err er
 }
 
 // parents are those of the commit that merged a pull request.
-func (c *Client) parents(ctx context.Context, s store, p Pull) ([]string, error) {
+func (c *Client) parents(ctx context.Context, s store, p Pull, asked Ref) ([]string, error) {
 	return once(s, func() (shas []string, err error) {
 		commit, _, err := get[github.Commit](ctx, c, fmt.Sprintf("repos/%s/git/commits/%s", p.Repo, p.MergeSHA), "")
 		if err != nil {
@@ -173,7 +175,7 @@ func (c *Client) parents(ctx context.Context, s store, p Pull) ([]string, error)
 			shas = append(shas, parent.GetSHA())
 		}
 		return shas, nil
-	}, "parents", p.Repo, p.MergeSHA)
+	}, "parents", asked)
 }
 
 // dated is an answer that changes.
@@ -210,7 +212,7 @@ func (c *Client) askLanguages(ctx context.Context, s store, repo string) (map[st
 }
 
 // issues are those that the text of a pull request says it closes.
-func (c *Client) issues(ctx context.Context, s store, p Pull) (all []Issue, err error) {
+func (c *Client) issues(ctx context.Context, s store, p Pull, asked Ref) (all []Issue, err error) {
 	for _, ref := range closes(p.Body, p.Repo, c.site) {
 		issue, err := once(s, func() (*Issue, error) {
 			i, _, err := get[github.Issue](ctx, c, fmt.Sprintf("repos/%s/issues/%d", ref.Repo, ref.Number), "")
@@ -225,7 +227,7 @@ func (c *Client) issues(ctx context.Context, s store, p Pull) (all []Issue, err 
 				repo = name
 			}
 			return &Issue{Repo: repo, Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody()}, nil
-		}, "issue", ref)
+		}, "issue", ref, asked)
 		if err != nil {
 			return nil, err
 		}
