@@ -37,7 +37,7 @@ type Pull struct {
 	Merged     bool   `json:"merged"`
 	MergedBy   string `json:"merged_by"`
 	Labels     []string
-	Issues     []Issue // that it closes, of any repository; at most ten
+	Issues     []Issue // that it closes, of its own repository and of public ones; at most ten
 
 	BaseRef  string // branch that it was merged into
 	HeadRef  string

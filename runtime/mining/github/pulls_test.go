@@ -177,6 +177,40 @@ func TestIssuesByREST(t *testing.T) {
 	})
 }
 
+// Whoever may write a description is shown nothing that only the token may read.
+func TestIssuesOfPrivateRepositoriesAreNotShown(t *testing.T) {
+	for _, tokens := range [][]string{nil, {"t"}} {
+		t.Run(fmt.Sprint(len(tokens), " tokens"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, secret, other := onePull("o/r", 1), onePull("corp/internal", 1), onePull("p/q", 1)
+				secret.Repository.Private = true
+				p.Body = "Fixes #9001, closes corp/internal#45, fixes p/q#7, fixes corp/internal#46"
+				public := github.Issue{Repo: "p/q", Number: 7, Title: "Seven"}
+				p.Issues = append(p.Issues, github.Issue{Repo: "corp/internal", Number: 45, Title: "The key is 1234"}, public)
+				s := githubtest.Offline(githubtest.World{Pulls: []github.Pull{p, secret, other}})
+				keep := &memory{}
+				got, err := client(t, s, tokens...).Pulls(t.Context(), []github.Ref{p.Ref}, keep)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := p
+				want.Issues = []github.Issue{p.Issues[0], public}
+				same(t, []github.Pull{want}, given(t, got))
+				for what, n := range s.Answered() {
+					if strings.Contains(what, "corp/internal/issues") || n > 1 {
+						t.Errorf("%s is asked for %d times", what, n)
+					}
+				}
+				for key, value := range keep.m {
+					if strings.Contains(string(value), "1234") {
+						t.Errorf("%s keeps %s", key, value)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestFilesOfWhatChangesTooManyAreNotAskedFor(t *testing.T) {
 	for _, tokens := range [][]string{nil, {"t"}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -211,23 +211,11 @@ func (c *Client) askLanguages(ctx context.Context, s store, repo string) (map[st
 	return kept.Value, s.put(kept, "languages", repo)
 }
 
-// issues are those that the text of a pull request says it closes.
+// issues are those that the text of a pull request says it closes. Anybody can write it: what
+// it names of another repository is read where that is public, whatever the token may see.
 func (c *Client) issues(ctx context.Context, s store, p Pull, asked Ref) (all []Issue, err error) {
 	for _, ref := range closes(p.Body, p.Repo, c.site) {
-		issue, err := once(s, func() (*Issue, error) {
-			i, _, err := get[github.Issue](ctx, c, fmt.Sprintf("repos/%s/issues/%d", ref.Repo, ref.Number), "")
-			if err = gone(err, ref.String()); reason.Of(err) != nil || err == nil && i.IsPullRequest() {
-				return nil, nil // what cannot be read says nothing
-			}
-			if err != nil {
-				return nil, err
-			}
-			repo := ref.Repo // it may have been moved
-			if _, name, ok := strings.Cut(i.GetRepositoryURL(), "/repos/"); ok {
-				repo = name
-			}
-			return &Issue{Repo: repo, Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody()}, nil
-		}, "issue", ref, asked)
+		issue, err := once(s, func() (*Issue, error) { return c.issue(ctx, s, ref, p.Repo, asked) }, "issue", ref, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -236,4 +224,44 @@ func (c *Client) issues(ctx context.Context, s store, p Pull, asked Ref) (all []
 		}
 	}
 	return all, nil
+}
+
+// issue asks for one that a pull request of a repository closes. Nil: it says nothing.
+func (c *Client) issue(ctx context.Context, s store, ref Ref, own string, asked Ref) (*Issue, error) {
+	if open, err := c.open(ctx, s, ref.Repo, own, asked); !open || err != nil {
+		return nil, err
+	}
+	i, _, err := get[github.Issue](ctx, c, fmt.Sprintf("repos/%s/issues/%d", ref.Repo, ref.Number), "")
+	if err = gone(err, ref.String()); reason.Of(err) != nil || err == nil && i.IsPullRequest() {
+		return nil, nil // what cannot be read says nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	repo := ref.Repo
+	if _, name, ok := strings.Cut(i.GetRepositoryURL(), "/repos/"); ok && name != repo {
+		repo = name // it was moved, perhaps out of sight
+		if open, err := c.open(ctx, s, repo, own, asked); !open || err != nil {
+			return nil, err
+		}
+	}
+	return &Issue{Repo: repo, Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody()}, nil
+}
+
+// open tells whether what is in a repository may be shown with a pull request of another, or of
+// the same one.
+func (c *Client) open(ctx context.Context, s store, repo, own string, asked Ref) (bool, error) {
+	if strings.EqualFold(repo, own) {
+		return true, nil
+	}
+	return once(s, func() (bool, error) {
+		if !validRepo(repo) {
+			return false, nil
+		}
+		r, _, err := get[github.Repository](ctx, c, "repos/"+repo, "")
+		if err = gone(err, repo); reason.Of(err) != nil {
+			return false, nil
+		}
+		return err == nil && r.Private != nil && !r.GetPrivate(), err
+	}, "open", repo, asked)
 }
