@@ -177,7 +177,7 @@ func TestOutOfOrder(t *testing.T) {
 			if _, err := client(t, s, tokens...).Pulls(t.Context(), refs(pulls("o/r", 100)), nil); err == nil || !strings.Contains(err.Error(), "502") {
 				t.Errorf("it ends with %v", err)
 			}
-			if s.Calls() > 20 {
+			if s.Calls() > 24 {
 				t.Errorf("%d calls to find that out", s.Calls())
 			}
 		})

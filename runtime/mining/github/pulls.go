@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -21,8 +22,9 @@ const (
 	// graphPatience is how many batches in a row GraphQL may leave unanswered before the rest
 	// is asked for by REST.
 	graphPatience = 4
-	// restPatience is how many pull requests in a row REST may leave unanswered before the
-	// whole call ends: then it is not these pull requests.
+	// restPatience is how many pull requests in a row REST may leave unanswered before GitHub
+	// is asked whether it is in order. If it is, it is these pull requests: there are some that
+	// it never answers about.
 	restPatience = 3
 )
 
@@ -235,11 +237,12 @@ func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) erro
 	if fatal(ctx, err) {
 		return err
 	}
-	if _, none := errors.AsType[*unanswered](err); none {
-		if b.unanswered++; b.unanswered >= restPatience {
+	if _, none := errors.AsType[*unanswered](err); !none {
+		b.unanswered = 0
+	} else if b.unanswered++; b.unanswered >= restPatience {
+		if err := b.c.inOrder(ctx); err != nil {
 			return err
 		}
-	} else {
 		b.unanswered = 0
 	}
 	n := notes{}
@@ -247,6 +250,15 @@ func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) erro
 		return err
 	}
 	return b.store.putAll(n)
+}
+
+// inOrder asks what costs nothing of any limit. Whatever GitHub answers, it answers.
+func (c *Client) inOrder(ctx context.Context) error {
+	_, _, err := get[json.RawMessage](ctx, c, "rate_limit", "")
+	if _, none := errors.AsType[*unanswered](err); none || fatal(ctx, err) {
+		return err
+	}
+	return nil
 }
 
 // complete asks for what a draft lacks.

@@ -177,6 +177,37 @@ func TestIssuesByREST(t *testing.T) {
 	})
 }
 
+// Pull requests that GitHub never answers about are trouble of their own, however many there are.
+func TestPullRequestsWithoutAnAnswerHoldUpNoOther(t *testing.T) {
+	for _, tokens := range [][]string{nil, {"t"}} {
+		t.Run(fmt.Sprint(len(tokens), " tokens"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world := pulls("o/r", 9)
+				refuse := map[string]int{}
+				for i := range world {
+					world[i].Files[0].Previous, world[i].Files[0].Status = "old.go", "renamed"
+					if i%2 == 0 {
+						refuse[fmt.Sprintf("/repos/o/r/pulls/%d/files", i+1)] = 502
+					}
+				}
+				s := githubtest.Offline(githubtest.World{Pulls: world, Refuse: refuse, Limits: map[string]githubtest.Limit{"core": {Requests: 1000, Window: time.Hour}}})
+				c, keep := client(t, s, tokens...), &memory{}
+				for range 3 { // the others are settled at the first time
+					all, err := c.Pulls(t.Context(), refs(world), keep)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, o := range all {
+						if bad := i%2 == 0; bad != (o.Err != nil) || bad && !strings.Contains(o.Err.Error(), "502") {
+							t.Errorf("%s: %v", o.Asked, o.Err)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
 // Whoever may write a description is shown nothing that only the token may read.
 func TestIssuesOfPrivateRepositoriesAreNotShown(t *testing.T) {
 	for _, tokens := range [][]string{nil, {"t"}} {
