@@ -1,6 +1,8 @@
 package mining
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/github/githubtest"
 )
@@ -36,6 +39,61 @@ func TestHoursOfAnArchiveBecomeTasks(t *testing.T) {
 	if v := w.book.verdicts(); len(v) != 4 || v["acme/hidden#7"] != "rejected source excluded_repo" || w.github.Calls() != calls {
 		t.Errorf("%v after %d calls, %d before", v, w.github.Calls(), calls)
 	}
+}
+
+// An hour that comes while nobody looks, for longer than the lookback, is read all the same.
+func TestNoHourIsLostBetweenTwoLooks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		every time.Duration
+		read  int
+		gaps  []string
+	}{
+		"again and again": {time.Hour, 23, []string{}},
+		"once":            {0, 6, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t).offline()
+				w.spec.Source = config.Source{Kind: "gharchive", Lookback: 3 * time.Hour}
+				w.spec.Every, w.spec.Once = tc.every, tc.every == 0
+				for hour := time.Now().Add(-24 * time.Hour); hour.Before(time.Now().Add(24 * time.Hour)); hour = hour.Add(time.Hour) {
+					w.hours[archive.Name(hour)] = emptyHour(t)
+				}
+				look := func() *Hours {
+					m := New(w.options(t))
+					if err := m.read(t.Context(), make(chan struct{}, 1)); err != nil {
+						t.Fatal(err)
+					}
+					hours, err := m.hours(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					return hours
+				}
+				if diff := cmp.Diff(&Hours{Read: 3, Gaps: []string{}}, look()); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+				time.Sleep(20 * time.Hour) // the clock of the test
+				if diff := cmp.Diff(&Hours{Read: tc.read, Gaps: tc.gaps}, look()); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// emptyHour is the file of an hour in which nothing was merged.
+func emptyHour(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte("{}\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // A pull request is kept under the name that the source has, and is one task under any.
