@@ -124,7 +124,8 @@ func (s *searching) window(ctx context.Context, at, to time.Time, lasting bool) 
 	return w, s.fill(ctx, &w, lasting)
 }
 
-// fill asks for what a window lacks, and makes it shorter while it has too many results.
+// fill asks for what a window lacks, and makes it shorter while it has too many results or does
+// not show them all. One that cannot be shorter is taken as it is, and looked at again by the next call.
 func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 	for w.Page > 0 {
 		result, err := s.page(ctx, *w)
@@ -135,8 +136,10 @@ func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 		if w.Page == 1 {
 			w.Total = result.GetTotal()
 		}
-		short := length <= second
-		if !short && w.Page == 1 && (w.Total > maxFound || result.GetIncompleteResults()) {
+		most := min(w.Total, maxFound)
+		lacking := result.GetIncompleteResults() || len(result.Issues) == 0 && (w.Page-1)*perPage < most
+		if length > second && (lacking || w.Page == 1 && w.Total > maxFound) {
+			w.Found, w.Page = nil, 1
 			shorten(w, length)
 			if lasting {
 				if err := s.remember(*w); err != nil {
@@ -145,13 +148,14 @@ func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 			}
 			continue
 		}
-		if w.Total > maxFound || result.GetIncompleteResults() {
+		if lacking || w.Total > maxFound {
 			s.c.log.Warn("a search does not show all that it finds", "query", s.query, "from", w.From, "to", w.To, "found", w.Total)
 		}
+		lasting = lasting && !lacking
 		if err := w.add(result); err != nil {
 			return err
 		}
-		if w.Page++; len(result.Issues) == 0 || (w.Page-1)*perPage >= min(w.Total, maxFound) {
+		if w.Page++; len(result.Issues) == 0 || (w.Page-1)*perPage >= most {
 			w.Page = 0
 			s.length = likely(length, w.Total)
 		}

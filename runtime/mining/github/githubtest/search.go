@@ -46,7 +46,37 @@ func (s *Server) search(v url.Values) answer {
 	for _, p := range all[min((page-1)*per, end):min(page*per, end)] {
 		items = append(items, s.found(p))
 	}
-	return ok(object{"total_count": len(all), "incomplete_results": false, "items": items})
+	cut := s.cut(v.Get("q"), page)
+	switch cut {
+	case Empty:
+		items = []object{}
+	case Incomplete:
+		items = slices.DeleteFunc(items, func(o object) bool { return o["number"].(int)%2 == 0 })
+	}
+	return ok(object{"total_count": len(all), "incomplete_results": cut == Incomplete, "items": items})
+}
+
+// cut says what is missing from a page of a query.
+func (s *Server) cut(query string, page int) Cut {
+	if s.w.Cut == nil {
+		return ""
+	}
+	for _, word := range strings.Fields(query) {
+		if value, ok := strings.CutPrefix(word, "merged:"); ok {
+			if begin, end, ok := span(value); ok {
+				return s.w.Cut(page, end.Sub(begin)+time.Second)
+			}
+		}
+	}
+	return ""
+}
+
+// span reads a range of times, both of which are in it.
+func span(value string) (begin, end time.Time, ok bool) {
+	from, to, ranged := strings.Cut(value, "..")
+	begin, err1 := time.Parse(time.RFC3339, from)
+	end, err2 := time.Parse(time.RFC3339, to)
+	return begin, end, ranged && err1 == nil && err2 == nil
 }
 
 // qualifier is the test that a word of a query asks for; nil = it is not known.
@@ -65,10 +95,7 @@ func (s *Server) qualifier(word string) func(github.Pull) bool {
 			return func(p github.Pull) bool { return p.Merged }
 		}
 	case "merged":
-		from, to, ranged := strings.Cut(value, "..")
-		begin, err1 := time.Parse(time.RFC3339, from)
-		end, err2 := time.Parse(time.RFC3339, to)
-		if ranged && err1 == nil && err2 == nil {
+		if begin, end, ok := span(value); ok {
 			return func(p github.Pull) bool {
 				return !p.MergedAt.Before(begin) && !p.MergedAt.Truncate(time.Second).After(end)
 			}
