@@ -262,7 +262,8 @@ func (g *gather) flush(ctx context.Context) error {
 	return g.found(ctx, all, Mark{})
 }
 
-// patiently reads until it has been read to its end. What was found stays found.
+// patiently reads until it has been read to its end, or what is asked for is refused for good.
+// What was found stays found.
 func (m *Miner) patiently(ctx context.Context, what string, found finder, read func(add func(github.Ref) error) error) error {
 	for tries := 1; ; tries++ {
 		g := &gather{m: m, found: found}
@@ -282,6 +283,8 @@ func (m *Miner) patiently(ctx context.Context, what string, found finder, read f
 		case reason.Of(err) != nil: // a repository that is gone holds up no other
 			m.o.Log.Warn("read a source", "what", what, "error", err)
 			return nil
+		case refused(err) != nil:
+			return err
 		}
 		m.o.Log.Warn("read a source", "what", what, "try", tries, "error", err)
 		if err := m.patience(ctx, what, err, tries); err != nil {
@@ -316,11 +319,21 @@ func (m *Miner) readRepos(ctx context.Context, found finder) error {
 		err := m.patiently(ctx, repo, found, func(add func(github.Ref) error) error {
 			return m.o.GitHub.Merged(ctx, repo, since, keep{ctx, m.o.Book}, add)
 		})
+		if refused(err) != nil {
+			m.o.Log.Warn("read a source", "what", repo, "error", err)
+			continue // nor does one that GitHub says nothing of
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// refused is why a source can never be read, nil where that is not so.
+func refused(err error) *github.Refused {
+	r, _ := errors.AsType[*github.Refused](err)
+	return r
 }
 
 // between reads the two ends of a time, each of which may be left open. Specs were checked, so

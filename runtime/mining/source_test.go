@@ -303,6 +303,54 @@ func TestARepositoryThatIsGoneHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// Neither is asked for by waiting.
+func TestARepositoryThatIsKeptFromUsHoldsUpNoOther(t *testing.T) {
+	for _, status := range []int{400, 403, 451} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1)
+				w.spec.Source.Names = slices.Insert(w.spec.Source.Names, 0, "acme/closed")
+				w.hub.Refuse = map[string]int{"/repos/acme/closed": status}
+				w.offline()
+				w.mine(nothingMore)
+				if w.refused() != 1 {
+					t.Errorf("%v", w.book.verdicts())
+				}
+			})
+		})
+	}
+}
+
+// A question that GitHub never takes ends the spec, after what is there has been looked at.
+func TestASearchThatIsRefusedEndsTheSpec(t *testing.T) {
+	for query, want := range map[string]string{
+		"stars:>5":                    "422",
+		"repo:acme/shop merged:>2025": "merged:",
+		"repo:acme/shop is:issue":     "no pull request",
+	} {
+		t.Run(query, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1)
+				w.spec.Source = config.Source{Kind: "search", Query: query, From: "1999-01-01"}
+				w.spec.Once, w.spec.Every = false, time.Hour
+				w.hub.Issues = []github.Issue{{Repo: shop, Number: 7}}
+				w.offline()
+				if err := w.book.Find(t.Context(), []Found{{Ref: ref(shop, 1)}}, Mark{}); err != nil {
+					t.Fatal(err)
+				}
+				cause, err := w.run(t.Context())
+				if err != nil || !strings.HasPrefix(cause, "the source cannot be read: ") || !strings.Contains(cause, want) {
+					t.Errorf("it ended with %q, %v", cause, err)
+				}
+				if w.refused() != 1 {
+					t.Errorf("%v", w.book.verdicts())
+				}
+				w.sound()
+			})
+		})
+	}
+}
+
 // Counters add up whatever is under way, also what has been decided meanwhile.
 func TestCountersAddUp(t *testing.T) {
 	c := Counts{

@@ -59,14 +59,31 @@ func status(err error) int {
 	return 0
 }
 
-// gone turns an answer that something is not there, or is kept from everybody, into a
-// rejection. Other errors stay as they are.
+// gone turns an answer that something is not there, or is kept from us, into a rejection. Other
+// errors stay as they are. What is forbidden for a limit does not come here.
 func gone(err error, what string) error {
-	switch e, ok := errors.AsType[*github.ErrorResponse](err); {
-	case !ok:
-	case status(err) == http.StatusNotFound, status(err) == http.StatusGone, status(err) == http.StatusUnavailableForLegalReasons,
-		status(err) == http.StatusForbidden && e.Block != nil:
+	switch status(err) {
+	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons, http.StatusForbidden:
+		e, _ := errors.AsType[*github.ErrorResponse](err)
 		return reason.Reject("gone", "%s: %d %s", what, status(err), e.Message)
+	}
+	return err
+}
+
+// Refused says that GitHub does not take a question, however often it is asked.
+type Refused struct{ why error }
+
+// Error says what is wrong with the question.
+func (r *Refused) Error() string { return r.why.Error() }
+
+// Unwrap is what GitHub answered, if it was asked.
+func (r *Refused) Unwrap() error { return r.why }
+
+// refused turns an answer that a question cannot be asked into *Refused. Other errors stay as
+// they are.
+func refused(err error) error {
+	if s := status(err); s >= 400 && s < 500 && s != http.StatusRequestTimeout {
+		return &Refused{err}
 	}
 	return err
 }
