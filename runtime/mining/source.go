@@ -204,13 +204,14 @@ func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) erro
 		m.spent.since(onArchive, began)
 		mark.Counts = counts
 		_, damaged := errors.AsType[*archive.Damaged](err)
+		_, refused := errors.AsType[*archive.Refused](err)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, archive.ErrMissing):
+		case errors.Is(err, archive.ErrMissing), refused && tries >= maxTries:
 			mark.State, mark.Why = archive.Missing, err.Error()
-			log.Warn("the archive does not have an hour")
+			log.Warn("the archive does not have an hour", "error", err)
 		case damaged && tries >= maxTries, errors.Is(err, archive.ErrTimeline):
 			mark.State, mark.Why = archive.Broken, err.Error()
 			log.Warn("an hour of the archive is damaged; what comes before is used", "error", err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,6 +77,39 @@ func TestNoHourIsLostBetweenTwoLooks(t *testing.T) {
 				time.Sleep(20 * time.Hour) // the clock of the test
 				if diff := cmp.Diff(&Hours{Read: tc.read, Gaps: tc.gaps}, look()); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// An hour that a server does not give is asked for when it wants that, and one that it refuses is a gap.
+func TestAnArchiveThatRefuses(t *testing.T) {
+	forbidden := http.Response{StatusCode: 403, Status: "403 Forbidden"}
+	busy := http.Response{StatusCode: 503, Status: "503 Service Unavailable", Header: http.Header{"Retry-After": {"7200"}}}
+	for name, tc := range map[string]struct {
+		refuse []http.Response
+		want   Hours
+		took   time.Duration // at least, and a minute more at most
+	}{
+		"it has another word for missing": {slices.Repeat([]http.Response{forbidden}, 10), Hours{Gaps: []string{"1999-12-31-22 missing"}}, 0},
+		"it refuses for a moment":         {slices.Repeat([]http.Response{forbidden}, 2), Hours{Read: 1, Gaps: []string{}}, 0},
+		"it has no time for long":         {[]http.Response{busy}, Hours{Read: 1, Gaps: []string{}}, 2 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t).offline()
+				w.spec.Source = config.Source{Kind: "gharchive", From: "1999-12-31T22:00:00Z", To: "1999-12-31T23:00:00Z"}
+				w.hours["1999-12-31-22.json.gz"], w.refuse = emptyHour(t), tc.refuse
+				began := time.Now()
+				if cause, err := New(w.options(t)).Run(t.Context()); err != nil || cause != nothingMore {
+					t.Fatalf("it ended with %q, %v", cause, err)
+				}
+				if diff := cmp.Diff(&tc.want, w.book.last.Hours); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+				if took := time.Since(began); took < tc.took || took > tc.took+time.Minute {
+					t.Errorf("it took %v", took)
 				}
 			})
 		})
