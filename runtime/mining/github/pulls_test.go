@@ -120,8 +120,8 @@ func TestEachRefHasItsOutcome(t *testing.T) {
 		Gone:   map[string]int{"o/r#3": 410, "dmca/r": 451},
 		Rename: map[string]string{"old/name": "new/name"},
 	}
-	asked := []github.Ref{{"o/r", 1}, {"o/r", 2}, {"o/r", 3}, {"old/name", 4}, {"o/r", 5}, {"dmca/r", 6}, {"o/none", 7}, {"o/r", 99}, {"o/../x", 8}, {"o/r", 0}, {"o/r", 1}}
-	want := []string{"o/r#1", "not_merged", "gone", "new/name#4", "gone", "gone", "gone", "gone", "gone", "gone", "o/r#1"}
+	asked := []github.Ref{{"o/r", 1}, {"o/r", 2}, {"o/r", 3}, {"old/name", 4}, {"o/r", 5}, {"dmca/r", 6}, {"o/none", 7}, {"o/r", 99}, {"o/../x", 8}, {"o/r", 0}, {"o/r", 9999999999}, {"o/r", 1}}
+	want := []string{"o/r#1", "not_merged", "gone", "new/name#4", "gone", "gone", "gone", "gone", "gone", "gone", "gone", "o/r#1"}
 	for _, tokens := range [][]string{nil, {"t"}} {
 		t.Run(fmt.Sprint(len(tokens), " tokens"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
