@@ -81,6 +81,7 @@ func TestEachWayOfRefusing(t *testing.T) {
 		{"a rule of an organisation for one token", []said{{status: 403, body: none}, gone}, []string{"a", "b"}, []string{"a", "b"}, 0, 0, "gone"},
 		{"a rule of an organisation", []said{{status: 403, body: `{"message":"forbids access via a personal access token"}`}}, []string{"a", "b"}, []string{"a", "b"}, 0, 0, "forbids access"},
 		{"a rule, and a token that is not known", []said{{status: 403, body: `{"message":"forbids access"}`}, {status: 401, body: none}}, []string{"a", "b"}, []string{"a", "b"}, 0, 0, "forbids access"},
+		{"a rule, and a token that has nothing left", []said{{status: 403, body: `{"message":"forbids access"}`}, {status: 403, header: "X-RateLimit-Remaining: 0; X-RateLimit-Reset: {+600}", body: none}}, []string{"a", "b"}, []string{"a", "b"}, 0, 0, "forbids access"},
 		{"a blocked repository", []said{{status: 403, body: `{"message":"Repository access blocked","block":{"reason":"tos"}}`}}, nil, []string{""}, 0, 0, "gone"},
 		{"bad gateways, and then not", []said{{status: 502, body: `{}`}, {status: 503, body: "<html>"}, {status: 504}, gone}, nil, []string{"", "", "", ""}, -1, 0, "gone"},
 		{"bad gateways", []said{{status: 502, body: `{}`}}, nil, []string{"", "", "", ""}, -1, 0, "502"},
