@@ -1,8 +1,11 @@
 package github_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -387,6 +390,63 @@ func TestSeveralAtOnceKeepWithinTheLimit(t *testing.T) {
 			t.Errorf("%d of %d calls were refused, repeated %q", refused, s.Calls(), s.Repeated())
 		}
 	})
+}
+
+// held is a server whose languages come when they are let go.
+type held struct {
+	http.RoundTripper
+	until chan struct{}
+}
+
+func (h held) RoundTrip(q *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(q.URL.Path, "/languages") {
+		select {
+		case <-h.until:
+		case <-q.Context().Done():
+			return nil, q.Context().Err()
+		}
+	}
+	return h.RoundTripper.RoundTrip(q)
+}
+
+// What several ask for at once is asked for once, kept by each, and not lost with the first.
+func TestWhoAsksForTheSameIsNotBrokenOffWithAnother(t *testing.T) {
+	for name, broken := range map[string]bool{"both want it": false, "the first is broken off": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world := pulls("o/r", 2)
+				s, until := githubtest.Offline(githubtest.World{Pulls: world}), make(chan struct{})
+				c := opened(t, github.Options{BaseURL: s.API, Client: &http.Client{Transport: held{s.Transport(), until}}})
+				first, stop := context.WithCancel(t.Context())
+				defer stop()
+				ctx, keeps, errs := []context.Context{first, t.Context()}, []*memory{{}, {}}, make([]error, 2)
+				var both sync.WaitGroup
+				for i := range 2 {
+					both.Go(func() { _, errs[i] = c.Pulls(ctx[i], refs(world[i:i+1]), keeps[i]) })
+					synctest.Wait() // the first asks, the second waits for the same
+				}
+				if broken {
+					stop()
+					synctest.Wait()
+				}
+				close(until)
+				both.Wait()
+				for i, err := range errs {
+					ended := broken && i == 0
+					if ended != errors.Is(err, context.Canceled) || !ended && err != nil {
+						t.Errorf("call %d ends with %v", i, err)
+					}
+					kept := slices.ContainsFunc(slices.Collect(maps.Keys(keeps[i].m)), func(key string) bool { return strings.Contains(key, " languages ") })
+					if kept == ended {
+						t.Errorf("call %d keeps them: %t", i, kept)
+					}
+				}
+				if all := s.Repeated(); len(all) > 0 {
+					t.Errorf("repeated: %q", all)
+				}
+			})
+		})
+	}
 }
 
 func TestOverANetwork(t *testing.T) {

@@ -203,29 +203,34 @@ type dated[T any] struct {
 }
 
 // languages are those of a repository, asked for once a day, and then only if they changed.
-// Who asks meanwhile waits for the same answer.
+// Who asks for the same meanwhile waits for the same answer, and each keeps it.
 func (c *Client) languages(ctx context.Context, s store, repo string) (map[string]int64, error) {
-	bytes, err, _ := c.asking.Do("languages "+repo, func() (any, error) { return c.askLanguages(ctx, s, repo) })
-	if err != nil {
-		return nil, err
-	}
-	return bytes.(map[string]int64), nil
-}
-
-func (c *Client) askLanguages(ctx context.Context, s store, repo string) (map[string]int64, error) {
 	var kept dated[map[string]int64]
 	ok, err := s.get(&kept, "languages", repo)
 	if err != nil || ok && time.Since(kept.Asked) < fresh {
 		return kept.Value, err
 	}
-	bytes, res, err := get[map[string]int64](ctx, c, "repos/"+repo+"/languages", kept.ETag)
-	if err != nil {
-		return nil, gone(err, repo)
+	answer := c.asking.DoChan("languages "+repo+" "+kept.ETag, func() (any, error) {
+		// Whoever asked first may be broken off, and the others are not.
+		bytes, res, err := get[map[string]int64](context.WithoutCancel(ctx), c, "repos/"+repo+"/languages", kept.ETag)
+		if err != nil {
+			return nil, gone(err, repo)
+		}
+		return dated[map[string]int64]{ETag: res.Header.Get("ETag"), Value: bytes, Asked: time.Now()}, nil
+	})
+	select {
+	case a := <-answer:
+		if a.Err != nil {
+			return nil, a.Err
+		}
+		now := a.Val.(dated[map[string]int64])
+		if now.Value == nil { // it has not changed
+			now.ETag, now.Value = kept.ETag, kept.Value
+		}
+		return now.Value, s.put(now, "languages", repo)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	if kept.Asked = time.Now(); res.StatusCode != http.StatusNotModified {
-		kept.ETag, kept.Value = res.Header.Get("ETag"), bytes
-	}
-	return kept.Value, s.put(kept, "languages", repo)
 }
 
 // issues are those that the text of a pull request says it closes. Anybody can write it: what
