@@ -234,7 +234,7 @@ func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) erro
 func (m *Miner) early(merge archive.Merge) *reason.Rejected {
 	org := merge.Org != ""
 	return reason.Of(screen.Early(screen.Candidate{
-		Repo: merge.Repo, Number: merge.Number, Actor: merge.Actor, Author: merge.Author, AuthorType: merge.AuthorType,
+		Repo: merge.Repo, Number: merge.Number, Author: merge.Author, AuthorType: merge.AuthorType,
 		Org: &org, HeadRef: merge.HeadRef, Title: merge.Title,
 	}, m.o.Rules))
 }
