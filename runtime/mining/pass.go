@@ -200,7 +200,7 @@ func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- git
 func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pull) error {
 	for tries, waits := 1, 0; len(refs) > 0; {
 		asked := time.Now()
-		outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{ctx, m.o.Book})
+		outcomes, err := m.o.GitHub.Pulls(ctx, refs, m.mostFiles(), keep{ctx, m.o.Book})
 		m.spent.since(onGitHub, asked)
 		if err != nil {
 			if ours(err) {
@@ -232,6 +232,10 @@ func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pu
 	}
 	return nil
 }
+
+// mostFiles is how many files a pull request may change for all of them to be asked for. Generated
+// and vendored ones do not count for the rule, and are many where there are some.
+func (m *Miner) mostFiles() int { return max(300, 10*m.o.Rules.Files.Max) }
 
 // screened applies the rules to what GitHub knows of a pull request; again says that it could
 // not be known and is to be asked once more.

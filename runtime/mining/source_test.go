@@ -293,6 +293,37 @@ func TestLimitsOfGitHubAreWaitedFor(t *testing.T) {
 	}
 }
 
+// The files of a change that is far too large are not asked for, page by page.
+func TestFilesThatAreTooManyCostNothing(t *testing.T) {
+	for n, want := range map[int]string{501: "rejected filter many_files", 400: "rejected filter stars"} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1)
+				p := &w.hub.Pulls[0]
+				p.Files, p.ChangedFiles = nil, n
+				for i := range n {
+					p.Files = append(p.Files, github.File{Name: fmt.Sprintf("vendor/%d.go", i), Status: "added", Added: 1})
+				}
+				if n > 500 {
+					w.rules.MinStars = 0
+				}
+				w.offline()
+				w.mine(nothingMore)
+				w.verdicts(map[string]string{"acme/shop#1": want})
+				pages := 0
+				for what := range w.github.Answered() {
+					if strings.Contains(what, "/files?") {
+						pages++
+					}
+				}
+				if asked := pages > 0; asked != (n <= 500) {
+					t.Errorf("%d pages of files", pages)
+				}
+			})
+		})
+	}
+}
+
 // What can be asked about is asked about, whatever a spec takes for a batch.
 func TestABatchIsNoLargerThanGitHubAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestBothAPIsTellTheSame(t *testing.T) {
 				s := githubtest.Offline(tt.w)
 				keep := &memory{}
 				c := client(t, s, tt.tokens...)
-				got, err := c.Pulls(t.Context(), refs(world), keep)
+				got, err := c.Pulls(t.Context(), refs(world), 0, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,7 +65,7 @@ func TestBothAPIsTellTheSame(t *testing.T) {
 					t.Errorf("%d calls, want %d", s.Calls(), tt.calls)
 				}
 				calls := s.Calls()
-				again, err := c.Pulls(t.Context(), refs(world), keep)
+				again, err := c.Pulls(t.Context(), refs(world), 0, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -89,7 +89,7 @@ func TestFilesThatAreNotListed(t *testing.T) {
 			huge.Files = append(huge.Files, github.File{Name: fmt.Sprint(i), Status: "modified"})
 		}
 		s := githubtest.Offline(githubtest.World{Pulls: []github.Pull{huge}})
-		got, err := client(t, s, "t").Pulls(t.Context(), []github.Ref{huge.Ref}, nil)
+		got, err := client(t, s, "t").Pulls(t.Context(), []github.Ref{huge.Ref}, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestABatchIsOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := append(pulls("o/r", 60), pulls("p/q", 40)...)
 		s := githubtest.Offline(githubtest.World{Pulls: world})
-		got, err := client(t, s, "t").Pulls(t.Context(), refs(world), nil)
+		got, err := client(t, s, "t").Pulls(t.Context(), refs(world), 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestEachRefHasItsOutcome(t *testing.T) {
 				keep := &memory{}
 				c := client(t, s, tokens...)
 				for range 2 {
-					all, err := c.Pulls(t.Context(), asked, keep)
+					all, err := c.Pulls(t.Context(), asked, 0, keep)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -172,7 +172,7 @@ func TestIssuesByREST(t *testing.T) {
 		p.Issues = append(p.Issues, github.Issue{Repo: "other/repo", Number: 7, Title: "Seven"})
 		world := []github.Pull{p, onePull("o/r", 2), onePull("other/repo", 1)}
 		s := githubtest.Offline(githubtest.World{Pulls: world})
-		got, err := client(t, s).Pulls(t.Context(), refs(world[:1]), nil)
+		got, err := client(t, s).Pulls(t.Context(), refs(world[:1]), 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestPullRequestsWithoutAnAnswerHoldUpNoOther(t *testing.T) {
 				s := githubtest.Offline(githubtest.World{Pulls: world, Refuse: refuse, Limits: map[string]githubtest.Limit{"core": {Requests: 1000, Window: time.Hour}}})
 				c, keep := client(t, s, tokens...), &memory{}
 				for range 3 { // the others are settled at the first time
-					all, err := c.Pulls(t.Context(), refs(world), keep)
+					all, err := c.Pulls(t.Context(), refs(world), 0, keep)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -223,7 +223,7 @@ func TestIssuesOfPrivateRepositoriesAreNotShown(t *testing.T) {
 				p.Issues = append(p.Issues, github.Issue{Repo: "corp/internal", Number: 45, Title: "The key is 1234"}, public)
 				s := githubtest.Offline(githubtest.World{Pulls: []github.Pull{p, secret, other}})
 				keep := &memory{}
-				got, err := client(t, s, tokens...).Pulls(t.Context(), []github.Ref{p.Ref}, keep)
+				got, err := client(t, s, tokens...).Pulls(t.Context(), []github.Ref{p.Ref}, 0, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -254,8 +254,7 @@ func TestFilesOfWhatChangesTooManyAreNotAskedFor(t *testing.T) {
 				p.Files = append(p.Files, github.File{Name: fmt.Sprint(i), Previous: "x", Status: "renamed"})
 			}
 			s := githubtest.Offline(githubtest.World{Pulls: []github.Pull{p}})
-			c := opened(t, github.Options{BaseURL: s.API, Tokens: tokens, MaxFiles: 50, Client: clientOf(s)})
-			got, err := c.Pulls(t.Context(), []github.Ref{p.Ref}, nil)
+			got, err := client(t, s, tokens...).Pulls(t.Context(), []github.Ref{p.Ref}, 50, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,7 +303,7 @@ func TestNothingIsAskedTwiceWhateverGoesWrong(t *testing.T) {
 func persist(t *testing.T, s *githubtest.Server, keep github.Keep, tokens []string, asked []github.Ref) []github.Pull {
 	t.Helper()
 	for range 200 {
-		all, err := client(t, s, tokens...).Pulls(t.Context(), asked, keep)
+		all, err := client(t, s, tokens...).Pulls(t.Context(), asked, 0, keep)
 		if paused, ok := errors.AsType[*github.Paused](err); ok {
 			if !paused.Until.After(time.Now()) {
 				t.Errorf("paused until %s, now is %s", paused.Until, time.Now())
@@ -326,7 +325,7 @@ func TestABatchIsKeptAtOnce(t *testing.T) {
 		world := pulls("o/r", 20)
 		world[3].Files[0].Previous, world[3].Files[0].Status = "old.go", "renamed" // the rest by REST: an answer of its own
 		s, keep := githubtest.Offline(githubtest.World{Pulls: world[:19], Gone: map[string]int{"o/r#2": 404}}), &memory{}
-		if _, err := client(t, s, "t").Pulls(t.Context(), refs(world), keep); err != nil {
+		if _, err := client(t, s, "t").Pulls(t.Context(), refs(world), 0, keep); err != nil {
 			t.Fatal(err)
 		}
 		if calls := s.Calls(); keep.puts > calls+1 || len(keep.m) < len(world) { // an outcome is kept, too
@@ -337,7 +336,7 @@ func TestABatchIsKeptAtOnce(t *testing.T) {
 
 func TestMoreThanABatch(t *testing.T) {
 	s := githubtest.Offline(githubtest.World{})
-	if _, err := client(t, s, "t").Pulls(t.Context(), make([]github.Ref, 101), nil); err == nil || s.Calls() > 0 {
+	if _, err := client(t, s, "t").Pulls(t.Context(), make([]github.Ref, 101), 0, nil); err == nil || s.Calls() > 0 {
 		t.Errorf("%v after %d calls", err, s.Calls())
 	}
 }
@@ -347,7 +346,7 @@ func TestWhatCannotBeKeptEndsTheCall(t *testing.T) {
 		full := errors.New("disk full")
 		world := pulls("o/r", 2)
 		for _, tokens := range [][]string{nil, {"t"}} {
-			_, err := client(t, githubtest.Offline(githubtest.World{Pulls: world}), tokens...).Pulls(t.Context(), refs(world), &memory{fail: full})
+			_, err := client(t, githubtest.Offline(githubtest.World{Pulls: world}), tokens...).Pulls(t.Context(), refs(world), 0, &memory{fail: full})
 			if !errors.Is(err, full) {
 				t.Errorf("it ends with %v", err)
 			}
@@ -364,14 +363,14 @@ func TestSeveralAtOnceKeepWithinTheLimit(t *testing.T) {
 		}
 		s := githubtest.Offline(githubtest.World{Pulls: world, Limits: map[string]githubtest.Limit{"core": {Requests: 20, Window: time.Hour}}})
 		c, keep := client(t, s), &memory{}
-		if _, err := c.Pulls(t.Context(), refs(world[:1]), keep); err != nil { // the languages are known then
+		if _, err := c.Pulls(t.Context(), refs(world[:1]), 0, keep); err != nil { // the languages are known then
 			t.Fatal(err)
 		}
 		var several sync.WaitGroup
 		for part := range slices.Chunk(world, 10) {
 			several.Go(func() {
 				for {
-					all, err := c.Pulls(t.Context(), refs(part), keep)
+					all, err := c.Pulls(t.Context(), refs(part), 0, keep)
 					paused, ok := errors.AsType[*github.Paused](err)
 					if !ok {
 						if err != nil {
@@ -422,7 +421,7 @@ func TestWhoAsksForTheSameIsNotBrokenOffWithAnother(t *testing.T) {
 				ctx, keeps, errs := []context.Context{first, t.Context()}, []*memory{{}, {}}, make([]error, 2)
 				var both sync.WaitGroup
 				for i := range 2 {
-					both.Go(func() { _, errs[i] = c.Pulls(ctx[i], refs(world[i:i+1]), keeps[i]) })
+					both.Go(func() { _, errs[i] = c.Pulls(ctx[i], refs(world[i:i+1]), 0, keeps[i]) })
 					synctest.Wait() // the first asks, the second waits for the same
 				}
 				if broken {
@@ -462,7 +461,7 @@ func TestOverANetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.SortFunc(asked, func(a, b github.Ref) int { return a.Number - b.Number })
-	got, err := c.Pulls(t.Context(), asked, nil)
+	got, err := c.Pulls(t.Context(), asked, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
