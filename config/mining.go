@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -89,7 +90,7 @@ func (b *body) source() Source {
 		}
 	case "search":
 		s.need("query")
-		out.Query = s.checked("query", "", notEmpty)
+		out.Query = s.checked("query", "", checkQuery)
 		out.From, out.To = s.between(time.RFC3339, time.DateOnly)
 	case "repos":
 		s.need("names")
@@ -130,6 +131,17 @@ func checkTime(layouts ...string) func(string) error {
 		}
 		return nil
 	}
+}
+
+// checkQuery is a check for a search of merged pull requests. When they were merged is asked for
+// piece by piece.
+func checkQuery(s string) error {
+	for word := range strings.FieldsSeq(s) {
+		if strings.HasPrefix(strings.ToLower(strings.TrimPrefix(word, "-")), "merged:") {
+			return fmt.Errorf(`%q is not for the query: write "from" and "to"`, word)
+		}
+	}
+	return notEmpty(s)
 }
 
 func checkRepo(s string) error {
@@ -176,8 +188,8 @@ func (b *body) filter() Filter {
 		ExcludeArchived:  f.boolean("exclude_archived", true),
 		MinDescription:   f.whole("min_description", 80, 0),
 		Licenses:         read(f, "licenses", permissive(), toLicenses),
-		ExcludeRepos:     f.names("exclude_repos"),
-		Decontaminate:    f.names("decontaminate"),
+		ExcludeRepos:     f.names("exclude_repos", checkGlob),
+		Decontaminate:    f.names("decontaminate", notEmpty),
 		PerRepo:          f.whole("per_repo", 0, 0),
 	}
 }
@@ -201,11 +213,12 @@ func toLicenses(v cty.Value) ([]string, error) {
 	return []string{s}, err
 }
 
-// names reads a list, or the path of the file that holds it.
-func (b *body) names(name string) Names {
+// names reads a list of what a check accepts, or the path of the file that holds it: that is
+// looked at when it is read.
+func (b *body) names(name string, check func(string) error) Names {
 	return read(b, name, Names{}, func(v cty.Value) (Names, error) {
 		if isList(v) {
-			list, err := toCheckedList(v, notEmpty)
+			list, err := toCheckedList(v, check)
 			return Names{List: list}, err
 		}
 		path, err := viaText(v, b.f.resolve)

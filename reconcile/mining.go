@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -158,7 +160,11 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 			return err
 		}
 	}
-	return r.mine(*spec)
+	if err := r.mine(*spec); err != nil {
+		r.notes[address] = err.Error()
+		return err
+	}
+	return nil
 }
 
 // renewMining begins a spec, or one that was edited: what was not wanted any more may be now.
@@ -270,29 +276,40 @@ func (r *Reconciler) grown(name string) {
 }
 
 // rulesOf are the rules of a filter, with the lists that are in files.
-func rulesOf(f config.Filter) (out screen.Rules, err error) {
-	list := func(n config.Names) []string {
-		if n.File == "" {
-			return n.List
-		}
-		text, readErr := os.ReadFile(n.File)
-		if readErr != nil {
-			err = errors.Join(err, fmt.Errorf("read a list of the filter: %w", readErr))
-		}
-		var all []string
-		for line := range strings.Lines(string(text)) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				all = append(all, line)
-			}
-		}
-		return all
+func rulesOf(f config.Filter) (screen.Rules, error) {
+	excluded, err := listOf(f.ExcludeRepos, doublestar.ValidatePattern)
+	known, err2 := listOf(f.Decontaminate, func(string) bool { return true })
+	if err := errors.Join(err, err2); err != nil {
+		return screen.Rules{}, err
 	}
-	out = screen.Rules{
+	return screen.Rules{
 		Languages: f.Languages, MinStars: f.MinStars, OrgReposOnly: f.OrgReposOnly, ExcludeBots: f.ExcludeBots,
 		Files: screen.Range(f.Files), AddedLines: screen.Range(f.AddedLines),
 		ExcludeDocsOnly: f.ExcludeDocsOnly, ExcludeTestsOnly: f.ExcludeTestsOnly, ExcludeGenerated: f.ExcludeGenerated,
 		ExcludeReverts: f.ExcludeReverts, ExcludeBackports: f.ExcludeBackports, ExcludeForks: f.ExcludeForks, ExcludeArchived: f.ExcludeArchived,
-		MinDescription: f.MinDescription, Licenses: f.Licenses, ExcludeRepos: list(f.ExcludeRepos), Decontaminate: list(f.Decontaminate),
+		MinDescription: f.MinDescription, Licenses: f.Licenses, ExcludeRepos: excluded, Decontaminate: known,
+	}, nil
+}
+
+// listOf is a list of a filter. Of one in a file, each line that says something has to be valid.
+func listOf(n config.Names, valid func(string) bool) (all []string, err error) {
+	if n.File == "" {
+		return n.List, nil
 	}
-	return out, err
+	text, err := os.ReadFile(n.File)
+	if err != nil {
+		return nil, fmt.Errorf("read a list of the filter: %w", err)
+	}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		switch line = strings.TrimSpace(line); {
+		case line == "", strings.HasPrefix(line, "#"):
+		case !valid(line):
+			return nil, fmt.Errorf("read a list of the filter: %s:%d: %q is no pattern", n.File, number, line)
+		default:
+			all = append(all, line)
+		}
+	}
+	return all, nil
 }

@@ -35,7 +35,7 @@ func TestTheQuarryTellsTheSameEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes, err := hub.Pulls(t.Context(), refs, nil)
+	outcomes, err := hub.Pulls(t.Context(), refs, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,6 @@ type Options struct {
 	Name      string            // as the provider calls it
 	BaseURL   string            // of the API, up to what comes before /chat/completions
 	Transport http.RoundTripper // puts in the key where one is needed; nil = http.DefaultTransport
-	MaxTokens int               // of one answer; 0 = what the provider holds for right
 }
 
 // Model is one model of a provider. It may be asked by many at once.
@@ -93,19 +92,13 @@ func (a Answer) Message() Message {
 // Ask is how a stage asks a model. Model.Ask is one; others keep the answers.
 type Ask func(ctx context.Context, messages []Message, tools []Tool) (Answer, error)
 
-// Ask has the model answer a conversation with a call of a tool. Errors are *Refused,
+// Ask has the model answer a conversation with a call of a tool. How long the answer may be is the
+// provider's to say: what a model takes to reason counts as well, and nobody knows how much. Errors are *Refused,
 // *Unavailable, ErrBudget, *Malformed, or that of the context. With *Malformed comes the
 // answer, which is paid for as any other.
 func (m *Model) Ask(ctx context.Context, messages []Message, tools []Tool) (Answer, error) {
 	request := openai.ChatCompletionRequest{
 		Model: m.o.Name, Messages: conversation(messages), Tools: offered(tools), ToolChoice: "required",
-	}
-	if m.o.MaxTokens > 0 {
-		if completionTokens(m.o.Name) {
-			request.MaxCompletionTokens = m.o.MaxTokens
-		} else {
-			request.MaxTokens = m.o.MaxTokens //nolint:staticcheck // the new name is known to OpenAI alone
-		}
 	}
 	x := exchange{transport: m.o.Transport}
 	config := openai.DefaultConfig("")
@@ -122,17 +115,6 @@ func (m *Model) Ask(ctx context.Context, messages []Message, tools []Tool) (Answ
 		return answer, fmt.Errorf("ask %s: %w", m.o.Name, err)
 	}
 	return answer, nil
-}
-
-// completionTokens tells OpenAI's own models that refuse max_tokens. All others may know
-// nothing else.
-func completionTokens(model string) bool {
-	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
-		if strings.HasPrefix(model, family) {
-			return true
-		}
-	}
-	return false
 }
 
 func conversation(messages []Message) []openai.ChatCompletionMessage {

@@ -44,7 +44,7 @@ func serve(t *testing.T, status int, header map[string]string, body string) (*Mo
 	t.Cleanup(server.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return New(Options{Name: "vendor/model", BaseURL: server.URL + "/v1", Transport: transport, MaxTokens: 100}), asked
+	return New(Options{Name: "vendor/model", BaseURL: server.URL + "/v1", Transport: transport}), asked
 }
 
 // called is an answer with one call.
@@ -70,7 +70,7 @@ func TestARequestOffersItsToolsAndRequiresOne(t *testing.T) {
 	}
 	var want any
 	err = json.Unmarshal([]byte(`{
-		"model": "vendor/model", "stream": false, "max_tokens": 100, "tool_choice": "required",
+		"model": "vendor/model", "stream": false, "tool_choice": "required",
 		"messages": [
 			{"role": "system", "content": "be brief"},
 			{"role": "user", "content": "hello"},
@@ -87,21 +87,6 @@ func TestARequestOffersItsToolsAndRequiresOne(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestTheBoundOfAnAnswerHasTheNameThatTheModelTakes(t *testing.T) {
-	for name, want := range map[string]string{
-		"gpt-5.2": "max_completion_tokens", "o3-mini": "max_completion_tokens", "openai/gpt-5.2-codex:nitro": "max_tokens", "kimi-k2": "max_tokens",
-	} {
-		model, asked := serve(t, 200, nil, called("rate", `{"score":1}`))
-		model.o.Name = name
-		if _, err := model.Ask(t.Context(), []Message{{Role: User, Content: "x"}}, []Tool{rate}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if !strings.Contains(string(*asked), fmt.Sprintf("%q:100", want)) {
-			t.Errorf("%s is asked %s, want %s", name, *asked, want)
-		}
 	}
 }
 

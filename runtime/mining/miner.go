@@ -78,8 +78,8 @@ var (
 	errBroke  = errors.New("the spec's budget is used up")
 )
 
-// Run mines until the spec is done, and says why it is: there is nothing more to read, it has
-// as many tasks as it wants, or its budget is used up. It returns the context's cause when
+// Run mines until the spec is done, and says why it is: there is nothing more to read, what it asks
+// for is refused, it has as many tasks as it wants, or its budget is used up. It returns the context's cause when
 // that ends.
 func (m *Miner) Run(ctx context.Context) (cause string, err error) {
 	began := time.Now()
@@ -119,6 +119,10 @@ func (m *Miner) Run(ctx context.Context) (cause string, err error) {
 			return errEnough.Error(), m.end(ctx, began, ReasonEnough, errEnough.Error())
 		case errors.Is(err, errBroke):
 			return errBroke.Error(), m.end(ctx, began, ReasonBudget, errBroke.Error())
+		case refused(err) != nil:
+			m.o.Log.Error("the source cannot be read", "error", err)
+			cause := "the source cannot be read: " + err.Error()
+			return cause, m.end(ctx, began, "", cause)
 		case err != nil:
 			return "", err
 		case m.o.Spec.Once:

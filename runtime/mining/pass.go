@@ -26,8 +26,9 @@ const maxBatch = 100
 func done(err error) bool { return errors.Is(err, errEnough) || errors.Is(err, errBroke) }
 
 // pass reads the source once and takes every open pull request through the stages. It returns
-// nil when nothing is left, and errEnough or errBroke when the spec is done. Then nothing more
-// is taken in, and the tasks that are being made are still made, as far as that costs nothing.
+// nil when nothing is left, *github.Refused when nothing is left and the source will never tell more,
+// and errEnough or errBroke when the spec is done. Then nothing more is taken in, and the tasks
+// that are being made are still made, as far as that costs nothing.
 func (m *Miner) pass(ctx context.Context) error {
 	defer m.idle()
 	if m.places.full() {
@@ -54,9 +55,14 @@ func (m *Miner) pass(ctx context.Context) error {
 			return err
 		}
 	}
+	var none error // the source will tell nothing more
 	g.Go(taking(func(ctx context.Context) error {
 		defer close(over)
-		return m.read(ctx, more)
+		err := m.read(ctx, more)
+		if refused(err) != nil {
+			none, err = err, nil
+		}
+		return err
 	}))
 	g.Go(taking(func(ctx context.Context) error {
 		defer close(open)
@@ -78,7 +84,7 @@ func (m *Miner) pass(ctx context.Context) error {
 	if cause := context.Cause(intake); done(cause) {
 		return cause
 	}
-	return nil
+	return none
 }
 
 // stage has n goroutines do the same; out is closed when the last one is done.
@@ -194,7 +200,7 @@ func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- git
 func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pull) error {
 	for tries, waits := 1, 0; len(refs) > 0; {
 		asked := time.Now()
-		outcomes, err := m.o.GitHub.Pulls(ctx, refs, keep{ctx, m.o.Book})
+		outcomes, err := m.o.GitHub.Pulls(ctx, refs, m.mostFiles(), keep{ctx, m.o.Book})
 		m.spent.since(onGitHub, asked)
 		if err != nil {
 			if ours(err) {
@@ -226,6 +232,10 @@ func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pu
 	}
 	return nil
 }
+
+// mostFiles is how many files a pull request may change for all of them to be asked for. Generated
+// and vendored ones do not count for the rule, and are many where there are some.
+func (m *Miner) mostFiles() int { return max(300, 10*m.o.Rules.Files.Max) }
 
 // screened applies the rules to what GitHub knows of a pull request; again says that it could
 // not be known and is to be asked once more.

@@ -79,8 +79,12 @@ func (m *Miner) listed() (map[github.Ref]bool, error) {
 // finder takes in what a source told.
 type finder func(ctx context.Context, all []Found, mark Mark) error
 
-// hourKey begins the marks of an archive's hours.
-const hourKey = "hour/"
+const (
+	// hourKey begins the marks of an archive's hours.
+	hourKey = "hour/"
+	// sinceKey is the mark of the first hour that a lookback has reached.
+	sinceKey = "since"
+)
 
 // hourMark is the value of an hour's mark.
 type hourMark struct {
@@ -113,11 +117,30 @@ func pastOf(marks map[time.Time]hourMark) func(time.Time) archive.Past {
 	return func(hour time.Time) archive.Past { return marks[hour.UTC()].Past }
 }
 
-// span are the hours that the spec wants.
-func (m *Miner) span() (s archive.Source, err error) {
+// span are the hours that the spec wants. Where it looks again and again it wants all since it
+// looked first: a pass, or the time between two lives, may be longer than the lookback.
+func (m *Miner) span(ctx context.Context) (s archive.Source, err error) {
 	s.Lookback = m.o.Spec.Source.Lookback
-	s.From, s.To, err = between(m.o.Spec.Source.From, m.o.Spec.Source.To)
-	return s, err
+	if s.From, s.To, err = between(m.o.Spec.Source.From, m.o.Spec.Source.To); err != nil || m.o.Spec.Once || !s.From.IsZero() {
+		return s, err
+	}
+	marks, err := m.o.Book.Marks(ctx, sinceKey)
+	if err != nil || len(marks) == 0 {
+		return s, err
+	}
+	if s.Since, err = time.Parse(time.RFC3339, marks[0].Value); err != nil {
+		return s, fmt.Errorf("read the mark %s: %w", sinceKey, err)
+	}
+	return s, nil
+}
+
+// begin notes where a lookback begins that is to be gone on with.
+func (m *Miner) begin(ctx context.Context, source archive.Source, now time.Time, found finder) error {
+	if m.o.Spec.Once || !source.From.IsZero() || !source.Since.IsZero() {
+		return nil
+	}
+	from, _ := source.Span(now)
+	return found(ctx, nil, Mark{sinceKey, from.Format(time.RFC3339)})
 }
 
 // hours tells how much of the archive was read; nil where there is none.
@@ -129,7 +152,7 @@ func (m *Miner) hours(ctx context.Context) (*Hours, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := m.span()
+	source, err := m.span(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -152,13 +175,17 @@ func (m *Miner) readArchive(ctx context.Context, found finder) error {
 	if err != nil {
 		return err
 	}
-	source, err := m.span()
+	source, err := m.span(ctx)
 	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if err := m.begin(ctx, source, now, found); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(m.o.Spec.Concurrency.Archive, 1))
-	for _, hour := range source.Hours(time.Now(), pastOf(marks)) {
+	for _, hour := range source.Hours(now, pastOf(marks)) {
 		g.Go(func() error { return m.readHour(ctx, hour, found) })
 	}
 	return g.Wait()
@@ -177,13 +204,14 @@ func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) erro
 		m.spent.since(onArchive, began)
 		mark.Counts = counts
 		_, damaged := errors.AsType[*archive.Damaged](err)
+		_, refused := errors.AsType[*archive.Refused](err)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, archive.ErrMissing):
+		case errors.Is(err, archive.ErrMissing), refused && tries >= maxTries:
 			mark.State, mark.Why = archive.Missing, err.Error()
-			log.Warn("the archive does not have an hour")
+			log.Warn("the archive does not have an hour", "error", err)
 		case damaged && tries >= maxTries, errors.Is(err, archive.ErrTimeline):
 			mark.State, mark.Why = archive.Broken, err.Error()
 			log.Warn("an hour of the archive is damaged; what comes before is used", "error", err)
@@ -206,7 +234,7 @@ func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) erro
 func (m *Miner) early(merge archive.Merge) *reason.Rejected {
 	org := merge.Org != ""
 	return reason.Of(screen.Early(screen.Candidate{
-		Repo: merge.Repo, Number: merge.Number, Actor: merge.Actor, Author: merge.Author, AuthorType: merge.AuthorType,
+		Repo: merge.Repo, Number: merge.Number, Author: merge.Author, AuthorType: merge.AuthorType,
 		Org: &org, HeadRef: merge.HeadRef, Title: merge.Title,
 	}, m.o.Rules))
 }
@@ -235,7 +263,8 @@ func (g *gather) flush(ctx context.Context) error {
 	return g.found(ctx, all, Mark{})
 }
 
-// patiently reads until it has been read to its end. What was found stays found.
+// patiently reads until it has been read to its end, or what is asked for is refused for good.
+// What was found stays found.
 func (m *Miner) patiently(ctx context.Context, what string, found finder, read func(add func(github.Ref) error) error) error {
 	for tries := 1; ; tries++ {
 		g := &gather{m: m, found: found}
@@ -255,6 +284,8 @@ func (m *Miner) patiently(ctx context.Context, what string, found finder, read f
 		case reason.Of(err) != nil: // a repository that is gone holds up no other
 			m.o.Log.Warn("read a source", "what", what, "error", err)
 			return nil
+		case refused(err) != nil:
+			return err
 		}
 		m.o.Log.Warn("read a source", "what", what, "try", tries, "error", err)
 		if err := m.patience(ctx, what, err, tries); err != nil {
@@ -289,11 +320,21 @@ func (m *Miner) readRepos(ctx context.Context, found finder) error {
 		err := m.patiently(ctx, repo, found, func(add func(github.Ref) error) error {
 			return m.o.GitHub.Merged(ctx, repo, since, keep{ctx, m.o.Book}, add)
 		})
+		if refused(err) != nil {
+			m.o.Log.Warn("read a source", "what", repo, "error", err)
+			continue // nor does one that GitHub says nothing of
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// refused is why a source can never be read, nil where that is not so.
+func refused(err error) *github.Refused {
+	r, _ := errors.AsType[*github.Refused](err)
+	return r
 }
 
 // between reads the two ends of a time, each of which may be left open. Specs were checked, so

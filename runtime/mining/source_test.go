@@ -1,11 +1,15 @@
 package mining
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/github/githubtest"
 )
@@ -35,6 +40,94 @@ func TestHoursOfAnArchiveBecomeTasks(t *testing.T) {
 	if v := w.book.verdicts(); len(v) != 4 || v["acme/hidden#7"] != "rejected source excluded_repo" || w.github.Calls() != calls {
 		t.Errorf("%v after %d calls, %d before", v, w.github.Calls(), calls)
 	}
+}
+
+// An hour that comes while nobody looks, for longer than the lookback, is read all the same.
+func TestNoHourIsLostBetweenTwoLooks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		every time.Duration
+		read  int
+		gaps  []string
+	}{
+		"again and again": {time.Hour, 23, []string{}},
+		"once":            {0, 6, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t).offline()
+				w.spec.Source = config.Source{Kind: "gharchive", Lookback: 3 * time.Hour}
+				w.spec.Every, w.spec.Once = tc.every, tc.every == 0
+				for hour := time.Now().Add(-24 * time.Hour); hour.Before(time.Now().Add(24 * time.Hour)); hour = hour.Add(time.Hour) {
+					w.hours[archive.Name(hour)] = emptyHour(t)
+				}
+				look := func() *Hours {
+					m := New(w.options(t))
+					if err := m.read(t.Context(), make(chan struct{}, 1)); err != nil {
+						t.Fatal(err)
+					}
+					hours, err := m.hours(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					return hours
+				}
+				if diff := cmp.Diff(&Hours{Read: 3, Gaps: []string{}}, look()); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+				time.Sleep(20 * time.Hour) // the clock of the test
+				if diff := cmp.Diff(&Hours{Read: tc.read, Gaps: tc.gaps}, look()); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// An hour that a server does not give is asked for when it wants that, and one that it refuses is a gap.
+func TestAnArchiveThatRefuses(t *testing.T) {
+	forbidden := http.Response{StatusCode: 403, Status: "403 Forbidden"}
+	busy := http.Response{StatusCode: 503, Status: "503 Service Unavailable", Header: http.Header{"Retry-After": {"7200"}}}
+	for name, tc := range map[string]struct {
+		refuse []http.Response
+		want   Hours
+		took   time.Duration // at least, and a minute more at most
+	}{
+		"it has another word for missing": {slices.Repeat([]http.Response{forbidden}, 10), Hours{Gaps: []string{"1999-12-31-22 missing"}}, 0},
+		"it refuses for a moment":         {slices.Repeat([]http.Response{forbidden}, 2), Hours{Read: 1, Gaps: []string{}}, 0},
+		"it has no time for long":         {[]http.Response{busy}, Hours{Read: 1, Gaps: []string{}}, 2 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t).offline()
+				w.spec.Source = config.Source{Kind: "gharchive", From: "1999-12-31T22:00:00Z", To: "1999-12-31T23:00:00Z"}
+				w.hours["1999-12-31-22.json.gz"], w.refuse = emptyHour(t), tc.refuse
+				began := time.Now()
+				if cause, err := New(w.options(t)).Run(t.Context()); err != nil || cause != nothingMore {
+					t.Fatalf("it ended with %q, %v", cause, err)
+				}
+				if diff := cmp.Diff(&tc.want, w.book.last.Hours); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+				if took := time.Since(began); took < tc.took || took > tc.took+time.Minute {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// emptyHour is the file of an hour in which nothing was merged.
+func emptyHour(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte("{}\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // A pull request is kept under the name that the source has, and is one task under any.
@@ -134,6 +227,33 @@ func TestEveryHourTheSourceIsReadAgain(t *testing.T) {
 	})
 }
 
+// What GitHub said of a pull request is forgotten when that is decided, whichever name it has now.
+func TestAnswersAboutADecidedPullRequestAreDropped(t *testing.T) {
+	for _, noGraph := range []bool{false, true} {
+		t.Run(fmt.Sprint("without GraphQL: ", noGraph), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, repository{name: store, pulls: []int{1, 2}})
+			w.rules.MinStars = 1000
+			w.hub.Rename, w.hub.NoGraphQL = map[string]string{shop: store}, noGraph
+			for i := range w.hub.Pulls {
+				p := &w.hub.Pulls[i]
+				p.Body, p.Issues = "Fixes #9 and closes acme/store#10", []github.Issue{{Repo: store, Number: 9, Title: "Zero"}, {Repo: store, Number: 10, Title: "Ten"}}
+				p.Files[0].Status, p.Files[0].Previous = "renamed", "old.py"
+			}
+			w.archived([]github.Ref{ref(shop, 1), ref(shop, 2)}).serve()
+			w.mine(nothingMore)
+			if w.refused() != 2 {
+				t.Errorf("%v", w.book.verdicts())
+			}
+			for key := range w.book.answers {
+				if words := strings.Fields(key[1]); key[0] != "" || words[0] != "hour/2026-03-01T04:00:00Z" && words[2] != "languages" {
+					t.Errorf("left is %q", key)
+				}
+			}
+		})
+	}
+}
+
 // Where limits are used up all waits, and goes on with what was answered before.
 func TestLimitsOfGitHubAreWaitedFor(t *testing.T) {
 	for name, hub := range map[string]githubtest.World{
@@ -168,6 +288,37 @@ func TestLimitsOfGitHubAreWaitedFor(t *testing.T) {
 					t.Errorf("waited %v, repeated %v", waited.Load(), w.github.Repeated())
 				}
 				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
+// The files of a change that is far too large are not asked for, page by page.
+func TestFilesThatAreTooManyCostNothing(t *testing.T) {
+	for n, want := range map[int]string{501: "rejected filter many_files", 400: "rejected filter stars"} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1)
+				p := &w.hub.Pulls[0]
+				p.Files, p.ChangedFiles = nil, n
+				for i := range n {
+					p.Files = append(p.Files, github.File{Name: fmt.Sprintf("vendor/%d.go", i), Status: "added", Added: 1})
+				}
+				if n > 500 {
+					w.rules.MinStars = 0
+				}
+				w.offline()
+				w.mine(nothingMore)
+				w.verdicts(map[string]string{"acme/shop#1": want})
+				pages := 0
+				for what := range w.github.Answered() {
+					if strings.Contains(what, "/files?") {
+						pages++
+					}
+				}
+				if asked := pages > 0; asked != (n <= 500) {
+					t.Errorf("%d pages of files", pages)
+				}
 			})
 		})
 	}
@@ -215,6 +366,54 @@ func TestARepositoryThatIsGoneHoldsUpNoOther(t *testing.T) {
 			t.Errorf("%v", w.book.verdicts())
 		}
 	})
+}
+
+// Neither is asked for by waiting.
+func TestARepositoryThatIsKeptFromUsHoldsUpNoOther(t *testing.T) {
+	for _, status := range []int{400, 403, 451} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1)
+				w.spec.Source.Names = slices.Insert(w.spec.Source.Names, 0, "acme/closed")
+				w.hub.Refuse = map[string]int{"/repos/acme/closed": status}
+				w.offline()
+				w.mine(nothingMore)
+				if w.refused() != 1 {
+					t.Errorf("%v", w.book.verdicts())
+				}
+			})
+		})
+	}
+}
+
+// A question that GitHub never takes ends the spec, after what is there has been looked at.
+func TestASearchThatIsRefusedEndsTheSpec(t *testing.T) {
+	for query, want := range map[string]string{
+		"stars:>5":                    "422",
+		"repo:acme/shop merged:>2025": "merged:",
+		"repo:acme/shop is:issue":     "no pull request",
+	} {
+		t.Run(query, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1)
+				w.spec.Source = config.Source{Kind: "search", Query: query, From: "1999-01-01"}
+				w.spec.Once, w.spec.Every = false, time.Hour
+				w.hub.Issues = []github.Issue{{Repo: shop, Number: 7}}
+				w.offline()
+				if err := w.book.Find(t.Context(), []Found{{Ref: ref(shop, 1)}}, Mark{}); err != nil {
+					t.Fatal(err)
+				}
+				cause, err := w.run(t.Context())
+				if err != nil || !strings.HasPrefix(cause, "the source cannot be read: ") || !strings.Contains(cause, want) {
+					t.Errorf("it ended with %q, %v", cause, err)
+				}
+				if w.refused() != 1 {
+					t.Errorf("%v", w.book.verdicts())
+				}
+				w.sound()
+			})
+		})
+	}
 }
 
 // Counters add up whatever is under way, also what has been decided meanwhile.

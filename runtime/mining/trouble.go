@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/llm"
+	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
@@ -131,6 +132,8 @@ func (m *Miner) patience(ctx context.Context, what string, err error, tries int)
 		pause = max(time.Until(p.Until), time.Second)
 	} else if u, ok := errors.AsType[*llm.Unavailable](err); ok {
 		pause = max(pause, u.RetryAfter)
+	} else if b, ok := errors.AsType[*archive.Busy](err); ok {
+		pause = max(pause, b.After)
 	}
 	defer m.spent.since(onWaits, time.Now())
 	m.waiting(what, err)

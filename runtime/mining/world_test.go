@@ -58,6 +58,7 @@ type world struct {
 	github *githubtest.Server
 	model  *modeltest.Server
 	hours  map[string][]byte // files of the archive
+	refuse []http.Response   // that the archive answers first, one after the other
 
 	judge    func(t task.Task, fix []byte) (judge.Report, error) // nil = as the tests of the repositories come out
 	waitable func(error) bool
@@ -290,6 +291,11 @@ func (w *world) client() *http.Client {
 
 // RoundTrip is the archive.
 func (w *world) RoundTrip(q *http.Request) (*http.Response, error) {
+	if len(w.refuse) > 0 {
+		res := w.refuse[0]
+		res.Body, res.Request, w.refuse = http.NoBody, q, w.refuse[1:]
+		return &res, nil
+	}
 	content, ok := w.hours[strings.TrimPrefix(q.URL.Path, "/")]
 	res := &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Header: http.Header{}, ContentLength: int64(len(content)), Body: io.NopCloser(bytes.NewReader(content)), Request: q}
 	if !ok {

@@ -68,8 +68,8 @@ func Name(hour time.Time) string {
 // it wants to be.
 //
 // It ends with an error of each or of the context as it is, and with ErrMissing, ErrTimeline,
-// a *Damaged or words about the server in one that names the file. What was told before an error
-// is true, and the counts are of that part.
+// a *Damaged, a *Refused, a *Busy or words about the server in one that names the file. What was
+// told before an error is true, and the counts are of that part.
 func (a *Archive) Hour(ctx context.Context, hour time.Time, each func(Merge) error) (Counts, error) {
 	name := Name(hour)
 	d := newDownload(ctx, a, a.base+name)

@@ -19,6 +19,8 @@ const (
 	silence = time.Minute
 	// patience is how long a server may refuse, or break off at the same place.
 	patience = 10 * time.Minute
+	// maxAfter bounds how long a server may want not to be asked.
+	maxAfter = 24 * time.Hour
 	// maxRequests bounds the requests for one file.
 	maxRequests = 200
 )
@@ -29,6 +31,30 @@ var (
 	// read is from the beginning.
 	errOther = errors.New("the file broke off, and the server does not have the same one's rest")
 )
+
+// Refused is the error of an hour that the server does not give: some answer so for what they do
+// not have.
+type Refused struct{ Err error }
+
+// Error says what the server answers.
+func (r *Refused) Error() string { return r.Err.Error() }
+
+// Unwrap returns what the server answers.
+func (r *Refused) Unwrap() error { return r.Err }
+
+// Busy is the error of a server that did not give an hour for longer than one waits.
+type Busy struct {
+	After time.Duration // that it wants to have passed before it is asked again; 0 = it does not say
+	Err   error
+}
+
+// Error says what was the matter.
+func (b *Busy) Error() string {
+	return fmt.Sprintf("%v; one does not wait for longer than %v", b.Err, patience)
+}
+
+// Unwrap returns what was the matter.
+func (b *Busy) Unwrap() error { return b.Err }
 
 // trouble is an error that may pass.
 type trouble struct {
@@ -168,7 +194,7 @@ func (d *download) taken(res *http.Response) (usable bool, err error) {
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500, res.Header.Get("Retry-After") != "":
 		return false, &trouble{err: answers(res), after: retryAfter(res)}
 	default:
-		return false, answers(res)
+		return false, &Refused{answers(res)}
 	}
 }
 
@@ -189,14 +215,14 @@ func (d *download) goesOn(res *http.Response) bool {
 		(d.size < 0 || size == "*" || size == strconv.FormatInt(d.size, 10)) && (markOf(res) == "" || markOf(res) == d.mark)
 }
 
-// retryAfter is how long a server wants not to be asked, 0 if it does not say.
+// retryAfter is how long a server wants not to be asked, a day at most, 0 if it does not say.
 func retryAfter(res *http.Response) time.Duration {
 	text := res.Header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil {
-		return time.Duration(min(max(seconds, 0), 1e6)) * time.Second
+		return time.Duration(min(max(seconds, 0), int(maxAfter.Seconds()))) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		return max(time.Until(at), 0)
+		return min(max(time.Until(at), 0), maxAfter)
 	}
 	return 0
 }
@@ -222,7 +248,7 @@ func (d *download) pause(t *trouble) error {
 	}
 	wait := max(d.pauses.NextBackOff(), t.after)
 	if time.Since(d.since)+wait > patience {
-		return fmt.Errorf("%w; one does not wait for longer than %v", t.err, patience)
+		return &Busy{After: t.after, Err: t.err}
 	}
 	d.archive.log.Debug("a file of the archive is asked for again", "url", d.url, "pause", wait, "error", t.err)
 	timer := time.NewTimer(wait)

@@ -53,6 +53,7 @@ type Past struct {
 // Source says which hours are wanted: those of the last Lookback, or those from From to To.
 type Source struct {
 	Lookback time.Duration // at least one hour is wanted; not looked at if From is there
+	Since    time.Time     // a lookback reaches the hour that it is in, at the least; zero = no more than it says
 	From     time.Time     // the hour that it is in is the first
 	To       time.Time     // hours that begin at it or later are not wanted; zero = all there will be
 }
@@ -62,7 +63,11 @@ type Source struct {
 func (s Source) Span(now time.Time) (from, to time.Time) {
 	to = hourOf(now.Add(-behind)).Add(time.Hour)
 	if s.From.IsZero() {
-		return to.Add(-max(time.Hour, s.Lookback+time.Hour-1).Truncate(time.Hour)), to
+		from = to.Add(-max(time.Hour, s.Lookback+time.Hour-1).Truncate(time.Hour))
+		if !s.Since.IsZero() && s.Since.Before(from) {
+			from = hourOf(s.Since)
+		}
+		return from, to
 	}
 	if !s.To.IsZero() && s.To.Before(to) {
 		to = hourOf(s.To.Add(time.Hour - 1))

@@ -44,6 +44,8 @@ func TestHours(t *testing.T) {
 		"what was missing is, after a while":      {Source{Lookback: 3 * time.Hour}, "15:30", map[string]Past{"13:00": {Missing, at("15:15")}, "12:00": {Missing, at("15:16")}}, "01-13 01-11"},
 		"and so is what was damaged":              {Source{Lookback: 2 * time.Hour}, "15:30", map[string]Past{"13:00": {Broken, at("14:00")}, "12:00": {Broken, at("15:29")}}, "01-13"},
 		"and when the lookback is past it":        {Source{Lookback: time.Hour}, "15:30", map[string]Past{"13:00": {Read, at("15:30")}, "12:00": {Missing, at("14:30")}, "11:00": {Read, at("13:30")}}, "01-12"},
+		"and what was never read":                 {Source{Lookback: time.Hour, Since: at("10:59")}, "15:30", map[string]Past{"12:00": {Read, at("14:30")}, "10:00": {Read, at("12:30")}}, "01-13 01-11"},
+		"a lookback that begins before":           {Source{Lookback: 2 * time.Hour, Since: at("13:00")}, "15:30", nil, "01-13 01-12"},
 		"but not for ever":                        {Source{Lookback: time.Hour}, "3 15:30", map[string]Past{"15:00": {Missing, at("17:00")}, "16:00": {Missing, at("18:00")}}, "03-13 01-16"},
 		"a span, the oldest first":                {Source{From: at("09:00"), To: at("12:00")}, "2 15:30", nil, "01-9 01-10 01-11"},
 		"a span within hours":                     {Source{From: at("09:59"), To: at("12:01")}, "2 15:30", nil, "01-9 01-10 01-11 01-12"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,6 +100,7 @@ func TestALineIsAMergeOrNot(t *testing.T) {
 		"no number":                                          {with(trimmed, `"number":7,`, ""), malformed, Merge{}},
 		"a number below one":                                 {with(trimmed, `"number":7`, `"number":-7`), malformed, Merge{}},
 		"a number that is too large":                         {with(trimmed, `"number":7`, `"number":7000000000000000000000`), malformed, Merge{}},
+		"a number that no pull request has":                  {with(trimmed, `"number":7`, `"number":9999999999`), malformed, Merge{}},
 		"no repository":                                      {with(trimmed, `"repo":{"id":118,"name":"acme/calc"`, `"repo":{"id":118,"nom":"acme/calc"`), malformed, Merge{}},
 		"a repository that leads elsewhere":                  {with(trimmed, `"name":"acme/calc"`, `"name":"acme/.."`), malformed, Merge{}},
 		"a repository with a blank":                          {with(trimmed, `"name":"acme/calc"`, `"name":"acme/ca lc"`), malformed, Merge{}},
@@ -213,7 +215,7 @@ func plainly(line []byte) *Merge {
 	repo := text(members(top["repo"])["name"])
 	owner, name, _ := strings.Cut(repo, "/")
 	at, bad := time.Parse(time.RFC3339, text(top["created_at"]))
-	if err != nil || bad != nil || number <= 0 || !isName(owner) || !isName(name) {
+	if err != nil || bad != nil || number <= 0 || number > math.MaxInt32 || !isName(owner) || !isName(name) {
 		return nil
 	}
 	base, user := members(pull["base"]), members(pull["user"])

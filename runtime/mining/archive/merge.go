@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -158,7 +159,7 @@ func (e *event) merge() (Merge, bool) {
 	at, bad := time.Parse(time.RFC3339, e.at.String())
 	repo := e.repo.String()
 	owner, name, _ := strings.Cut(repo, "/")
-	if err != nil || bad != nil || number <= 0 || !isName(owner) || !isName(name) {
+	if err != nil || bad != nil || number <= 0 || number > math.MaxInt32 || !isName(owner) || !isName(name) {
 		return Merge{}, false
 	}
 	return Merge{

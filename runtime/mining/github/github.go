@@ -34,11 +34,7 @@ type Options struct {
 	Tokens []string
 	// Client gives its Transport; nil = one of our own.
 	Client *http.Client
-	// MaxFiles is how many files a pull request may change for the rest of a list to be asked
-	// for that one answer does not hold: what changes more has FilesCut. 0 = no bound but
-	// GitHub's, which is 3,000.
-	MaxFiles int
-	Log      *slog.Logger // nil = nothing is logged
+	Log    *slog.Logger // nil = nothing is logged
 }
 
 // Client asks one installation of GitHub, with several tokens. It may be used at once.
@@ -51,7 +47,6 @@ type Client struct {
 	site     string // host of the web site
 	tokens   bool
 	noGraph  atomic.Bool // this installation has none that understands us
-	maxFiles int
 	log      *slog.Logger
 	asking   singleflight.Group // for what many pull requests have in common
 
@@ -74,7 +69,7 @@ func Open(o Options) (*Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" {
 		return nil, fmt.Errorf("%q is no address of an API", o.BaseURL)
 	}
-	c := &Client{tokens: len(o.Tokens) > 0, maxFiles: o.MaxFiles, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	c := &Client{tokens: len(o.Tokens) > 0, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	var transport http.RoundTripper
 	if o.Client != nil && o.Client.Transport != nil {
 		transport = o.Client.Transport

@@ -27,7 +27,7 @@ fragment R on Repository {
 fragment P on PullRequest {
   number title body state merged mergedAt author { __typename login } mergedBy { __typename login }
   labels(first: 100) { nodes { name } }
-  closingIssuesReferences(first: 10) { nodes { number title body repository { nameWithOwner } } }
+  closingIssuesReferences(first: 10) { nodes { number title body repository { nameWithOwner isPrivate } } }
   baseRefName headRefName baseRefOid headRefOid mergeCommit { oid parents(first: 10) { totalCount nodes { oid } } }
   files(first: 100) { totalCount nodes { path changeType additions deletions } }
   changedFiles additions deletions commits { totalCount }
@@ -199,7 +199,10 @@ type (
 			Nodes []*struct {
 				Number      int
 				Title, Body string
-				Repository  struct{ NameWithOwner string }
+				Repository  struct {
+					NameWithOwner string
+					IsPrivate     bool
+				}
 			}
 		} `json:"closingIssuesReferences"`
 		BaseRefName, HeadRefName, BaseRefOid, HeadRefOid string
@@ -273,7 +276,8 @@ func (r *graphRepo) draft() (draft, error) {
 		d.Pull.Labels = append(d.Pull.Labels, l.Name)
 	}
 	for _, i := range p.ClosingReferences.Nodes {
-		if i != nil {
+		// A token may read more than whoever reads the task.
+		if i != nil && (!i.Repository.IsPrivate || i.Repository.NameWithOwner == r.NameWithOwner) {
 			d.Pull.Issues = append(d.Pull.Issues, Issue{i.Repository.NameWithOwner, i.Number, i.Title, i.Body})
 		}
 	}

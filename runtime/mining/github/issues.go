@@ -18,11 +18,14 @@ var (
 		`(?:https?://([a-z0-9.:-]+)/([\w.-]+/[\w.-]+)/issues/(\d{1,9})|([\w.-]+/[\w.-]+)?#(\d{1,9})|gh-(\d{1,9}))\b`)
 )
 
+// Uncommented is a text of GitHub without its comments, which nobody is shown: templates have them.
+func Uncommented(text string) string { return comment.ReplaceAllString(text, "") }
+
 // closes reads from the text of a pull request which issues it closes, as the web site at
 // host does: at most ten, in their order, each once.
 func closes(body, repo, host string) (refs []Ref) {
 	seen := map[string]bool{}
-	for _, m := range closing.FindAllStringSubmatch(comment.ReplaceAllString(body, " "), -1) {
+	for _, m := range closing.FindAllStringSubmatch(Uncommented(body), -1) {
 		if m[1] != "" && !strings.EqualFold(strings.TrimPrefix(m[1], "www."), host) {
 			continue
 		}

@@ -9,7 +9,9 @@ import (
 )
 
 // Keep remembers what GitHub has answered, so that nothing is asked twice. Nil keeps nothing.
-// Values are small: what was read from answers, not the answers themselves.
+// Values are small: what was read from answers, not the answers themselves. A key whose last word
+// is owner/name#12 is about that pull request, by the name that it was asked for by, and is of no
+// use once it is decided.
 type Keep interface {
 	Get(key string) ([]byte, bool, error)
 	// Put keeps values by their keys: all of them or, with an error or a crash, none. It is
@@ -19,7 +21,7 @@ type Keep interface {
 
 // form is part of every key: what is kept is not read by a program that understands it
 // otherwise.
-const form = "1"
+const form = "2"
 
 // store is a Keep for one installation of GitHub.
 type store struct {

@@ -81,6 +81,7 @@ func TestEachWayOfRefusing(t *testing.T) {
 		{"a rule of an organisation for one token", []said{{status: 403, body: none}, gone}, []string{"a", "b"}, []string{"a", "b"}, 0, 0, "gone"},
 		{"a rule of an organisation", []said{{status: 403, body: `{"message":"forbids access via a personal access token"}`}}, []string{"a", "b"}, []string{"a", "b"}, 0, 0, "forbids access"},
 		{"a rule, and a token that is not known", []said{{status: 403, body: `{"message":"forbids access"}`}, {status: 401, body: none}}, []string{"a", "b"}, []string{"a", "b"}, 0, 0, "forbids access"},
+		{"a rule, and a token that has nothing left", []said{{status: 403, body: `{"message":"forbids access"}`}, {status: 403, header: "X-RateLimit-Remaining: 0; X-RateLimit-Reset: {+600}", body: none}}, []string{"a", "b"}, []string{"a", "b"}, 0, 0, "forbids access"},
 		{"a blocked repository", []said{{status: 403, body: `{"message":"Repository access blocked","block":{"reason":"tos"}}`}}, nil, []string{""}, 0, 0, "gone"},
 		{"bad gateways, and then not", []said{{status: 502, body: `{}`}, {status: 503, body: "<html>"}, {status: 504}, gone}, nil, []string{"", "", "", ""}, -1, 0, "gone"},
 		{"bad gateways", []said{{status: 502, body: `{}`}}, nil, []string{"", "", "", ""}, -1, 0, "502"},
@@ -138,7 +139,7 @@ func TestALimitIsForOneResourceAndNotAskedAgainst(t *testing.T) {
 		if s.Calls() != 1 {
 			t.Errorf("%d calls: what is known to be refused is asked for", s.Calls())
 		}
-		if _, err := c.Pulls(t.Context(), []github.Ref{{Repo: "o/r", Number: 1}}, nil); err != nil {
+		if _, err := c.Pulls(t.Context(), []github.Ref{{Repo: "o/r", Number: 1}}, 0, nil); err != nil {
 			t.Errorf("another resource: %v", err)
 		}
 		time.Sleep(time.Minute)
@@ -153,7 +154,10 @@ func TestRefusedTokensAreToldAndTriedAgainLater(t *testing.T) {
 		var log strings.Builder
 		s := githubtest.Offline(githubtest.World{Pulls: pulls("o/r", 1), Tokens: []string{"good"}})
 		c := opened(t, github.Options{BaseURL: s.API, Tokens: []string{"bad-secret"}, Client: clientOf(s), Log: slog.New(slog.NewTextHandler(&log, nil))})
-		ask := func() error { _, err := c.Pulls(t.Context(), []github.Ref{{Repo: "o/r", Number: 1}}, nil); return err }
+		ask := func() error {
+			_, err := c.Pulls(t.Context(), []github.Ref{{Repo: "o/r", Number: 1}}, 0, nil)
+			return err
+		}
 		for range 2 {
 			if err := ask(); !errors.Is(err, github.ErrUnauthorized) {
 				t.Errorf("it ends with %v", err)
@@ -174,10 +178,10 @@ func TestOutOfOrder(t *testing.T) {
 	for _, tokens := range [][]string{nil, {"t"}} {
 		synctest.Test(t, func(t *testing.T) {
 			s := githubtest.Offline(githubtest.World{Pulls: pulls("o/r", 100), Faults: githubtest.Faults{Share: 1, Kinds: []githubtest.Fault{githubtest.BadGateway}}})
-			if _, err := client(t, s, tokens...).Pulls(t.Context(), refs(pulls("o/r", 100)), nil); err == nil || !strings.Contains(err.Error(), "502") {
+			if _, err := client(t, s, tokens...).Pulls(t.Context(), refs(pulls("o/r", 100)), 0, nil); err == nil || !strings.Contains(err.Error(), "502") {
 				t.Errorf("it ends with %v", err)
 			}
-			if s.Calls() > 20 {
+			if s.Calls() > 24 {
 				t.Errorf("%d calls to find that out", s.Calls())
 			}
 		})
@@ -189,7 +193,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		s := githubtest.Offline(githubtest.World{Faults: githubtest.Faults{Share: 1, Kinds: []githubtest.Fault{githubtest.TooMany}}})
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		_, err := client(t, s).Pulls(ctx, []github.Ref{{Repo: "o/r", Number: 1}}, nil)
+		_, err := client(t, s).Pulls(ctx, []github.Ref{{Repo: "o/r", Number: 1}}, 0, nil)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it ends with %v", err)
 		}
@@ -231,7 +235,7 @@ func TestAddresses(t *testing.T) {
 	} {
 		s := &script{all: []said{{status: 404, body: "{}"}}}
 		c := opened(t, github.Options{BaseURL: tt.base, Tokens: []string{"t"}, Client: &http.Client{Transport: s}})
-		if _, err := c.Pulls(t.Context(), []github.Ref{{Repo: "o/r", Number: 1}}, nil); err != nil {
+		if _, err := c.Pulls(t.Context(), []github.Ref{{Repo: "o/r", Number: 1}}, 0, nil); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff([]string{"t " + tt.graph, "t " + tt.rest}, s.asked); diff != "" {

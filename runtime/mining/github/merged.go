@@ -34,15 +34,16 @@ type pass struct {
 // Merged tells each pull request of a repository that was merged at a time or later, once a
 // call, in no order. What was found is kept: a call that ends with an error is repeated, tells all
 // from the beginning, and asks only for what it does not know. So does a later call:
-// where nothing has changed, that costs nothing of any limit. A repository that is not there is a
-// *reason.Rejected with code "gone". An error of each ends it.
+// where nothing has changed, that costs nothing of any limit. A repository that is not there, or not
+// for us, is a *reason.Rejected with code "gone"; what GitHub does not take otherwise is *Refused. An
+// error of each ends it.
 func (c *Client) Merged(ctx context.Context, repo string, since time.Time, keep Keep, each func(Ref) error) error {
 	if !validRepo(repo) {
 		return reason.Reject("gone", "%.200q cannot be a repository", repo)
 	}
 	l := &listing{c: c, store: c.store(keep), repo: repo, since: since.UTC(), each: each, told: map[Ref]bool{}}
 	if err := l.run(ctx); err != nil {
-		return fmt.Errorf("list the pull requests of %s: %w", repo, gone(err, repo))
+		return fmt.Errorf("list the pull requests of %s: %w", repo, refused(gone(err, repo)))
 	}
 	return nil
 }

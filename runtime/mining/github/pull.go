@@ -2,6 +2,7 @@ package github
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"time"
@@ -24,7 +25,8 @@ func validRepo(name string) bool {
 	return repoName.MatchString(name) && !strings.HasPrefix(name, ".") && repo != "." && repo != ".."
 }
 
-func (r Ref) valid() bool { return r.Number > 0 && validRepo(r.Repo) }
+// valid tells whether a pull request can be called so. GraphQL takes numbers of 32 bits.
+func (r Ref) valid() bool { return r.Number > 0 && r.Number <= math.MaxInt32 && validRepo(r.Repo) }
 
 // Pull is a merged pull request with all that mining wants to know of it before anything is
 // cloned. Its JSON form is kept in the state database.
@@ -37,7 +39,7 @@ type Pull struct {
 	Merged     bool   `json:"merged"`
 	MergedBy   string `json:"merged_by"`
 	Labels     []string
-	Issues     []Issue // that it closes, of any repository; at most ten
+	Issues     []Issue // that it closes, of its own repository and of public ones; at most ten
 
 	BaseRef  string // branch that it was merged into
 	HeadRef  string

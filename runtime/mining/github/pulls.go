@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -21,22 +22,25 @@ const (
 	// graphPatience is how many batches in a row GraphQL may leave unanswered before the rest
 	// is asked for by REST.
 	graphPatience = 4
-	// restPatience is how many pull requests in a row REST may leave unanswered before the
-	// whole call ends: then it is not these pull requests.
+	// restPatience is how many pull requests in a row REST may leave unanswered before GitHub
+	// is asked whether it is in order. If it is, it is these pull requests: there are some that
+	// it never answers about.
 	restPatience = 3
 )
 
 // Pulls completes pull requests, a hundred at most: by GraphQL in one request where there is
 // a token, and by REST what GraphQL does not give. There is one outcome for each ref, in
-// their order. Refs of a repository that was renamed are followed.
+// their order. Refs of a repository that was renamed are followed. What changes more than maxFiles
+// files has FilesCut, and no more of their list than came with the first answer; 0 = no bound but
+// GitHub's, which is 3,000.
 //
 // An error is about the whole call: *Paused when every limit is used up, ErrUnauthorized, or
 // GitHub is out of order. What was answered till then is in keep, and the call is repeated.
-func (c *Client) Pulls(ctx context.Context, refs []Ref, keep Keep) ([]Outcome, error) {
+func (c *Client) Pulls(ctx context.Context, refs []Ref, maxFiles int, keep Keep) ([]Outcome, error) {
 	if len(refs) > perPage {
 		return nil, fmt.Errorf("ask for pull requests: %d are more than %d", len(refs), perPage)
 	}
-	b := &batch{c: c, store: c.store(keep), outcomes: map[Ref]Outcome{}, noGraph: !c.tokens || c.noGraph.Load()}
+	b := &batch{c: c, maxFiles: maxFiles, store: c.store(keep), outcomes: map[Ref]Outcome{}, noGraph: !c.tokens || c.noGraph.Load()}
 	if err := b.run(ctx, refs); err != nil {
 		return nil, fmt.Errorf("ask for %d pull requests: %w", len(refs), err)
 	}
@@ -50,6 +54,7 @@ func (c *Client) Pulls(ctx context.Context, refs []Ref, keep Keep) ([]Outcome, e
 // batch is one call of Pulls.
 type batch struct {
 	c        *Client
+	maxFiles int // 0 = no bound
 	store    store
 	outcomes map[Ref]Outcome
 
@@ -211,10 +216,10 @@ func (b *batch) took(n notes, ref Ref, a drafted, drafts map[Ref]draft) error {
 }
 
 // wants tells whether a draft lacks something that is asked for.
-func (b *batch) wants(d draft) bool { return d.Rest || d.Files && !b.c.tooMany(d.Pull) }
+func (b *batch) wants(d draft) bool { return d.Rest || d.Files && !b.tooMany(d.Pull) }
 
 // tooMany tells whether the files of a pull request are not worth asking for.
-func (c *Client) tooMany(p Pull) bool { return c.maxFiles > 0 && p.ChangedFiles > c.maxFiles }
+func (b *batch) tooMany(p Pull) bool { return b.maxFiles > 0 && p.ChangedFiles > b.maxFiles }
 
 // cut says whether something of the files is missing, and stays so.
 func (d *draft) cut() { d.Pull.FilesCut = d.Files || len(d.Pull.Files) < d.Pull.ChangedFiles }
@@ -230,16 +235,17 @@ func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) erro
 	}
 	var p Pull
 	if err == nil {
-		p, err = b.complete(ctx, d)
+		p, err = b.complete(ctx, ref, d)
 	}
 	if fatal(ctx, err) {
 		return err
 	}
-	if _, none := errors.AsType[*unanswered](err); none {
-		if b.unanswered++; b.unanswered >= restPatience {
+	if _, none := errors.AsType[*unanswered](err); !none {
+		b.unanswered = 0
+	} else if b.unanswered++; b.unanswered >= restPatience {
+		if err := b.c.inOrder(ctx); err != nil {
 			return err
 		}
-	} else {
 		b.unanswered = 0
 	}
 	n := notes{}
@@ -249,10 +255,19 @@ func (b *batch) finish(ctx context.Context, ref Ref, d draft, drafted bool) erro
 	return b.store.putAll(n)
 }
 
+// inOrder asks what costs nothing of any limit. Whatever GitHub answers, it answers.
+func (c *Client) inOrder(ctx context.Context) error {
+	_, _, err := get[json.RawMessage](ctx, c, "rate_limit", "")
+	if _, none := errors.AsType[*unanswered](err); none || fatal(ctx, err) {
+		return err
+	}
+	return nil
+}
+
 // complete asks for what a draft lacks.
-func (b *batch) complete(ctx context.Context, d draft) (p Pull, err error) {
-	if d.Files && !b.c.tooMany(d.Pull) {
-		if d.Pull.Files, err = b.c.files(ctx, b.store, d.Pull); err != nil {
+func (b *batch) complete(ctx context.Context, asked Ref, d draft) (p Pull, err error) {
+	if d.Files && !b.tooMany(d.Pull) {
+		if d.Pull.Files, err = b.c.files(ctx, b.store, d.Pull, asked); err != nil {
 			return p, err
 		}
 		d.Files = false
@@ -262,13 +277,13 @@ func (b *batch) complete(ctx context.Context, d draft) (p Pull, err error) {
 	if !d.Rest {
 		return p, nil
 	}
-	if p.Parents, err = b.c.parents(ctx, b.store, p); err != nil {
+	if p.Parents, err = b.c.parents(ctx, b.store, p, asked); err != nil {
 		return p, err
 	}
 	if p.Repository.Languages, err = b.c.languages(ctx, b.store, p.Repo); err != nil {
 		return p, err
 	}
-	p.Issues, err = b.c.issues(ctx, b.store, p)
+	p.Issues, err = b.c.issues(ctx, b.store, p, asked)
 	return p, err
 }
 

@@ -1,8 +1,11 @@
 package github_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -53,7 +56,7 @@ func TestBothAPIsTellTheSame(t *testing.T) {
 				s := githubtest.Offline(tt.w)
 				keep := &memory{}
 				c := client(t, s, tt.tokens...)
-				got, err := c.Pulls(t.Context(), refs(world), keep)
+				got, err := c.Pulls(t.Context(), refs(world), 0, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -62,7 +65,7 @@ func TestBothAPIsTellTheSame(t *testing.T) {
 					t.Errorf("%d calls, want %d", s.Calls(), tt.calls)
 				}
 				calls := s.Calls()
-				again, err := c.Pulls(t.Context(), refs(world), keep)
+				again, err := c.Pulls(t.Context(), refs(world), 0, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,7 +89,7 @@ func TestFilesThatAreNotListed(t *testing.T) {
 			huge.Files = append(huge.Files, github.File{Name: fmt.Sprint(i), Status: "modified"})
 		}
 		s := githubtest.Offline(githubtest.World{Pulls: []github.Pull{huge}})
-		got, err := client(t, s, "t").Pulls(t.Context(), []github.Ref{huge.Ref}, nil)
+		got, err := client(t, s, "t").Pulls(t.Context(), []github.Ref{huge.Ref}, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +103,7 @@ func TestABatchIsOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := append(pulls("o/r", 60), pulls("p/q", 40)...)
 		s := githubtest.Offline(githubtest.World{Pulls: world})
-		got, err := client(t, s, "t").Pulls(t.Context(), refs(world), nil)
+		got, err := client(t, s, "t").Pulls(t.Context(), refs(world), 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,8 +123,8 @@ func TestEachRefHasItsOutcome(t *testing.T) {
 		Gone:   map[string]int{"o/r#3": 410, "dmca/r": 451},
 		Rename: map[string]string{"old/name": "new/name"},
 	}
-	asked := []github.Ref{{"o/r", 1}, {"o/r", 2}, {"o/r", 3}, {"old/name", 4}, {"o/r", 5}, {"dmca/r", 6}, {"o/none", 7}, {"o/r", 99}, {"o/../x", 8}, {"o/r", 0}, {"o/r", 1}}
-	want := []string{"o/r#1", "not_merged", "gone", "new/name#4", "gone", "gone", "gone", "gone", "gone", "gone", "o/r#1"}
+	asked := []github.Ref{{"o/r", 1}, {"o/r", 2}, {"o/r", 3}, {"old/name", 4}, {"o/r", 5}, {"dmca/r", 6}, {"o/none", 7}, {"o/r", 99}, {"o/../x", 8}, {"o/r", 0}, {"o/r", 9999999999}, {"o/r", 1}}
+	want := []string{"o/r#1", "not_merged", "gone", "new/name#4", "gone", "gone", "gone", "gone", "gone", "gone", "gone", "o/r#1"}
 	for _, tokens := range [][]string{nil, {"t"}} {
 		t.Run(fmt.Sprint(len(tokens), " tokens"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,7 +132,7 @@ func TestEachRefHasItsOutcome(t *testing.T) {
 				keep := &memory{}
 				c := client(t, s, tokens...)
 				for range 2 {
-					all, err := c.Pulls(t.Context(), asked, keep)
+					all, err := c.Pulls(t.Context(), asked, 0, keep)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -169,12 +172,77 @@ func TestIssuesByREST(t *testing.T) {
 		p.Issues = append(p.Issues, github.Issue{Repo: "other/repo", Number: 7, Title: "Seven"})
 		world := []github.Pull{p, onePull("o/r", 2), onePull("other/repo", 1)}
 		s := githubtest.Offline(githubtest.World{Pulls: world})
-		got, err := client(t, s).Pulls(t.Context(), refs(world[:1]), nil)
+		got, err := client(t, s).Pulls(t.Context(), refs(world[:1]), 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		same(t, world[:1], given(t, got))
 	})
+}
+
+// Pull requests that GitHub never answers about are trouble of their own, however many there are.
+func TestPullRequestsWithoutAnAnswerHoldUpNoOther(t *testing.T) {
+	for _, tokens := range [][]string{nil, {"t"}} {
+		t.Run(fmt.Sprint(len(tokens), " tokens"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world := pulls("o/r", 9)
+				refuse := map[string]int{}
+				for i := range world {
+					world[i].Files[0].Previous, world[i].Files[0].Status = "old.go", "renamed"
+					if i%2 == 0 {
+						refuse[fmt.Sprintf("/repos/o/r/pulls/%d/files", i+1)] = 502
+					}
+				}
+				s := githubtest.Offline(githubtest.World{Pulls: world, Refuse: refuse, Limits: map[string]githubtest.Limit{"core": {Requests: 1000, Window: time.Hour}}})
+				c, keep := client(t, s, tokens...), &memory{}
+				for range 3 { // the others are settled at the first time
+					all, err := c.Pulls(t.Context(), refs(world), 0, keep)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, o := range all {
+						if bad := i%2 == 0; bad != (o.Err != nil) || bad && !strings.Contains(o.Err.Error(), "502") {
+							t.Errorf("%s: %v", o.Asked, o.Err)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// Whoever may write a description is shown nothing that only the token may read.
+func TestIssuesOfPrivateRepositoriesAreNotShown(t *testing.T) {
+	for _, tokens := range [][]string{nil, {"t"}} {
+		t.Run(fmt.Sprint(len(tokens), " tokens"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, secret, other := onePull("o/r", 1), onePull("corp/internal", 1), onePull("p/q", 1)
+				secret.Repository.Private = true
+				p.Body = "Fixes #9001, closes corp/internal#45, fixes p/q#7, fixes corp/internal#46"
+				public := github.Issue{Repo: "p/q", Number: 7, Title: "Seven"}
+				p.Issues = append(p.Issues, github.Issue{Repo: "corp/internal", Number: 45, Title: "The key is 1234"}, public)
+				s := githubtest.Offline(githubtest.World{Pulls: []github.Pull{p, secret, other}})
+				keep := &memory{}
+				got, err := client(t, s, tokens...).Pulls(t.Context(), []github.Ref{p.Ref}, 0, keep)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := p
+				want.Issues = []github.Issue{p.Issues[0], public}
+				same(t, []github.Pull{want}, given(t, got))
+				for what, n := range s.Answered() {
+					if strings.Contains(what, "corp/internal/issues") || n > 1 {
+						t.Errorf("%s is asked for %d times", what, n)
+					}
+				}
+				for key, value := range keep.m {
+					if strings.Contains(string(value), "1234") {
+						t.Errorf("%s keeps %s", key, value)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestFilesOfWhatChangesTooManyAreNotAskedFor(t *testing.T) {
@@ -186,8 +254,7 @@ func TestFilesOfWhatChangesTooManyAreNotAskedFor(t *testing.T) {
 				p.Files = append(p.Files, github.File{Name: fmt.Sprint(i), Previous: "x", Status: "renamed"})
 			}
 			s := githubtest.Offline(githubtest.World{Pulls: []github.Pull{p}})
-			c := opened(t, github.Options{BaseURL: s.API, Tokens: tokens, MaxFiles: 50, Client: clientOf(s)})
-			got, err := c.Pulls(t.Context(), []github.Ref{p.Ref}, nil)
+			got, err := client(t, s, tokens...).Pulls(t.Context(), []github.Ref{p.Ref}, 50, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +303,7 @@ func TestNothingIsAskedTwiceWhateverGoesWrong(t *testing.T) {
 func persist(t *testing.T, s *githubtest.Server, keep github.Keep, tokens []string, asked []github.Ref) []github.Pull {
 	t.Helper()
 	for range 200 {
-		all, err := client(t, s, tokens...).Pulls(t.Context(), asked, keep)
+		all, err := client(t, s, tokens...).Pulls(t.Context(), asked, 0, keep)
 		if paused, ok := errors.AsType[*github.Paused](err); ok {
 			if !paused.Until.After(time.Now()) {
 				t.Errorf("paused until %s, now is %s", paused.Until, time.Now())
@@ -258,7 +325,7 @@ func TestABatchIsKeptAtOnce(t *testing.T) {
 		world := pulls("o/r", 20)
 		world[3].Files[0].Previous, world[3].Files[0].Status = "old.go", "renamed" // the rest by REST: an answer of its own
 		s, keep := githubtest.Offline(githubtest.World{Pulls: world[:19], Gone: map[string]int{"o/r#2": 404}}), &memory{}
-		if _, err := client(t, s, "t").Pulls(t.Context(), refs(world), keep); err != nil {
+		if _, err := client(t, s, "t").Pulls(t.Context(), refs(world), 0, keep); err != nil {
 			t.Fatal(err)
 		}
 		if calls := s.Calls(); keep.puts > calls+1 || len(keep.m) < len(world) { // an outcome is kept, too
@@ -269,7 +336,7 @@ func TestABatchIsKeptAtOnce(t *testing.T) {
 
 func TestMoreThanABatch(t *testing.T) {
 	s := githubtest.Offline(githubtest.World{})
-	if _, err := client(t, s, "t").Pulls(t.Context(), make([]github.Ref, 101), nil); err == nil || s.Calls() > 0 {
+	if _, err := client(t, s, "t").Pulls(t.Context(), make([]github.Ref, 101), 0, nil); err == nil || s.Calls() > 0 {
 		t.Errorf("%v after %d calls", err, s.Calls())
 	}
 }
@@ -279,7 +346,7 @@ func TestWhatCannotBeKeptEndsTheCall(t *testing.T) {
 		full := errors.New("disk full")
 		world := pulls("o/r", 2)
 		for _, tokens := range [][]string{nil, {"t"}} {
-			_, err := client(t, githubtest.Offline(githubtest.World{Pulls: world}), tokens...).Pulls(t.Context(), refs(world), &memory{fail: full})
+			_, err := client(t, githubtest.Offline(githubtest.World{Pulls: world}), tokens...).Pulls(t.Context(), refs(world), 0, &memory{fail: full})
 			if !errors.Is(err, full) {
 				t.Errorf("it ends with %v", err)
 			}
@@ -296,14 +363,14 @@ func TestSeveralAtOnceKeepWithinTheLimit(t *testing.T) {
 		}
 		s := githubtest.Offline(githubtest.World{Pulls: world, Limits: map[string]githubtest.Limit{"core": {Requests: 20, Window: time.Hour}}})
 		c, keep := client(t, s), &memory{}
-		if _, err := c.Pulls(t.Context(), refs(world[:1]), keep); err != nil { // the languages are known then
+		if _, err := c.Pulls(t.Context(), refs(world[:1]), 0, keep); err != nil { // the languages are known then
 			t.Fatal(err)
 		}
 		var several sync.WaitGroup
 		for part := range slices.Chunk(world, 10) {
 			several.Go(func() {
 				for {
-					all, err := c.Pulls(t.Context(), refs(part), keep)
+					all, err := c.Pulls(t.Context(), refs(part), 0, keep)
 					paused, ok := errors.AsType[*github.Paused](err)
 					if !ok {
 						if err != nil {
@@ -324,6 +391,63 @@ func TestSeveralAtOnceKeepWithinTheLimit(t *testing.T) {
 	})
 }
 
+// held is a server whose languages come when they are let go.
+type held struct {
+	http.RoundTripper
+	until chan struct{}
+}
+
+func (h held) RoundTrip(q *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(q.URL.Path, "/languages") {
+		select {
+		case <-h.until:
+		case <-q.Context().Done():
+			return nil, q.Context().Err()
+		}
+	}
+	return h.RoundTripper.RoundTrip(q)
+}
+
+// What several ask for at once is asked for once, kept by each, and not lost with the first.
+func TestWhoAsksForTheSameIsNotBrokenOffWithAnother(t *testing.T) {
+	for name, broken := range map[string]bool{"both want it": false, "the first is broken off": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world := pulls("o/r", 2)
+				s, until := githubtest.Offline(githubtest.World{Pulls: world}), make(chan struct{})
+				c := opened(t, github.Options{BaseURL: s.API, Client: &http.Client{Transport: held{s.Transport(), until}}})
+				first, stop := context.WithCancel(t.Context())
+				defer stop()
+				ctx, keeps, errs := []context.Context{first, t.Context()}, []*memory{{}, {}}, make([]error, 2)
+				var both sync.WaitGroup
+				for i := range 2 {
+					both.Go(func() { _, errs[i] = c.Pulls(ctx[i], refs(world[i:i+1]), 0, keeps[i]) })
+					synctest.Wait() // the first asks, the second waits for the same
+				}
+				if broken {
+					stop()
+					synctest.Wait()
+				}
+				close(until)
+				both.Wait()
+				for i, err := range errs {
+					ended := broken && i == 0
+					if ended != errors.Is(err, context.Canceled) || !ended && err != nil {
+						t.Errorf("call %d ends with %v", i, err)
+					}
+					kept := slices.ContainsFunc(slices.Collect(maps.Keys(keeps[i].m)), func(key string) bool { return strings.Contains(key, " languages ") })
+					if kept == ended {
+						t.Errorf("call %d keeps them: %t", i, kept)
+					}
+				}
+				if all := s.Repeated(); len(all) > 0 {
+					t.Errorf("repeated: %q", all)
+				}
+			})
+		})
+	}
+}
+
 func TestOverANetwork(t *testing.T) {
 	world := pulls("now/here", 30)
 	s := githubtest.New(t, githubtest.World{Pulls: world, Enterprise: true, Rename: map[string]string{"once/there": "now/here"}, Tokens: []string{"t"}})
@@ -337,7 +461,7 @@ func TestOverANetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.SortFunc(asked, func(a, b github.Ref) int { return a.Number - b.Number })
-	got, err := c.Pulls(t.Context(), asked, nil)
+	got, err := c.Pulls(t.Context(), asked, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,14 +59,31 @@ func status(err error) int {
 	return 0
 }
 
-// gone turns an answer that something is not there, or is kept from everybody, into a
-// rejection. Other errors stay as they are.
+// gone turns an answer that something is not there, or is kept from us, into a rejection. Other
+// errors stay as they are. What is forbidden for a limit does not come here.
 func gone(err error, what string) error {
-	switch e, ok := errors.AsType[*github.ErrorResponse](err); {
-	case !ok:
-	case status(err) == http.StatusNotFound, status(err) == http.StatusGone, status(err) == http.StatusUnavailableForLegalReasons,
-		status(err) == http.StatusForbidden && e.Block != nil:
+	switch status(err) {
+	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons, http.StatusForbidden:
+		e, _ := errors.AsType[*github.ErrorResponse](err)
 		return reason.Reject("gone", "%s: %d %s", what, status(err), e.Message)
+	}
+	return err
+}
+
+// Refused says that GitHub does not take a question, however often it is asked.
+type Refused struct{ why error }
+
+// Error says what is wrong with the question.
+func (r *Refused) Error() string { return r.why.Error() }
+
+// Unwrap is what GitHub answered, if it was asked.
+func (r *Refused) Unwrap() error { return r.why }
+
+// refused turns an answer that a question cannot be asked into *Refused. Other errors stay as
+// they are.
+func refused(err error) error {
+	if s := status(err); s >= 400 && s < 500 && s != http.StatusRequestTimeout {
+		return &Refused{err}
 	}
 	return err
 }
@@ -133,8 +150,10 @@ type listed struct {
 	Next  string
 }
 
-// files lists what a pull request changes, as far as GitHub does.
-func (c *Client) files(ctx context.Context, s store, p Pull) (all []File, err error) {
+// files lists what a pull request changes, as far as GitHub does. Here and below, what is kept
+// about one pull request has a key that ends with the name it was asked for by: with that it is
+// forgotten.
+func (c *Client) files(ctx context.Context, s store, p Pull, asked Ref) (all []File, err error) {
 	path := fmt.Sprintf("repos/%s/pulls/%d/files?per_page=%d", p.Repo, p.Number, perPage)
 	for page := 1; path != "" && page <= maxListed/perPage; page++ {
 		l, err := once(s, func() (l listed, err error) {
@@ -150,7 +169,7 @@ func (c *Client) files(ctx context.Context, s store, p Pull) (all []File, err er
 			}
 			l.Next = next(res)
 			return l, nil
-		}, "files", p.Ref, page)
+		}, "files", page, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +179,7 @@ func (c *Client) files(ctx context.Context, s store, p Pull) (all []File, err er
 }
 
 // parents are those of the commit that merged a pull request.
-func (c *Client) parents(ctx context.Context, s store, p Pull) ([]string, error) {
+func (c *Client) parents(ctx context.Context, s store, p Pull, asked Ref) ([]string, error) {
 	return once(s, func() (shas []string, err error) {
 		commit, _, err := get[github.Commit](ctx, c, fmt.Sprintf("repos/%s/git/commits/%s", p.Repo, p.MergeSHA), "")
 		if err != nil {
@@ -173,7 +192,7 @@ func (c *Client) parents(ctx context.Context, s store, p Pull) ([]string, error)
 			shas = append(shas, parent.GetSHA())
 		}
 		return shas, nil
-	}, "parents", p.Repo, p.MergeSHA)
+	}, "parents", asked)
 }
 
 // dated is an answer that changes.
@@ -184,48 +203,41 @@ type dated[T any] struct {
 }
 
 // languages are those of a repository, asked for once a day, and then only if they changed.
-// Who asks meanwhile waits for the same answer.
+// Who asks for the same meanwhile waits for the same answer, and each keeps it.
 func (c *Client) languages(ctx context.Context, s store, repo string) (map[string]int64, error) {
-	bytes, err, _ := c.asking.Do("languages "+repo, func() (any, error) { return c.askLanguages(ctx, s, repo) })
-	if err != nil {
-		return nil, err
-	}
-	return bytes.(map[string]int64), nil
-}
-
-func (c *Client) askLanguages(ctx context.Context, s store, repo string) (map[string]int64, error) {
 	var kept dated[map[string]int64]
 	ok, err := s.get(&kept, "languages", repo)
 	if err != nil || ok && time.Since(kept.Asked) < fresh {
 		return kept.Value, err
 	}
-	bytes, res, err := get[map[string]int64](ctx, c, "repos/"+repo+"/languages", kept.ETag)
-	if err != nil {
-		return nil, gone(err, repo)
+	answer := c.asking.DoChan("languages "+repo+" "+kept.ETag, func() (any, error) {
+		// Whoever asked first may be broken off, and the others are not.
+		bytes, res, err := get[map[string]int64](context.WithoutCancel(ctx), c, "repos/"+repo+"/languages", kept.ETag)
+		if err != nil {
+			return nil, gone(err, repo)
+		}
+		return dated[map[string]int64]{ETag: res.Header.Get("ETag"), Value: bytes, Asked: time.Now()}, nil
+	})
+	select {
+	case a := <-answer:
+		if a.Err != nil {
+			return nil, a.Err
+		}
+		now := a.Val.(dated[map[string]int64])
+		if now.Value == nil { // it has not changed
+			now.ETag, now.Value = kept.ETag, kept.Value
+		}
+		return now.Value, s.put(now, "languages", repo)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	if kept.Asked = time.Now(); res.StatusCode != http.StatusNotModified {
-		kept.ETag, kept.Value = res.Header.Get("ETag"), bytes
-	}
-	return kept.Value, s.put(kept, "languages", repo)
 }
 
-// issues are those that the text of a pull request says it closes.
-func (c *Client) issues(ctx context.Context, s store, p Pull) (all []Issue, err error) {
+// issues are those that the text of a pull request says it closes. Anybody can write it: what
+// it names of another repository is read where that is public, whatever the token may see.
+func (c *Client) issues(ctx context.Context, s store, p Pull, asked Ref) (all []Issue, err error) {
 	for _, ref := range closes(p.Body, p.Repo, c.site) {
-		issue, err := once(s, func() (*Issue, error) {
-			i, _, err := get[github.Issue](ctx, c, fmt.Sprintf("repos/%s/issues/%d", ref.Repo, ref.Number), "")
-			if err = gone(err, ref.String()); reason.Of(err) != nil || err == nil && i.IsPullRequest() {
-				return nil, nil // what cannot be read says nothing
-			}
-			if err != nil {
-				return nil, err
-			}
-			repo := ref.Repo // it may have been moved
-			if _, name, ok := strings.Cut(i.GetRepositoryURL(), "/repos/"); ok {
-				repo = name
-			}
-			return &Issue{Repo: repo, Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody()}, nil
-		}, "issue", ref)
+		issue, err := once(s, func() (*Issue, error) { return c.issue(ctx, s, ref, p.Repo, asked) }, "issue", ref, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -234,4 +246,44 @@ func (c *Client) issues(ctx context.Context, s store, p Pull) (all []Issue, err 
 		}
 	}
 	return all, nil
+}
+
+// issue asks for one that a pull request of a repository closes. Nil: it says nothing.
+func (c *Client) issue(ctx context.Context, s store, ref Ref, own string, asked Ref) (*Issue, error) {
+	if open, err := c.open(ctx, s, ref.Repo, own, asked); !open || err != nil {
+		return nil, err
+	}
+	i, _, err := get[github.Issue](ctx, c, fmt.Sprintf("repos/%s/issues/%d", ref.Repo, ref.Number), "")
+	if err = gone(err, ref.String()); reason.Of(err) != nil || err == nil && i.IsPullRequest() {
+		return nil, nil // what cannot be read says nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	repo := ref.Repo
+	if _, name, ok := strings.Cut(i.GetRepositoryURL(), "/repos/"); ok && name != repo {
+		repo = name // it was moved, perhaps out of sight
+		if open, err := c.open(ctx, s, repo, own, asked); !open || err != nil {
+			return nil, err
+		}
+	}
+	return &Issue{Repo: repo, Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody()}, nil
+}
+
+// open tells whether what is in a repository may be shown with a pull request of another, or of
+// the same one.
+func (c *Client) open(ctx context.Context, s store, repo, own string, asked Ref) (bool, error) {
+	if strings.EqualFold(repo, own) {
+		return true, nil
+	}
+	return once(s, func() (bool, error) {
+		if !validRepo(repo) {
+			return false, nil
+		}
+		r, _, err := get[github.Repository](ctx, c, "repos/"+repo, "")
+		if err = gone(err, repo); reason.Of(err) != nil {
+			return false, nil
+		}
+		return err == nil && r.Private != nil && !r.GetPrivate(), err
+	}, "open", repo, asked)
 }

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -43,7 +44,8 @@ type window struct {
 //
 // What was found is kept: a call that ends with an error (*Paused is the usual one: there are 30
 // requests a minute) is repeated, tells all from the beginning, and asks only for the
-// rest. So does a call with a later end. An error of each ends the search.
+// rest. So does a call with a later end. An error of each ends the search. A query that GitHub does
+// not take, or that finds other things, ends with *Refused.
 func (c *Client) Search(ctx context.Context, query string, from, to time.Time, keep Keep, each func(Ref) error) error {
 	if err := c.search(ctx, query, from.UTC(), to.UTC(), keep, each); err != nil {
 		return fmt.Errorf("search for %q: %w", query, err)
@@ -53,7 +55,7 @@ func (c *Client) Search(ctx context.Context, query string, from, to time.Time, k
 
 func (c *Client) search(ctx context.Context, query string, from, to time.Time, keep Keep, each func(Ref) error) error {
 	if slices.ContainsFunc(strings.Fields(query), func(word string) bool { return strings.HasPrefix(strings.TrimPrefix(word, "-"), "merged:") }) {
-		return fmt.Errorf("merged: is not for the query")
+		return &Refused{errors.New("merged: is not for the query")}
 	}
 	now := time.Now().UTC()
 	if to.After(now) {
@@ -124,7 +126,8 @@ func (s *searching) window(ctx context.Context, at, to time.Time, lasting bool) 
 	return w, s.fill(ctx, &w, lasting)
 }
 
-// fill asks for what a window lacks, and makes it shorter while it has too many results.
+// fill asks for what a window lacks, and makes it shorter while it has too many results or does
+// not show them all. One that cannot be shorter is taken as it is, and looked at again by the next call.
 func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 	for w.Page > 0 {
 		result, err := s.page(ctx, *w)
@@ -135,8 +138,10 @@ func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 		if w.Page == 1 {
 			w.Total = result.GetTotal()
 		}
-		short := length <= second
-		if !short && w.Page == 1 && (w.Total > maxFound || result.GetIncompleteResults()) {
+		most := min(w.Total, maxFound)
+		lacking := result.GetIncompleteResults() || len(result.Issues) == 0 && (w.Page-1)*perPage < most
+		if length > second && (lacking || w.Page == 1 && w.Total > maxFound) {
+			w.Found, w.Page = nil, 1
 			shorten(w, length)
 			if lasting {
 				if err := s.remember(*w); err != nil {
@@ -145,13 +150,14 @@ func (s *searching) fill(ctx context.Context, w *window, lasting bool) error {
 			}
 			continue
 		}
-		if w.Total > maxFound || result.GetIncompleteResults() {
+		if lacking || w.Total > maxFound {
 			s.c.log.Warn("a search does not show all that it finds", "query", s.query, "from", w.From, "to", w.To, "found", w.Total)
 		}
+		lasting = lasting && !lacking
 		if err := w.add(result); err != nil {
 			return err
 		}
-		if w.Page++; len(result.Issues) == 0 || (w.Page-1)*perPage >= min(w.Total, maxFound) {
+		if w.Page++; len(result.Issues) == 0 || (w.Page-1)*perPage >= most {
 			w.Page = 0
 			s.length = likely(length, w.Total)
 		}
@@ -199,7 +205,7 @@ func (s *searching) page(ctx context.Context, w window) (github.IssuesSearchResu
 	if err == nil && result.Total == nil {
 		err = fmt.Errorf("GET search/issues: %d without a total", http.StatusOK)
 	}
-	return result, err
+	return result, refused(err)
 }
 
 // add takes what a page says.
@@ -208,7 +214,7 @@ func (w *window) add(result github.IssuesSearchResult) error {
 		_, repo, ok := strings.Cut(i.GetRepositoryURL(), "/repos/")
 		ref := Ref{repo, i.GetNumber()}
 		if !ok || !ref.valid() || i.PullRequestLinks == nil {
-			return fmt.Errorf("number %d of %q is no pull request", i.GetNumber(), i.GetRepositoryURL())
+			return &Refused{fmt.Errorf("it finds what is no pull request: %q, number %d", i.GetRepositoryURL(), i.GetNumber())}
 		}
 		at := i.PullRequestLinks.GetMergedAt()
 		if at.IsZero() {

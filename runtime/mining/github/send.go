@@ -76,6 +76,9 @@ func (a *api) send(q *http.Request, times int) (*http.Response, error) {
 		if t == nil {
 			pause := max(0, time.Until(at))
 			if waited += pause; waited > patience {
+				if last != nil {
+					return last, nil // no token's answer is likely to be another
+				}
 				return nil, &Paused{Until: at, Resource: string(of)}
 			}
 			if err := clock.Sleep(q.Context(), pause); err != nil {

@@ -103,6 +103,74 @@ func TestSearchFindsAllThatWasMerged(t *testing.T) {
 	}
 }
 
+func TestSearchLooksAgainWhereResultsAreMissing(t *testing.T) {
+	const long = 20 * time.Hour
+	from, to := epoch.AddDate(0, -1, 0), epoch.AddDate(0, 0, -1)
+	world := pulls("o/r", 700)
+	want := names(world, func(p github.Pull) bool { return !p.MergedAt.Before(from) && p.MergedAt.Before(to) })
+	for name, cut := range map[string]func(page int, length time.Duration) githubtest.Cut{
+		"on the first page": func(page int, length time.Duration) githubtest.Cut {
+			return when(page == 1 && length > long, githubtest.Incomplete)
+		},
+		"on a later page": func(page int, length time.Duration) githubtest.Cut {
+			return when(page == 3 && length > long, githubtest.Incomplete)
+		},
+		"a page is empty": func(page int, length time.Duration) githubtest.Cut {
+			return when(page == 4 && length > long, githubtest.Empty)
+		},
+		"the first page is empty": func(page int, length time.Duration) githubtest.Cut {
+			return when(page == 1 && length > long, githubtest.Empty)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, keep := githubtest.Offline(githubtest.World{Pulls: world, Cut: cut}), &memory{}
+				look := source(func(c *github.Client, keep github.Keep, each func(github.Ref) error) error {
+					return c.Search(t.Context(), "repo:o/r", from, to, keep, each)
+				})
+				for range 2 {
+					if diff := cmp.Diff(want, all(t, s, keep, look, "t")); diff != "" {
+						t.Error(diff)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What not even the shortest window shows is not taken for all there is.
+func TestSearchDoesNotSettleForMissingResults(t *testing.T) {
+	for _, cut := range []githubtest.Cut{githubtest.Incomplete, githubtest.Empty} {
+		t.Run(string(cut), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world := pulls("o/r", 4)
+				for i := range world {
+					world[i].MergedAt = epoch.Add(-time.Hour)
+				}
+				s := githubtest.Offline(githubtest.World{Pulls: world, Cut: func(int, time.Duration) githubtest.Cut { return cut }})
+				keep := &memory{}
+				look := source(func(c *github.Client, keep github.Keep, each func(github.Ref) error) error {
+					return c.Search(t.Context(), "repo:o/r", epoch.Add(-time.Hour-4*time.Second), epoch.Add(-time.Hour+4*time.Second), keep, each)
+				})
+				if told := all(t, s, keep, look, "t"); len(told) == 4 {
+					t.Errorf("nothing is missing: %q", told)
+				}
+				s.Change(func(w *githubtest.World) { w.Cut = nil })
+				if told := all(t, s, keep, look, "t"); len(told) != 4 {
+					t.Errorf("later there are %q", told)
+				}
+			})
+		})
+	}
+}
+
+func when(is bool, cut githubtest.Cut) githubtest.Cut {
+	if is {
+		return cut
+	}
+	return ""
+}
+
 func TestSearchGoesOnWhereItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := githubtest.Offline(githubtest.World{Pulls: pulls("o/r", 50)})

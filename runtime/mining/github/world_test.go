@@ -57,9 +57,9 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 func onePull(repo string, number int) github.Pull {
 	sha := func(what string) string { return fmt.Sprintf("%040x", what+repo+fmt.Sprint(number))[:40] }
 	p := github.Pull{
-		Ref: github.Ref{Repo: repo, Number: number}, Title: fmt.Sprint("Mend ", number), Body: "It was broken.\r\n\r\nFixes #9001", Author: "ann", AuthorType: "User",
+		Ref: github.Ref{Repo: repo, Number: number}, Title: fmt.Sprint("Mend ", number), Body: fmt.Sprintf("It was broken.\r\n\r\nFixes #%d", 9000+number), Author: "ann", AuthorType: "User",
 		Merged: true, MergedBy: "bob", Labels: []string{"bug", "a, b"},
-		Issues:  []github.Issue{{Repo: repo, Number: 9001, Title: "It is broken", Body: "Really “so”"}},
+		Issues:  []github.Issue{{Repo: repo, Number: 9000 + number, Title: "It is broken", Body: "Really “so”"}},
 		BaseRef: "main", HeadRef: "mend", BaseSHA: sha("base"), HeadSHA: sha("head"), MergeSHA: sha("merge"), Parents: []string{sha("one"), sha("two")},
 		MergedAt:     epoch.Add(-time.Duration(number) * time.Hour),
 		ChangedFiles: 3, Added: 12, Removed: 4, Commits: 2,

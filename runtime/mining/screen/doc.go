@@ -7,7 +7,7 @@
 // they are looked for, the first one is told:
 //
 //	private excluded_repo decontaminated bot not_org archived fork language stars license
-//	revert backport many_files generated_only vendored tests_only docs_only few_files
+//	revert backport many_files vendored generated_only tests_only docs_only few_files
 //	few_lines many_lines description
 //
 // Start reading at Early and Pull.

@@ -74,7 +74,7 @@ func (f *file) byFolder() Kind {
 	for i, dir := range f.dirs {
 		lower := strings.ToLower(dir)
 		switch {
-		case vendoring[lower]:
+		case vendoring[lower], vendoringApple[dir]:
 			return Vendored
 		case noteFolders[lower]:
 			return Docs

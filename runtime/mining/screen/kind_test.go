@@ -11,7 +11,8 @@ var kinds = map[Kind]string{
 		src/main/kotlin/CartTest.kt src/Latest.java src/Contest.java src/EXIT.java src/PodSpec.kt src/KeySpec.java spec/schema.go spec/parser.rs
 		src/Testimonials.tsx app/testimonials/index.ts src/security.py changes.go lib/history.js examples/a.py benches/b.rs numpy/testing/utils.py
 		src/app.config.ts src/docs/render.ts web/index.html style.scss query.sql api.proto bin/run Gemfile.rb virtualenv/run.py src/virtualenv/run.py
-		query_string.go src/config.py build/main.go pkg/specs/oci.go testimonial.rb protest.c`,
+		query_string.go src/config.py build/main.go pkg/specs/oci.go testimonial.rb protest.c
+		internal/pods/pods.go src/carthage/hannibal.py`,
 	Test: `flag_test.go pkg/x/flag_test.go tests/test_subclass.py test_parse.py voluptuous/tests/tests.py conftest.py a/conftest.py pytest.ini
 		mypkg/foo_test.py app/tests.py tests/__init__.py test/for-in-loop.test.js src/a.test.ts src/a.test.tsx src/a.spec.tsx src/a.spec.mjs
 		src/__tests__/a.js src/__mocks__/a.js test.js test/index.js a-test.js a_test.ts types/index.test-d.ts cypress/a.ts e2e/a.ts
@@ -34,7 +35,7 @@ var kinds = map[Kind]string{
 	Generated: `api/a.pb.go a_pb2.py a_pb2_grpc.py a.pb.cc a.g.dart a.freezed.dart Form.Designer.cs dist/index.js packages/a/dist/index.js jquery.min.js
 		a.min.css a.js.map zz_generated.deepcopy.go client.generated.ts client_generated.go a.gen.go src/__generated__/a.ts bindata.go .pnp.cjs`,
 	Vendored: `vendor/github.com/a/b/c.go vendor/modules.txt vendor/github.com/a/b/c_test.go node_modules/a/index.js third_party/zlib/zlib.c
-		a/third-party/b.c src/pip/_vendor/a.py Pods/A/a.m vendor/a/testdata/b.txt third_party/a/tests/b.py`,
+		a/third-party/b.c src/pip/_vendor/a.py Pods/A/a.m ios/Carthage/Checkouts/a.swift vendor/a/testdata/b.txt third_party/a/tests/b.py`,
 	Lock: `go.sum a/go.sum package-lock.json yarn.lock pnpm-lock.yaml bun.lockb Cargo.lock poetry.lock uv.lock Gemfile.lock composer.lock gradle.lockfile
 		packages.lock.json flake.lock`,
 	Binary: `a.zip lib/a.jar a.so fonts/a.woff2 a.pyc model.onnx manual.pdf data.sqlite a.wasm`,

@@ -39,11 +39,10 @@ type Rules struct {
 type Range struct{ Min, Max int }
 
 // Candidate is what an archive tells of a pull request. What is "" or nil is not known, and
-// no reason yet.
+// no reason yet. Who merged it is none: queues are bots that merge people's work.
 type Candidate struct {
 	Repo       string // owner/name
 	Number     int
-	Actor      string // who merged it, which is no reason: queues are bots that merge people's work
 	Author     string
 	AuthorType string // User, Bot
 	Org        *bool  // whether the repository is an organisation's
@@ -233,14 +232,4 @@ func (r Rules) description(p github.Pull) error {
 }
 
 // written is a text without what a template has put into it as a comment.
-func written(text string) string {
-	var kept strings.Builder
-	for {
-		before, after, ok := strings.Cut(text, "<!--")
-		kept.WriteString(before)
-		if !ok {
-			return strings.TrimSpace(kept.String())
-		}
-		_, text, _ = strings.Cut(after, "-->")
-	}
-}
+func written(text string) string { return strings.TrimSpace(github.Uncommented(text)) }

@@ -141,9 +141,9 @@ func TestWhatAnArchiveTellsIsEnoughForSome(t *testing.T) {
 		want string
 	}{
 		{"nothing is known", Candidate{Repo: "acme/shop", Number: 1}, ""},
-		{"a bot merges a person's work", Candidate{Repo: "acme/shop", Actor: "mergify[bot]", Author: "mary", HeadRef: "fix", Org: new(true)}, ""},
-		{"a person merges a bot's work", Candidate{Repo: "acme/shop", Actor: "mary", Author: "dependabot[bot]"}, "bot"},
-		{"a bot's branch", Candidate{Repo: "acme/shop", Actor: "mary", HeadRef: "dependabot/pip/x-2"}, "bot"},
+		{"a person's work", Candidate{Repo: "acme/shop", Author: "mary", HeadRef: "fix", Org: new(true)}, ""},
+		{"a bot's work", Candidate{Repo: "acme/shop", Author: "dependabot[bot]"}, "bot"},
+		{"a bot's branch", Candidate{Repo: "acme/shop", HeadRef: "dependabot/pip/x-2"}, "bot"},
 		{"no organisation", Candidate{Repo: "acme/shop", Org: new(false)}, "not_org"},
 		{"listed", Candidate{Repo: "evil/x"}, "excluded_repo"},
 		{"known", Candidate{Repo: "acme/shop", Number: 8}, "decontaminated"},

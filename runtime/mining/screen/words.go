@@ -11,10 +11,14 @@ func set(words string) map[string]bool {
 	return all
 }
 
+// vendoringApple are the folders of CocoaPods and Carthage, as they write them: other projects have
+// pods of their own.
+var vendoringApple = set(`Pods Carthage`)
+
 // Folders, in lower case.
 var (
 	vendoring = set(`vendor vendors vendored _vendor _vendored node_modules third_party third-party thirdparty 3rdparty
-		bower_components jspm_packages godeps pods carthage site-packages .venv .yarn`)
+		bower_components jspm_packages godeps site-packages .venv .yarn`)
 	testFolders = set(`test tests __tests__ __test__ __mocks__ __snapshots__ __fixtures__ testdata test-data test_data testsuite testsuites
 		test-suite test_suite fixtures test-fixtures test_fixtures testfixtures e2e e2e-tests e2e_tests cypress
 		integration-test integration-tests integration_test integration_tests integrationtest integrationtests

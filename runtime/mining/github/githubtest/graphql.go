@@ -105,7 +105,7 @@ func (x *execution) root(f selected, data object) {
 		}
 		into := object{}
 		out[below.alias] = into
-		x.selection(pullNode(p), below.below, into)
+		x.selection(x.s.pullNode(p), below.below, into)
 	}
 }
 
@@ -238,13 +238,15 @@ func repositoryNode(r github.Repository) node {
 	return node{"Repository", o}
 }
 
-func pullNode(p github.Pull) node {
+func (s *Server) pullNode(p github.Pull) node {
 	var labels, issues, files, parents []node
 	for _, l := range p.Labels {
 		labels = append(labels, node{"Label", object{"name": l}})
 	}
 	for _, i := range p.Issues {
-		issues = append(issues, node{"Issue", object{"number": i.Number, "title": i.Title, "body": i.Body, "repository": node{"Repository", object{"nameWithOwner": i.Repo}}}})
+		of, _ := s.w.repository(i.Repo)
+		repository := node{"Repository", object{"nameWithOwner": i.Repo, "isPrivate": of.Private}}
+		issues = append(issues, node{"Issue", object{"number": i.Number, "title": i.Title, "body": i.Body, "repository": repository}})
 	}
 	for _, f := range p.Files[:min(len(p.Files), maxListed)] {
 		kind := strings.ToUpper(f.Status)

@@ -35,6 +35,9 @@ func (s *Server) route(q *http.Request, path string, body []byte) answer {
 }
 
 func (s *Server) rest(q *http.Request, path string) answer {
+	if status := s.w.refused(path); status != 0 {
+		return problem(status, "Sorry, not this.")
+	}
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	switch {
 	case q.Method != http.MethodGet:

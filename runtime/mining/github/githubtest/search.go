@@ -14,7 +14,7 @@ import (
 // maxFound is how many results of a query are shown.
 const maxFound = 1000
 
-// search answers a query for pull requests. It knows is:pr, is:merged, merged:, repo:, org:,
+// search answers a query for pull requests. It knows is:pr, is:issue, which finds issues alone, is:merged, merged:, repo:, org:,
 // user:, language:, label:, and words of titles.
 func (s *Server) search(v url.Values) answer {
 	var tests []func(github.Pull) bool
@@ -26,6 +26,9 @@ func (s *Server) search(v url.Values) answer {
 			return a
 		}
 		tests = append(tests, test)
+	}
+	if slices.Contains(strings.Fields(v.Get("q")), "is:issue") {
+		return s.issues()
 	}
 	per, page := min(max(number(v.Get("per_page"), 30), 1), 100), max(number(v.Get("page"), 1), 1)
 	if (page-1)*per >= maxFound {
@@ -46,7 +49,46 @@ func (s *Server) search(v url.Values) answer {
 	for _, p := range all[min((page-1)*per, end):min(page*per, end)] {
 		items = append(items, s.found(p))
 	}
-	return ok(object{"total_count": len(all), "incomplete_results": false, "items": items})
+	cut := s.cut(v.Get("q"), page)
+	switch cut {
+	case Empty:
+		items = []object{}
+	case Incomplete:
+		items = slices.DeleteFunc(items, func(o object) bool { return o["number"].(int)%2 == 0 })
+	}
+	return ok(object{"total_count": len(all), "incomplete_results": cut == Incomplete, "items": items})
+}
+
+// issues are those that a search shows that asks for issues.
+func (s *Server) issues() answer {
+	items := []object{}
+	for _, i := range s.w.Issues {
+		items = append(items, object{"number": i.Number, "title": i.Title, "state": "closed", "repository_url": s.API + "/repos/" + i.Repo})
+	}
+	return ok(object{"total_count": len(items), "incomplete_results": false, "items": items})
+}
+
+// cut says what is missing from a page of a query.
+func (s *Server) cut(query string, page int) Cut {
+	if s.w.Cut == nil {
+		return ""
+	}
+	for _, word := range strings.Fields(query) {
+		if value, ok := strings.CutPrefix(word, "merged:"); ok {
+			if begin, end, ok := span(value); ok {
+				return s.w.Cut(page, end.Sub(begin)+time.Second)
+			}
+		}
+	}
+	return ""
+}
+
+// span reads a range of times, both of which are in it.
+func span(value string) (begin, end time.Time, ok bool) {
+	from, to, ranged := strings.Cut(value, "..")
+	begin, err1 := time.Parse(time.RFC3339, from)
+	end, err2 := time.Parse(time.RFC3339, to)
+	return begin, end, ranged && err1 == nil && err2 == nil
 }
 
 // qualifier is the test that a word of a query asks for; nil = it is not known.
@@ -59,16 +101,13 @@ func (s *Server) qualifier(word string) func(github.Pull) bool {
 	switch name {
 	case "is":
 		switch value {
-		case "pr", "public":
+		case "pr", "issue", "public":
 			return func(github.Pull) bool { return true }
 		case "merged":
 			return func(p github.Pull) bool { return p.Merged }
 		}
 	case "merged":
-		from, to, ranged := strings.Cut(value, "..")
-		begin, err1 := time.Parse(time.RFC3339, from)
-		end, err2 := time.Parse(time.RFC3339, to)
-		if ranged && err1 == nil && err2 == nil {
+		if begin, end, ok := span(value); ok {
 			return func(p github.Pull) bool {
 				return !p.MergedAt.Before(begin) && !p.MergedAt.Truncate(time.Second).After(end)
 			}

@@ -182,7 +182,10 @@ func (s *Server) respond(q *http.Request, body []byte) (a answer, fault Fault) {
 	case resource == "graphql" && token == "":
 		return problem(http.StatusUnauthorized, "This endpoint requires you to be authenticated."), ""
 	case path == "/rate_limit":
-		return answer{status: http.StatusOK, body: s.rates(token)}, ""
+		if fault = s.draw(); fault != "" && fault != Half {
+			return broken(fault), fault
+		}
+		return answer{status: http.StatusOK, body: s.rates(token)}, fault
 	}
 	limit, window := s.w.limit(resource, token), s.window(token, resource)
 	if window.used >= limit.Requests {

@@ -20,6 +20,12 @@ type World struct {
 	Rename map[string]string        // from a repository's former name to that it has now
 	Gone   map[string]int           // status, 404, 410 or 451, of "owner/name" or "owner/name#12"
 
+	// Refuse is the status, 403 or 502 for instance, of whatever lies at or below a path: "/repos/o/r".
+	Refuse map[string]int
+
+	// Cut says what is missing from a page of a search over so long a time; nil = nothing.
+	Cut func(page int, length time.Duration) Cut
+
 	Enterprise bool     // the API is below /api
 	Tokens     []string // that are known; none = every one, and anybody without
 	NoGraphQL  bool     // as some Enterprise servers
@@ -29,6 +35,15 @@ type World struct {
 	Limits map[string]Limit
 	Faults Faults
 }
+
+// Cut is a way in which a page of a search does not show what was found. The total counts all.
+type Cut string
+
+// All cuts.
+const (
+	Incomplete Cut = "incomplete" // every second result is missing, and that is said
+	Empty      Cut = "empty"      // there is no result
+)
 
 // Limit is so many requests in a window of time, which begins with the first of them and
 // ends with a whole second.
@@ -138,6 +153,16 @@ func (w *World) updated(p github.Pull) time.Time {
 func (w *World) gone(name string) int {
 	for key, status := range w.Gone {
 		if strings.EqualFold(key, name) {
+			return status
+		}
+	}
+	return 0
+}
+
+// refused is the status that a path is answered with whatever there is, else 0.
+func (w *World) refused(path string) int {
+	for below, status := range w.Refuse {
+		if path == below || strings.HasPrefix(path, below+"/") {
 			return status
 		}
 	}
