@@ -177,7 +177,7 @@ func (k *maker) export(ctx context.Context) error {
 		if refused, ok := errors.AsType[*output.Refused](err); ok {
 			return reason.Reject(reasonFormat, "%v", refused)
 		}
-		return fmt.Errorf("write task %s: %w", k.task.Name, err)
+		return &unwritten{err}
 	}
 	fault.Reached(fault.TaskWritten)
 	k.decision.Mined = &Mined{Task: k.task, Dir: out.Dir, Language: mined.Provenance.Language}

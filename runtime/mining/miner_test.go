@@ -187,19 +187,35 @@ func TestALastTaskIsNotLostToAnother(t *testing.T) {
 	}
 }
 
-// A task that cannot be written is none, and gives its place back.
-func TestWhatCannotBeWrittenTakesNoPlace(t *testing.T) {
+// A task that cannot be written for the folder's sake waits until the folder is mended.
+func TestAFolderThatCannotBeWrittenIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}}).serve()
-	w.spec.MaxTasks, w.spec.Output.Formats = 1, []string{"sweforge"}
-	wrong := filepath.Join(w.spec.Output.Dir, "acme-shop-1")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(wrong), 0o700), os.WriteFile(wrong, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	w.mine(errEnough.Error())
-	w.verdicts(map[string]string{"acme/shop#1": "failed export trouble", "acme/shop#2": "accepted easy"})
-	if all := w.repeated(); len(all) > 0 {
-		t.Errorf("asked again: %v", all)
+	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	for name, wrong := range map[string]string{"a file is in its place": "", "a file is in the place of a task": "acme-shop-1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared.again(t)
+			wrong := filepath.Join(w.spec.Output.Dir, wrong)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(wrong), 0o700), os.WriteFile(wrong, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			tries := 0
+			w.book.read = func(pull, key string) {
+				if pull != "acme/shop#1" || key != "mined_at" {
+					return
+				}
+				if tries++; tries == 2 {
+					if err := os.Remove(wrong); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			w.serve().mine(nothingMore)
+			w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "accepted easy"})
+			if all := w.repeated(); len(all) > 0 || tries != 2 {
+				t.Errorf("at try %d asked again: %v", tries, all)
+			}
+		})
 	}
 }
 

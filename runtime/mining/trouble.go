@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -82,6 +84,16 @@ func (b marked) Counts(ctx context.Context) (Counts, error) {
 	return c, ofBook(err)
 }
 
+// unwritten says that a task could not be written. That is no task's fault: the folder waits for
+// somebody who mends it.
+type unwritten struct{ why error }
+
+// Error says which task could not be written, and why.
+func (e *unwritten) Error() string { return e.why.Error() }
+
+// Unwrap gives why.
+func (e *unwritten) Unwrap() error { return e.why }
+
 // maxTries is how often something is tried that fails for no reason that passes by itself.
 const maxTries = 3
 
@@ -121,7 +133,9 @@ func (m *Miner) passes(err error) bool {
 		// The provider does not take the key, or does not have the model: whatever is asked.
 		busy = refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound
 	}
-	return paused || away || busy || errors.Is(err, llm.ErrBudget) || m.o.Waitable != nil && m.o.Waitable(err)
+	_, folder := errors.AsType[*unwritten](err)
+	here := folder || errors.Is(err, git.ErrMissing) || errors.Is(err, syscall.ENOSPC) // for somebody to mend
+	return paused || away || busy || here || errors.Is(err, llm.ErrBudget) || m.o.Waitable != nil && m.o.Waitable(err)
 }
 
 // patience waits until something is worth another try, and says so in the status.

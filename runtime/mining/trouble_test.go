@@ -3,14 +3,19 @@ package mining
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/extract"
+	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -63,6 +68,11 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 	for name, trouble := range map[string]error{
 		"an engine":                errAway,
 		"a server of repositories": fmt.Errorf("extract: %w", &extract.Unavailable{Repo: shop, Err: errAway}),
+		"Git itself":               fmt.Errorf("fetch: %w", git.ErrMissing),
+		"room on the disk":         fmt.Errorf("clone: %w", &fs.PathError{Op: "mkdir", Path: "clones", Err: syscall.ENOSPC}),
+		"the folder of tasks":      &unwritten{fs.ErrPermission},
+		"GitHub, for its limit":    &github.Paused{},
+		"a provider":               &llm.Unavailable{Status: http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
