@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -168,6 +169,55 @@ func TestLimitsOfGitHubAreWaitedFor(t *testing.T) {
 					t.Errorf("waited %v, repeated %v", waited.Load(), w.github.Repeated())
 				}
 				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
+// When GitHub is away that is no pull request's fault, however few there are to ask about. One
+// that is never told of holds up the others for some minutes only.
+func TestFewPullRequestsAreNotBlamedForGitHub(t *testing.T) {
+	for name, tc := range map[string]struct {
+		away time.Duration
+		want string
+	}{
+		"for minutes": {5 * time.Minute, "rejected filter stars"},
+		"for ever":    {time.Hour, "failed enrich trouble"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1, 2).offline()
+				w.book.after = func(x write) error {
+					if x.what == "find" {
+						w.github.Change(func(hub *githubtest.World) {
+							hub.Faults = githubtest.Faults{Share: 1, Kinds: []githubtest.Fault{githubtest.BadGateway}}
+						})
+					}
+					return nil
+				}
+				m := New(w.options(t))
+				ended := make(chan error)
+				go func() {
+					_, err := m.Run(t.Context())
+					ended <- err
+				}()
+				told := false
+				for range int(tc.away / time.Second) {
+					p, err := m.Progress(t.Context(), time.Now())
+					if err != nil {
+						t.Fatal(err)
+					}
+					told = told || strings.HasPrefix(p.Waits, "GitHub: ") && p.Open == 2
+					time.Sleep(time.Second) // by the clock of the test
+				}
+				if !told {
+					t.Error("nobody is told that GitHub is away")
+				}
+				w.github.Change(func(hub *githubtest.World) { hub.Faults = githubtest.Faults{} })
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				w.verdicts(map[string]string{"acme/shop#1": tc.want, "acme/shop#2": tc.want})
 			})
 		})
 	}
