@@ -100,6 +100,13 @@ const maxTries = 3
 // pauseOf doubles from a second to a minute.
 func pauseOf(tries int) time.Duration { return min(time.Second<<min(tries-1, 10), time.Minute) }
 
+// repeats reports whether trouble comes again however often it is tried.
+func repeats(err error) bool {
+	_, refused := errors.AsType[*llm.Refused](err)
+	_, malformed := errors.AsType[*llm.Malformed](err) // it is kept, as all answers are
+	return refused || malformed
+}
+
 // attempt does f again while the outside keeps it from being done.
 func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
 	for tries, waits := 1, 0; ; {
@@ -111,7 +118,7 @@ func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
 		if m.passes(err) {
 			waits++
 			pause = &waits
-		} else if tries >= maxTries {
+		} else if tries >= maxTries || repeats(err) {
 			return err
 		}
 		m.o.Log.Warn("mining", "pull", p.ref.String(), "try", tries, "error", err)
