@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,23 @@ func TestRenamedRepositories(t *testing.T) {
 	if v := w.book.verdicts()["acme/shop#3"]; v != "rejected triage per_repo" {
 		t.Error(v)
 	}
+}
+
+// What was a task under a name that the repository has no more is none under the new one.
+func TestARepositoryIsRenamedBetweenTwoPasses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w.archived([]github.Ref{ref(shop, 1)}).serve()
+	w.mine(nothingMore)
+	if err := os.Rename(filepath.Join(w.forge, shop), filepath.Join(w.forge, store)); err != nil {
+		t.Fatal(err)
+	}
+	w.github.Change(func(hub *githubtest.World) {
+		hub.Pulls[0].Repo, hub.Pulls[0].Repository.Name, hub.Rename = store, store, map[string]string{shop: store}
+	})
+	w.archived(nil, []github.Ref{ref(store, 1)})
+	w.mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/store#1": "rejected extract seen_before"})
 }
 
 // Two repositories may have names that make one.

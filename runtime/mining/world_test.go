@@ -184,7 +184,7 @@ func (w *world) origin(r repository) (all []github.Pull) {
 		}
 		fmt.Fprintf(&hashes, "get-mark :%d\n", mark)
 	}
-	commit(1, "Begin")
+	commit(1, "Begin "+r.name) // no two repositories have the same commits
 	file("setup.py", "import setuptools\n\nsetuptools.setup()\n")
 	for _, n := range r.pulls {
 		file(source(n), fmt.Sprintf("def f%d():\n    return 0\n", n))
