@@ -141,11 +141,12 @@ func (m *Miner) end(ctx context.Context, began time.Time, code, cause string) er
 		if len(left) == 0 {
 			break
 		}
-		for _, c := range left {
-			err := m.o.Book.Decide(ctx, Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause})
-			if err != nil {
-				return err
-			}
+		all := make([]Decision, len(left))
+		for i, c := range left {
+			all[i] = Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause}
+		}
+		if err := m.o.Book.Decide(ctx, all...); err != nil {
+			return err
 		}
 	}
 	p, err := m.Progress(ctx, began)

@@ -187,6 +187,25 @@ func TestALastTaskIsNotLostToAnother(t *testing.T) {
 	}
 }
 
+// What nobody wants any more is decided a page at a time, however much it is.
+func TestWhatIsLeftIsDecidedTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}}).offline()
+	var found []Found
+	for n := range 2*pageSize + 1 {
+		found = append(found, Found{Ref: ref(store, n+1)})
+	}
+	accepted := Decision{Ref: ref(store, 1), Verdict: Accepted, Classification: "easy"}
+	if err := errors.Join(w.book.Find(t.Context(), found, Mark{}), w.book.Decide(t.Context(), accepted)); err != nil {
+		t.Fatal(err)
+	}
+	w.spec.MaxTasks, w.book.writes = 1, nil
+	w.mine(errEnough.Error())
+	if n := w.book.count("rejected enrich enough"); n != 2*pageSize || len(w.book.writes) != 2 {
+		t.Errorf("%d are decided in %d writes", n, len(w.book.writes))
+	}
+}
+
 // A task that cannot be written for the folder's sake waits until the folder is mended.
 func TestAFolderThatCannotBeWrittenIsWaitedFor(t *testing.T) {
 	t.Parallel()

@@ -57,8 +57,8 @@ func (b marked) Open(ctx context.Context, after int64, limit int) ([]Candidate, 
 	return all, ofBook(err)
 }
 
-func (b marked) Decide(ctx context.Context, d Decision) error {
-	return ofBook(b.Book.Decide(ctx, d))
+func (b marked) Decide(ctx context.Context, all ...Decision) error {
+	return ofBook(b.Book.Decide(ctx, all...))
 }
 
 func (b marked) Answer(ctx context.Context, pull, key string) ([]byte, bool, error) {
