@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
@@ -187,23 +189,64 @@ func TestALastTaskIsNotLostToAnother(t *testing.T) {
 	}
 }
 
-// What nobody wants any more is decided a page at a time, however much it is.
-func TestWhatIsLeftIsDecidedTogether(t *testing.T) {
-	t.Parallel()
+// leftOver is a world in which a spec has all it wants and n more are open.
+func leftOver(t *testing.T, n int) *world {
+	t.Helper()
 	w := newWorld(t, repository{name: shop, pulls: []int{1}}).offline()
 	var found []Found
-	for n := range 2*pageSize + 1 {
-		found = append(found, Found{Ref: ref(store, n+1)})
+	for i := range n + 1 {
+		found = append(found, Found{Ref: ref(store, i)})
 	}
-	accepted := Decision{Ref: ref(store, 1), Verdict: Accepted, Classification: "easy"}
+	accepted := Decision{Ref: ref(store, 0), Verdict: Accepted, Classification: "easy"}
 	if err := errors.Join(w.book.Find(t.Context(), found, Mark{}), w.book.Decide(t.Context(), accepted)); err != nil {
 		t.Fatal(err)
 	}
 	w.spec.MaxTasks, w.book.writes = 1, nil
+	return w
+}
+
+// What nobody wants any more is decided a page at a time, however much it is.
+func TestWhatIsLeftIsDecidedTogether(t *testing.T) {
+	t.Parallel()
+	w := leftOver(t, 2*pageSize)
 	w.mine(errEnough.Error())
 	if n := w.book.count("rejected enrich enough"); n != 2*pageSize || len(w.book.writes) != 2 {
 		t.Errorf("%d are decided in %d writes", n, len(w.book.writes))
 	}
+}
+
+// However long the end takes, nobody tells of progress beside it.
+func TestNothingIsToldAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := leftOver(t, 1)
+		w.book.before = func(write) error {
+			time.Sleep(2 * reportEvery) // by the clock of the test
+			return nil
+		}
+		w.mine(errEnough.Error())
+		if !slices.Equal(w.book.reports, []string{"mining.finished"}) {
+			t.Errorf("told are %s", w.book.reports)
+		}
+	})
+}
+
+// A miner that is run again after trouble tells how it does since it was run first.
+func TestRatesAreOfAllRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := unwanted(t, 1, 2).offline()
+		w.endsAt(func(x write) bool { return x.what == "decide" })
+		m := New(w.options(t))
+		if cause, err := m.Run(t.Context()); err == nil {
+			t.Fatalf("it ended with %q", cause)
+		}
+		time.Sleep(time.Hour) // by the clock of the test
+		if _, err := m.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p := w.book.last; p.ElapsedS < 3600 || p.ElapsedS > 3660 || p.SeenPerHour < 1.9 || p.SeenPerHour > 2 {
+			t.Errorf("%d are seen, %v an hour, in %v s", p.Seen, p.SeenPerHour, p.ElapsedS)
+		}
+	})
 }
 
 // A task that cannot be written for the folder's sake waits until the folder is mended.

@@ -171,7 +171,7 @@ func TestLimitsOfGitHubAreWaitedFor(t *testing.T) {
 				watch, stop := context.WithCancel(t.Context())
 				go func() {
 					for watch.Err() == nil {
-						if p, err := m.Progress(watch, time.Now()); err == nil && p.Waits != "" {
+						if p, err := m.Progress(watch); err == nil && p.Waits != "" {
 							waited.Store(true)
 						}
 						time.Sleep(time.Second)
@@ -221,7 +221,7 @@ func TestFewPullRequestsAreNotBlamedForGitHub(t *testing.T) {
 				}()
 				told := false
 				for range int(tc.away / time.Second) {
-					p, err := m.Progress(t.Context(), time.Now())
+					p, err := m.Progress(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}

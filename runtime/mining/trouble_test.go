@@ -98,7 +98,7 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 					})
 				}()
 				synctest.Wait()
-				if _, waits, _ := m.stages(); waits != ref(shop, 1).String()+": "+trouble.Error() {
+				if _, waits := m.stages(); waits != ref(shop, 1).String()+": "+trouble.Error() {
 					t.Errorf("the status tells %q", waits)
 				}
 				if err := <-done; err != nil || tries != 100 {

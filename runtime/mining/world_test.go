@@ -317,7 +317,7 @@ func (w *world) run(ctx context.Context) (cause string, err error) {
 	if w.ledger.asked() == asked { // what a spec has spent is known as long as it has a session
 		w.t.Error("a session is left open")
 	}
-	if at, waits, _ := m.stages(); len(at) > 0 || waits != "" {
+	if at, waits := m.stages(); len(at) > 0 || waits != "" {
 		w.t.Errorf("nobody works, and under way are %v, which wait for %q", at, waits)
 	}
 	return cause, err
