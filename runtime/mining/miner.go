@@ -162,6 +162,9 @@ func (m *Miner) end(ctx context.Context, code, cause string) error {
 		}
 		all := make([]Decision, len(left))
 		for i, c := range left {
+			if err := m.unwrite(ctx, c.Ref); err != nil {
+				return err
+			}
 			all[i] = Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause}
 		}
 		if err := m.o.Book.Decide(ctx, all...); err != nil {
@@ -222,6 +225,11 @@ func (m *Miner) waiting(what string, why error) {
 // decide ends a pull request.
 func (m *Miner) decide(ctx context.Context, d Decision) error {
 	m.leave(d.Ref) // before: what is under way is open
+	if d.Verdict != Accepted {
+		if err := m.unwrite(ctx, d.Ref); err != nil {
+			return err
+		}
+	}
 	if err := m.o.Book.Decide(ctx, d); err != nil {
 		return fmt.Errorf("decide about %s: %w", d.Ref.String(), err)
 	}

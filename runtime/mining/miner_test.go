@@ -263,7 +263,7 @@ func TestAFolderThatCannotBeWrittenIsWaitedFor(t *testing.T) {
 			}
 			tries := 0
 			w.book.read = func(pull, key string) {
-				if pull != "acme/shop#1" || key != "mined_at" {
+				if pull != "acme/shop#1" || key != writtenKey {
 					return
 				}
 				if tries++; tries == 2 {
@@ -276,6 +276,54 @@ func TestAFolderThatCannotBeWrittenIsWaitedFor(t *testing.T) {
 			w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "accepted easy"})
 			if all := w.repeated(); len(all) > 0 || tries != 2 {
 				t.Errorf("at try %d asked again: %v", tries, all)
+			}
+		})
+	}
+}
+
+// A task that was written and is none after all is not left in the folder.
+func TestWhatBecomesNoTaskAfterAllIsNotLeft(t *testing.T) {
+	t.Parallel()
+	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	for name, tc := range map[string]struct {
+		change func(w *world)
+		cause  string
+		want   string
+	}{
+		"the rules were edited": {func(w *world) { w.rules.MinStars = 1000 }, nothingMore, "rejected filter stars"},
+		"another took its place": {
+			func(w *world) {
+				w.spec.MaxTasks = 1
+				other := Decision{Ref: ref(store, 1), Verdict: Accepted, Classification: "easy"}
+				if err := errors.Join(w.book.Find(w.t.Context(), []Found{{Ref: other.Ref}}, Mark{}), w.book.Decide(w.t.Context(), other)); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+			errEnough.Error(),
+			"rejected enrich enough",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared.again(t)
+			w.spec.Output.Formats = []string{"sforge", "sweforge"}
+			tasks := func() []string {
+				all, err := filepath.Glob(filepath.Join(w.spec.Output.Dir, "*", "acme-*"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return all
+			}
+			w.endsAt(func(x write) bool { return x.what == "decide" })
+			w.serve()
+			if cause, err := w.run(t.Context()); err == nil || len(tasks()) != 2 {
+				t.Fatalf("it ended with %q, %v, and %q are written", cause, err, tasks())
+			}
+			tc.change(w)
+			w.broken = true
+			w.mine(tc.cause)
+			if v := w.book.verdicts()["acme/shop#1"]; v != tc.want || len(tasks()) > 0 {
+				t.Errorf("%s, and left are %q", v, tasks())
 			}
 		})
 	}
@@ -342,7 +390,7 @@ func TestATaskThatCostsNothingMoreIsFinished(t *testing.T) {
 	paid, broke := make(chan struct{}), make(chan struct{})
 	w.book.before = func(x write) error {
 		switch {
-		case x.pull == "acme/shop#1" && x.key == "mined_at":
+		case x.pull == "acme/shop#1" && x.key == writtenKey:
 			close(paid)
 			<-broke
 		case x.pull == "acme/shop#2" && x.key == "statement/0":
