@@ -22,7 +22,6 @@ import (
 type liveMining struct {
 	miner      *mining.Miner
 	generation string
-	began      time.Time
 	stop       context.CancelFunc
 	stopping   bool
 }
@@ -207,7 +206,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 		return container.Unavailable(err) || errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrRegistry)
 	}
 	ctx, stop := context.WithCancel(r.life)
-	live := &liveMining{miner: mining.New(o), generation: spec.Generation, began: time.Now(), stop: stop}
+	live := &liveMining{miner: mining.New(o), generation: spec.Generation, stop: stop}
 	r.miners[address] = live
 	r.o.Log.Info("mining", "spec", address)
 	r.drivers.Go(func() {

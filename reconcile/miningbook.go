@@ -120,23 +120,45 @@ func (b *miningBook) Open(ctx context.Context, after int64, limit int) (open []m
 }
 
 // Decide implements mining.Book.
-func (b *miningBook) Decide(ctx context.Context, d mining.Decision) error {
-	if err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return b.decide(tx, d) }); err != nil {
+func (b *miningBook) Decide(ctx context.Context, all ...mining.Decision) error {
+	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		for _, d := range all {
+			if err := b.decide(tx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	fault.Reached(fault.PullDecided)
-	if listable(d.Reason) {
-		b.list(d.Ref)
+	var decided []github.Ref
+	for _, d := range all {
+		if listable(d.Reason) {
+			decided = append(decided, d.Ref)
+		}
 	}
-	if d.Mined == nil {
-		return nil
+	b.list(decided...)
+	for _, d := range all {
+		if d.Mined == nil {
+			continue
+		}
+		if err := b.takeIn(*d.Mined); err != nil {
+			return err
+		}
 	}
-	data, err := json.Marshal(d.Mined.Task)
+	return nil
+}
+
+// takeIn has the runs over the spec know of a task.
+func (b *miningBook) takeIn(m mining.Mined) error {
+	data, err := json.Marshal(m.Task)
 	if err != nil {
 		return err
 	}
 	return b.r.do(b.r.life, func() { // also when the spec is edited just now
-		if err := b.r.addMined(b.address(), d.Mined.Task.Name, data); err != nil {
+		if err := b.r.addMined(b.address(), m.Task.Name, data); err != nil {
 			b.r.o.Log.Error("take in a mined task", "spec", b.address(), "error", err)
 		}
 		b.r.grown(b.spec.Name)

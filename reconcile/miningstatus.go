@@ -78,7 +78,7 @@ func (r *Reconciler) miningStatus(ctx context.Context, address string) (MiningSt
 		return m, err
 	}
 	if live != nil {
-		m.Progress, err = live.miner.Progress(ctx, live.began)
+		m.Progress, err = live.miner.Progress(ctx)
 		m.Note = cmp.Or(m.Progress.Waits, m.Note)
 		return m, err
 	}

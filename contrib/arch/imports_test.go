@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	},
 	"runtime/mining": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/llm", "runtime/gateway",
-		"runtime/task/runner", "runtime/task/folder",
+		"runtime/git", "runtime/task/runner", "runtime/task/folder",
 		"runtime/mining/archive", "runtime/mining/github", "runtime/mining/extract", "runtime/mining/screen", "runtime/mining/triage",
 		"runtime/mining/statement", "runtime/mining/workbench", "runtime/mining/proof", "runtime/mining/output", "runtime/mining/reason",
 	},

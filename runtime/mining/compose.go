@@ -158,46 +158,30 @@ func (k *maker) export(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := k.minedAt(ctx)
-	if err != nil {
+	r := k.repository()
+	out := k.m.o.Spec.Output
+	w := written{Task: k.task.Name, URL: fmt.Sprintf("%s/%s/pull/%d", k.m.o.Forge, r.Repo, r.Number), Dir: out.Dir, Formats: out.Formats}
+	if w.At, err = k.m.writes(ctx, k.pull.Ref, w); err != nil {
 		return err
 	}
-	r := k.repository()
 	mined := output.Mined{Task: k.task, Provenance: output.Provenance{
-		Repo: r.Repo, Number: r.Number, URL: fmt.Sprintf("%s/%s/pull/%d", k.m.o.Forge, r.Repo, r.Number), License: r.Repository.License,
+		Repo: r.Repo, Number: r.Number, URL: w.URL, License: r.Repository.License,
 		Base: k.change.Base, Merge: k.change.Merge, MergedAt: r.MergedAt, Language: strings.ToLower(r.Repository.Language),
 		Difficulty: k.class.Class, DifficultyScore: k.class.Score, QualityScore: k.quality.Score,
 		Model: k.m.o.Spec.Model, Image: k.task.Image, ImageDigest: work.ID,
 		InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD,
-		MinedAt: at, Generated: k.generated,
+		MinedAt: w.At, Generated: k.generated,
 		Flaky: len(k.proof.Flaky), Hunks: k.proof.Hunks, Covered: k.proof.Covered,
 	}}
-	out := k.m.o.Spec.Output
 	if err := output.Write(ctx, out.Dir, out.Formats, mined, k.m.o.Trees); err != nil {
 		if refused, ok := errors.AsType[*output.Refused](err); ok {
 			return reason.Reject(reasonFormat, "%v", refused)
 		}
-		return fmt.Errorf("write task %s: %w", k.task.Name, err)
+		return &unwritten{err}
 	}
 	fault.Reached(fault.TaskWritten)
 	k.decision.Mined = &Mined{Task: k.task, Dir: out.Dir, Language: mined.Provenance.Language}
 	return nil
-}
-
-// minedAt is when the task was written for the first time: written again after a crash, it is
-// the same.
-func (k *maker) minedAt(ctx context.Context) (at time.Time, err error) {
-	const key = "mined_at"
-	name := k.pull.Ref.String()
-	text, ok, err := k.m.o.Book.Answer(ctx, name, key)
-	if err != nil || ok {
-		return at, errors.Join(err, at.UnmarshalText(text))
-	}
-	at = time.Now().UTC().Truncate(time.Second)
-	if text, err = at.MarshalText(); err != nil {
-		return at, err
-	}
-	return at, k.m.o.Book.Keep(ctx, Answer{name, key, text})
 }
 
 // labels say whose the images are that are built for the spec.

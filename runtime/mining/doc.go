@@ -2,9 +2,10 @@
 //
 // A Miner works on one mining spec: it reads what a source tells, and takes each pull request
 // through the stages, each of which may end it with a reason. What the outside answers, GitHub
-// or a model, is kept in the Book before it is used, so that a miner that was killed takes
-// each open pull request from its beginning again and pays for nothing twice. A task that is
-// accepted has been proved: its tests were run in fresh containers, before and after.
+// or a model, is kept in the Book before it is used, and so is a proof: a miner that was killed
+// takes each open pull request from its beginning again, and pays twice only for what was in
+// flight. A task that is accepted has been proved: its tests were run in fresh containers,
+// before and after.
 //
 // The package never decides which specs there are, never keeps a record by itself (the Book
 // does), and judges nothing: it has that done as trials have. Start reading at Miner.Run,

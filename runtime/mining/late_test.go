@@ -141,7 +141,7 @@ func TestAnHourThatComesLateIsReadByALaterPass(t *testing.T) {
 			ended <- err
 		}()
 		time.Sleep(30 * time.Minute)
-		p, err := m.Progress(ctx, begin)
+		p, err := m.Progress(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// maker makes a task of one pull request. What it finds on the way is in its fields; made
-// again from the beginning it finds the same.
+// maker makes a task of one pull request. What it finds on the way is in its fields. What the
+// outside answers and a proof are kept: made again from the beginning it finds the same.
 type maker struct {
 	m        *Miner
 	pull     *looked
@@ -115,8 +115,25 @@ func (k *maker) section(ctx context.Context, stage string, tests []byte, needs [
 	return nil
 }
 
-// prove finds out how the repository is installed and tested, and proves the task by it.
+// prove finds out how the repository is installed and tested, and proves the task by it, unless
+// that was done before.
 func (k *maker) prove(ctx context.Context) error {
+	key, err := k.provedKey()
+	if err != nil {
+		return err
+	}
+	if known, err := k.recall(ctx, key); err != nil || known {
+		return err
+	}
+	if err := k.install(ctx); err != nil {
+		return err
+	}
+	return k.keepProof(ctx, key)
+}
+
+// install has a model find out how the repository is installed and tested, so that the task is
+// proved.
+func (k *maker) install(ctx context.Context) error {
 	repo := k.repository().Repo
 	began := time.Now()
 	lock, err := k.m.o.Repos.Lock(ctx, repo, k.change.Base)

@@ -123,17 +123,19 @@ func (b *memory) Open(ctx context.Context, after int64, limit int) (all []Candid
 	return all, ctx.Err()
 }
 
-func (b *memory) Decide(ctx context.Context, d Decision) error {
-	return b.do(ctx, write{"decide", d.Ref.String(), d.Verdict}, func() error {
-		p := b.find(d.Ref)
-		if p == nil {
-			return fmt.Errorf("nobody has found %s", d.Ref.String())
+func (b *memory) Decide(ctx context.Context, all ...Decision) error {
+	return b.do(ctx, write{"decide", all[0].Ref.String(), all[0].Verdict}, func() error {
+		for _, d := range all {
+			p := b.find(d.Ref)
+			if p == nil {
+				return fmt.Errorf("nobody has found %s", d.Ref.String())
+			}
+			p.decided++
+			if p.decision == nil {
+				p.decision = &d
+			}
+			maps.DeleteFunc(b.answers, func(key [2]string, _ []byte) bool { return key[0] == d.Ref.String() })
 		}
-		p.decided++
-		if p.decision == nil {
-			p.decision = &d
-		}
-		maps.DeleteFunc(b.answers, func(key [2]string, _ []byte) bool { return key[0] == d.Ref.String() })
 		return nil
 	})
 }

@@ -57,7 +57,8 @@ type Miner struct {
 	spent hourglass
 
 	mu     sync.Mutex
-	before Progress          // as Run found it
+	began  time.Time         // when Run did for the first time; zero = it did not yet
+	before Progress          // as it was then
 	at     map[string]string // open pull requests under way: name -> stage
 	waits  map[string]string // what waits for the outside, and why
 }
@@ -82,28 +83,47 @@ var (
 // for is refused, it has as many tasks as it wants, or its budget is used up. It returns the context's cause when
 // that ends.
 func (m *Miner) Run(ctx context.Context) (cause string, err error) {
-	began := time.Now()
-	counts, err := m.o.Book.Counts(ctx)
+	if err := m.begin(ctx); err != nil {
+		return "", err
+	}
+	reports, stop := context.WithCancel(ctx)
+	var reporter sync.WaitGroup
+	reporter.Go(func() { m.report(reports) })
+	code, cause, err := m.mine(ctx)
+	stop()
+	reporter.Wait() // nothing is told after the end
 	if err != nil {
 		return "", err
+	}
+	return cause, m.end(ctx, code, cause)
+}
+
+// begin looks how far the spec is.
+func (m *Miner) begin(ctx context.Context) error {
+	counts, err := m.o.Book.Counts(ctx)
+	if err != nil {
+		return err
 	}
 	names, err := m.names(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	m.places = newPlaces(m.o.Spec, counts, names)
-	before, err := m.Progress(ctx, began)
+	before, err := m.Progress(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	m.mu.Lock()
-	m.before = before
-	m.mu.Unlock()
-	reports, stop := context.WithCancel(ctx)
-	var reporter sync.WaitGroup
-	reporter.Go(func() { m.report(reports, began) })
-	defer reporter.Wait()
-	defer stop()
+	defer m.mu.Unlock()
+	if m.began.IsZero() {
+		m.began, m.before = time.Now(), before
+	}
+	return nil
+}
+
+// mine passes over the source until the spec is done, and says why it is; code is the reason of
+// what is left open then, "" where nothing is.
+func (m *Miner) mine(ctx context.Context) (code, cause string, err error) {
 	for {
 		started := time.Now()
 		over := m.spent.pass()
@@ -114,29 +134,27 @@ func (m *Miner) Run(ctx context.Context) (cause string, err error) {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return "", context.Cause(ctx)
+			return "", "", context.Cause(ctx)
 		case errors.Is(err, errEnough):
-			return errEnough.Error(), m.end(ctx, began, ReasonEnough, errEnough.Error())
+			return ReasonEnough, errEnough.Error(), nil
 		case errors.Is(err, errBroke):
-			return errBroke.Error(), m.end(ctx, began, ReasonBudget, errBroke.Error())
+			return ReasonBudget, errBroke.Error(), nil
 		case refused(err) != nil:
 			m.o.Log.Error("the source cannot be read", "error", err)
-			cause := "the source cannot be read: " + err.Error()
-			return cause, m.end(ctx, began, "", cause)
+			return "", "the source cannot be read: " + err.Error(), nil
 		case err != nil:
-			return "", err
+			return "", "", err
 		case m.o.Spec.Once:
-			const cause = "the source has nothing more"
-			return cause, m.end(ctx, began, "", cause)
+			return "", "the source has nothing more", nil
 		}
 		if err := clock.Sleep(ctx, m.o.Spec.Every-time.Since(started)); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 }
 
 // end decides about what is left, and tells of the end.
-func (m *Miner) end(ctx context.Context, began time.Time, code, cause string) error {
+func (m *Miner) end(ctx context.Context, code, cause string) error {
 	for code != "" {
 		left, err := m.o.Book.Open(ctx, 0, pageSize)
 		if err != nil {
@@ -145,14 +163,18 @@ func (m *Miner) end(ctx context.Context, began time.Time, code, cause string) er
 		if len(left) == 0 {
 			break
 		}
-		for _, c := range left {
-			err := m.o.Book.Decide(ctx, Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause})
-			if err != nil {
+		all := make([]Decision, len(left))
+		for i, c := range left {
+			if err := m.unwrite(ctx, c.Ref); err != nil {
 				return err
 			}
+			all[i] = Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause}
+		}
+		if err := m.o.Book.Decide(ctx, all...); err != nil {
+			return err
 		}
 	}
-	p, err := m.Progress(ctx, began)
+	p, err := m.Progress(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,7 +203,7 @@ func (m *Miner) idle() {
 }
 
 // stages counts the open pull requests under way by stage, and says for what some wait.
-func (m *Miner) stages() (at map[string]int, waits string, before Progress) {
+func (m *Miner) stages() (at map[string]int, waits string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at = map[string]int{}
@@ -189,9 +211,9 @@ func (m *Miner) stages() (at map[string]int, waits string, before Progress) {
 		at[stage]++
 	}
 	for _, what := range slices.Sorted(maps.Keys(m.waits)) {
-		return at, what + ": " + m.waits[what], m.before
+		return at, what + ": " + m.waits[what]
 	}
-	return at, "", m.before
+	return at, ""
 }
 
 // waiting notes why something waits for the outside; nil = it does not any more.
@@ -206,6 +228,11 @@ func (m *Miner) waiting(what string, why error) {
 // decide ends a pull request.
 func (m *Miner) decide(ctx context.Context, d Decision) error {
 	m.leave(d.Ref) // before: what is under way is open
+	if d.Verdict != Accepted {
+		if err := m.unwrite(ctx, d.Ref); err != nil {
+			return err
+		}
+	}
 	if err := m.o.Book.Decide(ctx, d); err != nil {
 		return fmt.Errorf("decide about %s: %w", d.Ref.String(), err)
 	}

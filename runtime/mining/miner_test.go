@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
@@ -187,19 +189,143 @@ func TestALastTaskIsNotLostToAnother(t *testing.T) {
 	}
 }
 
-// A task that cannot be written is none, and gives its place back.
-func TestWhatCannotBeWrittenTakesNoPlace(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}}).serve()
-	w.spec.MaxTasks, w.spec.Output.Formats = 1, []string{"sweforge"}
-	wrong := filepath.Join(w.spec.Output.Dir, "acme-shop-1")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(wrong), 0o700), os.WriteFile(wrong, nil, 0o600)); err != nil {
+// leftOver is a world in which a spec has all it wants and n more are open.
+func leftOver(t *testing.T, n int) *world {
+	t.Helper()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}}).offline()
+	var found []Found
+	for i := range n + 1 {
+		found = append(found, Found{Ref: ref(store, i)})
+	}
+	accepted := Decision{Ref: ref(store, 0), Verdict: Accepted, Classification: "easy"}
+	if err := errors.Join(w.book.Find(t.Context(), found, Mark{}), w.book.Decide(t.Context(), accepted)); err != nil {
 		t.Fatal(err)
 	}
+	w.spec.MaxTasks, w.book.writes = 1, nil
+	return w
+}
+
+// What nobody wants any more is decided a page at a time, however much it is.
+func TestWhatIsLeftIsDecidedTogether(t *testing.T) {
+	t.Parallel()
+	w := leftOver(t, 2*pageSize)
 	w.mine(errEnough.Error())
-	w.verdicts(map[string]string{"acme/shop#1": "failed export trouble", "acme/shop#2": "accepted easy"})
-	if all := w.repeated(); len(all) > 0 {
-		t.Errorf("asked again: %v", all)
+	if n := w.book.count("rejected enrich enough"); n != 2*pageSize || len(w.book.writes) != 2 {
+		t.Errorf("%d are decided in %d writes", n, len(w.book.writes))
+	}
+}
+
+// However long the end takes, nobody tells of progress beside it.
+func TestNothingIsToldAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := leftOver(t, 1)
+		w.book.before = func(write) error {
+			time.Sleep(2 * reportEvery) // by the clock of the test
+			return nil
+		}
+		w.mine(errEnough.Error())
+		if !slices.Equal(w.book.reports, []string{"mining.finished"}) {
+			t.Errorf("told are %s", w.book.reports)
+		}
+	})
+}
+
+// A miner that is run again after trouble tells how it does since it was run first.
+func TestRatesAreOfAllRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := unwanted(t, 1, 2).offline()
+		w.endsAt(func(x write) bool { return x.what == "decide" })
+		m := New(w.options(t))
+		if cause, err := m.Run(t.Context()); err == nil {
+			t.Fatalf("it ended with %q", cause)
+		}
+		time.Sleep(time.Hour) // by the clock of the test
+		if _, err := m.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p := w.book.last; p.ElapsedS < 3600 || p.ElapsedS > 3660 || p.SeenPerHour < 1.9 || p.SeenPerHour > 2 {
+			t.Errorf("%d are seen, %v an hour, in %v s", p.Seen, p.SeenPerHour, p.ElapsedS)
+		}
+	})
+}
+
+// A task that cannot be written for the folder's sake waits until the folder is mended.
+func TestAFolderThatCannotBeWrittenIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	for name, wrong := range map[string]string{"a file is in its place": "", "a file is in the place of a task": "acme-shop-1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared.again(t)
+			wrong := filepath.Join(w.spec.Output.Dir, wrong)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(wrong), 0o700), os.WriteFile(wrong, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			tries := 0
+			w.book.read = func(pull, key string) {
+				if pull != "acme/shop#1" || key != writtenKey {
+					return
+				}
+				if tries++; tries == 2 {
+					if err := os.Remove(wrong); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			w.serve().mine(nothingMore)
+			w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "accepted easy"})
+			if all := w.repeated(); len(all) > 0 || tries != 2 {
+				t.Errorf("at try %d asked again: %v", tries, all)
+			}
+		})
+	}
+}
+
+// A task that was written and is none after all is not left in the folder.
+func TestWhatBecomesNoTaskAfterAllIsNotLeft(t *testing.T) {
+	t.Parallel()
+	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	for name, tc := range map[string]struct {
+		change func(w *world)
+		cause  string
+		want   string
+	}{
+		"the rules were edited": {func(w *world) { w.rules.MinStars = 1000 }, nothingMore, "rejected filter stars"},
+		"another took its place": {
+			func(w *world) {
+				w.spec.MaxTasks = 1
+				other := Decision{Ref: ref(store, 1), Verdict: Accepted, Classification: "easy"}
+				if err := errors.Join(w.book.Find(w.t.Context(), []Found{{Ref: other.Ref}}, Mark{}), w.book.Decide(w.t.Context(), other)); err != nil {
+					w.t.Fatal(err)
+				}
+			},
+			errEnough.Error(),
+			"rejected enrich enough",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared.again(t)
+			w.spec.Output.Formats = []string{"sforge", "sweforge"}
+			tasks := func() []string {
+				all, err := filepath.Glob(filepath.Join(w.spec.Output.Dir, "*", "acme-*"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return all
+			}
+			w.endsAt(func(x write) bool { return x.what == "decide" })
+			w.serve()
+			if cause, err := w.run(t.Context()); err == nil || len(tasks()) != 2 {
+				t.Fatalf("it ended with %q, %v, and %q are written", cause, err, tasks())
+			}
+			tc.change(w)
+			w.broken = true
+			w.mine(tc.cause)
+			if v := w.book.verdicts()["acme/shop#1"]; v != tc.want || len(tasks()) > 0 {
+				t.Errorf("%s, and left are %q", v, tasks())
+			}
+		})
 	}
 }
 
@@ -264,7 +390,7 @@ func TestATaskThatCostsNothingMoreIsFinished(t *testing.T) {
 	paid, broke := make(chan struct{}), make(chan struct{})
 	w.book.before = func(x write) error {
 		switch {
-		case x.pull == "acme/shop#1" && x.key == "mined_at":
+		case x.pull == "acme/shop#1" && x.key == writtenKey:
 			close(paid)
 			<-broke
 		case x.pull == "acme/shop#2" && x.key == "statement/0":

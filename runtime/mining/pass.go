@@ -196,12 +196,31 @@ func (m *Miner) enrich(ctx context.Context, from <-chan Candidate, to chan<- git
 	}
 }
 
+// maxSilent is how many calls that tell nothing of any pull request are taken for trouble of
+// GitHub's, some ten minutes of them. A few pull requests that it never tells of look the same.
+const maxSilent = 15
+
+// silence is the trouble of the last outcome where none tells anything.
+func silence(outcomes []github.Outcome) (err error) {
+	for _, out := range outcomes {
+		if err = out.Err; err == nil || reason.Of(err) != nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // know asks until it is known what to do with each of some pull requests.
 func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pull) error {
-	for tries, waits := 1, 0; len(refs) > 0; {
+	for tries, waits, silent := 1, 0, 0; len(refs) > 0; {
 		asked := time.Now()
 		outcomes, err := m.o.GitHub.Pulls(ctx, refs, m.mostFiles(), keep{ctx, m.o.Book})
 		m.spent.since(onGitHub, asked)
+		if err == nil && silent < maxSilent {
+			if err = silence(outcomes); err != nil {
+				silent++
+			}
+		}
 		if err != nil {
 			if ours(err) {
 				return err

@@ -51,7 +51,7 @@ type finished struct {
 func (f finished) Over() (cause string) { return f.Cause }
 
 // report tells of the progress until the context ends.
-func (m *Miner) report(ctx context.Context, began time.Time) {
+func (m *Miner) report(ctx context.Context) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {
@@ -60,7 +60,7 @@ func (m *Miner) report(ctx context.Context, began time.Time) {
 		case <-ctx.Done():
 			return
 		}
-		p, err := m.Progress(ctx, began)
+		p, err := m.Progress(ctx)
 		if err == nil {
 			err = m.o.Book.Report(ctx, "mining.progress", p)
 		}
@@ -71,8 +71,8 @@ func (m *Miner) report(ctx context.Context, began time.Time) {
 }
 
 // Progress reads how far the spec is.
-func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err error) {
-	at, waits, before := m.stages()
+func (m *Miner) Progress(ctx context.Context) (p Progress, err error) {
+	at, waits := m.stages()
 	c, err := m.o.Book.Counts(ctx)
 	if err != nil {
 		return p, err
@@ -87,12 +87,23 @@ func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err 
 		p.Wanted = q.Easy + q.Medium + q.Hard
 	}
 	p.BudgetLeft = left(m.total(), p.Usage)
+	m.rates(&p)
+	p.Hours, err = m.hours(ctx)
+	return p, err
+}
+
+// rates tells how long the miner has been at it, and how much it did in that time.
+func (m *Miner) rates(p *Progress) {
+	m.mu.Lock()
+	began, before := m.began, m.before
+	m.mu.Unlock()
+	if began.IsZero() {
+		return
+	}
 	p.ElapsedS = time.Since(began).Round(time.Millisecond).Seconds()
 	if hours := p.ElapsedS / 3600; hours > 0 {
 		p.SeenPerHour, p.DecidedPerHour = float64(p.Seen-before.Seen)/hours, float64(p.Seen-p.Open-before.Seen+before.Open)/hours
 	}
-	p.Hours, err = m.hours(ctx)
-	return p, err
 }
 
 // Summed is the progress that follows from what became of pull requests, where those under way

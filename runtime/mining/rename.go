@@ -45,40 +45,54 @@ func (m *Miner) names(ctx context.Context) (map[string]string, error) {
 	return names, nil
 }
 
-// claim says who has the name of a task.
+// claim says who has the name of a task, or makes one of a merge.
 type claim struct {
 	Asked github.Ref `json:"asked"` // as the source has it
 	Now   github.Ref `json:"now"`
 }
 
 // claim finds a name for the task that nobody else has. Of one pull request under two names
-// the first becomes the task.
+// the first becomes the task: it is known by its merge, which no renaming changes.
 func (k *maker) claim(ctx context.Context) error {
 	k.m.naming.Lock()
 	defer k.m.naming.Unlock()
 	mine := claim{Asked: k.pull.Ref, Now: k.repository().Ref}
 	k.called = taskName(mine.Now)
-	key := "task/" + k.called
-	value, taken, err := k.m.o.Book.Answer(ctx, "", key)
+	value, err := json.Marshal(mine)
 	if err != nil {
 		return err
 	}
-	if !taken {
-		if value, err = json.Marshal(mine); err != nil {
+	var free []Answer
+	merge, name := fmt.Sprintf("merge/%s#%d", k.pull.MergeSHA, k.pull.Number), "task/"+k.called
+	for _, key := range []string{merge, name} {
+		have, err := k.m.claimed(ctx, key)
+		switch {
+		case err != nil:
 			return err
+		case have == nil:
+			free = append(free, Answer{"", key, value})
+		case have.Asked == mine.Asked:
+		case key == merge, have.Now == mine.Now:
+			return reason.Reject(reasonTwice, "it was seen as %s before", have.Asked.String())
+		default: // a/b-c and a-b/c
+			k.called += fmt.Sprintf("-%x", sha256.Sum256([]byte(mine.Now.String())))[:9]
 		}
-		return k.m.o.Book.Keep(ctx, Answer{"", key, value})
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	return k.m.o.Book.Keep(ctx, free...)
+}
+
+// claimed is who has a name or a merge; nil = nobody.
+func (m *Miner) claimed(ctx context.Context, key string) (*claim, error) {
+	value, taken, err := m.o.Book.Answer(ctx, "", key)
+	if err != nil || !taken {
+		return nil, err
 	}
 	var have claim
 	if err := json.Unmarshal(value, &have); err != nil {
-		return fmt.Errorf("read who has the name %s: %w", k.called, err)
+		return nil, fmt.Errorf("read who has %s: %w", key, err)
 	}
-	switch {
-	case have.Asked == mine.Asked:
-	case have.Now == mine.Now:
-		return reason.Reject(reasonTwice, "it was seen as %s before", have.Asked.String())
-	default: // a/b-c and a-b/c
-		k.called += fmt.Sprintf("-%x", sha256.Sum256([]byte(mine.Now.String())))[:9]
-	}
-	return nil
+	return &have, nil
 }

@@ -134,8 +134,8 @@ func (m *Miner) span(ctx context.Context) (s archive.Source, err error) {
 	return s, nil
 }
 
-// begin notes where a lookback begins that is to be gone on with.
-func (m *Miner) begin(ctx context.Context, source archive.Source, now time.Time, found finder) error {
+// noteSince notes where a lookback begins that is to be gone on with.
+func (m *Miner) noteSince(ctx context.Context, source archive.Source, now time.Time, found finder) error {
 	if m.o.Spec.Once || !source.From.IsZero() || !source.Since.IsZero() {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (m *Miner) readArchive(ctx context.Context, found finder) error {
 		return err
 	}
 	now := time.Now()
-	if err := m.begin(ctx, source, now, found); err != nil {
+	if err := m.noteSince(ctx, source, now, found); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)

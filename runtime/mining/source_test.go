@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -150,6 +151,23 @@ func TestRenamedRepositories(t *testing.T) {
 	}
 }
 
+// What was a task under a name that the repository has no more is none under the new one.
+func TestARepositoryIsRenamedBetweenTwoPasses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w.archived([]github.Ref{ref(shop, 1)}).serve()
+	w.mine(nothingMore)
+	if err := os.Rename(filepath.Join(w.forge, shop), filepath.Join(w.forge, store)); err != nil {
+		t.Fatal(err)
+	}
+	w.github.Change(func(hub *githubtest.World) {
+		hub.Pulls[0].Repo, hub.Pulls[0].Repository.Name, hub.Rename = store, store, map[string]string{shop: store}
+	})
+	w.archived(nil, []github.Ref{ref(store, 1)})
+	w.mine(nothingMore)
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/store#1": "rejected extract seen_before"})
+}
+
 // Two repositories may have names that make one.
 func TestEachTaskHasANameOfItsOwn(t *testing.T) {
 	t.Parallel()
@@ -272,7 +290,7 @@ func TestLimitsOfGitHubAreWaitedFor(t *testing.T) {
 				watch, stop := context.WithCancel(t.Context())
 				go func() {
 					for watch.Err() == nil {
-						if p, err := m.Progress(watch, time.Now()); err == nil && p.Waits != "" {
+						if p, err := m.Progress(watch); err == nil && p.Waits != "" {
 							waited.Store(true)
 						}
 						time.Sleep(time.Second)
@@ -319,6 +337,55 @@ func TestFilesThatAreTooManyCostNothing(t *testing.T) {
 				if asked := pages > 0; asked != (n <= 500) {
 					t.Errorf("%d pages of files", pages)
 				}
+			})
+		})
+	}
+}
+
+// When GitHub is away that is no pull request's fault, however few there are to ask about. One
+// that is never told of holds up the others for some minutes only.
+func TestFewPullRequestsAreNotBlamedForGitHub(t *testing.T) {
+	for name, tc := range map[string]struct {
+		away time.Duration
+		want string
+	}{
+		"for minutes": {5 * time.Minute, "rejected filter stars"},
+		"for ever":    {time.Hour, "failed enrich trouble"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1, 2).offline()
+				w.book.after = func(x write) error {
+					if x.what == "find" {
+						w.github.Change(func(hub *githubtest.World) {
+							hub.Faults = githubtest.Faults{Share: 1, Kinds: []githubtest.Fault{githubtest.BadGateway}}
+						})
+					}
+					return nil
+				}
+				m := New(w.options(t))
+				ended := make(chan error)
+				go func() {
+					_, err := m.Run(t.Context())
+					ended <- err
+				}()
+				told := false
+				for range int(tc.away / time.Second) {
+					p, err := m.Progress(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					told = told || strings.HasPrefix(p.Waits, "GitHub: ") && p.Open == 2
+					time.Sleep(time.Second) // by the clock of the test
+				}
+				if !told {
+					t.Error("nobody is told that GitHub is away")
+				}
+				w.github.Change(func(hub *githubtest.World) { hub.Faults = githubtest.Faults{} })
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				w.verdicts(map[string]string{"acme/shop#1": tc.want, "acme/shop#2": tc.want})
 			})
 		})
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/extract"
@@ -56,8 +58,8 @@ func (b marked) Open(ctx context.Context, after int64, limit int) ([]Candidate, 
 	return all, ofBook(err)
 }
 
-func (b marked) Decide(ctx context.Context, d Decision) error {
-	return ofBook(b.Book.Decide(ctx, d))
+func (b marked) Decide(ctx context.Context, all ...Decision) error {
+	return ofBook(b.Book.Decide(ctx, all...))
 }
 
 func (b marked) Answer(ctx context.Context, pull, key string) ([]byte, bool, error) {
@@ -83,11 +85,28 @@ func (b marked) Counts(ctx context.Context) (Counts, error) {
 	return c, ofBook(err)
 }
 
+// unwritten says that a task could not be written. That is no task's fault: the folder waits for
+// somebody who mends it.
+type unwritten struct{ why error }
+
+// Error says which task could not be written, and why.
+func (e *unwritten) Error() string { return e.why.Error() }
+
+// Unwrap gives why.
+func (e *unwritten) Unwrap() error { return e.why }
+
 // maxTries is how often something is tried that fails for no reason that passes by itself.
 const maxTries = 3
 
 // pauseOf doubles from a second to a minute.
 func pauseOf(tries int) time.Duration { return min(time.Second<<min(tries-1, 10), time.Minute) }
+
+// repeats reports whether trouble comes again however often it is tried.
+func repeats(err error) bool {
+	_, refused := errors.AsType[*llm.Refused](err)
+	_, malformed := errors.AsType[*llm.Malformed](err) // it is kept, as all answers are
+	return refused || malformed
+}
 
 // attempt does f again while the outside keeps it from being done.
 func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
@@ -100,7 +119,7 @@ func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
 		if m.passes(err) {
 			waits++
 			pause = &waits
-		} else if tries >= maxTries {
+		} else if tries >= maxTries || repeats(err) {
 			return err
 		}
 		m.o.Log.Warn("mining", "pull", p.ref.String(), "try", tries, "error", err)
@@ -122,7 +141,9 @@ func (m *Miner) passes(err error) bool {
 		// The provider does not take the key, or does not have the model: whatever is asked.
 		busy = refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound
 	}
-	return paused || away || busy || errors.Is(err, llm.ErrBudget) || m.o.Waitable != nil && m.o.Waitable(err)
+	_, folder := errors.AsType[*unwritten](err)
+	here := folder || errors.Is(err, git.ErrMissing) || errors.Is(err, syscall.ENOSPC) // for somebody to mend
+	return paused || away || busy || here || errors.Is(err, llm.ErrBudget) || m.o.Waitable != nil && m.o.Waitable(err)
 }
 
 // patience waits until something is worth another try, and says so in the status.

@@ -3,14 +3,22 @@ package mining
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/extract"
+	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -63,6 +71,11 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 	for name, trouble := range map[string]error{
 		"an engine":                errAway,
 		"a server of repositories": fmt.Errorf("extract: %w", &extract.Unavailable{Repo: shop, Err: errAway}),
+		"Git itself":               fmt.Errorf("fetch: %w", git.ErrMissing),
+		"room on the disk":         fmt.Errorf("clone: %w", &fs.PathError{Op: "mkdir", Path: "clones", Err: syscall.ENOSPC}),
+		"the folder of tasks":      &unwritten{fs.ErrPermission},
+		"GitHub, for its limit":    &github.Paused{},
+		"a provider":               &llm.Unavailable{Status: http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -85,7 +98,7 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 					})
 				}()
 				synctest.Wait()
-				if _, waits, _ := m.stages(); waits != ref(shop, 1).String()+": "+trouble.Error() {
+				if _, waits := m.stages(); waits != ref(shop, 1).String()+": "+trouble.Error() {
 					t.Errorf("the status tells %q", waits)
 				}
 				if err := <-done; err != nil || tries != 100 {
@@ -118,6 +131,126 @@ func TestAProviderThatWorksForNobodyIsWaitedFor(t *testing.T) {
 			w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
 			if n := w.questions("statement/0"); n != 2 {
 				t.Errorf("the statement was asked for %d times", n)
+			}
+		})
+	}
+}
+
+// What comes again however often it is tried is tried once.
+func TestWhatComesAgainIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
+	for name, tc := range map[string]struct {
+		answer    modeltest.Answer
+		questions int
+	}{
+		"answers that cannot be used":  {calling("classify", map[string]any{"reasoning": "So it is.", "class": "easy", "score": 0.9}), 2},
+		"a question that is not taken": {modeltest.Answer{Status: http.StatusBadRequest, Message: "This is too long"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared.again(t)
+			w.odd = func(q question) (modeltest.Answer, bool) { return tc.answer, strings.HasPrefix(q.key, StageClassify) }
+			tries := 0
+			w.book.read = func(_, key string) {
+				if key == "classify/0" {
+					tries++
+				}
+			}
+			w.serve().mine(nothingMore)
+			w.verdicts(map[string]string{"acme/shop#1": "failed classify trouble"})
+			if n := w.questions("classify/0") + w.questions("classify/1"); n != tc.questions || tries != 1 {
+				t.Errorf("%d questions in %d tries", n, tries)
+			}
+		})
+	}
+}
+
+// A task is proved once: neither trouble that comes later nor the end of a life has it proved
+// again, with another outcome.
+func TestATaskIsProvedOnce(t *testing.T) {
+	t.Parallel()
+	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
+	for name, tc := range map[string]struct {
+		trouble func(w *world)
+		lives   int
+	}{
+		"the provider is away": {func(w *world) {
+			away := true
+			w.odd = func(q question) (modeltest.Answer, bool) {
+				was := away
+				away = away && q.key != "classify/0"
+				return modeltest.Answer{Status: http.StatusUnauthorized}, was && q.key == "classify/0"
+			}
+		}, 1},
+		"a life ends when it is proved": {func(w *world) { w.endsAt(func(x write) bool { return x.key == "classify/0" }) }, 2},
+		"a life ends when it is written": {
+			func(w *world) { w.endsAt(func(x write) bool { return x.what == "decide" && x.key == Accepted }) }, 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared.again(t)
+			tc.trouble(w)
+			w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+				if w.questions("classify/0") > 0 {
+					t.Error("the task is proved again")
+				}
+				return outcome(of, fix)
+			}
+			w.serve()
+			for range tc.lives - 1 {
+				if cause, err := w.run(t.Context()); err == nil {
+					t.Fatalf("it ended with %q", cause)
+				}
+			}
+			w.mine(nothingMore)
+			w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
+			d := w.book.decision(ref(shop, 1)).Mined.Task
+			if !slices.Equal(d.FailToPass, []string{"tests/test_f1.py::test_f1"}) || d.Work.Setup[0] != "pip install ." || len(d.Judge.Patch) == 0 {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+}
+
+// endsAt has the life end before the first such write.
+func (w *world) endsAt(there func(write) bool) {
+	var over atomic.Bool
+	w.book.before = func(x write) error {
+		if there(x) && over.CompareAndSwap(false, true) {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}
+}
+
+// What was proved in another way than the spec wants now is proved again.
+func TestAProofIsOfWhatIsProved(t *testing.T) {
+	t.Parallel()
+	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
+	for name, change := range map[string]func(w *world){
+		"another command timeout": func(w *world) { w.spec.TestGeneration.CommandTimeout = time.Hour },
+		"more repeats":            func(w *world) { w.spec.Repeats = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared.again(t)
+			w.endsAt(func(x write) bool { return x.key == "classify/0" })
+			w.serve()
+			if cause, err := w.run(t.Context()); err == nil {
+				t.Fatalf("it ended with %q", cause)
+			}
+			change(w)
+			var again atomic.Bool
+			w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+				again.Store(true)
+				return outcome(of, fix)
+			}
+			w.broken = true
+			w.mine(nothingMore)
+			if !again.Load() {
+				t.Error("it is not proved again")
 			}
 		})
 	}

@@ -185,7 +185,7 @@ func (w *world) origin(r repository) (all []github.Pull) {
 		}
 		fmt.Fprintf(&hashes, "get-mark :%d\n", mark)
 	}
-	commit(1, "Begin")
+	commit(1, "Begin "+r.name) // no two repositories have the same commits
 	file("setup.py", "import setuptools\n\nsetuptools.setup()\n")
 	for _, n := range r.pulls {
 		file(source(n), fmt.Sprintf("def f%d():\n    return 0\n", n))
@@ -323,7 +323,7 @@ func (w *world) run(ctx context.Context) (cause string, err error) {
 	if w.ledger.asked() == asked { // what a spec has spent is known as long as it has a session
 		w.t.Error("a session is left open")
 	}
-	if at, waits, _ := m.stages(); len(at) > 0 || waits != "" {
+	if at, waits := m.stages(); len(at) > 0 || waits != "" {
 		w.t.Errorf("nobody works, and under way are %v, which wait for %q", at, waits)
 	}
 	return cause, err

@@ -16,5 +16,6 @@
 // stands in its metadata, which every format keeps.
 //
 // The package decides nothing about a task. Datasets belong to whoever set the folder: what is
-// in the way there is told and never removed. Start reading at Write and ReadPRs.
+// in the way there is told and never removed, but for a task that says itself that it is the
+// one to be removed. Start reading at Write and ReadPRs.
 package output

@@ -88,6 +88,11 @@ func table(dir string, o task.ReadOptions) task.Dataset {
 // hold it that is a *Refused, and it is written in none. Calls for one folder take turns, also
 // those of several processes.
 func Write(ctx context.Context, dir string, names []string, m Mined, trees task.Trees) (err error) {
+	return in(ctx, dir, names, m, trees, writer.write)
+}
+
+// in has something done with a task in all the formats while the folder is locked.
+func in(ctx context.Context, dir string, names []string, m Mined, trees task.Trees, do func(writer, context.Context, []target) error) (err error) {
 	known := formats()
 	names = slices.Clone(names)
 	slices.Sort(names)
@@ -125,7 +130,7 @@ func Write(ctx context.Context, dir string, names []string, m Mined, trees task.
 		}
 		to = append(to, t)
 	}
-	return w.write(ctx, to)
+	return do(w, ctx, to)
 }
 
 // target is a dataset that gets the task.

@@ -262,6 +262,51 @@ func TestWhereATaskComesFromStandsBesideIt(t *testing.T) {
 	}
 }
 
+// What is removed leaves a dataset as it was before, and is nothing but that very task.
+func TestATaskIsTakenOutAgain(t *testing.T) {
+	for format := range readers() {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "out")
+			first, second, later := mined(), all()["odd texts"], mined()
+			second.Provenance.URL = "https://github.com/acme/odd/pull/9"
+			later.Provenance.MinedAt = later.Provenance.MinedAt.Add(time.Hour)
+			remove := func(m Mined) {
+				t.Helper()
+				if err := Remove(t.Context(), dir, []string{format}, m, &tasktest.Trees{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			is := func() map[string]string {
+				t.Helper()
+				all, err := content(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return all
+			}
+			remove(first) // there is not even a folder
+			write(t, dir, first, format)
+			before := is()
+			write(t, dir, second, format)
+			remove(second)
+			if diff := cmp.Diff(before, is()); diff != "" {
+				t.Errorf("it was not taken out: -want +got\n%s", diff)
+			}
+			remove(second)
+			remove(later)
+			if diff := cmp.Diff(before, is()); diff != "" {
+				t.Errorf("another was taken out: -want +got\n%s", diff)
+			}
+			remove(first)
+			left, err := filepath.Glob(filepath.Join(dir, "*"))
+			if left = slices.DeleteFunc(left, func(name string) bool { return filepath.Base(name) == "tasks" }); err != nil || len(left) > 0 {
+				t.Errorf("%q are left, %v", left, err)
+			}
+		})
+	}
+}
+
 func TestWhatAFormatCannotHoldIsWrittenInNone(t *testing.T) {
 	dir, m := t.TempDir(), mined()
 	m.Task.Private = &task.Private{}

@@ -116,11 +116,20 @@ func (s *stage) swap(from, to string) error {
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
-	s.retired++
-	if err := os.Rename(to, filepath.Join(s.dir, fmt.Sprintf("retired-%d", s.retired))); err != nil {
+	if err := s.retire(to); err != nil {
 		return err
 	}
 	return os.Rename(from, to)
+}
+
+// retire removes a file or a folder at once, and does nothing where there is none.
+func (s *stage) retire(name string) error {
+	s.retired++
+	err := os.Rename(name, filepath.Join(s.dir, fmt.Sprintf("retired-%d", s.retired)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, sync(filepath.Dir(name)))
 }
 
 // settle has the disk hold a file or a folder with all that is in it.
