@@ -58,7 +58,6 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	if len(tasks) == 0 && len(c.blocked) == 0 && d.Waits == "" && !d.Grows {
 		c.block("it selects no task")
 	}
-	seen := map[string]string{} // key -> agent
 	for attempt := 1; attempt <= max(r.Attempts, 1); attempt++ {
 		for i, t := range tasks {
 			for j, a := range agents {
@@ -69,13 +68,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 					c.block(fmt.Sprintf("task %q is a game, and in single mode there is nothing to play with", t.Name))
 				}
 				recipe := recipe{all.set, r, c.selected[i], c.named[j], attempt}
-				key := recipe.with(t, a).Key()
-				if other, twice := seen[key]; twice {
-					c.block(fmt.Sprintf("the agents %q and %q are the same in all that counts; give one of them a label", other, a.Title()))
-					continue
-				}
-				seen[key] = a.Title()
-				d.Cells = append(d.Cells, Cell{Key: key, whole: recipe.cell})
+				d.Cells = append(d.Cells, Cell{Key: recipe.with(t, a).Key(), whole: recipe.cell})
 			}
 		}
 	}

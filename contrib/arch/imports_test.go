@@ -62,8 +62,14 @@ var mayImport = map[string][]string{
 	"runtime/mining/github":  {"runtime/mining/reason"},
 	"runtime/mining/extract": {"runtime/git", "runtime/mining/github", "runtime/mining/reason", "runtime/mining/screen"},
 	"runtime/mining/triage":  {"runtime/llm", "runtime/mining/statement/code"},
+	"runtime/mining/diff":    {},
+	"runtime/mining/statement": {
+		"runtime/llm", "runtime/mining/github", "runtime/mining/reason", "runtime/mining/screen", "runtime/mining/statement/code",
+	},
+	"runtime/mining/statement/code": {"runtime/mining/diff"},
 	"runtime/mining/proof": {
 		"runtime/task", "runtime/judge", "runtime/judge/parser", "runtime/patch", "runtime/task/runner", "runtime/mining/reason", "runtime/mining/statement/code",
+		"runtime/mining/diff",
 	},
 	"runtime/mining/workbench": {
 		"runtime/container", "runtime/judge/parser", "runtime/llm", "runtime/patch", "runtime/task/runner", "runtime/mining/reason",
