@@ -144,10 +144,8 @@ func (b *miningBook) Decide(ctx context.Context, d mining.Decision) error {
 }
 
 // listable reports whether a pull request that was decided for a reason is listed as such: not
-// where only the spec has enough, and not where the list itself is the reason.
-func listable(why string) bool {
-	return why != mining.ReasonEnough && why != mining.ReasonBudget && why != mining.ReasonListed
-}
+// where it may be taken up again, and not where the list itself is the reason.
+func listable(why string) bool { return !mining.TakenUpAgain(why) && why != mining.ReasonListed }
 
 // list adds decided pull requests to the file of the spec that lists them.
 func (b *miningBook) list(refs ...github.Ref) {
@@ -182,6 +180,9 @@ func (b *miningBook) decide(tx *store.Tx, d mining.Decision) error {
 		if err := b.decideMined(tx, *d.Mined, d.Classification); err != nil {
 			return err
 		}
+	}
+	if mining.TakenUpAgain(d.Reason) {
+		return nil // what was paid for it is not paid for again
 	}
 	return tx.DropAnswers(b.address(), d.Ref.String())
 }

@@ -142,8 +142,11 @@ func (m *Miner) end(ctx context.Context, began time.Time, code, cause string) er
 			break
 		}
 		for _, c := range left {
-			err := m.o.Book.Decide(ctx, Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause})
-			if err != nil {
+			d := Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause}
+			if d.Usage, err = m.paid(ctx, c.Ref); err != nil {
+				return err
+			}
+			if err := m.o.Book.Decide(ctx, d); err != nil {
 				return err
 			}
 		}

@@ -19,16 +19,14 @@ var errPerTask = errors.New("it has cost as much as one task may")
 type purse struct {
 	m       *Miner
 	ref     github.Ref
-	account gateway.Account
 	each    gateway.Budget
 	session *gateway.Session
 	model   *llm.Model
 }
 
 func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
-	address := m.o.Spec.Address()
-	p := &purse{m: m, ref: ref, account: gateway.Account{Spec: address, Trial: address + "/" + ref.String(), Try: 1}}
-	grant := gateway.Grant{Account: p.account, Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: m.total()}
+	p := &purse{m: m, ref: ref}
+	grant := gateway.Grant{Account: m.account(ref), Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: m.total()}
 	if b := m.o.Spec.Budget; b != nil {
 		grant.Each = gateway.Budget(b.Each)
 		p.each = grant.Each
@@ -55,10 +53,15 @@ func (p *purse) close() {
 	}
 }
 
-// spent is what models were paid for the pull request, by all daemons.
-func (p *purse) spent(ctx context.Context) (gateway.Usage, error) {
-	a := p.account
-	return p.m.o.Gateway.Spent(ctx, a)
+// account is that of a pull request.
+func (m *Miner) account(ref github.Ref) gateway.Account {
+	address := m.o.Spec.Address()
+	return gateway.Account{Spec: address, Trial: address + "/" + ref.String(), Try: 1}
+}
+
+// paid is what models were paid for a pull request, by all daemons.
+func (m *Miner) paid(ctx context.Context, ref github.Ref) (gateway.Usage, error) {
+	return m.o.Gateway.Spent(ctx, m.account(ref))
 }
 
 // kept is an answer as the book keeps it.
@@ -118,7 +121,7 @@ func (m *Miner) broke(ctx context.Context, p *purse, err error) error {
 	if !errors.Is(err, llm.ErrBudget) {
 		return err
 	}
-	code, detail, other := m.o.Gateway.Broke(ctx, gateway.Account{Spec: p.account.Spec}, m.total())
+	code, detail, other := m.o.Gateway.Broke(ctx, gateway.Account{Spec: m.o.Spec.Address()}, m.total())
 	switch {
 	case other != nil:
 		return other
