@@ -128,8 +128,8 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 	spec, live := r.miningOf(address), r.miners[address]
 	switch {
 	case spec == nil && live != nil:
-		if until := r.gone[address].Add(removalGrace); time.Now().Before(until) {
-			r.notes[address] = "the block is gone; it ends at " + stamp(until)
+		if until := r.gone[address].Add(removalGrace); r.now().Before(until) {
+			r.notes[address] = "the block is gone; it ends at " + stamp(r.line.Wall(until))
 			r.queue.add(address, until)
 			return nil
 		}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/mining"
@@ -132,6 +131,6 @@ func (r *Reconciler) rerunMining(ctx context.Context, address string) error {
 	name := strings.TrimPrefix(address, "mining.")
 	r.o.Config.Mined.Over(name, false)
 	r.grown(name)
-	r.queue.add(address, time.Now())
+	r.queue.add(address, r.now())
 	return nil
 }
