@@ -70,8 +70,8 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 	for _, address := range addresses {
 		if isMining(address) {
-			if state, err := r.miningState(ctx, address); err != nil || state.Cancelled {
-				return errors.Join(err, r.rerunMining(ctx, address))
+			if err := r.reviveMining(ctx, address); err != nil {
+				return err
 			}
 			continue
 		}

@@ -1,15 +1,102 @@
 package reconcile
 
 import (
+	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/mining"
+	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/github/githubtest"
 )
+
+// pit is a house whose daemons mine. GitHub has nothing, and says so when it is let.
+type pit struct {
+	*house
+	tell chan struct{} // closed: GitHub answers
+}
+
+func newPit(t *testing.T) *pit {
+	t.Helper()
+	p := &pit{house: newHouse(t), tell: make(chan struct{})}
+	settings := config.DefaultSettings(nil)
+	settings.Providers = map[string]config.Provider{"p": {Protocol: "openai", BaseURL: "http://model.test/v1", APIKey: config.SecretText("key")}}
+	clones := t.TempDir()
+	log := slog.New(slog.DiscardHandler)
+	p.more = func(o *Options) {
+		g, err := gateway.New(gateway.Options{
+			Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil }}},
+			Ledger:    NewBooks(p.store), Log: log,
+		})
+		check(t, err)
+		t.Cleanup(g.Close)
+		hub := githubtest.Offline(githubtest.World{})
+		client, err := github.Open(github.Options{BaseURL: hub.API, Client: &http.Client{Transport: &held{hub.Transport(), p.tell}}})
+		check(t, err)
+		t.Cleanup(client.Close)
+		repos, err := extract.New(extract.Options{Dir: clones})
+		check(t, err)
+		o.Config.Settings, o.Host.Gateway = settings, g
+		o.Mining = func(config.Mining) (mining.Options, error) { return mining.Options{GitHub: client, Repos: repos}, nil }
+	}
+	return p
+}
+
+// held lets requests through when it is let.
+type held struct {
+	http.RoundTripper
+	let chan struct{}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (h *held) RoundTrip(q *http.Request) (*http.Response, error) {
+	select {
+	case <-h.let:
+		return h.RoundTripper.RoundTrip(q)
+	case <-q.Context().Done():
+		return nil, q.Context().Err()
+	}
+}
+
+// quarry is mining.x with these lines.
+func quarry(lines string) string { return quarryOf("x", lines) }
+
+func quarryOf(name, lines string) string {
+	return fmt.Sprintf("mining %q {\n source \"repos\" { names = [\"acme/shop\"] }\n provider = \"p\"\n model = \"m\"\n %s\n}\n", name, lines)
+}
+
+// overQuarry is run.r over mining.x.
+const overQuarry = "run \"r\" {\n tasks = [mining.x]\n auto_eval = \"0s\"\n agent \"nop\" {}\n}\n"
+
+// untilMining waits until a mining spec is in a state.
+func (d *daemon) untilMining(t *testing.T, address, state string) (m MiningStatus) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
+		s, err := d.Status(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(s.Minings, func(m MiningStatus) bool { return m.Address == address })
+		if i < 0 {
+			m = MiningStatus{State: "forgotten"}
+		} else {
+			m = s.Minings[i]
+		}
+		if m.State == state {
+			return m
+		}
+	}
+	t.Fatalf("%s never was %s: %+v", address, state, m)
+	return m
+}
 
 // What was answered about a pull request goes with its decision, unless it may be taken up
 // again.
@@ -28,6 +115,27 @@ func TestAnswersStayWithWhatMayBeTakenUpAgain(t *testing.T) {
 		check(t, book.Decide(t.Context(), mining.Decision{Ref: ref, Verdict: mining.Rejected, Stage: mining.StageQuality, Reason: c.reason}))
 		if _, ok, err := book.Answer(t.Context(), ref.String(), "triage/0"); ok != c.stays || err != nil {
 			t.Errorf("%s: the answer is there: %v, %v", c.reason, ok, err)
+		}
+	}
+}
+
+// Files that are handed in again have all go on that was cancelled.
+func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
+	p := newPit(t)
+	d := p.start()
+	dir := t.TempDir()
+	put(t, dir, "m.hcl", quarryOf("x", "")+quarryOf("y", ""))
+	paths := []string{filepath.Join(dir, "m.hcl")}
+	for range 2 {
+		if addresses, ds, err := d.Submit(t.Context(), paths); err != nil || len(addresses) != 2 {
+			t.Fatal(addresses, ds, err)
+		}
+		for _, address := range []string{"mining.x", "mining.y"} {
+			d.untilMining(t, address, "running")
+		}
+		for _, address := range []string{"mining.x", "mining.y"} {
+			check(t, d.Cancel(t.Context(), address))
+			d.untilMining(t, address, "cancelled")
 		}
 	}
 }

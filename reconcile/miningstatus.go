@@ -116,6 +116,15 @@ func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 	return nil
 }
 
+// reviveMining has a spec go on that a user cancelled.
+func (r *Reconciler) reviveMining(ctx context.Context, address string) error {
+	state, err := r.miningState(ctx, address)
+	if err != nil || !state.Cancelled {
+		return err
+	}
+	return r.rerunMining(ctx, address)
+}
+
 // rerunMining has a spec that is over read its source again.
 func (r *Reconciler) rerunMining(ctx context.Context, address string) error {
 	spec := r.miningOf(address)
