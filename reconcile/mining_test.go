@@ -139,3 +139,64 @@ func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
 		}
 	}
 }
+
+// has stores that mining.x has made a task.
+func (p *pit) has(name string) {
+	p.t.Helper()
+	set := config.Load([]config.Input{{Path: "/b.hcl", Text: []byte(benchmarkSpec)}}, nil, config.Options{})
+	task, err := CompileTask(allTasks(set)[0])
+	check(p.t, err)
+	task.Benchmark, task.Name = "x", name
+	check(p.t, p.store.Do(p.t.Context(), func(tx *store.Tx) error {
+		return tx.PutMined(store.MinedRow{Spec: "mining.x", Task: name, Data: mustJSON(p.t, task)})
+	}))
+}
+
+// A run stands in another file than the mining block, which is taken out of its own.
+func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
+	p := newPit(t)
+	p.has("one")
+	p.write("m.hcl", quarry(""))
+	p.write("r.hcl", overQuarry)
+	d := p.start()
+	close(p.let)
+	d.until(t, "settled", func(r RunStatus) bool { return r.State == "running" && phases(r) == "nop/1 resolved" })
+	p.write("m.hcl", "locals {}\n")
+	d.look(t)
+	d.untilMining(t, "mining.x", "removed")
+	if run := d.untilTrials(t, "nop/1 resolved"); run.State != "running" {
+		t.Errorf("within the grace it is %s", run.State)
+	}
+	check(t, d.do(t.Context(), func() {
+		d.gone["mining.x"] = d.now().Add(-removalGrace)
+		d.queue.add("mining.x", d.now())
+	}))
+	d.untilState(t, "finished")
+}
+
+// A daemon that begins finds a run over a block that is gone.
+func TestARunDoesNotGrowByABlockThatIsGone(t *testing.T) {
+	r := New(Options{Log: slog.New(slog.DiscardHandler)})
+	set := &config.Set{}
+	set.Blocks.Runs = []config.Run{{Tasks: []config.Ref{{Kind: "mining", Name: "x"}}}}
+	for _, c := range []struct{ known, grows bool }{{true, true}, {false, false}} { // known: its grace is not over
+		r.mines = map[string]bool{"mining.x": c.known}
+		if r.adoptMinings(t.Context(), set, r.now()); r.o.Config.Mined.Grows("x") != c.grows {
+			t.Errorf("known %v: the run grows: %v", c.known, !c.grows)
+		}
+	}
+}
+
+// What ended was the spec as it was: as it is declared now it goes on.
+func TestARunGrowsOnWhenMiningEndsDuringAnEdit(t *testing.T) {
+	set := &config.Set{}
+	set.Blocks.Minings = []config.Mining{{Block: config.Block{Kind: "mining", Name: "x", Generation: "now"}}}
+	for generation, grows := range map[string]bool{"before": true, "now": false} {
+		r := New(Options{Log: slog.New(slog.DiscardHandler)})
+		r.set, r.miners["mining.x"] = set, &liveMining{generation: generation}
+		r.minedOut(miningEnd{address: "mining.x", over: true})
+		if got := r.o.Config.Mined.Grows("x"); got != grows {
+			t.Errorf("what ended is %q: the run grows: %v", generation, got)
+		}
+	}
+}

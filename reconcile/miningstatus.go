@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/mining"
@@ -110,9 +109,7 @@ func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 		return err
 	}
 	live.end()
-	name := strings.TrimPrefix(address, "mining.")
-	r.o.Config.Mined.Over(name, true)
-	r.grown(name)
+	r.ends(address, true)
 	return nil
 }
 
@@ -134,12 +131,9 @@ func (r *Reconciler) rerunMining(ctx context.Context, address string) error {
 	case r.miners[address] != nil:
 		return fmt.Errorf("rerun %s: it is at work; cancel it or wait for its end", address)
 	}
-	if _, err := r.renewMining(ctx, *spec, miningState{Over: true}); err != nil {
+	if err := r.renewMining(ctx, *spec, miningState{Over: true}); err != nil {
 		return err
 	}
-	name := strings.TrimPrefix(address, "mining.")
-	r.o.Config.Mined.Over(name, false)
-	r.grown(name)
 	r.queue.add(address, r.now())
 	return nil
 }

@@ -214,7 +214,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case id := <-r.ended:
 		r.forgetLive(id)
 	case end := <-r.mined:
-		r.minedOut(ctx, end)
+		r.minedOut(end)
 	case <-r.freed:
 		for address := range r.starved {
 			r.queue.add(address, r.now())
