@@ -200,3 +200,27 @@ func TestARunGrowsOnWhenMiningEndsDuringAnEdit(t *testing.T) {
 		}
 	}
 }
+
+// A drain waits for what runs of a run that grows, and for nothing else of it.
+func TestADrainEndsMiningAndFinishesWhatRuns(t *testing.T) {
+	p := newPit(t)
+	p.has("one")
+	p.has("two")
+	p.write("a.hcl", quarry("")+overQuarry)
+	d := p.start()
+	d.untilMining(t, "mining.x", "running")
+	before := d.untilTrials(t, "nop/1 running")
+	drained := make(chan error, 1)
+	go func() { drained <- d.Drain(t.Context()) }()
+	d.untilMining(t, "mining.x", "waiting")
+	close(p.let)
+	check(t, <-drained)
+	check(t, d.do(t.Context(), func() { d.queue.add("run.r", d.now()) }))
+	if run := d.untilTrials(t, "nop/1 resolved"); run.Trials[0].ID != before.Trials[0].ID || run.Wanted != 2 {
+		t.Errorf("%+v", run)
+	}
+	d.stop()
+	next := p.start()
+	next.untilMining(t, "mining.x", "running")
+	next.untilTrials(t, "nop/1 resolved, nop/1 resolved")
+}
