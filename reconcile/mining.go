@@ -40,6 +40,11 @@ type miningState struct {
 	Cancelled  bool   `json:"cancelled,omitempty"`
 }
 
+// over reports whether there is nothing more to do for a spec of that generation.
+func (s miningState) over(generation string) bool {
+	return s.Generation == generation && (s.Over || s.Cancelled)
+}
+
 func miningKey(address string) string { return "mining/" + address }
 
 // isMining reports whether an address is that of a mining spec.
@@ -86,7 +91,7 @@ func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time
 		address := m.Address()
 		delete(r.gone, address)
 		state, err := r.miningState(ctx, address)
-		r.o.Config.Mined.Over(m.Name, err == nil && (state.Over || state.Cancelled) && state.Generation == m.Generation)
+		r.o.Config.Mined.Over(m.Name, err == nil && state.over(m.Generation))
 		r.mines[address] = true
 		r.queue.add(address, now)
 	}
@@ -159,14 +164,18 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 		return err
 	}
 	switch {
-	case state.Generation == spec.Generation && (state.Over || state.Cancelled):
+	case state.over(spec.Generation):
 		return nil
 	case state.Generation != spec.Generation:
 		if err := r.renewMining(ctx, *spec, state); err != nil {
 			return err
 		}
 	}
-	return r.mine(*spec)
+	if err := r.mine(*spec); err != nil {
+		r.notes[address] = err.Error()
+		return err
+	}
+	return nil
 }
 
 // renewMining begins a spec, or one that was edited: what was not wanted any more may be now.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -223,4 +224,31 @@ func TestADrainEndsMiningAndFinishesWhatRuns(t *testing.T) {
 	next := p.start()
 	next.untilMining(t, "mining.x", "running")
 	next.untilTrials(t, "nop/1 resolved, nop/1 resolved")
+}
+
+// A spec that cannot begin says why, and can be cancelled: it does not begin by itself later.
+func TestMiningThatCannotBeginIsTold(t *testing.T) {
+	p := newPit(t)
+	able := p.more
+	p.more = func(o *Options) {
+		able(o)
+		o.Mining = func(config.Mining) (mining.Options, error) { return mining.Options{}, errors.New("the list is gone") }
+	}
+	p.write("a.hcl", quarry(""))
+	d := p.start()
+	if m := d.untilMining(t, "mining.x", "waiting"); m.Note != "begin mining.x: the list is gone" {
+		t.Errorf("it waits, and says %q", m.Note)
+	}
+	check(t, d.Cancel(t.Context(), "mining.x"))
+	if m := d.untilMining(t, "mining.x", "cancelled"); m.Note != "" {
+		t.Errorf("it is cancelled, and says %q", m.Note)
+	}
+	if err := d.Cancel(t.Context(), "mining.x"); !errors.Is(err, ErrNothing) {
+		t.Errorf("cancelled once more: %v", err)
+	}
+	d.stop()
+	p.more = able
+	next := p.start()
+	check(t, next.do(t.Context(), func() { check(t, next.tend(t.Context(), "mining.x")) }))
+	next.untilMining(t, "mining.x", "cancelled")
 }

@@ -102,13 +102,20 @@ func (r *Reconciler) miningProgress(ctx context.Context, address string) (p mini
 // by rerun.
 func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 	spec, live := r.miningOf(address), r.miners[address]
-	if spec == nil || live == nil {
+	state, err := r.miningState(ctx, address)
+	if err != nil {
+		return err
+	}
+	if spec == nil || live == nil && state.over(spec.Generation) {
 		return fmt.Errorf("cancel %s: %w", address, ErrNothing)
 	}
 	if err := r.putMiningState(ctx, address, miningState{Generation: spec.Generation, Cancelled: true}); err != nil {
 		return err
 	}
-	live.end()
+	if live != nil { // else it has not begun yet
+		live.end()
+	}
+	delete(r.notes, address)
 	r.ends(address, true)
 	return nil
 }
