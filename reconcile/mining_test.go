@@ -252,3 +252,17 @@ func TestMiningThatCannotBeginIsTold(t *testing.T) {
 	check(t, next.do(t.Context(), func() { check(t, next.tend(t.Context(), "mining.x")) }))
 	next.untilMining(t, "mining.x", "cancelled")
 }
+
+// Images of tasks that were mined are those of a spec in force.
+func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
+	p := newPit(t)
+	p.has("one")
+	p.write("a.hcl", quarry(""))
+	d := p.start()
+	d.untilMining(t, "mining.x", "running")
+	for every, want := range map[bool]int{true: 1, false: 0} {
+		if tasks, err := d.wantedTasks(t.Context(), every); err != nil || len(tasks) != want {
+			t.Errorf("every %v: needed are %+v, %v %v", every, tasks, err, d.set.Diagnostics)
+		}
+	}
+}
