@@ -266,3 +266,18 @@ func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
 		}
 	}
 }
+
+// What a spec wants and may spend is told of one that is over, too.
+func TestAMiningSpecThatIsOverHasItsLimits(t *testing.T) {
+	p := newPit(t)
+	p.write("a.hcl", quarry("max_tasks = 3\n budget {\n total { tokens = 500 }\n }"))
+	d := p.start()
+	at := d.untilMining(t, "mining.x", "running").Progress
+	close(p.tell)
+	end := d.untilMining(t, "mining.x", "finished").Progress
+	for state, progress := range map[string]mining.Progress{"at work": at, "over": end} {
+		if progress.Wanted != 3 || progress.BudgetLeft["tokens"] != 500 {
+			t.Errorf("%s: wanted are %d, left %v", state, progress.Wanted, progress.BudgetLeft)
+		}
+	}
+}

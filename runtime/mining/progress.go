@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
@@ -73,34 +74,35 @@ func (m *Miner) report(ctx context.Context, began time.Time) {
 // Progress reads how far the spec is.
 func (m *Miner) Progress(ctx context.Context, began time.Time) (p Progress, err error) {
 	at, waits, before := m.stages()
-	c, err := m.o.Book.Counts(ctx)
-	if err != nil {
-		return p, err
-	}
 	usage, err := m.o.Gateway.Spent(ctx, gateway.Account{Spec: m.o.Spec.Address()})
 	if err != nil {
 		return p, err
 	}
-	p = Summed(c, at, usage)
-	p.Waits, p.Wanted, p.Spent = waits, m.o.Spec.MaxTasks, m.spent.spent()
-	if q := m.o.Spec.Quota; q != nil {
-		p.Wanted = q.Easy + q.Medium + q.Hard
+	if p, err = progress(ctx, m.o.Book, m.o.Spec, usage, at); err != nil {
+		return p, err
 	}
-	p.BudgetLeft = left(m.total(), p.Usage)
+	p.Waits, p.Spent = waits, m.spent.spent()
 	p.ElapsedS = time.Since(began).Round(time.Millisecond).Seconds()
 	if hours := p.ElapsedS / 3600; hours > 0 {
 		p.SeenPerHour, p.DecidedPerHour = float64(p.Seen-before.Seen)/hours, float64(p.Seen-p.Open-before.Seen+before.Open)/hours
 	}
-	p.Hours, err = m.hours(ctx)
-	return p, err
+	return p, nil
 }
 
-// Summed is the progress that follows from what became of pull requests, where those under way
-// are, and what was spent.
-func Summed(c Counts, at map[string]int, usage gateway.Usage) Progress {
-	p := Progress{
+// Reached reads from a book how far a spec is that nobody works for, and that has spent that much.
+func Reached(ctx context.Context, book Book, spec config.Mining, usage gateway.Usage) (Progress, error) {
+	return progress(ctx, book, spec, usage, nil)
+}
+
+// progress is that of a spec with so many pull requests under way at each stage.
+func progress(ctx context.Context, book Book, spec config.Mining, usage gateway.Usage, at map[string]int) (p Progress, err error) {
+	c, err := book.Counts(ctx)
+	if err != nil {
+		return p, err
+	}
+	p = Progress{
 		Open: c.Open, Accepted: c.Total(), Classes: c.Accepted, Stages: tally(c, at), Usage: usage, CostUSD: usage.CostUSD,
-		BudgetLeft: map[string]float64{},
+		Wanted: wanted(spec), BudgetLeft: left(totalOf(spec), usage),
 	}
 	for _, of := range c.Ended {
 		p.Rejected += of[Rejected]
@@ -110,7 +112,16 @@ func Summed(c Counts, at map[string]int, usage gateway.Usage) Progress {
 	if p.Accepted > 0 {
 		p.USDPerTask, p.TokensPerTask = p.CostUSD/float64(p.Accepted), float64(p.Usage.Tokens())/float64(p.Accepted)
 	}
-	return p
+	p.Hours, err = hours(ctx, book, spec.Source)
+	return p, err
+}
+
+// wanted is how many tasks a spec wants in all; 0 = no limit.
+func wanted(spec config.Mining) int {
+	if q := spec.Quota; q != nil {
+		return q.Easy + q.Medium + q.Hard
+	}
+	return spec.MaxTasks
 }
 
 func left(total gateway.Budget, u gateway.Usage) map[string]float64 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -26,7 +27,7 @@ type purse struct {
 
 func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
 	p := &purse{m: m, ref: ref}
-	grant := gateway.Grant{Account: m.account(ref), Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: m.total()}
+	grant := gateway.Grant{Account: m.account(ref), Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: totalOf(m.o.Spec)}
 	if b := m.o.Spec.Budget; b != nil {
 		grant.Each = gateway.Budget(b.Each)
 		p.each = grant.Each
@@ -39,9 +40,9 @@ func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
 	return p, nil
 }
 
-// total is what the spec may spend over its life.
-func (m *Miner) total() gateway.Budget {
-	if b := m.o.Spec.Budget; b != nil {
+// totalOf is what a spec may spend over its life.
+func totalOf(spec config.Mining) gateway.Budget {
+	if b := spec.Budget; b != nil {
 		return gateway.Budget(b.Total)
 	}
 	return gateway.Budget{}
@@ -121,7 +122,7 @@ func (m *Miner) broke(ctx context.Context, p *purse, err error) error {
 	if !errors.Is(err, llm.ErrBudget) {
 		return err
 	}
-	code, detail, other := m.o.Gateway.Broke(ctx, gateway.Account{Spec: m.o.Spec.Address()}, m.total())
+	code, detail, other := m.o.Gateway.Broke(ctx, gateway.Account{Spec: m.o.Spec.Address()}, totalOf(m.o.Spec))
 	switch {
 	case other != nil:
 		return other

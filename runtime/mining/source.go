@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/output"
@@ -89,8 +90,8 @@ type hourMark struct {
 	Counts archive.Counts `json:"counts"`
 }
 
-func (m *Miner) hourMarks(ctx context.Context) (map[time.Time]hourMark, error) {
-	marks, err := m.o.Book.Marks(ctx, hourKey)
+func hourMarks(ctx context.Context, book Book) (map[time.Time]hourMark, error) {
+	marks, err := book.Marks(ctx, hourKey)
 	if err != nil {
 		return nil, err
 	}
@@ -113,23 +114,23 @@ func pastOf(marks map[time.Time]hourMark) func(time.Time) archive.Past {
 	return func(hour time.Time) archive.Past { return marks[hour.UTC()].Past }
 }
 
-// span are the hours that the spec wants.
-func (m *Miner) span() (s archive.Source, err error) {
-	s.Lookback = m.o.Spec.Source.Lookback
-	s.From, s.To, err = between(m.o.Spec.Source.From, m.o.Spec.Source.To)
+// span are the hours that a source wants.
+func span(of config.Source) (s archive.Source, err error) {
+	s.Lookback = of.Lookback
+	s.From, s.To, err = between(of.From, of.To)
 	return s, err
 }
 
 // hours tells how much of the archive was read; nil where there is none.
-func (m *Miner) hours(ctx context.Context) (*Hours, error) {
-	if m.o.Spec.Source.Kind != "gharchive" {
+func hours(ctx context.Context, book Book, of config.Source) (*Hours, error) {
+	if of.Kind != "gharchive" {
 		return nil, nil
 	}
-	marks, err := m.hourMarks(ctx)
+	marks, err := hourMarks(ctx, book)
 	if err != nil {
 		return nil, err
 	}
-	source, err := m.span()
+	source, err := span(of)
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +149,11 @@ func (m *Miner) hours(ctx context.Context) (*Hours, error) {
 
 // readArchive reads the hours that the source names and that were not read yet.
 func (m *Miner) readArchive(ctx context.Context, found finder) error {
-	marks, err := m.hourMarks(ctx)
+	marks, err := hourMarks(ctx, m.o.Book)
 	if err != nil {
 		return err
 	}
-	source, err := m.span()
+	source, err := span(m.o.Spec.Source)
 	if err != nil {
 		return err
 	}
