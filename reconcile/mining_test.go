@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -278,6 +280,33 @@ func TestAMiningSpecThatIsOverHasItsLimits(t *testing.T) {
 	for state, progress := range map[string]mining.Progress{"at work": at, "over": end} {
 		if progress.Wanted != 3 || progress.BudgetLeft["tokens"] != 500 {
 			t.Errorf("%s: wanted are %d, left %v", state, progress.Wanted, progress.BudgetLeft)
+		}
+	}
+}
+
+// What a crash kept from being listed is listed by the next life, once, however much there is.
+func TestDecidedPullRequestsAreListedAfterACrash(t *testing.T) {
+	s, _ := openStore(t)
+	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}, PRFile: filepath.Join(t.TempDir(), "prs.jsonl")}
+	book := &miningBook{r: New(Options{Store: s, Log: slog.New(slog.DiscardHandler)}), spec: spec}
+	const seen = 2*catchUpAtOnce + 10
+	check(t, s.Do(t.Context(), func(tx *store.Tx) error {
+		for n := 1; n <= seen; n++ {
+			_, err := tx.FindPull(spec.Address(), "acme/shop", n)
+			why := []string{"stars", mining.ReasonEnough}[n%2]
+			if _, bad := tx.DecidePull(store.PullRow{Spec: spec.Address(), Repo: "acme/shop", Number: n, Verdict: mining.Rejected, Reason: why}); errors.Join(err, bad) != nil {
+				return errors.Join(err, bad)
+			}
+		}
+		return nil
+	}))
+	book.list(github.Ref{Repo: "acme/shop", Number: 4})
+	for range 2 {
+		check(t, book.catchUp(t.Context()))
+		listed, err := book.noted()
+		text, bad := os.ReadFile(spec.PRFile)
+		if lines := strings.Count(string(text), "\n"); err != nil || bad != nil || len(listed) != seen/2 || lines != seen/2 || listed[github.Ref{Repo: "acme/shop", Number: 1}] {
+			t.Errorf("%d pull requests in %d lines, %v, %v", len(listed), lines, err, bad)
 		}
 	}
 }

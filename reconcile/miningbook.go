@@ -306,16 +306,42 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 	if b.spec.PRFile == "" {
 		return nil
 	}
-	var rows []store.PullRow
-	err := b.r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.DecidedPulls(b.address())
-		return err
-	})
-	if err != nil || len(rows) == 0 {
+	noted, err := b.noted()
+	if err != nil {
 		return err
 	}
+	for last := int64(0); ; {
+		var rows []store.PullRow
+		err := b.r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+			rows, err = tx.PullsFrom(b.address(), last, catchUpAtOnce)
+			return err
+		})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		var missing []github.Ref
+		for _, row := range rows {
+			last = row.N
+			if ref := (github.Ref{Repo: row.Repo, Number: row.Number}); row.Verdict != "" && !noted[ref] && listable(row.Reason) {
+				missing = append(missing, ref)
+			}
+		}
+		if err := output.AppendPRs(b.spec.PRFile, missing...); err != nil {
+			return err
+		}
+	}
+}
+
+// catchUpAtOnce is how many of the pull requests that a spec has seen are looked at together.
+const catchUpAtOnce = 1000
+
+// noted are the pull requests that the file of the spec lists.
+func (b *miningBook) noted() (map[github.Ref]bool, error) {
 	noted := map[github.Ref]bool{}
 	f, err := os.Open(b.spec.PRFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return noted, nil
+	}
 	if err == nil {
 		var refs []github.Ref
 		refs, err = output.ReadPRs(f)
@@ -324,14 +350,8 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 			noted[ref] = true
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look what is noted as decided: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("look what is noted as decided: %w", err)
 	}
-	var missing []github.Ref
-	for _, row := range rows {
-		if ref := (github.Ref{Repo: row.Repo, Number: row.Number}); !noted[ref] && listable(row.Reason) {
-			missing = append(missing, ref)
-		}
-	}
-	return output.AppendPRs(b.spec.PRFile, missing...)
+	return noted, nil
 }
