@@ -290,8 +290,13 @@ func (c *checker) model(r *Run, a *RunAgent, api string, versatile bool) {
 	}
 }
 
-// mining checks who thinks for a mining spec.
+// mining checks who thinks for a mining spec, and with what GitHub is asked.
 func (c *checker) mining(m *Mining) {
+	for i, t := range c.l.o.Settings.GitHub.Tokens {
+		if _, ok := t.Value(c.secret); !ok {
+			c.fail(m.Of("source"), "Missing token", fmt.Sprintf("Of the tokens for github in the settings, number %d cannot be read%s.", i+1, named(t)))
+		}
+	}
 	at := m.Of("provider")
 	c.provider(m.Provider, at, false)
 	p, ok := c.l.o.Settings.Providers[m.Provider]
@@ -321,6 +326,14 @@ func (c *checker) provider(name string, at Pos, unsupported bool) {
 			c.found[len(c.found)-1].Severity = Warning
 		}
 	}
+}
+
+// named says by what name a secret is looked up.
+func named(s Secret) string {
+	if s.Name() == "" {
+		return ""
+	}
+	return fmt.Sprintf(": there is no secret %q", s.Name())
 }
 
 func (c *checker) secret(name string) (string, bool) {

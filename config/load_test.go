@@ -309,3 +309,35 @@ agent "nop" { label = "oracle" }`, false},
 		}
 	}
 }
+
+// A token that mining needs and nobody can read is told before anything begins.
+func TestMiningNeedsTheTokensOfTheSettings(t *testing.T) {
+	mining := at("a.hcl", "mining \"m\" {\n  source \"repos\" { names = [\"a/b\"] }\n  provider = \"openai\"\n}\n")
+	for name, tc := range map[string]struct {
+		tokens []Secret
+		want   string // "" = nothing is wrong
+	}{
+		"none":         {nil, ""},
+		"a text":       {[]Secret{SecretText("t")}, ""},
+		"a secret":     {[]Secret{{name: "there"}}, ""},
+		"one is gone":  {[]Secret{SecretText("t"), {name: "gone"}}, `Of the tokens for github in the settings, number 2 cannot be read: there is no secret "gone".`},
+		"one is empty": {[]Secret{SecretText("")}, "Of the tokens for github in the settings, number 1 cannot be read."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, root, mining)
+			ds := load(root, nil, func(o *Options) {
+				o.Secret = func(name string) (string, bool) { return "s", name == "there" }
+				o.Settings = DefaultSettings(nil)
+				o.Settings.Providers = map[string]Provider{"openai": {Protocol: "openai", APIKey: SecretText("k")}}
+				o.Settings.GitHub.Tokens = tc.tokens
+			}).Diagnostics
+			if tc.want == "" && len(ds) == 0 {
+				return
+			}
+			if len(ds) != 1 || ds[0].Summary != "Missing token" || ds[0].Detail != tc.want || ds[0].Severity != Error || ds[0].Line != 2 {
+				t.Errorf("%+v", ds)
+			}
+		})
+	}
+}

@@ -48,6 +48,32 @@ func TestTheLoopHeedsAStepOfTheWallClock(t *testing.T) {
 	}
 }
 
+// Mining whose block is gone has its grace, and no more.
+func TestMiningEndsWhenItsBlockIsGoneForAMinuteAlthoughTheClockWasSet(t *testing.T) {
+	const address = "mining.x"
+	for name, step := range steps {
+		t.Run(name, func(t *testing.T) {
+			r := stepping(step)
+			live := &liveMining{stop: func() {}}
+			r.miners[address] = live
+			r.miss(address, r.now())
+			for range 2 {
+				r.queue.pop(r.now())
+				if err := r.tend(t.Context(), address); err != nil || live.stopping {
+					t.Errorf("within the grace it ends: %v, %v", live.stopping, err)
+				}
+				if _, wait, ok := r.queue.peek(r.now()); !ok || wait < 50*time.Second || wait > removalGrace {
+					t.Errorf("it is looked at in %s, %v", wait, ok)
+				}
+			}
+			r.gone[address] = r.now().Add(-removalGrace)
+			if err := r.tend(t.Context(), address); err != nil || !live.stopping {
+				t.Errorf("after the grace it ends: %v, %v", live.stopping, err)
+			}
+		})
+	}
+}
+
 // Of what others stamp with the wall clock, what they made lately is never taken for old.
 func TestWhatIsYoungIsNotTakenForOldWhenTheClockWasSet(t *testing.T) {
 	for name, step := range steps {

@@ -70,8 +70,8 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 	for _, address := range addresses {
 		if isMining(address) {
-			if state, err := r.miningState(ctx, address); err != nil || state.Cancelled {
-				return errors.Join(err, r.rerunMining(ctx, address))
+			if err := r.reviveMining(ctx, address); err != nil {
+				return err
 			}
 			continue
 		}
@@ -358,15 +358,19 @@ func (r *Reconciler) OpenLog(ctx context.Context, id string, try int, offset int
 	return log, end, over, err
 }
 
-// Drain waits until no run is open, and begins no execution from then on.
+// Drain waits until no run is open, and begins no execution from then on. Mining ends where it
+// is, and of a run that would grow by it only what runs is waited for: the next daemon goes on.
 func (r *Reconciler) Drain(ctx context.Context) error {
 	for {
 		open := false
 		err := r.do(ctx, func() {
 			r.draining = true
+			for _, live := range r.miners {
+				live.end()
+			}
 			for address, d := range r.desired {
 				o, err := r.observeOne(ctx, address)
-				open = open || err == nil && !d.Grows && d.Blocked == "" && o.Execution != nil && !o.Execution.Finished
+				open = open || err == nil && undone(d, o)
 			}
 		})
 		if err != nil || !open {
@@ -378,4 +382,25 @@ func (r *Reconciler) Drain(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// undone reports whether a run has something that a drain waits for.
+func undone(d *Run, o Observed) bool {
+	switch {
+	case d.Blocked != "" || o.Execution == nil || o.Execution.Finished:
+		return false
+	case d.grows(*o.Execution):
+		return slices.ContainsFunc(o.Trials, Trial.Running)
+	}
+	return true
+}
+
+// drained is the run as it is wanted: of one that grows a drain has no cell start.
+func (r *Reconciler) drained(d *Run, o Observed) *Run {
+	if !r.draining || d == nil || o.Execution == nil || !d.grows(*o.Execution) {
+		return d
+	}
+	still := *d
+	still.Parallel = 0
+	return &still
 }

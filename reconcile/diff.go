@@ -34,6 +34,9 @@ type Cell struct {
 // Whole is all that the cell consists of; it must be declared.
 func (c Cell) Whole() trial.Cell { return c.whole() }
 
+// grows reports whether an execution may come to have more cells.
+func (d *Run) grows(e Execution) bool { return d.Grows && len(e.Only) == 0 }
+
 // Execution is one doing of a run.
 type Execution struct {
 	N         int
@@ -142,9 +145,9 @@ func (p *Plan) pursue(d *Run, o Observed, now time.Time) {
 	open := p.start(d, wanted, o, now) || slices.ContainsFunc(o.Trials, Trial.Running)
 	switch {
 	case open || p.has(CancelTrial) || o.Execution.Finished:
-	case d.Grows && len(o.Trials) > 0 && !o.Execution.Settled:
+	case d.grows(*o.Execution) && len(o.Trials) > 0 && !o.Execution.Settled:
 		p.add(Action{Kind: Settle, Execution: o.Execution.N, Cause: "no cell is open, and more may come"})
-	case !d.Grows:
+	case !d.grows(*o.Execution):
 		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "no cell is open"})
 	}
 }

@@ -44,6 +44,14 @@ func execution(n int) *Execution            { return &Execution{N: n, StartedAt:
 func finished(e *Execution) *Execution      { e.Finished = true; return e }
 func userCancelled(e *Execution) *Execution { e.Cancelled = true; return e }
 
+func growing(d *Run) { d.Grows = true }
+
+// only is an execution of that cell alone.
+func only(e *Execution, cell string) *Execution {
+	e.Only = []string{cellOf(cell).Key}
+	return e
+}
+
 func scheduled(t *testing.T, spec string) func(*Run) {
 	s, err := cron.ParseStandard("TZ=UTC " + spec)
 	if err != nil {
@@ -104,6 +112,10 @@ func TestDiff(t *testing.T) {
 			start r.e1.aaaaaaaa try 2 (go on where the trial was)`},
 		{"what a user cancelled ends, also if the run is not done any more", wantedRun("a", blocked("it selects no task")), Observed{Execution: userCancelled(execution(1)), Trials: []Trial{known("a", live)}}, `
 			cancel r.e1.aaaaaaaa (cancelled by a user)`},
+		{"a run that may have more cells settles", wantedRun("a", growing), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `
+			settle e1 (no cell is open, and more may come)`},
+		{"an execution of one cell of it has no more", wantedRun("ab", growing), Observed{Execution: only(execution(2), "a"), Trials: []Trial{known("a", done)}}, `
+			finish e2 (no cell is open)`},
 		{"a run whose dataset is not here begins nothing", wantedRun("", waiting("b is not here")), Observed{}, `
 			wait (b is not here)`},
 		{"one whose dataset is looked up anew ends nothing and takes up what runs", wantedRun("a", waiting("b is not here")), Observed{Execution: execution(1), Trials: []Trial{known("a"), known("x", live)}}, `

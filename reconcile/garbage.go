@@ -161,11 +161,12 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 				add(t)
 			}
 		}
-		for i := range r.set.Blocks.Benchmarks {
-			for _, s := range r.set.Blocks.Benchmarks[i].All() {
-				if t, err := CompileTask(s); every && err == nil {
-					add(t)
-				}
+		if !every {
+			return nil
+		}
+		for _, s := range allTasks(r.set) {
+			if t, err := CompileTask(s); err == nil {
+				add(t)
 			}
 		}
 		return nil

@@ -37,6 +37,7 @@ type house struct {
 	fake  *containertest.Fake
 	let   chan struct{} // closed: agents end with the answer
 	git   *Checkout     // what the folder is of; nil = of no repository
+	more  func(*Options)
 }
 
 func newHouse(t *testing.T) *house {
@@ -157,13 +158,17 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 		h.t.Fatal(err)
 	}
 	ready = make(chan struct{})
-	d.Reconciler = New(Options{
+	o := Options{
 		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Checkout: h.git, Log: log, Ready: func() { close(ready) },
 		Host: trial.Host{
 			Engine: h.fake, Judge: j, Ledger: ledger, OpenBlob: h.store.Blobs().Open, StateDir: h.store.Dir(), GuestDir: h.store.Dir(),
 			Owner: owner, Log: log, Images: image.New(image.Options{Engine: h.fake, Owner: owner, Log: log}),
 		},
-	})
+	}
+	if h.more != nil {
+		h.more(&o)
+	}
+	d.Reconciler = New(o)
 	ctx, cancel := context.WithCancel(h.t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { check(h.t, j.Run(ctx)) })

@@ -41,6 +41,11 @@ type miningState struct {
 	Cancelled  bool   `json:"cancelled,omitempty"`
 }
 
+// over reports whether there is nothing more to do for a spec of that generation.
+func (s miningState) over(generation string) bool {
+	return s.Generation == generation && (s.Over || s.Cancelled)
+}
+
 func miningKey(address string) string { return "mining/" + address }
 
 // isMining reports whether an address is that of a mining spec.
@@ -87,13 +92,20 @@ func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time
 		address := m.Address()
 		delete(r.gone, address)
 		state, err := r.miningState(ctx, address)
-		r.o.Config.Mined.Over(m.Name, err == nil && (state.Over || state.Cancelled) && state.Generation == m.Generation)
+		r.o.Config.Mined.Over(m.Name, err == nil && state.over(m.Generation))
 		r.mines[address] = true
 		r.queue.add(address, now)
 	}
 	for address := range r.mines {
 		if set.Mining(strings.TrimPrefix(address, "mining.")) == nil {
 			r.miss(address, now)
+		}
+	}
+	for _, run := range set.Blocks.Runs { // a daemon that begins knows nothing of a block that was gone before
+		for _, ref := range run.Tasks {
+			if m := "mining." + ref.Name; ref.Kind == "mining" && set.Mining(ref.Name) == nil && !r.mines[m] {
+				r.o.Config.Mined.Over(ref.Name, true)
+			}
 		}
 	}
 }
@@ -129,8 +141,8 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 	spec, live := r.miningOf(address), r.miners[address]
 	switch {
 	case spec == nil && live != nil:
-		if until := r.gone[address].Add(removalGrace); time.Now().Before(until) {
-			r.notes[address] = "the block is gone; it ends at " + stamp(until)
+		if until := r.gone[address].Add(removalGrace); r.now().Before(until) {
+			r.notes[address] = "the block is gone; it ends at " + stamp(r.line.Wall(until))
 			r.queue.add(address, until)
 			return nil
 		}
@@ -138,6 +150,7 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 		return nil
 	case spec == nil:
 		delete(r.mines, address)
+		r.ends(address, true)
 		return r.forget(ctx, address)
 	case live != nil:
 		if live.generation != spec.Generation {
@@ -152,10 +165,10 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 		return err
 	}
 	switch {
-	case state.Generation == spec.Generation && (state.Over || state.Cancelled):
+	case state.over(spec.Generation):
 		return nil
 	case state.Generation != spec.Generation:
-		if state, err = r.renewMining(ctx, *spec, state); err != nil {
+		if err := r.renewMining(ctx, *spec, state); err != nil {
 			return err
 		}
 	}
@@ -167,20 +180,23 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 }
 
 // renewMining begins a spec, or one that was edited: what was not wanted any more may be now.
-func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was miningState) (miningState, error) {
+func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was miningState) error {
 	address := spec.Address()
-	if was != (miningState{}) {
-		err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
-			_, err := tx.ReopenPulls(address, mining.ReasonEnough)
-			_, err2 := tx.ReopenPulls(address, mining.ReasonBudget)
-			return errors.Join(err, err2)
-		})
-		if err != nil {
-			return was, err
+	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		if was != (miningState{}) {
+			for _, why := range []string{mining.ReasonEnough, mining.ReasonBudget} {
+				if _, err := tx.ReopenPulls(address, why); err != nil {
+					return err
+				}
+			}
 		}
+		return putMiningState(tx, address, miningState{Generation: spec.Generation})
+	})
+	if err != nil {
+		return fmt.Errorf("begin %s: %w", address, err)
 	}
-	state := miningState{Generation: spec.Generation}
-	return state, r.putMiningState(ctx, address, state)
+	r.ends(address, false)
+	return nil
 }
 
 func (l *liveMining) end() {
@@ -232,22 +248,25 @@ func (r *Reconciler) mine(spec config.Mining) error {
 	return nil
 }
 
-// minedOut takes in that the goroutine of a mining spec has ended.
-func (r *Reconciler) minedOut(ctx context.Context, end miningEnd) {
+// minedOut takes in that the goroutine of a mining spec has ended. That the spec is over was
+// stored with the record that says so.
+func (r *Reconciler) minedOut(end miningEnd) {
 	live := r.miners[end.address]
 	delete(r.miners, end.address)
 	r.queue.add(end.address, r.now())
 	if !end.over || live == nil {
 		return
 	}
-	state := miningState{Generation: live.generation, Over: true, Cause: end.cause}
-	if err := r.putMiningState(ctx, end.address, state); err != nil {
-		r.o.Log.Error("store the end of mining", "spec", end.address, "error", err)
-		return // it is begun again, and finds nothing to do
-	}
 	r.o.Log.Info("mining finished", "spec", end.address, "cause", end.cause)
-	name := strings.TrimPrefix(end.address, "mining.")
-	r.o.Config.Mined.Over(name, true)
+	if spec := r.miningOf(end.address); spec != nil && spec.Generation == live.generation { // else it goes on as it is declared now
+		r.ends(end.address, true)
+	}
+}
+
+// ends has the runs over a mining spec know whether it makes no more tasks.
+func (r *Reconciler) ends(address string, over bool) {
+	name := strings.TrimPrefix(address, "mining.")
+	r.o.Config.Mined.Over(name, over)
 	r.grown(name)
 }
 

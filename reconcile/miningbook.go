@@ -166,10 +166,8 @@ func (b *miningBook) takeIn(m mining.Mined) error {
 }
 
 // listable reports whether a pull request that was decided for a reason is listed as such: not
-// where only the spec has enough, and not where the list itself is the reason.
-func listable(why string) bool {
-	return why != mining.ReasonEnough && why != mining.ReasonBudget && why != mining.ReasonListed
-}
+// where it may be taken up again, and not where the list itself is the reason.
+func listable(why string) bool { return !mining.TakenUpAgain(why) && why != mining.ReasonListed }
 
 // list adds decided pull requests to the file of the spec that lists them.
 func (b *miningBook) list(refs ...github.Ref) {
@@ -204,6 +202,9 @@ func (b *miningBook) decide(tx *store.Tx, d mining.Decision) error {
 		if err := b.decideMined(tx, *d.Mined, d.Classification); err != nil {
 			return err
 		}
+	}
+	if mining.TakenUpAgain(d.Reason) {
+		return nil // what was paid for it is not paid for again
 	}
 	return tx.DropAnswers(b.address(), d.Ref.String())
 }
@@ -327,16 +328,42 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 	if b.spec.PRFile == "" {
 		return nil
 	}
-	var rows []store.PullRow
-	err := b.r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.DecidedPulls(b.address())
-		return err
-	})
-	if err != nil || len(rows) == 0 {
+	noted, err := b.noted()
+	if err != nil {
 		return err
 	}
+	for last := int64(0); ; {
+		var rows []store.PullRow
+		err := b.r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+			rows, err = tx.PullsFrom(b.address(), last, catchUpAtOnce)
+			return err
+		})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		var missing []github.Ref
+		for _, row := range rows {
+			last = row.N
+			if ref := (github.Ref{Repo: row.Repo, Number: row.Number}); row.Verdict != "" && !noted[ref] && listable(row.Reason) {
+				missing = append(missing, ref)
+			}
+		}
+		if err := output.AppendPRs(b.spec.PRFile, missing...); err != nil {
+			return err
+		}
+	}
+}
+
+// catchUpAtOnce is how many of the pull requests that a spec has seen are looked at together.
+const catchUpAtOnce = 1000
+
+// noted are the pull requests that the file of the spec lists.
+func (b *miningBook) noted() (map[github.Ref]bool, error) {
 	noted := map[github.Ref]bool{}
 	f, err := os.Open(b.spec.PRFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return noted, nil
+	}
 	if err == nil {
 		var refs []github.Ref
 		refs, err = output.ReadPRs(f)
@@ -345,14 +372,8 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 			noted[ref] = true
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look what is noted as decided: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("look what is noted as decided: %w", err)
 	}
-	var missing []github.Ref
-	for _, row := range rows {
-		if ref := (github.Ref{Repo: row.Repo, Number: row.Number}); !noted[ref] && listable(row.Reason) {
-			missing = append(missing, ref)
-		}
-	}
-	return output.AppendPRs(b.spec.PRFile, missing...)
+	return noted, nil
 }

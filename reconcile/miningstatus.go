@@ -3,13 +3,12 @@ package reconcile
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/mining"
 )
@@ -27,28 +26,33 @@ type MiningStatus struct {
 	Tasks      []string        `json:"tasks"` // that were mined, the first one first
 }
 
-// miningStatuses adds the mining specs, or the one of that address.
-func (r *Reconciler) miningStatuses(ctx context.Context, address string, s *Status) error {
-	for _, known := range slices.Sorted(maps.Keys(r.mines)) {
-		if address != "" && address != known {
-			continue
-		}
-		m, err := r.miningStatus(ctx, known)
-		if err != nil {
-			return err
-		}
-		s.Minings = append(s.Minings, m)
-	}
-	return nil
+// miningSight is what the loop knows of a mining spec.
+type miningSight struct {
+	address string
+	spec    *config.Mining // nil = no file declares it
+	live    *liveMining    // nil = nobody works for it
+	note    string
 }
 
-func (r *Reconciler) miningStatus(ctx context.Context, address string) (MiningStatus, error) {
-	m := MiningStatus{Address: address, State: "waiting", Note: r.notes[address], Tasks: []string{}}
-	state, err := r.miningState(ctx, address)
+// mineSights are those of all mining specs, or of the one of that address.
+func (r *Reconciler) mineSights(address string) (all []miningSight) {
+	for _, known := range slices.Sorted(maps.Keys(r.mines)) {
+		if address == "" || address == known {
+			all = append(all, miningSight{known, r.miningOf(known), r.miners[known], r.notes[known]})
+		}
+	}
+	return all
+}
+
+// miningStatus reads the state of a mining spec. It may have seen millions of pull requests, so
+// the loop has no part in it.
+func (r *Reconciler) miningStatus(ctx context.Context, seen miningSight) (MiningStatus, error) {
+	m := MiningStatus{Address: seen.address, State: "waiting", Note: seen.note, Tasks: []string{}}
+	state, err := r.miningState(ctx, seen.address)
 	if err != nil {
 		return m, err
 	}
-	spec, live := r.miningOf(address), r.miners[address]
+	spec, live := seen.spec, seen.live
 	switch {
 	case spec == nil:
 		m.State, m.Note = "removed", cmp.Or(m.Note, "no file declares it")
@@ -62,59 +66,63 @@ func (r *Reconciler) miningStatus(ctx context.Context, address string) (MiningSt
 	if spec != nil {
 		m.File, m.Generation, m.Dir = spec.Pos.File, spec.Generation, spec.Output.Dir
 	}
+	var spent store.Spent
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		stream, err := tx.Stream(address)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if m.Results, _, err = resultsOf(tx, seen.address); err != nil {
 			return err
 		}
-		m.Results = cmp.Or(stream.File, stream.Path)
-		rows, err := tx.Mined(address)
+		rows, err := tx.Mined(seen.address)
 		for _, row := range rows {
 			m.Tasks = append(m.Tasks, row.Task)
 		}
+		if err == nil {
+			spent, err = tx.SpentByExecution(seen.address, 0)
+		}
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return m, err
-	}
-	if live != nil {
+	case live != nil:
 		m.Progress, err = live.miner.Progress(ctx)
 		m.Note = cmp.Or(m.Progress.Waits, m.Note)
 		return m, err
+	case spec == nil:
+		spec = &config.Mining{Block: config.Block{Kind: "mining", Name: strings.TrimPrefix(seen.address, "mining.")}}
 	}
-	m.Progress, err = r.miningProgress(ctx, address)
+	m.Progress, err = mining.Reached(ctx, &miningBook{r: r, spec: *spec}, *spec, usageOf(spent))
 	return m, err
-}
-
-// miningProgress is how far a spec came for which nobody works now.
-func (r *Reconciler) miningProgress(ctx context.Context, address string) (p mining.Progress, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		counts, err := miningCounts(tx, address)
-		if err != nil {
-			return err
-		}
-		spent, err := tx.SpentByExecution(address, 0)
-		p = mining.Summed(counts, nil, usageOf(spent))
-		return err
-	})
-	return p, err
 }
 
 // cancelMining ends the present work for a spec; it begins again when the spec is edited, or
 // by rerun.
 func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 	spec, live := r.miningOf(address), r.miners[address]
-	if spec == nil || live == nil {
+	state, err := r.miningState(ctx, address)
+	if err != nil {
+		return err
+	}
+	if spec == nil || live == nil && state.over(spec.Generation) {
 		return fmt.Errorf("cancel %s: %w", address, ErrNothing)
 	}
 	if err := r.putMiningState(ctx, address, miningState{Generation: spec.Generation, Cancelled: true}); err != nil {
 		return err
 	}
-	live.end()
-	name := strings.TrimPrefix(address, "mining.")
-	r.o.Config.Mined.Over(name, true)
-	r.grown(name)
+	if live != nil { // else it has not begun yet
+		live.end()
+	}
+	delete(r.notes, address)
+	r.ends(address, true)
 	return nil
+}
+
+// reviveMining has a spec go on that a user cancelled.
+func (r *Reconciler) reviveMining(ctx context.Context, address string) error {
+	state, err := r.miningState(ctx, address)
+	if err != nil || !state.Cancelled {
+		return err
+	}
+	return r.rerunMining(ctx, address)
 }
 
 // rerunMining has a spec that is over read its source again.
@@ -126,12 +134,9 @@ func (r *Reconciler) rerunMining(ctx context.Context, address string) error {
 	case r.miners[address] != nil:
 		return fmt.Errorf("rerun %s: it is at work; cancel it or wait for its end", address)
 	}
-	if _, err := r.renewMining(ctx, *spec, miningState{Over: true}); err != nil {
+	if err := r.renewMining(ctx, *spec, miningState{Over: true}); err != nil {
 		return err
 	}
-	name := strings.TrimPrefix(address, "mining.")
-	r.o.Config.Mined.Over(name, false)
-	r.grown(name)
-	r.queue.add(address, time.Now())
+	r.queue.add(address, r.now())
 	return nil
 }

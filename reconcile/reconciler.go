@@ -214,7 +214,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case id := <-r.ended:
 		r.forgetLive(id)
 	case end := <-r.mined:
-		r.minedOut(ctx, end)
+		r.minedOut(end)
 	case <-r.freed:
 		for address := range r.starved {
 			r.queue.add(address, r.now())
@@ -277,7 +277,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 		return seen.err
 	}
 	observed, now := seen.Observed, clock.Now().UTC()
-	plan := Diff(address, r.desired[address], observed, now)
+	plan := Diff(address, r.drained(r.desired[address], observed), observed, now)
 	if text := plan.String(); text != "" {
 		r.o.Log.Debug("plan", "spec", address, "plan", text)
 	}

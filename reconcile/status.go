@@ -95,8 +95,22 @@ type Round struct {
 // Status reads the present state; address narrows it to one run, "" is all of it.
 func (r *Reconciler) Status(ctx context.Context, address string) (s Status, err error) {
 	var inner error
-	err = r.do(ctx, func() { s, inner = r.status(ctx, address) })
-	return s, errors.Join(err, inner)
+	var mines []miningSight
+	err = r.do(ctx, func() {
+		mines = r.mineSights(address)
+		s, inner = r.status(ctx, address)
+	})
+	if err = errors.Join(err, inner); err != nil {
+		return s, err
+	}
+	for _, seen := range mines {
+		m, err := r.miningStatus(ctx, seen)
+		if err != nil {
+			return s, err
+		}
+		s.Minings = append(s.Minings, m)
+	}
+	return s, nil
 }
 
 func (r *Reconciler) status(ctx context.Context, address string) (Status, error) {
@@ -114,9 +128,6 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 			s.Files = append(s.Files, FileStatus{f.Display, f.Status})
 		}
 	}
-	if err := r.miningStatuses(ctx, address, &s); err != nil {
-		return s, err
-	}
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		for _, known := range r.addresses() {
 			if address != "" && address != known {
@@ -130,7 +141,7 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 		}
 		return nil
 	})
-	if err == nil && address != "" && len(s.Runs) == 0 && len(s.Minings) == 0 {
+	if err == nil && address != "" && len(s.Runs) == 0 && !r.mines[address] {
 		return s, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, append(r.addresses(), slices.Sorted(maps.Keys(r.mines))...)))
 	}
 	return s, err
@@ -218,13 +229,8 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 	} else {
 		run.Note = "no file declares it"
 	}
-	stream, err := tx.Stream(address)
-	if err == nil {
-		run.Results, run.Elsewhere = stream.File, stream.Why
-		if run.Results == "" {
-			run.Results = stream.Path
-		}
-	} else if !errors.Is(err, store.ErrNotFound) {
+	var err error
+	if run.Results, run.Elsewhere, err = resultsOf(tx, address); err != nil {
 		return run, err
 	}
 	if d != nil && d.Blocked != "" {
@@ -265,6 +271,16 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 		run.State = "finished"
 	}
 	return run, r.trialStatuses(tx, address, e.N, &run)
+}
+
+// resultsOf is the file of a spec's records, and why it is not beside the spec; "" while there
+// are none.
+func resultsOf(tx *store.Tx, address string) (path, elsewhere string, err error) {
+	stream, err := tx.Stream(address)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", "", nil
+	}
+	return cmp.Or(stream.File, stream.Path), stream.Why, err
 }
 
 func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *RunStatus) error {

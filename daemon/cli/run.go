@@ -140,6 +140,7 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 		return err
 	}
 	p := progress{e: e, since: began, live: terminal(e.err) && !e.json}
+	var first *followed
 	interrupted := false
 	tick := time.NewTicker(look)
 	defer tick.Stop()
@@ -148,9 +149,12 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 		if err != nil {
 			return err
 		}
+		if first == nil {
+			first = &now
+		}
 		if settled(now, interrupted) {
 			p.last(now)
-			if address := doneBefore(now.runs, began); address != "" && !e.json {
+			if address := doneBefore(*first, now, began); address != "" && !e.json {
 				fmt.Fprintf(e.err, "everything is done already; to do it again: assayd rerun %s%s\n", address, how)
 			}
 			return e.end(ctx, c, paths, submitted.Addresses, now)
@@ -175,18 +179,24 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 	}
 }
 
-// doneBefore returns the first of the runs if each was over before that moment; else "".
-func doneBefore(runs []reconcile.RunStatus, moment time.Time) string {
-	for _, r := range runs {
+// doneBefore returns what to do again, if nothing was done since that moment, which was before the
+// first look; else "". Runs follow the mining specs that they are over.
+func doneBefore(first, now followed, moment time.Time) string {
+	for _, m := range now.minings {
+		if !slices.ContainsFunc(first.minings, func(f reconcile.MiningStatus) bool { return f.Address == m.Address && f.State == "finished" }) {
+			return ""
+		}
+	}
+	for _, r := range now.runs {
 		if r.State != "finished" || len(r.Trials) < max(r.Wanted, 1) ||
 			slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool { return t.Status == "" || !t.Ended.Before(moment) }) {
 			return ""
 		}
 	}
-	if len(runs) == 0 {
-		return ""
+	if all := now.addresses(); len(all) > 0 {
+		return all[0] // mining specs come first
 	}
-	return runs[0].Address
+	return ""
 }
 
 // attach is the command that follows the same files in the same state directory.

@@ -82,18 +82,29 @@ func TestOnlyWhatWasDoneBeforeIsDoneAlready(t *testing.T) {
 	run := func(state string, wanted int, trials ...reconcile.TrialStatus) reconcile.RunStatus {
 		return reconcile.RunStatus{Address: "run.r", State: state, Wanted: wanted, Trials: trials}
 	}
+	mining := func(state string) []reconcile.MiningStatus {
+		return []reconcile.MiningStatus{{Address: "mining.m", State: state}}
+	}
 	before, after := over(now.Add(-time.Minute)), over(now.Add(time.Second))
 	for name, tc := range map[string]struct {
-		runs []reconcile.RunStatus
-		want string
+		runs   []reconcile.RunStatus
+		mined  []reconcile.MiningStatus // at the first look
+		mining []reconcile.MiningStatus // now
+		want   string
 	}{
-		"all before":      {[]reconcile.RunStatus{run("finished", 1, before)}, "run.r"},
-		"one now":         {[]reconcile.RunStatus{run("finished", 1, before), run("finished", 1, after)}, ""},
-		"one never began": {[]reconcile.RunStatus{run("finished", 2, before)}, ""},
-		"blocked":         {[]reconcile.RunStatus{run("blocked", 1, before)}, ""},
-		"nothing":         {nil, ""},
+		"all before":      {[]reconcile.RunStatus{run("finished", 1, before)}, nil, nil, "run.r"},
+		"one now":         {[]reconcile.RunStatus{run("finished", 1, before), run("finished", 1, after)}, nil, nil, ""},
+		"one never began": {[]reconcile.RunStatus{run("finished", 2, before)}, nil, nil, ""},
+		"blocked":         {[]reconcile.RunStatus{run("blocked", 1, before)}, nil, nil, ""},
+		"nothing":         {nil, nil, nil, ""},
+
+		"mining before":             {nil, mining("finished"), mining("finished"), "mining.m"},
+		"mining and a run over it":  {[]reconcile.RunStatus{run("finished", 1, before)}, mining("finished"), mining("finished"), "mining.m"},
+		"a run over it now":         {[]reconcile.RunStatus{run("finished", 1, after)}, mining("finished"), mining("finished"), ""},
+		"mining now":                {nil, mining("running"), mining("finished"), ""},
+		"mining now without a task": {[]reconcile.RunStatus{run("finished", 1, before)}, mining("waiting"), mining("finished"), ""},
 	} {
-		if got := doneBefore(tc.runs, now); got != tc.want {
+		if got := doneBefore(followed{minings: tc.mined}, followed{runs: tc.runs, minings: tc.mining}, now); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

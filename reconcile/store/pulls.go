@@ -67,12 +67,13 @@ func (t *Tx) OpenPulls(spec string, after int64, limit int) ([]PullRow, error) {
 	return rows, nil
 }
 
-// DecidedPulls returns the pull requests of a spec that are decided, in the order in which they
-// were seen.
-func (t *Tx) DecidedPulls(spec string) ([]PullRow, error) {
-	rows, err := list(t, scanPull, "SELECT "+pullColumns+" FROM pulls WHERE spec = ? AND verdict <> '' ORDER BY n", spec)
+// PullsFrom returns at most limit pull requests of a spec, behind the one numbered after, in the
+// order in which they were seen.
+func (t *Tx) PullsFrom(spec string, after int64, limit int) ([]PullRow, error) {
+	rows, err := list(t, scanPull, // by n: no index of specs is in that order
+		"SELECT "+pullColumns+" FROM pulls WHERE +spec = ? AND n > ? ORDER BY n LIMIT ?", spec, after, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read decided pull requests of %q: %w", spec, err)
+		return nil, fmt.Errorf("read pull requests of %q: %w", spec, err)
 	}
 	return rows, nil
 }
@@ -97,8 +98,8 @@ type PullCount struct {
 func (t *Tx) PullCounts(spec string) ([]PullCount, error) {
 	rows, err := list(t, func(r row) (c PullCount, err error) {
 		return c, r.Scan(&c.Verdict, &c.Stage, &c.Reason, &c.Class, &c.N)
-	}, `SELECT verdict, stage, reason, class, count(*) FROM pulls WHERE spec = ?
-		GROUP BY verdict, stage, reason, class ORDER BY verdict, stage, reason, class`, spec)
+	}, `SELECT verdict, stage, reason, class, n FROM pull_counts WHERE spec = ? AND n > 0
+		ORDER BY verdict, stage, reason, class`, spec)
 	if err != nil {
 		return nil, fmt.Errorf("count pull requests of %q: %w", spec, err)
 	}
@@ -112,7 +113,7 @@ func (t *Tx) AcceptedByRepo(spec string) (map[string]int, error) {
 		n    int
 	}
 	rows, err := list(t, func(r row) (c count, err error) { return c, r.Scan(&c.repo, &c.n) },
-		"SELECT repo, count(*) FROM pulls WHERE spec = ? AND verdict <> '' AND task <> '' GROUP BY repo", spec)
+		"SELECT repo, count(*) FROM pulls WHERE spec = ? AND task <> '' GROUP BY repo", spec)
 	if err != nil {
 		return nil, fmt.Errorf("count tasks of %q: %w", spec, err)
 	}

@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,14 +53,63 @@ func TestPullsAreDecidedOnce(t *testing.T) {
 		if diff := cmp.Diff(want, counts); diff != "" {
 			t.Errorf("counts: -want +got\n%s", diff)
 		}
-		if rows, err2 := tx.DecidedPulls("mining.x"); err2 != nil || len(rows) != 1 || rows[0].Number != 1 || rows[0].Reason != "stars" {
-			t.Errorf("decided: %+v, %v", rows, err2)
+		for after, number := range []int{1, 2} {
+			if rows, err2 := tx.PullsFrom("mining.x", int64(after), 1); err2 != nil || len(rows) != 1 || rows[0].Number != number {
+				t.Errorf("behind %d: %+v, %v", after, rows, err2)
+			}
 		}
 		if n, err2 := tx.ReopenPulls("mining.x", "stars"); n != 1 || err2 != nil {
 			t.Errorf("reopened %d, %v", n, err2)
 		}
 		return err
 	})
+}
+
+// The counts are those of the rows, whatever was done to them, in a state directory of before, too.
+func TestPullsAreCounted(t *testing.T) {
+	dir := t.TempDir()
+	former, err := openPool(filepath.Join(dir, databaseName), 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range append(slices.Clone(migrations[:3]), "PRAGMA user_version = 3",
+		"INSERT INTO pulls (spec, repo, number, seen_at) VALUES ('mining.x', 'acme/app', 100, 1), ('mining.x', 'acme/app', 101, 1)",
+		"UPDATE pulls SET verdict = 'rejected', stage = 'filter', reason = 'stars' WHERE number = 101",
+	) {
+		if _, err := former.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := former.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, Options{})
+	do(t, s, func(tx *Tx) error {
+		for i := range 12 {
+			spec, number := []string{"mining.x", "mining.y"}[i%2], i/3
+			if _, err := tx.FindPull(spec, "acme/app", number); err != nil {
+				return err
+			}
+			p := PullRow{Spec: spec, Repo: "acme/app", Number: number, Verdict: "rejected", Stage: "enrich", Reason: []string{"enough", "stars", "gone"}[i%3]}
+			if _, err := tx.DecidePull(p); i%4 > 0 && err != nil {
+				return err
+			}
+		}
+		_, err := tx.ReopenPulls("mining.x", "enough")
+		return err
+	})
+	for _, spec := range []string{"mining.x", "mining.y", "mining.z"} {
+		got := read(t, s, func(tx *Tx) ([]PullCount, error) { return tx.PullCounts(spec) })
+		want := read(t, s, func(tx *Tx) (all []PullCount, err error) {
+			return list(tx, func(r row) (c PullCount, err error) {
+				return c, r.Scan(&c.Verdict, &c.Stage, &c.Reason, &c.Class, &c.N)
+			},
+				"SELECT verdict, stage, reason, class, count(*) FROM pulls WHERE spec = ? GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4", spec)
+		})
+		if diff := cmp.Diff(want, got); diff != "" || spec != "mining.z" && len(got) < 2 {
+			t.Errorf("%s: -rows +counts\n%s%v", spec, diff, got)
+		}
+	}
 }
 
 func TestAnswersBelongToTheirPull(t *testing.T) {

@@ -179,6 +179,34 @@ CREATE TABLE environments (
 	data TEXT NOT NULL,
 	PRIMARY KEY (repo, lock)
 ) STRICT;
+`, `
+-- How many pull requests are alike, counted as they change: a spec may have seen millions, and
+-- is asked for them twice a second.
+CREATE TABLE pull_counts (
+	spec    TEXT NOT NULL,
+	verdict TEXT NOT NULL,
+	stage   TEXT NOT NULL,
+	reason  TEXT NOT NULL,
+	class   TEXT NOT NULL,
+	n       INTEGER NOT NULL,
+	PRIMARY KEY (spec, verdict, stage, reason, class)
+) STRICT, WITHOUT ROWID;
+INSERT INTO pull_counts SELECT spec, verdict, stage, reason, class, count(*) FROM pulls GROUP BY spec, verdict, stage, reason, class;
+CREATE TRIGGER pulls_seen AFTER INSERT ON pulls BEGIN
+	INSERT OR IGNORE INTO pull_counts VALUES (new.spec, new.verdict, new.stage, new.reason, new.class, 0);
+	UPDATE pull_counts SET n = n + 1
+		WHERE spec = new.spec AND verdict = new.verdict AND stage = new.stage AND reason = new.reason AND class = new.class;
+END;
+CREATE TRIGGER pulls_decided AFTER UPDATE ON pulls BEGIN
+	UPDATE pull_counts SET n = n - 1
+		WHERE spec = old.spec AND verdict = old.verdict AND stage = old.stage AND reason = old.reason AND class = old.class;
+	INSERT OR IGNORE INTO pull_counts VALUES (new.spec, new.verdict, new.stage, new.reason, new.class, 0);
+	UPDATE pull_counts SET n = n + 1
+		WHERE spec = new.spec AND verdict = new.verdict AND stage = new.stage AND reason = new.reason AND class = new.class;
+END;
+DROP INDEX pulls_count;
+CREATE INDEX pulls_reason ON pulls (spec, reason);
+CREATE INDEX pulls_task ON pulls (spec, repo) WHERE task <> '';
 `}
 
 // migrate brings the database to the newest schema in one transaction.

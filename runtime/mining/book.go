@@ -21,7 +21,7 @@ type Book interface {
 	// Open returns some of the open pull requests behind that place, in order.
 	Open(ctx context.Context, after int64, limit int) ([]Candidate, error)
 	// Decide ends open pull requests with their records, all or none of them, and forgets what
-	// was answered about them. One that is decided stays as it is.
+	// was answered about them, unless they may be taken up again. One that is decided stays as it is.
 	Decide(ctx context.Context, all ...Decision) error
 	// Answer returns what was kept about a pull request, "" being nobody's.
 	Answer(ctx context.Context, pull, key string) (value []byte, ok bool, err error)

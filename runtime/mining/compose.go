@@ -154,7 +154,7 @@ func (k *maker) export(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	usage, err := k.pull.purse.spent(ctx)
+	usage, err := k.m.paid(ctx, k.pull.Ref)
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,9 @@ func (b *memory) Decide(ctx context.Context, all ...Decision) error {
 			if p.decision == nil {
 				p.decision = &d
 			}
-			maps.DeleteFunc(b.answers, func(key [2]string, _ []byte) bool { return key[0] == d.Ref.String() })
+			if !TakenUpAgain(d.Reason) {
+				maps.DeleteFunc(b.answers, func(key [2]string, _ []byte) bool { return key[0] == d.Ref.String() })
+			}
 		}
 		return nil
 	})
@@ -206,6 +208,17 @@ func (b *memory) Report(ctx context.Context, typ string, fields any) error {
 	defer b.mu.Unlock()
 	b.reports, b.last = append(b.reports, typ), Progress{}
 	return errors.Join(json.Unmarshal(text, &b.last), ctx.Err())
+}
+
+// reopen takes up again what may be, as happens when a spec wants more.
+func (b *memory) reopen() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.pulls {
+		if p.decision != nil && TakenUpAgain(p.decision.Reason) {
+			p.decision, p.decided = nil, 0
+		}
+	}
 }
 
 // verdicts are what became of all pull requests, in words.

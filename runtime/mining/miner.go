@@ -169,6 +169,9 @@ func (m *Miner) end(ctx context.Context, code, cause string) error {
 				return err
 			}
 			all[i] = Decision{Ref: c.Ref, Verdict: Rejected, Stage: StageEnrich, Reason: code, Detail: cause}
+			if all[i].Usage, err = m.paid(ctx, c.Ref); err != nil {
+				return err
+			}
 		}
 		if err := m.o.Book.Decide(ctx, all...); err != nil {
 			return err

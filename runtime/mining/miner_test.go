@@ -13,7 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 )
 
@@ -379,6 +383,69 @@ func TestBudgets(t *testing.T) {
 				t.Error("an answer was not whole")
 			}
 		})
+	}
+}
+
+// What was paid for a pull request that is taken up again is not paid for again, and the
+// records tell all that was paid.
+func TestWhatIsTakenUpAgainIsNotPaidAgain(t *testing.T) {
+	t.Parallel()
+	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}})
+	for name, tc := range map[string]struct {
+		less, more func(*world)
+		cause      string
+		want       map[string]string
+	}{
+		"when there is money": {
+			func(w *world) { w.spec.Budget = &config.Budget{Total: config.Spend{Tokens: 6 * 110}} },
+			func(w *world) { w.spec.Budget.Total.Tokens *= 10 },
+			errBroke.Error(),
+			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget", "acme/shop#3": "rejected enrich budget"},
+		},
+		"when more are wanted": {
+			func(w *world) {
+				w.spec.Quota = &config.Quota{Easy: 1, Hard: 1}
+				w.class[title(shop, 2)] = "medium"
+				w.class[title(shop, 3)] = "hard"
+				w.looks(title(shop, 2), "hard")
+			},
+			func(w *world) { w.spec.Quota.Medium, w.spec.Quota.Hard = 1, 2 },
+			errEnough.Error(),
+			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected classify enough", "acme/shop#3": "accepted hard"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared.again(t)
+			tc.less(w)
+			w.serve().mine(tc.cause)
+			w.verdicts(tc.want)
+			w.recordsTellAll()
+			w.book.reopen()
+			tc.more(w)
+			if _, err := w.run(t.Context()); err != nil || w.book.count("accepted") != 3 {
+				t.Errorf("%v: %v", w.book.verdicts(), err)
+			}
+			w.recordsTellAll()
+			if all := w.repeated(); len(all) > 0 {
+				t.Errorf("paid again: %v", all)
+			}
+			if all := w.github.Repeated(); len(all) > 0 {
+				t.Errorf("asked again: %v", all)
+			}
+		})
+	}
+}
+
+// recordsTellAll compares what was paid for each pull request with what was paid for the spec.
+func (w *world) recordsTellAll() {
+	w.t.Helper()
+	var sum gateway.Usage
+	for _, p := range w.book.pulls {
+		sum.Add(p.decision.Usage)
+	}
+	if diff := cmp.Diff(w.book.last.Usage, sum, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		w.t.Errorf("the end tells otherwise than the records: -want +got\n%s", diff)
 	}
 }
 

@@ -390,7 +390,7 @@ func (m *Miner) give(ctx context.Context, l *looked, d Decision, err error) erro
 	default:
 		d.Verdict, d.Reason, d.Detail = Failed, reasonTrouble, err.Error()
 	}
-	if d.Usage, err = l.purse.spent(ctx); err != nil {
+	if d.Usage, err = m.paid(ctx, l.Ref); err != nil {
 		return err
 	}
 	return m.decide(ctx, d)

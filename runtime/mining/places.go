@@ -40,10 +40,9 @@ func (t *tasks) add(class, repo string, n int) {
 // newPlaces are those that are left of a spec's. names leads from former names of repositories
 // to those that they have now, by which places are counted.
 func newPlaces(spec config.Mining, c Counts, names map[string]string) *places {
-	p := &places{changed: make(chan struct{}), total: spec.MaxTasks, perRepo: spec.Filter.PerRepo}
+	p := &places{changed: make(chan struct{}), total: wanted(spec), perRepo: spec.Filter.PerRepo}
 	if q := spec.Quota; q != nil {
 		p.quota = map[string]int{"easy": q.Easy, "medium": q.Medium, "hard": q.Hard}
-		p.total = q.Easy + q.Medium + q.Hard
 	}
 	p.accepted = tasks{all: c.Total(), byClass: map[string]int{}, byRepo: map[string]int{}}
 	for class, n := range c.Accepted {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
@@ -73,23 +74,16 @@ func (m *Miner) report(ctx context.Context) {
 // Progress reads how far the spec is.
 func (m *Miner) Progress(ctx context.Context) (p Progress, err error) {
 	at, waits := m.stages()
-	c, err := m.o.Book.Counts(ctx)
-	if err != nil {
-		return p, err
-	}
 	usage, err := m.o.Gateway.Spent(ctx, gateway.Account{Spec: m.o.Spec.Address()})
 	if err != nil {
 		return p, err
 	}
-	p = Summed(c, at, usage)
-	p.Waits, p.Wanted, p.Spent = waits, m.o.Spec.MaxTasks, m.spent.spent()
-	if q := m.o.Spec.Quota; q != nil {
-		p.Wanted = q.Easy + q.Medium + q.Hard
+	if p, err = progress(ctx, m.o.Book, m.o.Spec, usage, at); err != nil {
+		return p, err
 	}
-	p.BudgetLeft = left(m.total(), p.Usage)
+	p.Waits, p.Spent = waits, m.spent.spent()
 	m.rates(&p)
-	p.Hours, err = m.hours(ctx)
-	return p, err
+	return p, nil
 }
 
 // rates tells how long the miner has been at it, and how much it did in that time.
@@ -106,12 +100,20 @@ func (m *Miner) rates(p *Progress) {
 	}
 }
 
-// Summed is the progress that follows from what became of pull requests, where those under way
-// are, and what was spent.
-func Summed(c Counts, at map[string]int, usage gateway.Usage) Progress {
-	p := Progress{
+// Reached reads from a book how far a spec is that nobody works for, and that has spent that much.
+func Reached(ctx context.Context, book Book, spec config.Mining, usage gateway.Usage) (Progress, error) {
+	return progress(ctx, book, spec, usage, nil)
+}
+
+// progress is that of a spec with so many pull requests under way at each stage.
+func progress(ctx context.Context, book Book, spec config.Mining, usage gateway.Usage, at map[string]int) (p Progress, err error) {
+	c, err := book.Counts(ctx)
+	if err != nil {
+		return p, err
+	}
+	p = Progress{
 		Open: c.Open, Accepted: c.Total(), Classes: c.Accepted, Stages: tally(c, at), Usage: usage, CostUSD: usage.CostUSD,
-		BudgetLeft: map[string]float64{},
+		Wanted: wanted(spec), BudgetLeft: left(totalOf(spec), usage),
 	}
 	for _, of := range c.Ended {
 		p.Rejected += of[Rejected]
@@ -121,7 +123,16 @@ func Summed(c Counts, at map[string]int, usage gateway.Usage) Progress {
 	if p.Accepted > 0 {
 		p.USDPerTask, p.TokensPerTask = p.CostUSD/float64(p.Accepted), float64(p.Usage.Tokens())/float64(p.Accepted)
 	}
-	return p
+	p.Hours, err = hours(ctx, book, spec)
+	return p, err
+}
+
+// wanted is how many tasks a spec wants in all; 0 = no limit.
+func wanted(spec config.Mining) int {
+	if q := spec.Quota; q != nil {
+		return q.Easy + q.Medium + q.Hard
+	}
+	return spec.MaxTasks
 }
 
 func left(total gateway.Budget, u gateway.Usage) map[string]float64 {

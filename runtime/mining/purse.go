@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -19,16 +20,14 @@ var errPerTask = errors.New("it has cost as much as one task may")
 type purse struct {
 	m       *Miner
 	ref     github.Ref
-	account gateway.Account
 	each    gateway.Budget
 	session *gateway.Session
 	model   *llm.Model
 }
 
 func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
-	address := m.o.Spec.Address()
-	p := &purse{m: m, ref: ref, account: gateway.Account{Spec: address, Trial: address + "/" + ref.String(), Try: 1}}
-	grant := gateway.Grant{Account: p.account, Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: m.total()}
+	p := &purse{m: m, ref: ref}
+	grant := gateway.Grant{Account: m.account(ref), Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: totalOf(m.o.Spec)}
 	if b := m.o.Spec.Budget; b != nil {
 		grant.Each = gateway.Budget(b.Each)
 		p.each = grant.Each
@@ -41,9 +40,9 @@ func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
 	return p, nil
 }
 
-// total is what the spec may spend over its life.
-func (m *Miner) total() gateway.Budget {
-	if b := m.o.Spec.Budget; b != nil {
+// totalOf is what a spec may spend over its life.
+func totalOf(spec config.Mining) gateway.Budget {
+	if b := spec.Budget; b != nil {
 		return gateway.Budget(b.Total)
 	}
 	return gateway.Budget{}
@@ -55,10 +54,15 @@ func (p *purse) close() {
 	}
 }
 
-// spent is what models were paid for the pull request, by all daemons.
-func (p *purse) spent(ctx context.Context) (gateway.Usage, error) {
-	a := p.account
-	return p.m.o.Gateway.Spent(ctx, a)
+// account is that of a pull request.
+func (m *Miner) account(ref github.Ref) gateway.Account {
+	address := m.o.Spec.Address()
+	return gateway.Account{Spec: address, Trial: address + "/" + ref.String(), Try: 1}
+}
+
+// paid is what models were paid for a pull request, by all daemons.
+func (m *Miner) paid(ctx context.Context, ref github.Ref) (gateway.Usage, error) {
+	return m.o.Gateway.Spent(ctx, m.account(ref))
 }
 
 // kept is an answer as the book keeps it.
@@ -118,7 +122,7 @@ func (m *Miner) broke(ctx context.Context, p *purse, err error) error {
 	if !errors.Is(err, llm.ErrBudget) {
 		return err
 	}
-	code, detail, other := m.o.Gateway.Broke(ctx, gateway.Account{Spec: p.account.Spec}, m.total())
+	code, detail, other := m.o.Gateway.Broke(ctx, gateway.Account{Spec: m.o.Spec.Address()}, totalOf(m.o.Spec))
 	switch {
 	case other != nil:
 		return other

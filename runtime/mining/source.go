@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/output"
@@ -93,8 +94,8 @@ type hourMark struct {
 	Counts archive.Counts `json:"counts"`
 }
 
-func (m *Miner) hourMarks(ctx context.Context) (map[time.Time]hourMark, error) {
-	marks, err := m.o.Book.Marks(ctx, hourKey)
+func hourMarks(ctx context.Context, book Book) (map[time.Time]hourMark, error) {
+	marks, err := book.Marks(ctx, hourKey)
 	if err != nil {
 		return nil, err
 	}
@@ -119,12 +120,12 @@ func pastOf(marks map[time.Time]hourMark) func(time.Time) archive.Past {
 
 // span are the hours that the spec wants. Where it looks again and again it wants all since it
 // looked first: a pass, or the time between two lives, may be longer than the lookback.
-func (m *Miner) span(ctx context.Context) (s archive.Source, err error) {
-	s.Lookback = m.o.Spec.Source.Lookback
-	if s.From, s.To, err = between(m.o.Spec.Source.From, m.o.Spec.Source.To); err != nil || m.o.Spec.Once || !s.From.IsZero() {
+func span(ctx context.Context, book Book, spec config.Mining) (s archive.Source, err error) {
+	s.Lookback = spec.Source.Lookback
+	if s.From, s.To, err = between(spec.Source.From, spec.Source.To); err != nil || spec.Once || !s.From.IsZero() {
 		return s, err
 	}
-	marks, err := m.o.Book.Marks(ctx, sinceKey)
+	marks, err := book.Marks(ctx, sinceKey)
 	if err != nil || len(marks) == 0 {
 		return s, err
 	}
@@ -144,15 +145,15 @@ func (m *Miner) noteSince(ctx context.Context, source archive.Source, now time.T
 }
 
 // hours tells how much of the archive was read; nil where there is none.
-func (m *Miner) hours(ctx context.Context) (*Hours, error) {
-	if m.o.Spec.Source.Kind != "gharchive" {
+func hours(ctx context.Context, book Book, spec config.Mining) (*Hours, error) {
+	if spec.Source.Kind != "gharchive" {
 		return nil, nil
 	}
-	marks, err := m.hourMarks(ctx)
+	marks, err := hourMarks(ctx, book)
 	if err != nil {
 		return nil, err
 	}
-	source, err := m.span(ctx)
+	source, err := span(ctx, book, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +172,11 @@ func (m *Miner) hours(ctx context.Context) (*Hours, error) {
 
 // readArchive reads the hours that the source names and that were not read yet.
 func (m *Miner) readArchive(ctx context.Context, found finder) error {
-	marks, err := m.hourMarks(ctx)
+	marks, err := hourMarks(ctx, m.o.Book)
 	if err != nil {
 		return err
 	}
-	source, err := m.span(ctx)
+	source, err := span(ctx, m.o.Book, m.o.Spec)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/mining/archive"
@@ -33,6 +34,12 @@ func TestHoursOfAnArchiveBecomeTasks(t *testing.T) {
 	w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "accepted easy", "acme/gone#9": "rejected enrich gone"})
 	if diff := cmp.Diff(&Hours{Read: 2, Gaps: []string{"2026-03-01-5 missing"}}, w.book.last.Hours); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+	// Who does not work for it tells the same.
+	end, err := Reached(t.Context(), w.book, w.spec, w.book.last.Usage)
+	ofWork := cmpopts.IgnoreFields(Progress{}, "ElapsedS", "SeenPerHour", "DecidedPerHour", "Spent")
+	if diff := cmp.Diff(w.book.last, end, ofWork); diff != "" || err != nil {
+		t.Errorf("%v -reported +read\n%s", err, diff)
 	}
 	// What was read is read no more, and what the rules refuse at once is asked about by nobody.
 	calls := w.github.Calls()
@@ -66,7 +73,7 @@ func TestNoHourIsLostBetweenTwoLooks(t *testing.T) {
 					if err := m.read(t.Context(), make(chan struct{}, 1)); err != nil {
 						t.Fatal(err)
 					}
-					hours, err := m.hours(t.Context())
+					hours, err := hours(t.Context(), m.o.Book, m.o.Spec)
 					if err != nil {
 						t.Fatal(err)
 					}

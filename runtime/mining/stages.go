@@ -33,6 +33,9 @@ const (
 	ReasonBudget = "budget" // the spec may not spend more
 )
 
+// TakenUpAgain reports whether a pull request that was decided for a reason may be taken up again.
+func TakenUpAgain(why string) bool { return why == ReasonEnough || why == ReasonBudget }
+
 // Reasons of this package.
 const (
 	reasonPerRepo    = "per_repo"

@@ -1,0 +1,312 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/mining"
+	"github.com/assayd/assayd/runtime/mining/extract"
+	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/github/githubtest"
+)
+
+// pit is a house whose daemons mine. GitHub has nothing, and says so when it is let.
+type pit struct {
+	*house
+	tell chan struct{} // closed: GitHub answers
+}
+
+func newPit(t *testing.T) *pit {
+	t.Helper()
+	p := &pit{house: newHouse(t), tell: make(chan struct{})}
+	settings := config.DefaultSettings(nil)
+	settings.Providers = map[string]config.Provider{"p": {Protocol: "openai", BaseURL: "http://model.test/v1", APIKey: config.SecretText("key")}}
+	clones := t.TempDir()
+	log := slog.New(slog.DiscardHandler)
+	p.more = func(o *Options) {
+		g, err := gateway.New(gateway.Options{
+			Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil }}},
+			Ledger:    NewBooks(p.store), Log: log,
+		})
+		check(t, err)
+		t.Cleanup(g.Close)
+		hub := githubtest.Offline(githubtest.World{})
+		client, err := github.Open(github.Options{BaseURL: hub.API, Client: &http.Client{Transport: &held{hub.Transport(), p.tell}}})
+		check(t, err)
+		t.Cleanup(client.Close)
+		repos, err := extract.New(extract.Options{Dir: clones})
+		check(t, err)
+		o.Config.Settings, o.Host.Gateway = settings, g
+		o.Mining = func(config.Mining) (mining.Options, error) { return mining.Options{GitHub: client, Repos: repos}, nil }
+	}
+	return p
+}
+
+// held lets requests through when it is let.
+type held struct {
+	http.RoundTripper
+	let chan struct{}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (h *held) RoundTrip(q *http.Request) (*http.Response, error) {
+	select {
+	case <-h.let:
+		return h.RoundTripper.RoundTrip(q)
+	case <-q.Context().Done():
+		return nil, q.Context().Err()
+	}
+}
+
+// quarry is mining.x with these lines.
+func quarry(lines string) string { return quarryOf("x", lines) }
+
+func quarryOf(name, lines string) string {
+	return fmt.Sprintf("mining %q {\n source \"repos\" { names = [\"acme/shop\"] }\n provider = \"p\"\n model = \"m\"\n %s\n}\n", name, lines)
+}
+
+// overQuarry is run.r over mining.x.
+const overQuarry = "run \"r\" {\n tasks = [mining.x]\n auto_eval = \"0s\"\n agent \"nop\" {}\n}\n"
+
+// untilMining waits until a mining spec is in a state.
+func (d *daemon) untilMining(t *testing.T, address, state string) (m MiningStatus) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
+		s, err := d.Status(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(s.Minings, func(m MiningStatus) bool { return m.Address == address })
+		if i < 0 {
+			m = MiningStatus{State: "forgotten"}
+		} else {
+			m = s.Minings[i]
+		}
+		if m.State == state {
+			return m
+		}
+	}
+	t.Fatalf("%s never was %s: %+v", address, state, m)
+	return m
+}
+
+// What was answered about a pull request goes with its decision, unless it may be taken up
+// again.
+func TestAnswersStayWithWhatMayBeTakenUpAgain(t *testing.T) {
+	s, _ := openStore(t)
+	r := New(Options{Store: s, Log: slog.New(slog.DiscardHandler)})
+	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}}
+	book := &miningBook{r: r, spec: spec, stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}
+	for i, c := range []struct {
+		reason string
+		stays  bool
+	}{{mining.ReasonEnough, true}, {mining.ReasonBudget, true}, {"low_quality", false}, {"trouble", false}} {
+		ref := github.Ref{Repo: "acme/shop", Number: i + 1}
+		check(t, book.Find(t.Context(), []mining.Found{{Ref: ref}}, mining.Mark{}))
+		check(t, book.Keep(t.Context(), mining.Answer{Pull: ref.String(), Key: "triage/0", Value: []byte("paid")}))
+		check(t, book.Decide(t.Context(), mining.Decision{Ref: ref, Verdict: mining.Rejected, Stage: mining.StageQuality, Reason: c.reason}))
+		if _, ok, err := book.Answer(t.Context(), ref.String(), "triage/0"); ok != c.stays || err != nil {
+			t.Errorf("%s: the answer is there: %v, %v", c.reason, ok, err)
+		}
+	}
+}
+
+// Files that are handed in again have all go on that was cancelled.
+func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
+	p := newPit(t)
+	d := p.start()
+	dir := t.TempDir()
+	put(t, dir, "m.hcl", quarryOf("x", "")+quarryOf("y", ""))
+	paths := []string{filepath.Join(dir, "m.hcl")}
+	for range 2 {
+		if addresses, ds, err := d.Submit(t.Context(), paths); err != nil || len(addresses) != 2 {
+			t.Fatal(addresses, ds, err)
+		}
+		for _, address := range []string{"mining.x", "mining.y"} {
+			d.untilMining(t, address, "running")
+		}
+		for _, address := range []string{"mining.x", "mining.y"} {
+			check(t, d.Cancel(t.Context(), address))
+			d.untilMining(t, address, "cancelled")
+		}
+	}
+}
+
+// has stores that mining.x has made a task.
+func (p *pit) has(name string) {
+	p.t.Helper()
+	set := config.Load([]config.Input{{Path: "/b.hcl", Text: []byte(benchmarkSpec)}}, nil, config.Options{})
+	task, err := CompileTask(allTasks(set)[0])
+	check(p.t, err)
+	task.Benchmark, task.Name = "x", name
+	check(p.t, p.store.Do(p.t.Context(), func(tx *store.Tx) error {
+		return tx.PutMined(store.MinedRow{Spec: "mining.x", Task: name, Data: mustJSON(p.t, task)})
+	}))
+}
+
+// A run stands in another file than the mining block, which is taken out of its own.
+func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
+	p := newPit(t)
+	p.has("one")
+	p.write("m.hcl", quarry(""))
+	p.write("r.hcl", overQuarry)
+	d := p.start()
+	close(p.let)
+	d.until(t, "settled", func(r RunStatus) bool { return r.State == "running" && phases(r) == "nop/1 resolved" })
+	p.write("m.hcl", "locals {}\n")
+	d.look(t)
+	d.untilMining(t, "mining.x", "removed")
+	if run := d.untilTrials(t, "nop/1 resolved"); run.State != "running" {
+		t.Errorf("within the grace it is %s", run.State)
+	}
+	check(t, d.do(t.Context(), func() {
+		d.gone["mining.x"] = d.now().Add(-removalGrace)
+		d.queue.add("mining.x", d.now())
+	}))
+	d.untilState(t, "finished")
+}
+
+// A daemon that begins finds a run over a block that is gone.
+func TestARunDoesNotGrowByABlockThatIsGone(t *testing.T) {
+	r := New(Options{Log: slog.New(slog.DiscardHandler)})
+	set := &config.Set{}
+	set.Blocks.Runs = []config.Run{{Tasks: []config.Ref{{Kind: "mining", Name: "x"}}}}
+	for _, c := range []struct{ known, grows bool }{{true, true}, {false, false}} { // known: its grace is not over
+		r.mines = map[string]bool{"mining.x": c.known}
+		if r.adoptMinings(t.Context(), set, r.now()); r.o.Config.Mined.Grows("x") != c.grows {
+			t.Errorf("known %v: the run grows: %v", c.known, !c.grows)
+		}
+	}
+}
+
+// What ended was the spec as it was: as it is declared now it goes on.
+func TestARunGrowsOnWhenMiningEndsDuringAnEdit(t *testing.T) {
+	set := &config.Set{}
+	set.Blocks.Minings = []config.Mining{{Block: config.Block{Kind: "mining", Name: "x", Generation: "now"}}}
+	for generation, grows := range map[string]bool{"before": true, "now": false} {
+		r := New(Options{Log: slog.New(slog.DiscardHandler)})
+		r.set, r.miners["mining.x"] = set, &liveMining{generation: generation}
+		r.minedOut(miningEnd{address: "mining.x", over: true})
+		if got := r.o.Config.Mined.Grows("x"); got != grows {
+			t.Errorf("what ended is %q: the run grows: %v", generation, got)
+		}
+	}
+}
+
+// A drain waits for what runs of a run that grows, and for nothing else of it.
+func TestADrainEndsMiningAndFinishesWhatRuns(t *testing.T) {
+	p := newPit(t)
+	p.has("one")
+	p.has("two")
+	p.write("a.hcl", quarry("")+overQuarry)
+	d := p.start()
+	d.untilMining(t, "mining.x", "running")
+	before := d.untilTrials(t, "nop/1 running")
+	drained := make(chan error, 1)
+	go func() { drained <- d.Drain(t.Context()) }()
+	d.untilMining(t, "mining.x", "waiting")
+	close(p.let)
+	check(t, <-drained)
+	check(t, d.do(t.Context(), func() { d.queue.add("run.r", d.now()) }))
+	if run := d.untilTrials(t, "nop/1 resolved"); run.Trials[0].ID != before.Trials[0].ID || run.Wanted != 2 {
+		t.Errorf("%+v", run)
+	}
+	d.stop()
+	next := p.start()
+	next.untilMining(t, "mining.x", "running")
+	next.untilTrials(t, "nop/1 resolved, nop/1 resolved")
+}
+
+// A spec that cannot begin says why, and can be cancelled: it does not begin by itself later.
+func TestMiningThatCannotBeginIsTold(t *testing.T) {
+	p := newPit(t)
+	able := p.more
+	p.more = func(o *Options) {
+		able(o)
+		o.Mining = func(config.Mining) (mining.Options, error) { return mining.Options{}, errors.New("the list is gone") }
+	}
+	p.write("a.hcl", quarry(""))
+	d := p.start()
+	if m := d.untilMining(t, "mining.x", "waiting"); m.Note != "begin mining.x: the list is gone" {
+		t.Errorf("it waits, and says %q", m.Note)
+	}
+	check(t, d.Cancel(t.Context(), "mining.x"))
+	if m := d.untilMining(t, "mining.x", "cancelled"); m.Note != "" {
+		t.Errorf("it is cancelled, and says %q", m.Note)
+	}
+	if err := d.Cancel(t.Context(), "mining.x"); !errors.Is(err, ErrNothing) {
+		t.Errorf("cancelled once more: %v", err)
+	}
+	d.stop()
+	p.more = able
+	next := p.start()
+	check(t, next.do(t.Context(), func() { check(t, next.tend(t.Context(), "mining.x")) }))
+	next.untilMining(t, "mining.x", "cancelled")
+}
+
+// Images of tasks that were mined are those of a spec in force.
+func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
+	p := newPit(t)
+	p.has("one")
+	p.write("a.hcl", quarry(""))
+	d := p.start()
+	d.untilMining(t, "mining.x", "running")
+	for every, want := range map[bool]int{true: 1, false: 0} {
+		if tasks, err := d.wantedTasks(t.Context(), every); err != nil || len(tasks) != want {
+			t.Errorf("every %v: needed are %+v, %v %v", every, tasks, err, d.set.Diagnostics)
+		}
+	}
+}
+
+// What a spec wants and may spend is told of one that is over, too.
+func TestAMiningSpecThatIsOverHasItsLimits(t *testing.T) {
+	p := newPit(t)
+	p.write("a.hcl", quarry("max_tasks = 3\n budget {\n total { tokens = 500 }\n }"))
+	d := p.start()
+	at := d.untilMining(t, "mining.x", "running").Progress
+	close(p.tell)
+	end := d.untilMining(t, "mining.x", "finished").Progress
+	for state, progress := range map[string]mining.Progress{"at work": at, "over": end} {
+		if progress.Wanted != 3 || progress.BudgetLeft["tokens"] != 500 {
+			t.Errorf("%s: wanted are %d, left %v", state, progress.Wanted, progress.BudgetLeft)
+		}
+	}
+}
+
+// What a crash kept from being listed is listed by the next life, once, however much there is.
+func TestDecidedPullRequestsAreListedAfterACrash(t *testing.T) {
+	s, _ := openStore(t)
+	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}, PRFile: filepath.Join(t.TempDir(), "prs.jsonl")}
+	book := &miningBook{r: New(Options{Store: s, Log: slog.New(slog.DiscardHandler)}), spec: spec}
+	const seen = 2*catchUpAtOnce + 10
+	check(t, s.Do(t.Context(), func(tx *store.Tx) error {
+		for n := 1; n <= seen; n++ {
+			_, err := tx.FindPull(spec.Address(), "acme/shop", n)
+			why := []string{"stars", mining.ReasonEnough}[n%2]
+			if _, bad := tx.DecidePull(store.PullRow{Spec: spec.Address(), Repo: "acme/shop", Number: n, Verdict: mining.Rejected, Reason: why}); errors.Join(err, bad) != nil {
+				return errors.Join(err, bad)
+			}
+		}
+		return nil
+	}))
+	book.list(github.Ref{Repo: "acme/shop", Number: 4})
+	for range 2 {
+		check(t, book.catchUp(t.Context()))
+		listed, err := book.noted()
+		text, bad := os.ReadFile(spec.PRFile)
+		if lines := strings.Count(string(text), "\n"); err != nil || bad != nil || len(listed) != seen/2 || lines != seen/2 || listed[github.Ref{Repo: "acme/shop", Number: 1}] {
+			t.Errorf("%d pull requests in %d lines, %v, %v", len(listed), lines, err, bad)
+		}
+	}
+}
