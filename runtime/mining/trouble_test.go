@@ -81,7 +81,7 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := unwanted(t, 1).offline()
 				m := New(w.options(t))
-				m.o.Waitable = func(err error) bool { return err == errAway }
+				m.o.Waitable = func(err error) bool { return errors.Is(err, errAway) }
 				p, err := m.purse(t.Context(), ref(shop, 1))
 				if err != nil {
 					t.Fatal(err)
