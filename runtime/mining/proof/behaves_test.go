@@ -12,10 +12,31 @@ func TestWhatChangesNothingButTextsForPeopleDoesNothing(t *testing.T) {
 		file, before, after string
 		does                bool
 	}{
-		"a Python comment":             {"a.py", "# one\nx = 1\n", "# two\nx = 1\n", false},
-		"a blank line":                 {"a.py", "x = 1\ny = 1\n", "x = 1\n\n\ny = 1\n", false},
-		"a docstring":                  {"a.py", "def f():\n    \"\"\"One.\n\n    Two.\n    \"\"\"\n    return 1\n", "def f():\n    \"\"\"1.\n\n    2.\n    \"\"\"\n    return 1\n", false},
-		"a docstring of one line":      {"a.py", "def f():\n    '''One.'''\n    return 1\n", "def f():\n    '''Two.'''\n    return 1\n", false},
+		"a Python comment":        {"a.py", "# one\nx = 1\n", "# two\nx = 1\n", false},
+		"a blank line":            {"a.py", "x = 1\ny = 1\n", "x = 1\n\n\ny = 1\n", false},
+		"a docstring":             {"a.py", "def f():\n    \"\"\"One.\n\n    Two.\n    \"\"\"\n    return 1\n", "def f():\n    \"\"\"1.\n\n    2.\n    \"\"\"\n    return 1\n", false},
+		"a docstring of one line": {"a.py", "def f():\n    '''One.'''\n    return 1\n", "def f():\n    '''Two.'''\n    return 1\n", false},
+		"code behind a docstring": {
+			"a.py", "def f():\n    '''One." + strings.Repeat("\n    more", 9) + "\n    '''\n    p = g()\n    return h()\n",
+			"def f():\n    '''One." + strings.Repeat("\n    more", 9) + "\n    '''\n    p = g()\n    return p\n", true,
+		},
+		"the end of a docstring": {
+			"a.py", "def f():\n    \"\"\"One." + strings.Repeat("\n    more", 9) + "\n    two.\"\"\"\n    return h()\n",
+			"def f():\n    \"\"\"One." + strings.Repeat("\n    more", 9) + "\n    2.\"\"\"\n    return h()\n", false,
+		},
+		"the middle of a docstring": {
+			"a.py", "def f():\n    \"\"\"One." + strings.Repeat("\n    more", 9) + "\n    two\n    \"\"\"\n    return h()\n",
+			"def f():\n    \"\"\"One." + strings.Repeat("\n    more", 9) + "\n    2\n    \"\"\"\n    return h()\n", false,
+		},
+		"a docstring that begins on its own line": {
+			"a.py", "x = 1\ndef f():\n    \"\"\"\n    one\n    \"\"\"\n", "x = 1\ndef f():\n    \"\"\"\n    two\n    \"\"\"\n", false,
+		},
+		"code behind a text that is used": {
+			"a.py", "x = f(\"\"\"\none\n\"\"\")\ny = 1\n", "x = f(\"\"\"\none\n\"\"\")\ny = 2\n", true,
+		},
+		"code behind a text that is formatted": {
+			"a.py", "x = \"\"\"" + strings.Repeat("\nmore", 9) + "\n\"\"\".format(1)\ny = 1\n", "x = \"\"\"" + strings.Repeat("\nmore", 9) + "\n\"\"\".format(1)\ny = 2\n", true,
+		},
 		"Python code":                  {"a.py", "x = 1\n", "x = 2\n", true},
 		"how far a line is in":         {"a.py", "if a:\n    b()\n    c()\n", "if a:\n    b()\nc()\n", true},
 		"the space behind a line":      {"a.py", "x = 1 \n", "x = 1\n", false},

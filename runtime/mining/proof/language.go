@@ -119,39 +119,86 @@ func (l language) plain(text string) string {
 	return strings.Join(strings.Fields(text), "")
 }
 
-// inside says what a line is in the middle of: "" = code.
-type inside string
+// inside is what a line is in the middle of: a comment, or a text in three quotes. The zero value is code.
+type inside struct {
+	end  string // what ends it
+	used bool   // it is a text that a machine reads, as code is
+}
 
 // opens says what a hunk begins in the middle of, by what ends before it begins.
 func (l language) opens(h diff.Hunk, mark byte) inside {
-	if !l.block {
-		return ""
-	}
+	before := ""
 	for _, line := range h.Body {
 		if line[0] != ' ' && line[0] != mark {
 			continue
 		}
-		open, end := strings.Index(line, "/*"), strings.Index(line, "*/")
-		switch {
-		case end >= 0 && (open < 0 || end < open):
-			return "*/"
-		case open >= 0:
-			return ""
+		text := strings.TrimSpace(line[1:])
+		if l.block {
+			open, end := strings.Index(text, "/*"), strings.Index(text, "*/")
+			switch {
+			case end >= 0 && (open < 0 || end < open):
+				return inside{end: "*/"}
+			case open >= 0:
+				return inside{}
+			}
+		}
+		if l.strings {
+			if quotes, ends, found := ended(text, before); found && ends {
+				return inside{end: quotes}
+			} else if found {
+				return inside{}
+			}
+		}
+		if text != "" {
+			before = text
 		}
 	}
-	return ""
+	return inside{}
+}
+
+// ended says whether the first three quotes of a line end a text that began before it. Nothing in them
+// tells; by custom what stands alone ends one, unless it follows the head of a function or a
+// class, and what something is written behind begins one.
+func ended(text, before string) (quotes string, ends, found bool) {
+	quotes, at := threeQuotes(text)
+	if at < 0 {
+		return "", false, false
+	}
+	head, rest := text[:at], text[at+len(quotes):]
+	switch {
+	case strings.Contains(rest, quotes):
+		return quotes, false, true // of one line
+	case strings.Trim(head, "rRuUbBfF") != "": // used, where it is the operand of something
+		used := strings.TrimRight(strings.TrimRight(head, "rRuUbBfF"), " ")
+		return quotes, !strings.ContainsAny(used[len(used)-1:], "=([{,+%:") && !strings.HasSuffix(head, "return "), true
+	case rest == "":
+		return quotes, !strings.HasSuffix(before, ":"), true
+	}
+	return quotes, strings.ContainsAny(rest[:1], ".,)+%"), true // as in """.format(
+}
+
+// threeQuotes finds the first ones of a line; at is -1 if there are none.
+func threeQuotes(text string) (quotes string, at int) {
+	at = -1
+	for _, q := range []string{`"""`, "'''"} {
+		if i := strings.Index(text, q); i >= 0 && (at < 0 || i < at) {
+			quotes, at = q, i
+		}
+	}
+	return quotes, at
 }
 
 // comment reports whether a line is nothing but a comment, or a text for people, and follows
 // those that have more than one line.
 func (l language) comment(text string, in *inside) bool {
 	text = strings.TrimSpace(text)
-	if *in != "" {
-		_, rest, ends := strings.Cut(text, string(*in))
+	if in.end != "" {
+		_, rest, ends := strings.Cut(text, in.end)
+		people := !in.used
 		if ends {
-			*in = ""
+			*in = inside{}
 		}
-		return !ends || strings.TrimSpace(rest) == ""
+		return people && (!ends || strings.TrimSpace(rest) == "")
 	}
 	if l.line != "" && strings.HasPrefix(text, l.line) {
 		return !directive(text)
@@ -159,24 +206,23 @@ func (l language) comment(text string, in *inside) bool {
 	if l.block && strings.HasPrefix(text, "/*") {
 		_, rest, ends := strings.Cut(text[2:], "*/")
 		if !ends {
-			*in = "*/"
+			*in = inside{end: "*/"}
 		}
 		return !ends || strings.TrimSpace(rest) == ""
 	}
 	if !l.strings {
 		return false
 	}
-	text = strings.TrimLeft(text, "rRuU")
-	for _, quotes := range []string{`"""`, "'''"} {
-		if rest, ok := strings.CutPrefix(text, quotes); ok {
-			_, rest, ends := strings.Cut(rest, quotes)
-			if !ends {
-				*in = inside(quotes)
-			}
-			return !ends || strings.TrimSpace(rest) == ""
-		}
+	quotes, at := threeQuotes(text)
+	if at < 0 {
+		return false
 	}
-	return false
+	_, rest, ends := strings.Cut(text[at+len(quotes):], quotes)
+	people := strings.Trim(text[:at], "rRuU") == ""
+	if !ends {
+		*in = inside{end: quotes, used: !people}
+	}
+	return people && (!ends || strings.TrimSpace(rest) == "")
 }
 
 // directive reports whether a comment says something to a machine.
