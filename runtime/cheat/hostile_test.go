@@ -31,13 +31,28 @@ func TestHostileTextsTakeTimeInProportion(t *testing.T) {
 		"arithmetic":          func(n int) string { return "$((" + strings.Repeat("1+(", n/3) },
 		"signs":               func(n int) string { return "$((" + strings.Repeat("-", n) + "1))" },
 		"tests":               func(n int) string { return "[[ " + strings.Repeat("! (", n/3) },
+		"lines in arithmetic": func(n int) string { return "$((" + strings.Repeat("(\n", n/2) },
+		"quoted closers":      func(n int) string { return "$((" + strings.Repeat("(')'+", n/5) },
+		"ternaries":           func(n int) string { return "$((" + strings.Repeat("1?", n/2) },
+		"powers":              func(n int) string { return "$((" + strings.Repeat("2**", n/3) },
+		"sums":                func(n int) string { return "echo $((" + strings.Repeat("1+", n/2) + "1))" },
+		"subscripts":          func(n int) string { return strings.Repeat("a[", n/2) },
+		"alternatives":        func(n int) string { return strings.Repeat("a||", n/3) + "a" },
+		"conditions":          func(n int) string { return "[[ " + strings.Repeat("a && ", n/5) + "a ]]" },
+		"blocks":              func(n int) string { return strings.Repeat("{\n", n/2) },
 	} {
-		const small = 60 << 10 // both are parsed
+		const small = 30 << 10 // both are parsed
 		few, many := taken(t, text(small)), taken(t, text(4*small))
 		if many > 60*max(few, 20*time.Millisecond) {
 			t.Errorf("%s: %v for %d bytes, %v for four times as many", name, few, small, many)
 		}
-		_ = taken(t, text(300<<10)) // this is not
+		_ = taken(t, text(maxParsed-1<<10))
+		_ = taken(t, text(maxParsed+1)) // this is not
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	if memory.StackSys > 200<<20 { // at 1 GB the process ends
+		t.Errorf("stacks have grown to %d bytes", memory.StackSys)
 	}
 }
 
