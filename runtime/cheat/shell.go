@@ -16,6 +16,7 @@ type command struct {
 	into  []string // files that its redirections write
 	from  []string // files that they read
 	input string   // what it is given to read, where that is written in the command
+	code  string   // what it runs, where it is an interpreter and that is known
 }
 
 // text is the command on one line, for evidence.

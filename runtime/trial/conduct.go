@@ -1,18 +1,23 @@
 package trial
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/cheat"
 	"github.com/assayd/assayd/runtime/judge/parser"
 )
 
+// conductTime bounds the look at what an agent did: what it wrote must not hold the verdict.
+const conductTime = time.Minute
+
 // conduct looks for what those do who cheat, in what the agent said and in what it left. It
 // marks the verdict and never changes it. The record names each finding.
-func (m *Machine) conduct(s State, f *Finished) []Effect {
+func (m *Machine) conduct(ctx context.Context, s State, f *Finished) []Effect {
 	if s.Cell.Agent.Solves() || s.StartedAt.IsZero() {
 		return nil
 	}
@@ -29,7 +34,9 @@ func (m *Machine) conduct(s State, f *Finished) []Effect {
 		defer func() { _ = patch.Close() }()
 		sources.Patch = patch
 	}
-	findings, err := cheat.Look(m.facts(s), sources)
+	ctx, cancel := context.WithTimeout(ctx, conductTime)
+	defer cancel()
+	findings, err := cheat.Look(ctx, m.facts(s), sources)
 	if err != nil {
 		m.log.Warn("not all of what the agent did could be looked at", "error", err)
 	}

@@ -28,7 +28,7 @@ func TestWhatWasAskedOfModelsSurvivesTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	var f Finished
-	effects := m.conduct(s, &f)
+	effects := m.conduct(t.Context(), s, &f)
 	if want := []string{"cheat:models", "cheat:web_tools"}; !slices.Equal(f.Flags, want) {
 		t.Errorf("flags are %v, want %v", f.Flags, want)
 	}
