@@ -128,7 +128,7 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 	switch {
 	case s.Failure != "":
 		f.Status = s.Failure
-	case s.Crashed && s.Outage != "" && !resolves(counts, ok): // it had nobody to think for it
+	case s.Outage != "" && !resolves(counts, ok): // it had nobody to think for it
 		f.Status, f.Reason, f.Detail = InfraError, ReasonProvider, s.Outage
 	case single(s) && (s.Crashed || s.TimedOut): // whatever it left is not what it handed in
 		f.Status = AgentError
