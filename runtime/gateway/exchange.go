@@ -253,7 +253,7 @@ func (x *exchange) fail(a *answer) {
 	body, err := io.ReadAll(io.LimitReader(a.Body, maxError))
 	body = x.masked(body)
 	x.status = a.StatusCode
-	if refusing(a.StatusCode) {
+	if refusing(a.StatusCode, body) {
 		x.s.suspect(x)
 	} else {
 		x.s.answers()
