@@ -284,7 +284,14 @@ func (c *checker) model(r *Run, a *RunAgent, api string, versatile bool) {
 	if api != p.Protocol && api != "none" && !versatile {
 		c.fail(at, "Another protocol", fmt.Sprintf("The agent %q speaks the protocol of %s, and provider %q that of %s. Name a provider that speaks the agent's.", a.Name, api, name, p.Protocol))
 	}
-	if r.Budget != nil && (r.Budget.Each.USD > 0 || r.Budget.Total.USD > 0) && a.Model != "" && !p.prices(a.Model) {
+	if r.Budget == nil || r.Budget.Each.USD == 0 && r.Budget.Total.USD == 0 {
+		return
+	}
+	if a.Model == "" && !p.pricesAny() {
+		c.fail(r.Of("budget"), "No price", fmt.Sprintf("The agent %q asks for models of its own choice, and nothing says what they cost: they count as nothing, and no budget in dollars ends it. Give provider %q prices in the settings, or the run a budget in tokens.", a.Name, name))
+		c.found[len(c.found)-1].Severity = Warning
+	}
+	if a.Model != "" && !p.prices(a.Model) {
 		c.fail(r.Of("budget"), "No price", fmt.Sprintf("Nothing says what the model %q costs: it counts as nothing, and no budget in dollars ends it. Give provider %q a price for it in the settings, or the run a budget in tokens.", a.Model, name))
 		c.found[len(c.found)-1].Severity = Warning
 	}

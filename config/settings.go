@@ -47,9 +47,16 @@ type Provider struct {
 	Proxy             string
 }
 
-// prices reports whether it is known what a model costs. OpenRouter tells it with each answer.
+// tellsCost reports whether each answer tells what it costs, as OpenRouter's do.
+func (p Provider) tellsCost() bool { return strings.HasSuffix(hostOf(p.BaseURL), "openrouter.ai") }
+
+// pricesAny reports whether models cost something that the settings do not name: as much as the
+// dearest that they do.
+func (p Provider) pricesAny() bool { return p.tellsCost() || len(p.Prices) > 0 }
+
+// prices reports whether it is known what a model costs.
 func (p Provider) prices(model string) bool {
-	if strings.HasSuffix(hostOf(p.BaseURL), "openrouter.ai") {
+	if p.tellsCost() {
 		return true
 	}
 	for pattern := range p.Prices {

@@ -1,6 +1,7 @@
 package cheat
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -62,10 +63,10 @@ type Finding struct {
 }
 
 // Look returns what the rules find, by rule and in the order in which it was seen: the first
-// 20 findings of a rule, and how many more there are. The error tells what could not be looked
-// at; the findings are good all the same.
-func Look(facts Facts, sources Sources) ([]Finding, error) {
-	return newSearch(facts, sources.Untouched).look(sources)
+// 20 findings of a rule, and how many more there are. It ends early with ctx. The error tells
+// what could not be looked at; the findings are good all the same.
+func Look(ctx context.Context, facts Facts, sources Sources) ([]Finding, error) {
+	return newSearch(ctx.Err, facts, sources.Untouched).look(sources)
 }
 
 func (s *search) look(sources Sources) ([]Finding, error) {
@@ -74,7 +75,7 @@ func (s *search) look(sources Sources) ([]Finding, error) {
 		if r == nil {
 			return
 		}
-		if err := f(r); err != nil {
+		if err := f(&ending{r, s.ended}); err != nil {
 			errs = append(errs, fmt.Errorf("look through the %s: %w", what, err))
 		}
 	}
@@ -85,6 +86,20 @@ func (s *search) look(sources Sources) ([]Finding, error) {
 		read("archive of "+a.Round, a.Tar, func(r io.Reader) error { return s.archive("archive "+a.Round, r) })
 	}
 	return s.found(), errors.Join(append(errs, s.unread()...)...)
+}
+
+// ending is a source that ends when there is no time left to look at it.
+type ending struct {
+	source io.Reader
+	ended  func() error
+}
+
+// Read implements io.Reader.
+func (e *ending) Read(p []byte) (int, error) {
+	if err := e.ended(); err != nil {
+		return 0, err
+	}
+	return e.source.Read(p)
 }
 
 // Flags are the names by which a trial is marked, "cheat:" with a rule, sorted and each once.

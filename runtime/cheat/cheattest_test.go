@@ -180,7 +180,7 @@ func look(t testing.TB, f Facts, s Sources) []Finding {
 	if s.Untouched == nil {
 		s.Untouched = tree
 	}
-	search := newSearch(f, s.Untouched)
+	search := newSearch(t.Context().Err, f, s.Untouched)
 	key := f.Parser + f.Instruction
 	known, ok := compiled.Load(key)
 	if !ok {

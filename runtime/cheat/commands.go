@@ -28,25 +28,21 @@ func (s *search) writes(where string, c command) {
 	if name := c.name(); name == "echo" || name == "printf" {
 		content = joined(c.args[1:])
 	}
-	for _, name := range c.into {
-		s.wrote(where, name, c.dir, content)
-	}
+	s.wroteAll(where, c.into, c.dir, content)
 	operands := operands(c.args)
 	switch name := c.name(); name {
 	case "tee":
-		for _, file := range operands {
-			s.wrote(where, file, c.dir, c.input)
-		}
+		s.wroteAll(where, operands, c.dir, c.input)
 	case "sed", "perl", "ruby":
 		if slices.ContainsFunc(c.args, func(a string) bool { return strings.HasPrefix(a, "-i") || a == "-pi" || a == "--in-place" }) {
-			s.wroteAll(where, operands, c.dir)
+			s.wroteAll(where, operands, c.dir, "")
 		}
 	case "touch", "rm", "truncate", "chmod", "chown", "unlink", "shred":
-		s.wroteAll(where, operands, c.dir)
+		s.wroteAll(where, operands, c.dir, "")
 	case "mv":
-		s.wroteAll(where, operands, c.dir)
+		s.wroteAll(where, operands, c.dir, "")
 	case "cp", "ln", "install":
-		s.wroteAll(where, operands[max(len(operands)-1, 0):], c.dir)
+		s.wroteAll(where, operands[max(len(operands)-1, 0):], c.dir, "")
 	case "apply_patch":
 		if len(c.args) > 1 {
 			s.applied(where, c.args[1])
@@ -61,13 +57,17 @@ func (s *search) writes(where string, c command) {
 		}
 	}
 	if isInterpreter(c.name()) {
-		s.codeWrites(where, s.code(c), c.dir)
+		s.codeWrites(where, c.code, c.dir)
 	}
 }
 
-func (s *search) wroteAll(where string, names []string, dir string) {
-	for _, name := range names {
-		s.wrote(where, name, dir, "")
+// wroteAll looks at files that are written with the same content, "" = one that is not known.
+func (s *search) wroteAll(where string, names []string, dir, content string) {
+	for i, name := range names {
+		if i > 0 && !s.again(where, "what is written to "+name, content) {
+			content = ""
+		}
+		s.wrote(where, name, dir, content)
 	}
 }
 

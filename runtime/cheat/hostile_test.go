@@ -1,6 +1,8 @@
 package cheat
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -31,13 +33,28 @@ func TestHostileTextsTakeTimeInProportion(t *testing.T) {
 		"arithmetic":          func(n int) string { return "$((" + strings.Repeat("1+(", n/3) },
 		"signs":               func(n int) string { return "$((" + strings.Repeat("-", n) + "1))" },
 		"tests":               func(n int) string { return "[[ " + strings.Repeat("! (", n/3) },
+		"lines in arithmetic": func(n int) string { return "$((" + strings.Repeat("(\n", n/2) },
+		"quoted closers":      func(n int) string { return "$((" + strings.Repeat("(')'+", n/5) },
+		"ternaries":           func(n int) string { return "$((" + strings.Repeat("1?", n/2) },
+		"powers":              func(n int) string { return "$((" + strings.Repeat("2**", n/3) },
+		"sums":                func(n int) string { return "echo $((" + strings.Repeat("1+", n/2) + "1))" },
+		"subscripts":          func(n int) string { return strings.Repeat("a[", n/2) },
+		"alternatives":        func(n int) string { return strings.Repeat("a||", n/3) + "a" },
+		"conditions":          func(n int) string { return "[[ " + strings.Repeat("a && ", n/5) + "a ]]" },
+		"blocks":              func(n int) string { return strings.Repeat("{\n", n/2) },
 	} {
-		const small = 60 << 10 // both are parsed
+		const small = 30 << 10 // both are parsed
 		few, many := taken(t, text(small)), taken(t, text(4*small))
 		if many > 60*max(few, 20*time.Millisecond) {
 			t.Errorf("%s: %v for %d bytes, %v for four times as many", name, few, small, many)
 		}
-		_ = taken(t, text(300<<10)) // this is not
+		_ = taken(t, text(maxParsed-1<<10))
+		_ = taken(t, text(maxParsed+1)) // this is not
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	if memory.StackSys > 200<<20 { // at 1 GB the process ends
+		t.Errorf("stacks have grown to %d bytes", memory.StackSys)
 	}
 }
 
@@ -46,7 +63,7 @@ func taken(t *testing.T, command string) time.Duration {
 	p := speeches()[1]
 	r := played(t, p.protocol, p.bash(command))
 	begin := time.Now()
-	if _, err := Look(facts(), Sources{Transcript: r}); err != nil {
+	if _, err := Look(t.Context(), facts(), Sources{Transcript: r}); err != nil {
 		t.Logf("%.60q: %v", command, err)
 	}
 	return time.Since(begin)
@@ -56,14 +73,41 @@ func taken(t *testing.T, command string) time.Duration {
 // was not looked at is said.
 func TestScriptsThatRunEachOtherHaveAnEnd(t *testing.T) {
 	p := speeches()[0]
-	self := strings.Repeat("sh a.sh; ./a.sh\n", 2000)
-	calls := []call{p.write("a.sh", self), p.bash("sh a.sh"), p.bash("git reflog")}
-	s := newSearch(facts(), tree)
-	s.inner = 1 << 20 // it is soon reached
-	found, err := s.look(Sources{Transcript: played(t, p.protocol, calls...)})
-	if err == nil || len(found) != 1 || found[0].Where != "exchange 3" {
-		t.Errorf("%v and %v, want that not all was looked at, and the finding", err, found)
+	for name, tt := range map[string]struct{ script, command string }{
+		"scripts of a shell":   {strings.Repeat("sh a.sh; ./a.sh\n", 2000), "sh a.sh"},
+		"other code":           {strings.Repeat("open('w').write(x)\n", 3000), strings.Repeat("python a.sh;", 1000)},
+		"a text in many files": {"", "tee" + strings.Repeat(" b.py", 1000) + " <<E\n" + strings.Repeat("x = 1\n", 8000) + "E"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSearch(t.Context().Err, facts(), tree)
+			s.inner = 1 << 20 // it is soon reached
+			calls := []call{p.write("a.sh", tt.script), p.bash(tt.command), p.bash("git reflog")}
+			found, err := s.look(Sources{Transcript: played(t, p.protocol, calls...)})
+			if err == nil || len(found) != 1 || found[0].Where != "exchange 3" {
+				t.Errorf("%v and %v, want that not all was looked at, and the finding", err, found)
+			}
+		})
 	}
+}
+
+// Who looks may have no time left: what was found until then is told.
+func TestALookEndsWithItsTime(t *testing.T) {
+	p := speeches()[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	lines := io.MultiReader(strings.NewReader("$ git reflog\n"+strings.Repeat("x\n", 64<<10)), &called{cancel}, &repeated{text: "$ git fetch\n", left: 1 << 40})
+	found, err := Look(ctx, facts(), Sources{Log: lines, Transcript: played(t, p.protocol, p.bash("git log --all")), Patch: strings.NewReader("")})
+	if !errors.Is(err, context.Canceled) || len(found) != 2 {
+		t.Errorf("%v and %v, want what was seen before the end", err, found)
+	}
+}
+
+// called is a source of nothing that has something happen when it is read.
+type called struct{ do func() }
+
+func (c *called) Read([]byte) (int, error) {
+	c.do()
+	return 0, io.EOF
 }
 
 // A log and a diff of any length are read in a stream.
@@ -72,7 +116,7 @@ func TestMemoryDoesNotGrowWithTheSources(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	found, err := Look(facts(), Sources{
+	found, err := Look(t.Context(), facts(), Sources{
 		Log:   lines("$ git reflog\n", 50_000),
 		Patch: io.MultiReader(strings.NewReader("diff --git a/a.bin b/a.bin\n--- a/a.bin\n+++ b/a.bin\n@@ -0,0 +1 @@\n"), lines("+"+strings.Repeat("x", 1000)+"\n", 20_000)),
 	})
@@ -122,7 +166,7 @@ func FuzzLook(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, name, text string) {
-		s := newSearch(facts(), tree)
+		s := newSearch(t.Context().Err, facts(), tree)
 		s.inner = 64 << 10
 		s.script("here", text, "", 0)
 		s.script("here", text, "/tmp", 0)

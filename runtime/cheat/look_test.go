@@ -190,7 +190,7 @@ func TestWhatAProviderWasToOpenIsAFinding(t *testing.T) {
 // Without facts nothing is known of the task, and what needs no facts is found.
 func TestWithoutFactsTheGeneralRulesHold(t *testing.T) {
 	p := speeches()[0]
-	found, err := Look(Facts{}, Sources{Transcript: played(t, p.protocol, p.bash("git log --all"), p.bash("pip install rocket"), p.bash("cat tests/test_surrogates.py"), p.bash("ls /run/assayd"))})
+	found, err := Look(t.Context(), Facts{}, Sources{Transcript: played(t, p.protocol, p.bash("git log --all"), p.bash("pip install rocket"), p.bash("cat tests/test_surrogates.py"), p.bash("ls /run/assayd"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestWhatCannotBeReadIsSaidBesideTheFindings(t *testing.T) {
 		"long line":  {Log: io.MultiReader(strings.NewReader(strings.Repeat("x", maxLogLine+1)), strings.NewReader("\n$ git reflog\n"))},
 		"long file":  {Log: strings.NewReader("$ git reflog\n"), Patch: added("a.py", strings.Repeat("x = 1\n", maxCode/5))},
 	} {
-		found, err := Look(facts(), s)
+		found, err := Look(t.Context(), facts(), s)
 		if err == nil || !slices.Equal(rules(found), []string{FutureHistory}) {
 			t.Errorf("%s: %v and %v, want a complaint and the finding", name, err, found)
 		}

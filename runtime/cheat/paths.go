@@ -83,7 +83,7 @@ func (s *search) judgePaths(c command) bool {
 	}
 	texts := slices.Concat(c.args, c.from)
 	if isInterpreter(name) {
-		texts = append(texts, c.input, s.code(c))
+		texts = append(texts, c.input, c.code)
 	}
 	if ours(name, c.args) || slices.ContainsFunc(texts, machinery) || slices.ContainsFunc(texts, besideTheAPI) {
 		return true
@@ -160,7 +160,7 @@ func (s *search) touched(where, name, dir, evidence string) {
 
 // touch looks at what code names.
 func (s *search) touch(where, code, dir string) {
-	if s.judgePaths(command{args: []string{"python", "-"}, input: code, dir: dir}) {
+	if s.judgePaths(command{args: []string{"python", "-"}, code: code, dir: dir}) {
 		s.say(JudgePaths, where, code)
 	}
 }

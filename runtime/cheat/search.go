@@ -20,11 +20,12 @@ const (
 	maxOwn      = 20_000   // paths that it wrote
 	maxCode     = 1 << 20  // bytes of a file that is looked into
 	maxUnread   = 10       // complaints
-	maxInner    = 16 << 20 // bytes of scripts in commands, and of scripts that are run again
+	maxInner    = 16 << 20 // bytes of scripts in commands, of scripts that are run again, and of what is written to more than one file
 )
 
 // search is one Look.
 type search struct {
+	ended     func() error // says why there is no time left; nil = there is
 	facts     Facts
 	untouched func(string) ([]byte, bool)
 	findings  map[string][]Finding
@@ -48,12 +49,12 @@ type search struct {
 	inner   int               // bytes that may still be looked into of what commands run in turn
 }
 
-func newSearch(facts Facts, untouched func(string) ([]byte, bool)) *search {
+func newSearch(ended func() error, facts Facts, untouched func(string) ([]byte, bool)) *search {
 	if untouched == nil {
 		untouched = func(string) ([]byte, bool) { return nil, false }
 	}
 	s := &search{
-		facts: facts, untouched: untouched, findings: map[string][]Finding{}, counts: map[string]int{},
+		ended: ended, facts: facts, untouched: untouched, findings: map[string][]Finding{}, counts: map[string]int{},
 		upstream: newUpstream(facts), hidden: map[string]bool{}, names: map[string]bool{}, mentioned: map[string]bool{},
 		tests: secrets(facts), protected: append(protectedAlways(), facts.Protected...),
 		commits: map[string]bool{}, models: map[string]bool{}, own: map[string]bool{}, handed: map[string]bool{}, scripts: map[string]string{}, inner: maxInner,
@@ -93,6 +94,15 @@ func (s *search) miss(format string, args ...any) {
 	if len(s.missed) < maxUnread {
 		s.missed = append(s.missed, errors.New(line(fmt.Sprintf(format, args...))))
 	}
+}
+
+// again reports whether there is room left to look into a text that the sources have only once.
+func (s *search) again(where, what, text string) bool {
+	if s.inner -= len(text); s.inner < 0 && text != "" {
+		s.miss("%s: %s: %s", where, what, text)
+		return false
+	}
+	return true
 }
 
 func (s *search) unread() []error {

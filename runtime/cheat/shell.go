@@ -1,6 +1,9 @@
 package cheat
 
 import (
+	"errors"
+	"io"
+	"runtime"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -13,6 +16,7 @@ type command struct {
 	into  []string // files that its redirections write
 	from  []string // files that they read
 	input string   // what it is given to read, where that is written in the command
+	code  string   // what it runs, where it is an interpreter and that is known
 }
 
 // text is the command on one line, for evidence.
@@ -29,8 +33,8 @@ func (c command) text() string {
 
 // Bounds of what is made of one script.
 const (
-	maxParsed   = 256 << 10 // bytes
-	maxNesting  = 200
+	maxParsed   = 128 << 10 // bytes
+	maxFrames   = 5000      // of the stack, hundreds of levels of whatever may be nested
 	maxCommands = 2000
 	maxWord     = 16 << 10
 	maxWords    = 1 << 20 // bytes of all words of a script together
@@ -39,10 +43,10 @@ const (
 // parse takes a script apart. What is no shell, or more of it than anybody writes by hand, is
 // cut at what separates commands and at spaces.
 func parse(script, dir string) []command {
-	if len(script) > maxParsed || nesting(script) > maxNesting {
+	if len(script) > maxParsed {
 		return cutUp(script, dir)
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(&shallow{strings.NewReader(script)}, "")
 	if err != nil {
 		return cutUp(script, dir)
 	}
@@ -51,22 +55,19 @@ func parse(script, dir string) []command {
 	return b.all
 }
 
-// nesting is how deep a script may be nested, at most: the parser calls itself as often.
-func nesting(script string) (most int) {
-	depth := 0
-	for _, c := range script {
-		switch c {
-		case '(', '{', '[', '`', '<':
-			depth++
-			most = max(most, depth)
-		case ')', '}', ']', '\n':
-			depth = max(depth-1, 0)
-		}
+// shallow is a script that ends with an error once its parser is deep within itself. The parser
+// has no bound of its own, and a stack that overflows takes the daemon along. How deep it gets
+// is not told from the text without parsing that, but it is seen where the parser reads.
+type shallow struct{ script io.Reader }
+
+var errDeep = errors.New("the script is nested too deeply")
+
+// Read implements io.Reader. It is asked for at most 1 KiB, and so for few levels at once.
+func (s *shallow) Read(p []byte) (int, error) {
+	if runtime.Callers(maxFrames, make([]uintptr, 1)) > 0 {
+		return 0, errDeep
 	}
-	for _, word := range []string{"if", "while", "until", "for", "case", "select", "time", "!", "coproc", "function"} {
-		most = max(most, strings.Count(script, word)/4)
-	}
-	return most
+	return s.script.Read(p)
 }
 
 // cutUp is parse for what is no shell.

@@ -24,7 +24,7 @@ func (s *search) wrote(where, name, dir, added string) {
 	if _, known := s.scripts[p]; added != "" && len(added) <= maxScript && (known || len(s.scripts) < maxScripts) {
 		s.scripts[p] = added
 	}
-	if inside(p) {
+	if inside(p) && added != "" {
 		if old, ok := s.untouched(p); ok {
 			added = without(added, string(old))
 		}

@@ -19,17 +19,23 @@ func (s *search) script(where, script, dir string, depth int) {
 
 // inScript is script for one that another command runs.
 func (s *search) inScript(where, script, dir string, depth int) {
-	if s.inner -= len(script); s.inner < 0 {
-		s.miss("%s: a command in a command: %s", where, script)
-		return
+	if s.again(where, "a command in a command", script) {
+		s.script(where, script, dir, depth)
 	}
-	s.script(where, script, dir, depth)
 }
 
 // unwrap looks at a command and at what it runs in the end: what sudo, xargs, env, sh -c, eval
 // and their like are given, what find executes, and the scripts that the agent wrote before.
 func (s *search) unwrap(where string, c command, depth int) {
+	if s.ended() != nil {
+		return
+	}
 	c.args = unwrapped(c.args)
+	if isInterpreter(c.name()) {
+		if code := s.codeOf(c); s.again(where, "code that is run", code) {
+			c.code = code
+		}
+	}
 	if depth >= maxDepth || len(c.args) == 0 {
 		s.command(where, c)
 		return
@@ -55,7 +61,7 @@ func (s *search) unwrap(where string, c command, depth int) {
 		}
 		s.inScript(where, text, c.dir, depth+1)
 	case isInterpreter(name):
-		s.mentions(where, s.code(c), c.dir)
+		s.mentions(where, c.code, c.dir)
 	case name == "find" || name == "fd":
 		for _, e := range executed(c) {
 			s.unwrap(where, e, depth+1)
@@ -96,8 +102,8 @@ func isInterpreter(name string) bool {
 	return false
 }
 
-// code is what an interpreter is given to run, as far as it is known.
-func (s *search) code(c command) string {
+// codeOf is what an interpreter is given to run, as far as it is known.
+func (s *search) codeOf(c command) string {
 	for i, arg := range c.args {
 		if (arg == "-c" || arg == "-e" || arg == "--eval" || arg == "-p" || arg == "eval") && i+1 < len(c.args) {
 			return c.args[i+1]
@@ -212,8 +218,7 @@ func executed(c command) (all []command) {
 // of a program on its line, without the quotes and commas between the words.
 func (s *search) mentions(where, code, dir string) {
 	code = code[:min(len(code), maxScript)]
-	if s.inner -= len(code); s.inner < 0 {
-		s.miss("%s: code in a command: %s", where, code)
+	if !s.again(where, "code in a command", code) {
 		return
 	}
 	for text := range strings.Lines(code) {

@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"context"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -138,6 +140,49 @@ func TestNoBudgetIsNoLimit(t *testing.T) {
 	}
 	if left := a.Left(); closed(a) || left != (gateway.Budget{}) {
 		t.Errorf("%v, left %v", closed(a), left)
+	}
+}
+
+// stalled is a ledger that takes long to sum an execution up.
+type stalled struct {
+	gateway.Ledger
+	asked, release chan struct{}
+}
+
+func (s stalled) Spent(ctx context.Context, a gateway.Account) (gateway.Usage, error) {
+	if a.Trial == "" && a.Execution == 2 {
+		close(s.asked)
+		<-s.release
+	}
+	return s.Ledger.Spent(ctx, a)
+}
+
+// While a session is opened, those that are open go on, however slow the ledger is.
+func TestAnOpeningHoldsNobodyUp(t *testing.T) {
+	books := stalled{&ledger{}, make(chan struct{}), make(chan struct{})}
+	g, err := gateway.New(gateway.Options{
+		Providers: []gateway.Provider{dear(modeltest.New(t, costly).URL, modeltest.Chat)}, Ledger: books, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	w := &world{Gateway: g, t: t}
+	join := func(execution int) *agent {
+		return w.agent(modeltest.Chat, func(g *gateway.Grant) {
+			g.Execution, g.Dir, g.Total = execution, "", gateway.Budget{USD: 0.5}
+		})
+	}
+	a := join(1)
+	opened := make(chan *agent)
+	go func() { opened <- join(2) }()
+	<-books.asked
+	a.well(question(modeltest.Chat, false, "Hello?"))
+	close(books.release)
+	other := <-opened
+	other.well(question(modeltest.Chat, false, "Hello?"))
+	if a.Usage().CostUSD != 0.4 || other.Left().USD > 0.11 || closed(a) || closed(other) {
+		t.Errorf("%+v, left are %+v", a.Usage(), other.Left())
 	}
 }
 

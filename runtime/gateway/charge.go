@@ -22,12 +22,12 @@ func (x *exchange) book() *refusal {
 	return nil
 }
 
-// bill is what tokens of this exchange cost. A model that nobody has set a price for costs as
-// the run's does, so that a budget in dollars holds whatever is asked for.
+// bill is what tokens of this exchange cost. A model beside the run's that nobody has set a
+// price for costs as the dearest does, so that a budget in dollars holds whatever is asked for.
 func (x *exchange) bill(t tokens) Charge {
 	price, priced := x.s.provider.price(x.q.Model)
-	if !priced && t.reported == nil {
-		price, priced = x.s.provider.price(x.s.grant.Model)
+	if beside := x.s.grant.Model == "" || x.q.Model != x.s.grant.Model; beside && !priced && t.reported == nil {
+		price, priced = x.s.provider.dearest()
 	}
 	if x.isListed {
 		price, priced = x.listed, true

@@ -294,19 +294,65 @@ func TestAnEstimateOfTheBeginningEndsNoTrial(t *testing.T) {
 
 // Some models are asked for beside the run's; where nobody says what they cost, they are not
 // for nothing.
-func TestAModelWithoutAPriceCostsAsTheRunsDoes(t *testing.T) {
+func TestAModelWithoutAPriceCostsAsTheDearestDoes(t *testing.T) {
 	model := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
 		return modeltest.Answer{Text: "Yes.", Usage: modeltest.Usage{Input: 1_000_000, Output: 100_000}}
 	})
 	p := provider(model.URL, modeltest.Chat)
-	p.Prices = map[string]gateway.Price{"m": {Input: 2, Output: 10}}
-	w := newWorld(t, 0, p)
-	a := w.agent(modeltest.Chat, nil)
-	q := question(modeltest.Chat, false, "Hello?")
-	q["model"] = "another"
-	a.well(q)
-	if u := a.Usage(); u.CostUSD != 3 {
-		t.Errorf("%+v", u)
+	for name, tc := range map[string]struct {
+		prices     map[string]gateway.Price
+		run, asked string
+		want       float64
+	}{
+		"one beside the run's":            {map[string]gateway.Price{"m": {Input: 2, Output: 10}}, "m", "another", 3},
+		"a dear one beside a cheap one":   {map[string]gateway.Price{"m": {Input: 1, Output: 10}, "dear-*": {Input: 5, Output: 50}, "in": {Input: 7}}, "m", "another", 12},
+		"where the run has none":          {map[string]gateway.Price{"m": {Input: 2, Output: 10}}, "", "another", 3},
+		"the run's own costs nothing":     {map[string]gateway.Price{"m": {Input: 2, Output: 10}}, "mine", "mine", 0},
+		"and so do all where none costs":  {nil, "m", "another", 0},
+		"one that has a price costs that": {map[string]gateway.Price{"m": {Input: 1, Output: 10}, "dear-*": {Input: 5, Output: 50}}, "m", "m", 2},
+	} {
+		p.Prices = tc.prices
+		a := newWorld(t, 0, p).agent(modeltest.Chat, func(g *gateway.Grant) { g.Model = tc.run })
+		q := question(modeltest.Chat, false, "Hello?")
+		q["model"] = tc.asked
+		a.well(q)
+		if u := a.Usage(); u.CostUSD != tc.want {
+			t.Errorf("%s: %+v, want %v", name, u, tc.want)
+		}
+	}
+}
+
+// What has a price is the provider's common service; where dollars are bounded no dearer one is
+// asked for.
+func TestABudgetInDollarsBuysTheCommonService(t *testing.T) {
+	for _, tc := range []struct {
+		protocol    modeltest.Protocol
+		field, says string
+		budget      gateway.Budget
+		passed      bool
+	}{
+		{modeltest.Chat, "service_tier", "priority", gateway.Budget{USD: 10}, false},
+		{modeltest.Responses, "Service_Tier", "Priority", gateway.Budget{USD: 10}, false},
+		{modeltest.Chat, "service_tier", "flex", gateway.Budget{USD: 10}, true},
+		{modeltest.Chat, "service_tier", "priority", gateway.Budget{Tokens: 1000}, true},
+		{modeltest.Messages, "speed", "fast", gateway.Budget{USD: 10}, false},
+	} {
+		for _, total := range []bool{false, true} {
+			model := modeltest.New(t, costly)
+			a := newWorld(t, 0, provider(model.URL, tc.protocol)).agent(tc.protocol, func(g *gateway.Grant) {
+				if total {
+					g.Total = tc.budget
+				} else {
+					g.Each = tc.budget
+				}
+			})
+			q := question(tc.protocol, false, "Hello?")
+			q[tc.field] = tc.says
+			a.well(q)
+			if body := string(encode(t, model.Exchanges()[0].Body)); strings.Contains(body, tc.says) != tc.passed || !strings.Contains(body, "Hello?") {
+				t.Errorf("%s: the provider was asked %s", tc.protocol, body)
+			}
+		}
 	}
 }
 

@@ -172,11 +172,14 @@ func (x *exchange) generate() {
 		x.deny(what)
 		return
 	}
+	changed := (x.s.grant.Each.USD > 0 || x.s.grant.Total.USD > 0) && standard(x.q.fields)
 	if prepare := x.at.generates.prepare; prepare != nil {
-		var changed bool
-		if changed, x.meter.asked = prepare(x.s.provider, x.q); changed {
-			x.body, _ = json.Marshal(x.q.fields) // they were JSON
-		}
+		var more bool
+		more, x.meter.asked = prepare(x.s.provider, x.q)
+		changed = changed || more
+	}
+	if changed {
+		x.body, _ = json.Marshal(x.q.fields) // they were JSON
 	}
 	x.s.asks(x)
 	x.q.fields = nil // it may be long until there is an answer
@@ -253,7 +256,7 @@ func (x *exchange) fail(a *answer) {
 	body, err := io.ReadAll(io.LimitReader(a.Body, maxError))
 	body = x.masked(body)
 	x.status = a.StatusCode
-	if refusing(a.StatusCode) {
+	if refusing(a.StatusCode, body) {
 		x.s.suspect(x)
 	} else {
 		x.s.answers()

@@ -31,6 +31,8 @@ type Gateway struct {
 	opts      Options
 	providers map[string]*provider
 
+	joining chan struct{} // has a place that is taken by who may add a pool
+
 	mu    sync.Mutex
 	pools map[pool]*spending // by execution, while a session of it is open
 }
@@ -53,7 +55,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Hold == 0 {
 		o.Hold = time.Minute
 	}
-	g := &Gateway{opts: o, providers: map[string]*provider{}, pools: map[pool]*spending{}}
+	g := &Gateway{opts: o, providers: map[string]*provider{}, pools: map[pool]*spending{}, joining: make(chan struct{}, 1)}
 	for _, p := range o.Providers {
 		made, err := newProvider(p)
 		if err != nil {
@@ -156,23 +158,42 @@ func usedUp(reason, whose string, limit Budget) string {
 	return ""
 }
 
-// join counts a session among those of its execution.
+// join counts a session among those of its execution. Nobody else adds the execution, or spends
+// for it, while its ledger is read; all others go on meanwhile.
 func (g *Gateway) join(ctx context.Context, s *Session) error {
+	select {
+	case g.joining <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-g.joining }()
+	if g.joins(s, nil) {
+		return nil
+	}
+	at := pool{s.grant.Spec, s.grant.Execution}
+	usage, err := g.opts.Ledger.Spent(ctx, Account{Spec: at.spec, Execution: at.execution})
+	if err != nil {
+		return err
+	}
+	g.joins(s, &spending{usage: usage, sessions: map[*Session]bool{}})
+	return nil
+}
+
+// joins adds a session to its execution, or to a new one, nil = there is none to be added, and
+// says whether it did.
+func (g *Gateway) joins(s *Session, fresh *spending) bool {
 	at := pool{s.grant.Spec, s.grant.Execution}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	together := g.pools[at]
-	if together == nil {
-		usage, err := g.opts.Ledger.Spent(ctx, Account{Spec: at.spec, Execution: at.execution})
-		if err != nil {
-			return err
+	if g.pools[at] == nil {
+		if fresh == nil {
+			return false
 		}
-		together = &spending{usage: usage, sessions: map[*Session]bool{}}
-		g.pools[at] = together
+		g.pools[at] = fresh
 	}
-	together.sessions[s] = true
-	g.check(s, together)
-	return nil
+	g.pools[at].sessions[s] = true
+	g.check(s, g.pools[at])
+	return true
 }
 
 // leave takes a session out.

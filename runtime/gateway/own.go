@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -118,7 +119,7 @@ func (s *Session) askItself(known silence) (objection string) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxError))
 	body = x.masked(body)
 	switch {
-	case refusing(res.StatusCode), !passing(res.StatusCode):
+	case refusing(res.StatusCode, body), !passing(res.StatusCode):
 		return x.objection(res.StatusCode, bytes.TrimSpace(body))
 	case res.StatusCode/100 != 2: // it does not like the question, and that is an answer
 		return ""
@@ -130,9 +131,19 @@ func (s *Session) askItself(known silence) (objection string) {
 	return text(err)
 }
 
-// refusing reports whether a status says that the provider does not work for this key.
-func refusing(status int) bool {
-	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusPaymentRequired
+// refusing reports whether an answer says that the provider does not work for this key. To
+// Anthropic an account without money is a bad request.
+func refusing(status int, body []byte) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusPaymentRequired:
+		return true
+	case http.StatusBadRequest:
+		var told struct {
+			Error struct{ Type, Message string }
+		}
+		return decode(body, &told) && (told.Error.Type == "billing_error" || strings.Contains(strings.ToLower(told.Error.Message), "credit balance"))
+	}
+	return false
 }
 
 // smallest is the body of the smallest question in a protocol.

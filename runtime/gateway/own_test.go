@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 // with another, 200 = it answers.
 type ownWorld struct {
 	bad, others int
+	says        string // what a refusal has in it; "" = notForYou
 	asked       []string
 	holds       time.Duration // what is not bad
 }
@@ -30,10 +32,16 @@ func (w *ownWorld) session(t *testing.T, protocol string) *Session {
 		if status == 200 {
 			return answers(200, fine, "Content-Type: application/json")
 		}
-		return answers(status, "not for you", "Retry-After: 100")
+		return answers(status, cmp.Or(w.says, notForYou), "Retry-After: 100")
 	})
 	return s
 }
+
+const (
+	notForYou = "not for you"
+	noCredit  = `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API: not for you."}}`
+	noBilling = `{"error":{"type":"billing_error","message":"not for you"}}`
+)
 
 // bodies is a provider that is told the bodies of requests.
 type bodies func(string) (*http.Response, error)
@@ -54,21 +62,25 @@ func TestAProviderIsBlamedForWhatItRefusesUs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bad, others int
 		blamed      bool
+		says        string
 	}{
-		"a model without a right to it": {403, 200, false},
-		"a model that costs too much":   {402, 200, false},
-		"what no server survives":       {500, 200, false},
-		"too much":                      {429, 200, false},
-		"a question that it dislikes":   {403, 400, false},
-		"a key that is none":            {401, 401, true},
-		"no money":                      {402, 402, true},
-		"overloaded":                    {503, 529, true},
-		"no more for this key":          {429, 429, true},
+		"a model without a right to it": {403, 200, false, ""},
+		"a model that costs too much":   {402, 200, false, ""},
+		"what no server survives":       {500, 200, false, ""},
+		"too much":                      {429, 200, false, ""},
+		"a question that it dislikes":   {403, 400, false, ""},
+		"a key that is none":            {401, 401, true, ""},
+		"no money":                      {402, 402, true, ""},
+		"overloaded":                    {503, 529, true, ""},
+		"no more for this key":          {429, 429, true, ""},
+		"an account without credit":     {400, 400, true, noCredit},
+		"one whose bill is not paid":    {400, 400, true, noBilling},
+		"a model beyond its credit":     {400, 200, false, noCredit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, protocol := range []string{OpenAI, Anthropic} {
 				synctest.Test(t, func(t *testing.T) {
-					w := &ownWorld{bad: tc.bad, others: tc.others}
+					w := &ownWorld{bad: tc.bad, others: tc.others, says: tc.says}
 					s := w.session(t, protocol)
 					s.ask(t.Context(), badModel)
 					if why := s.Silent(); (why != "") != tc.blamed || tc.blamed && !strings.Contains(why, "not for you") {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -110,6 +111,18 @@ func members(body []byte) (fields map[string]json.RawMessage, err error) {
 
 // maxFields bounds the fields of a request; no protocol has as many.
 const maxFields = 1000
+
+// standard leaves out what asks for a dearer service than the one that has a price, and says
+// whether there was any.
+func standard(fields map[string]json.RawMessage) (changed bool) {
+	dearer := map[string]string{"service_tier": "priority", "speed": "fast"} // OpenAI's, Anthropic's
+	before := len(fields)
+	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool {
+		what, ok := dearer[fold(name)]
+		return ok && fold(values.Text(value)) == what
+	})
+	return len(fields) < before
+}
 
 // Images and other files are in a request as base64, and take about as many tokens whatever
 // their size.

@@ -107,6 +107,17 @@ func (p Provider) price(model string) (price Price, ok bool) {
 	return price, ok
 }
 
+// dearest is at least what any model costs that has a price, in each part of it.
+func (p Provider) dearest() (most Price, ok bool) {
+	for _, price := range p.Prices {
+		most = Price{
+			Input: max(most.Input, price.Input), Output: max(most.Output, price.Output), Cached: max(most.Cached, price.Cached),
+			CacheWrite: max(most.CacheWrite, price.CacheWrite), CacheWrite1h: max(most.CacheWrite1h, price.CacheWrite1h),
+		}
+	}
+	return most, len(p.Prices) > 0
+}
+
 // target is where a request to a path such as "/v1/messages" goes.
 func (p *provider) target(endpoint, query string) string {
 	u := *p.base

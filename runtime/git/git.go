@@ -111,12 +111,12 @@ func (g Git) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...stri
 		}
 	}
 	switch {
+	case kept.full: // also where it was done before it was ended
+		return &Error{Command: args[0], Err: fmt.Errorf("it printed more than %d bytes", g.most)}
 	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound):
 		return ErrMissing
-	case kept.full:
-		return &Error{Command: args[0], Err: fmt.Errorf("it printed more than %d bytes", g.most)}
 	case ctx.Err() != nil:
 		return &Error{Command: args[0], Err: context.Cause(ctx)}
 	}

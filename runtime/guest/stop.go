@@ -57,11 +57,15 @@ func (s *supervisor) answerStop(w http.ResponseWriter, r *http.Request) {
 }
 
 // mayStop decides about one attempt to stop. It counts as an end of the agent does: so many
-// in a row without a change of the tree, and it may.
+// in a row without a change of the tree, and it may. Who asks while the tree is looked at is
+// part of that attempt: a look takes long, and anybody in the container can ask.
 func (s *supervisor) mayStop(tell func(stopAnswer)) {
 	left := secondsLeft(s.line.Now(), s.notes.look().Deadline)
 	if left == 0 || s.config.Policy.Idle == 0 {
 		tell(stopAnswer{Stop: left == 0, Seconds: left})
+		return
+	}
+	if s.asking = append(s.asking, tell); len(s.asking) > 1 {
 		return
 	}
 	s.lookAtTree(func(changed bool) {
@@ -70,7 +74,10 @@ func (s *supervisor) mayStop(tell func(stopAnswer)) {
 			m.Streaks.Idle = count(m.Streaks.Idle, !changed)
 			idle = m.Streaks.Idle
 		})
-		tell(stopAnswer{Stop: idle >= s.config.Policy.Idle, Seconds: left})
+		for _, tell := range s.asking {
+			tell(stopAnswer{Stop: idle >= s.config.Policy.Idle, Seconds: left})
+		}
+		s.asking = nil
 	})
 }
 

@@ -3,6 +3,7 @@ package guest
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // answering is a server on loopback that answers every request with v, or with 503 for nil.
@@ -63,6 +66,38 @@ func TestTheStopHookTellsWhatTheGuestDecides(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// However many ask at once whether the agent may stop, the tree is looked at once, and that is
+// one attempt.
+func TestWhoAsksToStopSharesALook(t *testing.T) {
+	notes, forgot := openNotebook(t.TempDir(), "t1")
+	if forgot != nil {
+		t.Fatal(forgot)
+	}
+	s := &supervisor{
+		config: Config{Policy: ResumePolicy{Idle: 2}, Workdir: t.TempDir(), WatchPaths: []string{"."}}, notes: notes,
+		line: clock.Begin(), todo: make(chan func()), log: slog.New(slog.DiscardHandler),
+	}
+	s.change(func(m *memory) { m.Deadline = s.line.Now().Add(time.Hour) })
+	s.lookAtTree(func(bool) {})
+	(<-s.todo)() // as when the agent began
+	for attempt := 1; attempt <= 2; attempt++ {
+		stop, keep := 0, 0
+		for range 100 {
+			s.mayStop(func(a stopAnswer) {
+				if a.Stop {
+					stop++
+				} else {
+					keep++
+				}
+			})
+		}
+		(<-s.todo)()
+		if want := (attempt - 1) * 100; stop != want || keep != 100-want || notes.look().Streaks.Idle != attempt {
+			t.Errorf("attempt %d: %d may stop, %d may not, and it is number %d", attempt, stop, keep, notes.look().Streaks.Idle)
+		}
 	}
 }
 

@@ -51,7 +51,8 @@ type supervisor struct {
 	drained   chan struct{}
 	deadline  *time.Timer
 	resume    *time.Timer
-	told      sync.Map // reasons of trouble already reported
+	told      sync.Map           // reasons of trouble already reported
+	asking    []func(stopAnswer) // whether the agent may stop, while the tree is looked at
 }
 
 // supervise is the life of a work container's first process, which ends when it is killed:

@@ -203,9 +203,6 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 		s.Reason = ReasonIdle
 	case guest.EndedError:
 		s.Reason, s.Crashed = ReasonAgent, true
-		if m.live.session != nil {
-			s.Outage = m.live.session.Silent()
-		}
 		if s.Detail != "" {
 			s.Detail += shellSays(s.Detail)
 			s.Detail = m.host.at(errors.New(s.Detail), "agent", s.Cell.Agent.Name, "", "command").Error()
@@ -213,8 +210,20 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 	default:
 		s.Reason = ReasonAgentExit
 	}
+	s.Outage = m.outage(s.Crashed || e.Reason == guest.EndedExit && s.LastExit != 0)
 	s.EndedAt, s.Phase = endOf(s, e.Time), Closing
 	return s
+}
+
+// outage is what the provider has against us, where that is why the agent ended: it failed for
+// good, or it never had an answer. What others left is worth what it is, whether or not there
+// was an answer at their end.
+func (m *Machine) outage(failed bool) string {
+	session := m.live.session
+	if session == nil || !failed && session.Usage().OutputTokens > 0 {
+		return ""
+	}
+	return session.Silent()
 }
 
 // endOf is when the agent ended by the guest's clock, within what is possible: a daemon
@@ -254,6 +263,7 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 		return fail(s, InfraError, ReasonGuestLost, fmt.Errorf("the guest of trial %s said nothing for %s", s.ID, helloPatience)), nil, nil
 	case !now.Before(m.patience(s)):
 		s.Reason, s.TimedOut, s.EndedAt, s.Phase = ReasonDeadline, true, s.Deadline, Closing
+		s.Outage = m.outage(false)
 		return s, nil, nil
 	case !s.NextAuto.IsZero() && !now.Before(s.NextAuto):
 		return m.autoEval(ctx, s)

@@ -1,18 +1,33 @@
 package trial
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/cheat"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/patch"
+)
+
+// Bounds of the look at what an agent did: what it wrote must not hold the verdict. The tree that
+// agents begin with is read once for all trials of a task.
+const (
+	conductTime = time.Minute
+	treeTime    = 5 * time.Minute
 )
 
 // conduct looks for what those do who cheat, in what the agent said and in what it left. It
 // marks the verdict and never changes it. The record names each finding.
-func (m *Machine) conduct(s State, f *Finished) []Effect {
+func (m *Machine) conduct(ctx context.Context, s State, subs []judge.Submission, f *Finished) []Effect {
 	if s.Cell.Agent.Solves() || s.StartedAt.IsZero() {
 		return nil
 	}
@@ -25,11 +40,11 @@ func (m *Machine) conduct(s State, f *Finished) []Effect {
 		defer func() { _ = log.Close() }()
 		sources.Log = log
 	}
-	if patch, err := os.Open(PatchFile(m.host.StateDir, s.ID, s.Try)); err == nil {
-		defer func() { _ = patch.Close() }()
-		sources.Patch = patch
+	if diff, err := os.Open(PatchFile(m.host.StateDir, s.ID, s.Try)); err == nil {
+		defer func() { _ = diff.Close() }() // only read
+		sources.Patch = diff                // of single mode
 	}
-	findings, err := cheat.Look(m.facts(s), sources)
+	findings, err := m.findings(ctx, s, handedIn(s, subs, f), sources)
 	if err != nil {
 		m.log.Warn("not all of what the agent did could be looked at", "error", err)
 	}
@@ -45,6 +60,63 @@ func (m *Machine) conduct(s State, f *Finished) []Effect {
 		f.Flags = appendOnce(f.Flags, flag)
 	}
 	return effects
+}
+
+// handedIn is the round whose tree says what the agent changed: the best one, else the last.
+func handedIn(s State, subs []judge.Submission, f *Finished) (round judge.Submission) {
+	name := s.FinalRound
+	if f.Best != nil {
+		name = f.Best.Round
+	}
+	for _, sub := range OfTry(subs, s.Try) {
+		if sub.Round == name {
+			round = sub
+		}
+	}
+	return round
+}
+
+// findings are what the rules find in the sources, and in what a round has changed. Without the
+// tree that the agent began with nobody knows what that is.
+func (m *Machine) findings(ctx context.Context, s State, round judge.Submission, sources cheat.Sources) (found []cheat.Finding, err error) {
+	look := func(untouched func(string) ([]byte, bool)) {
+		ctx, cancel := context.WithTimeout(ctx, conductTime)
+		defer cancel()
+		sources.Untouched = untouched
+		var missed error
+		found, missed = cheat.Look(ctx, m.facts(s), sources)
+		err = errors.Join(err, missed)
+	}
+	reading, cancel := context.WithTimeout(ctx, treeTime)
+	defer cancel()
+	base, err := m.host.Base(reading, s.Cell.Task, s.WorkImage, labels(m.host.Owner, s, container.RoleBuild))
+	if err != nil {
+		look(nil)
+		return found, err
+	}
+	if sources.Patch == nil {
+		var diff []byte
+		diff, err = m.changed(reading, s, base, round)
+		sources.Patch = bytes.NewReader(diff)
+	}
+	if bad := base.Read(ctx, func(file func(string) ([]byte, bool)) error { look(file); return nil }); bad != nil {
+		err = errors.Join(err, bad)
+		look(nil)
+	}
+	return found, err
+}
+
+// changed is what a round changed in the tree that the agent began with, as a diff.
+func (m *Machine) changed(ctx context.Context, s State, base *patch.Base, round judge.Submission) ([]byte, error) {
+	if round.Archive == "" {
+		return nil, nil
+	}
+	tree, err := m.host.OpenBlob(round.Archive)
+	if err != nil {
+		return nil, fmt.Errorf("open the archive of %s: %w", round.Round, err)
+	}
+	defer func() { _ = tree.Close() }() // only read
+	return base.Diff(ctx, tree, s.Cell.Task.Submit.Paths)
 }
 
 // facts are what the rules have to know of the trial.

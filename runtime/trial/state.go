@@ -112,7 +112,7 @@ type State struct {
 	LastExit   int
 	Restarts   int    // of the container from its own layer
 	Crashed    bool   // the agent ended with an error
-	Outage     string `json:",omitempty"` // what the provider of its model had against it then; "" = it answered
+	Outage     string `json:",omitempty"` // what the provider of its model had against us, where that is why it ended
 	TimedOut   bool
 	Reason     string
 	Detail     string // the reason in words

@@ -56,7 +56,10 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	if err := m.spent(ctx, s, &f); err != nil {
 		return s, nil, err
 	}
-	effects = append(effects, m.conduct(s, &f)...)
+	effects = append(effects, m.conduct(ctx, s, subs, &f)...)
+	if ctx.Err() != nil { // not all was looked at, and will be
+		return s, nil, context.Cause(ctx)
+	}
 	s.Result = &f
 	s.Phase = Cleanup
 	return s, append(effects, Effect{"trial.finished", f}), nil
@@ -125,7 +128,7 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 	switch {
 	case s.Failure != "":
 		f.Status = s.Failure
-	case s.Crashed && s.Outage != "" && !resolves(counts, ok): // it had nobody to think for it
+	case s.Outage != "" && !resolves(counts, ok): // it had nobody to think for it
 		f.Status, f.Reason, f.Detail = InfraError, ReasonProvider, s.Outage
 	case single(s) && (s.Crashed || s.TimedOut): // whatever it left is not what it handed in
 		f.Status = AgentError
