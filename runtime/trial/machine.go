@@ -79,6 +79,7 @@ type Machine struct {
 
 	stuck   stuck
 	patient time.Duration // with an engine that answers and cannot
+	moment  time.Duration // that one snapshot may take
 }
 
 // maxAgain is how often an engine that answers may fail at the same thing before it is
@@ -87,7 +88,7 @@ const maxAgain = 10
 
 // New returns a machine for one trial. Close releases what it holds.
 func New(h Host, id, spec string) *Machine {
-	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), patient: enginePatience}
+	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), patient: enginePatience, moment: snapshotTime}
 	m.wanted, m.unwant = context.WithCancelCause(context.Background())
 	return m
 }
