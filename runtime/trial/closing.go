@@ -57,6 +57,10 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 		s.Phase = Grading
 		return s, nil, nil
 	}
+	err := m.halt(ctx, s)
+	if err != nil {
+		return m.notTaken(ctx, s, err)
+	}
 	final, err := m.last(ctx, s)
 	if err != nil {
 		return m.notTaken(ctx, s, err)
@@ -65,6 +69,20 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 	s.FinalTaken, s.FinalRound = true, final.Round
 	s.Phase = Grading
 	return s, nil, nil
+}
+
+// unheard reports whether the agent is over and nobody here could tell it so.
+func (m *Machine) unheard(s State) bool { return s.Phase == Closing && m.live == nil }
+
+// halt freezes an agent that a former daemon may not have told to end. What it did since then
+// cannot be told apart; it does no more while the last snapshot is tried again and again.
+func (m *Machine) halt(ctx context.Context, s State) error {
+	f, ok := m.host.Engine.(container.Freezer)
+	if !ok || !m.unheard(s) {
+		return nil
+	}
+	_, err := m.freeze(ctx, f, s)
+	return err
 }
 
 // last has what the agent leaves judged.
@@ -205,7 +223,7 @@ func (m *Machine) still(ctx context.Context, s State, take func(ctx context.Cont
 }
 
 // freeze stops a running container in place; the returned function lets it go on, also
-// when the context has ended by then.
+// when the context has ended by then, unless its agent is over and may not know.
 func (m *Machine) freeze(ctx context.Context, f container.Freezer, s State) (thaw func() error, err error) {
 	c, err := m.host.Engine.Inspect(ctx, s.Container)
 	if err != nil {
@@ -218,6 +236,9 @@ func (m *Machine) freeze(ctx context.Context, f container.Freezer, s State) (tha
 		return nil, fmt.Errorf("freeze trial %s: %w", s.ID, err)
 	}
 	fault.Reached(fault.TrialFrozen)
+	if m.unheard(s) {
+		return func() error { return nil }, nil
+	}
 	return func() error {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
