@@ -34,7 +34,8 @@ type bar struct {
 // roomy has room for every judging at once.
 type roomy struct{}
 
-func (roomy) Acquire(context.Context, float64, int64) (func(), error) { return func() {}, nil }
+func (roomy) Acquire(context.Context, float64, int64) (func(), error)     { return func() {}, nil }
+func (roomy) AcquireGame(context.Context, float64, int64) (func(), error) { return func() {}, nil }
 
 // storedBlobs gives the judge its blobs.
 type storedBlobs struct{ *store.Blobs }

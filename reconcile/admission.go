@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/judge"
 )
 
 // Need is what one container takes of the machine.
@@ -29,14 +30,17 @@ type Limits struct {
 
 // Admission shares the machine between work and judge containers. The judge's share is
 // never given to work containers, so that agents that wait for a verdict cannot starve
-// it; judging may use what no work container holds, and gives it back when it is done.
+// it; judging may use what no work container holds, and gives it back when it is done. A
+// game is open for hours: games never keep all judging waiting.
 type Admission struct {
 	limits Limits
 	mu     sync.Mutex
 	work   Need
 	count  int
-	judge  Need
+	judge  Need // of judgings
 	judges int
+	game   Need // of games
+	games  int
 	wait   []chan struct{} // those who wait for room
 	freed  func()          // called after room for work became free
 }
@@ -69,7 +73,8 @@ func (a *Admission) TryWork(n Need) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	share, kept := a.limits.workShare(), a.limits.judgeShare()
-	judged := Need{CPUs: max(a.judge.CPUs-kept.CPUs, 0), Memory: max(a.judge.Memory-kept.Memory, 0)} // beyond its share
+	judged := a.judge.plus(a.game, 1)
+	judged = Need{CPUs: max(judged.CPUs-kept.CPUs, 0), Memory: max(judged.Memory-kept.Memory, 0)} // beyond its share
 	fits := a.work.CPUs+n.CPUs+judged.CPUs <= share.CPUs+slack && a.work.Memory+n.Memory+judged.Memory <= share.Memory &&
 		(share.Disk == 0 || a.work.Disk+n.Disk <= share.Disk)
 	if a.limits.Containers > 0 && a.count >= a.limits.Containers {
@@ -107,14 +112,14 @@ func (a *Admission) ForceWork(n Need) {
 }
 
 func (a *Admission) hold(n Need) {
-	a.work = Need{a.work.CPUs + n.CPUs, a.work.Memory + n.Memory, a.work.Disk + n.Disk}
+	a.work = a.work.plus(n, 1)
 	a.count++
 }
 
 // ReleaseWork gives back what TryWork or ForceWork took.
 func (a *Admission) ReleaseWork(n Need) {
 	a.mu.Lock()
-	a.work = Need{a.work.CPUs - n.CPUs, a.work.Memory - n.Memory, a.work.Disk - n.Disk}
+	a.work = a.work.plus(n, -1)
 	a.count--
 	a.wake()
 	a.mu.Unlock()
@@ -146,17 +151,29 @@ func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), er
 	}
 }
 
-// Acquire waits for room for one judge container; the first is always admitted. When the
-// context ends its cause is returned.
+// Acquire waits for room for one judging; the first is always admitted, whatever games are
+// open. When the context ends its cause is returned.
 func (a *Admission) Acquire(ctx context.Context, cpus float64, memory int64) (release func(), err error) {
+	return a.acquire(ctx, Need{CPUs: cpus, Memory: memory}, false)
+}
+
+// AcquireGame waits for room for one game beside what is judged just now. It waits for no
+// other game: where those leave no room, the error is judge.ErrBusy.
+func (a *Admission) AcquireGame(ctx context.Context, cpus float64, memory int64) (release func(), err error) {
+	return a.acquire(ctx, Need{CPUs: cpus, Memory: memory}, true)
+}
+
+func (a *Admission) acquire(ctx context.Context, n Need, game bool) (release func(), err error) {
 	for {
 		a.mu.Lock()
-		if a.judgeFits(cpus, memory) {
-			a.judge.CPUs += cpus
-			a.judge.Memory += memory
-			a.judges++
+		if game && !a.leavesOne(n) {
+			defer a.mu.Unlock()
+			return nil, fmt.Errorf("room for a game beside %d others: %w", a.games, judge.ErrBusy)
+		}
+		if a.judgeFits(n, game) {
+			a.holdJudge(n, game, 1)
 			a.mu.Unlock()
-			return sync.OnceFunc(func() { a.releaseJudge(cpus, memory) }), nil
+			return sync.OnceFunc(func() { a.releaseJudge(n, game) }), nil
 		}
 		turn := make(chan struct{})
 		a.wait = append(a.wait, turn)
@@ -169,21 +186,48 @@ func (a *Admission) Acquire(ctx context.Context, cpus float64, memory int64) (re
 	}
 }
 
-// judgeFits: the judge's own share always, and whatever work does not hold beyond it.
-func (a *Admission) judgeFits(cpus float64, memory int64) bool {
-	if a.judges == 0 {
+// judgeFits: the judge's own share always, and whatever work does not hold beyond it. What
+// would be the only judging is admitted, and a game that would be alone.
+func (a *Admission) judgeFits(n Need, game bool) bool {
+	if a.judges == 0 && (!game || a.games == 0) {
 		return true
 	}
-	own := a.limits.judgeShare()
-	free := Need{CPUs: max(a.limits.CPUs-a.work.CPUs, own.CPUs), Memory: max(a.limits.Memory-a.work.Memory, own.Memory)}
-	return a.judge.CPUs+cpus <= free.CPUs+slack && a.judge.Memory+memory <= free.Memory
+	return a.judge.plus(a.game, 1).plus(n, 1).within(a.free())
 }
 
-func (a *Admission) releaseJudge(cpus float64, memory int64) {
+// leavesOne reports whether a game would leave room for a judging of one CPU beside all games.
+// The first game need not: on a small machine there would be none.
+func (a *Admission) leavesOne(n Need) bool {
+	one := Need{CPUs: 1, Memory: n.Memory}
+	return a.games == 0 || a.game.plus(n, 1).plus(one, 1).within(a.free())
+}
+
+// free is what judgings and games may have together.
+func (a *Admission) free() Need {
+	own := a.limits.judgeShare()
+	return Need{CPUs: max(a.limits.CPUs-a.work.CPUs, own.CPUs), Memory: max(a.limits.Memory-a.work.Memory, own.Memory)}
+}
+
+// within reports whether there are as many CPUs and as much memory.
+func (n Need) within(room Need) bool { return n.CPUs <= room.CPUs+slack && n.Memory <= room.Memory }
+
+// plus adds so many times another need.
+func (n Need) plus(o Need, times int) Need {
+	return Need{CPUs: n.CPUs + float64(times)*o.CPUs, Memory: n.Memory + int64(times)*o.Memory, Disk: n.Disk + int64(times)*o.Disk}
+}
+
+// holdJudge takes the room of a judge container; by -1 it gives it back.
+func (a *Admission) holdJudge(n Need, game bool, by int) {
+	if game {
+		a.game, a.games = a.game.plus(n, by), a.games+by
+		return
+	}
+	a.judge, a.judges = a.judge.plus(n, by), a.judges+by
+}
+
+func (a *Admission) releaseJudge(n Need, game bool) {
 	a.mu.Lock()
-	a.judge.CPUs -= cpus
-	a.judge.Memory -= memory
-	a.judges--
+	a.holdJudge(n, game, -1)
 	a.wake()
 	a.mu.Unlock()
 	a.freed()

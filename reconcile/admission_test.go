@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	"pgregory.net/rapid"
+
+	"github.com/assayd/assayd/runtime/judge"
 )
 
 // machine has four CPUs, of which one is the judge's.
@@ -71,6 +73,72 @@ func TestOneJudgeIsAlwaysAdmitted(t *testing.T) {
 	if a.judges != 0 || a.judge != (Need{}) {
 		t.Errorf("after its release a judge still holds %+v", a.judge)
 	}
+}
+
+// TestGamesLeaveRoomForJudging: they are open for hours, and all judging would wait
+// for them.
+func TestGamesLeaveRoomForJudging(t *testing.T) {
+	one := Need{CPUs: 1, Memory: 1 << 30}
+	for _, tt := range []struct {
+		name   string
+		limits Limits
+		work   Need
+		games  int // of one CPU, that are admitted
+	}{
+		{"on an idle machine", machine, Need{}, 3},
+		{"beside work", machine, Need{CPUs: 2, Memory: 1 << 30}, 1},
+		{"where only the judge's share is left", machine, Need{CPUs: 3, Memory: 6 << 30}, 1},
+		{"on a small machine", Limits{CPUs: 2, Memory: 4 << 30, Judge: 0.25}, one, 1},
+		{"where memory is short", Limits{CPUs: 64, Memory: 4 << 30, Judge: 0.25}, Need{}, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := newAdmission(tt.limits)
+			a.ForceWork(tt.work)
+			for n := 0; ; n++ {
+				release, err := a.AcquireGame(t.Context(), one.CPUs, one.Memory)
+				if err == nil {
+					defer release()
+					continue
+				}
+				if n != tt.games || !errors.Is(err, judge.ErrBusy) {
+					t.Errorf("%d games were admitted: %v", n, err)
+				}
+				break
+			}
+			for range 3 { // one after the other
+				release, err := a.Acquire(t.Context(), one.CPUs, one.Memory)
+				if err != nil {
+					t.Fatal(err)
+				}
+				release()
+			}
+		})
+	}
+}
+
+// TestAGameWaitsForJudgings: those end soon.
+func TestAGameWaitsForJudgings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmission(machine)
+		judging, err := a.Acquire(t.Context(), 4, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		admitted := make(chan func())
+		go func() {
+			release, err := a.AcquireGame(t.Context(), 1, 0)
+			if err != nil {
+				t.Error(err)
+			}
+			admitted <- release
+		}()
+		synctest.Wait()
+		judging()
+		(<-admitted)()
+		if a.games != 0 || a.game != (Need{}) || a.judges != 0 || a.judge != (Need{}) {
+			t.Errorf("in the end %d games hold %+v, and %d judgings %+v", a.games, a.game, a.judges, a.judge)
+		}
+	})
 }
 
 // TestJudgesHaveTheirShare: however much work there is, a second judge that fits into the

@@ -252,6 +252,9 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
 func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a Action) error {
 	final := *s.Result
 	final.Final, final.Detail = true, a.Cause+"; "+final.Detail
+	if err := r.o.Host.Charge(ctx, s, &final); err != nil { // what it took is not lost any more
+		return err
+	}
 	s.Result, s.Unwanted = &final, a.Unwanted
 	r.queue.add(s.Spec, r.now()) // no goroutine ends that would ask for it
 	return r.commit(ctx, s, []trial.Effect{{Type: "trial.finished", Fields: final}})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,10 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 func TestARunFromFileToVerdict(t *testing.T) {
@@ -225,6 +229,43 @@ func TestCancelBetweenTwoTries(t *testing.T) {
 	d.untilState(t, "finished")
 	if got := h.records(); got != "run.started trial.started trial.finished trial.finished run.settled run.finished" {
 		t.Errorf("records %s", got)
+	}
+}
+
+// spending is a gateway.Ledger in which each try took a thousand tokens.
+type spending struct{ gateway.Ledger }
+
+func (spending) Spent(context.Context, gateway.Account) (gateway.Usage, error) {
+	return gateway.Usage{InputTokens: 1000}, nil
+}
+
+// TestWhatATryTookThatCountsAfterAllIsNotLost: it was, as long as another one was to come.
+func TestWhatATryTookThatCountsAfterAllIsNotLost(t *testing.T) {
+	h := newHouse(t)
+	models, err := gateway.New(gateway.Options{Ledger: spending{}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer models.Close()
+	r := New(Options{Store: h.store, Log: slog.New(slog.DiscardHandler), Host: trial.Host{Gateway: models}})
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
+		return tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1})
+	}))
+	s := trial.State{
+		ID: "r.e1.0", Spec: "run.r", Execution: 1, Try: 2, Phase: trial.Done, Cell: trial.Cell{Agent: agent.Agent{API: "openai"}},
+		Result: &trial.Finished{Trial: "r.e1.0", Try: 2, Status: trial.InfraError, Usage: trial.Usage{InputTokens: 2000}, LostUsage: trial.Usage{InputTokens: 2000}},
+	}
+	check(t, r.giveUp(t.Context(), s, Action{Cause: "cancelled"}))
+	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
+		row, err := tx.Trial(s.ID)
+		if err != nil {
+			return err
+		}
+		s, err = stateOf(row)
+		return err
+	}))
+	if f := s.Result; !f.Final || f.Usage.InputTokens != 2000 || f.LostUsage.InputTokens != 1000 {
+		t.Errorf("final %v, used %+v, lost %+v", f.Final, f.Usage, f.LostUsage)
 	}
 }
 

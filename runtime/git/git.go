@@ -27,6 +27,9 @@ const maxSaid = 4 << 10
 // ErrMissing says that there is no Git to run.
 var ErrMissing = errors.New("git is not installed on this machine")
 
+// ErrTooMuch says that a command was ended because it printed more than it may.
+var ErrTooMuch = errors.New("it printed more")
+
 // Git runs commands. It is a value: With, In, Within, Printing, Masking and Confined return
 // another one.
 type Git struct {
@@ -111,8 +114,8 @@ func (g Git) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...stri
 		}
 	}
 	switch {
-	case kept.full: // also where it was done before it was ended
-		return &Error{Command: args[0], Err: fmt.Errorf("it printed more than %d bytes", g.most)}
+	case kept.full: // also of one that was over before it could be ended
+		return &Error{Command: args[0], Err: fmt.Errorf("%w than %d bytes", ErrTooMuch, g.most)}
 	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound):

@@ -95,8 +95,11 @@ func TestHowACommandFails(t *testing.T) {
 	if !errors.As(err, &failed) || len(failed.Text) > maxSaid || !strings.HasSuffix(failed.Text, "end") {
 		t.Errorf("got %.100v", err)
 	}
-	if _, err = g.Printing(1000).Run(t.Context(), "sh", "cat /dev/zero"); err == nil || !strings.Contains(err.Error(), "printed more than 1000 bytes") {
+	if _, err = g.Printing(1000).Run(t.Context(), "sh", "cat /dev/zero"); !errors.Is(err, ErrTooMuch) || !strings.Contains(err.Error(), "printed more than 1000 bytes") {
 		t.Errorf("got %v", err)
+	}
+	if out, err := g.Printing(1000).Run(t.Context(), "sh", "head -c 1001 /dev/zero"); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("%d bytes of one that was over: %v", len(out), err)
 	}
 	if _, err = g.Within(50*time.Millisecond).Run(t.Context(), "sh", "sleep 600"); err == nil || !strings.Contains(err.Error(), "took longer than 50ms") {
 		t.Errorf("got %v", err)

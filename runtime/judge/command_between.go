@@ -64,7 +64,7 @@ func (g *grading) quieten(ctx context.Context) error {
 	w := g.workload
 	w.Name = inst.Name // one that waited has a name of its own
 	if _, err := g.judge.launch(ctx, w); err != nil {
-		return fmt.Errorf("start a judge container again: %w", err)
+		return blamed(ctx, fmt.Errorf("start a judge container again: %w", err))
 	}
 	return nil
 }

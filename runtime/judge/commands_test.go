@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -132,6 +133,47 @@ func TestAContainerInWhichNothingCanBeSweptIsStartedAgain(t *testing.T) {
 				r := b.judgeOne(t, "t", file("src/x", "")).Report
 				if r.PassRate != 1 || len(runs) != 2 || runs[1] != runs[0]+1 {
 					t.Errorf("%s (%s), starts %v", r.Status, r.Problem, runs)
+				}
+			})
+		})
+	}
+}
+
+// TestAContainerThatDoesNotComeBackIsTheSubmissionsDoing where nothing else can be found at
+// fault: code can keep the guest from working, and its container from starting again.
+func TestAContainerThatDoesNotComeBackIsTheSubmissionsDoing(t *testing.T) {
+	for _, tt := range []struct {
+		name, call string
+		err        error
+		times      int // below 0 = always
+		want       Status
+	}{
+		{"that does not start again", "Start", errors.New("no more processes"), -1, StatusInvalid},
+		{"that does not stop", "Stop", errors.New("no exit event"), -1, StatusInvalid},
+		{"but once", "Start", errors.New("no more processes"), 1, StatusOK},
+		{"while the engine is away", "Start", container.ErrUnavailable, 20, StatusOK},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })
+				b.fake.HandleExec(func(_ context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
+					if cmd.Argv[0] == "/guest" {
+						return 1
+					}
+					return 0
+				})
+				b.openCommands("t", []string{"one", "two"}, nil)
+				synctest.Wait()
+				n := tt.times
+				b.fake.Intercept(func(call, target string) error {
+					if call != tt.call || b.fake.Container(target) == nil && call == "Start" || n == 0 {
+						return nil
+					}
+					n--
+					return tt.err
+				})
+				if r := b.judgeOne(t, "t", file("src/x", "")).Report; r.Status != tt.want {
+					t.Errorf("%s (%s)", r.Status, r.Problem)
 				}
 			})
 		})

@@ -72,11 +72,21 @@ func (g *grading) execute(ctx context.Context, o *observation, c container.Comma
 	return g.killed(ctx, o, err)
 }
 
+// kill ends all that runs in the container, and the container with it.
 func (g *grading) kill(ctx context.Context) error {
 	if err := g.judge.opts.Engine.Stop(ctx, g.id, 0); err != nil {
-		return fmt.Errorf("kill a judge container: %w", err)
+		return blamed(ctx, fmt.Errorf("kill a judge container: %w", err))
 	}
 	return nil
+}
+
+// blamed holds an engine's failure at a container in which the submission has run against the
+// submission, if that comes in every try, unless nothing that runs there can be its cause.
+func blamed(ctx context.Context, err error) error {
+	if ctx.Err() != nil || machinery(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errNotRun, err)
 }
 
 // endTime is how long an engine may take to tell that a container has ended of which all
@@ -114,7 +124,7 @@ func (g *grading) killed(ctx context.Context, o *observation, cause error) error
 	}
 	if alone {
 		// What the kernel killed is told of a container only when that has ended, too.
-		if err := engine.Stop(ctx, g.id, 0); err != nil {
+		if err := g.kill(ctx); err != nil {
 			return errors.Join(cause, err)
 		}
 		if inst, err = engine.Inspect(ctx, g.id); err != nil {

@@ -37,12 +37,17 @@ func (g *game) live(run context.Context) {
 	j.games.leave(g)
 }
 
-// room waits a little for room on the machine, in line with what is to be judged.
+// room waits a little for room on the machine, in line with what is to be judged, and not
+// where only the end of other games would make some.
 func (g *game) room() (release func(), err error) {
 	busy := &Refusal{503, retryBusy, "there is no room for another game; try again later"}
 	ctx, cancel := context.WithTimeoutCause(g.ctx, gameWait, busy)
 	defer cancel()
-	return g.judge.queue.room(ctx, g.session.Trial, g.id, g.session.Task.Judge.Part)
+	release, err = g.judge.queue.room(ctx, g.session.Trial, g.id, g.session.Task.Judge.Part)
+	if errors.Is(err, ErrBusy) {
+		return nil, busy
+	}
+	return release, err
 }
 
 // begin reserves a round and starts a server, and the game on it.

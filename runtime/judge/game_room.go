@@ -35,7 +35,7 @@ func (q *queue) room(ctx context.Context, trial, id string, need task.Part) (rel
 
 // grant gets the room, and keeps it from nobody when the game has given up.
 func (r *roomRequest) grant(c Capacity) {
-	release, err := c.Acquire(r.ctx, r.need.CPUs, r.need.Memory)
+	release, err := c.AcquireGame(r.ctx, r.need.CPUs, r.need.Memory)
 	select {
 	case r.granted <- room{release, err}:
 	case <-r.ctx.Done():

@@ -42,6 +42,10 @@ func (f *smallFirst) Acquire(ctx context.Context, cpus float64, _ int64) (func()
 	}
 }
 
+func (f *smallFirst) AcquireGame(ctx context.Context, cpus float64, memory int64) (func(), error) {
+	return f.Acquire(ctx, cpus, memory)
+}
+
 func (f *smallFirst) serve() {
 	if !f.taken && len(f.waiting) > 0 {
 		f.taken = true
@@ -109,6 +113,24 @@ func TestAGameThatGaveUpTakesNoRoom(t *testing.T) {
 		synctest.Wait()
 		if len(room) != 0 {
 			t.Errorf("%d places are held", len(room))
+		}
+	})
+}
+
+// full is a Capacity in which games have all that they may.
+type full struct{ places }
+
+func (full) AcquireGame(context.Context, float64, int64) (func(), error) { return nil, ErrBusy }
+
+// TestAGameThatHasToWaitForOthersHoldsUpNoJudging: it is told so when its turn comes.
+func TestAGameThatHasToWaitForOthersHoldsUpNoJudging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := newGameBench(t, func(o *Options) { o.Capacity = full{make(places, 1)} })
+		b.open("t", plays)
+		begun := time.Now()
+		answer := b.play(t, "t", "new", "")
+		if took := time.Since(begun); answer.Code != 503 || answer.Header().Get("Retry-After") == "" || took > time.Second {
+			t.Errorf("%d after %s: %s", answer.Code, took, answer.Body)
 		}
 	})
 }

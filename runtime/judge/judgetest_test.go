@@ -169,6 +169,10 @@ func (p places) Acquire(ctx context.Context, _ float64, _ int64) (func(), error)
 	}
 }
 
+func (p places) AcquireGame(ctx context.Context, cpus float64, memory int64) (func(), error) {
+	return p.Acquire(ctx, cpus, memory)
+}
+
 // file, folder, link, hard and device make headers of hostile or honest entries.
 func file(name, content string) tarEntry {
 	return tarEntry{tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content))}, content}

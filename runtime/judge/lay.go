@@ -22,7 +22,7 @@ func (j *Judge) lay(ctx context.Context, id, workdir string, tree task.Tree) (na
 	}
 	blob, err := j.opts.Blobs.Open(tree.Digest)
 	if err != nil {
-		return nil, fmt.Errorf("open tree %s: %w", tree.Digest, err)
+		return nil, &sourceError{fmt.Errorf("open tree %s: %w", tree.Digest, err)}
 	}
 	defer func() { _ = blob.Close() }() // only read
 	err = j.pour(ctx, id, workdir, func(w *tar.Writer) error {

@@ -44,6 +44,9 @@ type BlobWriter interface {
 
 // Capacity is the machine's room for judging.
 type Capacity interface {
-	// Acquire waits for room; release gives it back.
+	// Acquire waits for room for a judging; release gives it back.
 	Acquire(ctx context.Context, cpus float64, memory int64) (release func(), err error)
+	// AcquireGame is Acquire for a game, which lasts for hours: games never take all the room
+	// that judgings wait for. It is ErrBusy where other games would have to end first.
+	AcquireGame(ctx context.Context, cpus float64, memory int64) (release func(), err error)
 }

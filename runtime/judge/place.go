@@ -22,7 +22,7 @@ func (g *grading) place(ctx context.Context) error {
 	if err == nil {
 		err = g.layOver(ctx)
 	}
-	if _, ours := errors.AsType[*sourceError](err); err != nil && ctx.Err() == nil && !machinery(err) && !ours {
+	if rejected(ctx, err) {
 		return fmt.Errorf("%w: %w", errNotPlaced, err)
 	}
 	return err

@@ -132,6 +132,9 @@ func (j *Judge) makeProfile(ctx context.Context, s *session) (_ *profile, err er
 	hidden := slices.Clone(s.HiddenPaths)
 	for _, tree := range []task.Tree{s.context, s.overlay} {
 		names, err := j.lay(ctx, inst.ID, s.Task.Workdir, tree)
+		if rejected(ctx, err) {
+			err = &Unfit{attributeOf(s.Task, tree), err}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // lookupUser turns "name", "uid" and both with ":group" into numbers, by the image's own
-// files. An empty user is root.
+// files. An empty user is root; one that they do not have is an *Unfit.
 func (j *Judge) lookupUser(ctx context.Context, id, user string) (uid, gid int, err error) {
 	name, group, _ := strings.Cut(user, ":")
 	if name == "" || name == "root" || name == "0" {
@@ -40,7 +40,7 @@ func (j *Judge) lookupUser(ctx context.Context, id, user string) (uid, gid int, 
 		}
 	}
 	if !found {
-		return 0, 0, fmt.Errorf("user %q is not in /etc/passwd of the image", name)
+		return 0, 0, &Unfit{"judge.user", fmt.Errorf("user %q is not in /etc/passwd of the image", name)}
 	}
 	if group == "" {
 		return uid, gid, nil
@@ -58,7 +58,7 @@ func (j *Judge) lookupUser(ctx context.Context, id, user string) (uid, gid int, 
 			return uid, gid, nil
 		}
 	}
-	return 0, 0, fmt.Errorf("group %q is not in /etc/group of the image", group)
+	return 0, 0, &Unfit{"judge.user", fmt.Errorf("group %q is not in /etc/group of the image", group)}
 }
 
 // table reads a colon-separated file of the container; one that is absent is empty.

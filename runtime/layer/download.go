@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxFailures is how many in a row are borne, without a new byte between them: with the
-	// waits, that is about a minute. Of a longer outage the trial is told, and tried again.
+	// waits, that is about a minute. Of a longer outage the caller is told, by Passing.
 	maxFailures    = 6
 	longestBackOff = 30 * time.Second
 	largestArchive = 1 << 30 // bytes
@@ -29,6 +29,13 @@ type passing struct {
 
 // Unwrap gives the cause.
 func (p *passing) Unwrap() error { return p.error }
+
+// Passing reports whether an error says that a registry of packages cannot be reached, or has
+// too much to do. It was asked for about a minute by then; to ask again later may help.
+func Passing(err error) bool {
+	_, ok := errors.AsType[*passing](err)
+	return ok
+}
 
 // patience is a back-off that comes to an end.
 type patience struct {

@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,11 +19,16 @@ import (
 // MaxBytes is how long a diff may be.
 const MaxBytes = 256 << 20
 
+// ErrTooLong says that two trees differ by more than a diff can hold, or than Git has the
+// memory to compare. It would say so again.
+var ErrTooLong = errors.New("the diff is too long")
+
 // Diff returns what leads from the base to a later state of it, as a unified diff in Git's
 // format with full hashes, binary files and modes; empty when nothing changed. after is a
 // tar of the given paths, relative to the top of the tree, "." being all of it; what is
 // elsewhere counts as unchanged. What a .gitignore leaves out is not in it when it is new.
 // Git's own folders and what is neither file nor link are as absent; a hard link is a file.
+// Where there is too much to say, the error is ErrTooLong.
 func (b *Base) Diff(ctx context.Context, after io.Reader, paths []string) ([]byte, error) {
 	s, err := newScope(paths)
 	if err != nil {
@@ -31,17 +37,27 @@ func (b *Base) Diff(ctx context.Context, after io.Reader, paths []string) ([]byt
 	var out bytes.Buffer
 	err = b.use(ctx, func(base *repository, tree string) error {
 		return b.w.scratch(base.dir, func(r *repository) error {
-			if err := r.take(ctx, after, s, func(in *intake) (string, error) { return tree, r.leaveOut(ctx, in, tree) }); err != nil {
-				return err
+			err := r.take(ctx, after, s, func(in *intake) (string, error) { return tree, r.leaveOut(ctx, in, tree) })
+			if err == nil {
+				err = r.git.Printing(b.w.most).Pipe(ctx, nil, &out, "diff-tree", "-p", "--binary", "--full-index", "--no-renames",
+					"--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", tree, head)
 			}
-			return r.git.Printing(MaxBytes).Pipe(ctx, nil, &out, "diff-tree", "-p", "--binary", "--full-index", "--no-renames",
-				"--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", tree, head)
+			if tooMuch(err) {
+				err = fmt.Errorf("%w: %w", ErrTooLong, err)
+			}
+			return err
 		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("compare trees: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// tooMuch reports whether Git failed by the amount of what it was given: it printed more than
+// it may, or had no memory for it.
+func tooMuch(err error) bool {
+	return errors.Is(err, git.ErrTooMuch) || git.Said(err, "ut of memory", "Cannot allocate memory")
 }
 
 // leaveOut drops the files that the base does not have and that a .gitignore leaves out.

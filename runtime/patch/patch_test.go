@@ -135,6 +135,33 @@ func TestADiffIsThatOfGit(t *testing.T) {
 	}
 }
 
+// TestADiffThatIsTooLong: nothing but another tree helps, so it is told from a failure of Git.
+func TestADiffThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("line\n", 1<<10)
+	for _, tt := range []struct {
+		name   string
+		memory uint64 // of Git, in bytes
+		most   int64
+		after  files
+		want   error
+	}{
+		{"all that may be said", maxMemory, 8 << 10, files{"a": long}, nil},
+		{"one that is longer", maxMemory, 1 << 10, files{"a": long}, ErrTooLong},
+		{"one for which there is no memory", 64 << 20, MaxBytes, files{"a": strings.Repeat("x", 80<<20)}, ErrTooLong},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := New(t.TempDir())
+			b := baseOf(t, w, files{"b": "x"})
+			w.most, w.git = tt.most, w.git.Confined(tt.memory)
+			if _, err := b.Diff(t.Context(), bytes.NewReader(packed(t, tt.after)), nil); !errors.Is(err, tt.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestWhatADiffHolds(t *testing.T) {
 	t.Parallel()
 	w := New(t.TempDir())

@@ -31,7 +31,8 @@ const (
 // Workshop makes and applies patches. Its folder belongs to it alone. All methods, and those
 // of its bases, may be called at once.
 type Workshop struct {
-	dir string
+	dir  string
+	most int64 // bytes of a diff that is made
 
 	mu      sync.Mutex
 	ready   bool    // the folder is there, without remains of a crash
@@ -54,7 +55,7 @@ type Base struct {
 
 // New returns a Workshop that keeps its files in the folder dir. It touches nothing yet.
 func New(dir string) *Workshop {
-	return &Workshop{dir: dir, shelves: map[string]*shelf{}}
+	return &Workshop{dir: dir, most: MaxBytes, shelves: map[string]*shelf{}}
 }
 
 // Base returns the tree that key identifies: equal keys mean equal content. open gives it as

@@ -137,7 +137,8 @@ func (b *blob) Close() error { return nil }
 // plenty is a judge.Capacity without bounds.
 type plenty struct{}
 
-func (plenty) Acquire(context.Context, float64, int64) (func(), error) { return func() {}, nil }
+func (plenty) Acquire(context.Context, float64, int64) (func(), error)     { return func() {}, nil }
+func (plenty) AcquireGame(context.Context, float64, int64) (func(), error) { return func() {}, nil }
 
 // lines is a parser of "name status" lines.
 func lines(name string) (parser.Parser, bool) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
@@ -28,7 +29,7 @@ func TestAllTriesAreCharged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	m := New(Host{Gateway: g, Log: slog.New(slog.DiscardHandler)}, "t1", "run.r")
+	asks := Cell{Agent: agent.Agent{API: "openai"}}
 	used := func(tokens, tries int64) Usage {
 		return Usage{InputTokens: tokens, Requests: tries, CostUSD: float64(tokens)}
 	}
@@ -42,8 +43,8 @@ func TestAllTriesAreCharged(t *testing.T) {
 		"the third, which counts":    {3, true, used(6, 3), used(3, 2)},
 		"the second, which does not": {2, false, used(3, 2), used(3, 2)},
 	} {
-		f := Finished{Final: tc.final}
-		if err := m.charged(t.Context(), State{ID: "t1", Spec: "run.r", Execution: 2, Try: tc.try}, &f); err != nil {
+		f := Finished{Final: tc.final, LostUsage: used(100, 1)} // of the last time that it was asked
+		if err := (Host{Gateway: g}).Charge(t.Context(), State{ID: "t1", Spec: "run.r", Execution: 2, Try: tc.try, Cell: asks}, &f); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]Usage{tc.whole, tc.lost}, []Usage{f.Usage, f.LostUsage}); diff != "" {

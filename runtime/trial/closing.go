@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/patch"
 )
 
 // snapshotTime bounds one snapshot, and with it how long an agent is frozen.
@@ -56,6 +57,10 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 		s.Phase = Grading
 		return s, nil, nil
 	}
+	err := m.halt(ctx, s)
+	if err != nil {
+		return m.notTaken(ctx, s, err)
+	}
 	final, err := m.last(ctx, s)
 	if err != nil {
 		return m.notTaken(ctx, s, err)
@@ -64,6 +69,20 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 	s.FinalTaken, s.FinalRound = true, final.Round
 	s.Phase = Grading
 	return s, nil, nil
+}
+
+// unheard reports whether the agent is over and nobody here could tell it so.
+func (m *Machine) unheard(s State) bool { return s.Phase == Closing && m.live == nil }
+
+// halt freezes an agent that a former daemon may not have told to end. What it did since then
+// cannot be told apart; it does no more while the last snapshot is tried again and again.
+func (m *Machine) halt(ctx context.Context, s State) error {
+	f, ok := m.host.Engine.(container.Freezer)
+	if !ok || !m.unheard(s) {
+		return nil
+	}
+	_, err := m.freeze(ctx, f, s)
+	return err
 }
 
 // last has what the agent leaves judged.
@@ -95,8 +114,8 @@ func (m *Machine) lastWords(ctx context.Context, s State) {
 	}
 }
 
-// notTaken decides what it means that the last snapshot was not accepted. A tree that the
-// judge refuses (too big, say) leaves the trial with what was submitted before.
+// notTaken decides what it means that the last snapshot was not accepted. A tree that is
+// refused (too big, say) leaves the trial with what was submitted before.
 func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Effect, error) {
 	if ctx.Err() != nil {
 		return s, nil, context.Cause(ctx)
@@ -107,8 +126,8 @@ func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Ef
 	if _, gone := m.host.Engine.Inspect(ctx, s.Container); errors.Is(gone, container.ErrNotFound) {
 		return fail(s, InfraError, ReasonGuestLost, gone), nil, nil
 	}
-	if refusal, ok := errors.AsType[*judge.Refusal](err); ok {
-		next, effects := m.withoutFinal(s, refusal)
+	if why, ok := refused(err); ok {
+		next, effects := m.withoutFinal(s, why)
 		return next, effects, nil
 	}
 	if _, ok := errors.AsType[*notCopied](err); ok && !errors.Is(err, container.ErrNoSpace) {
@@ -124,6 +143,18 @@ func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Ef
 	return fail(s, InfraError, ReasonJudge, err), nil, nil
 }
 
+// refused reports whether the tree itself is why it was not taken, which the agent made so, and
+// says so in words for a record.
+func refused(err error) (why error, ok bool) {
+	if refusal, ok := errors.AsType[*judge.Refusal](err); ok {
+		return refusal, true
+	}
+	if unfit, ok := errors.AsType[*patch.NotApplied](err); ok {
+		return unfit, true
+	}
+	return err, errors.Is(err, patch.ErrTooLong)
+}
+
 // withoutFinal leaves the trial with what was submitted before.
 func (m *Machine) withoutFinal(s State, why error) (State, []Effect) {
 	s.Flags = appendOnce(s.Flags, "final_refused")
@@ -131,7 +162,7 @@ func (m *Machine) withoutFinal(s State, why error) (State, []Effect) {
 	return s, []Effect{m.happened(s, "final_refused", why.Error())}
 }
 
-// notCopied says that the tree of a container could not be read.
+// notCopied says that the tree of a container could not be read, or not in time.
 type notCopied struct{ error }
 
 func (n *notCopied) Unwrap() error { return n.error }
@@ -154,7 +185,7 @@ func (m *Machine) still(ctx context.Context, s State, take func(ctx context.Cont
 	if !ok {
 		return fmt.Errorf("snapshot of trial %s: %w", s.ID, container.ErrUnsupported)
 	}
-	bounded, cancel := context.WithTimeout(ctx, snapshotTime)
+	bounded, cancel := context.WithTimeout(ctx, m.moment)
 	defer cancel()
 	if f, ok := m.host.Engine.(container.Freezer); ok {
 		thaw, ferr := m.freeze(bounded, f, s)
@@ -179,14 +210,20 @@ func (m *Machine) still(ctx context.Context, s State, take func(ctx context.Cont
 	err = take(bounded, r)
 	// What was accepted before is not read: the copy is told so, and its failure is none.
 	r.CloseWithError(errStopped)
-	if cerr := <-done; err != nil && cerr != nil && !errors.Is(cerr, errStopped) {
+	cerr := <-done
+	switch {
+	case err == nil:
+		return nil
+	case cerr != nil && !errors.Is(cerr, errStopped):
 		return &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)}
+	case bounded.Err() != nil && ctx.Err() == nil: // the copy only waited for who reads it
+		return &notCopied{fmt.Errorf("take the tree of trial %s within %s: %w", s.ID, m.moment, err)}
 	}
 	return err
 }
 
 // freeze stops a running container in place; the returned function lets it go on, also
-// when the context has ended by then.
+// when the context has ended by then, unless its agent is over and may not know.
 func (m *Machine) freeze(ctx context.Context, f container.Freezer, s State) (thaw func() error, err error) {
 	c, err := m.host.Engine.Inspect(ctx, s.Container)
 	if err != nil {
@@ -199,6 +236,9 @@ func (m *Machine) freeze(ctx context.Context, f container.Freezer, s State) (tha
 		return nil, fmt.Errorf("freeze trial %s: %w", s.ID, err)
 	}
 	fault.Reached(fault.TrialFrozen)
+	if m.unheard(s) {
+		return func() error { return nil }, nil
+	}
 	return func() error {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()

@@ -18,15 +18,18 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// create writes the trial's folder and makes the container run. The workload is stored
-// with the state, so that a later daemon adopts the container whatever it would make of
-// the same task itself.
+// create makes sure that what an agent leaves can be judged, writes the trial's folder and
+// makes the container run. The workload is stored with the state, so that a later daemon
+// adopts the container whatever it would make of the same task itself.
 func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) {
 	if s.Token == "" {
 		// Stored before it is used: the folder below and the session must agree after a crash.
 		s.Token = rand.Text()
 		s.Workload = m.workload(s)
 		return s, nil, nil
+	}
+	if err := m.looked(ctx, s); err != nil {
+		return m.unlooked(ctx, s, err)
 	}
 	if err := m.furnish(s); ownTrouble(err) {
 		return s, nil, fmt.Errorf("prepare the folder of trial %s: %w", s.ID, err)

@@ -133,7 +133,7 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 	if m.host.Gateway == nil || !s.Cell.Agent.Asks() {
 		return nil
 	}
-	if err := m.charged(ctx, s, f); err != nil {
+	if err := m.host.Charge(ctx, s, f); err != nil {
 		return err
 	}
 	dir := tryDir(m.host.StateDir, s.ID, s.Try)
@@ -145,12 +145,17 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 	return nil
 }
 
-// charged sums up what the tries took: of those that do not count it is lost.
-func (m *Machine) charged(ctx context.Context, s State, f *Finished) error {
+// Charge fills in what the tries of a trial took up to that of the state: of those that do not
+// count it is lost. It is done again when the last one comes to count after all.
+func (h Host) Charge(ctx context.Context, s State, f *Finished) error {
+	if h.Gateway == nil || !s.Cell.Agent.Asks() {
+		return nil
+	}
+	f.Usage, f.LostUsage = Usage{}, Usage{}
 	for a := account(s); a.Try > 0; a.Try-- {
-		u, err := m.host.Gateway.Spent(ctx, a)
+		u, err := h.Gateway.Spent(ctx, a)
 		if err != nil {
-			return err
+			return fmt.Errorf("sum up what try %d of trial %s took: %w", a.Try, s.ID, err)
 		}
 		f.Usage.Add(u)
 		if a.Try < s.Try || !f.Final {

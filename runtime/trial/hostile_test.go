@@ -389,6 +389,40 @@ func TestAThawThatFailedIsMadeUpFor(t *testing.T) {
 	}
 }
 
+// TestAnAgentThatWasNotToldToEnd: a daemon that is started again in the closing of a trial
+// cannot know, so the agent does nothing more while its last snapshot is tried.
+func TestAnAgentThatWasNotToldToEnd(t *testing.T) {
+	for _, change := range [][]func(*Cell){nil, {once}} {
+		b := newBench(t)
+		b.before(sound)
+		b.play(idle)
+		first := b.machine(b.fresh(change...))
+		s, _ := b.until(first, b.fresh(change...), Running)
+		b.fake.Container(s.Workload.Name).WriteFile("/work/src/answer", []byte(solved))
+		first.Close()
+		s.Phase, s.Reason, s.EndedAt, s.Line = Closing, ReasonDisk, time.Now(), s.Line.Renewed()
+		m := b.machine(s)
+		for _, call := range []string{"Freeze", "CopyFrom"} {
+			n := 1
+			b.fake.Intercept(func(c, target string) error {
+				if c != call || target != s.Container || n == 0 {
+					return nil
+				}
+				n--
+				return errEngine
+			})
+			next, _, err := m.Step(t.Context(), s)
+			c, ierr := b.fake.Inspect(t.Context(), s.Container)
+			if !errors.Is(err, errEngine) || ierr != nil || c.Frozen != (call == "CopyFrom") {
+				t.Errorf("after a %s that failed: frozen %v in phase %s (%v)", call, c.Frozen, next.Phase, err)
+			}
+		}
+		if s, _, _ = b.insist(m, s, Done); s.Result.Status != Resolved || s.Result.Reason != ReasonDisk || b.fake.Container(s.Workload.Name) != nil {
+			t.Errorf("%+v", s.Result)
+		}
+	}
+}
+
 // TestWhatCannotBeSubmittedIsLeftOut: one odd name must not cost the whole tree.
 func TestWhatCannotBeSubmittedIsLeftOut(t *testing.T) {
 	var in bytes.Buffer

@@ -79,6 +79,7 @@ type Machine struct {
 
 	stuck   stuck
 	patient time.Duration // with an engine that answers and cannot
+	moment  time.Duration // that one snapshot may take
 }
 
 // maxAgain is how often an engine that answers may fail at the same thing before it is
@@ -87,7 +88,7 @@ const maxAgain = 10
 
 // New returns a machine for one trial. Close releases what it holds.
 func New(h Host, id, spec string) *Machine {
-	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), patient: enginePatience}
+	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), patient: enginePatience, moment: snapshotTime}
 	m.wanted, m.unwant = context.WithCancelCause(context.Background())
 	return m
 }
@@ -281,15 +282,23 @@ func (h Host) stageImage(ctx context.Context, t task.Task, stage *task.Stage) (i
 	return img.ID, nil
 }
 
+// mayPass reports whether waiting may mend that an image or a layer cannot be made: for as
+// long as it takes where this machine is at fault, and for a while where the engine's disk is
+// full or a registry is out of reach.
+func (m *Machine) mayPass(ctx context.Context, s State, err error) bool {
+	if ctx.Err() != nil || container.Unavailable(err) || ownTrouble(err) {
+		return true
+	}
+	passing := errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrRegistry) || layer.Passing(err)
+	return passing && m.waits(s)
+}
+
 // imageFailed tells what waiting may mend from what the task's author must.
 func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, []Effect, error) {
-	if ctx.Err() != nil || container.Unavailable(err) || ownTrouble(err) {
+	if m.mayPass(ctx, s, err) {
 		return s, nil, err
 	}
 	if errors.Is(err, container.ErrNoSpace) {
-		if m.waits(s) {
-			return s, nil, err
-		}
 		return fail(s, InfraError, ReasonDisk, err), nil, nil
 	}
 	benchmark, name := s.Cell.Task.Benchmark, s.Cell.Task.Name
@@ -304,8 +313,11 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 
 // unequipped ends a try whose agent cannot be installed.
 func (m *Machine) unequipped(ctx context.Context, s State, err error) (State, []Effect, error) {
-	if ctx.Err() != nil || container.Unavailable(err) || ownTrouble(err) {
+	if m.mayPass(ctx, s, err) {
 		return s, nil, err
+	}
+	if errors.Is(err, container.ErrNoSpace) {
+		return fail(s, InfraError, ReasonDisk, err), nil, nil
 	}
 	return fail(s, SetupError, ReasonSetup, fmt.Errorf("install the agent %s: %w", s.Cell.Agent.Name, err)), nil, nil
 }

@@ -408,6 +408,40 @@ func TestAMissingImageIsASetupError(t *testing.T) {
 	}
 }
 
+// TestARegistryThatIsAwayIsWaitedFor: an outage of a minute costs no trial.
+func TestARegistryThatIsAwayIsWaitedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		err    error
+		waits  bool
+		status Status // in the end
+		reason string // of an image
+	}{
+		{"a registry out of reach", container.ErrRegistry, true, SetupError, ReasonImage},
+		{"a full disk of the engine", container.ErrNoSpace, true, InfraError, ReasonDisk},
+		{"an image that is not there", container.ErrNotFound, false, SetupError, ReasonImage},
+	} {
+		for what, failed := range map[string]func(*Machine, context.Context, State, error) (State, []Effect, error){
+			"image": (*Machine).imageFailed, "agent": (*Machine).unequipped,
+		} {
+			t.Run(what+", "+tt.name, func(t *testing.T) {
+				b := newBench(t)
+				s := b.fresh()
+				s.Phase = Images
+				m := b.machine(s)
+				asked := 0
+				for s.Phase == Images && asked <= maxAgain {
+					s, _, _ = failed(m, t.Context(), s, fmt.Errorf("pull: %w", tt.err))
+					asked++
+				}
+				if waits := asked > 1; waits != tt.waits || s.Failure != tt.status || what == "image" && s.Reason != tt.reason {
+					t.Errorf("after %d failures %s (%s)", asked, s.Failure, s.Reason)
+				}
+			})
+		}
+	}
+}
+
 func TestKeep(t *testing.T) {
 	for _, tt := range []struct {
 		keep, answer string

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
 )
@@ -20,7 +21,7 @@ func (m *Machine) sanity(ctx context.Context, s State) (State, []Effect, error) 
 	fault.Reached(fault.SanityKnown)
 	switch {
 	case err != nil:
-		return s, nil, err
+		return m.unlooked(ctx, s, err)
 	case verdict.Trouble != "":
 		return fail(s, InfraError, ReasonJudge, errors.New(verdict.Trouble)), nil, nil
 	case verdict.NotRun != "":
@@ -32,6 +33,29 @@ func (m *Machine) sanity(ctx context.Context, s State) (State, []Effect, error) 
 	}
 	s.Phase = Create
 	return s, nil, nil
+}
+
+// looked has the judge look at its images, before an agent works for hours and nothing of it
+// can be judged.
+func (m *Machine) looked(ctx context.Context, s State) error {
+	m.openSession(s)
+	return m.host.Judge.Look(ctx, s.ID)
+}
+
+// unlooked decides what it means that nothing can be judged yet: the task's author has to mend
+// it, or it is waited for.
+func (m *Machine) unlooked(ctx context.Context, s State, err error) (State, []Effect, error) {
+	if ctx.Err() != nil || container.Unavailable(err) || errors.Is(err, judge.ErrBusy) || ownTrouble(err) {
+		return s, nil, err
+	}
+	if unfit, ok := errors.AsType[*judge.Unfit](err); ok {
+		err = m.host.at(err, "benchmark", s.Cell.Task.Benchmark, s.Cell.Task.Name, unfit.Attribute, "judge")
+		return fail(s, SetupError, ReasonSetup, err), nil, nil
+	}
+	if m.waits(s) {
+		return s, nil, err
+	}
+	return fail(s, InfraError, ReasonJudge, err), nil, nil
 }
 
 // Sanity says what judging an untouched tree has shown; the zero value is a sound task.

@@ -82,6 +82,42 @@ func TestAnUnsoundTaskIsToldFromAJudgeThatCannotRun(t *testing.T) {
 	}
 }
 
+// TestAJudgeThatCannotBe ends a trial before its agent begins, and not never.
+func TestAJudgeThatCannotBe(t *testing.T) {
+	stranger := func(c *Cell) { c.Task.Judge.User = "stranger" }
+	for _, tt := range []struct {
+		name   string
+		change []func(*Cell)
+		err    error // of the engine, at each judge container
+		status Status
+		reason string
+		detail string
+	}{
+		{"a user whom the image does not have", []func(*Cell){stranger}, nil, SetupError, ReasonSetup, "benchmark edge one judge.user: "},
+		{"the same in single mode", []func(*Cell){once, stranger}, nil, SetupError, ReasonSetup, "benchmark edge one judge.user: "},
+		{"an engine that cannot", nil, errEngine, InfraError, ReasonJudge, errEngine.Error()},
+		{"the same in single mode", []func(*Cell){once}, errEngine, InfraError, ReasonJudge, errEngine.Error()},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.host.Where = func(kind, name, task string, attributes ...string) string {
+				return strings.Join([]string{kind, name, task, attributes[0]}, " ")
+			}
+			b.fake.Intercept(func(call, target string) error {
+				if call == "Start" && strings.Contains(target, "profile") {
+					return tt.err
+				}
+				return nil
+			})
+			m := b.machine(b.fresh(tt.change...))
+			s, _, _ := b.insist(m, b.fresh(tt.change...), Done)
+			if r := s.Result; r.Status != tt.status || r.Reason != tt.reason || !strings.Contains(r.Detail, tt.detail) || s.Container != "" {
+				t.Errorf("verdict %s (%s): %q, container %q", r.Status, r.Reason, r.Detail, s.Container)
+			}
+		})
+	}
+}
+
 func TestThePatchIsKeptAndIsWhatIsJudged(t *testing.T) {
 	b := newBench(t)
 	b.fake.AddImage("work:1", container.ImageConfig{}, map[string]string{"/work/src/old": "old\n"})

@@ -2,10 +2,20 @@ package trial
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/patch"
 )
 
 func TestAutoEvalFreezesForTheMomentOfTheCopy(t *testing.T) {
@@ -79,5 +89,67 @@ func TestATreeThatCannotBeSubmittedLeavesWhatWas(t *testing.T) {
 	}
 	if r := s.Result; r.Status != Unresolved || !slices.Contains(r.Flags, "final_refused") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestALastTreeThatIsRefused: an agent that fails could leave the statistics by what it makes of
+// its tree.
+func TestALastTreeThatIsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		err   error
+		phase Phase
+		flags []string
+	}{
+		{"by the judge", &judge.Refusal{Code: 413, Detail: "too big"}, Grading, []string{"final_refused"}},
+		{"for a patch that would be too long", patch.ErrTooLong, Grading, []string{"final_refused"}},
+		{"for a patch that does not apply", &patch.NotApplied{Words: "corrupt"}, Grading, []string{"final_refused"}},
+		{"for what is not known", errEngine, Verdict, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.play(work(solved))
+			m := b.machine(b.fresh())
+			s, _ := b.until(m, b.fresh(), Closing)
+			m.stuck = stuck{phase: Closing, times: maxAgain}
+			s, _, err := m.notTaken(t.Context(), s, fmt.Errorf("take it: %w", tt.err))
+			if diff := cmp.Diff(tt.flags, s.Flags); err != nil || s.Phase != tt.phase || diff != "" {
+				t.Errorf("phase %s, %v (%s)\n%s", s.Phase, err, s.Detail, diff)
+			}
+		})
+	}
+}
+
+func TestATreeThatIsNotTakenInTime(t *testing.T) {
+	b := newBench(t)
+	b.play(work(solved))
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Closing)
+	m.host.Engine = struct {
+		container.Engine
+		container.Copier
+	}{b.fake, b.fake}
+	m.moment = time.Millisecond
+	err := m.still(t.Context(), s, func(ctx context.Context, _ io.Reader) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	if _, ok := errors.AsType[*notCopied](err); !ok {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPatchThatDoesNotApplyIsTheAgents(t *testing.T) {
+	b := newBench(t)
+	b.before(sound)
+	b.play(work(solved))
+	m := b.machine(b.fresh(once))
+	s, _ := b.until(m, b.fresh(once), Closing)
+	if err := os.WriteFile(PatchFile(b.host.StateDir, s.ID, s.Try), []byte("diff --git a/src/x b/src/x\n@@ nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, told := b.until(m, s, Done)
+	if r := s.Result; r.Status != Unresolved || !r.Final || !strings.Contains(types(told), "final_refused") {
+		t.Errorf("%+v, reported: %s", r, types(told))
 	}
 }
