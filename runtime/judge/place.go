@@ -79,7 +79,7 @@ func (g *grading) arm(ctx context.Context) error {
 		return nil
 	}
 	wire, ok := p.Tripwire(parser.Site{
-		Command: commandText(t.Judge.Command.Shell, t.Judge.Command.Argv), Workdir: t.Workdir, Env: g.environ(),
+		Command: testsText(t.Judge), Workdir: t.Workdir, Env: g.environ(),
 		Hidden: g.profile.Files, Nonce: newID(),
 		Read: func(name string) []byte { return g.profile.Content[name] },
 	})

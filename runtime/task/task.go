@@ -112,6 +112,7 @@ type Judge struct {
 	FromBase  bool   `json:",omitempty"` // the judge image is made from the base, without what the work part adds
 	Patch     []byte `json:",omitempty"` // unified diff in git's format that puts the hidden tests over workdir; after Context and Files, before Setup
 	Command   Command
+	Window    *Window `json:",omitempty"` // nil = all that Command prints counts
 	Timeout   time.Duration
 	Parser    string
 	Select    string // pass_rate_first, score_first, valid_then_score
@@ -130,6 +131,13 @@ type Judge struct {
 
 // Staged reports whether submitted code and answers are kept in different containers.
 func (j Judge) Staged() bool { return j.Run != nil }
+
+// Window is the part of a judge command that counts, where the command does more than run the
+// tests. It begins behind the line that holds Mark, and goes on to the end of the output.
+type Window struct {
+	Mark    string // one line of the output holds it, or two that follow each other (a shell's trace)
+	Command string // what runs the tests, a text for a shell
+}
 
 // Rescale maps a raw score to 0..100. Each kind has anchors of its own.
 type Rescale struct {

@@ -176,7 +176,12 @@ func (r row) tests(t *task.Task, say *folder.Findings) {
 // script is a task whose image and evaluation are ready. It returns the columns it has used.
 func (r row) script(t *task.Task, say *folder.Findings) []string {
 	t.Image = r.text(colImage)
-	t.Judge.Files = map[string]string{evalFile: r.text(colScript)}
+	ending, tests, ok := closed(r.text(colScript))
+	if !ok {
+		say.Problem("%q has no lines with %q and %q around its tests, so that no exit code of theirs is seen", colScript, startMark, endMark)
+	}
+	t.Judge.Files = map[string]string{evalFile: ending}
+	t.Judge.Window = &task.Window{Mark: startMark, Command: tests}
 	t.Judge.Command.Argv = []string{"/bin/bash", evalFile}
 	t.Judge.Parser = r.parser(r.text(colParser), "", t, nil, say)
 	if kind := r.text(colType); kind != "" && kind != passAndFail {

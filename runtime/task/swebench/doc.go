@@ -3,9 +3,10 @@
 // predictions and writes reports.
 //
 // Rows of SWE-bench (all versions), SWE-Gym, SWE-rebench (both), Multi-SWE-bench and SWE-bench
-// Pro are understood. A row with image and eval_script is judged by that script in that image;
-// any other is a repository, cut at its commit, over which the test patch is put. A column that
-// has no meaning here is kept in the metadata of the task. What the columns cannot say of a
+// Pro are understood. A row with image and eval_script is judged by that script in that image,
+// up to the end of its tests and by their exit code; what is printed before them does not
+// count. Any other is a repository, cut at its commit, over which the test patch is put. A
+// column that has no meaning here is kept in the metadata of the task. What the columns cannot say of a
 // task that Write is given stands in a column "assayd", which counts only as long as the other
 // columns are what Write makes of it: whoever edits a row gets what the row says.
 //

@@ -106,7 +106,7 @@ func plainRow(t task.Task) row {
 	}
 	if text, ok := t.Judge.Files[evalFile]; ok && isScript(t) {
 		set(colImage, t.Image)
-		set(colScript, text)
+		set(colScript, reopened(text))
 		return r
 	}
 	set(colImage, imageName(t.Name))

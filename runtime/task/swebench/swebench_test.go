@@ -21,6 +21,8 @@ const (
 	gold   = "diff --git a/calc.py b/calc.py\n--- a/calc.py\n+++ b/calc.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 	tests  = "diff --git a/tests/test_calc.py b/tests/test_calc.py\n--- a/tests/test_calc.py\n+++ b/tests/test_calc.py\n@@ -1 +1 @@\n-assert 1\n+assert 2\n" +
 		"diff --git a/tests/da[t]a.txt b/tests/da[t]a.txt\nnew file mode 100644\n--- /dev/null\n+++ b/tests/da[t]a.txt\n@@ -0,0 +1 @@\n+x\n"
+	closed = "#!/bin/bash\nset -uxo pipefail\ncd /testbed\n: '>>>>> Start Test Output'\npytest -rA\nassayd_exit=$?\n: '>>>>> End Test Output'\n" +
+		"exit \"$assayd_exit\" # nothing that follows the tests counts\n"
 	script = "#!/bin/bash\nset -uxo pipefail\ncd /testbed\n: '>>>>> Start Test Output'\npytest -rA\n: '>>>>> End Test Output'\n"
 )
 
@@ -140,7 +142,10 @@ func TestARowWithImageAndScriptIsJudgedByThem(t *testing.T) {
 	if got.Repo != nil || got.Image != "swebench/sweb.eval.x86_64.acme_1776_calc-1:latest" || got.Workdir != "/testbed" || len(got.Judge.Patch) != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got.Judge.Parser != "pytest" || got.Judge.Files["/eval.sh"] != script || !cmp.Equal(got.Judge.Command.Argv, []string{"/bin/bash", "/eval.sh"}) {
+	if w := got.Judge.Window; w == nil || *w != (task.Window{Mark: ">>>>> Start Test Output", Command: "pytest -rA"}) {
+		t.Errorf("what counts is %+v", w)
+	}
+	if got.Judge.Parser != "pytest" || got.Judge.Files["/eval.sh"] != closed || !cmp.Equal(got.Judge.Command.Argv, []string{"/bin/bash", "/eval.sh"}) {
 		t.Errorf("%+v", got.Judge)
 	}
 	if !cmp.Equal(got.Submit.Exclude, []string{`tests/da\[t\]a.txt`, "tests/test_calc.py"}) {
@@ -253,6 +258,8 @@ func TestRowsThatCannotBeUsedAreTold(t *testing.T) {
 		"unknown parser":  {map[string]any{"log_parser": "parse_log_gradle_custom"}, `the output is for "parse_log_gradle_custom", which is not known here`},
 		"unknown runner":  {map[string]any{"FAIL_TO_PASS": "[\"it adds\"]"}, "nothing says which program runs its tests"},
 		"only failures":   {map[string]any{"image": "i", "eval_script": script, "log_parser": "parse_log_pytest", "eval_type": "fail_only"}, `"eval_type" is "fail_only"`},
+		"no marks":        {map[string]any{"image": "i", "eval_script": "pytest -rA\n", "log_parser": "parse_log_pytest"}, `"eval_script" has no lines with ">>>>> Start Test Output"`},
+		"no tests inside": {map[string]any{"image": "i", "eval_script": ": '>>>>> Start Test Output'\n: '>>>>> End Test Output'\n", "log_parser": "parse_log_pytest"}, `"eval_script" has no lines with ">>>>> Start Test Output"`},
 		"control in text": {map[string]any{"repo": "a\x1b[31m"}, `"a\x1b[31m"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +316,7 @@ func TestAnEditedRowIsReadAsItSays(t *testing.T) {
 			if len(got.Tasks) != 1 || len(got.Notices) != 1 || !strings.Contains(got.Notices[0].Text, `column "assayd" is passed over`) {
 				t.Fatalf("%d tasks, problems %+v, notices %+v", len(got.Tasks), got.Problems, got.Notices)
 			}
-			if tk := got.Tasks[0]; tk.Repo != nil || tk.Judge.Files["/eval.sh"] != row["eval_script"] {
+			if tk := got.Tasks[0]; tk.Repo != nil || tk.Judge.Window == nil {
 				t.Errorf("%+v", tk)
 			}
 		})
