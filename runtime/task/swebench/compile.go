@@ -102,12 +102,26 @@ func (r row) task(o task.ReadOptions, say *folder.Findings) task.Task {
 		used = append(used, r.repository(&t, o, touched, say)...)
 	}
 	r.metadata(&t, used, say)
+	r.differences(&t, say)
 	if len(say.Problems) == 0 {
 		if err := folder.Check(t); err != nil {
 			say.Problem("%v", err)
 		}
 	}
 	return t
+}
+
+// differences tells what SWE-bench does otherwise, and opens the network, as there: its scripts
+// install what was submitted. What assayd wrote was proved without one.
+func (r row) differences(t *task.Task, say *folder.Findings) {
+	if _, ours := r[colOurs]; !ours {
+		t.Judge.Network = true
+		say.Notice(folder.OpenNetwork)
+	}
+	say.Notice("has 1 CPU and 2 GiB, where SWE-bench sets no limits; work and judge of a run set others")
+	if len(t.PassToPass) > 0 {
+		say.Notice("a test of %q that is skipped counts as failed, which SWE-bench lets pass", colP2P)
+	}
 }
 
 // statement is what the agent is told. Hints are not: they were written with the solution.

@@ -155,6 +155,11 @@ func (w workspace) task(o task.ReadOptions, say *folder.Findings) task.Task {
 	w.install(&t, say)
 	w.hidden(&t, say)
 	w.tests(&t, say)
+	if w.Assayd == "" { // what assayd wrote was proved without one
+		t.Judge.Network = true
+		say.Notice(folder.OpenNetwork)
+	}
+	say.Notice("gives the agent no network, 1 CPU and 2 GiB, where swe-forge's harness opens it and has all CPUs and 32 GB; network, work and judge of a run set others")
 	if w.Patch != "" {
 		t.Solution = &task.Solution{Patch: []byte(w.Patch)}
 	}

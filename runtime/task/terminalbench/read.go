@@ -206,7 +206,7 @@ func (r *reader) tests() {
 		r.Problem("%v", err)
 	}
 	r.t.Judge.Context = tree
-	r.Notice("is judged with an open network, as its tests may need it; what is submitted can use it")
+	r.Notice(folder.OpenNetwork)
 }
 
 func (r *reader) solution() {
