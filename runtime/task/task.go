@@ -87,18 +87,26 @@ type Part struct {
 	Disk   int64 // bytes
 }
 
-// Command is argv, or a line for /bin/sh -c when Shell is set.
+// Command is argv, or a line for /bin/sh -c when Shell is set; with Bash one for bash, which
+// /bin/sh stands in for where an image has none.
 type Command struct {
 	Shell string   `json:",omitempty"`
 	Argv  []string `json:",omitempty"`
+	Bash  bool     `json:",omitempty"`
 }
+
+// inBash runs its first argument in bash, if it can.
+const inBash = `command -v bash >/dev/null && exec bash -c "$1"; exec /bin/sh -c "$1"`
 
 // Empty reports whether there is no command.
 func (c Command) Empty() bool { return c.Shell == "" && len(c.Argv) == 0 }
 
 // Args returns the argument vector to execute.
 func (c Command) Args() []string {
-	if c.Shell != "" {
+	switch {
+	case c.Shell != "" && c.Bash:
+		return []string{"/bin/sh", "-c", inBash, "sh", c.Shell}
+	case c.Shell != "":
 		return []string{"/bin/sh", "-c", c.Shell}
 	}
 	return c.Argv
@@ -106,7 +114,7 @@ func (c Command) Args() []string {
 
 // Judge says how a submission is judged: by Command, by Stages, by playing Game, or, where
 // none of them is set, by the commands that FailToPass and PassToPass of the task hold, each
-// run by /bin/sh in workdir within Timeout.
+// run in workdir within Timeout, by the shell that Command names.
 type Judge struct {
 	Part
 	FromBase  bool   `json:",omitempty"` // the judge image is made from the base, without what the work part adds

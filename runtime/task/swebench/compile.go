@@ -311,7 +311,7 @@ func (r row) command(t *task.Task, config row, touched []string, say *folder.Fin
 			}
 		}
 	}
-	t.Judge.Command.Shell = line
+	t.Judge.Command = task.Command{Shell: line, Bash: len(given) > 0}
 }
 
 // parser finds who understands the output: by name, by the command, or by the names of tests.

@@ -125,10 +125,7 @@ func delimiter(text string) string {
 
 // commandLine is a command that cannot end the script around it.
 func commandLine(c task.Command) string {
-	if c.Shell != "" {
-		return "/bin/sh -c " + quoted(c.Shell)
-	}
-	return runner.Line(c.Argv)
+	return runner.Line(c.Args())
 }
 
 func quoted(text string) string { return runner.Quote(text) }

@@ -3,11 +3,13 @@ package sweforge_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/sweforge"
@@ -105,7 +107,7 @@ func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
 	got.Work.Setup = got.Work.Setup[1:]
 	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
 	work, judge := limits, limits
-	work.Setup = []string{"go mod download"}
+	work.Setup = []string{"set -- 'go mod download'\nif command -v bash >/dev/null; then exec bash -ec \"$1\"; fi; eval \"$1\""}
 	judge.Files = map[string]string{"pkg/retry_test.go": "package w\n", "data.txt": "a"}
 	want := task.Task{
 		Name: "acme__widgets-412", Workdir: "/repo", Instruction: "Limit the number of retries.\n", Image: "golang:1.26",
@@ -115,6 +117,7 @@ func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
 		Work:    work,
 		Judge: task.Judge{
 			Part: judge, Timeout: 2 * time.Minute, Parser: "exit_code", Select: "pass_rate_first", Direction: "maximize", Feedback: "names", Network: true,
+			Command: task.Command{Bash: true},
 		},
 		Solution:   &task.Solution{Patch: []byte("diff --git a/pkg/w.go b/pkg/w.go\n--- a/pkg/w.go\n+++ b/pkg/w.go\n@@ -1 +1 @@\n-package w\n+package w // new\n")},
 		FailToPass: []string{"cd pkg && go test -run TestRetryBudget ./..."},
@@ -129,6 +132,27 @@ func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What is read goes out again as it was, whichever shell runs it.
+func TestWhatInstallsIsWrittenAgain(t *testing.T) {
+	for _, install := range []string{"make", "pip install -e '.[dev]'", "source .venv/bin/activate\nset -o pipefail\necho \"it's\" '\\''"} {
+		tk := only(t, strings.Replace(theirs, "install: go mod download", "install: "+strconv.Quote(install), 1))
+		dir := t.TempDir()
+		if problems, err := sweforge.Write(dir, []task.Task{tk}, nil); err != nil || len(problems) > 0 {
+			t.Fatal(problems, err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, tk.Name, "workspace.yaml"))
+		if err != nil || strings.Contains(string(text), "\nassayd:") {
+			t.Errorf("%v\n%s", err, text)
+		}
+		var written struct {
+			Config map[string]string `yaml:"install_config"`
+		}
+		if err := yaml.Unmarshal(text, &written); err != nil || written.Config["install"] != install {
+			t.Errorf("%q, %v; want %q", written.Config["install"], err, install)
+		}
 	}
 }
 

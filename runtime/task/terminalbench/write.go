@@ -132,7 +132,7 @@ func script(w *folder.Writer, t task.Task, trees task.Trees) string {
 	if t.Judge.Parser == "pytest" && !t.Judge.Command.Empty() {
 		return text + "export PYTEST_ADDOPTS=-rA\n" + run(dockerfile.CommandText(t.Judge.Command)) + "\n"
 	}
-	commands := append(slices.Clone(t.FailToPass), t.PassToPass...)
+	commands := dockerfile.Commands(t)
 	if !t.Judge.Command.Empty() {
 		commands = []string{dockerfile.CommandText(t.Judge.Command)}
 	}
