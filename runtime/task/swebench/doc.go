@@ -10,8 +10,8 @@
 // task that Write is given stands in a column "assayd", which counts only as long as the other
 // columns are what Write makes of it: whoever edits a row gets what the row says.
 //
-// Grading is stricter than SWE-bench's in one point: a declared test has to pass, so one that is
-// skipped, or expected to fail, does not count as passed.
+// Grading is stricter than SWE-bench's in one point: a declared test has to pass, so one of
+// PASS_TO_PASS that is skipped does not count as passed.
 //
 // Conventions for names: predictions of a run are all_preds.jsonl, trajectories lie in
 // trajs/<instance_id>.json beside it, the report of a run is <model>.<run>.json, and that of an

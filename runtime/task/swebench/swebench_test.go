@@ -332,6 +332,28 @@ func TestAnEditedRowIsReadAsItSays(t *testing.T) {
 	}
 }
 
+// SWE-bench tells tests of jest apart by their titles; ours keep their places.
+func TestTestsOfJestAreWrittenByTheirTitles(t *testing.T) {
+	want := only(t, classic())
+	want.Judge.Parser, want.Judge.Command.Shell = "jest", "npx jest --verbose"
+	want.FailToPass, want.PassToPass = []string{"sums > of two > adds"}, []string{"works"}
+	dir := t.TempDir()
+	if problems, err := swebench.Write(dir, []task.Task{want}, nil); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "instances.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var row map[string]any
+	if err := json.Unmarshal(data, &row); err != nil || row["FAIL_TO_PASS"] != `["adds"]` || row["PASS_TO_PASS"] != `["works"]` {
+		t.Errorf("%v: %v, %v", err, row["FAIL_TO_PASS"], row["PASS_TO_PASS"])
+	}
+	if diff := cmp.Diff([]task.Task{want}, swebench.Read(dir, options()).Tasks); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWhatNoRowCanHoldIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*task.Task)
@@ -344,8 +366,11 @@ func TestWhatNoRowCanHoldIsTold(t *testing.T) {
 		"commands":     {func(tk *task.Task) { tk.Judge.Command = task.Command{} }, "judged by commands"},
 		"a parser":     {func(tk *task.Task) { tk.Judge.Parser = "reward" }, "no log parser for the output of reward"},
 		"another text": {func(tk *task.Task) { tk.Judge.Patch = append(tk.Judge.Patch, "+\xff\n"...) }, "no UTF-8"},
-		"a script":     {func(tk *task.Task) { tk.Solution = &task.Solution{Script: "true"} }, "reference solution is no patch"},
-		"no image":     {func(tk *task.Task) { tk.Repo, tk.Image = nil, "" }, "neither a repository nor an image"},
+		"two titles": {func(tk *task.Task) {
+			tk.Judge.Parser, tk.FailToPass, tk.PassToPass = "jest", []string{"a > adds"}, []string{"a > b > adds"}
+		}, `two tests with the title "adds"`},
+		"a script": {func(tk *task.Task) { tk.Solution = &task.Solution{Script: "true"} }, "reference solution is no patch"},
+		"no image": {func(tk *task.Task) { tk.Repo, tk.Image = nil, "" }, "neither a repository nor an image"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := only(t, classic())
