@@ -27,8 +27,9 @@ const (
 
 // Shapes of values.
 var (
-	repoName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$`)
-	commitName = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+	repoName      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$`)
+	pythonVersion = regexp.MustCompile(`^[0-9]{1,2}(\.[0-9]{1,3}){0,2}$`)
+	commitName    = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 )
 
 func sortTasks(tasks []task.Task) {
@@ -134,13 +135,6 @@ func (r row) statement() string {
 		}
 		text = strings.TrimSpace(text)
 	}
-	if r.text("requirements") == "" || r.text("dockerhub_tag") == "" {
-		return text
-	}
-	text += "\n\n# Requirements\n\n" + r.text("requirements") // as in SWE-bench Pro: the tests need them
-	if names := r.text("interface"); names != "" {
-		text += "\n\n# Interface\n\n" + names
-	}
 	return text
 }
 
@@ -217,6 +211,11 @@ func (r row) repository(t *task.Task, o task.ReadOptions, touched []string, say 
 	} else {
 		say.Problem("%q is missing: nothing would test the submission", colTests)
 	}
+	for _, name := range []string{"dockerhub_tag", "rebuild_cmds", "print_cmds"} {
+		if v, ok := r[name]; ok && v.text != "" && v.text != "[]" {
+			say.Problem("it is judged with what %q says, which is not done here", name)
+		}
+	}
 	config := r.inner("install_config")
 	if image := r.first(colImage, "image_name", "docker_image"); image != "" {
 		t.Image = image
@@ -225,11 +224,8 @@ func (r row) repository(t *task.Task, o task.ReadOptions, touched []string, say 
 		}
 	} else {
 		used = append(used, r.clone(t, o, say)...)
-		t.Image = o.Image
-		if image := config.text("base_image_name"); strings.ContainsAny(image, ":/") {
-			t.Image = image
-		}
-		t.Work.Setup = config.setup()
+		t.Image = config.base(o, say)
+		t.Work.Setup = config.setup(say)
 		t.Work.Env, t.Judge.Env = config.env(), config.env()
 		if len(t.Work.Setup) == 0 {
 			say.Notice("nothing says how what it depends on is installed")
@@ -256,13 +252,35 @@ func (r row) clone(t *task.Task, o task.ReadOptions, say *folder.Findings) []str
 	return []string{colRepo, "org", colCommit}
 }
 
+// base is the image that an install_config begins with: the one it names, or that of its
+// version of Python.
+func (r row) base(o task.ReadOptions, say *folder.Findings) string {
+	image, version := r.text("base_image_name"), r["python"].text
+	switch {
+	case strings.ContainsAny(image, ":/"):
+		return image
+	case image != "":
+		say.Problem("it begins with %q, which is no image", image)
+	case version == "":
+	case pythonVersion.MatchString(version):
+		return "python:" + version + "-slim"
+	default:
+		say.Problem("%q of install_config is %q, which is no version", "python", version)
+	}
+	return o.Image
+}
+
 // setup are the commands of an install_config that install what a repository needs, in the words
-// of SWE-rebench.
-func (r row) setup() []string {
+// of SWE-rebench. There is no conda.
+func (r row) setup(say *folder.Findings) []string {
 	commands := r.lines("pre_install")
-	if r.text("packages") == "requirements.txt" {
-		files := r.lines("reqs_path")
-		for _, file := range files {
+	for _, name := range []string{"packages", "env_yml_path"} {
+		if list := r.lines(name); len(list) > 0 && r.text(name) != "requirements.txt" {
+			say.Problem("%q of install_config is %s: it is installed by conda, which is not done here", name, strings.Join(list, ", "))
+		}
+	}
+	for _, file := range r.lines("reqs_path") {
+		if r.text("packages") == "requirements.txt" {
 			commands = append(commands, "pip install -r "+runner.Quote(file))
 		}
 	}

@@ -178,8 +178,10 @@ func TestRelatives(t *testing.T) {
 				"python": "3.9", "packages": "requirements.txt", "reqs_path": []string{"requirements/dev.txt"}, "pre_install": []string{"apt-get update"},
 				"install": "pip install -e .[dev]", "pip_packages": []string{"pytest", "a b"}, "test_cmd": "pytest -rA --tb=no",
 			}},
-			func(tk task.Task) any { return append(tk.Work.Setup, tk.Judge.Command.Shell) },
-			[]string{"apt-get update", "pip install -r requirements/dev.txt", "pip install -e .[dev]", "pip install pytest 'a b'", "pytest -rA --tb=no tests/test_calc.py"},
+			func(tk task.Task) any {
+				return append([]string{tk.Image}, append(tk.Work.Setup, tk.Judge.Command.Shell)...)
+			},
+			[]string{"python:3.9-slim", "apt-get update", "pip install -r requirements/dev.txt", "pip install -e .[dev]", "pip install pytest 'a b'", "pytest -rA --tb=no tests/test_calc.py"},
 		},
 		"variables of an install_config": {
 			map[string]any{"install_config": map[string]any{
@@ -213,14 +215,6 @@ func TestRelatives(t *testing.T) {
 				return append(append([]string{tk.Name, tk.Instruction, tk.Repo.URL, tk.Repo.Commit, string(tk.Solution.Patch)}, tk.FailToPass...), tk.PassToPass...)
 			},
 			[]string{"acme__calc-7", "Wrong\n\nx is", "https://github.com/acme/calc", commit, gold, "TestA", "TestB", "TestC", "TestD"},
-		},
-		"SWE-bench Pro": {
-			map[string]any{
-				"FAIL_TO_PASS": nil, "PASS_TO_PASS": nil, "fail_to_pass": `['tests/test_calc.py::test_x']`, "pass_to_pass": `[]`,
-				"requirements": "x is 2", "interface": "x", "dockerhub_tag": "acme.calc",
-			},
-			func(tk task.Task) any { return append([]string{tk.Instruction}, tk.FailToPass...) },
-			[]string{"x is wrong\n\n# Requirements\n\nx is 2\n\n# Interface\n\nx", "tests/test_calc.py::test_x"},
 		},
 		"Django": {
 			map[string]any{
@@ -267,6 +261,13 @@ func TestRowsThatCannotBeUsedAreTold(t *testing.T) {
 		"unknown parser":  {map[string]any{"log_parser": "parse_log_gradle_custom"}, `the output is for "parse_log_gradle_custom", which is not known here`},
 		"unknown runner":  {map[string]any{"FAIL_TO_PASS": "[\"it adds\"]"}, "nothing says which program runs its tests"},
 		"only failures":   {map[string]any{"image": "i", "eval_script": script, "log_parser": "parse_log_pytest", "eval_type": "fail_only"}, `"eval_type" is "fail_only"`},
+		"SWE-bench Pro":   {map[string]any{"dockerhub_tag": "acme.calc", "before_repo_set_cmd": "git checkout x"}, `it is judged with what "dockerhub_tag" says`},
+		"a rebuild":       {map[string]any{"docker_image": "i:1", "rebuild_cmds": []string{"make"}, "test_cmds": []string{"pytest -rA"}}, `it is judged with what "rebuild_cmds" says`},
+		"conda's file":    {map[string]any{"install_config": map[string]any{"packages": "environment.yml", "env_yml_path": []string{"ci/env.yml"}}}, `"packages" of install_config is environment.yml: it is installed by conda`},
+		"conda's list":    {map[string]any{"install_config": map[string]any{"packages": "numpy scipy"}}, `"packages" of install_config is numpy scipy: it is installed by conda`},
+		"another file":    {map[string]any{"install_config": map[string]any{"packages": "requirements.txt", "env_yml_path": []string{"ci/env.yml"}}}, `"env_yml_path" of install_config is ci/env.yml`},
+		"no version":      {map[string]any{"install_config": map[string]any{"python": "3.9 --privileged"}}, `"python" of install_config is "3.9 --privileged"`},
+		"no image":        {map[string]any{"install_config": map[string]any{"base_image_name": "go_1.22"}}, `it begins with "go_1.22", which is no image`},
 		"no marks":        {map[string]any{"image": "i", "eval_script": "pytest -rA\n", "log_parser": "parse_log_pytest"}, `"eval_script" has no lines with ">>>>> Start Test Output"`},
 		"no tests inside": {map[string]any{"image": "i", "eval_script": ": '>>>>> Start Test Output'\n: '>>>>> End Test Output'\n", "log_parser": "parse_log_pytest"}, `"eval_script" has no lines with ">>>>> Start Test Output"`},
 		"control in text": {map[string]any{"repo": "a\x1b[31m"}, `"a\x1b[31m"`},
