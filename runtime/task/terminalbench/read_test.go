@@ -149,6 +149,8 @@ func TestWhatCannotBeCarriedOver(t *testing.T) {
 		"no folder":         {map[string]string{"Dockerfile": "FROM x\n"}, "says of no folder that the agent works in it"},
 		"side cars":         {map[string]string{"docker-compose.yaml": compose + "  db:\n    image: postgres\n"}, "needs 2 containers side by side (client, db)"},
 		"a host's variable": {map[string]string{"docker-compose.yaml": strings.Replace(compose, "LOGS=", "K=${KEY}", 1)}, "takes K from the environment"},
+		"a server":          {map[string]string{"docker-compose.yaml": strings.Replace(compose, "sleep infinity", "redis-server & sleep infinity", 1)}, "nothing is started here"},
+		"two stages":        {map[string]string{"Dockerfile": "FROM x\n" + image}, "its Dockerfile has 2 stages"},
 		"a link out":        {map[string]string{"task.yaml": "->/etc/passwd"}, "holds no folder with a task.yaml"},
 		"a false note":      {map[string]string{"task.yaml": "assayd: '{'\n"}, "the note of assayd cannot be read"},
 	} {
@@ -158,6 +160,17 @@ func TestWhatCannotBeCarriedOver(t *testing.T) {
 				t.Errorf("%d tasks; it says\n%s\nwant\n%s", len(all.Tasks), said(all.Problems), c.want)
 			}
 		})
+	}
+}
+
+func TestWhatAComposeFileLimits(t *testing.T) {
+	t.Parallel()
+	all := read(t, &tasktest.Trees{}, map[string]string{"docker-compose.yaml": strings.Replace(compose, "    command:", "    network_mode: none\n    mem_limit: 4g\n    command:", 1)})
+	if len(all.Tasks) != 1 {
+		t.Fatal(said(all.Problems))
+	}
+	if got := all.Tasks[0]; got.Network.Mode != "none" || got.Judge.Network || got.Work.Memory != 4<<30 || got.Judge.Memory != 4<<30 {
+		t.Errorf("%+v", got)
 	}
 }
 
