@@ -217,6 +217,9 @@ func (r row) repository(t *task.Task, o task.ReadOptions, touched []string, say 
 		}
 	}
 	config := r.inner("install_config")
+	if v := r["install_config"]; config == nil && v.text != "" {
+		say.Problem("%q is no object of JSON", "install_config")
+	}
 	if image := r.first(colImage, "image_name", "docker_image"); image != "" {
 		t.Image = image
 		if r.text("image_name") != "" { // the second SWE-rebench has each repository under its name

@@ -268,6 +268,7 @@ func TestRowsThatCannotBeUsedAreTold(t *testing.T) {
 		"another file":    {map[string]any{"install_config": map[string]any{"packages": "requirements.txt", "env_yml_path": []string{"ci/env.yml"}}}, `"env_yml_path" of install_config is ci/env.yml`},
 		"no version":      {map[string]any{"install_config": map[string]any{"python": "3.9 --privileged"}}, `"python" of install_config is "3.9 --privileged"`},
 		"no image":        {map[string]any{"install_config": map[string]any{"base_image_name": "go_1.22"}}, `it begins with "go_1.22", which is no image`},
+		"no object":       {map[string]any{"install_config": "{'python': '3.9'}"}, `"install_config" is no object of JSON`},
 		"no marks":        {map[string]any{"image": "i", "eval_script": "pytest -rA\n", "log_parser": "parse_log_pytest"}, `"eval_script" has no lines with ">>>>> Start Test Output"`},
 		"no tests inside": {map[string]any{"image": "i", "eval_script": ": '>>>>> Start Test Output'\n: '>>>>> End Test Output'\n", "log_parser": "parse_log_pytest"}, `"eval_script" has no lines with ">>>>> Start Test Output"`},
 		"control in text": {map[string]any{"repo": "a\x1b[31m"}, `"a\x1b[31m"`},

@@ -202,4 +202,7 @@ func (r *reader) restore(name string) {
 		r.Problem("%v", err)
 	}
 	r.t.Instruction = r.config.Instruction
+	if err := folder.Check(r.t); err != nil && len(r.Problems) == 0 {
+		r.Problem("%v", err)
+	}
 }
