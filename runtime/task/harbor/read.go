@@ -87,6 +87,7 @@ func (r *reader) read() {
 	r.network()
 	r.tests()
 	r.solution()
+	r.AgentTimeout(r.number("agent.timeout_sec", r.config.Agent.Timeout))
 }
 
 func (r *reader) version() {

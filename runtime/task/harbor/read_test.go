@@ -90,7 +90,8 @@ func TestATaskIsReadAsItIsMeant(t *testing.T) {
 	t.Parallel()
 	trees := &tasktest.Trees{}
 	all := read(t, trees, nil)
-	if len(all.Problems)+len(all.Notices) > 0 || len(all.Tasks) != 1 {
+	const told = "hello/task.toml:0 hello: gives its agent 2m0s; here a run says how long one has (timeout)"
+	if len(all.Problems) > 0 || said(all.Notices) != told || len(all.Tasks) != 1 {
 		t.Fatalf("%d tasks, problems %s, notices %s", len(all.Tasks), said(all.Problems), said(all.Notices))
 	}
 	got := all.Tasks[0]

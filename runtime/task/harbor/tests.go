@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -124,7 +123,7 @@ func (r *reader) shared() {
 	}
 	r.t.Judge.Context = tree
 	r.t.Judge.Setup = moving()
-	r.elsewhere(tests)
+	r.Elsewhere(r.Root, r.t.Workdir, tests)
 }
 
 func (r *reader) script(tests string) bool {
@@ -190,33 +189,5 @@ func (r *reader) artifacts() {
 	}
 	if len(r.t.Submit.Paths) == 0 {
 		r.Problem("names no artifacts below the working folder, so its judge would see nothing of what was done")
-	}
-}
-
-var absolute = regexp.MustCompile(`(?:^|[\s"'=(\[,:])(/(?:app|data|etc|home|mnt|opt|output|results|root|srv|testbed|tmp|usr/local|var|work|workspace)/[A-Za-z0-9._/-]+)`)
-
-// elsewhere tells where tests seem to look that no submission reaches.
-func (r *reader) elsewhere(tests string) {
-	names, err := r.Files(tests)
-	if err != nil {
-		r.Problem("%v", err)
-		return
-	}
-	found := map[string]bool{}
-	for _, name := range names {
-		text, err := r.Root.Read(name, maxConfig)
-		if err != nil {
-			continue // too large to be a test
-		}
-		for _, m := range absolute.FindAllSubmatch(text, 1000) {
-			p := path.Clean(string(m[1]))
-			if p != r.t.Workdir && !strings.HasPrefix(p, r.t.Workdir+"/") {
-				found[p] = true
-			}
-		}
-	}
-	if len(found) > 0 {
-		list := slices.Sorted(maps.Keys(found))
-		r.Notice("its tests seem to look outside of %s, at %s; only what is in there is judged", r.t.Workdir, strings.Join(list[:min(5, len(list))], ", "))
 	}
 }

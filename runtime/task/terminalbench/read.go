@@ -210,6 +210,8 @@ func (r *reader) tests() {
 	if !r.Has("run-tests.sh") {
 		r.Problem("has no run-tests.sh")
 	}
+	r.AgentTimeout(c.AgentTimeout)
+	r.Elsewhere(r.Root, r.t.Workdir, "tests", "run-tests.sh")
 	tree, err := r.Gather(testPieces(), r.o.Trees)
 	if err != nil {
 		r.Problem("%v", err)

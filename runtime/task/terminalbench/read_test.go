@@ -84,7 +84,8 @@ func TestATaskIsReadAsItIsMeant(t *testing.T) {
 	t.Parallel()
 	trees := &tasktest.Trees{}
 	all := read(t, trees, nil)
-	if len(all.Problems) > 0 || len(all.Tasks) != 1 || len(all.Notices) != 1 || !strings.Contains(said(all.Notices), "is judged with an open network") {
+	if len(all.Problems) > 0 || len(all.Tasks) != 1 || len(all.Notices) != 2 || !strings.Contains(said(all.Notices), "is judged with an open network") ||
+		!strings.Contains(said(all.Notices), "gives its agent 6m0s; here a run says how long one has (timeout)") {
 		t.Fatalf("%d tasks, problems %s, notices %s", len(all.Tasks), said(all.Problems), said(all.Notices))
 	}
 	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
@@ -171,6 +172,20 @@ func TestWhatAComposeFileLimits(t *testing.T) {
 	}
 	if got := all.Tasks[0]; got.Network.Mode != "none" || got.Judge.Network || got.Work.Memory != 4<<30 || got.Judge.Memory != 4<<30 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The container that the agent leaves is tested there; here it is the working folder.
+func TestTestsThatLookElsewhereAreTold(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"tests/test_outputs.py": "its tests seem to look outside of /app, at /etc/nginx/nginx.conf, /srv/x;",
+		"run-tests.sh":          "its tests seem to look outside of /app, at /etc/nginx/nginx.conf, /srv/x;",
+	} {
+		all := read(t, &tasktest.Trees{}, map[string]string{name: "cat /etc/nginx/nginx.conf /app/y '/srv/x' /tests/z\n"})
+		if len(all.Tasks) != 1 || !strings.Contains(said(all.Notices), want) {
+			t.Errorf("%s: notices %s", name, said(all.Notices))
+		}
 	}
 }
 
