@@ -7,14 +7,6 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// testsText is what runs the tests, as a text for a shell.
-func testsText(j task.Judge) string {
-	if j.Window != nil {
-		return j.Window.Command
-	}
-	return commandText(j.Command.Shell, j.Command.Argv)
-}
-
 // within is the part of an output that counts. Where nobody can tell which it is, problem says
 // why: what is submitted may have run before the tests, and have printed the mark, too.
 func within(w *task.Window, output []byte) (part []byte, problem string) {

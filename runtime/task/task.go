@@ -137,6 +137,14 @@ type Judge struct {
 	Port      int      `json:",omitempty"` // where it listens
 }
 
+// Tests is the command that runs the tests, which Command may be a script around.
+func (j Judge) Tests() Command {
+	if j.Window != nil {
+		return Command{Shell: j.Window.Command}
+	}
+	return j.Command
+}
+
 // Staged reports whether submitted code and answers are kept in different containers.
 func (j Judge) Staged() bool { return j.Run != nil }
 
