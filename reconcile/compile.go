@@ -185,7 +185,7 @@ func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
 
 func compileAgent(a config.Agent) agent.Agent {
 	return agent.Agent{
-		Name: a.Name, Command: task.Command(a.Command), Resume: task.Command(a.ResumeCommand),
+		Name: a.Name, Command: command(a.Command), Resume: command(a.ResumeCommand),
 		Dir: tree(a.Dir), Layer: agentLayer(a), API: a.API, Env: a.Env, StopHook: a.StopHook, User: a.User,
 	}
 }
@@ -269,7 +269,7 @@ func compileTask(b config.Benchmark, t config.Task) task.Task {
 		}
 	}
 	if p := t.Private; p != nil {
-		out.Private = &task.Private{Context: tree(p.Context), Command: task.Command(p.Command), Timeout: p.Timeout}
+		out.Private = &task.Private{Context: tree(p.Context), Command: command(p.Command), Timeout: p.Timeout}
 	}
 	if t.Repo != nil {
 		out.Repo = &task.Repo{URL: t.Repo.URL, Commit: t.Repo.Commit}
@@ -289,7 +289,7 @@ func part(p config.Part) task.Part {
 
 func compileJudge(j config.Judge) task.Judge {
 	out := task.Judge{
-		Part: part(j.Part), Command: task.Command(j.Command), Timeout: j.Timeout, Parser: j.Parser,
+		Part: part(j.Part), Command: command(j.Command), Timeout: j.Timeout, Parser: j.Parser,
 		Select: j.Select, Direction: j.Direction, Feedback: j.Feedback, Protect: j.Protect, Expect: j.Expect,
 		Network: j.Network, Exclusive: j.Exclusive,
 	}
@@ -298,7 +298,7 @@ func compileJudge(j config.Judge) task.Judge {
 	}
 	for _, s := range j.Stages {
 		stage := &task.Stage{
-			Image: s.Image, Context: tree(s.Context), Command: task.Command(s.Command), Timeout: s.Timeout, Outputs: s.Outputs,
+			Image: s.Image, Context: tree(s.Context), Command: command(s.Command), Timeout: s.Timeout, Outputs: s.Outputs,
 		}
 		if s.Name == "run" {
 			out.Run = stage
@@ -311,3 +311,5 @@ func compileJudge(j config.Judge) task.Judge {
 	}
 	return out
 }
+
+func command(c config.Command) task.Command { return task.Command{Shell: c.Shell, Argv: c.Argv} }

@@ -101,7 +101,7 @@ func (g *grading) oneCommand(ctx context.Context, text string) (run commandRun, 
 	}
 	output := &capture{half: outputHalf}
 	err = g.attempt(ctx, &run, container.Command{
-		Argv: task.Command{Shell: text}.Args(), Env: env, User: g.profile.User, Workdir: g.session.Task.Workdir, Stdout: output, Stderr: output,
+		Argv: task.Command{Shell: text, Bash: g.session.Task.Judge.Command.Bash}.Args(), Env: env, User: g.profile.User, Workdir: g.session.Task.Workdir, Stdout: output, Stderr: output,
 	})
 	run.output = output.bytes()
 	return run, err

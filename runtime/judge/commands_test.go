@@ -78,6 +78,26 @@ func (b *bench) openCommands(trial string, failToPass, passToPass []string) {
 	})
 }
 
+func TestCommandsAreRunByTheShellThatTheyWereMadeFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })
+		var ran [][]string
+		b.withGuest(func(_ context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
+			ran = append(ran, cmd.Argv)
+			return 0
+		})
+		b.open("t", func(s *Session) {
+			s.JudgeImage = b.guestImage()
+			s.Task.Judge = task.Judge{Timeout: time.Minute, Command: task.Command{Bash: true}}
+			s.Task.FailToPass = []string{"[[ -e x ]]"}
+		})
+		b.judgeOne(t, "t", file("src/x", ""))
+		if diff := cmp.Diff([][]string{task.Command{Shell: "[[ -e x ]]", Bash: true}.Args()}, ran); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestCommandsAreRunInOrderOnceEachInOneContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })

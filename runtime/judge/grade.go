@@ -149,7 +149,11 @@ func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	o.result = parse(g.session.parser, parser.Input{Output: out, Files: files, ExitCode: o.exit, TimedOut: o.timedOut})
+	if seen, problem := within(g.session.Task.Judge.Window, out); problem != "" {
+		o.result.Problem = problem
+	} else {
+		o.result = parse(g.session.parser, parser.Input{Output: seen, Files: files, ExitCode: o.exit, TimedOut: o.timedOut})
+	}
 	r := verdict(g.session.Task, o)
 	fault.Reached(fault.VerdictParsed)
 	r.JudgeMS = took.Milliseconds()

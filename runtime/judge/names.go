@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"strings"
 
@@ -24,7 +25,7 @@ func named(tests []parser.Test, declared []string) []parser.Test {
 			continue
 		}
 		known[name] = true
-		for _, form := range loosely(name) {
+		for _, form := range append(loosely(name), short(name)) {
 			if other, ok := meant[form]; ok && other != name {
 				meant[form] = ""
 			} else {
@@ -47,7 +48,7 @@ func named(tests []parser.Test, declared []string) []parser.Test {
 
 func renamed(t parser.Test, meant map[string]string) parser.Test {
 	name := cmp.Or(t.Repeats, t.Name)
-	forms := loosely(name)
+	forms := append(loosely(name), shortened(name)...)
 	if t.Target != "" {
 		forms = append([]string{inTarget(t.Target + "::" + name)}, forms...)
 	}
@@ -92,6 +93,24 @@ func loosely(name string) (forms []string) {
 	}
 	return forms
 }
+
+// shortened lists the forms of a test's name that SWE-bench's parsers make shorter. A declared
+// name is such a form only as it is: two long ones may have one short form.
+//
+//   - jest: the title without those of what it is in
+//   - pytest: a parameter that is a path by its last part, "[/tmp/x/a.py]" as "[/a.py]"
+func shortened(name string) (forms []string) {
+	if at := strings.LastIndex(name, " > "); at >= 0 {
+		forms = append(forms, short(name[at+len(" > "):]))
+	}
+	if m := regexp.MustCompile(`^([^\[]*)\[(/[^/*][^*]*)\]$`).FindStringSubmatch(name); m != nil {
+		forms = append(forms, short(m[1]+"[/"+path.Base(m[2])+"]"))
+	}
+	return forms
+}
+
+// short is the form of a name that may have been shortened.
+func short(name string) string { return "short " + name }
 
 // inTarget is the form of a name that begins with the target that the test is in.
 func inTarget(name string) string { return "target " + name }

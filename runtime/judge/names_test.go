@@ -39,6 +39,12 @@ func TestDeclaredNamesMeanTestsThatOthersWriteDifferently(t *testing.T) {
 		{"gradle", []string{"com.x.FooTest > testBar()"}, pass("com.x.FooTest::testBar()"), 1, 1},
 		{"googletest", []string{"Inst/Suite.Case/0", "Suite.Other"}, pass("Inst/Suite::Case/0", "Suite::Other"), 2, 2},
 		{"ctest", []string{"parses"}, pass("parses::parses"), 1, 1},
+		{"jest: by its title", []string{"adds", "is empty"}, pass("sums > of two > adds", "sums > is empty"), 2, 2},
+		{"jest: a title in two places", []string{"adds"}, append(pass("sums > adds"), failed("lists > adds")), 0, 1},
+		{"jest: the same title elsewhere", []string{"sums > adds"}, pass("lists > adds", "adds"), 0, 1},
+		{"pytest: a path", []string{"a.py::test[/b.py]"}, pass("a.py::test[/tmp/x/b.py]"), 1, 1},
+		{"pytest: another path", []string{"a.py::test[/tmp/y/b.py]"}, pass("a.py::test[/tmp/x/b.py]"), 0, 1},
+		{"pytest: an address", []string{"a.py::test[/b.py]"}, pass("a.py::test[//host/b.py]"), 0, 1},
 		{
 			"cargo: by target",
 			[]string{"tests/a.rs::eq", "tests/b.rs::eq", "doc::src/lib.rs - (line 1)"},

@@ -78,8 +78,9 @@ func (g *grading) arm(ctx context.Context) error {
 	if p.Tripwire == nil || t.Judge.Staged() {
 		return nil
 	}
+	tests := t.Judge.Tests()
 	wire, ok := p.Tripwire(parser.Site{
-		Command: commandText(t.Judge.Command.Shell, t.Judge.Command.Argv), Workdir: t.Workdir, Env: g.environ(),
+		Command: commandText(tests.Shell, tests.Argv), Workdir: t.Workdir, Env: g.environ(),
 		Hidden: g.profile.Files, Nonce: newID(),
 		Read: func(name string) []byte { return g.profile.Content[name] },
 	})

@@ -28,6 +28,7 @@ func newSession(o Session, parsers func(string) (parser.Parser, bool)) *session 
 	}
 	if run := o.Task.Judge.Run; run != nil { // at last, for the others are made of the session as it was
 		s.Task.Judge.Command, s.Task.Judge.Timeout, s.context = run.Command, run.Timeout, run.Context
+		s.Task.Judge.Window = nil
 		s.JudgeImage = cmp.Or(o.RunImage, o.JudgeImage)
 	}
 	for _, c := range s.containers() {
@@ -51,7 +52,7 @@ func (s *session) alike() *session {
 func (s *session) gradedBy(context task.Tree, command task.Command, timeout time.Duration) *session {
 	g := s.alike()
 	judge := &g.Task.Judge
-	g.context, judge.Command, judge.Timeout = context, command, timeout
+	g.context, judge.Command, judge.Timeout, judge.Window = context, command, timeout, nil
 	g.JudgeImage = cmp.Or(s.GradeImage, s.JudgeImage)
 	g.Task.Submit = task.Submit{Paths: judge.Run.Outputs, MaxBytes: s.Task.Submit.MaxBytes, MaxFiles: s.Task.Submit.MaxFiles}
 	return g
@@ -68,6 +69,7 @@ func (s *session) privately(p task.Private) *session {
 		c.Task.Judge.Command, c.Task.Judge.Timeout, c.overlay = p.Command, p.Timeout, p.Context
 	}
 	c.Task = withoutManifest(c.Task)
+	c.Task.Judge.Window = nil
 	return c
 }
 

@@ -87,18 +87,26 @@ type Part struct {
 	Disk   int64 // bytes
 }
 
-// Command is argv, or a line for /bin/sh -c when Shell is set.
+// Command is argv, or a line for /bin/sh -c when Shell is set; with Bash one for bash, which
+// /bin/sh stands in for where an image has none.
 type Command struct {
 	Shell string   `json:",omitempty"`
 	Argv  []string `json:",omitempty"`
+	Bash  bool     `json:",omitempty"`
 }
+
+// inBash runs its first argument in bash, if it can.
+const inBash = `command -v bash >/dev/null && exec bash -c "$1"; exec /bin/sh -c "$1"`
 
 // Empty reports whether there is no command.
 func (c Command) Empty() bool { return c.Shell == "" && len(c.Argv) == 0 }
 
 // Args returns the argument vector to execute.
 func (c Command) Args() []string {
-	if c.Shell != "" {
+	switch {
+	case c.Shell != "" && c.Bash:
+		return []string{"/bin/sh", "-c", inBash, "sh", c.Shell}
+	case c.Shell != "":
 		return []string{"/bin/sh", "-c", c.Shell}
 	}
 	return c.Argv
@@ -106,12 +114,13 @@ func (c Command) Args() []string {
 
 // Judge says how a submission is judged: by Command, by Stages, by playing Game, or, where
 // none of them is set, by the commands that FailToPass and PassToPass of the task hold, each
-// run by /bin/sh in workdir within Timeout.
+// run in workdir within Timeout, by the shell that Command names.
 type Judge struct {
 	Part
 	FromBase  bool   `json:",omitempty"` // the judge image is made from the base, without what the work part adds
 	Patch     []byte `json:",omitempty"` // unified diff in git's format that puts the hidden tests over workdir; after Context and Files, before Setup
 	Command   Command
+	Window    *Window `json:",omitempty"` // nil = all that Command prints counts
 	Timeout   time.Duration
 	Parser    string
 	Select    string // pass_rate_first, score_first, valid_then_score
@@ -128,8 +137,23 @@ type Judge struct {
 	Port      int      `json:",omitempty"` // where it listens
 }
 
+// Tests is the command that runs the tests, which Command may be a script around.
+func (j Judge) Tests() Command {
+	if j.Window != nil {
+		return Command{Shell: j.Window.Command}
+	}
+	return j.Command
+}
+
 // Staged reports whether submitted code and answers are kept in different containers.
 func (j Judge) Staged() bool { return j.Run != nil }
+
+// Window is the part of a judge command that counts, where the command does more than run the
+// tests. It begins behind the line that holds Mark, and goes on to the end of the output.
+type Window struct {
+	Mark    string // one line of the output holds it, or two that follow each other (a shell's trace)
+	Command string // what runs the tests, a text for a shell
+}
 
 // Rescale maps a raw score to 0..100. Each kind has anchors of its own.
 type Rescale struct {

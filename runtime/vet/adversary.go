@@ -65,7 +65,7 @@ func Adversaries(t Target) (all []Adversary) {
 // runners are the test runners that the judge of a task is known to start.
 func runners(t task.Task) (names []string) {
 	j := t.Judge
-	commands := []string{commandText(j.Command)}
+	commands := []string{commandText(j.Tests())}
 	if j.Staged() {
 		commands = []string{commandText(j.Run.Command), commandText(j.Grade.Command)}
 	}

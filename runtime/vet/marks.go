@@ -70,7 +70,7 @@ func last(name string) string {
 }
 
 func goMarks(t Target, names []string) string {
-	asJSON := strings.Contains(commandText(t.Task.Judge.Command), "-json")
+	asJSON := strings.Contains(commandText(t.Task.Judge.Tests()), "-json")
 	var b strings.Builder
 	for _, name := range names {
 		pkg, test, ok := strings.Cut(name, "::")

@@ -289,3 +289,17 @@ new file mode 100644
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// Adversaries are made for what a script runs as tests, not for the script's own name.
+func TestAScriptAroundTheTestsIsSeenThrough(t *testing.T) {
+	tk := task.Task{Judge: task.Judge{
+		Parser: "gotest", Command: task.Command{Argv: []string{"/bin/bash", "/eval.sh"}},
+		Window: &task.Window{Mark: ">>> tests", Command: "go test -json ./..."},
+	}}
+	if got := goMarks(Target{Task: tk}, []string{"p::TestA"}); !strings.Contains(got, `"Action":"pass"`) {
+		t.Errorf("it prints %q", got)
+	}
+	if got := runners(tk); !slices.Equal(got, []string{"gotest"}) {
+		t.Errorf("runners %q", got)
+	}
+}

@@ -1,14 +1,20 @@
 package dockerfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/docker/go-units"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // Service is the one container that a compose file comes down to.
@@ -20,6 +26,14 @@ type Service struct {
 	Workdir    string
 	User       string
 	Env        map[string]string
+	Offline    bool    // it reaches no network
+	CPUs       float64 // 0 = no limit is set
+	Memory     int64   // bytes; 0 = no limit is set
+}
+
+// Limit sets the limits of the service, where it has any.
+func (s Service) Limit(p *task.Part) {
+	p.CPUs, p.Memory = cmp.Or(s.CPUs, p.CPUs), cmp.Or(s.Memory, p.Memory)
 }
 
 // Compose reads a compose file. More than one service, or something that a single container
@@ -27,6 +41,9 @@ type Service struct {
 func Compose(data []byte) (Service, error) {
 	var file struct {
 		Services map[string]map[string]any `yaml:"services"`
+		Networks map[string]struct {
+			Internal bool `yaml:"internal"`
+		} `yaml:"networks"`
 	}
 	if err := yaml.Unmarshal(data, &file); err != nil {
 		return Service{}, fmt.Errorf("is no compose file: %s", strings.TrimPrefix(err.Error(), "yaml: "))
@@ -38,13 +55,33 @@ func Compose(data []byte) (Service, error) {
 	if len(names) > 1 {
 		return Service{}, fmt.Errorf("needs %d containers side by side (%s); a task has one", len(names), strings.Join(names, ", "))
 	}
-	return service(names[0], file.Services[names[0]])
+	keys := file.Services[names[0]]
+	s, err := service(names[0], keys)
+	joined := joins(keys["networks"])
+	s.Offline = s.Offline || !slices.ContainsFunc(joined, func(name string) bool { return !file.Networks[name].Internal })
+	return s, err
+}
+
+// joins are the names of the networks that a service is in.
+func joins(value any) (names []string) {
+	switch networks := value.(type) {
+	case []any:
+		for _, name := range networks {
+			names = append(names, fmt.Sprint(name))
+		}
+	case map[string]any:
+		names = slices.Sorted(maps.Keys(networks))
+	}
+	if len(names) == 0 {
+		names = []string{"default"}
+	}
+	return names
 }
 
 // harmless keys change nothing that a task sees: what they ask for is ours to decide.
 var harmless = []string{
-	"container_name", "command", "init", "tty", "stdin_open", "restart", "deploy", "hostname", "pull_policy",
-	"cpus", "mem_limit", "networks", "network_mode", "ports", "expose", "labels", "platform", "stop_grace_period",
+	"container_name", "init", "tty", "stdin_open", "restart", "hostname", "pull_policy",
+	"networks", "ports", "expose", "labels", "platform", "stop_grace_period",
 }
 
 func service(name string, keys map[string]any) (s Service, err error) {
@@ -65,6 +102,14 @@ func service(name string, keys map[string]any) (s Service, err error) {
 			err = s.environment(value)
 		case key == "volumes":
 			err = volumes(value)
+		case key == "command":
+			err = command(value)
+		case key == "network_mode":
+			err = s.networkMode(fmt.Sprint(value))
+		case key == "cpus", key == "mem_limit":
+			err = s.limit(key, value)
+		case key == "deploy":
+			err = s.deploy(value)
 		case !slices.Contains(harmless, key):
 			err = fmt.Errorf("asks for %q, which a container here does not get", key)
 		}
@@ -114,18 +159,100 @@ func (s *Service) build(value any) error {
 	return nil
 }
 
+// idle matches commands that only keep a container there.
+var idle = regexp.MustCompile(`^(?:exec )?(?:sleep [0-9a-z. ]+|tail -[fF] \S+|(?:\S*/)?(?:ba)?sh(?: -[il]+)*|while (?:true|:); do sleep [0-9a-z.]+; done;?)$`)
+
+// command may keep the container there, which an agent's does by itself.
+func command(value any) error {
+	var words []string
+	switch line := value.(type) {
+	case nil:
+		return nil
+	case []any:
+		for _, word := range line {
+			words = append(words, fmt.Sprint(word))
+		}
+	default:
+		words = []string{fmt.Sprint(line)}
+	}
+	text := strings.Join(words, " ")
+	inner := regexp.MustCompile(`^(?:\S*/)?(?:ba)?sh -l?c (.+)$`)
+	bare := text
+	if m := inner.FindStringSubmatch(text); m != nil {
+		bare = strings.Trim(m[1], `"' `)
+	}
+	if !idle.MatchString(bare) {
+		return fmt.Errorf("starts %q, and nothing is started here before an agent is", text)
+	}
+	return nil
+}
+
+func (s *Service) networkMode(mode string) error {
+	switch mode {
+	case "none":
+		s.Offline = true
+	case "", "bridge", "default":
+	default:
+		return fmt.Errorf("is in the network of something else (network_mode %s)", mode)
+	}
+	return nil
+}
+
+// limit takes one over. A harness's own variables are its words for "as the task says".
+func (s *Service) limit(name string, value any) error {
+	text := fmt.Sprint(value)
+	if value == nil || strings.HasPrefix(text, "${") {
+		return nil
+	}
+	var err error
+	switch name {
+	case "cpus":
+		s.CPUs, err = strconv.ParseFloat(text, 64)
+		if err == nil && !(s.CPUs >= 0 && s.CPUs < 1e6) {
+			err = errors.New("is beyond all bounds")
+		}
+	default:
+		s.Memory, err = units.RAMInBytes(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is %q, which is no limit", name, text)
+	}
+	return nil
+}
+
+// deploy is of interest for its limits.
+func (s *Service) deploy(value any) error {
+	part := func(v any, name string) map[string]any {
+		m, _ := v.(map[string]any)
+		inner, _ := m[name].(map[string]any)
+		return inner
+	}
+	resources := part(value, "resources")
+	if _, ok := part(resources, "reservations")["devices"]; ok {
+		return errors.New("reserves devices, which a container here does not get")
+	}
+	limits := part(resources, "limits")
+	return errors.Join(s.limit("cpus", limits["cpus"]), s.limit("memory", limits["memory"]))
+}
+
 func (s *Service) environment(value any) error {
+	foreign := func(name string) error {
+		return fmt.Errorf("takes %s from the environment of whoever runs it, which is not read here", name)
+	}
 	switch env := value.(type) {
 	case map[string]any:
-		for name, v := range env {
-			s.Env[name] = ""
-			if v != nil {
-				s.Env[name] = fmt.Sprint(v)
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			if env[name] == nil {
+				return foreign(name)
 			}
+			s.Env[name] = fmt.Sprint(env[name])
 		}
 	case []any:
 		for _, pair := range env {
-			name, v, _ := strings.Cut(fmt.Sprint(pair), "=")
+			name, v, ok := strings.Cut(fmt.Sprint(pair), "=")
+			if !ok {
+				return foreign(name)
+			}
 			s.Env[name] = v
 		}
 	default:

@@ -3,7 +3,35 @@ package dockerfile
 import (
 	"path"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/task/folder"
 )
+
+// Tell says what of a Dockerfile is not done here: the building of more than one image, and
+// the starting of anything.
+func Tell(text string, say *folder.Findings) {
+	stages, entry := 0, ""
+	for verb, rest := range instructions(text) {
+		switch verb {
+		case "FROM":
+			stages++
+		case "COPY", "ADD":
+			for _, word := range strings.Fields(rest) {
+				if from, ok := strings.CutPrefix(word, "--from="); ok {
+					say.Problem("its Dockerfile copies from another image, %s, which is not done here", from)
+				}
+			}
+		case "ENTRYPOINT":
+			entry = rest
+		}
+	}
+	if stages > 1 {
+		say.Problem("its Dockerfile has %d stages; one is built here", stages)
+	}
+	if entry != "" && entry != "[]" {
+		say.Notice("the ENTRYPOINT of its Dockerfile, %s, is not run; what it starts is not there", entry)
+	}
+}
 
 // Workdir returns the folder that the last stage of a Dockerfile ends in, "" where it says
 // none, and whether it could be told: variables are known where ENV and ARG set them.
@@ -35,6 +63,23 @@ func Workdir(text string) (dir string, ok bool) {
 		}
 	}
 	return dir, true
+}
+
+// User returns whom the last stage of a Dockerfile ends as, "" where it does not say, or in
+// words that only a build understands.
+func User(text string) (user string) {
+	for verb, rest := range instructions(text) {
+		switch verb {
+		case "FROM":
+			user = ""
+		case "USER":
+			user = rest
+		}
+	}
+	if strings.Contains(user, "$") {
+		return ""
+	}
+	return user
 }
 
 // fromLine returns what a stage is made from, and its name.

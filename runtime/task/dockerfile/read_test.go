@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/task/dockerfile"
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 func TestWhereADockerfileEnds(t *testing.T) {
@@ -53,8 +54,24 @@ func TestWhichComposeFilesComeDownToOneContainer(t *testing.T) {
 `
 	for text, want := range map[string]dockerfile.Service{
 		client: {Name: "client", Context: ".", Dockerfile: "Dockerfile", Env: map[string]string{"TEST_DIR": "${T_BENCH_TEST_DIR}"}},
-		"services: {main: {image: 'a:1', user: 1000, working_dir: /w, environment: {A: 1, B: null}}}": {
+		"services: {main: {image: 'a:1', user: 1000, working_dir: /w, environment: {A: 1, B: ''}}}": {
 			Name: "main", Image: "a:1", User: "1000", Workdir: "/w", Env: map[string]string{"A": "1", "B": ""},
+		},
+		"services: {a: {image: i, network_mode: none, cpus: 1.5, mem_limit: 512m}}": {
+			Name: "a", Image: "i", Env: map[string]string{}, Offline: true, CPUs: 1.5, Memory: 512 << 20,
+		},
+		"services: {a: {image: i, network_mode: bridge, deploy: {resources: {limits: {cpus: '2', memory: 1G}, reservations: {memory: 1G}}}}}": {
+			Name: "a", Image: "i", Env: map[string]string{}, CPUs: 2, Memory: 1 << 30,
+		},
+		"services: {a: {image: i, cpus: '${CPUS}', mem_limit: '${MEMORY:-2g}'}}": {Name: "a", Image: "i", Env: map[string]string{}},
+		"{services: {a: {image: i, networks: [in]}}, networks: {in: {internal: true}}}": {
+			Name: "a", Image: "i", Env: map[string]string{}, Offline: true,
+		},
+		"{services: {a: {image: i, networks: {in: {}, out: {}}}}, networks: {in: {internal: true}, out: }}": {
+			Name: "a", Image: "i", Env: map[string]string{},
+		},
+		"{services: {a: {image: i}}, networks: {default: {internal: true}}}": {
+			Name: "a", Image: "i", Env: map[string]string{}, Offline: true,
 		},
 		"services: {x: {build: ./sub/}}": {Name: "x", Context: "sub", Dockerfile: "Dockerfile", Env: map[string]string{}},
 	} {
@@ -64,19 +81,62 @@ func TestWhichComposeFilesComeDownToOneContainer(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"services: {b: {}, a: {}}":                        "needs 2 containers side by side (a, b)",
-		"services: {}":                                    "has no services",
-		"services: {a: {build: ../up}}":                   `it is built in "../up", outside of the task`,
-		"services: {a: {build: {target: x, context: .}}}": `its build has "target"`,
-		"services: {a: {build: 3}}":                       "its build cannot be read",
-		"services: {a: {volumes: [/var/run:/x]}}":         "mounts",
-		"services: {a: {cap_add: [NET_ADMIN]}}":           `asks for "cap_add"`,
-		"services: {a: {entrypoint: x}}":                  `asks for "entrypoint"`,
-		"services: {a: {environment: 1}}":                 "its environment cannot be read",
-		"a: [":                                            "is no compose file",
+		"services: {b: {}, a: {}}":                                                            "needs 2 containers side by side (a, b)",
+		"services: {}":                                                                        "has no services",
+		"services: {a: {build: ../up}}":                                                       `it is built in "../up", outside of the task`,
+		"services: {a: {build: {target: x, context: .}}}":                                     `its build has "target"`,
+		"services: {a: {build: 3}}":                                                           "its build cannot be read",
+		"services: {a: {volumes: [/var/run:/x]}}":                                             "mounts",
+		"services: {a: {cap_add: [NET_ADMIN]}}":                                               `asks for "cap_add"`,
+		"services: {a: {entrypoint: x}}":                                                      `asks for "entrypoint"`,
+		"services: {a: {environment: 1}}":                                                     "its environment cannot be read",
+		"services: {a: {environment: [A=1, KEY]}}":                                            "takes KEY from the environment of whoever runs it",
+		"services: {a: {environment: {KEY: }}}":                                               "takes KEY from the environment of whoever runs it",
+		"services: {a: {network_mode: host}}":                                                 "is in the network of something else (network_mode host)",
+		"services: {a: {mem_limit: much}}":                                                    `mem_limit is "much", which is no limit`,
+		"services: {a: {cpus: -1}}":                                                           `cpus is "-1", which is no limit`,
+		"services: {a: {command: [redis-server, '--x']}}":                                     `starts "redis-server --x"`,
+		"services: {a: {command: sh -c 'serve & sleep 9'}}":                                   `starts "sh -c 'serve & sleep 9'"`,
+		"services: {a: {deploy: {resources: {reservations: {devices: [{driver: nvidia}]}}}}}": "reserves devices",
+		"a: [": "is no compose file",
 	} {
 		if _, err := dockerfile.Compose([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestCommandsThatOnlyKeepAContainerThere(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"sleep infinity", "[sleep, '3600']", "tail -f /dev/null", "[sh, -c, sleep infinity]", `bash -c "sleep infinity"`, "/bin/bash", "[bash, -l]",
+		"[/bin/sh, -c, 'while true; do sleep 1000; done']", "",
+	} {
+		if _, err := dockerfile.Compose([]byte("services: {a: {command: " + command + "}}")); err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}
+
+func TestWhatOfADockerfileIsNotDoneIsTold(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"FROM x\nCOPY --chown=a b c\nCMD [\"serve\"]\nENTRYPOINT []\n": "",
+		"FROM x AS one\nFROM y\n":                                      "problem: its Dockerfile has 2 stages; one is built here",
+		"FROM x\nCOPY --chown=a --from=y /a /b\n":                      "problem: its Dockerfile copies from another image, y, which is not done here",
+		"FROM x\nENTRYPOINT [\"/start.sh\"]\nRUN z\n":                  `notice: the ENTRYPOINT of its Dockerfile, ["/start.sh"], is not run; what it starts is not there`,
+	} {
+		var say folder.Findings
+		dockerfile.Tell(text, &say)
+		got := ""
+		for _, p := range say.Problems {
+			got += "problem: " + p.Text
+		}
+		for _, n := range say.Notices {
+			got += "notice: " + n.Text
+		}
+		if got != want {
+			t.Errorf("%q: %s; want %s", text, got, want)
 		}
 	}
 }

@@ -184,8 +184,17 @@ func Quote(word string) string {
 
 // CommandText is a command as one line for a shell.
 func CommandText(c task.Command) string {
-	if c.Shell != "" {
+	if c.Shell != "" && !c.Bash {
 		return c.Shell
 	}
-	return words(c.Argv)
+	return words(c.Args())
+}
+
+// Commands are those of a task's lists, each as one line for a shell.
+func Commands(t task.Task) []string {
+	all := slices.Concat(t.FailToPass, t.PassToPass)
+	for i, command := range all {
+		all[i] = CommandText(task.Command{Shell: command, Bash: t.Judge.Command.Bash})
+	}
+	return all
 }

@@ -7,6 +7,9 @@ func Limits() task.Part {
 	return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
 }
 
+// OpenNetwork is what is told of tasks whose tests reach a network.
+const OpenNetwork = "is judged with an open network, as its tests may need it; what is submitted can use it"
+
 // Submit is what may be submitted of a task whose format knows no bounds: paths relative to
 // the working folder.
 func Submit(paths ...string) task.Submit {

@@ -44,6 +44,32 @@ func TestAFolderIsNotLeft(t *testing.T) {
 	}
 }
 
+func TestTextsAreUTF8(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*task.Task)
+		want   string
+	}{
+		"an instruction": {func(tk *task.Task) { tk.Instruction = "a\xff" }, "Instruction is no UTF-8"},
+		"a hidden file":  {func(tk *task.Task) { tk.Judge.Files = map[string]string{"a": "b", "c.txt": "\xe9"} }, `Judge.Part.Files["c.txt"] is no UTF-8`},
+		"its name":       {func(tk *task.Task) { tk.Metadata = map[string]string{"\xff": ""} }, "Metadata is no UTF-8"},
+		"a test":         {func(tk *task.Task) { tk.FailToPass = []string{"a", "\xff"} }, "FailToPass is no UTF-8"},
+		"a solution":     {func(tk *task.Task) { tk.Solution = &task.Solution{Script: "\xff"} }, "Solution.Script is no UTF-8"},
+		"a patch":        {func(tk *task.Task) { tk.Judge.Patch = []byte("\xff") }, ""},
+		"é":              {func(tk *task.Task) { tk.Instruction = "é\ufffd" }, ""},
+	} {
+		tk := tasktest.Commands()
+		c.change(&tk)
+		got := ""
+		if err := folder.Check(tk); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestNoTreeIsWrittenOutsideOfItsFolder(t *testing.T) {
 	t.Parallel()
 	trees := &tasktest.Trees{}

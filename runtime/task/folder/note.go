@@ -10,10 +10,12 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -134,5 +136,46 @@ func Check(t task.Task) error {
 			return errors.New("a limit is below zero")
 		}
 	}
+	if at, ok := textual(reflect.ValueOf(t)); !ok {
+		return fmt.Errorf("%s is no UTF-8", strings.TrimPrefix(at, "."))
+	}
 	return nil
+}
+
+// textual looks for a text that is no UTF-8: whatever keeps it as JSON would alter it. Patches
+// are bytes and may be anything.
+func textual(v reflect.Value) (at string, ok bool) {
+	switch v.Kind() {
+	case reflect.String:
+		return "", utf8.ValidString(v.String())
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return textual(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if at, ok := textual(v.Field(i)); !ok {
+				return "." + v.Type().Field(i).Name + at, false
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if v.Type().Elem().Kind() == reflect.Uint8 {
+				break
+			}
+			if at, ok := textual(v.Index(i)); !ok {
+				return at, false
+			}
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			if _, ok := textual(key); !ok {
+				return "", false
+			}
+			if _, ok := textual(value); !ok {
+				return fmt.Sprintf("[%q]", key), false
+			}
+		}
+	}
+	return "", true
 }

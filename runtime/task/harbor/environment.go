@@ -129,6 +129,7 @@ func (r *reader) environment() {
 	case composed && service.Image != "" && service.Context == "":
 		r.t.Work.Image = service.Image
 	case has:
+		dockerfile.Tell(string(text), &r.Findings)
 		r.t.Work.Dockerfile, r.t.Work.Context = string(text), r.keep(context)
 	case r.o.Image != "":
 		r.t.Work.Image, r.t.Work.Context = r.o.Image, r.keep(dir)
@@ -162,7 +163,21 @@ func (r *reader) compose(dir string) (s dockerfile.Service, ok bool) {
 	if r.t.Work.User == "" {
 		r.t.Work.User = s.User
 	}
+	r.service = s
+	r.composed(&r.t.Work)
 	return s, true
+}
+
+// composed sets the limits of the compose file, where task.toml has none.
+func (r *reader) composed(p *task.Part) {
+	s, e := r.service, r.config.Environment
+	if e.CPUs != nil {
+		s.CPUs = 0
+	}
+	if e.MemoryMB != nil || e.Memory != "" {
+		s.Memory = 0
+	}
+	s.Limit(p)
 }
 
 // workdir settles where the agent works. What a foreign base image says cannot be seen here.
@@ -197,6 +212,9 @@ func (r *reader) network() {
 		mode, hosts = a.NetworkMode, a.Hosts
 	}
 	if i := r.config.Environment.Internet; mode == "" && i != nil && !*i {
+		mode = "no-network"
+	}
+	if r.service.Offline {
 		mode = "no-network"
 	}
 	switch mode {

@@ -110,4 +110,7 @@ func (r *reader) restore(text, name string, data []byte) {
 	}
 	r.at = r.dir
 	r.instruction()
+	if err := folder.Check(r.t); err != nil {
+		r.Problem("%v", err)
+	}
 }

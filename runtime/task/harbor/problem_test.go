@@ -50,6 +50,8 @@ func TestWhatCannotBeCarriedOver(t *testing.T) {
 			map[string]string{"environment/docker-compose.yaml": "services:\n  main: {}\n  db: {image: postgres}\n  cache: {image: redis}\n"},
 			"hello/environment/docker-compose.yaml:0 hello: docker-compose.yaml needs 3 containers side by side (cache, db, main)",
 		},
+		"a server":     {map[string]string{"environment/docker-compose.yaml": "services:\n  main:\n    build: .\n    command: redis-server\n"}, `starts "redis-server"`},
+		"two stages":   {map[string]string{"environment/Dockerfile": "FROM x\nFROM y\nWORKDIR /a\n"}, "its Dockerfile has 2 stages"},
 		"a mount":      {map[string]string{"environment/docker-compose.yaml": "services:\n  main:\n    volumes: [\"./x:/x\"]\n"}, `mounts "./x:/x"`},
 		"a privilege":  {map[string]string{"environment/docker-compose.yaml": "services:\n  main:\n    privileged: true\n"}, `asks for "privileged"`},
 		"no compose":   {map[string]string{"environment/docker-compose.yaml": "services: ["}, "is no compose file"},

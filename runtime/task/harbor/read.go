@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/dockerfile"
 	"github.com/assayd/assayd/runtime/task/folder"
 )
 
@@ -37,6 +38,8 @@ type reader struct {
 	config config
 	o      task.ReadOptions
 	t      task.Task
+
+	service dockerfile.Service // of the compose file, if there is one
 }
 
 func readTask(root *folder.Root, dir, name string, o task.ReadOptions, all *task.Dataset) {
@@ -84,6 +87,7 @@ func (r *reader) read() {
 	r.network()
 	r.tests()
 	r.solution()
+	r.AgentTimeout(r.number("agent.timeout_sec", r.config.Agent.Timeout))
 }
 
 func (r *reader) version() {
@@ -121,8 +125,15 @@ func (r *reader) steps() {
 	if len(only.Health) > 0 {
 		r.config.Environment.Health = only.Health
 	}
+	a := &r.config.Agent
 	if only.Agent.Timeout != nil {
-		r.config.Agent.Timeout = only.Agent.Timeout
+		a.Timeout = only.Agent.Timeout
+	}
+	if only.Agent.User != nil {
+		a.User = only.Agent.User
+	}
+	if only.Agent.NetworkMode != "" {
+		a.NetworkMode, a.Hosts = only.Agent.NetworkMode, only.Agent.Hosts
 	}
 	if v := only.Verifier; v.Timeout != nil {
 		r.config.Verifier.Timeout = v.Timeout

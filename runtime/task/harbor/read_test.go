@@ -90,7 +90,8 @@ func TestATaskIsReadAsItIsMeant(t *testing.T) {
 	t.Parallel()
 	trees := &tasktest.Trees{}
 	all := read(t, trees, nil)
-	if len(all.Problems)+len(all.Notices) > 0 || len(all.Tasks) != 1 {
+	const told = "hello/task.toml:0 hello: gives its agent 2m0s; here a run says how long one has (timeout)"
+	if len(all.Problems) > 0 || said(all.Notices) != told || len(all.Tasks) != 1 {
 		t.Fatalf("%d tasks, problems %s, notices %s", len(all.Tasks), said(all.Problems), said(all.Notices))
 	}
 	got := all.Tasks[0]
@@ -181,12 +182,15 @@ func TestNetworks(t *testing.T) {
 		"[environment]\nnetwork_mode = \"allowlist\"\nallowed_hosts = [\"pypi.org\", \"*.b.c\", \"10.0.0.0/8\", \"1.2.3.4\", \"::1\"]": {
 			task.Network{Mode: "allow", Allow: []string{
 				"pypi.org:80", "pypi.org:443", "*.b.c:80", "*.b.c:443", "1.2.3.4:80", "1.2.3.4:443", "[::1]:80", "[::1]:443",
-			}}, true, "10.0.0.0/8",
+			}}, false, "is judged without a network, where it allows pypi.org, *.b.c, 10.0.0.0/8",
 		},
+		"[verifier]\nnetwork_mode = \"allowlist\"":                                               {task.Network{Mode: "open"}, false, ""},
+		"[verifier.environment]\ndocker_image = \"j\"\nallow_internet = false":                   {task.Network{Mode: "open"}, false, ""},
+		"[environment]\nallow_internet = false\n[verifier]\nnetwork_mode = \"public\"":           {task.Network{Mode: "none"}, true, "is judged with an open network"},
 		"[environment]\nnetwork_mode = \"allowlist\"\n[verifier]\nnetwork_mode = \"no-network\"": {task.Network{Mode: "none"}, false, ""},
 		"[agent]\nnetwork_mode = \"no-network\"":                                                 {task.Network{Mode: "none"}, true, "is judged with an open network"},
 	} {
-		all := read(t, &tasktest.Trees{}, map[string]string{"task.toml": "schema_version = \"1.3\"\n" + text})
+		all := read(t, &tasktest.Trees{}, map[string]string{"task.toml": "schema_version = \"1.3\"\nartifacts = [\"a\"]\n" + text})
 		if len(all.Tasks) != 1 {
 			t.Errorf("%s: %s", text, said(all.Problems))
 			continue
@@ -280,6 +284,79 @@ func TestTheOnlyStepIsTheTask(t *testing.T) {
 	})
 	if len(all.Tasks) != 1 || len(all.Notices) > 0 || all.Tasks[0].Instruction != "Step.\n" || all.Tasks[0].Judge.Timeout != 30*time.Second {
 		t.Errorf("%+v", all)
+	}
+}
+
+func TestTheOnlyStepSaysWhoItsAgentIs(t *testing.T) {
+	t.Parallel()
+	all := read(t, &tasktest.Trees{}, map[string]string{
+		"task.toml":               "schema_version = \"1.4\"\n[agent]\nnetwork_mode = \"public\"\n[[steps]]\nname = \"s1\"\nagent = { user = \"dev\", network_mode = \"allowlist\", allowed_hosts = [\"a.b\"] }\n",
+		"steps/s1/instruction.md": "Step.\n", "steps/s1/tests/test.sh": "true\n",
+	})
+	if len(all.Tasks) != 1 {
+		t.Fatal(said(all.Problems))
+	}
+	want := task.Network{Mode: "allow", Allow: []string{"a.b:80", "a.b:443"}}
+	if got := all.Tasks[0]; got.Work.User != "dev" || !cmp.Equal(got.Network, want) {
+		t.Errorf("%q, %+v", got.Work.User, got.Network)
+	}
+}
+
+// Whom the agent works as says nothing of who judges.
+func TestWhoJudges(t *testing.T) {
+	t.Parallel()
+	const root = "is judged as root: the agent's user is another"
+	for name, c := range map[string]struct {
+		agent, verifier, dockerfile, compose string
+		want, notice                         string
+	}{
+		"nobody is named":       {"", "", image, "", "", ""},
+		"the agent alone":       {"dev", "", image, "", "root", root},
+		"the verifier":          {"dev", "judge", image, "", "judge", ""},
+		"the Dockerfile":        {"dev", "", image + "USER dev\nUSER app\n", "", "app", ""},
+		"a variable":            {"dev", "", image + "ARG U\nUSER $U\n", "", "root", root},
+		"the compose file":      {"dev", "", image + "USER app\n", "svc", "svc", ""},
+		"the compose file only": {"", "", image, "svc", "svc", ""},
+	} {
+		change := map[string]string{"task.toml": "[agent]\nuser = \"" + c.agent + "\"\n[verifier]\nuser = \"" + c.verifier + "\"\n", "environment/Dockerfile": c.dockerfile}
+		if c.compose != "" {
+			change["environment/docker-compose.yaml"] = "services: {main: {build: ., user: " + c.compose + "}}\n"
+		}
+		all := read(t, &tasktest.Trees{}, change)
+		if len(all.Tasks) != 1 {
+			t.Errorf("%s: %s", name, said(all.Problems))
+			continue
+		}
+		if got := all.Tasks[0].Judge.User; got != c.want || strings.Contains(said(all.Notices), root) != (c.notice != "") {
+			t.Errorf("%s: %q, want %q; notices %s", name, got, c.want, said(all.Notices))
+		}
+	}
+}
+
+func TestWhatAComposeFileLimits(t *testing.T) {
+	t.Parallel()
+	const compose = "services: {main: {build: ., network_mode: none, cpus: 3, mem_limit: 4g}}\n"
+	for name, c := range map[string]struct {
+		config string
+		cpus   float64
+	}{
+		"alone":         {"", 3},
+		"not task.toml": {"[environment]\ncpus = 2\n", 2},
+	} {
+		all := read(t, &tasktest.Trees{}, map[string]string{"task.toml": "schema_version = \"1.4\"\n" + c.config, "environment/docker-compose.yaml": compose})
+		if len(all.Tasks) != 1 {
+			t.Errorf("%s: %s", name, said(all.Problems))
+			continue
+		}
+		got := all.Tasks[0]
+		if got.Network.Mode != "none" || got.Judge.Network {
+			t.Errorf("%s: networks %q, %t", name, got.Network.Mode, got.Judge.Network)
+		}
+		for _, p := range []task.Part{got.Work, got.Judge.Part} {
+			if p.CPUs != c.cpus || p.Memory != 4<<30 {
+				t.Errorf("%s: %g CPUs, %d bytes", name, p.CPUs, p.Memory)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package harbor
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/assayd/assayd/runtime/task"
@@ -48,7 +47,7 @@ func judging(t task.Task) string {
 	if t.Judge.Command.Empty() {
 		var b strings.Builder
 		b.WriteString("reward=1\n")
-		for _, command := range slices.Concat(t.FailToPass, t.PassToPass) {
+		for _, command := range dockerfile.Commands(t) {
 			fmt.Fprintf(&b, "%s || reward=0\n", run(command))
 		}
 		return b.String() + "echo $reward >/logs/verifier/reward.txt\n"

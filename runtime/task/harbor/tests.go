@@ -5,12 +5,12 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/dockerfile"
 	"github.com/assayd/assayd/runtime/task/folder"
 )
 
@@ -37,6 +37,9 @@ func (r *reader) tests() {
 		own = &r.config.Environment
 	}
 	r.limits(&j.Part, *own, "verifier.environment")
+	if v.Environment == nil {
+		r.composed(&j.Part)
+	}
 	r.Notices = slices.Compact(r.Notices)
 	r.Problems = slices.CompactFunc(r.Problems, func(a, b task.Problem) bool { return strings.TrimPrefix(b.Text, "verifier.") == a.Text })
 	if env := r.env("verifier.env", v.Env); env != nil {
@@ -46,35 +49,64 @@ func (r *reader) tests() {
 		}
 		maps.Copy(j.Env, env)
 	}
-	if j.User = user(v.User); j.User == "" && r.t.Work.User != "" {
-		j.User = "root"
-	}
 	if len(v.Collect) > 0 {
 		r.Problem("runs commands in the container of the agent before it judges (verifier.collect)")
 	}
 	r.judgeNetwork()
 	if v.Mode == "separate" || v.Environment != nil {
 		r.separate()
-		return
+	} else {
+		r.shared()
 	}
-	r.shared()
+	image := r.t.Work.Dockerfile
+	if j.Image+j.Dockerfile != "" {
+		image = j.Dockerfile
+	}
+	r.judgedBy(image)
 }
 
 // judgeNetwork: most tests of this format install what they need while they judge.
 func (r *reader) judgeNetwork() {
 	v, e := r.config.Verifier, r.config.Environment
-	mode := v.NetworkMode
-	if mode == "" && v.Environment != nil {
-		mode = v.Environment.NetworkMode
+	mode, hosts := v.NetworkMode, v.Hosts
+	from := func(e environment) {
+		if mode != "" {
+			return
+		}
+		if mode, hosts = e.NetworkMode, e.Hosts; mode == "" && e.Internet != nil && !*e.Internet {
+			mode = "no-network"
+		}
 	}
-	if mode == "" {
-		mode = e.NetworkMode
-	}
-	if mode == "" && e.Internet != nil && !*e.Internet {
+	if v.Environment != nil {
+		from(*v.Environment)
+	} else if r.service.Offline {
 		mode = "no-network"
 	}
-	if r.t.Judge.Network = mode != "no-network"; r.t.Judge.Network {
+	from(e)
+	switch {
+	case mode == "" || mode == "public":
+		r.t.Judge.Network = true
 		r.Notice("is judged with an open network, as it does not say otherwise (network_mode of [verifier]); what is submitted can use it")
+	case mode == "allowlist" && len(hosts) > 0:
+		r.Notice("is judged without a network, where it allows %s: a judge here has all of it or none", strings.Join(hosts, ", "))
+	case mode != "allowlist" && mode != "no-network":
+		r.Problem("the network mode %q of the verifier is not known", mode)
+	}
+}
+
+// judgedBy settles who runs the tests: whom the verifier names, else whom its image does. The
+// agent's user is the agent's alone.
+func (r *reader) judgedBy(image string) {
+	j := &r.t.Judge
+	if j.User = user(r.config.Verifier.User); j.User == "" && j.Image+j.Dockerfile == "" {
+		j.User = r.service.User
+	}
+	if j.User != "" || r.t.Work.User == "" {
+		return
+	}
+	if j.User = dockerfile.User(image); j.User == "" {
+		j.User = "root"
+		r.Notice("is judged as root: the agent's user is another, and nothing says whose its image is")
 	}
 }
 
@@ -91,7 +123,7 @@ func (r *reader) shared() {
 	}
 	r.t.Judge.Context = tree
 	r.t.Judge.Setup = moving()
-	r.elsewhere(tests)
+	r.Elsewhere(r.Root, r.t.Workdir, tests)
 }
 
 func (r *reader) script(tests string) bool {
@@ -114,6 +146,7 @@ func (r *reader) separate() {
 	case own != nil && own.Image != "":
 		j.Image = own.Image
 	case err == nil:
+		r.In(file, func(f *folder.Findings) { dockerfile.Tell(string(text), f) })
 		j.Dockerfile, j.Context = string(text), r.keep(tests)
 	default:
 		r.shared() // in a fresh copy of the agent's, as always here
@@ -156,33 +189,5 @@ func (r *reader) artifacts() {
 	}
 	if len(r.t.Submit.Paths) == 0 {
 		r.Problem("names no artifacts below the working folder, so its judge would see nothing of what was done")
-	}
-}
-
-var absolute = regexp.MustCompile(`(?:^|[\s"'=(\[,:])(/(?:app|data|etc|home|mnt|opt|output|results|root|srv|testbed|tmp|usr/local|var|work|workspace)/[A-Za-z0-9._/-]+)`)
-
-// elsewhere tells where tests seem to look that no submission reaches.
-func (r *reader) elsewhere(tests string) {
-	names, err := r.Files(tests)
-	if err != nil {
-		r.Problem("%v", err)
-		return
-	}
-	found := map[string]bool{}
-	for _, name := range names {
-		text, err := r.Root.Read(name, maxConfig)
-		if err != nil {
-			continue // too large to be a test
-		}
-		for _, m := range absolute.FindAllSubmatch(text, 1000) {
-			p := path.Clean(string(m[1]))
-			if p != r.t.Workdir && !strings.HasPrefix(p, r.t.Workdir+"/") {
-				found[p] = true
-			}
-		}
-	}
-	if len(found) > 0 {
-		list := slices.Sorted(maps.Keys(found))
-		r.Notice("its tests seem to look outside of %s, at %s; only what is in there is judged", r.t.Workdir, strings.Join(list[:min(5, len(list))], ", "))
 	}
 }

@@ -44,6 +44,8 @@ tasks:
     max_submissions: 3
     effort: high
     model: other
+    backend: e2b
+    mem_limit: 2Gb
     extra_env: {A: two}
   zip:
 `
@@ -62,6 +64,7 @@ func TestAnExperimentIsRunBlocks(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		`Leader Board.yaml: "typo" has no effect, here as there`,
+		`Leader Board.yaml: backend: there is no "e2b"; the tasks are run by the engine of the settings`,
 		`Leader Board.yaml: disable_stop_hook: the text "false" counts as true, as it does in SForge`,
 		"Leader Board.yaml: env: variables of the harness are not taken over",
 		"Leader Board.yaml: model: key and address of the model belong into a provider of the settings; only the name is taken over",
@@ -107,11 +110,11 @@ run "leader-board-2" {
   }
   work {
     cpus = 16
-    memory = "16g"
+    memory = "16GiB"
   }
   judge {
     cpus = 16
-    memory = "16g"
+    memory = "16GiB"
   }
 }
 
@@ -129,7 +132,6 @@ run "leader-board-3" {
   auto_eval = "0s"
   stop_hook = false
   network = "open"
-  engine = "kubernetes"
   resume {
     max = 0
   }
@@ -138,6 +140,10 @@ run "leader-board-3" {
   }
   work {
     cpus = 4
+    memory = "2GiB"
+  }
+  judge {
+    memory = "2GiB"
   }
 }
 `

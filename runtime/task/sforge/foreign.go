@@ -171,7 +171,7 @@ func evaluation(t task.Task) (command, parser string) {
 		}
 		return told(1, command), "pytest_v"
 	}
-	for i, c := range slices.Concat(t.FailToPass, t.PassToPass) {
+	for i, c := range dockerfile.Commands(t) {
 		command += told(i+1, dockerfile.Run(c)) + "\n"
 	}
 	return command, "pytest_v"

@@ -104,10 +104,22 @@ func (r Run) blocks(p *printer) {
 			p.set("cpus", fmt.Sprint(part.cpus))
 		}
 		if part.memory != "" {
-			p.set("memory", literal(part.memory))
+			p.set("memory", literal(size(part.memory)))
 		}
 		p.close()
 	}
+}
+
+// size is a size of Docker's as the language writes it: "16g" and "16gb" as "16GiB".
+func size(text string) string {
+	m := memoryLimit.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
+	switch {
+	case m == nil:
+		return text
+	case m[2] == "" || m[2] == "b":
+		return m[1] + "B"
+	}
+	return m[1] + strings.ToUpper(m[2]) + "iB"
 }
 
 // printer writes blocks.

@@ -61,8 +61,12 @@ func (s *settings) run(m map[string]any) Run {
 			*one.memory = text
 		}
 	}
-	if backend := s.text(m, "backend"); backend == "k8s" || backend == "kubernetes" {
+	switch backend := s.text(m, "backend"); backend {
+	case "", "docker":
+	case "k8s", "kubernetes":
 		r.Engine = "kubernetes"
+	default:
+		s.oddf("backend: there is no %q; the tasks are run by the engine of the settings", cut(backend))
 	}
 	if m["judge_url"] != nil {
 		s.oddf("judge_url: an agent is told where its judge is")

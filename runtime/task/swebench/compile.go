@@ -27,8 +27,9 @@ const (
 
 // Shapes of values.
 var (
-	repoName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$`)
-	commitName = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+	repoName      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$`)
+	pythonVersion = regexp.MustCompile(`^[0-9]{1,2}(\.[0-9]{1,3}){0,2}$`)
+	commitName    = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 )
 
 func sortTasks(tasks []task.Task) {
@@ -102,12 +103,26 @@ func (r row) task(o task.ReadOptions, say *folder.Findings) task.Task {
 		used = append(used, r.repository(&t, o, touched, say)...)
 	}
 	r.metadata(&t, used, say)
+	r.differences(&t, say)
 	if len(say.Problems) == 0 {
 		if err := folder.Check(t); err != nil {
 			say.Problem("%v", err)
 		}
 	}
 	return t
+}
+
+// differences tells what SWE-bench does otherwise, and opens the network, as there: its scripts
+// install what was submitted. What assayd wrote was proved without one.
+func (r row) differences(t *task.Task, say *folder.Findings) {
+	if _, ours := r[colOurs]; !ours {
+		t.Judge.Network = true
+		say.Notice(folder.OpenNetwork)
+	}
+	say.Notice("has 1 CPU and 2 GiB, where SWE-bench sets no limits; work and judge of a run set others")
+	if len(t.PassToPass) > 0 {
+		say.Notice("a test of %q that is skipped counts as failed, which SWE-bench lets pass", colP2P)
+	}
 }
 
 // statement is what the agent is told. Hints are not: they were written with the solution.
@@ -119,13 +134,6 @@ func (r row) statement() string {
 			text += strings.TrimSpace(issue.Title+"\n\n"+issue.Body) + "\n\n"
 		}
 		text = strings.TrimSpace(text)
-	}
-	if r.text("requirements") == "" || r.text("dockerhub_tag") == "" {
-		return text
-	}
-	text += "\n\n# Requirements\n\n" + r.text("requirements") // as in SWE-bench Pro: the tests need them
-	if names := r.text("interface"); names != "" {
-		text += "\n\n# Interface\n\n" + names
 	}
 	return text
 }
@@ -176,7 +184,12 @@ func (r row) tests(t *task.Task, say *folder.Findings) {
 // script is a task whose image and evaluation are ready. It returns the columns it has used.
 func (r row) script(t *task.Task, say *folder.Findings) []string {
 	t.Image = r.text(colImage)
-	t.Judge.Files = map[string]string{evalFile: r.text(colScript)}
+	ending, tests, ok := closed(r.text(colScript))
+	if !ok {
+		say.Problem("%q has no lines with %q and %q around its tests, so that no exit code of theirs is seen", colScript, startMark, endMark)
+	}
+	t.Judge.Files = map[string]string{evalFile: ending}
+	t.Judge.Window = &task.Window{Mark: startMark, Command: tests}
 	t.Judge.Command.Argv = []string{"/bin/bash", evalFile}
 	t.Judge.Parser = r.parser(r.text(colParser), "", t, nil, say)
 	if kind := r.text(colType); kind != "" && kind != passAndFail {
@@ -198,7 +211,15 @@ func (r row) repository(t *task.Task, o task.ReadOptions, touched []string, say 
 	} else {
 		say.Problem("%q is missing: nothing would test the submission", colTests)
 	}
+	for _, name := range []string{"dockerhub_tag", "rebuild_cmds", "print_cmds"} {
+		if v, ok := r[name]; ok && v.text != "" && v.text != "[]" {
+			say.Problem("it is judged with what %q says, which is not done here", name)
+		}
+	}
 	config := r.inner("install_config")
+	if v := r["install_config"]; config == nil && v.text != "" {
+		say.Problem("%q is no object of JSON", "install_config")
+	}
 	if image := r.first(colImage, "image_name", "docker_image"); image != "" {
 		t.Image = image
 		if r.text("image_name") != "" { // the second SWE-rebench has each repository under its name
@@ -206,11 +227,8 @@ func (r row) repository(t *task.Task, o task.ReadOptions, touched []string, say 
 		}
 	} else {
 		used = append(used, r.clone(t, o, say)...)
-		t.Image = o.Image
-		if image := config.text("base_image_name"); strings.ContainsAny(image, ":/") {
-			t.Image = image
-		}
-		t.Work.Setup = config.setup()
+		t.Image = config.base(o, say)
+		t.Work.Setup = config.setup(say)
 		t.Work.Env, t.Judge.Env = config.env(), config.env()
 		if len(t.Work.Setup) == 0 {
 			say.Notice("nothing says how what it depends on is installed")
@@ -237,13 +255,35 @@ func (r row) clone(t *task.Task, o task.ReadOptions, say *folder.Findings) []str
 	return []string{colRepo, "org", colCommit}
 }
 
+// base is the image that an install_config begins with: the one it names, or that of its
+// version of Python.
+func (r row) base(o task.ReadOptions, say *folder.Findings) string {
+	image, version := r.text("base_image_name"), r["python"].text
+	switch {
+	case strings.ContainsAny(image, ":/"):
+		return image
+	case image != "":
+		say.Problem("it begins with %q, which is no image", image)
+	case version == "":
+	case pythonVersion.MatchString(version):
+		return "python:" + version + "-slim"
+	default:
+		say.Problem("%q of install_config is %q, which is no version", "python", version)
+	}
+	return o.Image
+}
+
 // setup are the commands of an install_config that install what a repository needs, in the words
-// of SWE-rebench.
-func (r row) setup() []string {
+// of SWE-rebench. There is no conda.
+func (r row) setup(say *folder.Findings) []string {
 	commands := r.lines("pre_install")
-	if r.text("packages") == "requirements.txt" {
-		files := r.lines("reqs_path")
-		for _, file := range files {
+	for _, name := range []string{"packages", "env_yml_path"} {
+		if list := r.lines(name); len(list) > 0 && r.text(name) != "requirements.txt" {
+			say.Problem("%q of install_config is %s: it is installed by conda, which is not done here", name, strings.Join(list, ", "))
+		}
+	}
+	for _, file := range r.lines("reqs_path") {
+		if r.text("packages") == "requirements.txt" {
 			commands = append(commands, "pip install -r "+runner.Quote(file))
 		}
 	}
@@ -292,7 +332,7 @@ func (r row) command(t *task.Task, config row, touched []string, say *folder.Fin
 			}
 		}
 	}
-	t.Judge.Command.Shell = line
+	t.Judge.Command = task.Command{Shell: line, Bash: len(given) > 0}
 }
 
 // parser finds who understands the output: by name, by the command, or by the names of tests.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
@@ -151,6 +150,9 @@ func (p *parquetFile) row(values parquet.Row) (row, error) {
 			}
 			r[name] = value{text: v}
 		default:
+			if !textual(v) {
+				return nil, fmt.Errorf("column %q holds text that is no UTF-8", name)
+			}
 			text, err := json.Marshal(v)
 			if err != nil {
 				return nil, fmt.Errorf("column %q: %w", name, err)
@@ -166,9 +168,6 @@ func (p *parquetFile) row(values parquet.Row) (row, error) {
 func plain(v any) any {
 	switch v := v.(type) {
 	case []byte:
-		if !utf8.Valid(v) {
-			return strconv.QuoteToASCII(string(v))
-		}
 		return string(v)
 	case []any:
 		out := make([]any, len(v))
@@ -193,6 +192,23 @@ func plain(v any) any {
 		return out
 	}
 	return v
+}
+
+// textual reports whether all texts of a value are UTF-8, as those of JSON have to be.
+func textual(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return utf8.ValidString(v)
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !textual(item) })
+	case map[string]any:
+		for _, item := range v {
+			if !textual(item) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func elements(items []any) any {

@@ -1,6 +1,11 @@
 package swebench
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/task"
+)
 
 // ours is the parser here that understands what SWE-bench's of that name does, "" if none.
 func ours(name string) string {
@@ -32,19 +37,36 @@ func theirs(name string) string {
 	return ""
 }
 
-// theirNames are the names of tests as SWE-bench's parser of go's runner gives them, which
-// knows no packages.
+// theirNames are the names of tests as SWE-bench's parsers give them: that of go's runner knows
+// no packages, that of jest the title alone.
 func theirNames(parser string, names []string) []string {
-	if parser != "gotest" {
-		return names
-	}
-	out := make([]string, len(names))
+	out := slices.Clone(names)
 	for i, name := range names {
-		_, test, ok := strings.Cut(name, "::")
-		if !ok {
-			test = name
+		switch parser {
+		case "gotest":
+			if _, test, ok := strings.Cut(name, "::"); ok {
+				out[i] = test
+			}
+		case "jest":
+			levels := strings.Split(name, " > ")
+			out[i] = levels[len(levels)-1]
 		}
-		out[i] = test
 	}
 	return out
+}
+
+// twins are two tests of jest that SWE-bench would take for one.
+func twins(t task.Task) (title string, found bool) {
+	if t.Judge.Parser != "jest" {
+		return "", false
+	}
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.FailToPass, t.PassToPass))))
+	seen := map[string]bool{}
+	for _, title := range theirNames(t.Judge.Parser, names) {
+		if seen[title] {
+			return title, true
+		}
+		seen[title] = true
+	}
+	return "", false
 }

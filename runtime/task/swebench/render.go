@@ -2,6 +2,7 @@ package swebench
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path"
 	"reflect"
@@ -15,6 +16,9 @@ import (
 // newRow writes a task as a row, or says what of it no row can hold.
 func newRow(t task.Task) (row, []string) {
 	t = folder.Unnamed(t)
+	if title, ok := twins(t); ok {
+		return nil, []string{fmt.Sprintf("it has two tests with the title %q, by which SWE-bench tells tests of jest apart", title)}
+	}
 	if problems := beyond(t); len(problems) > 0 {
 		return nil, problems
 	}
@@ -106,7 +110,7 @@ func plainRow(t task.Task) row {
 	}
 	if text, ok := t.Judge.Files[evalFile]; ok && isScript(t) {
 		set(colImage, t.Image)
-		set(colScript, text)
+		set(colScript, reopened(text))
 		return r
 	}
 	set(colImage, imageName(t.Name))

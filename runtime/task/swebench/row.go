@@ -3,6 +3,7 @@ package swebench
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -87,7 +88,7 @@ func (r row) list(name string) (out []string, ok bool) {
 	case !there, !v.raw && text == "":
 		return nil, true
 	case json.Unmarshal([]byte(text), &out) == nil && (v.raw || strings.HasPrefix(text, "[")):
-		return out, true
+		return out, kept([]byte(text), out...)
 	case v.raw:
 		return nil, false
 	case strings.HasPrefix(text, "["):
@@ -131,7 +132,9 @@ func newValue(raw []byte) (v value, ok bool, err error) {
 		if text, ok := unescaped(raw); ok {
 			return value{text: text}, true, nil
 		}
-		err = json.Unmarshal(raw, &v.text)
+		if err = json.Unmarshal(raw, &v.text); err == nil && !kept(raw, v.text) {
+			err = errors.New("holds text that is no UTF-8")
+		}
 		return v, true, err
 	}
 	var compact bytes.Buffer
@@ -139,6 +142,17 @@ func newValue(raw []byte) (v value, ok bool, err error) {
 		return value{}, false, err
 	}
 	return value{compact.String(), true}, true, nil
+}
+
+// kept reports whether texts that were read as JSON are what the JSON says: what no character
+// is, as half a surrogate, becomes U+FFFD without an error.
+func kept(raw []byte, texts ...string) bool {
+	const odd = "\uFFFD"
+	there := 0
+	for _, text := range texts {
+		there += strings.Count(text, odd)
+	}
+	return there == 0 || there <= bytes.Count(raw, []byte(odd))+bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`))
 }
 
 // unescaped is the text of a JSON string that has been found to be one; ok is false where more

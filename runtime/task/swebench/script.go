@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,50 @@ const (
 	startMark = ">>>>> Start Test Output"
 	endMark   = ">>>>> End Test Output"
 )
+
+// What is put into a script that somebody else wrote, each on a line of its own.
+const (
+	keepExit = "assayd_exit=$?\n"
+	endsHere = " # nothing that follows the tests counts\n"
+)
+
+var keptExit = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=\$\?$`)
+
+// closed is a script that ends behind its tests, with their exit code in place of that of its
+// last line, and what it runs as tests. ok is false where no marks say which part that is.
+func closed(script string) (ending, tests string, ok bool) {
+	lines := strings.SplitAfter(script, "\n")
+	start := len(lines) - 1
+	for ; start >= 0 && !strings.Contains(lines[start], startMark); start-- { // a patch may hold the mark, too
+	}
+	end := slices.IndexFunc(lines[start+1:], func(line string) bool { return strings.Contains(line, endMark) })
+	if start < 0 || end < 1 {
+		return "", "", false
+	}
+	end += start + 1
+	body, before := lines[start+1:end], ""
+	code := keptExit.FindStringSubmatch(strings.TrimSpace(body[len(body)-1]))
+	if code != nil {
+		body = body[:len(body)-1]
+	} else {
+		before = keepExit
+		code = keptExit.FindStringSubmatch(strings.TrimSpace(keepExit))
+	}
+	if !strings.HasSuffix(lines[end], "\n") {
+		lines[end] += "\n"
+	}
+	ending = strings.Join(lines[:end], "") + before + lines[end] + "exit \"$" + code[1] + "\"" + endsHere + strings.Join(lines[end+1:], "")
+	return ending, strings.TrimSpace(strings.Join(body, "")), true
+}
+
+// reopened undoes closed.
+func reopened(script string) string {
+	lines := strings.SplitAfter(script, "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		return line == keepExit || strings.HasPrefix(line, "exit ") && strings.HasSuffix(line, endsHere)
+	})
+	return strings.Join(lines, "")
+}
 
 // evalScript is the script by which SWE-bench judges a task that is made of a repository: it
 // restores the files of the tests, lays the hidden ones over them, and runs the command
@@ -80,10 +125,7 @@ func delimiter(text string) string {
 
 // commandLine is a command that cannot end the script around it.
 func commandLine(c task.Command) string {
-	if c.Shell != "" {
-		return "/bin/sh -c " + quoted(c.Shell)
-	}
-	return runner.Line(c.Argv)
+	return runner.Line(c.Args())
 }
 
 func quoted(text string) string { return runner.Quote(text) }

@@ -104,3 +104,38 @@ RUN ln -sfn /srv/calc /testbed
 		t.Error(err, diff)
 	}
 }
+
+// A script ends with the exit code of its tests, whatever it does behind them.
+func TestAScriptOfOthersEndsWithItsTests(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, tests string
+		exit          int
+		written       bool
+	}{
+		"SWE-bench 4":       {": '>>>>> Start Test Output'\nsh -c 'exit 3'\n: '>>>>> End Test Output'\necho after\n", "sh -c 'exit 3'", 3, true},
+		"SWE-bench 5":       {": '>>>>> Start Test Output'\nsh -c 'exit 3' | cat\nSWEBENCH_TEST_EXIT_CODE=$?\n: '>>>>> End Test Output'\necho \">>>>> Test Exit Code: $SWEBENCH_TEST_EXIT_CODE\"\ntrue\n", "sh -c 'exit 3' | cat", 3, true},
+		"a mark in a patch": {"cat >/dev/null <<'E'\n+: '>>>>> Start Test Output'\n+false\n+: '>>>>> End Test Output'\nE\necho '>>>>> Start Test Output'\ntrue\necho '>>>>> End Test Output'\necho after; false\n", "true", 0, true},
+		"no line end":       {": '>>>>> Start Test Output'\nfalse\n: '>>>>> End Test Output'", "false", 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := "set -uxo pipefail\n" + c.script
+			tk := only(t, with(classic(), map[string]any{"image": "i:1", "eval_script": text, "log_parser": "parse_log_pytest"}))
+			if tk.Judge.Window.Command != c.tests {
+				t.Errorf("runs %q, want %q", tk.Judge.Window.Command, c.tests)
+			}
+			cmd := exec.Command("/bin/bash", write(t, "eval.sh", tk.Judge.Files["/eval.sh"]))
+			out, _ := cmd.CombinedOutput() // the code says more
+			if cmd.ProcessState.ExitCode() != c.exit || strings.Contains(string(out), "after") {
+				t.Errorf("exit code %d, want %d:\n%s", cmd.ProcessState.ExitCode(), c.exit, out)
+			}
+			dir := t.TempDir()
+			if problems, err := swebench.Write(dir, []task.Task{tk}, nil); err != nil || len(problems) > 0 {
+				t.Fatal(problems, err)
+			}
+			written, err := os.ReadFile(filepath.Join(dir, "tasks", tk.Name, "eval.sh"))
+			if err != nil || c.written && string(written) != text {
+				t.Errorf("written as %q, %v", written, err)
+			}
+		})
+	}
+}

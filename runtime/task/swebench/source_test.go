@@ -15,6 +15,29 @@ import (
 )
 
 // The rows of a dataset in every container are the same tasks.
+func TestTextThatIsNoUTF8IsNotAltered(t *testing.T) {
+	for name, c := range map[string]struct{ column, written, want string }{
+		"half a surrogate":      {"problem_statement", `"a \ud800 b"`, "holds text that is no UTF-8"},
+		"a byte":                {"problem_statement", "\"a \xff b\"", "holds text that is no UTF-8"},
+		"a byte beside escapes": {"hints_text", "\"\\u00e9 \xff\"", "holds text that is no UTF-8"},
+		"in a list":             {"FAIL_TO_PASS", "[\"\\ud800\"]", `"FAIL_TO_PASS" is no list of names`},
+		"in metadata":           {"labels", "[\"\xff\"]", `Metadata["labels"] is no UTF-8`},
+		"the character itself":  {"problem_statement", "\"\xef\xbf\xbd \\uFFFD\"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(encode(t, with(classic(), map[string]any{c.column: "@"})), `"@"`, c.written, 1)
+			got := swebench.Read(write(t, "a.jsonl", text+"\n"), options())
+			if c.want == "" {
+				if len(got.Tasks) != 1 || got.Tasks[0].Instruction != "\ufffd \ufffd" {
+					t.Errorf("%+v", got)
+				}
+			} else if len(got.Problems) == 0 || !strings.Contains(got.Problems[0].Text, c.want) {
+				t.Errorf("%d tasks, problems %+v", len(got.Tasks), got.Problems)
+			}
+		})
+	}
+}
+
 func TestEveryContainerHoldsTheSameTasks(t *testing.T) {
 	a, b := classic(), with(classic(), map[string]any{"instance_id": "acme__calc-2", "meta": map[string]any{"n": 1.50, "l": []any{"x"}}})
 	lines := encode(t, a) + "\n\n" + encode(t, b)

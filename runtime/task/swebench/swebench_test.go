@@ -21,6 +21,8 @@ const (
 	gold   = "diff --git a/calc.py b/calc.py\n--- a/calc.py\n+++ b/calc.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 	tests  = "diff --git a/tests/test_calc.py b/tests/test_calc.py\n--- a/tests/test_calc.py\n+++ b/tests/test_calc.py\n@@ -1 +1 @@\n-assert 1\n+assert 2\n" +
 		"diff --git a/tests/da[t]a.txt b/tests/da[t]a.txt\nnew file mode 100644\n--- /dev/null\n+++ b/tests/da[t]a.txt\n@@ -0,0 +1 @@\n+x\n"
+	closed = "#!/bin/bash\nset -uxo pipefail\ncd /testbed\n: '>>>>> Start Test Output'\npytest -rA\nassayd_exit=$?\n: '>>>>> End Test Output'\n" +
+		"exit \"$assayd_exit\" # nothing that follows the tests counts\n"
 	script = "#!/bin/bash\nset -uxo pipefail\ncd /testbed\n: '>>>>> Start Test Output'\npytest -rA\n: '>>>>> End Test Output'\n"
 )
 
@@ -95,7 +97,7 @@ func TestAClassicRowIsARepositoryWithAPatchOfTests(t *testing.T) {
 		Judge: task.Judge{
 			Part: limits(), Patch: []byte(tests), Timeout: 30 * time.Minute, Parser: "pytest",
 			Command: task.Command{Shell: "python3 -m pytest -rA tests/test_calc.py"},
-			Select:  "pass_rate_first", Direction: "maximize", Feedback: "names",
+			Select:  "pass_rate_first", Direction: "maximize", Feedback: "names", Network: true,
 		},
 		Solution:   &task.Solution{Patch: []byte(gold)},
 		FailToPass: []string{"tests/test_calc.py::test_x"},
@@ -108,8 +110,17 @@ func TestAClassicRowIsARepositoryWithAPatchOfTests(t *testing.T) {
 	if diff := cmp.Diff([]task.Task{want}, got.Tasks); diff != "" {
 		t.Error(diff)
 	}
-	if len(got.Notices) != 1 || got.Notices[0].Text != "nothing says how what it depends on is installed" || got.Notices[0].Line != 1 || got.Notices[0].Task != "acme__calc-1" {
-		t.Errorf("notices %+v", got.Notices)
+	told := []task.Problem{}
+	for _, text := range []string{
+		"nothing says how what it depends on is installed",
+		"is judged with an open network, as its tests may need it; what is submitted can use it",
+		"has 1 CPU and 2 GiB, where SWE-bench sets no limits; work and judge of a run set others",
+		`a test of "PASS_TO_PASS" that is skipped counts as failed, which SWE-bench lets pass`,
+	} {
+		told = append(told, task.Problem{File: "a.jsonl", Line: 1, Task: "acme__calc-1", Text: text})
+	}
+	if diff := cmp.Diff(told, got.Notices); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -140,7 +151,10 @@ func TestARowWithImageAndScriptIsJudgedByThem(t *testing.T) {
 	if got.Repo != nil || got.Image != "swebench/sweb.eval.x86_64.acme_1776_calc-1:latest" || got.Workdir != "/testbed" || len(got.Judge.Patch) != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got.Judge.Parser != "pytest" || got.Judge.Files["/eval.sh"] != script || !cmp.Equal(got.Judge.Command.Argv, []string{"/bin/bash", "/eval.sh"}) {
+	if w := got.Judge.Window; w == nil || *w != (task.Window{Mark: ">>>>> Start Test Output", Command: "pytest -rA"}) {
+		t.Errorf("what counts is %+v", w)
+	}
+	if got.Judge.Parser != "pytest" || got.Judge.Files["/eval.sh"] != closed || !cmp.Equal(got.Judge.Command.Argv, []string{"/bin/bash", "/eval.sh"}) {
 		t.Errorf("%+v", got.Judge)
 	}
 	if !cmp.Equal(got.Submit.Exclude, []string{`tests/da\[t\]a.txt`, "tests/test_calc.py"}) {
@@ -164,8 +178,10 @@ func TestRelatives(t *testing.T) {
 				"python": "3.9", "packages": "requirements.txt", "reqs_path": []string{"requirements/dev.txt"}, "pre_install": []string{"apt-get update"},
 				"install": "pip install -e .[dev]", "pip_packages": []string{"pytest", "a b"}, "test_cmd": "pytest -rA --tb=no",
 			}},
-			func(tk task.Task) any { return append(tk.Work.Setup, tk.Judge.Command.Shell) },
-			[]string{"apt-get update", "pip install -r requirements/dev.txt", "pip install -e .[dev]", "pip install pytest 'a b'", "pytest -rA --tb=no tests/test_calc.py"},
+			func(tk task.Task) any {
+				return append([]string{tk.Image}, append(tk.Work.Setup, tk.Judge.Command.Shell)...)
+			},
+			[]string{"python:3.9-slim", "apt-get update", "pip install -r requirements/dev.txt", "pip install -e .[dev]", "pip install pytest 'a b'", "pytest -rA --tb=no tests/test_calc.py"},
 		},
 		"variables of an install_config": {
 			map[string]any{"install_config": map[string]any{
@@ -199,14 +215,6 @@ func TestRelatives(t *testing.T) {
 				return append(append([]string{tk.Name, tk.Instruction, tk.Repo.URL, tk.Repo.Commit, string(tk.Solution.Patch)}, tk.FailToPass...), tk.PassToPass...)
 			},
 			[]string{"acme__calc-7", "Wrong\n\nx is", "https://github.com/acme/calc", commit, gold, "TestA", "TestB", "TestC", "TestD"},
-		},
-		"SWE-bench Pro": {
-			map[string]any{
-				"FAIL_TO_PASS": nil, "PASS_TO_PASS": nil, "fail_to_pass": `['tests/test_calc.py::test_x']`, "pass_to_pass": `[]`,
-				"requirements": "x is 2", "interface": "x", "dockerhub_tag": "acme.calc",
-			},
-			func(tk task.Task) any { return append([]string{tk.Instruction}, tk.FailToPass...) },
-			[]string{"x is wrong\n\n# Requirements\n\nx is 2\n\n# Interface\n\nx", "tests/test_calc.py::test_x"},
 		},
 		"Django": {
 			map[string]any{
@@ -253,6 +261,16 @@ func TestRowsThatCannotBeUsedAreTold(t *testing.T) {
 		"unknown parser":  {map[string]any{"log_parser": "parse_log_gradle_custom"}, `the output is for "parse_log_gradle_custom", which is not known here`},
 		"unknown runner":  {map[string]any{"FAIL_TO_PASS": "[\"it adds\"]"}, "nothing says which program runs its tests"},
 		"only failures":   {map[string]any{"image": "i", "eval_script": script, "log_parser": "parse_log_pytest", "eval_type": "fail_only"}, `"eval_type" is "fail_only"`},
+		"SWE-bench Pro":   {map[string]any{"dockerhub_tag": "acme.calc", "before_repo_set_cmd": "git checkout x"}, `it is judged with what "dockerhub_tag" says`},
+		"a rebuild":       {map[string]any{"docker_image": "i:1", "rebuild_cmds": []string{"make"}, "test_cmds": []string{"pytest -rA"}}, `it is judged with what "rebuild_cmds" says`},
+		"conda's file":    {map[string]any{"install_config": map[string]any{"packages": "environment.yml", "env_yml_path": []string{"ci/env.yml"}}}, `"packages" of install_config is environment.yml: it is installed by conda`},
+		"conda's list":    {map[string]any{"install_config": map[string]any{"packages": "numpy scipy"}}, `"packages" of install_config is numpy scipy: it is installed by conda`},
+		"another file":    {map[string]any{"install_config": map[string]any{"packages": "requirements.txt", "env_yml_path": []string{"ci/env.yml"}}}, `"env_yml_path" of install_config is ci/env.yml`},
+		"no version":      {map[string]any{"install_config": map[string]any{"python": "3.9 --privileged"}}, `"python" of install_config is "3.9 --privileged"`},
+		"no image":        {map[string]any{"install_config": map[string]any{"base_image_name": "go_1.22"}}, `it begins with "go_1.22", which is no image`},
+		"no object":       {map[string]any{"install_config": "{'python': '3.9'}"}, `"install_config" is no object of JSON`},
+		"no marks":        {map[string]any{"image": "i", "eval_script": "pytest -rA\n", "log_parser": "parse_log_pytest"}, `"eval_script" has no lines with ">>>>> Start Test Output"`},
+		"no tests inside": {map[string]any{"image": "i", "eval_script": ": '>>>>> Start Test Output'\n: '>>>>> End Test Output'\n", "log_parser": "parse_log_pytest"}, `"eval_script" has no lines with ">>>>> Start Test Output"`},
 		"control in text": {map[string]any{"repo": "a\x1b[31m"}, `"a\x1b[31m"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -306,13 +324,35 @@ func TestAnEditedRowIsReadAsItSays(t *testing.T) {
 			}
 			row[column] = value
 			got := read(t, row)
-			if len(got.Tasks) != 1 || len(got.Notices) != 1 || !strings.Contains(got.Notices[0].Text, `column "assayd" is passed over`) {
+			if len(got.Tasks) != 1 || len(got.Notices) == 0 || !strings.Contains(got.Notices[0].Text, `column "assayd" is passed over`) {
 				t.Fatalf("%d tasks, problems %+v, notices %+v", len(got.Tasks), got.Problems, got.Notices)
 			}
-			if tk := got.Tasks[0]; tk.Repo != nil || tk.Judge.Files["/eval.sh"] != row["eval_script"] {
+			if tk := got.Tasks[0]; tk.Repo != nil || tk.Judge.Window == nil || tk.Judge.Network { // it was proved without one
 				t.Errorf("%+v", tk)
 			}
 		})
+	}
+}
+
+// SWE-bench tells tests of jest apart by their titles; ours keep their places.
+func TestTestsOfJestAreWrittenByTheirTitles(t *testing.T) {
+	want := only(t, classic())
+	want.Judge.Parser, want.Judge.Command.Shell = "jest", "npx jest --verbose"
+	want.FailToPass, want.PassToPass = []string{"sums > of two > adds"}, []string{"works"}
+	dir := t.TempDir()
+	if problems, err := swebench.Write(dir, []task.Task{want}, nil); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "instances.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var row map[string]any
+	if err := json.Unmarshal(data, &row); err != nil || row["FAIL_TO_PASS"] != `["adds"]` || row["PASS_TO_PASS"] != `["works"]` {
+		t.Errorf("%v: %v, %v", err, row["FAIL_TO_PASS"], row["PASS_TO_PASS"])
+	}
+	if diff := cmp.Diff([]task.Task{want}, swebench.Read(dir, options()).Tasks); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -328,8 +368,11 @@ func TestWhatNoRowCanHoldIsTold(t *testing.T) {
 		"commands":     {func(tk *task.Task) { tk.Judge.Command = task.Command{} }, "judged by commands"},
 		"a parser":     {func(tk *task.Task) { tk.Judge.Parser = "reward" }, "no log parser for the output of reward"},
 		"another text": {func(tk *task.Task) { tk.Judge.Patch = append(tk.Judge.Patch, "+\xff\n"...) }, "no UTF-8"},
-		"a script":     {func(tk *task.Task) { tk.Solution = &task.Solution{Script: "true"} }, "reference solution is no patch"},
-		"no image":     {func(tk *task.Task) { tk.Repo, tk.Image = nil, "" }, "neither a repository nor an image"},
+		"two titles": {func(tk *task.Task) {
+			tk.Judge.Parser, tk.FailToPass, tk.PassToPass = "jest", []string{"a > adds"}, []string{"a > b > adds"}
+		}, `two tests with the title "adds"`},
+		"a script": {func(tk *task.Task) { tk.Solution = &task.Solution{Script: "true"} }, "reference solution is no patch"},
+		"no image": {func(tk *task.Task) { tk.Repo, tk.Image = nil, "" }, "neither a repository nor an image"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := only(t, classic())

@@ -155,6 +155,11 @@ func (w workspace) task(o task.ReadOptions, say *folder.Findings) task.Task {
 	w.install(&t, say)
 	w.hidden(&t, say)
 	w.tests(&t, say)
+	if w.Assayd == "" { // what assayd wrote was proved without one
+		t.Judge.Network, t.Judge.Command.Bash = true, true // its commands were made for bash
+		say.Notice(folder.OpenNetwork)
+	}
+	say.Notice("gives the agent no network, 1 CPU and 2 GiB, where swe-forge's harness opens it and has all CPUs and 32 GB; network, work and judge of a run set others")
 	if w.Patch != "" {
 		t.Solution = &task.Solution{Patch: []byte(w.Patch)}
 	}
@@ -189,7 +194,27 @@ func (w workspace) install(t *task.Task, say *folder.Findings) {
 		say.Notice("nothing says how what it depends on is installed")
 		return
 	}
-	t.Work.Setup = append(t.Work.Setup, w.InstallConfig["install"])
+	text = w.InstallConfig["install"]
+	if w.Assayd == "" {
+		text = bashed(text)
+	}
+	t.Work.Setup = append(t.Work.Setup, text)
+}
+
+// inBash runs its first argument in bash, where there is one, as swe-forge's harness does.
+const inBash = "\nif command -v bash >/dev/null; then exec bash -ec \"$1\"; fi; eval \"$1\""
+
+// bashed is a command for /bin/sh that has a text run by bash.
+func bashed(text string) string { return "set -- " + runner.Quote(text) + inBash }
+
+// plain undoes bashed.
+func plain(command string) string {
+	quoted, ours := strings.CutSuffix(strings.TrimPrefix(command, "set -- "), inBash)
+	text := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(quoted, "'"), "'"), `'\''`, "'")
+	if !ours || bashed(text) != command {
+		return command
+	}
+	return text
 }
 
 // hidden takes the tests: files in the metadata, a patch, or both.

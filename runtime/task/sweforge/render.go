@@ -78,6 +78,9 @@ func plainWorkspace(t task.Task) (workspace, error) {
 		w.Patch = string(t.Solution.Patch)
 	}
 	setup := slices.DeleteFunc(slices.Clone(t.Work.Setup), func(command string) bool { return command == tools })
+	for i, command := range setup {
+		setup[i] = plain(command)
+	}
 	if len(setup) == 1 {
 		w.InstallConfig["install"] = setup[0]
 	} else if len(setup) > 1 {

@@ -3,11 +3,13 @@ package sweforge_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/sweforge"
@@ -85,14 +87,27 @@ func only(t *testing.T, text string) task.Task {
 }
 
 func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
-	got := only(t, theirs)
+	all := read(t, theirs)
+	if len(all.Problems) > 0 || len(all.Tasks) != 1 {
+		t.Fatalf("%d tasks, problems %+v", len(all.Tasks), all.Problems)
+	}
+	told := []string{
+		"is judged with an open network, as its tests may need it; what is submitted can use it",
+		"gives the agent no network, 1 CPU and 2 GiB, where swe-forge's harness opens it and has all CPUs and 32 GB; network, work and judge of a run set others",
+	}
+	for i, n := range all.Notices {
+		if i >= len(told) || n.Text != told[i] {
+			t.Errorf("notices %+v, want %q", all.Notices, told)
+		}
+	}
+	got := all.Tasks[0]
 	if len(got.Work.Setup) != 2 || !strings.Contains(got.Work.Setup[0], "apt-get install -y --no-install-recommends git curl") {
 		t.Errorf("setup %q", got.Work.Setup)
 	}
 	got.Work.Setup = got.Work.Setup[1:]
 	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
 	work, judge := limits, limits
-	work.Setup = []string{"go mod download"}
+	work.Setup = []string{"set -- 'go mod download'\nif command -v bash >/dev/null; then exec bash -ec \"$1\"; fi; eval \"$1\""}
 	judge.Files = map[string]string{"pkg/retry_test.go": "package w\n", "data.txt": "a"}
 	want := task.Task{
 		Name: "acme__widgets-412", Workdir: "/repo", Instruction: "Limit the number of retries.\n", Image: "golang:1.26",
@@ -101,7 +116,8 @@ func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
 		Repo:    &task.Repo{URL: "https://github.com/acme/widgets", Commit: commit},
 		Work:    work,
 		Judge: task.Judge{
-			Part: judge, Timeout: 2 * time.Minute, Parser: "exit_code", Select: "pass_rate_first", Direction: "maximize", Feedback: "names",
+			Part: judge, Timeout: 2 * time.Minute, Parser: "exit_code", Select: "pass_rate_first", Direction: "maximize", Feedback: "names", Network: true,
+			Command: task.Command{Bash: true},
 		},
 		Solution:   &task.Solution{Patch: []byte("diff --git a/pkg/w.go b/pkg/w.go\n--- a/pkg/w.go\n+++ b/pkg/w.go\n@@ -1 +1 @@\n-package w\n+package w // new\n")},
 		FailToPass: []string{"cd pkg && go test -run TestRetryBudget ./..."},
@@ -116,6 +132,27 @@ func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What is read goes out again as it was, whichever shell runs it.
+func TestWhatInstallsIsWrittenAgain(t *testing.T) {
+	for _, install := range []string{"make", "pip install -e '.[dev]'", "source .venv/bin/activate\nset -o pipefail\necho \"it's\" '\\''"} {
+		tk := only(t, strings.Replace(theirs, "install: go mod download", "install: "+strconv.Quote(install), 1))
+		dir := t.TempDir()
+		if problems, err := sweforge.Write(dir, []task.Task{tk}, nil); err != nil || len(problems) > 0 {
+			t.Fatal(problems, err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, tk.Name, "workspace.yaml"))
+		if err != nil || strings.Contains(string(text), "\nassayd:") {
+			t.Errorf("%v\n%s", err, text)
+		}
+		var written struct {
+			Config map[string]string `yaml:"install_config"`
+		}
+		if err := yaml.Unmarshal(text, &written); err != nil || written.Config["install"] != install {
+			t.Errorf("%q, %v; want %q", written.Config["install"], err, install)
+		}
 	}
 }
 
@@ -193,7 +230,7 @@ func tested(t *testing.T) task.Task {
 	t.Helper()
 	tk := only(t, theirs)
 	tk.Name, tk.Metadata = "acme__widgets-413", map[string]string{"language": "go"}
-	tk.Judge.Files, tk.Judge.Parser, tk.Judge.Timeout = nil, "gotest", 10*time.Minute
+	tk.Judge.Files, tk.Judge.Parser, tk.Judge.Timeout, tk.Judge.Network = nil, "gotest", 10*time.Minute, false
 	tk.Judge.Patch = []byte("diff --git a/w_test.go b/w_test.go\r\n\t\n \ttrailing \n")
 	tk.Judge.Command.Shell = "go test -v ./..."
 	tk.Work.Setup = []string{"go mod download # all", "make"}
@@ -241,10 +278,10 @@ go test -count=1 -run '^(TestD)$' example.com/w/x`
 	}
 	// Another commit makes it another task, which the names of tests still judge.
 	changed := read(t, strings.Replace(text, commit, commit[:39]+"a", 1))
-	if len(changed.Tasks) != 1 || len(changed.Notices) != 1 || !strings.Contains(changed.Notices[0].Text, `key "assayd" is passed over`) {
+	if len(changed.Tasks) != 1 || len(changed.Notices) == 0 || !strings.Contains(changed.Notices[0].Text, `key "assayd" is passed over`) {
 		t.Fatalf("%d tasks, problems %+v, notices %+v", len(changed.Tasks), changed.Problems, changed.Notices)
 	}
-	if tk := changed.Tasks[0]; !cmp.Equal(tk.FailToPass, want.FailToPass) || tk.Judge.Command.Shell != "go test -v ./..." || tk.Judge.Parser != "gotest" {
+	if tk := changed.Tasks[0]; tk.Judge.Network || !cmp.Equal(tk.FailToPass, want.FailToPass) || tk.Judge.Command.Shell != "go test -v ./..." || tk.Judge.Parser != "gotest" {
 		t.Errorf("%+v", tk)
 	}
 }

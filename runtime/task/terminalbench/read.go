@@ -35,6 +35,8 @@ type reader struct {
 	config config
 	o      task.ReadOptions
 	t      task.Task
+
+	service dockerfile.Service // what its container is made of
 }
 
 func readTask(root *folder.Root, dir, name string, o task.ReadOptions, all *task.Dataset) {
@@ -100,6 +102,11 @@ func (r *reader) environment() {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		r.Problem("docker-compose.yaml %v", err)
 	}
+	r.service = service
+	service.Limit(&r.t.Work)
+	if service.Offline {
+		r.t.Network.Mode = "none"
+	}
 	for name, value := range service.Env {
 		value = variables.Replace(value)
 		if strings.Contains(value, "${") {
@@ -123,6 +130,7 @@ func (r *reader) environment() {
 			return
 		}
 		text = string(data)
+		dockerfile.Tell(text, &r.Findings)
 		tree, err := r.Gather(r.context(service.Context), r.o.Trees)
 		if err != nil {
 			r.Problem("%v", err)
@@ -185,8 +193,9 @@ func (r *reader) tests() {
 	c := r.config
 	r.t.Judge = task.Judge{
 		Part: folder.Limits(), Command: task.Command{Shell: testCommand}, Timeout: time.Minute, Parser: "pytest",
-		Select: "pass_rate_first", Direction: "maximize", Feedback: "names", Network: true,
+		Select: "pass_rate_first", Direction: "maximize", Feedback: "names", Network: !r.service.Offline,
 	}
+	r.service.Limit(&r.t.Judge.Part)
 	r.t.Judge.Env = map[string]string{"TEST_DIR": "/tests"}
 	r.t.Judge.Setup = moving()
 	if c.TestTimeout > 0 && c.TestTimeout < 31*24*3600 {
@@ -201,12 +210,16 @@ func (r *reader) tests() {
 	if !r.Has("run-tests.sh") {
 		r.Problem("has no run-tests.sh")
 	}
+	r.AgentTimeout(c.AgentTimeout)
+	r.Elsewhere(r.Root, r.t.Workdir, "tests", "run-tests.sh")
 	tree, err := r.Gather(testPieces(), r.o.Trees)
 	if err != nil {
 		r.Problem("%v", err)
 	}
 	r.t.Judge.Context = tree
-	r.Notice("is judged with an open network, as its tests may need it; what is submitted can use it")
+	if r.t.Judge.Network {
+		r.Notice(folder.OpenNetwork)
+	}
 }
 
 func (r *reader) solution() {

@@ -84,7 +84,8 @@ func TestATaskIsReadAsItIsMeant(t *testing.T) {
 	t.Parallel()
 	trees := &tasktest.Trees{}
 	all := read(t, trees, nil)
-	if len(all.Problems) > 0 || len(all.Tasks) != 1 || len(all.Notices) != 1 || !strings.Contains(said(all.Notices), "is judged with an open network") {
+	if len(all.Problems) > 0 || len(all.Tasks) != 1 || len(all.Notices) != 2 || !strings.Contains(said(all.Notices), "is judged with an open network") ||
+		!strings.Contains(said(all.Notices), "gives its agent 6m0s; here a run says how long one has (timeout)") {
 		t.Fatalf("%d tasks, problems %s, notices %s", len(all.Tasks), said(all.Problems), said(all.Notices))
 	}
 	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
@@ -149,6 +150,8 @@ func TestWhatCannotBeCarriedOver(t *testing.T) {
 		"no folder":         {map[string]string{"Dockerfile": "FROM x\n"}, "says of no folder that the agent works in it"},
 		"side cars":         {map[string]string{"docker-compose.yaml": compose + "  db:\n    image: postgres\n"}, "needs 2 containers side by side (client, db)"},
 		"a host's variable": {map[string]string{"docker-compose.yaml": strings.Replace(compose, "LOGS=", "K=${KEY}", 1)}, "takes K from the environment"},
+		"a server":          {map[string]string{"docker-compose.yaml": strings.Replace(compose, "sleep infinity", "redis-server & sleep infinity", 1)}, "nothing is started here"},
+		"two stages":        {map[string]string{"Dockerfile": "FROM x\n" + image}, "its Dockerfile has 2 stages"},
 		"a link out":        {map[string]string{"task.yaml": "->/etc/passwd"}, "holds no folder with a task.yaml"},
 		"a false note":      {map[string]string{"task.yaml": "assayd: '{'\n"}, "the note of assayd cannot be read"},
 	} {
@@ -158,6 +161,31 @@ func TestWhatCannotBeCarriedOver(t *testing.T) {
 				t.Errorf("%d tasks; it says\n%s\nwant\n%s", len(all.Tasks), said(all.Problems), c.want)
 			}
 		})
+	}
+}
+
+func TestWhatAComposeFileLimits(t *testing.T) {
+	t.Parallel()
+	all := read(t, &tasktest.Trees{}, map[string]string{"docker-compose.yaml": strings.Replace(compose, "    command:", "    network_mode: none\n    mem_limit: 4g\n    command:", 1)})
+	if len(all.Tasks) != 1 {
+		t.Fatal(said(all.Problems))
+	}
+	if got := all.Tasks[0]; got.Network.Mode != "none" || got.Judge.Network || got.Work.Memory != 4<<30 || got.Judge.Memory != 4<<30 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The container that the agent leaves is tested there; here it is the working folder.
+func TestTestsThatLookElsewhereAreTold(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"tests/test_outputs.py": "its tests seem to look outside of /app, at /etc/nginx/nginx.conf, /srv/x;",
+		"run-tests.sh":          "its tests seem to look outside of /app, at /etc/nginx/nginx.conf, /srv/x;",
+	} {
+		all := read(t, &tasktest.Trees{}, map[string]string{name: "cat /etc/nginx/nginx.conf /app/y '/srv/x' /tests/z\n"})
+		if len(all.Tasks) != 1 || !strings.Contains(said(all.Notices), want) {
+			t.Errorf("%s: notices %s", name, said(all.Notices))
+		}
 	}
 }
 

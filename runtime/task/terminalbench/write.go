@@ -132,7 +132,7 @@ func script(w *folder.Writer, t task.Task, trees task.Trees) string {
 	if t.Judge.Parser == "pytest" && !t.Judge.Command.Empty() {
 		return text + "export PYTEST_ADDOPTS=-rA\n" + run(dockerfile.CommandText(t.Judge.Command)) + "\n"
 	}
-	commands := append(slices.Clone(t.FailToPass), t.PassToPass...)
+	commands := dockerfile.Commands(t)
 	if !t.Judge.Command.Empty() {
 		commands = []string{dockerfile.CommandText(t.Judge.Command)}
 	}
@@ -202,4 +202,7 @@ func (r *reader) restore(name string) {
 		r.Problem("%v", err)
 	}
 	r.t.Instruction = r.config.Instruction
+	if err := folder.Check(r.t); err != nil && len(r.Problems) == 0 {
+		r.Problem("%v", err)
+	}
 }
