@@ -163,7 +163,7 @@ put() { cat >src/hog; echo "$1:"; assay-submit --details; }
 put processes <<'END'
 bomb() { bomb | bomb & }
 bomb
-sleep 1000
+exec sleep 1000
 END
 put output <<'END'
 exec yes 'all work and no play'
