@@ -104,7 +104,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "edit": edit, "closed": closed, "answers": answers, "declares": declares, "newer": newer,
-			"finished": finished, "registry": registryFor, "images": images,
+			"finished": finished, "registry": registryFor, "images": images, "unused": unused,
 			"hub":   func(ts *testscript.TestScript, _ bool, args []string) { hub(t, ts, args) },
 			"swept": func(ts *testscript.TestScript, _ bool, args []string) { swept(t, ts, args[0]) },
 		},
@@ -133,10 +133,36 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 }
 
 func images(ts *testscript.TestScript, _ bool, args []string) {
-	out, err := exec.Command("docker", "images", "--quiet", "--filter", "reference="+args[1]).Output()
-	ts.Check(err)
-	if got := strconv.Itoa(len(strings.Fields(string(out)))); got != args[0] {
+	if got := strconv.Itoa(len(imagesLike(ts, args[1]))); got != args[0] {
 		ts.Fatalf("%s images are like %s, want %s", got, args[1], args[0])
+	}
+}
+
+func imagesLike(ts *testscript.TestScript, pattern string) (ids []string) {
+	out, err := exec.Command("docker", "images", "--quiet", "--filter", "reference="+pattern).Output()
+	ts.Check(err)
+	return strings.Fields(string(out))
+}
+
+// unused waits until there is no container of the images: those of a trial that is over go in
+// the background.
+func unused(ts *testscript.TestScript, _ bool, args []string) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(time.Minute)
+	for _, id := range imagesLike(ts, args[0]) {
+		for {
+			out, err := exec.Command("docker", "ps", "--all", "--quiet", "--filter", "ancestor="+id).Output()
+			ts.Check(err)
+			if len(out) == 0 {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-late:
+				ts.Fatalf("there are still containers of image %s: %s", id, out)
+			}
+		}
 	}
 }
 
