@@ -103,7 +103,7 @@ func answersOfTheJudge() map[string]string {
 		"GET //v1/status": "307", "GET /api/v1/../../v1/status": "307", "GET /api/v1/result/../../v1/status": "307", "GET /api/v1/game/../../x/new": "307",
 		"a round of kind auto": "403", "a round with the other's token": "401", "a round with a path as token": "401",
 		"a round in another's name": "400", "a key that is a path": "400",
-		"forged hello": "200", "forged oom": "400", "forged verdict": "400", "forged judging": "400", "forged sequence": "204",
+		"forged hello": "200", "forged disk": "400", "forged verdict": "400", "forged judging": "400", "forged sequence": "204",
 		"forged log before the first": "400",
 	}
 	for _, kind := range []string{"final", "manual", "private", "game", "../../x"} {

@@ -249,7 +249,7 @@ def forge():
 
     hello = go("hello", "/v1/hello", {"Version": 1, "Trial": "../../x", "Boot": "b", "Deadline": "2099-01-01T00:00:00Z", "Starts": 99})
     print("DEADLINE", re.search(rb'"Deadline":"([^"]+)"', hello).group(1).decode(), flush=True)
-    go("oom", "/v1/event", {"Seq": 50, "Type": "trouble", "Reason": "oom", "Detail": "forged"})
+    go("disk", "/v1/event", {"Seq": 50, "Type": "trouble", "Reason": "disk", "Detail": "forged"})
     go("verdict", "/v1/event", {"Seq": 51, "Type": "ended", "Reason": "resolved"})
     go("judging", "/v1/event", {"Seq": 52, "Type": "judged", "Reason": "resolved"})
     go("sequence", "/v1/event", {"Seq": 10**12, "Type": "trouble", "Reason": "zombies", "Detail": "forged-far"})
