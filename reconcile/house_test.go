@@ -25,6 +25,7 @@ import (
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -161,7 +162,8 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 	o := Options{
 		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Checkout: h.git, Log: log, Ready: func() { close(ready) },
 		Host: trial.Host{
-			Engine: h.fake, Judge: j, Ledger: ledger, OpenBlob: h.store.Blobs().Open, StateDir: h.store.Dir(), GuestDir: h.store.Dir(),
+			Patches: patch.New(filepath.Join(h.store.Dir(), "patches")),
+			Engine:  h.fake, Judge: j, Ledger: ledger, OpenBlob: h.store.Blobs().Open, StateDir: h.store.Dir(), GuestDir: h.store.Dir(),
 			Owner: owner, Log: log, Images: image.New(image.Options{Engine: h.fake, Owner: owner, Log: log}),
 		},
 	}
