@@ -116,11 +116,11 @@ func (j *Judge) makeProfile(ctx context.Context, s *session) (_ *profile, err er
 	}
 	w := j.workload(s, j.name("profile-"+newID()), "") // never one that a former daemon had begun with
 	w.Network = container.NetworkNone
+	defer j.remove(ctx, w.Name) // also where the engine's answer was lost, and there is one
 	inst, err := j.launch(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	defer j.remove(ctx, inst.ID)
 	fault.Reached(fault.ImageLookedAt)
 	p := &profile{User: s.Task.Judge.User}
 	if p.User == "" {
