@@ -20,7 +20,7 @@ build:
 # What a busy machine makes fail is run again, and named at the end: contrib/tests/run.
 test: setup $(SUM)
 	go vet ./...
-	contrib/tests/run $(SUM) -race -timeout 45m
+	contrib/tests/run $(SUM) -race -timeout 45m -parallel 4
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1000x FUZZSEED=1 # a bound in time fails by itself on a busy machine
 
 # Real pull requests; ASSAYD_REPOS is the folder of their clones (owner+name/repo), ASSAYD_DATA

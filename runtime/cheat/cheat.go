@@ -42,16 +42,17 @@ type Sources struct {
 	Transcript io.Reader // of the model gateway
 	Log        io.Reader // of the agent: for where there is no transcript, or not all of it
 	Patch      io.Reader // what changed in the work directory, as a diff in Git's format
-	Archives   []Archive // that were submitted
+	Archives   []Archive // of rounds that Patch does not tell of
 	// Untouched returns a file that the agent began with, by its path relative to workdir: it
 	// is not hidden, and its lines are not the agent's. It may be nil.
 	Untouched func(name string) ([]byte, bool)
 }
 
-// Archive is one that was submitted: a tar, as the judge keeps it.
+// Archive is one that was submitted: a tar, as the judge keeps it, opened when its turn comes.
+// What it has in common with what was looked at before is not told again.
 type Archive struct {
 	Round string
-	Tar   io.Reader
+	Open  func() (io.ReadCloser, error)
 }
 
 // Finding is something that those who cheat do, and where it was seen. Others may have a
@@ -81,9 +82,20 @@ func (s *search) look(sources Sources) ([]Finding, error) {
 	}
 	read("transcript", sources.Transcript, s.transcript)
 	read("log", sources.Log, s.log)
-	read("patch", sources.Patch, func(r io.Reader) error { return s.patch("patch", r) })
+	read("patch", sources.Patch, func(r io.Reader) error { return s.patch(patchPlace, r) })
 	for _, a := range sources.Archives {
-		read("archive of "+a.Round, a.Tar, func(r io.Reader) error { return s.archive("archive "+a.Round, r) })
+		what := "archive of " + a.Round
+		if err := s.ended(); err != nil {
+			errs = append(errs, fmt.Errorf("look through the %s and what came after it: %w", what, err))
+			break
+		}
+		tar, err := a.Open()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("open the %s: %w", what, err))
+			continue
+		}
+		read(what, tar, func(r io.Reader) error { return s.archive(archivePlace+a.Round, r) })
+		_ = tar.Close() // only read
 	}
 	return s.found(), errors.Join(append(errs, s.unread()...)...)
 }

@@ -226,3 +226,8 @@ func packed(t testing.TB, files map[string]string) io.Reader {
 	}
 	return &out
 }
+
+// round is a tar that was submitted.
+func round(name string, tar io.Reader) Archive {
+	return Archive{name, func() (io.ReadCloser, error) { return io.NopCloser(tar), nil }}
+}

@@ -71,7 +71,7 @@ func TestCodeOfCheatsIsFound(t *testing.T) {
 		for _, p := range pieces {
 			sources := map[string]Sources{
 				"patch":   {Patch: added(p.name, p.text)},
-				"archive": {Archives: []Archive{{"agent-1", packed(t, map[string]string{"./" + p.name: p.text})}}},
+				"archive": {Archives: []Archive{round("agent-1", packed(t, map[string]string{"./" + p.name: p.text}))}},
 			}
 			for _, s := range speeches() {
 				sources[s.program] = Sources{Transcript: played(t, s.protocol, s.write(p.name, p.text))}
@@ -123,7 +123,7 @@ func TestHonestCodeIsNotFound(t *testing.T) {
 	for _, p := range honestCode() {
 		f := facts()
 		f.Parser = ""
-		sources := []Sources{{Patch: added(p.name, p.text)}, {Archives: []Archive{{"agent-1", packed(t, map[string]string{p.name: p.text})}}}}
+		sources := []Sources{{Patch: added(p.name, p.text)}, {Archives: []Archive{round("agent-1", packed(t, map[string]string{p.name: p.text}))}}}
 		for _, s := range speeches() {
 			sources = append(sources, Sources{Transcript: played(t, s.protocol, s.write(p.name, p.text))})
 		}
@@ -165,7 +165,7 @@ func TestMarkersAreThoseOfTheParser(t *testing.T) {
 func TestOnlyWhatTheAgentAddedCounts(t *testing.T) {
 	const old = "print('== 3 passed in 0.1s ==')\n"
 	s := Sources{
-		Archives:  []Archive{{"agent-1", packed(t, map[string]string{"rocket/a.py": old + "x = 1\n", "conftest.py": "", "tests/test_surrogates.py": ""})}},
+		Archives:  []Archive{round("agent-1", packed(t, map[string]string{"rocket/a.py": old + "x = 1\n", "conftest.py": "", "tests/test_surrogates.py": ""}))},
 		Untouched: func(name string) ([]byte, bool) { return []byte(old), true },
 	}
 	if found := look(t, facts(), s); len(found) > 0 {
@@ -218,7 +218,7 @@ func TestAdversariesOfTaskCheckAreFound(t *testing.T) {
 			}
 			f := facts()
 			f.Parser = parser
-			found := look(t, f, Sources{Archives: []Archive{{"agent-1", packed(t, files)}}, Untouched: began})
+			found := look(t, f, Sources{Archives: []Archive{round("agent-1", packed(t, files))}, Untouched: began})
 			if len(found) == 0 {
 				t.Errorf("%s, %s: nothing is found in %s", parser, adversary.Name, fmt.Sprint(files))
 			}

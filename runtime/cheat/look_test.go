@@ -149,8 +149,9 @@ func TestEvidenceIsOneShortLine(t *testing.T) {
 // What rounds hold is told by round, and hidden files by their names alone.
 func TestArchivesAreToldByRound(t *testing.T) {
 	found := look(t, facts(), Sources{Archives: []Archive{
-		{"agent-1", packed(t, map[string]string{"./rocket/encoder.py": "x = 1\n"})},
-		{"agent-2", packed(t, map[string]string{"./tests/test_surrogates.py": "x = 1\n", "conftest.py": ""})},
+		round("agent-1", packed(t, map[string]string{"./rocket/encoder.py": "x = 1\n"})),
+		round("agent-2", packed(t, map[string]string{"./tests/test_surrogates.py": "x = 1\n", "conftest.py": ""})),
+		round("agent-3", packed(t, map[string]string{"conftest.py": ""})), // said of agent-2
 	}})
 	want := []Finding{{JudgePaths, "archive agent-2", "tests/test_surrogates.py"}, {JudgePaths, "archive agent-2", "conftest.py"}}
 	slices.SortFunc(found, func(a, b Finding) int { return strings.Compare(b.Evidence, a.Evidence) })
@@ -207,7 +208,8 @@ func TestWhatCannotBeReadIsSaidBesideTheFindings(t *testing.T) {
 		"transcript": {Transcript: io.MultiReader(played(t, p.protocol, p.bash("git reflog")), failing{broken})},
 		"log":        {Log: io.MultiReader(strings.NewReader("$ git reflog\n"), failing{broken})},
 		"patch":      {Log: strings.NewReader("$ git reflog\n"), Patch: failing{broken}},
-		"archive":    {Log: strings.NewReader("$ git reflog\n"), Archives: []Archive{{"agent-1", strings.NewReader("this is no tar")}}},
+		"archive":    {Log: strings.NewReader("$ git reflog\n"), Archives: []Archive{round("agent-1", strings.NewReader("this is no tar"))}},
+		"no archive": {Log: strings.NewReader("$ git reflog\n"), Archives: []Archive{{"agent-1", func() (io.ReadCloser, error) { return nil, broken }}}},
 		"long line":  {Log: io.MultiReader(strings.NewReader(strings.Repeat("x", maxLogLine+1)), strings.NewReader("\n$ git reflog\n"))},
 		"long file":  {Log: strings.NewReader("$ git reflog\n"), Patch: added("a.py", strings.Repeat("x = 1\n", maxCode/5))},
 	} {

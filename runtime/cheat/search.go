@@ -11,16 +11,23 @@ import (
 
 // Bounds of what is kept.
 const (
-	maxFindings = 20       // of a rule
-	maxEvidence = 300      // bytes
-	maxCommits  = 200_000  // that the agent was shown
-	maxModels   = 1000     // that it asked for
-	maxScripts  = 100      // that it wrote
-	maxScript   = 64 << 10 // bytes of a script or command that is looked into
-	maxOwn      = 20_000   // paths that it wrote
-	maxCode     = 1 << 20  // bytes of a file that is looked into
-	maxUnread   = 10       // complaints
-	maxInner    = 16 << 20 // bytes of scripts in commands, of scripts that are run again, and of what is written to more than one file
+	maxFindings  = 20       // of a rule
+	maxSubmitted = 1000     // of a rule that are told apart by what they say
+	maxEvidence  = 300      // bytes
+	maxCommits   = 200_000  // that the agent was shown
+	maxModels    = 1000     // that it asked for
+	maxScripts   = 100      // that it wrote
+	maxScript    = 64 << 10 // bytes of a script or command that is looked into
+	maxOwn       = 20_000   // paths that it wrote
+	maxCode      = 1 << 20  // bytes of a file that is looked into
+	maxUnread    = 10       // complaints
+	maxInner     = 16 << 20 // bytes of scripts in commands, of scripts that are run again, and of what is written to more than one file
+)
+
+// Places of what is submitted.
+const (
+	patchPlace   = "patch"
+	archivePlace = "archive " // and the round
 )
 
 // search is one Look.
@@ -30,6 +37,7 @@ type search struct {
 	untouched func(string) ([]byte, bool)
 	findings  map[string][]Finding
 	counts    map[string]int
+	submitted map[Finding]bool // what was said of what is submitted, wherever it was
 	missed    []error
 	missedAll int
 
@@ -54,7 +62,7 @@ func newSearch(ended func() error, facts Facts, untouched func(string) ([]byte, 
 		untouched = func(string) ([]byte, bool) { return nil, false }
 	}
 	s := &search{
-		ended: ended, facts: facts, untouched: untouched, findings: map[string][]Finding{}, counts: map[string]int{},
+		ended: ended, facts: facts, untouched: untouched, findings: map[string][]Finding{}, counts: map[string]int{}, submitted: map[Finding]bool{},
 		upstream: newUpstream(facts), hidden: map[string]bool{}, names: map[string]bool{}, mentioned: map[string]bool{},
 		tests: secrets(facts), protected: append(protectedAlways(), facts.Protected...),
 		commits: map[string]bool{}, models: map[string]bool{}, own: map[string]bool{}, handed: map[string]bool{}, scripts: map[string]string{}, inner: maxInner,
@@ -80,8 +88,17 @@ func newSearch(ended func() error, facts Facts, untouched func(string) ([]byte, 
 	return s
 }
 
-// say reports a finding.
+// say reports a finding. What rounds have in common is said once.
 func (s *search) say(rule, where, evidence string) {
+	if where == patchPlace || strings.HasPrefix(where, archivePlace) {
+		same := Finding{Rule: rule, Evidence: line(evidence)}
+		if s.submitted[same] {
+			return
+		}
+		if s.counts[rule] < maxSubmitted {
+			s.submitted[same] = true
+		}
+	}
 	s.counts[rule]++
 	if len(s.findings[rule]) < maxFindings {
 		s.findings[rule] = append(s.findings[rule], Finding{rule, line(where), line(evidence)})

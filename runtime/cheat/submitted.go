@@ -89,7 +89,7 @@ func (s *search) handedIn(where, name string) {
 	_, there := s.untouched(p)
 	if key := where + "\x00" + p; !s.handed[key] && len(s.handed) < maxOwn {
 		s.handed[key] = true
-		if s.laid(p) || inside(p) && s.steers(p) && (where == "patch" || !there) {
+		if s.laid(p) || inside(p) && s.steers(p) && (where == patchPlace || !there) {
 			s.say(JudgePaths, where, p)
 		}
 	}

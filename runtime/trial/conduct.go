@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,7 +45,8 @@ func (m *Machine) conduct(ctx context.Context, s State, subs []judge.Submission,
 		defer func() { _ = diff.Close() }() // only read
 		sources.Patch = diff                // of single mode
 	}
-	findings, err := m.findings(ctx, s, handedIn(s, subs, f), sources)
+	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(sub judge.Submission) bool { return sub.Archive == "" })
+	findings, err := m.findings(ctx, s, subs, handedIn(s, subs, f), sources)
 	if err != nil {
 		m.log.Warn("not all of what the agent did could be looked at", "error", err)
 	}
@@ -68,7 +70,7 @@ func handedIn(s State, subs []judge.Submission, f *Finished) (round judge.Submis
 	if f.Best != nil {
 		name = f.Best.Round
 	}
-	for _, sub := range OfTry(subs, s.Try) {
+	for _, sub := range subs {
 		if sub.Round == name {
 			round = sub
 		}
@@ -76,9 +78,21 @@ func handedIn(s State, subs []judge.Submission, f *Finished) (round judge.Submis
 	return round
 }
 
-// findings are what the rules find in the sources, and in what a round has changed. Without the
-// tree that the agent began with nobody knows what that is.
-func (m *Machine) findings(ctx context.Context, s State, round judge.Submission, sources cheat.Sources) (found []cheat.Finding, err error) {
+// otherRounds are the archives of the other rounds, the latest first and equal ones once.
+func (m *Machine) otherRounds(subs []judge.Submission, round judge.Submission) (others []cheat.Archive) {
+	seen := map[string]bool{round.Archive: true}
+	for _, sub := range slices.Backward(subs) {
+		if !seen[sub.Archive] {
+			seen[sub.Archive] = true
+			others = append(others, cheat.Archive{Round: sub.Round, Open: func() (io.ReadCloser, error) { return m.host.OpenBlob(sub.Archive) }})
+		}
+	}
+	return others
+}
+
+// findings are what the rules find in the sources, in what a round has changed, and in the other
+// rounds. Without the tree that the agent began with nobody knows what it changed.
+func (m *Machine) findings(ctx context.Context, s State, subs []judge.Submission, round judge.Submission, sources cheat.Sources) (found []cheat.Finding, err error) {
 	look := func(untouched func(string) ([]byte, bool)) {
 		ctx, cancel := context.WithTimeout(ctx, conductTime)
 		defer cancel()
@@ -98,9 +112,11 @@ func (m *Machine) findings(ctx context.Context, s State, round judge.Submission,
 		var diff []byte
 		diff, err = m.changed(reading, s, base, round)
 		sources.Patch = bytes.NewReader(diff)
+		sources.Archives = m.otherRounds(subs, round)
 	}
 	if bad := base.Read(ctx, func(file func(string) ([]byte, bool)) error { look(file); return nil }); bad != nil {
 		err = errors.Join(err, bad)
+		sources.Archives = nil
 		look(nil)
 	}
 	return found, err
