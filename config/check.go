@@ -351,11 +351,17 @@ func (c *checker) secret(name string) (string, bool) {
 	return "", ok
 }
 
+// leastMemory is what Docker asks of a container: "Minimum memory limit allowed is 6MB".
+const leastMemory = 6 << 20
+
 // resources reports a container that could never be admitted.
 func (c *checker) resources(r Resources, place Place, part string) {
 	host, limits := c.l.o.Host, c.l.o.Settings.Limits
 	c.atMost(place.Of(part+".cpus"), part+".cpus", r.CPUs, host.CPUs, limits.CPUs, func(n float64) string { return fmt.Sprintf("%v CPUs", n) })
 	c.atMost(place.Of(part+".memory"), part+".memory", float64(r.Memory), float64(host.Memory), float64(limits.Memory), showBytes)
+	if at := place.Of(part + ".memory"); r.Memory > 0 && r.Memory < leastMemory {
+		c.fail(at, "Less than a container needs", fmt.Sprintf("%s.memory asks for %s; the engine starts no container with less than %s.", part, showBytes(float64(r.Memory)), showBytes(leastMemory)))
+	}
 	c.atMost(place.Of(part+".disk"), part+".disk", float64(r.Disk), float64(host.Disk), float64(limits.Disk), showBytes)
 }
 
