@@ -109,12 +109,12 @@ func (m Material) shown() string {
 			fmt.Fprintf(&b, "%s:\n%s\n", what, llm.Fence(name, text))
 		}
 	}
-	add("The pull request", "description", cut(m.Title, maxShown*2)+"\n\n"+cut(uncommented(m.Body), maxBody))
+	add("The pull request", "description", cut(m.Title, maxShown*2)+"\n\n"+cut(github.Uncommented(m.Body), maxBody))
 	for i, issue := range m.Issues {
 		if i == maxIssues {
 			break
 		}
-		add("An issue that it closes", "issue", cut(issue.Title, maxShown*2)+"\n\n"+cut(uncommented(issue.Body), maxIssue))
+		add("An issue that it closes", "issue", cut(issue.Title, maxShown*2)+"\n\n"+cut(github.Uncommented(issue.Body), maxIssue))
 	}
 	add("The solution, which the statement must not give away", "solution", code.Excerpt(m.SourcePatch, maxSource))
 	add("The hidden tests", "tests", code.Excerpt(m.TestPatch, maxTests))
@@ -196,11 +196,6 @@ func sectioned(text string) string {
 	text = tidy(text)
 	return heading + "\n\n" + strings.TrimSpace(anyHeading.ReplaceAllString(text+"\n", ""))
 }
-
-var htmlComment = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
-
-// uncommented is a description without what its template says to its writer.
-func uncommented(text string) string { return htmlComment.ReplaceAllString(text, "") }
 
 // tidy is what a model wrote, as a text that can be kept.
 func tidy(text string) string {
