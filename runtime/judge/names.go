@@ -9,6 +9,14 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 )
 
+// Shapes of names.
+var (
+	goTest         = regexp.MustCompile(`^(?:Test|Fuzz|Example)(?:[^\pL]|\p{Lu}|$)`)
+	pathParameter  = regexp.MustCompile(`^([^\[]*)\[(/[^/*][^*]*)\]$`)
+	unittestMethod = regexp.MustCompile(`^(\w+) \(([\w.<>]+)\)$`)
+	dottedWords    = regexp.MustCompile(`^[\w$/]+(?:\.[\w$/]+)+$`)
+)
+
 // named gives tests the names by which a task declares them, where its lists write them as
 // another harness or another version of the runner does. A declared name that is seen as it
 // is stays what it is, one that could be meant by two declared names is left alone, and of
@@ -80,7 +88,7 @@ func loosely(name string) (forms []string) {
 	if _, inner, ok := strings.Cut(name, "::"); ok {
 		test = inner
 	}
-	if regexp.MustCompile(`^(?:Test|Fuzz|Example)(?:[^\pL]|\p{Lu}|$)`).MatchString(test) && !strings.ContainsAny(test, ":(") {
+	if goTest.MatchString(test) && !strings.ContainsAny(test, ":(") {
 		forms = append(forms, "go "+strings.ReplaceAll(test, " ", "_"))
 	}
 	if dotted := dottedName(name); dotted != "" {
@@ -103,7 +111,7 @@ func shortened(name string) (forms []string) {
 	if at := strings.LastIndex(name, " > "); at >= 0 {
 		forms = append(forms, short(name[at+len(" > "):]))
 	}
-	if m := regexp.MustCompile(`^([^\[]*)\[(/[^/*][^*]*)\]$`).FindStringSubmatch(name); m != nil {
+	if m := pathParameter.FindStringSubmatch(name); m != nil {
 		forms = append(forms, short(m[1]+"[/"+path.Base(m[2])+"]"))
 	}
 	return forms
@@ -117,7 +125,7 @@ func inTarget(name string) string { return "target " + name }
 
 // dottedName writes a method of a class as "package.Class.method", "" for other names.
 func dottedName(name string) string {
-	if m := regexp.MustCompile(`^(\w+) \(([\w.<>]+)\)$`).FindStringSubmatch(name); m != nil {
+	if m := unittestMethod.FindStringSubmatch(name); m != nil {
 		return strings.TrimSuffix(m[2], "."+m[1]) + "." + m[1]
 	}
 	for _, between := range []string{"::", "#", " > "} {
@@ -126,7 +134,7 @@ func dottedName(name string) string {
 			break
 		}
 	}
-	if !regexp.MustCompile(`^[\w$/]+(?:\.[\w$/]+)+$`).MatchString(name) {
+	if !dottedWords.MatchString(name) {
 		return ""
 	}
 	return name
