@@ -162,7 +162,7 @@ const hoggish = `
 put() { cat >src/hog; echo "$1:"; assay-submit --details; }
 put processes <<'END'
 bomb() { bomb | bomb & }
-bomb
+(bomb) & # by one fork: a second one may already fail
 exec sleep 1000
 END
 put output <<'END'
