@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
@@ -14,35 +15,40 @@ import (
 
 // Ledger keeps the judge's submissions in the store and reports each verdict in the
 // transaction that stores it.
-type Ledger struct{ store *store.Store }
+type Ledger struct {
+	store *store.Store
+	turn  chan struct{} // held by who writes, so that lists change in the order of transactions
+	long  longLists
+}
 
-// NewLedger returns the ledger of a store.
-func NewLedger(s *store.Store) *Ledger { return &Ledger{s} }
+// NewLedger returns the ledger of a store. Of those that write there is one.
+func NewLedger(s *store.Store) *Ledger { return &Ledger{store: s, turn: make(chan struct{}, 1)} }
 
 // Reserve implements judge.Ledger.
 func (l *Ledger) Reserve(ctx context.Context, id string, decide func([]judge.Submission) (judge.Submission, error)) (judge.Submission, error) {
 	var made judge.Submission
-	err := l.store.Do(ctx, func(tx *store.Tx) error {
-		past, err := submissions(tx, id)
+	err := l.write(ctx, func(tx *store.Tx) (changed list, err error) {
+		past, err := l.submissions(tx, id)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		if made, err = decide(past); err != nil {
-			return err
+			return changed, err
 		}
 		row, err := submissionRow(made)
 		if err != nil {
-			return err
+			return changed, err
 		}
-		for _, p := range past { // a reservation that is taken over
-			if p.ID == made.ID {
-				if err := tx.DeleteSubmission(p.ID); err != nil {
-					return err
-				}
+		if slices.ContainsFunc(past, func(p judge.Submission) bool { return p.ID == made.ID }) { // a reservation that is taken over
+			if err := tx.DeleteSubmission(made.ID); err != nil {
+				return changed, err
 			}
 		}
-		_, err = tx.InsertSubmission(row)
-		return err
+		if _, err := tx.InsertSubmission(row); err != nil {
+			return changed, err
+		}
+		brief, err := briefly(row)
+		return list{id, append(lacking(past, made.ID), brief)}, err
 	})
 	return made, err
 }
@@ -50,33 +56,69 @@ func (l *Ledger) Reserve(ctx context.Context, id string, decide func([]judge.Sub
 // Update implements judge.Ledger.
 func (l *Ledger) Update(ctx context.Context, id string, change func(*judge.Submission) error) (judge.Submission, error) {
 	var sub judge.Submission
-	err := l.store.Do(ctx, func(tx *store.Tx) error {
-		var err error
+	err := l.write(ctx, func(tx *store.Tx) (changed list, err error) {
 		if sub, err = wholeSubmission(tx, id); err != nil {
-			return err
+			return changed, err
 		}
 		before := sub.State
 		if err := change(&sub); err != nil {
-			return err
+			return changed, err
 		}
 		row, err := submissionRow(sub)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		if err := tx.UpdateSubmission(row); err != nil {
-			return err
+			return changed, err
 		}
 		if sub.State == judge.StateJudged && before != judge.StateJudged {
-			return report(tx, sub)
+			if err := report(tx, sub); err != nil {
+				return changed, err
+			}
 		}
-		return nil
+		brief, err := briefly(row)
+		return list{row.Trial, replacing(l.long.get(row.Trial), brief)}, err
 	})
 	return sub, err
 }
 
 // Release implements judge.Ledger.
 func (l *Ledger) Release(ctx context.Context, id string) error {
-	return l.store.Do(ctx, func(tx *store.Tx) error { return tx.DeleteSubmission(id) })
+	return l.write(ctx, func(tx *store.Tx) (changed list, err error) {
+		row, err := tx.Submission(id)
+		if errors.Is(err, store.ErrNotFound) {
+			return changed, nil
+		}
+		if err != nil {
+			return changed, err
+		}
+		return list{row.Trial, lacking(l.long.get(row.Trial), id)}, tx.DeleteSubmission(id)
+	})
+}
+
+// write runs fn in a transaction of its own, and keeps the list that it changed once that is
+// durable.
+func (l *Ledger) write(ctx context.Context, fn func(*store.Tx) (list, error)) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a turn to write submissions: %w", context.Cause(ctx))
+	}
+	var changed list
+	done := false
+	err := l.store.Do(ctx, func(tx *store.Tx) (err error) {
+		changed, err = fn(tx)
+		done = err == nil
+		return err
+	})
+	switch {
+	case err == nil:
+		l.long.keep(changed)
+	case done: // and nobody knows whether it is stored
+		l.long.forget(changed.trial)
+	}
+	return err
 }
 
 // Submission implements judge.Ledger.
@@ -93,11 +135,22 @@ func (l *Ledger) Submission(ctx context.Context, id string) (s judge.Submission,
 
 // Submissions implements judge.Ledger.
 func (l *Ledger) Submissions(ctx context.Context, id string) (subs []judge.Submission, err error) {
+	if subs := l.long.get(id); subs != nil {
+		return slices.Clone(subs), nil
+	}
 	err = l.store.View(ctx, func(tx *store.Tx) error {
 		subs, err = submissions(tx, id)
 		return err
 	})
 	return subs, err
+}
+
+// submissions are those of a trial, for who writes.
+func (l *Ledger) submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
+	if subs := l.long.get(id); subs != nil {
+		return subs, nil
+	}
+	return submissions(tx, id)
 }
 
 // wholeSubmission reads one with the tests of its report, which the row keeps apart.
@@ -106,8 +159,8 @@ func wholeSubmission(tx *store.Tx, id string) (s judge.Submission, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := json.Unmarshal(row.Data, &s); err != nil {
-		return s, fmt.Errorf("read submission %s: %w", id, err)
+	if s, err = briefly(row); err != nil {
+		return s, err
 	}
 	if s.Report != nil && len(row.Detail) > 0 {
 		if err := json.Unmarshal(row.Detail, &s.Report.Tests); err != nil {
@@ -125,11 +178,19 @@ func submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
 	}
 	subs := make([]judge.Submission, len(rows))
 	for i, row := range rows {
-		if err := json.Unmarshal(row.Data, &subs[i]); err != nil {
-			return nil, fmt.Errorf("read submission %s: %w", row.ID, err)
+		if subs[i], err = briefly(row); err != nil {
+			return nil, err
 		}
 	}
 	return subs, nil
+}
+
+// briefly reads one without the tests of its report.
+func briefly(row store.SubmissionRow) (s judge.Submission, err error) {
+	if err := json.Unmarshal(row.Data, &s); err != nil {
+		return s, fmt.Errorf("read submission %s: %w", row.ID, err)
+	}
+	return s, nil
 }
 
 func submissionRow(s judge.Submission) (row store.SubmissionRow, err error) {
@@ -165,9 +226,9 @@ func (l *Ledger) unjudged(ctx context.Context) (subs []judge.Submission, err err
 				}
 				continue
 			}
-			var s judge.Submission
-			if err := json.Unmarshal(row.Data, &s); err != nil {
-				return fmt.Errorf("read submission %s: %w", row.ID, err)
+			s, err := briefly(row)
+			if err != nil {
+				return err
 			}
 			subs = append(subs, s)
 		}
