@@ -219,7 +219,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 	o.Book = book
 	o.Room, o.Judge, o.Printed = r.room, r.judgePatch, r.printed
 	o.Waitable = func(err error) bool {
-		return container.Unavailable(err) || errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrRegistry)
+		return container.Unavailable(err) || container.Passes(err)
 	}
 	ctx, stop := context.WithCancel(r.life)
 	live := &liveMining{miner: mining.New(o), generation: spec.Generation, stop: stop}

@@ -17,6 +17,8 @@ var (
 	ErrCommandNotFound = errors.New("command not found in the image")
 	// ErrRegistry: the registry cannot be reached or has too much to do. Trying again may help.
 	ErrRegistry = errors.New("registry out of reach")
+	// ErrNoSuchRegistry is an ErrRegistry whose name no name server knows: likely misspelt.
+	ErrNoSuchRegistry = errors.New("no such registry")
 	// ErrDenied: the registry does not let us; it may want a login.
 	ErrDenied = errors.New("denied by the registry")
 	// ErrUnsupported: this engine cannot do that.
@@ -25,3 +27,9 @@ var (
 
 // Unavailable reports whether the error says that the engine could not be asked.
 func Unavailable(err error) bool { return errors.Is(err, ErrUnavailable) }
+
+// Passes reports whether the error may pass by itself in a while: the engine's disk is full, or
+// a registry that exists is out of reach.
+func Passes(err error) bool {
+	return errors.Is(err, ErrNoSpace) || errors.Is(err, ErrRegistry) && !errors.Is(err, ErrNoSuchRegistry)
+}

@@ -289,8 +289,7 @@ func (m *Machine) mayPass(ctx context.Context, s State, err error) bool {
 	if ctx.Err() != nil || container.Unavailable(err) || ownTrouble(err) {
 		return true
 	}
-	passing := errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrRegistry) || layer.Passing(err)
-	return passing && m.waits(s)
+	return (container.Passes(err) || layer.Passing(err)) && m.waits(s)
 }
 
 // imageFailed tells what waiting may mend from what the task's author must.

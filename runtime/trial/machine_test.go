@@ -418,6 +418,7 @@ func TestARegistryThatIsAwayIsWaitedFor(t *testing.T) {
 		reason string // of an image
 	}{
 		{"a registry out of reach", container.ErrRegistry, true, SetupError, ReasonImage},
+		{"a registry that nobody knows", fmt.Errorf("%w: %w", container.ErrRegistry, container.ErrNoSuchRegistry), false, SetupError, ReasonImage},
 		{"a full disk of the engine", container.ErrNoSpace, true, InfraError, ReasonDisk},
 		{"an image that is not there", container.ErrNotFound, false, SetupError, ReasonImage},
 	} {

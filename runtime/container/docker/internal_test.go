@@ -39,7 +39,8 @@ func TestAPullsErrorSaysWhoseFaultItIs(t *testing.T) {
 		"manifest for a/b:1 not found: manifest unknown: manifest unknown":                            "registry r.example does not have it",
 		"pull access denied for a/b, repository does not exist or may require 'docker login': denied": "registry r.example does not have it",
 		"no matching manifest for linux/arm64/v8 in the manifest list entries":                        "registry r.example does not have it",
-		`Get "https://r.example/v2/": dial tcp: lookup r.example: no such host`:                       "registry r.example cannot be reached",
+		`Get "https://r.example/v2/": dial tcp: lookup r.example: no such host`:                       "no name server knows r.example",
+		`Get "https://r.example/v2/": dial tcp: lookup r.example: i/o timeout`:                        "registry r.example cannot be reached",
 		`Get "https://r.example/v2/": net/http: TLS handshake timeout`:                                "registry r.example cannot be reached",
 		"toomanyrequests: You have reached your pull rate limit":                                      "toomanyrequests",
 	} {

@@ -148,7 +148,7 @@ var (
 	absent  = []string{"manifest unknown", "manifest for ", "no matching manifest", "repository does not exist", "name unknown", "name_unknown"}
 	denied  = []string{"denied", "unauthorized", "authentication required", "no basic auth credentials", "forbidden"}
 	passing = []string{
-		"dial tcp", "no such host", "i/o timeout", "connection refused", "connection reset", "tls handshake timeout",
+		"dial tcp", "i/o timeout", "connection refused", "connection reset", "tls handshake timeout",
 		"request canceled", "network is unreachable", "eof", "context deadline exceeded", "broken pipe",
 		"toomanyrequests", "too many requests", "500 internal server error", "502 bad gateway",
 		"503 service unavailable", "504 gateway timeout", "received unexpected http status: 5", "response status code 5",
@@ -170,6 +170,8 @@ func explain(err error, registry string) error {
 		return fmt.Errorf("%w: registry %s does not have it, or not for everybody: %w", container.ErrNotFound, registry, err)
 	case mentions(denied):
 		return fmt.Errorf("%w: %s: %w", container.ErrDenied, registry, err)
+	case strings.Contains(text, "no such host"):
+		return fmt.Errorf("%w: %w: no name server knows %s: %w", container.ErrRegistry, container.ErrNoSuchRegistry, registry, err)
 	case mentions(passing):
 		return fmt.Errorf("%w: registry %s cannot be reached, or not now: %w", container.ErrRegistry, registry, err)
 	}
