@@ -18,7 +18,7 @@ const maxProved = 32 << 20
 // come out otherwise the next time.
 type proved struct {
 	Task      task.Task
-	Generated bool // a model has written tests
+	Generated bool // a model has written tests, all or some
 	Proof     proof.Proof
 }
 
