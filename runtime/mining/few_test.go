@@ -34,6 +34,9 @@ func either(of task.Task, fix []byte) (judge.Report, error) {
 			all = append(all, parser.Test{Name: file + "::test_f1", Status: status(ok)})
 		}
 	}
+	if strings.Contains(of.Judge.Command.Shell, tests(1)) && !strings.Contains(of.Judge.Command.Shell, "::test_f1") {
+		all = append(all, parser.Test{Name: tests(1) + "::test_base", Status: parser.Passed})
+	}
 	return report(all...), nil
 }
 
@@ -80,6 +83,10 @@ func TestTestsAreWrittenBesideThoseThatAreTooFew(t *testing.T) {
 		"or are not":           {want: uncovered, asked: 1, detail: "gave_up: there is nothing more to test"},
 		"which have to run": {
 			answers: []modeltest.Answer{runs("python -m pytest tests/test_new.py", "tests/test_new.py"), proposes("tests/test_new.py")},
+			want:    "accepted easy", asked: 2,
+		},
+		"which have to run whole": {
+			answers: []modeltest.Answer{runs("python -m pytest tests/test_f1.py::test_f1 tests/test_new.py", "tests/test_new.py"), proposes("tests/test_new.py")},
 			want:    "accepted easy", asked: 2,
 		},
 		"which stay as they are": {answers: []modeltest.Answer{proposes(tests(1)), proposes("tests/test_new.py")}, want: "accepted easy", asked: 2},

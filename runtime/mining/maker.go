@@ -280,15 +280,18 @@ func (k *maker) silent(tests []byte) error {
 	return nil
 }
 
-// keepsUpstream rejects a proposal under which upstream's tests do not decide any more what they
-// decided alone: it does not run them, or changes what they run with.
+// keepsUpstream rejects a proposal under which upstream's tests do not come out any more as they did
+// alone: it does not run them all, or changes what they run with.
 func (k *maker) keepsUpstream() error {
 	if k.few == nil {
 		return nil
 	}
-	for _, name := range k.few.Proof.FailToPass {
-		if !slices.Contains(slices.Concat(k.proof.FailToPass, k.proof.Flaky, k.proof.Textual), name) {
-			return reason.Reject(reasonLost, "%s of the pull request itself does not fail before and pass after any more", name)
+	was, is := k.few.Proof, k.proof
+	for _, lists := range [][2][]string{{was.FailToPass, slices.Concat(is.FailToPass, is.Flaky, is.Textual)}, {was.PassToPass, slices.Concat(is.PassToPass, is.Flaky)}} {
+		for _, name := range lists[0] {
+			if !slices.Contains(lists[1], name) {
+				return reason.Reject(reasonLost, "%s was there without these tests, and does not come out as it did any more", name)
+			}
 		}
 	}
 	return nil
