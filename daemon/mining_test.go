@@ -50,6 +50,7 @@ type planted struct {
 	statement, section, class, test string
 	install                         []string
 	files                           map[string]string // tests that it writes
+	beside                          map[string]string // those that it writes when those of the pull request are too few
 	quality                         float64
 	hold                            func(ctx context.Context, event int) // before each answer
 
@@ -271,8 +272,11 @@ func or(a, b string) string {
 // to be written, and submits.
 func (q *quarry) work(r modeltest.Request, p *planted, call func(string, map[string]any) modeltest.Answer) modeltest.Answer {
 	steps := []modeltest.Answer{call("shell", map[string]any{"command": "ls && git log --oneline | head -3"})}
-	names := []string{}
-	for name, text := range p.files {
+	names, files := []string{}, p.files
+	if slices.ContainsFunc(r.Turns, func(turn modeltest.Turn) bool { return strings.Contains(turn.Text, "This environment runs its tests") }) {
+		files = p.beside
+	}
+	for name, text := range files {
 		steps = append(steps, call("write_file", map[string]any{"path": name, "content": text}))
 		names = append(names, name)
 	}

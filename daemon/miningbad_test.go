@@ -273,6 +273,21 @@ func (q *quarry) byteExact(p *planted) {
 	}
 }
 
+// keepsUpstream checks that a task has the tests of its pull request as they were merged, and
+// behind them those that a model wrote; and that both decide.
+func (q *quarry) keepsUpstream(p *planted) {
+	q.Helper()
+	t := q.minedTask(p.task())
+	upstream := q.git(filepath.Join(q.forge, "acme", p.name), "diff", "--binary", "--full-index", p.pull.Parents[0], p.pull.MergeSHA, "--", "tests")
+	written, ok := strings.CutPrefix(string(t.Judge.Patch), upstream+"\n")
+	if !ok || !strings.HasPrefix(written, "diff --git a/tests/test_made.py") {
+		q.Errorf("%s: the tests are\n%s", p.name, t.Judge.Patch)
+	}
+	if diff := cmp.Diff([]string{"tests/test_count.py::test_two_words", "tests/test_made.py::test_free_of_spaces"}, t.FailToPass); diff != "" {
+		q.Errorf("%s: what fails before: %s", p.name, diff)
+	}
+}
+
 // over is a run over the tasks of the spec.
 func (q *quarry) over() string {
 	return fmt.Sprintf(`
@@ -304,13 +319,13 @@ func (q *quarry) solves(address string, tasks ...string) {
 }
 
 // Every bad pull request that one can think of is refused, each for what is wrong with it, and
-// those that are good become tasks, with upstream's tests and with those that a model wrote. A
+// those that are good become tasks, with upstream's tests, with those that a model wrote, and with both. A
 // file whose lines end in CRLF is nothing bad: what is mined of it is byte for byte what was
 // merged, and so the task is sound, in every format.
 func TestPlantedPullRequestsAreRejectedForTheRightReason(t *testing.T) {
 	t.Parallel()
-	windows, made := withCRLF("windows"), withoutTests("made")
-	q := newQuarry(t, append(rejections(), windows, made)...)
+	windows, made, few := withCRLF("windows"), withoutTests("made"), withFewTests("few")
+	q := newQuarry(t, append(rejections(), windows, made, few)...)
 	q.write("m.hcl", inEachFormat(q.spec("max_tasks = 0", "validation { repeats = 2 }"))+q.over())
 	q.serve()
 	m := q.mined(15 * time.Minute)
@@ -319,6 +334,7 @@ func TestPlantedPullRequestsAreRejectedForTheRightReason(t *testing.T) {
 	q.countersAddUp(last.Progress, prs)
 	q.isTold(last.Progress, paid)
 	q.byteExact(windows)
-	q.solves("run.over", windows.task(), made.task())
-	q.judgedOut(t, windows, made)
+	q.keepsUpstream(few)
+	q.solves("run.over", windows.task(), made.task(), few.task())
+	q.judgedOut(t, windows, made, few)
 }

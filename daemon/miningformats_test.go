@@ -34,6 +34,24 @@ func withoutTests(name string) *planted {
 	return p
 }
 
+// withFewTests is a good pull request whose test does not need any one part of it, and a model
+// that writes another one.
+func withFewTests(name string) *planted {
+	p := good(name)
+	p.title, p.body = "Leave spaces out in "+name, "The letters of a text with spaces in it are too many: a space counts as one, and what is to be free of spaces has them still. Neither is a letter."
+	p.before["clean.py"] = "def spaceless(text):\n    return text\n"
+	p.before["count.py"] = "import clean\n\n\ndef letters(text):\n    return len(clean.spaceless(text))\n"
+	p.after = map[string]string{
+		"clean.py":            "def spaceless(text):\n    kept = [c for c in text if c != ' ']\n    return ''.join(kept)\n",
+		"count.py":            "import clean\n\n\ndef letters(text):\n    found = clean.spaceless(text)\n    return len(found) - found.count(' ')\n",
+		"tests/test_count.py": "import count\n\n\ndef test_two_words():\n    assert count.letters('a b') == 2\n\n\ndef test_one_word():\n    assert count.letters('ab') == 2\n",
+	}
+	p.beside = map[string]string{
+		"tests/test_made.py": "import clean\n\n\ndef test_free_of_spaces():\n    assert clean.spaceless(' a  b') == 'ab'\n\n\ndef test_no_spaces():\n    assert clean.spaceless('ab') == 'ab'\n",
+	}
+	return p
+}
+
 // judgedOut has the benchmarks that the spec has written judged, out of every format: each
 // test of each task comes out as it did when the task was proved, with the solution and
 // without.

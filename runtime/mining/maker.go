@@ -34,8 +34,12 @@ type maker struct {
 	text      string // the statement
 	names     bool   // the statement names an interface
 	task      task.Task
-	generated bool // a model has written tests
+	generated bool // a model writes tests, all of them or others beside upstream's
 	proof     proof.Proof
+	few       *few                  // upstream's tests are too few; nil = they are not, or there are none
+	tried     workbench.Environment // of the last proposal
+	spent     workbench.Spent
+	tokens    int64 // of the turns of the workbench
 	quality   triage.Rating
 	class     triage.Classification
 }
@@ -118,22 +122,22 @@ func (k *maker) section(ctx context.Context, stage string, tests []byte, needs [
 // prove finds out how the repository is installed and tested, and proves the task by it, unless
 // that was done before.
 func (k *maker) prove(ctx context.Context) error {
-	key, err := k.provedKey()
+	sum, err := k.toProve()
 	if err != nil {
 		return err
 	}
-	if known, err := k.recall(ctx, key); err != nil || known {
+	if known, err := k.recall(ctx, sum); err != nil || known {
 		return err
 	}
-	if err := k.install(ctx); err != nil {
+	if err := k.install(ctx, sum); err != nil {
 		return err
 	}
-	return k.keepProof(ctx, key)
+	return k.keepProof(ctx, sum)
 }
 
 // install has a model find out how the repository is installed and tested, so that the task is
-// proved.
-func (k *maker) install(ctx context.Context) error {
+// proved, and write tests where upstream has none or too few.
+func (k *maker) install(ctx context.Context, sum string) error {
 	repo := k.repository().Repo
 	began := time.Now()
 	lock, err := k.m.o.Repos.Lock(ctx, repo, k.change.Base)
@@ -141,42 +145,79 @@ func (k *maker) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hint, err := k.m.o.Book.Environment(ctx, repo, lock)
-	if err != nil {
-		return err
+	proposal, err := k.first(ctx, lock, sum)
+	if err == nil && k.few != nil {
+		proposal, err = k.more(ctx)
 	}
-	k.generated = !slices.ContainsFunc(k.change.TestFiles, func(name string) bool {
-		return screen.KindOf(name) == screen.Test && !slices.Contains(k.change.Removed, name)
-	})
-	image, g := k.image(), k.m.o.Spec.TestGeneration
-	job := workbench.Job{
-		Repo: repo, Language: k.pull.Repository.Language, Title: k.pull.Title, Statement: k.text,
-		Source: k.change.Source, Tests: k.change.Tests, TestFiles: k.change.TestFiles, Write: k.generated,
-		MaxTurns: g.MaxTurns, CommandTimeout: g.CommandTimeout, Timeout: g.Timeout, Image: image, Workdir: workdir, Hint: hint,
-	}
-	bare := k.compose(workbench.Proposal{}, nil)
-	bare.Judge.Command, bare.Work.Setup = task.Command{}, nil
-	var proposal workbench.Proposal
-	err = k.m.o.Room(ctx, bare, func(ctx context.Context, room workbench.Room) (err error) {
-		proposal, err = workbench.Run(ctx, job, timedRoom{room, &k.m.spent}, k.turns(), k.try)
-		return err
-	})
 	if err != nil {
 		return err
 	}
 	return k.m.o.Book.KeepEnvironment(ctx, repo, lock, proposal.Environment)
 }
 
+// first has upstream's tests proved, or others where there are none. That they are too few is
+// no error, and is not found out again.
+func (k *maker) first(ctx context.Context, lock, sum string) (workbench.Proposal, error) {
+	if known, err := k.recallFew(ctx, sum); err != nil || known {
+		return workbench.Proposal{}, err
+	}
+	hint, err := k.m.o.Book.Environment(ctx, k.repository().Repo, lock)
+	if err != nil {
+		return workbench.Proposal{}, err
+	}
+	k.generated = !slices.ContainsFunc(k.change.TestFiles, func(name string) bool {
+		return screen.KindOf(name) == screen.Test && !slices.Contains(k.change.Removed, name)
+	})
+	p, err := k.work(ctx, StageEnvironment, hint)
+	if r := reason.Of(err); r == nil || r.Code != proof.Uncovered || k.generated || k.proof.Hunks == 0 { // no test covers what does nothing
+		return p, err
+	}
+	k.few = &few{Environment: k.tried, Proof: k.proof, Detail: reason.Of(err).Detail, Spent: k.spent, Tokens: k.tokens}
+	return p, k.keepFew(ctx, sum)
+}
+
+// more has a model write tests beside upstream's, where those are too few. What it took to find
+// that out counts against the bounds.
+func (k *maker) more(ctx context.Context) (workbench.Proposal, error) {
+	k.generated = true
+	p, err := k.work(ctx, StageEnvironment+"/more", &k.few.Environment)
+	if r := reason.Of(err); r != nil {
+		k.enter(StageValidation)
+		err = reason.Reject(proof.Uncovered, "%s; and no tests beside them were written that do: %s", k.few.Detail, r.Error())
+	}
+	return p, err
+}
+
+// work has a model work at the workbench. Its answers are kept under the key.
+func (k *maker) work(ctx context.Context, key string, hint *workbench.Environment) (p workbench.Proposal, err error) {
+	g := k.m.o.Spec.TestGeneration
+	job := workbench.Job{
+		Repo: k.repository().Repo, Language: k.pull.Repository.Language, Title: k.pull.Title, Statement: k.text,
+		Source: k.change.Source, Tests: k.change.Tests, TestFiles: k.change.TestFiles, Write: k.generated,
+		MaxTurns: g.MaxTurns, CommandTimeout: g.CommandTimeout, Timeout: g.Timeout, Spent: &k.spent, Image: k.image(), Workdir: workdir, Hint: hint,
+	}
+	if k.few != nil {
+		job.Uncovered = k.few.Proof.Uncovered
+	}
+	bare := k.compose(workbench.Proposal{}, nil)
+	bare.Judge.Command, bare.Work.Setup = task.Command{}, nil
+	err = k.m.o.Room(ctx, bare, func(ctx context.Context, room workbench.Room) (err error) {
+		p, err = workbench.Run(ctx, job, timedRoom{room, &k.m.spent}, k.turns(key), k.try)
+		return err
+	})
+	return p, err
+}
+
 // turns asks the model for the turns of the workbench.
-func (k *maker) turns() workbench.Ask {
-	ask, most, spent := k.pull.purse.ask(StageEnvironment), k.m.o.Spec.TestGeneration.MaxTokens, int64(0)
+func (k *maker) turns(key string) workbench.Ask {
+	ask, most := k.pull.purse.ask(key), k.m.o.Spec.TestGeneration.MaxTokens
 	return func(ctx context.Context, _ int, messages []llm.Message, tools []llm.Tool) (llm.Answer, error) {
 		k.enter(StageEnvironment) // again, after a proposal that was refused
-		if most > 0 && spent >= most {
-			return llm.Answer{}, reason.Reject(reasonTokens, "%d of %d tokens", spent, most)
+		if most > 0 && k.tokens >= most {
+			return llm.Answer{}, reason.Reject(reasonTokens, "%d of %d tokens", k.tokens, most)
 		}
 		answer, err := ask(ctx, messages, tools)
-		spent += answer.Usage.Input + answer.Usage.Output
+		k.tokens += answer.Usage.Input + answer.Usage.Output
 		if _, ok := errors.AsType[*llm.Malformed](err); ok {
 			return answer, nil // the model is told by the workbench
 		}
@@ -191,6 +232,7 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 		return wrong, err
 	}
 	k.enter(StageValidation)
+	k.tried = p.Environment
 	text, names := k.text, k.names
 	if k.generated {
 		if err := k.name(ctx, StageValidation, tests); err != nil {
@@ -205,6 +247,9 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 	}
 	if err == nil {
 		err = k.silent(tests)
+	}
+	if err == nil {
+		err = k.keepsUpstream()
 	}
 	if err != nil {
 		k.text, k.names = text, names // what is proposed next may need other names
@@ -231,6 +276,23 @@ func (k *maker) silent(tests []byte) error {
 	m.TestNames = k.proof.FailToPass
 	if offences := statement.Check(k.text, m); len(offences) > 0 {
 		return reason.Reject(statement.Leaks, "%s", strings.Join(offences, "; "))
+	}
+	return nil
+}
+
+// keepsUpstream rejects a proposal under which upstream's tests do not come out any more as they did
+// alone: it does not run them all, or changes what they run with.
+func (k *maker) keepsUpstream() error {
+	if k.few == nil {
+		return nil
+	}
+	was, is := k.few.Proof, k.proof
+	for _, lists := range [][2][]string{{was.FailToPass, slices.Concat(is.FailToPass, is.Flaky, is.Textual)}, {was.PassToPass, slices.Concat(is.PassToPass, is.Flaky)}} {
+		for _, name := range lists[0] {
+			if !slices.Contains(lists[1], name) {
+				return reason.Reject(reasonLost, "%s was there without these tests, and does not come out as it did any more", name)
+			}
+		}
 	}
 	return nil
 }

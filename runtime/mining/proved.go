@@ -18,12 +18,25 @@ const maxProved = 32 << 20
 // come out otherwise the next time.
 type proved struct {
 	Task      task.Task
-	Generated bool // a model has written tests
+	Generated bool // a model has written tests, all or some
 	Proof     proof.Proof
 }
 
-// provedKey is under which a proof is kept: another statement, image or patch needs another one.
-func (k *maker) provedKey() (string, error) {
+// few is what was found out about upstream's tests that are too few: they fail before and pass
+// after, and no part of the fix that does something is needed for that. It is kept before
+// others are written: a miner that was killed goes on there, whatever they would come out as the
+// next time.
+type few struct {
+	Environment workbench.Environment // in which that was proved
+	Proof       proof.Proof
+	Detail      string // of the rejection
+	Spent       workbench.Spent
+	Tokens      int64
+}
+
+// toProve is the sum of what is to be proved, under which that is kept: another statement, image or
+// patch needs another proof.
+func (k *maker) toProve() (string, error) {
 	of, err := json.Marshal(struct {
 		Task    task.Task
 		Repeats int
@@ -31,26 +44,57 @@ func (k *maker) provedKey() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode what is to be proved of %s: %w", k.pull.Ref.String(), err)
 	}
-	return fmt.Sprintf("proved/%x", sha256.Sum256(of)), nil
+	return fmt.Sprintf("%x", sha256.Sum256(of)), nil
 }
 
 // recall takes the task from a proof that is kept, if there is one.
-func (k *maker) recall(ctx context.Context, key string) (known bool, err error) {
-	value, known, err := k.m.o.Book.Answer(ctx, k.pull.Ref.String(), key)
-	if err != nil || !known {
-		return false, err
-	}
+func (k *maker) recall(ctx context.Context, sum string) (known bool, err error) {
 	var p proved
-	if err := json.Unmarshal(value, &p); err != nil {
-		return false, fmt.Errorf("read the proof of %s: %w", k.pull.Ref.String(), err)
+	if known, err = k.look(ctx, "proved/"+sum, &p); err != nil || !known {
+		return false, err
 	}
 	k.task, k.generated, k.proof = p.Task, p.Generated, p.Proof
 	return true, nil
 }
 
 // keepProof keeps the proof of the task.
-func (k *maker) keepProof(ctx context.Context, key string) error {
-	value, err := json.Marshal(proved{k.task, k.generated, k.proof})
+func (k *maker) keepProof(ctx context.Context, sum string) error {
+	return k.keep(ctx, "proved/"+sum, proved{k.task, k.generated, k.proof})
+}
+
+// recallFew takes from the book that upstream's tests are too few, if it is known.
+func (k *maker) recallFew(ctx context.Context, sum string) (known bool, err error) {
+	var f few
+	if known, err = k.look(ctx, "few/"+sum, &f); err != nil || !known {
+		return false, err
+	}
+	k.few, k.spent, k.tokens = &f, f.Spent, f.Tokens
+	return true, nil
+}
+
+// keepFew keeps that upstream's tests are too few. Who goes on there has not waited for the model:
+// what it has answered is not asked again.
+func (k *maker) keepFew(ctx context.Context, sum string) error {
+	f := *k.few
+	f.Spent.Asked = 0
+	return k.keep(ctx, "few/"+sum, f)
+}
+
+// look reads what is kept of a proof, if it is.
+func (k *maker) look(ctx context.Context, key string, into any) (known bool, err error) {
+	value, known, err := k.m.o.Book.Answer(ctx, k.pull.Ref.String(), key)
+	if err != nil || !known {
+		return false, err
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return false, fmt.Errorf("read the proof of %s: %w", k.pull.Ref.String(), err)
+	}
+	return true, nil
+}
+
+// keep keeps something of a proof.
+func (k *maker) keep(ctx context.Context, key string, what any) error {
+	value, err := json.Marshal(what)
 	if err != nil {
 		return fmt.Errorf("encode the proof of %s: %w", k.pull.Ref.String(), err)
 	}

@@ -46,6 +46,7 @@ const (
 	reasonTrouble    = "trouble"
 	reasonTwice      = "seen_before"       // under another name
 	reasonTokens     = "tokens"            // those of the workbench
+	reasonLost       = "lost"              // upstream's tests, beside those that a model wrote: it may mend that
 	ReasonListed     = "decided_elsewhere" // the spec's list of pull requests has it
 )
 

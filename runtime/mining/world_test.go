@@ -82,6 +82,8 @@ type repository struct {
 	pulls    []int
 	untested bool // they come without tests, and with two more functions
 	data     bool // beside that they change data of tests
+	twice    bool // they mend another function as well, and make one more
+	idle     bool // they mend nothing, and add a comment
 }
 
 // newWorld has repositories whose functions are mended one by one: pull request n has the
@@ -190,6 +192,9 @@ func (w *world) origin(r repository) (all []github.Pull) {
 	for _, n := range r.pulls {
 		file(source(n), fmt.Sprintf("def f%d():\n    return 0\n", n))
 		file(tests(n), "def test_base():\n    assert True\n")
+		if r.twice {
+			file(other(n), fmt.Sprintf("def g%d():\n    return 0\n", n))
+		}
 	}
 	for i, n := range r.pulls {
 		commit(i+2, fmt.Sprint("Mend f", n))
@@ -200,12 +205,25 @@ func (w *world) origin(r repository) (all []github.Pull) {
 			}
 			continue
 		}
-		file(source(n), fmt.Sprintf("def f%d():\n    return %d\n", n, n))
+		if r.idle {
+			file(source(n), fmt.Sprintf("# It is mended.\ndef f%d():\n    return 0\n", n))
+		} else {
+			file(source(n), fmt.Sprintf("def f%d():\n    return %d\n", n, n))
+		}
+		if r.twice {
+			file(other(n), fmt.Sprintf("def g%d():\n    return %d\n\ndef alpha_value():\n    return 1\n", n, n))
+		}
 		file(tests(n), fmt.Sprintf("def test_base():\n    assert True\n\ndef test_f%d():\n    assert f%d() == %d\n", n, n, n))
 	}
 	marks := strings.Fields(w.git(dir, in.String()+hashes.String(), "fast-import", "--quiet", "--cat-blob-fd=1"))
 	for i, n := range r.pulls {
 		files, added := []github.File{{Name: source(n), Status: "modified", Added: 1, Removed: 1}, {Name: tests(n), Status: "modified", Added: 3}}, 4
+		if r.idle {
+			files[0].Removed = 0
+		}
+		if r.twice {
+			files, added = append(files, github.File{Name: other(n), Status: "modified", Added: 4, Removed: 1}), added+4
+		}
 		if r.untested {
 			files, added = []github.File{{Name: source(n), Status: "modified", Added: 7, Removed: 1}}, 7
 		}
@@ -223,6 +241,7 @@ func (w *world) origin(r repository) (all []github.Pull) {
 }
 
 func source(n int) string               { return fmt.Sprintf("calc/f%d.py", n) }
+func other(n int) string                { return fmt.Sprintf("calc/g%d.py", n) }
 func tests(n int) string                { return fmt.Sprintf("tests/test_f%d.py", n) }
 func title(repo string, n int) string   { return fmt.Sprintf("Mend f%d of %s", n, repo) }
 func ref(repo string, n int) github.Ref { return github.Ref{Repo: repo, Number: n} }

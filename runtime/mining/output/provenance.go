@@ -40,7 +40,7 @@ type Provenance struct {
 	Flaky   int `json:"flaky_tests"`
 
 	MinedAt   time.Time `json:"mined_at"`
-	Generated bool      `json:"generated_tests"` // a model has written tests; else all are upstream's
+	Generated bool      `json:"generated_tests"` // a model has written tests, all or some; else all are upstream's
 }
 
 // json is the text of the file that goes with a task.

@@ -1,5 +1,5 @@
 // Package workbench has a model find out, in a container, how a repository is installed and
-// how its tests are run, and write tests where a pull request has none.
+// how its tests are run, and write tests where a pull request has none, or too few.
 //
 // It keeps nothing: what the model answers comes from a function of the caller, who may have
 // kept the answers of an earlier life, and turn by turn the same answers lead to the same

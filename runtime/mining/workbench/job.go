@@ -35,11 +35,23 @@ type Job struct {
 	MaxTurns       int           // answers of the model
 	CommandTimeout time.Duration // of one command
 	Timeout        time.Duration // of all answers and commands together; proving is not counted
+	Spent          *Spent        // of these by runs for the same pull request before, to which this one adds; nil = nothing
 
 	Image   string // of the room, for the model to know
 	Workdir string // absolute; the repository before the change
 	Hint    *Environment
 	Write   bool // tests are to be written
+
+	// Where the pull request has tests that are too few, what they leave untested, in words: others
+	// are to be written beside them. The hint is then the environment in which that was found.
+	Uncovered []string
+}
+
+// Spent is what has been used of the bounds of a job.
+type Spent struct {
+	Turns  int
+	Asked  time.Duration // by the model, and by waiting for it
+	Worked time.Duration // by its commands
 }
 
 // Environment says how a repository is installed and tested.

@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,7 @@ type bench struct {
 	try  Try
 
 	messages []Message
-	asked    time.Duration // by the model, and by waiting for it
-	worked   time.Duration // by its commands
+	spent    *Spent
 	tries    int
 	refused  map[string]string // proposal -> what was wrong with it
 	taken    []string          // files that the pull request touches
@@ -47,7 +47,7 @@ func Run(ctx context.Context, j Job, room Room, ask Ask, try Try) (Proposal, err
 	if !j.Write && len(j.Tests) == 0 {
 		return Proposal{}, reason.Reject(NoTests, "the pull request changes no tests, and none are to be written")
 	}
-	b := &bench{job: j, room: room, ask: ask, try: try, refused: map[string]string{}}
+	b := &bench{job: j, room: room, ask: ask, try: try, spent: cmp.Or(j.Spent, &Spent{}), refused: map[string]string{}}
 	p, err := b.run(ctx)
 	if ctx.Err() != nil && reason.Of(err) == nil && err != nil {
 		err = context.Cause(ctx)
@@ -68,7 +68,9 @@ func (b *bench) run(ctx context.Context) (Proposal, error) {
 	}
 	b.messages = []Message{{Role: "system", Content: rules(b.job)}, {Role: "user", Content: b.order()}}
 	tools, idle := offered(b.job), 0
-	for turn := range b.job.MaxTurns {
+	for b.spent.Turns < b.job.MaxTurns {
+		turn := b.spent.Turns
+		b.spent.Turns++
 		b.messages = compact(b.messages, mostTalk, lessTalk)
 		answer, err := b.answer(ctx, turn, tools)
 		if err != nil {
@@ -97,7 +99,7 @@ func (b *bench) lay(ctx context.Context) error {
 		if len(content) == 0 {
 			continue
 		}
-		if err := b.within(ctx, &b.worked, func(ctx context.Context) error { return b.room.Write(ctx, name, content) }); err != nil {
+		if err := b.within(ctx, &b.spent.Worked, func(ctx context.Context) error { return b.room.Write(ctx, name, content) }); err != nil {
 			return fmt.Errorf("lay %s of %s: %w", path.Base(name), b.job.Repo, err)
 		}
 	}
@@ -112,12 +114,12 @@ var errTime = errors.New("the time of the workbench is over")
 // have waited long, at its provider or before, and another try finds what it has answered.
 func (b *bench) within(ctx context.Context, spent *time.Duration, do func(context.Context) error) error {
 	over := func() error {
-		if b.asked > b.worked {
-			return fmt.Errorf("the time of the workbench is over, and %s of %s went to waiting for the model", b.asked.Round(time.Second), b.job.Timeout)
+		if b.spent.Asked > b.spent.Worked {
+			return fmt.Errorf("the time of the workbench is over, and %s of %s went to waiting for the model", b.spent.Asked.Round(time.Second), b.job.Timeout)
 		}
 		return reason.Reject(Timeout, "%s for the model and its commands", b.job.Timeout)
 	}
-	left := b.job.Timeout - b.asked - b.worked
+	left := b.job.Timeout - b.spent.Asked - b.spent.Worked
 	if left <= 0 {
 		return over()
 	}
@@ -134,7 +136,7 @@ func (b *bench) within(ctx context.Context, spent *time.Duration, do func(contex
 
 // answer asks the model. What it is shown is its own.
 func (b *bench) answer(ctx context.Context, turn int, tools []Tool) (answer Answer, err error) {
-	err = b.within(ctx, &b.asked, func(ctx context.Context) error {
+	err = b.within(ctx, &b.spent.Asked, func(ctx context.Context) error {
 		answer, err = b.ask(ctx, turn, slices.Clone(b.messages), tools)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -202,6 +203,30 @@ func TestTime(t *testing.T) {
 				return Answer{}, context.Cause(ctx)
 			}, nil)
 			if err == nil || reason.Of(err) != nil || !strings.Contains(err.Error(), "59m50s of 1h0m0s went to waiting for the model") || time.Since(begun) != time.Hour {
+				t.Error(err)
+			}
+		})
+	})
+	t.Run("of a run before counts, and so do its turns", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			j, begun, spent := job("/work"), time.Now(), Spent{}
+			j.Timeout, j.CommandTimeout, j.Spent = 70*time.Minute, time.Hour, &spent
+			if _, err := Run(t.Context(), j, slow(30*time.Minute), (&script{answers: []Answer{shell, says(submitting("pytest"))}}).ask, proved); err != nil {
+				t.Fatal(err)
+			}
+			if want := (Spent{Turns: 2, Worked: 30 * time.Minute}); spent != want {
+				t.Errorf("spent are %+v, not %+v", spent, want)
+			}
+			var turns []int
+			_, err := Run(t.Context(), j, slow(30*time.Minute), func(_ context.Context, turn int, _ []Message, _ []Tool) (Answer, error) {
+				turns = append(turns, turn)
+				return shell, nil
+			}, nil)
+			if r := reason.Of(err); r == nil || r.Code != Timeout || !slices.Equal(turns, []int{2, 3}) || time.Since(begun) != j.Timeout {
+				t.Errorf("%v after the turns %d and %s", err, turns, time.Since(begun))
+			}
+			j.Timeout, j.MaxTurns = time.Hour*24, 4
+			if _, err := Run(t.Context(), j, newMemory(), nil, nil); reason.Of(err) == nil || reason.Of(err).Code != Turns {
 				t.Error(err)
 			}
 		})

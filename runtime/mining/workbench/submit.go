@@ -158,7 +158,7 @@ func (b *bench) written(ctx context.Context, names []string) (files map[string]s
 			return nil, fmt.Sprintf("%s is changed by the pull request itself: write your tests to a file of their own", below), nil
 		}
 		var content []byte
-		err := b.within(ctx, &b.worked, func(ctx context.Context) (err error) {
+		err := b.within(ctx, &b.spent.Worked, func(ctx context.Context) (err error) {
 			content, err = b.room.Read(ctx, file)
 			return err
 		})

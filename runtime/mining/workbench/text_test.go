@@ -142,7 +142,17 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	if text := rules(j); strings.Contains(text, "Write them") || !strings.Contains(text, "gives you no orders") || !strings.Contains(text, "1m0s") {
 		t.Error(text)
 	}
-	j.Write, j.Tests, j.TestFiles, j.Language = true, nil, nil, "COBOL"
+	j.Write, j.Uncovered, j.Hint = true, []string{"src/x.py:1", "src/y.py:7"}, &Environment{Test: "pytest -x"}
+	order, told := (&bench{job: j}).order(), rules(j)
+	for _, want := range []string{"src/y.py:7", "This environment runs its tests", "pytest -x", testsPatch} {
+		if !strings.Contains(order, want) {
+			t.Errorf("who writes tests beside others is not told of %q", want)
+		}
+	}
+	if strings.Contains(told, "no tests of its own") || !strings.Contains(told, "They stay as they are") || !strings.Contains(told, "by a failed assertion") {
+		t.Error(told)
+	}
+	j.Tests, j.TestFiles, j.Language, j.Uncovered, j.Hint = nil, nil, "COBOL", nil, nil
 	b = &bench{job: j}
 	if text := b.order(); strings.Contains(text, testsPatch) || strings.Contains(text, "for instance") || !strings.Contains(rules(j), "Write them") {
 		t.Error(text)

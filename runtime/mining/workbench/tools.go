@@ -54,7 +54,7 @@ func (b *bench) call(ctx context.Context, c Call) (result, error) {
 		return do(ctx, c.Arguments)
 	}
 	var r result
-	err := b.within(ctx, &b.worked, func(ctx context.Context) (err error) {
+	err := b.within(ctx, &b.spent.Worked, func(ctx context.Context) (err error) {
 		r, err = do(ctx, c.Arguments)
 		return err
 	})
