@@ -26,7 +26,8 @@ type Provenance struct {
 	DifficultyScore float64 `json:"difficulty_score"` // 0..1
 	QualityScore    float64 `json:"quality_score"`    // 0..1
 
-	// The environment is an image of the machine that proved the task; its base is one of others.
+	// The environment is an image that was made where the task was proved, from one that others may
+	// have, too.
 	Image              string `json:"image"`                                // of the environment, by name
 	ImageDigest        string `json:"image_digest"`                         // its id
 	BaseImage          string `json:"base_image"`                           // what it is made from, by name
