@@ -364,6 +364,7 @@ run "over" {
 	if p := m.Progress; p.Accepted != 1 || !slices.Equal(m.Tasks, []string{"acme-letters-7"}) {
 		t.Fatalf("mined %v: %+v", m.Tasks, p)
 	}
+	q.isProvedIn("acme-letters-7")
 	run := q.settled("run.over", 3*time.Minute)
 	for _, x := range run.Trials {
 		want := map[string]string{"oracle": "resolved", "nop": "unresolved"}[x.Agent]
@@ -377,5 +378,81 @@ run "over" {
 	told := q.model.Usage()
 	if u := m.Progress.Usage; u.InputTokens != int64(told.Prompt()) || u.OutputTokens != int64(told.Output) {
 		t.Errorf("counted %+v, told %+v", u, told)
+	}
+}
+
+// isProvedIn fails unless the provenance of a task has the image of its environment and what that
+// is made from, as the engine has them, and what the proof has shown.
+func (q *quarry) isProvedIn(name string) {
+	q.Helper()
+	text, err := os.ReadFile(filepath.Join(q.specs, "mined", name, "provenance.json"))
+	if err != nil {
+		q.Fatal(err)
+	}
+	var has struct {
+		Image      string `json:"image"`
+		Digest     string `json:"image_digest"`
+		Base       string `json:"base_image"`
+		BaseDigest string `json:"base_image_digest"`
+		Hunks      int    `json:"hunks"`
+		Covered    int    `json:"covered_hunks"`
+		Flaky      struct {
+			Count int
+			Names []string
+		} `json:"flaky_tests"`
+	}
+	if err := json.Unmarshal(text, &has); err != nil {
+		q.Fatal(err)
+	}
+	if has.Base != q.image || has.Image == has.Base || has.Digest == has.BaseDigest {
+		q.Errorf("the environment and its base are not told apart: %s", text)
+	}
+	for ref, id := range map[string]string{has.Image: has.Digest, has.Base: has.BaseDigest} {
+		if img, err := q.engine.Image(q.Context(), ref); err != nil || img.ID != id {
+			q.Errorf("%s is %s, %v; told is %s", ref, img.ID, err, id)
+		}
+	}
+	if has.Hunks != 1 || has.Covered != 1 || has.Flaky.Count != 0 || has.Flaky.Names == nil {
+		q.Errorf("the proof is not told: %s", text)
+	}
+}
+
+// While it waits for more a spec tells of its progress, with what the model has counted.
+func TestProgressTellsWhatTheModelHasCounted(t *testing.T) {
+	t.Parallel()
+	bad := rejections()[0] // after most has been paid for it
+	q := newQuarry(t, good("letters"), good("words"), bad)
+	q.write("m.hcl", q.spec("max_tasks = 0", `every = "1h"`, "validation { repeats = 1 }"))
+	q.serve()
+	var told []lastWords
+	q.untilWithin(10*time.Minute, "a record of progress tells that all is decided", func() error {
+		told = told[:0]
+		text, err := os.ReadFile(filepath.Join(q.specs, "m."+q.address()+".jsonl"))
+		if err != nil {
+			return err
+		}
+		for line := range bytes.Lines(text) {
+			var r lastWords
+			if err := json.Unmarshal(line, &r); err != nil {
+				return err
+			}
+			if r.Type == "mining.progress" {
+				told = append(told, r)
+			}
+		}
+		if n := len(told); n == 0 || told[n-1].Seen == 0 || told[n-1].Open > 0 {
+			return fmt.Errorf("%d records", n)
+		}
+		return nil
+	})
+	last := told[len(told)-1].Progress
+	q.isTold(last, last.Usage)
+	if last.Accepted != 2 || last.Rejected != 1 {
+		t.Errorf("%+v", last)
+	}
+	for _, p := range told {
+		if n := float64(p.Accepted); n > 0 && (p.USDPerTask != p.CostUSD/n || p.TokensPerTask != float64(p.Usage.Tokens())/n) || n == 0 && p.USDPerTask+p.TokensPerTask != 0 {
+			t.Errorf("for each of %d tasks: %+v", p.Accepted, p.Progress)
+		}
 	}
 }

@@ -64,6 +64,14 @@ func rejections() []*planted {
 			p.after["tests/sample.bin"] = "\x00\x01letters\x00"
 		}),
 		bad("submodule", "extract submodule", submodule),
+		bad("endings", "validation passes_before", func(p *planted) {
+			p.after["count.py"] = withCRLF(p.before["count.py"])
+			p.after["tests/test_count.py"] = "import count\n\n\ndef test_two_are_more():\n    assert count.letters('ab') > count.letters('')\n"
+		}),
+		bad("returns", "validation uncovered", func(p *planted) { // its test sees that nothing but the ends of lines is another
+			p.after["count.py"] = withCRLF(p.before["count.py"])
+			p.after["tests/test_count.py"] = "import pathlib\n\n\ndef test_lines_end():\n    text = pathlib.Path(__file__).parent.with_name('count.py').read_bytes()\n    assert text.count(b'\\r\\n') == text.count(b'\\n')\n"
+		}),
 	}
 }
 
@@ -104,12 +112,15 @@ func submodule(p *planted) {
 	}
 }
 
-// withCRLF is a good pull request whose files have lines that end as on Windows.
-func withCRLF(name string) *planted {
+// withCRLF is a text whose lines end as on Windows.
+func withCRLF(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
+
+// onWindows is a good pull request whose files have such lines before and after.
+func onWindows(name string) *planted {
 	p := good(name)
 	for _, files := range []map[string]string{p.before, p.after} {
 		for file, text := range files {
-			files[file] = strings.ReplaceAll(text, "\n", "\r\n")
+			files[file] = withCRLF(text)
 		}
 	}
 	return p
@@ -319,12 +330,12 @@ func (q *quarry) solves(address string, tasks ...string) {
 }
 
 // Every bad pull request that one can think of is refused, each for what is wrong with it, and
-// those that are good become tasks, with upstream's tests, with those that a model wrote, and with both. A
-// file whose lines end in CRLF is nothing bad: what is mined of it is byte for byte what was
-// merged, and so the task is sound, in every format.
+// those that are good become tasks, with upstream's tests, with those that a model wrote, and with
+// both. That lines come to end in CRLF is nothing that a fix does. A file whose lines do is nothing
+// bad: what is mined of it is byte for byte what was merged, and so the task is sound, in every format.
 func TestPlantedPullRequestsAreRejectedForTheRightReason(t *testing.T) {
 	t.Parallel()
-	windows, made, few := withCRLF("windows"), withoutTests("made"), withFewTests("few")
+	windows, made, few := onWindows("windows"), withoutTests("made"), withFewTests("few")
 	q := newQuarry(t, append(rejections(), windows, made, few)...)
 	q.write("m.hcl", inEachFormat(q.spec("max_tasks = 0", "validation { repeats = 2 }"))+q.over())
 	q.serve()

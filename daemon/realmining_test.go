@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,7 +32,7 @@ type known struct {
 	Licence string `json:"licence"`
 }
 
-// knownPulls are those of the languages that a spec is mined in here.
+// knownPulls are all of them.
 func knownPulls(t *testing.T) (all []known) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(os.Getenv("ASSAYD_DATA"), "instances.json"))
@@ -41,7 +42,6 @@ func knownPulls(t *testing.T) (all []known) {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		t.Fatal(err)
 	}
-	all = slices.DeleteFunc(all, func(p known) bool { return p.Language == "rust" })
 	for i := range all {
 		all[i].clone = filepath.Join(os.Getenv("ASSAYD_REPOS"), strings.Replace(all[i].Repo, "/", "+", 1), "repo")
 		if _, err := os.Stat(all[i].clone); err != nil {
@@ -83,7 +83,7 @@ func (p known) real(q *quarry) *planted {
 		BaseRef: "main", HeadRef: "topic", BaseSHA: p.Base, HeadSHA: p.Merge, MergeSHA: p.Merge, Commits: 1,
 		Parents: strings.Fields(p.git(q.T, "show", "--no-patch", "--format=%P", p.Merge)),
 		Repository: github.Repository{
-			Name: p.Repo, OwnerType: "Organization", Language: map[string]string{"python": "Python", "go": "Go", "javascript": "JavaScript"}[p.Language],
+			Name: p.Repo, OwnerType: "Organization", Language: map[string]string{"python": "Python", "go": "Go", "javascript": "JavaScript", "rust": "Rust"}[p.Language],
 			Stars: 1000, License: p.Licence, DefaultBranch: "main", KiB: 100,
 		},
 	}
@@ -147,8 +147,8 @@ func (q *quarry) stock(name, language string, pulls []known) {
 }
 
 // From real hours of the archive, and one with the merges of all known pull requests, a spec
-// makes tasks of the good ones, by the tests that are known, and rejects the others because
-// nothing fails before. All of them are solved by their solution and by nothing else.
+// makes tasks of the good ones in its languages, by the tests that are known, and rejects the
+// others because nothing fails before. All of them are solved by their solution and by nothing else.
 func TestRealPullRequestsAreMined(t *testing.T) {
 	pulls := knownPulls(t)
 	q := &quarry{world: newWorld(t), hour: time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)}
@@ -156,14 +156,17 @@ func TestRealPullRequestsAreMined(t *testing.T) {
 	for _, p := range pulls {
 		q.pulls = append(q.pulls, p.real(q))
 	}
-	images := map[string]string{"python": "python:3.12-bookworm", "go": "golang:1.26-bookworm", "javascript": "node:22-bookworm"}
-	for language, name := range images {
+	for language, name := range minedIn() {
 		q.stock(name, language, pulls)
 		t.Cleanup(func() { _ = q.engine.RemoveImage(context.WithoutCancel(t.Context()), name) })
 	}
-	q.hours = realHours(t)
+	hours, merged := realHours(t)
+	q.hours = hours
 	q.begin()
-	spec := strings.Replace(q.spec(`max_tasks = 0`, "filter {", `licenses = "any"`, "added_lines { min = 1 }", "}"), fmt.Sprintf("test_generation { image = %q }", q.image), "", 1)
+	languages := `languages = ["` + strings.Join(slices.Sorted(maps.Keys(minedIn())), `", "`) + `"]`
+	spec := q.spec(`max_tasks = 0`, "filter {", languages, `licenses = "any"`, "added_lines { min = 1 }", "}")
+	spec = strings.Replace(spec, fmt.Sprintf("test_generation { image = %q }", q.image), "", 1)
+	spec = strings.Replace(spec, `lookback = "6h"`, `lookback = "8h"`, 1) // all hours, also when one more begins meanwhile
 	q.write("m.hcl", spec+fmt.Sprintf(`
 run "over" {
   tasks    = [mining.%s]
@@ -177,7 +180,7 @@ run "over" {
 	q.serve()
 	m := q.mined(25 * time.Minute)
 	run := q.settled("run.over", 20*time.Minute)
-	q.realRecords(pulls, m.Results)
+	q.realRecords(pulls, merged, m.Results)
 	for _, x := range run.Trials {
 		want := map[string]string{"oracle": "resolved", "nop": "unresolved"}[x.Agent]
 		if string(x.Status) != want {
@@ -189,21 +192,37 @@ run "over" {
 	}
 }
 
-// realHours are the recorded hours, for the archive to have beside the planted one.
-func realHours(t *testing.T) (hours [][]byte) {
+// minedIn are the languages that the spec wants, with the images that are the usual ones for them.
+func minedIn() map[string]string {
+	return map[string]string{"python": "python:3.12-bookworm", "go": "golang:1.26-bookworm", "javascript": "node:22-bookworm"}
+}
+
+// realHours are the recorded hours, of both eras of payloads, for the archive to have beside the
+// planted one, and the pull requests that are merged in them.
+func realHours(t *testing.T) (hours [][]byte, merged []string) {
 	t.Helper()
-	for _, name := range []string{"post-2025-10-events-b.json.gz", "2025-01-01-15.first600.json.gz"} {
-		text, err := os.ReadFile(filepath.Join(os.Getenv("ASSAYD_DATA"), "gharchive", name))
+	dir := filepath.Join(os.Getenv("ASSAYD_DATA"), "gharchive")
+	text, err := os.ReadFile(filepath.Join(dir, "EXPECTED.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expected map[string]struct{ Merged []string }
+	if err := json.Unmarshal(text, &expected); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(expected)) {
+		hour, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		hours = append(hours, text)
+		hours, merged = append(hours, hour), append(merged, expected[name].Merged...)
 	}
-	return hours
+	return hours, merged
 }
 
-// realRecords holds what was mined against what is known.
-func (q *quarry) realRecords(pulls []known, file string) {
+// realRecords holds what was mined against what is known, and looks for a record of each pull
+// request that is merged in the real hours.
+func (q *quarry) realRecords(pulls []known, merged []string, file string) {
 	q.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -229,6 +248,12 @@ func (q *quarry) realRecords(pulls []known, file string) {
 	}
 	for _, p := range pulls {
 		d := verdicts[github.Ref{Repo: p.Repo, Number: p.Number}]
+		if _, wanted := minedIn()[p.Language]; !wanted {
+			if d.Verdict != "rejected" || d.Stage != "filter" || d.Reason != "language" {
+				q.Errorf("%s is %s at %s: %s %s", p.ID, d.Verdict, d.Stage, d.Reason, d.Detail)
+			}
+			continue
+		}
 		if p.Category != "positive" {
 			if d.Verdict != "rejected" || d.Reason != "passes_before" {
 				q.Errorf("%s is %s: %s %s", p.ID, d.Verdict, d.Reason, d.Detail)
@@ -250,8 +275,18 @@ func (q *quarry) realRecords(pulls []known, file string) {
 			q.Errorf("the test patch of %s is empty", p.ID)
 		}
 	}
-	if others := len(verdicts) - len(pulls); others < 30 {
-		q.Errorf("only %d pull requests of the real hours are decided", others)
+	want, has := slices.Clone(merged), []string(nil)
+	for _, p := range pulls {
+		want = append(want, github.Ref{Repo: p.Repo, Number: p.Number}.String())
+	}
+	for ref, d := range verdicts {
+		name := ref.String()
+		if has = append(has, name); slices.Contains(merged, name) && d.Verdict != "rejected" {
+			q.Errorf("%s is %s: %s %s", name, d.Verdict, d.Reason, d.Detail)
+		}
+	}
+	if diff := cmp.Diff(sorted(want), sorted(has)); diff != "" {
+		q.Errorf("pull requests with a record (-merged +decided):\n%s", diff)
 	}
 }
 

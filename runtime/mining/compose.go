@@ -154,6 +154,10 @@ func (k *maker) export(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	base, err := k.m.o.Images.Resolve(ctx, work.Parent, k.task.Platform)
+	if err != nil {
+		return err
+	}
 	usage, err := k.m.paid(ctx, k.pull.Ref)
 	if err != nil {
 		return err
@@ -168,10 +172,12 @@ func (k *maker) export(ctx context.Context) error {
 		Repo: r.Repo, Number: r.Number, URL: w.URL, License: r.Repository.License,
 		Base: k.change.Base, Merge: k.change.Merge, MergedAt: r.MergedAt, Language: strings.ToLower(r.Repository.Language),
 		Difficulty: k.class.Class, DifficultyScore: k.class.Score, QualityScore: k.quality.Score,
-		Model: k.m.o.Spec.Model, Image: k.task.Image, ImageDigest: work.ID,
-		InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD,
+		Image: work.Ref, ImageDigest: work.ID,
+		BaseImage: k.task.Image, BaseImageDigest: base.ID, BaseRegistryDigest: registryDigest(k.task.Image, base.Digests),
+		Model: k.m.o.Spec.Model, InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD,
 		MinedAt: w.At, Generated: k.generated,
-		Flaky: len(k.proof.Flaky), Hunks: k.proof.Hunks, Covered: k.proof.Covered,
+		Hunks: k.proof.Hunks, Covered: k.proof.Covered,
+		Flaky: output.TestsLeftOut(k.proof.Flaky), Textual: output.TestsLeftOut(k.proof.Textual),
 	}}
 	if err := output.Write(ctx, out.Dir, out.Formats, mined, k.m.o.Trees); err != nil {
 		if refused, ok := errors.AsType[*output.Refused](err); ok {
@@ -182,6 +188,23 @@ func (k *maker) export(ctx context.Context) error {
 	fault.Reached(fault.TaskWritten)
 	k.decision.Mined = &Mined{Task: k.task, Dir: out.Dir, Language: mined.Provenance.Language}
 	return nil
+}
+
+// registryDigest is the digest of an image in the registry that its name says, else in one that it
+// came from: mirrors keep digests. It is "" where it came from none.
+func registryDigest(name string, digests []string) string {
+	if _, pinned, ok := strings.Cut(name, "@"); ok {
+		return pinned
+	}
+	found := ""
+	for _, d := range digests {
+		repository, digest, _ := strings.Cut(d, "@")
+		if rest, ok := strings.CutPrefix(name, repository); ok && (rest == "" || rest[0] == ':') {
+			return digest
+		}
+		found = cmp.Or(found, digest)
+	}
+	return found
 }
 
 // labels say whose the images are that are built for the spec.

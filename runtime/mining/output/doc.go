@@ -13,7 +13,8 @@
 // A task appears whole or not at all, in the place of what there was of its name, and writing
 // it again changes nothing; the other tasks of a dataset stay. A crash between two formats
 // leaves the task in the first, and to write it again puts that right. Where it comes from
-// stands in its metadata, which every format keeps.
+// stands in its metadata, which every format keeps; the names of tests that are left out are in
+// provenance.json alone.
 //
 // The package decides nothing about a task. Datasets belong to whoever set the folder: what is
 // in the way there is told and never removed, but for a task that says itself that it is the

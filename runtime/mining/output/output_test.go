@@ -68,7 +68,10 @@ func mined() Mined {
 		Provenance: Provenance{
 			Repo: "acme/calc", License: "MIT", URL: "https://github.com/acme/calc/pull/12", Number: 12, Base: strings.Repeat("0123456789", 4), Merge: strings.Repeat("abcdef0123", 4),
 			MergedAt: time.Date(2026, 7, 2, 12, 8, 30, 0, time.UTC), Language: "python", Difficulty: "medium", DifficultyScore: 0.55, QualityScore: 0.8,
-			Model: "openai/gpt-5.2-codex:nitro", Image: "assayd/env:1", ImageDigest: "sha256:" + strings.Repeat("0", 64), InputTokens: 120_000, OutputTokens: 4_000, CostUSD: 0.125,
+			Image: "assayd/env:1", ImageDigest: "sha256:" + strings.Repeat("0", 64),
+			BaseImage: "python:3.12", BaseImageDigest: "sha256:" + strings.Repeat("1", 64), BaseRegistryDigest: "sha256:" + strings.Repeat("2", 64),
+			Model: "openai/gpt-5.2-codex:nitro", InputTokens: 120_000, OutputTokens: 4_000, CostUSD: 0.125,
+			Hunks: 5, Covered: 3, Flaky: TestsLeftOut([]string{"tests/test_add.py::test_now", "tests/test_add.py::test_x[\"\u2028]"}), Textual: TestsLeftOut([]string{"tests/test_add.py::test_text"}),
 			MinedAt: time.Date(2026, 11, 23, 16, 0, 0, 0, time.UTC),
 		},
 	}
@@ -232,6 +235,41 @@ func TestSeveralFormatsHaveAFolderEach(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != len(formats) {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// Formats with no file for it have the numbers of the proof and the images in the metadata.
+func TestWhereATaskComesFromStandsInEachFormat(t *testing.T) {
+	for format := range readers() {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			dir, m := t.TempDir(), mined()
+			write(t, dir, m, format)
+			got := read(t, format, dir)[0].Metadata
+			for name, want := range map[string]string{
+				"hunks": "5", "covered_hunks": "3", "flaky_tests": "2", "textual_tests": "1",
+				"environment_image": m.Provenance.Image, "environment_digest": m.Provenance.ImageDigest, "environment_base": "python:3.12",
+				"environment_base_digest": m.Provenance.BaseImageDigest, "environment_base_registry_digest": m.Provenance.BaseRegistryDigest,
+			} {
+				if got[name] != want {
+					t.Errorf("%s is %q, not %q", name, got[name], want)
+				}
+			}
+		})
+	}
+}
+
+func TestOfManyTestsThatAreLeftOutTheFirstAreNamed(t *testing.T) {
+	many, long := make([]string, 2000), []string{strings.Repeat("a", 100<<10), strings.Repeat("b", 100<<10)}
+	for i := range many {
+		many[i] = strconv.Itoa(i)
+	}
+	for name, c := range map[string]struct{ names, told []string }{
+		"none": {nil, []string{}}, "some": {many[:3], many[:3]}, "many": {many, many[:1000]}, "long ones": {long, long[:1]},
+	} {
+		if diff := cmp.Diff(LeftOut{Count: len(c.names), Names: c.told}, TestsLeftOut(c.names)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

@@ -26,21 +26,54 @@ type Provenance struct {
 	DifficultyScore float64 `json:"difficulty_score"` // 0..1
 	QualityScore    float64 `json:"quality_score"`    // 0..1
 
+	// The environment is an image that was made where the task was proved, from one that others may
+	// have, too.
+	Image              string `json:"image"`                                // of the environment, by name
+	ImageDigest        string `json:"image_digest"`                         // its id
+	BaseImage          string `json:"base_image"`                           // what it is made from, by name
+	BaseImageDigest    string `json:"base_image_digest"`                    // its id
+	BaseRegistryDigest string `json:"base_image_registry_digest,omitempty"` // that of its registry; "" = not known
+
 	Model        string  `json:"model"`
-	Image        string  `json:"image"` // of the environment, by name
-	ImageDigest  string  `json:"image_digest"`
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
 	CostUSD      float64 `json:"cost_usd"`
 
 	// What the proof has shown: parts of the fix, those of them that a test fails without, and
-	// tests that are in no list because they come out in different ways.
-	Hunks   int `json:"hunks"`
-	Covered int `json:"covered_hunks"`
-	Flaky   int `json:"flaky_tests"`
+	// tests that are in no list because they come out in different ways, or look at the text of
+	// the code only.
+	Hunks   int     `json:"hunks"`
+	Covered int     `json:"covered_hunks"`
+	Flaky   LeftOut `json:"flaky_tests"`
+	Textual LeftOut `json:"textual_tests"`
 
 	MinedAt   time.Time `json:"mined_at"`
 	Generated bool      `json:"generated_tests"` // a model has written tests, all or some; else all are upstream's
+}
+
+// LeftOut are tests that are in no list of a task.
+type LeftOut struct {
+	Count int      `json:"count"`
+	Names []string `json:"names"` // the first ones, where there are many
+}
+
+// What is told of tests that are left out, at most.
+const (
+	maxNames     = 1000
+	maxNameBytes = 128 << 10
+)
+
+// TestsLeftOut tells of tests by their names.
+func TestsLeftOut(names []string) LeftOut {
+	l := LeftOut{Count: len(names), Names: []string{}}
+	bytes := 0
+	for _, name := range names[:min(len(names), maxNames)] {
+		if bytes += len(name); bytes > maxNameBytes {
+			break
+		}
+		l.Names = append(l.Names, name)
+	}
+	return l
 }
 
 // json is the text of the file that goes with a task.
@@ -65,6 +98,9 @@ func (p Provenance) in(t task.Task) task.Task {
 		"difficulty": p.Difficulty, "difficulty_score": levels[p.Difficulty], "difficulty_estimate": number(p.DifficultyScore),
 		"quality_score": number(p.QualityScore), "quality_passed": yes(p.QualityScore > 0),
 		"model": p.Model, "environment_image": p.Image, "environment_digest": p.ImageDigest,
+		"environment_base": p.BaseImage, "environment_base_digest": p.BaseImageDigest, "environment_base_registry_digest": p.BaseRegistryDigest,
+		"hunks": whole(int64(p.Hunks)), "covered_hunks": whole(int64(p.Covered)),
+		"flaky_tests": whole(int64(p.Flaky.Count)), "textual_tests": whole(int64(p.Textual.Count)),
 		"input_tokens": whole(p.InputTokens), "output_tokens": whole(p.OutputTokens), "cost_usd": number(p.CostUSD),
 		"mined_at": stamp(p.MinedAt), "generated_tests": yes(p.Generated),
 	} {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -51,7 +52,10 @@ func (w writer) there(t target) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	var has Provenance
+	var has struct { // of what another version has written, too
+		URL     string    `json:"url"`
+		MinedAt time.Time `json:"mined_at"`
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &has)
 	}
