@@ -284,6 +284,10 @@ func (c *checker) model(r *Run, a *RunAgent, api string, versatile bool) {
 	if api != p.Protocol && api != "none" && !versatile {
 		c.fail(at, "Another protocol", fmt.Sprintf("The agent %q speaks the protocol of %s, and provider %q that of %s. Name a provider that speaks the agent's.", a.Name, api, name, p.Protocol))
 	}
+	if versatile && p.Protocol == "anthropic" && a.Effort != "" {
+		// Told apart by it in every record, such agents would think as hard as each other.
+		c.fail(a.Of("effort"), "Effort without effect", fmt.Sprintf("The agent %q passes its effort on in the protocol of openai only, and provider %q speaks that of %s. Remove the effort, name a provider that speaks openai's, or take the agent \"claude-code\".", a.Name, name, p.Protocol))
+	}
 	if r.Budget == nil || r.Budget.Each.USD == 0 && r.Budget.Total.USD == 0 {
 		return
 	}

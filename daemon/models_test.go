@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/guest"
 )
 
 // modelKey is what the scripted provider wants, and what no container may hold.
@@ -58,6 +61,17 @@ func (w *world) roomy() string {
 	return strings.Replace(w.benchmark(), "cpus   = 0.25\n      memory = \"256MiB\"", "cpus   = 0.5\n      memory = \"1500MiB\"", 1)
 }
 
+// stubborn are the steps of a model that wants to stop too early, twice, and then has nothing
+// left to do. At its first step and its last it writes down what a process can see.
+func stubborn() modeltest.Script {
+	return modeltest.Shell(
+		look+"; echo 3 > src/level && assay-submit", modeltest.Stop,
+		"echo 7 > src/level && assay-submit", modeltest.Stop, look+"; assay-submit --time")
+}
+
+// look keeps all environments and command lines of a container in a file of it.
+const look = "{ env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline; } >>/var/tmp/seen 2>/dev/null"
+
 // The real programs of others, each of its pinned version and without a network: they solve a
 // task by calls of tools, submit, get feedback, and submit again; when they want to stop, the
 // hook sends those that have one back, and the others are resumed, until the policy lets go.
@@ -66,26 +80,15 @@ func TestAgentProgramsWorkOffline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.crowded()
-	server := w.knows(modeltest.Shell(
-		"env; cat /proc/*/environ /proc/*/cmdline; echo 3 > src/level && assay-submit", modeltest.Stop,
-		"echo 7 > src/level && assay-submit", modeltest.Stop, "assay-submit --time"))
+	server := w.knows(stubborn())
 	w.shareLayers()
 	w.write("r.hcl", w.roomy()+w.run("real", []string{
 		`agent "claude-code" { model = "scripted" }`, `agent "codex" { model = "scripted" }`, `agent "opencode" { model = "scripted" }`,
 	}, `timeout = "10m"`, `parallel = 3`, `auto_eval = "0s"`, `idle = 2`, `keep = "always"`))
 	w.serve()
-	run := w.settled("run.real", 6*time.Minute)
-	if len(run.Trials) != 3 {
-		t.Errorf("there are %d trials", len(run.Trials))
-	}
+	run := w.sentBack("real", map[string]bool{"claude-code": true, "codex": true, "opencode": false})
 	var input, output int64
 	for _, trial := range run.Trials {
-		if trial.Status != "unresolved" || trial.Reason != "idle" {
-			t.Errorf("trial %s (%s): %s %s, %s\n%s", trial.ID, trial.Agent, trial.Status, trial.Reason, trial.Detail, w.agentLog(trial.ID))
-		}
-		if rounds := w.rounds()[trial.ID]; len(rounds) < 2 || trial.Best == "" {
-			t.Errorf("trial %s (%s) has %d rounds, the best is %q", trial.ID, trial.Agent, len(rounds), trial.Best)
-		}
 		if trial.Usage == nil || trial.Usage.EstimatedTokens != 0 || trial.Usage.CostUSD == 0 {
 			t.Fatalf("trial %s used %+v", trial.ID, trial.Usage)
 		}
@@ -100,55 +103,159 @@ func TestAgentProgramsWorkOffline(t *testing.T) {
 	w.keyIsNowhere()
 }
 
-// keyIsNowhere looks for the provider's key in everything that the daemon keeps, and in all
-// containers.
+// An agent that is declared in a spec has the same powers: its program asks the hook that its
+// declaration names, and stays; without one it is resumed.
+func TestADeclaredAgentIsSentBackByItsHook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.crowded()
+	w.knows(stubborn())
+	agents, hooked := w.worker(), map[string]bool{"worker": false}
+	asked := []string{`agent "worker" { model = "scripted" }`}
+	for _, hook := range []string{"claude", "codex"} {
+		name := "asks-" + hook
+		agents += strings.NewReplacer(`agent "worker"`, fmt.Sprintf("agent %q", name), "api  ", fmt.Sprintf("stop_hook = %q\n  api", hook)).Replace(w.worker())
+		asked = append(asked, fmt.Sprintf(`agent %q { model = "scripted" }`, name))
+		hooked[name] = true
+	}
+	w.write("r.hcl", w.benchmark()+agents+w.run("own", asked, `timeout = "5m"`, `parallel = 3`, `auto_eval = "0s"`, `idle = 2`))
+	w.serve()
+	w.sentBack("own", hooked)
+}
+
+// sentBack waits for the end of a run whose agents wanted to stop too early, each of which has
+// a hook or has none: all worked on until the policy let go, those with a hook in the process
+// that they began in, and the others in a new one each time.
+func (w *world) sentBack(name string, hooked map[string]bool) reconcile.RunStatus {
+	w.Helper()
+	run := w.settled("run."+name, 6*time.Minute)
+	if len(run.Trials) != len(hooked) {
+		w.Errorf("there are %d trials, want %d", len(run.Trials), len(hooked))
+	}
+	all := w.history("r.run." + name + ".jsonl")
+	for _, trial := range run.Trials {
+		said := w.agentLog(trial.ID)
+		if trial.Status != "unresolved" || trial.Reason != "idle" {
+			w.Errorf("trial %s (%s): %s %s, %s\n%s", trial.ID, trial.Agent, trial.Status, trial.Reason, trial.Detail, said)
+		}
+		if rounds := w.rounds()[trial.ID]; len(rounds) < 2 || trial.Best == "" {
+			w.Errorf("trial %s (%s) has %d rounds, the best is %q", trial.ID, trial.Agent, len(rounds), trial.Best)
+		}
+		transcript, err := os.ReadFile(filepath.Join(w.state, "trials", trial.ID, "try-1", "transcript.jsonl"))
+		if err != nil {
+			w.Fatal(err)
+		}
+		// Sent back after each of two early stops, and after the first of two with nothing left to do.
+		told, resumed := bytes.Count(transcript, []byte("Do not stop yet.")), resumes(all, trial.ID)
+		if hooked[trial.Agent] && (told < 3 || resumed != 0) || !hooked[trial.Agent] && (told != 0 || resumed < 3) {
+			w.Errorf("trial %s (%s, with a hook: %v) was sent back %d times and resumed %d times\n%s", trial.ID, trial.Agent, hooked[trial.Agent], told, resumed, said)
+		}
+	}
+	return run
+}
+
+// keyIsNowhere looks for the provider's key in everything that the daemon keeps, in all
+// containers, and in their images.
 func (w *world) keyIsNowhere() {
 	w.Helper()
-	err := filepath.WalkDir(w.state, func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+	for _, root := range []string{w.state, filepath.Join(w.state, "layers") + "/"} { // the latter may be a link
+		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if errors.Is(err, os.ErrNotExist) {
+				return nil // other tests share the layers
+			}
+			if err == nil && d.Type().IsRegular() {
+				w.keyIsNotIn(path)
+			}
 			return err
+		})
+		if err != nil {
+			w.Fatal(err)
 		}
-		text, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(text), modelKey) {
-			w.Errorf("the key is in %s", path)
-		}
-		return err
-	})
-	if err != nil {
-		w.Fatal(err)
 	}
 	for _, pattern := range []string{"*.jsonl", "../daemon-*.log"} {
 		files, _ := filepath.Glob(filepath.Join(w.specs, pattern))
+		if len(files) == 0 {
+			w.Errorf("there is no %s", pattern)
+		}
 		for _, path := range files {
-			if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), modelKey) {
-				w.Errorf("the key is in %s (%v)", path, err)
-			}
+			w.keyIsNotIn(path)
 		}
 	}
 	all, err := w.engine.Observe(w.Context(), w.owner)
 	if err != nil || len(all) == 0 {
 		w.Fatalf("%d containers are kept, %v", len(all), err)
 	}
+	var images []string
 	for _, c := range all {
-		for _, dir := range []string{"/root", "/tmp", "/var", "/etc", "/workspace", "/.assayd/state"} { // where things can be written by agents and by us
-			var text []byte
-			w.until("the engine gives "+dir+" of "+c.Name, func() error { // it cannot mount for two copies that follow each other closely
-				files, err := w.engine.CopyFrom(w.Context(), c.ID, dir)
-				if errors.Is(err, container.ErrNotFound) {
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				text, err = io.ReadAll(files)
-				return errors.Join(err, files.Close())
-			})
-			if bytes.Contains(text, []byte(modelKey)) {
-				w.Errorf("the key is in %s of the container %s", dir, c.Name)
-			}
+		w.keyIsNotPrinted(nil, "inspect", c.ID)
+		var seen []string // so that there is what is searched: an environment, with the key for the agent, and a command line
+		if c.Labels[container.LabelRole] == container.RoleWork {
+			seen = []string{"\x00ASSAYD_DEADLINE=", "_API_KEY=assayd-has-the-key\x00", guest.Program + "\x00run\x00"}
+		}
+		w.keyIsNotPrinted(seen, "export", c.ID)
+		images = append(images, strings.TrimSpace(w.docker("inspect", "--format", "{{.Image}}", c.ID)))
+	}
+	slices.Sort(images)
+	// Their configuration, their history, and all files, those too that a later layer takes away.
+	w.keyIsNotPrinted([]string{`"history"`}, append([]string{"save"}, slices.Compact(images)...)...)
+}
+
+// keyIsNotIn reads a file.
+func (w *world) keyIsNotIn(path string) {
+	w.Helper()
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	s := search{texts: []string{modelKey}}
+	if err == nil {
+		_, err = io.Copy(&s, f)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil || s.found(modelKey) {
+		w.Errorf("the key is in %s: %v, %v", path, s.found(modelKey), err)
+	}
+}
+
+// keyIsNotPrinted reads what a command of the engine's own client says, which must have other
+// texts in it.
+func (w *world) keyIsNotPrinted(others []string, args ...string) {
+	w.Helper()
+	s := search{texts: append([]string{modelKey}, others...)}
+	cmd := exec.CommandContext(w.Context(), "docker", args...)
+	cmd.Stdout = &s
+	if err := cmd.Run(); err != nil || s.found(modelKey) {
+		w.Errorf("the key is in docker %s: %v, %v", strings.Join(args, " "), s.found(modelKey), err)
+	}
+	for _, text := range others {
+		if !s.found(text) {
+			w.Errorf("docker %s does not tell of %q", strings.Join(args, " "), text)
 		}
 	}
 }
+
+// search looks for texts in what is written to it, which may be long.
+type search struct {
+	texts []string // the longest of which is far shorter than overlap
+	seen  []string // of them
+	end   []byte   // of what was written
+}
+
+// overlap is how much of what was written is looked at again with what follows, in bytes.
+const overlap = 1 << 10
+
+func (s *search) Write(p []byte) (int, error) {
+	s.end = append(s.end, p...)
+	for _, text := range s.texts {
+		if !s.found(text) && bytes.Contains(s.end, []byte(text)) {
+			s.seen = append(s.seen, text)
+		}
+	}
+	s.end = append(s.end[:0], s.end[max(0, len(s.end)-overlap):]...)
+	return len(p), nil
+}
+
+func (s *search) found(text string) bool { return slices.Contains(s.seen, text) }
 
 // talker asks its model again and again until it is let go, and counts what it is told.
 const talker = `

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,9 +17,16 @@ import (
 )
 
 // worker is an agent of our own that works as those of others do: its model calls a shell,
-// its session is a file, and it goes on with that when it is started again.
+// its session is a file, it goes on with that when it is started again, and the hook that the
+// settings of a machine have says whether it may stop.
 const worker = `
-import json, os, subprocess, sys, urllib.request
+import glob, json, os, subprocess, sys, urllib.request
+def refused():
+    for settings in glob.glob("/etc/claude-code/managed-settings.json") + glob.glob("/etc/codex/hooks.json"):
+        for hook in json.load(open(settings))["hooks"]["Stop"][0]["hooks"]:
+            said = subprocess.run(hook["command"], shell=True, input="{}", stderr=subprocess.PIPE, text=True, timeout=hook["timeout"])
+            if said.returncode == 2:
+                return said.stderr
 session, again = "/var/tmp/session.json", len(sys.argv) > 1
 messages = []
 if again and os.path.exists(session):
@@ -38,7 +47,10 @@ while True:
         json.dump(messages, f)
     os.replace(session + ".new", session)
     if not answer.get("tool_calls"):
-        break
+        why = refused()
+        if not why:
+            break
+        messages.append({"role": "user", "content": why})
 print("stop", flush=True)
 `
 
@@ -172,7 +184,7 @@ func (w *world) upgraded() {
 }
 
 // An agent that is killed in the middle goes on with its own session: its model sees what was
-// said before.
+// said before, and it goes by the same name.
 func TestAnAgentProgramThatIsKilledGoesOnWithItsSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -181,29 +193,32 @@ func TestAnAgentProgramThatIsKilledGoesOnWithItsSession(t *testing.T) {
 		"echo 4 > src/level && assay-submit", "touch /var/tmp/waiting; until [ -e /var/tmp/go ]; do sleep 0.2; done",
 		"echo 10 > src/level && assay-submit"))
 	w.shareLayers()
-	w.write("r.hcl", w.roomy()+w.worker()+w.run("killed", []string{
-		`agent "claude-code" { model = "scripted" }`, `agent "codex" { model = "scripted" }`, `agent "worker" { model = "scripted" }`,
-	}, `timeout = "10m"`, `parallel = 3`, `auto_eval = "0s"`, `idle = 1`))
+	agents := []string{"claude-code", "codex", "opencode", "worker"}
+	var asked []string // each its own model, by which its conversations are known
+	for _, name := range agents {
+		asked = append(asked, fmt.Sprintf("agent %q { model = %q }", name, name))
+	}
+	w.write("r.hcl", w.roomy()+w.worker()+w.run("killed", asked, `timeout = "10m"`, `parallel = 4`, `auto_eval = "0s"`, `idle = 1`))
 	w.serve()
 	var trials []string
-	w.untilWithin(4*time.Minute, "three trials have begun", func() error {
+	w.untilWithin(4*time.Minute, "four trials have begun", func() error {
 		trials = nil
 		for _, r := range ofType("trial.started", w.records("r.run.killed.jsonl")) {
 			trials = append(trials, r.Trial)
 		}
-		if len(trials) < 3 {
+		if len(trials) < 4 {
 			return fmt.Errorf("%d have", len(trials))
 		}
 		return nil
 	})
 	killed := map[string]bool{}
-	w.untilWithin(4*time.Minute, "all three were killed while they wait", func() error {
+	w.untilWithin(4*time.Minute, "all four were killed while they wait", func() error {
 		for _, trial := range trials {
 			id := w.bodies()[trial].ID
 			if killed[trial] || id == "" || strings.TrimSpace(w.inside(id, "ls /var/tmp/waiting 2>/dev/null || true")) == "" {
 				continue
 			}
-			w.inside(id, `for p in /proc/[0-9]*; do case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in */claude\ *|*/codex\ *|"python3 /agent/main.py"*) kill -9 ${p#/proc/};; esac; done; touch /var/tmp/go`)
+			w.inside(id, `for p in /proc/[0-9]*; do case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in */claude\ *|*/codex\ *|*/opencode\ *|"python3 /agent/main.py"*) kill -9 ${p#/proc/};; esac; done; touch /var/tmp/go`)
 			killed[trial] = true
 		}
 		if len(killed) < len(trials) {
@@ -212,21 +227,49 @@ func TestAnAgentProgramThatIsKilledGoesOnWithItsSession(t *testing.T) {
 		return nil
 	})
 	run := w.settled("run.killed", 5*time.Minute)
+	all := w.history("r.run.killed.jsonl")
 	for _, trial := range run.Trials {
-		if trial.Status != "resolved" || trial.Try != 1 {
-			t.Errorf("trial %s (%s): %s %s, %s\n%s", trial.ID, trial.Agent, trial.Status, trial.Reason, trial.Detail, w.agentLog(trial.ID))
+		said := w.agentLog(trial.ID)
+		if trial.Status != "resolved" || trial.Try != 1 || resumes(all, trial.ID) == 0 {
+			t.Errorf("trial %s (%s): %s %s, resumed %d times, %s\n%s", trial.ID, trial.Agent, trial.Status, trial.Reason, resumes(all, trial.ID), trial.Detail, said)
+		}
+		sessions := map[string]bool{}
+		for _, name := range sessionName.FindAllStringSubmatch(said, -1) {
+			sessions[name[1]] = true
+		}
+		if trial.Agent != "worker" && len(sessions) != 1 {
+			t.Errorf("trial %s (%s) had the sessions %v\n%s", trial.ID, trial.Agent, sessions, said)
 		}
 	}
-	if resumed := ofType("trial.resumed", w.history("r.run.killed.jsonl")); len(resumed) < 3 {
-		t.Errorf("%d were resumed", len(resumed))
-	}
-	firsts := 0 // conversations that begin with the first step are begun once for each agent
+	begun, goneOn := map[string]int{}, map[string]int{} // conversations, and what tools had brought when one was gone on with
 	for _, x := range server.Exchanges() {
-		if len(x.Request.Tools) > 0 && x.Request.Results() == 0 {
-			firsts++
+		r := x.Request
+		if len(r.Tools) > 0 && r.Results() == 0 {
+			begun[r.Model]++
+		}
+		again := slices.ContainsFunc(r.Turns, func(turn modeltest.Turn) bool {
+			return turn.Role == "user" && (strings.Contains(turn.Text, "Continue working: ") || turn.Text == "Go on.")
+		})
+		if _, known := goneOn[r.Model]; again && !known && len(r.Tools) > 0 {
+			goneOn[r.Model] = r.Results()
 		}
 	}
-	if firsts > 3 {
-		t.Errorf("%d conversations were begun by 3 agents", firsts)
+	for _, name := range agents {
+		if begun[name] != 1 || goneOn[name] == 0 {
+			t.Errorf("%s began %d conversations, and went on with %d results", name, begun[name], goneOn[name])
+		}
 	}
+}
+
+// sessionName finds by what name a program calls its session in its output.
+var sessionName = regexp.MustCompile(`"(?:session_id|thread_id|sessionID)":"([^"]+)"`)
+
+// resumes counts how often a trial's agent was started again.
+func resumes(all []record, trial string) (n int) {
+	for _, r := range ofType("trial.resumed", all) {
+		if r.Trial == trial {
+			n++
+		}
+	}
+	return n
 }

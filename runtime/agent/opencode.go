@@ -20,6 +20,7 @@ func openCode(a Agent, t task.Task, s Setting) Launch {
 	}
 	name := cmp.Or(a.Model, "default")
 	model := map[string]any{"limit": map[string]int{"context": 200_000, "output": 32_000}}
+	// With Anthropic's protocol no effort can be asked for: only a spec from before that was refused has one.
 	if effort := cmp.Or(efforts[a.Effort].openAI, a.Effort); effort != "" && s.Protocol != "anthropic" {
 		model["options"] = map[string]string{"reasoningEffort": effort}
 	}
