@@ -165,6 +165,35 @@ func TestAnEventIsAcknowledgedOnceItIsStored(t *testing.T) {
 	}
 }
 
+// All that a guest has trouble with is in the records; what the agent ran into marks its verdict.
+func TestTroubleIsAnEventAndMayBeAFlag(t *testing.T) {
+	b := newBench(t)
+	troubles := []string{
+		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable,
+		guest.TroubleOOM, guest.TroublePIDs,
+	}
+	b.play(func(ctx context.Context, g *scripted) int {
+		g.hello(ctx)
+		for i, reason := range troubles {
+			g.event(ctx, guest.Event{Seq: i + 1, Type: guest.EventTrouble, Reason: reason, Detail: "so many"})
+		}
+		g.event(ctx, guest.Event{Seq: len(troubles) + 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		<-ctx.Done()
+		return 137
+	})
+	s, told := b.until(b.machine(b.fresh()), b.fresh(), Done)
+	want := "trial.started"
+	for _, reason := range troubles {
+		want += " trial.event:" + reason
+	}
+	if want += " trial.finished"; types(told) != want {
+		t.Errorf("reported %q, want %q", types(told), want)
+	}
+	if diff := cmp.Diff([]string{"zombies", "oom", "pids"}, s.Result.Flags); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAStoppedContainerGoesOnFromItsLayer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
