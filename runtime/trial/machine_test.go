@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge"
@@ -191,6 +192,18 @@ func TestTroubleIsAnEventAndMayBeAFlag(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"zombies", "oom", "pids"}, s.Result.Flags); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A program that is installed by steps of its own is called by its name, and none is fetched.
+func TestAProgramOfOwnInstallSteps(t *testing.T) {
+	b := newBench(t)
+	s := b.fresh(func(c *Cell) {
+		c.Agent = agent.Agent{Name: agent.ClaudeCode, Program: agent.ClaudeCode, Layer: &agent.Layer{Setup: []string{"install it"}}}
+	})
+	s, _ = b.until(b.machine(s), s, Create)
+	if s.Equipped == "" || s.Program != "claude" || len(s.Layers) != 0 {
+		t.Errorf("equipped %q, program %q, layers %v", s.Equipped, s.Program, s.Layers)
 	}
 }
 
