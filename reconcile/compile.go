@@ -169,7 +169,7 @@ func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
 		builtin := a
 		a = compileAgent(*declared)
 		if ok && declared.Command.Empty() {
-			a.Program, a.Version, a.API, a.StopHook = builtin.Program, builtin.Version, builtin.API, builtin.StopHook
+			a.Program, a.API, a.StopHook = builtin.Program, builtin.API, builtin.StopHook // its version is what the steps install
 		}
 		ok = true
 	}
