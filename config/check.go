@@ -246,7 +246,14 @@ func (c *checker) instead(kind, name string, known []string) string {
 
 // builtins returns the agents that need no declaration, with the API each speaks.
 func builtins() map[string]string {
-	return map[string]string{"oracle": "none", "nop": "none", "claude-code": "anthropic", "codex": "openai", "opencode": "openai"}
+	all := programs()
+	all["oracle"], all["nop"] = "none", "none"
+	return all
+}
+
+// programs are those of them that are programs of others.
+func programs() map[string]string {
+	return map[string]string{"claude-code": "anthropic", "codex": "openai", "opencode": "openai"}
 }
 
 func (c *checker) agent(r *Run, a *RunAgent) {
@@ -262,7 +269,7 @@ func (c *checker) agent(r *Run, a *RunAgent) {
 		c.fail(a.Pos, "Unknown agent", fmt.Sprintf("No agent %q is declared or built in%s", a.Name, c.instead("agent", a.Name, known)))
 		return
 	}
-	c.model(r, a, api, declared == nil && a.Name == "opencode")
+	c.model(r, a, api, (declared == nil || declared.Command.Empty()) && a.Name == "opencode")
 }
 
 // model checks who thinks for an agent that speaks a protocol. One that is versatile speaks

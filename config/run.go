@@ -15,7 +15,17 @@ import (
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func (b labelled) agent(head Block) Agent {
-	b.need("command")
+	api, program := programs()[head.Name]
+	keeps := program && !b.has("command") && (b.has("layer") || b.has("install"))
+	if keeps { // all but where the program comes from is the built-in agent's
+		for _, name := range []string{"resume_command", "api", "stop_hook"} {
+			if b.has(name) {
+				b.need("command")
+			}
+		}
+	} else {
+		b.need("command")
+	}
 	out := Agent{
 		Block:         head,
 		Command:       b.command("command", checkTemplate),
@@ -36,6 +46,9 @@ func (b labelled) agent(head Block) Agent {
 		layer.close()
 	}
 	b.exclusive("layer", "install")
+	if keeps {
+		out.API = api
+	}
 	return out
 }
 

@@ -161,12 +161,17 @@ func (c *compiler) agents() []agent.Agent {
 	return agents
 }
 
-// agentOf is the agent that a run names; one declared under the name of a built-in one
-// replaces it.
+// agentOf is the agent that a run names. One declared under the name of a built-in one replaces
+// it, or without a command only says how its program is installed.
 func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
 	a, ok := agent.Builtin(named.Name, guest.Program)
 	if declared := set.Agent(named.Name); declared != nil {
-		a, ok = compileAgent(*declared), true
+		builtin := a
+		a = compileAgent(*declared)
+		if ok && declared.Command.Empty() {
+			a.Program, a.API, a.StopHook = builtin.Program, builtin.API, builtin.StopHook // its version is what the steps install
+		}
+		ok = true
 	}
 	a.Label, a.Provider, a.Model, a.Effort = named.Label, named.Provider, named.Model, named.Effort
 	a.Version = cmp.Or(named.Version, a.Version)

@@ -49,6 +49,10 @@ type RunStatus struct {
 	Wanted     int           `json:"wanted"`              // cells
 	Trials     []TrialStatus `json:"trials"`
 	Summary    *Summary      `json:"summary,omitempty"` // of the trials that are wanted and over
+	// What all tries of the execution have spent on models, and what they may; nil = none asks
+	// models, or there is no budget.
+	Usage  *gateway.Usage  `json:"usage,omitempty"`
+	Budget *gateway.Budget `json:"budget,omitempty"`
 }
 
 // TrialStatus is the state of one trial.
@@ -289,7 +293,8 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 		return err
 	}
 	order, place := r.places(address), map[string]int{}
-	for _, row := range rows {
+	asks, total := false, gateway.Budget{}
+	for at, row := range rows {
 		s, err := stateOf(row)
 		if err != nil {
 			return err
@@ -304,6 +309,21 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 		}
 		t.Wanted, place[t.ID] = wanted, i
 		run.Trials = append(run.Trials, t)
+		asks = asks || t.Usage != nil
+		if wanted || at == 0 { // what is not wanted any more may have had another one
+			total = s.Cell.Total
+		}
+	}
+	if asks {
+		spent, err := tx.SpentByExecution(address, n)
+		if err != nil {
+			return err
+		}
+		usage := usageOf(spent)
+		run.Usage = &usage
+	}
+	if total != (gateway.Budget{}) {
+		run.Budget = &total
 	}
 	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
 	outcomes, err := r.outcomes(tx, address, n)

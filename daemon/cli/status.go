@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/trial"
@@ -131,7 +132,7 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 			line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t",
 				x.ID, x.Task, agentOf(x), state, len(x.Rounds), best.name, best.passed, clock(x, now))
 			if spends {
-				line += spent(x) + "\t"
+				line += spent(x.Usage, x.Budget) + "\t"
 			}
 			fmt.Fprintln(t, line)
 		}
@@ -144,6 +145,9 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 			}
 		}
 	}
+	if r.Usage != nil {
+		fmt.Fprintf(w, "  models: %s\n", spent(r.Usage, r.Budget))
+	}
 	if r.Results != "" {
 		fmt.Fprintf(w, "  results: %s\n", r.Results)
 	}
@@ -153,22 +157,25 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 	return nil
 }
 
-// spent is what a trial's models took, and of how much.
-func spent(t reconcile.TrialStatus) string {
-	if t.Usage == nil {
+// spent is what models took, and of how much; "-" where none is asked.
+func spent(u *gateway.Usage, budget *gateway.Budget) string {
+	if u == nil {
 		return "-"
 	}
-	tokens := tokensOf(t.Usage.Tokens()) + " tokens"
-	if t.Budget != nil && t.Budget.Tokens > 0 {
-		tokens = tokensOf(t.Usage.Tokens()) + " of " + tokensOf(t.Budget.Tokens) + " tokens"
+	if budget == nil {
+		budget = &gateway.Budget{}
+	}
+	text := tokensOf(u.Tokens()) + " tokens"
+	if budget.Tokens > 0 {
+		text = tokensOf(u.Tokens()) + " of " + tokensOf(budget.Tokens) + " tokens"
 	}
 	switch {
-	case t.Budget != nil && t.Budget.USD > 0:
-		return fmt.Sprintf("%s, %.2f of %.2f USD", tokens, t.Usage.CostUSD, t.Budget.USD)
-	case t.Usage.CostUSD > 0:
-		return fmt.Sprintf("%s, %.2f USD", tokens, t.Usage.CostUSD)
+	case budget.USD > 0:
+		return fmt.Sprintf("%s, %.2f of %.2f USD", text, u.CostUSD, budget.USD)
+	case u.CostUSD > 0:
+		return fmt.Sprintf("%s, %.2f USD", text, u.CostUSD)
 	}
-	return tokens
+	return text
 }
 
 // tokensOf is a number of tokens for people, "1.2 M".

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -57,6 +60,84 @@ func TestRoundsWithoutTestsShowTheirScores(t *testing.T) {
 		if got[i] != want {
 			t.Errorf("%q, want %q", got[i], want)
 		}
+	}
+}
+
+// Budgets and clocks are where a run is looked at: of each trial, and of the run.
+func TestStatusTellsBudgetsAndClocks(t *testing.T) {
+	noon := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	usage := func(tokens int64, usd float64) *gateway.Usage {
+		return &gateway.Usage{InputTokens: tokens - 5, OutputTokens: 5, CostUSD: usd}
+	}
+	trials := []reconcile.TrialStatus{
+		{ID: "r.e1.0", Phase: trial.Pending},
+		{ID: "r.e1.1", Phase: trial.Running, Started: noon.Add(-90 * time.Second), Deadline: noon.Add(time.Hour), Usage: usage(1200, 0)},
+		{
+			ID: "r.e1.2", Phase: trial.Running, Started: noon.Add(-time.Hour), Deadline: noon, Now: noon.Add(-30 * time.Minute), // the wall clock was set
+			Usage: usage(12_000, 0.25), Budget: &gateway.Budget{Tokens: 50_000},
+		},
+		{
+			ID: "r.e1.3", Phase: trial.Grading, Started: noon.Add(-2 * time.Hour), Deadline: noon.Add(-time.Minute),
+			Usage: usage(3_400_000, 1), Budget: &gateway.Budget{USD: 2.5},
+		},
+		{
+			ID: "r.e1.4", Phase: trial.Done, Status: trial.Unresolved, Reason: gateway.OverUSD, Started: noon.Add(-time.Hour), Deadline: noon.Add(time.Hour),
+			Ended: noon.Add(-20 * time.Minute), Usage: usage(2_000_000, 2.6), Budget: &gateway.Budget{USD: 2.5, Tokens: 4_000_000},
+		},
+	}
+	for i := range trials {
+		trials[i].Task, trials[i].Agent, trials[i].Wanted = "t", "a", true
+	}
+	for _, tt := range []struct {
+		name string
+		run  reconcile.RunStatus
+		want string
+	}{
+		{
+			name: "with budgets",
+			run:  reconcile.RunStatus{Trials: trials, Usage: usage(5_413_200, 3.85), Budget: &gateway.Budget{USD: 10, Tokens: 20_000_000}},
+			want: `run.r e1: running
+  TRIAL   TASK  AGENT  STATE                    ROUNDS  BEST  PASSED  TIME                SPENT
+  r.e1.0  t     a      pending                  0       -     -       -                   -
+  r.e1.1  t     a      running                  0       -     -       1m30s, 1h0m0s left  1.2 k tokens
+  r.e1.2  t     a      running                  0       -     -       30m0s, 30m0s left   12 k of 50 k tokens, 0.25 USD
+  r.e1.3  t     a      grading                  0       -     -       2h0m0s, 0s left     3.4 M tokens, 1.00 of 2.50 USD
+  r.e1.4  t     a      unresolved (budget_usd)  0       -     -       40m0s               2 M of 4 M tokens, 2.60 of 2.50 USD
+  models: 5.4 M of 20 M tokens, 3.85 of 10.00 USD
+`,
+		},
+		{
+			name: "without one",
+			run:  reconcile.RunStatus{Trials: trials[1:2], Usage: usage(1200, 0)},
+			want: `run.r e1: running
+  TRIAL   TASK  AGENT  STATE    ROUNDS  BEST  PASSED  TIME                SPENT
+  r.e1.1  t     a      running  0       -     -       1m30s, 1h0m0s left  1.2 k tokens
+  models: 1.2 k tokens
+`,
+		},
+		{
+			name: "without models",
+			run:  reconcile.RunStatus{Trials: trials[:1]},
+			want: `run.r e1: running
+  TRIAL   TASK  AGENT  STATE    ROUNDS  BEST  PASSED  TIME
+  r.e1.0  t     a      pending  0       -     -       -
+`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.run.Address, tt.run.Execution, tt.run.State = "run.r", 1, "running"
+			var b bytes.Buffer
+			if err := showStatus(&b, reconcile.Status{Time: noon, Runs: []reconcile.RunStatus{tt.run}}); err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			for line := range strings.Lines(b.String()) {
+				got.WriteString(strings.TrimRight(line, " \n") + "\n")
+			}
+			if diff := cmp.Diff(tt.want, got.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

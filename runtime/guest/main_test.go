@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,6 +40,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case "hog":
 		hog()
+	case "careless":
+		careless()
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -77,6 +80,18 @@ func hog() {
 			_ = os.WriteFile("full", nil, 0o644)
 		}
 	}
+}
+
+// careless makes as many processes as it is told to, and waits for none.
+func careless() {
+	n, err := strconv.Atoi(os.Getenv("GUEST_TEST_CHILDREN"))
+	for range n {
+		if err == nil {
+			_, err = syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{})
+		}
+	}
+	fmt.Println(n, err)
+	_ = syscall.Pause()
 }
 
 // attack sends every signal to the first process, as kill and as sigqueue do: the latter

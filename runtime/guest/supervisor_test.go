@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -377,6 +378,39 @@ func TestAnAgentThatUsesUpTheProcessLimitStopsNothing(t *testing.T) {
 	within(t, "the end of what was left behind", gone)
 	if end := s.ended(); end.Reason != EndedExit || string(s.log) != "again\n" {
 		t.Errorf("the second run found no place: %+v, log %q", end, s.log)
+	}
+}
+
+// Children that an agent does not wait for are nobody else's to reap while it lives: many of
+// them are told of, once.
+func TestManyZombiesAreAnEvent(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ children, events int }{{manyZombies - 1, 0}, {manyZombies, 1}} {
+		t.Run(strconv.Itoa(tt.children), func(t *testing.T) {
+			s := newSite(t, sh(fmt.Sprintf("GUEST_TEST_ROLE=careless GUEST_TEST_CHILDREN=%d exec %s", tt.children, self))...)
+			s.boot()
+			s.until("two heartbeats have told of them", func() bool {
+				told := slices.DeleteFunc(slices.Clone(s.beats), func(b Beat) bool { return b.Zombies != tt.children })
+				return len(told) > 1
+			})
+			close(s.order)
+			s.ended()
+			var got []Event
+			for _, e := range s.find(EventTrouble) {
+				if e.Reason == TroubleZombies {
+					got = append(got, e)
+				}
+			}
+			if len(got) != tt.events {
+				t.Fatalf("%d events of %d zombies: %+v", len(got), tt.children, s.events)
+			}
+			if len(got) > 0 && !strings.HasPrefix(got[0].Detail, strconv.Itoa(tt.children)+" processes ended") {
+				t.Errorf("it says %q", got[0].Detail)
+			}
+		})
 	}
 }
 

@@ -27,6 +27,7 @@ func (b *Builder) Equip(ctx context.Context, work Built, t task.Task, e Equipmen
 	r := recipe{
 		Role: roleAgent, Benchmark: t.Benchmark, Subject: t.Name + "." + e.Agent, Parent: work.ID,
 		Workdir: equipmentDir, Context: e.Dir.Digest, Setup: e.Setup,
+		Untrusted: t.Untrusted, // what the commands call is of the work image
 	}
 	parent, err := b.Resolve(ctx, work.ID, t.Platform)
 	if err != nil {

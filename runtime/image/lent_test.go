@@ -92,6 +92,44 @@ func TestWhatIsLentIsForCommandsAlone(t *testing.T) {
 	}
 }
 
+// What nobody has looked at is lent no secret, nor is what is called in an image that it made.
+func TestWhatIsUntrustedIsLentNoSecret(t *testing.T) {
+	for _, untrusted := range []bool{false, true} {
+		t.Run(fmt.Sprint(untrusted), func(t *testing.T) {
+			b, f, _ := builderOnFake(t, nil)
+			b.opts.Lent = lent
+			ran := map[string]map[string]string{}
+			f.HandleExec(func(_ context.Context, _ *containertest.FakeContainer, c container.Command) int {
+				ran[c.Argv[len(c.Argv)-1]] = c.Env
+				return 0
+			})
+			tk := task.Task{Benchmark: "b", Name: "t", Image: "python:1", Workdir: "/w", Untrusted: untrusted}
+			tk.Work.Setup, tk.Judge.Setup = []string{"of work"}, []string{"of judge"}
+			work, err := b.Work(t.Context(), tk, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Judge(t.Context(), tk, nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Equip(t.Context(), work, tk, Equipment{Agent: "a", Setup: []string{"of the agent"}}, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range []string{"of work", "of judge", "of the agent"} {
+				env, done := ran[line]
+				if !done || env["PIP_INDEX_URL"] != lentEnv["PIP_INDEX_URL"] || env["HTTP_PROXY"] != lentEnv["HTTP_PROXY"] {
+					t.Errorf("%s: ran %t, without what everybody is lent: %v", line, done, env)
+				}
+				for name := range lent.Secrets {
+					if _, has := env[name]; has == untrusted {
+						t.Errorf("%s: %s is there: %t", line, name, has)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestASecretThatIsLeftInTheImageEndsTheBuild(t *testing.T) {
 	for _, c := range []struct{ name, file, content, want string }{
 		{"in a clone's configuration", "/workspace/p/.git/config", "url = https://bot:s3cr3t/token@host/x", "/workspace/p/.git/config"},

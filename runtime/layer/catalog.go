@@ -77,6 +77,14 @@ func DefaultVersion(agent string) (string, bool) {
 	return r.version, ok
 }
 
+// Executable is what an agent's program is called where it is installed by other means.
+func Executable(agent string) string {
+	if agent == "claude-code" {
+		return "claude"
+	}
+	return agent
+}
+
 // For says which packages hold an agent's program for a platform. version "" is the default
 // one.
 func For(agent, version string, p Platform) (Program, error) {
@@ -89,10 +97,10 @@ func For(agent, version string, p Platform) (Program, error) {
 	}
 	arch, ok := map[string]string{"amd64": "x64", "arm64": "arm64"}[p.Arch]
 	if !ok {
-		return Program{}, fmt.Errorf("there is no layer for %s on the architecture %q", agent, p.Arch)
+		return Program{}, fmt.Errorf("there is no layer for %s on the architecture %q: install the program by steps of your own (agent %q { install = [...] }, without a command)", agent, p.Arch, agent)
 	}
 	if p.Libc == NoLibc && !r.static {
-		return Program{}, fmt.Errorf("%s needs a C library, and the image has neither glibc nor musl: base the image on one that has, or use an agent whose program is static, such as codex", agent)
+		return Program{}, fmt.Errorf("%s needs a C library, and the image has neither glibc nor musl: base the image on one that has, install the program by steps of your own (agent %q { install = [...] }, without a command), or use an agent whose program is static, such as codex", agent, agent)
 	}
 	program := r.program(version, arch, p)
 	for i := range program.Packages {

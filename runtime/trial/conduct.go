@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/agent"
@@ -27,30 +29,21 @@ const (
 )
 
 // conduct looks for what those do who cheat, in what the agent said and in what it left. It
-// marks the verdict and never changes it. The record names each finding.
+// marks the verdict and never changes it. The record names each finding, and what could not be
+// looked at: no finding is no clean record there.
 func (m *Machine) conduct(ctx context.Context, s State, subs []judge.Submission, f *Finished) []Effect {
 	if s.Cell.Agent.Solves() || s.StartedAt.IsZero() {
 		return nil
 	}
-	sources := cheat.Sources{}
-	dir := tryDir(m.host.StateDir, s.ID, s.Try)
-	if transcript, err := os.Open(filepath.Join(dir, TranscriptFile)); err == nil {
-		defer func() { _ = transcript.Close() }() // only read
-		sources.Transcript = transcript
-	} else if log, _, err := OpenLog(LogFile(m.host.StateDir, s.ID, s.Try), 0); err == nil { // beside a transcript it would tell the same again
-		defer func() { _ = log.Close() }()
-		sources.Log = log
-	}
-	if diff, err := os.Open(PatchFile(m.host.StateDir, s.ID, s.Try)); err == nil {
-		defer func() { _ = diff.Close() }() // only read
-		sources.Patch = diff                // of single mode
-	}
+	sources, done, unread := m.sources(s)
+	defer done()
 	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(sub judge.Submission) bool { return sub.Archive == "" })
 	findings, err := m.findings(ctx, s, subs, handedIn(s, subs, f), sources)
-	if err != nil {
-		m.log.Warn("not all of what the agent did could be looked at", "error", err)
-	}
 	var effects []Effect
+	if err := errors.Join(unread, err); err != nil {
+		m.log.Warn("not all of what the agent did could be looked at", "error", err)
+		effects = append(effects, m.happened(s, "cheat_unread", "not all of what the agent did could be looked at: "+strings.ReplaceAll(err.Error(), "\n", "; ")))
+	}
 	for _, finding := range findings {
 		detail := finding.Rule + ": " + finding.Evidence
 		if finding.Where != "" {
@@ -62,6 +55,40 @@ func (m *Machine) conduct(ctx context.Context, s State, subs []judge.Submission,
 		f.Flags = appendOnce(f.Flags, flag)
 	}
 	return effects
+}
+
+// sources are the files of a try that are looked at, until done is called. The error tells
+// which are there and cannot be opened.
+func (m *Machine) sources(s State) (sources cheat.Sources, done func(), err error) {
+	var files []io.Closer
+	open := func(what string, open func() (io.ReadCloser, error)) io.Reader {
+		file, bad := open()
+		if bad != nil {
+			if !errors.Is(bad, fs.ErrNotExist) {
+				err = errors.Join(err, fmt.Errorf("open the %s: %w", what, bad))
+			}
+			return nil
+		}
+		files = append(files, file)
+		return file
+	}
+	sources.Transcript = open("transcript", func() (io.ReadCloser, error) {
+		return os.Open(filepath.Join(tryDir(m.host.StateDir, s.ID, s.Try), TranscriptFile))
+	})
+	if sources.Transcript == nil { // beside a transcript it would tell the same again
+		sources.Log = open("log", func() (io.ReadCloser, error) {
+			log, _, err := OpenLog(LogFile(m.host.StateDir, s.ID, s.Try), 0)
+			return log, err
+		})
+	}
+	sources.Patch = open("patch", func() (io.ReadCloser, error) { // of single mode
+		return os.Open(PatchFile(m.host.StateDir, s.ID, s.Try))
+	})
+	return sources, func() {
+		for _, file := range files {
+			_ = file.Close() // only read
+		}
+	}, err
 }
 
 // handedIn is the round whose tree says what the agent changed: the best one, else the last.

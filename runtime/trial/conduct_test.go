@@ -3,6 +3,8 @@ package trial
 import (
 	"archive/tar"
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -10,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/assayd/assayd/runtime/agent"
@@ -150,6 +153,124 @@ func TestWhatIsHandedInIsLookedAt(t *testing.T) {
 			effects := m.conduct(t.Context(), s, subs, &f)
 			if !slices.Equal(f.Flags, tt.want) {
 				t.Errorf("flags are %v, want %v: %+v", f.Flags, tt.want, effects)
+			}
+		})
+	}
+}
+
+// Where not all was looked at, no finding is no clean record: it says so itself, in one line.
+func TestWhatCouldNotBeLookedAtIsInTheRecord(t *testing.T) {
+	tree := map[string]string{"a.py": "x = 1\n"}
+	cheats := archived(t, map[string]string{"conftest.py": "x\n"})
+	directory := func(t *testing.T, name string) {
+		if err := os.MkdirAll(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type world struct {
+		host *Host
+		stop context.CancelFunc // of the look
+	}
+	for _, tt := range []struct {
+		name    string
+		spoil   func(*testing.T, *world)
+		archive func(w *world, digest string) (io.ReadCloser, error) // of the round that counts, "b", and the last one, "f"
+		flags   []string
+		want    []string // what the line says; nil = there is none
+	}{
+		{name: "all of it", flags: []string{"cheat:judge_paths"}},
+		{
+			name: "a transcript", flags: []string{"cheat:judge_paths"}, want: []string{"look through the transcript: "},
+			spoil: func(t *testing.T, w *world) {
+				directory(t, filepath.Join(tryDir(w.host.StateDir, "t1", 1), TranscriptFile))
+			},
+		},
+		{
+			name: "a log that cannot be opened", flags: []string{"cheat:judge_paths"}, want: []string{"open the log: "},
+			spoil: func(t *testing.T, w *world) {
+				log := LogFile(w.host.StateDir, "t1", 1)
+				directory(t, filepath.Dir(log))
+				if err := os.Symlink(log, log); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			name: "the tree that it began with", want: []string{"read the tree of image work:1: "},
+			spoil: func(t *testing.T, w *world) {
+				name := filepath.Join(t.TempDir(), "file")
+				if err := os.WriteFile(name, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				w.host.Patches = patch.New(name)
+			},
+		},
+		{
+			name: "the archive that counts", flags: []string{"cheat:judge_paths"}, want: []string{"open the archive of agent-1: "},
+			archive: func(_ *world, digest string) (io.ReadCloser, error) {
+				if digest == "b" {
+					return nil, errors.New("no\nsuch\nblob")
+				}
+				return io.NopCloser(bytes.NewReader(cheats)), nil
+			},
+		},
+		{
+			name: "one that is damaged", want: []string{"archive of final-1: "},
+			archive: func(_ *world, digest string) (io.ReadCloser, error) {
+				if digest == "f" {
+					return io.NopCloser(strings.NewReader(strings.Repeat("no tar", 1000))), nil
+				}
+				return io.NopCloser(bytes.NewReader(archived(t, tree))), nil
+			},
+		},
+		{
+			name: "what there was no time for", want: []string{"archive of final-1: ", context.Canceled.Error()},
+			archive: func(w *world, digest string) (io.ReadCloser, error) {
+				if digest == "f" {
+					w.stop()
+				}
+				return io.NopCloser(bytes.NewReader(archived(t, tree))), nil
+			},
+		},
+		{
+			name: "more than fits into a line", want: []string{"open the archive of agent-1: no; no; no; "},
+			archive: func(*world, string) (io.ReadCloser, error) { return nil, errors.New(strings.Repeat("no\n", 5000)) },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			archive := tt.archive
+			if archive == nil {
+				archive = func(*world, string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(cheats)), nil }
+			}
+			m := New(Host{StateDir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Patches: patch.New(t.TempDir())}, "t1", "run.r")
+			w := &world{&m.host, stop}
+			m.host.OpenBlob = func(digest string) (io.ReadCloser, error) { return archive(w, digest) }
+			s := State{ID: "t1", Spec: "run.r", Try: 1, StartedAt: began, FinalRound: "final-1", WorkImage: ImageRef{Ref: "work:1"}, Cell: Cell{Agent: agent.Agent{Name: "a"}}}
+			s.Cell.Task.Workdir, s.Cell.Task.Submit = "/work", task.Submit{Paths: []string{"."}}
+			begun(t, m.host, s, tree)
+			if tt.spoil != nil {
+				tt.spoil(t, w)
+			}
+			f := Finished{Best: &Best{Round: "agent-1"}}
+			subs := []judge.Submission{{Try: 1, Round: "agent-1", Archive: "b"}, {Try: 1, Round: "final-1", Archive: "f"}}
+			var lines []string
+			for _, e := range m.conduct(ctx, s, subs, &f) {
+				if h := e.Fields.(Happened); h.Event == "cheat_unread" {
+					lines = append(lines, h.Detail)
+				}
+			}
+			if !slices.Equal(f.Flags, tt.flags) {
+				t.Errorf("flags are %v, want %v", f.Flags, tt.flags)
+			}
+			if len(lines) != min(len(tt.want), 1) {
+				t.Fatalf("the record says %q, want one line with %q", lines, tt.want)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(lines[0], want) || strings.Contains(lines[0], "\n") || len(lines[0]) > 2000 {
+					t.Errorf("the record says %q, want %q in one bounded line", lines[0], want)
+				}
 			}
 		})
 	}

@@ -32,8 +32,11 @@ type Mounted struct {
 // equip makes or finds what the agent needs installed.
 func (m *Machine) equip(ctx context.Context, s *State, work image.Built, labels map[string]string) error {
 	a := s.Cell.Agent
+	if a.Program != "" && a.Layer != nil { // it is installed by steps of its own, into PATH or these folders
+		s.Program, s.Path = layer.Executable(a.Program), []string{"/agent", "/agent/bin", layerDir, layerDir + "/bin", layerDir + "/usr/bin", layerDir + "/usr/local/bin"}
+	}
 	switch {
-	case a.Program != "":
+	case a.Program != "" && a.Layer == nil:
 		return m.program(ctx, s, work.ID, labels)
 	case a.Layer == nil:
 		return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge"
@@ -162,6 +163,47 @@ func TestAnEventIsAcknowledgedOnceItIsStored(t *testing.T) {
 	s, told := b.until(m, s, Closing)
 	if !<-answered || types(told) != "" || s.Reason != ReasonIdle {
 		t.Errorf("a repeated event was reported again: %s; reason %s", types(told), s.Reason)
+	}
+}
+
+// All that a guest has trouble with is in the records; what the agent ran into marks its verdict.
+func TestTroubleIsAnEventAndMayBeAFlag(t *testing.T) {
+	b := newBench(t)
+	troubles := []string{
+		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable,
+		guest.TroubleOOM, guest.TroublePIDs,
+	}
+	b.play(func(ctx context.Context, g *scripted) int {
+		g.hello(ctx)
+		for i, reason := range troubles {
+			g.event(ctx, guest.Event{Seq: i + 1, Type: guest.EventTrouble, Reason: reason, Detail: "so many"})
+		}
+		g.event(ctx, guest.Event{Seq: len(troubles) + 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		<-ctx.Done()
+		return 137
+	})
+	s, told := b.until(b.machine(b.fresh()), b.fresh(), Done)
+	want := "trial.started"
+	for _, reason := range troubles {
+		want += " trial.event:" + reason
+	}
+	if want += " trial.finished"; types(told) != want {
+		t.Errorf("reported %q, want %q", types(told), want)
+	}
+	if diff := cmp.Diff([]string{"zombies", "oom", "pids"}, s.Result.Flags); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A program that is installed by steps of its own is called by its name, and none is fetched.
+func TestAProgramOfOwnInstallSteps(t *testing.T) {
+	b := newBench(t)
+	s := b.fresh(func(c *Cell) {
+		c.Agent = agent.Agent{Name: agent.ClaudeCode, Program: agent.ClaudeCode, Layer: &agent.Layer{Setup: []string{"install it"}}}
+	})
+	s, _ = b.until(b.machine(s), s, Create)
+	if s.Equipped == "" || s.Program != "claude" || len(s.Layers) != 0 {
+		t.Errorf("equipped %q, program %q, layers %v", s.Equipped, s.Program, s.Layers)
 	}
 }
 

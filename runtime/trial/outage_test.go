@@ -25,8 +25,8 @@ func (l pastLedger) Spent(context.Context, gateway.Account) (gateway.Usage, erro
 	return gateway.Usage{OutputTokens: l.output}, nil
 }
 
-// asked is the session of an agent that has asked once, of a provider that answers with a status.
-func asked(t *testing.T, status int, before int64) *gateway.Session {
+// models is a gateway to a provider "p" that answers with a status.
+func models(t *testing.T, status int, before int64) *gateway.Gateway {
 	t.Helper()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -42,7 +42,13 @@ func asked(t *testing.T, status int, before int64) *gateway.Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	session, err := g.Open(t.Context(), gateway.Grant{Account: gateway.Account{Spec: "run.r", Trial: "t1", Try: 1}, Provider: "p", Model: "m"})
+	return g
+}
+
+// asked is the session of an agent that has asked once.
+func asked(t *testing.T, status int, before int64) *gateway.Session {
+	t.Helper()
+	session, err := models(t, status, before).Open(t.Context(), gateway.Grant{Account: gateway.Account{Spec: "run.r", Trial: "t1", Try: 1}, Provider: "p", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
