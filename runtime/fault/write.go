@@ -4,6 +4,7 @@ package fault
 // disks goes through the list, so that a new one is tested by being here.
 var Writes = []Point{
 	WriteSpool, WriteBlob, WriteState, WriteLine, WriteLog, WriteFolder, WriteDoor,
+	WriteTranscript, WriteTrajectory, WriteGame,
 }
 
 // The places that write.
@@ -15,4 +16,8 @@ const (
 	WriteLog    Point = "write log"          // an agent's output
 	WriteFolder Point = "write trial folder" // that is mounted into its container
 	WriteDoor   Point = "write door"         // a trial's sockets
+
+	WriteTranscript Point = "write transcript" // what an agent and its model say
+	WriteTrajectory Point = "write trajectory" // the same when the try is over
+	WriteGame       Point = "write game"       // what is played, move by move
 )
