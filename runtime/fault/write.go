@@ -4,8 +4,11 @@ package fault
 // disks goes through the list, so that a new one is tested by being here.
 var Writes = []Point{
 	WriteSpool, WriteBlob, WriteState, WriteLine, WriteLog, WriteFolder, WriteDoor,
-	WriteTranscript, WriteTrajectory, WriteGame,
 }
+
+// Told are those that write what agents say and play. They need a model and a game: the
+// suite goes through them apart.
+var Told = []Point{WriteTranscript, WriteGame, WriteTrajectory}
 
 // The places that write.
 const (
