@@ -23,9 +23,13 @@ func lentTo(b config.Build, read func(name string) (string, bool)) (image.Lent, 
 	return lent, nil
 }
 
-// collectEvery is how often images beyond the budget are removed; what was used within it
-// stays, for who builds ahead.
+// collectEvery is how often images beyond the budget are removed when no run ends. What was used
+// within it stays, for who builds ahead; what only runs used that are over does not.
 const collectEvery = time.Hour
+
+// collectAgain is when it is done once more after a run's end, as what stood ready for the run
+// may have had its images.
+const collectAgain = 30 * time.Second
 
 // collect keeps the images within the budget of the settings, if there is one.
 func (d *Daemon) collect(ctx context.Context) error {
@@ -33,11 +37,14 @@ func (d *Daemon) collect(ctx context.Context) error {
 	if keep == 0 {
 		return nil
 	}
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
+	next := time.NewTimer(collectEvery)
+	defer next.Stop()
 	for {
+		pause := collectEvery
 		select {
-		case <-tick.C:
+		case <-next.C:
+		case <-d.rec.Finished():
+			pause = collectAgain
 		case <-ctx.Done():
 			return nil
 		}
@@ -48,5 +55,6 @@ func (d *Daemon) collect(ctx context.Context) error {
 		if out.Bytes > 0 {
 			d.opts.Log.Info("collected what nobody needs", "images", len(out.Images), "blobs", out.Blobs, "bytes", out.Bytes)
 		}
+		next.Reset(pause)
 	}
 }
