@@ -346,6 +346,12 @@ agent "talker" {
 		}
 		w.withoutRoom(point, p, lead)
 	}
+	w.until("some more games were played", func() error {
+		if n := strings.Count(w.agentLog(plays), "closed"); n < 5 {
+			return fmt.Errorf("%d were", n)
+		}
+		return nil
+	})
 	w.letGo(plays)
 	w.settled("run.talk", patience)
 	w.settled("run.games", patience)
