@@ -27,9 +27,9 @@ func lentTo(b config.Build, read func(name string) (string, bool)) (image.Lent, 
 // within it stays, for who builds ahead; what only runs used that are over does not.
 const collectEvery = time.Hour
 
-// collectAgain is when it is done once more after a run's end, as what stood ready for the run
-// may have had its images.
-const collectAgain = 30 * time.Second
+// collectSoon is how long after a run's end it is done: what stood ready for the run is gone
+// then, and many runs that end together are one reason.
+const collectSoon = 30 * time.Second
 
 // collect keeps the images within the budget of the settings, if there is one.
 func (d *Daemon) collect(ctx context.Context) error {
@@ -37,14 +37,17 @@ func (d *Daemon) collect(ctx context.Context) error {
 	if keep == 0 {
 		return nil
 	}
-	next := time.NewTimer(collectEvery)
+	next, soon := time.NewTimer(collectEvery), false
 	defer next.Stop()
 	for {
-		pause := collectEvery
 		select {
-		case <-next.C:
 		case <-d.rec.Finished():
-			pause = collectAgain
+			if !soon {
+				soon = true
+				next.Reset(collectSoon)
+			}
+			continue
+		case <-next.C:
 		case <-ctx.Done():
 			return nil
 		}
@@ -55,6 +58,7 @@ func (d *Daemon) collect(ctx context.Context) error {
 		if out.Bytes > 0 {
 			d.opts.Log.Info("collected what nobody needs", "images", len(out.Images), "blobs", out.Blobs, "bytes", out.Bytes)
 		}
-		next.Reset(pause)
+		soon = false
+		next.Reset(collectEvery)
 	}
 }

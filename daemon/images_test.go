@@ -14,9 +14,10 @@ import (
 func TestImagesOfARunThatIsOverAreWithinTheSetting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.configured("build {\n  keep = \"1KiB\"\n}\n")
-	other := strings.Replace(w.benchmark(), w.bench, w.bench+"-other", 1)
-	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("long", []string{`agent "waiter" {}`}, `timeout = "10m"`, `auto_eval = "0s"`))
+	w.configured("build {\n  keep = \"64B\"\n}\n")
+	one := strings.Replace(w.benchmark(), `"src/level" = "0"`, `"src/level" = "0", "src/more" = "`+strings.Repeat("x", 100)+`"`, 1)
+	other := strings.Replace(one, w.bench, w.bench+"-other", 1)
+	w.write("r.hcl", one+w.agent("waiter", waiter)+w.run("long", []string{`agent "waiter" {}`}, `timeout = "10m"`, `auto_eval = "0s"`))
 	w.write("s.hcl", other+strings.Replace(w.run("short", []string{`agent "nop" {}`}, `timeout = "5m"`), "benchmark."+w.bench, "benchmark."+w.bench+"-other", 1))
 	w.serve()
 	started := w.recorded("r.run.long.jsonl", "the trial's start", func(r record) bool { return r.Type == "trial.started" })

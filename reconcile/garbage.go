@@ -87,7 +87,7 @@ func (r *Reconciler) collectImages(ctx context.Context, s Sweep) ([]image.Collec
 		return nil, fmt.Errorf("look for images that are needed: %w", err)
 	}
 	if s.Young > 0 {
-		if g.Over, err = r.over(ctx); err != nil {
+		if g.Over, err = r.over(ctx, g.Before); err != nil {
 			return nil, fmt.Errorf("look for images of runs that are over: %w", err)
 		}
 	}
@@ -134,8 +134,9 @@ func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, e
 	return needed, err
 }
 
-// over are the ids of the images of executions that have finished, and when the last one did.
-func (r *Reconciler) over(ctx context.Context) (map[string]time.Time, error) {
+// over are the ids of the images of executions that have finished since a time, and when the
+// last one did. Those of former ones have not been used since then either.
+func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time.Time, error) {
 	type ended struct {
 		at   time.Time
 		task task.Task
@@ -148,7 +149,7 @@ func (r *Reconciler) over(ctx context.Context) (map[string]time.Time, error) {
 				e, err = tx.LatestExecution(address)
 				return err
 			})
-			if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.IsZero() || r.rerun[address] != nil) {
+			if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.Before(since) || r.rerun[address] != nil) {
 				continue
 			}
 			if err != nil {
