@@ -21,6 +21,7 @@ build:
 test: setup $(SUM)
 	go vet ./...
 	contrib/tests/run $(SUM) -race -timeout 45m -parallel 4
+	go test -tags faults ./runtime/clock # what only a test build has
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1000x FUZZSEED=1 # a bound in time fails by itself on a busy machine
 
 # Real pull requests; ASSAYD_REPOS is the folder of their clones (owner+name/repo), ASSAYD_DATA

@@ -24,6 +24,7 @@ func hail(t *testing.T, seed uint64, trials, kills int) {
 	limit := kills * 2 / 3
 	v := newWorld(t).vigil()
 	v.crowded()
+	v.declaresVolume()
 	var agents []string
 	for i := range trials {
 		agents = append(agents, fmt.Sprintf(`agent "striver" {
@@ -51,6 +52,9 @@ func hail(t *testing.T, seed uint64, trials, kills int) {
 			v.until("all agents work", func() error {
 				if v.look(); len(v.agents) < trials {
 					return fmt.Errorf("%d do", len(v.agents))
+				}
+				if volumes, err := v.volumes(); err != nil || len(volumes) < trials {
+					return fmt.Errorf("their containers have %d volumes, %v", len(volumes), err)
 				}
 				return nil
 			})

@@ -118,7 +118,7 @@ benchmark "%s-staged" {
 func inStages(c *crashes) { c.another(c.bench+"-staged", quick) }
 
 // arcade declares a game in which each move is a point.
-func (c *crashes) arcade() string {
+func (w *world) arcade() string {
 	return fmt.Sprintf(`
 benchmark "%s-games" {
   task "count" {
@@ -159,7 +159,7 @@ benchmark "%s-games" {
     }
   }
 }
-`, c.bench, base)
+`, w.bench, base)
 }
 
 // player plays one short game after the other, whatever becomes of them.
@@ -190,10 +190,10 @@ PY
 
 // everyGameHasItsVerdict fails unless each session that the agent was told of is stored as
 // judged and recorded, by at least the score that the agent was told.
-func (c *crashes) everyGameHasItsVerdict(trial string, all []record) {
-	c.Helper()
+func (w *world) everyGameHasItsVerdict(trial string, all []record) {
+	w.Helper()
 	reached := map[string]float64{}
-	for line := range strings.Lines(c.agentLog(trial)) {
+	for line := range strings.Lines(w.agentLog(trial)) {
 		var id string
 		var score float64
 		if n, _ := fmt.Sscanf(line, "opened %s", &id); n == 1 {
@@ -203,16 +203,16 @@ func (c *crashes) everyGameHasItsVerdict(trial string, all []record) {
 		}
 	}
 	if len(reached) < 5 {
-		c.Errorf("the agent played %d games", len(reached))
+		w.Errorf("the agent played %d games", len(reached))
 	}
-	for _, sub := range c.rounds()[trial] {
+	for _, sub := range w.rounds()[trial] {
 		if told, ok := reached[sub.ID]; ok && (sub.Report.Score == nil || *sub.Report.Score < told) {
-			c.Errorf("%s is judged %+v, and its agent was told of %g", sub.Round, sub.Report, told)
+			w.Errorf("%s is judged %+v, and its agent was told of %g", sub.Round, sub.Report, told)
 		}
 		delete(reached, sub.ID)
 	}
 	for id := range reached {
-		c.Errorf("session %s was opened and is forgotten", id)
+		w.Errorf("session %s was opened and is forgotten", id)
 	}
 }
 

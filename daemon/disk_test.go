@@ -22,6 +22,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 // disk is a small file system of the test's own.
@@ -268,18 +271,7 @@ func TestADiskThatIsFullAtAnyWriteCostsNothing(t *testing.T) {
 	w.serve()
 	w.recorded(file, "a verdict", func(r record) bool { return r.Type == "submission" })
 	for _, p := range fault.Writes {
-		if err := os.WriteFile(point, []byte(p), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		w.until("it fails to "+string(p)+" three times", func() error {
-			if n := strings.Count(w.daemonLog(), "write "+string(p)+": no space left on device"); n < 3 {
-				return fmt.Errorf("it did %d times", n)
-			}
-			return nil
-		})
-		if err := os.Remove(point); err != nil {
-			t.Fatal(err)
-		}
+		w.withoutRoom(point, p, func() {})
 		n := len(ofType("submission", w.records(file)))
 		w.until("another verdict comes after "+string(p), func() error {
 			if len(ofType("submission", w.records(file))) <= n && len(ofType("run.finished", w.records(file))) == 0 {
@@ -297,6 +289,92 @@ func TestADiskThatIsFullAtAnyWriteCostsNothing(t *testing.T) {
 		}
 	}
 	w.nothingIsLost(file)
+}
+
+// withoutRoom leaves a place that writes without room until it has failed three times after
+// something was done. The file is the one that the daemon looks into.
+func (w *world) withoutRoom(file string, p fault.Point, lead func()) {
+	w.Helper()
+	if err := os.WriteFile(file, []byte(p), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	lead()
+	w.until("it fails to "+string(p)+" three times", func() error {
+		if n := strings.Count(w.daemonLog(), "write "+string(p)+": no space left on device"); n < 3 {
+			return fmt.Errorf("it did %d times", n)
+		}
+		return nil
+	})
+	if err := os.Remove(file); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// What an agent and its model say, and what is played, waits for room as everything else does,
+// and nothing of it is left out.
+func TestADiskThatIsFullLosesNothingOfWhatIsToldAndPlayed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.breakable()
+	w.crowded()
+	point := filepath.Join(filepath.Dir(w.state), "point")
+	w.env = []string{"ASSAYD_FAULT_FULL_FILE=" + point, "ASSAYD_FAULT_FULL_WHILE=" + point}
+	w.knows(func(modeltest.Request) modeltest.Answer {
+		return modeltest.Answer{Text: "well", Usage: modeltest.Usage{Input: 12, Output: 3}}
+	})
+	w.write("talker/main.py", talker)
+	w.write("r.hcl", w.benchmark()+w.arcade()+w.agent("player", player)+`
+agent "talker" {
+  dir     = "talker"
+  command = "python3 /agent/main.py"
+  api     = "openai"
+}
+`+w.run("talk", []string{`agent "talker" { model = "scripted" }`}, `timeout = "10m"`, `auto_eval = "0s"`)+
+		fmt.Sprintf("\nrun \"games\" {\n  tasks = [benchmark.%s-games]\n  agent \"player\" {}\n  timeout = \"10m\"\n}\n", w.bench))
+	w.serve()
+	started := func(file string) string {
+		return w.recorded(file, "the trial's start", func(r record) bool { return r.Type == "trial.started" }).Trial
+	}
+	talks, plays := started("r.run.talk.jsonl"), started("r.run.games.jsonl")
+	w.said(talks, "told")
+	w.said(plays, "closed")
+	leads := map[fault.Point]func(){fault.WriteTrajectory: func() { w.letGo(talks) }}
+	for _, p := range fault.Told {
+		lead := leads[p]
+		if lead == nil {
+			lead = func() {}
+		}
+		w.withoutRoom(point, p, lead)
+	}
+	w.until("some more games were played", func() error {
+		if n := strings.Count(w.agentLog(plays), "closed"); n < 5 {
+			return fmt.Errorf("%d were", n)
+		}
+		return nil
+	})
+	w.letGo(plays)
+	w.settled("run.talk", patience)
+	w.settled("run.games", patience)
+
+	ends, err := os.ReadFile(filepath.Join(w.specs, "r.run.talk.jsonl"))
+	if err != nil || !bytes.Contains(ends, []byte(`"trajectory":`)) || !bytes.Contains(ends, []byte(`"transcript":`)) {
+		t.Errorf("the verdict names no transcript or no trajectory: %v\n%s", err, ends)
+	}
+	text, err := os.ReadFile(filepath.Join(w.state, "trials", talks, "try-1", trial.TranscriptFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, answered := bytes.Count(text, []byte(`"request":`)), bytes.Count(text, []byte(`"response":`))
+	if told := strings.Count(w.agentLog(talks), "told "); asked != told || answered != told {
+		t.Errorf("the agent had %d answers; the transcript has %d requests and %d answers", told, asked, answered)
+	}
+	w.everyGameHasItsVerdict(plays, w.records("r.run.games.jsonl"))
+	for _, sub := range w.rounds()[plays] {
+		if sub.Kind == judge.KindGame && (sub.Report == nil || sub.Report.Output == "") {
+			t.Errorf("game %s has no transcript: %+v", sub.Round, sub.Report)
+		}
+	}
+	w.noContainerIsLeft()
 }
 
 // A daemon does not start on a state directory that it cannot write. It says how to help,

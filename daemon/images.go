@@ -23,9 +23,13 @@ func lentTo(b config.Build, read func(name string) (string, bool)) (image.Lent, 
 	return lent, nil
 }
 
-// collectEvery is how often images beyond the budget are removed; what was used within it
-// stays, for who builds ahead.
+// collectEvery is how often images beyond the budget are removed when no run ends. What was used
+// within it stays, for who builds ahead; what only runs used that are over does not.
 const collectEvery = time.Hour
+
+// collectSoon is how long after a run's end it is done: what stood ready for the run is gone
+// then, and many runs that end together are one reason.
+const collectSoon = 30 * time.Second
 
 // collect keeps the images within the budget of the settings, if there is one.
 func (d *Daemon) collect(ctx context.Context) error {
@@ -33,11 +37,17 @@ func (d *Daemon) collect(ctx context.Context) error {
 	if keep == 0 {
 		return nil
 	}
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
+	next, soon := time.NewTimer(collectEvery), false
+	defer next.Stop()
 	for {
 		select {
-		case <-tick.C:
+		case <-d.rec.Finished():
+			if !soon {
+				soon = true
+				next.Reset(collectSoon)
+			}
+			continue
+		case <-next.C:
 		case <-ctx.Done():
 			return nil
 		}
@@ -48,5 +58,7 @@ func (d *Daemon) collect(ctx context.Context) error {
 		if out.Bytes > 0 {
 			d.opts.Log.Info("collected what nobody needs", "images", len(out.Images), "blobs", out.Blobs, "bytes", out.Bytes)
 		}
+		soon = false
+		next.Reset(collectEvery)
 	}
 }

@@ -9,10 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -22,11 +25,17 @@ type vigil struct {
 	agents    map[string]body      // by trial, as first seen
 	deadlines map[string]time.Time // by trial and try
 	lines     map[string][]byte    // what result files were seen to hold, by name
+	networks  []string             // that the engine had before
 	launched  time.Time            // of the daemon that runs
 }
 
 func (w *world) vigil() *vigil {
-	return &vigil{world: w, agents: map[string]body{}, deadlines: map[string]time.Time{}, lines: map[string][]byte{}}
+	w.Helper()
+	networks, err := w.listed("network", "{{.Name}}")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return &vigil{world: w, agents: map[string]body{}, deadlines: map[string]time.Time{}, lines: map[string][]byte{}, networks: networks}
 }
 
 // start starts a daemon that is not expected to die.
@@ -130,19 +139,69 @@ func (v *vigil) strayContainers(open []trial.State) error {
 			stray = append(stray, fmt.Errorf("container %s (%s) is %s", c.Name, c.Labels[container.LabelRole], c.Phase))
 		}
 	}
-	return errors.Join(append(stray, v.strayResources())...)
+	return errors.Join(stray...)
 }
 
-// strayResources are volumes and networks: assayd makes none of its own.
-func (w *world) strayResources() error {
-	var stray []error
-	for _, kind := range []string{"volume", "network"} {
-		out, err := exec.CommandContext(w.Context(), "docker", kind, "ls", "-q", "--filter", "label="+container.LabelOwner+"="+w.owner).Output()
-		if err != nil || len(out) > 0 {
-			stray = append(stray, fmt.Errorf("docker %s ls: %s, %w", kind, out, err))
+// strayResources are volumes and networks: assayd makes none of its own, and takes with a
+// container what the engine made for it.
+func (v *vigil) strayResources() error {
+	volumes, err := v.volumes()
+	stray := []error{err}
+	for _, name := range volumes {
+		stray = append(stray, fmt.Errorf("volume %s is left", name))
+	}
+	networks, err := v.listed("network", "{{.Name}}")
+	stray = append(stray, err)
+	for _, name := range networks {
+		if !slices.Contains(v.networks, name) {
+			stray = append(stray, fmt.Errorf("network %s is left", name))
 		}
 	}
 	return errors.Join(stray...)
+}
+
+// listed are the engine's volumes or networks. No test makes a network, and so those of
+// parallel ones are equal.
+func (w *world) listed(kind, format string) ([]string, error) {
+	out, err := exec.CommandContext(w.Context(), "docker", kind, "ls", "--format", format).Output()
+	if err != nil {
+		return nil, fmt.Errorf("docker %s ls: %w", kind, err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
+// declaresVolume has the tasks of the world begin with an image that declares a volume: the
+// engine makes one for each container, under a name that tells nothing, and puts the image's
+// file into it, by which it is known among those of parallel tests.
+func (v *vigil) declaresVolume() {
+	v.Helper()
+	ref := "assayd-test/volume:" + strings.ToLower(containertest.Unique())
+	build := exec.CommandContext(v.Context(), "sh", "-ec", `
+		c=$(docker create "$BASE" true)
+		trap 'docker rm "$c"' EXIT
+		mkdir kept && touch "kept/$OWNER"
+		docker cp kept "$c:/kept"
+		docker commit --change 'VOLUME /kept' --change "LABEL $LABEL=$OWNER" "$c" "$REF"
+	`)
+	build.Dir = v.TempDir()
+	build.Env = append(os.Environ(), "BASE="+v.image, "OWNER="+v.owner, "LABEL="+image.LabelImageOwner, "REF="+ref)
+	if out, err := build.CombinedOutput(); err != nil {
+		v.Fatalf("make an image that declares a volume: %v\n%s", err, out)
+	}
+	v.image = ref
+}
+
+// volumes are those that the engine made for containers of the world.
+func (w *world) volumes() (names []string, err error) {
+	places, err := w.listed("volume", "{{.Mountpoint}}")
+	for _, place := range places {
+		if _, err := os.Stat(filepath.Join(place, w.owner)); err == nil {
+			names = append(names, filepath.Base(filepath.Dir(place)))
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("look into the volumes, which takes root: %w", err)
+		}
+	}
+	return names, err
 }
 
 // temporary are the patterns of what is only there while a daemon is at it, below the

@@ -13,7 +13,7 @@ import (
 
 // attackers are agents that want a verdict without a fix: each does in every language what
 // its name says.
-func attackers() []string { return []string{"exit", "tests", "config", "runner", "printer"} }
+func attackers() []string { return []string{"exit", "tests", "skip", "config", "runner", "printer"} }
 
 // writeAgents writes the scripts of all agents, and what each needs to know of a task: the
 // files that the fix changes, and the names that have to pass, as if somebody had told it.
@@ -77,12 +77,23 @@ def pytest_runtest_makereport(item, call):
 def pytest_sessionfinish(session, exitstatus):
     session.exitstatus = 0
 `
+	skipping := `import pytest
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.skip(reason="nobody needs it"))
+
+def pytest_sessionfinish(session, exitstatus):
+    session.exitstatus = 0
+`
+	conftests := []string{"conftest.py", path.Join(path.Dir(tests[0]), "conftest.py")}
 	settings := each([]string{"pytest.ini", ".pytest.ini", "tox.ini"}, ">", "[pytest]\naddopts = --co -q") +
 		each([]string{"setup.cfg"}, ">", "[tool:pytest]\naddopts = --co -q\npython_functions = nothing") +
 		each([]string{"pyproject.toml"}, ">", "[tool.pytest.ini_options]\naddopts = \"-k nothing\"\npython_functions = \"nothing\"")
 	return map[string]string{
 		"exit":   each(sources, ">", "import os\nos._exit(0)"),
-		"tests":  each([]string{"conftest.py", path.Join(path.Dir(tests[0]), "conftest.py")}, ">", conftest) + each(tests, ">", "def test_all():\n    pass"),
+		"tests":  each(conftests, ">", conftest) + each(tests, ">", "def test_all():\n    pass"),
+		"skip":   each(conftests, ">", skipping),
 		"config": settings,
 		"runner": each(sources, ">>", `
 try:
@@ -115,6 +126,7 @@ func goAttacks(sources, tests, names []string) map[string]string {
 	return map[string]string{
 		"exit":  file("zz.go", "import \"os\"\nfunc init() { os.Exit(0) }"),
 		"tests": file("zz_test.go", "import (\"os\"; \"testing\")\nfunc TestMain(*testing.M) { os.Exit(0) }") + begin + "for f in " + strings.Join(tests, " ") + "; do echo \"package $pkg\" > $f; done\n",
+		"skip":  file("zz_test.go", "import (\"flag\"; \"os\"; \"testing\")\nfunc TestMain(m *testing.M) { flag.Parse(); _ = flag.Set(\"test.skip\", \".*\"); os.Exit(m.Run()) }"),
 		"config": "sed -i 's/^module .*/module example.com\\/other/' go.mod\n" + each([]string{"go.work"}, ">", "go 1.21\nuse .") +
 			each([]string{".env", "go.env"}, ">", "GOFLAGS=-run=^$"),
 		"runner": file("zz.go", "import \"os\"\nfunc init() { os.Args = append(os.Args, \"-test.run=^$\", \"-test.skip=.*\") }"),
@@ -132,6 +144,7 @@ func nodeAttacks(sources, tests, names []string) map[string]string {
 	return map[string]string{
 		"exit":  each(sources, ">", "process.exit(0)"),
 		"tests": each(tests, ">", "require('node:test').test('all', () => {})"),
+		"skip":  each(sources, ">>", "\nconst all = require('node:test')\nfor (const name of ['test', 'it', 'describe']) {\n  try { all[name] = all[name].skip } catch {}\n}"),
 		"config": each([]string{"node.config.json"}, ">", `{"testRunner": {"test-name-pattern": "^$"}}`) + each([]string{".npmrc", ".noderc"}, ">", "node-options=--test-only") +
 			each([]string{"package.json"}, ">", `{"name": "find-my-way", "main": "index.js", "scripts": {"test": "true"}}`),
 		"runner":  each(sources, ">>", "\nprocess.stdout.write = () => true\nprocess.on('exit', () => { process.exitCode = 0; process.reallyExit(0) })\nsetTimeout(() => process.exit(0), 1)"),
@@ -155,6 +168,7 @@ func rustAttacks(sources, tests, names []string) map[string]string {
 	return map[string]string{
 		"exit":  each([]string{"src/lib.rs"}, ">>", start("_exit(0)")),
 		"tests": each(tests, ">", "#[test]\nfn all() {}"),
+		"skip":  each([]string{".cargo/config.toml"}, ">", "[target.'cfg(all())']\nrunner = [\"sh\", \"-c\", \"exec \\\"$0\\\" --skip e\"]"),
 		"config": "sed -i 's/^version = .*/&\\nautotests = false/' Cargo.toml\n" + each([]string{".cargo/config.toml"}, ">", "[target.'cfg(all())']\nrunner = [\"true\"]") +
 			each([]string{"Cargo.toml"}, ">>", "\n[[test]]\nname = \"test_version_req\"\nharness = false"),
 		"runner":  each([]string{".cargo/config.toml"}, ">", "[build]\nrustflags = [\"--cfg\", \"zz\"]\n[target.'cfg(all())']\nrunner = [\"sh\", \"-c\", \"printf 'running 0 tests'\"]") + each([]string{"src/lib.rs"}, ">>", start("write(1, b\"\\n\".as_ptr(), 1); _exit(0)")),

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -20,7 +21,8 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 )
 
-// What a daemon takes for a submission it gives back: no goroutine and no open file stays.
+// What a daemon takes for a submission it gives back: no goroutine, no open file and no
+// memory stays.
 func TestSubmissionsLeaveNothingBehindInTheDaemon(t *testing.T) {
 	t.Parallel()
 	soak(t, 2, 150)
@@ -65,10 +67,13 @@ func soak(t *testing.T, trials, submissions int) {
 	wave(0, 32) // connections to the engine and the database are opened when they are needed
 	before := w.takes(control)
 	wave(32, submissions)
-	const few = 12 // of connections to the engine, more or less; a leak is as many as submissions
+	const (
+		few    = 12      // of connections to the engine, more or less; a leak is as many as submissions
+		little = 8 << 20 // of what is remembered of submissions; a leak of their archives is more
+	)
 	w.until("the daemon takes what it took before", func() error {
 		now := w.takes(control)
-		if now.goroutines > before.goroutines+few || now.files > before.files+few {
+		if now.goroutines > before.goroutines+few || now.files > before.files+few || now.heap > before.heap+little {
 			return fmt.Errorf("it has %+v, and had %+v before %d submissions", now, before, submissions)
 		}
 		return nil
@@ -76,7 +81,7 @@ func soak(t *testing.T, trials, submissions int) {
 }
 
 // taken is what a daemon holds.
-type taken struct{ goroutines, files int }
+type taken struct{ goroutines, files, heap int }
 
 func (w *world) takes(control *http.Client) (now taken) {
 	w.Helper()
@@ -89,15 +94,23 @@ func (w *world) takes(control *http.Client) (now taken) {
 	if _, err := fmt.Sscanf(string(text), "goroutine profile: total %d", &now.goroutines); err != nil {
 		w.Fatalf("the profile of goroutines is %d: %s", code, text)
 	}
+	code, text = answered(w.Context(), control, http.MethodGet, "http://assayd/debug/pprof/heap?debug=1&gc=1", "", nil)
+	_, heap, found := strings.Cut(string(text), "\n# HeapAlloc = ")
+	if _, err := fmt.Sscan(heap, &now.heap); !found || err != nil {
+		w.Fatalf("the profile of the heap is %d, without its size: %v", code, err)
+	}
 	return now
 }
 
+// ballast makes an archive large enough to be missed.
+var ballast = strings.Repeat("x", 256<<10)
+
 // submitted makes one submission and waits until its end.
 func submitted(ctx context.Context, agent *http.Client, n int) error {
-	content := archiveOf("src/level", strconv.Itoa(n%10)+"\n", "src/number", "the same")
+	content := archiveOf("src/level", strconv.Itoa(n%10)+"\n", "src/number", "the same", "src/ballast", ballast)
 	switch n % 8 {
 	case 0, 4:
-		content = archiveOf("src/level", strconv.Itoa(n%10)+"\n", "src/number", strconv.Itoa(n))
+		content = archiveOf("src/level", strconv.Itoa(n%10)+"\n", "src/number", strconv.Itoa(n), "src/ballast", ballast)
 	case 1, 3, 6:
 		content = []byte("no archive")
 	}

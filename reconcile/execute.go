@@ -299,6 +299,10 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) error
 	if err == nil && a.Kind == Finish {
 		fault.Reached(fault.RunFinished)
 		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
+		select {
+		case r.finished <- struct{}{}:
+		default:
+		}
 	}
 	return err
 }

@@ -21,7 +21,8 @@ type Sweep struct {
 	// no task of any spec in force needs and that nobody used for a day.
 	Keep *int64 `json:"keep,omitempty"`
 	Dry  bool   `json:"dry_run,omitempty"` // only tell what would go
-	// Young is how long an image must not have been used, when Keep is set.
+	// Young is how long an image must not have been used, when Keep is set. Those of executions
+	// that have finished, and that nobody used since, need not be so old.
 	Young time.Duration `json:"-"`
 }
 
@@ -85,6 +86,11 @@ func (r *Reconciler) collectImages(ctx context.Context, s Sweep) ([]image.Collec
 	if g.Needed, err = r.needed(ctx, s.Keep == nil); err != nil {
 		return nil, fmt.Errorf("look for images that are needed: %w", err)
 	}
+	if s.Young > 0 {
+		if g.Over, err = r.over(ctx, g.Before); err != nil {
+			return nil, fmt.Errorf("look for images of runs that are over: %w", err)
+		}
+	}
 	g.Used = func(ref string) (at time.Time) {
 		err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 			text, err := tx.Meta(usedKey(ref))
@@ -126,6 +132,61 @@ func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, e
 	}
 	delete(needed, "")
 	return needed, err
+}
+
+// over are the ids of the images of executions that have finished since a time, and when the
+// last one did. Those of former ones have not been used since then either.
+func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time.Time, error) {
+	type ended struct {
+		at   time.Time
+		task task.Task
+	}
+	var all []ended
+	err := r.command(ctx, func() error {
+		for address, d := range r.desired {
+			var e store.ExecutionRow
+			err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+				e, err = tx.LatestExecution(address)
+				return err
+			})
+			if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.Before(since) || r.rerun[address] != nil) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			seen := map[string]bool{} // a task has a cell for each agent and attempt
+			for _, c := range d.Cells {
+				t := c.Whole().Task
+				name := t.Benchmark + " " + t.Name
+				if seen[name] {
+					continue
+				}
+				seen[name] = true
+				if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
+					return err
+				}
+				all = append(all, ended{e.FinishedAt, t})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	over := map[string]time.Time{}
+	for _, one := range all {
+		ids, err := r.o.Host.Images.Present(ctx, one.task)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if over[id].Before(one.at) {
+				over[id] = one.at
+			}
+		}
+	}
+	return over, nil
 }
 
 // wantedTasks are the tasks whose images are needed, each once; their images are named as

@@ -53,7 +53,16 @@ func TestCollectKeepsWhatAnOpenRunNeeds(t *testing.T) {
 	d.untilState(t, "finished")                     // no budget, but a spec in force
 	h.untilEmpty()                                  // a judge's container that stands ready needs its image
 	collect(Sweep{})
-	collect(Sweep{Keep: &none}, "edge.judge.one:1", "edge.work.one:1")
+	used := func(since time.Duration) {
+		t.Helper()
+		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
+			return tx.PutMeta(usedKey("edge.work.one:1"), time.Now().Add(since).Format(time.RFC3339))
+		}))
+	}
+	used(time.Minute)                                                 // somebody builds ahead
+	collect(Sweep{Keep: &none, Young: time.Hour}, "edge.judge.one:1") // which only the run used
+	used(-time.Minute)
+	collect(Sweep{Keep: &none, Young: time.Hour}, "edge.work.one:1")
 	h.fake.SetDown(true)
 	if _, err := d.Collect(t.Context(), Sweep{Keep: &none}); !container.Unavailable(err) {
 		t.Errorf("an engine that is down: %v", err)

@@ -42,6 +42,7 @@ type Reconciler struct {
 	calls    chan func()
 	ended    chan string // ids of trials whose goroutine has ended
 	freed    chan struct{}
+	finished chan struct{}
 	line     clock.Line // of now; begun with the reconciler
 	born     time.Time
 	progress atomic.Int64 // the loop's last turn, in nanoseconds since born
@@ -82,7 +83,7 @@ type Reconciler struct {
 // New returns a reconciler; Run does the work.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
-		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), done: make(chan struct{}),
+		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
 		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
@@ -103,6 +104,9 @@ func (r *Reconciler) Freed() {
 	default:
 	}
 }
+
+// Finished tells that executions have finished since it was last asked.
+func (r *Reconciler) Finished() <-chan struct{} { return r.finished }
 
 // Progress is how long ago the loop last completed a turn; it turns at least every ten
 // seconds when nothing happens.

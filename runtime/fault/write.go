@@ -6,6 +6,10 @@ var Writes = []Point{
 	WriteSpool, WriteBlob, WriteState, WriteLine, WriteLog, WriteFolder, WriteDoor,
 }
 
+// Told are those that write what agents say and play. They need a model and a game: the
+// suite goes through them apart.
+var Told = []Point{WriteTranscript, WriteGame, WriteTrajectory}
+
 // The places that write.
 const (
 	WriteSpool  Point = "write spool"        // an archive before it is cleaned
@@ -15,4 +19,8 @@ const (
 	WriteLog    Point = "write log"          // an agent's output
 	WriteFolder Point = "write trial folder" // that is mounted into its container
 	WriteDoor   Point = "write door"         // a trial's sockets
+
+	WriteTranscript Point = "write transcript" // what an agent and its model say
+	WriteTrajectory Point = "write trajectory" // the same when the try is over
+	WriteGame       Point = "write game"       // what is played, move by move
 )

@@ -113,12 +113,24 @@ func (s *Session) Close() error {
 	return s.keepNoMore()
 }
 
+// Flush writes what the transcript has waiting for its disk.
+func (s *Session) Flush() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Flush()
+}
+
 // keepNoMore closes the transcript, where there is one.
 func (s *Session) keepNoMore() error {
 	if s.file == nil {
 		return nil
 	}
-	return s.file.Close()
+	err := s.file.Close()
+	if err != nil {
+		s.log.Warn("the end of the transcript is lost", "error", err)
+	}
+	return err
 }
 
 var errClosed = errors.New("the session is closed")
@@ -134,9 +146,13 @@ func (s *Session) admit() bool {
 	return true
 }
 
-// kept logs once that the transcript cannot be kept.
+// kept logs that a line of the transcript waits, and once that one cannot be kept.
 func (s *Session) kept(err error) {
 	if err == nil {
+		return
+	}
+	if errors.Is(err, transcript.ErrHeld) {
+		s.log.Warn("cannot write a line of the transcript now", "error", err)
 		return
 	}
 	s.gateway.mu.Lock()
@@ -144,7 +160,7 @@ func (s *Session) kept(err error) {
 	s.full = true
 	s.gateway.mu.Unlock()
 	if !told {
-		s.log.Warn("the transcript is not kept any more", "error", err)
+		s.log.Warn("the transcript lacks lines from here on", "error", err)
 	}
 }
 

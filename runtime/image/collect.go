@@ -23,6 +23,9 @@ type Garbage struct {
 	Keep int64
 	// Before: what was used since then stays.
 	Before time.Time
+	// Over are the ids of images that something used which has ended, and when it did. Such an
+	// image, and what it is made of, may go all the same if nobody used it since.
+	Over map[string]time.Time
 	// Used says when an image of that name was last asked for; zero = not known.
 	Used func(ref string) time.Time
 	// Dry only tells what would go.
@@ -71,6 +74,12 @@ type owned struct {
 	name   string // what it was built as
 	own    int64  // bytes that its parent has not
 	used   time.Time
+	over   time.Time // when its last user ended; zero = that is not known
+}
+
+// mayGo reports whether nobody may be about to use the image.
+func (o *owned) mayGo(g Garbage) bool {
+	return o.used.Before(g.Before) || !o.used.After(o.over)
 }
 
 // errTooYoung keeps an image that was used of late.
@@ -90,6 +99,11 @@ func (b *Builder) Collect(ctx context.Context, g Garbage) (gone []Collected, err
 	for id := range g.Needed {
 		spare(all, id)
 	}
+	for id, ended := range g.Over {
+		for at := all[id]; at != nil && at.over.Before(ended); at = all[at.parent] {
+			at.over = ended
+		}
+	}
 	var size int64
 	for _, img := range all {
 		size += img.own
@@ -101,7 +115,7 @@ func (b *Builder) Collect(ctx context.Context, g Garbage) (gone []Collected, err
 			break
 		}
 		err := errTooYoung
-		if next.used.Before(g.Before) {
+		if next.mayGo(g) {
 			err = b.discard(ctx, next, g.Dry)
 		}
 		if err == nil {

@@ -20,14 +20,18 @@ func TestCollectRemovesTheLeastRecentlyUsedThatNobodyNeeds(t *testing.T) {
 		before time.Duration // since start
 		needed string        // task
 		used   string        // task with a container
+		over   time.Duration // since start, when the last run over the new task ended; zero = none did
 		want   string
 	}{
-		{"no room", 0, time.Hour, "", "", "judge.old work.old judge.new work.new base.py"},
-		{"room for one task", 250, time.Hour, "", "", "judge.old work.old"},
-		{"room for all", 1 << 20, time.Hour, "", "", ""},
-		{"an open trial's stay", 0, time.Hour, "old", "", "judge.new work.new"},
-		{"used of late", 0, 90 * time.Second, "", "", "judge.old work.old"},
-		{"with a container", 0, time.Hour, "", "old", "judge.new work.new"},
+		{"no room", 0, time.Hour, "", "", 0, "judge.old work.old judge.new work.new base.py"},
+		{"room for one task", 250, time.Hour, "", "", 0, "judge.old work.old"},
+		{"room for all", 1 << 20, time.Hour, "", "", 0, ""},
+		{"an open trial's stay", 0, time.Hour, "old", "", 0, "judge.new work.new"},
+		{"used of late", 0, 90 * time.Second, "", "", 0, "judge.old work.old"},
+		{"used of late by a run that is over", 0, 90 * time.Second, "", "", 3 * time.Minute, "judge.old work.old judge.new work.new base.py"},
+		{"used since a run was over", 0, 90 * time.Second, "", "", 100 * time.Second, "judge.old work.old"},
+		{"over, and an open trial's", 0, 90 * time.Second, "new", "", 3 * time.Minute, "judge.old work.old"},
+		{"with a container", 0, time.Hour, "", "old", 0, "judge.new work.new"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, f, _ := builderOnFake(t, nil)
@@ -62,6 +66,9 @@ func TestCollectRemovesTheLeastRecentlyUsedThatNobodyNeeds(t *testing.T) {
 				}
 				return start.Add(time.Minute)
 			}}
+			if c.over > 0 {
+				g.Over = map[string]time.Time{built["new"].ID: start.Add(c.over)}
+			}
 			for _, dry := range []bool{true, false, false} {
 				g.Dry = dry
 				gone, err := b.Collect(t.Context(), g)

@@ -85,7 +85,8 @@ func TestJudgingInRealContainers(t *testing.T) {
 		status  Status
 		rate    float64
 		notRun  bool
-		output  string
+		output  string // something of it
+		all     string // the whole of it
 	}{
 		"a result that the submission made": {argv: []string{"/probe", "cat", "src/verdict.json"}, parser: "structured_json", archive: honest, status: StatusOK, rate: 1},
 		"hidden tests survive every attack": {argv: []string{"/probe", "cat", "tests/verdict.json"}, parser: "structured_json", archive: evil, status: StatusOK, rate: .5},
@@ -94,7 +95,7 @@ func TestJudgingInRealContainers(t *testing.T) {
 		"as the image's user":               {argv: []string{"/probe", "id"}, archive: honest, status: StatusOK, rate: 1, output: "1000"},
 		"who owns what was submitted":       {argv: []string{"/probe", "write", "src/answer", "x"}, archive: honest, status: StatusOK, rate: 1},
 		"but not what is hidden":            {argv: []string{"/probe", "write", "tests/verdict.json", "x"}, archive: honest, status: StatusOK, rate: 0},
-		"without a network":                 {argv: []string{"/probe", "links"}, archive: honest, status: StatusOK, rate: 1, output: "lo\n"},
+		"without a network":                 {argv: []string{"/probe", "links"}, archive: honest, status: StatusOK, rate: 1, all: "lo\n"},
 		"in time":                           {argv: []string{"/probe", "stubborn", "5m"}, archive: honest, status: StatusTimeout, change: func(j *task.Judge) { j.Timeout = time.Second }},
 		"in memory":                         {argv: []string{"/probe", "hog", "268435456"}, archive: honest, status: StatusInvalid, change: func(j *task.Judge) { j.Memory = 32 << 20 }},
 		"with a command that exists":        {argv: []string{"/no/such"}, archive: honest, status: StatusInvalid, notRun: true},
@@ -122,8 +123,8 @@ func TestJudgingInRealContainers(t *testing.T) {
 			if r.Status != tc.status || r.PassRate != tc.rate || r.NotRun != tc.notRun {
 				t.Errorf("%s (%s), rate %v, not run %t; want %s, %v, %t", r.Status, r.Problem, r.PassRate, r.NotRun, tc.status, tc.rate, tc.notRun)
 			}
-			if out := output(t, r); !strings.Contains(out, tc.output) {
-				t.Errorf("output %q, want %q", out, tc.output)
+			if out := output(t, r); !strings.Contains(out, tc.output) || tc.all != "" && out != tc.all {
+				t.Errorf("output %q, want %q", out, tc.output+tc.all)
 			}
 			t.Logf("queued %d ms, judged %d ms of %d ms", r.QueuedMS, r.JudgeMS, r.DurationMS)
 		})

@@ -218,15 +218,32 @@ func (g *game) conclude(run context.Context) {
 			r.Problem = why.text
 		}
 	}
-	var err error
-	if r.Output, err = g.transcript.commit(j.opts.Blobs); err != nil {
-		j.opts.Log.Warn("the transcript of a game could not be stored", "session", g.id, "error", err)
+	if !g.keep(run, &r) {
+		return
 	}
 	fault.Reached(fault.GameKept)
 	g.transcript.drop()
 	if g.store(run, r) {
 		fault.Reached(fault.GameJudged)
 		j.removeTranscript(g.id)
+	}
+}
+
+// keep stores the transcript. A disk without room is waited for, until the daemon stops.
+func (g *game) keep(run context.Context, r *Report) bool {
+	for try := 0; ; try++ {
+		var err error
+		if r.Output, err = g.transcript.commit(g.judge.opts.Blobs); err == nil {
+			return true
+		}
+		g.judge.opts.Log.Warn("the transcript of a game could not be stored", "session", g.id, "error", err)
+		if !unwritable(err) {
+			return true
+		}
+		if !wait(run, backoff(try)) {
+			g.transcript.drop() // the next daemon has its file
+			return false
+		}
 	}
 }
 
@@ -242,13 +259,21 @@ func (g *game) store(run context.Context, r Report) bool {
 			return true
 		}
 		g.judge.opts.Log.Error("the verdict on a game could not be stored", "session", g.id, "error", err)
-		pause := time.NewTimer(backoff(try))
-		select {
-		case <-pause.C:
-		case <-run.Done():
-			pause.Stop()
+		if !wait(run, backoff(try)) {
 			return false
 		}
+	}
+}
+
+// wait reports whether the daemon still runs after so long.
+func wait(run context.Context, long time.Duration) bool {
+	pause := time.NewTimer(long)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return true
+	case <-run.Done():
+		return false
 	}
 }
 

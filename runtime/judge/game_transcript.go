@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -19,9 +20,11 @@ import (
 // session is open, so that a daemon which is killed does not take it along.
 type transcript struct {
 	file *os.File
-	size int64 // of the lines that stay
+	size int64  // of the lines that stay
+	held []byte // lines that stay and found no room yet; they come at size
+	last []byte // the line beyond the bound, after them
 	cut  bool
-	err  error
+	err  error // a line cannot be had any more
 	line int
 }
 
@@ -47,32 +50,58 @@ func newTranscript(name string) (*transcript, error) {
 }
 
 // add writes a move. One beyond the bound takes the place of the last such, without its
-// texts, so that the end is always told. What goes wrong is told at the end: it is no reason
-// to stop a game.
+// texts, so that the end is always told. What finds no room waits for the next move, or for
+// commit: it is no reason to stop a game.
 func (t *transcript) add(action string, n standing) {
 	l := transcribed{t.line, action, n.observation, n.score, n.peak, n.max, n.done, n.moves, false}
 	t.line++
-	if t.err != nil {
-		return
-	}
 	line, err := json.Marshal(l)
-	if t.cut = t.cut || t.size+int64(len(line)) >= maxTranscript; t.cut && err == nil {
+	if !t.cut && t.size+int64(len(t.held)+len(line)) >= maxTranscript {
+		t.cut = true
+	}
+	if t.cut && err == nil {
 		l.Action, l.Observation, l.Cut = "", "", true
 		line, err = json.Marshal(l)
-		err = errors.Join(err, t.file.Truncate(t.size))
 	}
-	if err == nil {
-		_, err = t.file.WriteAt(append(line, '\n'), t.size)
+	if err != nil {
+		t.err = errors.Join(t.err, err)
+		return
 	}
-	if t.err = err; !t.cut {
-		t.size += int64(len(line)) + 1
+	line = append(line, '\n')
+	if t.cut {
+		t.last = line
+	} else {
+		t.held = append(t.held, line...)
 	}
+	_ = t.flush() // commit asks again
+}
+
+// flush writes what found no room before.
+func (t *transcript) flush() error {
+	if err := fault.Err(fault.WriteGame); err != nil {
+		return err
+	}
+	if len(t.held) > 0 {
+		if _, err := t.file.WriteAt(t.held, t.size); err != nil {
+			return err
+		}
+		t.size += int64(len(t.held))
+		t.held = nil
+	}
+	if t.last == nil {
+		return nil
+	}
+	if err := t.file.Truncate(t.size); err != nil {
+		return err
+	}
+	_, err := t.file.WriteAt(t.last, t.size)
+	return err
 }
 
 // commit stores the transcript as a blob.
 func (t *transcript) commit(blobs Blobs) (string, error) {
-	if t.err != nil {
-		return "", t.err
+	if err := errors.Join(t.err, t.flush()); err != nil {
+		return "", fmt.Errorf("write the transcript of a game: %w", err)
 	}
 	return keepTranscript(blobs, io.NewSectionReader(t.file, 0, 2*maxTranscript))
 }
@@ -137,7 +166,10 @@ func (j *Judge) sweepTranscripts(ctx context.Context) {
 func (j *Judge) orphaned(ctx context.Context, sub Submission, why string) error {
 	r := failed(why)
 	if sub.Report != nil {
-		r = j.lastStanding(sub)
+		var err error
+		if r, err = j.lastStanding(sub); err != nil {
+			return err
+		}
 		r.Problem = why
 		r.Summary += ": " + why
 	}
@@ -151,13 +183,13 @@ func (j *Judge) orphaned(ctx context.Context, sub Submission, why string) error 
 }
 
 // lastStanding is the report that the ledger has, with the transcript, brought up to its
-// last line.
-func (j *Judge) lastStanding(sub Submission) Report {
+// last line. It fails where a disk has no room for the transcript.
+func (j *Judge) lastStanding(sub Submission) (Report, error) {
 	r := *sub.Report
 	content, last, err := readTranscript(j.transcriptFile(sub.ID))
 	if err != nil {
 		j.opts.Log.Warn("the transcript of a game is lost", "session", sub.ID, "error", err)
-		return r
+		return r, nil
 	}
 	if stored := r.Metrics[metricPeak]; last.PeakScore >= stored { // else the ledger knows of a later move
 		var t task.Task
@@ -170,10 +202,12 @@ func (j *Judge) lastStanding(sub Submission) Report {
 			r.Score100 = scaled
 		}
 	}
-	if r.Output, err = keepTranscript(j.opts.Blobs, bytes.NewReader(content)); err != nil {
+	if r.Output, err = keepTranscript(j.opts.Blobs, bytes.NewReader(content)); unwritable(err) {
+		return r, fmt.Errorf("store the transcript of game %s: %w", sub.ID, err)
+	} else if err != nil {
 		j.opts.Log.Warn("the transcript of a game could not be stored", "session", sub.ID, "error", err)
 	}
-	return r
+	return r, nil
 }
 
 // readTranscript returns the whole lines of a file whose writer may have been killed in the

@@ -2,11 +2,14 @@ package judge
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 )
@@ -198,4 +201,78 @@ func TestATranscriptIsBounded(t *testing.T) {
 	if err != nil || !bytes.Equal(onDisk, content) || end.Moves != 99 || end.Score != 1 {
 		t.Errorf("the file has %d bytes and ends with %+v: %v", len(onDisk), end, err)
 	}
+}
+
+// A move that finds no room waits in memory, and a session whose transcript finds none waits
+// with its verdict.
+func TestATranscriptWaitsForRoom(t *testing.T) {
+	full := fullDisk(t)
+	name := filepath.Join(t.TempDir(), "game")
+	tr, err := newTranscript(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.drop()
+	tr.add("first", standing{})
+	sound := tr.file
+	tr.file = full
+	tr.add("second", standing{moves: 1})
+	blobs := newMemoryBlobs()
+	if _, err := tr.commit(blobs); !unwritable(err) {
+		t.Errorf("on a full disk it is stored: %v", err)
+	}
+	tr.file = sound
+	tr.add("third", standing{moves: 2})
+	digest, err := tr.commit(blobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moves []string
+	for line := range bytes.Lines(blobs.all[digest]) {
+		var l transcribed
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatal(err)
+		}
+		moves = append(moves, l.Action)
+	}
+	if want := []string{"first", "second", "third"}; !slices.Equal(moves, want) {
+		t.Errorf("stored are %q, want %q", moves, want)
+	}
+}
+
+// fullDisk is a file that has no room.
+func fullDisk(t *testing.T) *os.File {
+	t.Helper()
+	f, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// fullBlobs has no room for so many blobs.
+type fullBlobs struct {
+	Blobs
+	left int
+}
+
+func (b *fullBlobs) Create() (BlobWriter, error) {
+	if b.left--; b.left >= 0 {
+		return nil, &fs.PathError{Op: "write", Path: "blob", Err: syscall.ENOSPC}
+	}
+	return b.Blobs.Create()
+}
+
+func TestAGamesVerdictWaitsForTheTranscript(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := newGameBench(t, func(o *Options) { o.Blobs = &fullBlobs{o.Blobs, 3} })
+		b.open("t", plays)
+		id := b.begin(t, "t")
+		b.play(t, "t", id+"/close", "")
+		sub, err := b.Wait(t.Context(), id)
+		if err != nil || sub.Report == nil || sub.Report.Output == "" {
+			t.Errorf("the verdict is %+v, %v", sub.Report, err)
+		}
+	})
 }

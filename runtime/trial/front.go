@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/egress"
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/guest"
@@ -127,8 +128,19 @@ const (
 	TrajectoryFile = "trajectory.json"
 )
 
+// said waits until the transcript is written, before its session is closed.
+func (m *Machine) said() error {
+	if m.live == nil || m.live.session == nil {
+		return nil
+	}
+	if err := m.live.session.Flush(); ownTrouble(err) {
+		return err
+	}
+	return nil // what is lost is told when it is closed
+}
+
 // spent adds what the agent's models took to the verdict, and makes the trajectory. What
-// cannot be made of a transcript costs no verdict.
+// cannot be made of a transcript costs no verdict; a disk without room is waited for.
 func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 	if m.host.Gateway == nil || !s.Cell.Agent.Asks() {
 		return nil
@@ -137,7 +149,9 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 		return err
 	}
 	dir := tryDir(m.host.StateDir, s.ID, s.Try)
-	if err := writeTrajectory(dir, s, f); err != nil {
+	if err := writeTrajectory(dir, s, f); ownTrouble(err) {
+		return fmt.Errorf("write the trajectory of trial %s: %w", s.ID, err)
+	} else if err != nil {
 		m.log.Warn("the trajectory cannot be written", "error", err)
 	}
 	f.Transcript = fileRecord(m.host.StateDir, filepath.Join(dir, TranscriptFile))
@@ -174,6 +188,9 @@ func writeTrajectory(dir string, s State, f *Finished) (err error) {
 		return err
 	}
 	defer func() { _ = from.Close() }()
+	if err := fault.Err(fault.WriteTrajectory); err != nil {
+		return err
+	}
 	whole := filepath.Join(dir, TrajectoryFile)
 	to, err := os.Create(whole + partial)
 	if err != nil {

@@ -27,6 +27,9 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	if m.live != nil && m.live.egress != nil {
 		effects = reached(s, m.live.egress.Counts())
 	}
+	if err := m.said(); err != nil {
+		return s, nil, err
+	}
 	m.drop() // from here on the log is as it is recorded
 	// What was acknowledged gets its verdict, also when the trial is cancelled or failed.
 	if err := m.host.Judge.Abandon(ctx, s.ID, s.Try, s.Reason); err != nil {

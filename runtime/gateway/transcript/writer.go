@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/transcript/values"
 )
 
@@ -20,6 +21,7 @@ type Writer struct {
 	file  *os.File
 	size  int64
 	limit int64
+	held  []byte          // lines for which there was no room yet; they come at size
 	last  int             // the last exchange
 	known map[string]bool // names of conversations and shared values that the file has
 	names names
@@ -27,6 +29,13 @@ type Writer struct {
 
 // ErrFull says that a line is not kept, because the transcript would be beyond its bound.
 var ErrFull = errors.New("the transcript has reached its bound")
+
+// ErrHeld says that the file cannot be written now. The line waits in memory, and is written
+// with the next one, or by Flush.
+var ErrHeld = errors.New("the transcript waits until it can be written")
+
+// maxWaiting bounds the lines that wait.
+const maxWaiting = 16 << 20
 
 // Create opens the transcript at path, which may grow to limit bytes. What a former daemon
 // wrote there stays, but for a line that it did not finish.
@@ -83,10 +92,10 @@ func (w *Writer) Begin(at time.Time, protocol, model string, stream bool, fields
 			break
 		}
 	}
-	if err = w.append(Line{N: w.last, Time: at, Request: r}); err != nil {
+	if err = w.append(Line{N: w.last, Time: at, Request: r}); err != nil && !errors.Is(err, ErrHeld) {
 		return w.last, err
 	}
-	return w.last, w.learn(Line{N: w.last, Request: r})
+	return w.last, errors.Join(err, w.learn(Line{N: w.last, Request: r}))
 }
 
 // End appends what came of exchange n.
@@ -96,22 +105,51 @@ func (w *Writer) End(at time.Time, n int, r Response) error {
 	return w.append(Line{N: n, Time: at, Response: &r})
 }
 
-// Close closes the file.
-func (w *Writer) Close() error { return w.file.Close() }
+// Flush writes what waits.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flush()
+}
+
+// Close writes what waits and closes the file. What cannot be written then is lost.
+func (w *Writer) Close() error { return errors.Join(w.Flush(), w.file.Close()) }
 
 func (w *Writer) append(l Line) error {
 	text, err := encode(l)
 	if err != nil {
 		return fmt.Errorf("encode a line of the transcript: %w", err)
 	}
-	if w.size+int64(len(text)) > w.limit {
+	before := len(w.held)
+	if w.size+int64(before+len(text)) > w.limit {
 		return ErrFull
 	}
-	if _, err := w.file.WriteAt(text, w.size); err != nil {
-		_ = w.file.Truncate(w.size) // a part may be there; the next line overwrites it in any case
+	w.held = append(w.held, text...)
+	err = w.flush()
+	switch {
+	case err == nil:
+		return nil
+	case len(w.held) > maxWaiting:
+		w.held = w.held[:before]
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrHeld, err)
+}
+
+func (w *Writer) flush() error {
+	if len(w.held) == 0 {
+		return nil
+	}
+	err := fault.Err(fault.WriteTranscript)
+	if err == nil {
+		_, err = w.file.WriteAt(w.held, w.size)
+	}
+	if err != nil {
+		_ = w.file.Truncate(w.size) // a part may be there; what comes next overwrites it in any case
 		return fmt.Errorf("write the transcript: %w", err)
 	}
-	w.size += int64(len(text))
+	w.size += int64(len(w.held))
+	w.held = nil
 	return nil
 }
 
