@@ -30,7 +30,8 @@ type Evaluation struct {
 	Round   string    // "agent-3"
 	Archive io.Reader // tar or tar.gz
 	Patch   []byte    // instead of Archive: a unified diff to the tree that agents of the task begin with
-	Private bool      // have it judged by the private set, too
+	Private bool      // have it judged by the private set, too, which the task must have
+	Decides bool      // have it judged as a trial's best round: by the private set, too, where the task has one and the round counts
 }
 
 // Evaluated is the outcome. No record reports it and no trial counts it.
@@ -43,6 +44,7 @@ type Evaluated struct {
 	Of         string         `json:"of,omitempty"`     // TRIAL/ROUND, whose archive it was
 	Before     *judge.Report  `json:"before,omitempty"` // what was said of it then, which stays
 	Private    *judge.Report  `json:"private,omitempty"`
+	PrivateSet bool           `json:"private_set"`           // the task has one now, which decides what a trial is worth
 	Dropped    int            `json:"dropped"`               // entries of the archive that were left out
 	Empty      bool           `json:"empty,omitempty"`       // nothing of it was left
 	Applied    string         `json:"applied,omitempty"`     // how the patch was laid over the tree
@@ -52,6 +54,14 @@ type Evaluated struct {
 	FailToPass swebench.Tests `json:"fail_to_pass"`
 	PassToPass swebench.Tests `json:"pass_to_pass"`
 	Provenance Provenance     `json:"provenance"`
+}
+
+// Deciding is the report that says what a trial with this round would be worth.
+func (e Evaluated) Deciding() judge.Report {
+	if e.Private != nil {
+		return *e.Private
+	}
+	return e.Report
 }
 
 // Provenance says what a verdict was made of.
@@ -86,7 +96,8 @@ func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated,
 	if err != nil {
 		return out, ds, err
 	}
-	if e.Private && t.Private == nil {
+	out.PrivateSet = t.Private != nil
+	if e.Private && !out.PrivateSet {
 		return out, ds, mistake("%s has no private set", out.Task)
 	}
 	if e.Trial != "" {
@@ -125,7 +136,7 @@ func (r *Reconciler) judgeIn(ctx context.Context, session judge.Session, e Evalu
 	r.o.Host.Judge.Open(session)
 	fault.Reached(fault.EvalOpened)
 	defer r.o.Host.Judge.Forget(session.Trial)
-	err := r.judgeOnce(ctx, session.Trial, e, out)
+	err := r.judgeOnce(ctx, session, e, out)
 	if err == nil {
 		out.Select, out.Direction = session.Task.Judge.Select, session.Task.Judge.Direction
 		out.FailToPass = split(trial.Outcomes(session.Task.FailToPass, &out.Report))
@@ -286,16 +297,16 @@ const endMark = 1024
 const giveUpTime = 10 * time.Second
 
 // judgeOnce has the archive judged, and gives up what has no verdict when the context ends.
-func (r *Reconciler) judgeOnce(ctx context.Context, session string, e Evaluation, out *Evaluated) (err error) {
+func (r *Reconciler) judgeOnce(ctx context.Context, session judge.Session, e Evaluation, out *Evaluated) (err error) {
 	j := r.o.Host.Judge
 	defer func() {
 		if err != nil {
 			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpTime)
 			defer cancel()
-			err = errors.Join(err, j.Abandon(after, session, evalTry, "nobody waits for it any more"))
+			err = errors.Join(err, j.Abandon(after, session.Trial, evalTry, "nobody waits for it any more"))
 		}
 	}()
-	sub, err := j.Submit(ctx, session, judge.SubmitRequest{Kind: judge.KindManual, Archive: e.Archive})
+	sub, err := j.Submit(ctx, session.Trial, judge.SubmitRequest{Kind: judge.KindManual, Archive: e.Archive})
 	if err != nil {
 		return err
 	}
@@ -307,10 +318,11 @@ func (r *Reconciler) judgeOnce(ctx context.Context, session string, e Evaluation
 		return err
 	}
 	out.Report = *sub.Report
-	if !e.Private {
+	_, counts := judge.Best(session.Task.Judge, []judge.Submission{sub})
+	if !e.Private && !(e.Decides && out.PrivateSet && counts) {
 		return nil
 	}
-	private, err := j.Private(ctx, session, sub)
+	private, err := j.Private(ctx, session.Trial, sub)
 	if err == nil {
 		private, err = j.Wait(ctx, private.ID)
 	}

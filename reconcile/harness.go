@@ -62,7 +62,7 @@ const (
 	harnessRatio = 20
 )
 
-// run writes until the context ends; what is stale then the next daemon writes.
+// run writes until the context ends; what is stale then is for finishHarness.
 func (h *harness) run(ctx context.Context) {
 	for {
 		select {
@@ -87,6 +87,24 @@ func (h *harness) run(ctx context.Context) {
 	}
 }
 
+// harnessTime bounds the last writing. What is stale after it the next daemon writes.
+const harnessTime = 10 * time.Second
+
+// finishHarness writes what is stale when all else has ended: after `assayd run` there may be no
+// next daemon. Only the loop's goroutine may call it, once nobody else has business with it.
+func (r *Reconciler) finishHarness(ctx context.Context) {
+	if r.set == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), harnessTime)
+	defer cancel()
+	for _, address := range r.harness.take() {
+		if err := r.writeHarnessBy(ctx, address, r.harnessPlan(address)); err != nil {
+			r.harness.tell(address, err)
+		}
+	}
+}
+
 func (h *harness) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,18 +120,29 @@ func (h *harness) take() []string {
 // errNoFile says that the run's own file is not there yet, beside which the others are.
 var errNoFile = errors.New("no record of the run is written yet")
 
+// harnessPlan is what only the loop knows of a run.
+type harnessPlan struct {
+	places  map[string]int // of its cells
+	several bool           // it has several agents
+}
+
+func (r *Reconciler) harnessPlan(address string) harnessPlan {
+	run := r.set.Run(strings.TrimPrefix(address, "run."))
+	return harnessPlan{r.places(address), run != nil && len(run.Agents) > 1}
+}
+
 // writeHarness writes the files of the latest execution of a run.
 func (r *Reconciler) writeHarness(ctx context.Context, address string) error {
-	results, err := r.harnessOf(ctx, address)
-	if err != nil || len(results) == 0 {
+	var plan harnessPlan
+	if err := r.command(ctx, func() error { plan = r.harnessPlan(address); return nil }); err != nil {
 		return err
 	}
-	several := false
-	if err := r.command(ctx, func() error {
-		run := r.set.Run(strings.TrimPrefix(address, "run."))
-		several = run != nil && len(run.Agents) > 1
-		return nil
-	}); err != nil {
+	return r.writeHarnessBy(ctx, address, plan)
+}
+
+func (r *Reconciler) writeHarnessBy(ctx context.Context, address string, plan harnessPlan) error {
+	results, err := r.harnessOf(ctx, address, plan)
+	if err != nil || len(results) == 0 {
 		return err
 	}
 	name, err := r.besideResults(ctx, address)
@@ -133,7 +162,7 @@ func (r *Reconciler) writeHarness(ctx context.Context, address string) error {
 	}
 	for agent, outcomes := range byAgent {
 		file := name + ".report.json"
-		if several {
+		if plan.several {
 			file = name + "." + fileName(agent) + ".report.json"
 		}
 		report, err := swebench.Encoded(swebench.NewReport(outcomes))
@@ -185,17 +214,17 @@ func summaryOf(results []harnessResult) sweforge.Summary {
 // Harness is what swe-forge's harness would say of the latest execution of a run in single
 // mode; ok is false for any other, and before a trial of it is over.
 func (r *Reconciler) Harness(ctx context.Context, address string) (s sweforge.Summary, ok bool, err error) {
-	results, err := r.harnessOf(ctx, address)
+	var plan harnessPlan
+	if err := r.command(ctx, func() error { plan = r.harnessPlan(address); return nil }); err != nil {
+		return s, false, err
+	}
+	results, err := r.harnessOf(ctx, address, plan)
 	return summaryOf(results), len(results) > 0, err
 }
 
 // harnessOf reads the finished trials of the latest execution of a run in single mode, in
 // the order of the plan; of any other run there are none.
-func (r *Reconciler) harnessOf(ctx context.Context, address string) (results []harnessResult, err error) {
-	var places map[string]int
-	if err := r.command(ctx, func() error { places = r.places(address); return nil }); err != nil {
-		return nil, err
-	}
+func (r *Reconciler) harnessOf(ctx context.Context, address string, plan harnessPlan) (results []harnessResult, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
@@ -209,8 +238,8 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string) (results []h
 			return err
 		}
 		for _, row := range rows {
-			place, wanted := places[row.Cell]
-			if row.Status == "" || len(places) > 0 && !wanted {
+			place, wanted := plan.places[row.Cell]
+			if row.Status == "" || len(plan.places) > 0 && !wanted {
 				continue
 			}
 			s, err := stateOf(row)
@@ -268,8 +297,9 @@ func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessRes
 	f, t := s.Result, s.Cell.Task
 	out := harnessResult{agent: f.Agent}
 	out.result = sweforge.Result{
-		TaskID: t.Name, Repo: repoOf(t), Status: string(f.Status), SanityCheck: s.Cell.SanityCheck && f.Status != trial.SanityFail,
-		FailToPass: testsOf(f.FailToPass), PassToPass: testsOf(f.PassToPass),
+		TaskID: t.Name, Repo: repoOf(t), Status: string(f.Status),
+		SanityCheck: s.Cell.SanityCheck && !s.StartedAt.IsZero(), // it comes first: an agent began only where it had passed
+		FailToPass:  testsOf(f.FailToPass), PassToPass: testsOf(f.PassToPass),
 		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trial.LogFile(r.o.Host.StateDir, s.ID, s.Try)),
 	}
 	if f.Status != trial.Resolved && f.Status != trial.Unresolved {

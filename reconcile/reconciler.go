@@ -144,6 +144,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if err := r.restore(ctx); err != nil {
 		return err
 	}
+	defer r.finishHarness(ctx)
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
 	defer r.drivers.Wait()

@@ -31,6 +31,9 @@ func (c *Client) Eval(ctx context.Context, e reconcile.Evaluation) (out Evaluate
 	if e.Private {
 		q.Set("private", "1")
 	}
+	if e.Decides {
+		q.Set("decides", "1")
+	}
 	body := e.Archive
 	if e.Patch != nil {
 		q.Set("patch", "1")
@@ -62,7 +65,7 @@ func (h *handler) eval(version string) http.HandlerFunc {
 		at := q.URL.Query()
 		ask := reconcile.Evaluation{
 			Task: at.Get("task"), Files: at["file"], Trial: at.Get("trial"), Round: at.Get("round"), Archive: q.Body,
-			Private: at.Get("private") == "1",
+			Private: at.Get("private") == "1", Decides: at.Get("decides") == "1",
 		}
 		if at.Get("patch") == "1" {
 			var err error

@@ -112,13 +112,16 @@ func modelOf(t reconcile.TrialStatus) string {
 	return t.Agent + "/" + t.Model
 }
 
+// writePredictions writes the files. A patch that none can hold is named at the end, and all
+// others are there.
 func (e *env) writePredictions(files map[string][]swebench.Prediction, name string) error {
 	count := 0
 	written := []string{}
+	var left []error
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		var b bytes.Buffer
 		if err := swebench.WritePredictions(&b, files[file]); err != nil {
-			return err
+			left = append(left, fmt.Errorf("%s does not have every prediction:\n%w", file, err))
 		}
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
@@ -126,15 +129,16 @@ func (e *env) writePredictions(files map[string][]swebench.Prediction, name stri
 		if err := renameio.WriteFile(file, b.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("write the predictions of %s: %w", name, err)
 		}
-		count += len(files[file])
+		count += bytes.Count(b.Bytes(), []byte("\n"))
 		written = append(written, file)
 	}
 	if e.json {
-		return e.printJSON(map[string]any{"files": written, "predictions": count})
+		err := e.printJSON(map[string]any{"files": written, "predictions": count})
+		return errors.Join(append(left, err)...)
 	}
 	for _, file := range written {
 		fmt.Fprintln(e.out, file)
 	}
 	_, err := fmt.Fprintln(e.err, counted(count, "prediction"))
-	return err
+	return errors.Join(append(left, err)...)
 }

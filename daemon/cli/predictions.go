@@ -139,7 +139,7 @@ func (p *predicted) add(o swebench.Outcome) {
 // judge has one patch judged and keeps what came of it.
 func (p *predicted) judge(ctx context.Context, address string, one swebench.Prediction) error {
 	ask := p.ask
-	ask.Task, ask.Patch = address, one.Patch
+	ask.Task, ask.Patch, ask.Decides = address, one.Patch, true
 	out, err := p.client.Eval(ctx, ask)
 	if err == nil && out.Diagnostics.HasErrors() {
 		return p.e.rejected(out.Diagnostics)
@@ -156,7 +156,7 @@ func (p *predicted) judge(ctx context.Context, address string, one swebench.Pred
 	case out.NotApplied != "":
 		o.NotApplied, o.Reason = true, out.NotApplied
 	default:
-		o.Status, o.Reason = statusOf(out.Report)
+		o.Status, o.Reason = statusOf(out.Deciding())
 		o.FailToPass, o.PassToPass = out.FailToPass, out.PassToPass
 	}
 	p.add(o)

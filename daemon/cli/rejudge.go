@@ -88,6 +88,7 @@ func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Eva
 	var rules task.Judge
 	var rounds []judge.Submission
 	known := map[string]*judge.Report{}
+	private := false // whether the task has a private set now
 	for _, r := range t.Rounds {
 		if r.Round == t.Best {
 			out.Was = r.Report
@@ -98,14 +99,12 @@ func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Eva
 		report := known[r.Archive]
 		if report == nil {
 			ask.Round = r.Round
-			again, err := c.Eval(ctx, ask)
-			if err == nil && again.Diagnostics.HasErrors() {
-				return out, e.rejected(again.Diagnostics)
-			}
+			again, err := e.judgeAgain(ctx, c, ask)
 			if err != nil {
-				return out, fmt.Errorf("judge %s of %s again: %w", r.Round, t.ID, err)
+				return out, err
 			}
-			report, rules.Select, rules.Direction = &again.Report, again.Select, again.Direction
+			report, private = &again.Report, again.PrivateSet
+			rules.Select, rules.Direction = again.Select, again.Direction
 			known[r.Archive] = report
 		}
 		kind, _, _ := strings.Cut(r.Round, "-")
@@ -119,25 +118,37 @@ func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Eva
 	if !ok {
 		best = rounds[len(rounds)-1]
 	}
-	counts := best.Report
-	if slices.ContainsFunc(t.Private, func(r reconcile.Round) bool { return strings.HasPrefix(r.Round, string(judge.KindPrivate)) }) {
-		ask.Round, ask.Private = best.Round, true // it decides
-		again, err := c.Eval(ctx, ask)
+	decides := *best.Report
+	if ok && private {
+		ask.Round, ask.Decides = best.Round, true
+		again, err := e.judgeAgain(ctx, c, ask)
 		if err != nil {
-			return out, fmt.Errorf("judge %s of %s by the private set: %w", best.Round, t.ID, err)
+			return out, err
 		}
-		counts = again.Private
+		decides = again.Deciding()
 	}
 	out.Best, out.Report = best.Round, best.Report
-	out.Now, out.Why = comesTo(t, *counts)
+	out.Now, out.Why = comesTo(t, decides)
 	return out, nil
 }
 
-// comesTo is the status that a trial would have with this report of what counts. An agent
+// judgeAgain has one stored archive judged.
+func (e *env) judgeAgain(ctx context.Context, c *api.Client, ask reconcile.Evaluation) (api.Evaluated, error) {
+	again, err := c.Eval(ctx, ask)
+	switch {
+	case err != nil:
+		return again, fmt.Errorf("judge %s of %s again: %w", ask.Round, ask.Trial, err)
+	case again.Diagnostics.HasErrors():
+		return again, e.rejected(again.Diagnostics)
+	}
+	return again, nil
+}
+
+// comesTo is the status that a trial would have with the report that decides. An agent
 // that failed has failed, whatever the tests say: in single mode always, else unless it had
 // solved the task before. What was not judged for another reason stays as it is.
-func comesTo(t reconcile.TrialStatus, counts judge.Report) (status trial.Status, why string) {
-	text, why := statusOf(counts)
+func comesTo(t reconcile.TrialStatus, decides judge.Report) (status trial.Status, why string) {
+	text, why := statusOf(decides)
 	status = trial.Status(text)
 	switch {
 	case !t.Status.Counts(),

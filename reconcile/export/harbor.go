@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path"
 	"time"
 
@@ -73,7 +76,8 @@ type harborSpan struct {
 	FinishedAt *time.Time `json:"finished_at"`
 }
 
-// writeHarbor writes a job: result.json of it and of each trial, and what the verifier left.
+// writeHarbor writes a job: result.json of it and of each trial, what passed between an agent
+// and its models, and what the verifier left.
 func writeHarbor(x *outcomes) error {
 	for _, o := range x.trials {
 		dir := path.Join(x.dir, o.name)
@@ -82,6 +86,9 @@ func writeHarbor(x *outcomes) error {
 			return err
 		}
 		if err := x.tree.json(path.Join(dir, "config.json"), result.Config); err != nil {
+			return err
+		}
+		if err := x.trajectory(path.Join(dir, "agent", trial.TrajectoryFile), o); err != nil {
 			return err
 		}
 		if o.best == nil {
@@ -97,6 +104,25 @@ func writeHarbor(x *outcomes) error {
 		return err
 	}
 	return x.tree.json(path.Join(x.dir, "result.json"), x.job())
+}
+
+// trajectory writes that of the try that counts, where it has one that is kept still.
+func (x *outcomes) trajectory(name string, o outcome) (err error) {
+	if o.Result == nil || o.Result.Trajectory == nil {
+		return nil
+	}
+	f, err := os.OpenInRoot(x.store.Dir(), o.Result.Trajectory.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the trajectory of trial %s: %w", o.ID, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return x.tree.file(name, func(w io.Writer) error {
+		_, err := io.Copy(w, f)
+		return err
+	})
 }
 
 // verifier writes the reward, the tests and the output of the round that counts.

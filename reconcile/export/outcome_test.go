@@ -54,6 +54,7 @@ func outcomes(t *testing.T) *house {
 	h.trial(func(s *trial.State) {
 		ended(s, "partly", trial.Unresolved, "deadline", "", trial.Usage{InputTokens: 100, OutputTokens: 20, CachedTokens: 50, Requests: 3, CostUSD: 0.25})
 		s.Result.TimedOut, s.Try = true, 2
+		s.Result.Trajectory = h.trajectory(s.ID, s.Try)
 	}, worse, round)
 	h.trial(func(s *trial.State) {
 		ended(s, "solved", trial.Resolved, "agent_exit", "", trial.Usage{})
@@ -61,6 +62,7 @@ func outcomes(t *testing.T) *house {
 	}, judged(judge.KindFinal, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 1, Passed: 1, TotalTests: 1, Tests: tests()[:1]}))
 	h.trial(func(s *trial.State) {
 		ended(s, "crashed", trial.AgentError, "agent_exit", "exit code 3", trial.Usage{})
+		s.Result.Trajectory = &trial.FileRecord{File: "trials/gone/1/trajectory.json"}
 	})
 	h.trial(func(s *trial.State) {
 		ended(s, "lost", trial.InfraError, "engine", "no space left", trial.Usage{})
@@ -75,6 +77,24 @@ func outcomes(t *testing.T) *house {
 		s.Result.Private = &trial.PrivateSet{Round: "agent-1", Score: trial.Score{PassRate: 0.75}}
 	}, judged(judge.KindAgent, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 1}))
 	return h
+}
+
+// aTrajectory is of an agent that was told one thing and answered.
+const aTrajectory = `{"schema_version":"ATIF-v1.7","session_id":"r.e1.00000001/2","agent":{"name":"a","version":""},"steps":[` +
+	`{"step_id":1,"source":"user","message":"Do partly."},{"step_id":2,"source":"agent","message":"Done."}]}`
+
+// trajectory makes that of a try, as an agent's models leave it.
+func (h *house) trajectory(id string, try int) *trial.FileRecord {
+	h.Helper()
+	name := filepath.Join(filepath.Dir(trial.LogFile(h.store.Dir(), id, try)), trial.TrajectoryFile)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(aTrajectory), 0o644)); err != nil {
+		h.Fatal(err)
+	}
+	rel, err := filepath.Rel(h.store.Dir(), name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return &trial.FileRecord{File: rel}
 }
 
 func (h *house) write(format string) export.Written {
@@ -129,6 +149,9 @@ func TestAJobOfHarbor(t *testing.T) {
 			h.golden("harbor-"+task+".json", checksum.ReplaceAllString(h.text(dir), `$1"…"`))
 		}
 		if strings.HasSuffix(rest, "test-stdout.txt") && h.text(dir) != "the output\n" {
+			t.Errorf("%s reads %q", dir, h.text(dir))
+		}
+		if strings.HasSuffix(rest, "trajectory.json") && h.text(dir) != aTrajectory {
 			t.Errorf("%s reads %q", dir, h.text(dir))
 		}
 	}

@@ -6,6 +6,6 @@
 // image that an agent sees, and the folder of the reward is empty before judging.
 //
 // What cannot be carried over soundly makes a task a problem: several steps, side cars,
-// health checks, windows, accelerators. It never talks to an engine and never follows a link
+// health checks, windows, accelerators; config/README.md has the whole list. It never talks to an engine and never follows a link
 // out of the folder. Start reading at Read and at Write.
 package harbor

@@ -202,7 +202,7 @@ func WritePredictions(w io.Writer, list []Prediction) error {
 			continue
 		}
 		if !utf8.Valid(p.Patch) {
-			odd = append(odd, fmt.Errorf("the patch for %s is no UTF-8", p.Instance))
+			odd = append(odd, fmt.Errorf("the patch for %s is no UTF-8, and JSON holds nothing else", p.Instance))
 			continue
 		}
 		line := append(jsonText(struct {

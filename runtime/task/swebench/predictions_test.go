@@ -85,7 +85,7 @@ func TestWrittenPredictionsAreReadBack(t *testing.T) {
 	}
 	var b bytes.Buffer
 	err := swebench.WritePredictions(&b, append(want, swebench.Prediction{Instance: "c", Problem: "no"}, swebench.Prediction{Instance: "d", Patch: []byte("\xff")}))
-	if err == nil || err.Error() != "the patch for d is no UTF-8" {
+	if err == nil || err.Error() != "the patch for d is no UTF-8, and JSON holds nothing else" {
 		t.Errorf("error %v", err)
 	}
 	got, err := swebench.ReadPredictions(&b)
