@@ -143,27 +143,32 @@ func TestHowLongARegistryIsWaitedFor(t *testing.T) {
 		"an outage is told of after about a minute": {
 			func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
 			30 * time.Second, 2 * time.Minute,
-			[]string{"connection refused", "tried 7 times", "mirrors = { npm ="}, true,
+			[]string{"connection refused", "tried 7 times", "mirrors = { npm ="},
+			true,
 		},
 		"a registry that has had enough is left alone for as long as it asks": {
 			func(*http.Request) (*http.Response, error) { return answer(429, "200"), nil },
 			6 * 200 * time.Second, 7 * 200 * time.Second,
-			[]string{"429 Too Many Requests", "retry after 3m20s"}, true,
+			[]string{"429 Too Many Requests", "retry after 3m20s"},
+			true,
 		},
 		"one that asks for more than there is time is told of at once": {
 			func(*http.Request) (*http.Response, error) { return answer(503, "999999"), nil },
 			0, time.Second,
-			[]string{"503 Service Unavailable"}, true,
+			[]string{"503 Service Unavailable"},
+			true,
 		},
 		"one that asks for more than is left is told of at once": {
 			inTurn(answer(429, "1000"), described(), answer(503, "1000")),
 			1000 * time.Second, 1001 * time.Second,
-			[]string{"503 Service Unavailable"}, true,
+			[]string{"503 Service Unavailable"},
+			true,
 		},
 		"one that is gone is not asked twice": {
 			func(*http.Request) (*http.Response, error) { return answer(410, ""), nil },
 			0, 0,
-			[]string{"410 Gone"}, false,
+			[]string{"410 Gone"},
+			false,
 		},
 		"silence is an outage": {
 			func(q *http.Request) (*http.Response, error) {
@@ -171,14 +176,16 @@ func TestHowLongARegistryIsWaitedFor(t *testing.T) {
 				return nil, q.Context().Err()
 			},
 			7 * silence, 9 * silence,
-			[]string{"nothing has come for 1m0s"}, true,
+			[]string{"nothing has come for 1m0s"},
+			true,
 		},
 		"one that drips has half an hour": {
 			func(q *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(drip{q})}, nil
 			},
 			longest, longest + time.Minute,
-			[]string{"not done after 30m0s"}, false,
+			[]string{"not done after 30m0s"},
+			false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

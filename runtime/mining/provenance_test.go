@@ -64,7 +64,8 @@ func TestTheProvenanceTellsOfTheEnvironmentAndTheProof(t *testing.T) {
 	}
 	want := told{
 		work.Ref, work.ID, "python:3.12-bookworm", base.ID, 1, 1,
-		output.LeftOut{Count: 1, Names: []string{"tests/test_f1.py::test_turns"}}, output.LeftOut{Names: []string{}},
+		output.LeftOut{Count: 1, Names: []string{"tests/test_f1.py::test_turns"}},
+		output.LeftOut{Names: []string{}},
 	}
 	has := told{got.Image, got.ImageDigest, got.BaseImage, got.BaseImageDigest, got.Hunks, got.Covered, got.Flaky, got.Textual}
 	if diff := cmp.Diff(want, has); diff != "" {
