@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 )
@@ -240,7 +241,7 @@ func (g *game) keep(run context.Context, r *Report) bool {
 		if !unwritable(err) {
 			return true
 		}
-		if !wait(run, backoff(try)) {
+		if clock.Sleep(run, backoff(try)) != nil {
 			g.transcript.drop() // the next daemon has its file
 			return false
 		}
@@ -259,21 +260,9 @@ func (g *game) store(run context.Context, r Report) bool {
 			return true
 		}
 		g.judge.opts.Log.Error("the verdict on a game could not be stored", "session", g.id, "error", err)
-		if !wait(run, backoff(try)) {
+		if clock.Sleep(run, backoff(try)) != nil {
 			return false
 		}
-	}
-}
-
-// wait reports whether the daemon still runs after so long.
-func wait(run context.Context, long time.Duration) bool {
-	pause := time.NewTimer(long)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-		return true
-	case <-run.Done():
-		return false
 	}
 }
 
