@@ -18,7 +18,7 @@ import (
 )
 
 // many is what these tests have of something of which a daemon may have ten thousand.
-const many = 300
+const many = 1000
 
 // inUse is how many bytes of the heap are in use.
 func inUse() int64 {
