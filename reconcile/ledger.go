@@ -22,7 +22,9 @@ type Ledger struct {
 }
 
 // NewLedger returns the ledger of a store. Of those that write there is one.
-func NewLedger(s *store.Store) *Ledger { return &Ledger{store: s, turn: make(chan struct{}, 1)} }
+func NewLedger(s *store.Store) *Ledger {
+	return &Ledger{store: s, turn: make(chan struct{}, 1), long: longLists{least: longList}}
+}
 
 // Reserve implements judge.Ledger.
 func (l *Ledger) Reserve(ctx context.Context, id string, decide func([]judge.Submission) (judge.Submission, error)) (judge.Submission, error) {

@@ -17,8 +17,9 @@ const (
 // refuse the ten thousandth of a trial, nobody should read ten thousand rows. A list that is
 // kept is never changed, only replaced, by the one who writes.
 type longLists struct {
-	mu  sync.Mutex
-	all map[string][]judge.Submission
+	least int // of submissions: shorter ones are not kept
+	mu    sync.Mutex
+	all   map[string][]judge.Submission
 }
 
 // list is what a transaction made of the submissions of a trial; nil = that is not known.
@@ -35,7 +36,7 @@ func (l *longLists) get(trial string) []judge.Submission {
 }
 
 func (l *longLists) keep(changed list) {
-	if len(changed.subs) < longList {
+	if len(changed.subs) < l.least {
 		l.forget(changed.trial)
 		return
 	}
