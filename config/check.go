@@ -201,7 +201,7 @@ func (c *checker) imported(i *Import) {
 }
 
 // fits reports imported tasks of a run that could never be admitted. They say what they need
-// where nobody here can change it: the run leaves them out, or gives them less.
+// where nobody here can change it: the run leaves them out, or sizes them otherwise.
 func (c *checker) fits(r *Run, ref Ref) {
 	b := c.f.benchmarks[ref.Name]
 	if ref.Kind != "benchmark" || b == nil {
@@ -212,8 +212,8 @@ func (c *checker) fits(r *Run, ref Ref) {
 			continue
 		}
 		place := Place{Pos: ref.Pos}
-		c.resources(rest(s.Imported.Work, r.Work), place, fmt.Sprintf("task %q, which the run can exclude or give less: work", s.Name()))
-		c.resources(rest(s.Imported.Judge, r.Judge), place, fmt.Sprintf("task %q, which the run can exclude or give less: judge", s.Name()))
+		c.resources(rest(s.Imported.Work, r.Work), place, fmt.Sprintf("task %q, which the run can exclude or size otherwise: work", s.Name()))
+		c.resources(rest(s.Imported.Judge, r.Judge), place, fmt.Sprintf("task %q, which the run can exclude or size otherwise: judge", s.Name()))
 	}
 }
 

@@ -22,7 +22,7 @@ run "r" {
 // wants it, which can leave it out or give it less.
 func TestAnImportedTaskThatDoesNotFitIsTheRunsBusiness(t *testing.T) {
 	for name, tt := range map[string]struct{ ref, more, want string }{
-		"wanted":                 {"benchmark.b", "", `task "big", which the run can exclude or give less: work.cpus asks for 64 CPUs; the machine has 2 CPUs.`},
+		"wanted":                 {"benchmark.b", "", `task "big", which the run can exclude or size otherwise: work.cpus asks for 64 CPUs; the machine has 2 CPUs.`},
 		"wanted by name":         {`benchmark.b["big"]`, "", `work.cpus asks for 64 CPUs`},
 		"excluded":               {"benchmark.b", `exclude = ["big"]`, ""},
 		"another wanted":         {`benchmark.b["small"]`, "", ""},

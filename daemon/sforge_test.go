@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,9 +35,6 @@ base_images:
     extra_packages: [git, curl, jq]
 `
 
-// troubled is what a daemon says of a trial for which no judge container can be made.
-var troubled = regexp.MustCompile(`spec=run\.troubled trial=\S+ stage=create error="look at judge image .*memory`)
-
 // A benchmark in SForge's format is built under the names that SForge computes, and its
 // client, unchanged, works against the judge: results, details, history, limits, errors.
 // What the client must see is what the agent's log says.
@@ -67,41 +63,28 @@ run "quick" {
     cooldown = "15s"
   }
 }
+run "small" {
+  tasks   = [benchmark.%[1]s]
+  include = ["small"]
+  timeout = "5m"
+  judge { memory = "64MiB" }
+  agent "nop" {}
+}`, w.bench))
+	w.write("troubled.hcl", fmt.Sprintf(`
 run "troubled" {
-  tasks     = [benchmark.%[1]s]
-  include   = ["small"]
-  timeout   = "5m"
-  auto_eval = "0s"
-  stop_hook = false
+  tasks   = [benchmark.%[1]s]
+  include = ["small"]
   agent "player" {}
-  resume { max = 0 }
-  retry { infra = 0 }
 }`, w.bench))
 	w.serve()
-	// No container can be had with the little memory that this task asks for. Whoever works
-	// at it would work in vain.
-	w.untilWithin(3*patience, "it is told that the task of run.troubled cannot be judged", func() error {
-		logs, err := filepath.Glob(filepath.Join(filepath.Dir(w.state), "daemon-*.log"))
-		if err != nil || len(logs) != 1 {
-			return fmt.Errorf("there are the logs %q: %w", logs, err)
-		}
-		text, err := os.ReadFile(logs[0])
-		if err != nil {
-			return err
-		}
-		if !troubled.Match(text) {
-			return errors.New("it is not")
-		}
-		return nil
-	})
-	if small, err := w.trial("run.troubled", "player"); err != nil || !small.Started.IsZero() || small.Phase != trial.Create {
-		t.Errorf("the trial of a task that cannot be judged: %+v, %v", small, err)
-	}
-	w.ok("cancel", "run.troubled")
 	numbers := w.settled("run.quick", 3*patience).Trials[0]
 	checkNumbers(t, w, numbers)
-	if _, told, _ := w.assayd("status"); !strings.Contains(told, "broken.json") {
-		t.Errorf("nothing is told of the broken file:\n%s", told)
+	w.settled("run.small", patience)
+	_, told, _ := w.assayd("status")
+	for _, want := range []string{"broken.json", `task "small", which the run can exclude or size otherwise: judge.memory asks for 4 MiB`} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the status does not tell %q:\n%s", want, told)
+		}
 	}
 	w.builtUnder(".base.python:adbbed52c0d7", ".work.numbers:c746765edc1a", ".judge.numbers:920a57b7adc3", ".work.small:c746765edc1a", ".judge.small:920a57b7adc3")
 }

@@ -11,10 +11,6 @@ client() {
 }
 
 echo "I am $(id -un) in $(pwd)"
-if [ "$ASSAYD_TASK" = small ]; then
-	client
-	exit
-fi
 ls /tmp/setup_workspace.sh /opt/judge 2>/dev/null
 client --list
 echo one three >answer.txt
