@@ -20,7 +20,7 @@ build:
 # What a busy machine makes fail is run again, and named at the end: contrib/tests/run.
 test: setup $(SUM)
 	go vet ./...
-	contrib/tests/run $(SUM) -race -timeout 45m -parallel 4
+	contrib/tests/run $(SUM) -race -timeout 45m -parallel 3
 	go test -tags faults ./runtime/clock # what only a test build has
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1000x FUZZSEED=1 # a bound in time fails by itself on a busy machine
 
