@@ -54,7 +54,7 @@ func hail(t *testing.T, seed uint64, trials, kills int) {
 					return fmt.Errorf("%d do", len(v.agents))
 				}
 				if volumes, err := v.volumes(); err != nil || len(volumes) < trials {
-					return fmt.Errorf("their containers have %d volumes, %v", len(volumes), err)
+					return fmt.Errorf("their containers have %d volumes, %w", len(volumes), err)
 				}
 				return nil
 			})
