@@ -3,6 +3,7 @@ package values
 import (
 	"bytes"
 	"encoding/json"
+	"unicode/utf8"
 )
 
 // Members calls f with each member of an object, those of equal names too, until f returns
@@ -68,8 +69,8 @@ func Text(raw []byte) (text string) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
-	if end := skip(raw, 0); bytes.IndexByte(raw[:end], '\\') < 0 && end > 1 {
-		return string(bytes.ToValidUTF8(raw[1:end-1], []byte("\ufffd")))
+	if end := skip(raw, 0); end > 1 && bytes.IndexByte(raw[:end], '\\') < 0 && utf8.Valid(raw[:end]) {
+		return string(raw[1 : end-1])
 	}
 	_ = json.Unmarshal(raw, &text) // what cannot be read says nothing
 	return text

@@ -82,7 +82,7 @@ func TestAWalkEndsWhenItIsToldTo(t *testing.T) {
 // FuzzWalk compares with the library, and looks that nothing else is read of what is not
 // valid, either.
 func FuzzWalk(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,{"b":"c\\\""}],"d":null}`, `[ "x" , [ ] , { } ]`, `[1`, `{"a`, `{"a":}`, `[,]`, `{"a" 1}`, strings.Repeat("[", 100)} {
+	for _, seed := range []string{`{"a":[1,{"b":"c\\\""}],"d":null}`, `[ "x" , [ ] , { } ]`, `[1`, `{"a`, `{"a":}`, `[,]`, `{"a" 1}`, "{\"\xb7\x96\":null}", strings.Repeat("[", 100)} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
