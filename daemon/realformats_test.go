@@ -36,7 +36,7 @@ func whole() []string { return []string{"harbor", "terminal-bench"} }
 
 // A task of each language that is written in each format and imported again is judged as it
 // was before: by the oracle and by nop, test by test. What is in the files beside our note is
-// judged the same, too, as far as nothing has to be fetched for it.
+// judged the same, too, as far as nothing has to be fetched for it and the format can tell.
 func TestRealTasksAreJudgedTheSameInEveryFormat(t *testing.T) {
 	pulls := slices.DeleteFunc(realPulls(t), func(p pull) bool {
 		return !slices.Contains([]string{"python-semver__python-semver-427", "tidwall__gjson-291", "delvedor__find-my-way-442"}, p.ID)
@@ -83,7 +83,12 @@ func TestRealTasksAreJudgedTheSameInEveryFormat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := readResults(t, run.Results)
 			for _, p := range pulls {
-				if strings.HasPrefix(name, "bare-") { // a foreign verdict does not tell the tests apart
+				if strings.HasPrefix(name, "bare-") {
+					// A foreign verdict does not tell the tests apart: Harbor's is the exit code of all of them,
+					// and Terminal-Bench reads pytest alone.
+					if p.Language != "python" {
+						continue
+					}
 					for agent, want := range map[string]trial.Status{"oracle": trial.Resolved, "nop": trial.Unresolved} {
 						if x := trialOf(t, run, p, agent); x.Status != want {
 							t.Errorf("%s: %s is %s (%s %s), want %s", p.ID, agent, x.Status, x.Reason, x.Detail, want)
