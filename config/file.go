@@ -22,6 +22,8 @@ type file struct {
 	spent   int  // bytes of values made so far
 	sound   bool // the text parses: blocks and headers are all there
 	fresh   bool // it is not the text that was accepted before
+
+	variables map[string]string // of the settings: what was read of the environment; nil = not noted
 }
 
 // header is a declaration, known even where the rest of its file is broken.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"unicode/utf8"
 
@@ -70,15 +69,6 @@ func textFunction(parameter string, call func(string) (string, error)) function.
 			return cty.StringVal(text), nil
 		},
 	})
-}
-
-func (f *file) env(name string) (string, error) {
-	if f.o.Env != nil {
-		if text, ok := f.o.Env(name); ok {
-			return text, nil
-		}
-	}
-	return "", fmt.Errorf("the environment has no variable %q", name)
 }
 
 func (f *file) secretFunction() function.Function {

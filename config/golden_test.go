@@ -99,12 +99,20 @@ func loadArchive(t *testing.T, archive *txtar.Archive) map[string][]byte {
 
 func testOptions() Options {
 	env := map[string]string{"REGION": "north"}
+	lookup := func(name string) (string, bool) { text, ok := env[name]; return text, ok }
 	return Options{
-		Env:     func(name string) (string, bool) { text, ok := env[name]; return text, ok },
+		Env: lookup, Settings: readable(lookup),
 		Secret:  func(name string) (string, bool) { return "", name == "key" },
 		Parsers: []string{"pytest", "pytest_v", "gotest", "node", "junit", "structured_json", "exit_code"},
 		Host:    Host{CPUs: 4, Memory: 16 << 30},
 	}
+}
+
+// readable are settings that let specs read the variable of the tests.
+func readable(env func(string) (string, bool)) *Settings {
+	settings := DefaultSettings(env)
+	settings.Env = []string{"REGION"}
+	return settings
 }
 
 // inEnv is loadRoot with more in the environment.
@@ -123,6 +131,7 @@ func inEnv(lines string) func(root string, prev Previous) *Set {
 				}
 				return env(name)
 			}
+			o.Settings = readable(o.Env)
 		})
 	}
 }

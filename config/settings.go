@@ -10,9 +10,10 @@ import (
 // Settings are the daemon's own: assayd.hcl, with every default applied.
 type Settings struct {
 	Watch       []string
-	StateDir    string // "" = the daemon chooses
-	ResultsDir  string // "" = beside the specs
-	SecretsDir  string // "" = none
+	StateDir    string   // "" = the daemon chooses
+	ResultsDir  string   // "" = beside the specs
+	SecretsDir  string   // "" = none
+	Env         []string // variables of the daemon's environment that specs may read
 	Engines     map[string]Engine
 	Providers   map[string]Provider
 	GitHub      GitHub
@@ -23,6 +24,8 @@ type Settings struct {
 	Limits      Limits
 	Log         Log
 	Unsupported []string // what this version does not act on
+
+	secretVariables []string // variables that hold secrets of the settings
 }
 
 // Engine is where containers run.

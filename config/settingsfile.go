@@ -19,7 +19,9 @@ func DefaultSettings(env func(name string) (string, bool)) *Settings {
 // LoadSettings reads assayd.hcl. The settings are complete also if there are errors: what
 // is wrong is left at its default.
 func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) {
+	o.Settings = nil // they may read every variable
 	f := newFile(Input{Path: path, Display: path, Text: text}, &o)
+	f.variables = map[string]string{}
 	out := &Settings{}
 	syntax, sound := f.parse()
 	if !sound {
@@ -32,6 +34,7 @@ func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) 
 	out.StateDir = b.checked("state_dir", "", notEmpty)
 	out.ResultsDir = b.checked("results_dir", "", notEmpty)
 	out.SecretsDir = b.checked("secrets_dir", f.lookup("CREDENTIALS_DIRECTORY"), notEmpty)
+	out.Env = b.checkedList("env", nil, checkEnvName)
 	out.Engines = b.readEngines()
 	out.Providers = b.readProviders()
 	out.GitHub = b.readGitHub()
@@ -49,13 +52,14 @@ func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) 
 	out.Limits = b.readLimits()
 	out.Log = b.readLog()
 	b.close()
+	f.noteSecrets(b, out)
 	f.settingsGaps(b, out)
 	return out, f.diags.sorted()
 }
 
 // lookup returns a variable of the environment, "" if it is not set.
 func (f *file) lookup(name string) string {
-	text, _ := f.env(name)
+	text, _ := f.variable(name)
 	return text
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,35 @@ func TestEveryRowOfTheTablesHolds(t *testing.T) {
 		if rows != table.rows {
 			t.Errorf("%s: %d rows, want %d", table.heading, rows, table.rows)
 		}
+	}
+}
+
+// The rows of what was found in assayd itself have numbers above those of SForge, which rise and
+// may have gaps.
+func TestEveryRowOfOurOwnHolds(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := testsOf(t, "../..")
+	_, rest, found := strings.Cut(string(page), "## Weaknesses of our own\n")
+	if !found {
+		t.Fatal(`README.md has no "## Weaknesses of our own"`)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	last := 75
+	for line := range strings.Lines(rest) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		number, isRow := strings.CutPrefix(strings.TrimSpace(cells[0]), "W-")
+		if !isRow {
+			continue
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil || n <= last {
+			t.Errorf("row W-%s follows W-%d", number, last)
+		}
+		last = n
+		checkRow(t, "W-"+number, cells, there)
 	}
 }
 

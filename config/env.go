@@ -1,0 +1,147 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// longSecret is from how many bytes on a secret is also looked for inside longer texts. A shorter
+// one would be found everywhere.
+const longSecret = 8
+
+// variable returns a variable of the daemon's environment. The settings may read all of them.
+func (f *file) variable(name string) (string, bool) {
+	if f.o.Env == nil {
+		return "", false
+	}
+	text, ok := f.o.Env(name)
+	if f.variables != nil && text != "" {
+		f.variables[name] = text
+	}
+	return text, ok
+}
+
+// env is the function of that name. Specs read the variables that the settings allow, and never
+// one that holds a secret: what a spec says is stored, hashed, and seen by containers.
+func (f *file) env(name string) (string, error) {
+	if f.o.Settings != nil {
+		if err := f.o.Settings.mayRead(name, f.o); err != nil {
+			return "", err
+		}
+	}
+	if text, ok := f.variable(name); ok {
+		return text, nil
+	}
+	return "", fmt.Errorf("the environment has no variable %q", name)
+}
+
+// mayRead reports why specs cannot read a variable.
+func (s *Settings) mayRead(name string, o *Options) error {
+	secret := fmt.Errorf("the variable %q holds a secret of the settings, which no spec can read; use another variable", name)
+	if slices.Contains(s.secretVariables, name) {
+		return secret
+	}
+	if !slices.Contains(s.Env, name) {
+		return fmt.Errorf("the settings do not allow specs to read the variable %q; to allow it, add the name to env = [%q] in assayd.hcl", name, name)
+	}
+	if o.Env == nil {
+		return nil
+	}
+	if text, ok := o.Env(name); ok && holdsSecret(text, s.Secrets(o.Secret)) {
+		return secret
+	}
+	return nil
+}
+
+// holdsSecret reports whether a text is one of the secrets, or has a long one in it.
+func holdsSecret(text string, secrets []string) bool {
+	return slices.ContainsFunc(secrets, func(secret string) bool {
+		return text == secret || len(secret) >= longSecret && strings.Contains(text, secret)
+	})
+}
+
+// usualKeys are the variables that hold keys even where the settings take theirs from elsewhere.
+var usualKeys = []string{"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "OPENROUTER_API_KEY"}
+
+// noteSecrets finds out which variables the settings took a secret from, and refuses to allow those.
+func (f *file) noteSecrets(b *body, s *Settings) {
+	s.secretVariables = slices.Clone(usualKeys)
+	var secrets []string
+	for _, secret := range s.secrets() {
+		secrets = append(secrets, secret.text)
+	}
+	for name, text := range f.variables {
+		part := func(secret string) bool { return len(text) >= longSecret && strings.Contains(secret, text) }
+		if holdsSecret(text, secrets) || slices.ContainsFunc(secrets, part) {
+			s.secretVariables = append(s.secretVariables, name)
+		}
+	}
+	slices.Sort(s.secretVariables)
+	s.secretVariables = slices.Compact(s.secretVariables)
+	for _, name := range s.Env {
+		if slices.Contains(s.secretVariables, name) {
+			f.fail(b.where("env"), `Invalid value for "env"`, fmt.Sprintf("%q holds a secret of the settings. Specs are stored and seen by containers, so they cannot read it.", name))
+		}
+	}
+}
+
+// secrets are those of the settings, in a fixed order.
+func (s *Settings) secrets() []Secret {
+	all := slices.Clone(s.GitHub.Tokens)
+	for _, name := range sortedKeys(s.Providers) {
+		all = append(all, s.Providers[name].APIKey)
+	}
+	if s.Git != nil {
+		all = append(all, s.Git.Token, s.Git.SSHKey, s.Git.WebhookSecret)
+	}
+	for _, name := range sortedKeys(s.Build.Secrets) {
+		all = append(all, s.Build.Secrets[name])
+	}
+	all = append(all, s.HuggingFace.Token, s.HTTP.Token)
+	return append(all, s.passwords()...)
+}
+
+// passwords are those that stand in addresses.
+func (s *Settings) passwords() (all []Secret) {
+	addresses := []string{s.Build.Proxy, s.HuggingFace.BaseURL, s.GitHub.BaseURL, s.Build.Registry}
+	for _, name := range sortedKeys(s.Providers) {
+		addresses = append(addresses, s.Providers[name].BaseURL, s.Providers[name].Proxy)
+	}
+	for _, name := range sortedKeys(s.Build.Mirrors) {
+		addresses = append(addresses, s.Build.Mirrors[name])
+	}
+	if s.Git != nil {
+		addresses = append(addresses, s.Git.URL)
+	}
+	for _, address := range addresses {
+		u, err := url.Parse(address)
+		if err != nil || u.User == nil {
+			continue
+		}
+		name, written, both := strings.Cut(u.User.String(), ":")
+		if password, _ := u.User.Password(); both {
+			all = append(all, SecretText(password), SecretText(written))
+		} else if len(name) >= longSecret { // a token
+			all = append(all, SecretText(name))
+		}
+	}
+	return all
+}
+
+// Secrets returns the texts of all secrets of the settings, without those that are not there.
+// read looks up the ones that are known by name; nil = there are none.
+func (s *Settings) Secrets(read func(name string) (string, bool)) []string {
+	if read == nil {
+		read = func(string) (string, bool) { return "", false }
+	}
+	var texts []string
+	for _, secret := range s.secrets() {
+		if text, ok := secret.Value(read); ok && strings.TrimSpace(text) != "" {
+			texts = append(texts, strings.TrimSpace(text))
+		}
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
