@@ -85,6 +85,8 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, fmt.Errorf("state directory %q is too long by %d bytes: sockets in it would have addresses that no Unix system accepts; name a shorter one with --state",
 			o.StateDir, len(o.StateDir)-trial.MaxStateDir)
 	}
+	secrets := newRedactor(o.Settings)
+	o.Log = secrets.logger(o.Log)
 	d := &Daemon{opts: o, pulses: make(chan struct{}, 1), replace: make(chan struct{})}
 	d.open, d.hurry = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -92,7 +94,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 			err = errors.Join(advised(err, o.StateDir), d.Close())
 		}
 	}()
-	if d.store, err = store.Open(ctx, o.StateDir, store.Options{Log: o.Log}); err != nil {
+	if d.store, err = store.Open(ctx, o.StateDir, store.Options{Log: o.Log, Redact: secrets.bytes}); err != nil {
 		return nil, err
 	}
 	fault.Reached(fault.StoreOpened)

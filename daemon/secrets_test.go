@@ -1,0 +1,130 @@
+package daemon_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// buried are secrets in each place where settings take one, by the place.
+var buried = map[string]string{
+	"provider":  "planted-provider-key-0001",
+	"openai":    "planted-openai-key-of-the-environment",
+	"github":    "planted-github-token-0002",
+	"git":       "planted-git-token-0003",
+	"webhook":   "planted-webhook-secret-0004",
+	"build":     "planted-build-secret-0005",
+	"hub":       "planted-hub-token-0006",
+	"http":      "planted-http-token-of-32-letters-0007",
+	"proxy":     "planted-proxy-password-0008",
+	"mirror":    "planted-mirror-password-0009",
+	"folder":    "planted-file-of-secrets-0010",
+	"quoted":    `planted "quoted" \ secret-0011`,
+	"file":      "planted-credential-of-systemd-0012",
+	"gitserver": "planted-git-url-password-0013",
+}
+
+// plant gives the world's daemon settings with all of them.
+func (w *world) plant() {
+	w.Helper()
+	dir := filepath.Join(filepath.Dir(w.state), "secrets")
+	err := os.Mkdir(dir, 0o700)
+	for name, text := range map[string]string{"folder": buried["folder"], "quoted": buried["quoted"]} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600))
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.env = append(w.env, "OPENAI_API_KEY="+buried["openai"], "CREDENTIALS_DIRECTORY="+dir)
+	w.configured(fmt.Sprintf(`
+provider "planted" {
+  protocol = "openai"
+  base_url = "http://127.0.0.1:1/v1"
+  api_key  = %q
+  proxy    = "http://user:%s@127.0.0.1:1"
+}
+provider "quoted" {
+  protocol = "openai"
+  base_url = "http://127.0.0.1:1/v1"
+  api_key  = secret("quoted")
+}
+github { tokens = [%q] }
+build {
+  secrets = { BUILD_TOKEN = %q, FOLDER = secret("folder") }
+  mirrors = { pip = "http://user:%s@127.0.0.1:1/simple" }
+}
+huggingface { token = %q }
+http {
+  listen = "127.0.0.1:0"
+  token  = %q
+}
+`, buried["provider"], buried["proxy"], buried["github"], buried["build"], buried["mirror"], buried["hub"], buried["http"]))
+}
+
+// findPlanted complains of each of the secrets in a text.
+func (w *world) findPlanted(where string, text []byte) {
+	w.Helper()
+	for place, secret := range buried {
+		for _, form := range []string{secret, strings.ReplaceAll(strings.ReplaceAll(secret, `\`, `\\`), `"`, `\"`)} {
+			if at := bytes.Index(text, []byte(form)); at >= 0 {
+				w.Errorf("%s holds the secret of %s: …%q…", where, place, text[max(0, at-80):min(len(text), at+len(form)+20)])
+				break
+			}
+		}
+	}
+}
+
+// findPlantedBelow looks into all files of a folder.
+func (w *world) findPlantedBelow(dir string, except func(path string) bool) {
+	w.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || except(path) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			w.findPlanted(path, text)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		w.Error(err)
+	}
+}
+
+// TestSecretsAreTakenOutOfStateRecordsAndLog: whoever writes a secret of the settings into a spec, a
+// message or a name finds it in no file of the daemon's.
+func TestSecretsAreTakenOutOfStateRecordsAndLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.plant()
+	var env strings.Builder
+	for place, secret := range buried {
+		if place != "git" && place != "webhook" && place != "file" && place != "gitserver" {
+			fmt.Fprintf(&env, "    %s = %q\n", strings.ToUpper(place), secret)
+		}
+	}
+	w.write("leaks.hcl", fmt.Sprintf("agent \"leaks\" {\n  command = \"x\"\n  env = {\n%s  }\n}\n", env.String()))
+	w.write("broken.hcl", fmt.Sprintf("run \"broken\" {\n  tasks = [benchmark.%s]\n  agent \"leaks\" { model = %q }\n}\n", "none", buried["provider"]))
+	w.serve()
+	w.until("the specs are read", func() error {
+		records, err := os.ReadFile(filepath.Join(w.specs, "broken.status.jsonl"))
+		if err == nil && !bytes.Contains(records, []byte("none")) {
+			err = errors.New("no record names the fault")
+		}
+		return err
+	})
+	w.ok("status")
+	w.findPlanted("the log", []byte(w.daemonLog()))
+	w.terminate()
+	w.findPlantedBelow(w.state, func(string) bool { return false })
+	w.findPlantedBelow(w.specs, func(path string) bool { return strings.HasSuffix(path, ".hcl") })
+}
