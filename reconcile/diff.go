@@ -59,6 +59,9 @@ type Trial struct {
 	Unwanted  bool         // it was cancelled because nothing wanted it any more
 	EndedAt   time.Time    // of the last try
 	Cancelled bool         // cancelling is under way
+
+	Slot       slot // of its cell
+	Superseded bool // it is in no number any more
 }
 
 // Open reports whether the trial has no verdict that counts yet.
@@ -118,11 +121,11 @@ func (p *Plan) remove(o Observed, now time.Time) {
 		return
 	}
 	if open {
-		p.cancelUnwanted(nil, o, "the block is gone")
+		p.cancelUnwanted(nil, o, blockGone)
 		return
 	}
 	if o.Execution != nil && !o.Execution.Finished {
-		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "the block is gone"})
+		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: blockGone})
 	}
 	p.add(Action{Kind: Forget, Cause: "no file declares it"})
 }
@@ -141,10 +144,11 @@ func (p *Plan) pursue(d *Run, o Observed, now time.Time) {
 		return
 	}
 	wanted := wantedCells(d, *o.Execution)
-	p.cancelUnwanted(wanted, o, "the run no longer wants this cell")
+	p.cancelUnwanted(wanted, o, noLongerWanted)
+	p.supersede(d, wanted, o)
 	open := p.start(d, wanted, o, now) || slices.ContainsFunc(o.Trials, Trial.Running)
 	switch {
-	case open || p.has(CancelTrial) || o.Execution.Finished:
+	case open || p.has(CancelTrial) || o.Execution.Finished && !p.has(Supersede) && !p.has(Reinstate):
 	case d.grows(*o.Execution) && len(o.Trials) > 0 && !o.Execution.Settled:
 		p.add(Action{Kind: Settle, Execution: o.Execution.N, Cause: "no cell is open, and more may come"})
 	case !d.grows(*o.Execution):
@@ -229,6 +233,39 @@ func (p *Plan) cancelUnwanted(wanted []Cell, o Observed, cause string) {
 	for _, t := range o.Trials {
 		if !keys[t.Key] && t.Open() && !t.Cancelled {
 			p.add(Action{Kind: CancelTrial, Trial: t.ID, Unwanted: true, Cause: cause})
+		}
+	}
+}
+
+// noLongerWanted is why a cell is cancelled, or its trial superseded, that an edit took away.
+const noLongerWanted = "the run no longer wants this cell"
+
+// blockGone is why the trials of a block are cancelled that no file declares any more.
+const blockGone = "the block is gone"
+
+// supersede takes the ended trials out of all numbers that an edit replaced, and takes those
+// in again that the run wants again.
+func (p *Plan) supersede(d *Run, wanted []Cell, o Observed) {
+	if len(o.Execution.Only) > 0 {
+		return // it was asked for by the key of a cell, which an edit changes
+	}
+	keys := map[string]bool{}
+	for _, c := range wanted {
+		keys[c.Key] = true
+	}
+	for _, t := range o.Trials {
+		switch {
+		case t.Open():
+		case keys[t.Key] && t.Superseded && !t.Unwanted:
+			p.add(Action{Kind: Reinstate, Execution: o.Execution.N, Trial: t.ID, Cause: "the run wants this cell again"})
+		case !keys[t.Key] && !t.Superseded:
+			a := Action{Kind: Supersede, Execution: o.Execution.N, Trial: t.ID, Cause: noLongerWanted}
+			for _, c := range wanted {
+				if c.slot() == t.Slot {
+					a.By, a.Cause = append(a.By, trial.ID(d.Name, o.Execution.N, c.Key)), "an edit of the spec changed this cell"
+				}
+			}
+			p.add(a)
 		}
 	}
 }

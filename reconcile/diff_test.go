@@ -75,8 +75,12 @@ func windsDown(t *Trial) { t.Live, t.Cancelled = true, true }
 func ended(s trial.Status, at time.Time) func(*Trial) {
 	return func(t *Trial) { t.Status, t.Final, t.EndedAt = s, !s.Retryable(), at }
 }
-func final(t *Trial)    { t.Final = true }
-func unwanted(t *Trial) { t.Unwanted, t.Final, t.Status = true, true, trial.Cancelled }
+func final(t *Trial)      { t.Final = true }
+func unwanted(t *Trial)   { t.Unwanted, t.Final, t.Status = true, true, trial.Cancelled }
+func superseded(t *Trial) { t.Superseded = true }
+func slotAs(name string) func(*Trial) {
+	return func(t *Trial) { t.Slot = cellOf(name).slot() }
+}
 func try(n int) func(*Trial) {
 	return func(t *Trial) { t.Try = n }
 }
@@ -152,6 +156,17 @@ func TestDiff(t *testing.T) {
 		{"an unwanted cell between two tries is given up", wantedRun("b"), Observed{Execution: execution(1), Trials: []Trial{known("a", broken(0)), known("b", done)}}, `
 			cancel r.e1.aaaaaaaa (the run no longer wants this cell)`},
 		{"a verdict outlives the wish for it", wantedRun("b"), Observed{Execution: execution(1), Trials: []Trial{known("a", done), known("b", done)}}, `
+			supersede r.e1.aaaaaaaa (the run no longer wants this cell)
+			finish e1 (no cell is open)`},
+		{"and names what takes its place", wantedRun("b"), Observed{Execution: execution(1), Trials: []Trial{known("a", done, slotAs("b")), known("b", done)}}, `
+			supersede r.e1.aaaaaaaa by r.e1.bbbbbbbb (an edit of the spec changed this cell)
+			finish e1 (no cell is open)`},
+		{"once", wantedRun("b"), Observed{Execution: finished(execution(1)), Trials: []Trial{known("a", done, superseded), known("b", done)}}, ``},
+		{"an execution that was over ends once more", wantedRun("b"), Observed{Execution: finished(execution(1)), Trials: []Trial{known("a", done), known("b", done)}}, `
+			supersede r.e1.aaaaaaaa (the run no longer wants this cell)
+			finish e1 (no cell is open)`},
+		{"a superseded trial that is wanted again counts again", wantedRun("ab"), Observed{Execution: execution(1), Trials: []Trial{known("a", done, superseded), known("b", done)}}, `
+			reinstate r.e1.aaaaaaaa (the run wants this cell again)
 			finish e1 (no cell is open)`},
 		{"a cell that is wanted again starts again", wantedRun("a"), Observed{Execution: finished(execution(1)), Trials: []Trial{known("a", unwanted)}}, `
 			start r.e1.aaaaaaaa try 2: task a, agent nop, attempt 1 (the cell is wanted again)`},

@@ -48,6 +48,8 @@ func (r *Reconciler) execute(ctx context.Context, address string, a Action) (mor
 		return r.startTrial(ctx, address, a)
 	case CancelTrial:
 		return true, r.cancelTrial(ctx, a)
+	case Supersede, Reinstate:
+		return true, r.supersede(ctx, address, a)
 	case Settle, Finish:
 		return true, r.finish(ctx, address, a)
 	case Forget:
@@ -274,7 +276,7 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) error
 		if err != nil {
 			return err
 		}
-		outcomes, err := r.outcomes(tx, address, e.N)
+		outcomes, _, err := outcomesOf(tx, address, e.N)
 		if err != nil {
 			return err
 		}
@@ -307,36 +309,19 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) error
 	return err
 }
 
-// outcomes reads the finished trials of an execution with their rounds. Cells that the
-// run no longer wants do not count; of a run that no file declares all do.
-func (r *Reconciler) outcomes(tx *store.Tx, address string, n int) ([]Outcome, error) {
-	wanted := r.places(address)
-	outcomes, _, err := outcomesOf(tx, address, n, func(row store.TrialRow) bool {
-		_, counts := wanted[row.Cell]
-		return counts || len(wanted) == 0
-	})
-	return outcomes, err
-}
-
-// outcomesOf reads the finished ones of the trials that count, and how many others are open.
-func outcomesOf(tx *store.Tx, address string, n int, counts func(store.TrialRow) bool) (outcomes []Outcome, open int, err error) {
-	rows, err := tx.Trials(address, n)
+// outcomesOf reads the finished ones of the trials that count, with their rounds, and how many
+// others are open. What was superseded does not count.
+func outcomesOf(tx *store.Tx, address string, n int) (outcomes []Outcome, open int, err error) {
+	states, err := standing(tx, address, n)
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, row := range rows {
-		s, err := stateOf(row)
-		if err != nil {
-			return nil, 0, err
-		}
-		switch {
-		case !counts(row):
-			continue
-		case s.Result == nil:
+	for _, s := range states {
+		if s.Result == nil {
 			open++
 			continue
 		}
-		subs, err := submissions(tx, row.ID)
+		subs, err := submissions(tx, s.ID)
 		if err != nil {
 			return nil, 0, err
 		}

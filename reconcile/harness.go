@@ -237,14 +237,21 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, plan harness
 		if err != nil {
 			return err
 		}
+		replaced, err := supersededOf(tx, rows)
+		if err != nil {
+			return err
+		}
 		for _, row := range rows {
-			place, wanted := plan.places[row.Cell]
-			if row.Status == "" || len(plan.places) > 0 && !wanted {
+			if row.Status == "" || replaced[row.ID] {
 				continue
 			}
 			s, err := stateOf(row)
 			if err != nil {
 				return err
+			}
+			place, wanted := plan.places[row.Cell]
+			if !wanted {
+				place = len(plan.places)
 			}
 			if s.Cell.Mode != trial.Single {
 				return nil

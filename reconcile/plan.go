@@ -11,15 +11,17 @@ type ActionKind string
 
 // Kinds of action. Each is one transaction of the store or one goroutine started.
 const (
-	Begin       ActionKind = "begin"   // an execution
-	Skip        ActionKind = "skip"    // a firing, because the last execution still runs
-	Recount     ActionKind = "recount" // the schedule from now on, because its last firing is yet to come
-	StartTrial  ActionKind = "start"   // a trial, or its next try, or go on with it
-	CancelTrial ActionKind = "cancel"  // a trial
-	Settle      ActionKind = "settle"  // an execution that goes on when there is more: summary
-	Finish      ActionKind = "finish"  // an execution: summary and end
-	Forget      ActionKind = "forget"  // the spec is gone and nothing of it is open
-	Wait        ActionKind = "wait"    // nothing yet
+	Begin       ActionKind = "begin"     // an execution
+	Skip        ActionKind = "skip"      // a firing, because the last execution still runs
+	Recount     ActionKind = "recount"   // the schedule from now on, because its last firing is yet to come
+	StartTrial  ActionKind = "start"     // a trial, or its next try, or go on with it
+	CancelTrial ActionKind = "cancel"    // a trial
+	Supersede   ActionKind = "supersede" // an ended trial: it is in no number any more
+	Reinstate   ActionKind = "reinstate" // a superseded trial: it counts again
+	Settle      ActionKind = "settle"    // an execution that goes on when there is more: summary
+	Finish      ActionKind = "finish"    // an execution: summary and end
+	Forget      ActionKind = "forget"    // the spec is gone and nothing of it is open
+	Wait        ActionKind = "wait"      // nothing yet
 	Blocked     ActionKind = "blocked"
 )
 
@@ -33,7 +35,8 @@ type Action struct {
 	Trial     string
 	Cell      Cell
 	Try       int
-	Unwanted  bool // cancel: nothing wants the cell any more; otherwise a user asked for it
+	By        []string // supersede: the trials that take its place
+	Unwanted  bool     // cancel: nothing wants the cell any more; otherwise a user asked for it
 	Cause     string
 }
 
@@ -49,8 +52,13 @@ func (a Action) String() string {
 			cell := a.Cell.Whole()
 			what += fmt.Sprintf(": task %s, agent %s, attempt %d", cell.Task.Name, cell.Agent.Title(), cell.Attempt)
 		}
-	case CancelTrial:
-		what = "cancel " + a.Trial
+	case CancelTrial, Reinstate:
+		what = string(a.Kind) + " " + a.Trial
+	case Supersede:
+		what = "supersede " + a.Trial
+		if len(a.By) > 0 {
+			what += " by " + strings.Join(a.By, ", ")
+		}
 	default:
 		what = string(a.Kind)
 	}

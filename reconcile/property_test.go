@@ -34,6 +34,13 @@ func (w *world) apply(t *rapid.T, p Plan) (acted bool) {
 			w.start(t, a)
 		case CancelTrial:
 			w.cancel(t, a)
+		case Supersede, Reinstate:
+			x := w.find(a.Trial)
+			if x.Open() || x.Superseded == (a.Kind == Supersede) {
+				t.Fatalf("%s, which is %+v", a, *x)
+			}
+			x.Superseded = a.Kind == Supersede
+			w.observed.Execution.Finished = false
 		case Finish:
 			for _, x := range w.observed.Trials {
 				if x.Open() {
@@ -91,7 +98,7 @@ func (w *world) end(x *Trial, s trial.Status) {
 	} else {
 		x.Unwanted = false
 	}
-	*x = Trial{ID: x.ID, Key: x.Key, Try: x.Try, Status: s, Unwanted: x.Unwanted, EndedAt: w.now, Final: !s.Retryable() || x.Try > 2}
+	*x = Trial{ID: x.ID, Key: x.Key, Try: x.Try, Slot: x.Slot, Status: s, Unwanted: x.Unwanted, EndedAt: w.now, Final: !s.Retryable() || x.Try > 2}
 }
 
 // happen lets one thing happen that nobody planned.

@@ -141,6 +141,9 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
+	if err := r.markFormer(ctx); err != nil {
+		return err
+	}
 	if err := r.restore(ctx); err != nil {
 		return err
 	}
@@ -413,6 +416,7 @@ func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
 		}
 		t.EndedAt = s.Line.Wall(row.FinishedAt)
 		t.Final, t.Unwanted = s.Result != nil && s.Result.Final, s.Unwanted
+		t.Slot, t.Superseded = slotOf(s.Cell), s.Superseded()
 	}
 	return t, nil
 }

@@ -27,7 +27,7 @@ type RunRecord struct {
 	Execution int
 	Spec      string        // path of the file that declares the run, or was the last to do so; "" = not known
 	Stagger   time.Duration // as the run is declared now
-	Trials    []TrialRecord // by id
+	Trials    []TrialRecord // by id; without those that were superseded
 }
 
 // Records returns what a run's execution has come to; n = 0 is its last one. It needs no
@@ -49,12 +49,12 @@ func Records(ctx context.Context, s *store.Store, address string, n int) (r RunR
 		if err := declared(tx, &r); err != nil {
 			return err
 		}
-		rows, err := tx.Trials(address, r.Execution)
+		states, err := standing(tx, address, r.Execution)
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			record, err := recordOf(tx, row)
+		for _, s := range states {
+			record, err := recordOf(tx, s)
 			if err != nil {
 				return err
 			}
@@ -88,11 +88,9 @@ func declared(tx *store.Tx, r *RunRecord) (err error) {
 	return err
 }
 
-func recordOf(tx *store.Tx, row store.TrialRow) (r TrialRecord, err error) {
-	if r.State, err = stateOf(row); err != nil {
-		return r, err
-	}
-	all, err := submissions(tx, row.ID)
+func recordOf(tx *store.Tx, s trial.State) (r TrialRecord, err error) {
+	r.State = s
+	all, err := submissions(tx, s.ID)
 	for _, sub := range trial.OfTry(all, r.Try) {
 		if sub.State != judge.StateReserved {
 			r.Rounds = append(r.Rounds, sub)
@@ -123,7 +121,11 @@ func (r *Reconciler) Records(ctx context.Context, name string) (records []TrialR
 		if err != nil {
 			return err
 		}
-		record, err := recordOf(tx, row)
+		s, err := stateOf(row)
+		if err != nil {
+			return err
+		}
+		record, err := recordOf(tx, s)
 		records = append(records, record)
 		return err
 	})

@@ -74,19 +74,16 @@ func (r *Reconciler) Report(ctx context.Context, name string) (Report, error) {
 
 var withExecution = regexp.MustCompile(`^(.+)\.e([1-9][0-9]{0,8})$`)
 
-// doing finds the execution that a name means. Of the last one the trials count that the
-// run wants as it is declared now, of others those that it wanted then.
+// doing finds the execution that a name means.
 func (r *Reconciler) doing(ctx context.Context, name string) (d doing, err error) {
 	d.address = name
 	var known []string
-	var wanted map[string]int
 	err = r.do(ctx, func() {
 		known = r.addresses()
 		if m := withExecution.FindStringSubmatch(name); m != nil && !slices.Contains(known, name) {
 			d.address = m[1]
 			d.n, _ = strconv.Atoi(m[2]) // digits, and few
 		}
-		wanted = r.places(d.address)
 	})
 	if err != nil {
 		return d, err
@@ -104,13 +101,7 @@ func (r *Reconciler) doing(ctx context.Context, name string) (d doing, err error
 			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", ErrUnknown, d.address, d.n, last.N)
 		}
 		d.n = cmp.Or(d.n, last.N)
-		d.outcomes, d.open, err = outcomesOf(tx, d.address, d.n, func(row store.TrialRow) bool {
-			if d.n == last.N && len(wanted) > 0 {
-				_, counts := wanted[row.Cell]
-				return counts
-			}
-			return row.Wanted
-		})
+		d.outcomes, d.open, err = outcomesOf(tx, d.address, d.n)
 		return err
 	})
 	return d, err

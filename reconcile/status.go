@@ -80,6 +80,8 @@ type TrialStatus struct {
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
 	Wanted bool            `json:"wanted"` // the run as it is declared now has this cell
+	// An edit or a retry has put other trials in its place: it is in no number.
+	Superseded bool `json:"superseded,omitempty"`
 }
 
 // Judgings are all rounds and, after them, what the private set and the untouched tree say.
@@ -294,6 +296,10 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 	}
 	order, place := r.places(address), map[string]int{}
 	asks, total := false, gateway.Budget{}
+	replaced, err := supersededOf(tx, rows)
+	if err != nil {
+		return err
+	}
 	for at, row := range rows {
 		s, err := stateOf(row)
 		if err != nil {
@@ -307,7 +313,7 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 		if !wanted {
 			i = len(order)
 		}
-		t.Wanted, place[t.ID] = wanted, i
+		t.Wanted, t.Superseded, place[t.ID] = wanted, replaced[row.ID], i
 		run.Trials = append(run.Trials, t)
 		asks = asks || t.Usage != nil
 		if wanted || at == 0 { // what is not wanted any more may have had another one
@@ -326,7 +332,7 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 		run.Budget = &total
 	}
 	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
-	outcomes, err := r.outcomes(tx, address, n)
+	outcomes, _, err := outcomesOf(tx, address, n)
 	if err == nil && len(outcomes) > 0 {
 		summary := Summarize(outcomes)
 		run.Summary = &summary

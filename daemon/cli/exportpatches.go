@@ -67,7 +67,7 @@ func (e *env) predictions(ctx context.Context, c *api.Client, name, to string) (
 	groups := map[string]string{}
 	for _, run := range s.Runs {
 		for _, t := range run.Trials {
-			if t.Status != "" && (run.Address == name || t.ID == name) {
+			if t.Status != "" && (run.Address == name && !t.Superseded || t.ID == name) {
 				trials = append(trials, t)
 				groups[groupOf(t)] = ""
 			}

@@ -61,7 +61,7 @@ func (e *env) rejudgeAll(ctx context.Context, c *api.Client, ask reconcile.Evalu
 	var over []reconcile.TrialStatus
 	for _, run := range s.Runs {
 		for _, t := range run.Trials {
-			if t.Status != "" && len(t.Rounds) > 0 {
+			if t.Status != "" && !t.Superseded && len(t.Rounds) > 0 {
 				over = append(over, t)
 			}
 		}

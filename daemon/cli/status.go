@@ -126,7 +126,9 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 		for _, x := range r.Trials {
 			best := bestOf(x)
 			state := stateOf(x)
-			if !x.Wanted {
+			if x.Superseded {
+				state += ", superseded"
+			} else if !x.Wanted {
 				state += ", not wanted any more"
 			}
 			line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t",

@@ -100,6 +100,15 @@ func (t *Tx) Executions(spec string) ([]ExecutionRow, error) {
 	return rows, nil
 }
 
+// AllExecutions returns the executions of all specs, by spec and in order.
+func (t *Tx) AllExecutions() ([]ExecutionRow, error) {
+	rows, err := list(t, scanExecution, "SELECT "+executionColumns+" FROM executions ORDER BY spec, n")
+	if err != nil {
+		return nil, fmt.Errorf("read all executions: %w", err)
+	}
+	return rows, nil
+}
+
 // LatestExecution returns the newest execution of spec, or ErrNotFound.
 func (t *Tx) LatestExecution(spec string) (ExecutionRow, error) {
 	e, err := one(t, scanExecution,

@@ -123,7 +123,20 @@ type State struct {
 	Flags      []string
 
 	Result *Finished // the verdict, once there is one
+
+	// Replaced says what has taken the place of the ended trial; nil = it counts.
+	Replaced *Superseded `json:",omitempty"`
 }
+
+// Superseded are the fields of a trial.superseded record: the trial is in no number any more.
+type Superseded struct {
+	Trial   string   `json:"trial"`
+	By      []string `json:"by"` // trials of the same task, agent and attempt; empty = none
+	Because string   `json:"because"`
+}
+
+// Superseded reports whether the trial is left out of every number.
+func (s State) Superseded() bool { return s.Replaced != nil }
 
 // ImageRef is an image by name and id.
 type ImageRef struct {
