@@ -111,6 +111,7 @@ func (m *Machine) greet(s State, msg message) (State, []Effect) {
 		s.Phase, s.StartedAt, s.Deadline = Running, now, now.Add(s.Cell.Timeout)
 		s.NextAuto = nextAuto(s, now)
 		m.openSession(s) // with the deadline
+		m.live.fixed(s.Deadline)
 		effects = append(effects, Effect{"trial.started", m.started(s)})
 		m.acks = append(m.acks, func() { fault.Reached(fault.TrialStarted) })
 	} else if !m.met {

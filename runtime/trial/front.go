@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -103,10 +105,14 @@ func (m *Machine) broke(ctx context.Context, s State) (reason, detail string, er
 	return m.host.Gateway.Broke(ctx, account(s), s.Cell.Total)
 }
 
-// left is what the trial still has.
-func left(s State, session *gateway.Session) func() guest.Left {
+// left is what the trial still has. Before the agent has begun it is all of its time.
+func (l *live) left(line clock.Line, timeout time.Duration) func() guest.Left {
 	return func() guest.Left {
-		l := guest.Left{Seconds: max(0, int64(s.Line.Until(s.Deadline).Seconds()))}
+		until := timeout
+		if deadline := l.deadline.Load(); deadline != nil {
+			until = max(0, line.Until(*deadline))
+		}
+		l, session := guest.Left{Seconds: int64(until.Seconds())}, l.session
 		if session != nil {
 			budget := session.Left()
 			l.USD, l.Tokens = budget.USD, budget.Tokens

@@ -41,6 +41,8 @@ type live struct {
 	raised bool // its container did not run and was started
 	spoken bool // the guest said that the agent has ended, or had its time to
 
+	deadline atomic.Pointer[time.Time] // nil = the agent has not begun
+
 	heard atomic.Pointer[time.Time] // when the guest last said anything
 	mute  bool                      // that it does not is told
 	short bool                      // that its log is not kept whole is told
@@ -50,6 +52,13 @@ type live struct {
 func (l *live) hears() {
 	now := time.Now()
 	l.heard.Store(&now)
+}
+
+// fixed notes the deadline, where there is one by now.
+func (l *live) fixed(deadline time.Time) {
+	if !deadline.IsZero() {
+		l.deadline.Store(&deadline)
+	}
 }
 
 // message is a request of the guest that changes the state: it is answered when the new
@@ -78,6 +87,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		since: now, nextMeter: now.Add(meterEvery),
 	}
 	l.hears() // from here on it is listened to
+	l.fixed(s.Deadline)
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.openSession(s)
 	if l.session, err = m.openModels(ctx, s); err != nil {
@@ -88,7 +98,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		l.close()
 		return err
 	}
-	front := &front{judge: m.host.Judge.Handler(s.ID), session: l.session, egress: l.egress, left: left(s, l.session)}
+	front := &front{judge: m.host.Judge.Handler(s.ID), session: l.session, egress: l.egress, left: l.left(s.Line, s.Cell.Timeout)}
 	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log))
 	if err != nil {
 		l.close()

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -130,6 +132,46 @@ func TestTheDeadlineIsFixedOnce(t *testing.T) {
 	}
 	if s.Reason != ReasonDeadline || !s.TimedOut {
 		t.Errorf("the guest's word on the end became %q, timed out %v", s.Reason, s.TimedOut)
+	}
+}
+
+// TestAnAgentIsToldTheTimeThatIsLeft asks before the agent has begun, and after.
+func TestAnAgentIsToldTheTimeThatIsLeft(t *testing.T) {
+	b := newBench(t)
+	told := make(chan guest.Left, 2)
+	ask := func(ctx context.Context, g *scripted) {
+		var left guest.Left
+		socket, _ := g.HostPath(guest.JudgeSocket)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}}}
+		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://judge"+guest.LeftPath, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		a, err := client.Do(q)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := errors.Join(json.NewDecoder(a.Body).Decode(&left), a.Body.Close()); err != nil {
+			t.Error(err)
+		}
+		told <- left
+	}
+	b.play(func(ctx context.Context, g *scripted) int {
+		ask(ctx, g)
+		g.hello(ctx)
+		ask(ctx, g)
+		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		return 0
+	})
+	b.until(b.machine(b.fresh()), b.fresh(), Closing)
+	for _, when := range []string{"before", "after"} {
+		if left := <-told; left.Seconds < 3000 || left.Seconds > 3600 {
+			t.Errorf("%s the agent began %d seconds are left of an hour", when, left.Seconds)
+		}
 	}
 }
 
