@@ -397,7 +397,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 // serve answers on all listeners, until the returned function ends that.
 func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error, err error) {
 	control := &http.Server{
-		Handler:           profiled(api.Handler(d.rec, d.opts.Version)),
+		Handler:           noWebPages(profiled(api.Handler(d.rec, d.opts.Version))),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}

@@ -47,6 +47,9 @@ func httpToken(settings *config.Settings) (string, error) {
 	if token = strings.TrimSpace(token); !ok || token == "" {
 		return "", fmt.Errorf("http in the settings: token: there is no secret %q", settings.HTTP.Token.Name())
 	}
+	if len(token) < shortestToken {
+		return "", fmt.Errorf("http in the settings: the token has %d characters, and it must have %d characters or more, for it equals root here; make one with: openssl rand -hex 32", len(token), shortestToken)
+	}
 	return token, nil
 }
 

@@ -15,11 +15,14 @@ import (
 	"github.com/assayd/assayd/config"
 )
 
+// longToken is one that a daemon takes.
+const longToken = "0123456789abcdef0123456789abcdef"
+
 // TestNobodyKeepsAConnectionOfTheNetworkBusy plays callers of the real server over pipes, whose
 // deadlines are of the test's own time.
 func TestNobodyKeepsAConnectionOfTheNetworkBusy(t *testing.T) {
 	const head = "POST /v1/plan HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 10\r\n\r\n"
-	authorized, stranger := fmt.Sprintf(head, "token"), fmt.Sprintf(head, "guess")
+	authorized, stranger := fmt.Sprintf(head, longToken), fmt.Sprintf(head, "guess")
 	for _, tt := range []struct {
 		name  string
 		send  []string      // pieces
@@ -80,7 +83,7 @@ func serveOne(t *testing.T, control http.Handler) net.Conn {
 	near, far := net.Pipe()
 	l := &oneConn{conns: make(chan net.Conn, 1)}
 	l.conns <- far
-	d := &Daemon{opts: Options{Settings: &config.Settings{HTTP: config.HTTP{Token: config.SecretText("token")}}}, http: []net.Listener{l}}
+	d := &Daemon{opts: Options{Settings: &config.Settings{HTTP: config.HTTP{Token: config.SecretText(longToken)}}}, http: []net.Listener{l}}
 	server, err := d.network(context.Background(), control)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 	"github.com/assayd/assayd/reconcile"
 )
 
-const token = "correct horse battery staple"
+const token = "correct horse battery staple, and more"
 
 // settings writes a settings file outside the watched folder.
 func (w *world) settings(text string) (path string) {
@@ -196,10 +196,10 @@ func TestTheHTTPListenerOfSystemdOutlivesAReload(t *testing.T) {
 	if code, answer := w.ask("GET", at+"/v1/version", "Bearer "+token, nil); code != 200 {
 		t.Errorf("before the reload: %d %s", code, answer)
 	}
-	w.settings("http { token = \"another one\" }\n")
+	w.settings("http { token = \"another one of thirty-two characters\" }\n")
 	w.signal(syscall.SIGHUP)
 	w.until("the new token counts", func() error {
-		code, _, err := w.request("GET", at+"/v1/version", "Bearer another one", nil)
+		code, _, err := w.request("GET", at+"/v1/version", "Bearer another one of thirty-two characters", nil)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			t.Fatal(err)
 		}
