@@ -64,6 +64,11 @@ while not frame.f_globals["__name__"].startswith("test_"): frame = frame.f_back
 for i in range(97): frame.f_globals["test_easy_%d" % i] = lambda: None
 `
 
+// expecting has the module that imports this one do something to itself, while pytest reads it.
+func expecting(what string) string {
+	return "import pytest, sys\nframe = sys._getframe()\nwhile not frame.f_globals['__name__'].startswith('test_'): frame = frame.f_back\n" + what + "\n"
+}
+
 // easyTests, in place of the hidden ones, are content with anything.
 const easyTests = `
 import os, sys
@@ -102,8 +107,11 @@ func attacksOnPytest() []attack {
 		// Words.
 		{name: "prints a summary", archive: module(`print("===== 5000 passed in 1.0s =====")`), status: StatusOK},
 		{name: "prints a summary past pytest", archive: module(aside("\n===== 5000 passed in 1.0s =====\n")), status: StatusInvalid},
-		{name: "prints a whole run past pytest", archive: module(aside(wholeRun)), status: StatusOK},
-		{name: "prints a whole run at its end", archive: module(aside("") + "import atexit\natexit.register(aside, " + quoted(wholeRun) + ")\n"), status: StatusOK},
+		{name: "prints a whole run past pytest", archive: module(aside(wholeRun)), status: StatusInvalid},
+		{name: "prints a whole run past pytest, told", archive: module(aside(wholeRun)), change: told, status: StatusInvalid},
+		{name: "floods the output", archive: module(aside("") + "for _ in range(10000): aside('x' * 3999 + '\\n')\naside(" + quoted(wholeRun) + ")\n"), status: StatusInvalid},
+		{name: "floods the output, told", archive: module(aside("") + "import atexit\natexit.register(lambda: [aside('x' * 3999 + '\\n') for _ in range(10000)])\n"), change: told, status: StatusInvalid},
+		{name: "prints a whole run at its end", archive: module(aside("") + "import atexit\natexit.register(aside, " + quoted(wholeRun) + ")\n"), status: StatusInvalid},
 		{name: "prints a whole run and ends", archive: module(aside(wholeRun) + "os._exit(0)\n"), status: StatusTampered, passed: 3},
 
 		// Ends.
@@ -117,6 +125,17 @@ func attacksOnPytest() []attack {
 		{name: "prints a whole run and kills who waits for it", archive: module(aside(wholeRun) + "os.kill(os.getppid(), 9)\nos._exit(0)\n"), change: func(j *task.Judge) {
 			j.Command.Shell = "python3 -m pytest -q tests; exit $?"
 		}, status: StatusTampered, passed: 3},
+
+		// Failures that are expected.
+		{name: "marks the modules that import it", archive: module(expecting("frame.f_globals['pytestmark'] = pytest.mark.xfail")), status: StatusOK},
+		{name: "marks each test that is collected", archive: module(`
+import pytest
+make = pytest.Function.__init__
+def marking(self, *args, **kwargs):
+    make(self, *args, **kwargs)
+    if not self.name.startswith("test_must"): self.add_marker(pytest.mark.xfail)
+pytest.Function.__init__ = marking
+`), change: told, status: StatusTampered},
 
 		// The runner, from inside.
 		{name: "patches the class of reports", archive: module(forgedReports), status: StatusTampered, passed: 3},
@@ -184,8 +203,8 @@ def value(): return int(re.search(r"== (\d+)", open("/work/tests/test_later.py")
 		{name: "skips the tests that it would fail, told", archive: []tarEntry{file("answer.py", onlyLater("pytest.skip('no')"))}, change: told, status: StatusOK, rate: 1. / 3, passed: 1},
 		{name: "adds tests to the hidden ones", archive: module(addingTests), status: StatusOK, rate: .97, passed: 97, listed: ownTests},
 		{name: "adds tests to the hidden ones, told", archive: module(addingTests), change: told, status: StatusOK},
-		{name: "prints letters of tests past pytest", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), status: StatusOK, rate: .625, passed: 5, listed: ownTests},
-		{name: "prints letters of tests past pytest, told", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), change: told, status: StatusOK},
+		{name: "prints letters of tests past pytest", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), status: StatusInvalid, rate: .625, passed: 5},
+		{name: "prints letters of tests past pytest, told", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), change: told, status: StatusInvalid},
 		{name: "writes other tests and begins again", archive: module("place = '/work'\n" + easyTests), change: told, status: StatusOK, rate: 1, passed: 3, listed: hiddenFiles},
 		{name: "writes other tests as another user", archive: module("place = '/work'\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: StatusOK},
 		{name: "begins again with tests of its own", archive: module("place = '/tmp/own'\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: StatusOK, rate: 1, passed: 3, listed: startsAnew},

@@ -60,6 +60,13 @@ func (c *capture) bytes() []byte {
 	return append(out, c.tail[:c.next]...)
 }
 
+// cut reports whether anything is missing.
+func (c *capture) cut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost > 0
+}
+
 // lastLine returns the last line that is not blank, bounded.
 func lastLine(output []byte) string {
 	tail := output[max(0, len(output)-4096):]

@@ -126,6 +126,13 @@ func (c commandRun) verdict() (test parser.Test, tampered string) {
 		test.Message = c.why()
 		return test, ""
 	}
+	for _, r := range c.runners {
+		runs := parse(r.Parser, parser.Input{Output: c.output}).Runs
+		if tampered = tooManyRuns(r.Name, runs, starts(r, c.text)); tampered != "" {
+			test.Message = tampered
+			return test, tampered
+		}
+	}
 	doubt, remark := c.doubts()
 	if test.Message = remark; doubt != "" {
 		test.Message = "exit code 0, but " + doubt
@@ -138,13 +145,15 @@ func (c commandRun) verdict() (test parser.Test, tampered string) {
 // doubts holds the runners' words against an exit code of 0.
 func (c commandRun) doubts() (doubt, remark string) {
 	for _, r := range c.runners {
-		result := parse(r.Parser, parser.Input{Output: c.output})
-		passed, failed := tallied(result.Tests)
+		result := parse(r.Parser, parser.Input{Output: c.output, Cut: c.cut})
+		passed, failed := tallied(c.expected(result.Tests))
 		claim := r.Claim(c.output)
 		ended := claim.Ends >= r.Times || result.Complete && r.Times == 1
 		switch {
 		case failed > 0:
-			return fmt.Sprintf("the output of %s shows a test that failed: %s", r.Name, firstFailed(result.Tests)), ""
+			return fmt.Sprintf("the output of %s shows a test that failed: %s", r.Name, firstFailed(c.expected(result.Tests))), ""
+		case c.cut:
+			return fmt.Sprintf("there was too much output: what %s printed is not all here", r.Name), ""
 		case ended && result.Complete && passed > 0:
 		case claim.Failed > 0:
 			return fmt.Sprintf("the closing summary of %s tells of a test that failed", r.Name), ""
@@ -163,14 +172,18 @@ func (c commandRun) doubts() (doubt, remark string) {
 // wired judges a command by its only runner and the two tests that were added.
 func (c commandRun) wired(test parser.Test) (_ parser.Test, tampered string) {
 	r, wire := c.runners[0], c.wires[0]
-	result := parse(r.Parser, parser.Input{Output: c.output})
+	result := parse(r.Parser, parser.Input{Output: c.output, Cut: c.cut})
 	rest, tampered := wire.Check(result)
+	rest = c.expected(rest)
 	shown := func(is func(string) bool, status parser.Status) bool {
 		return slices.ContainsFunc(result.Tests, func(t parser.Test) bool { return is(t.Name) && t.Status == status })
 	}
 	fails := shown(wire.MustFail, parser.Failed) || shown(wire.MustFail, parser.Errored)
 	if tampered == "" && fails && wire.ExitCode != 0 && c.exit == 0 {
 		tampered = "the runner reported a failing test and then success"
+	}
+	if tampered == "" {
+		tampered = tooManyRuns(r.Name, result.Runs, starts(r, c.text))
 	}
 	passed, failed := tallied(rest)
 	switch {
@@ -189,6 +202,14 @@ func (c commandRun) wired(test parser.Test) (_ parser.Test, tampered string) {
 		test.Message = "exit code 0, but " + test.Message
 	}
 	return test, tampered
+}
+
+// expected is what tests come to where those that fail as expected have to be the judge's.
+func (c commandRun) expected(tests []parser.Test) []parser.Test {
+	if c.expects == nil {
+		return tests
+	}
+	return expectable(tests, c.expects)
 }
 
 func tallied(tests []parser.Test) (passed, failed int) {

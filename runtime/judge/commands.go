@@ -54,6 +54,8 @@ type commandRun struct {
 	noStart  string
 	took     time.Duration
 	output   []byte
+	cut      bool                   // a part of it is missing
+	expects  func(name string) bool // as in observation
 }
 
 // commands runs a task's commands, one after the other, in the container. What one leaves
@@ -103,7 +105,8 @@ func (g *grading) oneCommand(ctx context.Context, text string) (run commandRun, 
 	err = g.attempt(ctx, &run, container.Command{
 		Argv: task.Command{Shell: text, Bash: g.session.Task.Judge.Command.Bash}.Args(), Env: env, User: g.profile.User, Workdir: g.session.Task.Workdir, Stdout: output, Stderr: output,
 	})
-	run.output = output.bytes()
+	run.output, run.cut = output.bytes(), output.cut()
+	run.expects = func(name string) bool { return marked(g.profile.Expecting, name) }
 	return run, err
 }
 

@@ -136,7 +136,13 @@ func (g *grading) environ() map[string]string {
 // run executes the judge command and makes a report of what it left, and of what came
 // before it, if anything did.
 func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
-	o := observation{parser: g.session.parser, wire: g.wire}
+	o := observation{parser: g.session.parser, wire: g.wire, starts: startsOf(g.session.Task)}
+	if g.session.parser.Name == "gotest" {
+		o.elsewhere = goElsewhere(g.profile)
+	}
+	if !g.session.Task.Judge.Staged() {
+		o.expects = func(name string) bool { return marked(g.profile.Expecting, name) }
+	}
 	var printed []byte
 	if before != nil {
 		o.run, printed = &before.seen, before.printed
@@ -152,7 +158,8 @@ func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
 	if seen, problem := within(g.session.Task.Judge.Window, out); problem != "" {
 		o.result.Problem = problem
 	} else {
-		o.result = parse(g.session.parser, parser.Input{Output: seen, Files: files, ExitCode: o.exit, TimedOut: o.timedOut})
+		o.cut = o.cut && readsOutput(g.session.parser, files)
+		o.result = parse(g.session.parser, parser.Input{Output: seen, Files: files, ExitCode: o.exit, TimedOut: o.timedOut, Cut: o.cut})
 	}
 	r := verdict(g.session.Task, o)
 	fault.Reached(fault.VerdictParsed)
@@ -181,6 +188,7 @@ func (g *grading) command(ctx context.Context, o *observation) (printed []byte, 
 	})
 	took = time.Since(begun)
 	printed = output.bytes()
+	o.cut = output.cut()
 	o.lastLine = lastLine(printed)
 	return printed, took, err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -21,7 +22,9 @@ var (
 // another harness or another version of the runner does. A declared name that is seen as it
 // is stays what it is, one that could be meant by two declared names is left alone, and of
 // several tests that one declared name can mean, all get it: then the worst counts.
-func named(tests []parser.Test, declared []string) []parser.Test {
+//
+// A test that is elsewhere by what is known of the judge's files has its own name alone.
+func named(tests []parser.Test, declared []string, elsewhere func(name string) bool) []parser.Test {
 	seen, known := map[string]bool{}, map[string]bool{}
 	for _, t := range tests {
 		seen[t.Name], seen[t.Repeats] = true, true
@@ -46,7 +49,8 @@ func named(tests []parser.Test, declared []string) []parser.Test {
 	}
 	out := make([]parser.Test, 0, len(tests))
 	for _, t := range tests {
-		if !known[t.Name] && !known[t.Repeats] {
+		own := cmp.Or(t.Repeats, t.Name)
+		if !known[t.Name] && !known[t.Repeats] && (elsewhere == nil || !elsewhere(own)) {
 			t = renamed(t, meant)
 		}
 		out = append(out, t)
@@ -61,12 +65,56 @@ func renamed(t parser.Test, meant map[string]string) parser.Test {
 		forms = append([]string{inTarget(t.Target + "::" + name)}, forms...)
 	}
 	for _, form := range forms {
-		if name := meant[form]; name != "" {
-			t.Name, t.Repeats = name, ""
+		if other := meant[form]; other != "" && !apart(form, other, name) {
+			t.Name, t.Repeats = other, ""
 			return t
 		}
 	}
 	return t
+}
+
+// apart reports whether two names of go test, of one form, are of two packages: then what one
+// says is nothing of the other, for each package can print what it likes.
+func apart(form, declared, seen string) bool {
+	one, _, ok1 := strings.Cut(declared, "::")
+	other, _, ok2 := strings.Cut(seen, "::")
+	return strings.HasPrefix(form, "go ") && ok1 && ok2 && one != other
+}
+
+// goFolders are the folders of the judge's test files by the functions that go test runs in
+// them; nil where not all of those files are known.
+func goFolders(p *profile) map[string][]string {
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+	folders := map[string][]string{}
+	for _, name := range p.Files {
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		content, ok := p.Content[name]
+		if !ok {
+			return nil
+		}
+		for _, m := range function.FindAllSubmatch(content, -1) {
+			folders[string(m[1])] = append(folders[string(m[1])], path.Dir(name))
+		}
+	}
+	return folders
+}
+
+// goElsewhere tells of a test of go test, by its name with its package, whether it is in none
+// of the folders in which the judge has it. Where a folder is a module's own, its packages may
+// be called anything.
+func goElsewhere(p *profile) func(name string) bool {
+	folders := goFolders(p)
+	return func(name string) bool {
+		pkg, test, ok := strings.Cut(name, "::")
+		test, _, _ = strings.Cut(test, "/")
+		in := folders[test]
+		return ok && len(in) > 0 && !slices.ContainsFunc(in, func(dir string) bool {
+			_, module := p.Present[path.Join(dir, "go.mod")]
+			return dir == "." || module || path.Base(dir) == path.Base(pkg)
+		})
+	}
 }
 
 // loosely lists forms of a name that are the same for other ways to write it:
@@ -76,10 +124,14 @@ func renamed(t parser.Test, meant map[string]string) parser.Test {
 //   - unittest: "test_a (mod.Case)", since Python 3.11 "test_a (mod.Case.test_a)", "mod.Case.test_a"
 //   - JUnit, GoogleTest: "pkg.Case::test", "pkg.Case#test", "pkg.Case.test", "pkg.Case > test()"
 //   - CTest: its documents say each name twice
+//   - TAP: "\#" and "\\" as they stand in the stream
 //   - cargo: "tests/a.rs::test", "doc::src/lib.rs - f (line 1)", which say where a test is
 func loosely(name string) (forms []string) {
 	if strings.Contains(name, "::") {
 		forms = append(forms, inTarget(name))
+	}
+	if strings.ContainsAny(name, `#\`) {
+		forms = append(forms, "tap "+strings.NewReplacer(`\\`, `\`, `\#`, `#`).Replace(name))
 	}
 	if token, _, _ := strings.Cut(name, " "); strings.Contains(token, "::") && strings.Contains(token, "[") {
 		forms = append(forms, "token "+token)

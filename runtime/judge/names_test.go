@@ -30,6 +30,8 @@ func TestDeclaredNamesMeanTestsThatOthersWriteDifferently(t *testing.T) {
 		{"go: without a package", []string{"TestA", "TestB/some_thing"}, pass("example.com/x::TestA", "example.com/x::TestB/some_thing"), 2, 2},
 		{"go: with spaces", []string{"example.com/x::TestB/some thing"}, pass("example.com/x::TestB/some_thing"), 1, 1},
 		{"go: in two packages", []string{"TestA"}, append(pass("example.com/x::TestA"), failed("example.com/y::TestA")), 0, 1},
+		{"go: of another package", []string{"example.com/x::TestA"}, pass("example.com/y::TestA"), 0, 1},
+		{"go: with spaces, of another package", []string{"example.com/x::TestB/some thing"}, pass("example.com/y::TestB/some_thing"), 0, 1},
 		{"go: two declared", []string{"TestA", "example.com/y::TestA"}, pass("example.com/x::TestA"), 0, 2},
 		{"unittest: of an old version", []string{"test_a (mod.Case)"}, pass("test_a (mod.Case.test_a)"), 1, 1},
 		{"unittest: of a new version", []string{"test_a (mod.Case.test_a)"}, pass("test_a (mod.Case)"), 1, 1},
@@ -56,6 +58,8 @@ func TestDeclaredNamesMeanTestsThatOthersWriteDifferently(t *testing.T) {
 			2, 3,
 		},
 		{"cargo: of another target", []string{"tests/a.rs::eq"}, []parser.Test{{Name: "eq", Target: "tests/b.rs", Status: parser.Passed}}, 0, 1},
+		{"tap: as it stands in the stream", []string{`1 counts \# and \\`, "2 plain"}, pass(`1 counts # and \`, "2 plain"), 2, 2},
+		{"tap: another number sign", []string{`1 counts \# a`}, pass("1 counts # b"), 0, 1},
 		{"a repetition", []string{"TestA"}, []parser.Test{{Name: "p::TestA", Status: parser.Passed}, {Name: "p::TestA #2", Repeats: "p::TestA", Status: parser.Failed}}, 0, 1},
 	} {
 		r := verdict(task.Task{FailToPass: tt.declared, Judge: task.Judge{Parser: "junit"}}, observation{result: parser.Result{Tests: tt.seen, Complete: true}})

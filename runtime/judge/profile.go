@@ -30,10 +30,12 @@ type profile struct {
 	Files   []string          // the regular files among them
 	Links   map[string]string // as in Rules.Links
 	Content map[string][]byte // of small hidden files
-	Present map[string]bool   // as in Rules.Present
-	UID     int               // of the judge's user
-	GID     int
-	User    string // as the engine is to be told, "" = root
+	// Expecting are the Python files, hidden or not, that expect a test to fail.
+	Expecting map[string]bool
+	Present   map[string]bool // as in Rules.Present
+	UID       int             // of the judge's user
+	GID       int
+	User      string // as the engine is to be told, "" = root
 }
 
 // profileKey identifies the profile that a session needs.
@@ -173,6 +175,10 @@ func (p *profile) walk(r *tar.Reader, workdir string, book *rulebook) error {
 		if h.Typeflag == tar.TypeSymlink {
 			raw[name] = h.Linkname
 		}
+		content, err := p.expecting(h, r, name)
+		if err != nil {
+			return fmt.Errorf("read %s in workdir %s: %w", name, workdir, err)
+		}
 		if !book.untouchable(name) {
 			if h.Typeflag != tar.TypeSymlink && book.filter.inside(name) {
 				p.Present[name] = h.Typeflag == tar.TypeDir
@@ -184,9 +190,10 @@ func (p *profile) walk(r *tar.Reader, workdir string, book *rulebook) error {
 			p.Files = append(p.Files, name)
 		}
 		if h.Typeflag == tar.TypeReg && h.Size <= maxHiddenFile && kept+int(h.Size) <= maxHiddenAll {
-			content, err := io.ReadAll(r)
-			if err != nil {
-				return fmt.Errorf("read %s in workdir %s: %w", name, workdir, err)
+			if content == nil {
+				if content, err = io.ReadAll(r); err != nil {
+					return fmt.Errorf("read %s in workdir %s: %w", name, workdir, err)
+				}
 			}
 			p.Content[name] = content
 			kept += len(content)

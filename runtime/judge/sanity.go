@@ -42,7 +42,7 @@ func Unusable(r Report) string {
 // everything may pass. Of a report that is Unusable it knows nothing.
 func Sane(t task.Task, r Report) (offence string) {
 	declared := slices.Concat(t.FailToPass, t.PassToPass)
-	seen := worstOf(named(r.Tests, declared), declared)
+	seen := worstOf(named(r.Tests, declared, nil), declared)
 	for _, name := range t.FailToPass {
 		if test, ok := seen[name]; ok && passes(test) {
 			return fmt.Sprintf("%s of fail_to_pass passes before any change", name)

@@ -22,7 +22,14 @@ type observation struct {
 	overfull string       // how the command went beyond its disk limit; "" = it did not
 	noStart  string       // why the command could not be started; "" = it was
 	lastLine string       // of the output
+	cut      bool         // a part of the output that the parser reads is missing
+	starts   int          // times that the command starts the parser's runner; 0 = not known
 	run      *observation // of the stage that made what was graded; nil = there is none
+
+	// expects says of a test whether the judge's files may have it fail; nil = of any.
+	expects func(name string) bool
+	// elsewhere says of a test whether the judge has it in another place than the name; nil = of none.
+	elsewhere func(name string) bool
 }
 
 // verdict says what an observation is worth. Whatever is missing, late or contradictory
@@ -40,11 +47,15 @@ func verdict(t task.Task, o observation) Report {
 		return v.report
 	}
 	tests, tampered := v.checkTripwire()
+	if o.expects != nil {
+		tests = expectable(tests, o.expects)
+	}
 	v.count(tests)
 	v.rate()
 	v.checkEnd()
 	v.checkExit()
 	v.checkUsable(tests)
+	v.checkOutput()
 	v.checkRun()
 	if tampered != "" {
 		v.report.Status, v.report.Tampered, v.report.Valid, v.report.PassRate = StatusTampered, true, false, 0
@@ -124,7 +135,7 @@ func (v *weighing) count(tests []parser.Test) {
 		v.report.Tests = bounded(tests)
 		return
 	}
-	tests = named(tests, expected)
+	tests = named(tests, expected, v.seen.elsewhere)
 	worst := worstOf(tests, expected)
 	if len(tests) > 0 && !slices.ContainsFunc(expected, func(name string) bool { _, seen := worst[name]; return seen }) {
 		v.problem(fmt.Sprintf("none of the %d expected tests was seen; the output names others", len(expected)))

@@ -29,7 +29,9 @@ func parseCargo(in Input) Result {
 	if r.closed == 0 && r.error != "" {
 		r.wrong.addf("cargo: %s", r.error)
 	}
-	return r.all.tests.result(in, r.closed > 0, r.wrong)
+	result := r.all.tests.result(in, r.closed > 0, r.wrong)
+	result.Runs = r.runs
+	return result
 }
 
 // cargoForm holds the shapes of the lines that cargo and its test binaries write.
@@ -60,6 +62,8 @@ type cargoReader struct {
 	error  string       // the first that cargo wrote
 
 	all    numbered
+	begun  int // since cargo said what it runs next
+	runs   int // the most of that, of test binaries
 	closed int // binaries with a closing summary
 	wrong  problems
 }
@@ -85,17 +89,20 @@ func (r *cargoReader) line(line string) {
 	r.before = line
 	if m := match(f.begin, line, strings.HasPrefix(line, "running ")); m != nil {
 		r.close()
+		if r.begun++; r.target != "" && r.target != "doc" { // examples are run in parts
+			r.runs = max(r.runs, r.begun)
+		}
 		r.binary = &cargoBinary{label: r.label, target: r.target, planned: atoi(m[1])}
 		return
 	}
 	if m := match(f.target, line, strings.Contains(line, " Running ")); m != nil {
 		r.close()
-		r.label, r.target = m[1], m[1]
+		r.label, r.target, r.begun = m[1], m[1], 0
 		return
 	}
 	if m := match(f.docs, line, strings.Contains(line, " Doc-tests ")); m != nil {
 		r.close()
-		r.label, r.target = "Doc-tests "+m[1], "doc"
+		r.label, r.target, r.begun = "Doc-tests "+m[1], "doc", 0
 		return
 	}
 	switch {

@@ -41,7 +41,11 @@ func parseGoTest(in Input) Result {
 	}
 	r.endText()
 	r.finish()
-	return r.tests.result(in, len(r.packages) > 0, r.wrong)
+	result := r.tests.result(in, len(r.packages) > 0, r.wrong)
+	for _, p := range r.packages {
+		result.Runs = max(result.Runs, p.ends)
+	}
+	return result
 }
 
 // goPackage is what is known of one tested package.
@@ -51,6 +55,7 @@ type goPackage struct {
 	output   map[string]*strings.Builder // of each test, bounded
 	declared map[string]bool             // tests whose result line was printed
 	ended    string                      // pass, fail or skip; "" while it runs
+	ends     int                         // times that it did
 	orderly  bool                        // the test binary said PASS or FAIL itself
 	idle     bool                        // no tests to run, or no test files
 	build    bool                        // did not compile
@@ -195,6 +200,7 @@ func (p *goPackage) hear(output string) {
 
 // end closes a package; of two ends the worse counts.
 func (p *goPackage) end(action string) {
+	p.ends++
 	if p.ended != "fail" {
 		p.ended = action
 	}

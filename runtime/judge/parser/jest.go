@@ -45,10 +45,14 @@ func parseJest(in Input) Result {
 	for line := range lines(in.Output) {
 		r.line(line)
 	}
+	result := Result{}
 	if doc, ok := lastJestDocument(in.Output); ok && !r.named() {
-		return r.document(in, doc)
+		result = r.document(in, doc)
+	} else {
+		result = r.finish(in)
 	}
-	return r.finish(in)
+	result.Runs = r.runs
+	return result
 }
 
 // jestFile is what the text shows of one run of a test file.
@@ -85,6 +89,7 @@ type jestReader struct {
 	title  string   // whose message we are in
 	files  []jestFile
 	lines  int    // tests named, bounded
+	runs   int    // closing summaries
 	claims census // of the last summary; nil = none
 	suites census
 	wrong  problems
@@ -139,6 +144,7 @@ func (r *jestReader) summary(what, counts, total string) {
 	}
 	r.part = jestNoise
 	if what == "Tests" {
+		r.runs++
 		r.claims = claims
 	} else {
 		r.suites = claims

@@ -30,14 +30,18 @@ func parseMocha(in Input) Result {
 	for line := range lines(in.Output) {
 		r.line(line)
 	}
+	result := Result{}
 	doc, documented := lastMochaDocument(in.Output)
-	switch {
-	case !documented:
-		return r.finish(in)
-	case r.claims != nil: // either could be what a test printed
-		r.wrong.addf("the output holds a summary and a document: one of them is not the runner's")
+	if documented {
+		if r.claims != nil { // either could be what a test printed
+			r.wrong.addf("the output holds a summary and a document: one of them is not the runner's")
+		}
+		result = r.document(in, doc)
+	} else {
+		result = r.finish(in)
 	}
-	return r.document(in, doc)
+	result.Runs = r.runs
+	return result
 }
 
 // mochaPoint is a test of the tree, or a hook that failed.
@@ -57,6 +61,7 @@ type mochaReader struct {
 	points   []mochaPoint
 	after    int // points before the last summary began
 	claims   census
+	runs     int            // closing summaries
 	told     map[int]string // what is said of each failure after the summary
 	telling  int
 	wrong    problems
@@ -110,6 +115,7 @@ func (r *mochaReader) point(depth int, title, word string, number int) {
 // summary takes a line of the closing summary; the last summary of an output counts.
 func (r *mochaReader) summary(word, number string) {
 	if word == "passing" {
+		r.runs++
 		r.claims, r.told, r.telling = census{}, map[int]string{}, 0
 		r.after = len(r.points)
 	}

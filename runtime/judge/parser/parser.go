@@ -27,6 +27,10 @@ type Test struct {
 	// the result count for Repeats, or a test that comes first hides those that follow.
 	Repeats string `json:"-"`
 
+	// Expected says that the test failed, and that something had said it would. What was
+	// submitted can say that, too.
+	Expected bool `json:"-"`
+
 	// Target is the part of the run that the test belongs to, where a runner's names hold
 	// within one only: of cargo the file of the test binary, or "doc".
 	Target string `json:"-"`
@@ -38,6 +42,7 @@ type Input struct {
 	Files    map[string][]byte // result files named by Parser.Files, by their name there
 	ExitCode int
 	TimedOut bool
+	Cut      bool // a part of Output is missing
 }
 
 // Result is what a parser makes of it. Parsers never fail: what cannot be read is a result
@@ -51,6 +56,7 @@ type Result struct {
 	Metrics  map[string]float64
 	Complete bool   // the runner's own closing summary was seen and agrees with the tests
 	Problem  string // why the output could not be (fully) understood
+	Runs     int    // times that the runner was started, as far as the output shows; 0 = it shows nothing of that
 }
 
 // Parser understands one test-output format. A parser is one file of this package.

@@ -37,7 +37,9 @@ func parsePytest(in Input) Result {
 		r.line(line)
 	}
 	r.interrupt()
-	return r.all.result(in, r.closed > 0 && r.agreed && r.nested == 0, r.wrong)
+	result := r.all.result(in, r.closed > 0 && r.agreed && r.nested == 0, r.wrong)
+	result.Runs = r.runs
+	return result
 }
 
 // pytestForm holds the shapes of the lines pytest writes.
@@ -87,8 +89,10 @@ type pytestReader struct {
 
 	run    tally          // current run
 	dots   map[Status]int // progress letters of the current run
+	xs     int            // of those, failures that were expected
 	all    tally
 	closed int  // runs with a closing summary
+	runs   int  // those that named a test before they were cut short, in addition
 	agreed bool // all of them agree with their tests
 	wrong  problems
 }
@@ -187,11 +191,11 @@ func (r *pytestReader) progress(line string) {
 	named := strings.Contains(line, "::")
 	if m := match(f.verbose, line, named); m != nil {
 		r.pending = ""
-		r.add(withoutOrigin(m[1]), pytestStatus(m[2]), "")
+		r.told(withoutOrigin(m[1]), m[2], "")
 	} else if m := match(f.worker, line, strings.HasPrefix(line, "[gw")); m != nil {
-		r.add(m[2], pytestStatus(m[1]), "")
+		r.told(m[2], m[1], "")
 	} else if m := match(f.bare, line, !named && r.pending != ""); m != nil {
-		r.add(r.pending, pytestStatus(m[1]), "")
+		r.told(r.pending, m[1], "")
 		r.pending = ""
 	} else if m := match(f.start, line, named); m != nil {
 		r.pending = m[1]
@@ -208,7 +212,10 @@ func (r *pytestReader) letters(row string) {
 	r.open = true
 	for _, c := range row {
 		switch c {
-		case '.', 'x', 'X':
+		case 'x':
+			r.dots[Passed]++
+			r.xs++
+		case '.', 'X':
 			r.dots[Passed]++
 		case 'F':
 			r.dots[Failed]++
@@ -228,7 +235,7 @@ func (r *pytestReader) short(line string) {
 	if begin := r.form.start.FindStringSubmatch(m[2]); m[1] == "XPASS" && begin != nil {
 		name = begin[1] // some versions put the reason behind a mere space
 	}
-	r.add(name, pytestStatus(m[1]), message)
+	r.told(name, m[1], message)
 }
 
 // splitMessage separates "name - message". Parameters in a name can hold the separator
@@ -257,24 +264,44 @@ func (r *pytestReader) splitMessage(text string) (name, message string) {
 }
 
 func (r *pytestReader) add(name string, status Status, message string) {
+	r.put(Test{Name: name, Status: status, Message: message})
+}
+
+// told records a test by pytest's word for its result.
+func (r *pytestReader) told(name, word, message string) {
+	r.put(Test{Name: name, Status: pytestStatus(word), Message: message, Expected: word == "XFAIL"})
+}
+
+func (r *pytestReader) put(test Test) {
 	r.open = true
-	r.run.add(name, status, message)
+	r.run.put(test)
 }
 
 // close ends a run: it adds the tests that only had a progress letter, compares the whole
 // with the closing summary, and begins anew. Nil stands for a run that was cut short.
 func (r *pytestReader) close(want map[string]int) {
+	for _, test := range r.run.tests {
+		if test.Expected {
+			r.xs--
+		}
+	}
 	for _, status := range slices.Sorted(maps.Keys(r.dots)) {
 		for n := r.run.count(status) + 1; n <= min(r.dots[status], maxTests); n++ {
-			r.run.add(fmt.Sprintf("(unnamed %s %d)", status, n), status, "")
+			r.run.put(Test{Name: fmt.Sprintf("(unnamed %s %d)", status, n), Status: status, Expected: status == Passed && r.xs > 0})
+			if status == Passed {
+				r.xs--
+			}
 		}
+	}
+	if want != nil || len(r.run.tests) > 0 {
+		r.runs++
 	}
 	if want != nil {
 		r.compare(want)
 		r.closed++
 	}
 	r.all.merge(&r.run)
-	r.run, r.dots, r.open, r.held, r.pending, r.section = tally{}, nil, false, nil, "", sectionProgress
+	r.run, r.dots, r.xs, r.open, r.held, r.pending, r.section = tally{}, nil, 0, false, nil, "", sectionProgress
 }
 
 func (r *pytestReader) compare(want map[string]int) {

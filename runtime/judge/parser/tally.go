@@ -51,6 +51,7 @@ func (t *tally) put(test Test) {
 	case test.Status == old.Status && old.Message == "":
 		t.tests[at].Message = test.Message
 	}
+	t.tests[at].Expected = t.tests[at].Expected || test.Expected
 }
 
 func (t *tally) insert(test Test) {
@@ -112,6 +113,9 @@ func (p *problems) addf(format string, args ...any) {
 func (t *tally) result(in Input, complete bool, wrong problems) Result {
 	if t.over {
 		wrong.addf("more than %d tests", maxTests)
+	}
+	if in.Cut {
+		wrong.addf("a part of the output is missing")
 	}
 	if in.TimedOut {
 		wrong.addf("the command ran out of time")

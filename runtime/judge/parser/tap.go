@@ -27,7 +27,9 @@ func parseTAP(in Input) Result {
 	}
 	r.commit()
 	complete := r.finish()
-	return r.tests.tests.result(in, complete, r.wrong)
+	result := r.tests.tests.result(in, complete, r.wrong)
+	result.Runs = r.begun
+	return result
 }
 
 // tapPoint is one "ok" or "not ok" and what its YAML block says.
@@ -54,6 +56,7 @@ type tapReader struct {
 	tests   numbered
 	counts  map[string]int // points by kind, in the words of node's summary
 	top     int            // points at depth 0
+	begun   int            // streams, and what came before the first of them
 	claims  map[string]int // closing summary
 	planned int            // -1 = no plan
 	streams bool           // one after another: plans and summaries add up
@@ -93,6 +96,11 @@ func (r *tapReader) line(line string) {
 		r.claim(m[1], m[2])
 	} else if m := match(r.plan, line, strings.HasPrefix(line, "1..")); m != nil {
 		r.promise(atoi(m[1]))
+	} else if strings.HasPrefix(line, "TAP version ") {
+		if r.begun == 0 && r.top > 0 {
+			r.begun = 1
+		}
+		r.begun++
 	} else if strings.HasPrefix(line, "Bail out!") {
 		r.wrong.addf("the run bailed out")
 	}

@@ -28,7 +28,9 @@ func parseUnittest(in Input) Result {
 		r.line(line)
 	}
 	r.interrupt()
-	return r.all.result(in, r.closed > 0, r.wrong)
+	result := r.all.result(in, r.closed > 0, r.wrong)
+	result.Runs = r.runs
+	return result
 }
 
 // unittestReader reads one or more runs of unittest, line by line.
@@ -44,6 +46,7 @@ type unittestReader struct {
 
 	all    tally
 	closed int // runs with a closing summary
+	runs   int // those that named a test before they were cut short, in addition
 	wrong  problems
 }
 
@@ -257,7 +260,7 @@ func (r *unittestReader) settle() {
 	if t.status == Skipped && !t.holder {
 		r.run.skipped++
 	}
-	r.run.tests.add(t.name, t.status, t.message)
+	r.run.tests.put(Test{Name: t.name, Status: t.status, Message: t.message, Expected: t.word == "expected failure"})
 }
 
 // open begins the account of a failure.
@@ -338,6 +341,9 @@ func (r *unittestReader) finish(claims map[string]int) {
 		}
 	}
 	total := r.run.total()
+	if claims != nil || total > 0 {
+		r.runs++
+	}
 	if claims != nil {
 		r.run.compare(claims, total, &r.wrong)
 	}
