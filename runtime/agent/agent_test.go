@@ -79,6 +79,18 @@ func TestEnvironment(t *testing.T) {
 	if len(a.Env) != 2 {
 		t.Error("the agent's own environment was changed")
 	}
+	names := someTask()
+	names.Submit.Exclude = append(names.Submit.Exclude, "/tests/test_a.py", `/tests/test\[b\].py`, "test_c.py", "secret/x", "/own.py", "tests/test_d.py")
+	s.Hidden = []string{"tests/test_a.py", "tests/test[b].py", "deep/test_c.py", "secret/", "sub/tests/test_d.py"}
+	if got := Environment(a, names, s)["SFORGE_SUBMIT_EXCLUDE_FLAGS"]; got != "--exclude=tests --exclude=*.log --exclude=/own.py" {
+		t.Errorf("hidden files are named: %q", got)
+	}
+	for _, single := range []bool{false, true} {
+		s.Single = single
+		if prompt := Prompt(names, time.Minute, s); strings.Contains(prompt, "test_a.py") || strings.Contains(prompt, "secret") || !strings.Contains(prompt, "`/own.py`") {
+			t.Errorf("hidden files are named: %q", prompt)
+		}
+	}
 	s.Single = true
 	if got := Environment(a, someTask(), s)["ASSAYD_MODE"]; got != "single" {
 		t.Errorf("the mode is %q", got)

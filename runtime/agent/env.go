@@ -3,6 +3,9 @@ package agent
 import (
 	"fmt"
 	"maps"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +26,7 @@ type Setting struct {
 	Protocol   string        // that the provider of the model speaks
 	USD        float64       // budget of the trial; 0 = none
 	Tokens     int64
+	Hidden     []string // paths of the judge's own files, relative to the workdir: nothing says how they are called
 }
 
 // placeholder stands where programs insist on a key: the gateway has the real one.
@@ -59,7 +63,7 @@ func Environment(a Agent, t task.Task, s Setting) map[string]string {
 		"SFORGE_TOKEN":                s.Token,
 		"SFORGE_PATCH_DIR":            t.Workdir,
 		"SFORGE_SUBMIT_PATHS":         strings.Join(t.Submit.Paths, " "),
-		"SFORGE_SUBMIT_EXCLUDE_FLAGS": excludeFlags(t.Submit.Exclude),
+		"SFORGE_SUBMIT_EXCLUDE_FLAGS": excludeFlags(s.excluded(t)),
 	}
 	if t.Judge.Game != "" {
 		env["GAME_SERVER_URL"] = gameURL(t, s)
@@ -74,6 +78,23 @@ func (s Setting) mode() string {
 		return "single"
 	}
 	return "iterative"
+}
+
+// excluded are the patterns of what is not submitted that an agent is told: those that name a
+// file of the judge's would tell of it. The daemon leaves out what they match all the same.
+func (s Setting) excluded(t task.Task) (told []string) {
+	unescaped := regexp.MustCompile(`\\(.)`)
+	for _, pattern := range t.Submit.Exclude {
+		name := path.Clean("/" + unescaped.ReplaceAllString(pattern, "$1"))
+		if !slices.ContainsFunc(s.Hidden, func(hidden string) bool {
+			file := path.Clean("/" + hidden)
+			return name == file || strings.HasSuffix(hidden, "/") && strings.HasPrefix(name, file+"/") ||
+				!strings.HasPrefix(pattern, "/") && strings.HasSuffix(file, name)
+		}) {
+			told = append(told, pattern)
+		}
+	}
+	return told
 }
 
 func excludeFlags(patterns []string) string {
@@ -101,8 +122,8 @@ func Prompt(t task.Task, timeout time.Duration, s Setting) string {
 	fmt.Fprintf(&b, "- Submit and wait for the result: `assay-submit`. With all that you may see of the tests: `assay-submit --details`.\n")
 	fmt.Fprintf(&b, "- What you submitted so far: `assay-submit --list`. Read one result again: `assay-submit --result ID`.\n")
 	fmt.Fprintf(&b, "- What is submitted, relative to `%s`: %s", t.Workdir, backticked(t.Submit.Paths))
-	if len(t.Submit.Exclude) > 0 {
-		fmt.Fprintf(&b, ", without %s", backticked(t.Submit.Exclude))
+	if without := s.excluded(t); len(without) > 0 {
+		fmt.Fprintf(&b, ", without %s", backticked(without))
 	}
 	b.WriteString(".\n")
 	if s.Max > 0 {
@@ -126,8 +147,8 @@ func singlePrompt(t task.Task, timeout time.Duration, s Setting) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You work in `%s`. When you end, what you have changed there is taken as a patch, and hidden tests are run\non it, once. There is nothing to submit.\n\n", t.Workdir)
 	fmt.Fprintf(&b, "- What counts, relative to `%s`: %s", t.Workdir, backticked(t.Submit.Paths))
-	if len(t.Submit.Exclude) > 0 {
-		fmt.Fprintf(&b, ", without %s", backticked(t.Submit.Exclude))
+	if without := s.excluded(t); len(without) > 0 {
+		fmt.Fprintf(&b, ", without %s", backticked(without))
 	}
 	b.WriteString(". Files that Git ignores do not count.\n")
 	fmt.Fprintf(&b, "- You have %s, and must have ended by then. `assay-submit --time` prints the seconds that are left.\n", timeout)

@@ -16,7 +16,13 @@ func (s *search) patch(where string, r io.Reader) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var name string
 	var added strings.Builder
+	gone := false
 	flush := func() {
+		// A judge leaves out what steers it. The place where a tree has nothing is no doing of who
+		// handed it in.
+		if name != "" && !(gone && where == patchPlace) {
+			s.handedIn(where, name)
+		}
 		s.source(where, name, added.String(), true)
 		added.Reset()
 	}
@@ -32,13 +38,14 @@ func (s *search) patch(where string, r io.Reader) error {
 			s.miss("%s: a line of %s is longer than %d bytes", where, name, maxDiffLine)
 		case strings.HasPrefix(line, "diff --git "):
 			flush()
-			hunk = false
-			name = s.changed(where, line)
+			hunk, gone = false, false
+			_, name, _ = strings.Cut(line, " b/")
+		case !hunk && (strings.HasPrefix(line, "deleted file mode ") || line == "+++ /dev/null"):
+			gone = true
 		case !hunk && strings.HasPrefix(line, "--- ") && name == "":
 			name = diffName(line[4:])
 		case !hunk && strings.HasPrefix(line, "+++ ") && diffName(line[4:]) != "":
-			name = diffName(line[4:])
-			s.handedIn(where, name)
+			name, gone = diffName(line[4:]), false
 		case strings.HasPrefix(line, "@@ "):
 			hunk = true
 		case hunk && strings.HasPrefix(line, "+") && added.Len() <= maxCode:
@@ -55,17 +62,6 @@ func (s *search) patch(where string, r io.Reader) error {
 // diff looks at a diff that a command was given.
 func (s *search) diff(where, text string) {
 	_ = s.patch(where, strings.NewReader(text)) // reading a text does not fail
-}
-
-// changed looks at the file of a section of a diff that may have no more than its heading,
-// such as one that is gone, and returns its name.
-func (s *search) changed(where, heading string) string {
-	_, name, ok := strings.Cut(heading, " b/")
-	if !ok {
-		return ""
-	}
-	s.handedIn(where, name)
-	return name
 }
 
 // diffName is the name in a heading of a diff; "" = none.

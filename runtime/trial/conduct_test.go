@@ -112,6 +112,9 @@ func TestWhatIsHandedInIsLookedAt(t *testing.T) {
 		{name: "in the last round, where no other counts", final: with("sub/conftest.py", "x\n"), want: []string{"cheat:judge_paths"}},
 		{name: "code that ends the runner", best: with("a.py", exits), want: []string{"cheat:result_markers"}},
 		{name: "a patch", patch: "diff --git a/conftest.py b/conftest.py\n--- a/conftest.py\n+++ b/conftest.py\n@@ -1 +1 @@\n-import pytest\n+y\n", want: []string{"cheat:judge_paths"}},
+		{name: "what a judge leaves out of an archive", best: map[string]string{"a.py": "x = 2\n"}, final: map[string]string{"a.py": "x = 1\n"}},
+		{name: "a patch that lacks what a judge leaves out", patch: "diff --git a/conftest.py b/conftest.py\ndeleted file mode 100644\n--- a/conftest.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-import pytest\ndiff --git a/tests/test_a.py b/tests/test_a.py\ndeleted file mode 100644\nindex 1111111..0000000\n"},
+		{name: "and then one that it has", patch: "diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\ndiff --git a/sub/conftest.py b/sub/conftest.py\nnew file mode 100644\n--- /dev/null\n+++ b/sub/conftest.py\n@@ -0,0 +1 @@\n+x\n", want: []string{"cheat:judge_paths"}},
 		{name: "nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -162,6 +162,7 @@ func (m *Machine) setting(s State) agent.Setting {
 		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
 		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s), StopHook: s.Cell.StopHook,
 		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens, Protocol: m.protocol(s.Cell.Agent),
+		Hidden: s.Hidden,
 	}
 }
 
