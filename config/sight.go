@@ -5,8 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/kernel"
 )
 
 // Sight is how everything that one look at a root has gone by lay in the file system. While
@@ -29,10 +30,8 @@ type place struct {
 // trace tells whether a file or the list of a folder has changed. The change time is the
 // kernel's: whoever writes moves it, and nobody can set it back.
 type trace struct {
-	device, inode uint64
-	size          int64
-	changed       syscall.Timespec
-	missing       bool
+	kernel.File
+	missing bool
 }
 
 // youngTrace is for how long another change may leave the change time as it is: file systems
@@ -40,14 +39,11 @@ type trace struct {
 const youngTrace = 2 * time.Second
 
 func traceOf(path string) trace {
-	var stat syscall.Stat_t
-	if syscall.Stat(path, &stat) != nil {
-		return trace{missing: true}
-	}
-	return trace{device: stat.Dev, inode: stat.Ino, size: stat.Size, changed: stat.Ctim}
+	f, ok := kernel.Stat(path)
+	return trace{f, !ok}
 }
 
-func (t trace) changedAt() time.Time { return time.Unix(t.changed.Unix()) }
+func (t trace) changedAt() time.Time { return time.Unix(t.Changed.Unix()) }
 
 // old reports whether a change after now would move the change time.
 func (t trace) old(now time.Time) bool { return now.Sub(t.changedAt()) > youngTrace }
@@ -79,7 +75,7 @@ func (s *Sight) list(path string) ([]fs.DirEntry, error) {
 }
 
 // identity is the trace without what may change of one and the same file.
-func (t trace) identity() trace { return trace{device: t.device, inode: t.inode, missing: t.missing} }
+func (t trace) identity() trace { return trace{kernel.File{Device: t.Device, Inode: t.Inode}, t.missing} }
 
 // trusted is the trace if it can be compared with a later one, and else one that equals none.
 func (t trace) trusted(now time.Time) trace {

@@ -1,9 +1,12 @@
+//go:build linux
+
 package daemon_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -30,6 +33,11 @@ import (
 var binary, base string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("the tests of the whole daemon need containers, and these are left out with -short")
+		return
+	}
 	dir, err := prepare()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "prepare the tests of the daemon:", errors.Join(err, os.RemoveAll(dir)))

@@ -52,7 +52,7 @@ func diskAt(dir string) int64 {
 	if dir == "" || syscall.Statfs(dir, &s) != nil {
 		return 0
 	}
-	return int64(s.Bavail) * s.Bsize //nolint:gosec // no file system has 2^63 bytes
+	return int64(s.Bavail * uint64(s.Bsize)) //nolint:gosec // no file system has 2^63 bytes
 }
 
 // nearlyFull reports whether a file system has less than a twentieth and less than a GiB

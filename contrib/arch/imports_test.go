@@ -15,7 +15,7 @@ import (
 //	daemon -> reconcile -> {trial, mining} -> {judge, agent, gateway, image, guest} -> {container, task, llm}
 //
 // An entry that ends in /* holds for every package below. The daemon may import all.
-// Any may import runtime/fault and runtime/clock, which import nothing.
+// Any may import runtime/fault, runtime/clock, and runtime/kernel, which import nothing.
 // What is under contrib and examples is no part of the program: it may import all, and
 // nobody may import it. Nor are packages for tests (containertest, modeltest): only tests import them.
 var mayImport = map[string][]string{
@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 
 	"runtime/clock":                       {},
 	"runtime/fault":                       {},
+	"runtime/kernel":                      {},
 	"runtime/stats":                       {},
 	"runtime/container":                   {},
 	"runtime/container/docker":            {"runtime/container"},
@@ -107,7 +108,7 @@ var mayImport = map[string][]string{
 }
 
 // everybodys packages may be imported by any other.
-var everybodys = []string{"runtime/clock", "runtime/fault"}
+var everybodys = []string{"runtime/clock", "runtime/fault", "runtime/kernel"}
 
 // onlyStd lists the packages that use nothing but the standard library.
 var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/gateway/modeltest", "runtime/egress"}

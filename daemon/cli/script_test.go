@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -26,6 +27,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/container/docker/dockertest"
 	"github.com/assayd/assayd/runtime/task/remote/remotetest"
 )
 
@@ -34,9 +36,12 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
-	if err := prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, "prepare the tests of the command line:", err)
-		os.Exit(1)
+	flag.Parse()
+	if !testing.Short() {
+		if err := prepare(); err != nil {
+			fmt.Fprintln(os.Stderr, "prepare the tests of the command line:", err)
+			os.Exit(1)
+		}
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := os.RemoveAll(bin); err != nil {
@@ -82,6 +87,7 @@ func prepare() (err error) {
 //	images COUNT PATTERN      so many images on this machine have a name like it
 //	swept STATE               nothing is left of the state directory's containers
 func TestScripts(t *testing.T) {
+	dockertest.NotInShort(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {

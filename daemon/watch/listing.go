@@ -3,8 +3,9 @@ package watch
 import (
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/kernel"
 )
 
 // listing is what leads on from a folder. Files in it are of no interest: their changes are
@@ -16,10 +17,7 @@ type listing struct {
 
 // mark tells whether the entries of a folder are the same as before: the kernel moves its
 // change time with each that comes or goes.
-type mark struct {
-	device, inode uint64
-	changed       syscall.Timespec
-}
+type mark = kernel.File
 
 // youngMark is for how long another change may leave the change time as it is: file systems
 // count it in steps, of two seconds at most.
@@ -27,10 +25,7 @@ const youngMark = 2 * time.Second
 
 // markOf marks a folder as it is now. The mark of one that is not there is the zero mark.
 func markOf(dir string) (m mark) {
-	var stat syscall.Stat_t
-	if syscall.Stat(dir, &stat) == nil {
-		m = mark{stat.Dev, stat.Ino, stat.Ctim}
-	}
+	m, _ = kernel.Stat(dir)
 	return m
 }
 
@@ -54,7 +49,7 @@ func (w *watcher) list(dir string) (listing, error) {
 			}
 		}
 	}
-	if now != (mark{}) && time.Since(time.Unix(now.changed.Unix())) > w.young {
+	if now != (mark{}) && time.Since(time.Unix(now.Changed.Unix())) > w.young {
 		w.layout.lists[dir] = known
 	}
 	return known, nil

@@ -3,27 +3,20 @@ package results
 import (
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"github.com/assayd/assayd/runtime/kernel"
 )
 
 // trace is how a file looked when it was last made equal to its lines. Its change time is
 // the kernel's: whoever writes to the file moves it, and nobody can set it back.
-type trace struct {
-	device, inode uint64
-	size          int64
-	changed       syscall.Timespec
-}
+type trace = kernel.File
 
 func traceOf(path string) (t trace, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return t, false
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return t, false
-	}
-	return trace{stat.Dev, stat.Ino, stat.Size, stat.Ctim}, true
+	return kernel.Of(info)
 }
 
 // untouched reports whether nobody has changed the file of s, or led its folder elsewhere,

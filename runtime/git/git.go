@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/assayd/assayd/runtime/kernel"
 )
 
 // Bounds of a command that is given none.
@@ -99,7 +99,8 @@ func (g Git) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...stri
 	// next one would find it at work. The kernel takes the end of this thread for that.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	kernel.EndWithThread(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Start()
@@ -130,17 +131,12 @@ func (g Git) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...stri
 	return &Error{Command: args[0], Err: err, Text: said}
 }
 
-// confine bounds the memory of a process that has read nothing yet. One that is over
-// already needs no bound.
+// confine bounds the memory of a process that has read nothing yet.
 func (g Git) confine(pid int) error {
 	if g.memory == 0 {
 		return nil
 	}
-	limit := &unix.Rlimit{Cur: g.memory, Max: g.memory}
-	if err := unix.Prlimit(pid, unix.RLIMIT_AS, limit, nil); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("bound the memory of git: %w", err)
-	}
-	return nil
+	return kernel.LimitMemory(pid, g.memory)
 }
 
 // late is a reader from which nothing comes before a channel is closed.

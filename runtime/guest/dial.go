@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"syscall"
 	"time"
 )
 
@@ -48,9 +47,7 @@ type prompt struct{ conn *net.TCPConn }
 func (p prompt) Read(b []byte) (int, error) {
 	n, err := p.conn.Read(b)
 	if raw, rerr := p.conn.SyscallConn(); rerr == nil {
-		_ = raw.Control(func(fd uintptr) { // without it things are slower, no more
-			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 1)
-		})
+		_ = raw.Control(func(fd uintptr) { acknowledge(int(fd)) })
 	}
 	return n, err
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 )
 
 // spareThreads is how many operating-system threads exist before the agent does. The Go
@@ -23,9 +22,8 @@ const spareThreads = 24
 // harden makes the first process hard to hurt: its memory cannot be read or traced, and
 // it has all the threads that it will ever need.
 func harden() error {
-	const setDumpable = 4 // PR_SET_DUMPABLE
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setDumpable, 0, 0); errno != 0 {
-		return fmt.Errorf("make the process not dumpable: %w", errno)
+	if err := notDumpable(); err != nil {
+		return fmt.Errorf("make the process not dumpable: %w", err)
 	}
 	runtime.GOMAXPROCS(min(4, runtime.GOMAXPROCS(0))) // bounds the threads the runtime asks for
 	startThreads(spareThreads)
@@ -63,7 +61,7 @@ func catchSignals() <-chan os.Signal {
 		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGURG: // the last is the runtime's own
 		case syscall.SIGILL, syscall.SIGTRAP, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSYS:
 			leaveToKernel(n, byDefault)
-		case syscall.SIGSTKFLT, 32, 33, 34: // the last three are of no use to the runtime
+		case sigSTKFLT, 32, 33, 34: // the last three are of no use to the runtime
 			leaveToKernel(n, ignored)
 		default:
 			signal.Notify(rest, n)
@@ -87,11 +85,7 @@ const (
 // first process blocks one, as the runtime does when it makes another thread, the kernel ends
 // the process by it. Those are ignored, which agents inherit; nobody uses them but C
 // libraries, with handlers of their own.
-func leaveToKernel(n syscall.Signal, what uint64) {
-	const setSize = 8            // bytes of a signal set
-	action := [4]uint64{0: what} // struct sigaction: handler, flags, restorer, mask
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&action)), 0, setSize, 0, 0)
-}
+func leaveToKernel(n syscall.Signal, what uint64) { setAction(n, what) }
 
 // hold is the first process of a container whose work is done by others: it reaps until
 // it is killed.

@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -140,16 +139,11 @@ func (r relay) dial(ctx context.Context, client *net.TCPConn) (halves, error) {
 // established reports whether the peer has closed nothing, as far as the kernel knows,
 // without reading what it sent.
 func established(conn *net.TCPConn) bool {
-	const stateEstablished = 1 // TCP_ESTABLISHED, in the first byte of struct tcp_info
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return false
 	}
 	ok := false
-	err = raw.Control(func(fd uintptr) {
-		info, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_INFO)
-		bytes := binary.NativeEndian.AppendUint32(nil, uint32(info))
-		ok = err == nil && bytes[0] == stateEstablished
-	})
+	err = raw.Control(func(fd uintptr) { ok = isEstablished(int(fd)) })
 	return err == nil && ok
 }

@@ -132,7 +132,7 @@ func privateDir(path string) error {
 // openSink makes the pipe that all runs of the agent write to, and reads it into output.
 func (s *supervisor) openSink() error {
 	var ends [2]int
-	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+	if err := pipe(&ends); err != nil {
 		return fmt.Errorf("make a pipe for the agent's output: %w", err)
 	}
 	if err := syscall.SetNonblock(ends[0], true); err != nil { // the agent's end blocks

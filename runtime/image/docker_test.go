@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/container/docker/dockertest"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -23,6 +24,7 @@ const pythonBase = "assayd-base/python:1"
 // builderOnDocker returns a Builder on a real engine; all that it makes is removed at the end.
 func builderOnDocker(t *testing.T, hold []string, ts Trees) (*Builder, *docker.Engine, string) {
 	t.Helper()
+	dockertest.NotInShort(t)
 	e, err := docker.New(t.Context(), docker.Options{})
 	if err != nil {
 		t.Fatal(err)

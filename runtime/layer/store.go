@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/assayd/assayd/runtime/fault"
+
+	"github.com/assayd/assayd/runtime/kernel"
 )
 
 // DefaultRegistry is where npm packages are had when the settings name no mirror.
@@ -170,7 +170,7 @@ func (s *Store) place(tree, digest string) error {
 	if err := os.Chmod(tree, 0o755); err != nil { // whatever the umask says
 		return err
 	}
-	if err := onDisk(tree); err != nil {
+	if err := kernel.SyncFS(tree); err != nil {
 		return err
 	}
 	fault.Reached(fault.LayerUnpacked)
@@ -178,19 +178,5 @@ func (s *Store) place(tree, digest string) error {
 		return err
 	}
 	fault.Reached(fault.LayerRenamed)
-	return onDisk(s.layers())
-}
-
-// onDisk returns when everything in the file system of a folder is on its disk: a layer may
-// have too many files to wait for each of them.
-func onDisk(dir string) (err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := unix.Syncfs(int(f.Fd())); err != nil {
-		return fmt.Errorf("write %s to the disk: %w", dir, err)
-	}
-	return nil
+	return kernel.SyncFS(s.layers())
 }

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -101,7 +100,7 @@ func inPlace(t testing.TB, path, text string) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	must(t, err)
 	_, err = f.WriteString(text)
-	must(t, errors.Join(err, syscall.Fdatasync(int(f.Fd())), f.Close()))
+	must(t, errors.Join(err, f.Sync(), f.Close()))
 }
 
 // pieces empties the file at once and writes it in three, at moments at which anybody who

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/assayd/assayd/runtime/kernel"
 )
 
 // stagePrefix begins the names of folders in which tasks are made. What begins with a dot is in
@@ -112,8 +114,7 @@ func (s *stage) swap(from, to string) error {
 	if err != nil {
 		return err
 	}
-	err = unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE)
-	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
+	if err = kernel.Exchange(from, to); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	if err := s.retire(to); err != nil {

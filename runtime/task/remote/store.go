@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
-	"golang.org/x/sys/unix"
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/git"
+
+	"github.com/assayd/assayd/runtime/kernel"
 )
 
 // Options say where copies are kept and how they are fetched.
@@ -229,7 +230,7 @@ func (s *Store) enter(ctx context.Context, key string) (leave func(), err error)
 // commit makes what lies in a partial folder the copy. It is on the disk before anything says
 // that it is there.
 func (s *Store) commit(home, partial string, r record) (record, error) {
-	if err := onDisk(partial); err != nil {
+	if err := kernel.SyncFS(partial); err != nil {
 		return r, err
 	}
 	before, err := s.record(filepath.Base(home))
@@ -247,7 +248,7 @@ func (s *Store) commit(home, partial string, r record) (record, error) {
 	}
 	s.use.Lock()
 	defer s.use.Unlock()
-	if err := errors.Join(os.RemoveAll(target), os.Rename(filepath.Join(partial, "data"), target), onDisk(home)); err != nil {
+	if err := errors.Join(os.RemoveAll(target), os.Rename(filepath.Join(partial, "data"), target), kernel.SyncFS(home)); err != nil {
 		return r, err
 	}
 	if err := renameio.WriteFile(filepath.Join(home, recordName), text, 0o600); err != nil {
@@ -259,16 +260,6 @@ func (s *Store) commit(home, partial string, r record) (record, error) {
 		err = nil
 	}
 	return r, errors.Join(err, os.RemoveAll(partial))
-}
-
-// onDisk returns when everything in the file system of a folder is on its disk.
-func onDisk(dir string) (err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return unix.Syncfs(int(f.Fd()))
 }
 
 // Tidy removes the copies, and what was begun of copies, that nobody has used for that long.

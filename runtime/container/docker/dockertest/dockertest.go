@@ -10,8 +10,10 @@ import (
 
 // New returns an engine and an owner label that nobody else has. When the test is over,
 // all containers and images with that label are removed and the engine is closed.
+// With -short the test is left out: see NotInShort.
 func New(t testing.TB) (e *docker.Engine, owner string) {
 	t.Helper()
+	NotInShort(t)
 	e, err := docker.New(context.Background(), docker.Options{})
 	if err != nil {
 		t.Fatalf("this test needs Docker: %v", err)
@@ -27,6 +29,15 @@ func New(t testing.TB) (e *docker.Engine, owner string) {
 		}
 	})
 	return e, owner
+}
+
+// NotInShort leaves the test out where the tests run with -short, as make test-fast does,
+// which is for a machine without an engine. make test runs all of them.
+func NotInShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs containers, and these are left out with -short")
+	}
 }
 
 // Probe returns an engine, an owner label and the reference of a probe image with that
