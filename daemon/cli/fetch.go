@@ -60,13 +60,14 @@ func (s *fetchShown) tell(f reconcile.Fetch) {
 	if f.Total > 0 {
 		text += " of " + humanize.Bytes(uint64(f.Total)) //nolint:gosec // not negative
 	}
-	fmt.Fprintf(s.e.err, "\r\x1b[Kfetching %s: %s", printable(f.Source), text)
+	steer(s.e.err, "\r\x1b[K")
+	fmt.Fprintf(s.e.err, "fetching %s: %s", printable(f.Source), text)
 	s.drawn = true
 }
 
 func (s *fetchShown) clear() {
 	if s.drawn {
-		fmt.Fprint(s.e.err, "\r\x1b[K")
+		steer(s.e.err, "\r\x1b[K")
 		s.drawn = false
 	}
 }

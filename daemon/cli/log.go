@@ -8,8 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/term"
-
 	"github.com/assayd/assayd/config"
 )
 
@@ -103,10 +101,4 @@ func (j *journald) WithGroup(name string) slog.Handler {
 
 func (j *journald) with(f func(slog.Handler) slog.Handler) slog.Handler {
 	return &journald{Handler: f(j.Handler), w: j.w, derive: append(j.derive[:len(j.derive):len(j.derive)], f)}
-}
-
-// terminal reports whether a person reads what is written to w.
-func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

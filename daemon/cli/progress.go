@@ -160,7 +160,7 @@ func (p *progress) draw(now followed) {
 // clear removes the table: up, and erase to the end of the screen.
 func (p *progress) clear() {
 	if p.lines > 0 {
-		fmt.Fprintf(p.e.err, "\x1b[%dA\x1b[J", p.lines)
+		steer(p.e.err, fmt.Sprintf("\x1b[%dA\x1b[J", p.lines))
 		p.lines = 0
 	}
 }

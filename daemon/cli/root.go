@@ -38,6 +38,12 @@ type usage struct{ error }
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer, version string) int {
+	stdout, stderr = onScreen(stdout), onScreen(stderr)
+	for _, w := range []io.Writer{stdout, stderr} {
+		if s, ok := w.(*screen); ok {
+			defer func() { _ = s.Close() }()
+		}
+	}
 	e := &env{out: stdout, err: stderr, version: version}
 	root := New(e)
 	root.SetArgs(args)
