@@ -233,13 +233,11 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// terminate sends SIGTERM and returns how long the daemon took to end well.
-func (w *world) terminate() time.Duration {
+// terminate sends SIGTERM and waits until the daemon has ended well.
+func (w *world) terminate() {
 	w.Helper()
-	began := time.Now()
 	w.signal(syscall.SIGTERM)
-	w.ended(10 * time.Second)
-	return time.Since(began)
+	w.ended(patience)
 }
 
 func (w *world) signal(s os.Signal) {

@@ -152,7 +152,7 @@ func (w *world) patientRefusals(id string) {
 			continue
 		}
 		last := before[len(before)-1].AcceptedAt.Add(time.Duration(pause) * time.Second)
-		if late := ends.Sub(last); late > 3*time.Second {
+		if late := ends.Sub(last); late > 15*time.Second {
 			w.Errorf("trial %s: %q is %s beyond the cooldown of %s", id, m[0], late, before[len(before)-1].Round)
 		}
 	}

@@ -137,11 +137,25 @@ func (p *Proxy) forward(w http.ResponseWriter, q *http.Request, d destination, u
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			p.fail(q.Context(), w, up.tally, d, err)
 		},
-	}).ServeHTTP(w, q)
+	}).ServeHTTP(withoutContinue{w}, q)
 	if up.watch.stop() {
 		panic(http.ErrAbortHandler) // the deadlines must not meet the client's next request
 	}
 }
+
+// withoutContinue leaves "100 Continue" to Go's server, which says it when the body is first
+// read, and that is when the server behind has said it. ReverseProxy would pass that on in
+// addition: the client would be told twice, or not at all, by which of the two is faster.
+type withoutContinue struct{ http.ResponseWriter }
+
+func (w withoutContinue) WriteHeader(code int) {
+	if code != http.StatusContinue {
+		w.ResponseWriter.WriteHeader(code)
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (w withoutContinue) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // rewrite makes of a request to a proxy one to the server. ReverseProxy has removed the
 // headers that belong to the connection; it would keep the wish for another protocol.
