@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/assayd/assayd/config/shell"
 )
 
 // body reads one block. Whatever is asked for is known; what close then finds beyond it is
@@ -174,6 +176,17 @@ func (b *body) env() map[string]string { return b.pairs("env", checkEnvName) }
 // command reads a line for the shell or an argument vector.
 func (b *body) command(name string, check func(string) error) Command {
 	return read(b, name, Command{}, func(v cty.Value) (Command, error) { return toCommand(v, check) })
+}
+
+// checkPrompt refuses a line for the shell in which a prompt would be run.
+func (b *body) checkPrompt(name string, c Command) {
+	err := shell.CheckList(c.Argv)
+	if shell.Holds(c.Shell) {
+		_, err = shell.Bind(c.Shell)
+	}
+	if err != nil {
+		b.f.fail(b.where(name), fmt.Sprintf("Invalid value for %q", name), sentence(err))
+	}
 }
 
 // path reads a path below the root, which need not exist.

@@ -75,3 +75,22 @@ func TestSettingsAllowNoVariableThatHoldsASecret(t *testing.T) {
 		t.Error("a name that no variable can have is taken")
 	}
 }
+
+// TestAPromptIsNoPartOfALine: what would be run is refused where it stands.
+func TestAPromptIsNoPartOfALine(t *testing.T) {
+	for command, fits := range map[string]bool{
+		`"agent {{.Prompt}}"`: true, `["sh", "-c", "agent {{.PromptFile}}"]`: true, `["agent", "{{.Prompt}}"]`: true, `["sh", "-c", "agent \"$1\"", "sh", "{{.Prompt}}"]`: true,
+		`["timeout", "9", "/bin/sh", "-ec", "agent {{.Prompt}}"]`: false, `"sh -c 'agent {{.Prompt}}'"`: false,
+	} {
+		for _, name := range []string{"command", "resume_command"} {
+			text := "agent \"a\" {\n  " + name + " = " + command + "\n"
+			if name != "command" {
+				text += "  command = \"x\"\n"
+			}
+			set := Load([]Input{{Path: "/specs/a.hcl", Display: "a.hcl", Root: "/specs", Text: []byte(text + "}\n")}}, nil, testOptions())
+			if fits != !set.Diagnostics.HasErrors() || !fits && (set.Diagnostics[0].Line != 2 || !strings.Contains(set.Diagnostics[0].Detail, "{{.PromptFile}}")) {
+				t.Errorf("%s = %s: %v", name, command, set.Diagnostics)
+			}
+		}
+	}
+}

@@ -37,6 +37,8 @@ func (b labelled) agent(head Block) Agent {
 		StopHook:      b.choice("stop_hook", "none", "claude", "codex", "none"),
 		User:          b.text("user", ""),
 	}
+	b.checkPrompt("command", out.Command)
+	b.checkPrompt("resume_command", out.ResumeCommand)
 	if layer, ok := b.one("layer"); ok {
 		out.Layer = &Layer{Image: layer.checked("image", "", checkImage), Setup: layer.checkedList("setup", nil, notEmpty)}
 		layer.exclusive("image", "setup")

@@ -1,10 +1,22 @@
 package reconcile
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/assayd/assayd/config"
 )
+
+// TestAPromptIsHandedBesideTheLine: other lines stay as they are, and so do the keys of their cells.
+func TestAPromptIsHandedBesideTheLine(t *testing.T) {
+	if got := agentCommand(config.Command{Shell: "run {{.PromptFile}} {{.Model}}"}); got.Shell != "run {{.PromptFile}} {{.Model}}" || got.Argv != nil {
+		t.Errorf("%+v", got)
+	}
+	got := agentCommand(config.Command{Shell: `run "{{.Prompt}}" {{.Model}}`})
+	if args := got.Args(); len(args) != 5 || args[0] != "/bin/sh" || strings.Contains(args[2], "{{.Prompt}}") || !strings.Contains(args[2], "{{.Model}}") || args[4] != "{{.Prompt}}" {
+		t.Errorf("%q", args)
+	}
+}
 
 // A built-in agent that is declared without a command only has its program installed otherwise.
 func TestABuiltInAgentKeepsItsCommand(t *testing.T) {

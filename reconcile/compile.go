@@ -11,6 +11,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/config/shell"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
@@ -190,7 +191,7 @@ func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
 
 func compileAgent(a config.Agent) agent.Agent {
 	return agent.Agent{
-		Name: a.Name, Command: command(a.Command), Resume: command(a.ResumeCommand),
+		Name: a.Name, Command: agentCommand(a.Command), Resume: agentCommand(a.ResumeCommand),
 		Dir: tree(a.Dir), Layer: agentLayer(a), API: a.API, Env: a.Env, StopHook: a.StopHook, User: a.User,
 	}
 }
@@ -318,3 +319,13 @@ func compileJudge(j config.Judge) task.Judge {
 }
 
 func command(c config.Command) task.Command { return task.Command{Shell: c.Shell, Argv: c.Argv} }
+
+// agentCommand is that of an agent: a prompt is handed to the shell beside the line, not in it.
+func agentCommand(c config.Command) task.Command {
+	if shell.Holds(c.Shell) {
+		if argv, err := shell.Bind(c.Shell); err == nil { // else it was refused
+			return task.Command{Argv: argv}
+		}
+	}
+	return command(c)
+}

@@ -19,7 +19,8 @@ import (
 // What is under contrib and examples is no part of the program: it may import all, and
 // nobody may import it. Nor are packages for tests (containertest, modeltest): only tests import them.
 var mayImport = map[string][]string{
-	"config": {},
+	"config":       {"config/shell"},
+	"config/shell": {},
 
 	"runtime/clock":                       {},
 	"runtime/fault":                       {},
@@ -86,7 +87,7 @@ var mayImport = map[string][]string{
 		"reconcile", "reconcile/store", "runtime/trial", "runtime/judge", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results",
+		"config", "config/shell", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results",
 		// The plain values that a spec is compiled into, the ledger that the judge writes to, and
 		// the images that are built ahead and collected, and what tasks are checked for.
 		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",
@@ -137,7 +138,7 @@ var ownerOf = map[string]string{
 	"github.com/google/go-github":       "runtime/mining/github",
 	"github.com/sashabaranov/go-openai": "runtime/llm",
 	"gonum.org/v1/gonum":                "runtime/stats",
-	"mvdan.cc/sh":                       "runtime/cheat",
+	"mvdan.cc/sh":                       "runtime/cheat config/shell",
 }
 
 func TestArrowsGoOneWay(t *testing.T) {
