@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -69,8 +70,22 @@ func New(home, more string) (Git, error) {
 	env := append(passed(os.Environ()),
 		"HOME="+home, "XDG_CONFIG_HOME="+home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+file, "GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "SSH_ASKPASS=/bin/false", "SSH_ASKPASS_REQUIRE=never",
-		"GIT_SSH_COMMAND=ssh -o BatchMode=yes", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
+		"GIT_SSH_COMMAND="+sshCommand(filepath.Join(home, "known_hosts")), "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
 	return Git{env: env, within: defaultTime, most: defaultOutput}, nil
+}
+
+// sshCommand is an ssh that has no key, no agent and no configuration of this machine's users. It
+// keeps the keys of hosts at first sight. ssh finds the home of its user without HOME.
+func sshCommand(knownHosts string) string {
+	options := []string{
+		"BatchMode=yes", "IdentityFile=none", "IdentitiesOnly=yes", "IdentityAgent=none", "PKCS11Provider=none", "GSSAPIAuthentication=no",
+		"HostbasedAuthentication=no", "StrictHostKeyChecking=accept-new", "GlobalKnownHostsFile=/dev/null",
+	}
+	command := "ssh -F /dev/null"
+	for _, option := range options {
+		command += " -o " + option
+	}
+	return command + ` -o 'UserKnownHostsFile="` + strings.ReplaceAll(knownHosts, "'", `'\''`) + `"'`
 }
 
 // passedOn is what Git needs of an environment: where programs are and how the network is

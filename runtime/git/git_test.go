@@ -56,6 +56,31 @@ func TestACommandSeesNothingOfItsUser(t *testing.T) {
 	}
 }
 
+// TestSSHHasNoKeyOfItsUser asks ssh itself what it would use.
+func TestSSHHasNoKeyOfItsUser(t *testing.T) {
+	g := newGit(t)
+	out, err := g.With("GIT_SSH_VARIANT=ssh").Run(t.Context(), "sh", `eval "$GIT_SSH_COMMAND -G git@host.example"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string][]string{}
+	for line := range strings.Lines(strings.ToLower(out)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		settings[name] = append(settings[name], value)
+	}
+	for name, want := range map[string]string{
+		"identityfile": "none", "identityagent": "none", "identitiesonly": "yes", "batchmode": "yes", "gssapiauthentication": "no",
+		"globalknownhostsfile": "/dev/null", "stricthostkeychecking": "accept-new",
+	} {
+		if got := strings.Join(settings[name], " "); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if got := strings.Join(settings["userknownhostsfile"], " "); !strings.HasSuffix(got, "/known_hosts") || strings.Contains(got, "/.ssh/") {
+		t.Errorf("hosts are known by %q", got)
+	}
+}
+
 func TestWhatACommandReadsAndPrints(t *testing.T) {
 	t.Parallel()
 	g, dir := newGit(t), t.TempDir()
