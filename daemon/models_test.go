@@ -183,17 +183,26 @@ func (w *world) keyIsNowhere() {
 			w.keyIsNotIn(path)
 		}
 	}
-	all, err := w.engine.Observe(w.Context(), w.owner)
-	if err != nil || len(all) == 0 {
-		w.Fatalf("%d containers are kept, %v", len(all), err)
+	var all []container.Instance
+	w.until("only what is kept is there", func() (err error) {
+		if all, err = w.engine.Observe(w.Context(), w.owner); err != nil {
+			return err
+		}
+		for _, c := range all {
+			if c.Labels[container.LabelRole] != container.RoleWork {
+				return fmt.Errorf("%s is still there", c.Name)
+			}
+		}
+		return nil
+	})
+	if len(all) == 0 {
+		w.Fatal("no container is kept")
 	}
 	var images []string
 	for _, c := range all {
 		w.keyIsNotPrinted(nil, "inspect", c.ID)
-		var seen []string // so that there is what is searched: an environment, with the key for the agent, and a command line
-		if c.Labels[container.LabelRole] == container.RoleWork {
-			seen = []string{"\x00ASSAYD_DEADLINE=", "_API_KEY=assayd-has-the-key\x00", guest.Program + "\x00run\x00"}
-		}
+		// So that there is what is searched: an environment, with the key for the agent, and a command line.
+		seen := []string{"\x00ASSAYD_DEADLINE=", "_API_KEY=assayd-has-the-key\x00", guest.Program + "\x00run\x00"}
 		w.keyIsNotPrinted(seen, "export", c.ID)
 		images = append(images, strings.TrimSpace(w.docker("inspect", "--format", "{{.Image}}", c.ID)))
 	}
