@@ -16,7 +16,7 @@ func record(tx *store.Tx, s trial.State, e trial.Effect) error {
 		return err
 	}
 	if e.Type == "trial.finished" {
-		return keepReference(tx, s)
+		return nil
 	}
 	return nil
 }

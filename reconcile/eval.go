@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -250,9 +249,7 @@ func (r *Reconciler) storedArchive(ctx context.Context, e Evaluation, out *Evalu
 
 // evalSession makes the images and the right to submit.
 func (r *Reconciler) evalSession(ctx context.Context, t task.Task, out *Evaluated) (judge.Session, error) {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	out.Session = "eval." + hex.EncodeToString(b[:])
+	out.Session = evalName()
 	h := r.o.Host
 	state := trial.State{ID: out.Session, Try: evalTry, Cell: trial.Cell{Task: t}}
 	_, err := h.JudgeImages(ctx, &state, t, map[string]string{
@@ -271,7 +268,7 @@ func (r *Reconciler) evalSession(ctx context.Context, t task.Task, out *Evaluate
 	if state.Hidden, err = h.Images.Hidden(t); err != nil {
 		return judge.Session{}, err
 	}
-	if state.Reference, err = h.Reference(ctx, trial.ReferenceKey(state)); err != nil {
+	if state.Reference, err = r.evalReference(ctx, state, t); err != nil {
 		return judge.Session{}, err
 	}
 	if out.Provenance.Judge, err = judgeHash(t); err != nil {

@@ -328,7 +328,7 @@ func outcomesOf(tx *store.Tx, address string, n int) (outcomes []Outcome, open i
 		t := s.Cell.Task
 		outcomes = append(outcomes, Outcome{
 			Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
-			Finished: *s.Result, Judge: t.Judge, Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: trial.OfTry(subs, s.Try),
+			Control: s.Cell.Agent.Control(), Finished: *s.Result, Judge: t.Judge, Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: trial.OfTry(subs, s.Try),
 			content: t,
 		})
 	}

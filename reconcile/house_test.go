@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,12 @@ type house struct {
 	let   chan struct{} // closed: agents end with the answer
 	git   *Checkout     // what the folder is of; nil = of no repository
 	more  func(*Options)
+
+	answers map[string]string                              // of agents, by label; of others "passed"
+	script  string                                         // what the script of a solution leaves as its answer
+	solved  atomic.Int32                                   // how often a script ran
+	judged  atomic.Int32                                   // how often a judge command ran
+	runner  func(answer string) (printed string, code int) // the judge command; nil = it prints the answer
 }
 
 func newHouse(t *testing.T) *house {
@@ -66,9 +73,21 @@ func newHouse(t *testing.T) *house {
 		return 137
 	})
 	h.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+		if strings.HasSuffix(cmd.Argv[len(cmd.Argv)-1], "/solution.sh") {
+			h.solved.Add(1)
+			c.WriteFile("/workspace/answer", []byte(h.script))
+			return 0
+		}
+		h.judged.Add(1)
 		answer, _ := c.ReadFile("/workspace/answer")
+		code := 0
+		if h.runner != nil {
+			var printed string
+			printed, code = h.runner(string(answer))
+			answer = []byte(printed)
+		}
 		_, _ = cmd.Stdout.Write(answer)
-		return 0
+		return code
 	})
 	return h
 }
@@ -80,8 +99,28 @@ func (h *house) work(ctx context.Context, c *containertest.FakeContainer) {
 	case <-h.let:
 	case <-ctx.Done():
 	}
-	c.WriteFile("/workspace/answer", []byte("passed"))
+	c.WriteFile("/workspace/answer", []byte(h.answer(ctx, c)))
 	post(ctx, c, "/v1/event", guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+}
+
+// answer is what the agent of a work container leaves.
+func (h *house) answer(ctx context.Context, c *containertest.FakeContainer) string {
+	answer := "passed"
+	_ = h.store.View(ctx, func(tx *store.Tx) error { // what cannot be read has the usual answer
+		row, err := tx.Trial(c.Workload().Labels[container.LabelTrial])
+		if err != nil {
+			return err
+		}
+		s, err := stateOf(row)
+		if err != nil {
+			return err
+		}
+		if other, ok := h.answers[s.Cell.Agent.Title()]; ok {
+			answer = other
+		}
+		return nil
+	})
+	return answer
 }
 
 // post repeats a request of the guest until it is answered.
@@ -116,9 +155,24 @@ func post(ctx context.Context, c *containertest.FakeContainer, path string, ques
 	}
 }
 
-// parsers knows a judge command that says "passed".
+// parsers knows a judge command that says "passed", or names tests by letters: those in upper
+// case passed.
 func parsers(name string) (parser.Parser, bool) {
 	return parser.Parser{Name: name, Parse: func(in parser.Input) parser.Result {
+		if len(in.Output) == 0 || in.ExitCode != 0 {
+			return parser.Result{}
+		}
+		if letters, ok := strings.CutPrefix(string(in.Output), "tests:"); ok {
+			r := parser.Result{Complete: true}
+			for _, letter := range letters {
+				t := parser.Test{Name: strings.ToUpper(string(letter)), Status: parser.Failed}
+				if t.Name == string(letter) {
+					t.Status = parser.Passed
+				}
+				r.Tests = append(r.Tests, t)
+			}
+			return r
+		}
 		return parser.Result{Complete: true, Tests: []parser.Test{{Name: "answer", Status: parser.Status(in.Output)}}}
 	}}, true
 }

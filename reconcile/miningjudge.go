@@ -38,9 +38,17 @@ func (r *Reconciler) judgePatch(ctx context.Context, t task.Task, diff []byte) (
 // judgeApart has something judged in a session of its own, and waits while the judge is full.
 // began hears of each session. A refusal that waiting does not change is returned.
 func (r *Reconciler) judgeApart(ctx context.Context, t task.Task, address string, ask asking, began func(session string)) (Evaluated, *judge.Refusal, error) {
+	return r.judgeBy(ctx, t, func(out *Evaluated) (judge.Session, error) {
+		out.Task = address
+		return r.evalSession(ctx, t, out)
+	}, ask, began)
+}
+
+// judgeBy is judgeApart with the terms of each session.
+func (r *Reconciler) judgeBy(ctx context.Context, t task.Task, terms func(*Evaluated) (judge.Session, error), ask asking, began func(session string)) (Evaluated, *judge.Refusal, error) {
 	for {
-		out := Evaluated{Task: address}
-		session, err := r.evalSession(ctx, t, &out)
+		var out Evaluated
+		session, err := terms(&out)
 		if err != nil {
 			return out, nil, err
 		}

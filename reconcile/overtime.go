@@ -12,8 +12,8 @@ import (
 // TimePoint is the mean of the best rounds accepted until a part of the time was over.
 type TimePoint struct {
 	Fraction float64  `json:"fraction"`
-	ElapsedS float64  `json:"elapsed_s"` // of the longest timeout
-	PassRate float64  `json:"pass_rate"`
+	ElapsedS float64  `json:"elapsed_s"`             // of the longest timeout
+	PassRate *float64 `json:"pass_rate"`             // null where no task has a fixed number of tests
 	Score    *float64 `json:"score"`                 // of tasks that have one by then
 	ScoreN   int      `json:"score_n,omitempty"`     // how many these are
 	Score100 *float64 `json:"score_0_100,omitempty"` // of all tasks that rescale
@@ -34,7 +34,7 @@ func byTime(outcomes []Outcome) []TimePoint {
 		then := bestRounds(outcomes, func(o Outcome, elapsed time.Duration) bool {
 			return i == parts-1 || elapsed <= time.Duration(p.Fraction*float64(o.Timeout))
 		})
-		p.PassRate, _ = stats.Average(samples(then, passRate))
+		p.PassRate, _ = averageOf(then, passRate)
 		p.Score, p.ScoreN = averageOf(then, score)
 		p.Score100, _ = averageOf(then, score100)
 	}

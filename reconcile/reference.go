@@ -2,81 +2,225 @@ package reconcile
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
+	"io"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// reference is what reference runs of one judge have shown.
-type reference struct {
-	Tests []string `json:"tests"` // names that every one of them showed, in the order of the first
-	Runs  int      `json:"runs"`
-}
+func referenceKey(key string) string { return "reference/2/" + key }
 
-func referenceKey(key string) string { return "reference/" + key }
-
-// reference is trial.Host.Reference.
-func (r *Reconciler) reference(ctx context.Context, key string) (names []string, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		known, err := readReference(tx, key)
-		names = known.Tests
-		return err
-	})
-	return names, err
-}
-
-func readReference(tx *store.Tx, key string) (known reference, err error) {
-	text, err := tx.Meta(referenceKey(key))
-	if err != nil || text == "" {
+// reference is trial.Host.Reference: what judging the solution of a task has shown, asked once
+// for one content, by whichever trial comes first, and kept. Trouble of the machinery is no
+// answer.
+func (r *Reconciler) reference(ctx context.Context, of trial.Subject) (known trial.Reference, err error) {
+	key := referenceKey(trial.ReferenceKey(of.State))
+	release, err := r.sanity.take(ctx, key)
+	if err != nil {
 		return known, err
 	}
-	if err := json.Unmarshal([]byte(text), &known); err != nil {
-		return known, fmt.Errorf("read reference run %s: %w", key, err)
+	defer release()
+	if found, err := r.recall(ctx, key, &known); err != nil || found {
+		return known, err
 	}
-	return known, nil
+	r.o.Log.Info("the solution is judged, for the names of the tests", "spec", of.State.Spec, "task", of.Task.Name)
+	report, problem, err := r.judgeSolution(ctx, of)
+	switch {
+	case err != nil:
+		return known, err
+	case report == nil:
+		known = trial.Reference{Problem: problem}
+	default:
+		known = trial.ReferenceOf(*report)
+	}
+	return known, r.remember(ctx, key, known)
 }
 
-// keepReference stores the names that a reference run showed. Where two of them differ,
-// only what both showed can be expected of a third.
-func keepReference(tx *store.Tx, s trial.State) error {
-	if !s.Cell.Agent.Solves() || s.Result == nil || s.Result.Best == nil {
-		return nil
+// evalReference is the manifest of a session without a trial: that of a trial.
+func (r *Reconciler) evalReference(ctx context.Context, s trial.State, t task.Task) ([]string, error) {
+	if t.Solution == nil || !trial.WantsReference(t) {
+		return nil, nil
 	}
-	all, err := submissions(tx, s.ID)
+	work, err := r.o.Host.Images.Work(ctx, t, map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild})
 	if err != nil {
+		return nil, fmt.Errorf("make the work image of %s: %w", t.Name, err)
+	}
+	known, err := r.reference(ctx, trial.Subject{State: s, Task: t, Work: work})
+	return known.Tests, err
+}
+
+// recall reads an answer that was stored.
+func (r *Reconciler) recall(ctx context.Context, key string, answer any) (found bool, err error) {
+	var text string
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		text, err = tx.Meta(key)
 		return err
+	})
+	if err != nil || text == "" {
+		return false, err
 	}
-	i := slices.IndexFunc(all, func(o judge.Submission) bool { return o.Try == s.Try && o.Round == s.Result.Best.Round })
-	if i < 0 {
-		return nil
+	if err := json.Unmarshal([]byte(text), answer); err != nil {
+		return false, fmt.Errorf("read %s: %w", key, err)
 	}
-	best, err := wholeSubmission(tx, all[i].ID)
+	return true, nil
+}
+
+// remember stores one for recall.
+func (r *Reconciler) remember(ctx context.Context, key string, answer any) error {
+	text, err := json.Marshal(answer)
 	if err != nil {
-		return err
+		return fmt.Errorf("encode %s: %w", key, err)
 	}
-	names, ok := trial.ReferenceRun(s, best)
-	if !ok {
-		return nil
-	}
-	key := trial.ReferenceKey(s)
-	known, err := readReference(tx, key)
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(key, string(text)) })
+}
+
+// brokenJudge is what an execution knows of a judge that may be at fault.
+type brokenJudge struct {
+	Why string `json:"why,omitempty"` // "" = it is sound
+	Try int    `json:"try"`           // of the trial that asked
+}
+
+// broken is trial.Host.Broken. An execution asks once for one content; a later try asks again
+// where the judge was found to be at fault, for what was in its way may be gone.
+func (r *Reconciler) broken(ctx context.Context, of trial.Subject, ask bool) (why string, err error) {
+	s := of.State
+	key := fmt.Sprintf("broken/%s/e%d/%s", s.Spec, s.Execution, trial.ReferenceKey(s))
+	release, err := r.sanity.take(ctx, key)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if known.Runs > 0 {
-		shown := map[string]bool{}
-		for _, name := range names {
-			shown[name] = true
+	defer release()
+	var known brokenJudge
+	found, err := r.recall(ctx, key, &known)
+	switch {
+	case err != nil:
+		return "", err
+	case found && (known.Why == "" || known.Try >= s.Try):
+		return known.Why, nil
+	case !found && !ask:
+		return "", nil
+	}
+	if known.Why, err = r.judgesNothing(ctx, of); err != nil {
+		return "", err
+	}
+	known.Try = s.Try
+	return known.Why, r.remember(ctx, key, known)
+}
+
+// judgesNothing says why a judge tells nothing of the untouched tree and of the solution
+// alike; "" where it does tell something. Where there is no solution, a judge is at fault
+// whose command cannot be run, or ends well and says nothing: a tree that is not finished may
+// well break a runner.
+func (r *Reconciler) judgesNothing(ctx context.Context, of trial.Subject) (why string, err error) {
+	untouched, problem, err := r.judgeFor(ctx, of, nothing)
+	if err != nil {
+		return "", err
+	}
+	if untouched == nil {
+		return "", errors.New("judge the untouched tree: " + problem)
+	}
+	of.Task.Solution = r.solutionOf(of.Task)
+	why = judge.Silent(*untouched)
+	switch {
+	case why == "":
+		return "", nil
+	case of.Task.Solution == nil:
+		if untouched.NotRun || untouched.ExitCode == 0 {
+			return "the judge fails on the untouched tree: " + why, nil
 		}
-		names = slices.DeleteFunc(known.Tests, func(name string) bool { return !shown[name] })
+		return "", nil
 	}
-	text, err := json.Marshal(reference{names, known.Runs + 1})
+	solved, _, err := r.judgeSolution(ctx, of)
+	if err != nil || solved == nil || judge.Silent(*solved) == "" {
+		return "", err
+	}
+	return "the judge fails on the untouched tree and on the task's own solution alike: " + judge.Silent(*solved), nil
+}
+
+// solutionOf is a task's solution, which the cells of most agents lack: as it is declared now.
+func (r *Reconciler) solutionOf(t task.Task) *task.Solution {
+	set := r.shown.Load()
+	if t.Solution != nil || set == nil {
+		return t.Solution
+	}
+	selected, err := findTask(set, addressIn(set, t.Benchmark, t.Name))
 	if err != nil {
-		return fmt.Errorf("encode reference run %s: %w", key, err)
+		return nil // it is declared no more
 	}
-	return tx.PutMeta(referenceKey(key), string(text))
+	whole, err := CompileTask(selected)
+	if err != nil {
+		return nil
+	}
+	return whole.Solution
+}
+
+// judgeSolution has the solution of a task judged. Without a report, problem says why there is
+// nothing to judge.
+func (r *Reconciler) judgeSolution(ctx context.Context, of trial.Subject) (report *judge.Report, problem string, err error) {
+	s := of.Task.Solution
+	var ask asking
+	switch {
+	case s.Patch != nil:
+		ask = func() (Evaluation, func() error, error) {
+			return Evaluation{Patch: s.Patch}, func() error { return nil }, nil
+		}
+	case s.Context.Digest != "":
+		ask = opened(func() (io.ReadCloser, error) { return r.o.Host.OpenBlob(s.Context.Digest) })
+	default:
+		labels := map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild}
+		tree, err := r.o.Host.Solve(ctx, of.Task, of.Work, labels)
+		if unsolved, ok := errors.AsType[*trial.Unsolved](err); ok {
+			return nil, "the task's own solution fails: " + unsolved.Words, nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		defer func() { err = errors.Join(err, tree.Close()) }()
+		info, err := tree.Stat()
+		if err != nil {
+			return nil, "", err
+		}
+		ask = opened(func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(tree, 0, info.Size())), nil })
+	}
+	return r.judgeFor(ctx, of, ask)
+}
+
+// judgeFor has something judged as a trial's work would be, in a session of its own. Without
+// a report, problem says why there is nothing to judge.
+func (r *Reconciler) judgeFor(ctx context.Context, of trial.Subject, ask asking) (report *judge.Report, problem string, err error) {
+	terms := func(out *Evaluated) (judge.Session, error) {
+		out.Session = evalName()
+		out.Provenance.Images = map[string]trial.ImageRef{}
+		s := of.State
+		return trial.Session(r.o.Host.Owner, trial.State{
+			ID: out.Session, Try: evalTry, Cell: trial.Cell{Task: s.Cell.Task, Mode: s.Cell.Mode, TestTimeout: s.Cell.TestTimeout},
+			JudgeImage: s.JudgeImage, RunImage: s.RunImage, GradeImage: s.GradeImage, Hidden: s.Hidden,
+		}), nil
+	}
+	out, refused, err := r.judgeBy(ctx, of.Task, terms, ask, func(string) {})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case refused != nil:
+		return nil, refused.Detail, nil
+	case out.NotApplied != "":
+		return nil, out.NotApplied, nil
+	case out.Report.Status == judge.StatusError:
+		return nil, "", errors.New("judge for task " + of.Task.Name + ": " + out.Report.Problem)
+	}
+	return &out.Report, "", nil
+}
+
+func evalName() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "eval." + hex.EncodeToString(b[:])
 }

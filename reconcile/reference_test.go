@@ -1,15 +1,16 @@
 package reconcile
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge"
-	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -47,67 +48,154 @@ func TestPrivateRoundsAreInNoSummary(t *testing.T) {
 	o := Outcome{Task: "a", Agent: "x", Timeout: 60, Started: noon, Rounds: []judge.Submission{round(judge.KindAgent, 0.25), round(judge.KindPrivate, 1)}}
 	o.Finished = trial.Finished{Status: trial.Unresolved, Best: &trial.Best{PassRate: 0.25}}
 	sum := Summarize([]Outcome{o})
-	if sum.PassRate.Value != 0.25 || sum.ScoreByTime[5].PassRate != 0.25 {
+	if sum.PassRate.Value != 0.25 || *sum.ScoreByTime[5].PassRate != 0.25 {
 		t.Errorf("%+v, %+v", sum.PassRate, sum.ScoreByTime)
 	}
 }
 
-// TestReferenceRunsThatDisagreeAreIntersected: what one of them did not show cannot be
-// expected of anybody.
-func TestReferenceRunsThatDisagreeAreIntersected(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
-	state := trial.State{ID: id, Spec: "run.r", Try: 1}
-	state.Cell.Agent.Name, state.Cell.Task.Judge.Parser = agent.Oracle, "pytest"
-	for i, tt := range []struct {
-		shown, want string
-	}{
-		{"a b case[1] c", "a b case[1] c"}, {"c case[2] b a", "a b c"}, {"a b c d", "a b c"}, {"x", ""}, {"a", ""},
+// runOf is run.r over a task whose solution is a script, with an oracle where solves is set.
+func runOf(solves bool, agents ...string) string {
+	text := strings.Replace(spec(agents...), "instruction =", "solution { script = \"true\" }\n    instruction =", 1)
+	if solves {
+		text = strings.Replace(text, " parallel = 4\n", " parallel = 4\n agent \"oracle\" { label = \"o\" }\n", 1)
+	}
+	return text
+}
+
+// rates are "label passed/total source" of each trial of run.r, by label.
+func (h *house) rates() (all []string) {
+	h.t.Helper()
+	source := map[string]string{}
+	for _, line := range linesOf(h.t, h.store, "run.r", "trial.started") {
+		manifest := line["manifest"].(map[string]any)
+		source[line["trial"].(string)] = fmt.Sprintf("%s %s %v", line["agent"], manifest["source"], manifest["tests"])
+	}
+	for _, line := range linesOf(h.t, h.store, "run.r", "submission") {
+		all = append(all, fmt.Sprintf("%s: %v of %v", source[line["trial"].(string)], line["passed"], line["total_tests"]))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestADenominatorDoesNotDependOnWhatRanBefore: an agent that shows ten of twelve tests has
+// nine of twelve, be an oracle before it, after it, or nowhere. The solution is judged once
+// for all of them, and once more for the oracle's own trial.
+func TestADenominatorDoesNotDependOnWhatRanBefore(t *testing.T) {
+	for name, specs := range map[string][]string{
+		"the agent first":  {runOf(false, "a"), runOf(true, "a")},
+		"the oracle first": {runOf(true), runOf(true, "a")},
+		"at once":          {runOf(true, "a")},
+		"two of them":      {runOf(true, "a", "b")},
 	} {
-		state.Try = i + 1
-		state.Result = &trial.Finished{Status: trial.Resolved, Best: &trial.Best{Round: "final-1", PassRate: 1}}
-		r := &judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 1}
-		for _, name := range strings.Fields(tt.shown) {
-			r.Tests = append(r.Tests, parser.Test{Name: name, Status: parser.Passed})
-			r.TotalTests++
-		}
-		reserve(t, l, judge.Submission{ID: "s" + tt.shown, Trial: id, Try: state.Try, Kind: judge.KindFinal, Number: i + 1, Round: "final-1", State: judge.StateJudged, Report: r})
-		var known reference
-		err := s.Do(t.Context(), func(tx *store.Tx) (err error) {
-			if err = keepReference(tx, state); err == nil {
-				known, err = readReference(tx, trial.ReferenceKey(state))
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.script = "tests:ABCDEFGHIJKL"
+			h.answers = map[string]string{"a": "tests:ABCDEFGHIj", "b": "tests:ABCDEFGHIJ", "o": h.script}
+			close(h.let)
+			d := h.start()
+			want := []string{"a reference 12: 9 of 12", "o none 0: 12 of 12"}
+			for _, text := range specs {
+				h.write("a.hcl", text)
+				d.look(t)
+				d.untilState(t, "finished")
+				if strings.Contains(text, `"b"`) {
+					want = slices.Insert(want, 1, "b reference 12: 10 of 12")
+				}
 			}
-			return err
+			d.until(t, "wholly finished", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == len(want) })
+			if diff := cmp.Diff(want, h.rates()); diff != "" {
+				t.Error(diff)
+			}
+			if n := h.solved.Load(); n != 1 {
+				t.Errorf("the solution ran %d times", n)
+			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(strings.Fields(tt.want), known.Tests); diff != "" || known.Runs != i+1 {
-			t.Errorf("after %q in run %d: %s", tt.shown, known.Runs, diff)
-		}
 	}
 }
 
-// TestAnOracleMakesTheManifestOfLaterTrials, and not of itself.
-func TestAnOracleMakesTheManifestOfLaterTrials(t *testing.T) {
+// TestAReferenceRunSurvivesACrash: it is repeated where a daemon died before its verdict was
+// stored, and never afterwards.
+func TestAReferenceRunSurvivesACrash(t *testing.T) {
 	h := newHouse(t)
+	h.script = "tests:ABC"
+	h.answers = map[string]string{"a": "tests:AB", "b": "tests:A"}
 	close(h.let)
-	benchmark := strings.Replace(benchmarkSpec, "instruction =", "solution { script = \"true\" }\n    instruction =", 1)
-	run := "run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n agent \"oracle\" { label = \"o1\" }\n"
-	h.write("a.hcl", benchmark+run+"}\n")
+	started, hold := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	h.fake.Intercept(func(call, _ string) error {
+		if call == "CopyTo" {
+			once.Do(func() { close(started); <-hold })
+		}
+		return nil
+	})
+	h.write("a.hcl", runOf(false, "a"))
 	d := h.start()
 	d.look(t)
-	d.untilState(t, "finished")
-	h.write("a.hcl", benchmark+run+" agent \"nop\" { label = \"n\" }\n agent \"oracle\" { label = \"o2\" }\n}\n")
+	<-started
+	go d.stop()
+	close(hold)
+	d.stop()
+	d = h.start()
 	d.look(t)
-	d.untilTrials(t, "n/1 resolved, o1/1 resolved, o2/1 resolved")
-	got := map[string]any{}
-	for _, line := range linesOf(t, h.store, "run.r", "trial.started") {
-		got[line["agent"].(string)] = line["manifest"]
-	}
-	none := map[string]any{"source": "none", "tests": 0.0}
-	want := map[string]any{"o1": none, "o2": none, "n": map[string]any{"source": "reference", "tests": 1.0}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	d.untilState(t, "finished")
+	d.stop()
+	ran := h.solved.Load()
+	h.write("a.hcl", runOf(false, "a", "b"))
+	d = h.start()
+	d.look(t)
+	d.until(t, "finished with both", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == 2 })
+	if diff := cmp.Diff([]string{"a reference 3: 2 of 3", "b reference 3: 1 of 3"}, h.rates()); diff != "" || h.solved.Load() != ran || ran < 1 {
+		t.Errorf("the solution ran %d times, and %d before: %s", h.solved.Load(), ran, diff)
 	}
 }
+
+// TestWithoutAManifestNothingIsPooled: a task that says nothing of its tests and has no
+// solution has no fixed number of them.
+func TestWithoutAManifestNothingIsPooled(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text   string
+		pooled bool
+	}{
+		"no solution":      {spec("a"), false},
+		"a bad solution":   {runOf(false, "a"), false},
+		"a declared list":  {strings.Replace(spec("a"), "parser  =", "expect = [\"A\", \"B\"]\n      parser  =", 1), true},
+		"one exit code":    {strings.Replace(spec("a"), `"pytest"`, `"exit_code"`, 1), true},
+		"a grader's count": {strings.Replace(spec("a"), `"pytest"`, `"structured_json"`, 1), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.script = "tests:a"
+			h.answers = map[string]string{"a": "tests:Ab"}
+			close(h.let)
+			// Of two runs, because a control's rates are its own.
+			h.write("a.hcl", strings.Replace(tt.text, `agent "nop" { label = "a" }`, `agent "mine" { label = "a" }`, 1)+mine)
+			d := h.start()
+			d.look(t)
+			d.untilState(t, "finished")
+			for _, line := range linesOf(t, h.store, "run.r", "trial.finished") {
+				if flagged := slices.Contains(line["flags"].([]any), any("no_manifest")); flagged == tt.pooled {
+					t.Errorf("flags are %v", line["flags"])
+				}
+			}
+			report, err := d.Report(t.Context(), "run.r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, task := report.Summary, report.Agents[0].Tasks[0]
+			if (s.PassRate != nil) != tt.pooled || (task.PassRate != nil) != tt.pooled || (s.NoManifest == 0) != tt.pooled || task.NoManifest == tt.pooled {
+				t.Errorf("%+v, %+v", s, task)
+			}
+			if s.ResolvedRate == nil || (s.ScoreByTime[5].PassRate != nil) != tt.pooled {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// mine is an agent that is no control.
+const mine = `
+agent "mine" {
+  command = "work"
+  api     = "none"
+}
+`

@@ -25,9 +25,22 @@ type Report struct {
 	Agents    []AgentReport `json:"agents"` // by name
 }
 
+// Times are the points of the table of scores by time: of the run, or of the first agent that
+// has them where all are controls.
+func (r Report) Times() []TimePoint {
+	longest := r.Summary.ScoreByTime
+	for _, a := range r.Agents {
+		if of := a.Summary.ScoreByTime; len(longest) == 0 {
+			longest = of
+		}
+	}
+	return longest
+}
+
 // AgentReport is what one agent has come to; with its model where the agent has several.
 type AgentReport struct {
 	Agent    string       `json:"agent"`
+	Control  bool         `json:"control,omitempty"` // the oracle or nop, which is in no rate of the run's summary
 	Summary  Summary      `json:"summary"`
 	PassAtK  []OfK        `json:"pass_at_k"` // empty with a single attempt
 	PassHatK []OfK        `json:"pass_hat_k"`
@@ -47,7 +60,8 @@ type TaskReport struct {
 	Task string `json:"task"` // with its benchmark
 	Repo string `json:"repo,omitempty"`
 	Counts
-	PassRate       *float64    `json:"pass_rate"` // null where no attempt counts
+	PassRate       *float64    `json:"pass_rate"`             // null where no attempt counts, or has a fixed number of tests
+	NoManifest     bool        `json:"no_manifest,omitempty"` // none has: their rates cannot be compared
 	Score          *float64    `json:"score"`
 	Score100       *float64    `json:"score_0_100"`
 	AgentDurationS float64     `json:"agent_duration_s"`
@@ -118,7 +132,8 @@ func (d doing) report() Report {
 }
 
 func agentReport(name string, of []Outcome, end time.Duration) AgentReport {
-	a := AgentReport{Agent: name, Summary: summarize(of), PassAtK: []OfK{}, PassHatK: []OfK{}, Tasks: []TaskReport{}}
+	of = sorted(of)
+	a := AgentReport{Agent: name, Control: of[0].Control, Summary: summarize(of), PassAtK: []OfK{}, PassHatK: []OfK{}, Tasks: []TaskReport{}}
 	passes := samples(of, resolved)
 	if most := stats.MaxK(passes); most > 1 {
 		for k := 1; k <= most; k++ {
@@ -140,6 +155,7 @@ func taskReport(task string, of []Outcome) TaskReport {
 		t.add(o.Finished.Status)
 		t.AgentDurationS += o.Finished.AgentDuration
 		t.Usage.Add(o.Finished.Usage)
+		t.NoManifest = t.NoManifest || o.Finished.Status.Counts() && o.unfixed()
 	}
 	t.PassRate, _ = averageOf(of, passRate)
 	t.Score, _ = averageOf(of, score)

@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +19,7 @@ type Outcome struct {
 	Repo      string // of the task: those of one are alike; "" = it has none
 	Agent     string
 	Model     string
+	Control   bool // the agent is the oracle or nop: it is in no rate of others
 	Finished  trial.Finished
 	Judge     task.Judge // how rounds of its task are compared
 	Timeout   time.Duration
@@ -43,15 +46,20 @@ func (o Outcome) key() string {
 	return o.Benchmark + "." + o.Task
 }
 
-// Summary is what a run's trials amount to. Rates and means are over the trials that
-// count; infra_error, setup_error, sanity_fail and cancelled are shown and in no
-// denominator.
+// unfixed reports whether the trial's number of tests is what happened to be seen.
+func (o Outcome) unfixed() bool { return slices.Contains(o.Finished.Flags, trial.FlagNoManifest) }
+
+// Summary is what a run's trials amount to. Total, counts, usage and durations are of all
+// trials. Rates and means are over the trials of agents that count: infra_error, setup_error,
+// sanity_fail and cancelled are in no denominator, and neither is a control (oracle, nop),
+// which has a summary of its own.
 type Summary struct {
 	Total int `json:"total"`
 	Counts
 	ResolvedRate   *Interval          `json:"resolved_rate"`              // of trials
 	ResolvedByTask *Interval          `json:"resolved_by_task,omitempty"` // where several trials are at one task, or tasks of one repository
 	PassRate       *Interval          `json:"pass_rate"`                  // mean of the best rounds
+	NoManifest     int                `json:"no_manifest,omitempty"`      // trials that count and whose pass rate is in no mean: their number of tests is not fixed
 	Score          *Interval          `json:"score"`                      // the same of raw scores, where tasks have them
 	Score100       *Interval          `json:"score_0_100,omitempty"`      // the same of rescaled scores, 0 where there is none, of tasks that rescale
 	PassAtK        map[string]float64 `json:"pass_at_k,omitempty"`
@@ -61,7 +69,8 @@ type Summary struct {
 	LostUsage      trial.Usage        `json:"lost_usage,omitzero"` // of it, what went into tries that do not count
 	AgentDurationS float64            `json:"agent_duration_s"`
 	JudgeDurationS float64            `json:"judge_duration_s"`
-	Agents         map[string]Summary `json:"agents,omitempty"` // where there is more than one
+	Agents         map[string]Summary `json:"agents,omitempty"`   // where there is more than one that is no control
+	Controls       map[string]Summary `json:"controls,omitempty"` // of oracle and nop
 }
 
 // Counts counts trials by status; they sum up to the total.
@@ -120,14 +129,32 @@ func intervalOf(e stats.Estimate, ok bool) *Interval {
 
 // Summarize computes the summary of trials; it is deterministic.
 func Summarize(outcomes []Outcome) Summary {
-	s := summarize(outcomes)
-	if byAgent := byAgent(outcomes); len(byAgent) > 1 {
-		s.Agents = map[string]Summary{}
-		for name, of := range byAgent {
-			s.Agents[name] = summarize(of)
-		}
+	outcomes = sorted(outcomes)
+	agents := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Control })
+	s := totals(outcomes)
+	s.rates(agents)
+	groups := map[bool]map[string]Summary{true: {}, false: {}}
+	for name, of := range byAgent(outcomes) {
+		groups[of[0].Control][name] = summarize(of)
+	}
+	if len(groups[false]) > 1 {
+		s.Agents = groups[false]
+	}
+	if len(groups[true]) > 0 {
+		s.Controls = groups[true]
 	}
 	return s
+}
+
+// sorted puts outcomes into an order that does not depend on which trial was planned, or
+// ended, first: sums of floating point numbers and resamples do.
+func sorted(outcomes []Outcome) []Outcome {
+	return slices.SortedStableFunc(slices.Values(outcomes), func(a, b Outcome) int {
+		return cmp.Or(
+			cmp.Compare(a.key(), b.key()), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model),
+			cmp.Compare(a.Finished.Attempt, b.Finished.Attempt),
+		)
+	})
 }
 
 // byAgent groups outcomes by the agent's label, with the model where one agent has several.
@@ -151,9 +178,17 @@ func byAgent(outcomes []Outcome) map[string][]Outcome {
 	return groups
 }
 
+// summarize is the summary of one agent, which may be a control.
 func summarize(outcomes []Outcome) Summary {
+	outcomes = sorted(outcomes)
+	s := totals(outcomes)
+	s.rates(outcomes)
+	return s
+}
+
+// totals are the parts of a summary that are of all trials.
+func totals(outcomes []Outcome) Summary {
 	s := Summary{Total: len(outcomes), ScoreByTime: []TimePoint{}}
-	counted := 0
 	for _, o := range outcomes {
 		s.add(o.Finished.Status)
 		s.AgentDurationS += o.Finished.AgentDuration
@@ -164,14 +199,28 @@ func summarize(outcomes []Outcome) Summary {
 				s.JudgeDurationS += float64(r.Report.JudgeMS) / 1000
 			}
 		}
+	}
+	return s
+}
+
+// rates fills in what is a rate or a mean of trials.
+func (s *Summary) rates(outcomes []Outcome) {
+	passed, counted := 0, 0
+	for _, o := range outcomes {
 		if o.Finished.Status.Counts() {
 			counted++
+			if o.unfixed() {
+				s.NoManifest++
+			}
+		}
+		if o.Finished.Status == trial.Resolved {
+			passed++
 		}
 	}
 	if counted == 0 {
-		return s
+		return
 	}
-	if rate, err := stats.Wilson(s.Resolved, counted); err == nil {
+	if rate, err := stats.Wilson(passed, counted); err == nil {
 		s.ResolvedRate = &Interval{Value: rate.Value, Low: rate.Low, High: rate.High, N: rate.N}
 	}
 	if of := meanOf(outcomes, resolved); of.Clusters > 0 || of.N < counted {
@@ -180,7 +229,6 @@ func summarize(outcomes []Outcome) Summary {
 	s.PassRate, s.Score, s.Score100 = meanOf(outcomes, passRate), meanOf(outcomes, score), meanOf(outcomes, score100)
 	s.PassAtK, s.PassHatK = ofEachK(outcomes)
 	s.ScoreByTime = byTime(outcomes)
-	return s
 }
 
 // measure is what a trial that counts comes to; nothing where it does not apply.
@@ -188,7 +236,11 @@ type measure func(Outcome) stats.Outcome
 
 func resolved(o Outcome) stats.Outcome { return stats.Pass(o.Finished.Status == trial.Resolved) }
 
+// passRate is no measure of a trial without a fixed number of tests.
 func passRate(o Outcome) stats.Outcome {
+	if o.unfixed() {
+		return stats.Outcome{}
+	}
 	if o.Finished.Best == nil {
 		return stats.Pass(false)
 	}

@@ -73,12 +73,12 @@ func TestScoreByTime(t *testing.T) {
 	two.Timeout = 2 * time.Hour
 	two.Rounds = []judge.Submission{round(2*time.Hour+time.Second, 1, new(8.0))} // the last snapshot
 	want := []TimePoint{
-		{1. / 6, 1200, 0, nil, 0, nil},
-		{2. / 6, 2400, 0.125, nil, 0, nil},
-		{3. / 6, 3600, 0.375, new(4.0), 1, nil},
-		{4. / 6, 4800, 0.375, new(4.0), 1, nil},
-		{5. / 6, 6000, 0.375, new(4.0), 1, nil},
-		{1, 7200, 0.875, new(6.0), 2, nil},
+		{1. / 6, 1200, new(0.0), nil, 0, nil},
+		{2. / 6, 2400, new(0.125), nil, 0, nil},
+		{3. / 6, 3600, new(0.375), new(4.0), 1, nil},
+		{4. / 6, 4800, new(0.375), new(4.0), 1, nil},
+		{5. / 6, 6000, new(0.375), new(4.0), 1, nil},
+		{1, 7200, new(0.875), new(6.0), 2, nil},
 	}
 	if diff := cmp.Diff(want, Summarize([]Outcome{one, two}).ScoreByTime, nearly); diff != "" {
 		t.Error(diff)

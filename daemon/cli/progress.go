@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -207,11 +208,34 @@ func showOutcomes(w io.Writer, r reconcile.RunStatus) error {
 			fmt.Fprintf(w, "%s: %s\n", x.ID, indented(x.Detail))
 		}
 	}
-	if s := r.Summary; s != nil && s.ResolvedRate != nil {
-		fmt.Fprintf(w, "\n%d of %d resolved (%.0f %%, 95 %% interval %.0f–%.0f %%), mean pass rate %.2f\n",
-			s.Resolved, s.ResolvedRate.N, 100*s.ResolvedRate.Value, 100*s.ResolvedRate.Low, 100*s.ResolvedRate.High, s.PassRate.Value)
+	if s := r.Summary; s != nil {
+		showHeadline(w, *s)
 	}
 	return nil
+}
+
+// showHeadline shows the rates of agents, and beside them what controls came to.
+func showHeadline(w io.Writer, s reconcile.Summary) {
+	if s.ResolvedRate != nil {
+		fmt.Fprintf(w, "\n%s resolved (%.0f %%, 95 %% interval %.0f–%.0f %%)",
+			resolvedOf(s), 100*s.ResolvedRate.Value, 100*s.ResolvedRate.Low, 100*s.ResolvedRate.High)
+		if s.PassRate != nil {
+			fmt.Fprintf(w, ", mean pass rate %.2f", s.PassRate.Value)
+		}
+		fmt.Fprintln(w)
+	}
+	if s.NoManifest > 0 {
+		fmt.Fprintf(w, "no pass rate of %s is in the mean: their tasks have neither a manifest nor a solution (no_manifest)\n", counted(s.NoManifest, "trial"))
+	}
+	var controls []string
+	for _, name := range slices.Sorted(maps.Keys(s.Controls)) {
+		if c := s.Controls[name]; c.ResolvedRate != nil {
+			controls = append(controls, fmt.Sprintf("%s %s resolved", printable(name), resolvedOf(c)))
+		}
+	}
+	if len(controls) > 0 {
+		fmt.Fprintf(w, "controls: %s\n", strings.Join(controls, ", "))
+	}
 }
 
 // curveWidth and curveHeight are the size of the plot in characters.

@@ -133,11 +133,12 @@ func showKs(w io.Writer, r reconcile.Report) error {
 }
 
 func showTimes(w io.Writer, r reconcile.Report) error {
-	if len(r.Summary.ScoreByTime) == 0 {
+	times := r.Times()
+	if len(times) == 0 {
 		return nil
 	}
 	head := "BEST SO FAR AFTER\t"
-	for i, p := range r.Summary.ScoreByTime {
+	for i, p := range times {
 		head += fmt.Sprintf("%d/6 %s\t", i+1, (time.Duration(p.ElapsedS*1000) * time.Millisecond).Round(time.Second))
 	}
 	fmt.Fprintln(w)
@@ -147,7 +148,7 @@ func showTimes(w io.Writer, r reconcile.Report) error {
 			name string
 			of   func(reconcile.TimePoint) *float64
 		}{
-			{"pass rate", func(p reconcile.TimePoint) *float64 { return &p.PassRate }},
+			{"pass rate", func(p reconcile.TimePoint) *float64 { return p.PassRate }},
 			{"score 0–100", func(p reconcile.TimePoint) *float64 { return p.Score100 }},
 			{"score", func(p reconcile.TimePoint) *float64 { return p.Score }},
 		} {
@@ -179,7 +180,8 @@ func resolvedOf(s reconcile.Summary) string {
 	if s.ResolvedRate == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%d of %d", s.Resolved, s.ResolvedRate.N)
+	n := float64(s.ResolvedRate.N)
+	return fmt.Sprintf("%.0f of %.0f", n*s.ResolvedRate.Value, n) // controls are in no rate, and in the counts
 }
 
 func percentOf(i *reconcile.Interval) string {

@@ -28,7 +28,7 @@ func agent(name, task string) reconcile.AgentReport {
 		ResolvedRate: interval(1./3, 0.06, 0.79, 3), PassRate: interval(0.6, 0.5, 0.7, 2),
 	}}
 	for i := range 6 {
-		a.Summary.ScoreByTime = append(a.Summary.ScoreByTime, reconcile.TimePoint{Fraction: float64(i+1) / 6, ElapsedS: float64(i+1) * 600, PassRate: float64(i) / 10})
+		a.Summary.ScoreByTime = append(a.Summary.ScoreByTime, reconcile.TimePoint{Fraction: float64(i+1) / 6, ElapsedS: float64(i+1) * 600, PassRate: new(float64(i) / 10)})
 	}
 	a.Summary.Usage.CostUSD = 12.5
 	for i := range 3 {

@@ -34,10 +34,13 @@ const (
 
 // scale is the heading of a run's scores; "" = it has none.
 func scale(r reconcile.Report) string {
+	has := func(of func(reconcile.Summary) *reconcile.Interval) bool {
+		return slices.ContainsFunc(r.Agents, func(a reconcile.AgentReport) bool { return of(a.Summary) != nil })
+	}
 	switch {
-	case r.Summary.Score100 != nil:
+	case has(func(s reconcile.Summary) *reconcile.Interval { return s.Score100 }):
 		return rescaled
-	case r.Summary.Score != nil:
+	case has(func(s reconcile.Summary) *reconcile.Interval { return s.Score }):
 		return unscaled
 	}
 	return ""
@@ -147,7 +150,7 @@ func timeTables(r reconcile.Report) (all []timeTable) {
 		title string
 		of    func(reconcile.TimePoint) *float64
 	}{
-		{"pass rate", func(p reconcile.TimePoint) *float64 { return &p.PassRate }},
+		{"pass rate", func(p reconcile.TimePoint) *float64 { return p.PassRate }},
 		{"score 0–100", func(p reconcile.TimePoint) *float64 { return p.Score100 }},
 		{raw, func(p reconcile.TimePoint) *float64 { return p.Score }},
 	} {
@@ -155,7 +158,7 @@ func timeTables(r reconcile.Report) (all []timeTable) {
 			continue
 		}
 		t := timeTable{Title: m.title}
-		for _, p := range r.Summary.ScoreByTime {
+		for _, p := range r.Times() {
 			t.Times = append(t.Times, p.ElapsedS)
 		}
 		there := false

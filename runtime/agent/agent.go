@@ -42,6 +42,13 @@ func (a Agent) Title() string {
 // Solves reports whether the agent is handed the reference solution.
 func (a Agent) Solves() bool { return a.Name == Oracle && a.Dir == task.Tree{} }
 
+// Control reports whether the agent is a built-in one that shows what a task is worth rather
+// than an agent: the oracle, or the one that does nothing. Its trials stand beside rates.
+func (a Agent) Control() bool {
+	argv := a.Command.Argv
+	return (a.Name == Oracle || a.Name == Nop) && a.Dir == task.Tree{} && len(argv) == 2 && argv[1] == a.Name
+}
+
 // Asks reports whether the agent asks a model by the gateway.
 func (a Agent) Asks() bool { return a.API != "" && a.API != "none" }
 

@@ -31,6 +31,12 @@ func NamesTests(name string) bool {
 	return !slices.Contains([]string{"exit_code", "score_sum", "reward"}, parserName(name))
 }
 
+// FixesTotal reports whether a task's rate is comparable without a manifest: it is no matter
+// of how many tests were seen, or the grader itself says what it is.
+func FixesTotal(t task.Task) bool {
+	return !NamesTests(t.Judge.Parser) || t.Judge.Game != "" || ByCommands(t) || parserName(t.Judge.Parser) == "structured_json"
+}
+
 // manifest returns the names of all tests that a task counts, or nil if unknown.
 func manifest(t task.Task) []string {
 	if len(t.Judge.Expect) > 0 {

@@ -90,6 +90,7 @@ type Report struct {
 	Cached     bool               `json:"cached"`
 	Problem    string             `json:"problem,omitempty"` // why a status is not ok, in words
 	NotRun     bool               `json:"not_run,omitempty"` // the judge command could not be started at all
+	Unseen     bool               `json:"unseen,omitempty"`  // it ended by itself, and none of the expected tests, nor another, was seen
 	QueuedMS   int64              `json:"queued_ms"`         // acceptance to start
 	JudgeMS    int64              `json:"judge_ms"`          // the judge command's own time, of both stages where there are two
 	DurationMS int64              `json:"duration_ms"`       // start to verdict

@@ -3,9 +3,11 @@ package judge
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
@@ -31,9 +33,18 @@ func orEmpty(archive io.Reader) io.Reader {
 func Unusable(r Report) string {
 	failing := slices.ContainsFunc(r.Tests, func(t parser.Test) bool { return !passes(t) && t.Status != parser.Skipped })
 	if r.NotRun || r.Status == StatusError || r.Status == StatusInvalid && !failing {
-		return r.Problem
+		return cmp.Or(r.Problem, "the output holds no result that the parser understands")
 	}
 	return ""
+}
+
+// Silent is Unusable for a judge that may be at fault: it also says why where none of the
+// expected tests was seen, and no other.
+func Silent(r Report) string {
+	if r.Unseen && !r.Tampered {
+		return strings.TrimPrefix(r.Problem+"; none of the expected tests was seen", "; ")
+	}
+	return Unusable(r)
 }
 
 // Sane holds the report of an untouched tree against what the task says of it: all tests of

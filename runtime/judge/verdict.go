@@ -135,6 +135,7 @@ func (v *weighing) count(tests []parser.Test) {
 		v.report.Tests = bounded(tests)
 		return
 	}
+	v.report.Unseen = len(tests) == 0 && !v.seen.timedOut && !v.seen.oom && v.seen.overfull == ""
 	tests = named(tests, expected, v.seen.elsewhere)
 	worst := worstOf(tests, expected)
 	if len(tests) > 0 && !slices.ContainsFunc(expected, func(name string) bool { _, seen := worst[name]; return seen }) {

@@ -264,6 +264,13 @@ func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error)
 			return s, nil, err
 		}
 	}
+	next, broken, err := m.brokenJudge(ctx, s)
+	switch {
+	case err != nil:
+		return m.unlooked(ctx, s, err)
+	case broken:
+		return next, nil, nil
+	}
 	s.Phase = Verdict
 	if hasPrivate(s.Cell.Task) {
 		s.Phase = Private

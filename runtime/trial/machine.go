@@ -35,9 +35,13 @@ type Host struct {
 	// Pin returns the id that an image's name has in the trial's execution, which resolve
 	// says when nobody has asked before; nil = names are taken as they are each time.
 	Pin func(ctx context.Context, s State, ref string, resolve func() (id string, err error)) (id string, err error)
-	// Reference returns the names of the tests that reference runs of the judge with that key
-	// showed; nil = there are none to be had.
-	Reference func(ctx context.Context, key string) ([]string, error)
+	// Reference returns what judging the solution of the task has shown, which is done once
+	// for one content; nil = nobody asks.
+	Reference func(ctx context.Context, of Subject) (Reference, error)
+	// Broken says why the task's judge can judge nothing, "" where it can: it fails on the
+	// untouched tree and on the solution alike. It only tells what is known already unless ask
+	// is set; nil = nobody asks.
+	Broken func(ctx context.Context, of Subject, ask bool) (why string, err error)
 	// Sane returns what judging the untouched tree of a task has shown in the trial's
 	// execution, which ask says when nobody has asked before; nil = each trial asks.
 	Sane func(ctx context.Context, s State, key string, ask func() (Sanity, error)) (Sanity, error)
@@ -240,7 +244,7 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 	if err := m.equip(ctx, &s, work, labels); err != nil {
 		return m.unequipped(ctx, s, err)
 	}
-	if s.Reference, err = m.reference(ctx, s); err != nil {
+	if s, err = m.measure(ctx, s, t, work); err != nil || s.Phase == Verdict {
 		return s, nil, err
 	}
 	s.Phase = Create

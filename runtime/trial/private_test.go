@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -217,10 +218,11 @@ func TestStageImagesArePinned(t *testing.T) {
 // TestReferencesAreKeptForATrialsLife, are asked for once, and not by an oracle.
 func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 	declared := func(c *Cell) { c.Task.FailToPass, c.Task.PassToPass = []string{"t1"}, nil }
-	bare := func(c *Cell) { c.Task.FailToPass, c.Task.PassToPass = nil, nil }
+	none := func(c *Cell) { c.Task.FailToPass, c.Task.PassToPass = nil, nil }
+	bare := func(c *Cell) { none(c); c.Task.Solution = &task.Solution{Script: "true"} }
 	oracle := func(c *Cell) {
 		bare(c)
-		c.Agent, c.Task.Solution = agent.Agent{Name: agent.Oracle}, &task.Solution{Script: "true"}
+		c.Agent = agent.Agent{Name: agent.Oracle}
 	}
 	code := func(c *Cell) { bare(c); c.Task.Judge.Parser = "exit_code" }
 	for _, tt := range []struct {
@@ -228,18 +230,20 @@ func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 		change func(*Cell)
 		asked  int
 		want   ManifestRecord
+		loose  bool
 	}{
-		{"no manifest is declared", bare, 1, ManifestRecord{"reference", 3}},
-		{"one is declared", declared, 0, ManifestRecord{"declared", 1}},
-		{"the oracle makes references", oracle, 0, ManifestRecord{"none", 0}},
-		{"nothing names tests", code, 0, ManifestRecord{"none", 0}},
+		{"no manifest is declared", bare, 1, ManifestRecord{"reference", 3}, false},
+		{"one is declared", declared, 0, ManifestRecord{"declared", 1}, false},
+		{"the oracle is held against none", oracle, 0, ManifestRecord{"none", 0}, false},
+		{"nothing names tests", code, 0, ManifestRecord{"none", 0}, false},
+		{"there is no solution", none, 0, ManifestRecord{"none", 0}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
 			asked := 0
-			b.host.Reference = func(context.Context, string) ([]string, error) {
+			b.host.Reference = func(context.Context, Subject) (Reference, error) {
 				asked++
-				return []string{"t1", "t2", "t3"}[:4-asked], nil // another run has been there meanwhile
+				return Reference{Tests: []string{"t1", "t2", "t3"}[:4-asked]}, nil // another run has been there meanwhile
 			}
 			b.play(idle)
 			m := b.machine(b.fresh(tt.change))
@@ -247,6 +251,9 @@ func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 			started, is := told[len(told)-1].Fields.(Started)
 			if !is || started.Manifest != tt.want || asked != tt.asked {
 				t.Errorf("asked %d times, told %+v", asked, started.Manifest)
+			}
+			if flagged := slices.Contains(Decide(s, nil).Flags, FlagNoManifest); flagged != tt.loose {
+				t.Errorf("flagged %v, want %v", flagged, tt.loose)
 			}
 			if got := Session("owner", s).Reference; len(got) != 3*tt.asked {
 				t.Errorf("the session expects %v", got)
@@ -259,33 +266,34 @@ func TestReferenceRuns(t *testing.T) {
 	test := func(name string, status parser.Status) parser.Test { return parser.Test{Name: name, Status: status} }
 	long := strings.Repeat("x", maxReferenceBytes)
 	for _, tt := range []struct {
-		name   string
-		change func(*State, *judge.Report)
-		want   string
+		name     string
+		change   func(*judge.Report)
+		want     string
+		unusable bool
 	}{
-		{"an oracle that passed all", nil, "a b"},
-		{"skipped tests are not expected", func(_ *State, r *judge.Report) { r.Tests = append(r.Tests, test("s", parser.Skipped)) }, "a b"},
-		{"another agent", func(s *State, _ *judge.Report) { s.Cell.Agent.Name = "nop" }, ""},
-		{"an agent of that name with a folder", func(s *State, _ *judge.Report) { s.Cell.Agent.Dir.Digest = "d" }, ""},
-		{"not resolved", func(s *State, _ *judge.Report) { s.Result.Status = Unresolved }, ""},
-		{"not all passed", func(_ *State, r *judge.Report) { r.PassRate = 0.5 }, ""},
-		{"a task that declares its tests", func(s *State, _ *judge.Report) { s.Cell.Task.Judge.Expect = []string{"a"} }, ""},
-		{"a parser without names", func(s *State, _ *judge.Report) { s.Cell.Task.Judge.Parser = "reward" }, ""},
-		{"a cut list", func(_ *State, r *judge.Report) { r.TotalTests = 3 }, ""},
-		{"names without end", func(_ *State, r *judge.Report) { r.Tests[0].Name = long }, ""},
-		{"no tests", func(_ *State, r *judge.Report) { r.Tests, r.TotalTests = nil, 0 }, ""},
+		{"a solution that passed all", func(*judge.Report) {}, "a b", false},
+		{"skipped tests are not expected", func(r *judge.Report) { r.Tests = append(r.Tests, test("s", parser.Skipped)) }, "a b", false},
+		{"not all passed", func(r *judge.Report) { r.PassRate = 0.5 }, "", false},
+		{"out of time", func(r *judge.Report) { r.Status = judge.StatusTimeout }, "", false},
+		{"a cut list", func(r *judge.Report) { r.TotalTests = 3 }, "", false},
+		{"names without end", func(r *judge.Report) { r.Tests[0].Name = long }, "", false},
+		{"no tests", func(r *judge.Report) { r.Tests, r.TotalTests = nil, 0 }, "", false},
+		{"no command", func(r *judge.Report) { r.NotRun, r.Valid, r.Problem = true, false, "not found" }, "", true},
 	} {
-		s := State{Result: &Finished{Status: Resolved}}
-		s.Cell.Agent.Name, s.Cell.Task.Judge.Parser = agent.Oracle, "pytest"
 		r := ok(1)
 		r.Tests, r.TotalTests = []parser.Test{test("a", parser.Passed), test("b", parser.Passed)}, 2
-		if tt.change != nil {
-			tt.change(&s, &r)
+		tt.change(&r)
+		known := ReferenceOf(r)
+		if got := strings.Join(known.Tests, " "); got != tt.want || known.Unusable != tt.unusable || (known.Problem == "") != (tt.want != "") {
+			t.Errorf("%s: %+v", tt.name, known)
 		}
-		names, is := ReferenceRun(s, judge.Submission{Report: &r})
-		if got := strings.Join(names, " "); is != (tt.want != "") || is && got != tt.want {
-			t.Errorf("%s: %q, %v", tt.name, got, is)
-		}
+	}
+	var of task.Task
+	of.Judge.Parser = "pytest"
+	declared, code := of, of
+	declared.Judge.Expect, code.Judge.Parser = []string{"a"}, "reward"
+	if !WantsReference(of) || WantsReference(declared) || WantsReference(code) {
+		t.Error("a reference run is for tasks that do not say which tests there are, and parsers that name them")
 	}
 	one, two := State{}, State{}
 	two.Cell.Task.Judge.Timeout = time.Hour

@@ -68,6 +68,7 @@ type Finished struct {
 	Agent         string       `json:"agent"`
 	Model         string       `json:"model"`
 	Attempt       int          `json:"attempt"`
+	Control       bool         `json:"control,omitempty"` // the agent is oracle or nop: the trial is in no rate of agents
 	Status        Status       `json:"status"`
 	Reason        string       `json:"reason"`
 	Detail        string       `json:"detail,omitempty"`

@@ -5,8 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
@@ -18,30 +22,92 @@ const (
 	maxReferenceBytes = 1 << 20
 )
 
-// reference returns the names of tests that a trial is to be held against. An oracle's is
-// held against none: it is what makes references, and where two of them disagree that has
-// to show.
-func (m *Machine) reference(ctx context.Context, s State) ([]string, error) {
-	if m.host.Reference == nil || s.Cell.Agent.Solves() || !wantsReference(s.Cell.Task) {
-		return nil, nil
-	}
-	return m.host.Reference(ctx, ReferenceKey(s))
+// FlagNoManifest marks a trial whose number of tests is not fixed: neither its task nor a
+// reference run says which tests there are. Its pass rate is in no mean.
+const FlagNoManifest = "no_manifest"
+
+// Subject is a trial whose images are made, for what is asked about its task.
+type Subject struct {
+	State State
+	Task  task.Task   // with images by id
+	Work  image.Built // its work image
 }
 
-// wantsReference reports whether a reference run could be the manifest of the task.
-func wantsReference(t task.Task) bool {
+// Reference says what judging a task's own solution has shown.
+type Reference struct {
+	Tests    []string `json:"tests,omitempty"`    // that passed, in order; empty = the solution does not pass, or shows no names
+	Problem  string   `json:"problem,omitempty"`  // why there are no names
+	Unusable bool     `json:"unusable,omitempty"` // nothing could be judged at all: the fault may be the judge's
+}
+
+// measure finds out before any agent begins what a trial is held against, and whether there is
+// a judge to hold it. What cannot be found out ends the trial, or is an error while it may be.
+func (m *Machine) measure(ctx context.Context, s State, t task.Task, work image.Built) (State, error) {
+	of := Subject{s, t, work}
+	why, err := m.broken(ctx, of, false)
+	if err == nil && why == "" {
+		var unusable bool
+		if s, unusable, err = m.reference(ctx, of); err == nil && unusable {
+			why, err = m.broken(ctx, of, true)
+		}
+	}
+	switch {
+	case err != nil:
+		next, _, err := m.unlooked(ctx, of.State, err)
+		return next, err
+	case why != "":
+		return m.judgeFailed(s, why), nil
+	}
+	return s, nil
+}
+
+// reference makes the manifest of a trial whose task declares none, so that it does not depend
+// on what else runs. An oracle is held against none: where it disagrees with the reference
+// run, that has to show.
+func (m *Machine) reference(ctx context.Context, of Subject) (s State, unusable bool, err error) {
+	s = of.State
+	t := s.Cell.Task
+	if m.host.Reference == nil || !WantsReference(t) {
+		return s, false, nil
+	}
+	if t.Solution == nil {
+		s.NoManifest = !judge.FixesTotal(t)
+		return s, false, nil
+	}
+	if s.Cell.Agent.Solves() {
+		return s, false, nil
+	}
+	known, err := m.host.Reference(ctx, of)
+	if err != nil {
+		return s, false, err
+	}
+	s.Reference = known.Tests
+	s.NoManifest = len(known.Tests) == 0 && !judge.FixesTotal(t)
+	return s, known.Unusable, nil
+}
+
+// broken says why the judge of a trial can judge nothing; "" = it can, or nobody knows.
+func (m *Machine) broken(ctx context.Context, of Subject, ask bool) (why string, err error) {
+	if m.host.Broken == nil || unjudgeable(of.State.Cell.Task) || plays(of.State) {
+		return "", nil
+	}
+	return m.host.Broken(ctx, of, ask)
+}
+
+// WantsReference reports whether a reference run could be the manifest of the task.
+func WantsReference(t task.Task) bool {
 	_, source := judge.Manifest(t, nil)
 	return source == judge.NoManifest && judge.NamesTests(t.Judge.Parser) && t.Judge.Game == ""
 }
 
-// ReferenceKey identifies what a trial is judged by: the same tests are seen where it is
-// the same.
+// ReferenceKey identifies what a trial is judged by, and what the solution is: the same tests
+// are seen where it is the same.
 func ReferenceKey(s State) string {
 	t := s.Cell.Task
 	j := t.Judge
 	b, err := json.Marshal([]any{
 		t.Benchmark, t.Name, t.Workdir, s.JudgeImage.ID, s.RunImage, s.GradeImage,
-		j.Command, j.Parser, j.Env, j.User, j.Run, j.Grade,
+		j.Command, j.Parser, j.Env, j.User, j.Run, j.Grade, j.Window, t.Solution, t.Submit.Paths, t.Submit.Exclude,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("encode judge: %v", err)) // plain data always encodes
@@ -50,22 +116,83 @@ func ReferenceKey(s State) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ReferenceRun returns the names of the tests that a finished trial's best round showed, if
-// the trial is a reference run: an oracle's that ended with every test passed.
-func ReferenceRun(s State, best judge.Submission) (names []string, ok bool) {
-	r := best.Report
-	if !s.Cell.Agent.Solves() || !wantsReference(s.Cell.Task) || s.Result == nil || s.Result.Status != Resolved || r == nil {
-		return nil, false
-	}
-	size := 0
+// ReferenceOf says what the report on a task's solution comes to.
+func ReferenceOf(r judge.Report) (known Reference) {
+	size, shown := 0, []string{}
 	for _, t := range r.Tests {
 		if t.Status == parser.Skipped {
 			continue
 		}
-		names = append(names, t.Name)
+		shown = append(shown, t.Name)
 		size += len(t.Name)
 	}
+	switch {
+	case judge.Unusable(r) != "":
+		known.Unusable, known.Problem = true, judge.Unusable(r)
+	case r.Status != judge.StatusOK || !r.Valid || r.PassRate < 1:
+		known.Problem = "the task's own solution does not pass: " + r.Summary
 	// A report that does not hold them all says nothing about the rest.
-	whole := len(names) == r.TotalTests && len(names) > 0 && len(names) <= maxReference && size <= maxReferenceBytes
-	return names, whole && r.Status == judge.StatusOK && r.PassRate == 1
+	case len(shown) != r.TotalTests || len(shown) == 0 || len(shown) > maxReference || size > maxReferenceBytes:
+		known.Problem = "the names of the tests are not known"
+	default:
+		known.Tests = shown
+	}
+	return known
+}
+
+// subject finds again what the images phase has made.
+func (m *Machine) subject(ctx context.Context, s State) (Subject, error) {
+	t, err := m.pinned(ctx, s)
+	if err != nil {
+		return Subject{}, err
+	}
+	work, err := m.host.Images.Work(ctx, t, labels(m.host.Owner, s, container.RoleBuild))
+	return Subject{s, t, work}, err
+}
+
+// dubious reports whether no round of a try tells anything about any test, by no trick of the
+// agent: the judge itself may be at fault. The last round is read whole.
+func (m *Machine) dubious(ctx context.Context, s State) (bool, error) {
+	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
+	if err != nil {
+		return false, err
+	}
+	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(o judge.Submission) bool { return o.Kind.Apart() || o.State != judge.StateJudged })
+	for _, o := range subs {
+		if r := o.Report; r == nil || r.Status == judge.StatusError || r.Tampered || judge.Silent(*r) == "" {
+			return false, nil
+		}
+	}
+	if len(subs) == 0 {
+		return false, nil
+	}
+	last, err := m.host.Ledger.Submission(ctx, subs[len(subs)-1].ID)
+	return err == nil && last.Report != nil && judge.Silent(*last.Report) != "", err
+}
+
+// brokenJudge asks whether the judge is at fault where nothing of a trial could be judged, and
+// ends the trial if it is.
+func (m *Machine) brokenJudge(ctx context.Context, s State) (next State, broken bool, err error) {
+	if m.host.Broken == nil {
+		return s, false, nil
+	}
+	if is, err := m.dubious(ctx, s); err != nil || !is {
+		return s, false, err
+	}
+	of, err := m.subject(ctx, s)
+	if err != nil {
+		return s, false, err
+	}
+	why, err := m.broken(ctx, of, true)
+	if err != nil || why == "" {
+		return s, false, err
+	}
+	return m.judgeFailed(s, why), true, nil
+}
+
+// judgeFailed ends a trial whose judge fails on whatever it is given.
+func (m *Machine) judgeFailed(s State, why string) State {
+	t := s.Cell.Task
+	err := m.host.at(errors.New(why), "benchmark", t.Benchmark, t.Name, "judge.command", "judge.stage", "judge")
+	return fail(s, SetupError, ReasonJudge, err)
 }

@@ -91,7 +91,8 @@ type State struct {
 	Layers     []Mounted `json:",omitempty"` // folders of the host with what the agent needs
 	Program    string    `json:",omitempty"` // of the agent, in the container; "" = its command says
 	Path       []string  `json:",omitempty"` // folders of programs that it calls
-	Reference  []string  // names of a reference run, as the first session had them
+	Reference  []string  // names of the reference run, where it is the manifest
+	NoManifest bool      `json:",omitempty"` // the number of tests is not fixed: the task has no manifest, and no reference run gave one
 	ImageUser  string    // of the work image: who the agent runs as
 	Hidden     []string  // hidden paths of the judge image, from the task's own context and files
 	Token      string    // bearer token of the trial's judge session

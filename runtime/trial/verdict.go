@@ -73,7 +73,7 @@ func Decide(s State, subs []judge.Submission) Finished {
 	subs = OfTry(subs, s.Try)
 	f := Finished{
 		Trial: s.ID, Try: s.Try, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
-		Attempt: s.Cell.Attempt, Reason: s.Reason, Detail: s.Detail, TimedOut: s.TimedOut, Resumes: s.Resumes,
+		Attempt: s.Cell.Attempt, Control: s.Cell.Agent.Control(), Reason: s.Reason, Detail: s.Detail, TimedOut: s.TimedOut, Resumes: s.Resumes,
 		Flags: slices.Clone(s.Flags), FailToPass: []TestRecord{}, PassToPass: []TestRecord{},
 	}
 	if !s.StartedAt.IsZero() && s.EndedAt.After(s.StartedAt) {
@@ -100,7 +100,11 @@ func Decide(s State, subs []judge.Submission) Finished {
 		counts = privately(all, best.Round)
 	}
 	decideStatus(&f, s, subs, counts, ok)
-	f.Final = !f.Status.Retryable() || s.Try > s.Retries
+	if s.NoManifest {
+		f.Flags = appendOnce(f.Flags, FlagNoManifest)
+	}
+	// The same judge would fail again.
+	f.Final = !f.Status.Retryable() || s.Try > s.Retries || f.Status == SetupError && f.Reason == ReasonJudge
 	if f.Flags == nil {
 		f.Flags = []string{}
 	}
