@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -190,7 +191,11 @@ func (r *Reconciler) judgeSolution(ctx context.Context, of trial.Subject) (repor
 		}
 		ask = opened(func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(tree, 0, info.Size())), nil })
 	}
-	return r.judgeFor(ctx, of, ask)
+	report, problem, err = r.judgeFor(ctx, of, ask)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "the files of the solution are not kept any more", nil
+	}
+	return report, problem, err
 }
 
 // judgeFor has something judged as a trial's work would be, in a session of its own. Without
