@@ -30,7 +30,7 @@ func TestTheQuickstartRunsAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	for _, part := range []string{"STATUS", "2 of 3 resolved", "best pass rate", "╭", "quickstart.run.quickstart.jsonl"} {
+	for _, part := range []string{"STATUS", "1 of 1 resolved", "controls: nop 0 of 1 resolved, oracle 1 of 1 resolved", "best pass rate", "╭", "quickstart.run.quickstart.jsonl"} {
 		if !bytes.Contains(text, []byte(part)) {
 			t.Errorf("the outcome lacks %q:\n%s", part, text)
 		}
