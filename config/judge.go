@@ -33,7 +33,7 @@ func (b *body) judge(work Part, listed bool) Judge {
 	if out.Port > 65535 {
 		j.f.fail(j.where("port"), `Invalid value for "port"`, "A port is at most 65535.")
 	}
-	out.Stages = j.stages(out.Timeout)
+	out.Stages = j.stages(out)
 	j.together("port", "game")
 	if !j.has("game") && !j.has("stage") && (!listed || out.Parser != "exit_code") {
 		j.need("command")
@@ -113,8 +113,8 @@ func (b *body) rescale() *Rescale {
 	return out
 }
 
-// stages reads the two halves of a judge; timeout is for those that name none.
-func (b *body) stages(timeout time.Duration) []Stage {
+// stages reads the two halves of a judge, which has a timeout for those that name none.
+func (b *body) stages(of Judge) []Stage {
 	blocks := b.many("stage")
 	b.f.unique(blocks, "stage")
 	var out []Stage
@@ -123,7 +123,7 @@ func (b *body) stages(timeout time.Duration) []Stage {
 		s.need("command")
 		out = append(out, Stage{
 			Name: s.label, Image: s.checked("image", "", checkImage), Context: s.tree("context"),
-			Command: s.command("command", anything), Timeout: s.positive("timeout", timeout),
+			Command: s.command("command", anything), Timeout: s.positive("timeout", of.Timeout),
 			Outputs: s.checkedList("outputs", nil, checkLocal),
 		})
 		switch {
@@ -134,6 +134,7 @@ func (b *body) stages(timeout time.Duration) []Stage {
 		}
 		s.close()
 	}
+	b.checkOutputs(out, blocks, of)
 	if len(blocks) == 1 {
 		b.f.fail(blocks[0].header, "Half a judge", `A judge in stages has both stage "run" and stage "grade".`)
 	}

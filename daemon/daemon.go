@@ -178,7 +178,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 // openImages makes what builds images. hold and mounts are of the containers that it does so in.
 func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func(string) (string, bool)) (*image.Builder, error) {
 	o, blobs := d.opts, d.store.Blobs()
-	lent, err := lentTo(o.Settings.Build, secret)
+	lent, err := lentTo(o.Settings, secret)
 	if err = errors.Join(err, os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700)); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,9 @@ import (
 )
 
 // lentTo is what the settings lend to the commands of builds.
-func lentTo(b config.Build, read func(name string) (string, bool)) (image.Lent, error) {
-	lent := image.Lent{Secrets: map[string]string{}, Mirrors: b.Mirrors, Proxy: b.Proxy}
+func lentTo(settings *config.Settings, read func(name string) (string, bool)) (image.Lent, error) {
+	b := settings.Build
+	lent := image.Lent{Secrets: map[string]string{}, Mirrors: b.Mirrors, Forge: forgeOf(settings.GitHub.BaseURL), Proxy: b.Proxy}
 	for key, secret := range b.Secrets {
 		value, ok := secret.Value(read)
 		if !ok {

@@ -80,7 +80,7 @@ func newSource(ctx context.Context, settings *config.Settings) (*Source, error) 
 	if err != nil {
 		return nil, err
 	}
-	lent, err := lentTo(settings.Build, ConfigOptions(settings).Secret)
+	lent, err := lentTo(settings, ConfigOptions(settings).Secret)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -31,6 +31,8 @@ const guestUsage = `usage: assay-guest run      supervise the agent of a trial, 
                             be a connection to a server in the same container
        assay-guest remove   remove the paths on standard input, each ended by NUL, from the
                             current folder
+       assay-guest compare  tell which of the files on standard input, a digest, a space and a
+                            path each, ended by NUL, is another in the current folder
        assay-guest sweep    kill all processes of a container that assay-guest holds
        assay-guest stop     say whether the agent may stop, as the hook that its program asks
        assay-guest oracle   apply the known solution and submit it
@@ -68,6 +70,8 @@ func guestMain(args []string) int {
 		return 0
 	case "remove":
 		return told("remove", remove(".", os.Stdin))
+	case "compare":
+		return told("compare", compare(".", os.Stdin, os.Stdout))
 	case "sweep":
 		return told("sweep", sweep(context.Background()))
 	case "stop":

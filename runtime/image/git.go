@@ -37,7 +37,8 @@ var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 // or no network.
 type mirrors struct {
 	dir   string
-	hub   string              // address that stands for that of GitHub; "" = its own
+	hub   string              // address that stands for that of GitHub and the forge; "" = their own
+	forge string              // address of an enterprise's GitHub; "" = none
 	hide  func([]byte) []byte // takes secrets out of what Git says
 	mu    sync.Mutex
 	ready bool                     // the folder is there, without remains of a crash
@@ -252,8 +253,13 @@ const gitHub = "https://github.com/"
 
 // from is the address where a repository is fetched from.
 func (m *mirrors) from(address string) string {
-	if name, ok := strings.CutPrefix(address, gitHub); ok && m.hub != "" {
-		return strings.TrimSuffix(m.hub, "/") + "/" + name
+	if m.hub == "" {
+		return address
+	}
+	for _, forge := range []string{gitHub, strings.TrimSuffix(m.forge, "/") + "/"} {
+		if name, ok := strings.CutPrefix(address, forge); ok && forge != "/" {
+			return strings.TrimSuffix(m.hub, "/") + "/" + name
+		}
 	}
 	return address
 }

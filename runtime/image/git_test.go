@@ -358,7 +358,7 @@ func TestAMirrorOfGitHubIsAskedInItsPlace(t *testing.T) {
 	if err := os.Symlink(h.dir, filepath.Join(hub, "owner", "name.git")); err != nil {
 		t.Fatal(err)
 	}
-	b := New(Options{CacheDir: t.TempDir(), Lent: Lent{Mirrors: map[string]string{"git": "file://" + hub + "/"}}})
+	b := New(Options{CacheDir: t.TempDir(), Lent: Lent{Mirrors: map[string]string{"git": "file://" + hub + "/"}, Forge: "https://ghe.example"}})
 	rc, err := b.Clone(t.Context(), task.Repo{URL: "https://github.com/owner/name.git", Commit: h.base})
 	if err != nil {
 		t.Fatal(err)
@@ -368,6 +368,8 @@ func TestAMirrorOfGitHubIsAskedInItsPlace(t *testing.T) {
 	}
 	for _, c := range []struct{ url, want string }{
 		{"https://github.com/o/n", "file://" + hub + "/o/n"},
+		{"https://ghe.example/o/n", "file://" + hub + "/o/n"},
+		{"https://ghe.example.org/o/n", "https://ghe.example.org/o/n"},
 		{"https://github.com.example/o/n", "https://github.com.example/o/n"},
 		{"https://gitlab.com/o/n", "https://gitlab.com/o/n"},
 		{"/srv/o/n", "/srv/o/n"},

@@ -110,7 +110,7 @@ func New(o Options) *Builder {
 	b := &Builder{
 		engine: o.Engine, opts: o,
 		slots:   make(chan struct{}, max(o.MaxBuilds, 1)),
-		mirrors: mirrors{dir: o.CacheDir, hub: o.Lent.Mirrors["git"], hide: o.Lent.hide},
+		mirrors: mirrors{dir: o.CacheDir, hub: o.Lent.Mirrors["git"], forge: o.Lent.Forge, hide: o.Lent.hide},
 		patches: patch.New(filepath.Join(o.CacheDir, "patches")),
 		silence: maxSilence, runtime: maxRuntime,
 	}

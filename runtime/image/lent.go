@@ -23,8 +23,10 @@ type Lent struct {
 	// Secrets are given to the setup commands of tasks, by the name of the variable.
 	Secrets map[string]string
 	// Mirrors are addresses to be used in place of the usual ones, by kind: apt, pip, npm,
-	// go, maven; and git, which stands for https://github.com where repositories are cloned.
+	// go, maven; and git, which stands for https://github.com and Forge where repositories are cloned.
 	Mirrors map[string]string
+	// Forge is the address of the repositories of an enterprise's GitHub; "" = none.
+	Forge string
 	// Proxy is for what leaves the build container; "" = none.
 	Proxy string
 }

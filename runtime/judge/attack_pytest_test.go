@@ -76,7 +76,10 @@ if "again" not in os.environ:
     os.environ["again"] = "1"
     for name, tests in (("answer", ("right", "again")), ("later", ("later",))):
         os.makedirs(place + "/tests", exist_ok=True)
-        with open(place + "/tests/test_%s.py" % name, "w") as f:
+        file = place + "/tests/test_%s.py" % name
+        if os.path.exists(file): os.environ["old_" + name] = open(file).read()
+        with open(file, "w") as f:
+            if back: f.write("import atexit, os\natexit.register(lambda: open(%r, 'w').write(os.environ['old_%s']))\n" % (file, name))
             for test in tests: f.write("def test_%s(): pass\n" % test)
     for fd in range(3, 30): # the runner's own output, which it keeps while it captures
         try:
@@ -205,10 +208,11 @@ def value(): return int(re.search(r"== (\d+)", open("/work/tests/test_later.py")
 		{name: "adds tests to the hidden ones, told", archive: module(addingTests), change: told, status: StatusOK},
 		{name: "prints letters of tests past pytest", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), status: StatusInvalid, rate: .625, passed: 5},
 		{name: "prints letters of tests past pytest, told", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), change: told, status: StatusInvalid},
-		{name: "writes other tests and begins again", archive: module("place = '/work'\n" + easyTests), change: told, status: StatusOK, rate: 1, passed: 3, listed: hiddenFiles},
-		{name: "writes other tests as another user", archive: module("place = '/work'\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: StatusOK},
-		{name: "begins again with tests of its own", archive: module("place = '/tmp/own'\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: StatusOK, rate: 1, passed: 3, listed: startsAnew},
-		{name: "writes over the second test while the first runs", archive: module("open('/work/tests/test_later.py', 'w').write('def test_later(): pass\\n')\n"), status: StatusOK, rate: 1. / 3, passed: 1},
+		{name: "writes other tests and begins again", archive: module("place, back = '/work', False\n" + easyTests), change: told, status: StatusTampered, passed: 3},
+		{name: "writes other tests, begins again, and puts the old ones back", archive: module("place, back = '/work', True\n" + easyTests), change: told, status: StatusOK, rate: 1, passed: 3, listed: hiddenFiles},
+		{name: "writes other tests as another user", archive: module("place, back = '/work', False\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: StatusOK},
+		{name: "begins again with tests of its own", archive: module("place, back = '/tmp/own', False\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: StatusOK, rate: 1, passed: 3, listed: startsAnew},
+		{name: "writes over the second test while the first runs", archive: module("open('/work/tests/test_later.py', 'w').write('def test_later(): pass\\n')\n"), status: StatusTampered, passed: 1},
 
 		// Output and processes.
 		{name: "closes all that is open", archive: module("import os\nos.closerange(0, 99)\n"), status: StatusInvalid},

@@ -84,8 +84,10 @@ func (g *grading) commands(ctx context.Context) (Report, error) {
 			break
 		}
 	}
-	r := commandsVerdict(t, runs, overfull)
-	var err error
+	r, err := g.compared(ctx, commandsVerdict(t, runs, overfull))
+	if err != nil {
+		return Report{}, err
+	}
 	r.Output, err = g.keep(printed.bytes())
 	return r, err
 }

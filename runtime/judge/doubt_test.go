@@ -2,9 +2,14 @@ package judge
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
@@ -189,5 +194,71 @@ func TestAShortNameOfGoTestHasItsPackage(t *testing.T) {
 	p.Files = append(p.Files, "large_test.go")
 	if goElsewhere(p)("m/a::TestB") {
 		t.Error("not all files are known, so nothing is elsewhere")
+	}
+}
+
+// TestHiddenFilesAreComparedAfterARun: one that is another, a link, or gone, is tampering where the
+// round counts for something; what runs write to is not looked at.
+func TestHiddenFilesAreComparedAfterARun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		does   func(ctx context.Context, b *bench, c *containertest.FakeContainer)
+		status Status
+	}{
+		"nothing": {func(context.Context, *bench, *containertest.FakeContainer) {}, StatusOK},
+		"another test": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+			c.WriteFile("/work/tests/test_a.py", []byte("pass"))
+		}, StatusTampered},
+		"another answer": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+			c.WriteFile("/work/data/want.json", []byte("{}"))
+		}, StatusTampered},
+		"a link": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) {
+			linkOver(ctx, t, b, c, "tests/test_a.py")
+		}, StatusTampered},
+		"a database, and a log": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+			c.WriteFile("/work/data/x.db", []byte("x"))
+			c.WriteFile("/work/tests/x.log", []byte("x"))
+		}, StatusOK},
+		"what was made of others": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+			c.WriteFile("/work/tests/build/a.py", []byte("x"))
+		}, StatusOK},
+		"a file of its own": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+			c.WriteFile("/work/tests/new.py", []byte("x"))
+		}, StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, passes := range []bool{true, false} {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBench(t)
+					image := b.fake.AddImage("hidden:1", container.ImageConfig{}, map[string]string{
+						"/hold": "", "/judge": "", "/etc/passwd": "root:x:0:0::/:\n", "/work/src/old": "", "/work/tests/test_a.py": "assert False", "/work/data/want.json": "[]",
+						"/work/data/x.db": "", "/work/tests/x.log": "", "/work/tests/build/a.py": "",
+					})
+					b.open("t", func(s *Session) {
+						s.JudgeImage, s.HiddenPaths = image.ID, []string{"data/want.json", "data/x.db"}
+						s.Task.Submit.Exclude = []string{"tests/"}
+					})
+					b.fake.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+						tc.does(ctx, b, c)
+						_, _ = io.WriteString(cmd.Stdout, map[bool]string{true: "a passed", false: "a failed"}[passes])
+						return 0
+					})
+					want := tc.status
+					if !passes {
+						want = StatusOK // it won nothing by that
+					}
+					r := b.judgeOne(t, "t", file("src/answer", "x")).Report
+					if r.Status != want || r.Tampered != (want == StatusTampered) || resolves(r) != (passes && want == StatusOK) {
+						t.Errorf("passes %t: %s, rate %v (%s), want %s", passes, r.Status, r.PassRate, r.Problem, want)
+					}
+				})
+			}
+		})
+	}
+}
+
+func linkOver(ctx context.Context, t *testing.T, b *bench, c *containertest.FakeContainer, name string) {
+	t.Helper()
+	if err := b.fake.CopyTo(ctx, c.ID(), "/work", bytes.NewReader(pack(t, link(name, "/work/src/old")))); err != nil {
+		t.Error(err)
 	}
 }

@@ -161,7 +161,10 @@ func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
 		o.cut = o.cut && readsOutput(g.session.parser, files)
 		o.result = parse(g.session.parser, parser.Input{Output: seen, Files: files, ExitCode: o.exit, TimedOut: o.timedOut, Cut: o.cut})
 	}
-	r := verdict(g.session.Task, o)
+	r, err := g.compared(ctx, verdict(g.session.Task, o))
+	if err != nil {
+		return Report{}, err
+	}
 	fault.Reached(fault.VerdictParsed)
 	r.JudgeMS = took.Milliseconds()
 	if before != nil {

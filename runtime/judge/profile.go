@@ -32,8 +32,9 @@ type profile struct {
 	Content map[string][]byte // of small hidden files
 	// Expecting are the Python files, hidden or not, that expect a test to fail.
 	Expecting map[string]bool
-	Present   map[string]bool // as in Rules.Present
-	UID       int             // of the judge's user
+	Sums      map[string]string // SHA-256 of hidden files that no run has a reason to change
+	Present   map[string]bool   // as in Rules.Present
+	UID       int               // of the judge's user
 	GID       int
 	User      string // as the engine is to be told, "" = root
 }
@@ -197,6 +198,11 @@ func (p *profile) walk(r *tar.Reader, workdir string, book *rulebook) error {
 			}
 			p.Content[name] = content
 			kept += len(content)
+		}
+		if h.Typeflag == tar.TypeReg {
+			if err := p.digest(r, name, content, book.hidden[name]); err != nil {
+				return fmt.Errorf("read %s in workdir %s: %w", name, workdir, err)
+			}
 		}
 	}
 }

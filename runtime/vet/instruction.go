@@ -28,6 +28,9 @@ func ReadInstruction(t task.Task, hidden []string) (findings []Finding) {
 	if at := pullRequest.FindString(text); at != "" {
 		say("it names the change that solves the task: %s", at)
 	}
+	if at := ownNumber(t); at != "" {
+		say("it has the number of the change that solves the task: %s", at)
+	}
 	for _, m := range commitName.FindAllString(text, -1) {
 		words := strings.Fields(m)
 		hash := words[len(words)-1]
@@ -53,6 +56,23 @@ func ReadInstruction(t task.Task, hidden []string) (findings []Finding) {
 		}
 	}
 	return findings
+}
+
+// ownNumber finds the number of the pull request that a task was made of in its instruction, as
+// "#640", "GH-640" or "!640". Tasks are called by it.
+func ownNumber(t task.Task) string {
+	number := t.Metadata["pull_number"]
+	if m := regexp.MustCompile(`[-_]([0-9]{1,9})$`).FindStringSubmatch(t.Name); number == "" && m != nil {
+		number = m[1]
+	}
+	if number == "" {
+		return ""
+	}
+	m := regexp.MustCompile(`(?i)(?:^|[^\w&]|\w/[\w.-]+)((?:#|!|gh-)` + regexp.QuoteMeta(number) + `)(?:\D|$)`).FindStringSubmatch(t.Instruction)
+	if m == nil {
+		return ""
+	}
+	return m[1]
 }
 
 // bare is the name that a test has in its source; "" for a command and what is written as a

@@ -193,6 +193,27 @@ func TestWhatAnInstructionTells(t *testing.T) {
 	}
 }
 
+// The number of the change is told in each of its forms, by the task's name or what is known of it.
+func TestAnInstructionTellsTheNumberOfItsChange(t *testing.T) {
+	t.Parallel()
+	named := task.Task{Name: "acme__calc-640"}
+	known := task.Task{Name: "sums", Metadata: map[string]string{"pull_number": "640"}}
+	for text, want := range map[string]bool{
+		"Mend sums (#640)": true, "Mend sums, see #640.": true, "#640": true, "As GH-640 has it": true, "acme/calc#640": true, "(!640)": true,
+		"See #6401": false, "See #64": false, "640 sums": false, "&#640;": false, "a#640": false,
+	} {
+		for _, one := range []task.Task{named, known} {
+			one.Instruction = text
+			if found := ReadInstruction(one, nil); (len(found) > 0) != want {
+				t.Errorf("%s, %q: %+v", one.Name, text, found)
+			}
+		}
+		if found := ReadInstruction(task.Task{Name: "sums", Instruction: text}, nil); len(found) > 0 {
+			t.Errorf("nothing says which number: %+v", found)
+		}
+	}
+}
+
 // Each adversary is made of the task: its language, its runner, its parser.
 func TestAdversariesAreMadeOfTheTask(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,136 @@
+package judge
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxLookedAt bounds how many hidden files are compared where there is no guest to do it.
+const maxLookedAt = 200
+
+// differs is what the guest's comparison begins with when it names a file.
+const differs = "differs: "
+
+// comparable reports whether a hidden file has to be after a run what it was before. Runs write
+// to databases, logs and what is made of other files; and of what lies in the image and only
+// matches a pattern, source alone is compared.
+func comparable(name string, laid bool) bool {
+	written := []string{
+		".db", ".sqlite", ".sqlite3", ".log", ".lock", ".pid", ".tmp", ".cache", ".out", ".pyc", ".pyo", ".class", ".o", ".a", ".so", ".coverage",
+	}
+	source := []string{
+		".py", ".go", ".rs", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".java", ".kt", ".groovy", ".scala", ".rb", ".php", ".sh", ".pl",
+		".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cs", ".swift", ".bats", ".t",
+	}
+	made := []string{"__pycache__", "node_modules", "target", "build", "dist", "out", ".git", ".tox", ".venv", "vendor"}
+	if slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(dir string) bool { return slices.Contains(made, dir) }) && !laid {
+		return false
+	}
+	ext := path.Ext(name)
+	return slices.Contains(source, ext) || laid && !slices.Contains(written, ext)
+}
+
+// digest takes the digest of a hidden file of the image that has to stay what it is: of its
+// content where that was read, else of what is left of the stream.
+func (p *profile) digest(r io.Reader, name string, content []byte, laid bool) error {
+	if !comparable(name, laid) {
+		return nil
+	}
+	sum := sha256.New()
+	if content != nil {
+		sum.Write(content)
+	} else if _, err := io.Copy(sum, r); err != nil {
+		return err
+	}
+	if p.Sums == nil {
+		p.Sums = map[string]string{}
+	}
+	p.Sums[name] = text(sum)
+	return nil
+}
+
+func text(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
+
+// altered names a hidden file that is no longer what was laid, "" where all are. In stages
+// nothing that was submitted runs beside them.
+func (g *grading) altered(ctx context.Context) (string, error) {
+	if g.session.Task.Judge.Staged() || len(g.profile.Sums) == 0 {
+		return "", nil
+	}
+	var list strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(g.profile.Sums)) {
+		fmt.Fprintf(&list, "%s %s\x00", g.profile.Sums[name], name)
+	}
+	said, err := g.guest(ctx, strings.NewReader(list.String()), "compare", g.session.Task.Workdir)
+	switch {
+	case err == nil:
+		name, _ := strings.CutPrefix(said, differs)
+		return name, nil
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	}
+	return g.lookedAt(ctx) // there is no guest, or the container has been stopped
+}
+
+// lookedAt compares hidden files one by one.
+func (g *grading) lookedAt(ctx context.Context) (string, error) {
+	for i, name := range slices.Sorted(maps.Keys(g.profile.Sums)) {
+		if i == maxLookedAt {
+			break
+		}
+		same, err := g.same(ctx, name)
+		if err != nil && (ctx.Err() != nil || machinery(err)) {
+			return "", fmt.Errorf("compare %s with what was laid: %w", name, err)
+		}
+		if err != nil || !same {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+func (g *grading) same(ctx context.Context, name string) (_ bool, err error) {
+	stream, err := g.open(ctx, path.Join(g.session.Task.Workdir, name))
+	if err != nil || stream == nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	r := tar.NewReader(stream)
+	h, err := r.Next()
+	if err != nil || h.Typeflag != tar.TypeReg {
+		return false, err
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, r); err != nil {
+		return false, err
+	}
+	return text(sum) == g.profile.Sums[name], nil
+}
+
+// compared holds against a report that counts for something that a hidden file was altered.
+func (g *grading) compared(ctx context.Context, r Report) (Report, error) {
+	if !r.Valid || r.PassRate == 0 && r.Score == nil {
+		return r, nil
+	}
+	name, err := g.altered(ctx)
+	if err != nil || name == "" {
+		return r, err
+	}
+	why := "the test run was tampered with: after it the hidden file " + name + " is not what was laid"
+	if r.Problem != "" {
+		why = r.Problem + "; " + why
+	}
+	r.Status, r.Tampered, r.Valid, r.PassRate, r.Score, r.Score100 = StatusTampered, true, false, 0, nil, nil
+	r.Problem = clip(why, 1000)
+	return r, nil
+}
