@@ -98,8 +98,12 @@ func TestAMendedJudgeIsAskedAgain(t *testing.T) {
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	d.look(t)
-	d.untilTrials(t, "x/1 setup_error")
+	if got := phases(d.untilState(t, "finished")); got != "x/1 setup_error" {
+		t.Error(got)
+	}
+	d.stop()
 	h.runner = nil
+	d = h.start()
 	check(t, d.Rerun(t.Context(), "run.r"))
 	d.until(t, "resolved", func(r RunStatus) bool { return r.State == "finished" && r.Summary != nil && r.Summary.Resolved == 1 })
 }

@@ -231,8 +231,8 @@ func (c recipe) with(t task.Task, a agent.Agent) trial.Cell {
 	}
 	override(&t.Work, r.Work)
 	override(&t.Judge.Part, r.Judge)
-	if !a.Solves() && !trial.WantsReference(t) {
-		t.Solution = nil // it changes only the oracle's verdict
+	if !a.Solves() {
+		t.Solution = nil // it changes only the oracle's verdict; what its judging shows is fixed for an execution
 	}
 	cell := trial.Cell{
 		Task: t, Agent: a, Attempt: attempt, Mode: r.Mode, Timeout: r.Timeout, TestTimeout: r.TestTimeout,

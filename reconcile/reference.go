@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,20 +18,55 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-func referenceKey(key string) string { return "reference/2/" + key }
-
-// reference is trial.Host.Reference: what judging the solution of a task has shown, asked once
-// for one content, by whichever trial comes first, and kept. Trouble of the machinery is no
+// reference is trial.Host.Reference: what judging the solution of a task has shown. That is
+// asked once for one content, by whichever trial comes first, and kept; and an execution keeps
+// what its first trial had, whatever becomes of the solution. Trouble of the machinery is no
 // answer.
 func (r *Reconciler) reference(ctx context.Context, of trial.Subject) (known trial.Reference, err error) {
-	key := referenceKey(trial.ReferenceKey(of.State))
-	release, err := r.sanity.take(ctx, key)
+	s := of.State
+	declared := false
+	if of.Task.Solution, declared, err = r.solutionOf(of.Task); err != nil {
+		return known, err
+	}
+	content, err := contentKey(of)
+	if err != nil {
+		return known, err
+	}
+	release, err := r.sanity.take(ctx, content)
 	if err != nil {
 		return known, err
 	}
 	defer release()
-	if found, err := r.recall(ctx, key, &known); err != nil || found {
+	pinned := ""
+	if s.Execution > 0 {
+		pinned = fmt.Sprintf("reference/%s/e%d/%s", s.Spec, s.Execution, trial.ReferenceKey(s))
+		if found, err := r.recall(ctx, pinned, &known); err != nil || found {
+			return known, err
+		}
+	}
+	found, err := r.recall(ctx, content, &known)
+	if err == nil && !found {
+		known, err = r.makeReference(ctx, of)
+	}
+	if err != nil || !declared {
 		return known, err
+	}
+	return r.pinReference(ctx, known, content, pinned)
+}
+
+// contentKey identifies all that decides what a reference run shows.
+func contentKey(of trial.Subject) (string, error) {
+	text, err := json.Marshal(of.Task.Solution)
+	if err != nil {
+		return "", fmt.Errorf("encode the solution of %s: %w", of.Task.Name, err)
+	}
+	sum := sha256.Sum256(append([]byte(trial.ReferenceKey(of.State)), text...))
+	return "reference/" + hex.EncodeToString(sum[:]), nil
+}
+
+func (r *Reconciler) makeReference(ctx context.Context, of trial.Subject) (known trial.Reference, err error) {
+	if of.Task.Solution == nil {
+		return trial.Reference{Problem: "the task has no solution"}, nil
 	}
 	r.o.Log.Info("the solution is judged, for the names of the tests", "spec", of.State.Spec, "task", of.Task.Name)
 	report, problem, err := r.judgeSolution(ctx, of)
@@ -38,11 +74,31 @@ func (r *Reconciler) reference(ctx context.Context, of trial.Subject) (known tri
 	case err != nil:
 		return known, err
 	case report == nil:
-		known = trial.Reference{Problem: problem}
-	default:
-		known = trial.ReferenceOf(*report)
+		return trial.Reference{Problem: problem}, nil
 	}
-	return known, r.remember(ctx, key, known)
+	return trial.ReferenceOf(*report), nil
+}
+
+// pinReference stores an answer, unless the execution has another one by now, which counts.
+func (r *Reconciler) pinReference(ctx context.Context, known trial.Reference, content, pinned string) (trial.Reference, error) {
+	text, err := json.Marshal(known)
+	if err != nil {
+		return known, fmt.Errorf("encode %s: %w", content, err)
+	}
+	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		if err := tx.PutMeta(content, string(text)); err != nil || pinned == "" {
+			return err
+		}
+		first, err := tx.Meta(pinned)
+		if err != nil {
+			return err
+		}
+		if first != "" { // of another solution
+			return json.Unmarshal([]byte(first), &known)
+		}
+		return tx.PutMeta(pinned, string(text))
+	})
+	return known, err
 }
 
 // evalReference is the manifest of a session without a trial: that of a trial.
@@ -128,7 +184,9 @@ func (r *Reconciler) judgesNothing(ctx context.Context, of trial.Subject) (why s
 	if untouched == nil {
 		return "", errors.New("judge the untouched tree: " + problem)
 	}
-	of.Task.Solution = r.solutionOf(of.Task)
+	if of.Task.Solution, _, err = r.solutionOf(of.Task); err != nil {
+		return "", err
+	}
 	why = judge.Silent(*untouched)
 	switch {
 	case why == "":
@@ -147,20 +205,21 @@ func (r *Reconciler) judgesNothing(ctx context.Context, of trial.Subject) (why s
 }
 
 // solutionOf is a task's solution, which the cells of most agents lack: as it is declared now.
-func (r *Reconciler) solutionOf(t task.Task) *task.Solution {
+// It is not known of a task that is declared no more.
+func (r *Reconciler) solutionOf(t task.Task) (s *task.Solution, known bool, err error) {
+	if t.Solution != nil {
+		return t.Solution, true, nil
+	}
 	set := r.shown.Load()
-	if t.Solution != nil || set == nil {
-		return t.Solution
+	if set == nil {
+		return nil, false, errors.New("the specs have not been read yet")
 	}
 	selected, err := findTask(set, addressIn(set, t.Benchmark, t.Name))
 	if err != nil {
-		return nil // it is declared no more
+		return nil, false, nil
 	}
 	whole, err := CompileTask(selected)
-	if err != nil {
-		return nil
-	}
-	return whole.Solution
+	return whole.Solution, err == nil, nil
 }
 
 // judgeSolution has the solution of a task judged. Without a report, problem says why there is

@@ -149,6 +149,33 @@ func TestAReferenceRunSurvivesACrash(t *testing.T) {
 	}
 }
 
+// TestAnExecutionKeepsItsReference when the solution is edited while it is open; the next one
+// has the new one.
+func TestAnExecutionKeepsItsReference(t *testing.T) {
+	h := newHouse(t)
+	h.script = "tests:ABC"
+	h.answers = map[string]string{"a": "tests:A", "b": "tests:A"}
+	close(h.let)
+	h.write("a.hcl", runOf(false, "a"))
+	d := h.start()
+	d.look(t)
+	d.untilState(t, "finished")
+	d.stop()
+	h.script = "tests:AB"
+	h.write("a.hcl", strings.Replace(runOf(false, "a", "b"), `script = "true"`, `script = "other"`, 1))
+	d = h.start()
+	d.look(t)
+	d.until(t, "finished with both", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == 2 })
+	if diff := cmp.Diff([]string{"a reference 3: 1 of 3", "b reference 3: 1 of 3"}, h.rates()); diff != "" {
+		t.Error(diff)
+	}
+	check(t, d.Rerun(t.Context(), "run.r"))
+	d.until(t, "finished again", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 2 && len(r.Trials) == 2 })
+	if diff := cmp.Diff([]string{"a reference 2: 1 of 2", "a reference 3: 1 of 3", "b reference 2: 1 of 2", "b reference 3: 1 of 3"}, h.rates()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestWithoutAManifestNothingIsPooled: a task that says nothing of its tests and has no
 // solution has no fixed number of them.
 func TestWithoutAManifestNothingIsPooled(t *testing.T) {

@@ -70,10 +70,6 @@ func (m *Machine) reference(ctx context.Context, of Subject) (s State, unusable 
 	if m.host.Reference == nil || !WantsReference(t) {
 		return s, false, nil
 	}
-	if t.Solution == nil {
-		s.NoManifest = !judge.FixesTotal(t)
-		return s, false, nil
-	}
 	if s.Cell.Agent.Solves() {
 		return s, false, nil
 	}
@@ -100,14 +96,14 @@ func WantsReference(t task.Task) bool {
 	return source == judge.NoManifest && judge.NamesTests(t.Judge.Parser) && t.Judge.Game == ""
 }
 
-// ReferenceKey identifies what a trial is judged by, and what the solution is: the same tests
-// are seen where it is the same.
+// ReferenceKey identifies what a trial is judged by: the same tests are seen where it is the
+// same.
 func ReferenceKey(s State) string {
 	t := s.Cell.Task
 	j := t.Judge
 	b, err := json.Marshal([]any{
 		t.Benchmark, t.Name, t.Workdir, s.JudgeImage.ID, s.RunImage, s.GradeImage,
-		j.Command, j.Parser, j.Env, j.User, j.Run, j.Grade, j.Window, t.Solution, t.Submit.Paths, t.Submit.Exclude,
+		j.Command, j.Parser, j.Env, j.User, j.Run, j.Grade, j.Window,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("encode judge: %v", err)) // plain data always encodes
