@@ -27,7 +27,7 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 func TestTheTopFolderHoldsNothingElse(t *testing.T) {
 	house := []string{
 		"README.md", "Makefile", "go.mod", "go.sum", "LICENSE", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
-		"config", "reconcile", "runtime", "daemon", "examples", "systemd", "contrib",
+		"config", "reconcile", "runtime", "daemon", "docs", "examples", "systemd", "contrib",
 		"bin", "bench.json", "bench-compare.json", // made by make, ignored by Git
 	}
 	entries, err := os.ReadDir(root(t))
