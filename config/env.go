@@ -31,7 +31,12 @@ func (f *file) env(name string) (string, error) {
 			return "", err
 		}
 	}
+	if s, ok := f.pinned[Content{Kind: ContentEnv, Name: name}.key()]; ok {
+		f.took(s)
+		return string(s.Text), nil
+	}
 	if text, ok := f.variable(name); ok {
+		f.took(Content{Kind: ContentEnv, Name: name, Digest: digestOfText([]byte(text)), Text: []byte(text)})
 		return text, nil
 	}
 	return "", fmt.Errorf("the environment has no variable %q", name)

@@ -23,6 +23,10 @@ type file struct {
 	sound   bool // the text parses: blocks and headers are all there
 	fresh   bool // it is not the text that was accepted before
 
+	sources  []Content          // what was read from outside the text
+	pinned   map[string]Content // content to be taken instead of what there is now; nil = none
+	datasets *Blocks            // with pinned: the datasets as they were
+
 	variables map[string]string // of the settings: what was read of the environment; nil = not noted
 }
 

@@ -56,6 +56,11 @@ func (f *file) take(i *Import) {
 	if f.o.Import == nil {
 		return
 	}
+	trace := ""
+	if i.Path != "" {
+		trace = layOf(i.Path)
+	}
+	f.took(Content{Kind: ContentImport, Name: i.source(), Trace: trace}) // its digest comes when its tasks are settled
 	asked := *i
 	asked.File = f.in.Path
 	if f.fresh {
@@ -63,6 +68,30 @@ func (f *file) take(i *Import) {
 		asked.Text = hex.EncodeToString(sum[:])
 	}
 	i.Tasks, i.Problems = f.o.Import(asked)
+	if f.pinned != nil {
+		f.takePinned(i)
+	}
+}
+
+// takePinned puts the tasks back as they were that the dataset had before.
+func (f *file) takePinned(i *Import) {
+	for _, b := range f.datasets.Benchmarks {
+		for _, was := range b.Imports {
+			if was.Format != i.Format || was.Image != i.Image || was.source() != i.source() {
+				continue
+			}
+			there := slices.Clone(was.Tasks)
+			there = slices.DeleteFunc(there, func(t Imported) bool { return !i.Selects(t.Name) })
+			for _, t := range i.Tasks {
+				if !slices.ContainsFunc(there, func(x Imported) bool { return x.Name == t.Name }) {
+					there = append(there, t)
+				}
+			}
+			slices.SortFunc(there, func(a, b Imported) int { return cmp.Compare(a.Name, b.Name) })
+			i.Tasks = there
+			return
+		}
+	}
 }
 
 // keepImported puts back the tasks that were accepted before and cannot be imported now: a

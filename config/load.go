@@ -41,6 +41,8 @@ type Compiled struct {
 	Root   string
 	Hash   string // SHA-256 of the text
 	Blocks Blocks
+	// Taken is what it took from outside its text; nil = not known.
+	Taken []Content `json:",omitempty"`
 }
 
 // Host is what the machine has that containers run on; zero = not known, not checked.
@@ -134,6 +136,8 @@ type unit struct {
 	text     *Blocks // what the text says, right or wrong; nil: it could not be read through
 	last     *Blocks // nil: nothing was accepted
 	lastHash string
+	read     []Content // with next: what was read from outside the text
+	lastRead []Content // the same of last
 	headers  []header
 	compiled bool // next was made from the text, not taken over from last
 	errors   Diagnostics
@@ -144,7 +148,7 @@ type unit struct {
 func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	u := &unit{in: in}
 	if ok {
-		u.last, u.lastHash = last.Blocks.clone(), last.Hash
+		u.last, u.lastHash, u.lastRead = last.Blocks.clone(), last.Hash, last.Taken
 	}
 	if in.Kept {
 		return u
@@ -156,7 +160,7 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	sum := sha256.Sum256(in.Text)
 	u.hash = hex.EncodeToString(sum[:])
 	if ok && in.Refused == "" && last.Hash == u.hash && last.Root == in.Root && !u.last.pending() && (l.o.Fresh == nil || !l.o.Fresh(in.Path)) {
-		u.next, u.text, u.headers = u.last, u.last, u.last.headers()
+		u.next, u.text, u.headers, u.read = u.last, u.last, u.last.headers(), u.lastRead
 		return u
 	}
 	f := newFile(in, l.o)
@@ -170,7 +174,10 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 		u.text = &f.blocks
 	}
 	if !f.diags.HasErrors() {
-		u.next, u.compiled = u.text, true
+		u.next, u.compiled, u.read = u.text, true, f.sources
+		u.next.trees(func(t *Tree, _ *Block, _ Pos) {
+			u.read = append(u.read, Content{Kind: ContentFolder, Name: t.Path, Trace: layOf(t.Path)})
+		})
 	}
 	return u
 }
@@ -296,8 +303,22 @@ func (l *loader) snapshot() bool {
 			continue
 		}
 		u.next.seal()
+		u.settleContent()
 	}
 	return sound
+}
+
+// settleContent completes what was noted of content before it was read.
+func (u *unit) settleContent() {
+	traces := map[string]string{}
+	for _, s := range u.read {
+		traces[s.key()] = s.Trace
+	}
+	u.read = slices.DeleteFunc(u.read, func(s Content) bool { return s.Digest == "" })
+	u.read = u.next.content(u.read)
+	for i := range u.read {
+		u.read[i].Trace = traces[u.read[i].key()]
+	}
 }
 
 func (l *loader) digest(dir string) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -52,6 +53,9 @@ func (f *file) folder(rel string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if _, ok := f.pinned[Content{Kind: ContentFolder, Name: abs}.key()]; ok {
+		return abs, nil // a copy of it is there
+	}
 	info, err := os.Stat(abs)
 	if err != nil {
 		return "", fmt.Errorf("%q: %w", rel, plain(err))
@@ -68,6 +72,9 @@ func (f *file) data(rel string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if _, ok := f.pinned[Content{Kind: ContentImport, Name: abs}.key()]; ok {
+		return abs, nil // what it said is known
+	}
 	info, err := os.Stat(abs)
 	switch {
 	case err != nil:
@@ -76,6 +83,13 @@ func (f *file) data(rel string) (string, error) {
 		return "", fmt.Errorf("%q is neither a folder nor a plain file", rel)
 	}
 	return abs, nil
+}
+
+// took notes content that the file takes from outside its text.
+func (f *file) took(s Content) {
+	if !slices.ContainsFunc(f.sources, func(x Content) bool { return x.key() == s.key() }) {
+		f.sources = append(f.sources, s)
+	}
 }
 
 // fileText is file(): the text of a file below the root.
@@ -91,10 +105,16 @@ func (f *file) fileBytes(rel string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s, ok := f.pinned[Content{Kind: ContentFile, Name: abs}.key()]; ok {
+		f.took(s)
+		return s.Text, nil
+	}
+	trace := layOf(abs)
 	data, err := readBelow(f.root(), abs, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", rel, plain(err))
 	}
+	f.took(Content{Kind: ContentFile, Name: abs, Digest: digestOfText(data), Text: data, Trace: trace})
 	return data, nil
 }
 

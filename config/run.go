@@ -84,6 +84,7 @@ func (b labelled) run(head Block) Run {
 		Budget:      b.budget("per_trial"),
 		Keep:        b.choice("keep", "never", "never", "failed", "always"),
 		Engine:      b.choice("engine", "docker", b.f.engines()...),
+		OnChange:    b.choice("on_change", OnChangeReport, OnChangeReport, OnChangeRerun),
 	}
 	if network := b.network(Network{}); network.Mode != "" {
 		out.Network = &network

@@ -213,9 +213,9 @@ func (u *unit) accepted(f *force) *Compiled {
 	out := &Compiled{Path: u.in.Path, Root: u.in.Root, Hash: u.hash}
 	switch {
 	case u.next != nil:
-		out.Blocks = *u.next
+		out.Blocks, out.Taken = *u.next, u.read
 	case u.last != nil:
-		out.Hash = u.lastHash
+		out.Hash, out.Taken = u.lastHash, u.lastRead
 		u.last.each(func(b *Block, whole any) {
 			if owner := f.owner[b.Address()]; owner == u || owner.next == nil {
 				out.Blocks.add(whole)

@@ -311,7 +311,14 @@ type Run struct {
 	Retry       Retry
 	Keep        string // never, failed, always
 	Engine      string
+	OnChange    string `json:"@on_change"` // what happens when content differs from the latest execution's; "" = report
 }
+
+// What a run does when its content changes.
+const (
+	OnChangeReport = "report"
+	OnChangeRerun  = "rerun" // begins a new execution when the present one is over
+)
 
 // RunAgent is one agent of a run: a declared one or a built-in one.
 type RunAgent struct {

@@ -27,7 +27,8 @@ func TestCommandThatReadsIsNoDaemon(t *testing.T) {
 		t.Errorf("the control socket answers with %v", err)
 	}
 	for what, err := range map[string]error{
-		"rerun":    reader.Rerun(t.Context(), "run.quiet"),
+		"rerun":    second(reader.Rerun(t.Context(), "run.quiet")),
+		"retry":    second(reader.Retry(t.Context(), "run.quiet")),
 		"cancel":   reader.Cancel(t.Context(), "run.quiet"),
 		"withdraw": reader.Withdraw(t.Context(), nil),
 		"submit":   second(reader.Submit(t.Context(), []string{w.specs + "/r.hcl"})),

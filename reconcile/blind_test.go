@@ -72,7 +72,7 @@ func TestNothingIsDoneBeforeALookHasSucceeded(t *testing.T) {
 	first.stop()
 	see := h.blind()
 	d, ready := h.begin()
-	if err := d.Rerun(t.Context(), "run.r"); !errors.Is(err, errBlind) {
+	if _, err := d.Rerun(t.Context(), "run.r"); !errors.Is(err, errBlind) {
 		t.Errorf("a request is answered with %v", err)
 	}
 	if _, _, err := d.Submit(t.Context(), []string{filepath.Join(h.specs, "a.hcl")}); !errors.Is(err, errBlind) {

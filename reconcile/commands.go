@@ -26,17 +26,18 @@ var (
 	errDraining = errors.New("the daemon is stopping: it finishes what runs and begins nothing")
 )
 
-// Rerun makes a new execution of a run, or of one trial's cell.
-func (r *Reconciler) Rerun(ctx context.Context, name string) error {
+// Rerun makes a new execution of a run, or of one trial's cell, with content as it is now, and
+// tells how that differs from the latest execution's; nil = it does not.
+func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *Stale, err error) {
 	if isMining(name) {
-		return r.ask(ctx, func() error { return r.rerunMining(ctx, name) })
+		return nil, r.ask(ctx, func() error { return r.rerunMining(ctx, name) })
 	}
 	var address string
 	if err := r.ask(ctx, func() (err error) { address, _, err = r.resolve(ctx, name); return err }); err != nil {
-		return err
+		return nil, err
 	}
 	r.fetchOf(ctx, address) // what lies elsewhere is as it is now, too
-	return r.ask(ctx, func() error {
+	err = r.ask(ctx, func() error {
 		address, cell, err := r.resolve(ctx, name)
 		if err != nil {
 			return err
@@ -51,40 +52,43 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) error {
 		if o.Execution != nil && !o.Execution.Finished {
 			return fmt.Errorf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
-		r.look(ctx, all) // with contexts as they are now
+		r.look(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
 		asked := &Rerun{}
 		if cell != "" {
-			asked.Only = []string{cell}
-			if d := r.desired[address]; d == nil || len(wantedCells(d, Execution{Only: asked.Only})) == 0 {
+			s, err := r.stateOfTrial(ctx, name)
+			if err != nil {
+				return err
+			}
+			if asked.Only = r.sameSlot(address, s); asked.Only == nil {
 				return fmt.Errorf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
 			}
 		}
+		differs = r.contents.stale[address]
 		r.rerun[address] = asked
 		r.queue.add(address, r.now())
 		return r.reconcile(ctx, address, r.observe(ctx, []string{address})[0]) // stored before it is answered: what is only asked for ends with the daemon
 	})
+	return differs, err
 }
 
-// revive asks for a new execution of runs that a user cancelled, and for mining to go on, where
-// they are handed in again: with `assayd run` there is no other way to go on.
-func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
-	for _, address := range addresses {
-		if isMining(address) {
-			if err := r.reviveMining(ctx, address); err != nil {
-				return err
-			}
-			continue
-		}
-		o, err := r.observeOne(ctx, address)
-		if err != nil {
-			return err
-		}
-		if o.Execution != nil && o.Execution.Cancelled && o.Execution.Finished {
-			r.rerun[address] = &Rerun{}
-			r.queue.add(address, r.now())
+// sameSlot is the key of the cell that a run has now where a trial's was; nil = there is none.
+func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
+	now := r.contents.newest[address]
+	if now == nil {
+		now = r.desired[address]
+	}
+	if now == nil {
+		return nil
+	}
+	for _, c := range now.Cells {
+		switch {
+		case c.Key == s.Key:
+			return []string{c.Key}
+		case c.slot() == slotOf(s.Cell):
+			only = []string{c.Key}
 		}
 	}
-	return nil
+	return only
 }
 
 // Cancel ends a run's present execution, or one trial. It returns ErrNothing when the run
@@ -190,11 +194,7 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 		for _, in := range inputs {
 			paths = append(paths, in.Path)
 		}
-		busy, err := r.busy(ctx)
-		if err != nil {
-			return err
-		}
-		o.Fresh = func(path string) bool { return slices.Contains(paths, path) && !busy[path] }
+		o.Fresh = among(paths)
 		handedIn, err := r.submissions(ctx)
 		if err != nil {
 			return err
@@ -204,7 +204,7 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 		found, _, _ := r.scan(previous, handedIn, known)
 		set := config.Load(merged(found, inputs), previous, o)
 		ds = complaintsOf(set, paths)
-		text, err = r.preview(ctx, set)
+		text, err = r.preview(ctx, set, byPath(inputs))
 		return err
 	})
 	return text, ds, err
@@ -221,7 +221,7 @@ func merged(base, over []config.Input) []config.Input {
 	return out
 }
 
-func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, error) {
+func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[string]config.Input) (string, error) {
 	minings, err := r.previewMinings(ctx, set)
 	if err != nil {
 		return "", err
@@ -230,18 +230,14 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, erro
 	b.WriteString(minings)
 	now := clock.Now().UTC()
 	wanted := map[string]bool{}
-	compiler := NewCompiler(set)
-	for _, run := range set.Blocks.Runs {
-		d, err := compiler.Compile(&run)
-		if err != nil {
-			return "", err
-		}
+	for i := range set.Blocks.Runs {
+		run := &set.Blocks.Runs[i]
 		wanted[run.Address()] = true
-		o, err := r.observeOne(ctx, run.Address())
+		text, err := r.previewRun(ctx, set, run, texts, now)
 		if err != nil {
 			return "", err
 		}
-		b.WriteString(Foresee(run.Address(), d, o, now).String())
+		b.WriteString(text)
 	}
 	for address := range r.desired {
 		if wanted[address] {
@@ -255,6 +251,34 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set) (string, erro
 		b.WriteString(Diff(address, nil, o, now).String())
 	}
 	return b.String(), nil
+}
+
+// previewRun is what would be done about a run, with the content of its execution.
+func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, err error) {
+	address := run.Address()
+	o, err := r.observeOne(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		p := r.pinner(tx, set)
+		p.texts, p.dry = texts, true
+		d, newest, stale, err := p.compiled(run, r.contents.of[address].clone())
+		if err != nil {
+			return err
+		}
+		o.Stale = stale
+		plan := Foresee(address, d, o, now)
+		switch {
+		case stale != nil && plan.has(Begin):
+			plan = Foresee(address, newest, o, now)
+		case stale != nil:
+			text = fmt.Sprintf("%s: stale (%s); e%d keeps the content that it began with; to take it up: assayd rerun %s\n", address, stale, o.Execution.N, address)
+		}
+		text += plan.String()
+		return nil
+	})
+	return text, err
 }
 
 // Foresee is Diff carried on past the beginning of an execution: what would be done about
@@ -271,7 +295,7 @@ func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
 	}
 	begin := plan.Actions[0]
 	o.Execution = &Execution{N: begin.Execution, Trigger: begin.Trigger, StartedAt: now, Only: begin.Only}
-	o.Trials, o.Rerun, o.LastFired = nil, nil, now
+	o.Trials, o.Rerun, o.LastFired, o.Stale = nil, nil, now, nil
 	after := Diff(address, &all, o, now)
 	plan.Actions = append(plan.Actions, after.Actions...)
 	return plan

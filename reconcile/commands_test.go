@@ -28,7 +28,7 @@ func TestADrainingDaemonBeginsNothing(t *testing.T) {
 	if _, _, err := d.Submit(t.Context(), []string{filepath.Join(h.specs, "b.hcl")}); !errors.Is(err, errDraining) {
 		t.Errorf("handing in is answered with %v", err)
 	}
-	if err := d.Rerun(t.Context(), "run.late"); !errors.Is(err, errDraining) {
+	if _, err := d.Rerun(t.Context(), "run.late"); !errors.Is(err, errDraining) {
 		t.Errorf("rerun is answered with %v", err)
 	}
 	close(h.let)

@@ -46,7 +46,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	c.gaps("", c.run.Unsupported)
 	d := &Run{
 		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
-		Retries: r.Retry.Infra, Keep: r.Keep,
+		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange,
 	}
 	if r.Schedule != "" {
 		s, err := cron.ParseStandard("TZ=UTC " + r.Schedule)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -22,6 +23,7 @@ type Run struct {
 	Blocked    string // why this version does not do the run; "" = it does
 	Grows      bool   // there may be more cells: a mining spec that it takes tasks of is not over
 	Waits      string // for what, before anything of it begins; "" = for nothing
+	OnChange   string // config.OnChangeRerun: another execution when content has changed
 }
 
 // Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is
@@ -62,6 +64,7 @@ type Trial struct {
 
 	Slot       slot // of its cell
 	Superseded bool // it is in no number any more
+	Again      bool // a user asked for another try
 }
 
 // Open reports whether the trial has no verdict that counts yet.
@@ -78,6 +81,9 @@ type Observed struct {
 	GoneSince time.Time  // when the block was first missed; zero = it is there
 	LastFired time.Time  // the last firing that was taken up or skipped, or when the schedule was accepted
 	Rerun     *Rerun     // asked for by a user
+
+	Stale      *Stale    // how content differs from that of the execution; nil = it does not
+	StaleSince time.Time // when it last changed
 }
 
 // Rerun asks for a new execution.
@@ -182,6 +188,13 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 	if o.Rerun != nil && !open {
 		return Action{Kind: Begin, Execution: n, Trigger: "rerun", Only: o.Rerun.Only, Cause: "rerun was asked for"}, true
 	}
+	if o.Stale != nil && !open && d.OnChange == config.OnChangeRerun && !o.Execution.Cancelled && len(o.Execution.Only) == 0 {
+		if still := o.StaleSince.Add(contentRests); still.After(now) {
+			p.wakeAt(still)
+			return Action{}, false
+		}
+		return Action{Kind: Begin, Execution: n, Trigger: "content", Cause: o.Stale.String()}, true
+	}
 	if d.Schedule == nil {
 		return Action{Kind: Begin, Execution: n, Trigger: "accepted", Cause: "the run is new"}, o.Execution == nil
 	}
@@ -207,6 +220,9 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 	}
 	return Action{Kind: Begin, Execution: n, Trigger: "schedule", At: due, Cause: "the schedule fired at " + stamp(due)}, true
 }
+
+// contentRests is how long content must be left alone before a run with on_change is done again.
+const contentRests = 5 * time.Second
 
 func wantedCells(d *Run, e Execution) []Cell {
 	if len(e.Only) == 0 {
@@ -348,6 +364,8 @@ func due(d *Run, e *Execution, t Trial, known bool, i, n int) (at time.Time, cau
 	case t.Running():
 	case t.Unwanted:
 		return time.Time{}, "the cell is wanted again", true
+	case t.Again:
+		return time.Time{}, "retry was asked for after " + string(t.Status), true
 	case !t.Final:
 		return t.EndedAt.Add(retryPause(t.Try)), "try again after " + string(t.Status), true
 	}

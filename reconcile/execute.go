@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
@@ -17,6 +18,7 @@ import (
 type executionData struct {
 	Only      []string `json:"only,omitempty"`
 	Cancelled bool     `json:"cancelled,omitempty"`
+	Content   []layer  `json:"content,omitempty"` // with which it is done
 	// Line is what the start of the execution is of.
 	Line clock.Line `json:"line,omitzero"`
 }
@@ -66,13 +68,28 @@ type runStarted struct {
 }
 
 func (r *Reconciler) begin(ctx context.Context, address string, a Action) error {
-	d := r.desired[address]
-	line := clock.Begin()
-	data, err := json.Marshal(executionData{Only: a.Only, Line: line})
-	if err != nil {
-		return err
+	run := r.set.Run(strings.TrimPrefix(address, "run."))
+	if run == nil {
+		return nil // the next pass sees that it is gone
 	}
-	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
+	var d *Run
+	var c *content
+	line := clock.Begin()
+	err := r.o.Store.Do(ctx, func(tx *store.Tx) (err error) {
+		p := r.pinner(tx, r.set)
+		if d, err = p.compiler.Compile(run); err != nil {
+			return err
+		}
+		if c, err = p.begun(run, a.Execution); err != nil {
+			return err
+		}
+		data, err := json.Marshal(executionData{Only: a.Only, Line: line, Content: c.Layers})
+		if err != nil {
+			return err
+		}
+		if err := tx.PutMeta(staleKey(address), ""); err != nil {
+			return err
+		}
 		if !a.At.IsZero() {
 			if err := tx.PutMeta(firedKey(address), stamp(a.At)); err != nil {
 				return err
@@ -83,13 +100,16 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 			return err
 		}
 		cells := wantedCells(d, Execution{Only: a.Only})
-		_, err := tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{len(cells), a.Trigger})
+		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{len(cells), a.Trigger})
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	fault.Reached(fault.RunBegun)
+	r.desired[address], r.contents.of[address] = d, c
+	delete(r.contents.stale, address)
+	delete(r.contents.newest, address)
 	delete(r.rerun, address)
 	r.o.Log.Info("run started", "spec", address, "execution", a.Execution, "cause", a.Cause)
 	r.queue.add(address, r.now())

@@ -65,6 +65,7 @@ type Reconciler struct {
 	live     map[string]*liveTrial
 	held     map[string]bool // trials found running, whose room is taken and who have no goroutine yet
 	rerun    map[string]*Rerun
+	contents contents
 	starved  map[string]bool   // runs with trials that found no room
 	previous config.Previous   // what was last accepted; nil until it is read
 	seen     [32]byte          // fingerprint of the files that the set was made of
@@ -86,7 +87,7 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, starved: map[string]bool{}, notes: map[string]string{},
+		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, contents: newContents(), starved: map[string]bool{}, notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -188,7 +189,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.adopt(ctx, asAccepted(previous, r.o.Config))
+	r.adopt(ctx, asAccepted(previous, r.o.Config), previous)
 	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
 	for ctx.Err() == nil {
 		select {
@@ -366,7 +367,7 @@ func (r *Reconciler) observeOne(ctx context.Context, address string) (Observed, 
 }
 
 func (r *Reconciler) observed(tx *store.Tx, address string) (Observed, error) {
-	o := Observed{Rerun: r.rerun[address]}
+	o := Observed{Rerun: r.rerun[address], Stale: r.contents.stale[address], StaleSince: r.contents.since[address]}
 	if since, gone := r.gone[address]; gone {
 		o.GoneSince = r.line.Wall(since)
 	}
@@ -417,6 +418,7 @@ func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
 		}
 		t.EndedAt = s.Line.Wall(row.FinishedAt)
 		t.Final, t.Unwanted = s.Result != nil && s.Result.Final, s.Unwanted
+		t.Again = s.Again
 		t.Slot, t.Superseded = slotOf(s.Cell), s.Superseded()
 	}
 	return t, nil

@@ -44,7 +44,8 @@ func TestARunFromFileToVerdict(t *testing.T) {
 	if n := strings.Count(h.records(), "trial.finished"); n != 3 {
 		t.Errorf("an agent added after the end makes %d verdicts out of two", n)
 	}
-	check(t, again.Rerun(t.Context(), "run.r"))
+	_, err := again.Rerun(t.Context(), "run.r")
+	check(t, err)
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
 		e, err := tx.LatestExecution("run.r")
 		if err == nil && e.N != 2 {
@@ -204,7 +205,7 @@ func TestCancel(t *testing.T) {
 	if err := d.Cancel(t.Context(), run.Trials[0].ID); err == nil {
 		t.Error("a trial that is over was cancelled")
 	}
-	if err := d.Rerun(t.Context(), "run.r"); err == nil {
+	if _, err := d.Rerun(t.Context(), "run.r"); err == nil {
 		t.Error("an open run was done again")
 	}
 	check(t, d.Cancel(t.Context(), "run.r"))

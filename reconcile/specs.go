@@ -59,13 +59,7 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 		return nil // nothing to compile; a spec with an error may be missing what has come since
 	}
 	o := r.o.Config
-	if fresh != nil {
-		busy, err := r.busy(ctx)
-		if err != nil {
-			return fmt.Errorf("look for open executions: %w", err)
-		}
-		o.Fresh = func(path string) bool { return fresh(path) && !busy[path] }
-	}
+	o.Fresh = fresh
 	set, settled := r.writing.load(inputs, previous, r.whole(fresh), o, time.Now())
 	if !settled.IsZero() {
 		sum = [sha256.Size]byte{} // what was held back is compiled when it has settled
@@ -77,7 +71,8 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 		}
 		fault.Reached(fault.SpecsAccepted)
 		r.previous = set.Accepted()
-		r.adopt(ctx, set)
+		r.contents.texts = byPath(inputs)
+		r.adopt(ctx, set, previous)
 	}
 	r.seen, r.again = sum, again
 	r.settled(sights)
@@ -96,36 +91,14 @@ func (r *Reconciler) Fetched(ctx context.Context, paths []string) error {
 	return r.do(ctx, func() { r.look(ctx, among(paths)) })
 }
 
-// busy are the files that an open execution is made of: its contexts stay as they were
-// when it began, whatever others ask for.
-func (r *Reconciler) busy(ctx context.Context) (map[string]bool, error) {
-	busy := map[string]bool{}
-	if r.set == nil {
-		return busy, nil
-	}
-	var open []store.ExecutionRow
-	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		open, err = tx.OpenExecutions()
-		return err
-	})
-	for _, e := range open {
-		run := r.set.Run(strings.TrimPrefix(e.Spec, "run."))
-		if run == nil {
-			continue
-		}
-		busy[run.Path] = true
-		for _, ref := range run.Tasks {
-			if b := r.set.Benchmark(ref.Name); b != nil {
-				busy[b.Path] = true
-			}
-		}
-		for _, a := range run.Agents {
-			if declared := r.set.Agent(a.Name); declared != nil {
-				busy[declared.Path] = true
-			}
+func byPath(inputs []config.Input) map[string]config.Input {
+	all := make(map[string]config.Input, len(inputs))
+	for _, in := range inputs {
+		if !in.Kept && in.Unknown == "" && in.Refused == "" {
+			all[in.Path] = in
 		}
 	}
-	return busy, err
+	return all
 }
 
 // fingerprint identifies inputs by what they say.
@@ -328,27 +301,16 @@ func rootsOf(set *config.Set) roots {
 // of is the root of a file; one that is under none has its own folder for one.
 func (r roots) of(path string) string { return cmp.Or(r[path], filepath.Dir(path)) }
 
-// adopt makes the set the desired state.
-func (r *Reconciler) adopt(ctx context.Context, set *config.Set) {
+// adopt makes the set the desired state. Before is what was accepted until now.
+func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.Previous) {
 	r.set, r.roots = set, rootsOf(set)
 	r.shown.Store(set)
 	now := r.now()
 	r.adoptMinings(ctx, set, now)
-	desired := make(map[string]*Run, len(set.Blocks.Runs))
-	compiler := NewCompiler(set)
-	for i := range set.Blocks.Runs {
-		run := &set.Blocks.Runs[i]
-		d, err := compiler.Compile(run)
-		if err != nil {
-			r.o.Log.Error("compile", "spec", run.Address(), "error", err)
-			d = r.desired[run.Address()]
-		}
-		if d == nil {
-			continue
-		}
-		desired[run.Address()] = d
-		delete(r.gone, run.Address())
-		r.queue.add(run.Address(), now)
+	desired := r.pinRuns(ctx, set, before)
+	for address := range desired {
+		delete(r.gone, address)
+		r.queue.add(address, now)
 	}
 	for address := range r.desired {
 		if desired[address] == nil {

@@ -48,7 +48,8 @@ type RunStatus struct {
 	Elsewhere  string        `json:"elsewhere,omitempty"` // why the results are not beside the spec
 	Wanted     int           `json:"wanted"`              // cells
 	Trials     []TrialStatus `json:"trials"`
-	Summary    *Summary      `json:"summary,omitempty"` // of the trials that are wanted and over
+	Summary    *Summary      `json:"summary,omitempty"` // of the trials that are over and not superseded
+	Stale      *Stale        `json:"stale,omitempty"`   // how content differs from that of the execution
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
@@ -223,7 +224,7 @@ func (r *Reconciler) addresses() []string {
 }
 
 func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) {
-	run := RunStatus{Address: address, Note: r.notes[address], Trials: []TrialStatus{}, State: "waiting"}
+	run := RunStatus{Address: address, Note: r.notes[address], Trials: []TrialStatus{}, State: "waiting", Stale: r.contents.stale[address]}
 	d := r.desired[address]
 	if d != nil {
 		run.Generation, run.Wanted = d.Generation, len(d.Cells)

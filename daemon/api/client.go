@@ -74,8 +74,13 @@ func (c *Client) Trial(ctx context.Context, id string) (t reconcile.TrialStatus,
 }
 
 // Rerun asks for a new execution of a run or of one trial's cell.
-func (c *Client) Rerun(ctx context.Context, name string) error {
-	return c.call(ctx, http.MethodPost, "/v1/rerun?name="+url.QueryEscape(name), nil, &struct{}{})
+func (c *Client) Rerun(ctx context.Context, name string) (r Rerun, err error) {
+	return r, c.call(ctx, http.MethodPost, "/v1/rerun?name="+url.QueryEscape(name), nil, &r)
+}
+
+// Retry asks for what is excluded from rates, of a run or a trial, to be tried again.
+func (c *Client) Retry(ctx context.Context, name string) (r reconcile.Retried, err error) {
+	return r, c.call(ctx, http.MethodPost, "/v1/retry?name="+url.QueryEscape(name), nil, &r)
 }
 
 // Cancel ends a run's execution or a trial.

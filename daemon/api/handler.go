@@ -43,6 +43,11 @@ type Planned struct {
 	Diagnostics config.Diagnostics `json:"diagnostics"`
 }
 
+// Rerun answers POST /v1/rerun.
+type Rerun struct {
+	Differs *reconcile.Stale `json:"differs"` // from the content of the execution before; null = nothing
+}
+
 // problem is the body of an error.
 type problem struct {
 	Error string `json:"error"`
@@ -68,7 +73,12 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 	})
 	mux.HandleFunc("GET /v1/output", h.output)
 	mux.HandleFunc("POST /v1/rerun", func(w http.ResponseWriter, q *http.Request) {
-		answer(w, struct{}{}, r.Rerun(q.Context(), q.FormValue("name")))
+		differs, err := r.Rerun(q.Context(), q.FormValue("name"))
+		answer(w, Rerun{differs}, err)
+	})
+	mux.HandleFunc("POST /v1/retry", func(w http.ResponseWriter, q *http.Request) {
+		retried, err := r.Retry(q.Context(), q.FormValue("name"))
+		answer(w, retried, err)
 	})
 	mux.HandleFunc("POST /v1/cancel", func(w http.ResponseWriter, q *http.Request) {
 		answer(w, struct{}{}, r.Cancel(q.Context(), q.FormValue("name")))

@@ -1,28 +1,74 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/daemon/api"
 )
 
 func (e *env) rerun() *cobra.Command {
-	return &cobra.Command{
+	var failed bool
+	cmd := &cobra.Command{
 		Use: "rerun ADDRESS|TRIAL", Short: "Do a run, or one trial's cell, once more", Args: one("one run or trial"),
+		Long: "rerun begins a new execution of a run, or of one trial's cell, and reads the content that it uses (folders,\nfile(), env(), datasets) again, for that run alone. With --failed it is retry.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), false)
 			if err != nil {
 				return err
 			}
 			defer done()
-			if err := c.Rerun(cmd.Context(), args[0]); err != nil {
+			if failed {
+				return e.tryAgain(cmd.Context(), c, args[0])
+			}
+			r, err := c.Rerun(cmd.Context(), args[0])
+			switch {
+			case err != nil:
 				return err
+			case e.json:
+				return e.printJSON(r)
+			case r.Differs != nil:
+				fmt.Fprintf(e.out, "%s\n", r.Differs)
 			}
 			_, err = fmt.Fprintf(e.out, "%s runs again\n", args[0])
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&failed, "failed", false, "only what is excluded from rates, in the same execution, as retry does")
+	return cmd
+}
+
+func (e *env) retry() *cobra.Command {
+	return &cobra.Command{
+		Use: "retry ADDRESS|TRIAL", Short: "Try again what is excluded from rates", Args: one("one run or trial"),
+		Long: "retry tries again, in the same execution, the trials of a run that ended with setup_error, infra_error,\nsanity_fail or cancelled, or one such trial. The content of a task without a verdict that counts is read again.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, done, err := e.connect(cmd.Context(), false)
+			if err != nil {
+				return err
+			}
+			defer done()
+			return e.tryAgain(cmd.Context(), c, args[0])
+		},
+	}
+}
+
+func (e *env) tryAgain(ctx context.Context, c *api.Client, name string) error {
+	r, err := c.Retry(ctx, name)
+	if err != nil {
+		return err
+	}
+	if e.json {
+		return e.printJSON(r)
+	}
+	for _, task := range r.Repinned {
+		fmt.Fprintf(e.out, "%s: content as it is now\n", task)
+	}
+	_, err = fmt.Fprintf(e.out, "%s: %s of e%d tried again\n", r.Run, counted(len(r.Trials), "trial"), r.Execution)
+	return err
 }
 
 func (e *env) cancel() *cobra.Command {

@@ -115,6 +115,9 @@ func showGit(w io.Writer, g reconcile.GitStatus, now time.Time) {
 
 func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 	fmt.Fprintln(w, titleOf(r))
+	if r.Stale != nil {
+		fmt.Fprintf(w, "  stale: %s; to take it up: assayd rerun %s\n", indented(r.Stale.String()), r.Address)
+	}
 	if len(r.Trials) > 0 {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		spends := slices.ContainsFunc(r.Trials, func(x reconcile.TrialStatus) bool { return x.Usage != nil })

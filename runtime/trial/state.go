@@ -125,6 +125,8 @@ type State struct {
 
 	Result *Finished // the verdict, once there is one
 
+	// Again: a user asked for another try of the ended trial.
+	Again bool `json:",omitempty"`
 	// Replaced says what has taken the place of the ended trial; nil = it counts.
 	Replaced *Superseded `json:",omitempty"`
 }

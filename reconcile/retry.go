@@ -1,0 +1,296 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Retried is what a retry came to.
+type Retried struct {
+	Run       string   `json:"run"`
+	Execution int      `json:"execution"`
+	Trials    []string `json:"trials"`   // that are tried again
+	Repinned  []string `json:"repinned"` // tasks that no verdict counts of: their content is as it is now
+}
+
+// Retry tries again, in the latest execution, the trials of a run that are excluded from
+// rates, or one of them. ErrNothing where there is none.
+func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err error) {
+	if isMining(name) {
+		return out, mistake("%s is a mining spec; a run or a trial can be tried again", name)
+	}
+	err = r.ask(ctx, func() error {
+		address, cell, err := r.resolve(ctx, name)
+		if err != nil {
+			return err
+		}
+		if r.desired[address] == nil {
+			return fmt.Errorf("retry %s: no file declares %s", name, address)
+		}
+		r.look(ctx, r.filesOfRun(address))
+		chosen := func(s trial.State) bool { return !s.Unwanted }
+		if cell != "" {
+			chosen = func(s trial.State) bool { return s.ID == name }
+		}
+		if out, err = r.retry(ctx, address, chosen); err != nil {
+			return fmt.Errorf("retry %s: %w", name, err)
+		}
+		if len(out.Trials) == 0 {
+			return fmt.Errorf("retry %s: %w: no ended trial of e%d is excluded from rates", name, ErrNothing, out.Execution)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// retry has ended trials tried again that are chosen and in no rate. Tasks of which no verdict
+// counts are pinned again, with the content as it was last read.
+func (r *Reconciler) retry(ctx context.Context, address string, chosen func(trial.State) bool) (out Retried, err error) {
+	run := r.set.Run(strings.TrimPrefix(address, "run."))
+	if run == nil {
+		return out, fmt.Errorf("no file declares %s", address)
+	}
+	out.Run = address
+	var d, newest *Run
+	var stale *Stale
+	c := r.contents.of[address].clone()
+	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		e, err := tx.LatestExecution(address)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%w: it has not begun", ErrNothing)
+		}
+		if err != nil {
+			return err
+		}
+		out.Execution = e.N
+		states, err := standing(tx, address, e.N)
+		if err != nil {
+			return err
+		}
+		again := slices.DeleteFunc(slices.Clone(states), func(s trial.State) bool {
+			return r.live[s.ID] != nil || s.Result == nil || !s.Result.Final || s.Result.Status.Counts() || !chosen(s)
+		})
+		if len(again) == 0 {
+			return nil
+		}
+		p := r.pinner(tx, r.set)
+		if out.Repinned, err = p.repin(run, c, again, states); err != nil {
+			return err
+		}
+		if d, newest, stale, err = p.compiled(run, c); err != nil {
+			return err
+		}
+		for _, s := range again {
+			out.Trials = append(out.Trials, s.ID)
+			if err := tryAgain(tx, d, s); err != nil {
+				return err
+			}
+		}
+		if err := p.put(address, c); err != nil {
+			return err
+		}
+		return errors.Join(reopenAll(tx, address), forgetImages(tx, address, e.N, out.Repinned, states))
+	})
+	if err != nil || len(out.Trials) == 0 {
+		return out, err
+	}
+	r.desired[address], r.contents.of[address] = d, c
+	delete(r.contents.stale, address)
+	delete(r.contents.newest, address)
+	if stale != nil {
+		r.contents.stale[address], r.contents.newest[address] = stale, newest
+	}
+	r.queue.add(address, r.now())
+	return out, nil
+}
+
+// repin adds a layer of those tasks of some trials of which no verdict counts and no trial
+// runs; where that are all tasks of the execution, all content is as it is now.
+func (p *pinner) repin(run *config.Run, c *content, again, all []trial.State) (tasks []string, err error) {
+	if c == nil {
+		return nil, nil
+	}
+	decided, some := map[string]bool{}, false
+	for _, s := range all {
+		if s.Result == nil || s.Result.Status.Counts() {
+			decided[taskAddress(s)], some = true, true
+		}
+	}
+	for _, s := range again {
+		if at := taskAddress(s); !decided[at] && !slices.Contains(tasks, at) {
+			tasks = append(tasks, at)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil, nil
+	}
+	if !some {
+		now, err := p.begun(run, c.N)
+		if err == nil {
+			c.Layers = now.Layers
+		}
+		return tasks, err
+	}
+	over := layer{Tasks: tasks, Files: map[string]pinned{}}
+	for path := range filesOf(p.set, run) {
+		if now, ok := p.set.Accepted()[path]; ok {
+			if over.Files[path], err = p.keep(now); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := 1; i < len(c.Layers); i++ { // the last layer of a task counts
+		c.Layers[i].Tasks = slices.DeleteFunc(slices.Clone(c.Layers[i].Tasks), func(t string) bool { return slices.Contains(tasks, t) })
+	}
+	c.Layers = slices.DeleteFunc(c.Layers, func(l layer) bool { return l.Tasks != nil && len(l.Tasks) == 0 })
+	c.Layers = append(c.Layers, over)
+	return tasks, nil
+}
+
+func taskAddress(s trial.State) string { return addressOf(s.Cell.Task.Benchmark, s.Cell.Task.Name) }
+
+// tryAgain lets an ended trial go into its next try, where its cell is still wanted. One whose
+// cell is another now is superseded instead.
+func tryAgain(tx *store.Tx, d *Run, s trial.State) error {
+	if !slices.ContainsFunc(d.Cells, func(c Cell) bool { return c.Key == s.Key }) {
+		return nil
+	}
+	row, err := tx.Trial(s.ID)
+	if err != nil {
+		return err
+	}
+	open := *s.Result
+	open.Final = false
+	s.Result, s.Unwanted, s.Again = &open, false, true
+	row.Wanted = true
+	return putState(tx, row, s)
+}
+
+// reopenAll lets an execution go on, also one that a user cancelled.
+func reopenAll(tx *store.Tx, address string) error {
+	e, err := tx.LatestExecution(address)
+	if err != nil {
+		return err
+	}
+	var d executionData
+	if len(e.Data) > 0 {
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+	}
+	d.Cancelled = false
+	if e.Data, err = json.Marshal(d); err != nil {
+		return err
+	}
+	if err := tx.PutExecution(e); err != nil {
+		return err
+	}
+	return reopen(tx, address)
+}
+
+// forgetImages has the names of images looked up anew that only tasks use which were pinned again.
+func forgetImages(tx *store.Tx, address string, n int, tasks []string, all []trial.State) error {
+	kept := map[string]bool{}
+	for _, s := range all {
+		if !slices.Contains(tasks, taskAddress(s)) {
+			for _, ref := range imagesOf(s.Cell.Task) {
+				kept[ref] = true
+			}
+		}
+	}
+	for _, s := range all {
+		if !slices.Contains(tasks, taskAddress(s)) {
+			continue
+		}
+		for _, ref := range imagesOf(s.Cell.Task) {
+			if ref == "" || kept[ref] {
+				continue
+			}
+			if err := tx.PutMeta(pinKey(address, n, ref), ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// revive goes on with what is handed in again: with `assayd run` there is no other way. What a
+// user cancelled, or what other content would be judged with, begins another execution; of the
+// rest the trials are tried again that the machinery failed.
+func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
+	for _, address := range addresses {
+		if isMining(address) {
+			if err := r.reviveMining(ctx, address); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.reviveRun(ctx, address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) reviveRun(ctx context.Context, address string) error {
+	o, err := r.observeOne(ctx, address)
+	if err != nil || o.Execution == nil || r.desired[address] == nil || r.desired[address].Blocked != "" {
+		return err
+	}
+	again := o.Execution.Cancelled
+	if !again {
+		if again, err = r.outdated(ctx, address, o.Execution.N); err != nil {
+			return err
+		}
+	}
+	if !again {
+		if _, err := r.retry(ctx, address, func(s trial.State) bool { return s.Result.Status.Retryable() }); err != nil {
+			return err
+		}
+		again = r.contents.stale[address] != nil
+	}
+	if again && o.Execution.Finished {
+		r.rerun[address] = &Rerun{}
+		r.queue.add(address, r.now())
+	}
+	return nil
+}
+
+// outdated reports whether a verdict counts of a task whose content is another now.
+func (r *Reconciler) outdated(ctx context.Context, address string, n int) (outdated bool, err error) {
+	stale := r.contents.stale[address]
+	if stale == nil {
+		return false, nil
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		states, err := standing(tx, address, n)
+		outdated = slices.ContainsFunc(states, func(s trial.State) bool {
+			return (s.Result == nil || s.Result.Status.Counts()) && slices.Contains(stale.Tasks, taskAddress(s))
+		})
+		return err
+	})
+	return outdated, err
+}
+
+// imagesOf are the names of images that a task is made of.
+func imagesOf(t task.Task) []string {
+	refs := []string{t.Image, t.Work.Image, t.Judge.Image}
+	if t.Base != nil {
+		refs = append(refs, t.Base.Image)
+	}
+	for _, s := range []*task.Stage{t.Judge.Run, t.Judge.Grade} {
+		if s != nil {
+			refs = append(refs, s.Image)
+		}
+	}
+	return refs
+}
