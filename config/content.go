@@ -94,8 +94,15 @@ func Differs(was, now []Content) (names []string) {
 	return names
 }
 
-// Stirred reports whether a file or folder does not lie any more as it lay before it was read.
-func (s Content) Stirred() bool { return s.Trace != "" && s.Trace != layOf(s.Name) }
+// Stirred reports whether a file or folder does not lie any more as it lay before it was read,
+// and how it lies now. Of other content it is not known.
+func (s Content) Stirred() (lay string, stirred bool) {
+	if s.Trace == "" {
+		return "", false
+	}
+	lay = layOf(s.Name)
+	return lay, lay != s.Trace
+}
 
 // layOf is how a file, or all that is below a folder, lies in the file system. Change times
 // are the kernel's, which nobody can set back.

@@ -10,9 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -176,129 +174,6 @@ func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell st
 		return err
 	})
 	return address, cell, err
-}
-
-// Preview says what would be done if these were the files, as the text of a plan.
-func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text string, ds config.Diagnostics, err error) {
-	err = r.command(ctx, func() error {
-		previous, err := r.accepted(ctx)
-		if err != nil {
-			return err
-		}
-		o := r.o.Config
-		o.Snapshot = nil // nothing is stored
-		if r.o.Datasets.Peek != nil {
-			o.Import = r.o.Datasets.Peek
-		}
-		var paths []string
-		for _, in := range inputs {
-			paths = append(paths, in.Path)
-		}
-		o.Fresh = among(paths)
-		handedIn, err := r.submissions(ctx)
-		if err != nil {
-			return err
-		}
-		release, known := r.holdCheckout()
-		defer release()
-		found, _, _ := r.scan(previous, handedIn, known)
-		set := config.Load(merged(found, inputs), previous, o)
-		ds = complaintsOf(set, paths)
-		text, err = r.preview(ctx, set, byPath(inputs))
-		return err
-	})
-	return text, ds, err
-}
-
-// merged replaces inputs by those of the same path.
-func merged(base, over []config.Input) []config.Input {
-	out := slices.Clone(over)
-	for _, i := range base {
-		if !slices.ContainsFunc(over, func(o config.Input) bool { return o.Path == i.Path }) {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[string]config.Input) (string, error) {
-	minings, err := r.previewMinings(ctx, set)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	b.WriteString(minings)
-	now := clock.Now().UTC()
-	wanted := map[string]bool{}
-	for i := range set.Blocks.Runs {
-		run := &set.Blocks.Runs[i]
-		wanted[run.Address()] = true
-		text, err := r.previewRun(ctx, set, run, texts, now)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(text)
-	}
-	for address := range r.desired {
-		if wanted[address] {
-			continue
-		}
-		o, err := r.observeOne(ctx, address)
-		if err != nil {
-			return "", err
-		}
-		o.GoneSince = now
-		b.WriteString(Diff(address, nil, o, now).String())
-	}
-	return b.String(), nil
-}
-
-// previewRun is what would be done about a run, with the content of its execution.
-func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, err error) {
-	address := run.Address()
-	o, err := r.observeOne(ctx, address)
-	if err != nil {
-		return "", err
-	}
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		p := r.pinner(tx, set)
-		p.texts, p.dry = texts, true
-		d, newest, stale, err := p.compiled(run, r.contents.of[address].clone())
-		if err != nil {
-			return err
-		}
-		o.Stale = stale
-		plan := Foresee(address, d, o, now)
-		switch {
-		case stale != nil && plan.has(Begin):
-			plan = Foresee(address, newest, o, now)
-		case stale != nil:
-			text = fmt.Sprintf("%s: stale (%s); e%d keeps the content that it began with; to take it up: assayd rerun %s\n", address, stale, o.Execution.N, address)
-		}
-		text += plan.String()
-		return nil
-	})
-	return text, err
-}
-
-// Foresee is Diff carried on past the beginning of an execution: what would be done about
-// a run from now on, without the limits of parallel.
-func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
-	if d == nil {
-		return Diff(address, d, o, now)
-	}
-	all := *d
-	all.Parallel = len(d.Cells) + len(o.Trials) + 1
-	plan := Diff(address, &all, o, now)
-	if !plan.has(Begin) {
-		return plan
-	}
-	begin := plan.Actions[0]
-	o.Execution = &Execution{N: begin.Execution, Trigger: begin.Trigger, StartedAt: now, Only: begin.Only}
-	o.Trials, o.Rerun, o.LastFired, o.Stale = nil, nil, now, nil
-	after := Diff(address, &all, o, now)
-	plan.Actions = append(plan.Actions, after.Actions...)
-	return plan
 }
 
 // Lines is a page of a run's result lines from seq on, at most limit, for followers.

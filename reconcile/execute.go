@@ -68,6 +68,9 @@ type runStarted struct {
 }
 
 func (r *Reconciler) begin(ctx context.Context, address string, a Action) error {
+	if a.Trigger != "rerun" {
+		r.freshen(ctx, address)
+	}
 	run := r.set.Run(strings.TrimPrefix(address, "run."))
 	if run == nil {
 		return nil // the next pass sees that it is gone

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -210,5 +211,28 @@ func TestARunCanBeDoneAgainWheneverContentChanges(t *testing.T) {
 	d.until(t, "done again", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 2 && r.Stale == nil })
 	if diff := cmp.Diff([]string{"second"}, d.instructions(t)); diff != "" {
 		t.Errorf("instructions (-want +got):\n%s", diff)
+	}
+}
+
+// Nobody needs to ask: an edit of content under a daemon is seen when it has come to rest.
+func TestADaemonTellsThatContentChanged(t *testing.T) {
+	h := newHouse(t)
+	close(h.let)
+	put(t, h.specs, "prompt.md", "first")
+	h.write("a.hcl", filed("x"))
+	d := h.start()
+	d.untilState(t, "finished")
+	d.stop()
+	put(t, h.specs, "prompt.md", "second") // while none runs
+	d = h.start()
+	d.until(t, "stale", func(r RunStatus) bool { return r.Stale != nil })
+	put(t, h.specs, "prompt.md", "first")
+	check(t, d.do(t.Context(), func() { d.stirred.due = time.Now() }))
+	run := d.until(t, "as it was", func(r RunStatus) bool { return r.Stale == nil })
+	if run.State != "finished" || run.Execution != 1 || len(run.Trials) != 1 {
+		t.Errorf("%s, e%d, %d trials", run.State, run.Execution, len(run.Trials))
+	}
+	if n := strings.Count(h.records(), "run.stale"); n != 1 {
+		t.Errorf("run.stale is recorded %d times", n)
 	}
 }

@@ -66,6 +66,7 @@ type Reconciler struct {
 	held     map[string]bool // trials found running, whose room is taken and who have no goroutine yet
 	rerun    map[string]*Rerun
 	contents contents
+	stirred  stirred
 	starved  map[string]bool   // runs with trials that found no room
 	previous config.Previous   // what was last accepted; nil until it is read
 	seen     [32]byte          // fingerprint of the files that the set was made of
@@ -87,7 +88,7 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, contents: newContents(), starved: map[string]bool{}, notes: map[string]string{},
+		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -211,6 +212,9 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	if !r.again.IsZero() {
 		pause = min(pause, max(time.Until(r.again), 0))
 	}
+	if r.set != nil {
+		pause = min(pause, max(time.Until(r.stirred.due), 0))
+	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -218,6 +222,11 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case <-pulses:
 		if !r.rest.lasts(time.Now()) {
 			r.look(ctx, nil)
+		}
+		if now := time.Now(); !now.Before(r.stirred.next) {
+			r.lookAtContent(ctx)
+		} else if r.stirred.next.Before(r.stirred.due) {
+			r.stirred.due = r.stirred.next
 		}
 	case call := <-r.calls:
 		call()
@@ -233,6 +242,9 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case <-timer.C:
 		if !r.again.IsZero() && !time.Now().Before(r.again) {
 			r.look(ctx, nil)
+		}
+		if !time.Now().Before(r.stirred.due) {
+			r.lookAtContent(ctx)
 		}
 	}
 }

@@ -1,0 +1,321 @@
+package reconcile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// pinner makes runs of a set with the content of their executions.
+type pinner struct {
+	r        *Reconciler
+	set      *config.Set
+	compiler *Compiler
+	tx       *store.Tx
+	hashes   map[string]string          // of the content of files, by path
+	stored   map[string]config.Compiled // what was pinned, by key
+	texts    map[string]config.Input
+
+	compilers map[string]*Compiler // by what of the set is as an execution has it
+	dry       bool                 // nothing is stored
+}
+
+func (r *Reconciler) pinner(tx *store.Tx, set *config.Set) *pinner {
+	return &pinner{
+		r: r, set: set, compiler: NewCompiler(set), tx: tx, hashes: map[string]string{}, stored: map[string]config.Compiled{},
+		texts: r.contents.texts, compilers: map[string]*Compiler{}, dry: r.o.Idle,
+	}
+}
+
+func (p *pinner) hash(path string) string {
+	hash, ok := p.hashes[path]
+	if !ok {
+		hash = hashOf(p.set.Accepted()[path].Content())
+		p.hashes[path] = hash
+	}
+	return hash
+}
+
+// compiled is a run as its latest execution has it, as it would be with the content of now
+// (nil where that is the same), and what differs.
+func (p *pinner) compiled(run *config.Run, c *content) (d, newest *Run, stale *Stale, err error) {
+	if c == nil {
+		d, err = p.compiler.Compile(run)
+		return d, nil, nil, err
+	}
+	differs := false
+	var names []string
+	var versions []layerSet
+	for i := range c.Layers {
+		v, err := p.version(run, c, i)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		differs = differs || len(v.files) > 0
+		names = append(names, v.names...)
+		versions = append(versions, v)
+	}
+	newest, err = p.compiler.Compile(run)
+	if err != nil || !differs {
+		return newest, nil, nil, err
+	}
+	if d, err = p.compile(run, versions[0].files, nil); err != nil {
+		return nil, nil, nil, err
+	}
+	for i := 1; i < len(versions); i++ {
+		over, err := p.compile(run, versions[0].files, versions[i].all)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		d.Cells = withTasks(d.Cells, over.Cells, c.Layers[i].Tasks)
+	}
+	tasks := changedTasks(d.Cells, newest.Cells)
+	if len(tasks) == 0 {
+		return d, nil, nil, nil
+	}
+	slices.Sort(names)
+	return d, newest, &Stale{Files: slices.Compact(names), Tasks: tasks}, nil
+}
+
+// compile makes the run with other versions of files: benchmarks of over, where it has them,
+// and all else of base.
+func (p *pinner) compile(run *config.Run, base, over []config.Compiled) (*Run, error) {
+	sum := sha256.New()
+	for _, files := range [][]config.Compiled{base, over} {
+		for _, c := range files {
+			fmt.Fprintf(sum, "%q %s %s\n", c.Path, c.Hash, hashOf(c.Content()))
+		}
+		fmt.Fprintln(sum)
+	}
+	key := hex.EncodeToString(sum.Sum(nil))
+	compiler := p.compilers[key] // runs of one benchmark share it
+	if compiler == nil {
+		o := p.r.o.Config
+		set := p.set.With(base, o, func(config.Block) bool { return true })
+		if over != nil {
+			set = set.With(over, o, func(b config.Block) bool { return b.Kind == "benchmark" })
+		}
+		compiler = NewCompiler(set)
+		p.compilers[key] = compiler
+	}
+	if now := compiler.set.Run(run.Name); now != nil {
+		run = now
+	}
+	return compiler.Compile(run)
+}
+
+// layerSet is what of a layer is other than what is in force.
+type layerSet struct {
+	all   []config.Compiled
+	files []config.Compiled // of them, those that are not as they are in force
+	names []string          // of the content that differs
+}
+
+// version finds what of a layer is not as it is in force, and brings the layer up to date with
+// the text of the files.
+func (p *pinner) version(run *config.Run, c *content, i int) (v layerSet, err error) {
+	files := c.Layers[i].Files
+	for _, path := range slices.Sorted(maps.Keys(filesOf(p.set, run))) {
+		now, ok := p.set.Accepted()[path]
+		if !ok {
+			continue
+		}
+		was, known := files[path]
+		same := pinned{Hash: now.Hash, Content: p.hash(path), Key: was.Key}
+		switch {
+		case !known && i > 0:
+		case !known:
+			if files[path], err = p.keep(now); err != nil {
+				return v, err
+			}
+		case was == same:
+			v.all = append(v.all, now)
+		default:
+			one, names, err := p.repinned(now, was)
+			if err != nil {
+				return v, err
+			}
+			if files[path], err = p.keep(one); err != nil {
+				return v, err
+			}
+			v.all = append(v.all, one)
+			if files[path].Hash != now.Hash || files[path].Content != p.hash(path) {
+				v.files, v.names = append(v.files, one), append(v.names, names...)
+			}
+		}
+	}
+	return v, nil
+}
+
+// repinned is a file as its text is now, with the content of an execution.
+func (p *pinner) repinned(now config.Compiled, was pinned) (config.Compiled, []string, error) {
+	old, err := p.read(was.Key)
+	if err != nil {
+		return now, nil, err
+	}
+	names := config.Differs(old.Content(), now.Content())
+	if old.Hash == now.Hash {
+		one, _ := old.TakeIn(now)
+		if len(names) == 0 && one.Taken == nil {
+			return now, nil, nil // an earlier version noted less
+		}
+		return one, names, nil
+	}
+	if len(names) == 0 && old.Taken != nil {
+		return now, nil, nil // the text alone is another
+	}
+	in, ok := p.texts[now.Path]
+	if !ok {
+		in = config.Read(now.Path)
+		in.Root = now.Root
+	}
+	o := p.r.o.Config
+	if one, ok := config.Repin(in, old, o); ok && one.Hash == now.Hash {
+		return one, names, nil
+	}
+	return old, names, nil // until its text can be read
+}
+
+// keep stores a version of a file.
+func (p *pinner) keep(c config.Compiled) (pinned, error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return pinned{}, fmt.Errorf("encode what is pinned of %s: %w", c.Path, err)
+	}
+	sum := sha256.Sum256(data)
+	one := pinned{Hash: c.Hash, Content: hashOf(c.Content()), Key: hex.EncodeToString(sum[:])}
+	if _, known := p.stored[one.Key]; known {
+		return one, nil
+	}
+	p.stored[one.Key] = c
+	if p.dry {
+		return one, nil
+	}
+	there, err := p.tx.Meta(compiledKey(one.Key))
+	if err != nil || there != "" {
+		return one, err
+	}
+	return one, p.tx.PutMeta(compiledKey(one.Key), string(data))
+}
+
+func (p *pinner) read(key string) (config.Compiled, error) {
+	if c, known := p.stored[key]; known {
+		return c, nil
+	}
+	var c config.Compiled
+	text, err := p.tx.Meta(compiledKey(key))
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &c)
+	}
+	if err != nil {
+		return c, fmt.Errorf("read what an execution is done with: %w", err)
+	}
+	p.stored[key] = c
+	return c, nil
+}
+
+// begun is the content of an execution that begins now.
+func (p *pinner) begun(run *config.Run, n int) (*content, error) {
+	c := &content{N: n, Layers: []layer{{Files: map[string]pinned{}}}}
+	_, err := p.version(run, c, 0)
+	return c, err
+}
+
+// withTasks is cells with those of some tasks taken from over.
+func withTasks(cells, over []Cell, tasks []string) []Cell {
+	by := map[slot]Cell{}
+	for _, c := range over {
+		by[c.slot()] = c
+	}
+	out := slices.Clone(cells)
+	for i, c := range out {
+		s := c.slot()
+		if other, ok := by[s]; ok && slices.Contains(tasks, addressOf(s.benchmark, s.task)) {
+			out[i] = other
+		}
+	}
+	return out
+}
+
+// changedTasks are the addresses of tasks whose cells are others, or that only one side has.
+func changedTasks(was, now []Cell) []string {
+	keys := map[string]bool{}
+	for _, c := range was {
+		keys[c.Key] = !keys[c.Key]
+	}
+	same := map[string]bool{}
+	for _, c := range now {
+		same[c.Key] = true
+	}
+	changed := map[string]bool{}
+	add := func(cells []Cell, other map[string]bool) {
+		for _, c := range cells {
+			if _, ok := other[c.Key]; !ok {
+				s := c.slot()
+				changed[addressOf(s.benchmark, s.task)] = true
+			}
+		}
+	}
+	add(was, same)
+	add(now, keys)
+	return slices.Sorted(maps.Keys(changed))
+}
+
+// contentOf reads with what the latest execution of a run is done; nil = there is none. One
+// that an earlier version began is done with what was accepted last.
+func (p *pinner) contentOf(run *config.Run, before config.Previous) (*content, error) {
+	row, err := p.tx.LatestExecution(run.Address())
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var d executionData
+	if len(row.Data) > 0 {
+		if err := json.Unmarshal(row.Data, &d); err != nil {
+			return nil, fmt.Errorf("read execution e%d of %s: %w", row.N, row.Spec, err)
+		}
+	}
+	c := &content{N: row.N, Layers: d.Content}
+	if len(c.Layers) == 0 {
+		c.Layers = []layer{{Files: map[string]pinned{}}}
+		for path := range filesOf(p.set, run) {
+			if was, ok := before[path]; ok {
+				if c.Layers[0].Files[path], err = p.keep(was); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+// put stores with what the execution is done.
+func (p *pinner) put(address string, c *content) error {
+	if p.dry {
+		return nil
+	}
+	row, err := p.tx.LatestExecution(address)
+	if err != nil || row.N != c.N {
+		return err
+	}
+	var d executionData
+	if len(row.Data) > 0 {
+		if err := json.Unmarshal(row.Data, &d); err != nil {
+			return err
+		}
+	}
+	d.Content = c.Layers
+	if row.Data, err = json.Marshal(d); err != nil {
+		return err
+	}
+	return p.tx.PutExecution(row)
+}
