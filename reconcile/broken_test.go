@@ -104,7 +104,8 @@ func TestAMendedJudgeIsAskedAgain(t *testing.T) {
 	d.stop()
 	h.runner = nil
 	d = h.start()
-	check(t, d.Rerun(t.Context(), "run.r"))
+	_, err := d.Rerun(t.Context(), "run.r")
+	check(t, err)
 	d.until(t, "resolved", func(r RunStatus) bool { return r.State == "finished" && r.Summary != nil && r.Summary.Resolved == 1 })
 }
 

@@ -169,7 +169,8 @@ func TestAnExecutionKeepsItsReference(t *testing.T) {
 	if diff := cmp.Diff([]string{"a reference 3: 1 of 3", "b reference 3: 1 of 3"}, h.rates()); diff != "" {
 		t.Error(diff)
 	}
-	check(t, d.Rerun(t.Context(), "run.r"))
+	_, err := d.Rerun(t.Context(), "run.r")
+	check(t, err)
 	d.until(t, "finished again", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 2 && len(r.Trials) == 2 })
 	if diff := cmp.Diff([]string{"a reference 2: 1 of 2", "a reference 3: 1 of 3", "b reference 2: 1 of 2", "b reference 3: 1 of 3"}, h.rates()); diff != "" {
 		t.Error(diff)
