@@ -134,7 +134,7 @@ var ownerOf = map[string]string{
 	"go.yaml.in/yaml/v3":                "runtime/task/*",
 	"github.com/parquet-go/parquet-go":  "runtime/task/swebench",
 	"github.com/klauspost/compress":     "runtime/task/* runtime/mining/archive",
-	"github.com/pelletier/go-toml":      "runtime/task/harbor",
+	"github.com/pelletier/go-toml":      "runtime/task/harbor runtime/judge/steer",
 	"github.com/google/go-github":       "runtime/mining/github",
 	"github.com/sashabaranov/go-openai": "runtime/llm",
 	"gonum.org/v1/gonum":                "runtime/stats",

@@ -185,7 +185,7 @@ func (j *Judge) rules(ctx context.Context, s *session, kind Kind) (Rules, error)
 func (j *Judge) rulesFor(s *session, p *profile) Rules {
 	return Rules{
 		Submit: s.Task.Submit, Protect: s.protect(), Workdir: s.Task.Workdir,
-		Hidden: slices.Concat(p.Hidden, s.HiddenPaths), Links: p.Links, Present: p.Present, Spool: j.opts.Spool,
+		Hidden: slices.Concat(p.Hidden, s.HiddenPaths), Links: p.Links, Present: p.Present, Spool: j.opts.Spool, Own: s.owned(p),
 	}
 }
 

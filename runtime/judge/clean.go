@@ -100,6 +100,7 @@ func (a *archive) read(in *intake) error {
 			continue
 		}
 		if !a.book.open(name) {
+			a.book.own.sees(name)
 			a.stats.Dropped++
 			continue
 		}
@@ -186,6 +187,9 @@ func (a *archive) hardlink(e *entry, target string) error {
 // settle leaves out what cannot stay beside the other entries and the judge image, and
 // adds the folders that the archive took for granted.
 func (a *archive) settle() error {
+	if err := a.settleOwn(); err != nil {
+		return err
+	}
 	a.stats.Dropped += a.gone.settle(a.entries)
 	kept := map[string]*entry{}
 	if len(a.gone.names) > a.book.maxFiles {

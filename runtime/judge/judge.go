@@ -64,6 +64,9 @@ type session struct {
 	key     string
 	context task.Tree // laid over workdir before what is submitted
 	overlay task.Tree // the same, after it
+	grades  bool      // what is laid over workdir are outputs of a run
+	folders []string  // of hidden tests: see testFolders
+	free    []string
 	lanes   *lanes
 	closed  bool          // guarded by Judge.mu
 	over    chan struct{} // closed when its rounds are abandoned; under Judge.mu
@@ -298,6 +301,9 @@ func (j *Judge) ring(id string) {
 func (s *session) protect() []string {
 	globs := append([]string{}, s.Task.Judge.Protect...)
 	globs = append(globs, s.parser.Protect...)
+	if !s.grades {
+		globs = append(globs, steered(runners(s.Task))...)
+	}
 	for _, f := range s.parser.Files { // a result is made by the run, never submitted
 		if !path.IsAbs(f) { // what is, is outside of workdir, where nothing can be submitted
 			globs = append(globs, "/"+f)

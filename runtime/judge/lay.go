@@ -10,13 +10,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // lay copies a tree of the task over workdir, owned by root, and returns the paths of what
-// is in it, without folders. The zero Tree is nothing.
-func (j *Judge) lay(ctx context.Context, id, workdir string, tree task.Tree) (names []string, err error) {
+// is in it, without folders. All of it is of that time, the zero one leaving it as it is. The
+// zero Tree is nothing.
+func (j *Judge) lay(ctx context.Context, id, workdir string, tree task.Tree, at time.Time) (names []string, err error) {
 	if tree.Digest == "" {
 		return nil, nil
 	}
@@ -31,6 +33,9 @@ func (j *Judge) lay(ctx context.Context, id, workdir string, tree task.Tree) (na
 				names = append(names, path.Clean(h.Name))
 			}
 			h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", ""
+			if !at.IsZero() {
+				h.ModTime = at
+			}
 			if err := w.WriteHeader(h); err != nil {
 				return err
 			}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -15,7 +17,7 @@ import (
 // place lays what is judged over the image, the task's own trees before and after it, and
 // then the tripwire.
 func (g *grading) place(ctx context.Context) error {
-	if _, err := g.judge.lay(ctx, g.id, g.session.Task.Workdir, g.session.context); err != nil {
+	if _, err := g.judge.lay(ctx, g.id, g.session.Task.Workdir, g.session.context, g.newest()); err != nil {
 		return err
 	}
 	err := g.remove(ctx)
@@ -35,10 +37,15 @@ func (g *grading) layOver(ctx context.Context) error {
 	}
 	defer func() { _ = blob.Close() }() // only read
 	workdir := g.session.Task.Workdir
-	if err := g.judge.pour(ctx, g.id, workdir, func(w *tar.Writer) error { return g.own(tar.NewReader(blob), w) }); err != nil {
+	if err := g.judge.pour(ctx, g.id, workdir, func(w *tar.Writer) error {
+		if err := g.own(tar.NewReader(blob), w); err != nil {
+			return err
+		}
+		return g.renew(w)
+	}); err != nil {
 		return err
 	}
-	if _, err := g.judge.lay(ctx, g.id, workdir, g.session.overlay); err != nil {
+	if _, err := g.judge.lay(ctx, g.id, workdir, g.session.overlay, g.newest()); err != nil {
 		return err
 	}
 	if err := g.makeFolders(ctx); err != nil {
@@ -47,7 +54,26 @@ func (g *grading) layOver(ctx context.Context) error {
 	return g.arm(ctx)
 }
 
-// own gives the files to the judge's user and the present time, so that what the image
+// newest is the time of hidden files, and a second more than that of what was submitted: what
+// came ready-made with a submission counts as older than the tests that it would stand for.
+func (g *grading) newest() time.Time { return g.sub.StartedAt.Truncate(time.Second) }
+
+// renew lays hidden code again, as the image has it, with its new time.
+func (g *grading) renew(w *tar.Writer) error {
+	for _, name := range slices.Sorted(maps.Keys(g.profile.Heads)) {
+		h, content := g.profile.Heads[name], g.profile.Content[name]
+		h.Name, h.ModTime, h.Size = name, g.newest(), int64(len(content))
+		if err := w.WriteHeader(&h); err != nil {
+			return err
+		}
+		if _, err := w.Write(content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own gives the files to the judge's user and almost the present time, so that what the image
 // holds ready-made counts as older.
 func (g *grading) own(in *tar.Reader, out *tar.Writer) error {
 	for {
@@ -61,7 +87,7 @@ func (g *grading) own(in *tar.Reader, out *tar.Writer) error {
 		if patch.Removes(h) {
 			continue
 		}
-		h.Uid, h.Gid, h.ModTime = g.profile.UID, g.profile.GID, g.sub.StartedAt.Truncate(time.Second)
+		h.Uid, h.Gid, h.ModTime = g.profile.UID, g.profile.GID, g.newest().Add(-time.Second)
 		if err := out.WriteHeader(h); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
@@ -34,6 +35,7 @@ type profile struct {
 	Expecting map[string]bool
 	Sums      map[string]string // SHA-256 of hidden files that no run has a reason to change
 	Present   map[string]bool   // as in Rules.Present
+	settled                     // what is the image's without being hidden
 	UID       int               // of the judge's user
 	GID       int
 	User      string // as the engine is to be told, "" = root
@@ -134,7 +136,7 @@ func (j *Judge) makeProfile(ctx context.Context, s *session) (_ *profile, err er
 	}
 	hidden := slices.Clone(s.HiddenPaths)
 	for _, tree := range []task.Tree{s.context, s.overlay} {
-		names, err := j.lay(ctx, inst.ID, s.Task.Workdir, tree)
+		names, err := j.lay(ctx, inst.ID, s.Task.Workdir, tree, time.Time{})
 		if rejected(ctx, err) {
 			err = &Unfit{attributeOf(s.Task, tree), err}
 		}
@@ -158,6 +160,7 @@ func (j *Judge) makeProfile(ctx context.Context, s *session) (_ *profile, err er
 // walk fills in Hidden, Links and Content from a tar stream of the workdir.
 func (p *profile) walk(r *tar.Reader, workdir string, book *rulebook) error {
 	p.Content, p.Present = map[string][]byte{}, map[string]bool{}
+	p.settled = newSettled()
 	raw := map[string]string{}
 	kept := 0
 	for {
@@ -181,12 +184,16 @@ func (p *profile) walk(r *tar.Reader, workdir string, book *rulebook) error {
 			return fmt.Errorf("read %s in workdir %s: %w", name, workdir, err)
 		}
 		if !book.untouchable(name) {
+			if err := p.see(name, h, r); err != nil {
+				return fmt.Errorf("read %s in workdir %s: %w", name, workdir, err)
+			}
 			if h.Typeflag != tar.TypeSymlink && book.filter.inside(name) {
 				p.Present[name] = h.Typeflag == tar.TypeDir
 			}
 			continue
 		}
 		p.Hidden = append(p.Hidden, name)
+		p.mark(name, h)
 		if h.Typeflag == tar.TypeReg {
 			p.Files = append(p.Files, name)
 		}
@@ -198,6 +205,7 @@ func (p *profile) walk(r *tar.Reader, workdir string, book *rulebook) error {
 			}
 			p.Content[name] = content
 			kept += len(content)
+			p.head(name, h)
 		}
 		if h.Typeflag == tar.TypeReg {
 			if err := p.digest(r, name, content, book.hidden[name]); err != nil {

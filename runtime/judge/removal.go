@@ -50,6 +50,9 @@ func (r *removals) may(name string) bool {
 	if r.book.present[name] || r.book.holders[name] {
 		return false // a folder
 	}
+	if r.book.own.stays(name) {
+		return false
+	}
 	for dir := range upwards(path.Dir(name)) {
 		if _, ok := r.book.links[dir]; ok {
 			return false

@@ -24,6 +24,8 @@ type Rules struct {
 	// Present is what else the judge image holds below workdir, by path: true is a folder.
 	// No file can be laid over a folder, nor a folder over a file.
 	Present map[string]bool
+	// Own is what else is the judge image's; nil = nothing.
+	Own *Own
 	// Workdir is where the submission is laid out: whole paths have to fit.
 	Workdir string
 	// Slack is how many times the bounds of Submit may be read, with all that is left out;
@@ -49,6 +51,7 @@ type rulebook struct {
 	holders  map[string]bool   // folders above hidden paths
 	links    map[string]string // of the judge image
 	present  map[string]bool
+	own      *ownership
 	workdir  string
 	maxBytes int64
 	maxFiles int
@@ -87,12 +90,21 @@ func newRulebook(r Rules) (*rulebook, error) {
 			b.holders[dir] = true
 		}
 	}
-	return b, nil
+	b.own, err = newOwnership(r.Own, b)
+	return b, err
 }
 
 // untouchable reports whether the path, or a folder above it, is hidden, protected or
 // excluded.
 func (b *rulebook) untouchable(name string) bool {
+	if b.own.frees(name) {
+		for up := range upwards(name) {
+			if b.hidden[up] || b.protect.exactly(up) || b.filter.drop.exactly(up) {
+				return true
+			}
+		}
+		return false
+	}
 	dir := path.Dir(name)
 	return dir != "." && b.shut(dir) || b.named(name)
 }
@@ -112,7 +124,7 @@ func (b *rulebook) shut(dir string) bool {
 
 // named reports whether a rule is about this very path.
 func (b *rulebook) named(name string) bool {
-	return b.hidden[name] || b.protect.exactly(name) || b.filter.drop.exactly(name)
+	return b.hidden[name] || b.protect.exactly(name) || b.filter.drop.exactly(name) || b.own.holds(name)
 }
 
 // open reports whether an entry of that name could be submitted.

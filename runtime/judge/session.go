@@ -17,6 +17,7 @@ func newSession(o Session, parsers func(string) (parser.Parser, bool)) *session 
 	if ByCommands(o.Task) {
 		s.parser, s.known = commandsParser(o.Task), true
 	}
+	s.folders, s.free = testFolders(o.Task)
 	if names, source := Manifest(o.Task, o.Reference); source == FromReference {
 		s.Task.Judge.Expect = names
 	}
@@ -44,13 +45,14 @@ func (s *session) containers() []*session {
 
 // alike is a copy of the terms, for a container that differs in some of them.
 func (s *session) alike() *session {
-	return &session{Session: s.Session, parser: s.parser, known: s.known}
+	return &session{Session: s.Session, parser: s.parser, known: s.known, folders: s.folders, free: s.free}
 }
 
 // gradedBy are the terms of a container in which outputs are compared. All that may come
 // into it is what the run stage was to make.
 func (s *session) gradedBy(context task.Tree, command task.Command, timeout time.Duration) *session {
 	g := s.alike()
+	g.grades = true
 	judge := &g.Task.Judge
 	g.context, judge.Command, judge.Timeout, judge.Window = context, command, timeout, nil
 	g.JudgeImage = cmp.Or(s.GradeImage, s.JudgeImage)

@@ -1,0 +1,122 @@
+package judge
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/steer"
+	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+// runners names the parsers whose runners a judge starts: its parser's, and those that its
+// command names.
+func runners(t task.Task) []string {
+	found := []string{parserName(t.Judge.Parser)}
+	tests := t.Judge.Tests()
+	commands := []string{commandText(tests.Shell, tests.Argv)}
+	if ByCommands(t) {
+		commands = commandsOf(t)
+	}
+	for _, command := range commands {
+		found = append(found, steer.Runners(command)...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// steered are globs of what steers these runners. What of it is a test itself (of Go) is the
+// judge's only where its parser says so.
+func steered(names []string) []string {
+	globs := steer.KeptAlways()
+	for _, name := range names {
+		globs = append(globs, steer.Kept(name)...)
+		if p, ok := parser.Lookup(name); ok && name != "gotest" {
+			globs = append(globs, p.Protect...)
+		}
+	}
+	return globs
+}
+
+// owned is what a submission leaves to the session's image beside what is hidden there. What
+// a run stage makes is another matter: a task may want just what a tool has built.
+func (s *session) owned(p *profile) *Own {
+	if s.grades {
+		return nil
+	}
+	env := s.Task.Judge.Env
+	own := &Own{
+		Runners: runners(s.Task), Folders: s.folders, Free: s.free, Marks: p.Marks, Settings: p.Mixed,
+	}
+	for _, name := range steer.CacheVariables() {
+		if dir, ok := inWorkdir(s.Task.Workdir, env[name]); ok && dir != "." {
+			own.Caches = append(own.Caches, dir)
+		}
+	}
+	for _, dir := range filepath.SplitList(env["PYTHONPATH"]) {
+		if dir, ok := inWorkdir(s.Task.Workdir, dir); ok {
+			own.Python = append(own.Python, dir)
+		}
+	}
+	return own
+}
+
+// inWorkdir is a path of the environment, relative to workdir, if it is there.
+func inWorkdir(workdir, name string) (string, bool) {
+	if name == "" {
+		return "", false
+	}
+	if path.IsAbs(name) {
+		rest, ok := strings.CutPrefix(path.Clean(name)+"/", strings.TrimSuffix(path.Clean(workdir), "/")+"/")
+		if !ok {
+			return "", false
+		}
+		name = rest
+	}
+	name = path.Clean(name)
+	return name, filepath.IsLocal(name)
+}
+
+// testFolders are the folders from which the hidden tests of a pull request load what they
+// need, and the files that its solution changes, there or elsewhere: those are code that is
+// asked for.
+func testFolders(t task.Task) (folders, free []string) {
+	tests, err := patch.Paths(t.Judge.Patch)
+	if err != nil || t.Solution == nil {
+		return nil, nil
+	}
+	for _, name := range tests {
+		folders = append(folders, TestFolders(name)...)
+	}
+	slices.Sort(folders)
+	folders = slices.Compact(folders)
+	if free, err = patch.Paths(t.Solution.Patch); err != nil {
+		return nil, nil // nobody can say what of them is asked for
+	}
+	return folders, free
+}
+
+// TestFolders are the folders from which a file of tests may load what it needs, by its path:
+// the one of tests that it lies in, else those of data beside it.
+func TestFolders(name string) []string {
+	dir := path.Dir(name)
+	parts := strings.Split(dir, "/")
+	for i, part := range parts {
+		switch strings.ToLower(part) {
+		case "test", "tests", "__tests__", "e2e", "testdata", "test_data", "unittests", "unit_tests", "integration_tests", "integration-tests":
+			return []string{path.Join(parts[:i+1]...)}
+		case "spec", "specs", "testing", "t":
+			if i == 0 && !strings.HasSuffix(name, "_test.go") {
+				return []string{part}
+			}
+		}
+	}
+	var beside []string
+	for _, data := range []string{"testdata", "__snapshots__", "__fixtures__", "__mocks__"} {
+		beside = append(beside, path.Join(dir, data))
+	}
+	return beside
+}
