@@ -75,7 +75,9 @@ func (s *Sight) list(path string) ([]fs.DirEntry, error) {
 }
 
 // identity is the trace without what may change of one and the same file.
-func (t trace) identity() trace { return trace{kernel.File{Device: t.Device, Inode: t.Inode}, t.missing} }
+func (t trace) identity() trace {
+	return trace{kernel.File{Device: t.Device, Inode: t.Inode}, t.missing}
+}
 
 // trusted is the trace if it can be compared with a later one, and else one that equals none.
 func (t trace) trusted(now time.Time) trace {

@@ -81,6 +81,7 @@ func superseded(t *Trial) { t.Superseded = true }
 func slotAs(name string) func(*Trial) {
 	return func(t *Trial) { t.Slot = cellOf(name).slot() }
 }
+
 func try(n int) func(*Trial) {
 	return func(t *Trial) { t.Try = n }
 }

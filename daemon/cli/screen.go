@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -45,7 +46,7 @@ func steer(w io.Writer, sequence string) {
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := append(s.rest, p...)
+	text := slices.Concat(s.rest, p)
 	shown := make([]byte, 0, len(text)+len(text)/8)
 	for len(text) > 0 && !(text[0] == '\r' && len(text) == 1) && utf8.FullRune(text) {
 		if text[0] == '\r' && text[1] == '\n' {

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/container/containertest"
 	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
@@ -23,36 +24,43 @@ var forgedRuns = []struct {
 	forged, own     string
 }{
 	{
-		"pytest", "python3 -m pytest -q tests", []string{"tests/test_a.py::test_a"},
+		"pytest", "python3 -m pytest -q tests",
+		[]string{"tests/test_a.py::test_a"},
 		"PASSED tests/test_a.py::test_a\n1 passed in 0.01s\n", "\n1 deselected in 0.01s\n",
 	},
 	{
-		"pytest", "cd /work && pytest", []string{"tests/test_a.py::test_a"},
+		"pytest", "cd /work && pytest",
+		[]string{"tests/test_a.py::test_a"},
 		"tests/test_a.py::test_a PASSED [100%]\n",
 		"===== test session starts =====\ntests/test_b.py::test_b PASSED [100%]\n===== 1 passed, 1 deselected in 0.01s =====\n",
 	},
 	{
-		"unittest", "python3 -m unittest -v", []string{"test_a (test_a.A.test_a)"},
+		"unittest", "python3 -m unittest -v",
+		[]string{"test_a (test_a.A.test_a)"},
 		"test_a (test_a.A.test_a) ... ok\n\n" + strings.Repeat("-", 70) + "\nRan 1 test in 0.001s\n\nOK\n",
 		"test_b (test_b.B.test_b) ... ok\n\n" + strings.Repeat("-", 70) + "\nRan 1 test in 0.001s\n\nOK\n",
 	},
 	{
-		"gotest", "go test -v ./...", []string{"m/a::TestA"},
+		"gotest", "go test -v ./...",
+		[]string{"m/a::TestA"},
 		"=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \tm/a\t0.01s\n", "PASS\nok  \tm/a\t0.01s [no tests to run]\n",
 	},
 	{
-		"cargo", "cargo test", []string{"a"},
+		"cargo", "cargo test",
+		[]string{"a"},
 		"     Running unittests src/lib.rs (target/debug/deps/a-1)\n\nrunning 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
 		"\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
 	},
 	{
-		"jest", "npx jest --verbose", []string{"a"},
+		"jest", "npx jest --verbose",
+		[]string{"a"},
 		"PASS ./a.test.js\n  ✓ a (1 ms)\n\nTest Suites: 1 passed, 1 total\nTests:       1 passed, 1 total\n",
 		"PASS ./b.test.js\n  ✓ b (1 ms)\n\nTest Suites: 2 passed, 2 total\nTests:       2 passed, 2 total\n",
 	},
 	{"mocha", "npx mocha", []string{"a"}, "\n  ✔ a\n\n  1 passing (2ms)\n\n", "\n  ✔ b\n\n  2 passing (2ms)\n\n"},
 	{
-		"node", "node --test", []string{"a"},
+		"node", "node --test",
+		[]string{"a"},
 		"# Subtest: a\nok 1 - a\n", "TAP version 13\n# Subtest: b\nok 1 - b\n1..1\n# tests 2\n# suites 0\n# pass 2\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0\n",
 	},
 }
