@@ -81,7 +81,8 @@ func (h *history) happen() {
 		h.settle()
 	case 4:
 		h.settle()
-		check(h.t, h.d.Rerun(h.t.Context(), "run.r"))
+		_, err := h.d.Rerun(h.t.Context(), "run.r")
+		check(h.t, err)
 	case 5:
 		h.edit(h.agents, "true", []string{"true", "other"}[h.rand.IntN(2)])
 	}
