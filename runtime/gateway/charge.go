@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
@@ -25,14 +26,20 @@ func (x *exchange) book() *refusal {
 // bill is what tokens of this exchange cost. A model beside the run's that nobody has set a
 // price for costs as the dearest does, so that a budget in dollars holds whatever is asked for.
 func (x *exchange) bill(t tokens) Charge {
-	price, priced := x.s.provider.price(x.q.Model)
+	price, priced := x.prices(t)
+	return Charge{Account: x.s.grant.Account, Provider: x.s.provider.Name, Model: x.q.Model, Usage: t.usage(price, priced)}
+}
+
+// prices are those of the exchange, and whether there are any.
+func (x *exchange) prices(t tokens) (price Price, priced bool) {
+	price, priced = x.s.provider.price(x.q.Model)
 	if beside := x.s.grant.Model == "" || x.q.Model != x.s.grant.Model; beside && !priced && t.reported == nil {
 		price, priced = x.s.provider.dearest()
 	}
-	if x.isListed {
-		price, priced = x.listed, true
+	if x.isListed && !priced {
+		price, priced = x.listed, t.reported == nil
 	}
-	return Charge{Account: x.s.grant.Account, Provider: x.s.provider.Name, Model: x.q.Model, Usage: t.usage(price, priced)}
+	return price, priced
 }
 
 // lookUp looks for a price where there is none and the provider did not come to tell the cost.
@@ -49,6 +56,10 @@ func (x *exchange) lookUp() {
 
 // settle enters what the exchange cost in the end.
 func (x *exchange) settle(broken string) {
+	left := x.ctx.Err() != nil || x.asking().Err() != nil
+	if left && broken != "" && !errors.Is(context.Cause(x.asking()), errQuiet) {
+		x.meter.most(x.bound)
+	}
 	x.meter.settle(x.q.bytes)
 	x.lookUp()
 	c := x.bill(x.meter.tokens)

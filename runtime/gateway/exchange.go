@@ -31,6 +31,7 @@ const (
 type exchange struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+	far     *far // nil = a question of our own
 	s       *Session
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -52,9 +53,12 @@ type exchange struct {
 	placed   bool         // there is a place in it to be given back
 	charge   int64        // in the ledger
 	charged  Usage
-	listed   Price // by the provider's own list, if isListed is set
+	bound    tokens      // what it takes at most
+	held     reservation // of the budgets
+	listed   Price       // by the provider's own list, if isListed is set
 	isListed bool
-	status   int // that the agent was answered with
+	unheard  bool // the agent takes nothing more
+	status   int  // that the agent was answered with
 }
 
 // serve answers one request.
@@ -63,6 +67,8 @@ func serve(ctx context.Context, cancel context.CancelCauseFunc, s *Session, w ht
 		ctx: ctx, cancel: cancel, s: s, w: w, control: http.NewResponseController(w), from: r, began: time.Now(), pauses: newPauses(),
 	}
 	defer func() { s.room.Release(x.room) }()
+	x.far = newFar(ctx, s)
+	defer x.far.close()
 	bad := x.find()
 	if bad == nil {
 		bad = x.read()
@@ -182,7 +188,13 @@ func (x *exchange) generate() {
 		x.body, _ = json.Marshal(x.q.fields) // they were JSON
 	}
 	x.s.asks(x)
+	defer x.release()
+	if bad := x.reserve(); bad != nil {
+		x.refuse(bad)
+		return
+	}
 	x.q.fields = nil // it may be long until there is an answer
+	x.far.model.Store(true)
 	a, bad := x.forward()
 	defer x.leave()
 	switch {

@@ -206,7 +206,7 @@ func (x *exchange) request() (*http.Request, error) {
 	x.key = key
 	sent := new(atomic.Bool) // of this attempt: it may become so when the next one has begun
 	x.sent = sent
-	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
+	ctx := httptrace.WithClientTrace(x.asking(), &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
 		sent.Store(i.Err == nil)
 	}})
 	req, err := http.NewRequestWithContext(ctx, x.from.Method, p.target(x.path, x.from.URL.RawQuery), bytes.NewReader(x.body))
@@ -221,6 +221,14 @@ func (x *exchange) request() (*http.Request, error) {
 	req.Header.Set("Accept-Encoding", "identity")
 	p.sign(req.Header, key)
 	return req, nil
+}
+
+// asking is the context of the provider's side.
+func (x *exchange) asking() context.Context {
+	if x.far == nil {
+		return x.ctx
+	}
+	return x.far.ctx
 }
 
 // requestHeader reports whether a header of an agent is passed on. Those that say who asks,

@@ -24,6 +24,9 @@ type Options struct {
 	// answered as by a provider that is overloaded; 0 = a minute. The agents' own patience
 	// is short.
 	Hold time.Duration
+	// Drain is how long the answer to an agent that has hung up is read on, so that its provider
+	// tells what it takes; 0 = two minutes.
+	Drain time.Duration
 }
 
 // Gateway serves all sessions. Its methods may be called from any goroutine.
@@ -47,6 +50,8 @@ type pool struct {
 // fields are guarded by the gateway's mu.
 type spending struct {
 	usage    Usage
+	held     reservation
+	freed    chan struct{} // closed when something of held is given back
 	sessions map[*Session]bool
 }
 
@@ -54,6 +59,9 @@ type spending struct {
 func New(o Options) (*Gateway, error) {
 	if o.Hold == 0 {
 		o.Hold = time.Minute
+	}
+	if o.Drain == 0 {
+		o.Drain = drainTime
 	}
 	g := &Gateway{opts: o, providers: map[string]*provider{}, pools: map[pool]*spending{}, joining: make(chan struct{}, 1)}
 	for _, p := range o.Providers {
@@ -119,7 +127,7 @@ func (g *Gateway) Open(ctx context.Context, grant Grant) (*Session, error) {
 	}
 	s := &Session{
 		gateway: g, provider: p, grant: grant, file: file, spent: spent,
-		room: semaphore.NewWeighted(maxBodies), over: make(chan struct{}), asking: make(chan struct{}, 1), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
+		room: semaphore.NewWeighted(maxBodies), drains: semaphore.NewWeighted(maxDrains), over: make(chan struct{}), asking: make(chan struct{}, 1), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
 	}
 	if err := g.join(ctx, s); err != nil {
 		return nil, errors.Join(err, s.keepNoMore())
@@ -175,7 +183,7 @@ func (g *Gateway) join(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	g.joins(s, &spending{usage: usage, sessions: map[*Session]bool{}})
+	g.joins(s, &spending{usage: usage, freed: make(chan struct{}), sessions: map[*Session]bool{}})
 	return nil
 }
 

@@ -36,7 +36,7 @@ const lingering = time.Second
 // opened takes up an answer. A stream whose first event is an error that may pass has not
 // begun.
 func (x *exchange) opened(res *http.Response) (*answer, error) {
-	a := &answer{Response: res, alarm: time.AfterFunc(patience, func() { x.cancel(errQuiet) })}
+	a := &answer{Response: res, alarm: time.AfterFunc(patience, func() { x.far.end(errQuiet); x.cancel(errQuiet) })}
 	if x.q == nil || res.StatusCode/100 != 2 || !x.streams(res.Header.Get("Content-Type")) {
 		return a, nil
 	}
@@ -154,9 +154,13 @@ func (x *exchange) relay(a *answer) (settled bool, err error) {
 			settled = true
 			a.alarm.Reset(lingering)
 		}
-		if !x.meter.hide {
+		if !x.meter.hide && !x.unheard {
 			if err := x.write(raw, !a.frames.more()); err != nil {
-				return settled, err
+				if settled || x.s.life.Err() != nil {
+					return settled, err
+				}
+				x.unheard = true // it is read on for what it takes
+				x.cancel(errGone)
 			}
 		}
 		x.meter.hide = false

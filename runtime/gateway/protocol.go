@@ -205,6 +205,19 @@ func (m *meter) settle(promptBytes int) {
 	m.estimated += m.output
 }
 
+// most takes the bound for what nobody told, where the agent has not waited for it: what the
+// provider has done meanwhile cannot be known.
+func (m *meter) most(bound tokens) {
+	if m.told || bound.output == 0 {
+		return
+	}
+	if !m.prompt {
+		m.input, m.prompt = bound.input, true
+		m.estimated += bound.input
+	}
+	m.output = max(m.output, bound.output)
+}
+
 // wrote notes a piece of what the model writes.
 func (m *meter) wrote(piece string) string {
 	m.text += len(piece)

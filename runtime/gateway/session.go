@@ -25,14 +25,16 @@ type Session struct {
 	end      context.CancelCauseFunc
 	under    sync.WaitGroup      // exchanges under way
 	room     *semaphore.Weighted // for the bodies of their requests, in bytes
+	drains   *semaphore.Weighted // for exchanges that go on without their agent
 	over     chan struct{}       // closed when a budget is used up
 
 	// Guarded by the gateway's mu.
 	closed bool
 	spent  Usage
-	reason string // why over is closed
-	whose  string // whose budget it was
-	full   bool   // the transcript
+	held   reservation // for exchanges under way
+	reason string      // why over is closed
+	whose  string      // whose budget it was
+	full   bool        // the transcript
 
 	asking  chan struct{} // has a place that is taken while it is found out whether the provider answers
 	silence silence

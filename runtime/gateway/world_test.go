@@ -124,7 +124,7 @@ func newWorld(t *testing.T, hold time.Duration, providers ...gateway.Provider) *
 	t.Helper()
 	w := &world{t: t, ledger: &ledger{}, dir: t.TempDir(), log: &logged{}}
 	g, err := gateway.New(gateway.Options{
-		Providers: providers, Ledger: w.ledger, Hold: hold,
+		Providers: providers, Ledger: w.ledger, Hold: hold, Drain: time.Second,
 		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

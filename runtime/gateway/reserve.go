@@ -1,0 +1,175 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Bounds of what is not known of a request to a model before it is answered.
+const (
+	maxOutput   = 128 << 10 // tokens that a model writes at most where the request does not say
+	besidesText = 1 << 10   // tokens of a prompt that are no text of the request: roles, tools
+	maxAnswers  = 128       // to one request
+)
+
+// reservePatience is how many times the hold a request waits for others to end, so that there is
+// room for it in the budget. They may take minutes.
+const reservePatience = 5
+
+// outputs are the fields that bound what a model writes, by the protocol: a field that the provider
+// does not know bounds nothing.
+func (g *generation) outputs() []string {
+	switch g {
+	case &completions:
+		return []string{"max_completion_tokens", "max_tokens"}
+	case &responses:
+		return []string{"max_output_tokens"}
+	}
+	return []string{"max_tokens"}
+}
+
+// boundOf is what a request takes at most: a token for each byte of its text, and as many as the
+// model may write.
+func boundOf(g *generation, q *question) tokens {
+	t := tokens{input: int64(q.bytes) + besidesText}
+	for _, name := range g.outputs() {
+		t.output = max(t.output, number(q.fields[name]))
+	}
+	if t.output == 0 {
+		t.output = maxOutput
+	}
+	if answers := number(q.fields["n"]); answers > 1 && g == &completions {
+		t.output = min(t.output, maxTokens) * min(answers, maxAnswers)
+	}
+	t.input, t.output = min(t.input, maxTokens), min(t.output, maxTokens)
+	t.written = t.input // what is written to a cache may be dearer
+	return t
+}
+
+// number is a positive number, 0 where the text is none.
+func number(raw json.RawMessage) int64 {
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || !(n > 0) {
+		return 0
+	}
+	return int64(min(math.Ceil(n), maxTokens))
+}
+
+// reservation is the part of a budget that requests under way may take.
+type reservation struct {
+	requests int
+	usd      float64 // +Inf where one of them has no price
+	tokens   int64
+}
+
+func (r *reservation) add(o reservation, sign int) {
+	r.requests += sign * o.requests
+	r.tokens += int64(sign) * o.tokens
+	if r.requests == 0 {
+		r.usd = 0 // no remains of rounding, and no infinity
+	} else if r.usd += float64(sign) * o.usd; math.IsNaN(r.usd) {
+		r.usd = math.Inf(1)
+	}
+}
+
+// fits reports whether a request may go out beside those that are under way. One alone always may
+// while something is left: that is by how much a budget is exceeded at most.
+func (b Budget) fits(spent Usage, held, more reservation) bool {
+	return held.requests == 0 ||
+		(b.USD <= 0 || spent.CostUSD+held.usd+more.usd <= b.USD) && (b.Tokens <= 0 || spent.Tokens()+held.tokens+more.tokens <= b.Tokens)
+}
+
+// reserve keeps the part of the budgets that the exchange may take. It waits for those under way
+// while there is no room.
+func (x *exchange) reserve() *refusal {
+	x.bound = boundOf(x.at.generates, x.q)
+	g, s := x.s.gateway, x.s
+	if s.grant.Each == (Budget{}) && s.grant.Total == (Budget{}) {
+		return nil
+	}
+	more := reservation{requests: 1, tokens: x.bound.input + x.bound.output, usd: x.mostUSD()}
+	ctx, cancel := context.WithTimeoutCause(x.ctx, reservePatience*g.opts.Hold, errCrowded)
+	defer cancel()
+	for {
+		if bad := x.broke(); bad != nil {
+			return bad
+		}
+		freed, ok := g.reserve(s, more)
+		if ok {
+			x.held = more
+			return nil
+		}
+		select {
+		case <-freed:
+		case <-s.over:
+		case <-ctx.Done():
+			return overloaded(x.protocol(), broken(ctx, context.Cause(ctx)))
+		}
+	}
+}
+
+var errCrowded = errors.New("what is left of the budget is kept for requests that are under way")
+
+// mostUSD is what the bound costs, +Inf where there is no price to tell by.
+func (x *exchange) mostUSD() float64 {
+	if x.s.grant.Each.USD <= 0 && x.s.grant.Total.USD <= 0 {
+		return 0
+	}
+	x.priced()
+	price, ok := x.prices(x.bound)
+	if !ok {
+		return math.Inf(1)
+	}
+	price.CacheWrite = max(price.Input, price.Cached, price.CacheWrite, price.CacheWrite1h)
+	return x.bound.usage(price, true).CostUSD
+}
+
+// priced looks a price up where the settings have none: the list of the provider may tell.
+func (x *exchange) priced() {
+	if _, ok := x.prices(tokens{}); ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, listPatience+time.Second)
+	defer cancel()
+	if price, ok, err := x.s.provider.listed(ctx, x.q.Model); err == nil && ok {
+		x.listed, x.isListed = price, true
+	}
+}
+
+// reserve adds to what is held of a session's budgets, if it fits. Otherwise freed is closed when
+// something is given back.
+func (g *Gateway) reserve(s *Session, more reservation) (freed <-chan struct{}, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	together := g.pools[pool{s.grant.Spec, s.grant.Execution}]
+	if !s.grant.Each.fits(s.spent, s.held, more) || !s.grant.Total.fits(together.usage, together.held, more) {
+		return together.freed, false
+	}
+	s.held.add(more, 1)
+	if s.grant.Total != (Budget{}) {
+		together.held.add(more, 1)
+	}
+	return nil, true
+}
+
+// release gives back what the exchange held.
+func (x *exchange) release() {
+	if x.held.requests == 0 {
+		return
+	}
+	g, s := x.s.gateway, x.s
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	together := g.pools[pool{s.grant.Spec, s.grant.Execution}]
+	s.held.add(x.held, -1)
+	if s.grant.Total != (Budget{}) {
+		together.held.add(x.held, -1)
+	}
+	x.held = reservation{}
+	close(together.freed)
+	together.freed = make(chan struct{})
+}
