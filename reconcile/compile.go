@@ -69,7 +69,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 					c.block(fmt.Sprintf("task %q is a game, and in single mode there is nothing to play with", t.Name))
 				}
 				recipe := recipe{all.set, r, c.selected[i], c.named[j], attempt}
-				d.Cells = append(d.Cells, Cell{Key: recipe.with(t, a).Key(), whole: recipe.cell})
+				d.Cells = append(d.Cells, Cell{Key: recipe.with(t, a).Key(), whole: recipe.cell, solution: recipe.solution})
 			}
 		}
 	}
@@ -222,6 +222,12 @@ func (c recipe) cell() trial.Cell {
 	t, _ := CompileTask(c.task)
 	a, _ := agentOf(c.set, c.agent)
 	return c.with(t, a)
+}
+
+// solution is the task's, which cells of agents lack that are not handed it.
+func (c recipe) solution() *task.Solution {
+	t, _ := CompileTask(c.task)
+	return t.Solution
 }
 
 func (c recipe) with(t task.Task, a agent.Agent) trial.Cell {

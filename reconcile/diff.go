@@ -7,6 +7,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -29,8 +30,9 @@ type Run struct {
 // Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is
 // wanted only the key counts, most of the time.
 type Cell struct {
-	Key   string
-	whole func() trial.Cell // nil where no block declares it
+	Key      string
+	whole    func() trial.Cell
+	solution func() *task.Solution // of the task; nil = not known // nil where no block declares it
 }
 
 // Whole is all that the cell consists of; it must be declared.

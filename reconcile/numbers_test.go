@@ -126,6 +126,9 @@ func (h *house) recorded() (lines []string) {
 			}
 			err = errors.Join(err, json.Unmarshal(l.Data, &x))
 			if x.Type == "trial.finished" && x.Final && slices.Contains(counts, x.Trial) {
+				if x.Best == nil { // an edit cancelled it, and was taken back
+					x.Best = &trial.Best{}
+				}
 				rates[x.Trial] = fmt.Sprintf("%s: %v, pass rate %.3f", x.Agent, x.Control, x.Best.PassRate)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -24,8 +25,7 @@ import (
 // answer.
 func (r *Reconciler) reference(ctx context.Context, of trial.Subject) (known trial.Reference, err error) {
 	s := of.State
-	declared := false
-	if of.Task.Solution, declared, err = r.solutionOf(of.Task); err != nil {
+	if of.Task.Solution, err = r.solutionOf(ctx, of); err != nil {
 		return known, err
 	}
 	content, err := contentKey(of)
@@ -48,7 +48,7 @@ func (r *Reconciler) reference(ctx context.Context, of trial.Subject) (known tri
 	if err == nil && !found {
 		known, err = r.makeReference(ctx, of)
 	}
-	if err != nil || !declared {
+	if err != nil {
 		return known, err
 	}
 	return r.pinReference(ctx, known, content, pinned)
@@ -184,7 +184,7 @@ func (r *Reconciler) judgesNothing(ctx context.Context, of trial.Subject) (why s
 	if untouched == nil {
 		return "", errors.New("judge the untouched tree: " + problem)
 	}
-	if of.Task.Solution, _, err = r.solutionOf(of.Task); err != nil {
+	if of.Task.Solution, err = r.solutionOf(ctx, of); err != nil {
 		return "", err
 	}
 	why = judge.Silent(*untouched)
@@ -204,22 +204,27 @@ func (r *Reconciler) judgesNothing(ctx context.Context, of trial.Subject) (why s
 	return "the judge fails on the untouched tree and on the task's own solution alike: " + judge.Silent(*solved), nil
 }
 
-// solutionOf is a task's solution, which the cells of most agents lack: as it is declared now.
-// It is not known of a task that is declared no more.
-func (r *Reconciler) solutionOf(t task.Task) (s *task.Solution, known bool, err error) {
-	if t.Solution != nil {
-		return t.Solution, true, nil
+// solutionOf is a task's solution, which the cells of most agents lack: as the trial's
+// execution has it.
+func (r *Reconciler) solutionOf(ctx context.Context, of trial.Subject) (s *task.Solution, err error) {
+	if of.State.Execution == 0 || of.Task.Solution != nil { // the task is whole
+		return of.Task.Solution, nil
 	}
-	set := r.shown.Load()
-	if set == nil {
-		return nil, false, errors.New("the specs have not been read yet")
+	var solution func() *task.Solution
+	err = r.do(ctx, func() {
+		if d := r.desired[of.State.Spec]; d != nil {
+			if i := slices.IndexFunc(d.Cells, func(c Cell) bool { return c.Key == of.State.Key }); i >= 0 {
+				solution = d.Cells[i].solution
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case solution == nil: // it comes back, or the trial is cancelled
+		return nil, fmt.Errorf("find the solution of %s: no run wants the trial now", of.Task.Name)
 	}
-	selected, err := findTask(set, addressIn(set, t.Benchmark, t.Name))
-	if err != nil {
-		return nil, false, nil
-	}
-	whole, err := CompileTask(selected)
-	return whole.Solution, err == nil, nil
+	return solution(), nil
 }
 
 // judgeSolution has the solution of a task judged. Without a report, problem says why there is
