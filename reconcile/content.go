@@ -43,12 +43,15 @@ type Stale struct {
 	Tasks []string `json:"tasks"` // addresses
 }
 
-func (s *Stale) String() string {
+func (s *Stale) String() string { return s.Since("the execution began") }
+
+// Since says it in words.
+func (s *Stale) Since(when string) string {
 	what := strings.Join(s.Files, ", ")
 	if what == "" {
 		what = "content that an earlier version did not note"
 	}
-	return fmt.Sprintf("%s changed since the execution began; tasks: %s", what, strings.Join(s.Tasks, ", "))
+	return fmt.Sprintf("%s changed since %s; tasks: %s", what, when, strings.Join(s.Tasks, ", "))
 }
 
 // contents is what is known of the content of runs. It belongs to the loop.

@@ -50,6 +50,7 @@ type Execution struct {
 	Finished  bool
 	Only      []string // keys of the cells it is limited to; empty = all
 	Cancelled bool     // by a user: what is open ends, nothing else starts
+	Differs   *Stale   // how its content differs from that of the one before; nil = it does not
 }
 
 // Trial is what is known about one trial of the execution.
@@ -280,7 +281,7 @@ func (p *Plan) supersede(d *Run, wanted []Cell, o Observed) {
 			a := Action{Kind: Supersede, Execution: o.Execution.N, Trial: t.ID, Cause: noLongerWanted}
 			for _, c := range wanted {
 				if c.slot() == t.Slot {
-					a.By, a.Cause = append(a.By, trial.ID(d.Name, o.Execution.N, c.Key)), "an edit of the spec changed this cell"
+					a.By, a.Cause = append(a.By, trial.ID(d.Name, o.Execution.N, c.Key)), "an edit or a retry changed this cell"
 				}
 			}
 			p.add(a)
@@ -291,7 +292,7 @@ func (p *Plan) supersede(d *Run, wanted []Cell, o Observed) {
 // start lets open cells begin, as far as parallel and stagger allow, and reports whether
 // any cell is open. What was interrupted goes on first: it has its place already.
 func (p *Plan) start(d *Run, wanted []Cell, o Observed, now time.Time) (open bool) {
-	byKey := o.byKey()
+	byKey, gone := o.byKey(), left(wanted, o)
 	places := d.Parallel
 	for _, t := range o.Trials {
 		if t.Running() {
@@ -313,10 +314,28 @@ func (p *Plan) start(d *Run, wanted []Cell, o Observed, now time.Time) (open boo
 		default:
 			places--
 			id := trial.ID(d.Name, o.Execution.N, c.Key)
+			if !known && len(gone) > 0 && gone[c.slot()] {
+				cause = "an edit or a retry changed this cell"
+			}
 			p.add(Action{Kind: StartTrial, Trial: id, Cell: c, Try: t.Try + 1, Cause: cause})
 		}
 	}
 	return open
+}
+
+// left are the slots of trials whose cell is not wanted any more.
+func left(wanted []Cell, o Observed) map[slot]bool {
+	keys := make(map[string]bool, len(wanted))
+	for _, c := range wanted {
+		keys[c.Key] = true
+	}
+	slots := map[slot]bool{}
+	for _, t := range o.Trials {
+		if !keys[t.Key] {
+			slots[t.Slot] = true
+		}
+	}
+	return slots
 }
 
 // takeUp lets every trial go on that runs and that nobody drives, wanted or not. Cells are

@@ -160,7 +160,7 @@ func TestDiff(t *testing.T) {
 			supersede r.e1.aaaaaaaa (the run no longer wants this cell)
 			finish e1 (no cell is open)`},
 		{"and names what takes its place", wantedRun("b"), Observed{Execution: execution(1), Trials: []Trial{known("a", done, slotAs("b")), known("b", done)}}, `
-			supersede r.e1.aaaaaaaa by r.e1.bbbbbbbb (an edit of the spec changed this cell)
+			supersede r.e1.aaaaaaaa by r.e1.bbbbbbbb (an edit or a retry changed this cell)
 			finish e1 (no cell is open)`},
 		{"once", wantedRun("b"), Observed{Execution: finished(execution(1)), Trials: []Trial{known("a", done, superseded), known("b", done)}}, ``},
 		{"an execution that was over ends once more", wantedRun("b"), Observed{Execution: finished(execution(1)), Trials: []Trial{known("a", done), known("b", done)}}, `

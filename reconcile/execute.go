@@ -19,6 +19,7 @@ type executionData struct {
 	Only      []string `json:"only,omitempty"`
 	Cancelled bool     `json:"cancelled,omitempty"`
 	Content   []layer  `json:"content,omitempty"` // with which it is done
+	Differs   *Stale   `json:"differs,omitempty"` // how that differs from the content of the execution before
 	// Line is what the start of the execution is of.
 	Line clock.Line `json:"line,omitzero"`
 }
@@ -32,7 +33,7 @@ func executionOf(row store.ExecutionRow) (*Execution, error) {
 	}
 	return &Execution{
 		N: row.N, Trigger: row.Trigger, StartedAt: d.Line.Wall(row.StartedAt), Settled: !row.SettledAt.IsZero(),
-		Finished: !row.FinishedAt.IsZero(), Only: d.Only, Cancelled: d.Cancelled,
+		Finished: !row.FinishedAt.IsZero(), Only: d.Only, Cancelled: d.Cancelled, Differs: d.Differs,
 	}, nil
 }
 
@@ -65,6 +66,7 @@ func (r *Reconciler) execute(ctx context.Context, address string, a Action) (mor
 type runStarted struct {
 	Trials  int    `json:"trials"`
 	Trigger string `json:"trigger"`
+	Differs *Stale `json:"differs,omitempty"` // from the content of the execution before
 }
 
 func (r *Reconciler) begin(ctx context.Context, address string, a Action) error {
@@ -86,7 +88,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 		if c, err = p.begun(run, a.Execution); err != nil {
 			return err
 		}
-		data, err := json.Marshal(executionData{Only: a.Only, Line: line, Content: c.Layers})
+		data, err := json.Marshal(executionData{Only: a.Only, Line: line, Content: c.Layers, Differs: r.contents.stale[address]})
 		if err != nil {
 			return err
 		}
@@ -103,7 +105,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 			return err
 		}
 		cells := wantedCells(d, Execution{Only: a.Only})
-		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{len(cells), a.Trigger})
+		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{len(cells), a.Trigger, r.contents.stale[address]})
 		return err
 	})
 	if err != nil {

@@ -31,9 +31,9 @@ func (h *house) preview(d *daemon) string {
 	h.t.Helper()
 	inputs, err := config.ReadAll([]string{h.specs + "/a.hcl"})
 	check(h.t, err)
-	text, _, err := d.Preview(h.t.Context(), inputs)
+	p, _, err := d.Preview(h.t.Context(), inputs)
 	check(h.t, err)
-	return text
+	return p.Plan
 }
 
 // Content is fixed when an execution begins: whatever is read anew changes no execution that is

@@ -12,8 +12,14 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 )
 
-// Preview says what would be done if these were the files, as the text of a plan.
-func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text string, ds config.Diagnostics, err error) {
+// Previewed is what would be done.
+type Previewed struct {
+	Plan  string            `json:"plan"`            // a line an action
+	Stale map[string]*Stale `json:"stale,omitempty"` // runs by address whose execution keeps other content
+}
+
+// Preview says what would be done if these were the files.
+func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p Previewed, ds config.Diagnostics, err error) {
 	err = r.command(ctx, func() error {
 		previous, err := r.accepted(ctx)
 		if err != nil {
@@ -38,10 +44,10 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (text s
 		found, _, _ := r.scan(previous, handedIn, known)
 		set := config.Load(merged(found, inputs), previous, o)
 		ds = complaintsOf(set, paths)
-		text, err = r.preview(ctx, set, byPath(inputs))
+		p, err = r.preview(ctx, set, byPath(inputs))
 		return err
 	})
-	return text, ds, err
+	return p, ds, err
 }
 
 // merged replaces inputs by those of the same path.
@@ -55,10 +61,10 @@ func merged(base, over []config.Input) []config.Input {
 	return out
 }
 
-func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[string]config.Input) (string, error) {
+func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[string]config.Input) (out Previewed, err error) {
 	minings, err := r.previewMinings(ctx, set)
 	if err != nil {
-		return "", err
+		return out, err
 	}
 	var b strings.Builder
 	b.WriteString(minings)
@@ -67,11 +73,16 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 	for i := range set.Blocks.Runs {
 		run := &set.Blocks.Runs[i]
 		wanted[run.Address()] = true
-		text, err := r.previewRun(ctx, set, run, texts, now)
+		text, stale, err := r.previewRun(ctx, set, run, texts, now)
 		if err != nil {
-			return "", err
+			return out, err
 		}
-		b.WriteString(text)
+		if b.WriteString(text); stale != nil {
+			if out.Stale == nil {
+				out.Stale = map[string]*Stale{}
+			}
+			out.Stale[run.Address()] = stale
+		}
 	}
 	for address := range r.desired {
 		if wanted[address] {
@@ -79,29 +90,30 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 		}
 		o, err := r.observeOne(ctx, address)
 		if err != nil {
-			return "", err
+			return out, err
 		}
 		o.GoneSince = now
 		b.WriteString(Diff(address, nil, o, now).String())
 	}
-	return b.String(), nil
+	out.Plan = b.String()
+	return out, nil
 }
 
 // previewRun is what would be done about a run, with the content of its execution.
-func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, err error) {
+func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, stale *Stale, err error) {
 	address := run.Address()
 	o, err := r.observeOne(ctx, address)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		p := r.pinner(tx, set)
 		p.texts, p.dry = texts, true
-		d, newest, stale, err := p.compiled(run, r.contents.of[address].clone())
+		d, newest, differs, err := p.compiled(run, r.contents.of[address].clone())
 		if err != nil {
 			return err
 		}
-		o.Stale = stale
+		o.Stale, stale = differs, differs
 		plan := Foresee(address, d, o, now)
 		switch {
 		case stale != nil && plan.has(Begin):
@@ -112,7 +124,7 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 		text += plan.String()
 		return nil
 	})
-	return text, err
+	return text, stale, err
 }
 
 // Foresee is Diff carried on past the beginning of an execution: what would be done about

@@ -50,6 +50,7 @@ type RunStatus struct {
 	Trials     []TrialStatus `json:"trials"`
 	Summary    *Summary      `json:"summary,omitempty"` // of the trials that are over and not superseded
 	Stale      *Stale        `json:"stale,omitempty"`   // how content differs from that of the execution
+	Differs    *Stale        `json:"differs,omitempty"` // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
@@ -264,6 +265,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 	if err != nil {
 		return run, err
 	}
+	run.Differs = execution.Differs
 	if d != nil {
 		run.Wanted = len(wantedCells(d, *execution))
 	}

@@ -39,7 +39,7 @@ type Submitted struct {
 
 // Planned answers POST /v1/plan.
 type Planned struct {
-	Plan        string             `json:"plan"`
+	reconcile.Previewed
 	Diagnostics config.Diagnostics `json:"diagnostics"`
 }
 
@@ -156,7 +156,7 @@ func (h *handler) plan(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	var p Planned
-	p.Plan, p.Diagnostics, err = h.r.Preview(q.Context(), inputs)
+	p.Previewed, p.Diagnostics, err = h.r.Preview(q.Context(), inputs)
 	answer(w, p, err)
 }
 

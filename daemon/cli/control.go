@@ -31,7 +31,7 @@ func (e *env) rerun() *cobra.Command {
 			case e.json:
 				return e.printJSON(r)
 			case r.Differs != nil:
-				fmt.Fprintf(e.out, "%s\n", r.Differs)
+				fmt.Fprintln(e.out, r.Differs.Since("the execution before"))
 			}
 			_, err = fmt.Fprintf(e.out, "%s runs again\n", args[0])
 			return err

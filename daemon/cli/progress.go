@@ -50,6 +50,9 @@ func (p *progress) show(now followed) {
 		if r.Note != "" && r.State != "blocked" {
 			p.once(r.Address+r.Note, "%s: %s", r.Address, r.Note)
 		}
+		if r.Differs != nil && !slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool { return t.Status != "" && t.Ended.Before(p.since) }) {
+			p.once(fmt.Sprint(r.Address, r.Execution), "%s e%d: %s", r.Address, r.Execution, r.Differs.Since("the execution before"))
+		}
 		for _, t := range r.Trials {
 			try := fmt.Sprint(t.ID, t.Try)
 			if first && t.Status != "" && t.Ended.Before(p.since) {
