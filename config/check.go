@@ -176,9 +176,20 @@ func (c *checker) ref(ref Ref) {
 	}
 }
 
-// imported tells what of a dataset cannot be used. It is a warning where the rest can.
+// imported tells what of a dataset cannot be used. It is a warning where the rest can. A notice
+// that many tasks have is one.
 func (c *checker) imported(i *Import) {
+	same := map[string]int{} // notices by their texts
 	for _, p := range i.Problems {
+		if p.Notice {
+			same[p.Text]++
+		}
+	}
+	for _, p := range i.Problems {
+		others := same[p.Text] - 1
+		if p.Notice && others < 0 {
+			continue // told with the first
+		}
 		where := p.File
 		if p.Line > 0 {
 			where = fmt.Sprintf("%s:%d", p.File, p.Line)
@@ -189,6 +200,10 @@ func (c *checker) imported(i *Import) {
 			summary = "Not here yet: " + where
 		case p.Notice:
 			summary = "Imported, but look at " + where
+			if others > 0 {
+				summary += fmt.Sprintf(" and %d more", others)
+			}
+			same[p.Text] = 0
 		case p.Kept:
 			detail += " What was accepted before stays."
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -202,5 +203,37 @@ func TestABrokenImportChangesNothing(t *testing.T) {
 				t.Errorf("told %q, want %q", told, tt.told)
 			}
 		})
+	}
+}
+
+// What is to be said of each of many tasks is said once.
+func TestEqualNoticesOfManyTasksAreOne(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, at("a.hcl", "benchmark \"b\" {\n import \"swebench\" {\n path = \"rows.jsonl\"\n }\n}\n"), at("rows.jsonl", ""))
+	var tasks []Imported
+	var problems []Problem
+	for n := range 17 {
+		name := fmt.Sprint("t", n)
+		tasks = append(tasks, Imported{Name: name, Task: json.RawMessage(`"x"`)})
+		for _, text := range []string{"has 1 CPU", "no network", "a test that is skipped counts as failed"} {
+			problems = append(problems, Problem{File: "rows.jsonl", Line: n + 1, Task: name, Text: text, Notice: true})
+		}
+	}
+	problems = append(problems, Problem{File: "rows.jsonl", Line: 3, Text: "of its own", Notice: true})
+	set := load(root, nil, func(o *Options) {
+		o.Fresh = func(string) bool { return true }
+		o.Import = func(Import) ([]Imported, []Problem) { return tasks, problems }
+	})
+	var told []string
+	for _, d := range set.Diagnostics {
+		told = append(told, d.Summary+": "+d.Detail)
+	}
+	want := []string{
+		"Imported, but look at rows.jsonl:1 and 16 more: A test that is skipped counts as failed.", "Imported, but look at rows.jsonl:1 and 16 more: Has 1 CPU.",
+		"Imported, but look at rows.jsonl:1 and 16 more: No network.", "Imported, but look at rows.jsonl:3: Of its own.",
+	}
+	slices.Sort(told)
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q", told)
 	}
 }

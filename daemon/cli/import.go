@@ -198,6 +198,22 @@ func (n importedNotice) row(to io.Writer, state string) {
 	fmt.Fprintf(to, "%s\t%s\t%s\n", printable(name), state, printable(what))
 }
 
+// grouped are notices with those of one text as one.
+func grouped(all []importedNotice) (out []importedNotice) {
+	others := map[string]int{}
+	for _, n := range all {
+		if others[n.Text]++; others[n.Text] == 1 {
+			out = append(out, n)
+		}
+	}
+	for i, n := range out {
+		if more := others[n.Text] - 1; more > 0 {
+			out[i].Text += fmt.Sprintf(" (and %d more)", more)
+		}
+	}
+	return out
+}
+
 // showImported prints the tasks, and below them what is lost.
 func (e *env) showImported(i imported) error {
 	if e.json {
@@ -206,21 +222,10 @@ func (e *env) showImported(i imported) error {
 	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TASK\tSTATE\tWHAT")
 	for _, one := range i.Tasks {
-		told := false
-		for _, n := range i.Notices {
-			if n.Task == one.Name {
-				n.row(t, "imported")
-				told = true
-			}
-		}
-		if !told {
-			importedNotice{Task: one.Name, Text: one.Title}.row(t, "imported")
-		}
+		importedNotice{Task: one.Name, Text: one.Title}.row(t, "imported")
 	}
-	for _, n := range i.Notices {
-		if n.Task == "" {
-			n.row(t, "notice")
-		}
+	for _, n := range grouped(i.Notices) {
+		n.row(t, "notice")
 	}
 	for _, p := range i.Problems {
 		p.row(t, "left out")

@@ -180,7 +180,8 @@ func boundedLine(in *bufio.Reader) (line []byte, err error) {
 
 // readJSON reads a list of rows, or an object that holds them by their names.
 func readJSON(r io.ReadSeeker, yield func(found) bool) bool {
-	d := json.NewDecoder(r)
+	index := &lineIndex{r: r}
+	d := json.NewDecoder(index)
 	start, err := d.Token()
 	if err != nil || start != json.Delim('[') && start != json.Delim('{') {
 		return yield(found{err: errors.New("is neither a list nor an object of instances in JSON")})
@@ -203,7 +204,9 @@ func readJSON(r io.ReadSeeker, yield func(found) bool) bool {
 			return readOne(r, yield)
 		}
 		number++
-		if !yield(keyed(raw, name, number)) {
+		one := keyed(raw, name, number)
+		one.line = index.line(d.InputOffset() - int64(len(raw)))
+		if !yield(one) {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,5 +171,24 @@ func TestSourcesThatHoldNothing(t *testing.T) {
 				t.Errorf("%d tasks, problems %+v, want %q", len(got.Tasks), got.Problems, c.want)
 			}
 		})
+	}
+}
+
+// What is said of a row of a JSON list has the row's line.
+func TestARowOfAListIsToldWithItsLine(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "rows.json")
+	text := "[\n  {\"instance_id\": \"a\"},\n\n  {\"instance_id\": \"b\",\n   \"repo\": 1}, {\"x\": 1},\n  7\n]\n"
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, p := range swebench.Read(name, task.ReadOptions{}).Problems {
+		if !slices.Contains(got, p.Line) {
+			got = append(got, p.Line)
+		}
+	}
+	if want := []int{2, 4, 5, 6}; !slices.Equal(got, want) {
+		t.Errorf("lines %v, want %v", got, want)
 	}
 }
