@@ -176,7 +176,7 @@ func (k *maker) export(ctx context.Context) error {
 		BaseImage: k.task.Image, BaseImageDigest: base.ID, BaseRegistryDigest: registryDigest(k.task.Image, base.Digests),
 		Model: k.m.o.Spec.Model, InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, CostUSD: usage.CostUSD,
 		MinedAt: w.At, Generated: k.generated,
-		Hunks: k.proof.Hunks, Covered: k.proof.Covered,
+		Hunks: k.proof.Hunks, Covered: k.proof.Covered, Stopping: k.proof.Stopping, NeverRan: output.TestsLeftOut(k.proof.NeverRan),
 		Flaky: output.TestsLeftOut(k.proof.Flaky), Textual: output.TestsLeftOut(k.proof.Textual),
 	}}
 	if err := output.Write(ctx, out.Dir, out.Formats, mined, k.m.o.Trees); err != nil {

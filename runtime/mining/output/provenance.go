@@ -46,6 +46,10 @@ type Provenance struct {
 	Covered int     `json:"covered_hunks"`
 	Flaky   LeftOut `json:"flaky_tests"`
 	Textual LeftOut `json:"textual_tests"`
+	// Of what is covered, what merely stops the build where it is left out; and those tests that fail
+	// before of which none ever ran there.
+	Stopping int     `json:"stopping_hunks"`
+	NeverRan LeftOut `json:"never_ran_before"`
 
 	MinedAt   time.Time `json:"mined_at"`
 	Generated bool      `json:"generated_tests"` // a model has written tests, all or some; else all are upstream's
@@ -100,6 +104,7 @@ func (p Provenance) in(t task.Task) task.Task {
 		"model": p.Model, "environment_image": p.Image, "environment_digest": p.ImageDigest,
 		"environment_base": p.BaseImage, "environment_base_digest": p.BaseImageDigest, "environment_base_registry_digest": p.BaseRegistryDigest,
 		"hunks": whole(int64(p.Hunks)), "covered_hunks": whole(int64(p.Covered)),
+		"stopping_hunks": whole(int64(p.Stopping)), "never_ran_before": whole(int64(p.NeverRan.Count)),
 		"flaky_tests": whole(int64(p.Flaky.Count)), "textual_tests": whole(int64(p.Textual.Count)),
 		"input_tokens": whole(p.InputTokens), "output_tokens": whole(p.OutputTokens), "cost_usd": number(p.CostUSD),
 		"mined_at": stamp(p.MinedAt), "generated_tests": yes(p.Generated),

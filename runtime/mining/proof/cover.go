@@ -58,6 +58,9 @@ func (p *prover) cover(ctx context.Context) error {
 		others := part.units
 		if covered[part.units[0]] {
 			p.proof.Covered++ // one of them: nobody knows which, and of how many
+			if part.fate == broke {
+				p.proof.Stopping++
+			}
 			others = others[1:]
 		}
 		for _, u := range others {

@@ -40,14 +40,16 @@ type Case struct {
 type Proof struct {
 	FailToPass []string `json:"fail_to_pass"`
 	PassToPass []string `json:"pass_to_pass"`
-	Flaky      []string `json:"flaky"`   // came out in different ways; in neither list
-	Textual    []string `json:"textual"` // look at the text of the code only; in neither list
-	Missing    []string `json:"missing"` // names that the untouched tree lacks, where tests do not build on it
+	Flaky      []string `json:"flaky"`     // came out in different ways; in neither list
+	Textual    []string `json:"textual"`   // look at the text of the code only; in neither list
+	NeverRan   []string `json:"never_ran"` // of FailToPass, which never ran on the untouched tree
+	Missing    []string `json:"missing"`   // names that the untouched tree lacks, where tests do not build on it
 
 	// A large fix is not judged without each hunk alone: of neighbours without which, all of
 	// them, a test fails one counts as covered, and the others do not.
 	Hunks     int      `json:"hunks"`     // of the fix that change what it does
 	Covered   int      `json:"covered"`   // of those, without which a test fails
+	Stopping  int      `json:"stopping"`  // of those that are covered, without which something merely does not build
 	Uncovered []string `json:"uncovered"` // the others, as path:line after the fix
 
 	Runs    int     `json:"runs"`    // judgings in all
@@ -108,14 +110,17 @@ type prover struct {
 
 // finished is the proof with lists that are sorted and never nil.
 func (p *prover) finished() Proof {
+	p.proof.NeverRan = kept(p.proof.FailToPass, func(name string) bool {
+		return !slices.ContainsFunc(p.before, func(s seen) bool { return s.way(name) != absent })
+	})
 	for _, list := range []*[]string{
-		&p.proof.FailToPass, &p.proof.PassToPass, &p.proof.Flaky, &p.proof.Textual, &p.proof.Missing, &p.proof.Uncovered,
+		&p.proof.FailToPass, &p.proof.PassToPass, &p.proof.Flaky, &p.proof.Textual, &p.proof.NeverRan, &p.proof.Missing, &p.proof.Uncovered,
 	} {
 		if *list == nil {
 			*list = []string{}
 		}
 	}
-	for _, list := range []*[]string{&p.proof.FailToPass, &p.proof.PassToPass, &p.proof.Flaky, &p.proof.Textual} {
+	for _, list := range []*[]string{&p.proof.FailToPass, &p.proof.PassToPass, &p.proof.Flaky, &p.proof.Textual, &p.proof.NeverRan} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

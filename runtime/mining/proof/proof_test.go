@@ -107,7 +107,7 @@ func TestASoundTaskIsProved(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Proof{
-		FailToPass: []string{testAdd}, PassToPass: []string{testOther}, Flaky: []string{}, Textual: []string{}, Missing: []string{},
+		FailToPass: []string{testAdd}, PassToPass: []string{testOther}, Flaky: []string{}, Textual: []string{}, NeverRan: []string{}, Missing: []string{},
 		Hunks: 1, Covered: 1, Uncovered: []string{}, Runs: got.Runs, Seconds: 1.5,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -186,6 +186,7 @@ func TestTestsMayNotBuildBeforeWhereTheStatementNamesWhatIsMissing(t *testing.T)
 		}
 		want := Proof{
 			FailToPass: []string{testAdd, testOther}, PassToPass: []string{"tests/test_x.py::test_x"}, Missing: []string{"plus"}, Hunks: 1, Covered: 1,
+			NeverRan: []string{testAdd, testOther}, Stopping: 1,
 			Flaky: []string{}, Textual: []string{}, Uncovered: []string{}, Runs: got.Runs, Seconds: got.Seconds,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

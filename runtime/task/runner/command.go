@@ -97,7 +97,7 @@ func packages(names, files []string) []string {
 
 // Exact returns lines that run these tests and no others, and exit with 0 if all pass; files
 // are those that hold them, for runners whose names do not say it. ok is false where the
-// parser belongs to no runner that can do that.
+// parser belongs to no runner that can do that. Names are as Named has them.
 func Exact(parser string, names, files []string) (lines []string, ok bool) {
 	files = slices.DeleteFunc(slices.Clone(files), func(name string) bool { return !IsTest(parser, name) })
 	slices.Sort(files)
@@ -122,6 +122,29 @@ func Exact(parser string, names, files []string) (lines []string, ok bool) {
 		return nodeLines(in, names), true
 	}
 	return nil, false
+}
+
+// Named are names of tests as their runner has them, each once. Where runners let names repeat, it
+// is we who number them: "name #2" is "name" where that is a test of the task, too, by others.
+func Named(parser string, names, others []string) (out []string) {
+	if !slices.Contains([]string{"cargo", "jest", "mocha", "node"}, parser) {
+		return names
+	}
+	known, told := map[string]bool{}, map[string]bool{}
+	for _, name := range slices.Concat(names, others) {
+		known[name] = true
+	}
+	number := regexp.MustCompile(`^(.+) #[0-9]+$`)
+	for _, name := range names {
+		if m := number.FindStringSubmatch(name); m != nil && known[m[1]] {
+			name = m[1]
+		}
+		if !told[name] {
+			told[name] = true
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 var unittestName = regexp.MustCompile(`^(\w+) \(([\w.]+)\)$`)

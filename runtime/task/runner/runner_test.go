@@ -106,6 +106,27 @@ func TestCommandsOfSingleTests(t *testing.T) {
 	}
 }
 
+// The numbers that we give to names that come again are in no command; those of a title are.
+func TestOurNumbersAreInNoCommand(t *testing.T) {
+	for _, c := range []struct {
+		parser        string
+		names, others []string
+		want          string
+	}{
+		{"node", []string{"a", "a #2"}, nil, "node --test '--test-name-pattern=^a$'"},
+		{"node", []string{"x > a #2"}, []string{"x > a"}, "node --test '--test-name-pattern=^a$'"},
+		{"node", []string{"mends #2"}, []string{"a"}, "node --test '--test-name-pattern=^mends #2$'"},
+		{"jest", []string{"x > a", "x > a #2", "x > a #3"}, nil, "npx jest -t '^(x a)$'"},
+		{"mocha", []string{"a #2"}, []string{"a"}, "npx mocha -g '^(a)$'"},
+		{"cargo", []string{"eq #2", "eq"}, nil, "cargo test -- --exact eq"},
+		{"pytest", []string{"a.py::t[x]", "a.py::t[x] #2"}, nil, "python3 -m pytest -q 'a.py::t[x]' 'a.py::t[x] #2'"},
+	} {
+		if got, ok := runner.Exact(c.parser, runner.Named(c.parser, c.names, c.others), nil); !ok || len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s %q: %q, want %q", c.parser, c.names, got, c.want)
+		}
+	}
+}
+
 // An argument of a program cannot be longer than 128 KiB: many names make many lines, and every
 // name is in one of them.
 func TestLongListsMakeSeveralCommands(t *testing.T) {

@@ -111,11 +111,17 @@ func (w *workspace) commands(t task.Task) error {
 		w.FailToPass, w.PassToPass = []string{commandLine(t.Judge.Command)}, nil
 		return nil
 	}
+	// A line runs all tests of a name, so that one of which one fails before is no line of those
+	// that pass.
+	fail := runner.Named(t.Judge.Parser, t.FailToPass, t.PassToPass)
+	pass := slices.DeleteFunc(slices.Clone(runner.Named(t.Judge.Parser, t.PassToPass, t.FailToPass)), func(name string) bool {
+		return slices.Contains(fail, name)
+	})
 	var ok bool
-	if w.FailToPass, ok = runner.Exact(t.Judge.Parser, t.FailToPass, touched); !ok {
+	if w.FailToPass, ok = runner.Exact(t.Judge.Parser, fail, touched); !ok {
 		return fmt.Errorf("swe-forge runs a command for each test, and none is known for the tests of %s", t.Judge.Parser)
 	}
-	w.PassToPass, _ = runner.Exact(t.Judge.Parser, t.PassToPass, touched)
+	w.PassToPass, _ = runner.Exact(t.Judge.Parser, pass, touched)
 	return nil
 }
 
