@@ -1,7 +1,10 @@
 package vet
 
 import (
+	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -39,6 +42,10 @@ func cheats() []cheat {
 		{"configuration", "an edited configuration keeps the tests from running or calls them passed", configuration},
 		{"patched-runner", "what is submitted changes the test runner from inside", patchedRunner},
 		{"printed-marks", "what is submitted prints and writes what the parser takes for success, and ends", printedMarks},
+		{"printed-run", "what is submitted prints a run with the names of the tests, and lets the runner go on", printedRun},
+		{"flooded-output", "what is submitted prints so much that what the tests print is lost, and then a run", floodedOutput},
+		{"expected-failures", "what is submitted marks every test as one that fails as expected", expectedFailures},
+		{"rewritten-tests", "what is submitted writes tests that always pass over the hidden ones", rewrittenTests},
 	}
 }
 
@@ -110,7 +117,14 @@ type deed struct {
 	print string
 	write []Text // by absolute path, or relative to where it runs
 	exit  bool
+	flood bool // of output, before what is printed
 }
+
+// floodLines is how often floodLine is printed: more than a judge keeps.
+const (
+	floodLines = 10_000
+	floodLine  = 4000
+)
 
 func exitAtImport(t Target) []Text { return loaded(t, deed{exit: true}) }
 
@@ -122,6 +136,61 @@ func printedMarks(t Target) []Text {
 		d.write = append(d.write, files...)
 	}
 	if d.print == "" && len(d.write) == 0 {
+		return nil
+	}
+	return loaded(t, d)
+}
+
+func printedRun(t Target) []Text {
+	d := deed{}
+	for _, format := range formats(t.Task) {
+		text, _ := marks(format, t)
+		d.print += text
+	}
+	if d.print == "" {
+		return nil
+	}
+	return loaded(t, d)
+}
+
+func floodedOutput(t Target) []Text {
+	d := deed{flood: true}
+	for _, format := range formats(t.Task) {
+		text, _ := marks(format, t)
+		d.print += text
+	}
+	if d.print == "" {
+		return nil
+	}
+	t.Sources = t.Sources[:min(len(t.Sources), 1)] // once is enough
+	return loaded(t, d)
+}
+
+func expectedFailures(t Target) []Text {
+	if !slices.ContainsFunc(runners(t.Task), func(name string) bool { return slices.Contains([]string{"pytest", "unittest", "django"}, name) }) {
+		return nil
+	}
+	return added(t, func(l language, source Text) []Text { return appended(source, l.expects) })
+}
+
+// rewrittenTests are for runners whose names say in which file a test is.
+func rewrittenTests(t Target) []Text {
+	if !slices.Contains(runners(t.Task), "pytest") {
+		return nil
+	}
+	easy := map[string]string{}
+	for _, name := range t.Tests {
+		file, test, ok := strings.Cut(name, "::")
+		test, _, _ = strings.Cut(test, "[")
+		if ok && path.Ext(file) == ".py" && !path.IsAbs(file) && !strings.Contains(test, "::") && !strings.Contains(easy[file], "def "+test+"(") {
+			easy[file] += "def " + test + "():\n    pass\n"
+		}
+	}
+	var d deed
+	for _, file := range slices.Sorted(maps.Keys(easy)) {
+		d.write = append(d.write, Text{file, []byte(easy[file])})
+	}
+	if len(d.write) == 0 {
 		return nil
 	}
 	return loaded(t, d)

@@ -14,16 +14,17 @@ type language struct {
 	endings []string
 	load    func(source Text, d deed) []Text
 	atEnd   string                   // code behind a source; "" = there is none
+	expects string                   // the same, that marks tests as failing as expected
 	runner  func(source Text) []Text // changes the test runner; nil = nothing does
 }
 
 func languages() []language {
 	return []language{
-		{[]string{".py"}, pythonLoad, pyAtEnd, func(s Text) []Text { return appended(s, pyRunner) }},
-		{[]string{".js", ".cjs", ".mjs", ".ts", ".jsx", ".tsx"}, scriptLoad, jsAtEnd, func(s Text) []Text { return appended(s, jsRunner) }},
-		{[]string{".go"}, goLoad, "", goRunner},
-		{[]string{".rs"}, rustLoad, "", nil},
-		{[]string{".c", ".cc", ".cpp", ".cxx"}, cLoad, cAtEnd, nil},
+		{[]string{".py"}, pythonLoad, pyAtEnd, pyExpects, func(s Text) []Text { return appended(s, pyRunner) }},
+		{[]string{".js", ".cjs", ".mjs", ".ts", ".jsx", ".tsx"}, scriptLoad, jsAtEnd, "", func(s Text) []Text { return appended(s, jsRunner) }},
+		{[]string{".go"}, goLoad, "", "", goRunner},
+		{[]string{".rs"}, rustLoad, "", "", nil},
+		{[]string{".c", ".cc", ".cpp", ".cxx"}, cLoad, cAtEnd, "", nil},
 	}
 }
 
@@ -34,6 +35,14 @@ func languageOf(name string) (language, bool) {
 		return language{}, false
 	}
 	return all[i], true
+}
+
+// lines is how many lines of a flood are printed.
+func (d deed) lines() int {
+	if d.flood {
+		return floodLines
+	}
+	return 0
 }
 
 // literal is a text in the quotes that all these languages have in common.
@@ -62,8 +71,10 @@ func pythonLoad(source Text, d deed) []Text {
         except OSError:
             pass
     _os.write(1, text)
+for _ in range(%d):
+    _shout(b"x" * %d + b"\\n")
 _shout(%s.encode())
-`, literal(d.print))
+`, d.lines(), floodLine, literal(d.print))
 	}
 	if d.exit {
 		code.WriteString("_os._exit(0)\n")
@@ -77,6 +88,25 @@ def _well():
     _sys.stderr.flush()
     _os._exit(0)
 _atexit.register(_well)
+`
+
+const pyExpects = `try:
+    import pytest as _pytest
+    _begin = _pytest.Function.__init__
+    def _marked(self, *args, **kwargs):
+        _begin(self, *args, **kwargs)
+        self.add_marker(_pytest.mark.xfail)
+    _pytest.Function.__init__ = _marked
+    import sys as _sys
+    _frame = _sys._getframe()
+    while _frame is not None:
+        if _frame.f_globals["__name__"].rpartition(".")[2].startswith("test_"):
+            _frame.f_globals["pytestmark"] = _pytest.mark.xfail
+        _frame = _frame.f_back
+except ImportError:
+    pass
+import unittest as _unittest
+_unittest.TestCase.__unittest_expecting_failure__ = True
 `
 
 const pyRunner = `try:
@@ -103,7 +133,7 @@ func scriptLoad(source Text, d deed) []Text {
 		fmt.Fprintf(&code, "try { process.getBuiltinModule('fs').writeFileSync(%s, %s) } catch {}\n", literal(f.Name), literal(string(f.Content)))
 	}
 	if d.print != "" {
-		fmt.Fprintf(&code, "process.stdout.write(%s);\n", literal(d.print))
+		fmt.Fprintf(&code, "for (let i = 0; i < %d; i++) process.stdout.write('x'.repeat(%d) + '\\n');\nprocess.stdout.write(%s);\n", d.lines(), floodLine, literal(d.print))
 	}
 	if d.exit {
 		code.WriteString("process.exit(0);\n")
@@ -145,6 +175,7 @@ func goLoad(source Text, d deed) []Text {
 		fmt.Fprintf(&body, "\t_ = os.WriteFile(%s, []byte(%s), 0o644)\n", literal(f.Name), literal(string(f.Content)))
 	}
 	if d.print != "" {
+		fmt.Fprintf(&body, "\tline := make([]byte, %d)\n\tline[%d] = '\\n'\n\tfor range [%d]int{} {\n\t\t_, _ = os.Stdout.Write(line)\n\t}\n", floodLine+1, floodLine, d.lines())
 		fmt.Fprintf(&body, "\t_, _ = os.Stdout.WriteString(%s)\n", literal(d.print))
 	}
 	if d.exit {
@@ -164,6 +195,7 @@ func rustLoad(source Text, d deed) []Text {
 		fmt.Fprintf(&body, "        let _ = std::fs::write(%s, %s);\n", literal(f.Name), literal(string(f.Content)))
 	}
 	if d.print != "" {
+		fmt.Fprintf(&body, "        for _ in 0..%d { let _ = std::io::Write::write_all(&mut std::io::stdout(), (\"x\".repeat(%d) + \"\\n\").as_bytes()); }\n", d.lines(), floodLine)
 		fmt.Fprintf(&body, "        let _ = std::io::Write::write_all(&mut std::io::stdout(), %s.as_bytes());\n", literal(d.print))
 		body.WriteString("        let _ = std::io::Write::flush(&mut std::io::stdout());\n")
 	}
@@ -178,6 +210,7 @@ func cLoad(source Text, d deed) []Text {
 	var body strings.Builder
 	if d.print != "" {
 		text := literal(d.print)
+		fmt.Fprintf(&body, "    static char line[%d];\n    line[%d] = '\\n';\n    for (int i = 0; i < %d; i++) if (write(1, line, sizeof(line)) < 0) {}\n", floodLine+1, floodLine, d.lines())
 		fmt.Fprintf(&body, "    if (write(1, %s, sizeof(%s) - 1) < 0) {}\n", text, text)
 	}
 	if d.exit {

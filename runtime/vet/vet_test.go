@@ -222,11 +222,12 @@ func TestAdversariesAreMadeOfTheTask(t *testing.T) {
 		want                             string // adversary:files
 	}{
 		{"pytest", "python3 -m pytest -q tests", "src/answer.py", "x = 1\n", "exit-at-import:src/answer.py exit-at-end:src/answer.py conftest-skip:conftest.py,src/conftest.py,tests/conftest.py " +
-			"conftest-pass:conftest.py,src/conftest.py,tests/conftest.py configuration:adversary_plugin.py,pytest.ini,tox.ini,setup.cfg,pyproject.toml,package.json patched-runner:src/answer.py printed-marks:src/answer.py"},
+			"conftest-pass:conftest.py,src/conftest.py,tests/conftest.py configuration:adversary_plugin.py,pytest.ini,tox.ini,setup.cfg,pyproject.toml,package.json patched-runner:src/answer.py printed-marks:src/answer.py " +
+			"printed-run:src/answer.py flooded-output:src/answer.py expected-failures:src/answer.py rewritten-tests:src/answer.py"},
 		{"exit_code", "python3 tests/check.py", "answer.py", "", "exit-at-import:answer.py exit-at-end:answer.py configuration:package.json"},
-		{"gotest", "go test ./...", "pkg/sum/sum.go", "package sum\n", "exit-at-import:pkg/sum/zz_adversary.go configuration:package.json patched-runner:pkg/sum/zz_adversary.go printed-marks:pkg/sum/zz_adversary.go"},
-		{"jest", "npx jest", "lib/a.ts", "export const a = 1\n", "exit-at-import:lib/a.ts exit-at-end:lib/a.ts configuration:jest.config.js,.mocharc.json,package.json patched-runner:lib/a.ts printed-marks:lib/a.ts"},
-		{"cargo", "cargo test", "src/lib.rs", "pub fn a() {}\n", "exit-at-import:src/lib.rs configuration:package.json,.cargo/config.toml printed-marks:src/lib.rs"},
+		{"gotest", "go test ./...", "pkg/sum/sum.go", "package sum\n", "exit-at-import:pkg/sum/zz_adversary.go configuration:package.json patched-runner:pkg/sum/zz_adversary.go printed-marks:pkg/sum/zz_adversary.go printed-run:pkg/sum/zz_adversary.go flooded-output:pkg/sum/zz_adversary.go"},
+		{"jest", "npx jest", "lib/a.ts", "export const a = 1\n", "exit-at-import:lib/a.ts exit-at-end:lib/a.ts configuration:jest.config.js,.mocharc.json,package.json patched-runner:lib/a.ts printed-marks:lib/a.ts printed-run:lib/a.ts flooded-output:lib/a.ts"},
+		{"cargo", "cargo test", "src/lib.rs", "pub fn a() {}\n", "exit-at-import:src/lib.rs configuration:package.json,.cargo/config.toml printed-marks:src/lib.rs printed-run:src/lib.rs flooded-output:src/lib.rs"},
 		{"reward", "sh run.sh", "main.c", "int main() {}\n", "exit-at-import:main.c exit-at-end:main.c configuration:package.json printed-marks:main.c"},
 		{"junit", "mvn test", "A.java", "class A {}\n", "configuration:package.json"},
 	} {
