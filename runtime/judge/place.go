@@ -107,7 +107,7 @@ func (g *grading) arm(ctx context.Context) error {
 	tests := t.Judge.Tests()
 	wire, ok := p.Tripwire(parser.Site{
 		Command: commandText(tests.Shell, tests.Argv), Workdir: t.Workdir, Env: g.environ(),
-		Hidden: g.profile.Files, Nonce: newID(),
+		Hidden: g.profile.Files, Expect: manifest(t), Nonce: newID(),
 		Read: func(name string) []byte { return g.profile.Content[name] },
 	})
 	if !ok {

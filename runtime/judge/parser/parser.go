@@ -79,6 +79,7 @@ type Site struct {
 	Command string                   // the judge command as text
 	Workdir string                   // absolute
 	Env     map[string]string        // environment the command gets anyway
+	Expect  []string                 // names of the tests that are known to run, if they are
 	Hidden  []string                 // paths of hidden files below workdir
 	Read    func(path string) []byte // content of a hidden file, nil when absent
 	Nonce   string                   // random, lower-case hex
@@ -91,5 +92,6 @@ type Tripwire struct {
 	Env      map[string]string      // added to the command's environment
 	MustPass func(name string) bool // recognises the added test by its reported name
 	MustFail func(name string) bool
+	Places   int // in so many, by their names, both have to be seen; 0 = one
 	ExitCode int // what the runner exits with when only MustFail fails
 }

@@ -14,16 +14,16 @@ import (
 // could not compile what was submitted shows neither, which is not tampering; its result
 // is not complete. The reason is empty where nothing is wrong.
 func (t Tripwire) Check(r Result) (rest []Test, reason string) {
-	passed, failed := 0, 0
+	passed, failed := map[string]bool{}, map[string]bool{}
 	for _, test := range r.Tests {
 		switch {
 		case t.MustFail != nil && t.MustFail(test.Name):
-			failed++
+			failed[test.Name] = true
 			if test.Status == Passed || test.Status == Skipped {
 				reason = "a test that must fail is reported as " + string(test.Status)
 			}
 		case t.MustPass != nil && t.MustPass(test.Name):
-			passed++
+			passed[test.Name] = true
 			if test.Status != Passed && r.Complete && reason == "" {
 				reason = "a test that must pass is reported as " + string(test.Status)
 			}
@@ -31,7 +31,7 @@ func (t Tripwire) Check(r Result) (rest []Test, reason string) {
 			rest = append(rest, test)
 		}
 	}
-	if reason == "" && r.Complete && (passed == 0 || failed == 0) {
+	if reason == "" && r.Complete && min(len(passed), len(failed)) < max(t.Places, 1) {
 		reason = "a test added by the judge is missing from a run that ended orderly"
 	}
 	return rest, reason

@@ -31,13 +31,16 @@ func gotestTripwire(site Site) (Tripwire, bool) {
 	if !run.selects(passName) || !run.selects(failName) {
 		return Tripwire{}, false
 	}
-	dir, pkg, ok := hiddenPackage(site, in.dir, run.packages)
-	if !ok {
+	packages := hiddenPackages(site, in.dir, run.packages)
+	if len(packages) == 0 {
 		return Tripwire{}, false
 	}
-	source := fmt.Sprintf("package %s\n\nimport \"testing\"\n\nfunc %s(t *testing.T) {}\n\nfunc %s(t *testing.T) { t.Fail() }\n", pkg, passName, failName)
+	files := map[string]string{}
+	for dir, pkg := range packages {
+		files[path.Join(dir, "zzz_"+mark(site.Nonce, "file")+"_test.go")] = fmt.Sprintf("package %s\n\nimport \"testing\"\n\nfunc %s(t *testing.T) {}\n\nfunc %s(t *testing.T) { t.Fail() }\n", pkg, passName, failName)
+	}
 	return Tripwire{
-		Files:    map[string]string{path.Join(dir, "zzz_"+mark(site.Nonce, "file")+"_test.go"): source},
+		Files: files, Places: len(files),
 		MustPass: containing(passName),
 		MustFail: containing(failName),
 		ExitCode: 1,
@@ -102,12 +105,21 @@ func (r goTestRun) selects(name string) bool {
 	return run.MatchString(name) && (r.skip == "" || !skip.MatchString(name))
 }
 
-// hiddenPackage finds the first directory with a hidden test file that the command tests,
-// and the name of the package that file belongs to.
-func hiddenPackage(site Site, dir string, patterns []string) (found, pkg string, ok bool) {
+// maxPlaces bounds the packages that get the two tests.
+const maxPlaces = 50
+
+// hiddenPackages are directories with hidden test files that the command tests, with the names of
+// the packages those files belong to: the first one, and those of which tests are known to run. A
+// package that is not run shows neither of the two, whatever another one prints of it.
+func hiddenPackages(site Site, dir string, patterns []string) map[string]string {
+	found := map[string]string{}
 	for _, hidden := range slices.Sorted(slices.Values(site.Hidden)) {
 		file := resolve(path.Clean(site.Workdir), hidden)
-		if !strings.HasSuffix(file, "_test.go") || site.Read == nil || !covered(path.Dir(file), dir, patterns) {
+		at := path.Dir(file)
+		if !strings.HasSuffix(file, "_test.go") || site.Read == nil || found[at] != "" || len(found) == maxPlaces || !covered(at, dir, patterns) {
+			continue
+		}
+		if len(found) > 0 && !known(site, path.Dir(path.Clean(hidden))) {
 			continue
 		}
 		source := site.Read(hidden)
@@ -116,10 +128,18 @@ func hiddenPackage(site Site, dir string, patterns []string) (found, pkg string,
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.PackageClauseOnly)
 		if err == nil {
-			return path.Dir(file), parsed.Name.Name, true
+			found[at] = parsed.Name.Name
 		}
 	}
-	return "", "", false
+	return found
+}
+
+// known reports whether a test is expected of the package in a folder below the workdir.
+func known(site Site, folder string) bool {
+	return folder != "." && slices.ContainsFunc(site.Expect, func(name string) bool {
+		pkg, _, ok := strings.Cut(name, "::")
+		return ok && strings.HasSuffix(pkg, "/"+folder)
+	})
 }
 
 // covered says whether one of the path patterns, relative to dir, names the target. A

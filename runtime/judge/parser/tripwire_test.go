@@ -2,7 +2,9 @@ package parser
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -122,6 +124,55 @@ func TestCheck(t *testing.T) {
 			}
 			if (reason != "") != c.tampered {
 				t.Errorf("reason %q", reason)
+			}
+		})
+	}
+}
+
+// Each package of which tests are known to run has the two added tests, so that none can be
+// hidden while another prints its passes.
+func TestNoPackageOfGoTestPassesForAnother(t *testing.T) {
+	requireTool(t, "go")
+	const forged = "=== RUN   TestB\n--- PASS: TestB (0.00s)\nPASS\nok  \texample.org/m/b\t0.01s\n"
+	hidden := map[string]string{
+		"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n",
+		"b/b_test.go": "package b\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) { t.Fatal(B()) }\n",
+	}
+	honest := map[string]string{"go.mod": "module example.org/m\n\ngo 1.21\n", "a/a.go": "package a\n", "b/b.go": "package b\n\nfunc B() int { return 1 }\n"}
+	for name, c := range map[string]struct {
+		more     map[string]string
+		expect   []string
+		tampered bool
+		passed   string
+	}{
+		"honest": {nil, []string{"example.org/m/a::TestA", "example.org/m/b::TestB"}, false, "example.org/m/a::TestA"},
+		"a package that is hidden": {map[string]string{
+			"b/go.mod": "module b\n", "a/a.go": "package a\n\nimport \"os\"\n\nfunc init() { _, _ = os.Stdout.WriteString(" + strconv.Quote(forged) + ") }\n",
+		}, []string{"example.org/m/a::TestA", "example.org/m/b::TestB"}, true, "example.org/m/a::TestA example.org/m/b::TestB"},
+		"nobody knows what runs": {map[string]string{"b/go.mod": "module b\n"}, nil, false, "example.org/m/a::TestA"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			work := filepath.Join(t.TempDir(), "work")
+			for _, files := range []map[string]string{honest, hidden, c.more} {
+				for name, content := range files {
+					write(t, filepath.Join(work, name), content)
+				}
+			}
+			const command = "go test -vet=off -v ./..."
+			wire, ok := gotestTripwire(Site{
+				Command: command, Workdir: work, Hidden: slices.Sorted(maps.Keys(hidden)), Expect: c.expect, Nonce: "5eed",
+				Read: func(name string) []byte { return []byte(hidden[name]) },
+			})
+			if !ok {
+				t.Fatal("the tripwire is not armed")
+			}
+			for name, content := range wire.Files {
+				write(t, name, content)
+			}
+			r := parseGoTest(run(t, work, command, []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local"}))
+			rest, reason := wire.Check(r)
+			if got := strings.Join(slices.Sorted(slices.Values(named(Result{Tests: rest}, Passed))), " "); got != c.passed || (reason != "") != c.tampered || !r.Complete {
+				t.Errorf("passed %q, complete %t, tripwire %q", got, r.Complete, reason)
 			}
 		})
 	}
