@@ -270,3 +270,16 @@ func linkOver(ctx context.Context, t *testing.T, b *bench, c *containertest.Fake
 		t.Error(err)
 	}
 }
+
+// A package that does not build can be told of twice, and has not run twice.
+func TestABuildThatFailsIsNoRun(t *testing.T) {
+	p, _ := parser.Lookup("gotest")
+	for _, text := range []string{
+		"FAIL\tm/a [build failed]\nFAIL\tm/a [build failed]\n",
+		"FAIL\tm/a [build failed]\n{\"Action\":\"fail\",\"Package\":\"m/a\",\"Elapsed\":0,\"FailedBuild\":\"m/a\"}\n",
+	} {
+		if r := p.Parse(parser.Input{Output: []byte(text)}); r.Runs > 1 {
+			t.Errorf("%q: %d runs", text, r.Runs)
+		}
+	}
+}

@@ -88,8 +88,9 @@ func (r *cargoReader) line(line string) {
 	f, before := r.form, r.before
 	r.before = line
 	if m := match(f.begin, line, strings.HasPrefix(line, "running ")); m != nil {
+		quoted := r.binary != nil && r.binary.detail
 		r.close()
-		if r.begun++; r.target != "" && r.target != "doc" { // examples are run in parts
+		if r.begun++; !quoted && r.target != "" && r.target != "doc" { // examples are run in parts
 			r.runs = max(r.runs, r.begun)
 		}
 		r.binary = &cargoBinary{label: r.label, target: r.target, planned: atoi(m[1])}

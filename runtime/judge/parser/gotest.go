@@ -43,7 +43,7 @@ func parseGoTest(in Input) Result {
 	r.finish()
 	result := r.tests.result(in, len(r.packages) > 0, r.wrong)
 	for _, p := range r.packages {
-		result.Runs = max(result.Runs, p.ends)
+		result.Runs = max(result.Runs, p.ends, p.trailers)
 	}
 	return result
 }
@@ -55,7 +55,8 @@ type goPackage struct {
 	output   map[string]*strings.Builder // of each test, bounded
 	declared map[string]bool             // tests whose result line was printed
 	ended    string                      // pass, fail or skip; "" while it runs
-	ends     int                         // times that it did
+	ends     int                         // events that say so
+	trailers int                         // lines of text that do, but for those of packages that do not build
 	orderly  bool                        // the test binary said PASS or FAIL itself
 	idle     bool                        // no tests to run, or no test files
 	build    bool                        // did not compile
@@ -104,6 +105,7 @@ func (r *goReader) event(line string) bool {
 		p.hear(e.Output)
 	case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
 		p.build = p.build || e.FailedBuild != ""
+		p.ends++
 		p.end(e.Action)
 	}
 	return true
@@ -200,7 +202,6 @@ func (p *goPackage) hear(output string) {
 
 // end closes a package; of two ends the worse counts.
 func (p *goPackage) end(action string) {
-	p.ends++
 	if p.ended != "fail" {
 		p.ended = action
 	}

@@ -84,6 +84,9 @@ func (r *goReader) trailer(word, name, rest string) {
 	maps.Copy(p.running, held.running)
 	maps.Copy(p.output, held.output)
 	p.hear(rest)
+	if !strings.HasSuffix(rest, " failed]") {
+		p.trailers++
+	}
 	switch word {
 	case "ok":
 		p.end("pass")
