@@ -61,6 +61,28 @@ func (p *profile) digest(r io.Reader, name string, content []byte, laid bool) er
 
 func text(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
+// nowLaid notes that a hidden file, by its path in the container, is replaced by the judge
+// itself: some tripwires are tests that are added to one.
+func (g *grading) nowLaid(file, content string) {
+	name, below := strings.CutPrefix(file, path.Clean(g.session.Task.Workdir)+"/")
+	if _, hidden := g.profile.Sums[name]; !below || !hidden {
+		return
+	}
+	sum := sha256.New()
+	_, _ = io.WriteString(sum, content) // a hash takes everything
+	if g.replaced == nil {
+		g.replaced = map[string]string{}
+	}
+	g.replaced[name] = text(sum)
+}
+
+// sums are the digests that the hidden files have to have after the run.
+func (g *grading) sums() map[string]string {
+	sums := maps.Clone(g.profile.Sums)
+	maps.Copy(sums, g.replaced)
+	return sums
+}
+
 // altered names a hidden file that is no longer what was laid, "" where all are. In stages
 // nothing that was submitted runs beside them.
 func (g *grading) altered(ctx context.Context) (string, error) {
@@ -68,8 +90,9 @@ func (g *grading) altered(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	var list strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(g.profile.Sums)) {
-		fmt.Fprintf(&list, "%s %s\x00", g.profile.Sums[name], name)
+	sums := g.sums()
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&list, "%s %s\x00", sums[name], name)
 	}
 	said, err := g.guest(ctx, strings.NewReader(list.String()), "compare", g.session.Task.Workdir)
 	switch {
@@ -84,11 +107,12 @@ func (g *grading) altered(ctx context.Context) (string, error) {
 
 // lookedAt compares hidden files one by one.
 func (g *grading) lookedAt(ctx context.Context) (string, error) {
-	for i, name := range slices.Sorted(maps.Keys(g.profile.Sums)) {
+	sums := g.sums()
+	for i, name := range slices.Sorted(maps.Keys(sums)) {
 		if i == maxLookedAt {
 			break
 		}
-		same, err := g.same(ctx, name)
+		same, err := g.same(ctx, name, sums[name])
 		if err != nil && (ctx.Err() != nil || machinery(err)) {
 			return "", fmt.Errorf("compare %s with what was laid: %w", name, err)
 		}
@@ -99,7 +123,7 @@ func (g *grading) lookedAt(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func (g *grading) same(ctx context.Context, name string) (_ bool, err error) {
+func (g *grading) same(ctx context.Context, name, want string) (_ bool, err error) {
 	stream, err := g.open(ctx, path.Join(g.session.Task.Workdir, name))
 	if err != nil || stream == nil {
 		return false, err
@@ -114,7 +138,7 @@ func (g *grading) same(ctx context.Context, name string) (_ bool, err error) {
 	if _, err := io.Copy(sum, r); err != nil {
 		return false, err
 	}
-	return text(sum) == g.profile.Sums[name], nil
+	return text(sum) == want, nil
 }
 
 // compared holds against a report that counts for something that a hidden file was altered.

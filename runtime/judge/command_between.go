@@ -99,6 +99,7 @@ func (g *grading) plant(ctx context.Context, wire parser.Tripwire) error {
 	return g.judge.pour(ctx, g.id, "/", func(w *tar.Writer) error {
 		for _, name := range slices.Sorted(maps.Keys(wire.Files)) {
 			content := wire.Files[name]
+			g.nowLaid(name, content)
 			h := &tar.Header{
 				Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: 0o644,
 				Size: int64(len(content)), ModTime: at,

@@ -29,6 +29,7 @@ type grading struct {
 	id       string             // of the container
 	workload container.Workload // that it can be started with again; only its name may differ
 	planted  int                // tripwires so far
+	replaced map[string]string  // digests of hidden files that tripwires were added to, as profile.Sums
 	wire     *parser.Tripwire
 }
 
