@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -123,6 +124,40 @@ var closedCases = map[modeltest.Protocol]map[string]closedCase{
 
 // An agent without a network has none by its provider, either; whoever has one may ask for
 // what it likes.
+// TestAClosedTrialSeesTheModelOfItsRunAlone asks for the list of models, which the provider is not
+// asked for.
+func TestAClosedTrialSeesTheModelOfItsRunAlone(t *testing.T) {
+	for _, protocol := range []modeltest.Protocol{modeltest.Chat, modeltest.Messages} {
+		for _, model := range []string{"m", ""} {
+			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				t.Error("the provider is asked")
+				_, _ = io.WriteString(w, `{"data":[{"id":"m"},{"id":"secret-model-of-the-account"}]}`)
+			})
+			w := newWorld(t, 0, provider(url, protocol))
+			a := w.agent(protocol, func(g *gateway.Grant) { g.Closed, g.Model = true, model })
+			prefix := gateway.OpenAIPrefix
+			if protocol == modeltest.Messages {
+				prefix = gateway.AnthropicPrefix
+			}
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.server.URL+prefix+"/v1/models?limit=1000", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := a.client.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var list struct{ Data []struct{ ID string } }
+			if err := errors.Join(json.NewDecoder(res.Body).Decode(&list), res.Body.Close()); err != nil || res.StatusCode != 200 {
+				t.Fatal(res.StatusCode, err)
+			}
+			if n := len(list.Data); model == "" && n != 0 || model != "" && (n != 1 || list.Data[0].ID != "m") {
+				t.Errorf("%s, model %q: %+v", protocol, model, list)
+			}
+		}
+	}
+}
+
 func TestAClosedNetworkHasNoWayByTheProvider(t *testing.T) {
 	for protocol, cases := range closedCases {
 		for name, tc := range cases {

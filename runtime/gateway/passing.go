@@ -210,6 +210,11 @@ func (x *exchange) pass() {
 			return
 		}
 	}
+	if x.path == modelsPath && x.s.grant.Closed {
+		x.w.Header().Set("Content-Type", "application/json")
+		_, _ = x.w.Write(declared(x.protocol(), x.s.grant.Model)) // who has gone needs no answer
+		return
+	}
 	a, bad := x.forward()
 	defer x.leave()
 	if bad != nil {

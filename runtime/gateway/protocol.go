@@ -32,19 +32,50 @@ type generation struct {
 	event func(data []byte, m *meter)
 }
 
+// modelsPath lists models.
+const modelsPath = "/v1/models"
+
+// declared is the list of models for an agent whose network is closed: the one of its run. That of
+// the provider would tell what else the account has.
+func declared(protocol, model string) []byte {
+	type openAI struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Created int64  `json:"created"`
+		OwnedBy string `json:"owned_by"`
+	}
+	type anthropic struct {
+		Type    string `json:"type"`
+		ID      string `json:"id"`
+		Name    string `json:"display_name"`
+		Created string `json:"created_at"`
+	}
+	list := map[string]any{"object": "list", "data": []openAI{}}
+	switch {
+	case protocol == Anthropic && model != "":
+		list = map[string]any{"data": []anthropic{{"model", model, model, "1970-01-01T00:00:00Z"}}, "has_more": false, "first_id": model, "last_id": model}
+	case protocol == Anthropic:
+		list = map[string]any{"data": []anthropic{}, "has_more": false, "first_id": nil, "last_id": nil}
+	case model != "":
+		list["data"] = []openAI{{ID: model, Object: "model", OwnedBy: "assayd"}}
+	}
+	body, _ := json.Marshal(list) // plain data always encodes
+	return body
+}
+
 // endpointsOf are the addresses that a protocol has.
 func endpointsOf(protocol string) []endpoint {
 	if protocol == Anthropic {
 		return []endpoint{
 			{http.MethodPost, "/v1/messages", &messages},
 			{http.MethodPost, "/v1/messages/count_tokens", nil},
-			{http.MethodGet, "/v1/models", nil},
+			{http.MethodGet, modelsPath, nil},
 		}
 	}
 	return []endpoint{
 		{http.MethodPost, "/v1/chat/completions", &completions},
 		{http.MethodPost, "/v1/responses", &responses},
-		{http.MethodGet, "/v1/models", nil},
+		{http.MethodGet, modelsPath, nil},
 	}
 }
 
