@@ -48,6 +48,9 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
 		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange,
 	}
+	if r.Budget != nil {
+		d.Total = gateway.Budget(r.Budget.Total)
+	}
 	if r.Schedule != "" {
 		s, err := cron.ParseStandard("TZ=UTC " + r.Schedule)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -21,10 +22,11 @@ type Run struct {
 	Schedule   cron.Schedule // nil = once
 	Retries    int           // tries after the first for reasons of infrastructure
 	Keep       string
-	Blocked    string // why this version does not do the run; "" = it does
-	Grows      bool   // there may be more cells: a mining spec that it takes tasks of is not over
-	Waits      string // for what, before anything of it begins; "" = for nothing
-	OnChange   string // config.OnChangeRerun: another execution when content has changed
+	Blocked    string         // why this version does not do the run; "" = it does
+	Grows      bool           // there may be more cells: a mining spec that it takes tasks of is not over
+	Waits      string         // for what, before anything of it begins; "" = for nothing
+	Total      gateway.Budget // what an execution may spend on models
+	OnChange   string         // config.OnChangeRerun: another execution when content has changed
 }
 
 // Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is
@@ -68,6 +70,7 @@ type Trial struct {
 	Slot       slot // of its cell
 	Superseded bool // it is in no number any more
 	Again      bool // a user asked for another try
+	Funded     bool // it was cancelled because the run had nothing left to spend, and now it has
 }
 
 // Open reports whether the trial has no verdict that counts yet.
@@ -385,6 +388,8 @@ func due(d *Run, e *Execution, t Trial, known bool, i, n int) (at time.Time, cau
 	case t.Running():
 	case t.Unwanted:
 		return time.Time{}, "the cell is wanted again", true
+	case t.Funded:
+		return time.Time{}, "the budget of the run was raised", true
 	case t.Again:
 		return time.Time{}, "retry was asked for after " + string(t.Status), true
 	case !t.Final:

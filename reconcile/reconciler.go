@@ -299,6 +299,9 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 		return seen.err
 	}
 	observed, now := seen.Observed, clock.Now().UTC()
+	if d, e := r.desired[address], observed.Execution; d != nil && e != nil && r.o.Host.Gateway != nil {
+		r.o.Host.Gateway.SetTotal(address, e.N, d.Total)
+	}
 	plan := Diff(address, r.drained(r.desired[address], observed), observed, now)
 	if text := plan.String(); text != "" {
 		r.o.Log.Debug("plan", "spec", address, "plan", text)
@@ -431,6 +434,9 @@ func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
 		t.EndedAt = s.Line.Wall(row.FinishedAt)
 		t.Final, t.Unwanted = s.Result != nil && s.Result.Final, s.Unwanted
 		t.Again = s.Again
+		if d := r.desired[row.Spec]; d != nil {
+			t.Funded = funded(s, d.Total)
+		}
 		t.Slot, t.Superseded = slotOf(s.Cell), s.Superseded()
 	}
 	return t, nil

@@ -323,6 +323,9 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 			total = s.Cell.Total
 		}
 	}
+	if d := r.desired[address]; d != nil && d.Total != (gateway.Budget{}) {
+		total = d.Total
+	}
 	if asks {
 		spent, err := tx.SpentByExecution(address, n)
 		if err != nil {

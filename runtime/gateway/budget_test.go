@@ -130,6 +130,26 @@ func TestTheRunsBudgetIsEverybodys(t *testing.T) {
 	}
 }
 
+// TestABudgetThatIsRaisedHoldsAtOnce: sessions that are open, and what is not begun.
+func TestABudgetThatIsRaisedHoldsAtOnce(t *testing.T) {
+	w := newWorld(t, 0, dear(modeltest.New(t, costly).URL, modeltest.Chat))
+	a := w.agent(modeltest.Chat, func(g *gateway.Grant) { g.Total = gateway.Budget{USD: 0.5} })
+	account := gateway.Account{Spec: "run.r", Execution: 1}
+	a.well(question(modeltest.Chat, false, "Hello?"))
+	w.SetTotal("run.r", 1, gateway.Budget{USD: 1})
+	a.well(question(modeltest.Chat, false, "Hello?"))
+	if closed(a) {
+		t.Error("it is over at 0.8 of 1")
+	}
+	if reason, _, err := w.Broke(t.Context(), account, gateway.Budget{USD: 0.5}); reason != "" || err != nil {
+		t.Errorf("%q %v", reason, err)
+	}
+	w.SetTotal("run.r", 1, gateway.Budget{USD: 0.7})
+	if reason, detail := a.Reason(); !closed(a) || reason != gateway.OverUSD || detail != "the run's budget of 0.7 USD is used up" {
+		t.Errorf("%q %q", reason, detail)
+	}
+}
+
 var near = cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })
 
 func TestNoBudgetIsNoLimit(t *testing.T) {

@@ -178,7 +178,8 @@ func (x *exchange) generate() {
 		x.deny(what)
 		return
 	}
-	changed := (x.s.grant.Each.USD > 0 || x.s.grant.Total.USD > 0) && standard(x.q.fields)
+	each, total := x.s.limits()
+	changed := (each.USD > 0 || total.USD > 0) && standard(x.q.fields)
 	if prepare := x.at.generates.prepare; prepare != nil {
 		var more bool
 		more, x.meter.asked = prepare(x.s.provider, x.q)

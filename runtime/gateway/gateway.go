@@ -38,6 +38,7 @@ type Gateway struct {
 
 	mu    sync.Mutex
 	pools map[pool]*spending // by execution, while a session of it is open
+	total map[pool]Budget    // of executions whose budget was set after they had begun
 }
 
 // pool is what shares a total budget.
@@ -63,7 +64,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Drain == 0 {
 		o.Drain = drainTime
 	}
-	g := &Gateway{opts: o, providers: map[string]*provider{}, pools: map[pool]*spending{}, joining: make(chan struct{}, 1)}
+	g := &Gateway{opts: o, providers: map[string]*provider{}, pools: map[pool]*spending{}, total: map[pool]Budget{}, joining: make(chan struct{}, 1)}
 	for _, p := range o.Providers {
 		made, err := newProvider(p)
 		if err != nil {
@@ -144,6 +145,11 @@ func (g *Gateway) Spent(ctx context.Context, a Account) (Usage, error) {
 
 // Broke says whether an execution has used its budget up, as Session.Reason does.
 func (g *Gateway) Broke(ctx context.Context, a Account, total Budget) (reason, detail string, err error) {
+	g.mu.Lock()
+	if set, ok := g.total[pool{a.Spec, a.Execution}]; ok {
+		total = set
+	}
+	g.mu.Unlock()
 	if total == (Budget{}) {
 		return "", "", nil
 	}
@@ -204,6 +210,47 @@ func (g *Gateway) joins(s *Session, fresh *spending) bool {
 	return true
 }
 
+// SetTotal says what an execution may spend from now on, whatever the grants of its sessions say.
+// A session that has nothing left by then stays so.
+func (g *Gateway) SetTotal(spec string, execution int, total Budget) {
+	at := pool{spec, execution}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if set, ok := g.total[at]; ok && set == total {
+		return
+	}
+	g.total[at] = total
+	together := g.pools[at]
+	if together == nil {
+		return
+	}
+	for s := range together.sessions {
+		g.check(s, together)
+	}
+	together.free()
+}
+
+// free lets those look again who wait for a part of the budget. The gateway's mu is held.
+func (p *spending) free() {
+	close(p.freed)
+	p.freed = make(chan struct{})
+}
+
+// total is the budget of the session's execution. The gateway's mu is held.
+func (s *Session) total() Budget {
+	if set, ok := s.gateway.total[pool{s.grant.Spec, s.grant.Execution}]; ok {
+		return set
+	}
+	return s.grant.Total
+}
+
+// limits are the budgets of the session.
+func (s *Session) limits() (each, total Budget) {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	return s.grant.Each, s.total()
+}
+
 // leave takes a session out.
 func (g *Gateway) leave(s *Session) {
 	at := pool{s.grant.Spec, s.grant.Execution}
@@ -235,7 +282,7 @@ func (g *Gateway) check(s *Session, together *spending) {
 	}
 	reason, whose := s.grant.Each.over(s.spent), "trial"
 	if reason == "" {
-		reason, whose = s.grant.Total.over(together.usage), "run"
+		reason, whose = s.total().over(together.usage), "run"
 	}
 	if reason != "" {
 		s.reason, s.whose = reason, whose

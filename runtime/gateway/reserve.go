@@ -88,10 +88,11 @@ func (b Budget) fits(spent Usage, held, more reservation) bool {
 func (x *exchange) reserve() *refusal {
 	x.bound = boundOf(x.at.generates, x.q)
 	g, s := x.s.gateway, x.s
-	if s.grant.Each == (Budget{}) && s.grant.Total == (Budget{}) {
+	each, total := s.limits()
+	if each == (Budget{}) && total == (Budget{}) {
 		return nil
 	}
-	more := reservation{requests: 1, tokens: x.bound.input + x.bound.output, usd: x.mostUSD()}
+	more := reservation{requests: 1, tokens: x.bound.input + x.bound.output, usd: x.mostUSD(each.USD > 0 || total.USD > 0)}
 	ctx, cancel := context.WithTimeoutCause(x.ctx, reservePatience*g.opts.Hold, errCrowded)
 	defer cancel()
 	for {
@@ -115,8 +116,8 @@ func (x *exchange) reserve() *refusal {
 var errCrowded = errors.New("what is left of the budget is kept for requests that are under way")
 
 // mostUSD is what the bound costs, +Inf where there is no price to tell by.
-func (x *exchange) mostUSD() float64 {
-	if x.s.grant.Each.USD <= 0 && x.s.grant.Total.USD <= 0 {
+func (x *exchange) mostUSD(limited bool) float64 {
+	if !limited {
 		return 0
 	}
 	x.priced()
@@ -146,13 +147,11 @@ func (g *Gateway) reserve(s *Session, more reservation) (freed <-chan struct{}, 
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	together := g.pools[pool{s.grant.Spec, s.grant.Execution}]
-	if !s.grant.Each.fits(s.spent, s.held, more) || !s.grant.Total.fits(together.usage, together.held, more) {
+	if !s.grant.Each.fits(s.spent, s.held, more) || !s.total().fits(together.usage, together.held, more) {
 		return together.freed, false
 	}
 	s.held.add(more, 1)
-	if s.grant.Total != (Budget{}) {
-		together.held.add(more, 1)
-	}
+	together.held.add(more, 1)
 	return nil, true
 }
 
@@ -166,10 +165,7 @@ func (x *exchange) release() {
 	defer g.mu.Unlock()
 	together := g.pools[pool{s.grant.Spec, s.grant.Execution}]
 	s.held.add(x.held, -1)
-	if s.grant.Total != (Budget{}) {
-		together.held.add(x.held, -1)
-	}
+	together.held.add(x.held, -1)
 	x.held = reservation{}
-	close(together.freed)
-	together.freed = make(chan struct{})
+	together.free()
 }

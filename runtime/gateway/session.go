@@ -52,7 +52,7 @@ func (s *Session) Reason() (reason, detail string) {
 	}
 	limit := s.grant.Each
 	if s.whose == "run" {
-		limit = s.grant.Total
+		limit = s.total()
 	}
 	return s.reason, usedUp(s.reason, s.whose, limit)
 }
@@ -73,7 +73,7 @@ func (s *Session) Left() Budget {
 	if together == nil {
 		return left
 	}
-	return left.tighter(s.grant.Total.less(together.usage))
+	return left.tighter(s.total().less(together.usage))
 }
 
 // less is what is left of a budget after u. What is used up is not zero, which would be no

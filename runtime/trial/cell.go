@@ -41,9 +41,10 @@ type Resume struct {
 }
 
 // Key is the identity of the cell: hex SHA-256 of its canonical JSON. Titles and metadata
-// do not count.
+// do not count, nor what all trials of an execution may spend together: more of it makes no other
+// trial.
 func (c Cell) Key() string {
-	c.Task.Title, c.Task.Metadata = "", nil
+	c.Task.Title, c.Task.Metadata, c.Total = "", nil, gateway.Budget{}
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("encode cell: %v", err)) // plain data always encodes
