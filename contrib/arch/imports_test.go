@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"runtime/patch":                       {"runtime/git"},
 	"runtime/image":                       {"runtime/container", "runtime/task", "runtime/git", "runtime/patch"},
 	"runtime/judge/parser":                {},
-	"runtime/judge":                       {"runtime/container", "runtime/task", "runtime/image", "runtime/patch", "runtime/judge/parser"},
+	"runtime/judge":                       {"runtime/container", "runtime/task", "runtime/task/runner", "runtime/image", "runtime/patch", "runtime/judge/parser"},
 	"runtime/vet":                         {"runtime/task", "runtime/judge", "runtime/judge/parser"},
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
 	"runtime/gateway/modeltest":           {},

@@ -148,8 +148,8 @@ func (o *ownership) derives(name string) bool {
 }
 
 func matches(glob, base string) bool {
-	begin, any := strings.CutSuffix(glob, "*")
-	return base == glob || any && strings.HasPrefix(base, begin)
+	begin, open := strings.CutSuffix(glob, "*")
+	return base == glob || open && strings.HasPrefix(base, begin)
 }
 
 func (o *ownership) marked(dir string) bool {

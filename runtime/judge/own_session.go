@@ -10,6 +10,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/steer"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/runner"
 )
 
 // runners names the parsers whose runners a judge starts: its parser's, and those that its
@@ -82,41 +83,24 @@ func inWorkdir(workdir, name string) (string, bool) {
 
 // testFolders are the folders from which the hidden tests of a pull request load what they
 // need, and the files that its solution changes, there or elsewhere: those are code that is
-// asked for.
+// asked for. Where a script lays the tests, what is excluded names them.
 func testFolders(t task.Task) (folders, free []string) {
-	tests, err := patch.Paths(t.Judge.Patch)
-	if err != nil || t.Solution == nil {
+	if t.Solution == nil || len(t.Solution.Patch) == 0 {
 		return nil, nil
 	}
-	for _, name := range tests {
-		folders = append(folders, TestFolders(name)...)
-	}
-	slices.Sort(folders)
-	folders = slices.Compact(folders)
-	if free, err = patch.Paths(t.Solution.Patch); err != nil {
-		return nil, nil // nobody can say what of them is asked for
-	}
-	return folders, free
-}
-
-// TestFolders are the folders from which a file of tests may load what it needs, by its path:
-// the one of tests that it lies in, else those of data beside it.
-func TestFolders(name string) []string {
-	dir := path.Dir(name)
-	parts := strings.Split(dir, "/")
-	for i, part := range parts {
-		switch strings.ToLower(part) {
-		case "test", "tests", "__tests__", "e2e", "testdata", "test_data", "unittests", "unit_tests", "integration_tests", "integration-tests":
-			return []string{path.Join(parts[:i+1]...)}
-		case "spec", "specs", "testing", "t":
-			if i == 0 && !strings.HasSuffix(name, "_test.go") {
-				return []string{part}
-			}
+	var tests []string
+	switch {
+	case t.Judge.Window != nil:
+		tests = t.Submit.Exclude
+	case len(t.Judge.Patch) > 0:
+		var err error
+		if tests, err = patch.Paths(t.Judge.Patch); err != nil {
+			return nil, nil // the image cannot be made then either
 		}
 	}
-	var beside []string
-	for _, data := range []string{"testdata", "__snapshots__", "__fixtures__", "__mocks__"} {
-		beside = append(beside, path.Join(dir, data))
+	free, err := patch.Paths(t.Solution.Patch)
+	if err != nil {
+		return nil, nil // nobody can say what of them is asked for
 	}
-	return beside
+	return runner.TestFolders(tests), free
 }

@@ -13,8 +13,8 @@ import (
 // judge fetched one.
 //
 // pyproject.toml is not protected although it can hold settings of pytest: submissions
-// change it for good reasons. Neither are modules that shadow pytest's own, for some
-// repositories are pytest: that is what the tripwire is for.
+// change it for good reasons, and what is pytest's of it is settled by runtime/judge/steer, as
+// are modules that shadow pytest's own.
 func pytestParser() Parser {
 	return Parser{
 		Name: "pytest",

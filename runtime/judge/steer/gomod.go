@@ -7,7 +7,7 @@ import (
 
 // mergeGoMod keeps the name of the module, and that no module which the base needs, and no
 // folder, is replaced or hidden that was not before.
-func mergeGoMod(base, submitted []byte) ([]byte, bool) {
+func mergeGoMod(base, submitted []byte) []byte {
 	own, known := goDirectives(string(base))
 	kept := map[string][]string{}
 	for _, d := range own {
@@ -41,9 +41,9 @@ func mergeGoMod(base, submitted []byte) ([]byte, bool) {
 		agrees = agrees && slices.Equal(slices.Compact(seen[verb]), slices.Compact(kept[verb]))
 	}
 	if agrees {
-		return submitted, true
+		return submitted
 	}
-	return rewritten(theirs, kept, known, base == nil), true
+	return rewritten(theirs, kept, known, base == nil)
 }
 
 // rewritten is a go.mod with the kept directives in place of its own.

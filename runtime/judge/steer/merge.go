@@ -55,7 +55,7 @@ func Merge(name string, base, submitted []byte) (merged []byte, ok bool) {
 	case "package.json":
 		return mergePackage(base, submitted)
 	case "go.mod":
-		return mergeGoMod(base, submitted)
+		return mergeGoMod(base, submitted), true
 	}
 	return submitted, true
 }

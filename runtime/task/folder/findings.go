@@ -14,6 +14,9 @@ type Findings struct {
 	Problems, Notices []task.Problem
 }
 
+// AskedFor tells of a file of a solution that its hidden tests may load.
+const AskedFor = "the solution changes %q in a folder of hidden tests: that file is left to submissions, all others there are the judge's"
+
 // Problem says why the task cannot be used.
 func (f *Findings) Problem(format string, args ...any) {
 	f.Problems = append(f.Problems, f.say(format, args))

@@ -25,6 +25,25 @@ func TestTheFilesOfAPatch(t *testing.T) {
 	}
 }
 
+func TestTheFoldersOfTests(t *testing.T) {
+	for name, want := range map[string]string{
+		"tests/a.rs": "tests", "a/tests/b/test_c.py": "a/tests", "src/test/java/x/ATest.java": "src/test", "pkg/a_test.go": "pkg/__fixtures__ pkg/__mocks__ pkg/__snapshots__ pkg/testdata",
+		"a_test.go": "__fixtures__ __mocks__ __snapshots__ testdata", "testing/test_x.py": "testing", "numpy/testing/tests/test_utils.py": "numpy/testing/tests", "spec/x_test.go": "spec/__fixtures__ spec/__mocks__ spec/__snapshots__ spec/testdata",
+		"src/a/__tests__/b.test.ts": "src/a/__tests__",
+	} {
+		if got := strings.Join(runner.TestFolders([]string{name}), " "); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	fix := "--- a/tests/lib/a.py\n+++ b/tests/lib/a.py\n@@ -1 +1 @@\n-x\n+y\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n"
+	if got := runner.Asked([]string{"tests/test_a.py"}, []byte(fix)); !slices.Equal(got, []string{"tests/lib/a.py"}) {
+		t.Errorf("asked for in folders of tests: %q", got)
+	}
+	if got := runner.Asked([]string{"tests/test_a.py"}, []byte("nothing")); got != nil {
+		t.Errorf("asked for by no patch: %q", got)
+	}
+}
+
 func TestWhoseCommandItIs(t *testing.T) {
 	for command, want := range map[string]string{
 		"pytest --no-header -rA": "pytest", "PYTHONPATH=src python3 -m pytest x": "pytest", "cd x && go test -v ./...": "gotest", "cargo +nightly test": "cargo",

@@ -96,6 +96,11 @@ func (r row) task(o task.ReadOptions, say *folder.Findings) task.Task {
 	for _, name := range touched {
 		t.Submit.Exclude = append(t.Submit.Exclude, runner.Pattern(name))
 	}
+	if t.Solution != nil {
+		for _, name := range runner.Asked(touched, t.Solution.Patch) {
+			say.Notice(folder.AskedFor, name)
+		}
+	}
 	used := []string{colID, colStatement, colPatch, "fix_patch", colF2P, colP2P}
 	if r.text(colImage) != "" && r.text(colScript) != "" {
 		used = append(used, r.script(&t, say)...)

@@ -307,6 +307,15 @@ func TestColumnsOfOthersAreWrittenAgain(t *testing.T) {
 }
 
 // The columns count, and the note of ours only as long as they are what it says.
+func TestAFileOfTheSolutionBesideHiddenTestsIsTold(t *testing.T) {
+	row := classic()
+	row["patch"] = gold + "diff --git a/tests/server.py b/tests/server.py\n--- a/tests/server.py\n+++ b/tests/server.py\n@@ -1 +1 @@\n-x\n+y\n"
+	got := read(t, row)
+	if len(got.Notices) == 0 || !strings.HasPrefix(got.Notices[0].Text, `the solution changes "tests/server.py" in a folder of hidden tests`) {
+		t.Errorf("notices %+v", got.Notices)
+	}
+}
+
 func TestAnEditedRowIsReadAsItSays(t *testing.T) {
 	dir := t.TempDir()
 	if problems, err := swebench.Write(dir, []task.Task{only(t, classic())}, nil); err != nil || len(problems) > 0 {

@@ -162,6 +162,10 @@ func (w workspace) task(o task.ReadOptions, say *folder.Findings) task.Task {
 	say.Notice("gives the agent no network, 1 CPU and 2 GiB, where swe-forge's harness opens it and has all CPUs and 32 GB; network, work and judge of a run set others")
 	if w.Patch != "" {
 		t.Solution = &task.Solution{Patch: []byte(w.Patch)}
+		touched, _ := runner.Files(t.Judge.Patch) // that it fails is said with the hidden tests
+		for _, name := range runner.Asked(touched, t.Solution.Patch) {
+			say.Notice(folder.AskedFor, name)
+		}
 	}
 	if len(say.Problems) == 0 {
 		if err := folder.Check(t); err != nil {
