@@ -73,6 +73,7 @@ type pattern struct {
 	base    bool // no slash inside: compared with the last element
 	rooted  bool // began with a slash: counts from the workdir only
 	literal bool
+	suffix  string // of a base that is a star and then this
 }
 
 func compile(globs []string) (patterns, error) {
@@ -91,6 +92,9 @@ func compile(globs []string) (patterns, error) {
 		}
 		p.base = !p.rooted && !strings.Contains(p.glob, "/")
 		p.literal = !strings.ContainsAny(p.glob, `*?[{\`)
+		if rest, star := strings.CutPrefix(p.glob, "*"); p.base && star && !strings.ContainsAny(rest, `*?[{\`) {
+			p.suffix = rest
+		}
 		if !p.base && !p.rooted && !p.literal {
 			p.glob = "**/" + p.glob
 		}
@@ -134,6 +138,10 @@ func (ps patterns) exactly(name string) bool {
 			}
 		case p.literal:
 			if name == p.glob || !p.rooted && strings.HasSuffix(name, "/"+p.glob) {
+				return true
+			}
+		case p.suffix != "":
+			if strings.HasSuffix(base, p.suffix) {
 				return true
 			}
 		case p.base:

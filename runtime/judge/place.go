@@ -56,7 +56,10 @@ func (g *grading) layOver(ctx context.Context) error {
 
 // newest is the time of hidden files, and a second more than that of what was submitted: what
 // came ready-made with a submission counts as older than the tests that it would stand for.
-func (g *grading) newest() time.Time { return g.sub.StartedAt.Truncate(time.Second) }
+func (g *grading) newest() time.Time { return g.submitted().Add(time.Second) }
+
+// submitted is the time of what was submitted.
+func (g *grading) submitted() time.Time { return g.sub.StartedAt.Truncate(time.Second) }
 
 // renew lays hidden code again, as the image has it, with its new time.
 func (g *grading) renew(w *tar.Writer) error {
@@ -73,7 +76,7 @@ func (g *grading) renew(w *tar.Writer) error {
 	return nil
 }
 
-// own gives the files to the judge's user and almost the present time, so that what the image
+// own gives the files to the judge's user and the present time, so that what the image
 // holds ready-made counts as older.
 func (g *grading) own(in *tar.Reader, out *tar.Writer) error {
 	for {
@@ -87,7 +90,7 @@ func (g *grading) own(in *tar.Reader, out *tar.Writer) error {
 		if patch.Removes(h) {
 			continue
 		}
-		h.Uid, h.Gid, h.ModTime = g.profile.UID, g.profile.GID, g.newest().Add(-time.Second)
+		h.Uid, h.Gid, h.ModTime = g.profile.UID, g.profile.GID, g.submitted()
 		if err := out.WriteHeader(h); err != nil {
 			return err
 		}
