@@ -203,7 +203,7 @@ func tryThefts(whole *testing.T, all []theft) {
 			if a.change != nil {
 				a.change(&s.Task)
 			}
-			for _, r := range []struct {
+			rounds := []struct {
 				name    string
 				kind    Kind
 				archive []byte
@@ -212,15 +212,20 @@ func tryThefts(whole *testing.T, all []theft) {
 				{"honest", KindAgent, pack(t, laid("", a.right)...), true},
 				{"iterative", KindAgent, tree, false},
 				{"single", KindFinal, a.patched(t, tree), false},
-			} {
+			}
+			ids := make([]string, len(rounds))
+			for i, r := range rounds {
 				s.Trial = strings.ReplaceAll(a.name, " ", "-") + "-" + r.name
 				b.Open(s)
-				t.Cleanup(func() { b.Forget(s.Trial) })
+				defer b.Forget(s.Trial)
 				sub, err := b.Submit(t.Context(), s.Trial, SubmitRequest{Kind: r.kind, Archive: bytes.NewReader(r.archive)})
 				if err != nil {
 					t.Fatalf("%s: %v", r.name, err)
 				}
-				report := b.judged(t, sub.ID).Report
+				ids[i] = sub.ID
+			}
+			for i, r := range rounds {
+				report := b.judged(t, ids[i]).Report
 				if resolves(report) != r.wins {
 					t.Errorf("%s: %s (%s), rate %v\n%s", r.name, report.Status, report.Problem, report.PassRate, b.output(t, report.Output))
 				}

@@ -301,9 +301,6 @@ func (j *Judge) ring(id string) {
 func (s *session) protect() []string {
 	globs := append([]string{}, s.Task.Judge.Protect...)
 	globs = append(globs, s.parser.Protect...)
-	if !s.grades {
-		globs = append(globs, steered(runners(s.Task))...)
-	}
 	for _, f := range s.parser.Files { // a result is made by the run, never submitted
 		if !path.IsAbs(f) { // what is, is outside of workdir, where nothing can be submitted
 			globs = append(globs, "/"+f)

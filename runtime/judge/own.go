@@ -14,9 +14,12 @@ import (
 type Own struct {
 	// Runners are the parsers whose runners the judge starts.
 	Runners []string
+	// Kept are globs of what steers them.
+	Kept []string
 	// Folders are those of hidden tests, with all that is in them.
 	Folders []string
-	// Free are files that can be submitted all the same: the solution is made of them.
+	// Free are files that can be submitted all the same, where nothing else forbids it: the
+	// solution is made of them.
 	Free []string
 	// Marks are the files of the judge image by which folders are known: manifests and the like.
 	Marks map[string]bool
@@ -33,6 +36,7 @@ type ownership struct {
 	own     Own
 	book    *rulebook
 	derived patterns
+	kept    patterns
 	trees   map[string]patterns // of the folders in which tools build: what is beside them
 	folders map[string]bool
 	free    map[string]bool
@@ -53,6 +57,9 @@ func newOwnership(own *Own, b *rulebook) (*ownership, error) {
 	var err error
 	if o.derived, err = compile(steer.Derived()); err != nil {
 		return nil, fmt.Errorf("derived files: %w", err)
+	}
+	if o.kept, err = compile(own.Kept); err != nil {
+		return nil, fmt.Errorf("settings of runners: %w", err)
 	}
 	for folder, beside := range steer.Trees() {
 		if o.trees[folder], err = compile(beside); err != nil {
@@ -121,10 +128,10 @@ func (o *ownership) holds(name string) bool {
 	}
 	for _, root := range o.asked {
 		if name == root || strings.HasPrefix(name, root+"/") || strings.HasPrefix(root, name+"/") {
-			return o.folders[name]
+			return o.folders[name] || o.kept.exactly(name)
 		}
 	}
-	return o.folders[name] || o.derives(name) || o.installs(name) || o.hides(name) || o.shadows(name) || o.builds(name)
+	return o.folders[name] || o.kept.exactly(name) || o.derives(name) || o.installs(name) || o.hides(name) || o.shadows(name) || o.builds(name)
 }
 
 // derives reports whether the path is something that a tool makes of other files.

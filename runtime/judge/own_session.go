@@ -49,8 +49,9 @@ func (s *session) owned(p *profile) *Own {
 		return nil
 	}
 	env := s.Task.Judge.Env
+	names := runners(s.Task)
 	own := &Own{
-		Runners: runners(s.Task), Folders: s.folders, Free: s.free, Marks: p.Marks, Settings: p.Mixed,
+		Runners: names, Kept: steered(names), Folders: s.folders, Free: s.free, Marks: p.Marks, Settings: p.Mixed,
 	}
 	for _, name := range steer.CacheVariables() {
 		if dir, ok := inWorkdir(s.Task.Workdir, env[name]); ok && dir != "." {

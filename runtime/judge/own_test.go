@@ -18,8 +18,8 @@ import (
 func owned(t *testing.T, image map[string]string, hidden []string, runners ...string) Rules {
 	t.Helper()
 	r := Rules{
-		Submit: task.Submit{Paths: []string{"."}, MaxBytes: 1 << 20, MaxFiles: 500}, Hidden: hidden, Protect: steered(runners), Present: map[string]bool{},
-		Spool: t.TempDir(), Own: &Own{Runners: runners, Marks: map[string]bool{}, Settings: map[string][]byte{}},
+		Submit: task.Submit{Paths: []string{"."}, MaxBytes: 1 << 20, MaxFiles: 500}, Hidden: hidden, Present: map[string]bool{},
+		Spool: t.TempDir(), Own: &Own{Runners: runners, Kept: steered(runners), Marks: map[string]bool{}, Settings: map[string][]byte{}},
 	}
 	for name, content := range image {
 		if slices.Contains(hidden, name) {
@@ -184,13 +184,14 @@ func TestTheFoldersOfHiddenTestsAreTheJudges(t *testing.T) {
 		{"fixtures of JavaScript", "src/a.js src/__snapshots__/a.test.js.snap", "src/a.test.js", "src/a.js", "src/__snapshots__/a.test.js.snap src/__mocks__/b.js src/a.js", "src/a.js"},
 		{"resources of Java", "src/main/A.java src/test/resources/x", "src/test/java/ATest.java", "src/main/A.java", "src/test/resources/x src/test/java/Base.java src/main/A.java", "src/main/A.java"},
 		{"what the solution changes there", "tests/lib/server.py tests/lib/other.py", "tests/test_a.py", "tests/lib/server.py tests/new/x.py", "tests/lib/server.py tests/lib/other.py tests/new/x.py tests/new/y.py", "tests/lib/server.py tests/new/x.py"},
+		{"settings that the solution changes", "src/a.py", "tests/test_a.py", "src/a.py babel.config.js", "src/a.py babel.config.js .npmrc", "babel.config.js src/a.py"},
 		{"but not its hidden tests", "a.py", "tests/test_a.py", "tests/test_a.py a.py", "tests/test_a.py a.py", "a.py"},
 	} {
 		image := map[string]string{}
 		for _, name := range strings.Fields(c.image) {
 			image[name] = ""
 		}
-		rules := owned(t, image, strings.Fields(c.tests), "exit_code")
+		rules := owned(t, image, strings.Fields(c.tests), "exit_code", "node")
 		rules.Own.Folders, rules.Own.Free = testFolders(task.Task{
 			Judge: task.Judge{Patch: diff(strings.Fields(c.tests)...)}, Solution: &task.Solution{Patch: diff(strings.Fields(c.fix)...)},
 		})
