@@ -167,8 +167,8 @@ func TestOneAgentARun(t *testing.T) {
 			s.Cell.Task.Benchmark, s.Cell.Task.Name, s.Cell.Attempt = benchmark, task, attempt
 		})
 	}
-	cell("a", "", "m/1", "b", "t", 1)
-	cell("a", "", "m/2", "b", "t", 1)
+	cell("a", "one", "m/1", "b", "t", 1)
+	cell("a", "two", "m/2", "b", "t", 1)
 	cell("a", "../../up", "", "b", "t", 2)
 	cell("c", "", "", "b", "2048", 1)
 	cell("c", "", "", "b2", "2048", 1)
@@ -176,7 +176,7 @@ func TestOneAgentARun(t *testing.T) {
 	cell("c", "", "", "b", "summary.json", 1) // is a file of the run
 	cell("c", "", "", "b", "run_config.json.partial", 1)
 	cell("d", "", "same", "b", "t", 1)
-	h.trial(func(s *trial.State) { // after an edit of the task
+	h.trial(func(s *trial.State) { // after an edit of the task: it supersedes the one before
 		s.Cell.Agent, s.Cell.Task.Benchmark, s.Cell.Task.Name, s.Cell.Attempt = agent.Agent{Name: "d", Model: "same"}, "b", "t", 1
 		s.StartedAt = s.StartedAt.Add(time.Hour)
 	})
@@ -188,8 +188,8 @@ func TestOneAgentARun(t *testing.T) {
 		}
 	}
 	want := []string{
-		"r.e1._.._.._up.a2/t", "r.e1.a.m_1.a1/t", "r.e1.a.m_2.a1/t", "r.e1.c.a1/_.hidden_..", "r.e1.c.a1/b.2048", "r.e1.c.a1/b2.2048",
-		"r.e1.c.a1/b.run_config.json.partial", "r.e1.c.a1/b.summary.json", "r.e1.d.a1.00000009/t", "r.e1.d.a1/t",
+		"r.e1._.._.._up.a2/t", "r.e1.one.a1/t", "r.e1.two.a1/t", "r.e1.c.a1/_.hidden_..", "r.e1.c.a1/b.2048", "r.e1.c.a1/b2.2048",
+		"r.e1.c.a1/b.run_config.json.partial", "r.e1.c.a1/b.summary.json", "r.e1.d.a1/t",
 	}
 	slices.Sort(places)
 	if slices.Sort(want); !slices.Equal(places, want) {
