@@ -45,12 +45,20 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 			return fmt.Errorf("retry %s: %w", name, err)
 		}
 		if len(out.Trials) == 0 {
-			return fmt.Errorf("retry %s: %w: no ended trial of e%d is excluded from rates", name, ErrNothing, out.Execution)
+			return &nothingToRetry{fmt.Sprintf("retry %s: no ended trial of e%d is excluded from rates", name, out.Execution)}
 		}
 		return nil
 	})
 	return out, err
 }
+
+// nothingToRetry is an ErrNothing without its words.
+type nothingToRetry struct{ text string }
+
+func (e *nothingToRetry) Error() string { return e.text }
+
+// Is makes it an ErrNothing.
+func (e *nothingToRetry) Is(target error) bool { return target == ErrNothing }
 
 // retry has ended trials tried again that are chosen and in no rate. Tasks of which no verdict
 // counts are pinned again, with the content as it was last read.

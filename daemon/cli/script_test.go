@@ -213,7 +213,7 @@ func finished(ts *testscript.TestScript, _ bool, args []string) {
 // await waits until a daemon tells the status of a run, or of all, and that it is the one
 // that is wanted; "" = any.
 func await(ts *testscript.TestScript, state, address, want string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	client := api.NewClient(api.Socket(ts.MkAbs(state)))
 	defer client.Close()
