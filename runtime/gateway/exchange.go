@@ -57,6 +57,7 @@ type exchange struct {
 	held     reservation // of the budgets
 	listed   Price       // by the provider's own list, if isListed is set
 	isListed bool
+	lost     bool // nothing of the answer was passed on
 	unheard  bool // the agent takes nothing more
 	status   int  // that the agent was answered with
 }
@@ -196,12 +197,14 @@ func (x *exchange) generate() {
 	}
 	x.q.fields = nil // it may be long until there is an answer
 	x.far.model.Store(true)
+	x.goesOut()
 	a, bad := x.forward()
 	defer x.leave()
 	switch {
 	case bad != nil && x.sent != nil && x.sent.Load():
 		x.abandon(bad)
 	case bad != nil:
+		x.got(bad.text)
 		x.refuse(bad)
 	case a.StatusCode/100 != 2:
 		x.fail(a)
@@ -269,6 +272,7 @@ func (x *exchange) fail(a *answer) {
 	body, err := io.ReadAll(io.LimitReader(a.Body, maxError))
 	body = x.masked(body)
 	x.status = a.StatusCode
+	x.got(x.objection(a.StatusCode, body))
 	if refusing(a.StatusCode, body) {
 		x.s.suspect(x)
 	} else {

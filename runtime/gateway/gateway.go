@@ -130,6 +130,7 @@ func (g *Gateway) Open(ctx context.Context, grant Grant) (*Session, error) {
 		gateway: g, provider: p, grant: grant, file: file, spent: spent,
 		room: semaphore.NewWeighted(maxBodies), drains: semaphore.NewWeighted(maxDrains), over: make(chan struct{}), asking: make(chan struct{}, 1), log: g.opts.Log.With("spec", grant.Spec, "trial", grant.Trial),
 	}
+	s.heard.before = spent.OutputTokens > spent.EstimatedTokens
 	if err := g.join(ctx, s); err != nil {
 		return nil, errors.Join(err, s.keepNoMore())
 	}

@@ -104,7 +104,7 @@ func (x *exchange) whole(a *answer) {
 	x.s.answers()
 	if err != nil {
 		bad := overloaded(x.protocol(), "the answer broke off")
-		x.status = bad.status
+		x.status, x.lost = bad.status, true
 		x.settle(broken(x.ctx, err))
 		bad.write(x.w)
 		return

@@ -27,6 +27,8 @@ type Provider struct {
 	TokensPerMinute   int
 	Concurrency       int
 	Proxy             string // "" = what the daemon's environment says
+	// Transport sends the requests; nil = over the network.
+	Transport http.RoundTripper
 }
 
 // provider is one that is in use, shared by all sessions.
@@ -61,10 +63,14 @@ func newProvider(p Provider) (*provider, error) {
 			return nil, fmt.Errorf("provider %q: prices of %q: %w", p.Name, name, err)
 		}
 	}
+	transport := p.Transport
+	if transport == nil {
+		transport = transportOf(proxy)
+	}
 	return &provider{
 		Provider: p, base: base, list: list{place: make(chan struct{}, 1)}, line: newLine(p.Concurrency, p.RequestsPerMinute, p.TokensPerMinute),
 		client: &http.Client{
-			Transport: transportOf(proxy),
+			Transport: transport,
 			// It would carry the key elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},

@@ -35,6 +35,7 @@ type Session struct {
 	reason string      // why over is closed
 	whose  string      // whose budget it was
 	full   bool        // the transcript
+	heard  heard
 
 	asking  chan struct{} // has a place that is taken while it is found out whether the provider answers
 	silence silence

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,10 +218,13 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 }
 
 // outage is what the provider has against us, where that is why the agent ended: it failed for
-// good, or it never had an answer. What others left is worth what it is, whether or not there
+// good, or it never had an answer, however it ended then. What others left is worth what it is, whether or not there
 // was an answer at their end.
 func (m *Machine) outage(failed bool) string {
 	session := m.live.session
+	if session != nil && session.Unanswered() != "" {
+		return cmp.Or(session.Silent(), session.Unanswered())
+	}
 	if session == nil || !failed && session.Usage().OutputTokens > 0 {
 		return ""
 	}
