@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -105,7 +106,9 @@ func (g *grading) take(ctx context.Context, h *handover, last *grading) (taken i
 		w.CloseWithError(err)
 		copied <- err
 	}()
-	stats, err := Clean(r, blob, g.judge.rulesFor(last.session, last.profile))
+	rules := g.judge.rulesFor(last.session, last.profile)
+	rules.Protect = slices.Concat(rules.Protect, loadedUnasked())
+	stats, err := Clean(r, blob, rules)
 	r.CloseWithError(errCopied)
 	if cerr := <-copied; cerr != nil && !errors.Is(cerr, errCopied) {
 		return 0, cerr
@@ -115,6 +118,14 @@ func (g *grading) take(ctx context.Context, h *handover, last *grading) (taken i
 	}
 	h.outputs, _, err = blob.Commit()
 	return stats.Entries, err
+}
+
+// loadedUnasked are globs of what interpreters and runners load wherever it lies on their way,
+// whoever asks for it: no output of a run is that.
+func loadedUnasked() []string {
+	return []string{
+		"sitecustomize*", "usercustomize*", "*.pth", "__pycache__", "*.pyc", "conftest.py", "pytest.ini", ".pytest.ini", "node_modules", ".npmrc", ".mocharc*", "jest.config.*",
+	}
 }
 
 // collect writes all outputs as one tar with names relative to workdir. What cannot be

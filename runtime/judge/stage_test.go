@@ -178,14 +178,18 @@ func TestOutputsAreHostile(t *testing.T) {
 		want    string     // what the grader was given
 		problem string     // why it was not asked
 	}{
-		"files and folders":              {[]tarEntry{file("out/answer", "a passed"), folder("out/d"), file("out/d/e", "x"), file("log.txt", "l")}, "log.txt=l out/answer=a passed out/d/ out/d/e=x", ""},
-		"what was not declared":          {[]tarEntry{file("out/a", "x"), file("grade.py", "evil"), file("src/b", "x")}, "out/a=x", ""},
-		"a link to an answer":            {[]tarEntry{file("out/a", "x"), link("out/l", "../expected"), link("out/m", "/etc/passwd"), link("log.txt", "expected")}, "out/a=x", ""},
-		"an output that is a link":       {[]tarEntry{link("out", "/etc")}, "", ""},
-		"a hard link is a copy":          {[]tarEntry{file("out/a", "x"), hard("out/b", "out/a")}, "out/a=x out/b=x", ""},
-		"devices and pipes":              {[]tarEntry{file("out/a", "x"), special(tar.TypeChar, "out/null"), special(tar.TypeFifo, "out/pipe")}, "out/a=x", ""},
-		"what the context hides":         {[]tarEntry{file("out/sealed", "evil"), file("out/a", "x")}, "out/a=x", ""},
-		"what the judge protects":        {[]tarEntry{file("out/conftest.py", "evil"), file("out/a", "x")}, "out/a=x", ""},
+		"files and folders":        {[]tarEntry{file("out/answer", "a passed"), folder("out/d"), file("out/d/e", "x"), file("log.txt", "l")}, "log.txt=l out/answer=a passed out/d/ out/d/e=x", ""},
+		"what was not declared":    {[]tarEntry{file("out/a", "x"), file("grade.py", "evil"), file("src/b", "x")}, "out/a=x", ""},
+		"a link to an answer":      {[]tarEntry{file("out/a", "x"), link("out/l", "../expected"), link("out/m", "/etc/passwd"), link("log.txt", "expected")}, "out/a=x", ""},
+		"an output that is a link": {[]tarEntry{link("out", "/etc")}, "", ""},
+		"a hard link is a copy":    {[]tarEntry{file("out/a", "x"), hard("out/b", "out/a")}, "out/a=x out/b=x", ""},
+		"devices and pipes":        {[]tarEntry{file("out/a", "x"), special(tar.TypeChar, "out/null"), special(tar.TypeFifo, "out/pipe")}, "out/a=x", ""},
+		"what the context hides":   {[]tarEntry{file("out/sealed", "evil"), file("out/a", "x")}, "out/a=x", ""},
+		"what the judge protects":  {[]tarEntry{file("out/conftest.py", "evil"), file("out/a", "x")}, "out/a=x", ""},
+		"what is loaded unasked": {[]tarEntry{
+			file("out/a", "x"), file("out/sitecustomize.py", "evil"), file("out/sitecustomize/__init__.py", "evil"), file("out/x.pth", "evil"),
+			file("out/__pycache__/a.pyc", "evil"), file("out/node_modules/a/index.js", "evil"), file("out/d/conftest.py", "evil"),
+		}, "out/a=x", ""},
 		"nothing":                        {nil, "", ""},
 		"a file over the bound":          {[]tarEntry{file("out/big", strings.Repeat("x", 2<<20))}, "", "more than"},
 		"too many files":                 {many("out/f", 200), "", "more than 100 entries"},
