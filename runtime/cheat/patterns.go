@@ -61,6 +61,7 @@ func runners(add func(rule string, endings, hints []string, re string)) {
 	add(ResultMarkers, python(), []string{"def pytest_"},
 		`(?m)^\s*def pytest_(?:runtest_makereport|runtest_protocol|runtest_call|pyfunc_call|collection_modifyitems|sessionfinish|report_teststatus|terminal_summary)\b`)
 	add(ResultMarkers, python(), []string{"exitstatus"}, `\bexitstatus\s*=\s*(?:0\b|(?:pytest\.)?ExitCode\.OK)`)
+	add(ResultMarkers, python(), []string{"open("}, `open\(\s*["'](?:[^"'\n]*/)?(?:test_\w+|\w+_test)\.py["']\s*,\s*["'][wa]`)
 	add(ResultMarkers, python(), []string{"sys.modules["}, `sys\.modules\[["'](?:_?pytest|unittest)[^\]\n]*\]\s*=[^=]`)
 	add(ResultMarkers, python(), []string{"builtins."}, `\bbuiltins\.(?:AssertionError|isinstance)\s*=[^=]`)
 	add(ResultMarkers, python(), []string{"__eq__"}, `def __eq__\(self,[^)\n]*\)[^:\n]*:\s*return True\b`)
