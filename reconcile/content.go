@@ -102,21 +102,24 @@ func (r *Reconciler) filesOfRun(address string) func(path string) bool {
 
 // pinRuns makes the runs of the set in force with the content of their executions, notes what
 // is stale, and records it once.
-func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config.Previous) (desired map[string]*Run) {
+func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config.Previous) (desired map[string]*Run, err error) {
 	desired = make(map[string]*Run, len(set.Blocks.Runs))
 	do := r.o.Store.Do
 	if r.o.Idle {
 		do = r.o.Store.View
 	}
-	err := do(ctx, func(tx *store.Tx) error {
+	err = do(ctx, func(tx *store.Tx) error {
 		clear(desired)
 		p := r.pinner(tx, set)
 		for i := range set.Blocks.Runs {
 			run := &set.Blocks.Runs[i]
 			d, err := r.pinRun(p, run, before)
+			if wrong, ok := errors.AsType[compileError](err); ok {
+				r.o.Log.Error("compile", "spec", run.Address(), "error", wrong)
+				d, err = r.desired[run.Address()], nil
+			}
 			if err != nil {
-				r.o.Log.Error("compile", "spec", run.Address(), "error", err)
-				d = r.desired[run.Address()]
+				return err
 			}
 			if d != nil {
 				desired[run.Address()] = d
@@ -124,10 +127,7 @@ func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config
 		}
 		return nil
 	})
-	if err != nil && ctx.Err() == nil {
-		r.o.Log.Error("pin the content of executions", "error", err)
-	}
-	return desired
+	return desired, err
 }
 
 func (r *Reconciler) pinRun(p *pinner, run *config.Run, before config.Previous) (*Run, error) {

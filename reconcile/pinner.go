@@ -47,7 +47,7 @@ func (p *pinner) hash(path string) string {
 // (nil where that is the same), and what differs.
 func (p *pinner) compiled(run *config.Run, c *content) (d, newest *Run, stale *Stale, err error) {
 	if c == nil {
-		d, err = p.compiler.Compile(run)
+		d, err = compiledBy(p.compiler, run)
 		return d, nil, nil, err
 	}
 	differs := false
@@ -62,7 +62,7 @@ func (p *pinner) compiled(run *config.Run, c *content) (d, newest *Run, stale *S
 		names = append(names, v.names...)
 		versions = append(versions, v)
 	}
-	newest, err = p.compiler.Compile(run)
+	newest, err = compiledBy(p.compiler, run)
 	if err != nil || !differs {
 		return newest, nil, nil, err
 	}
@@ -108,7 +108,20 @@ func (p *pinner) compile(run *config.Run, base, over []config.Compiled) (*Run, e
 	if now := compiler.set.Run(run.Name); now != nil {
 		run = now
 	}
-	return compiler.Compile(run)
+	return compiledBy(compiler, run)
+}
+
+// compileError is about the text of a run rather than about the store.
+type compileError struct{ error }
+
+func (e compileError) Unwrap() error { return e.error }
+
+func compiledBy(c *Compiler, run *config.Run) (*Run, error) {
+	d, err := c.Compile(run)
+	if err != nil {
+		return nil, compileError{err}
+	}
+	return d, nil
 }
 
 // layerSet is what of a layer is other than what is in force.

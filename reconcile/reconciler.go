@@ -190,7 +190,9 @@ func (r *Reconciler) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.adopt(ctx, asAccepted(previous, r.o.Config), previous)
+	if err := r.adopt(ctx, asAccepted(previous, r.o.Config), previous); err != nil {
+		return err
+	}
 	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
 	for ctx.Err() == nil {
 		select {

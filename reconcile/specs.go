@@ -70,9 +70,11 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 			return fmt.Errorf("accept specs: %w", err)
 		}
 		fault.Reached(fault.SpecsAccepted)
-		r.previous = set.Accepted()
 		r.contents.texts = byPath(inputs)
-		r.adopt(ctx, set, previous)
+		if err := r.adopt(ctx, set, previous); err != nil {
+			return err
+		}
+		r.previous = set.Accepted()
 	}
 	r.seen, r.again = sum, again
 	r.settled(sights)
@@ -302,12 +304,20 @@ func rootsOf(set *config.Set) roots {
 func (r roots) of(path string) string { return cmp.Or(r[path], filepath.Dir(path)) }
 
 // adopt makes the set the desired state. Before is what was accepted until now.
-func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.Previous) {
+func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.Previous) error {
+	last := r.set
 	r.set, r.roots = set, rootsOf(set)
 	r.shown.Store(set)
 	now := r.now()
 	r.adoptMinings(ctx, set, now)
-	desired := r.pinRuns(ctx, set, before)
+	desired, err := r.pinRuns(ctx, set, before)
+	if err != nil { // the next look adopts the set: without its runs nothing may be taken for gone
+		if r.set = last; last != nil {
+			r.roots = rootsOf(last)
+			r.shown.Store(last)
+		}
+		return fmt.Errorf("pin the content of executions: %w", err)
+	}
 	for address := range desired {
 		delete(r.gone, address)
 		r.queue.add(address, now)
@@ -318,6 +328,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.P
 		}
 	}
 	r.desired = desired
+	return nil
 }
 
 // where is trial.Host.Where: the place in the spec files as they are now.
