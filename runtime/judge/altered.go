@@ -97,8 +97,10 @@ func (g *grading) altered(ctx context.Context) (string, error) {
 	said, err := g.guest(ctx, strings.NewReader(list.String()), "compare", g.session.Task.Workdir)
 	switch {
 	case err == nil:
-		name, _ := strings.CutPrefix(said, differs)
-		return name, nil
+		if name, ok := strings.CutPrefix(said, differs); ok {
+			return name, nil
+		}
+		return "", nil
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	}
