@@ -86,12 +86,16 @@ func (f *file) parse() (*hclsyntax.Body, bool) {
 		f.add(Diagnostic{Severity: Error, Summary: "Not UTF-8 text", Detail: "A spec file is text in UTF-8."})
 		return nil, false
 	}
+	if manyTokens(f.in.Text) {
+		f.add(Diagnostic{Severity: Error, Summary: "Too many values", Detail: fmt.Sprintf("A spec file has at most %d names, values and signs. Split it, or put long texts into files.", maxTokens)})
+		return nil, false
+	}
 	if at, ok := tooDeep(f.in.Text, f.in.Display); ok {
 		f.fail(at, "Too deeply nested", "No spec needs that many brackets or operators.")
 		return nil, false
 	}
 	parsed, diags := hclsyntax.ParseConfig(f.in.Text, f.in.Display, hcl.InitialPos)
-	f.addHCL(diags)
+	f.addHCL(diags[:min(len(diags), maxSyntax)])
 	if parsed == nil {
 		return nil, false
 	}
@@ -193,6 +197,9 @@ func (f *file) spec(block *hclsyntax.Block) {
 // declareTokens finds the declarations of a text that does not parse: what begins a line
 // and looks like one.
 func (f *file) declareTokens() {
+	if manyTokens(f.in.Text) {
+		return
+	}
 	tokens, _ := hclsyntax.LexConfig(f.in.Text, f.in.Display, hcl.InitialPos) // parsing has reported what is wrong
 	for i := 0; i+4 < len(tokens); i++ {
 		t := tokens[i : i+5]
