@@ -43,6 +43,7 @@ func (a *archive) settleOwn() error {
 	if o == nil {
 		return nil
 	}
+	var mixed []string
 	changed := o.bring(a.entries)
 	for name, e := range a.entries {
 		switch {
@@ -50,9 +51,18 @@ func (a *archive) settleOwn() error {
 			a.stats.Dropped++
 			delete(a.entries, name)
 		case o.settles(name) && e.kind == tar.TypeReg:
-			if err := a.merge(e); err != nil {
-				return err
-			}
+			mixed = append(mixed, name)
+		}
+	}
+	slices.Sort(mixed)
+	for i, name := range mixed {
+		if i >= maxMixed { // nobody has so many, and each takes its time
+			a.stats.Dropped++
+			delete(a.entries, name)
+			continue
+		}
+		if err := a.merge(a.entries[name]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -220,6 +221,14 @@ func TestMixedSettingsKeepTheRunnersPart(t *testing.T) {
 	}
 	if len(got) != 3 {
 		t.Errorf("let through %v", slices.Sorted(maps.Keys(got)))
+	}
+	var many []tarEntry
+	for i := range maxMixed + 5 {
+		many = append(many, file(fmt.Sprintf("p%04d/pyproject.toml", i), ""))
+	}
+	rules.Submit.MaxFiles = 3 * maxMixed
+	if got := taken(t, rules, many...); len(got) != maxMixed {
+		t.Errorf("let through %d settings files", len(got))
 	}
 	var out bytes.Buffer
 	stats, err := Clean(bytes.NewReader(pack(t, gone("pyproject.toml"), gone("other.toml"), link("deep/pyproject.toml", "../x.toml"), file("x.toml", ""))), &out, rules)
