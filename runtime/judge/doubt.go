@@ -3,6 +3,7 @@ package judge
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"path"
@@ -74,6 +75,48 @@ func expectable(tests []parser.Test, says func(name string) bool) []parser.Test 
 		}
 	}
 	return tests
+}
+
+// Bounds on the names of tests whose failure is expected.
+const (
+	maxExpected      = 2000
+	maxExpectedBytes = 128 << 10
+)
+
+// expectedOf are the tests that count as passed because their failure is expected. What is
+// beyond the bounds is not told, and counts in no trial that is held against it.
+func expectedOf(tests []parser.Test) (names []string) {
+	size := 0
+	for _, t := range tests {
+		if t.Expected && t.Status == parser.Passed && len(names) < maxExpected && size+len(t.Name) <= maxExpectedBytes {
+			names = append(names, t.Name)
+			size += len(t.Name)
+		}
+	}
+	return names
+}
+
+// mayFail says of a test whether its failure may be expected: the judge's own files have to say
+// so and, where a reference run has shown outcomes, that run.
+func (g *grading) mayFail(name string) bool {
+	if g.session.Outcomes && !slices.Contains(g.session.Expected, name) {
+		return false
+	}
+	return marked(g.profile.Expecting, name)
+}
+
+// Expects reports whether the judge's files may have a test that the trial's task declares
+// fail as expected. It is known once the images were looked at.
+func (j *Judge) Expects(ctx context.Context, trial string) (bool, error) {
+	s := j.session(trial)
+	if s == nil || ByCommands(s.Task) || s.Task.Judge.Staged() || s.Task.Judge.Game != "" {
+		return false, nil
+	}
+	p, err := j.profile(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(manifest(s.Task), func(name string) bool { return marked(p.Expecting, name) }), nil
 }
 
 // marked reports whether one of some files may say of a test that it fails: the test's own or

@@ -283,3 +283,29 @@ func TestABuildThatFailsIsNoRun(t *testing.T) {
 		}
 	}
 }
+
+// A reference run that has shown outcomes has the last word on which failures are expected.
+func TestAFailureIsExpectedWhereTheReferenceHadIt(t *testing.T) {
+	const output = "tests/test_a.py::test_a XFAIL (why)\ntests/test_a.py::test_b XFAIL\ntests/test_a.py::test_c PASSED\n1 passed, 2 xfailed in 0.1s\n"
+	p, _ := parser.Lookup("pytest")
+	for name, tc := range map[string]struct {
+		outcomes bool
+		expected []string
+		passed   int
+	}{
+		"no reference run":   {false, nil, 3},
+		"none was expected":  {true, nil, 1},
+		"one was":            {true, []string{"tests/test_a.py::test_a"}, 2},
+		"a test that passed": {true, []string{"tests/test_a.py::test_c"}, 1},
+	} {
+		of := task.Task{Judge: task.Judge{Parser: "pytest", Expect: []string{"tests/test_a.py::test_a", "tests/test_a.py::test_b", "tests/test_a.py::test_c"}}}
+		g := &grading{session: &session{Session: Session{Task: of, Outcomes: tc.outcomes, Expected: tc.expected}}, profile: &profile{Expecting: map[string]bool{"tests/test_a.py": true}}}
+		r := verdict(of, observation{parser: p, result: p.Parse(parser.Input{Output: []byte(output)}), expects: g.mayFail})
+		if r.Passed != tc.passed || r.TotalTests != 3 || len(r.Expected) != tc.passed-1 {
+			t.Errorf("%s: %d of %d, expected %v: %v", name, r.Passed, r.TotalTests, r.Expected, r.Tests)
+		}
+		if private := g.session.privately(task.Private{}); private.Outcomes {
+			t.Errorf("%s: the private set has other tests", name)
+		}
+	}
+}

@@ -88,14 +88,15 @@ type Report struct {
 	Isolation  string             `json:"isolation"` // shared or staged
 	Tampered   bool               `json:"tampered"`
 	Cached     bool               `json:"cached"`
-	Problem    string             `json:"problem,omitempty"` // why a status is not ok, in words
-	NotRun     bool               `json:"not_run,omitempty"` // the judge command could not be started at all
-	Unseen     bool               `json:"unseen,omitempty"`  // it ended by itself, and none of the expected tests, nor another, was seen
-	QueuedMS   int64              `json:"queued_ms"`         // acceptance to start
-	JudgeMS    int64              `json:"judge_ms"`          // the judge command's own time, of both stages where there are two
-	DurationMS int64              `json:"duration_ms"`       // start to verdict
-	Output     string             `json:"output,omitempty"`  // blob of the bounded raw output
-	Outputs    string             `json:"outputs,omitempty"` // blob of what a run stage handed on, a cleaned tar
+	Problem    string             `json:"problem,omitempty"`  // why a status is not ok, in words
+	NotRun     bool               `json:"not_run,omitempty"`  // the judge command could not be started at all
+	Expected   []string           `json:"expected,omitempty"` // tests that count as passed because their failure is expected, as the runner calls them
+	Unseen     bool               `json:"unseen,omitempty"`   // it ended by itself, and none of the expected tests, nor another, was seen
+	QueuedMS   int64              `json:"queued_ms"`          // acceptance to start
+	JudgeMS    int64              `json:"judge_ms"`           // the judge command's own time, of both stages where there are two
+	DurationMS int64              `json:"duration_ms"`        // start to verdict
+	Output     string             `json:"output,omitempty"`   // blob of the bounded raw output
+	Outputs    string             `json:"outputs,omitempty"`  // blob of what a run stage handed on, a cleaned tar
 }
 
 // Session is a trial's right to submit: what is judged, how, and until when.
@@ -114,6 +115,10 @@ type Session struct {
 	Once        bool       // the agent submits nothing: what it leaves is judged, once
 	Max         int        // agent rounds; 0 = no limit
 	Cooldown    time.Duration
+	// Outcomes says that a reference run has shown which tests fail as expected: those of
+	// Expected, as the runner calls them, and no others.
+	Outcomes bool
+	Expected []string
 	// Reference holds the names of the tests that a reference run of this judge showed: the
 	// manifest where the task declares none. Empty = there was no such run.
 	Reference []string

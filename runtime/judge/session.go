@@ -70,7 +70,7 @@ func (s *session) privately(p task.Private) *session {
 		c = s.alike()
 		c.Task.Judge.Command, c.Task.Judge.Timeout, c.overlay = p.Command, p.Timeout, p.Context
 	}
-	c.Task = withoutManifest(c.Task)
+	c.Task, c.Outcomes = withoutManifest(c.Task), false
 	c.Task.Judge.Window = nil
 	return c
 }

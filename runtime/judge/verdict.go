@@ -50,6 +50,7 @@ func verdict(t task.Task, o observation) Report {
 	if o.expects != nil {
 		tests = expectable(tests, o.expects)
 	}
+	v.report.Expected = expectedOf(tests)
 	v.count(tests)
 	v.rate()
 	v.checkEnd()

@@ -28,7 +28,11 @@ func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) 
 		s.Workload = m.workload(s)
 		return s, nil, nil
 	}
-	if err := m.looked(ctx, s); err != nil {
+	err := m.looked(ctx, s)
+	if err == nil {
+		s, err = m.outcomes(ctx, s)
+	}
+	if err != nil {
 		return m.unlooked(ctx, s, err)
 	}
 	if err := m.furnish(s); ownTrouble(err) {

@@ -148,7 +148,7 @@ func Session(owner string, s State) judge.Session {
 	return judge.Session{
 		Trial: s.ID, Try: s.Try, Labels: labels(owner, s, container.RoleJudge), Token: s.Token, Task: asJudged(s), Once: single(s),
 		JudgeImage: s.JudgeImage.ID, HiddenPaths: s.Hidden, Deadline: s.Deadline, Max: c.Max, Cooldown: c.Cooldown,
-		RunImage: s.RunImage, GradeImage: s.GradeImage, Reference: s.Reference, Line: s.Line,
+		RunImage: s.RunImage, GradeImage: s.GradeImage, Reference: s.Reference, Outcomes: s.Outcomes, Expected: s.Expected, Line: s.Line,
 	}
 }
 

@@ -265,6 +265,47 @@ func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 	}
 }
 
+// TestOutcomesOfAListAreAskedForOnce, and only where the judge's files may have a listed test
+// fail as expected.
+func TestOutcomesOfAListAreAskedForOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		file, content string
+		list          []string
+		agent         string
+		asked         int
+	}{
+		"a listed test may fail":      {"/work/tests/test_a.py", "@xfail", []string{"tests/test_a.py::test_a"}, "mine", 1},
+		"an oracle's":                 {"/work/tests/test_a.py", "@xfail", []string{"tests/test_a.py::test_a"}, agent.Oracle, 0},
+		"another file's":              {"/work/tests/test_b.py", "@xfail", []string{"tests/test_a.py::test_a"}, "mine", 0},
+		"nothing is expected to fail": {"/work/tests/test_a.py", "pass", []string{"tests/test_a.py::test_a"}, "mine", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.fake.AddImage("judge:2", container.ImageConfig{}, map[string]string{"/hold": "", "/judge": "", tt.file: tt.content, "/etc/passwd": "root:x:0:0::/:\n"})
+			asked := 0
+			b.host.Reference = func(_ context.Context, of Subject) (Reference, error) {
+				asked++
+				if of.Work.ID == "" || of.Task.Judge.Image == "" {
+					t.Errorf("asked about %+v", of)
+				}
+				return Reference{Passed: true, Expected: tt.list}, nil
+			}
+			b.play(idle)
+			fresh := b.fresh(func(c *Cell) {
+				c.Task.Judge.Image, c.Task.FailToPass, c.Task.PassToPass, c.Agent.Name = "judge:2", tt.list, nil, tt.agent
+				if tt.agent == agent.Oracle {
+					c.Task.Solution = &task.Solution{Script: "true"}
+				}
+			})
+			s, _ := b.until(b.machine(fresh), fresh, Running)
+			session := Session("owner", s)
+			if asked != tt.asked || session.Outcomes != (tt.asked > 0) || len(session.Expected) != tt.asked {
+				t.Errorf("asked %d times, the session expects %v: %v", asked, session.Outcomes, session.Expected)
+			}
+		})
+	}
+}
+
 func TestReferenceRuns(t *testing.T) {
 	test := func(name string, status parser.Status) parser.Test { return parser.Test{Name: name, Status: status} }
 	long := strings.Repeat("x", maxReferenceBytes)
@@ -290,6 +331,17 @@ func TestReferenceRuns(t *testing.T) {
 		if got := strings.Join(known.Tests, " "); got != tt.want || known.Unusable != tt.unusable || (known.Problem == "") != (tt.want != "") {
 			t.Errorf("%s: %+v", tt.name, known)
 		}
+	}
+	xfail := ok(1)
+	xfail.Expected = []string{"a"}
+	if known := ReferenceOf(xfail); !known.Passed || !slices.Equal(known.Expected, xfail.Expected) {
+		t.Errorf("outcomes are not kept: %+v", known)
+	}
+	if flags := Decide(State{Try: 1}, []judge.Submission{judged(1, xfail)}).Flags; !slices.Contains(flags, FlagExpected) {
+		t.Errorf("what nobody has shown to be expected is not flagged: %v", flags)
+	}
+	if flags := Decide(State{Try: 1, Outcomes: true}, []judge.Submission{judged(1, xfail)}).Flags; slices.Contains(flags, FlagExpected) {
+		t.Errorf("what a reference run has shown is flagged: %v", flags)
 	}
 	var of task.Task
 	of.Judge.Parser = "pytest"

@@ -26,6 +26,10 @@ const (
 // reference run says which tests there are. Its pass rate is in no mean.
 const FlagNoManifest = "no_manifest"
 
+// FlagExpected marks a trial in whose best round failures count as passes because the judge's
+// files expect them, and no reference run shows that they may.
+const FlagExpected = "expected_failure"
+
 // Subject is a trial whose images are made, for what is asked about its task.
 type Subject struct {
 	State State
@@ -35,7 +39,9 @@ type Subject struct {
 
 // Reference says what judging a task's own solution has shown.
 type Reference struct {
-	Tests    []string `json:"tests,omitempty"`    // that passed, in order; empty = the solution does not pass, or shows no names
+	Tests    []string `json:"tests,omitempty"`    // that passed, in order; empty = the solution does not pass, or not all names are known
+	Passed   bool     `json:"passed,omitempty"`   // every test
+	Expected []string `json:"expected,omitempty"` // tests whose failure is expected, and counts as a pass
 	Problem  string   `json:"problem,omitempty"`  // why there are no names
 	Unusable bool     `json:"unusable,omitempty"` // nothing could be judged at all: the fault may be the judge's
 }
@@ -77,9 +83,29 @@ func (m *Machine) reference(ctx context.Context, of Subject) (s State, unusable 
 	if err != nil {
 		return s, false, err
 	}
-	s.Reference = known.Tests
+	s.Reference, s.Outcomes, s.Expected = known.Tests, known.Passed, known.Expected
 	s.NoManifest = len(known.Tests) == 0 && !judge.FixesTotal(t)
 	return s, known.Unusable, nil
+}
+
+// outcomes finds out which tests of a declared list fail as expected, where the judge's files
+// may have some do so: a list does not say it.
+func (m *Machine) outcomes(ctx context.Context, s State) (State, error) {
+	if m.host.Reference == nil || s.Outcomes || s.Cell.Agent.Solves() || WantsReference(s.Cell.Task) {
+		return s, nil
+	}
+	if may, err := m.host.Judge.Expects(ctx, s.ID); err != nil || !may {
+		return s, err
+	}
+	of, err := m.subject(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	known, err := m.host.Reference(ctx, of)
+	if err == nil {
+		s.Outcomes, s.Expected = known.Passed, known.Expected
+	}
+	return s, err
 }
 
 // broken says why the judge of a trial can judge nothing; "" = it can, or nobody knows.
@@ -103,7 +129,7 @@ func ReferenceKey(s State) string {
 	j := t.Judge
 	b, err := json.Marshal([]any{
 		t.Benchmark, t.Name, t.Workdir, s.JudgeImage.ID, s.RunImage, s.GradeImage,
-		j.Command, j.Parser, j.Env, j.User, j.Run, j.Grade, j.Window,
+		j.Command, j.Parser, j.Env, j.User, j.Run, j.Grade, j.Window, j.Expect, t.FailToPass, t.PassToPass,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("encode judge: %v", err)) // plain data always encodes
@@ -129,8 +155,9 @@ func ReferenceOf(r judge.Report) (known Reference) {
 		known.Problem = "the task's own solution does not pass: " + r.Summary
 	// A report that does not hold them all says nothing about the rest.
 	case len(shown) != r.TotalTests || len(shown) == 0 || len(shown) > maxReference || size > maxReferenceBytes:
-		known.Problem = "the names of the tests are not known"
+		known.Passed, known.Problem, known.Expected = true, "the names of the tests are not known", r.Expected
 	default:
+		known.Passed, known.Expected = true, r.Expected
 		known.Tests = shown
 	}
 	return known

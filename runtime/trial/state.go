@@ -92,6 +92,8 @@ type State struct {
 	Program    string    `json:",omitempty"` // of the agent, in the container; "" = its command says
 	Path       []string  `json:",omitempty"` // folders of programs that it calls
 	Reference  []string  // names of the reference run, where it is the manifest
+	Outcomes   bool      `json:",omitempty"` // a reference run passed, and showed which tests fail as expected
+	Expected   []string  `json:",omitempty"` // those tests
 	NoManifest bool      `json:",omitempty"` // the number of tests is not fixed: the task has no manifest, and no reference run gave one
 	ImageUser  string    // of the work image: who the agent runs as
 	Hidden     []string  // hidden paths of the judge image, from the task's own context and files

@@ -88,6 +88,9 @@ func Decide(s State, subs []judge.Submission) Finished {
 	if ok {
 		r := best.Report
 		f.Best = &Best{best.Round, r.PassRate, r.Score, r.Score100, seconds(best.AcceptedAt.Sub(s.StartedAt))}
+		if len(r.Expected) > 0 && !s.Outcomes && !s.Cell.Agent.Solves() {
+			f.Flags = appendOnce(f.Flags, FlagExpected)
+		}
 		f.FailToPass = Outcomes(s.Cell.Task.FailToPass, r)
 		f.PassToPass = Outcomes(s.Cell.Task.PassToPass, r)
 	}
