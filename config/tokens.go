@@ -29,8 +29,7 @@ func manyTokens(text []byte) bool {
 				at++ // it is none
 			}
 		case c == '"':
-			length, tokens := quotedTokens(rest)
-			at, n = at+length, n+tokens
+			at, n = at+quoted(rest), n+2
 		case bytes.HasPrefix(rest, []byte("<<")):
 			length, tokens := heredocTokens(rest)
 			at, n = at+length, n+tokens
@@ -57,23 +56,23 @@ func lineEnd(text []byte) int {
 	return len(text)
 }
 
-// quotedTokens returns the length of the quoted text that begins here, and how many tokens it has. One
+// quoted returns the length of the quoted text that begins here, which has two tokens. One
 // with a template may hold anything: it is looked at as code from the template on.
-func quotedTokens(text []byte) (length, tokens int) {
+func quoted(text []byte) int {
 	for i := 1; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\\':
 			i++
 		case c == '"':
-			return i + 1, 2
+			return i + 1
 		case c == '\n', (c == '$' || c == '%') && i+1 < len(text) && text[i+1] == '{':
-			return i + 1, 2
+			return i + 1
 		}
 	}
-	return len(text), 2
+	return len(text)
 }
 
-// heredocTokens is quotedTokens of a text of many lines: a token for each of them.
+// heredocTokens returns the length of a text of many lines and its tokens: one for each line.
 func heredocTokens(text []byte) (length, tokens int) {
 	head := text[:lineEnd(text)]
 	word := bytes.TrimRight(bytes.TrimPrefix(head[2:], []byte("-")), "\r")

@@ -97,7 +97,7 @@ func TestATaskWithoutAVerdictIsPinnedAgain(t *testing.T) {
   }
   task "one"`, 1)
 	put(t, h.specs, "prompt.md", "first")
-	put(t, h.specs, "image.txt", "wokr:1")
+	put(t, h.specs, "image.txt", "misspelt:1")
 	h.write("a.hcl", once(two))
 	d := h.start()
 	statuses := func(r RunStatus) string {
