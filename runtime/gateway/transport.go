@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,10 @@ type inProcess struct{ s *Session }
 
 // RoundTrip implements http.RoundTripper.
 func (t inProcess) RoundTrip(q *http.Request) (*http.Response, error) {
-	to, r := &recorder{header: http.Header{}, from: q.Body}, q.WithContext(q.Context())
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(q.Context()))
+	defer cancel(nil)
+	defer context.AfterFunc(q.Context(), func() { cancel(stopped(q.Context())) })()
+	to, r := &recorder{header: http.Header{}, from: q.Body}, q.WithContext(ctx)
 	if q.Body == nil {
 		to.from, r.Body, r.ContentLength = http.NoBody, http.NoBody, 0
 	} else if q.ContentLength == 0 && q.Body != http.NoBody {
@@ -36,6 +40,17 @@ func (t inProcess) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	return to.response(q), nil
 }
+
+// stopped is why a request in the process is cut. The daemon stops its own work at once: it does not
+// read on, as it does where an agent hangs up.
+func stopped(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return errStopped
+}
+
+var errStopped = errors.New("the daemon has stopped this request")
 
 // answer serves one request as an HTTP server does, so that an answer which is broken off, or
 // a fault of ours, ends this request alone.

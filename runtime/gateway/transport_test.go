@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -126,7 +127,7 @@ func TestRequestsWithinAreGivenUp(t *testing.T) {
 	})
 	for name, stream := range map[string]bool{"before its answer": false, "in the middle of it": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 0, provider(model.URL, modeltest.Chat))
+			w := newWorldThatDrains(t, 0, time.Hour, provider(model.URL, modeltest.Chat))
 			_, client := inside(t, w, gateway.Budget{})
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {

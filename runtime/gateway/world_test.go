@@ -122,9 +122,15 @@ func provider(url string, protocol modeltest.Protocol) gateway.Provider {
 
 func newWorld(t *testing.T, hold time.Duration, providers ...gateway.Provider) *world {
 	t.Helper()
+	return newWorldThatDrains(t, hold, time.Second, providers...)
+}
+
+// newWorldThatDrains reads on for that long after an agent has hung up.
+func newWorldThatDrains(t *testing.T, hold, drain time.Duration, providers ...gateway.Provider) *world {
+	t.Helper()
 	w := &world{t: t, ledger: &ledger{}, dir: t.TempDir(), log: &logged{}}
 	g, err := gateway.New(gateway.Options{
-		Providers: providers, Ledger: w.ledger, Hold: hold, Drain: time.Second,
+		Providers: providers, Ledger: w.ledger, Hold: hold, Drain: drain,
 		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
