@@ -1,10 +1,15 @@
 package config
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
 )
 
 // longSecret is from how many bytes on a secret is also looked for inside longer texts. A shorter
@@ -69,6 +74,37 @@ func holdsSecret(text string, secrets []string) bool {
 
 // usualKeys are the variables that hold keys even where the settings take theirs from elsewhere.
 var usualKeys = []string{"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "OPENROUTER_API_KEY"}
+
+// holdNoSecret refuses a text that has a long secret of the settings in it, written out or put
+// together from pieces. Specs are stored and seen by containers, and what is stored has its secrets
+// taken out: the spec would be another one after the next start.
+func (f *file) holdNoSecret() {
+	const summary = "Secret in a spec"
+	const detail = "The text holds a secret of the settings. Specs are stored and seen by containers. Remove it from the spec; set-up commands get the secrets of build { secrets } as variables."
+	var made []byte
+	for _, secret := range f.o.longSecrets() {
+		if at := bytes.Index(f.in.Text, []byte(secret)); at >= 0 {
+			f.fail(f.rangeAt(at), summary, detail)
+			f.diags[len(f.diags)-1].Snippet = "" // it shows the secret
+			continue
+		}
+		if made == nil {
+			made, _ = json.Marshal(f.blocks) // plain data always encodes
+		}
+		if quoted, _ := json.Marshal(secret); bytes.Contains(made, quoted[1:len(quoted)-1]) {
+			f.fail(f.rangeAt(0), summary, detail)
+		}
+	}
+}
+
+// rangeAt is the first character at an offset of the text.
+func (f *file) rangeAt(offset int) hcl.Range {
+	before := f.in.Text[:offset]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	start := hcl.Pos{Line: line, Column: column, Byte: offset}
+	return hcl.Range{Filename: f.in.Path, Start: start, End: hcl.Pos{Line: line, Column: column + 1, Byte: offset + 1}}
+}
 
 // noteSecrets finds out which variables the settings took a secret from, and refuses to allow those.
 func (f *file) noteSecrets(b *body, s *Settings) {

@@ -94,3 +94,33 @@ func TestAPromptIsNoPartOfALine(t *testing.T) {
 		}
 	}
 }
+
+// What is stored has the secrets of the settings taken out: a spec with one in it would be another
+// after the next start, and its trials would be cancelled.
+func TestASpecHoldsNoSecretOfTheSettings(t *testing.T) {
+	const secret = "open\"sesame"
+	o := Options{Secret: func(name string) (string, bool) { return secret, name == "key" }}
+	s, ds := LoadSettings("assayd.hcl", []byte("build {\n  secrets = { KEY = secret(\"key\") }\n}\n"), o)
+	if ds.HasErrors() {
+		t.Fatal(ds)
+	}
+	o.Settings = s
+	for text, line := range map[string]int{
+		"agent \"a\" {\n  command = \"x open\\\"sesame\"\n}\n":                              1, // put together
+		"agent \"a\" {\n  command = \"x\"\n  # open\"sesame\n}\n":                           3,
+		"locals { b = \"sesame\" }\nagent \"a\" {\n  command = \"open\\\"${local.b}\"\n}\n": 1,
+		"agent \"a\" {\n  command = \"open sesame\"\n}\n":                                   0,
+	} {
+		set := Load([]Input{{Path: "/specs/a.hcl", Display: "a.hcl", Root: "/specs", Text: []byte(text)}}, nil, o)
+		var said strings.Builder
+		if err := set.Diagnostics.WriteText(&said); err != nil {
+			t.Fatal(err)
+		}
+		if line == 0 != (said.Len() == 0) || line > 0 && (!strings.Contains(said.String(), "Secret in a spec") || set.Diagnostics[0].Line != line) {
+			t.Errorf("%s: %s, want line %d", text, said.String(), line)
+		}
+		if strings.Contains(said.String(), secret) {
+			t.Errorf("the message shows the secret: %s", said.String())
+		}
+	}
+}

@@ -163,6 +163,7 @@ func (f *file) compile() {
 		f.spec(block)
 	}
 	f.within = ""
+	f.holdNoSecret()
 }
 
 func kinds() []string { return []string{"benchmark", "agent", "run", "mining"} }

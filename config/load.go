@@ -73,6 +73,21 @@ type Options struct {
 	// Fresh tells which files are compiled, and their contexts copied, anew although their
 	// text has not changed; nil = none.
 	Fresh func(path string) bool
+
+	long *[]string // what longSecrets returns
+}
+
+// longSecrets are the secrets of the settings that are looked for inside texts. Ten thousand files
+// of one look ask for them.
+func (o *Options) longSecrets() []string {
+	if o.long == nil {
+		var texts []string
+		if o.Settings != nil {
+			texts = slices.DeleteFunc(o.Settings.Secrets(o.Secret), func(s string) bool { return len(s) < longSecret })
+		}
+		o.long = &texts
+	}
+	return *o.long
 }
 
 // Status of a file.

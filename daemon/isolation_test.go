@@ -133,7 +133,7 @@ func TestAPatchedTestRunnerIsTampering(t *testing.T) {
 	w.write("r.hcl", w.pytest("src/", "def test_right(): assert answer.value == 42\ndef test_wrong(): assert answer.value != 42\n")+w.agent("forger", forger)+w.run("forge", []string{`agent "forger" {}`}, `timeout = "2m"`, `auto_eval = "0s"`))
 	w.serve()
 	trial := w.settled("run.forge", patience).Trials[0]
-	if trial.Status != "unresolved" || strings.Join(trial.Flags, " ") != "tampered cheat:result_markers" || trial.Best != "" {
+	if trial.Status != "unresolved" || strings.Join(trial.Flags, " ") != "tampered no_manifest cheat:result_markers" || trial.Best != "" {
 		t.Errorf("the trial is %s with flags %q and best round %q", trial.Status, trial.Flags, trial.Best)
 	}
 	judged := ofType("submission", w.history("r.run.forge.jsonl"))

@@ -68,25 +68,23 @@ func TestSIGHUPReadsContextsAgain(t *testing.T) {
 	w.untouched(bodies) // a run that runs keeps the program it began with
 	w.letGo(old)
 	w.settled("run.wait", patience)
-	w.signal(syscall.SIGHUP)
-	var fresh string
-	w.until("the new program has a trial of its own", func() error {
-		run, err := w.status("run.wait")
-		for _, trial := range run.Trials {
-			if trial.ID != old {
-				fresh = trial.ID
-				return err
-			}
-		}
-		return errors.Join(err, fmt.Errorf("there are %d trials", len(run.Trials)))
-	})
+	w.recorded("r.run.wait.jsonl", "that the run is stale", func(r record) bool { return r.Type == "run.stale" })
+	if _, err := w.client.Rerun(w.Context(), "run.wait"); err != nil {
+		t.Fatal(err)
+	}
+	fresh := w.recorded("r.run.wait.jsonl", "the trial of the new program", func(r record) bool {
+		return r.Type == "trial.started" && r.Trial != old
+	}).Trial
 	w.said(fresh, "second edition")
 	w.letGo(fresh)
-	for _, trial := range w.settled("run.wait", patience).Trials {
-		if trial.ID == old && trial.Status != "resolved" || trial.ID == fresh && trial.Status != "resolved" {
-			t.Errorf("trial %s is %s", trial.ID, trial.Status)
+	w.until("both trials are over", func() error {
+		for _, r := range ofType("trial.finished", w.records("r.run.wait.jsonl")) {
+			if r.Trial == fresh && r.Status == "resolved" {
+				return nil
+			}
 		}
-	}
+		return errors.New("they are not")
+	})
 	w.oneVerdictEach(w.history("r.run.wait.jsonl"))
 	w.noContainerIsLeft()
 }

@@ -278,7 +278,7 @@ func (h *house) write(name, text string) {
 }
 
 // patience bounds every wait; none of them takes long on a machine that is not busy.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 func (d *daemon) look(t *testing.T) {
 	t.Helper()
