@@ -21,9 +21,9 @@ build:
 RACE := -race '-gcflags=modernc.org/...=-race=false -d=checkptr=0'
 
 # Everything: unit, race, command-line and container tests, on a machine with Go alone. It ends
-# by itself, as failed, after 45 minutes.
+# by itself, as failed, after 75 minutes.
 test:
-	timeout --verbose --kill-after=1m 45m $(MAKE) --no-print-directory test-all
+	timeout --verbose --kill-after=1m 75m $(MAKE) --no-print-directory test-all
 
 # What a busy machine makes fail is run again, and named at the end: contrib/tests/run.
 test-all: setup $(SUM)
