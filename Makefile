@@ -29,7 +29,7 @@ test:
 test-all: setup $(SUM)
 	go vet ./...
 	GOOS=darwin go vet ./...
-	contrib/tests/run $(SUM) $(RACE) -timeout 45m -parallel 3
+	contrib/tests/run $(SUM) $(RACE) -timeout 60m -parallel 3
 	go test -tags faults ./runtime/clock # what only a test build has
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory fuzz FUZZTIME=300x FUZZSEED=1 # a bound in time fails by itself on a busy machine
