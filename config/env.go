@@ -80,11 +80,11 @@ var usualKeys = []string{"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", 
 // taken out: the spec would be another one after the next start.
 func (f *file) holdNoSecret() {
 	const summary = "Secret in a spec"
-	const detail = "The text holds a secret of the settings. Specs are stored and seen by containers. Remove it from the spec; set-up commands get the secrets of build { secrets } as variables."
+	const remedy = "Specs are stored and seen by containers. Remove it; set-up commands get the secrets of build { secrets } as variables."
 	var made []byte
 	for _, secret := range f.o.longSecrets() {
 		if at := bytes.Index(f.in.Text, []byte(secret)); at >= 0 {
-			f.fail(f.rangeAt(at), summary, detail)
+			f.fail(f.rangeAt(at), summary, "The text holds a secret of the settings. "+remedy)
 			f.diags[len(f.diags)-1].Snippet = "" // it shows the secret
 			continue
 		}
@@ -92,7 +92,8 @@ func (f *file) holdNoSecret() {
 			made, _ = json.Marshal(f.blocks) // plain data always encodes
 		}
 		if quoted, _ := json.Marshal(secret); bytes.Contains(made, quoted[1:len(quoted)-1]) {
-			f.fail(f.rangeAt(0), summary, detail)
+			f.fail(f.rangeAt(0), summary, "A value that this file reads with file() or puts together holds a secret of the settings. "+remedy)
+			f.diags[len(f.diags)-1].Snippet = "" // the place is the whole file
 		}
 	}
 }
