@@ -384,7 +384,7 @@ agent "talker" {
 func TestAStateDirectoryThatCannotBeWrittenIsNoStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	disk := w.onSmallDisk(w.state, 64)
+	disk := w.onSmallDisk(w.state, 128) // the program of the tests alone takes 60
 	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("wait", []string{`agent "waiter" {}`}, `timeout = "5m"`, `auto_eval = "0s"`))
 	const file = "r.run.wait.jsonl"
 	w.serve()
