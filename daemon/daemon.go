@@ -99,7 +99,9 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	fault.Reached(fault.StoreOpened)
 	d.id = rand.Text()
-	if d.engine, err = docker.New(ctx, docker.Options{Host: o.Settings.Engines["docker"].Host, Log: o.Log, Daemon: d.id}); err != nil {
+	if d.engine, err = docker.New(ctx, docker.Options{
+		Host: o.Settings.Engines["docker"].Host, Log: o.Log, Daemon: d.id, Dir: filepath.Join(o.StateDir, "etc"),
+	}); err != nil {
 		return nil, err
 	}
 	if err := d.wire(ctx); err != nil {

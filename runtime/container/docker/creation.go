@@ -33,6 +33,11 @@ func (e *Engine) creation(ctx context.Context, w contract.Workload) (client.Cont
 			host.StorageOpt = map[string]string{"size": strconv.FormatInt(w.Limits.Disk, 10)}
 		}
 	}
+	own, err := e.etc(w.Network)
+	if err != nil {
+		return client.ContainerCreateOptions{}, fmt.Errorf("create container %q: %w", w.Name, err)
+	}
+	host.Mounts = append(own, host.Mounts...)
 	made := config(w)
 	if e.daemon != "" {
 		made.Labels[contract.LabelDaemon] = e.daemon
@@ -47,6 +52,7 @@ func config(w contract.Workload) *container.Config {
 	}
 	labels[contract.LabelHash] = w.Hash()
 	return &container.Config{
+		Hostname:   hostname,
 		Image:      w.Image,
 		Entrypoint: w.Argv, // all of it, so that nothing of the image's command is appended
 		Env:        assignments(w.Env),

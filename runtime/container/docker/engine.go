@@ -33,6 +33,9 @@ type Options struct {
 	// Daemon is the id of this process, for the label of that name on every container. Empty
 	// means no such label.
 	Daemon string
+	// Dir is a folder of this machine for the files of /etc that containers have mounted. It has
+	// to stay for as long as they may be started again. Empty means one that ends with Close.
+	Dir string
 }
 
 // Engine is a Docker engine with every capability of the contract. It is safe for
@@ -57,6 +60,10 @@ type Engine struct {
 	gates gates
 
 	deep chan struct{} // full while a deep tree is measured
+
+	dirLock sync.Mutex
+	dir     string // Options.Dir, or what was made in its place
+	dirOurs bool   // it was
 }
 
 var (
@@ -91,7 +98,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docker host %q: %w", host, err)
 	}
-	e := &Engine{log: o.Log, daemon: o.Daemon, calls: calls, streams: streams, local: scheme == "unix", deep: make(chan struct{}, 1)}
+	e := &Engine{log: o.Log, daemon: o.Daemon, calls: calls, streams: streams, local: scheme == "unix", deep: make(chan struct{}, 1), dir: o.Dir}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -127,7 +134,7 @@ func (e *Engine) Close() error {
 	e.end()
 	e.work.Wait()
 	err := e.calls.Close()
-	return cmp.Or(err, e.streams.Close())
+	return cmp.Or(err, e.streams.Close(), e.dropFolder())
 }
 
 // names of containers, and ids, as Docker allows them. Anything else, a slash above all,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,11 +132,20 @@ func (e *Engine) Usage(ctx context.Context, id string) (contract.Usage, error) {
 	return u, nil
 }
 
-// diskBytes measures the container's own layer, or asks the engine where we cannot look:
-// on another machine, as another user than root, with another storage.
+// diskBytes measures the container's own layer with the volumes that its image asks for, or
+// asks the engine, which tells of the layer alone, where we cannot look: on another machine, as
+// another user than root, with another storage.
 func (e *Engine) diskBytes(ctx context.Context, c container.InspectResponse) (int64, error) {
 	if dir := upperDir(c); dir != "" {
 		n, err := e.layerBytes(ctx, dir)
+		for _, v := range volumeDirs(c) {
+			if err != nil {
+				break
+			}
+			var more int64
+			more, err = e.layerBytes(ctx, v)
+			n += min(more, math.MaxInt64-n)
+		}
 		if err == nil || ctx.Err() != nil {
 			return n, err
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
 )
 
 const (
@@ -30,6 +31,17 @@ func upperDir(c container.InspectResponse) string {
 		return ""
 	}
 	return c.GraphDriver.Data["UpperDir"]
+}
+
+// volumeDirs are the folders of the container's volumes: its image may ask for such, and what
+// is written there is in no layer.
+func volumeDirs(c container.InspectResponse) (dirs []string) {
+	for _, m := range c.Mounts {
+		if m.Type == mount.TypeVolume && m.Source != "" {
+			dirs = append(dirs, m.Source)
+		}
+	}
+	return dirs
 }
 
 // layer measures the files of a container that runs, and may do what it can not to be
