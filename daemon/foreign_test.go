@@ -32,7 +32,7 @@ func TestWhatIsExportedIsJudgedTheSameWithoutOurNote(t *testing.T) {
 	p := good("letters" + strings.ToLower(containertest.Unique()))
 	q := newQuarry(t, p)
 	q.image = q.equipped(p)
-	q.write("m.hcl", q.spec())
+	q.write("m.hcl", q.spec("validation { repeats = 1 }"))
 	q.serve()
 	q.mined(4 * time.Minute)
 	solution := q.minedTask(p.task()).Solution.Patch

@@ -125,7 +125,7 @@ func TestMiningThatMakesNoTaskFails(t *testing.T) {
 		return !strings.HasPrefix(p.want, "filter") && !strings.HasPrefix(p.want, "source")
 	})
 	q := newQuarry(t, cheap...)
-	q.write("m.hcl", q.spec())
+	q.write("m.hcl", q.spec("validation { repeats = 1 }"))
 	q.ends(1, []string{
 		q.address() + ": finished (the source has nothing more)",
 		fmt.Sprintf("%d pull requests: 0 accepted, %[1]d rejected, 0 failed, 0 open", len(cheap)),

@@ -87,7 +87,7 @@ func TestTasksAreRatedByAModel(t *testing.T) {
 func TestAMinedTaskHasAnAddress(t *testing.T) {
 	t.Parallel()
 	q := newQuarry(t, good("letters"))
-	q.write("m.hcl", q.spec())
+	q.write("m.hcl", q.spec("validation { repeats = 1 }"))
 	q.serve()
 	q.mined(4 * time.Minute)
 	all := q.checked(0, "--repeat", "1", "--quality", "--provider", "openai", "--model", "scripted", q.address())
