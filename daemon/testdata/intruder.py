@@ -102,6 +102,14 @@ def submit(fields, archive=None, headers=()):
     return request("POST", "/api/v1/submit", ["Content-Type: multipart/form-data; boundary=x", *headers], form(fields, archive))
 
 
+def read_from_afar():
+    """A byte of the guest's program, which lies where Go's linker puts it. Reading nothing is always allowed."""
+    byte = ctypes.create_string_buffer(1)
+    here = (ctypes.c_ulong * 2)(ctypes.addressof(byte), 1)
+    there = (ctypes.c_ulong * 2)(0x400000, 1)
+    return syscall(310, 1, ctypes.addressof(here), 1, ctypes.addressof(there), 1, 0)
+
+
 def container():
     """What is around the agent."""
     attempt("write beside the sockets", lambda: write("/run/assayd/x"))
@@ -121,7 +129,7 @@ def container():
     attempt("see the guest's root", lambda: os.listdir("/proc/1/root"))
     attempt("trace the guest", lambda: syscall(101, 16, 1, 0, 0))
     attempt("seize the guest", lambda: syscall(101, 0x4206, 1, 0, 0))
-    attempt("read the guest from afar", lambda: syscall(310, 1, 0, 0, 0, 1, 0))
+    attempt("read the guest from afar", read_from_afar)
     attempt("take a file of the guest", lambda: syscall(438, os.pidfd_open(1), 0, 0))
     attempt("enter the guest's namespaces", lambda: syscall(308, os.open("/proc/1/ns/mnt", os.O_RDONLY), 0))
     attempt("make namespaces", lambda: syscall(272, 0x10000000))

@@ -122,7 +122,7 @@ func attacksOnPytest() []attack {
 		{name: "exits with 0 on import", archive: module("import sys\nsys.exit(0)\n"), status: StatusOK},
 		{name: "ends with 0 at its end", archive: module("import atexit, os\natexit.register(os._exit, 0)\n"), status: StatusOK},
 		{name: "ends after the first pass", archive: []tarEntry{file("answer.py", counting("os._exit(0)"))}, status: StatusInvalid, rate: .5, passed: 1},
-		{name: "hangs after the first pass", archive: []tarEntry{file("answer.py", counting("time.sleep(600)"))}, change: stoppedAfter(10 * time.Second), status: StatusTimeout, rate: .5, passed: 1},
+		{name: "hangs after the first pass", archive: []tarEntry{file("answer.py", counting("time.sleep(600)"))}, change: stoppedAfter(30 * time.Second), status: StatusTimeout, rate: .5, passed: 1},
 		{name: "kills the runner", archive: module("import os\nos.kill(os.getpid(), 9)\n"), status: StatusInvalid},
 		{name: "stops the runner", archive: module("import os\nos.kill(os.getpid(), 19)\n"), change: stoppedAfter(4 * time.Second), status: StatusTimeout},
 		{name: "prints a whole run and kills who waits for it", archive: module(aside(wholeRun) + "os.kill(os.getppid(), 9)\nos._exit(0)\n"), change: func(j *task.Judge) {
@@ -222,8 +222,10 @@ import time
 if not os.fork():
     os.setsid()
     if os.fork(): os._exit(0)
-    parent = ` + "int(open('/proc/self/stat').read().split()[0])" + `
-    time.sleep(3)
+    def runs(pid):
+        try: return int(pid) != os.getpid() and "-m\0pytest\0" in open("/proc/%s/cmdline" % pid).read()
+        except OSError: return False
+    while any(runs(pid) for pid in filter(str.isdigit, os.listdir("/proc"))): time.sleep(.1)
     aside(` + quoted(wholeRun) + `)
     time.sleep(600)
 `), status: StatusOK},
