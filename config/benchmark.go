@@ -35,7 +35,7 @@ func (b labelled) dataset() Import {
 	out := Import{
 		Format: b.label, Place: b.place,
 		Path: b.data("path"),
-		URL:  b.checked("url", "", notEmpty), Ref: b.text("ref", ""),
+		URL:  b.checked("url", "", b.f.checkDataset), Ref: b.text("ref", ""),
 		Dataset: b.text("dataset", ""), Revision: b.text("revision", ""),
 		Include: b.globs("include", []string{"*"}), Exclude: b.globs("exclude", nil),
 		Image: b.checked("image", "python:3.12-slim", checkImage),
@@ -176,7 +176,7 @@ func (b *body) repo() *Repo {
 	repo, ok := b.one("repo")
 	repo.need("url")
 	repo.need("commit")
-	out := &Repo{URL: repo.checked("url", "", checkURL), Commit: repo.checked("commit", "", checkCommit)}
+	out := &Repo{URL: repo.checked("url", "", repo.f.checkRepository), Commit: repo.checked("commit", "", checkCommit)}
 	repo.close()
 	if !ok {
 		return nil

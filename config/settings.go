@@ -9,21 +9,22 @@ import (
 
 // Settings are the daemon's own: assayd.hcl, with every default applied.
 type Settings struct {
-	Watch       []string
-	StateDir    string   // "" = the daemon chooses
-	ResultsDir  string   // "" = beside the specs
-	SecretsDir  string   // "" = none
-	Env         []string // variables of the daemon's environment that specs may read
-	Engines     map[string]Engine
-	Providers   map[string]Provider
-	GitHub      GitHub
-	Git         *Git
-	Build       Build
-	HuggingFace HuggingFace
-	HTTP        HTTP
-	Limits      Limits
-	Log         Log
-	Unsupported []string // what this version does not act on
+	Watch        []string
+	StateDir     string   // "" = the daemon chooses
+	ResultsDir   string   // "" = beside the specs
+	SecretsDir   string   // "" = none
+	Env          []string // variables of the daemon's environment that specs may read
+	Engines      map[string]Engine
+	Providers    map[string]Provider
+	GitHub       GitHub
+	Git          *Git
+	Build        Build
+	HuggingFace  HuggingFace
+	HTTP         HTTP
+	Limits       Limits
+	Log          Log
+	Repositories Repositories
+	Unsupported  []string // what this version does not act on
 
 	secretVariables []string // variables that hold secrets of the settings
 }

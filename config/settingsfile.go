@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -40,6 +41,9 @@ func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) 
 	out.GitHub = b.readGitHub()
 	out.Git = b.readGit()
 	out.Build = b.readBuild()
+	repositories, _ := b.one("repositories")
+	out.Repositories = Repositories{AllowFile: repositories.checkedList("allow_file", nil, checkAbsolute)}
+	repositories.close()
 	hub, _ := b.one("huggingface")
 	out.HuggingFace = HuggingFace{BaseURL: hub.checked("base_url", "https://huggingface.co", checkURL), Token: hub.secret("token", Secret{})}
 	hub.close()
@@ -61,6 +65,13 @@ func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) 
 func (f *file) lookup(name string) string {
 	text, _ := f.variable(name)
 	return text
+}
+
+func checkAbsolute(s string) error {
+	if !filepath.IsAbs(s) || filepath.Clean(s) != s {
+		return fmt.Errorf("%q is no absolute folder: write it as in /srv/repositories", s)
+	}
+	return nil
 }
 
 // secret reads a text or secret().

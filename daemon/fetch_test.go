@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,7 +115,14 @@ func TestFilesThatAreHandedInWaitForTheirDatasets(t *testing.T) {
 	repo.Commit(harborTask("one"))
 	w := newWorld(t)
 	spec := filepath.Join(w.specs, "a.hcl")
-	run := func() (stdout, stderr string, code int) { return w.assayd("run", "--state", w.state, spec) }
+	run := func() (stdout, stderr string, code int) {
+		return w.assayd(slices.Concat([]string{"run", "--state", w.state}, w.flags, []string{spec})...)
+	}
+	w.write("a.hcl", importing(w.bench, fmt.Sprintf(`url = %q`, repo.URL())))
+	if _, stderr, code := run(); code != 2 || !strings.Contains(stderr, "repositories { allow_file = [...] }") {
+		t.Errorf("of a folder that the settings do not allow: code %d\n%s", code, stderr)
+	}
+	w.configured(fmt.Sprintf("repositories {\n  allow_file = [%q]\n}\n", repo.Dir))
 	w.write("a.hcl", importing(w.bench, fmt.Sprintf(`url = %q`+"\nref = \"none\"\n", repo.URL())))
 	if _, stderr, code := run(); code != 2 || !strings.Contains(stderr, `has no branch or tag "none"`) {
 		t.Errorf("of a ref that is not there: code %d\n%s", code, stderr)

@@ -46,8 +46,10 @@ func TestRealPullRequests(t *testing.T) {
 // makeTrue runs a spec file to its end and returns the state of its only run.
 func (w *world) makeTrue(spec string) reconcile.RunStatus {
 	w.Helper()
+	w.configured(fmt.Sprintf("repositories {\n  allow_file = [%q]\n}\n", os.Getenv("ASSAYD_REPOS")))
 	var said strings.Builder
-	cmd := exec.CommandContext(w.Context(), binary, "run", "--json", "--state", w.state, spec)
+	args := slices.Concat([]string{"run", "--json", "--state", w.state}, w.flags, []string{spec})
+	cmd := exec.CommandContext(w.Context(), binary, args...)
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {

@@ -37,6 +37,10 @@ func single(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 	if err != nil {
 		return nil, err
 	}
+	w.settings = filepath.Join(w.dir, "assayd.hcl")
+	if err := os.WriteFile(w.settings, fmt.Appendf(nil, "repositories {\n  allow_file = [%q]\n}\n", w.dir), 0o600); err != nil {
+		return nil, err
+	}
 	if _, err := w.serve(); err != nil {
 		return nil, err
 	}
