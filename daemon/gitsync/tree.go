@@ -17,6 +17,9 @@ import (
 // A repository may name another as its submodule, and that one a third.
 const maxNested = 10
 
+// mayUnfold bounds the folder of the specs, with all submodules.
+var mayUnfold = git.Extent{Entries: 100_000, Names: 32 << 20, Bytes: 1 << 30}
+
 // plant makes the tree that the folder is to be: the commit's, below path, with the files of
 // its submodules in their places and without result files, whose names are the daemon's.
 // Afterwards all of it is here, so that a checkout needs no remote.
@@ -26,7 +29,7 @@ func (s *Syncer) plant(ctx context.Context, commit string) (tree string, err err
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(index)) }()
-	p := &planting{s, s.git.With("GIT_INDEX_FILE=" + index)}
+	p := &planting{s: s, git: s.git.With("GIT_INDEX_FILE=" + index)}
 	if err := p.graft(ctx, s.remote, commit, "", s.o.Git.Path, 0); err != nil {
 		return "", err
 	}
@@ -45,13 +48,23 @@ func (s *Syncer) plant(ctx context.Context, commit string) (tree string, err err
 	if err := s.bringFiles(ctx, tree); err != nil {
 		return "", fmt.Errorf("fetch its files: %w", err)
 	}
-	return tree, nil
+	_, err = s.git.Extent(ctx, tree, mayUnfold, true)
+	return tree, tooLarge(err)
+}
+
+// tooLarge says what to do about a tree that is.
+func tooLarge(err error) error {
+	if errors.Is(err, git.ErrExtent) {
+		return fmt.Errorf("%w; to follow a folder of the repository alone, name it in git { path = \"…\" }", err)
+	}
+	return err
 }
 
 // planting is a tree that is being put together in an index of its own.
 type planting struct {
-	s   *Syncer
-	git git.Git
+	s       *Syncer
+	git     git.Git
+	planted int64 // files and folders so far
 }
 
 // entry is one path of an index.
@@ -75,6 +88,13 @@ func (p *planting) graft(ctx context.Context, from remote, commit, at, sub strin
 	}
 	if err != nil {
 		return fmt.Errorf("it has no folder %q", sub)
+	}
+	extent, err := p.git.Extent(ctx, strings.TrimSpace(tree), mayUnfold, false) // its files are not here yet
+	if p.planted += extent.Entries; err == nil && p.planted > mayUnfold.Entries {
+		err = fmt.Errorf("%w than %d files and folders, with its submodules", git.ErrExtent, mayUnfold.Entries)
+	}
+	if err != nil {
+		return tooLarge(err)
 	}
 	args := []string{"read-tree"}
 	if at != "" {

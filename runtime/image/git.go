@@ -30,6 +30,10 @@ const gitOutput = 2 << 30
 // crawl is how long a transfer may crawl before it is broken off.
 const crawl = 5 * time.Minute
 
+// mayUnfold bounds the work tree of a clone. The largest repositories that people work on have
+// 400,000 files.
+var mayUnfold = git.Extent{Entries: 500_000, Names: 128 << 20, Bytes: 20 << 30}
+
 // fullHash is a commit's name in full; anything shorter may mean another commit tomorrow.
 var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
@@ -198,11 +202,16 @@ func checkOut(ctx context.Context, g git.Git, dir, mirror, commit string) error 
 	for _, args := range [][]string{
 		{"init", "--quiet", "--template=", "--initial-branch=main", "."},
 		{"fetch", "--quiet", "--no-tags", "--update-shallow", mirror, commit},
-		{"reset", "--quiet", "--hard", commit},
 	} {
 		if _, err := g.Run(ctx, args...); err != nil {
 			return err
 		}
+	}
+	if _, err := g.Extent(ctx, commit, mayUnfold, true); err != nil {
+		return err
+	}
+	if _, err := g.Run(ctx, "reset", "--quiet", "--hard", commit); err != nil {
+		return err
 	}
 	for _, name := range []string{"index", "FETCH_HEAD", "ORIG_HEAD", "logs"} {
 		if err := os.RemoveAll(filepath.Join(dir, ".git", name)); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/git"
+	"github.com/assayd/assayd/runtime/git/gittest"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -162,6 +163,19 @@ func TestARemoteThatGivesNoSingleCommitIsAskedForAll(t *testing.T) {
 	}
 	if got := gitIn(t, dir, "rev-list", "--all"); got != h.base {
 		t.Errorf("a shallow source gives %q", got)
+	}
+}
+
+func TestACloneUnfoldsWithinABound(t *testing.T) {
+	h := makeHistory(t)
+	commit := gittest.Bomb(t, h.dir)
+	m := &mirrors{dir: t.TempDir()}
+	dir, _, err := m.cut(t.Context(), task.Repo{URL: h.dir, Commit: commit})
+	if !errors.Is(err, git.ErrExtent) {
+		t.Errorf("it was cloned: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("in its folder are %v (%v), want .git alone", entries, err)
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 // crawl is how long a transfer may crawl before it is broken off.
 const crawl = 2 * time.Minute
 
+// maxNames bounds the paths of all files of a repository, in bytes.
+const maxNames = 128 << 20
+
 // gitTime bounds one command.
 const gitTime = 2 * time.Hour
 
@@ -69,6 +72,9 @@ func (j *job) checkOut(ctx context.Context, g git.Git, commit string) error {
 		err = nil
 	}
 	if err != nil {
+		return err
+	}
+	if _, err := g.Extent(ctx, commit, git.Extent{Entries: maxEntries, Names: maxNames, Bytes: j.o.Most}, true); err != nil {
 		return err
 	}
 	g = g.With("GIT_WORK_TREE=" + j.data()).In(j.data())

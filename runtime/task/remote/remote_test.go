@@ -23,6 +23,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
+	"github.com/assayd/assayd/runtime/git/gittest"
 	"github.com/assayd/assayd/runtime/task/remote/remotetest"
 )
 
@@ -352,6 +353,20 @@ func TestACopyIsBounded(t *testing.T) {
 	}
 	if _, err := open(t, Options{Hub: hub.URL, Full: func() bool { return true }}).Fetch(t.Context(), Source{Dataset: "o/n"}, func(Progress) {}); !errors.Is(err, errFull) {
 		t.Errorf("on a full disk: %v", err)
+	}
+}
+
+func TestARepositoryUnfoldsWithinABound(t *testing.T) {
+	t.Parallel()
+	repo := remotetest.NewRepository(t)
+	gittest.Bomb(t, repo.Dir)
+	dir := t.TempDir()
+	_, err := open(t, Options{Dir: dir}).Fetch(t.Context(), Source{URL: repo.URL()}, func(Progress) {})
+	if err == nil || !strings.Contains(err.Error(), "it unfolds to more than") {
+		t.Errorf("it was fetched: %v", err)
+	}
+	if n := len(files(t, dir)); n > 50 {
+		t.Errorf("%d files are there", n)
 	}
 }
 

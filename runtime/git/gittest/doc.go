@@ -1,0 +1,2 @@
+// Package gittest makes repositories for tests.
+package gittest
