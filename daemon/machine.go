@@ -18,16 +18,17 @@ import (
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
-// machineOf is what the engine's machine has; while it cannot be asked, what this one has.
-func machineOf(ctx context.Context, engine container.Host, log *slog.Logger) config.Host {
+// machineOf is what the engine's machine has, and the folder in which it keeps containers; while
+// it cannot be asked, what this one has.
+func machineOf(ctx context.Context, engine container.Host, log *slog.Logger) (has config.Host, dataRoot string) {
 	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	info, err := engine.HostInfo(asked)
 	if err != nil {
 		log.Warn("the container engine does not answer; work waits for it", "error", err)
-		return config.Host{CPUs: float64(runtime.NumCPU()), Memory: localMemory()}
+		return config.Host{CPUs: float64(runtime.NumCPU()), Memory: localMemory()}, ""
 	}
-	return config.Host{CPUs: float64(info.CPUs), Memory: info.Memory, Disk: diskAt(info.DataRoot)}
+	return config.Host{CPUs: float64(info.CPUs), Memory: info.Memory, Disk: diskAt(info.DataRoot)}, info.DataRoot
 }
 
 // Machine is what the engine of the settings has, or nothing where it does not answer soon.
@@ -42,15 +43,19 @@ func Machine(ctx context.Context, settings *config.Settings) config.Host {
 	if _, err := engine.HostInfo(asked); err != nil {
 		return config.Host{}
 	}
-	return machineOf(asked, engine, slog.New(slog.DiscardHandler))
+	has, _ := machineOf(asked, engine, slog.New(slog.DiscardHandler))
+	return has
 }
 
 // diskAt is how many bytes are free where layers are written; 0 when that is not known, as
 // with an engine on another machine.
-func diskAt(dir string) int64 {
+func diskAt(dir string) int64 { return max(freeAt(dir), 0) }
+
+// freeAt is how many bytes are free at a folder; -1 where it is none of this machine.
+func freeAt(dir string) int64 {
 	var s syscall.Statfs_t
 	if dir == "" || syscall.Statfs(dir, &s) != nil {
-		return 0
+		return -1
 	}
 	return int64(s.Bavail * uint64(s.Bsize)) //nolint:gosec // no file system has 2^63 bytes
 }

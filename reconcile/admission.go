@@ -43,11 +43,42 @@ type Admission struct {
 	games  int
 	wait   []chan struct{} // those who wait for room
 	freed  func()          // called after room for work became free
+	left   func() int64    // bytes that the disk has left; negative = that is not known
+	again  *time.Timer     // looks at the disk again; nil = no one was refused for it
 }
 
+// leastFree is what the disk must have left for a work container to begin, in bytes. Those that
+// run may take more than was reserved for them.
+const leastFree = 5 << 30
+
+// freeAgain is how long after a refusal the disk is looked at again: nobody tells that others
+// have freed some of it.
+const freeAgain = 10 * time.Second
+
 // NewAdmission returns an admission with nothing admitted. It calls freed, which must not
-// block, whenever a refused TryWork may do better.
-func NewAdmission(l Limits, freed func()) *Admission { return &Admission{limits: l, freed: freed} }
+// block, whenever a refused TryWork may do better, and asks left what the disk has left.
+func NewAdmission(l Limits, left func() int64, freed func()) *Admission {
+	return &Admission{limits: l, left: left, freed: freed}
+}
+
+// short reports whether the disk has too little left, and has those who wait look again. The
+// lock is held.
+func (a *Admission) short() bool {
+	left := a.left()
+	if left < 0 || left >= leastFree {
+		return false
+	}
+	if a.again == nil {
+		a.again = time.AfterFunc(freeAgain, func() {
+			a.mu.Lock()
+			a.again = nil
+			a.wake()
+			a.mu.Unlock()
+			a.freed()
+		})
+	}
+	return true
+}
 
 // workShare is what work containers may have together.
 func (l Limits) workShare() Need {
@@ -67,11 +98,14 @@ func (l Limits) judgeShare() Need {
 // slack is more than sums of CPUs are ever wrong by.
 const slack = 1e-9
 
-// TryWork admits a work container if there is room now. One is always admitted: specs that
-// could never be are refused when they are read.
+// TryWork admits a work container if there is room now. One is always admitted where the disk
+// is not short: specs that could never be are refused when they are read.
 func (a *Admission) TryWork(n Need) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.short() {
+		return false
+	}
 	share, kept := a.limits.workShare(), a.limits.judgeShare()
 	judged := a.judge.plus(a.game, 1)
 	judged = Need{CPUs: max(judged.CPUs-kept.CPUs, 0), Memory: max(judged.Memory-kept.Memory, 0)} // beyond its share
@@ -91,9 +125,13 @@ func (a *Admission) TryWork(n Need) bool {
 func (a *Admission) explain(n Need) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.short() {
+		return fmt.Sprintf("waits for room: the disk has %s left, and nothing starts below %s; free some of it, for example with: assayd gc",
+			humanize.IBytes(uint64(a.left())), humanize.IBytes(leastFree)) //nolint:gosec // not negative
+	}
 	share := a.limits.workShare()
-	taken := fmt.Sprintf("of %g CPUs and %s for agents, others hold %g CPUs and %s",
-		share.CPUs, humanize.IBytes(uint64(share.Memory)), a.work.CPUs, humanize.IBytes(uint64(a.work.Memory)))
+	taken := fmt.Sprintf("of %s and %s for agents, others hold %s and %s",
+		inCPUs(share.CPUs), humanize.IBytes(uint64(share.Memory)), inCPUs(a.work.CPUs), humanize.IBytes(uint64(a.work.Memory)))
 	if a.limits.Containers > 0 && a.count >= a.limits.Containers {
 		taken = fmt.Sprintf("%d containers are the most at once", a.limits.Containers)
 	}
@@ -101,7 +139,15 @@ func (a *Admission) explain(n Need) string {
 		return fmt.Sprintf("waits for room: the next trial needs %s of disk; of %s, others hold %s",
 			humanize.IBytes(uint64(n.Disk)), humanize.IBytes(uint64(share.Disk)), humanize.IBytes(uint64(a.work.Disk)))
 	}
-	return fmt.Sprintf("waits for room: the next trial needs %g CPUs and %s; %s", n.CPUs, humanize.IBytes(uint64(n.Memory)), taken)
+	return fmt.Sprintf("waits for room: the next trial needs %s and %s; %s", inCPUs(n.CPUs), humanize.IBytes(uint64(n.Memory)), taken)
+}
+
+// inCPUs is a number of them in words.
+func inCPUs(n float64) string {
+	if n == 1 {
+		return "1 CPU"
+	}
+	return fmt.Sprintf("%g CPUs", n)
 }
 
 // ForceWork admits a container that runs already, whatever the limits say.

@@ -16,7 +16,10 @@ import (
 // machine has four CPUs, of which one is the judge's.
 var machine = Limits{CPUs: 4, Memory: 8 << 30, Judge: 0.25}
 
-func newAdmission(l Limits) *Admission { return NewAdmission(l, func() {}) }
+func newAdmission(l Limits) *Admission { return NewAdmission(l, roomy, func() {}) }
+
+// roomy is a disk that has enough left.
+func roomy() int64 { return 1 << 40 }
 
 func TestWorkShare(t *testing.T) {
 	for _, tt := range []struct {
@@ -157,7 +160,7 @@ func TestJudgesHaveTheirShare(t *testing.T) {
 
 func TestWorkAfterJudgesOnAnIdleMachine(t *testing.T) {
 	woken := 0
-	a := NewAdmission(machine, func() { woken++ })
+	a := NewAdmission(machine, roomy, func() { woken++ })
 	first, err := a.Acquire(t.Context(), 2, 1<<30)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +288,7 @@ func TestAdmissionNeverOverbooks(t *testing.T) {
 func TestNoWakeUpIsLost(t *testing.T) {
 	var a *Admission
 	freed := make(chan struct{}, 1)
-	a = NewAdmission(Limits{CPUs: 2, Memory: 1 << 30, Judge: 0.5}, func() {
+	a = NewAdmission(Limits{CPUs: 2, Memory: 1 << 30, Judge: 0.5}, roomy, func() {
 		select {
 		case freed <- struct{}{}:
 		default:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -127,9 +128,12 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 	if err != nil {
 		return false, err
 	}
-	need := needOf(state)
+	need, err := r.needOf(ctx, state)
+	if err != nil {
+		return false, err
+	}
 	if state.Container != "" {
-		r.hold(state.ID, need) // it runs already
+		need = r.hold(state.ID, need) // it runs already
 	} else if !r.o.Admission.TryWork(need) {
 		r.starved[address] = true
 		r.notes[address] = r.o.Admission.explain(need)
@@ -143,17 +147,59 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 	return true, nil
 }
 
-// hold takes the room of a container that runs already, once.
-func (r *Reconciler) hold(id string, need Need) {
-	if !r.held[id] {
-		r.o.Admission.ForceWork(need)
+// hold takes the room of a container that runs already, once, and returns what was taken.
+func (r *Reconciler) hold(id string, need Need) Need {
+	if had, ok := r.held[id]; ok {
+		delete(r.held, id) // from here on the trial's goroutine has it
+		return had
 	}
-	delete(r.held, id) // from here on the trial's goroutine has it
+	r.o.Admission.ForceWork(need)
+	return need
 }
 
-func needOf(s trial.State) Need {
+// unseenDisk is reserved for a container of a task of which none was seen, in bytes.
+const unseenDisk = 1 << 30
+
+// needOf is what is reserved for a trial. Few containers take the disk that they may: of it the
+// most is reserved that was seen with the task, and a fifth.
+func (r *Reconciler) needOf(ctx context.Context, s trial.State) (Need, error) {
 	work := s.Cell.Task.Work
-	return Need{CPUs: work.CPUs, Memory: work.Memory, Disk: work.Disk}
+	n := Need{CPUs: work.CPUs, Memory: work.Memory, Disk: unseenDisk}
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		seen, err := seenDisk(tx, s)
+		if seen > 0 {
+			n.Disk = seen + seen/5
+		}
+		return err
+	})
+	if work.Disk > 0 {
+		n.Disk = min(n.Disk, work.Disk)
+	}
+	return n, err
+}
+
+func diskKey(s trial.State) string { return "disk/" + taskAddress(s) }
+
+// seenDisk is the most that a container of the trial's task was seen to take; 0 = none was seen.
+func seenDisk(tx *store.Tx, s trial.State) (int64, error) {
+	text, err := tx.Meta(diskKey(s))
+	if err != nil || text == "" {
+		return 0, err
+	}
+	seen, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read what disk %s takes: %w", taskAddress(s), err)
+	}
+	return seen, nil
+}
+
+// noteDisk keeps what the trial's container took for the next ones of its task.
+func noteDisk(tx *store.Tx, s trial.State) error {
+	seen, err := seenDisk(tx, s)
+	if err != nil || s.DiskSeen <= seen {
+		return err
+	}
+	return tx.PutMeta(diskKey(s), strconv.FormatInt(s.DiskSeen, 10))
 }
 
 // nextState is the state that a start begins with.
@@ -223,7 +269,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			return err
 		}
 		if s.Phase == trial.Done {
-			if err := tx.PutTry(store.TryRow{Trial: s.ID, Try: s.Try, Data: data}); err != nil {
+			if err := errors.Join(tx.PutTry(store.TryRow{Trial: s.ID, Try: s.Try, Data: data}), noteDisk(tx, s)); err != nil {
 				return err
 			}
 		}
@@ -266,9 +312,11 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
 		case state.Phase == trial.Done: // between two tries
 			return r.giveUp(ctx, state, a)
 		}
-		need := needOf(state)
-		r.hold(state.ID, need)
-		l = r.drive(state, need)
+		need, err := r.needOf(ctx, state)
+		if err != nil {
+			return err
+		}
+		l = r.drive(state, r.hold(state.ID, need))
 	}
 	l.cancelled = true
 	l.machine.Cancel(trial.Cancellation{Cause: a.Cause, Unwanted: a.Unwanted})

@@ -206,7 +206,7 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 	d = &daemon{}
 	spool := filepath.Join(h.store.Dir(), "spool")
 	check(h.t, os.MkdirAll(spool, 0o700))
-	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() { d.Freed() })
+	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, roomy, func() { d.Freed() })
 	j, err := judge.New(judge.Options{
 		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"},
 		Parsers: parsers, Spool: spool, Log: log,

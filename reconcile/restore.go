@@ -30,8 +30,12 @@ func (r *Reconciler) restore(ctx context.Context) error {
 			sessions[s.ID] = s.Try
 		}
 		if s.Container != "" { // before anything else is admitted
-			r.o.Admission.ForceWork(needOf(s))
-			r.held[s.ID] = true
+			need, err := r.needOf(ctx, s)
+			if err != nil {
+				return err
+			}
+			r.o.Admission.ForceWork(need)
+			r.held[s.ID] = need
 		}
 	}
 	var resumable []judge.Submission

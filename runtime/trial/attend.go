@@ -314,6 +314,9 @@ func (m *Machine) meter(ctx context.Context, s State) (State, []Effect) {
 		m.log.Debug("container usage is not known", "error", err)
 		return s, nil
 	}
+	if usage.DiskBytes > s.DiskSeen+s.DiskSeen/10 { // each is stored
+		s.DiskSeen = usage.DiskBytes
+	}
 	if usage.DiskBytes <= limit {
 		return s, nil
 	}

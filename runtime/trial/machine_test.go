@@ -477,6 +477,9 @@ func TestWithoutTheGuestsWord(t *testing.T) {
 				}
 				s, told = next, append(told, effects...)
 			}
+			if s.Reason == ReasonDisk && s.DiskSeen != 1<<20+1 {
+				t.Errorf("its container was seen to take %d bytes", s.DiskSeen)
+			}
 			if got := fmt.Sprintf("%s %s %s", s.Phase, s.Reason, types(told)); got != tt.want {
 				t.Errorf("%q, want %q (%s)", got, tt.want, s.Detail)
 			}

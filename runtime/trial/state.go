@@ -100,6 +100,7 @@ type State struct {
 	Token      string    // bearer token of the trial's judge session
 	Workload   container.Workload
 	Container  string // id, once created
+	DiskSeen   int64  `json:",omitempty"` // the most that the container was seen to take, in bytes, within a tenth
 
 	// Line is what all times of the try and of its rounds are read from, so that they agree
 	// with each other whatever is done to the wall clock. It is renewed after a reboot.
