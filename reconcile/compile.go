@@ -62,6 +62,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	if len(tasks) == 0 && len(c.blocked) == 0 && d.Waits == "" && !d.Grows {
 		c.block("it selects no task")
 	}
+	d.Images = imagesOfAll(tasks, agents)
 	for attempt := 1; attempt <= max(r.Attempts, 1); attempt++ {
 		for i, t := range tasks {
 			for j, a := range agents {
@@ -81,6 +82,26 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 		d.Blocked = strings.Join(slices.Compact(c.blocked), "; ")
 	}
 	return d, nil
+}
+
+// imagesOfAll are the names of images that tasks and the layers of agents are made of, each with
+// the addresses of the tasks that it is for.
+func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
+	all := map[string][]string{}
+	for _, t := range tasks {
+		refs := imagesOf(t)
+		for _, a := range agents {
+			if a.Layer != nil {
+				refs = append(refs, a.Layer.Image)
+			}
+		}
+		for _, ref := range slices.Compact(slices.Sorted(slices.Values(refs))) {
+			if ref != "" {
+				all[ref] = append(all[ref], addressOf(t.Benchmark, t.Name))
+			}
+		}
+	}
+	return all
 }
 
 // compiler compiles one run.

@@ -39,8 +39,10 @@ func compiledKey(key string) string { return "pinned/" + key }
 
 // Stale says that content differs from that of a run's latest execution.
 type Stale struct {
-	Files []string `json:"files"` // and variables and datasets
+	Files []string `json:"files"` // and variables, datasets, and images as "image NAME"
 	Tasks []string `json:"tasks"` // addresses
+
+	Images []string `json:"-"` // ids that the names of images among Files mean now
 }
 
 func (s *Stale) String() string { return s.Since("the execution began") }
@@ -61,6 +63,7 @@ type contents struct {
 	since  map[string]time.Time    // when a run became stale as it is
 	newest map[string]*Run         // of stale runs: as they would be done with the content of now
 	texts  map[string]config.Input // of the last look, by path
+	names  map[string]string       // ids of images by name, of the last look; nil = they were not looked at
 }
 
 func newContents() contents {
@@ -187,14 +190,14 @@ func (r *Reconciler) recordStale(tx *store.Tx, run *config.Run, c *content, s *S
 	address, told := run.Address(), ""
 	if s != nil {
 		sum := sha256.New()
-		fmt.Fprintf(sum, "%d %q %q", c.N, s.Files, s.Tasks)
+		fmt.Fprintf(sum, "%d %q %q %q", c.N, s.Files, s.Tasks, s.Images)
 		for _, cell := range r.contents.newest[address].Cells {
 			fmt.Fprintln(sum, cell.Key)
 		}
 		told = hex.EncodeToString(sum.Sum(nil))
 	}
 	before, err := tx.Meta(staleKey(address))
-	if err != nil || before == told {
+	if err != nil || before == told || s == nil && r.contents.names == nil { // images may have moved all the same
 		return err
 	}
 	r.contents.since[address] = r.line.Now()

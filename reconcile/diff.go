@@ -22,11 +22,12 @@ type Run struct {
 	Schedule   cron.Schedule // nil = once
 	Retries    int           // tries after the first for reasons of infrastructure
 	Keep       string
-	Blocked    string         // why this version does not do the run; "" = it does
-	Grows      bool           // there may be more cells: a mining spec that it takes tasks of is not over
-	Waits      string         // for what, before anything of it begins; "" = for nothing
-	Total      gateway.Budget // what an execution may spend on models
-	OnChange   string         // config.OnChangeRerun: another execution when content has changed
+	Blocked    string              // why this version does not do the run; "" = it does
+	Grows      bool                // there may be more cells: a mining spec that it takes tasks of is not over
+	Waits      string              // for what, before anything of it begins; "" = for nothing
+	Total      gateway.Budget      // what an execution may spend on models
+	Images     map[string][]string // names of images that it is made of, with the addresses of their tasks
+	OnChange   string              // config.OnChangeRerun: another execution when content has changed
 }
 
 // Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is

@@ -50,6 +50,21 @@ func (p *pinner) compiled(run *config.Run, c *content) (d, newest *Run, stale *S
 		d, err = compiledBy(p.compiler, run)
 		return d, nil, nil, err
 	}
+	if d, newest, stale, err = p.withFiles(run, c); err != nil || d == nil {
+		return d, newest, stale, err
+	}
+	moved, err := p.moved(run.Address(), c.N, d)
+	if err != nil || moved == nil {
+		return d, newest, stale, err
+	}
+	if stale == nil {
+		return d, d, moved, nil
+	}
+	return d, newest, stale.and(moved), nil
+}
+
+// withFiles is compiled, but for what names of images mean.
+func (p *pinner) withFiles(run *config.Run, c *content) (d, newest *Run, stale *Stale, err error) {
 	differs := false
 	var names []string
 	var versions []layerSet
@@ -75,6 +90,7 @@ func (p *pinner) compiled(run *config.Run, c *content) (d, newest *Run, stale *S
 			return nil, nil, nil, err
 		}
 		d.Cells = withTasks(d.Cells, over.Cells, c.Layers[i].Tasks)
+		maps.Copy(d.Images, over.Images)
 	}
 	tasks := changedTasks(d.Cells, newest.Cells)
 	if len(tasks) == 0 {

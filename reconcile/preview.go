@@ -20,6 +20,7 @@ type Previewed struct {
 
 // Preview says what would be done if these were the files.
 func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p Previewed, ds config.Diagnostics, err error) {
+	r.lookAtImages(ctx)
 	err = r.command(ctx, func() error {
 		previous, err := r.accepted(ctx)
 		if err != nil {

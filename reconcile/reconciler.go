@@ -63,7 +63,7 @@ type Reconciler struct {
 	desired  map[string]*Run
 	gone     map[string]time.Time // since when a block with history is missed
 	live     map[string]*liveTrial
-	held     map[string]bool // trials found running, whose room is taken and who have no goroutine yet
+	held     map[string]Need // of trials found running, whose room is taken and who have no goroutine yet
 	rerun    map[string]*Rerun
 	contents contents
 	stirred  stirred
@@ -88,7 +88,7 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, held: map[string]bool{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
+		live: map[string]*liveTrial{}, held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -154,6 +154,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
 	defer r.drivers.Wait()
+	r.contents.names = r.imageNames(ctx)
 	for r.look(ctx, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
 		r.wait(ctx, pulses)
 	}
@@ -173,6 +174,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	sweeper.Go(func() { r.sweep(ctx, strays, begun) })
 	sweeper.Go(func() { r.left.run(ctx) })
 	sweeper.Go(func() { r.harness.run(ctx) })
+	sweeper.Go(func() { r.watchImages(ctx) })
 	if r.o.Ready != nil {
 		r.o.Ready()
 	}

@@ -94,6 +94,9 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 		if out.Repinned, err = p.repin(run, c, again, states); err != nil {
 			return err
 		}
+		if err := forgetImages(tx, address, e.N, out.Repinned, states); err != nil {
+			return err
+		}
 		if d, newest, stale, err = p.compiled(run, c); err != nil {
 			return err
 		}
@@ -106,7 +109,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 		if err := p.put(address, c); err != nil {
 			return err
 		}
-		return errors.Join(reopenAll(tx, address), forgetImages(tx, address, e.N, out.Repinned, states))
+		return reopenAll(tx, address)
 	})
 	if err != nil || len(out.Trials) == 0 {
 		return out, err

@@ -30,6 +30,7 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 	if err := r.Fetch(ctx, paths, func(Fetch) {}); err != nil {
 		return nil, nil, err
 	}
+	r.lookAtImages(ctx)
 	err = r.ask(ctx, func() error {
 		previous, err := r.accepted(ctx)
 		if err != nil {

@@ -110,6 +110,9 @@ type Images interface {
 	Commit(ctx context.Context, id, ref string, c ImageConfig) (Image, error)
 	// ListImages lists the images with the given label key and value.
 	ListImages(ctx context.Context, key, value string) ([]Image, error)
+	// Names tells in one call which images are present locally: ids by name, with the tag and
+	// without what the engine adds by itself.
+	Names(ctx context.Context) (map[string]string, error)
 	// RemoveImage removes one reference; one that is gone is success, one in use is
 	// ErrConflict.
 	RemoveImage(ctx context.Context, ref string) error

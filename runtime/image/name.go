@@ -47,3 +47,17 @@ func component(name string, valid *regexp.Regexp) string {
 	sum := sha256.Sum256([]byte(name))
 	return stem + "-" + hex.EncodeToString(sum[:4])
 }
+
+// FullName is the whole form of an image's name: "docker.io/library/python:latest" of
+// "python". It is empty for what can mean no other image later, an id or a digest, and for
+// what is no name.
+func FullName(ref string) string {
+	named, err := reference.ParseDockerRef(ref)
+	if err != nil || strings.HasPrefix(ref, "sha256:") {
+		return ""
+	}
+	if tagged, ok := named.(reference.Tagged); ok {
+		return named.Name() + ":" + tagged.Tag()
+	}
+	return ""
+}

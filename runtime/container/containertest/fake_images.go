@@ -196,6 +196,22 @@ func merged(all ...map[string]string) map[string]string {
 	return out
 }
 
+// Names implements container.Images.
+func (f *Fake) Names(ctx context.Context) (map[string]string, error) {
+	if err := f.begin(ctx, "Names", ""); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := map[string]string{}
+	for _, img := range f.images {
+		for _, ref := range img.Refs {
+			names[ref] = img.ID
+		}
+	}
+	return names, nil
+}
+
 // ListImages implements container.Images.
 func (f *Fake) ListImages(ctx context.Context, key, value string) ([]container.Image, error) {
 	if err := f.begin(ctx, "ListImages", key); err != nil {

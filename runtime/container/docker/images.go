@@ -119,6 +119,21 @@ func (e *Engine) ListImages(ctx context.Context, key, value string) ([]contract.
 	return all, nil
 }
 
+// Names implements container.Images.
+func (e *Engine) Names(ctx context.Context) (map[string]string, error) {
+	list, err := e.calls.ImageList(ctx, client.ImageListOptions{})
+	if err != nil {
+		return nil, failure(ctx, err, "list the names of images")
+	}
+	names := map[string]string{}
+	for _, item := range list.Items {
+		for _, tag := range item.RepoTags {
+			names[tag] = item.ID
+		}
+	}
+	return names, nil
+}
+
 // RemoveImage implements container.Images. Layers that nothing else uses go with it.
 func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 	if err := checkRef(ref); err != nil {

@@ -1,0 +1,107 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/image"
+)
+
+const (
+	imagesEvery  = time.Minute     // between two looks at the names of images
+	imagesWithin = 5 * time.Second // bounds one, as users wait for some
+)
+
+// watchImages looks at the names of images until the context ends.
+func (r *Reconciler) watchImages(ctx context.Context) {
+	for clock.Sleep(ctx, imagesEvery) == nil {
+		r.lookAtImages(ctx)
+	}
+}
+
+// lookAtImages notes which image each name means now. Where a name that a run is made of
+// means another one than at the last look, it is found out anew which runs are stale. An
+// engine that does not answer is asked the next time.
+func (r *Reconciler) lookAtImages(ctx context.Context) {
+	if names := r.imageNames(ctx); names != nil {
+		_ = r.do(ctx, func() { r.named(ctx, names) }) // fails where the loop has ended
+	}
+}
+
+// imageNames are the ids of the engine's images by full name; nil = they are not known.
+func (r *Reconciler) imageNames(ctx context.Context) map[string]string {
+	images, ok := r.o.Host.Engine.(container.Images)
+	if !ok || r.o.Idle {
+		return nil
+	}
+	asked, cancel := context.WithTimeout(ctx, imagesWithin)
+	defer cancel()
+	found, err := images.Names(asked)
+	if err != nil {
+		r.o.Log.Debug("look at the names of images", "error", err)
+		return nil
+	}
+	names := make(map[string]string, len(found))
+	for name, id := range found {
+		names[image.FullName(name)] = id
+	}
+	delete(names, "") // what has no name
+	return names
+}
+
+func (r *Reconciler) named(ctx context.Context, names map[string]string) {
+	before := r.contents.names
+	r.contents.names = names
+	if r.set == nil || !r.usesAny(func(name string) bool { return names[name] != before[name] }) {
+		return
+	}
+	if err := r.adopt(ctx, r.set, r.previous); err != nil {
+		r.contents.names = before // the next look tries again
+		r.o.Log.Error("take up the names of images", "error", err)
+	}
+}
+
+// usesAny reports whether a run in force is made of an image with such a full name.
+func (r *Reconciler) usesAny(is func(name string) bool) bool {
+	for _, d := range r.desired {
+		for ref := range d.Images {
+			if is(image.FullName(ref)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// moved tells which names of images mean others now than an execution has pinned, and whose
+// tasks those are; nil = none. A name that means nothing now has not moved.
+func (p *pinner) moved(address string, n int, d *Run) (*Stale, error) {
+	names := p.r.contents.names
+	if names == nil {
+		return nil, nil
+	}
+	var out Stale
+	for _, ref := range slices.Sorted(maps.Keys(d.Images)) {
+		pinned, err := p.tx.Meta(pinKey(address, n, ref))
+		if err != nil {
+			return nil, err
+		}
+		if id := names[image.FullName(ref)]; pinned != "" && id != "" && id != pinned {
+			out = *out.and(&Stale{Files: []string{"image " + ref}, Tasks: d.Images[ref], Images: []string{id}})
+		}
+	}
+	if len(out.Files) == 0 {
+		return nil, nil
+	}
+	return &out, nil
+}
+
+// and is both.
+func (s *Stale) and(more *Stale) *Stale {
+	union := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
+	return &Stale{Files: union(s.Files, more.Files), Tasks: union(s.Tasks, more.Tasks), Images: slices.Concat(s.Images, more.Images)}
+}
