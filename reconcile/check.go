@@ -105,7 +105,7 @@ func (r *Reconciler) CheckTask(ctx context.Context, c Check) (out Checked, ds co
 		return out, ds, fmt.Errorf("check %s: %w", out.Task, err)
 	}
 	out.Findings = vet.Sorted(append([]vet.Finding{}, out.Findings...))
-	out.Verdict, out.Seconds = vet.Verdict(out.Findings), time.Since(began).Round(time.Millisecond).Seconds()
+	out.Verdict, out.Seconds = vet.Verdict(out.Findings), float64(time.Since(began).Milliseconds())/1000
 	if len(c.Files) == 0 {
 		err = r.recordCheck(ctx, selected, out)
 	}

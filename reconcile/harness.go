@@ -303,8 +303,9 @@ const agentOutput = 10_000
 func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessResult {
 	f, t := s.Result, s.Cell.Task
 	out := harnessResult{agent: f.Agent}
+	id, repo := sweforge.Names(t)
 	out.result = sweforge.Result{
-		TaskID: t.Name, Repo: repoOf(t), Status: string(f.Status),
+		TaskID: id, Repo: repo, Agent: f.Agent, Status: string(f.Status),
 		SanityCheck: s.Cell.SanityCheck && !s.StartedAt.IsZero(), // it comes first: an agent began only where it had passed
 		FailToPass:  testsOf(f.FailToPass), PassToPass: testsOf(f.PassToPass),
 		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trial.LogFile(r.o.Host.StateDir, s.ID, s.Try)),
@@ -313,7 +314,7 @@ func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessRes
 		out.result.Error = strings.TrimSuffix(f.Reason+": "+f.Detail, ": ")
 	}
 	if began := s.Line.Wall(s.StartedAt); !s.StartedAt.IsZero() && row.FinishedAt.After(began) {
-		out.result.TotalDurationSecs = row.FinishedAt.Sub(began).Round(time.Millisecond).Seconds()
+		out.result.TotalDurationSecs = float64(row.FinishedAt.Sub(began).Milliseconds()) / 1000
 	}
 	model := f.Agent
 	if f.Model != "" {

@@ -94,7 +94,7 @@ func (m *Miner) rates(p *Progress) {
 	if began.IsZero() {
 		return
 	}
-	p.ElapsedS = time.Since(began).Round(time.Millisecond).Seconds()
+	p.ElapsedS = float64(time.Since(began).Milliseconds()) / 1000
 	if hours := p.ElapsedS / 3600; hours > 0 {
 		p.SeenPerHour, p.DecidedPerHour = float64(p.Seen-before.Seen)/hours, float64(p.Seen-p.Open-before.Seen+before.Open)/hours
 	}

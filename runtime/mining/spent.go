@@ -76,7 +76,7 @@ func (h *hourglass) spent() Spent {
 	if !h.started.IsZero() {
 		all += time.Since(h.started)
 	}
-	seconds := func(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+	seconds := func(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }
 	of := func(what doing) float64 { return seconds(h.was[what].sum()) }
 	return Spent{
 		Archive: of(onArchive), GitHub: of(onGitHub), Git: of(onGit), Model: of(onModel), Commands: of(onCommands), Waits: of(onWaits),

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // Bounds of what a summary keeps of outputs, in bytes of their beginning.
@@ -33,6 +35,7 @@ type Summary struct {
 type Result struct {
 	TaskID            string  `json:"task_id"`
 	Repo              string  `json:"repo"`
+	Agent             string  `json:"agent"`
 	Status            string  `json:"status"`
 	SanityCheck       bool    `json:"sanity_check"`
 	FailToPass        []Test  `json:"fail_to_pass"`
@@ -52,6 +55,19 @@ type Test struct {
 	Stderr     string `json:"stderr"`
 	Passed     bool   `json:"passed"`
 	DurationMS int64  `json:"duration_ms"`
+}
+
+// Names are what swe-forge calls a task and its repository: "owner/repo-412" and "owner/repo",
+// also where the task is called otherwise here, as its folder cannot have a slash in its name.
+func Names(t task.Task) (id, repo string) {
+	id, repo = t.Name, t.Metadata["repo"]
+	if original := t.Metadata["id"]; taskName(original) == t.Name {
+		id = original
+	}
+	if repo == "" && t.Repo != nil {
+		repo = repoOf(t.Repo.URL)
+	}
+	return id, repo
 }
 
 // NewSummary counts results, in their order, and cuts what is too long.

@@ -333,7 +333,7 @@ func TestTestsThatNoLineChoosesAreRunByTheWholeCommand(t *testing.T) {
 func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
 	results := []sweforge.Result{
 		{
-			TaskID: "a", Repo: "o/a", Status: "resolved", SanityCheck: true, AgentDurationSecs: 10, TotalDurationSecs: 20.5,
+			TaskID: "a", Repo: "o/a", Agent: "x", Status: "resolved", SanityCheck: true, AgentDurationSecs: 10, TotalDurationSecs: 20.5,
 			AgentOutput: strings.Repeat("é", 5001), FailToPass: []sweforge.Test{{Command: "t <1>", Stdout: strings.Repeat("x", 3000), Passed: true, DurationMS: 7}},
 		},
 		{TaskID: "b", Repo: "o/b", Status: "infra_error", Error: "gone"},
@@ -355,6 +355,7 @@ func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
     {
       "task_id": "a",
       "repo": "o/a",
+      "agent": "x",
       "status": "resolved",
       "sanity_check": true,
       "fail_to_pass": [
@@ -375,6 +376,7 @@ func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
     {
       "task_id": "b",
       "repo": "o/b",
+      "agent": "",
       "status": "infra_error",
       "sanity_check": false,
       "fail_to_pass": [],
@@ -387,6 +389,7 @@ func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
     {
       "task_id": "c",
       "repo": "o/c",
+      "agent": "",
       "status": "agent_error",
       "sanity_check": false,
       "fail_to_pass": [],
@@ -400,5 +403,21 @@ func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
 `
 	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
 		t.Error(err, diff)
+	}
+}
+
+func TestNamesAreThoseOfTheOriginal(t *testing.T) {
+	for _, tt := range []struct {
+		task     task.Task
+		id, repo string
+	}{
+		{task.Task{Name: "acme__widgets-412", Metadata: map[string]string{"id": "acme/widgets-412"}, Repo: &task.Repo{URL: "https://github.com/acme/widgets"}}, "acme/widgets-412", "acme/widgets"},
+		{task.Task{Name: "one", Metadata: map[string]string{"id": "another"}, Repo: &task.Repo{URL: "file:///srv/acme/widgets.git"}}, "one", "acme/widgets"},
+		{task.Task{Name: "one", Metadata: map[string]string{"repo": "acme/widgets"}}, "one", "acme/widgets"},
+		{task.Task{Name: "one"}, "one", ""},
+	} {
+		if id, repo := sweforge.Names(tt.task); id != tt.id || repo != tt.repo {
+			t.Errorf("%q, %q; want %q, %q", id, repo, tt.id, tt.repo)
+		}
 	}
 }
