@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // ActionKind is what an action does.
@@ -41,7 +43,10 @@ type Action struct {
 }
 
 // String is the action as `assayd plan` and the tests show it.
-func (a Action) String() string {
+func (a Action) String() string { return a.text(func(t task.Task) string { return t.Name }) }
+
+// text is String, with tasks called by called.
+func (a Action) text(called func(task.Task) string) string {
 	var what string
 	switch a.Kind {
 	case Begin, Settle, Finish, Skip:
@@ -50,7 +55,7 @@ func (a Action) String() string {
 		what = fmt.Sprintf("start %s try %d", a.Trial, a.Try)
 		if a.Cell.whole != nil { // known only while a block declares it
 			cell := a.Cell.Whole()
-			what += fmt.Sprintf(": task %s, agent %s, attempt %d", cell.Task.Name, cell.Agent.Title(), cell.Attempt)
+			what += fmt.Sprintf(": task %s, agent %s, attempt %d", called(cell.Task), cell.Agent.Title(), cell.Attempt)
 		}
 	case CancelTrial, Reinstate:
 		what = string(a.Kind) + " " + a.Trial
@@ -72,11 +77,28 @@ type Plan struct {
 	Wake    time.Time // zero = only when something changes
 }
 
-// String is the plan as text, a line an action.
+// String is the plan as text, a line an action. Where benchmarks have tasks of one name, it says
+// of which one each is.
 func (p Plan) String() string {
+	benchmarks, several := map[string]string{}, map[string]bool{}
+	for _, a := range p.Actions {
+		if a.Kind == StartTrial && a.Cell.whole != nil {
+			t := a.Cell.Whole().Task
+			if other, seen := benchmarks[t.Name]; seen && other != t.Benchmark {
+				several[t.Name] = true
+			}
+			benchmarks[t.Name] = t.Benchmark
+		}
+	}
+	called := func(t task.Task) string {
+		if several[t.Name] {
+			return t.Benchmark + "/" + t.Name
+		}
+		return t.Name
+	}
 	var b strings.Builder
 	for _, a := range p.Actions {
-		fmt.Fprintf(&b, "%s: %s\n", p.Address, a)
+		fmt.Fprintf(&b, "%s: %s\n", p.Address, a.text(called))
 	}
 	if !p.Wake.IsZero() {
 		fmt.Fprintf(&b, "%s: look again at %s\n", p.Address, stamp(p.Wake))

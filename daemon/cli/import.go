@@ -48,9 +48,9 @@ type importedNotice struct {
 
 func (e *env) importTasks() *cobra.Command {
 	return &cobra.Command{
-		Use: "import FORMAT SRC DIR", Short: "Bring tasks of another system here, with a spec that runs them",
+		Use: "import FORMAT SRC DIR", Short: "Bring tasks of another system here, as a benchmark",
 		Long: fmt.Sprintf(`import puts a dataset into DIR, which must be new or empty, and writes a spec file beside it whose benchmark
-imports it. It says task by task what cannot be carried over. A download that was interrupted goes on when the
+imports it. Nothing runs the tasks yet: it prints the run block that does. It says task by task what cannot be carried over. A download that was interrupted goes on when the
 same is said again. Of SForge's experiment files it makes run blocks.
 
 FORMAT is one of %s. SRC is one of
@@ -242,5 +242,9 @@ func (e *env) showImported(i imported) error {
 		runs = " and " + counted(len(i.Runs), "run")
 	}
 	fmt.Fprintf(e.err, "%s%s in %s\n", counted(len(i.Tasks), "task"), runs, i.Spec)
+	if len(i.Runs) == 0 {
+		fmt.Fprintf(e.err, "Nothing runs them yet. To see that they can be solved, add this to that file, and say: assayd run %s\n\nrun %s {\n  tasks = [benchmark.%s]\n  agent \"oracle\" {}\n}\n",
+			i.Spec, quoted(i.Benchmark), i.Benchmark)
+	}
 	return nil
 }
