@@ -137,7 +137,11 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 		}
 	}
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		for _, known := range r.addresses() {
+		all, err := r.addressesWith(tx, address)
+		if err != nil {
+			return err
+		}
+		for _, known := range all {
 			if address != "" && address != known {
 				continue
 			}
@@ -208,6 +212,20 @@ func suggest(name string, known []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// addressesWith are the addresses of runs, with one that no file declares any more where it was
+// done: its results are still there.
+func (r *Reconciler) addressesWith(tx *store.Tx, address string) ([]string, error) {
+	all := r.addresses()
+	if address == "" || slices.Contains(all, address) || isMining(address) {
+		return all, nil
+	}
+	_, err := tx.LatestExecution(address)
+	if errors.Is(err, store.ErrNotFound) {
+		return all, nil
+	}
+	return append(all, address), err
 }
 
 func (r *Reconciler) addresses() []string {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,5 +64,25 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 				t.Errorf("budget: %s", diff)
 			}
 		})
+	}
+}
+
+// A run that no file declares any more is known as long as its results are.
+func TestARunThatIsNotDeclaredAnyMoreHasAStatus(t *testing.T) {
+	h := newHouse(t)
+	close(h.let)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	d.untilState(t, "finished")
+	check(t, d.do(t.Context(), func() { delete(d.desired, "run.r") })) // as when its file has been gone for long
+	s, err := d.Status(t.Context(), "run.r")
+	if err != nil || len(s.Runs) != 1 || s.Runs[0].State != "finished" || s.Runs[0].Note != "no file declares it" || len(s.Runs[0].Trials) != 1 {
+		t.Errorf("%+v, %v", s.Runs, err)
+	}
+	if _, err := d.Status(t.Context(), "run.none"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("of a run that never was: %v", err)
+	}
+	if s, err := d.Status(t.Context(), ""); err != nil || len(s.Runs) != 0 {
+		t.Errorf("among all there are %+v, %v", s.Runs, err)
 	}
 }
