@@ -9,8 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/assayd/assayd/runtime/image"
 )
 
 // buried are secrets in each place where settings take one, by the place.
@@ -129,4 +133,99 @@ func TestSecretsAreTakenOutOfStateRecordsAndLog(t *testing.T) {
 	w.terminate()
 	w.findPlantedBelow(w.state, func(string) bool { return false })
 	w.findPlantedBelow(w.specs, func(path string) bool { return strings.HasSuffix(path, ".hcl") })
+}
+
+// nosy is an agent that looks for secrets wherever it can.
+const nosy = `
+{ env; cat /proc/*/environ /proc/*/cmdline | tr '\0' '\n'; cat /etc/hosts /etc/resolv.conf /.assayd/state/* /run/assayd/*; } 2>/dev/null
+echo looked
+until [ -e /var/tmp/go ]; do sleep 0.2; done
+echo 10 >src/level
+`
+
+// TestASecretOfTheSettingsIsFoundNowhere: a secret in each place where settings take one is in no
+// container, image, argument, environment of another process, file, record or log while trials
+// are made, run and judged, nor in what a daemon leaves that is ended by a signal that dumps it.
+func TestASecretOfTheSettingsIsFoundNowhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.plant()
+	bench := strings.Replace(w.benchmark(), "    work {\n", "    work {\n      setup = [\"test -n \\\"$BUILD_TOKEN\\\" -a -n \\\"$FOLDER\\\" -a -n \\\"$PIP_INDEX_URL\\\"\"]\n", 1)
+	w.write("r.hcl", bench+w.agent("nosy", nosy)+w.run("nosy", []string{`agent "nosy" {}`}, `timeout = "10m"`, `auto_eval = "1s"`))
+	w.serve()
+	trial := w.recorded("r.run.nosy.jsonl", "the trial's start", func(r record) bool { return r.Type == "trial.started" }).Trial
+	w.said(trial, "looked")
+	w.recorded("r.run.nosy.jsonl", "a verdict", func(r record) bool { return r.Type == "submission" })
+	w.findPlanted("what the agent saw", []byte(w.agentLog(trial)))
+
+	found, err := w.engine.Observe(w.Context(), w.owner)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("there are %d containers: %v", len(found), err)
+	}
+	mine := map[int]bool{w.daemon.cmd.Process.Pid: true}
+	for _, c := range found {
+		w.findPlanted("container "+c.Name, []byte(w.docker("inspect", c.ID)))
+		if pid, err := firstProcess(c.ID); err == nil {
+			mine[pid] = true
+		}
+	}
+	images := strings.Fields(w.docker("images", "--quiet", "--filter", "label="+image.LabelImageOwner+"="+w.owner))
+	for _, id := range images {
+		w.findPlanted("image "+id, []byte(w.docker("inspect", id)+w.docker("history", "--no-trunc", id)))
+	}
+	if len(images) < 2 {
+		t.Errorf("there are %d images, and two were made", len(images))
+	}
+	w.findPlantedInProcesses(mine)
+
+	w.signal(syscall.SIGQUIT)
+	<-w.daemon.exited
+	dump := w.daemonLog()
+	if !strings.Contains(dump, "goroutine ") {
+		t.Errorf("the daemon left no dump:\n%s", dump)
+	}
+	w.findPlanted("the dump and the log", []byte(dump))
+	w.daemon = nil
+	w.serve()
+	w.letGo(trial)
+	w.settled("run.nosy", patience)
+	w.terminate()
+	w.findPlantedBelow(w.state, func(string) bool { return false })
+	w.findPlantedBelow(w.specs, func(string) bool { return false })
+}
+
+// findPlantedInProcesses looks at the arguments and the environments of processes and of all that
+// they have begun; the environment of the daemon itself is its user's.
+func (w *world) findPlantedInProcesses(mine map[int]bool) {
+	w.Helper()
+	parent := map[int]int{}
+	folders, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, dir := range folders {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		stat, _ := os.ReadFile(dir + "/stat") // it may be over
+		if _, rest, ok := strings.Cut(string(stat), ") "); ok {
+			if fields := strings.Fields(rest); len(fields) > 1 { // its state, and who began it
+				parent[pid], _ = strconv.Atoi(fields[1])
+			}
+		}
+	}
+	for pid := range parent {
+		of := pid
+		for of > 1 && !mine[of] {
+			of = parent[of]
+		}
+		if of <= 1 {
+			continue
+		}
+		for _, name := range []string{"cmdline", "environ"} {
+			if name == "environ" && pid == w.daemon.cmd.Process.Pid {
+				continue
+			}
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+			w.findPlanted(fmt.Sprintf("%s of process %d", name, pid), text)
+		}
+	}
 }
