@@ -226,6 +226,7 @@ if not os.fork():
         try: return int(pid) != os.getpid() and "-m\0pytest\0" in open("/proc/%s/cmdline" % pid).read()
         except OSError: return False
     while any(runs(pid) for pid in filter(str.isdigit, os.listdir("/proc"))): time.sleep(.1)
+    time.sleep(3)
     aside(` + quoted(wholeRun) + `)
     time.sleep(600)
 `), status: StatusOK},
