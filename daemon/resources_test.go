@@ -36,6 +36,17 @@ type strain struct {
 	failures int           // questions without an answer
 }
 
+// peak is the most memory that a process was ever resident with, in KiB; 0 when it is over.
+func peak(proc string) (memory int64) {
+	status, _ := os.ReadFile(proc + "/status")
+	for line := range strings.Lines(string(status)) {
+		if field := strings.Fields(line); len(field) > 1 && field[0] == "VmHWM:" {
+			memory, _ = strconv.ParseInt(field[1], 10, 64)
+		}
+	}
+	return memory
+}
+
 // strained asks the daemon again and again until stop is called, which tells how that went.
 func (w *world) strained() (stop func() strain) {
 	ctx, cancel := context.WithCancel(w.Context())
@@ -58,12 +69,7 @@ func (w *world) strained() (stop func() strain) {
 			most.answer = max(most.answer, time.Since(began))
 			open, _ := os.ReadDir(proc + "/fd")
 			most.files = max(most.files, len(open))
-			status, _ := os.ReadFile(proc + "/status")
-			for line := range strings.Lines(string(status)) {
-				if field := strings.Fields(line); len(field) > 1 && field[0] == "VmHWM:" {
-					most.memory, _ = strconv.ParseInt(field[1], 10, 64)
-				}
-			}
+			most.memory = max(most.memory, peak(proc))
 		}
 	})
 	return func() strain {
@@ -94,7 +100,7 @@ func TestAGreedyAgentHarmsOnlyItself(t *testing.T) {
 	t.Parallel()
 	greed(t, 2<<30, "0.25", map[string]string{
 		"connections": "agent_exit", "output": "agent_exit", "processes": "agent_error", "memory": "agent_error", "files": "disk", "calm": "agent_exit",
-		"crowd": "agent_exit", "swell": "agent_exit",
+		"crowd": "agent_exit", "swell": "agent_exit", "inodes": "disk", "elsewhere": "disk",
 	})
 }
 
@@ -137,6 +143,14 @@ func greed(t *testing.T, printed int64, cpus string, kinds map[string]string) {
 			ran := map[string]string{"crowd": "pids", "swell": "oom"}[x.Agent] // into this limit, of which it lived to tell
 			if !slices.Contains(finished[i].Flags, ran) || !strings.Contains(log, "OVER") {
 				t.Errorf("%s is flagged as %v\n%s", x.Agent, finished[i].Flags, tail([]byte(log), 1000))
+			}
+		case "elsewhere":
+			var kept int64
+			if _, after, ok := strings.Cut(log, "KEPT "); ok {
+				kept, _ = strconv.ParseInt(strings.Fields(after)[0], 10, 64)
+			}
+			if kept == 0 || kept > 200<<20 { // in /dev and /dev/shm, which count as its memory
+				t.Errorf("%d bytes were written outside of the layer\n%s", kept, tail([]byte(log), 1000))
 			}
 		case "output":
 			w.keptOutput(x, printed)

@@ -101,5 +101,54 @@ def files():
     time.sleep(1000)
 
 
+def inodes():
+    """Makes links, pipes and sockets, which hold nothing."""
+    os.makedirs("/var/tmp/inodes")
+    os.chdir("/var/tmp/inodes")
+    for n in range(0, 60000, 3):
+        os.symlink("nowhere", f"link{n}")
+        os.mkfifo(f"pipe{n}")
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(f"socket{n}")
+    print("MADE", flush=True)
+    time.sleep(1000)
+
+
+def elsewhere():
+    """Writes wherever it can that is not in its own layer, and then into /tmp, which is.
+
+    Not into /sys/fs/cgroup: there it fills its memory, and may be what the kernel ends.
+    """
+    kept = 0
+
+    def fill(name):
+        with open("/proc/self/oom_score_adj", "w") as f:
+            f.write("1000")  # this one is to go where memory ends, not who waits for it
+        with open(name, "ab", buffering=0) as f:
+            for _ in range(300):
+                f.write(b"x" * (1 << 20))
+
+    for name in ("/dev/shm/x", "/dev/x", "/dev/mqueue/x", "/run/assayd/x", "/proc/x", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                fill(name)
+            except OSError as e:
+                print(name, e, flush=True)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        try:
+            kept += os.path.getsize(name) if os.path.basename(name) == "x" else 0
+            os.truncate(name, 0)
+        except OSError:
+            pass
+    print("KEPT", kept, flush=True)
+    with open("/tmp/x", "wb") as f:
+        for _ in range(200):
+            f.write(b"x" * (1 << 20))
+    print("FILLED", flush=True)
+    time.sleep(1000)
+
+
 globals()[sys.argv[1]]()
 print("OVER", flush=True)

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 // Service is the one container that a compose file comes down to.
@@ -44,6 +45,9 @@ func Compose(data []byte) (Service, error) {
 		Networks map[string]struct {
 			Internal bool `yaml:"internal"`
 		} `yaml:"networks"`
+	}
+	if err := folder.CheckYAML(data); err != nil {
+		return Service{}, err
 	}
 	if err := yaml.Unmarshal(data, &file); err != nil {
 		return Service{}, fmt.Errorf("is no compose file: %s", strings.TrimPrefix(err.Error(), "yaml: "))

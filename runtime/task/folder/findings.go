@@ -41,11 +41,25 @@ func (f *Findings) In(file string, say func(*Findings)) {
 
 // Add puts a task with all that was found into a dataset. One with a problem is left out.
 func (f *Findings) Add(d *task.Dataset, t task.Task) {
-	d.Problems = append(d.Problems, f.Problems...)
+	d.Problems = listed(d.Problems, f.Problems)
 	if len(f.Problems) == 0 {
-		d.Notices = append(d.Notices, f.Notices...)
+		d.Notices = listed(d.Notices, f.Notices)
 		d.Tasks = append(d.Tasks, t)
 	}
+}
+
+// maxListed bounds what is told of one dataset: each finding is kept, shown and stored.
+const maxListed = 1000
+
+// listed adds findings up to the bound, and says once that there are more.
+func listed(all, more []task.Problem) []task.Problem {
+	switch room := maxListed - len(all); {
+	case len(more) == 0 || room < 0:
+		return all
+	case len(more) > room:
+		return append(append(all, more[:room]...), task.Problem{Text: fmt.Sprintf("more is to be said than these %d findings", maxListed)})
+	}
+	return append(all, more...)
 }
 
 // Shown is a text without what would command a terminal, and bounded.

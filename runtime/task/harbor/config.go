@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 // config is task.toml.
@@ -108,6 +110,9 @@ func value(n number) (float64, error) {
 
 // parse reads task.toml. Keys that are not known are told and ignored, as Harbor does.
 func parse(data []byte) (c config, unknown []string, line int, err error) {
+	if err := folder.CheckTOML(data); err != nil {
+		return c, nil, 0, err
+	}
 	decoder := toml.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(&c)

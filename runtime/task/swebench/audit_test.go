@@ -113,7 +113,7 @@ func TestRowsOfParquetAreBounded(t *testing.T) {
 		t.Errorf("the largest row: %d columns, %v", len(r), err)
 	}
 	values[3] = parquet.ByteArrayValue(append(cell, "more"...)).Level(0, 0, 3)
-	if _, err := p.row(values); err == nil || err.Error() != "is larger than 32 MiB" {
+	if _, err := p.row(values); err == nil || err.Error() != "is larger than 16 MiB" {
 		t.Errorf("a larger one: %v", err)
 	}
 }

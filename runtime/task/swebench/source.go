@@ -18,9 +18,10 @@ import (
 // Bounds of what is read.
 const (
 	maxTasks   = 100_000
+	maxRows    = 1_000_000
 	maxFile    = 2 << 30   // of one file
 	maxJSON    = 512 << 20 // of one that is not read line by line
-	maxRow     = 32 << 20
+	maxRow     = 16 << 20
 	maxDataset = 1 << 30 // of the rows that are wanted
 )
 
@@ -254,15 +255,20 @@ func keyed(raw []byte, name string, number int) found {
 type collector struct {
 	options task.ReadOptions
 	room    int
+	rows    int
 	seen    map[string]bool
 	out     task.Dataset
 }
 
 // add takes one row; false says that no more are taken.
 func (c *collector) add(f found) bool {
+	if c.rows++; c.rows > maxRows {
+		f.err = fmt.Errorf("has more than %d rows; those that follow are left out", maxRows)
+	}
 	if f.err != nil {
-		c.out.Problems = append(c.out.Problems, task.Problem{File: f.file, Line: f.line, Text: folder.Shown(f.err.Error())})
-		return len(c.out.Problems) < maxTasks
+		say := folder.Findings{Problems: []task.Problem{{File: f.file, Line: f.line, Text: folder.Shown(f.err.Error())}}}
+		say.Add(&c.out, task.Task{})
+		return c.rows <= maxRows
 	}
 	name := f.row.taskName()
 	if c.options.Wanted != nil && name != "" && !c.options.Wanted(name) {

@@ -19,7 +19,7 @@ import (
 // Bounds of what is read.
 const (
 	maxTasks    = 100_000
-	maxFile     = 32 << 20
+	maxFile     = 4 << 20
 	maxDataset  = 1 << 30
 	maxCommands = 10_000
 )

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 // workspace is workspace.yaml, in the order of its keys.
@@ -49,6 +51,9 @@ func parseWorkspace(data []byte) (workspace, error) {
 	var w workspace
 	if !utf8.Valid(data) {
 		return w, errors.New("is not UTF-8")
+	}
+	if err := folder.CheckYAML(data); err != nil {
+		return w, err
 	}
 	err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&w)
 	switch {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/assayd/assayd/runtime/task/folder"
 )
 
 // config is task.yaml.
@@ -36,6 +38,9 @@ type description struct {
 }
 
 func parse(data []byte) (c config, err error) {
+	if err := folder.CheckYAML(data); err != nil {
+		return c, err
+	}
 	if err := yaml.Unmarshal(data, &c); err != nil {
 		if wrong, ok := errors.AsType[*yaml.TypeError](err); ok {
 			return c, errors.New(strings.Join(wrong.Errors, "; "))
@@ -60,6 +65,9 @@ type keystroke struct {
 // keystrokes makes a script of a solution that is typed, where it is one of commands.
 func keystrokes(data []byte) (string, error) {
 	var list []keystroke
+	if err := folder.CheckYAML(data); err != nil {
+		return "", err
+	}
 	if err := yaml.Unmarshal(data, &list); err != nil {
 		return "", fmt.Errorf("is no list of commands: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
