@@ -354,7 +354,7 @@ func (c *checker) provider(name string, at Pos, unsupported bool) {
 		return
 	}
 	if _, ok := p.APIKey.Value(c.secret); !ok {
-		c.fail(at, "Missing API key", fmt.Sprintf("Provider %q has no api_key in the settings, nor does the environment give one.", name))
+		c.fail(at, "Missing API key", sentence(p.NoKey(name)))
 		if unsupported {
 			c.found[len(c.found)-1].Severity = Warning
 		}

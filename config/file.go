@@ -95,7 +95,11 @@ func (f *file) parse() (*hclsyntax.Body, bool) {
 		return nil, false
 	}
 	parsed, diags := hclsyntax.ParseConfig(f.in.Text, f.in.Display, hcl.InitialPos)
-	f.addHCL(diags[:min(len(diags), maxSyntax)])
+	diags = diags[:min(len(diags), maxSyntax)]
+	for i, d := range diags {
+		diags[i] = unquoted(d, f.in.Text)
+	}
+	f.addHCL(diags)
 	if parsed == nil {
 		return nil, false
 	}

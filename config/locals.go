@@ -121,6 +121,9 @@ func (f *file) localName(ref hcl.Traversal, expr hclsyntax.Expression) (string, 
 			detail += fmt.Sprintf("%s To leave ${%s} to the shell, write $${%s}.", suggest(root, []string{"local"}), root, root)
 		default:
 			detail += suggest(root, []string{"local"})
+			if word, ok := bareWord(expr); ok {
+				detail += fmt.Sprintf(" If a text is meant, quote it: %q.", word)
+			}
 		}
 		f.fail(at, "Unknown reference", detail)
 		return "", false

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
 	"path"
 	"strings"
@@ -49,6 +50,21 @@ type Provider struct {
 	TokensPerMinute   int
 	Concurrency       int
 	Proxy             string
+}
+
+// keyVariables are the variables of the daemon's environment that hold keys of providers.
+var keyVariables = map[string]string{"openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+
+// NoKey says that the provider of that name has no key, and where one is put.
+func (p Provider) NoKey(name string) error {
+	if p.APIKey.Name() != "" {
+		return fmt.Errorf("provider %q has no API key%s in secrets_dir", name, named(p.APIKey))
+	}
+	way := fmt.Sprintf("set api_key in provider %q of the settings", name)
+	if variable := keyVariables[name]; variable != "" {
+		way = fmt.Sprintf("set the variable %s for the daemon, or api_key in provider %q of the settings", variable, name)
+	}
+	return fmt.Errorf("provider %q has no API key: %s", name, way)
 }
 
 // tellsCost reports whether each answer tells what it costs, as OpenRouter's do.

@@ -146,13 +146,14 @@ func (b *body) readEngines() map[string]Engine {
 }
 
 func (b *body) readProviders() map[string]Provider {
-	known := func(protocol, url, key string) Provider {
-		return Provider{Protocol: protocol, BaseURL: url, APIKey: Secret{text: b.f.lookup(key)}}
-	}
 	out := map[string]Provider{
-		"openrouter": known("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-		"openai":     known("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-		"anthropic":  known("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+		"openrouter": {Protocol: "openai", BaseURL: "https://openrouter.ai/api/v1"},
+		"openai":     {Protocol: "openai", BaseURL: "https://api.openai.com/v1"},
+		"anthropic":  {Protocol: "anthropic", BaseURL: "https://api.anthropic.com"},
+	}
+	for name, p := range out {
+		p.APIKey = Secret{text: b.f.lookup(keyVariables[name])}
+		out[name] = p
 	}
 	blocks := b.many("provider")
 	b.f.unique(blocks, "provider")

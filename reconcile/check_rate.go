@@ -56,7 +56,7 @@ func (a Rater) Check(o config.Options) error {
 		return mistake("rate tasks: name a model of provider %q", a.Provider)
 	}
 	if _, ok := p.APIKey.Value(read); !ok {
-		return mistake("rate tasks: provider %q has no api_key in the settings, nor does the environment give one", a.Provider)
+		return mistake("rate tasks: %w", p.NoKey(a.Provider))
 	}
 	return nil
 }

@@ -54,8 +54,8 @@ provider "anthropic" { api_key = "sk" }
 		{Rater{"plain", "m"}, ""},
 		{Rater{"secret", "m"}, ""},
 		{Rater{"plain", ""}, "name a model"},
-		{Rater{"lost", "m"}, `provider "lost" has no api_key`},
-		{Rater{"openrouter", "m"}, `provider "openrouter" has no api_key`},
+		{Rater{"lost", "m"}, `provider "lost" has no API key: there is no secret "gone" in secrets_dir`},
+		{Rater{"openrouter", "m"}, `provider "openrouter" has no API key: set the variable OPENROUTER_API_KEY`},
 		{Rater{"openruter", "m"}, `no provider "openruter"; did you mean openrouter?`},
 		{Rater{"anthropic", "m"}, "speaks the protocol of anthropic"},
 	} {

@@ -141,9 +141,18 @@ func (b *Builder) Resolve(ctx context.Context, ref, platform string) (container.
 		return img, fmt.Errorf("image %s is not on this machine, and an id cannot be pulled: %w", ref, container.ErrNotFound)
 	}
 	if img, err = b.Pull(ctx, ref, platform); err != nil {
-		return img, fmt.Errorf("image %q is not on this machine, and pulling it did not work: %w", ref, err)
+		return img, fmt.Errorf("image %q is not on this machine, and pulling it did not work: %w; %s", ref, err, wayOut(ref))
 	}
 	return img, nil
+}
+
+// wayOut says how to come by an image that cannot be pulled.
+func wayOut(ref string) string {
+	if name, ok := strings.CutPrefix(ref, "assayd-base/"); ok {
+		name, _, _ = strings.Cut(name, ":")
+		return "make it with contrib/images/base " + name
+	}
+	return "build it here under that name, with docker build -t " + ref + ", or name another image"
 }
 
 // Base returns the shared base image of a benchmark, building it when it is not there.

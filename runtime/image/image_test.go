@@ -415,6 +415,8 @@ func TestResolve(t *testing.T) {
 		{"python:1", ""},
 		{"far:1", ""},
 		{"none:1", `image "none:1" is not on this machine, and pulling it did not work`},
+		{"none:1", "; build it here under that name, with docker build -t none:1, or name another image"},
+		{"assayd-base/none:1", "; make it with contrib/images/base none"},
 		{"sha256:" + strings.Repeat("0", 64), "an id cannot be pulled"},
 	} {
 		img, err := b.Resolve(t.Context(), c.ref, "")
