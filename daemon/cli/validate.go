@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -14,8 +15,8 @@ import (
 func (e *env) validate() *cobra.Command {
 	return &cobra.Command{
 		Use: "validate PATH…", Short: "Check spec files and folders of them", Args: some("spec files or folders"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			set, err := e.load(args)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := e.load(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -64,8 +65,9 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// load reads and compiles files without storing anything.
-func (e *env) load(paths []string) (*config.Set, error) {
+// load reads and compiles files without storing anything, for the machine of the engine where
+// there is one.
+func (e *env) load(ctx context.Context, paths []string) (*config.Set, error) {
 	settings, err := e.settings()
 	if err != nil {
 		return nil, err
@@ -74,7 +76,9 @@ func (e *env) load(paths []string) (*config.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compile(inputs, settings), nil
+	options := daemon.ConfigOptions(settings)
+	options.Host = daemon.Machine(ctx, settings)
+	return config.Load(inputs, nil, options), nil
 }
 
 // compile checks files on their own, without a look at what the machine has.
