@@ -24,14 +24,14 @@ UNRACED := modernc.org/... regexp/... compress/... encoding/json github.com/klau
 RACE := -race $(foreach path,$(UNRACED),'-gcflags=$(path)=-race=false -d=checkptr=0')
 
 # Everything: unit, race, command-line and container tests, on a machine with Go alone. It ends
-# by itself, as failed, after 45 minutes.
+# by itself, as failed, after 45 minutes of a quiet machine.
 test:
-	timeout --verbose --kill-after=1m 45m $(MAKE) --no-print-directory test-all
+	contrib/tests/within 45 $(MAKE) --no-print-directory test-all
 
 # go vet is part of lint.
 test-all: setup $(SUM)
 	GOOS=darwin go vet ./...
-	contrib/tests/run $(SUM) $(RACE) -timeout 40m -parallel 3
+	contrib/tests/run $(SUM) $(RACE) -timeout 75m -parallel 3
 	go test -tags faults ./runtime/clock # what only a test build has
 	$(MAKE) --no-print-directory lint
 
