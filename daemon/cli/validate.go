@@ -65,8 +65,8 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// load reads and compiles files without storing anything, for the machine of the engine where
-// there is one.
+// load reads and compiles files without storing anything. What the machine of the engine could
+// not do, where there is one, is a warning: the files may be of another.
 func (e *env) load(ctx context.Context, paths []string) (*config.Set, error) {
 	settings, err := e.settings()
 	if err != nil {
@@ -76,9 +76,19 @@ func (e *env) load(ctx context.Context, paths []string) (*config.Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	set := compile(inputs, settings)
+	if set.Diagnostics.HasErrors() {
+		return set, nil
+	}
 	options := daemon.ConfigOptions(settings)
 	options.Host = daemon.Machine(ctx, settings)
-	return config.Load(inputs, nil, options), nil
+	for _, d := range config.Load(inputs, nil, options).Diagnostics {
+		if d.Severity == config.Error {
+			d.Severity = config.Warning
+			set.Diagnostics = append(set.Diagnostics, d)
+		}
+	}
+	return set, nil
 }
 
 // compile checks files on their own, without a look at what the machine has.
