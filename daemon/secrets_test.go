@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -164,7 +165,8 @@ func TestASecretOfTheSettingsIsFoundNowhere(t *testing.T) {
 	}
 	mine := map[int]bool{w.daemon.cmd.Process.Pid: true}
 	for _, c := range found {
-		w.findPlanted("container "+c.Name, []byte(w.docker("inspect", c.ID)))
+		shown, _ := exec.Command("docker", "inspect", c.ID).Output() // a judge's container may be gone by now
+		w.findPlanted("container "+c.Name, shown)
 		if pid, err := firstProcess(c.ID); err == nil {
 			mine[pid] = true
 		}
