@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func holdsSecret(text string, secrets []string) bool {
 }
 
 // usualKeys are the variables that hold keys even where the settings take theirs from elsewhere.
-var usualKeys = []string{"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "OPENROUTER_API_KEY"}
+var usualKeys = append(slices.Sorted(maps.Values(keyVariables)), "GITHUB_TOKEN")
 
 // holdNoSecret refuses a text that has a long secret of the settings in it, written out or put
 // together from pieces. Specs are stored and seen by containers, and what is stored has its secrets

@@ -98,6 +98,12 @@ func (l Limits) judgeShare() Need {
 // slack is more than sums of CPUs are ever wrong by.
 const slack = 1e-9
 
+// Scarce reports whether containers that run are about to fill the disk.
+func (a *Admission) Scarce() bool {
+	left := a.left()
+	return left >= 0 && left < leastFree/2
+}
+
 // TryWork admits a work container if there is room now. One is always admitted where the disk
 // is not short: specs that could never be are refused when they are read.
 func (a *Admission) TryWork(n Need) bool {

@@ -37,7 +37,15 @@ func TestNothingBeginsOnAShortDisk(t *testing.T) {
 	if !looks || !a.TryWork(n) {
 		t.Error("with 5 GiB nothing is admitted")
 	}
-	left = -1
+	if a.Scarce() {
+		t.Error("5 GiB are scarce for those that run")
+	}
+	if left = 5<<29 - 1; !a.Scarce() {
+		t.Error("less than 2.5 GiB are not")
+	}
+	if left = -1; a.Scarce() {
+		t.Error("a disk that is not known is")
+	}
 	if !a.TryWork(n) {
 		t.Error("where the disk is not known nothing is admitted")
 	}

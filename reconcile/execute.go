@@ -139,6 +139,7 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 		r.notes[address] = r.o.Admission.explain(need)
 		return false, nil
 	}
+	state.DiskHeld = need.Disk
 	if err := r.commit(ctx, state, nil); err != nil {
 		r.o.Admission.ReleaseWork(need)
 		return false, err

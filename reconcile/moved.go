@@ -91,17 +91,22 @@ func (p *pinner) moved(address string, n int, d *Run) (*Stale, error) {
 			return nil, err
 		}
 		if id := names[image.FullName(ref)]; pinned != "" && id != "" && id != pinned {
-			out = *out.and(&Stale{Files: []string{"image " + ref}, Tasks: d.Images[ref], Images: []string{id}})
+			out.Files, out.Images = append(out.Files, "image "+ref), append(out.Images, id)
+			out.Tasks = append(out.Tasks, d.Images[ref]...)
 		}
 	}
 	if len(out.Files) == 0 {
 		return nil, nil
 	}
+	out.Tasks = union(out.Tasks, nil)
 	return &out, nil
+}
+
+func union(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
 // and is both.
 func (s *Stale) and(more *Stale) *Stale {
-	union := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
 	return &Stale{Files: union(s.Files, more.Files), Tasks: union(s.Tasks, more.Tasks), Images: slices.Concat(s.Images, more.Images)}
 }

@@ -97,6 +97,9 @@ func New(o Options) *Reconciler {
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Broken = r.broken
+	if o.Admission != nil {
+		r.o.Host.Scarce = o.Admission.Scarce
+	}
 	return r
 }
 

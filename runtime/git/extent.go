@@ -26,9 +26,9 @@ type Extent struct {
 var ErrExtent = errors.New("it unfolds to more")
 
 const (
-	maxDepth     = 500       // of folders in each other
-	maxTreeBytes = 128 << 20 // of the trees of one depth
-	maxFile      = 1 << 50   // larger ones count as that, so that no sum overflows
+	maxDepth     = 500      // of folders in each other
+	maxTreeBytes = 64 << 20 // of the trees of one depth
+	maxFile      = 1 << 50  // larger ones count as that, so that no sum overflows
 )
 
 // Extent tells what a commit or a tree unfolds to, without unfolding it: each object is looked at

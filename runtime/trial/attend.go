@@ -317,6 +317,9 @@ func (m *Machine) meter(ctx context.Context, s State) (State, []Effect) {
 	if usage.DiskBytes > s.DiskSeen+s.DiskSeen/10 { // each is stored
 		s.DiskSeen = usage.DiskBytes
 	}
+	if s.DiskHeld > 0 && m.host.Scarce != nil && m.host.Scarce() { // one that took more than its share goes before the disk is full for all
+		limit = min(limit, s.DiskHeld)
+	}
 	if usage.DiskBytes <= limit {
 		return s, nil
 	}

@@ -449,6 +449,10 @@ func TestWithoutTheGuestsWord(t *testing.T) {
 			b.fake.Container(s.Workload.Name).SetUsage(container.Usage{DiskBytes: 1<<20 + 1})
 			m.live.nextMeter = time.Now()
 		}, "closing disk trial.event:disk"},
+		{"more than was reserved is the end where the disk is scarce", Running, func(b *bench, m *Machine, s *State) {
+			b.fake.Container(s.Workload.Name).SetUsage(container.Usage{DiskBytes: 1<<20 - 1})
+			s.DiskHeld, m.host.Scarce, m.live.nextMeter = 1<<19, func() bool { return true }, time.Now()
+		}, "closing disk trial.event:disk"},
 		{"a container that stops again and again is broken by its agent", Running, func(b *bench, _ *Machine, s *State) {
 			s.Restarts = maxRestarts
 			b.fake.Kill(s.Workload.Name, container.Exit{Code: 1})
@@ -477,7 +481,7 @@ func TestWithoutTheGuestsWord(t *testing.T) {
 				}
 				s, told = next, append(told, effects...)
 			}
-			if s.Reason == ReasonDisk && s.DiskSeen != 1<<20+1 {
+			if u, err := b.fake.Usage(t.Context(), s.Container); s.Reason == ReasonDisk && (err != nil || s.DiskSeen != u.DiskBytes) {
 				t.Errorf("its container was seen to take %d bytes", s.DiskSeen)
 			}
 			if got := fmt.Sprintf("%s %s %s", s.Phase, s.Reason, types(told)); got != tt.want {

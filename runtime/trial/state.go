@@ -100,6 +100,7 @@ type State struct {
 	Token      string    // bearer token of the trial's judge session
 	Workload   container.Workload
 	Container  string // id, once created
+	DiskHeld   int64  `json:",omitempty"` // what is reserved of the disk for it, in bytes; 0 = all that it may take
 	DiskSeen   int64  `json:",omitempty"` // the most that the container was seen to take, in bytes, within a tenth
 
 	// Line is what all times of the try and of its rounds are read from, so that they agree
