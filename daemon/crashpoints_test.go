@@ -51,7 +51,7 @@ func crashOfATrial(t *testing.T, laps []lap) {
 	c.letGo(limited)
 	c.letGo(steady)
 	c.finished()
-	if n := len(c.agents); n <= 2 && c.extra > 0 { // on a busy machine some end between two looks
+	if n := len(c.agents); n < 2 { // those of the extra trials may end between two looks
 		t.Errorf("saw the agents of %d trials", n)
 	}
 	c.limitsHeld(limited, 3, 20*time.Second)

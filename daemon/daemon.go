@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -396,10 +397,17 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	return nil
 }
 
+// serverLog takes what a server has to say, a panic with its text among it: the log of the daemon
+// shows no secret.
+func (d *Daemon) serverLog() *log.Logger {
+	return slog.NewLogLogger(d.opts.Log.Handler(), slog.LevelError)
+}
+
 // serve answers on all listeners, until the returned function ends that.
 func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error, err error) {
 	control := &http.Server{
 		Handler:           noWebPages(profiled(api.Handler(d.rec, d.opts.Version))),
+		ErrorLog:          d.serverLog(),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}

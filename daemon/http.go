@@ -97,6 +97,7 @@ func (d *Daemon) network(ctx context.Context, control http.Handler) (*http.Serve
 	}
 	return &http.Server{
 		Handler:           bounded(mux),
+		ErrorLog:          d.serverLog(),
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHead,

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -34,6 +36,25 @@ func TestTheLogTakesSecretsOut(t *testing.T) {
 		if strings.Count(line, redactedText) != 7 || !strings.Contains(line, "a short word") || !strings.Contains(line, "7") {
 			t.Errorf("%s: too much or too little is gone: %s", format, line)
 		}
+	}
+}
+
+// TestWhatAServerSaysHasNoSecrets lets a handler panic with one.
+func TestWhatAServerSaysHasNoSecrets(t *testing.T) {
+	const secret = "hunter-two-hunter"
+	var out bytes.Buffer
+	settings := &config.Settings{HTTP: config.HTTP{Token: config.SecretText(secret)}}
+	d := &Daemon{opts: Options{Log: newRedactor(settings).logger(slog.New(slog.NewTextHandler(&out, nil)))}}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("show " + secret) }))
+	server.Config.ErrorLog = d.serverLog()
+	server.Start()
+	if answer, err := server.Client().Get(server.URL); err == nil {
+		_ = answer.Body.Close()
+		t.Error("the handler answers")
+	}
+	server.Close()
+	if said := out.String(); !strings.Contains(said, "show "+redactedText) || strings.Contains(said, secret) {
+		t.Errorf("the log says %s", said)
 	}
 }
 

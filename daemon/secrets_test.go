@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/assayd/assayd/runtime/git/gittest"
 	"github.com/assayd/assayd/runtime/image"
 )
 
@@ -134,6 +135,48 @@ func TestSecretsAreTakenOutOfStateRecordsAndLog(t *testing.T) {
 	w.terminate()
 	w.findPlantedBelow(w.state, func(string) bool { return false })
 	w.findPlantedBelow(w.specs, func(path string) bool { return strings.HasSuffix(path, ".hcl") })
+}
+
+// TestASecretOfARepositoryIsFoundNowhere: what lets the daemon in at the repository that it follows,
+// and what that host signs its events with, is in no file, log, status or message.
+func TestASecretOfARepositoryIsFoundNowhere(t *testing.T) {
+	t.Parallel()
+	for place, login := range map[string]struct{ user, line string }{
+		"git":       {"", fmt.Sprintf("token = %q", buried["git"])},
+		"gitserver": {"me:" + buried["gitserver"] + "@", ""},
+	} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			up := w.follow()
+			base, _ := gittest.Serve(t, up.dir, buried[place])
+			url := strings.Replace(base, "http://", "http://"+login.user, 1) + "/team/specs.git"
+			settings := fmt.Sprintf("git {\n  url = %q\n  path = \"specs\"\n  interval = \"200ms\"\n  webhook_secret = %q\n  push_results = \"results\"\n  %s\n}\nhttp {\n  listen = \"127.0.0.1:0\"\n  token  = %q\n}\n",
+				url, buried["webhook"], login.line, buried["http"])
+			if err := os.WriteFile(filepath.Join(filepath.Dir(w.state), "assayd.hcl"), []byte(settings), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			good := up.push("a.hcl", up.declaring("nightly"))
+			w.serve()
+			up.settledAt(good, "accepted")
+			w.findPlanted("the status", []byte(w.ok("status")))
+
+			// Somebody takes its rights away.
+			up.git("config", "http.uploadpack", "false")
+			w.until("the daemon says that it is not let in", func() error {
+				if !strings.Contains(w.daemonLog(), "cannot be followed") {
+					return errors.New("it does not")
+				}
+				return nil
+			})
+			w.findPlanted("the status", []byte(w.ok("status")))
+			w.signal(syscall.SIGQUIT)
+			<-w.daemon.exited
+			w.findPlanted("the dump and the log", []byte(w.daemonLog()))
+			w.daemon = nil
+			w.findPlantedBelow(w.state, func(string) bool { return false })
+		})
+	}
 }
 
 // nosy is an agent that looks for secrets wherever it can.

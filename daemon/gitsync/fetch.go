@@ -29,6 +29,9 @@ const (
 	refEvery   = "refs/assayd/all/"
 )
 
+// mostCopy bounds our copy of the repository, with what was there before, in bytes.
+const mostCopy = 4 << 30
+
 // ask runs a command that talks to a remote, with what it needs to be let in there.
 func (s *Syncer) ask(ctx context.Context, within time.Duration, in io.Reader, args ...string) (out string, err error) {
 	g, done, err := s.letIn(s.git)
@@ -36,7 +39,21 @@ func (s *Syncer) ask(ctx context.Context, within time.Duration, in io.Reader, ar
 		return "", err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	return g.Within(within).Feed(ctx, in, args...)
+	bring := func(ctx context.Context) (err error) {
+		out, err = g.Within(within).Feed(ctx, in, args...)
+		return err
+	}
+	repo := filepath.Join(s.dir, repoName)
+	err = git.Bringing(ctx, repo, s.most, bring)
+	if !errors.Is(err, git.ErrGrown) || in != nil {
+		return out, err
+	}
+	// Most of it may be what nothing leads to any more.
+	if _, err := s.git.Run(ctx, "gc", "--prune=now", "--quiet"); err != nil {
+		return "", err
+	}
+	err = git.Bringing(ctx, repo, s.most, bring)
+	return out, err
 }
 
 // letIn gives a command the token, by a helper that Git asks about this one site only, or

@@ -3,10 +3,11 @@ package gitsync
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // prepare makes the repository, or makes it usable again after a crash. One that Git does
@@ -59,19 +60,5 @@ func (s *Syncer) sweep() error {
 		}
 	}
 	errs = append(errs, os.RemoveAll(filepath.Join(s.dir, indexName+".lock")))
-	repo := filepath.Join(s.dir, repoName)
-	err := filepath.WalkDir(repo, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name := d.Name()
-		if strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") || name == "gc.pid" {
-			return os.Remove(path)
-		}
-		return nil
-	})
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, git.Sweep(filepath.Join(s.dir, repoName)))...)
 }

@@ -6,60 +6,25 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/git/gittest"
 )
 
 const token = "tok-3n-s3cret"
-
-// served serves a repository by git's own HTTP server to who shows the token.
-func served(t *testing.T, o *origin) (base string, asked func() []string) {
-	t.Helper()
-	execPath, err := exec.Command("git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	git := &cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(string(execPath)), "git-http-backend"), Root: "/", Stderr: io.Discard,
-		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(o.dir), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
-	}
-	var mu sync.Mutex
-	var users []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		user, password, ok := q.BasicAuth()
-		if !ok || password != token {
-			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		mu.Lock()
-		users = append(users, user)
-		mu.Unlock()
-		q.URL.Path = strings.Replace(q.URL.Path, "/team/specs.git", "/origin/.git", 1)
-		git.ServeHTTP(w, q)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return users
-	}
-}
 
 func TestATokenIsNowhereButInTheRequest(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	commit := o.commit(texts{"a.hcl": "1"})
-	base, users := served(t, o)
+	base, users := gittest.Serve(t, o.dir, token)
 	h := newHouse(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token), PushResults: "results"})
 	seen := watchArguments(t)
 	h.ok()
@@ -158,7 +123,7 @@ func TestATokenIsForOneSiteOnly(t *testing.T) {
 	o.commit(texts{".gitmodules": "[submodule \"x\"]\n\tpath = x\n\turl = " + thief.URL + "/x\n"})
 	o.git("update-index", "--add", "--cacheinfo", "160000,"+other.git("rev-parse", "HEAD")+",x")
 	o.git("commit", "--quiet", "--message=x")
-	base, _ := served(t, o)
+	base, _ := gittest.Serve(t, o.dir, token)
 	h := newHouse(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token)})
 	h.fails("submodule x")
 	if elsewhere {
@@ -222,7 +187,7 @@ func TestAVerdictIsACommitStatusOnGitHub(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	first := o.commit(texts{"a.hcl": "1"})
-	base, _ := served(t, o)
+	base, _ := gittest.Serve(t, o.dir, token)
 	var got []string
 	busy := true
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

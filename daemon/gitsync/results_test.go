@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/runtime/git/gittest"
 )
 
 func TestResultFilesSurviveEveryCheckout(t *testing.T) {
@@ -194,7 +195,7 @@ func TestAPushThatIsRefusedIsSaidOnce(t *testing.T) {
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho no results here >&2\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	base, _ := served(t, o)
+	base, _ := gittest.Serve(t, o.dir, token)
 	h := newHouse(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token), PushResults: "results"})
 	h.round(t.Context()) // the note is refused as well
 	h.at(o.git("rev-parse", "HEAD"))

@@ -47,6 +47,7 @@ type Syncer struct {
 	remote  remote
 	secrets secrets
 	git     git.Git
+	most    int64 // bytes of our copy
 	host    *host // where commits get a status; nil = a note says it
 	nudged  chan struct{}
 	wrote   chan struct{}
@@ -70,7 +71,7 @@ func Root(state string, g config.Git) string {
 // half done is completed. It does not talk to the remote. Errors are those of the settings
 // and of the state directory.
 func Open(ctx context.Context, o Options) (s *Syncer, err error) {
-	s = &Syncer{o: o, dir: filepath.Join(o.State, "git-specs"), nudged: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
+	s = &Syncer{o: o, dir: filepath.Join(o.State, "git-specs"), most: mostCopy, nudged: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
 	if err := s.configure(); err != nil {
 		return nil, fmt.Errorf("git in the settings: %w", err)
 	}

@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"crypto/rand"
 	"testing"
 
 	"github.com/assayd/assayd/config"
@@ -42,4 +43,35 @@ func TestSubmodulesUnfoldWithinTheSameBound(t *testing.T) {
 	o.git("update-index", "--add", "--cacheinfo", "160000,"+sub.git("rev-parse", "main")+",x")
 	o.git("commit", "--quiet", "--message=sub")
 	newHouse(t, config.Git{URL: o.dir}).fails("submodule x: it unfolds to more than 100000 files and folders")
+}
+
+// What a server sends is bounded before it is looked at. Commits of the past are removed when the
+// copy has no room, and a remote that is mended is followed again.
+func TestTheCopyTakesNoMoreThanItMay(t *testing.T) {
+	t.Parallel()
+	noise := func(bytes int) string {
+		text := make([]byte, bytes)
+		_, _ = rand.Read(text) // it never fails
+		return string(text)
+	}
+	o := newOrigin(t)
+	o.commit(texts{"a.hcl": "1", "data": noise(400 << 10)})
+	h := newHouse(t, config.Git{URL: "file://" + o.dir})
+	h.most = 1 << 20
+	h.ok()
+	commit := ""
+	for range 3 {
+		commit = o.commit(texts{"data": noise(400 << 10)})
+		h.ok()
+		h.at(commit)
+	}
+	last := noise(100)
+	o.commit(texts{"data": noise(2 << 20)})
+	h.fails("the copy of the repository takes more than 1.0 MiB")
+	h.at(commit)
+	o.git("reset", "--quiet", "--hard", commit)
+	commit = o.commit(texts{"data": last})
+	h.ok()
+	h.at(commit)
+	h.holds(map[string]string{"a.hcl": "1", "data": last})
 }

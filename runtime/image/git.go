@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,6 +35,9 @@ const crawl = 5 * time.Minute
 // 400,000 files.
 var mayUnfold = git.Extent{Entries: 500_000, Names: 128 << 20, Bytes: 20 << 30}
 
+// mostMirror bounds what the copy of a repository takes, in bytes.
+const mostMirror = 32 << 30
+
 // fullHash is a commit's name in full; anything shorter may mean another commit tomorrow.
 var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
@@ -44,6 +48,7 @@ type mirrors struct {
 	hub   string              // address that stands for that of GitHub and the forge; "" = their own
 	forge string              // address of an enterprise's GitHub; "" = none
 	hide  func([]byte) []byte // takes secrets out of what Git says
+	most  int64               // bytes of a copy; 0 = mostMirror
 	mu    sync.Mutex
 	ready bool                     // the folder is there, without remains of a crash
 	git   git.Git                  // once ready
@@ -232,9 +237,6 @@ func (m *mirrors) fetch(ctx context.Context, repo task.Repo) (string, error) {
 	defer unlock()
 	sum := sha256.Sum256([]byte(repo.URL))
 	mirror := filepath.Join(m.dir, hex.EncodeToString(sum[:8])+".git")
-	if _, err := m.git.In(m.dir).Run(ctx, "init", "--quiet", "--bare", "--template=", mirror); err != nil {
-		return "", err
-	}
 	g, from := m.git.In(mirror), m.from(repo.URL)
 	has := func() bool {
 		_, err := g.Run(ctx, "cat-file", "-e", repo.Commit+"^{commit}")
@@ -243,18 +245,31 @@ func (m *mirrors) fetch(ctx context.Context, repo task.Repo) (string, error) {
 	if has() {
 		return mirror, nil
 	}
-	// The commit alone, with a ref that keeps it; servers that refuse are asked for all.
-	keep := "+" + repo.Commit + ":refs/assayd/" + repo.Commit
-	_, one := g.Run(ctx, "fetch", "--quiet", "--no-tags", "--update-shallow", from, keep)
-	if one != nil && ctx.Err() == nil {
-		if _, err := g.Run(ctx, "fetch", "--quiet", "--update-shallow", from, "+refs/*:refs/remote/*"); err != nil {
-			return "", err
+	bring := func(ctx context.Context) error {
+		if _, err := m.git.In(m.dir).Run(ctx, "init", "--quiet", "--bare", "--template=", mirror); err != nil {
+			return err
 		}
+		// The commit alone, with a ref that keeps it; servers that refuse are asked for all.
+		keep := "+" + repo.Commit + ":refs/assayd/" + repo.Commit
+		_, one := g.Run(ctx, "fetch", "--quiet", "--no-tags", "--update-shallow", from, keep)
+		if one != nil && ctx.Err() == nil {
+			if _, err := g.Run(ctx, "fetch", "--quiet", "--update-shallow", from, "+refs/*:refs/remote/*"); err != nil {
+				return err
+			}
+		}
+		if !has() {
+			return errors.Join(errors.New("the repository has no such commit"), one)
+		}
+		return nil
 	}
-	if !has() {
-		return "", errors.Join(errors.New("the repository has no such commit"), one)
+	for range 2 {
+		if err = git.Bringing(ctx, mirror, cmp.Or(m.most, mostMirror), bring); !errors.Is(err, git.ErrGrown) {
+			break
+		}
+		// What it holds of other commits is fetched again when they are needed.
+		err = errors.Join(err, os.RemoveAll(mirror))
 	}
-	return mirror, nil
+	return mirror, err
 }
 
 // gitHub is what a mirror of the settings stands for.

@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"io"
 	"os"
@@ -176,6 +177,37 @@ func TestACloneUnfoldsWithinABound(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("in its folder are %v (%v), want .git alone", entries, err)
+	}
+}
+
+// TestAMirrorTakesNoMoreThanItMay: what a server sends is not kept, and of commits that nobody
+// asks for any more neither.
+func TestAMirrorTakesNoMoreThanItMay(t *testing.T) {
+	h := makeHistory(t)
+	m := &mirrors{dir: t.TempDir(), most: 1 << 20}
+	commit := func(name string, bytes int) string {
+		text := make([]byte, bytes)
+		_, _ = rand.Read(text) // it never fails
+		gitIn(t, h.dir, "checkout", "-q", "--orphan", name)
+		write(t, filepath.Join(h.dir, name), string(text))
+		gitIn(t, h.dir, "add", "-A")
+		gitIn(t, h.dir, "commit", "-q", "-m", name)
+		return gitIn(t, h.dir, "rev-parse", "HEAD")
+	}
+	one := commit("one", 600<<10)
+	gitIn(t, h.dir, "rm", "-q", "-f", "one")
+	two := commit("two", 600<<10)
+	large := commit("large", 2<<20)
+	for _, c := range []string{one, two, one} {
+		if _, _, err := m.cut(t.Context(), task.Repo{URL: h.dir, Commit: c}); err != nil {
+			t.Fatalf("what is small enough is refused beside others: %v", err)
+		}
+	}
+	if _, _, err := m.cut(t.Context(), task.Repo{URL: h.dir, Commit: large}); !errors.Is(err, git.ErrGrown) {
+		t.Errorf("a large commit ends with %v", err)
+	}
+	if kept, err := filepath.Glob(filepath.Join(m.dir, "*.git")); err != nil || len(kept) != 0 {
+		t.Errorf("it is kept in %v (%v)", kept, err)
 	}
 }
 

@@ -1,2 +1,2 @@
-// Package gittest makes repositories for tests.
+// Package gittest makes repositories for tests, and serves them.
 package gittest

@@ -33,15 +33,9 @@ type clone struct {
 	suspect bool  // reading it failed
 }
 
-// errFull says that a clone has become larger than it may.
-var errFull = errors.New("the clone is too large")
-
 // errEnough ends a command whose output nobody needs any more. What the command makes of that
 // hides it.
 var errEnough = errors.New("that is enough")
-
-// watchEvery is how often the size of a clone is looked at while something comes.
-const watchEvery = 300 * time.Millisecond
 
 var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
@@ -85,11 +79,11 @@ func (c *clone) fetch(ctx context.Context, in io.Reader, args ...string) error {
 	}
 	began := time.Now()
 	args = append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"}, args...)
-	err := c.watched(ctx, func(ctx context.Context) error {
+	err := git.Bringing(ctx, c.dir, c.most, func(ctx context.Context) error {
 		return c.git.Within(fetchTime).Pipe(ctx, in, nil, args...)
 	})
 	c.log.Debug("Fetched.", "repository", c.repo, "took", time.Since(began), "error", err)
-	if err != nil && (git.Code(err) < 0 || errors.Is(err, errFull)) {
+	if err != nil && (git.Code(err) < 0 || errors.Is(err, git.ErrGrown)) {
 		return err
 	}
 	if err == nil {
@@ -139,34 +133,6 @@ func (c *clone) server(err error) error {
 		return reason.Reject("unreachable", "%s is not there any more, or not for us", c.repo)
 	case away.MatchString(said.Text) && !refused(said.Text):
 		return &Unavailable{c.repo, err}
-	}
-	return err
-}
-
-// watched has work done that makes the clone grow, and ends it when that is too much.
-func (c *clone) watched(ctx context.Context, work func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(watchEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if folderSize(c.dir) > c.most {
-					cancel(errFull)
-				}
-			}
-		}
-	}()
-	err := work(ctx)
-	cancel(nil)
-	<-done
-	if folderSize(c.dir) > c.most {
-		return errFull
 	}
 	return err
 }

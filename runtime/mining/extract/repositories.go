@@ -162,7 +162,7 @@ func (r *Repositories) use(ctx context.Context, repo string, work func(*clone) e
 			err = errors.Join(err, c.mark())
 		}
 		switch {
-		case !errors.Is(err, errFull):
+		case !errors.Is(err, git.ErrGrown):
 			return err
 		case c.fresh:
 			return errors.Join(reason.Reject("too_large", "the clone of %s takes more than %d bytes", repo, r.MaxBytes), r.remove(dir))
@@ -252,7 +252,7 @@ func (r *Repositories) Collect(ctx context.Context, keep int64) error {
 	var all []kept
 	total := int64(0)
 	for _, dir := range dirs {
-		k := kept{dir: dir, size: folderSize(dir)}
+		k := kept{dir: dir, size: git.SizeOf(dir)}
 		if info, err := os.Stat(filepath.Join(dir, usedName)); err == nil {
 			k.used = info.ModTime()
 		}
@@ -279,19 +279,4 @@ func (r *Repositories) Collect(ctx context.Context, keep int64) error {
 		r.Log.Debug("A clone was removed.", "folder", filepath.Base(k.dir), "bytes", k.size)
 	}
 	return context.Cause(ctx)
-}
-
-// folderSize is what the files in a folder take; what goes meanwhile counts as nothing.
-func folderSize(dir string) int64 {
-	total := int64(0)
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
-			total += info.Size()
-		}
-		return nil
-	})
-	return total
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"golang.org/x/sync/errgroup"
@@ -269,7 +270,7 @@ func TestWhatWasUsedLongestAgoGoesFirst(t *testing.T) {
 		if err := os.Chtimes(filepath.Join(dir, usedName), when, when); err != nil {
 			t.Fatal(err)
 		}
-		sizes[name] = folderSize(dir)
+		sizes[name] = git.SizeOf(dir)
 	}
 	there := func() string {
 		dirs, err := filepath.Glob(filepath.Join(r.Dir, "*+*"))

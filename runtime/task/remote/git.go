@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -147,7 +146,7 @@ func (j *job) measured(ctx context.Context) (_ context.Context, done func()) {
 			case <-tick.C:
 			}
 			r := j.room()
-			size := sizeOf(j.partial)
+			size := git.SizeOf(j.partial)
 			if err := r.take(size); err != nil {
 				cancel(err)
 				return
@@ -156,16 +155,4 @@ func (j *job) measured(ctx context.Context) (_ context.Context, done func()) {
 		}
 	}()
 	return ctx, func() { cancel(nil); <-stopped }
-}
-
-func sizeOf(dir string) (size int64) {
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if info, err := e.Info(); err == nil {
-				size += info.Size()
-			}
-		}
-		return nil // what goes away meanwhile has no size
-	})
-	return size
 }

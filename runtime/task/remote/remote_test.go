@@ -23,6 +23,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
+	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/git/gittest"
 	"github.com/assayd/assayd/runtime/task/remote/remotetest"
 )
@@ -299,7 +300,7 @@ func TestAFetchGoesOnAfterARestart(t *testing.T) {
 	}
 	hub.Fail(broken...)
 	first.pause = func(context.Context, time.Duration) error {
-		if sizeOf(dir) > 1500 {
+		if git.SizeOf(dir) > 1500 {
 			stop()
 		}
 		return ctx.Err()
@@ -569,8 +570,8 @@ func TestHostileArchives(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" || tt.left != "" && !strings.HasPrefix(strings.Join(left, " "), tt.left) {
 			t.Errorf("%s: left %q\n%s", name, left, diff)
 		}
-		if err != nil && sizeOf(s.o.Dir) > 2<<10 { // git's configuration
-			t.Errorf("%s: %d bytes stay behind", name, sizeOf(s.o.Dir))
+		if err != nil && git.SizeOf(s.o.Dir) > 2<<10 { // git's configuration
+			t.Errorf("%s: %d bytes stay behind", name, git.SizeOf(s.o.Dir))
 		}
 	}
 }
