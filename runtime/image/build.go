@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,25 @@ const cleanupTime = time.Minute
 
 // rootUser is whom builds run as.
 const rootUser = "0:0"
+
+// Bounds of a build container: what a repository runs while it is installed is as hostile as what it
+// runs later.
+const (
+	buildPIDs   = 32768
+	buildDisk   = 64 << 30
+	buildMemory = 0.8 // of the machine's
+)
+
+// limits bounds a build container.
+func (b *Builder) limits(ctx context.Context) container.Limits {
+	l := container.Limits{PIDs: buildPIDs, Disk: cmp.Or(b.disk, buildDisk)}
+	if host, ok := b.engine.(container.Host); ok {
+		if info, err := host.HostInfo(ctx); err == nil {
+			l.Memory = int64(buildMemory * float64(info.Memory))
+		}
+	}
+	return l
+}
 
 // site is one build: a running container that becomes an image.
 type site struct {
@@ -48,6 +68,7 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	}
 	s := &site{b: b, recipe: r, config: r.config(parent.Config), from: parent.Config, home: parent.Config.Workdir}
 	w := s.workload(parent, labels)
+	w.Limits = b.limits(ctx)
 	// What a crash or a lost answer left behind has half of the work in it.
 	if err := b.engine.Remove(ctx, w.Name); err != nil {
 		return img, fmt.Errorf("remove an earlier build container: %w", err)
@@ -68,7 +89,10 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	}
 	s.id = instance.ID
 	fault.Reached(fault.BuildStarted)
-	if err := s.fill(ctx); err != nil {
+	watched, unwatch := container.WatchDisk(ctx, b.engine, s.id, w.Limits.Disk, b.opts.Log)
+	err = s.fill(watched)
+	unwatch()
+	if err != nil {
 		return img, err
 	}
 	// Nothing may write while the layer is read.

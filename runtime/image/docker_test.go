@@ -243,3 +243,36 @@ func TestSecretsOfABuildOnDocker(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestABuildIsBoundedOnDocker: what a repository runs while it is installed takes no more of the
+// machine than it may.
+func TestABuildIsBoundedOnDocker(t *testing.T) {
+	t.Parallel()
+	b, e, owner := builderOnDocker(t, []string{"sleep", "1h"}, nil)
+	needPython(t, e)
+	b.disk = 64 << 20
+	tk := task.Task{Benchmark: "edge", Name: owner, Image: pythonBase, Workdir: "/workspace"}
+	tk.Work.Setup = []string{"cd /sys/fs/cgroup; cat pids.max memory.max >/workspace/bounds || cat pids/pids.max memory/memory.limit_in_bytes >/workspace/bounds"}
+	work, err := b.Work(t.Context(), tk, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := e.HostInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(buildMemory*float64(host.Memory)) / 4096 * 4096 // whole pages
+	if got, want := in(t, e, owner, work)("cat bounds"), fmt.Sprintf("%d\n%d", buildPIDs, most); got != want {
+		t.Errorf("a build has %q, want %q", got, want)
+	}
+	tk.Work.Setup = []string{"echo begun; head -c 200000000 /dev/urandom >/big; sleep 1h"}
+	_, err = b.Work(t.Context(), tk, nil)
+	full, ok := errors.AsType[*container.DiskError](err)
+	if !ok || full.Limit != 64<<20 || !strings.Contains(err.Error(), "setup[0] was ended: it used") || !strings.Contains(err.Error(), "64.0 MiB is the limit") {
+		t.Errorf("a build that writes on ends with %v", err)
+	}
+	tk.Work.Setup = []string{"kill -9 $$"}
+	if _, err = b.Work(t.Context(), tk, nil); err == nil || !strings.Contains(err.Error(), "exit code 137 (it was killed") {
+		t.Errorf("a build that is killed ends with %v", err)
+	}
+}

@@ -86,6 +86,7 @@ type Builder struct {
 	patches *patch.Workshop
 
 	silence, runtime time.Duration
+	disk             int64 // bytes of a build container; 0 = buildDisk
 }
 
 // Built is an image that is ready to be used.

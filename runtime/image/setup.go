@@ -28,6 +28,9 @@ type SetupError struct {
 	Reason    error  // why it was ended, when it did not end by itself
 }
 
+// killedCode is how a shell tells of a command that SIGKILL ended, as the kernel does without memory.
+const killedCode = 137
+
 // Error shows the command, how it ended and its last lines.
 func (e *SetupError) Error() string {
 	if e.Command == "" && e.Reason != nil {
@@ -39,6 +42,9 @@ func (e *SetupError) Error() string {
 		fmt.Fprintf(&b, "was ended: %v", e.Reason)
 	} else {
 		fmt.Fprintf(&b, "ended with exit code %d", e.ExitCode)
+		if e.ExitCode == killedCode {
+			fmt.Fprintf(&b, " (it was killed; a build may use %.0f %% of the machine's memory)", buildMemory*100)
+		}
 	}
 	command, _, more := strings.Cut(strings.TrimSpace(e.Command), "\n")
 	if more {
@@ -162,7 +168,7 @@ func (s *site) run(ctx context.Context, c command) error {
 		Command: c.text, ExitCode: code, Output: out.lines(),
 	}
 	switch cause := context.Cause(ctx); {
-	case err != nil && (errors.Is(cause, errSilent) || errors.Is(cause, errTooLong)):
+	case err != nil && endsCommand(cause):
 		failed.Reason = cause
 		return failed
 	case errors.Is(err, container.ErrCommandNotFound):
@@ -173,6 +179,12 @@ func (s *site) run(ctx context.Context, c command) error {
 		return failed
 	}
 	return nil
+}
+
+// endsCommand reports whether that is why a command was ended, and not why a build was.
+func endsCommand(cause error) bool {
+	_, full := errors.AsType[*container.DiskError](cause)
+	return full || errors.Is(cause, errSilent) || errors.Is(cause, errTooLong)
 }
 
 // Bounds of what is kept of a command's output.

@@ -72,7 +72,7 @@ func (g *grading) commands(ctx context.Context) (Report, error) {
 			}
 		}
 		run, err := g.oneCommand(ctx, text)
-		if full, ok := errors.AsType[*diskError](err); ok {
+		if full, ok := errors.AsType[*container.DiskError](err); ok {
 			overfull = full.Error()
 		} else if err != nil {
 			return Report{}, err
@@ -93,7 +93,7 @@ func (g *grading) commands(ctx context.Context) (Report, error) {
 }
 
 // oneCommand runs a command, with the tripwire of its runner if that has one for it. An error
-// is one of the machinery, or a *diskError.
+// is one of the machinery, or a *container.DiskError.
 func (g *grading) oneCommand(ctx context.Context, text string) (run commandRun, err error) {
 	run = commandRun{text: text, runners: parser.Runners(text)}
 	env := g.session.Task.Judge.Env
@@ -117,7 +117,7 @@ func (g *grading) attempt(ctx context.Context, run *commandRun, c container.Comm
 	begun := time.Now()
 	exit, why, err := g.timed(ctx, c)
 	run.exit, run.took = exit, time.Since(begun)
-	full, overfull := errors.AsType[*diskError](why)
+	full, overfull := errors.AsType[*container.DiskError](why)
 	switch {
 	case err == nil && exit != 137:
 		return nil

@@ -35,7 +35,7 @@ func ownDoing(err error) bool {
 var errTimeout = errors.New("the judge command's time is over")
 
 // timed executes a command within the judge's time, and while the disk has room for it. Where
-// that cut it short, why says so: errTimeout, or a *diskError.
+// that cut it short, why says so: errTimeout, or a *container.DiskError.
 func (g *grading) timed(ctx context.Context, c container.Command) (exit int, why, err error) {
 	timeout := g.session.Task.Judge.Timeout
 	if timeout <= 0 {
@@ -43,7 +43,7 @@ func (g *grading) timed(ctx context.Context, c container.Command) (exit int, why
 	}
 	within, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	limited, unwatch := g.watchDisk(within)
+	limited, unwatch := container.WatchDisk(within, g.judge.opts.Engine, g.id, g.session.Task.Judge.Disk, g.judge.opts.Log)
 	exit, err = g.judge.execer.Exec(limited, g.id, c)
 	unwatch()
 	return exit, context.Cause(limited), err
@@ -53,7 +53,7 @@ func (g *grading) timed(ctx context.Context, c container.Command) (exit int, why
 func (g *grading) execute(ctx context.Context, o *observation, c container.Command) error {
 	exit, why, err := g.timed(ctx, c)
 	o.exit = exit
-	full, overfull := errors.AsType[*diskError](why)
+	full, overfull := errors.AsType[*container.DiskError](why)
 	switch {
 	case err == nil && exit != 137:
 		return nil

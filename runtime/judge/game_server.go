@@ -87,13 +87,12 @@ func (s *gameServer) stop() {
 // start runs the server; its end is the session's.
 func (s *gameServer) start(c container.Command) {
 	c.Stdout, c.Stderr = s.output, s.output
-	disk := &grading{judge: s.game.judge, session: s.game.session, id: s.container}
 	s.command(func() {
-		ctx, unwatch := disk.watchDisk(s.game.ctx)
+		ctx, unwatch := container.WatchDisk(s.game.ctx, s.game.judge.opts.Engine, s.container, s.game.session.Task.Judge.Disk, s.game.judge.opts.Log)
 		code, err := s.game.judge.execer.Exec(ctx, s.container, c)
 		unwatch()
 		why := &ending{text: "the game server ended by itself", problem: true}
-		full, overfull := errors.AsType[*diskError](context.Cause(ctx))
+		full, overfull := errors.AsType[*container.DiskError](context.Cause(ctx))
 		switch {
 		case err != nil && overfull:
 			why.text = "the game server was stopped: " + full.Error()
