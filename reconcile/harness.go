@@ -305,7 +305,7 @@ func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessRes
 	out := harnessResult{agent: f.Agent}
 	id, repo := sweforge.Names(t)
 	out.result = sweforge.Result{
-		TaskID: id, Repo: repo, Agent: f.Agent, Status: string(f.Status),
+		TaskID: id, Repo: repo, Agent: f.Agent, Control: s.Cell.Agent.Control(), Status: string(f.Status),
 		SanityCheck: s.Cell.SanityCheck && !s.StartedAt.IsZero(), // it comes first: an agent began only where it had passed
 		FailToPass:  testsOf(f.FailToPass), PassToPass: testsOf(f.PassToPass),
 		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trial.LogFile(r.o.Host.StateDir, s.ID, s.Try)),

@@ -15,20 +15,26 @@ const (
 	maxTestOutput  = 2000
 )
 
-// Summary is what swe-forge's harness prints, with two counts that it lacks. The counts follow
-// from the results: NewSummary makes it.
+// Summary is what swe-forge's harness prints, with two counts that it lacks, and with the controls
+// apart. The counts follow from the results: NewSummary makes it.
 type Summary struct {
-	Total            int      `json:"total"`
-	Resolved         int      `json:"resolved"`
-	Unresolved       int      `json:"unresolved"`
-	AgentError       int      `json:"agent_error"`
-	TestError        int      `json:"test_error"`
-	SetupError       int      `json:"setup_error"`
-	SanityFail       int      `json:"sanity_fail"`
-	InfraError       int      `json:"infra_error"`
-	Cancelled        int      `json:"cancelled"`
-	AvgAgentTimeSecs float64  `json:"avg_agent_time_secs"` // over the results with an agent, one decimal
-	Results          []Result `json:"results"`
+	Counts
+	Controls map[string]Counts `json:"controls,omitempty"` // by the name of the agent; in no other count
+	Results  []Result          `json:"results"`
+}
+
+// Counts are how results ended.
+type Counts struct {
+	Total            int     `json:"total"`
+	Resolved         int     `json:"resolved"`
+	Unresolved       int     `json:"unresolved"`
+	AgentError       int     `json:"agent_error"`
+	TestError        int     `json:"test_error"`
+	SetupError       int     `json:"setup_error"`
+	SanityFail       int     `json:"sanity_fail"`
+	InfraError       int     `json:"infra_error"`
+	Cancelled        int     `json:"cancelled"`
+	AvgAgentTimeSecs float64 `json:"avg_agent_time_secs"` // over the results with an agent, one decimal
 }
 
 // Result is of one task.
@@ -36,6 +42,7 @@ type Result struct {
 	TaskID            string  `json:"task_id"`
 	Repo              string  `json:"repo"`
 	Agent             string  `json:"agent"`
+	Control           bool    `json:"control,omitempty"` // the agent is the oracle or nop
 	Status            string  `json:"status"`
 	SanityCheck       bool    `json:"sanity_check"`
 	FailToPass        []Test  `json:"fail_to_pass"`
@@ -70,29 +77,50 @@ func Names(t task.Task) (id, repo string) {
 	return id, repo
 }
 
-// NewSummary counts results, in their order, and cuts what is too long.
+// NewSummary counts results, keeps them in their order, and cuts what is too long.
 func NewSummary(results []Result) Summary {
-	s := Summary{Total: len(results), Results: make([]Result, 0, len(results))}
-	counts := map[string]*int{
-		"resolved": &s.Resolved, "unresolved": &s.Unresolved, "agent_error": &s.AgentError, "test_error": &s.TestError,
-		"setup_error": &s.SetupError, "sanity_fail": &s.SanityFail, "infra_error": &s.InfraError, "cancelled": &s.Cancelled,
-	}
-	seconds, agents := 0.0, 0
+	s := Summary{Results: make([]Result, 0, len(results))}
+	var agents []Result
+	controls := map[string][]Result{}
 	for _, r := range results {
-		if count := counts[r.Status]; count != nil {
-			*count++
-		}
-		if r.AgentDurationSecs > 0 {
-			seconds, agents = seconds+r.AgentDurationSecs, agents+1
+		if r.Control {
+			controls[r.Agent] = append(controls[r.Agent], r)
+		} else {
+			agents = append(agents, r)
 		}
 		r.AgentOutput = head(r.AgentOutput, maxAgentOutput)
 		r.FailToPass, r.PassToPass = cut(r.FailToPass), cut(r.PassToPass)
 		s.Results = append(s.Results, r)
 	}
-	if agents > 0 {
-		s.AvgAgentTimeSecs = math.Round(seconds/float64(agents)*10) / 10
+	s.Counts = count(agents)
+	for name, of := range controls {
+		if s.Controls == nil {
+			s.Controls = map[string]Counts{}
+		}
+		s.Controls[name] = count(of)
 	}
 	return s
+}
+
+func count(results []Result) Counts {
+	c := Counts{Total: len(results)}
+	by := map[string]*int{
+		"resolved": &c.Resolved, "unresolved": &c.Unresolved, "agent_error": &c.AgentError, "test_error": &c.TestError,
+		"setup_error": &c.SetupError, "sanity_fail": &c.SanityFail, "infra_error": &c.InfraError, "cancelled": &c.Cancelled,
+	}
+	seconds, agents := 0.0, 0
+	for _, r := range results {
+		if n := by[r.Status]; n != nil {
+			*n++
+		}
+		if r.AgentDurationSecs > 0 {
+			seconds, agents = seconds+r.AgentDurationSecs, agents+1
+		}
+	}
+	if agents > 0 {
+		c.AvgAgentTimeSecs = math.Round(seconds/float64(agents)*10) / 10
+	}
+	return c
 }
 
 // JSON is the summary as it is printed and written: always the same for the same results.

@@ -330,6 +330,23 @@ func TestTestsThatNoLineChoosesAreRunByTheWholeCommand(t *testing.T) {
 	}
 }
 
+// TestTheSummaryKeepsControlsApart: what the oracle and nop reach is in no count of the agents.
+func TestTheSummaryKeepsControlsApart(t *testing.T) {
+	got := sweforge.NewSummary([]sweforge.Result{
+		{TaskID: "a", Agent: "oracle", Control: true, Status: "resolved", AgentDurationSecs: 1},
+		{TaskID: "a", Agent: "x", Status: "unresolved", AgentDurationSecs: 9},
+		{TaskID: "a", Agent: "nop", Control: true, Status: "unresolved"},
+		{TaskID: "b", Agent: "oracle", Control: true, Status: "setup_error"},
+	})
+	want := sweforge.Counts{Total: 1, Unresolved: 1, AvgAgentTimeSecs: 9}
+	controls := map[string]sweforge.Counts{
+		"oracle": {Total: 2, Resolved: 1, SetupError: 1, AvgAgentTimeSecs: 1}, "nop": {Total: 1, Unresolved: 1},
+	}
+	if diff := cmp.Diff(want, got.Counts) + cmp.Diff(controls, got.Controls); diff != "" || len(got.Results) != 4 {
+		t.Errorf("%d results, and (-want +got):\n%s", len(got.Results), diff)
+	}
+}
+
 func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
 	results := []sweforge.Result{
 		{
