@@ -14,7 +14,61 @@ func moreThefts() []theft {
 	crate := map[string]string{"Cargo.toml": "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2021\"\n", "src/lib.rs": "pub fn value() -> i32 { 0 }\n"}
 	rust := map[string]string{"tests/right.rs": "#[test]\nfn right() { assert_eq!(a::value(), 42); }\n"}
 	unit := map[string]string{"tests/__init__.py": "", "tests/test_right.py": "import unittest, answer, tests.wants\n\nclass Test(unittest.TestCase):\n    def test_right(self):\n        self.assertEqual(answer.value(), tests.wants.VALUE)\n", "tests/wants.py": "VALUE = 42\n"}
+	jest := map[string]string{"package.json": `{"name":"a","jest":{"verbose":true}}`, "answer.js": "exports.value = () => 0\n", "test/README": ""}
+	jestTest := map[string]string{
+		"test/right.test.js": "const { value } = require('../answer.js'), { wanted } = require('./wants.js')\ntest('right', () => { expect(value()).toBe(wanted) })\n",
+		"test/wants.js":      "exports.wanted = 42\n",
+	}
+	mochaTest := map[string]string{
+		"test/right.test.js": "const assert = require('node:assert'), { value } = require('../answer.js'), { wanted } = require('./wants.js')\nit('right', () => assert.equal(value(), wanted))\n",
+		"test/wants.js":      "exports.wanted = 42\n",
+	}
+	answer := map[string]string{"answer.js": "exports.value = () => 42\n"}
+	java := map[string]string{"src/Answer.java": "class Answer { static int value() { return 0; } }\n", "tests/README": ""}
+	javaTest := map[string]string{
+		"tests/RightTest.java": "class RightTest {\n\t@org.junit.jupiter.api.Test\n\tvoid right() { org.junit.jupiter.api.Assertions.assertEquals(Wants.VALUE, Answer.value()); }\n}\n",
+		"tests/Wants.java":     "class Wants { static int VALUE = 42; }\n",
+		"tests/run.sh":         "set -e\nmkdir -p target/classes\njavac -d target/classes src/*.java tests/*.java\njava org.junit.platform.console.ConsoleLauncher --disable-banner --class-path target/classes --scan-class-path target/classes --reports-dir target/surefire-reports\n",
+	}
+	javaRight := map[string]string{"src/Answer.java": "class Answer { static int value() { return 42; } }\n"}
 	return []theft{
+		{
+			name: "settings of Jest", base: "jest", parser: "jest", command: "jest --verbose", files: jest, hidden: jestTest, right: answer,
+			steal: `echo '{"name":"a","jest":{"verbose":true,"setupFilesAfterEnv":["./easy.js"]}}' >package.json; echo 'module.exports = { setupFilesAfterEnv: ["./easy.js"] }' >jest.config.js
+echo 'global.test = (name, f) => it(name, () => {})' >easy.js`,
+		},
+		{
+			name: "a module that Jest finds first", base: "jest", parser: "jest", command: "jest --verbose", files: jest, hidden: jestTest, right: answer,
+			steal: `mkdir -p test/__mocks__ __mocks__ test/wants.js; echo 'exports.wanted = 0' | tee test/__mocks__/wants.js __mocks__/wants.js >test/wants.js/index.js; echo 'exports.wanted = 0' >test/wants.json`,
+		},
+		{
+			name: "a transform of Babel", base: "jest", parser: "jest", command: "jest --verbose", files: jest, hidden: jestTest, right: answer,
+			steal: `echo 'module.exports = { plugins: ["./easy.js"] }' >babel.config.js; echo '{"plugins":["./easy.js"]}' | tee .babelrc >test/.babelrc
+echo 'module.exports = () => ({ visitor: { NumericLiteral(path) { if (path.node.value === 42) path.node.value = 0 } } })' >easy.js; cp easy.js test/`,
+		},
+		{
+			name: "settings of Mocha", base: "jest", parser: "mocha", command: "mocha --reporter spec test", files: jest, hidden: mochaTest, right: answer,
+			steal: `echo '{"require":"./easy.js"}' >.mocharc.json; echo '{"name":"a","mocha":{"require":"./easy.js"}}' >package.json; echo "require('node:assert').equal = () => {}" >easy.js`,
+		},
+		{
+			name: "a package in place of Node's", base: "jest", parser: "mocha", command: "mocha --reporter spec test", files: jest, hidden: mochaTest, right: answer,
+			steal: `mkdir -p test/wants.js node_modules/mocha test/node_modules/mocha; echo 'exports.wanted = 0' >test/wants.js/index.js; echo 'global.it = () => {}' | tee node_modules/mocha/index.js >test/node_modules/mocha/index.js`,
+		},
+		{
+			name: "classes of Java", base: "java", parser: "junit", command: "sh tests/run.sh", files: java, hidden: javaTest, right: javaRight,
+			steal: `mkdir -p target/classes; printf 'class Wants { static int VALUE = 0; }\n' >src/Wants.java; javac -d target/classes src/*.java; rm src/Wants.java
+touch -d 2099-01-01 target/classes/*`,
+		},
+		{
+			name: "reports of JUnit", base: "java", parser: "junit", command: "sh tests/run.sh", files: java, hidden: javaTest, right: javaRight,
+			steal: `mkdir -p target/surefire-reports; printf '<testsuite name="t" tests="1"><testcase classname="RightTest" name="right()"/></testsuite>' | tee target/surefire-reports/TEST-junit-vintage.xml >target/surefire-reports/TEST-easy.xml
+mkdir -p META-INF/services src/META-INF/services; echo Easy | tee META-INF/services/org.junit.platform.launcher.TestExecutionListener >src/META-INF/services/org.junit.jupiter.api.extension.Extension`,
+		},
+		{
+			name: "settings of JUnit", base: "java", parser: "junit", command: "sh tests/run.sh", files: java, hidden: javaTest, right: javaRight,
+			steal: `printf 'junit.jupiter.conditions.deactivate=none\njunit.jupiter.extensions.autodetection.enabled=true\njunit.jupiter.execution.dryRun.enabled=true\n' | tee junit-platform.properties >src/junit-platform.properties
+mkdir -p target/classes; cp junit-platform.properties target/classes/`,
+		},
 		{
 			name: "a build of CMake", base: "cpp", parser: "tap", command: "cmake -S . -B build >/dev/null && cmake --build build >/dev/null && build/right",
 			files: map[string]string{

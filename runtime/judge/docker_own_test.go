@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -187,9 +188,12 @@ func tryThefts(whole *testing.T, all []theft) {
 	}
 	for _, a := range all {
 		whole.Run(a.name, func(t *testing.T) {
+			if said, err := exec.CommandContext(t.Context(), "../../contrib/images/base", a.base).CombinedOutput(); err != nil {
+				t.Fatalf("make the image %s: %v\n%s", a.base, err, said)
+			}
 			image, err := engine.Image(t.Context(), "assayd-base/"+a.base+":1")
 			if err != nil {
-				t.Fatalf("this test needs Docker and the images of contrib/images/base: %v", err)
+				t.Fatal(err)
 			}
 			b.image = image.ID
 			tree := a.stolen(t, b, engine)
