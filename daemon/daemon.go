@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -397,20 +396,20 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// serverLog takes what a server has to say, a panic with its text among it: the log of the daemon
-// shows no secret.
-func (d *Daemon) serverLog() *log.Logger {
-	return slog.NewLogLogger(d.opts.Log.Handler(), slog.LevelError)
+// logged has the daemon's log take what a server has to say, a panic with its text among it: that
+// log shows no secret.
+func (d *Daemon) logged(s *http.Server) *http.Server {
+	s.ErrorLog = slog.NewLogLogger(d.opts.Log.Handler(), slog.LevelError)
+	return s
 }
 
 // serve answers on all listeners, until the returned function ends that.
 func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error, err error) {
-	control := &http.Server{
+	control := d.logged(&http.Server{
 		Handler:           noWebPages(profiled(api.Handler(d.rec, d.opts.Version))),
-		ErrorLog:          d.serverLog(),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}
+	})
 	network, err := d.network(ctx, api.Handler(d.rec, d.opts.Version))
 	if err != nil {
 		return nil, err

@@ -95,14 +95,13 @@ func (d *Daemon) network(ctx context.Context, control http.Handler) (*http.Serve
 			mux.Handle("POST "+webhookPath, d.git.Webhook())
 		}
 	}
-	return &http.Server{
+	return d.logged(&http.Server{
 		Handler:           bounded(mux),
-		ErrorLog:          d.serverLog(),
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHead,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}, nil
+	}), nil
 }
 
 // authorized lets those through who show the token.

@@ -46,7 +46,7 @@ func TestWhatAServerSaysHasNoSecrets(t *testing.T) {
 	settings := &config.Settings{HTTP: config.HTTP{Token: config.SecretText(secret)}}
 	d := &Daemon{opts: Options{Log: newRedactor(settings).logger(slog.New(slog.NewTextHandler(&out, nil)))}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("show " + secret) }))
-	server.Config.ErrorLog = d.serverLog()
+	d.logged(server.Config)
 	server.Start()
 	if answer, err := server.Client().Get(server.URL); err == nil {
 		_ = answer.Body.Close()
