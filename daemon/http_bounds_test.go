@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -85,7 +86,7 @@ func serveOne(t *testing.T, control http.Handler) net.Conn {
 	near, far := net.Pipe()
 	l := &oneConn{conns: make(chan net.Conn, 1)}
 	l.conns <- far
-	d := &Daemon{opts: Options{Settings: &config.Settings{HTTP: config.HTTP{Token: config.SecretText(longToken)}}}, http: []net.Listener{l}}
+	d := &Daemon{opts: Options{Log: slog.New(slog.DiscardHandler), Settings: &config.Settings{HTTP: config.HTTP{Token: config.SecretText(longToken)}}}, http: []net.Listener{l}}
 	server, err := d.network(context.Background(), control)
 	if err != nil {
 		t.Fatal(err)

@@ -150,7 +150,7 @@ func TestATaskIsCheckedForWhatWouldSpoilItsVerdicts(t *testing.T) {
 	all := w.checked(1, "--repeat", "2", "benchmark."+w.bench)
 
 	if c := all["sound"]; c.Verdict != vet.Sound || c.Oracle == nil || !*c.Oracle || !c.Nop || !c.Stable || len(c.Gained) > 0 || c.JudgeMS == 0 ||
-		!slices.Equal(c.Adversaries, []string{"exit-at-import", "exit-at-end", "conftest-skip", "conftest-pass", "configuration", "patched-runner", "printed-marks", "printed-run", "flooded-output", "expected-failures"}) {
+		!slices.Equal(c.Adversaries, []string{"exit-at-import", "exit-at-end", "conftest-skip", "conftest-pass", "configuration", "patched-runner", "printed-marks", "printed-run", "flooded-output", "expected-failures", "startup-hooks", "derived-files", "test-helpers"}) {
 		t.Errorf("sound: %+v", c)
 	}
 	if c := all["done"]; c.Verdict != "broken" || c.Nop || !has(c, vet.Nop, vet.Breaks, "all tests pass before any change") || !has(c, vet.Empty, vet.Breaks) {

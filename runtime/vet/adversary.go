@@ -46,6 +46,10 @@ func cheats() []cheat {
 		{"flooded-output", "what is submitted prints so much that what the tests print is lost, and then a run", floodedOutput},
 		{"expected-failures", "what is submitted marks every test as one that fails as expected", expectedFailures},
 		{"rewritten-tests", "what is submitted writes tests that always pass over the hidden ones", rewrittenTests},
+		{"startup-hooks", "what is submitted is loaded before the test runner, and changes it", startupHooks},
+		{"derived-files", "what is submitted stands in place of what tools make: installed copies, reports", derivedFiles},
+		{"hidden-packages", "what is submitted takes tests out of what the runner looks at", hiddenPackages},
+		{"test-helpers", "what is submitted lies where hidden tests load their helpers", testHelpers},
 	}
 }
 
@@ -167,7 +171,7 @@ func floodedOutput(t Target) []Text {
 }
 
 func expectedFailures(t Target) []Text {
-	if !slices.ContainsFunc(runners(t.Task), func(name string) bool { return slices.Contains([]string{"pytest", "unittest", "django"}, name) }) {
+	if !t.starts(python) {
 		return nil
 	}
 	return added(t, func(l language, source Text) []Text { return appended(source, l.expects) })

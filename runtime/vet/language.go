@@ -157,15 +157,20 @@ if (typeof process.getBuiltinModule === 'function') {
 
 var goPackage = regexp.MustCompile(`(?m)^package\s+(\w+)`)
 
+// goName is the package of a source.
+func goName(source Text) string {
+	if m := goPackage.FindSubmatch(source.Content); m != nil {
+		return string(m[1])
+	}
+	if dir := path.Base(path.Dir(source.Name)); dir != "." {
+		return dir
+	}
+	return "main"
+}
+
 // goFile is a file of its own in the package of a source.
 func goFile(source Text, imports, body string) []Text {
-	name := "main"
-	if m := goPackage.FindSubmatch(source.Content); m != nil {
-		name = string(m[1])
-	} else if dir := path.Base(path.Dir(source.Name)); dir != "." {
-		name = dir
-	}
-	text := fmt.Sprintf("package %s\n\nimport %s\n\nfunc init() {\n%s}\n", name, imports, body)
+	text := fmt.Sprintf("package %s\n\nimport %s\n\nfunc init() {\n%s}\n", goName(source), imports, body)
 	return []Text{{path.Join(path.Dir(source.Name), "zz_adversary.go"), []byte(text)}}
 }
 

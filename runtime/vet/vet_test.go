@@ -223,13 +223,17 @@ func TestAdversariesAreMadeOfTheTask(t *testing.T) {
 	}{
 		{"pytest", "python3 -m pytest -q tests", "src/answer.py", "x = 1\n", "exit-at-import:src/answer.py exit-at-end:src/answer.py conftest-skip:conftest.py,src/conftest.py,tests/conftest.py " +
 			"conftest-pass:conftest.py,src/conftest.py,tests/conftest.py configuration:adversary_plugin.py,pytest.ini,tox.ini,setup.cfg,pyproject.toml,package.json patched-runner:src/answer.py printed-marks:src/answer.py " +
-			"printed-run:src/answer.py flooded-output:src/answer.py expected-failures:src/answer.py rewritten-tests:src/answer.py"},
+			"printed-run:src/answer.py flooded-output:src/answer.py expected-failures:src/answer.py rewritten-tests:src/answer.py startup-hooks:sitecustomize.py,sitecustomize/__init__.py,usercustomize.py,adversary_hook.py,adversary.pth " +
+			"derived-files:adversary_plugin.py,adversary.egg-info/PKG-INFO,adversary.egg-info/entry_points.txt test-helpers:tests/__init__.py"},
 		{"exit_code", "python3 tests/check.py", "answer.py", "", "exit-at-import:answer.py exit-at-end:answer.py configuration:package.json"},
-		{"gotest", "go test ./...", "pkg/sum/sum.go", "package sum\n", "exit-at-import:pkg/sum/zz_adversary.go configuration:package.json patched-runner:pkg/sum/zz_adversary.go printed-marks:pkg/sum/zz_adversary.go printed-run:pkg/sum/zz_adversary.go flooded-output:pkg/sum/zz_adversary.go"},
-		{"jest", "npx jest", "lib/a.ts", "export const a = 1\n", "exit-at-import:lib/a.ts exit-at-end:lib/a.ts configuration:jest.config.js,.mocharc.json,package.json patched-runner:lib/a.ts printed-marks:lib/a.ts printed-run:lib/a.ts flooded-output:lib/a.ts"},
+		{"gotest", "go test ./...", "pkg/sum/sum.go", "package sum\n", "exit-at-import:pkg/sum/zz_adversary.go configuration:package.json patched-runner:pkg/sum/zz_adversary.go printed-marks:pkg/sum/zz_adversary.go printed-run:pkg/sum/zz_adversary.go flooded-output:pkg/sum/zz_adversary.go " +
+			"hidden-packages:pkg/sum/go.mod test-helpers:pkg/sum/zz_adversary_test.go"},
+		{"jest", "npx jest", "lib/a.ts", "export const a = 1\n", "exit-at-import:lib/a.ts exit-at-end:lib/a.ts configuration:jest.config.js,.mocharc.json,package.json patched-runner:lib/a.ts printed-marks:lib/a.ts printed-run:lib/a.ts flooded-output:lib/a.ts " +
+			"startup-hooks:zz-adversary.cjs,.npmrc derived-files:node_modules/.bin/jest,node_modules/jest/index.js,node_modules/.bin/mocha,node_modules/mocha/index.js,node_modules/.bin/tap,node_modules/tap/index.js"},
 		{"cargo", "cargo test", "src/lib.rs", "pub fn a() {}\n", "exit-at-import:src/lib.rs configuration:package.json,.cargo/config.toml printed-marks:src/lib.rs printed-run:src/lib.rs flooded-output:src/lib.rs"},
-		{"reward", "sh run.sh", "main.c", "int main() {}\n", "exit-at-import:main.c exit-at-end:main.c configuration:package.json printed-marks:main.c"},
-		{"junit", "mvn test", "A.java", "class A {}\n", "configuration:package.json"},
+		{"reward", "sh run.sh", "main.c", "int main() {}\n", "exit-at-import:main.c exit-at-end:main.c configuration:package.json printed-marks:main.c derived-files:reward.json,reward.txt"},
+		{"junit", "mvn test", "A.java", "class A {}\n", "configuration:package.json startup-hooks:junit-platform.properties " +
+			"derived-files:junit.xml,junit-report.xml,junit-results.xml,test-report.xml,test-results.xml,report.xml,results.xml,test-results/junit.xml,test-results/results.xml,reports/junit.xml"},
 	} {
 		one := task.Task{Judge: task.Judge{Parser: c.parser, Command: task.Command{Shell: c.command}}}
 		var got []string
