@@ -157,6 +157,9 @@ func (s *Syncer) bring(ctx context.Context, from, name, to string) error {
 	if git.Said(err, "shallow", "dumb http") && ctx.Err() == nil {
 		_, err = s.ask(ctx, remoteTime, nil, append(args, from, spec)...)
 	}
+	if errors.Is(err, git.ErrGrown) { // what is too much may have come all the same
+		s.forget(context.WithoutCancel(ctx), to)
+	}
 	return err
 }
 
@@ -180,10 +183,10 @@ func (s *Syncer) bringCommit(ctx context.Context, from, commit, to string) error
 	}
 	_, err := s.ask(ctx, remoteTime, nil, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
 		"--update-shallow", "--force", from, "+refs/heads/*:"+refEvery+"heads/*", "+refs/tags/*:"+refEvery+"tags/*")
+	defer s.forget(context.WithoutCancel(ctx), refEvery)
 	if err != nil {
 		return err
 	}
-	defer s.forget(context.WithoutCancel(ctx), refEvery)
 	if !s.has(ctx, commit) {
 		return fmt.Errorf("the repository has no commit %s: %w", commit, one)
 	}

@@ -219,7 +219,9 @@ func TestAdversariesOfTaskCheckAreFound(t *testing.T) {
 			f := facts()
 			f.Parser = parser
 			found := look(t, f, Sources{Archives: []Archive{round("agent-1", packed(t, files))}, Untouched: began})
-			if len(found) == 0 {
+			// Reports and settings of a platform are what honest work leaves, too; the judge takes none of them.
+			honest := slices.Contains([]string{"junit", "ctrf", "reward"}, parser) && slices.Contains([]string{"startup-hooks", "derived-files"}, adversary.Name)
+			if len(found) == 0 && !honest {
 				t.Errorf("%s, %s: nothing is found in %s", parser, adversary.Name, fmt.Sprint(files))
 			}
 		}
