@@ -284,7 +284,12 @@ func (c *checker) agent(r *Run, a *RunAgent) {
 		c.fail(a.Pos, "Unknown agent", fmt.Sprintf("No agent %q is declared or built in%s", a.Name, c.instead("agent", a.Name, known)))
 		return
 	}
-	c.model(r, a, api, (declared == nil || declared.Command.Empty()) && a.Name == "opencode")
+	builtIn := declared == nil || declared.Command.Empty()
+	if _, program := programs()[a.Name]; builtIn && program && a.Model == "" {
+		c.fail(a.Pos, "No model", fmt.Sprintf("The run names no model for %q: it works with the one that its program takes by itself, which each version may choose anew, and the records cannot name it before its first request. Name one, as in agent %q { model = \"…\" }.", a.Name, a.Name))
+		c.found[len(c.found)-1].Severity = Warning
+	}
+	c.model(r, a, api, builtIn && a.Name == "opencode")
 }
 
 // model checks who thinks for an agent that speaks a protocol. One that is versatile speaks

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -230,33 +231,56 @@ func lineOffset(text []byte, line int) int {
 	return offset
 }
 
-// duplicates freezes the files that declare what another one declares, too.
+// duplicates freezes the files that declare what another one declares, too. A file that is the copy of
+// another has one complaint, at the first of the blocks.
 func (l *loader) duplicates() {
 	type declaration struct {
 		unit *unit
 		pos  Pos
 	}
+	type pair struct{ unit, other *unit }
 	seen := map[string][]declaration{}
 	for _, u := range l.units {
 		for _, h := range u.headers {
 			seen[h.address] = append(seen[h.address], declaration{u, h.pos})
 		}
 	}
-	for _, address := range sortedKeys(seen) {
-		all := seen[address]
-		for i, d := range all {
-			if len(all) == 1 {
-				break
+	twice := map[pair][]string{} // addresses
+	at := map[pair][2]Pos{}      // of the first of them, in both
+	var pairs []pair
+	for _, u := range l.units {
+		for _, h := range u.headers {
+			all := seen[h.address]
+			i := slices.IndexFunc(all, func(d declaration) bool { return d.unit != u })
+			if i < 0 {
+				continue
 			}
-			other := all[0]
-			if i == 0 {
-				other = all[1]
+			p := pair{u, all[i].unit}
+			if twice[p] = append(twice[p], h.address); len(twice[p]) == 1 {
+				pairs = append(pairs, p)
+				at[p] = [2]Pos{h.pos, all[i].pos}
 			}
-			kind, name, _ := splitAddress(address)
-			d.unit.freeze(Diagnostics{d.unit.complaint(&Block{Kind: kind, Name: name}, d.pos, "Duplicate name",
-				fmt.Sprintf("%s is declared at %s, too. Neither file is accepted.", address, other.pos))})
 		}
 	}
+	for _, p := range pairs {
+		addresses := twice[p]
+		kind, name, _ := splitAddress(addresses[0])
+		detail := fmt.Sprintf("%s is declared at %s, too. Neither file is accepted: rename one of the two, or remove it.", addresses[0], at[p][1])
+		if len(addresses) > 1 {
+			detail = fmt.Sprintf("%s is declared at %s, too; of both files are also %s. Neither is accepted: if one is a copy of the other, remove it, or rename what it declares.",
+				addresses[0], at[p][1], someOf(addresses[1:]))
+		}
+		p.unit.freeze(Diagnostics{p.unit.complaint(&Block{Kind: kind, Name: name}, at[p][0], "Duplicate name", detail)})
+	}
+}
+
+// someOf lists names, the first five of many.
+func someOf(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // review checks what the files with errors say besides, so that everything is told at

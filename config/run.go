@@ -23,6 +23,8 @@ func (b labelled) agent(head Block) Agent {
 				b.need("command")
 			}
 		}
+	} else if program && b.syntax != nil && !b.has("command") {
+		b.f.fail(b.header, `Missing "command"`, fmt.Sprintf("%q is built in and needs no declaration: remove this block, or say with \"install\" or \"layer\" where its program comes from, or with \"command\" what runs in its place.", head.Name))
 	} else {
 		b.need("command")
 	}
