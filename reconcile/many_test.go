@@ -54,7 +54,7 @@ func TestASleepingSpecTakesLittleMemory(t *testing.T) {
 	}))
 	each := (inUse() - before) / many
 	t.Logf("each spec takes %d bytes", each)
-	if each > 5<<10 {
+	if each > 6<<10 { // 4.7 KiB, and what a turn of the loop has in hand just then
 		t.Error("that is too much")
 	}
 	d.stop()

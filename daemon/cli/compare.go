@@ -17,11 +17,7 @@ func (e *env) compare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "compare RUN RUN", Short: "Compare two runs, or two executions or agents, on the same tasks",
 		Long: `compare says how the second run does beside the first, paired by task. A run is named by its address, for its last
-execution, or with one: run.nightly.e2. Agents of the same name are compared; with one agent each, these.
-
-    assayd compare run.before run.after
-    assayd compare run.nightly.e1 run.nightly.e2
-    assayd compare run.nightly run.nightly --agent codex,claude-code`,
+execution, or with one: run.nightly.e2. Agents of the same name are compared; with one agent each, these.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usage{errors.New("give two runs, as run.before run.after, or two executions, as run.nightly.e1 run.nightly.e2")}

@@ -43,10 +43,7 @@ without an agent, and shows what each trial would come to now; no record is chan
 
 With --dataset benchmark.NAME and --predictions it judges a file of patches (SWE-bench's predictions: JSON
 Lines, a list, or an object), each laid over a clean tree as that of an agent in single mode would be, and
-writes report.json, and patch, output and report of each, below --out.
-
-It exits 0 when there is a verdict, whatever it says, 1 when the machinery failed, and 2 when the
-command line, the specs or the archive are refused.`,
+writes report.json, and patch, output and report of each, below --out.`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()

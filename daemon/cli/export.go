@@ -28,7 +28,7 @@ func (e *env) export() *cobra.Command {
 
 Tasks: SRC is a benchmark or a task of the specs in force (benchmark.NAME, benchmark.NAME["TASK"]), or what was mined
 (mining.NAME, mining.NAME["TASK"]), a spec file or a folder of them, or with --from FORMAT a folder or a file of tasks in another format. DIR is new or empty. What the
-format cannot hold is said task by task, and such a task is left out; it exits 2 when that are all. Formats:
+format cannot hold is said task by task, and such a task is left out. Formats:
   ` + strings.Join(daemon.FormatNames(), ", ") + `
 
 Patches: assayd export predictions run.NAME FILE|DIR writes the model_patch of every trial of a run's last execution as

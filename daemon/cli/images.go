@@ -34,7 +34,7 @@ func (e *env) images(verb string) *cobra.Command {
 
 ADDRESS is a benchmark, benchmark.NAME, or a task, benchmark.NAME["TASK"], of FILE… or else of the specs
 in force; mining.NAME and mining.NAME["TASK"] are what was mined. Files alone stand for all of theirs. It goes
-on after a failure, tells each, and exits 1 if there was one, 2 if the command line or the specs are wrong.`,
+on after a failure, and tells each.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage{fmt.Errorf("%s: give spec files, or addresses such as benchmark.NAME", verb)}

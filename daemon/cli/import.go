@@ -60,9 +60,7 @@ FORMAT is one of %s. SRC is one of
   hf:OWNER/NAME[/DIR]@REV  a dataset of the hub in the settings (huggingface)
 After a URL, #dir=FOLDER names the folder of the tasks where it is not found by itself.
 
-A spec can do the same without a copy: import "FORMAT" { path, url and ref, or dataset and revision }.
-
-It exits 0, 2 when nothing of it can be used or the command line is wrong, and 1 when it could not be fetched.`, strings.Join(daemon.FormatNames(), ", ")),
+A spec can do the same without a copy: import "FORMAT" { path, url and ref, or dataset and revision }.`, strings.Join(daemon.FormatNames(), ", ")),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 3 {
 				return usage{errors.New("give a format, a source and a folder, as in: assayd import swebench rows.jsonl tasks")}

@@ -85,6 +85,7 @@ func New(e *env) *cobra.Command {
 		e.serve(), e.run(), e.validate(), e.plan(), e.format(), e.status(), e.results(), e.numbers(), e.compare(), e.logs(), e.submissions(),
 		e.rerun(), e.retry(), e.cancel(), e.eval(), e.task(), e.importTasks(), e.export(), e.images("build"), e.images("pull"), e.images("push"), e.gc(), e.doctor(), e.printVersion(),
 	)
+	explain(root)
 	e.completes(root)
 	return root
 }

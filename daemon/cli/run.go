@@ -28,7 +28,7 @@ import (
 func (e *env) run() *cobra.Command {
 	return &cobra.Command{
 		Use: "run FILE…", Short: "Make these specs true, show progress, exit when all is settled", Args: some("spec files"),
-		Long: "run makes these specs true and exits when all is settled: 0 when every trial is judged\nand mining has made tasks, 1 when one failed, crashed, never began or could not be judged, 2 when the specs are wrong. With a live daemon on the state directory it hands\nthe files to it; otherwise it is the daemon for just these files, with .assayd beside the first of them\nas its state directory. The first Ctrl-C cancels and waits, a second one detaches.",
+		Long: "run makes these specs true and exits when all is settled. With a live daemon on the state directory it hands the files to it;\notherwise it is the daemon for just these files, with .assayd beside the first of them as its state directory.\nThe first Ctrl-C cancels and waits, a second one detaches.",
 		RunE: func(cmd *cobra.Command, args []string) error { return e.runFiles(cmd.Context(), args) },
 	}
 }

@@ -44,10 +44,7 @@ A task is sound, flagged (a verdict may be had without the work), or broken (no 
 force a record task.validated is written to <stem>.benchmark.<name>.jsonl. Without a daemon it judges by itself.
 
 With --quality a model says of each task how good it is (0 to 1) and how hard (easy, medium, hard, and a score), as of
-those that are mined: it sees the instruction, the solution as a diff, and what is hidden but for a private set.
-
-It exits 0 when all tasks are sound, 1 when one is not or could not be rated, and 2 when the command line or the specs
-are wrong, or the settings lack the provider or its key.`,
+those that are mined: it sees the instruction, the solution as a diff, and what is hidden but for a private set.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage{errors.New(`give a task or a benchmark, benchmark.NAME["TASK"] or benchmark.NAME, or a folder of tasks`)}

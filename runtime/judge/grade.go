@@ -160,7 +160,9 @@ func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
 		o.result.Problem = problem
 	} else {
 		o.cut = o.cut && readsOutput(g.session.parser, files)
-		o.result = parse(g.session.parser, parser.Input{Output: seen, Files: files, ExitCode: o.exit, TimedOut: o.timedOut, Cut: o.cut})
+		in := parser.Input{Output: seen, Files: files, ExitCode: o.exit, TimedOut: o.timedOut, Cut: o.cut}
+		o.result = parse(g.session.parser, in)
+		o.explain(in)
 	}
 	r, err := g.compared(ctx, verdict(g.session.Task, o))
 	if err != nil {
@@ -195,6 +197,19 @@ func (g *grading) command(ctx context.Context, o *observation) (printed []byte, 
 	o.cut = output.cut()
 	o.lastLine = lastLine(printed)
 	return printed, took, err
+}
+
+// explain adds to a result that tells nothing what may be wrong, and names a test that did not end.
+func (o *observation) explain(in parser.Input) {
+	r := &o.result
+	switch {
+	case in.TimedOut:
+		o.running = parser.Unfinished(o.parser, in.Output)
+	case len(r.Tests) == 0 && r.Score == nil && r.PassRate == nil:
+		if hint := parser.Hint(o.parser, in); hint != "" {
+			r.Problem = strings.TrimPrefix(r.Problem+"; "+hint, "; ")
+		}
+	}
 }
 
 // parse guards the daemon: an output that a parser stumbles over must not stop it, and

@@ -18,6 +18,7 @@ type observation struct {
 	result   parser.Result
 	exit     int
 	timedOut bool
+	running  string // the test that had begun and not ended when the time was over; "" = not known
 	oom      bool
 	overfull string       // how the command went beyond its disk limit; "" = it did not
 	noStart  string       // why the command could not be started; "" = it was
@@ -268,7 +269,11 @@ func (v *weighing) checkEnd() {
 	switch {
 	case o.timedOut:
 		v.report.Status = StatusTimeout
-		v.problem("the judge command did not end within " + limitOf(v.task.Judge.Timeout))
+		why := "the judge command did not end within " + limitOf(v.task.Judge.Timeout)
+		if o.running != "" {
+			why += "; the test " + o.running + " had begun, and not ended"
+		}
+		v.problem(why)
 	case o.oom:
 		v.spoil("the judge command was killed: it ran out of memory")
 	case o.overfull != "":

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// about is what the help of a command says besides its flags.
+type about struct {
+	purpose  string // where the command does not say more of itself
+	examples []string
+	exits    [3]string // what the exit codes 0, 1 and 2 mean
+}
+
+// failure is what 1 means for a command that only does what it is told.
+const (
+	failure = "it could not be done; standard error says why"
+	refusal = "the command line is wrong"
+)
+
+// helps is by the name of the command, below assayd.
+func helps() map[string]about {
+	return map[string]about{
+		"serve": {
+			"serve is the daemon: it watches folders of specs, makes what they declare true, and writes the records beside\nthem. SIGTERM ends it; what runs then goes on with the next start. SIGHUP reads all files again.",
+			[]string{"assayd serve --watch specs", "assayd serve --watch team-a --watch team-b --state /var/lib/assayd", "assayd serve --watch specs --http 127.0.0.1:8733 --config assayd.hcl"},
+			[3]string{"it was told to stop", "it could not begin, or go on", "the command line or the settings are wrong"},
+		},
+		"run": {
+			"", []string{"assayd run examples/quickstart/quickstart.hcl", "assayd run bench.hcl nightly.hcl --json", "assayd run nightly.hcl --state /var/lib/assayd"},
+			[3]string{"every trial is judged, and mining has made tasks", "a trial failed, crashed, never began or could not be judged", "the specs or the command line are wrong; nothing was started"},
+		},
+		"validate": {
+			"validate reads spec files, and folders of them, as the daemon would, and says what is wrong with each, by file, line\nand column. It starts nothing, and builds nothing.",
+			[]string{"assayd validate specs", "assayd validate bench.hcl nightly.hcl", "assayd validate specs --json"},
+			[3]string{"all files are right; warnings may be said", "the files could not be read", "a file is wrong"},
+		},
+		"plan": {
+			"plan shows what these specs would start and stop in the state directory, cell by cell, and why. It changes nothing.",
+			[]string{"assayd plan specs", "assayd plan nightly.hcl --state /var/lib/assayd", "assayd plan specs --json"},
+			[3]string{"it was shown", failure, "the specs or the command line are wrong"},
+		},
+		"fmt": {
+			"fmt puts spec files, and those of folders, into the canonical layout. It changes no value and no comment.",
+			[]string{"assayd fmt nightly.hcl", "assayd fmt specs", "assayd fmt --check specs"},
+			[3]string{"the files are in that layout now", "with --check, a file would change; else a file could not be written", "a file cannot be parsed, or the command line is wrong"},
+		},
+		"status": {
+			"status shows the runs and mining specs of the daemon, what they wait for, and what is wrong with specs; with an address,\nthe trials of one. Without a daemon it shows what the state directory holds.",
+			[]string{"assayd status", "assayd status run.nightly", "assayd status mining.example --json"},
+			[3]string{"it was shown", failure, refusal},
+		},
+		"results": {
+			"results prints the records of a run, a mining spec or a benchmark as they are written beside its file, one JSON object a line.",
+			[]string{"assayd results run.nightly", "assayd results run.nightly --follow", `assayd results run.nightly | jq 'select(.type == "trial.finished")'`},
+			[3]string{"they were printed", failure, refusal},
+		},
+		"report": {
+			"", []string{"assayd report run.nightly", "assayd report run.before run.after", "assayd report run.nightly --html nightly.html"},
+			[3]string{"it was shown", failure, refusal},
+		},
+		"compare": {
+			"", []string{"assayd compare run.before run.after", "assayd compare run.nightly.e1 run.nightly.e2", "assayd compare run.nightly run.nightly --agent codex,claude-code"},
+			[3]string{"it was shown", failure, refusal},
+		},
+		"logs": {
+			"logs prints what the agent of a trial wrote to its output. To a terminal it is shown as text that steers nothing.",
+			[]string{"assayd logs nightly.e1.0a1b2c3d", "assayd logs nightly.e1.0a1b2c3d --follow", "assayd logs nightly.e1.0a1b2c3d --try 1"},
+			[3]string{"it was printed", failure, refusal},
+		},
+		"submissions": {
+			"submissions shows the rounds of a trial, and the tests of the latest. With --output it prints what the judge command\nwrote in one: two tests of random names in it, one of which fails, are the judge's own. They show that the runner was not tampered with.",
+			[]string{"assayd submissions nightly.e1.0a1b2c3d", "assayd submissions nightly.e1.0a1b2c3d --output agent-1", "assayd submissions nightly.e1.0a1b2c3d --json"},
+			[3]string{"they were shown", failure, refusal},
+		},
+		"rerun": {
+			"", []string{"assayd rerun run.nightly", "assayd rerun nightly.e1.0a1b2c3d", "assayd rerun run.nightly --failed"},
+			[3]string{"the daemon has begun it", failure, refusal},
+		},
+		"retry": {
+			"", []string{"assayd retry run.nightly", "assayd retry nightly.e1.0a1b2c3d", "assayd retry run.nightly --json"},
+			[3]string{"the daemon has begun it", failure, refusal},
+		},
+		"cancel": {
+			"cancel ends the execution of a run that is open, a mining spec's work, or one trial. What was judged stays, and its\nnumbers count; what was not is cancelled, and in no rate.",
+			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d", "assayd cancel mining.example"},
+			[3]string{"the daemon has taken it", failure, refusal},
+		},
+		"eval": {
+			"", []string{`assayd eval --task 'benchmark.roman["numerals"]' --archive answer.tar.gz bench.hcl`, "assayd eval --round nightly.e1.0a1b2c3d/agent-3", "assayd eval --dataset benchmark.verified --predictions preds.jsonl bench.hcl"},
+			[3]string{"there is a verdict, whatever it says", "the machinery failed", "the command line, the specs or the archive are refused"},
+		},
+		"task check": {
+			"", []string{"assayd task check benchmark.roman", `assayd task check 'benchmark.roman["numerals"]' bench.hcl`, "assayd task check tasks/ --format harbor --repeat 5"},
+			[3]string{"all tasks are sound", "one is not, or could not be rated", "the command line or the specs are wrong, or the settings lack the provider or its key"},
+		},
+		"import": {
+			"", []string{"assayd import swebench verified.jsonl verified", "assayd import harbor https://github.com/owner/tasks@v1 tasks", "assayd import sforge edgebench.tar.gz edge"},
+			[3]string{"it is there", "it could not be fetched", "nothing of it can be used, or the command line is wrong"},
+		},
+		"export": {
+			"", []string{"assayd export harbor benchmark.roman out", "assayd export junit run.nightly out", "assayd export predictions run.nightly preds.jsonl"},
+			[3]string{"it was written", failure, "no task can be written in that format, or the command line is wrong"},
+		},
+		"build": imagesHelp("build"),
+		"pull":  imagesHelp("pull"),
+		"push":  imagesHelp("push"),
+		"gc": {
+			"", []string{"assayd gc --dry-run", "assayd gc", "assayd gc --keep 20GiB"},
+			[3]string{"it is done", failure, refusal},
+		},
+		"doctor": {
+			"doctor says whether this machine can do the work: the engine, the state directory, the disk, a daemon that answers, Git.",
+			[]string{"assayd doctor", "assayd doctor --state /var/lib/assayd", "assayd doctor --json"},
+			[3]string{"all is well", "a check failed; its line says what to do", refusal},
+		},
+		"version": {
+			"version prints which assayd this is.",
+			[]string{"assayd version", "assayd version --json", "assayd version | cut -d' ' -f2"},
+			[3]string{"it was printed", failure, refusal},
+		},
+	}
+}
+
+func imagesHelp(name string) about {
+	return about{
+		"", []string{"assayd " + name + " bench.hcl", "assayd " + name + " benchmark.roman", `assayd ` + name + ` 'benchmark.roman["numerals"]'`},
+		[3]string{"all images are where they belong", "one is not; the others are", "the command line or the specs are wrong"},
+	}
+}
+
+// explain gives each command below one its purpose, examples, and exit codes.
+func explain(root *cobra.Command) {
+	all := helps()
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if h, ok := all[strings.TrimPrefix(cmd.CommandPath(), root.Name()+" ")]; ok {
+			if cmd.Long == "" {
+				cmd.Long = h.purpose
+			}
+			cmd.Long += "\n\nExit codes:"
+			for code, means := range h.exits {
+				cmd.Long += "\n  " + string(rune('0'+code)) + "  " + means
+			}
+			cmd.Example = "  " + strings.Join(h.examples, "\n  ")
+		}
+		for _, below := range cmd.Commands() {
+			walk(below)
+		}
+	}
+	walk(root)
+}
