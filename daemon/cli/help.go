@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,14 @@ const (
 
 // helps is by the name of the command, below assayd.
 func helps() map[string]about {
+	all := specsHelp()
+	maps.Copy(all, resultsHelp())
+	maps.Copy(all, tasksHelp())
+	return all
+}
+
+// specsHelp is of the commands that read specs, or make them true.
+func specsHelp() map[string]about {
 	return map[string]about{
 		"serve": {
 			"serve is the daemon: it watches folders of specs, makes what they declare true, and writes the records beside\nthem. SIGTERM ends it; what runs then goes on with the next start. SIGHUP reads all files again.",
@@ -28,7 +37,8 @@ func helps() map[string]about {
 			[3]string{"it was told to stop", "it could not begin, or go on", "the command line or the settings are wrong"},
 		},
 		"run": {
-			"", []string{"assayd run examples/quickstart/quickstart.hcl", "assayd run bench.hcl nightly.hcl --json", "assayd run nightly.hcl --state /var/lib/assayd"},
+			"",
+			[]string{"assayd run examples/quickstart/quickstart.hcl", "assayd run bench.hcl nightly.hcl --json", "assayd run nightly.hcl --state /var/lib/assayd"},
 			[3]string{"every trial is judged, and mining has made tasks", "a trial failed, crashed, never began or could not be judged", "the specs or the command line are wrong; nothing was started"},
 		},
 		"validate": {
@@ -46,6 +56,12 @@ func helps() map[string]about {
 			[]string{"assayd fmt nightly.hcl", "assayd fmt specs", "assayd fmt --check specs"},
 			[3]string{"the files are in that layout now", "with --check, a file would change; else a file could not be written", "a file cannot be parsed, or the command line is wrong"},
 		},
+	}
+}
+
+// resultsHelp is of the commands that show runs, or change how they go on.
+func resultsHelp() map[string]about {
+	return map[string]about{
 		"status": {
 			"status shows the runs and mining specs of the daemon, what they wait for, and what is wrong with specs; with an address,\nthe trials of one. Without a daemon it shows what the state directory holds.",
 			[]string{"assayd status", "assayd status run.nightly", "assayd status mining.example --json"},
@@ -57,11 +73,13 @@ func helps() map[string]about {
 			[3]string{"they were printed", failure, refusal},
 		},
 		"report": {
-			"", []string{"assayd report run.nightly", "assayd report run.before run.after", "assayd report run.nightly --html nightly.html"},
+			"",
+			[]string{"assayd report run.nightly", "assayd report run.before run.after", "assayd report run.nightly --html nightly.html"},
 			[3]string{"it was shown", failure, refusal},
 		},
 		"compare": {
-			"", []string{"assayd compare run.before run.after", "assayd compare run.nightly.e1 run.nightly.e2", "assayd compare run.nightly run.nightly --agent codex,claude-code"},
+			"",
+			[]string{"assayd compare run.before run.after", "assayd compare run.nightly.e1 run.nightly.e2", "assayd compare run.nightly run.nightly --agent codex,claude-code"},
 			[3]string{"it was shown", failure, refusal},
 		},
 		"logs": {
@@ -75,11 +93,13 @@ func helps() map[string]about {
 			[3]string{"they were shown", failure, refusal},
 		},
 		"rerun": {
-			"", []string{"assayd rerun run.nightly", "assayd rerun nightly.e1.0a1b2c3d", "assayd rerun run.nightly --failed"},
+			"",
+			[]string{"assayd rerun run.nightly", "assayd rerun nightly.e1.0a1b2c3d", "assayd rerun run.nightly --failed"},
 			[3]string{"the daemon has begun it", failure, refusal},
 		},
 		"retry": {
-			"", []string{"assayd retry run.nightly", "assayd retry nightly.e1.0a1b2c3d", "assayd retry run.nightly --json"},
+			"",
+			[]string{"assayd retry run.nightly", "assayd retry nightly.e1.0a1b2c3d", "assayd retry run.nightly --json"},
 			[3]string{"the daemon has begun it", failure, refusal},
 		},
 		"cancel": {
@@ -87,27 +107,38 @@ func helps() map[string]about {
 			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d", "assayd cancel mining.example"},
 			[3]string{"the daemon has taken it", failure, refusal},
 		},
+	}
+}
+
+// tasksHelp is of the commands about tasks, images and the machine.
+func tasksHelp() map[string]about {
+	return map[string]about{
 		"eval": {
-			"", []string{`assayd eval --task 'benchmark.roman["numerals"]' --archive answer.tar.gz bench.hcl`, "assayd eval --round nightly.e1.0a1b2c3d/agent-3", "assayd eval --dataset benchmark.verified --predictions preds.jsonl bench.hcl"},
+			"",
+			[]string{`assayd eval --task 'benchmark.roman["numerals"]' --archive answer.tar.gz bench.hcl`, "assayd eval --round nightly.e1.0a1b2c3d/agent-3", "assayd eval --dataset benchmark.verified --predictions preds.jsonl bench.hcl"},
 			[3]string{"there is a verdict, whatever it says", "the machinery failed", "the command line, the specs or the archive are refused"},
 		},
 		"task check": {
-			"", []string{"assayd task check benchmark.roman", `assayd task check 'benchmark.roman["numerals"]' bench.hcl`, "assayd task check tasks/ --format harbor --repeat 5"},
+			"",
+			[]string{"assayd task check benchmark.roman", `assayd task check 'benchmark.roman["numerals"]' bench.hcl`, "assayd task check tasks/ --format harbor --repeat 5"},
 			[3]string{"all tasks are sound", "one is not, or could not be rated", "the command line or the specs are wrong, or the settings lack the provider or its key"},
 		},
 		"import": {
-			"", []string{"assayd import swebench verified.jsonl verified", "assayd import harbor https://github.com/owner/tasks@v1 tasks", "assayd import sforge edgebench.tar.gz edge"},
+			"",
+			[]string{"assayd import swebench verified.jsonl verified", "assayd import harbor https://github.com/owner/tasks@v1 tasks", "assayd import sforge edgebench.tar.gz edge"},
 			[3]string{"it is there", "it could not be fetched", "nothing of it can be used, or the command line is wrong"},
 		},
 		"export": {
-			"", []string{"assayd export harbor benchmark.roman out", "assayd export junit run.nightly out", "assayd export predictions run.nightly preds.jsonl"},
+			"",
+			[]string{"assayd export harbor benchmark.roman out", "assayd export junit run.nightly out", "assayd export predictions run.nightly preds.jsonl"},
 			[3]string{"it was written", failure, "no task can be written in that format, or the command line is wrong"},
 		},
 		"build": imagesHelp("build"),
 		"pull":  imagesHelp("pull"),
 		"push":  imagesHelp("push"),
 		"gc": {
-			"", []string{"assayd gc --dry-run", "assayd gc", "assayd gc --keep 20GiB"},
+			"",
+			[]string{"assayd gc --dry-run", "assayd gc", "assayd gc --keep 20GiB"},
 			[3]string{"it is done", failure, refusal},
 		},
 		"doctor": {
@@ -125,7 +156,8 @@ func helps() map[string]about {
 
 func imagesHelp(name string) about {
 	return about{
-		"", []string{"assayd " + name + " bench.hcl", "assayd " + name + " benchmark.roman", `assayd ` + name + ` 'benchmark.roman["numerals"]'`},
+		"",
+		[]string{"assayd " + name + " bench.hcl", "assayd " + name + " benchmark.roman", `assayd ` + name + ` 'benchmark.roman["numerals"]'`},
 		[3]string{"all images are where they belong", "one is not; the others are", "the command line or the specs are wrong"},
 	}
 }
