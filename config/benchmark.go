@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -191,9 +192,20 @@ func checkURL(s string) error {
 	return nil
 }
 
-func checkCommit(s string) error {
+// fullHash is a commit's name in full; anything shorter may mean another commit tomorrow.
+var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// checkRef refuses what Git would take for something else than a branch, a tag or a commit.
+func checkRef(s string) error {
 	if s == "" || strings.HasPrefix(s, "-") || strings.ContainsAny(s, " \n~^:") || strings.Contains(s, "..") {
-		return fmt.Errorf("%q is no commit", s)
+		return fmt.Errorf("%q is no branch, tag or commit", s)
+	}
+	return nil
+}
+
+func checkCommit(s string) error {
+	if !fullHash.MatchString(s) {
+		return fmt.Errorf("%q is not the whole name of a commit: write the 40 characters that git rev-parse prints", s)
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ type body struct {
 	at     map[string]Pos
 	attrs  []string // known
 	blocks []string
+
+	missing []string // what it needs and has not
 }
 
 // attr evaluates an attribute. It is not there if it is null or its error is reported.
@@ -63,12 +65,12 @@ func read[T any](b *body, name string, value T, convert func(cty.Value) (T, erro
 	return out
 }
 
-// need reports an attribute or block that is not there.
+// need has close report an attribute or block that is not there.
 func (b *body) need(name string) {
-	if b.syntax == nil || b.has(name) {
+	if b.syntax == nil || b.has(name) || slices.Contains(b.missing, name) {
 		return
 	}
-	b.f.fail(b.header, fmt.Sprintf("Missing %q", name), fmt.Sprintf("%s needs %q.", b.name, name))
+	b.missing = append(b.missing, name)
 }
 
 // has reports whether an attribute or block of that name is written out.
@@ -285,19 +287,27 @@ func (f *file) labels(block *hclsyntax.Block, want int) bool {
 	return false
 }
 
-// close reports what nobody asked for.
+// close reports what nobody asked for, and what is missing. What is spelt wrongly is only the former.
 func (b *body) close() {
 	if b.syntax == nil {
 		return
 	}
+	var meant []string // by what is not known: it is not missing, too
 	for _, name := range slices.Sorted(maps.Keys(b.syntax.Attributes)) {
 		if !slices.Contains(b.attrs, name) {
+			meant = append(meant, Nearest(name, b.attrs))
 			b.f.fail(b.syntax.Attributes[name].NameRange, "Unknown attribute", b.unknown("attribute", name, b.attrs, b.blocks))
 		}
 	}
 	for _, block := range b.syntax.Blocks {
 		if !slices.Contains(b.blocks, block.Type) {
+			meant = append(meant, Nearest(block.Type, b.blocks))
 			b.f.fail(block.TypeRange, "Unknown block", b.unknown("block", block.Type, b.blocks, b.attrs))
+		}
+	}
+	for _, name := range b.missing {
+		if !slices.Contains(meant, name) {
+			b.f.fail(b.header, fmt.Sprintf("Missing %q", name), fmt.Sprintf("%s needs %q.", b.name, name))
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (f *file) parse() (*hclsyntax.Body, bool) {
 		return nil, false
 	}
 	parsed, diags := hclsyntax.ParseConfig(f.in.Text, f.in.Display, hcl.InitialPos)
-	diags = diags[:min(len(diags), maxSyntax)]
+	diags = unclosed(diags[:min(len(diags), maxSyntax)])
 	for i, d := range diags {
 		diags[i] = unquoted(d, f.in.Text)
 	}
@@ -105,6 +105,17 @@ func (f *file) parse() (*hclsyntax.Body, bool) {
 	}
 	body, ok := parsed.Body.(*hclsyntax.Body)
 	return body, ok && !diags.HasErrors()
+}
+
+// unclosed makes one complaint of those that a missing quote leads to: all that follows it is text then.
+func unclosed(diags hcl.Diagnostics) hcl.Diagnostics {
+	i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == "Invalid multi-line string" })
+	if i < 0 {
+		return diags
+	}
+	first := *diags[i]
+	first.Summary, first.Detail = "Missing quote", `The text in this line has no closing ". A text of several lines is written <<-END, the lines, and END.`
+	return append(slices.Clone(diags[:i]), &first)
 }
 
 // tooDeep finds the bracket or operator with which a text passes the bounds.

@@ -238,9 +238,9 @@ func (b *body) readGit() *Git {
 	g, ok := b.one("git")
 	g.need("url")
 	out := &Git{
-		URL: g.checked("url", "", checkURL), Ref: g.checked("ref", "", checkCommit),
+		URL: g.checked("url", "", checkURL), Ref: g.checked("ref", "", checkRef),
 		Interval: g.positive("interval", time.Minute), Path: g.checked("path", "", checkLocal),
-		PushResults: g.checked("push_results", "", checkCommit),
+		PushResults: g.checked("push_results", "", checkRef),
 		Token:       g.secret("token", Secret{}), SSHKey: g.secret("ssh_key", Secret{}), WebhookSecret: g.secret("webhook_secret", Secret{}),
 	}
 	g.close()

@@ -174,7 +174,7 @@ func refuseMany(t *testing.T, n int) {
 	took := time.Since(began)
 	diskAfter, memoryAfter := b.weight()
 	t.Logf("%d refused in %s: %d bytes of disk and %d of memory are left of all of them", n, took.Round(time.Millisecond), diskAfter-disk, memoryAfter-memory)
-	if diskAfter != disk {
+	if diskAfter-disk > 16<<10 { // a page or two of what else is written meanwhile
 		t.Errorf("refused submissions left %d bytes on the disk", diskAfter-disk)
 	}
 	if memoryAfter-memory > 16<<20 {

@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -54,12 +55,40 @@ func (e *env) exportTasks(ctx context.Context, format, from, of, dir string) (er
 			out.Tasks = append(out.Tasks, t.Name)
 		}
 	}
+	out.Notices = append(out.Notices, onlyHere(ctx, settings, tasks, lost)...)
 	if len(out.Tasks) == 0 && isNew {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
 	}
 	return e.showExported(out)
+}
+
+// onlyHere tells of images that an exported task names and that came from no registry: whoever runs it
+// elsewhere does not find them. Without an engine nothing is known of images.
+func onlyHere(ctx context.Context, settings *config.Settings, tasks []task.Task, lost map[string]bool) (notices []importedNotice) {
+	engine, err := docker.New(ctx, docker.Options{Host: settings.Engines["docker"].Host})
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = engine.Close() }() // it was only asked
+	here := map[string]bool{}
+	for _, t := range tasks {
+		images := []string{t.Image, t.Work.Image, t.Judge.Image}
+		if t.Base != nil {
+			images = append(images, t.Base.Image)
+		}
+		for _, name := range images {
+			if name == "" || lost[t.Name] || here[name] {
+				continue
+			}
+			here[name] = true
+			if img, err := engine.Image(ctx, name); err == nil && len(img.Digests) == 0 {
+				notices = append(notices, importedNotice{Task: t.Name, Text: fmt.Sprintf("its image %s came from no registry: push it to one, and name it so, before the task is run elsewhere", name)})
+			}
+		}
+	}
+	return notices
 }
 
 // tasksToExport finds the tasks that are meant: of a dataset in a format, of spec files, or of
