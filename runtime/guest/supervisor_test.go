@@ -390,12 +390,13 @@ func TestManyZombiesAreAnEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct{ children, events int }{{manyZombies - 1, 0}, {manyZombies, 1}} {
+	// Those of other programs on this machine count, too.
+	for _, tt := range []struct{ children, events int }{{manyZombies / 2, 0}, {manyZombies, 1}} {
 		t.Run(strconv.Itoa(tt.children), func(t *testing.T) {
 			s := newSite(t, sh(fmt.Sprintf("GUEST_TEST_ROLE=careless GUEST_TEST_CHILDREN=%d exec %s", tt.children, self))...)
 			s.boot()
 			s.until("two heartbeats have told of them", func() bool {
-				told := slices.DeleteFunc(slices.Clone(s.beats), func(b Beat) bool { return b.Zombies != tt.children })
+				told := slices.DeleteFunc(slices.Clone(s.beats), func(b Beat) bool { return b.Zombies < tt.children })
 				return len(told) > 1
 			})
 			close(s.order)
@@ -409,7 +410,7 @@ func TestManyZombiesAreAnEvent(t *testing.T) {
 			if len(got) != tt.events {
 				t.Fatalf("%d events of %d zombies: %+v", len(got), tt.children, s.events)
 			}
-			if len(got) > 0 && !strings.HasPrefix(got[0].Detail, strconv.Itoa(tt.children)+" processes ended") {
+			if len(got) > 0 && !strings.HasSuffix(got[0].Detail, " processes ended and nobody waits for them") {
 				t.Errorf("it says %q", got[0].Detail)
 			}
 		})
