@@ -92,12 +92,15 @@ func (x *sforge) group(id string) *group {
 
 // trial writes the folder of one task.
 func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) error {
+	r = asViewed(r)
 	dir := path.Join(folderOf(at.run), at.task)
 	for _, sub := range rounds(r) {
+		x.tree.at = sub.JudgedAt // the viewer takes the time of a game from its files
 		if err := x.round(ctx, path.Join(dir, "submissions", safe(sub.Round)), at.task, sub); err != nil {
 			return err
 		}
 	}
+	x.tree.at = time.Time{}
 	size, err := x.finalArchive(dir, r)
 	if err != nil {
 		return err
@@ -110,10 +113,14 @@ func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) e
 	config, result := configOf(r, at.task, x.version), resultOf(r, history, at.task, x.version, size)
 	g := x.group(at.run)
 	g.configs[at.task], g.results = config, append(g.results, result.summarized())
-	return errors.Join(
-		x.log(dir, r), x.startedAt(dir, r), writeHistory(path.Join(dir, name), history),
-		x.tree.json(path.Join(dir, runConfigName), config), x.tree.json(path.Join(dir, "final_result.json"), result),
+	err = errors.Join(
+		x.log(dir, r), x.startedAt(dir, r), x.texts(dir, r), writeHistory(path.Join(dir, name), history),
+		x.tree.json(path.Join(dir, runConfigName), config),
 	)
+	if r.Result != nil && r.Result.Status.Counts() { // who finds one takes the task for done
+		err = errors.Join(err, x.tree.json(path.Join(dir, "final_result.json"), result))
+	}
+	return err
 }
 
 // round writes what is kept of one submission.

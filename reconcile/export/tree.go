@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"time"
 )
 
 // TakenError says that a folder holds something else than an export of this run.
@@ -24,6 +25,7 @@ type tree struct {
 	root    *os.Root
 	marker  marker
 	written []string
+	at      time.Time // of the files that are written; zero = now
 }
 
 // openTree takes a folder for the export of a run. Nothing is written before claim.
@@ -83,7 +85,11 @@ func (t *tree) put(name string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("write the export: %w", err)
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
+	err = errors.Join(write(f), f.Close())
+	if err == nil && !t.at.IsZero() {
+		err = t.root.Chtimes(partial, t.at, t.at)
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("write %s of the export: %w", name, err), t.root.Remove(partial))
 	}
 	if err := t.root.Rename(partial, name); err != nil {

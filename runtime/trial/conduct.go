@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/cheat"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
@@ -166,7 +165,7 @@ func (m *Machine) changed(ctx context.Context, s State, base *patch.Base, round 
 func (m *Machine) facts(s State) cheat.Facts {
 	t := s.Cell.Task
 	facts := cheat.Facts{
-		Workdir: t.Workdir, Instruction: agent.Prompt(t, s.Cell.Timeout, m.setting(s)), Hidden: s.Hidden,
+		Workdir: t.Workdir, Instruction: s.Prompt(), Hidden: s.Hidden,
 		Protected: slices.Clone(t.Judge.Protect), Tests: slices.Concat(t.Judge.Expect, t.FailToPass, t.PassToPass),
 		Parser: t.Judge.Parser, WebOff: t.Network.Mode != "open", Model: s.Cell.Agent.Model,
 	}

@@ -122,7 +122,7 @@ func (m *Machine) furnish(s State) error {
 		return err
 	}
 	c := s.Cell
-	prompt := agent.Prompt(c.Task, c.Timeout, m.setting(s))
+	prompt := s.Prompt()
 	config, err := json.MarshalIndent(m.guestConfig(s, prompt), "", "  ")
 	if err != nil {
 		return err
@@ -162,10 +162,19 @@ func (m *Machine) stageAgent(s State) error {
 const partial = ".partial"
 
 func (m *Machine) setting(s State) agent.Setting {
+	out := s.setting()
+	out.Protocol = m.protocol(s.Cell.Agent)
+	return out
+}
+
+// Prompt is what the trial's agent reads.
+func (s State) Prompt() string { return agent.Prompt(s.Cell.Task, s.Cell.Timeout, s.setting()) }
+
+func (s State) setting() agent.Setting {
 	return agent.Setting{
 		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
 		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s), StopHook: s.Cell.StopHook,
-		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens, Protocol: m.protocol(s.Cell.Agent),
+		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens,
 		Hidden: s.Hidden,
 	}
 }

@@ -43,6 +43,9 @@ func (s *settings) run(m map[string]any) Run {
 		Max: s.whole(m, "max_submissions"), NoStopHook: s.truth(m, "disable_stop_hook"), NoEval: s.truth(m, "disable_auto_eval"),
 		NoResume: s.truth(m, "disable_auto_resume"),
 	}
+	if m["eval_interval"] != nil && r.Interval == 0 { // there the loop ends at once
+		r.NoEval = true
+	}
 	if m["internet"] != nil {
 		open := s.truth(m, "internet")
 		r.Internet = &open
