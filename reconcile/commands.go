@@ -102,6 +102,9 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			return err
 		}
 		if cell != "" {
+			if err := r.mayCancel(ctx, name); err != nil {
+				return err
+			}
 			return r.cancelTrial(ctx, Action{Kind: CancelTrial, Trial: name, Cause: "cancelled by a user"})
 		}
 		if r.rerun[address] != nil { // it has not begun yet

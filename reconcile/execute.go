@@ -324,6 +324,22 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
 	return nil
 }
 
+// mayCancel fails for a trial that is over, also where the loop has not heard yet that its last step
+// is done.
+func (r *Reconciler) mayCancel(ctx context.Context, id string) error {
+	return r.o.Store.View(ctx, func(tx *store.Tx) error {
+		row, err := tx.Trial(id)
+		if err != nil {
+			return err
+		}
+		state, err := stateOf(row)
+		if err == nil && state.Phase == trial.Done && state.Result.Final {
+			err = fmt.Errorf("cancel %s: it is over", id)
+		}
+		return err
+	})
+}
+
 // giveUp makes the last try of a trial count, because there will be no other.
 func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a Action) error {
 	final := *s.Result

@@ -21,7 +21,7 @@ import (
 )
 
 // limits are what a part has in every format that says nothing else.
-func limits() task.Part { return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30} }
+func limits() task.Part { return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30} }
 
 const goldPatch = `diff --git a/calc/add.py b/calc/add.py
 index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644

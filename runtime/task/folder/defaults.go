@@ -2,9 +2,10 @@ package folder
 
 import "github.com/assayd/assayd/runtime/task"
 
-// Limits are what a part gets whose format says nothing else, as in the language.
+// Limits are what a part gets whose format says nothing else: as in the language, but for the processes,
+// of which the harnesses of others allow any number.
 func Limits() task.Part {
-	return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
+	return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30}
 }
 
 // OpenNetwork is what is told of tasks whose tests reach a network.

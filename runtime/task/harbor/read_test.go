@@ -95,7 +95,7 @@ func TestATaskIsReadAsItIsMeant(t *testing.T) {
 		t.Fatalf("%d tasks, problems %s, notices %s", len(all.Tasks), said(all.Problems), said(all.Notices))
 	}
 	got := all.Tasks[0]
-	limits := task.Part{CPUs: 2, Memory: 4 << 30, PIDs: 512, Disk: 1 << 30}
+	limits := task.Part{CPUs: 2, Memory: 4 << 30, PIDs: 32768, Disk: 1 << 30}
 	work, judged := limits, limits
 	work.Dockerfile, work.User, work.Env = image, "dev", map[string]string{"A": "xyz"}
 	work.Context = trees.Of(t, map[string]string{"Dockerfile": image, "a.txt": "a\n"})
@@ -237,7 +237,7 @@ func TestWaysToAnImage(t *testing.T) {
 				t.Fatalf("problems %s, notices %s", said(all.Problems), said(all.Notices))
 			}
 			got := all.Tasks[0]
-			c.work.CPUs, c.work.Memory, c.work.PIDs, c.work.Disk = 1, 2<<30, 512, 10<<30
+			c.work.CPUs, c.work.Memory, c.work.PIDs, c.work.Disk = 1, 2<<30, 32768, 10<<30
 			if diff := cmp.Diff(c.work, got.Work); diff != "" || got.Workdir != c.dir {
 				t.Errorf("workdir %s\n%s", got.Workdir, diff)
 			}

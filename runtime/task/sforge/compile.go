@@ -7,11 +7,12 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// What a task gets that says nothing else, as in the language.
+// What a task gets that says nothing else: as in the language, but for processes, of which SForge allows
+// any number.
 const (
 	defaultCPUs   = 1
 	defaultMemory = 2 << 30
-	defaultPIDs   = 512
+	defaultPIDs   = 32768
 	defaultDisk   = 10 << 30
 	defaultBytes  = 1 << 30
 	defaultFiles  = 100_000

@@ -108,14 +108,14 @@ func TestATaskWithCommandsIsReadAsItIsMeant(t *testing.T) {
 				"/tmp/setup_workspace.sh": "#!/bin/bash\nset -euxo pipefail\nmkdir -p /home/workspace/p\necho 'café & <x>' > /home/workspace/p/a\n",
 			},
 			Setup: []string{"/bin/bash /tmp/setup_workspace.sh", "rm -f /tmp/setup_workspace.sh", "chown -R agent:agent '/home/workspace/p'"},
-			CPUs:  1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30,
+			CPUs:  1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30,
 		},
 		Judge: task.Judge{
 			Part: task.Part{
 				Ref: "demo.judge.t1:cd87a10aa82b", AtHome: true, User: "root",
 				Files: map[string]string{"/tmp/setup_judge.sh": "#!/bin/bash\nset -euxo pipefail\nmkdir -p /home/workspace/p\n"},
 				Setup: []string{"/bin/bash /tmp/setup_judge.sh", "rm -f /tmp/setup_judge.sh"},
-				CPUs:  1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30,
+				CPUs:  1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30,
 			},
 			FromBase: true,
 			Command:  task.Command{Argv: []string{"/bin/bash", "-uo", "pipefail", "-c", "python3 judge.py"}},

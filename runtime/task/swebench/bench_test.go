@@ -17,7 +17,7 @@ func BenchmarkRead2000(b *testing.B) {
 	for i := range 200 {
 		names = append(names, fmt.Sprintf("tests/test_calc.py::TestCalc::test_number_%03d[%d]", i, i))
 	}
-	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
+	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30}
 	var tasks []task.Task
 	for i := range 2000 {
 		tasks = append(tasks, task.Task{

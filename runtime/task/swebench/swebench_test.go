@@ -85,7 +85,7 @@ func only(t *testing.T, r map[string]any) task.Task {
 	return got.Tasks[0]
 }
 
-func limits() task.Part { return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30} }
+func limits() task.Part { return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30} }
 
 func TestAClassicRowIsARepositoryWithAPatchOfTests(t *testing.T) {
 	want := task.Task{

@@ -105,7 +105,7 @@ func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
 		t.Errorf("setup %q", got.Work.Setup)
 	}
 	got.Work.Setup = got.Work.Setup[1:]
-	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
+	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30}
 	work, judge := limits, limits
 	work.Setup = []string{"set -- 'go mod download'\nif command -v bash >/dev/null; then exec bash -ec \"$1\"; fi; eval \"$1\""}
 	judge.Files = map[string]string{"pkg/retry_test.go": "package w\n", "data.txt": "a"}

@@ -8,7 +8,7 @@ import (
 )
 
 func limits() task.Part {
-	return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
+	return task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30}
 }
 
 func plain(name string) task.Task {

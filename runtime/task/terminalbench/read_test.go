@@ -88,7 +88,7 @@ func TestATaskIsReadAsItIsMeant(t *testing.T) {
 		!strings.Contains(said(all.Notices), "gives its agent 6m0s; here a run says how long one has (timeout)") {
 		t.Fatalf("%d tasks, problems %s, notices %s", len(all.Tasks), said(all.Problems), said(all.Notices))
 	}
-	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}
+	limits := task.Part{CPUs: 1, Memory: 2 << 30, PIDs: 32768, Disk: 10 << 30}
 	work, judged := limits, limits
 	work.Dockerfile, work.Env = image, map[string]string{"LOGS": "/logs/x"}
 	work.Context = trees.Of(t, map[string]string{"Dockerfile": image, "data.txt": "d\n", "docker-compose.yaml": compose})
