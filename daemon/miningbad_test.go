@@ -152,10 +152,13 @@ type lastWords struct {
 // miningRecords reads the records of the spec: those about pull requests, and the last one.
 func (q *quarry) miningRecords(path string) (prs map[string][]prRecord, last lastWords) {
 	q.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		q.Fatal(err)
-	}
+	var text []byte
+	q.until("the records are all in their file", func() (err error) { // which follows the database
+		if text, err = os.ReadFile(path); err == nil && !bytes.Contains(text[bytes.LastIndexByte(bytes.TrimSpace(text), '\n')+1:], []byte(`"mining.finished"`)) {
+			err = errors.New("the last record is of another kind")
+		}
+		return err
+	})
 	prs = map[string][]prRecord{}
 	for line := range bytes.Lines(text) {
 		var r prRecord
@@ -167,9 +170,6 @@ func (q *quarry) miningRecords(path string) (prs map[string][]prRecord, last las
 			ref := github.Ref{Repo: r.Repo, Number: r.Number}
 			prs[ref.String()] = append(prs[ref.String()], r)
 		}
-	}
-	if last.Type != "mining.finished" {
-		q.Errorf("the last record is %s", last.Type)
 	}
 	return prs, last
 }
