@@ -286,7 +286,7 @@ func (c *checker) agent(r *Run, a *RunAgent) {
 	}
 	builtIn := declared == nil || declared.Command.Empty()
 	if _, program := programs()[a.Name]; builtIn && program && a.Model == "" {
-		c.fail(a.Pos, "No model", fmt.Sprintf("The run names no model for %q: it works with the one that its program takes by itself, which each version may choose anew, and the records cannot name it before its first request. Name one, as in agent %q { model = \"…\" }.", a.Name, a.Name))
+		c.fail(a.Pos, "No model", fmt.Sprintf("The run names no model for %q. Its program then takes one of its own choice, and another version may choose another. Name one: agent %q { model = \"…\" }.", a.Name, a.Name))
 		c.found[len(c.found)-1].Severity = Warning
 	}
 	c.model(r, a, api, builtIn && a.Name == "opencode")

@@ -267,7 +267,7 @@ func (l *loader) duplicates() {
 		kind, name, _ := splitAddress(addresses[0])
 		detail := fmt.Sprintf("%s is declared at %s, too. Neither file is accepted: rename one of the two, or remove it.", addresses[0], at[p][1])
 		if len(addresses) > 1 {
-			detail = fmt.Sprintf("%s is declared at %s, too; of both files are also %s. Neither is accepted: if one is a copy of the other, remove it, or rename what it declares.",
+			detail = fmt.Sprintf("%s is declared at %s, too. Both files also declare %s. Neither is accepted: if one is a copy of the other, remove it, or rename what it declares.",
 				addresses[0], at[p][1], someOf(addresses[1:]))
 		}
 		p.unit.freeze(Diagnostics{p.unit.complaint(&Block{Kind: kind, Name: name}, at[p][0], "Duplicate name", detail)})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"text/tabwriter"
+	"time"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
@@ -67,6 +68,8 @@ func (e *env) exportTasks(ctx context.Context, format, from, of, dir string) (er
 // onlyHere tells of images that an exported task names and that came from no registry: whoever runs it
 // elsewhere does not find them. Without an engine nothing is known of images.
 func onlyHere(ctx context.Context, settings *config.Settings, tasks []task.Task, lost map[string]bool) (notices []importedNotice) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // an engine that hangs is as none
+	defer cancel()
 	engine, err := docker.New(ctx, docker.Options{Host: settings.Engines["docker"].Host})
 	if err != nil {
 		return nil

@@ -161,8 +161,7 @@ func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
 	} else {
 		o.cut = o.cut && readsOutput(g.session.parser, files)
 		in := parser.Input{Output: seen, Files: files, ExitCode: o.exit, TimedOut: o.timedOut, Cut: o.cut}
-		o.result = parse(g.session.parser, in)
-		o.explain(in)
+		o.result, o.running = explained(g.session.parser, in)
 	}
 	r, err := g.compared(ctx, verdict(g.session.Task, o))
 	if err != nil {
@@ -199,19 +198,6 @@ func (g *grading) command(ctx context.Context, o *observation) (printed []byte, 
 	return printed, took, err
 }
 
-// explain adds to a result that tells nothing what may be wrong, and names a test that did not end.
-func (o *observation) explain(in parser.Input) {
-	r := &o.result
-	switch {
-	case in.TimedOut:
-		o.running = parser.Unfinished(o.parser, in.Output)
-	case len(r.Tests) == 0 && r.Score == nil && r.PassRate == nil:
-		if hint := parser.Hint(o.parser, in); hint != "" {
-			r.Problem = strings.TrimPrefix(r.Problem+"; "+hint, "; ")
-		}
-	}
-}
-
 // parse guards the daemon: an output that a parser stumbles over must not stop it, and
 // again at every restart.
 func parse(p parser.Parser, in parser.Input) (r parser.Result) {
@@ -221,6 +207,23 @@ func parse(p parser.Parser, in parser.Input) (r parser.Result) {
 		}
 	}()
 	return p.Parse(in)
+}
+
+// explained is parse, and of an output that tells nothing the result says what may be wrong. running
+// is the test that had begun when the time was over; "" = not known. A hint is looked for by other
+// parsers: where one stumbles there is none.
+func explained(p parser.Parser, in parser.Input) (r parser.Result, running string) {
+	r = parse(p, in)
+	defer func() { _ = recover() }()
+	switch {
+	case in.TimedOut:
+		running = parser.Unfinished(p, in.Output)
+	case len(r.Tests) == 0 && r.Score == nil && r.PassRate == nil:
+		if hint := parser.Hint(p, in); hint != "" {
+			r.Problem = strings.TrimPrefix(r.Problem+"; "+hint, "; ")
+		}
+	}
+	return r, running
 }
 
 // results fetches the parser's result files, from workdir or, with an absolute path, from

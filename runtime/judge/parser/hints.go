@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // hintBytes is how much of the end of an output is looked at for a hint.
@@ -44,6 +45,9 @@ var begun = map[string]*regexp.Regexp{
 	"unittest": regexp.MustCompile(`(?m)^(\w+ \([\w.]+\)).*\.\.\. *\z`),
 }
 
+// goEnded is how go test tells that a test ended.
+var goEnded = regexp.MustCompile(`(?m)^ *--- \w+: (\S+) `)
+
 // Unfinished names the test that had begun when a command was ended, where its runner says so; "" = it
 // does not.
 func Unfinished(p Parser, output []byte) string {
@@ -52,13 +56,16 @@ func Unfinished(p Parser, output []byte) string {
 		return ""
 	}
 	output = output[max(0, len(output)-hintBytes):]
-	all := pattern.FindAllSubmatch(output, -1)
-	for i := len(all) - 1; i >= 0; i-- {
-		name := string(all[i][1])
-		if p.Name == "gotest" && regexp.MustCompile(`(?m)^ *--- \w+: `+regexp.QuoteMeta(name)+` `).Match(output) {
-			continue
+	ended := map[string]bool{}
+	if p.Name == "gotest" {
+		for _, m := range goEnded.FindAllSubmatch(output, -1) {
+			ended[string(m[1])] = true
 		}
-		return cleanText(name, 200)
+	}
+	for _, m := range slices.Backward(pattern.FindAllSubmatch(output, -1)) {
+		if name := string(m[1]); !ended[name] {
+			return cleanText(name, 200)
+		}
 	}
 	return ""
 }

@@ -1,8 +1,10 @@
 package parser
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAHintNamesALikelierParser(t *testing.T) {
@@ -38,5 +40,22 @@ func TestATestThatDoesNotEndIsNamed(t *testing.T) {
 		if got := Unfinished(p, []byte(tt.output)); got != tt.want {
 			t.Errorf("%s, %q: %q, want %q", tt.parser, tt.output, got, tt.want)
 		}
+	}
+}
+
+// TestHintsTakeALinearTime: an output is its submission's, and what it costs to look at it is bounded.
+func TestHintsTakeALinearTime(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := 0; b.Len() < hintBytes; i++ {
+		fmt.Fprintf(&b, "=== RUN   T%d\n--- PASS: T%d (0.00s)\n", i, i)
+	}
+	p, _ := Lookup("gotest")
+	begun := time.Now()
+	if got := Unfinished(p, []byte(b.String())); got != "" {
+		t.Errorf("%q has ended, too", got)
+	}
+	if took := time.Since(begun); took > 5*time.Second { // 19 s with a look at the whole for each name; 20 ms are usual
+		t.Errorf("it took %s", took)
 	}
 }
