@@ -141,7 +141,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	options := ConfigOptions(o.Settings)
-	builder, err := d.openImages(hold, mounts, options.Secret)
+	builder, err := d.openImages(hold, mounts, options.Secret, admission.Scarce)
 	if err = errors.Join(err, d.openGit(ctx, options.Secret)); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 }
 
 // openImages makes what builds images. hold and mounts are of the containers that it does so in.
-func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func(string) (string, bool)) (*image.Builder, error) {
+func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func(string) (string, bool), scarce func() bool) (*image.Builder, error) {
 	o, blobs := d.opts, d.store.Blobs()
 	lent, err := lentTo(o.Settings, secret)
 	if err = errors.Join(err, os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700)); err != nil {
@@ -187,7 +187,7 @@ func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func
 	builder := image.New(image.Options{
 		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
-		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave,
+		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave, Scarce: scarce,
 	})
 	return builder, builder.Tidy()
 }

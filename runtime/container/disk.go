@@ -30,12 +30,12 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f %s", n, units[0])
 }
 
-// WatchDisk returns a context that ends with a *DiskError when the container holds more than limit
-// bytes; a limit of zero is none. Not every storage driver has quotas, and without them one container could
-// fill the disk of all. unwatch returns when the watching has ended.
-func WatchDisk(ctx context.Context, e Engine, id string, limit int64, log *slog.Logger) (_ context.Context, unwatch func()) {
+// WatchDisk returns a context that ends with a *DiskError when the container holds more bytes than
+// limit says at that moment; zero is no limit. Not every storage driver has quotas, and without them one
+// container could fill the disk of all. unwatch returns when the watching has ended.
+func WatchDisk(ctx context.Context, e Engine, id string, limit func() int64, log *slog.Logger) (_ context.Context, unwatch func()) {
 	meter, ok := e.(Meter)
-	if !ok || limit <= 0 {
+	if !ok || limit() <= 0 {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -51,11 +51,12 @@ func WatchDisk(ctx context.Context, e Engine, id string, limit int64, log *slog.
 				return
 			}
 			u, err := meter.Usage(ctx, id)
+			most := limit()
 			switch {
 			case err != nil:
 				log.Debug("the disk use of a container is not known", "container", id, "error", err)
-			case u.DiskBytes > limit:
-				cancel(&DiskError{u.DiskBytes, limit})
+			case u.DiskBytes > most:
+				cancel(&DiskError{u.DiskBytes, most})
 				return
 			}
 			timer.Reset(nextDiskLook)

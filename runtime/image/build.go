@@ -27,7 +27,19 @@ const (
 	buildPIDs   = 32768
 	buildDisk   = 64 << 30
 	buildMemory = 0.8 // of the machine's
+
+	// scarceDisk is what a build may hold where the disk is about to be full.
+	scarceDisk = 1 << 30
 )
+
+// mayHold is how many bytes a build container may hold now.
+func (b *Builder) mayHold() int64 {
+	most := cmp.Or(b.disk, buildDisk)
+	if b.opts.Scarce != nil && b.opts.Scarce() {
+		most = min(most, scarceDisk)
+	}
+	return most
+}
 
 // limits bounds a build container.
 func (b *Builder) limits(ctx context.Context) container.Limits {
@@ -89,9 +101,12 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	}
 	s.id = instance.ID
 	fault.Reached(fault.BuildStarted)
-	watched, unwatch := container.WatchDisk(ctx, b.engine, s.id, w.Limits.Disk, b.opts.Log)
+	watched, unwatch := container.WatchDisk(ctx, b.engine, s.id, b.mayHold, b.opts.Log)
 	err = s.fill(watched)
 	unwatch()
+	if full, ok := errors.AsType[*container.DiskError](context.Cause(watched)); ok && err != nil && !errors.Is(err, full) {
+		err = errors.Join(full, err) // it ended something that does not tell why
+	}
 	if err != nil {
 		return img, err
 	}

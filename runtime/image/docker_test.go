@@ -271,6 +271,12 @@ func TestABuildIsBoundedOnDocker(t *testing.T) {
 	if !ok || full.Limit != 64<<20 || !strings.Contains(err.Error(), "setup[0] was ended: it used") || !strings.Contains(err.Error(), "64.0 MiB is the limit") {
 		t.Errorf("a build that writes on ends with %v", err)
 	}
+	b.disk, b.opts.Scarce = 0, func() bool { return true }
+	tk.Work.Setup = []string{"echo begun; head -c 1200000000 /dev/zero >/big; sleep 1h"}
+	if _, err = b.Work(t.Context(), tk, nil); !errors.As(err, &full) || full.Limit != scarceDisk {
+		t.Errorf("a build that writes on where the disk is scarce ends with %v", err)
+	}
+	b.opts.Scarce = nil
 	tk.Work.Setup = []string{"kill -9 $$"}
 	if _, err = b.Work(t.Context(), tk, nil); err == nil || !strings.Contains(err.Error(), "exit code 137 (it was killed") {
 		t.Errorf("a build that is killed ends with %v", err)

@@ -64,6 +64,8 @@ type Options struct {
 	Registry string
 	// Used, if not nil, hears the name of every image that is asked for.
 	Used func(ctx context.Context, ref string)
+	// Scarce, if not nil, reports whether containers are about to fill the engine's disk.
+	Scarce func() bool
 	// Leave, if not nil, has a container removed later that cannot be removed now.
 	Leave func(id string)
 	Log   *slog.Logger

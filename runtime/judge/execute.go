@@ -43,7 +43,7 @@ func (g *grading) timed(ctx context.Context, c container.Command) (exit int, why
 	}
 	within, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	limited, unwatch := container.WatchDisk(within, g.judge.opts.Engine, g.id, g.session.Task.Judge.Disk, g.judge.opts.Log)
+	limited, unwatch := container.WatchDisk(within, g.judge.opts.Engine, g.id, g.session.diskLimit, g.judge.opts.Log)
 	exit, err = g.judge.execer.Exec(limited, g.id, c)
 	unwatch()
 	return exit, context.Cause(limited), err

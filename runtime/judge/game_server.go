@@ -88,7 +88,7 @@ func (s *gameServer) stop() {
 func (s *gameServer) start(c container.Command) {
 	c.Stdout, c.Stderr = s.output, s.output
 	s.command(func() {
-		ctx, unwatch := container.WatchDisk(s.game.ctx, s.game.judge.opts.Engine, s.container, s.game.session.Task.Judge.Disk, s.game.judge.opts.Log)
+		ctx, unwatch := container.WatchDisk(s.game.ctx, s.game.judge.opts.Engine, s.container, s.game.session.diskLimit, s.game.judge.opts.Log)
 		code, err := s.game.judge.execer.Exec(ctx, s.container, c)
 		unwatch()
 		why := &ending{text: "the game server ended by itself", problem: true}

@@ -76,6 +76,9 @@ type session struct {
 	private *session // judges by the private set: the grader of that, where there are stages
 }
 
+// diskLimit is how many bytes a container of the judge may hold.
+func (s *session) diskLimit() int64 { return s.Task.Judge.Disk }
+
 // lanes let one archive of an agent and one of the daemon in at a time, so that a slow
 // upload of the agent never holds up a snapshot. An agent looks back in one lane, too: a
 // small question may have an answer of thousands of rounds. They outlive a replaced session.
