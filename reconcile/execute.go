@@ -296,20 +296,13 @@ func reopen(tx *store.Tx, address string) error {
 func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
 	l, ok := r.live[a.Trial]
 	if !ok {
-		var state trial.State
-		err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-			row, err := tx.Trial(a.Trial)
-			if err == nil {
-				state, err = stateOf(row)
-			}
-			return err
-		})
+		state, err := r.stored(ctx, a.Trial)
 		if err != nil {
 			return err
 		}
 		switch {
 		case state.Phase == trial.Done && state.Result.Final:
-			return fmt.Errorf("cancel %s: it is over", a.Trial)
+			return isOver(a.Trial)
 		case state.Phase == trial.Done: // between two tries
 			return r.giveUp(ctx, state, a)
 		}
@@ -327,17 +320,25 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
 // mayCancel fails for a trial that is over, also where the loop has not heard yet that its last step
 // is done.
 func (r *Reconciler) mayCancel(ctx context.Context, id string) error {
-	return r.o.Store.View(ctx, func(tx *store.Tx) error {
+	state, err := r.stored(ctx, id)
+	if err == nil && state.Phase == trial.Done && state.Result.Final {
+		err = isOver(id)
+	}
+	return err
+}
+
+func isOver(id string) error { return fmt.Errorf("cancel %s: it is over", id) }
+
+// stored is the state of a trial as it is in the store.
+func (r *Reconciler) stored(ctx context.Context, id string) (state trial.State, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
-		if err != nil {
-			return err
-		}
-		state, err := stateOf(row)
-		if err == nil && state.Phase == trial.Done && state.Result.Final {
-			err = fmt.Errorf("cancel %s: it is over", id)
+		if err == nil {
+			state, err = stateOf(row)
 		}
 		return err
 	})
+	return state, err
 }
 
 // giveUp makes the last try of a trial count, because there will be no other.

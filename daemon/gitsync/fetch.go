@@ -7,15 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/git"
 )
-
-// fullHash is a commit's name in full; anything shorter is taken for a branch or a tag.
-var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // Refs of our own copy.
 const (
@@ -90,7 +86,7 @@ func (s *Syncer) letIn(g git.Git) (_ git.Git, done func() error, err error) {
 // fetch brings what the ref is now at the remote, and returns its commit. Only what is new
 // of that one commit comes, no history; with a path, no file outside it.
 func (s *Syncer) fetch(ctx context.Context) (commit string, err error) {
-	if ref := s.o.Git.Ref; fullHash.MatchString(ref) {
+	if ref := s.o.Git.Ref; git.IsFullHash(ref) {
 		return ref, s.fetchPinned(ctx, ref)
 	}
 	name, hash, err := s.resolve(ctx)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -29,6 +30,12 @@ var ErrMissing = errors.New("git is not installed on this machine")
 
 // ErrTooMuch says that a command was ended because it printed more than it may.
 var ErrTooMuch = errors.New("it printed more")
+
+var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// IsFullHash reports whether a name is that of a commit in full; anything shorter may mean another one
+// tomorrow, and may be a branch or a tag.
+func IsFullHash(name string) bool { return fullHash.MatchString(name) }
 
 // Git runs commands. It is a value: With, In, Within, Printing, Masking and Confined return
 // another one.

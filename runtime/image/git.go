@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,9 +36,6 @@ var mayUnfold = git.Extent{Entries: 500_000, Names: 128 << 20, Bytes: 20 << 30}
 
 // mostMirror bounds what the copy of a repository takes, in bytes.
 const mostMirror = 32 << 30
-
-// fullHash is a commit's name in full; anything shorter may mean another commit tomorrow.
-var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // mirrors keeps a copy of each remote repository, so that a second task of it needs little
 // or no network.
@@ -171,7 +167,7 @@ func redacted(raw string) string {
 // in which nothing is that the commit does not lead to. It returns the folder, which the
 // caller removes, and the time of the commit.
 func (m *mirrors) cut(ctx context.Context, repo task.Repo) (dir string, when time.Time, err error) {
-	if !fullHash.MatchString(repo.Commit) {
+	if !git.IsFullHash(repo.Commit) {
 		return "", when, errors.New("the commit must be given as a full hash in lower case")
 	}
 	if repo.URL == "" || strings.HasPrefix(repo.URL, "-") {

@@ -37,8 +37,6 @@ type clone struct {
 // hides it.
 var errEnough = errors.New("that is enough")
 
-var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 // mark says that the clone is not to be trusted until somebody says otherwise.
 func (c *clone) mark() error {
 	return os.WriteFile(filepath.Join(c.dir, busyName), nil, 0o600)
@@ -150,7 +148,7 @@ func (c *clone) consolidate(ctx context.Context) error {
 // need has a commit and its tree be there, and those of its first parents down to a depth,
 // 1 = itself alone. It returns them, the commit first: fewer where history begins.
 func (c *clone) need(ctx context.Context, commit string, depth int) ([]node, error) {
-	if !fullHash.MatchString(commit) {
+	if !git.IsFullHash(commit) {
 		return nil, reason.Reject("unreachable", "%q is no full hash of a commit", commit)
 	}
 	line, whole, err := c.line(ctx, commit, depth)
@@ -191,7 +189,7 @@ func (c *clone) line(ctx context.Context, commit string, depth int) (line []node
 		n := node{hash: commit}
 		head, _, _ := strings.Cut(text, "\n\n")
 		for l := range strings.Lines(head) {
-			if hash, ok := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "parent "); ok && fullHash.MatchString(hash) {
+			if hash, ok := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "parent "); ok && git.IsFullHash(hash) {
 				n.parents = append(n.parents, hash)
 			}
 		}

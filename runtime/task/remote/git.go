@@ -90,7 +90,7 @@ func (j *job) checkOut(ctx context.Context, g git.Git, commit string) error {
 // its name.
 func (j *job) commitOf(ctx context.Context, g git.Git) (string, error) {
 	ref := j.revision
-	if fullHash.MatchString(ref) {
+	if git.IsFullHash(ref) {
 		return ref, nil
 	}
 	want := []string{"refs/heads/" + ref, "refs/tags/" + ref + "^{}", "refs/tags/" + ref, ref}
@@ -107,7 +107,7 @@ func (j *job) commitOf(ctx context.Context, g git.Git) (string, error) {
 		found[name] = hash
 	}
 	for _, name := range want {
-		if hash := found[name]; fullHash.MatchString(hash) {
+		if hash := found[name]; git.IsFullHash(hash) {
 			return hash, nil
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // Bounds of what a hub says.
@@ -98,7 +100,7 @@ func (j *job) hubCommit(ctx context.Context) (string, error) {
 	if _, err := j.json(ctx, j.o.Hub+"/api/datasets/"+escaped(j.at)+"/revision/"+url.PathEscape(revision), &answer); err != nil {
 		return "", err
 	}
-	if !fullHash.MatchString(answer.SHA) {
+	if !git.IsFullHash(answer.SHA) {
 		return "", errors.New("the hub does not say which commit that is")
 	}
 	return answer.SHA, nil

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/git"
 )
 
 // Source says where a dataset lies: either URL or Dataset is set.
@@ -39,9 +41,6 @@ const (
 	hubDataset
 )
 
-// fullHash is a commit's name in full; anything shorter may mean another one tomorrow.
-var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 var (
 	sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	hubName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$`)
@@ -58,7 +57,7 @@ func (s Source) Check() error {
 // Fixed reports whether the source can never be another one than it is now.
 func (s Source) Fixed() bool {
 	p, err := s.place()
-	return err == nil && (p.sum != "" || p.kind != download && fullHash.MatchString(p.revision))
+	return err == nil && (p.sum != "" || p.kind != download && git.IsFullHash(p.revision))
 }
 
 // String names the source for people, without a password.
