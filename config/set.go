@@ -118,9 +118,11 @@ func (b *Benchmark) Find(task string) (Selected, bool) {
 // Tasks returns the tasks that a run selects, in the order of its references, each once.
 func (s *Set) Tasks(r *Run) []Selected {
 	var out []Selected
+	taken := map[Selected]bool{}
 	for _, ref := range r.Tasks {
 		for _, one := range s.of(ref) {
-			if (ref.Task == "" || ref.Task == one.Name()) && r.selects(one.Name()) && !slices.Contains(out, one) {
+			if (ref.Task == "" || ref.Task == one.Name()) && r.selects(one.Name()) && !taken[one] {
+				taken[one] = true
 				out = append(out, one)
 			}
 		}

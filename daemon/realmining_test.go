@@ -147,7 +147,7 @@ func (q *quarry) stock(name, language string, pulls []known) {
 }
 
 // From real hours of the archive, and one with the merges of all known pull requests, a spec
-// makes tasks of the good ones in its languages, by the tests that are known, and rejects the
+// makes tasks of the good ones in their languages, by the tests that are known, and rejects the
 // others because nothing fails before. All of them are solved by their solution and by nothing else.
 func TestRealPullRequestsAreMined(t *testing.T) {
 	pulls := knownPulls(t)
@@ -200,7 +200,7 @@ run "over" {
 
 // minedIn are the languages that the spec wants, with the images that are the usual ones for them.
 func minedIn() map[string]string {
-	return map[string]string{"python": "python:3.12-bookworm", "go": "golang:1.26-bookworm", "javascript": "node:22-bookworm"}
+	return map[string]string{"python": "python:3.12-bookworm", "go": "golang:1.26-bookworm", "javascript": "node:22-bookworm", "rust": "rust:1-bookworm"}
 }
 
 // realHours are the recorded hours, of both eras of payloads, for the archive to have beside the

@@ -239,13 +239,36 @@ func checkSummary(t *testing.T, name string, run reconcile.RunStatus) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
-	counts := map[trial.Status]int{}
+	agents, total := map[trial.Status]int{}, 0
+	controls := map[string]map[trial.Status]int{}
 	for _, x := range run.Trials {
+		counts := agents
+		if x.Agent == "oracle" || x.Agent == "nop" {
+			if controls[x.Agent] == nil {
+				controls[x.Agent] = map[trial.Status]int{}
+			}
+			counts = controls[x.Agent]
+		} else {
+			total++
+		}
 		counts[x.Status]++
 	}
-	want := map[string]int{"total": len(run.Trials)}
+	want := map[string]int{"total": total}
 	for _, s := range []trial.Status{trial.Resolved, trial.Unresolved, trial.AgentError, trial.TestError, trial.SetupError, trial.SanityFail} {
-		want[string(s)] = counts[s]
+		want[string(s)] = agents[s]
+	}
+	apart := map[string]map[trial.Status]float64{}
+	if of := got["controls"]; of != nil {
+		if err := json.Unmarshal(of, &apart); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for agent, counts := range controls {
+		for status, n := range counts {
+			if int(apart[agent][status]) != n {
+				t.Errorf("%s: %v %s of %s in the summary, want %d", name, apart[agent][status], status, agent, n)
+			}
+		}
 	}
 	for field, n := range want {
 		if string(got[field]) != fmt.Sprint(n) {

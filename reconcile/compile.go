@@ -40,13 +40,13 @@ func NewCompiler(set *config.Set) *Compiler {
 
 // Compile is as the function of that name. The run keeps r, which must not change.
 func (all *Compiler) Compile(r *config.Run) (*Run, error) {
-	c := compiler{Compiler: all, run: r}
-	tasks := c.tasks()
+	c := compiler{Compiler: all, source: &source{set: all.set, run: r}}
+	tasks := c.compile(c.source.set.Tasks(c.run))
 	agents := c.agents()
 	c.gaps("", c.run.Unsupported)
 	d := &Run{
 		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
-		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange,
+		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange, source: c.source,
 	}
 	if r.Budget != nil {
 		d.Total = gateway.Budget(r.Budget.Total)
@@ -63,20 +63,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 		c.block("it selects no task")
 	}
 	d.Images = imagesOfAll(tasks, agents)
-	for attempt := 1; attempt <= max(r.Attempts, 1); attempt++ {
-		for i, t := range tasks {
-			for j, a := range agents {
-				if a.Solves() && t.Solution == nil {
-					c.block(fmt.Sprintf("task %q has no solution for the oracle", t.Name))
-				}
-				if r.Mode == trial.Single && t.Judge.Game != "" {
-					c.block(fmt.Sprintf("task %q is a game, and in single mode there is nothing to play with", t.Name))
-				}
-				recipe := recipe{all.set, r, c.selected[i], c.named[j], attempt}
-				d.Cells = append(d.Cells, Cell{Key: recipe.with(t, a).Key(), whole: recipe.cell, solution: recipe.solution})
-			}
-		}
-	}
+	c.cells(d, tasks, agents, 0, c.source)
 	if len(c.blocked) > 0 {
 		slices.Sort(c.blocked)
 		d.Blocked = strings.Join(slices.Compact(c.blocked), "; ")
@@ -104,13 +91,84 @@ func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
 	return all
 }
 
+// Grow compiles a run again that has got tasks since. Of a run of one attempt whose new tasks are the
+// last ones, only those are compiled: thousands may come, one by one.
+func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
+	if was == nil || was.Blocked != "" || was.source.set != all.set || was.source.run != r || r.Attempts > 1 || len(was.Cells) == 0 {
+		return all.Compile(r)
+	}
+	selected, n := all.set.Tasks(r), len(was.source.selected)
+	if len(selected) < n || !slices.Equal(selected[:n], was.source.selected) {
+		return all.Compile(r)
+	}
+	d := *was
+	d.summed, d.Waits, d.Grows = "", waitsFor(all.set, r), grows(all.set, r)
+	c := compiler{Compiler: all, source: &source{set: all.set, run: r}}
+	tasks := c.compile(selected[n:])
+	agents := c.agents()
+	c.cells(&d, tasks, agents, n, was.source)
+	if len(c.blocked) > 0 {
+		return all.Compile(r)
+	}
+	was.source.selected = selected // those of its cells are where they were
+	d.Images = maps.Clone(was.Images)
+	for ref, of := range imagesOfAll(tasks, agents) {
+		d.Images[ref] = append(slices.Clip(d.Images[ref]), of...)
+	}
+	return &d, nil
+}
+
+// cells adds those of some tasks, of which from were before them, to a run's.
+func (c *compiler) cells(d *Run, tasks []task.Task, agents []agent.Agent, from int, of *source) {
+	for attempt := 1; attempt <= max(c.source.run.Attempts, 1); attempt++ {
+		for i, t := range tasks {
+			for j, a := range agents {
+				if a.Solves() && t.Solution == nil {
+					c.block(fmt.Sprintf("task %q has no solution for the oracle", t.Name))
+				}
+				if c.source.run.Mode == trial.Single && t.Judge.Game != "" {
+					c.block(fmt.Sprintf("task %q is a game, and in single mode there is nothing to play with", t.Name))
+				}
+				recipe := recipe{of, from + i, j, attempt}
+				d.Cells = append(d.Cells, Cell{Key: recipe.with(t, a).Key(), whole: recipe.cell, solution: recipe.solution})
+			}
+		}
+	}
+}
+
 // compiler compiles one run.
 type compiler struct {
 	*Compiler
+	*source
+	blocked []string
+}
+
+// source is what the cells of a run are made from: ten thousand runs of one task hold no copy of
+// it. It belongs to the goroutine that has the run.
+type source struct {
+	set      *config.Set
 	run      *config.Run
-	blocked  []string
-	selected []config.Selected  // of the tasks
-	named    []*config.RunAgent // of the agents
+	selected []config.Selected  // of the tasks that could be read
+	named    []*config.RunAgent // of the agents that there are
+}
+
+// moveTo has the cells of a run made from a later set, in which nothing that they are made from has
+// changed, so that the former set can be given up. False: it is not certain that nothing has.
+func (d *Run) moveTo(set *config.Set) bool {
+	run := set.Run(d.Name)
+	if run == nil || d.Blocked != "" || d.Waits != "" || d.Grows || run.Generation != d.Generation || len(run.Agents) != len(d.source.named) {
+		return false
+	}
+	selected := set.Tasks(run)
+	if !slices.EqualFunc(selected, d.source.selected, func(a, b config.Selected) bool { return a.Address() == b.Address() }) {
+		return false
+	}
+	now := source{set: set, run: run, selected: selected}
+	for i := range run.Agents {
+		now.named = append(now.named, &run.Agents[i])
+	}
+	*d.source = now
+	return true
 }
 
 func (c *compiler) block(reason string) { c.blocked = append(c.blocked, reason) }
@@ -122,10 +180,9 @@ func (c *compiler) gaps(owner string, gaps []string) {
 	}
 }
 
-// tasks are the tasks that the run selects; what this version does not do blocks the run.
-func (c *compiler) tasks() []task.Task {
-	var tasks []task.Task
-	for _, s := range c.set.Tasks(c.run) {
+// compile makes tasks of those that the run selects; what this version does not do blocks the run.
+func (c *compiler) compile(selected []config.Selected) (tasks []task.Task) {
+	for _, s := range selected {
 		c.gaps(fmt.Sprintf("task %q of %s: ", s.Name(), s.Benchmark.Address()), s.Unsupported())
 		t, known := c.read[s]
 		if !known {
@@ -179,7 +236,7 @@ func (c *compiler) agents() []agent.Agent {
 	var agents []agent.Agent
 	for i := range c.run.Agents {
 		named := &c.run.Agents[i]
-		if a, ok := agentOf(c.set, named); ok {
+		if a, ok := agentOf(c.source.set, named); ok {
 			agents, c.named = append(agents, a), append(c.named, named)
 		}
 	}
@@ -232,25 +289,23 @@ func agentLayer(a config.Agent) *agent.Layer {
 
 func tree(t config.Tree) task.Tree { return task.Tree{Digest: t.Digest} }
 
-// recipe is what a cell is made from: ten thousand runs of one task hold no copy of it.
+// recipe says which of the tasks and agents of a source a cell is of.
 type recipe struct {
-	set     *config.Set
-	run     *config.Run
-	task    config.Selected
-	agent   *config.RunAgent
-	attempt int
+	*source
+	task, agent int
+	attempt     int
 }
 
 // cell makes the whole cell. Its task and agent have been compiled before, so they can be.
 func (c recipe) cell() trial.Cell {
-	t, _ := CompileTask(c.task)
-	a, _ := agentOf(c.set, c.agent)
+	t, _ := CompileTask(c.selected[c.task])
+	a, _ := agentOf(c.set, c.named[c.agent])
 	return c.with(t, a)
 }
 
 // solution is the task's, which cells of agents lack that are not handed it.
 func (c recipe) solution() *task.Solution {
-	t, _ := CompileTask(c.task)
+	t, _ := CompileTask(c.selected[c.task])
 	return t.Solution
 }
 

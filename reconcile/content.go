@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,9 +104,38 @@ func (r *Reconciler) filesOfRun(address string) func(path string) bool {
 	return func(path string) bool { return files[path] }
 }
 
+// unchanged tells which runs need not be compiled again: most, where one file of thousands is edited.
+type unchanged struct {
+	last    *config.Set     // in force until now
+	changed map[string]bool // paths of files; nil = nothing is known
+}
+
+// run is a run as it was compiled, where nothing that it is made from has changed; else nil.
+func (u unchanged) run(d *Run, set *config.Set, run *config.Run) *Run {
+	mined := func(ref config.Ref) bool { return ref.Kind == "mining" } // their tasks are in no file
+	if u.changed == nil || u.last == nil || d == nil || slices.ContainsFunc(run.Tasks, mined) {
+		return nil
+	}
+	before := u.last.Run(run.Name)
+	if before == nil {
+		return nil
+	}
+	for _, files := range []map[string]bool{filesOf(u.last, before), filesOf(set, run)} {
+		for path := range files {
+			if u.changed[path] {
+				return nil
+			}
+		}
+	}
+	if !d.moveTo(set) {
+		return nil
+	}
+	return d
+}
+
 // pinRuns makes the runs of the set in force with the content of their executions, notes what
 // is stale, and records it once.
-func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config.Previous) (desired map[string]*Run, err error) {
+func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config.Previous, same unchanged) (desired map[string]*Run, err error) {
 	desired = make(map[string]*Run, len(set.Blocks.Runs))
 	do := r.o.Store.Do
 	if r.o.Idle {
@@ -116,6 +146,12 @@ func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config
 		p := r.pinner(tx, set)
 		for i := range set.Blocks.Runs {
 			run := &set.Blocks.Runs[i]
+			if r.contents.stale[run.Address()] == nil {
+				if d := same.run(r.desired[run.Address()], set, run); d != nil {
+					desired[run.Address()] = d
+					continue
+				}
+			}
 			d, err := r.pinRun(p, run, before)
 			if wrong, ok := errors.AsType[compileError](err); ok {
 				r.o.Log.Error("compile", "spec", run.Address(), "error", wrong)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"strings"
 
 	"github.com/assayd/assayd/config"
 )
@@ -68,15 +69,17 @@ func (r *Reconciler) fetching(address string) string {
 	if r.o.Datasets.Progress == nil {
 		return ""
 	}
-	for _, run := range r.declared() {
-		for _, ref := range run.Tasks {
-			b := r.set.Benchmark(ref.Name)
-			if run.Address() != address || b == nil || b.Pending() == nil {
-				continue
-			}
-			if far := r.o.Datasets.Progress(*b.Pending()); far != "" {
-				return ", " + far
-			}
+	run := r.set.Run(strings.TrimPrefix(address, "run."))
+	if run == nil {
+		return ""
+	}
+	for _, ref := range run.Tasks {
+		b := r.set.Benchmark(ref.Name)
+		if b == nil || b.Pending() == nil {
+			continue
+		}
+		if far := r.o.Datasets.Progress(*b.Pending()); far != "" {
+			return ", " + far
 		}
 	}
 	return ""

@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,6 +31,9 @@ type Run struct {
 	Total      gateway.Budget      // what an execution may spend on models
 	Images     map[string][]string // names of images that it is made of, with the addresses of their tasks
 	OnChange   string              // config.OnChangeRerun: another execution when content has changed
+
+	source *source // of the cells
+	summed string  // by sum
 }
 
 // Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is
@@ -40,6 +46,19 @@ type Cell struct {
 
 // Whole is all that the cell consists of; it must be declared.
 func (c Cell) Whole() trial.Cell { return c.whole() }
+
+// sum identifies what of a run decides whether an execution of it is over.
+func (d *Run) sum() string {
+	if d.summed == "" {
+		h := sha256.New()
+		fmt.Fprintf(h, "%+v\n", d.Total)
+		for _, c := range d.Cells {
+			fmt.Fprintln(h, c.Key)
+		}
+		d.summed = hex.EncodeToString(h.Sum(nil))
+	}
+	return d.summed
+}
 
 // grows reports whether an execution may come to have more cells.
 func (d *Run) grows(e Execution) bool { return d.Grows && len(e.Only) == 0 }
@@ -54,7 +73,11 @@ type Execution struct {
 	Only      []string // keys of the cells it is limited to; empty = all
 	Cancelled bool     // by a user: what is open ends, nothing else starts
 	Differs   *Stale   // how its content differs from that of the one before; nil = it does not
+	Ended     string   // for what it was over, once it was; "" = an earlier version did not note it
 }
+
+// over reports whether the execution is over and the run wants nothing else since.
+func (e Execution) over(d *Run) bool { return e.Finished && (d == nil || e.Ended == d.sum()) }
 
 // Trial is what is known about one trial of the execution.
 type Trial struct {
@@ -69,6 +92,7 @@ type Trial struct {
 	Cancelled bool         // cancelling is under way
 
 	Slot       slot // of its cell
+	place      int  // of its cell among those that are wanted, from 1; 0 = it is not
 	Superseded bool // it is in no number any more
 	Again      bool // a user asked for another try
 	Funded     bool // it was cancelled because the run had nothing left to spend, and now it has
@@ -84,7 +108,7 @@ func (t Trial) Running() bool { return t.Live || t.Status == "" }
 // Observed is what exists of a run.
 type Observed struct {
 	Execution *Execution // the last one; nil = none yet
-	Trials    []Trial    // of that execution
+	Trials    []Trial    // of that execution; those that are done and stand may be missing
 	GoneSince time.Time  // when the block was first missed; zero = it is there
 	LastFired time.Time  // the last firing that was taken up or skipped, or when the schedule was accepted
 	Rerun     *Rerun     // asked for by a user
@@ -100,79 +124,89 @@ type Rerun struct{ Only []string }
 const removalGrace = time.Minute
 
 // Diff says what is to be done so that the run exists as wanted. It is pure, and it is
-// the only place where policy lives. desired is nil when no file declares the run.
+// the only place where policy lives. desired is nil when no file declares the run. It is given all
+// trials of the execution.
 func Diff(address string, desired *Run, o Observed, now time.Time) Plan {
+	x := newCellIndex(desired, o.Execution)
+	for _, t := range o.Trials {
+		x.put(t)
+	}
+	return x.worklist(o).diff(address, desired, now)
+}
+
+// diff is Diff from what asks for something.
+func (w worklist) diff(address string, desired *Run, now time.Time) Plan {
 	p := Plan{Address: address}
 	switch {
 	case desired == nil:
-		p.remove(o, now)
-	case desired.Blocked != "" && o.Execution != nil && o.Execution.Cancelled:
-		p.wind(o)
+		p.remove(w, now)
+	case desired.Blocked != "" && w.Execution != nil && w.Execution.Cancelled:
+		p.wind(w)
 	case desired.Blocked != "":
 		p.add(Action{Kind: Blocked, Cause: desired.Blocked})
-		p.takeUp(desired.Cells, o)
-	case desired.Waits != "" && (o.Execution == nil || !o.Execution.Cancelled):
+		p.takeUp(w)
+	case desired.Waits != "" && (w.Execution == nil || !w.Execution.Cancelled):
 		p.add(Action{Kind: Wait, Cause: desired.Waits})
-		p.takeUp(desired.Cells, o)
+		p.takeUp(w)
 	default:
-		p.pursue(desired, o, now)
+		p.pursue(desired, w, now)
 	}
 	return p
 }
 
 // remove cancels what a vanished block left open, after the grace if anything runs.
-func (p *Plan) remove(o Observed, now time.Time) {
+func (p *Plan) remove(w worklist, now time.Time) {
 	running, open := false, false
-	for _, t := range o.Trials {
+	for _, t := range w.Trials {
 		running = running || t.Running() && !t.Cancelled
 		open = open || t.Open()
 	}
-	if until := o.GoneSince.Add(removalGrace); running && now.Before(until) {
+	if until := w.GoneSince.Add(removalGrace); running && now.Before(until) {
 		p.add(Action{Kind: Wait, Cause: "the block is gone; its running trials are cancelled at " + stamp(until)})
 		p.wakeAt(until)
-		p.takeUp(nil, o)
+		p.takeUp(w)
 		return
 	}
 	if open {
-		p.cancelUnwanted(nil, o, blockGone)
+		p.cancelUnwanted(w, blockGone)
 		return
 	}
-	if o.Execution != nil && !o.Execution.Finished {
-		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: blockGone})
+	if w.Execution != nil && !w.Execution.Finished {
+		p.add(Action{Kind: Finish, Execution: w.Execution.N, Cause: blockGone})
 	}
 	p.add(Action{Kind: Forget, Cause: "no file declares it"})
 }
 
 // pursue makes an execution exist and its cells run.
-func (p *Plan) pursue(d *Run, o Observed, now time.Time) {
-	if begin, ok := p.begins(d, o, now); ok {
+func (p *Plan) pursue(d *Run, w worklist, now time.Time) {
+	if begin, ok := p.begins(d, w.Observed, now); ok {
 		p.add(begin)
 		return // the next pass sees the execution
 	}
-	if o.Execution == nil {
+	e := w.Execution
+	if e == nil {
 		return
 	}
-	if o.Execution.Cancelled {
-		p.wind(o)
+	if e.Cancelled {
+		p.wind(w)
 		return
 	}
-	wanted := wantedCells(d, *o.Execution)
-	p.cancelUnwanted(wanted, o, noLongerWanted)
-	p.supersede(d, wanted, o)
-	open := p.start(d, wanted, o, now) || slices.ContainsFunc(o.Trials, Trial.Running)
+	p.cancelUnwanted(w, noLongerWanted)
+	p.supersede(d, w)
+	open := p.start(d, w, now) || slices.ContainsFunc(w.Trials, Trial.Running)
 	switch {
-	case open || p.has(CancelTrial) || o.Execution.Finished && !p.has(Supersede) && !p.has(Reinstate):
-	case d.grows(*o.Execution) && len(o.Trials) > 0 && !o.Execution.Settled:
-		p.add(Action{Kind: Settle, Execution: o.Execution.N, Cause: "no cell is open, and more may come"})
-	case !d.grows(*o.Execution):
-		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "no cell is open"})
+	case open || p.has(CancelTrial) || e.Finished && !p.has(Supersede) && !p.has(Reinstate):
+	case d.grows(*e) && w.begun && !e.Settled:
+		p.add(Action{Kind: Settle, Execution: e.N, Cause: "no cell is open, and more may come"})
+	case !d.grows(*e):
+		p.add(Action{Kind: Finish, Execution: e.N, Cause: "no cell is open"})
 	}
 }
 
 // wind ends an execution that a user cancelled.
-func (p *Plan) wind(o Observed) {
+func (p *Plan) wind(w worklist) {
 	open := false
-	for _, t := range o.Trials {
+	for _, t := range w.Trials {
 		if t.Open() {
 			open = true
 			if !t.Cancelled {
@@ -180,8 +214,8 @@ func (p *Plan) wind(o Observed) {
 			}
 		}
 	}
-	if !open && !o.Execution.Finished {
-		p.add(Action{Kind: Finish, Execution: o.Execution.N, Cause: "cancelled by a user"})
+	if !open && !w.Execution.Finished {
+		p.add(Action{Kind: Finish, Execution: w.Execution.N, Cause: "cancelled by a user"})
 	}
 }
 
@@ -248,13 +282,9 @@ func wantedCells(d *Run, e Execution) []Cell {
 	return cells
 }
 
-func (p *Plan) cancelUnwanted(wanted []Cell, o Observed, cause string) {
-	keys := map[string]bool{}
-	for _, c := range wanted {
-		keys[c.Key] = true
-	}
-	for _, t := range o.Trials {
-		if !keys[t.Key] && t.Open() && !t.Cancelled {
+func (p *Plan) cancelUnwanted(w worklist, cause string) {
+	for _, t := range w.Trials {
+		if t.place == 0 && t.Open() && !t.Cancelled {
 			p.add(Action{Kind: CancelTrial, Trial: t.ID, Unwanted: true, Cause: cause})
 		}
 	}
@@ -268,135 +298,124 @@ const blockGone = "the block is gone"
 
 // supersede takes the ended trials out of all numbers that an edit replaced, and takes those
 // in again that the run wants again.
-func (p *Plan) supersede(d *Run, wanted []Cell, o Observed) {
-	if len(o.Execution.Only) > 0 {
+func (p *Plan) supersede(d *Run, w worklist) {
+	if len(w.Execution.Only) > 0 {
 		return // it was asked for by the key of a cell, which an edit changes
 	}
-	keys := map[string]bool{}
-	for _, c := range wanted {
-		keys[c.Key] = true
-	}
-	for _, t := range o.Trials {
+	var bySlot map[slot][]string
+	for _, t := range w.Trials {
 		switch {
 		case t.Open():
-		case keys[t.Key] && t.Superseded && !t.Unwanted:
-			p.add(Action{Kind: Reinstate, Execution: o.Execution.N, Trial: t.ID, Cause: "the run wants this cell again"})
-		case !keys[t.Key] && !t.Superseded:
-			a := Action{Kind: Supersede, Execution: o.Execution.N, Trial: t.ID, Cause: noLongerWanted}
-			for _, c := range wanted {
-				if c.slot() == t.Slot {
-					a.By, a.Cause = append(a.By, trial.ID(d.Name, o.Execution.N, c.Key)), "an edit or a retry changed this cell"
-				}
+		case t.place > 0 && t.Superseded && !t.Unwanted:
+			p.add(Action{Kind: Reinstate, Execution: w.Execution.N, Trial: t.ID, Cause: "the run wants this cell again"})
+		case t.place == 0 && !t.Superseded:
+			if bySlot == nil {
+				bySlot = w.bySlot(d)
+			}
+			a := Action{Kind: Supersede, Execution: w.Execution.N, Trial: t.ID, Cause: noLongerWanted, By: bySlot[t.Slot]}
+			if len(a.By) > 0 {
+				a.Cause = "an edit or a retry changed this cell"
 			}
 			p.add(a)
 		}
 	}
 }
 
-// start lets open cells begin, as far as parallel and stagger allow, and reports whether
-// any cell is open. What was interrupted goes on first: it has its place already.
-func (p *Plan) start(d *Run, wanted []Cell, o Observed, now time.Time) (open bool) {
-	byKey, gone := o.byKey(), left(wanted, o)
+// bySlot are the ids that the trials of wanted cells have.
+func (w worklist) bySlot(d *Run) map[slot][]string {
+	ids := make(map[slot][]string, len(w.wanted))
+	for _, c := range w.wanted {
+		s := c.slot()
+		ids[s] = append(ids[s], trial.ID(d.Name, w.Execution.N, c.Key))
+	}
+	return ids
+}
+
+// start lets open cells begin, in the order of the run and as far as parallel and stagger allow,
+// and reports whether any cell is open. What was interrupted goes on first: it has its place already.
+func (p *Plan) start(d *Run, w worklist, now time.Time) (open bool) {
 	places := d.Parallel
-	for _, t := range o.Trials {
+	for _, t := range w.Trials {
 		if t.Running() {
 			places--
 		}
 	}
-	open = p.goOn(wanted, byKey)
-	for i, c := range wanted {
-		t, known := byKey[c.Key]
-		at, cause, ok := due(d, o.Execution, t, known, i, len(wanted))
-		if !ok {
+	open = p.goOn(w)
+	again, fresh := w.inOrder(Trial.retries), w.fresh
+	open = open || len(again) > 0 || len(fresh) > 0
+	for places > 0 && len(again)+len(fresh) > 0 { // a place becomes free when a trial ends, which is another pass
+		if len(fresh) == 0 || len(again) > 0 && again[0].place <= fresh[0] {
+			t := again[0]
+			again = again[1:]
+			if at, cause := t.retry(); at.After(now) {
+				p.wakeAt(at)
+			} else {
+				places--
+				p.startCell(d, w, w.cellOf(t), t.Try+1, cause)
+			}
 			continue
 		}
-		open = true
-		switch {
-		case places <= 0: // one becomes free when a trial ends, which is another pass
-		case at.After(now):
+		if at := w.freshAt(d, fresh); at.After(now) {
 			p.wakeAt(at)
-		default:
-			places--
-			id := trial.ID(d.Name, o.Execution.N, c.Key)
-			if !known && len(gone) > 0 && gone[c.slot()] {
-				cause = "an edit or a retry changed this cell"
-			}
-			p.add(Action{Kind: StartTrial, Trial: id, Cell: c, Try: t.Try + 1, Cause: cause})
+			fresh = nil // the others are later still
+			continue
 		}
+		places--
+		c := w.wanted[fresh[0]]
+		fresh = fresh[1:]
+		cause := "new cell"
+		if len(w.left) > 0 && w.left[c.slot()] {
+			cause = "an edit or a retry changed this cell"
+		}
+		p.startCell(d, w, c, 1, cause)
 	}
 	return open
 }
 
-// left are the slots of trials whose cell is not wanted any more.
-func left(wanted []Cell, o Observed) map[slot]bool {
-	keys := make(map[string]bool, len(wanted))
-	for _, c := range wanted {
-		keys[c.Key] = true
-	}
-	slots := map[slot]bool{}
-	for _, t := range o.Trials {
-		if !keys[t.Key] {
-			slots[t.Slot] = true
-		}
-	}
-	return slots
+func (p *Plan) startCell(d *Run, w worklist, c Cell, try int, cause string) {
+	p.add(Action{Kind: StartTrial, Trial: trial.ID(d.Name, w.Execution.N, c.Key), Cell: c, Try: try, Cause: cause})
 }
 
-// takeUp lets every trial go on that runs and that nobody drives, wanted or not. Cells are
-// those that are declared.
-func (p *Plan) takeUp(cells []Cell, o Observed) {
-	for _, t := range o.Trials {
-		if !t.Running() || t.Live {
-			continue
+// takeUp lets every trial go on that runs and that nobody drives, wanted or not.
+func (p *Plan) takeUp(w worklist) {
+	for _, t := range w.Trials {
+		if t.Running() && !t.Live {
+			p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: w.cellOf(t), Try: t.Try, Cause: goesOn})
 		}
-		cell := Cell{Key: t.Key}
-		if i := slices.IndexFunc(cells, func(c Cell) bool { return c.Key == t.Key }); i >= 0 {
-			cell = cells[i]
-		}
-		p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: cell, Try: t.Try, Cause: "go on where the trial was"})
 	}
 }
 
-// goOn takes up trials that run and that nobody drives, and reports whether any of the
+// goOn takes up trials that run and that nobody drives, and reports whether any of the wanted
 // cells has one that runs.
-func (p *Plan) goOn(wanted []Cell, byKey map[string]Trial) (open bool) {
-	for _, c := range wanted {
-		t, known := byKey[c.Key]
-		if !known || !t.Running() {
-			continue
-		}
+func (p *Plan) goOn(w worklist) (open bool) {
+	for _, t := range w.inOrder(Trial.Running) {
 		open = true
 		if !t.Live {
-			p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: c, Try: t.Try, Cause: "go on where the trial was"})
+			p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: w.cellOf(t), Try: t.Try, Cause: goesOn})
 		}
 	}
 	return open
 }
 
-func (o Observed) byKey() map[string]Trial {
-	trials := make(map[string]Trial, len(o.Trials))
-	for _, t := range o.Trials {
-		trials[t.Key] = t
-	}
-	return trials
+// goesOn is why a trial starts that a former daemon drove.
+const goesOn = "go on where the trial was"
+
+// retries reports whether another try of an ended trial may start, now or later.
+func (t Trial) retries() bool {
+	return !t.Running() && (t.Unwanted || t.Funded || t.Again || !t.Final)
 }
 
-// due says when a cell may start; it may not when a try of it runs or its verdict stands.
-func due(d *Run, e *Execution, t Trial, known bool, i, n int) (at time.Time, cause string, ok bool) {
+// retry says when another try of an ended trial may start, and why.
+func (t Trial) retry() (at time.Time, cause string) {
 	switch {
-	case !known:
-		return e.StartedAt.Add(d.Stagger * time.Duration(i) / time.Duration(n)), "new cell", true
-	case t.Running():
 	case t.Unwanted:
-		return time.Time{}, "the cell is wanted again", true
+		return time.Time{}, "the cell is wanted again"
 	case t.Funded:
-		return time.Time{}, "the budget of the run was raised", true
+		return time.Time{}, "the budget of the run was raised"
 	case t.Again:
-		return time.Time{}, "retry was asked for after " + string(t.Status), true
-	case !t.Final:
-		return t.EndedAt.Add(retryPause(t.Try)), "try again after " + string(t.Status), true
+		return time.Time{}, "retry was asked for after " + string(t.Status)
 	}
-	return time.Time{}, "", false
+	return t.EndedAt.Add(retryPause(t.Try)), "try again after " + string(t.Status)
 }
 
 // correction is how far a clock must have been set back before firings may repeat a time of

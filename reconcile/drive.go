@@ -25,6 +25,7 @@ func (r *Reconciler) drive(s trial.State, need Need) *liveTrial {
 	ctx := r.life
 	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec}
 	r.live[s.ID] = l
+	r.touch(s.Spec, s.ID)
 	r.drivers.Go(func() {
 		defer l.machine.Close()
 		r.steps(ctx, l.machine, s)
@@ -100,6 +101,7 @@ func (r *Reconciler) forgetLive(id string) {
 		return
 	}
 	delete(r.live, id)
+	r.touch(l.spec, id)
 	r.o.Admission.ReleaseWork(l.need)
 	r.queue.add(l.spec, r.now())
 }

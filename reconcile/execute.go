@@ -21,6 +21,7 @@ type executionData struct {
 	Cancelled bool     `json:"cancelled,omitempty"`
 	Content   []layer  `json:"content,omitempty"` // with which it is done
 	Differs   *Stale   `json:"differs,omitempty"` // how that differs from the content of the execution before
+	Ended     string   `json:"ended,omitempty"`   // for what cells and budget it was over (Run.sum)
 	// Line is what the start of the execution is of.
 	Line clock.Line `json:"line,omitzero"`
 }
@@ -34,7 +35,7 @@ func executionOf(row store.ExecutionRow) (*Execution, error) {
 	}
 	return &Execution{
 		N: row.N, Trigger: row.Trigger, StartedAt: d.Line.Wall(row.StartedAt), Settled: !row.SettledAt.IsZero(),
-		Finished: !row.FinishedAt.IsZero(), Only: d.Only, Cancelled: d.Cancelled, Differs: d.Differs,
+		Finished: !row.FinishedAt.IsZero(), Only: d.Only, Cancelled: d.Cancelled, Differs: d.Differs, Ended: d.Ended,
 	}, nil
 }
 
@@ -55,7 +56,7 @@ func (r *Reconciler) execute(ctx context.Context, address string, a Action) (mor
 	case Supersede, Reinstate:
 		return true, r.supersede(ctx, address, a)
 	case Settle, Finish:
-		return true, r.finish(ctx, address, a)
+		return r.finish(ctx, address, a)
 	case Forget:
 		return true, r.forget(ctx, address)
 	case Blocked, Wait:
@@ -313,6 +314,7 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
 		l = r.drive(state, r.hold(state.ID, need))
 	}
 	l.cancelled = true
+	r.touch(l.spec, a.Trial)
 	l.machine.Cancel(trial.Cancellation{Cause: a.Cause, Unwanted: a.Unwanted})
 	return nil
 }
@@ -349,81 +351,9 @@ func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a Action) error 
 		return err
 	}
 	s.Result, s.Unwanted = &final, a.Unwanted
+	r.touch(s.Spec, s.ID)
 	r.queue.add(s.Spec, r.now()) // no goroutine ends that would ask for it
 	return r.commit(ctx, s, []trial.Effect{{Type: "trial.finished", Fields: final}})
-}
-
-type runFinished struct {
-	Trials int    `json:"trials"`
-	Cause  string `json:"cause,omitempty"`
-	Summary
-}
-
-// finish reports with its summary that an execution has no open cell, and its end if it is one.
-func (r *Reconciler) finish(ctx context.Context, address string, a Action) error {
-	now := clock.Now().UTC()
-	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		e, err := tx.LatestExecution(address)
-		if err != nil {
-			return err
-		}
-		outcomes, _, err := outcomesOf(tx, address, e.N)
-		if err != nil {
-			return err
-		}
-		record := runFinished{Trials: len(outcomes), Cause: a.Cause, Summary: Summarize(outcomes)}
-		types := []string{"run.settled", "run.finished"}
-		if !e.SettledAt.IsZero() { // which was said already
-			types = types[1:]
-		} else if a.Kind == Settle {
-			types = types[:1]
-		}
-		for _, typ := range types {
-			if _, err := tx.AppendLine(r.stream(address), r.envelope(address, typ, e.N), record); err != nil {
-				return err
-			}
-		}
-		e.SettledAt = now
-		if a.Kind == Finish {
-			e.FinishedAt = now
-		}
-		return tx.PutExecution(e)
-	})
-	if err == nil && a.Kind == Finish {
-		fault.Reached(fault.RunFinished)
-		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
-		select {
-		case r.finished <- struct{}{}:
-		default:
-		}
-	}
-	return err
-}
-
-// outcomesOf reads the finished ones of the trials that count, with their rounds, and how many
-// others are open. What was superseded does not count.
-func outcomesOf(tx *store.Tx, address string, n int) (outcomes []Outcome, open int, err error) {
-	states, err := standing(tx, address, n)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, s := range states {
-		if s.Result == nil {
-			open++
-			continue
-		}
-		subs, err := submissions(tx, s.ID)
-		if err != nil {
-			return nil, 0, err
-		}
-		t := s.Cell.Task
-		outcomes = append(outcomes, Outcome{
-			Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
-			Control: s.Cell.Agent.Control(), Finished: *s.Result, Judge: t.Judge, Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: trial.OfTry(subs, s.Try),
-			content: t,
-		})
-	}
-	return outcomes, open, nil
 }
 
 type specRemoved struct {
@@ -434,6 +364,10 @@ type specRemoved struct {
 func (r *Reconciler) forget(ctx context.Context, address string) error {
 	delete(r.gone, address)
 	delete(r.rerun, address)
+	delete(r.cells, address)
+	delete(r.changed, address)
+	delete(r.changes, address)
+	delete(r.sums, address)
 	r.o.Log.Info("spec removed", "spec", address)
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		path, err := tx.Meta(homeKey(address))

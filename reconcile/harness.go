@@ -128,7 +128,7 @@ type harnessPlan struct {
 
 func (r *Reconciler) harnessPlan(address string) harnessPlan {
 	run := r.set.Run(strings.TrimPrefix(address, "run."))
-	return harnessPlan{r.places(address), run != nil && len(run.Agents) > 1}
+	return harnessPlan{r.desired[address].places(), run != nil && len(run.Agents) > 1}
 }
 
 // writeHarness writes the files of the latest execution of a run.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -233,5 +234,44 @@ func TestARestEnds(t *testing.T) {
 		if r.lasts(now) {
 			t.Errorf("%s, and it lasts", name)
 		}
+	}
+}
+
+// An edit of one file compiles the runs of that file, and asks the store about no other; the set
+// before it is given up.
+func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
+	asked := map[int]int64{}
+	for _, n := range []int{10, 300} {
+		h := newHouse(t)
+		h.sleepers(n)
+		d := h.start()
+		edited := "run.sleeper3"
+		before := map[string]*Run{}
+		var last *config.Set
+		check(t, d.do(t.Context(), func() {
+			maps.Copy(before, d.desired)
+			last = d.set
+		}))
+		h.write("sleeper3.hcl", "run \"sleeper3\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 2 1 *\"\n  agent \"nop\" {}\n}\n")
+		queries := h.store.Work().Queries
+		check(t, d.do(t.Context(), func() { // as for who asks for it: nobody waits for a file that is young
+			d.Reconciler.look(t.Context(), among([]string{filepath.Join(h.specs, "sleeper3.hcl")}))
+		}))
+		asked[n] = h.store.Work().Queries - queries
+		check(t, d.do(t.Context(), func() {
+			for address, run := range d.desired {
+				if again := run != before[address]; again != (address == edited) {
+					t.Errorf("compiled again: %s %v", address, again)
+				}
+				if run.source.set != d.set || run.source.set == last {
+					t.Errorf("%s holds the set before the edit", address)
+				}
+			}
+		}))
+		d.stop()
+	}
+	t.Logf("queries of an edit, by runs: %v", asked)
+	if asked[300] > asked[10]+20 {
+		t.Errorf("queries of an edit, by runs: %v", asked)
 	}
 }

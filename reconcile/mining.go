@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -270,7 +271,7 @@ func (r *Reconciler) ends(address string, over bool) {
 	r.grown(name)
 }
 
-// grown compiles the runs again that take tasks of a mining spec.
+// grown has the runs know of the tasks that take them of a mining spec.
 func (r *Reconciler) grown(name string) {
 	if r.set == nil {
 		return
@@ -278,19 +279,39 @@ func (r *Reconciler) grown(name string) {
 	compiler := NewCompiler(r.set)
 	for i := range r.set.Blocks.Runs {
 		run := &r.set.Blocks.Runs[i]
-		for _, ref := range run.Tasks {
-			if ref.Kind != "mining" || ref.Name != name {
-				continue
-			}
-			d, err := compiler.Compile(run)
-			if err != nil {
-				r.o.Log.Error("compile", "spec", run.Address(), "error", err)
-				continue
-			}
-			r.desired[run.Address()] = d
-			r.queue.add(run.Address(), r.now())
+		if !slices.ContainsFunc(run.Tasks, func(ref config.Ref) bool { return ref.Kind == "mining" && ref.Name == name }) {
+			continue
 		}
+		address := run.Address()
+		var d *Run
+		var err error
+		if r.contents.stale[address] == nil {
+			d, err = compiler.Grow(r.desired[address], run)
+		} else {
+			d, err = r.pinnedAgain(run)
+		}
+		if err != nil {
+			r.o.Log.Error("compile", "spec", address, "error", err)
+			continue
+		}
+		r.desired[address] = d
+		r.queue.add(address, r.now())
 	}
+}
+
+// pinnedAgain compiles a run with the content of its execution.
+func (r *Reconciler) pinnedAgain(run *config.Run) (d *Run, err error) {
+	err = r.o.Store.View(r.life, func(tx *store.Tx) error {
+		p := r.pinner(tx, r.set)
+		p.dry = true
+		var newest *Run
+		d, newest, _, err = p.compiled(run, r.contents.of[run.Address()].clone())
+		if err == nil && newest != nil {
+			r.contents.newest[run.Address()] = newest
+		}
+		return err
+	})
+	return d, err
 }
 
 // rulesOf are the rules of a filter, with the lists that are in files.

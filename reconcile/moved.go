@@ -59,7 +59,7 @@ func (r *Reconciler) named(ctx context.Context, names map[string]string) {
 	if r.set == nil || !r.usesAny(func(name string) bool { return names[name] != before[name] }) {
 		return
 	}
-	if err := r.adopt(ctx, r.set, r.previous); err != nil {
+	if err := r.adopt(ctx, r.set, r.previous, nil); err != nil {
 		r.contents.names = before // the next look tries again
 		r.o.Log.Error("take up the names of images", "error", err)
 	}

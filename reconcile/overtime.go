@@ -52,20 +52,26 @@ func averageOf(outcomes []Outcome, of measure) (*float64, int) {
 // bestRounds are the outcomes with the best of those rounds alone that are taken.
 func bestRounds(outcomes []Outcome, taken func(o Outcome, elapsed time.Duration) bool) []Outcome {
 	then := slices.Clone(outcomes)
-	for i, o := range then {
-		var rounds []judge.Submission
-		for _, r := range o.Rounds {
-			if taken(o, r.AcceptedAt.Sub(o.Started)) {
-				rounds = append(rounds, r)
-			}
-		}
-		then[i].Finished.Best = nil
-		if best, ok := judge.Best(o.Judge, rounds); ok {
-			r := best.Report
-			then[i].Finished.Best = &trial.Best{Round: best.Round, PassRate: r.PassRate, Score: r.Score, Score100: r.Score100}
-		}
+	for i := range then {
+		then[i].Finished.Best = bestBy(&outcomes[i], func(elapsed time.Duration) bool { return taken(outcomes[i], elapsed) })
 	}
 	return then
+}
+
+// bestBy is the best of those rounds alone that are taken; nil = none counts.
+func bestBy(o *Outcome, taken func(elapsed time.Duration) bool) *trial.Best {
+	rounds := make([]judge.Submission, 0, len(o.Rounds))
+	for _, r := range o.Rounds {
+		if taken(r.AcceptedAt.Sub(o.Started)) {
+			rounds = append(rounds, r)
+		}
+	}
+	best, ok := judge.Best(o.Judge, rounds)
+	if !ok {
+		return nil
+	}
+	r := best.Report
+	return &trial.Best{Round: best.Round, PassRate: r.PassRate, Score: r.Score, Score100: r.Score100}
 }
 
 // curveParts is how finely a curve is drawn.
@@ -82,45 +88,69 @@ type CurvePoint struct {
 // curveOf follows the best so far from the beginning to the end; it has no points where the
 // end is the beginning.
 func curveOf(outcomes []Outcome, end time.Duration) []CurvePoint {
-	points := []CurvePoint{}
 	if end == 0 {
-		return points
+		return []CurvePoint{}
 	}
-	scored := len(withScore(bestRounds(outcomes, func(Outcome, time.Duration) bool { return true })))
-	var before []Outcome
-	for i := range curveParts + 1 {
+	const n = curveParts + 1
+	points := make([]CurvePoint, n)
+	lists := make([][]stats.Sample, 3*n) // of pass rates, of scores, of rescaled scores
+	scored := scoredOf(bestRounds(outcomes, func(Outcome, time.Duration) bool { return true }))
+	then := slices.Clone(outcomes)
+	for i := range points {
 		until := end * time.Duration(i) / curveParts
-		then := bestRounds(outcomes, func(_ Outcome, elapsed time.Duration) bool { return elapsed <= until })
-		point := CurvePoint{ElapsedS: until.Seconds()}
-		if i > 0 && sameBest(before, then) { // intervals take time
-			last := points[i-1]
-			point.PassRate, point.Score, point.Score100 = last.PassRate, last.Score, last.Score100
-		} else {
-			point.PassRate, point.Score100 = meanOf(then, passRate), meanOf(then, score100)
-			if len(withScore(then)) == scored {
-				point.Score = meanOf(then, score)
-			}
+		advance(then, outcomes, end*time.Duration(i-1)/curveParts, until)
+		points[i].ElapsedS = until.Seconds()
+		lists[i], lists[2*n+i] = samples(then, passRate), samples(then, score100)
+		if scoredOf(then) == scored {
+			lists[n+i] = samples(then, score)
 		}
-		points, before = append(points, point), then
+	}
+	means := meansOf(lists...)
+	for i := range points {
+		points[i].PassRate, points[i].Score, points[i].Score100 = means[i], means[n+i], means[2*n+i]
 	}
 	return points
 }
 
+// advance brings outcomes with their best rounds of one time to a later one. Before 0 nothing was
+// accepted.
+func advance(then, outcomes []Outcome, from, until time.Duration) {
+	for i := range outcomes {
+		o := &outcomes[i]
+		changed := from < 0
+		for j := range o.Rounds {
+			elapsed := o.Rounds[j].AcceptedAt.Sub(o.Started)
+			changed = changed || from < elapsed && elapsed <= until
+		}
+		if changed {
+			then[i].Finished.Best = bestBy(o, func(elapsed time.Duration) bool { return elapsed <= until })
+		}
+	}
+}
+
 // withScore are the trials that count and whose best round has a score.
 func withScore(outcomes []Outcome) (with []Outcome) {
-	for _, o := range outcomes {
-		if b := o.Finished.Best; o.Finished.Status.Counts() && b != nil && b.Score != nil {
-			with = append(with, o)
+	for i := range outcomes {
+		if outcomes[i].hasScore() {
+			with = append(with, outcomes[i])
 		}
 	}
 	return with
 }
 
-func sameBest(a, b []Outcome) bool {
-	return slices.EqualFunc(a, b, func(x, y Outcome) bool {
-		p, q := x.Finished.Best, y.Finished.Best
-		return p == nil && q == nil || p != nil && q != nil && p.Round == q.Round
-	})
+// scoredOf is how many withScore has.
+func scoredOf(outcomes []Outcome) (n int) {
+	for i := range outcomes {
+		if outcomes[i].hasScore() {
+			n++
+		}
+	}
+	return n
+}
+
+func (o *Outcome) hasScore() bool {
+	b := o.Finished.Best
+	return o.Finished.Status.Counts() && b != nil && b.Score != nil
 }
 
 // lastRound is when the last round of a trial that counts was accepted.

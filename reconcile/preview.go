@@ -89,7 +89,7 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 		if wanted[address] {
 			continue
 		}
-		o, err := r.observeOne(ctx, address)
+		o, err := r.observeAll(ctx, address)
 		if err != nil {
 			return out, err
 		}
@@ -103,7 +103,7 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 // previewRun is what would be done about a run, with the content of its execution.
 func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, stale *Stale, err error) {
 	address := run.Address()
-	o, err := r.observeOne(ctx, address)
+	o, err := r.observeAll(ctx, address)
 	if err != nil {
 		return "", nil, err
 	}

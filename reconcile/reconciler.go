@@ -49,37 +49,43 @@ type Reconciler struct {
 	done     chan struct{}
 	shown    atomic.Pointer[config.Set] // the set in force, for other goroutines
 
-	life     context.Context // of Run: a trial outlives the request that made it go on
-	left     *leftovers      // safe for any goroutine
-	harness  *harness        // safe for any goroutine
-	sanity   turns           // safe for any goroutine
-	queue    *queue
-	step     time.Duration // by which the wall clock is ahead of line
-	presence presence
-	writing  writing
-	again    time.Time // when to look at the files by itself; zero = not
-	set      *config.Set
-	roots    roots // of the set's files
-	desired  map[string]*Run
-	gone     map[string]time.Time // since when a block with history is missed
-	live     map[string]*liveTrial
-	held     map[string]Need // of trials found running, whose room is taken and who have no goroutine yet
-	rerun    map[string]*Rerun
-	contents contents
-	stirred  stirred
-	starved  map[string]bool   // runs with trials that found no room
-	previous config.Previous   // what was last accepted; nil until it is read
-	seen     [32]byte          // fingerprint of the files that the set was made of
-	rest     rest              // for how long they need not be read again
-	blind    string            // why the last look at the files failed
-	trouble  []string          // places that could not be looked at, as last logged
-	notes    map[string]string // what a run waits for, for the status
-	miners   map[string]*liveMining
-	mines    map[string]bool // addresses of mining specs that are declared, or were and have not ended
-	mined    chan miningEnd
-	draining bool     // no execution begins any more
-	answered []string // files whose complaints go to who hands them in, not to the log
-	drivers  sync.WaitGroup
+	life    context.Context // of Run: a trial outlives the request that made it go on
+	left    *leftovers      // safe for any goroutine
+	harness *harness        // safe for any goroutine
+
+	summaries summaries // safe for any goroutine
+	sanity    turns     // safe for any goroutine
+	queue     *queue
+	step      time.Duration // by which the wall clock is ahead of line
+	presence  presence
+	writing   writing
+	again     time.Time // when to look at the files by itself; zero = not
+	set       *config.Set
+	roots     roots // of the set's files
+	desired   map[string]*Run
+	gone      map[string]time.Time // since when a block with history is missed
+	live      map[string]*liveTrial
+	cells     map[string]*cellIndex      // of the latest executions that are open, by address
+	changed   map[string]map[string]bool // trials that are not in their index as they are now, by address and id
+	changes   map[string]int             // how often trials of a run have changed, by address
+	sums      map[string]*summing        // by address
+	held      map[string]Need            // of trials found running, whose room is taken and who have no goroutine yet
+	rerun     map[string]*Rerun
+	contents  contents
+	stirred   stirred
+	starved   map[string]bool   // runs with trials that found no room
+	previous  config.Previous   // what was last accepted; nil until it is read
+	seen      [32]byte          // fingerprint of the files that the set was made of
+	rest      rest              // for how long they need not be read again
+	blind     string            // why the last look at the files failed
+	trouble   []string          // places that could not be looked at, as last logged
+	notes     map[string]string // what a run waits for, for the status
+	miners    map[string]*liveMining
+	mines     map[string]bool // addresses of mining specs that are declared, or were and have not ended
+	mined     chan miningEnd
+	draining  bool     // no execution begins any more
+	answered  []string // files whose complaints go to who hands them in, not to the log
+	drivers   sync.WaitGroup
 }
 
 // New returns a reconciler; Run does the work.
@@ -88,7 +94,7 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
+		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -195,7 +201,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.adopt(ctx, asAccepted(previous, r.o.Config), previous); err != nil {
+	if err := r.adopt(ctx, asAccepted(previous, r.o.Config), previous, nil); err != nil {
 		return err
 	}
 	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
@@ -309,7 +315,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	if d, e := r.desired[address], observed.Execution; d != nil && e != nil && r.o.Host.Gateway != nil {
 		r.o.Host.Gateway.SetTotal(address, e.N, d.Total)
 	}
-	plan := Diff(address, r.drained(r.desired[address], observed), observed, now)
+	plan := seen.diff(address, r.drained(r.desired[address], observed), now)
 	if text := plan.String(); text != "" {
 		r.o.Log.Debug("plan", "spec", address, "plan", text)
 	}
@@ -320,6 +326,9 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 		r.queue.add(address, r.now().Add(plan.Wake.Sub(now)))
 	}
 	delete(r.notes, address)
+	if observed.Execution != nil && observed.Execution.Finished && len(plan.Actions) == 0 {
+		delete(r.cells, address) // it is over: there is nothing to follow
+	}
 	var errs []error
 	for _, a := range plan.Actions {
 		more, err := r.execute(ctx, address, a)
@@ -357,94 +366,4 @@ func (r *Reconciler) Look(ctx context.Context, fresh bool) error {
 		which = nil
 	}
 	return r.do(ctx, func() { r.look(ctx, which) })
-}
-
-// sighting is what was observed of one run, or why it could not be read.
-type sighting struct {
-	Observed
-	err error
-}
-
-// observe reads what exists of some runs, in one transaction.
-func (r *Reconciler) observe(ctx context.Context, addresses []string) []sighting {
-	all := make([]sighting, len(addresses))
-	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		for i, address := range addresses {
-			all[i].Observed, all[i].err = r.observed(tx, address)
-		}
-		return nil
-	})
-	for i := range all {
-		if err != nil {
-			all[i].err = err
-		}
-	}
-	return all
-}
-
-// observeOne reads what exists of a run.
-func (r *Reconciler) observeOne(ctx context.Context, address string) (Observed, error) {
-	seen := r.observe(ctx, []string{address})[0]
-	return seen.Observed, seen.err
-}
-
-func (r *Reconciler) observed(tx *store.Tx, address string) (Observed, error) {
-	o := Observed{Rerun: r.rerun[address], Stale: r.contents.stale[address], StaleSince: r.contents.since[address]}
-	if since, gone := r.gone[address]; gone {
-		o.GoneSince = r.line.Wall(since)
-	}
-	fired, err := tx.Meta(firedKey(address))
-	if err != nil {
-		return o, err
-	}
-	if fired != "" {
-		if o.LastFired, err = time.Parse(time.RFC3339, fired); err != nil {
-			return o, fmt.Errorf("last firing of %s: %w", address, err)
-		}
-	}
-	e, err := tx.LatestExecution(address)
-	if errors.Is(err, store.ErrNotFound) {
-		return o, nil
-	}
-	if err != nil {
-		return o, err
-	}
-	if o.Execution, err = executionOf(e); err != nil {
-		return o, err
-	}
-	rows, err := tx.Trials(address, e.N)
-	if err != nil {
-		return o, err
-	}
-	for _, row := range rows {
-		t, err := r.trialOf(row)
-		if err != nil {
-			return o, err
-		}
-		o.Trials = append(o.Trials, t)
-	}
-	return o, nil
-}
-
-func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
-	t := Trial{ID: row.ID, Key: row.Cell, Try: row.Try, Status: trial.Status(row.Status), EndedAt: row.FinishedAt}
-	if l, ok := r.live[row.ID]; ok {
-		t.Live, t.Cancelled = true, l.cancelled
-		t.Status = ""
-		return t, nil
-	}
-	if t.Status != "" {
-		s, err := stateOf(row)
-		if err != nil {
-			return t, err
-		}
-		t.EndedAt = s.Line.Wall(row.FinishedAt)
-		t.Final, t.Unwanted = s.Result != nil && s.Result.Final, s.Unwanted
-		t.Again = s.Again
-		if d := r.desired[row.Spec]; d != nil {
-			t.Funded = funded(s, d.Total)
-		}
-		t.Slot, t.Superseded = slotOf(s.Cell), s.Superseded()
-	}
-	return t, nil
 }

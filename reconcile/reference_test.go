@@ -28,7 +28,10 @@ func TestAPrivateVerdictIsNoRecord(t *testing.T) {
 	}
 	var status TrialStatus
 	err = s.View(t.Context(), func(tx *store.Tx) (err error) {
-		status, err = trialStatus(tx, trial.State{ID: id})
+		subs, err := submissions(tx, id)
+		if err == nil {
+			status, err = trialStatus(tx, trial.State{ID: id}, subs)
+		}
 		return err
 	})
 	if err != nil || len(status.Rounds) != 0 || len(status.Private) != 1 || len(status.Judgings()) != 1 {

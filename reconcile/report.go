@@ -126,14 +126,21 @@ func (d doing) report() Report {
 	end := lastRound(d.outcomes)
 	agents := byAgent(d.outcomes)
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
-		r.Agents = append(r.Agents, agentReport(name, agents[name], end))
+		r.Agents = append(r.Agents, agentReport(name, agents[name], r.Summary, end))
 	}
 	return r
 }
 
-func agentReport(name string, of []Outcome, end time.Duration) AgentReport {
+func agentReport(name string, of []Outcome, all Summary, end time.Duration) AgentReport {
 	of = sorted(of)
-	a := AgentReport{Agent: name, Control: of[0].Control, Summary: summarize(of), PassAtK: []OfK{}, PassHatK: []OfK{}, Tasks: []TaskReport{}}
+	own, known := all.Agents[name]
+	if of[0].Control {
+		own, known = all.Controls[name]
+	}
+	if !known { // it is the only one
+		own = summarize(of)
+	}
+	a := AgentReport{Agent: name, Control: of[0].Control, Summary: own, PassAtK: []OfK{}, PassHatK: []OfK{}, Tasks: []TaskReport{}}
 	passes := samples(of, resolved)
 	if most := stats.MaxK(passes); most > 1 {
 		for k := 1; k <= most; k++ {

@@ -13,8 +13,11 @@ func scheduleKey(address string) string { return "schedule/" + address }
 
 // settleSchedules remembers since when each schedule counts: firings from before it was
 // accepted were not missed.
-func settleSchedules(tx *store.Tx, set *config.Set, now time.Time) error {
+func settleSchedules(tx *store.Tx, set *config.Set, moved func(config.Block) bool, now time.Time) error {
 	for _, run := range set.Blocks.Runs {
+		if !moved(run.Block) {
+			continue
+		}
 		key := scheduleKey(run.Address())
 		old, err := tx.Meta(key)
 		if err != nil {

@@ -66,12 +66,13 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 		again = sooner(again, settled)
 	}
 	if r.set == nil || fresh != nil || !reflect.DeepEqual(r.set, set) {
-		if err := r.accept(ctx, previous, set); err != nil {
+		changed := changedFiles(previous, set.Accepted())
+		if err := r.accept(ctx, previous, set, changed); err != nil {
 			return fmt.Errorf("accept specs: %w", err)
 		}
 		fault.Reached(fault.SpecsAccepted)
 		r.contents.texts = byPath(inputs)
-		if err := r.adopt(ctx, set, previous); err != nil {
+		if err := r.adopt(ctx, set, previous, changed); err != nil {
 			return err
 		}
 		r.previous = set.Accepted()
@@ -174,41 +175,71 @@ func (r *Reconciler) scanRoots(previous config.Previous, known bool) (inputs []c
 	return inputs, emptied, sights
 }
 
+// changedFiles are the paths of which something else is in force now.
+func changedFiles(before, now config.Previous) map[string]bool {
+	changed := map[string]bool{}
+	for path, c := range now {
+		if old, ok := before[path]; !ok || !reflect.DeepEqual(old, c) {
+			changed[path] = true
+		}
+	}
+	for path := range before {
+		if _, still := now[path]; !still {
+			changed[path] = true
+		}
+	}
+	return changed
+}
+
 // accept stores what is new and reports it in the status files, in one transaction.
-func (r *Reconciler) accept(ctx context.Context, previous config.Previous, set *config.Set) error {
+func (r *Reconciler) accept(ctx context.Context, previous config.Previous, set *config.Set, changed map[string]bool) error {
 	now := clock.Now().UTC()
 	accepted := set.Accepted()
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		for _, c := range accepted {
-			if err := keepFile(tx, c, previous, now); err != nil {
-				return err
-			}
-		}
-		for path := range previous {
-			if _, still := accepted[path]; !still {
+		for path := range changed {
+			c, still := accepted[path]
+			if !still {
 				if err := errors.Join(tx.DeleteFile(path), tx.PutMeta(toldKey(path), "")); err != nil {
 					return err
 				}
+				continue
+			}
+			if err := keepFile(tx, c, now); err != nil {
+				return err
 			}
 		}
 		blocks := map[string][]config.Block{}
 		for _, b := range set.All() {
 			blocks[b.Path] = append(blocks[b.Path], b)
 		}
-		for _, f := range set.Files {
+		for _, f := range r.otherFiles(set) {
 			if err := r.tellFile(ctx, tx, f, blocks[f.Path]); err != nil {
 				return err
 			}
 		}
-		return errors.Join(settleSchedules(tx, set, now), r.settleHomes(tx, set))
+		moved := func(b config.Block) bool { return r.set == nil || changed[b.Path] }
+		return errors.Join(settleSchedules(tx, set, moved, now), r.settleHomes(tx, set, moved))
 	})
 }
 
-// keepFile stores what is in force of a file, which is what a later daemon falls back on.
-func keepFile(tx *store.Tx, c config.Compiled, previous config.Previous, now time.Time) error {
-	if old, ok := previous[c.Path]; ok && reflect.DeepEqual(old, c) {
-		return nil
+// otherFiles are the files of a set of which something else is known than of the set in force.
+func (r *Reconciler) otherFiles(set *config.Set) (other []config.FileState) {
+	before := map[string]config.FileState{}
+	if r.set != nil {
+		for _, f := range r.set.Files {
+			before[f.Path] = f
+		}
 	}
+	for _, f := range set.Files {
+		if was, known := before[f.Path]; !known || !reflect.DeepEqual(was, f) {
+			other = append(other, f)
+		}
+	}
+	return other
+}
+
+// keepFile stores what is in force of a file, which is what a later daemon falls back on.
+func keepFile(tx *store.Tx, c config.Compiled, now time.Time) error {
 	compiled, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encode what was accepted of %s: %w", c.Path, err)
@@ -303,14 +334,15 @@ func rootsOf(set *config.Set) roots {
 // of is the root of a file; one that is under none has its own folder for one.
 func (r roots) of(path string) string { return cmp.Or(r[path], filepath.Dir(path)) }
 
-// adopt makes the set the desired state. Before is what was accepted until now.
-func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.Previous) error {
+// adopt makes the set the desired state. Before is what was accepted until now, and changed are the
+// files of which something else is in force now; nil = all runs are to be compiled again.
+func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.Previous, changed map[string]bool) error {
 	last := r.set
 	r.set, r.roots = set, rootsOf(set)
 	r.shown.Store(set)
 	now := r.now()
 	r.adoptMinings(ctx, set, now)
-	desired, err := r.pinRuns(ctx, set, before)
+	desired, err := r.pinRuns(ctx, set, before, unchanged{last, changed})
 	if err != nil { // the next look adopts the set: without its runs nothing may be taken for gone
 		if r.set = last; last != nil {
 			r.roots = rootsOf(last)
@@ -318,9 +350,11 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.P
 		}
 		return fmt.Errorf("pin the content of executions: %w", err)
 	}
-	for address := range desired {
-		delete(r.gone, address)
-		r.queue.add(address, now)
+	for address, d := range desired {
+		if _, gone := r.gone[address]; gone || d != r.desired[address] {
+			delete(r.gone, address)
+			r.queue.add(address, now)
+		}
 	}
 	for address := range r.desired {
 		if desired[address] == nil {

@@ -48,9 +48,10 @@ type RunStatus struct {
 	Elsewhere  string        `json:"elsewhere,omitempty"` // why the results are not beside the spec
 	Wanted     int           `json:"wanted"`              // cells
 	Trials     []TrialStatus `json:"trials"`
-	Summary    *Summary      `json:"summary,omitempty"` // of the trials that are over and not superseded
-	Stale      *Stale        `json:"stale,omitempty"`   // how content differs from that of the execution
-	Differs    *Stale        `json:"differs,omitempty"` // how that differs from the content of the execution before
+	Summary    *Summary      `json:"summary,omitempty"`   // of the trials that are over and not superseded
+	SummaryOf  time.Time     `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
+	Stale      *Stale        `json:"stale,omitempty"`     // how content differs from that of the execution
+	Differs    *Stale        `json:"differs,omitempty"`   // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
@@ -100,16 +101,40 @@ type Round struct {
 	Archive  string        `json:"archive"` // SHA-256
 }
 
-// Status reads the present state; address narrows it to one run, "" is all of it.
+// Status reads the present state; address narrows it to one run, "" is all of it. The loop says what
+// it knows, and has no part in reading what was done.
 func (r *Reconciler) Status(ctx context.Context, address string) (s Status, err error) {
-	var inner error
 	var mines []miningSight
-	err = r.do(ctx, func() {
-		mines = r.mineSights(address)
-		s, inner = r.status(ctx, address)
-	})
-	if err = errors.Join(err, inner); err != nil {
+	var runs []runSight
+	var known []string // all addresses, where there is no such one
+	if err := r.do(ctx, func() {
+		s, mines, runs = r.status(), r.mineSights(address), r.runSights(address)
+		if address != "" && len(mines)+len(runs) == 0 {
+			known = append(r.addresses(), slices.Sorted(maps.Keys(r.mines))...)
+		}
+	}); err != nil {
 		return s, err
+	}
+	undeclared := address != "" && len(mines)+len(runs) == 0
+	if undeclared && !isMining(address) {
+		runs = []runSight{{address: address}} // its results may still be there
+	}
+	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		for _, seen := range runs {
+			run, err := runStatus(tx, seen, &r.summaries)
+			if err != nil {
+				return err
+			}
+			if !undeclared || run.Execution > 0 {
+				s.Runs = append(s.Runs, run)
+			}
+		}
+		return nil
+	}); err != nil {
+		return s, err
+	}
+	if address != "" && len(mines)+len(s.Runs) == 0 {
+		return s, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
 	}
 	for _, seen := range mines {
 		m, err := r.miningStatus(ctx, seen)
@@ -121,7 +146,8 @@ func (r *Reconciler) Status(ctx context.Context, address string) (s Status, err 
 	return s, nil
 }
 
-func (r *Reconciler) status(ctx context.Context, address string) (Status, error) {
+// status is what the loop knows besides runs and mining specs.
+func (r *Reconciler) status() Status {
 	s := Status{Time: clock.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}}
 	if r.o.Checkout != nil {
 		git := r.o.Checkout.Status()
@@ -136,27 +162,38 @@ func (r *Reconciler) status(ctx context.Context, address string) (Status, error)
 			s.Files = append(s.Files, FileStatus{f.Display, f.Status})
 		}
 	}
-	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		all, err := r.addressesWith(tx, address)
-		if err != nil {
-			return err
+	return s
+}
+
+// runSight is what the loop knows of a run. It changes nothing of what that points to that is read
+// by others.
+type runSight struct {
+	address string
+	desired *Run // nil = no file declares it
+	file    string
+	note    string
+	waits   string // for what, before it begins
+	stale   *Stale
+}
+
+// runSights are those of all runs, or of the one of that address.
+func (r *Reconciler) runSights(address string) (all []runSight) {
+	for _, known := range r.addresses() {
+		if address != "" && address != known {
+			continue
 		}
-		for _, known := range all {
-			if address != "" && address != known {
-				continue
+		seen := runSight{address: known, desired: r.desired[known], note: r.notes[known], stale: r.contents.stale[known]}
+		if seen.desired != nil {
+			if run := r.set.Run(seen.desired.Name); run != nil {
+				seen.file = run.Pos.File
 			}
-			run, err := r.runStatus(tx, known)
-			if err != nil {
-				return err
+			if seen.desired.Waits != "" {
+				seen.waits = seen.desired.Waits + r.fetching(known)
 			}
-			s.Runs = append(s.Runs, run)
 		}
-		return nil
-	})
-	if err == nil && address != "" && len(s.Runs) == 0 && !r.mines[address] {
-		return s, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, append(r.addresses(), slices.Sorted(maps.Keys(r.mines))...)))
+		all = append(all, seen)
 	}
-	return s, err
+	return all
 }
 
 // ErrUnknown says that there is no such run or trial.
@@ -214,20 +251,6 @@ func suggest(name string, known []string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-// addressesWith are the addresses of runs, with one that no file declares any more where it was
-// done: its results are still there.
-func (r *Reconciler) addressesWith(tx *store.Tx, address string) ([]string, error) {
-	all := r.addresses()
-	if address == "" || slices.Contains(all, address) || isMining(address) {
-		return all, nil
-	}
-	_, err := tx.LatestExecution(address)
-	if errors.Is(err, store.ErrNotFound) {
-		return all, nil
-	}
-	return append(all, address), err
-}
-
 func (r *Reconciler) addresses() []string {
 	var all []string
 	for address := range r.desired {
@@ -242,16 +265,11 @@ func (r *Reconciler) addresses() []string {
 	return all
 }
 
-func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) {
-	run := RunStatus{Address: address, Note: r.notes[address], Trials: []TrialStatus{}, State: "waiting", Stale: r.contents.stale[address]}
-	d := r.desired[address]
+func runStatus(tx *store.Tx, seen runSight, made *summaries) (RunStatus, error) {
+	address, d := seen.address, seen.desired
+	run := RunStatus{Address: address, File: seen.file, Note: seen.note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.stale}
 	if d != nil {
 		run.Generation, run.Wanted = d.Generation, len(d.Cells)
-		for _, block := range r.set.Blocks.Runs {
-			if block.Address() == address {
-				run.File = block.Pos.File
-			}
-		}
 	} else {
 		run.Note = "no file declares it"
 	}
@@ -264,7 +282,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 	}
 	waits := d != nil && d.Waits != "" && run.State != "blocked"
 	if waits {
-		run.Note = d.Waits + r.fetching(address)
+		run.Note = seen.waits
 	}
 	if d != nil && d.Schedule != nil && run.Note == "" {
 		if next := d.Schedule.Next(clock.Now().UTC()); !next.IsZero() {
@@ -297,7 +315,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, address string) (RunStatus, error) 
 	default:
 		run.State = "finished"
 	}
-	return run, r.trialStatuses(tx, address, e.N, &run)
+	return run, trialStatuses(tx, d, e.N, &run, made)
 }
 
 // resultsOf is the file of a spec's records, and why it is not beside the spec; "" while there
@@ -310,23 +328,29 @@ func resultsOf(tx *store.Tx, address string) (path, elsewhere string, err error)
 	return cmp.Or(stream.File, stream.Path), stream.Why, err
 }
 
-func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *RunStatus) error {
-	rows, err := tx.Trials(address, n)
+// trialStatuses fills in the trials of an execution, and what they come to together.
+func trialStatuses(tx *store.Tx, d *Run, n int, run *RunStatus, made *summaries) error {
+	rows, err := tx.Trials(run.Address, n)
 	if err != nil {
 		return err
 	}
-	order, place := r.places(address), map[string]int{}
-	asks, total := false, gateway.Budget{}
 	replaced, err := supersededOf(tx, rows)
 	if err != nil {
 		return err
 	}
+	order, place := d.places(), map[string]int{}
+	asks, total := false, gateway.Budget{}
+	var outcomes []Outcome
 	for at, row := range rows {
 		s, err := stateOf(row)
 		if err != nil {
 			return err
 		}
-		t, err := trialStatus(tx, s)
+		subs, err := submissions(tx, s.ID)
+		if err != nil {
+			return err
+		}
+		t, err := trialStatus(tx, s, subs)
 		if err != nil {
 			return err
 		}
@@ -340,35 +364,32 @@ func (r *Reconciler) trialStatuses(tx *store.Tx, address string, n int, run *Run
 		if wanted || at == 0 { // what is not wanted any more may have had another one
 			total = s.Cell.Total
 		}
-	}
-	if d := r.desired[address]; d != nil && d.Total != (gateway.Budget{}) {
-		total = d.Total
-	}
-	if asks {
-		spent, err := tx.SpentByExecution(address, n)
-		if err != nil {
-			return err
+		if s.Result != nil && !t.Superseded {
+			outcomes = append(outcomes, outcomeOf(s, subs))
 		}
-		usage := usageOf(spent)
-		run.Usage = &usage
+	}
+	if d != nil && d.Total != (gateway.Budget{}) {
+		total = d.Total
 	}
 	if total != (gateway.Budget{}) {
 		run.Budget = &total
 	}
 	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
-	outcomes, _, err := outcomesOf(tx, address, n)
-	if err == nil && len(outcomes) > 0 {
-		summary := Summarize(outcomes)
-		run.Summary = &summary
+	run.Summary, run.SummaryOf = made.of(run, n, outcomes)
+	if !asks {
+		return nil
 	}
+	spent, err := tx.SpentByExecution(run.Address, n)
+	usage := usageOf(spent)
+	run.Usage = &usage
 	return err
 }
 
 // places tells of each cell, by key, where the run lists it; none for a run that no file
 // declares.
-func (r *Reconciler) places(address string) map[string]int {
+func (d *Run) places() map[string]int {
 	places := map[string]int{}
-	if d := r.desired[address]; d != nil {
+	if d != nil {
 		for i, c := range d.Cells {
 			places[c.Key] = i
 		}
@@ -376,7 +397,7 @@ func (r *Reconciler) places(address string) map[string]int {
 	return places
 }
 
-func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
+func trialStatus(tx *store.Tx, s trial.State, subs []judge.Submission) (TrialStatus, error) {
 	t := TrialStatus{
 		ID: s.ID, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt, Mode: s.Cell.Mode,
 		Try: s.Try, Phase: s.Phase, Reason: s.Reason, Detail: s.Detail, Started: s.StartedAt, Deadline: s.Deadline,
@@ -403,7 +424,6 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 	if s.Cell.Each != (gateway.Budget{}) {
 		t.Budget = &s.Cell.Each
 	}
-	subs, err := submissions(tx, s.ID)
 	for _, sub := range subs {
 		if sub.Kind.Apart() {
 			t.Private = append(t.Private, roundOf(s, sub))
@@ -411,7 +431,7 @@ func trialStatus(tx *store.Tx, s trial.State) (TrialStatus, error) {
 			t.Rounds = append(t.Rounds, roundOf(s, sub))
 		}
 	}
-	return t, err
+	return t, nil
 }
 
 // Trial reads the state of one trial, of any execution.
@@ -428,7 +448,11 @@ func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err e
 		if err != nil {
 			return err
 		}
-		if t, err = trialStatus(tx, s); err != nil {
+		subs, err := submissions(tx, s.ID)
+		if err != nil {
+			return err
+		}
+		if t, err = trialStatus(tx, s, subs); err != nil {
 			return err
 		}
 		for _, rounds := range [][]Round{t.Rounds, t.Private} { // tests are asked for a trial at a time

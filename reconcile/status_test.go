@@ -55,8 +55,8 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 				}
 				return nil
 			}))
-			var run RunStatus
-			check(t, s.View(t.Context(), func(tx *store.Tx) error { return r.trialStatuses(tx, "run.x", 1, &run) }))
+			run := RunStatus{Address: "run.x"}
+			check(t, s.View(t.Context(), func(tx *store.Tx) error { return trialStatuses(tx, r.desired["run.x"], 1, &run, &r.summaries) }))
 			if diff := cmp.Diff(tt.usage, run.Usage); diff != "" {
 				t.Errorf("spent: %s", diff)
 			}

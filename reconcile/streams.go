@@ -10,8 +10,9 @@ import (
 
 func homeKey(address string) string { return "home/" + address }
 
-// settleHomes remembers in which file each run and mining spec stands, and lets its results follow it.
-func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
+// settleHomes remembers in which file each run and mining spec stands that may have moved, and lets its
+// results follow it.
+func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set, moved func(config.Block) bool) error {
 	under := rootsOf(set)
 	blocks := []config.Block{}
 	for _, run := range set.Blocks.Runs {
@@ -21,6 +22,9 @@ func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set) error {
 		blocks = append(blocks, m.Block)
 	}
 	for _, run := range blocks {
+		if !moved(run) {
+			continue
+		}
 		address := run.Address()
 		old, err := tx.Meta(homeKey(address))
 		if err != nil {

@@ -94,13 +94,17 @@ func (r *Reconciler) rehearse(previous config.Previous, all []submission) *confi
 // withSubmissions adds the files that were handed in to those that were found. A file of
 // several submissions is read if one of them is not over.
 func withSubmissions(inputs []config.Input, all []submission) []config.Input {
+	there := map[string]bool{}
+	for _, in := range inputs {
+		there[in.Path] = true
+	}
 	add := func(paths []string, read func(path string) config.Input) {
 		for _, path := range paths {
-			if slices.ContainsFunc(inputs, func(i config.Input) bool { return i.Path == path }) {
+			if there[path] {
 				continue
 			}
 			if in := read(path); !in.Gone {
-				inputs = append(inputs, in)
+				inputs, there[path] = append(inputs, in), true
 			}
 		}
 	}

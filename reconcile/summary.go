@@ -223,10 +223,11 @@ func (s *Summary) rates(outcomes []Outcome) {
 	if rate, err := stats.Wilson(passed, counted); err == nil {
 		s.ResolvedRate = &Interval{Value: rate.Value, Low: rate.Low, High: rate.High, N: rate.N}
 	}
-	if of := meanOf(outcomes, resolved); of.Clusters > 0 || of.N < counted {
-		s.ResolvedByTask = of
+	of := meansOf(samples(outcomes, resolved), samples(outcomes, passRate), samples(outcomes, score), samples(outcomes, score100))
+	if by := of[0]; by.Clusters > 0 || by.N < counted {
+		s.ResolvedByTask = by
 	}
-	s.PassRate, s.Score, s.Score100 = meanOf(outcomes, passRate), meanOf(outcomes, score), meanOf(outcomes, score100)
+	s.PassRate, s.Score, s.Score100 = of[1], of[2], of[3]
 	s.PassAtK, s.PassHatK = ofEachK(outcomes)
 	s.ScoreByTime = byTime(outcomes)
 }
@@ -302,8 +303,14 @@ func samplesBy(outcomes []Outcome, key func(Outcome) string, of measure) []stats
 	return all
 }
 
-func meanOf(outcomes []Outcome, of measure) *Interval {
-	return intervalOf(stats.Mean(samples(outcomes, of)))
+// meansOf are the means of several lists of samples; nil for one of which nothing counts.
+func meansOf(lists ...[]stats.Sample) []*Interval {
+	estimates, known := stats.Means(lists)
+	intervals := make([]*Interval, len(lists))
+	for i, e := range estimates {
+		intervals[i] = intervalOf(e, known[i])
+	}
+	return intervals
 }
 
 // ofEachK is pass@k and pass^k averaged over pairs of task and agent, for every k up to the

@@ -78,6 +78,7 @@ func supersededOf(tx *store.Tx, rows []store.TrialRow) (map[string]bool, error) 
 // verdict is then written again, and the last record of a trial says whether it counts.
 func (r *Reconciler) supersede(ctx context.Context, address string, a Action) error {
 	r.harness.note(address)
+	r.touch(address, a.Trial)
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(a.Trial)
 		if err != nil {

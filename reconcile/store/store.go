@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
@@ -44,7 +45,18 @@ type Store struct {
 	blobs  *Blobs
 	lists  *Blobs // what was too long for a line
 	lines  chan struct{}
+
+	queries, rows atomic.Int64
 }
+
+// Work is what a store was asked for since it was opened.
+type Work struct {
+	Queries int64 // statements that were executed
+	Rows    int64 // that were read
+}
+
+// Work counts, so that tests and measurements can tell what an event costs.
+func (s *Store) Work() Work { return Work{s.queries.Load(), s.rows.Load()} }
 
 // databaseName is the database's file within the state directory.
 const databaseName = "assayd.db"

@@ -67,6 +67,7 @@ func (t *Tx) exec(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, explain(err)
 	}
+	t.store.queries.Add(1)
 	result, err := s.ExecContext(t.ctx, args...)
 	if err != nil {
 		return 0, explain(err)
@@ -85,7 +86,11 @@ func one[T any](t *Tx, scan func(row) (T, error), query string, args ...any) (T,
 		var none T
 		return none, explain(err)
 	}
+	t.store.queries.Add(1)
 	value, err := scan(s.QueryRowContext(t.ctx, args...))
+	if err == nil {
+		t.store.rows.Add(1)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return value, ErrNotFound
 	}
@@ -98,6 +103,7 @@ func list[T any](t *Tx, scan func(row) (T, error), query string, args ...any) ([
 	if err != nil {
 		return nil, explain(err)
 	}
+	t.store.queries.Add(1)
 	rows, err := s.QueryContext(t.ctx, args...)
 	if err != nil {
 		return nil, explain(err)
@@ -111,6 +117,7 @@ func list[T any](t *Tx, scan func(row) (T, error), query string, args ...any) ([
 		}
 		values = append(values, value)
 	}
+	t.store.rows.Add(int64(len(values)))
 	return values, explain(rows.Err())
 }
 

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -24,15 +23,11 @@ const z = 1.959963984540054
 // whole groups left out for the acceleration (Davison and Hinkley 1997, section 3.8).
 // Of few groups, less than ten say, such intervals are too narrow, whatever their kind.
 func bootstrap(groups []group) (low, high float64) {
-	rng := rand.New(rand.NewPCG(seed, uint64(len(groups))))
-	drawn := make([]group, len(groups))
-	replicates := make([]float64, resamples)
-	for i := range replicates {
-		for j := range drawn {
-			drawn[j] = groups[rng.IntN(len(groups))]
-		}
-		replicates[i] = ratio(drawn)
-	}
+	return interval(groups, replicatesOf(len(groups), []point{{groups: groups}})[0])
+}
+
+// interval is that of bootstrap, from the means of its resamples.
+func interval(groups []group, replicates []float64) (low, high float64) {
 	return bca(z, ratio(groups), replicates, leftOut(groups))
 }
 
@@ -82,17 +77,21 @@ func bias(value float64, sorted []float64) float64 {
 	return distuv.UnitNormal.Quantile(min(max(below, 0.5), n-0.5) / n)
 }
 
-// acceleration is the skewness of what the value is without one group each, over six.
+// acceleration is the skewness of what the value is without one group each, over six. It does not
+// depend on the size of the numbers, whose cubes may be too small or too large to be numbers.
 func acceleration(jackknife []float64) float64 {
-	centre := average(jackknife)
+	centre, widest := average(jackknife), 0.0
+	for _, v := range jackknife {
+		widest = max(widest, math.Abs(centre-v))
+	}
+	if widest == 0 {
+		return 0
+	}
 	var squares, cubes float64
 	for _, v := range jackknife {
-		d := centre - v
+		d := (centre - v) / widest
 		squares += d * d
 		cubes += d * d * d
-	}
-	if squares == 0 {
-		return 0
 	}
 	return cubes / (6 * math.Pow(squares, 1.5))
 }

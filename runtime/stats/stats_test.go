@@ -31,6 +31,17 @@ func TestTheGreatestValuesHaveAMean(t *testing.T) {
 	}
 }
 
+// Scores are what judges print: the smallest and the largest of them have an interval, too.
+func TestNumbersOfEverySizeHaveAnInterval(t *testing.T) {
+	for _, size := range []float64{1e-300, 1e-108, 1e-50, 1, 1e50, 1e100} {
+		e, ok := Mean([]Sample{sample(t, "a", "", 0), sample(t, "b", "", 0.2*size), sample(t, "c", "", size), sample(t, "d", "", 0)})
+		one, _ := Mean([]Sample{sample(t, "a", "", 0), sample(t, "b", "", 0.2), sample(t, "c", "", 1), sample(t, "d", "", 0)})
+		if !ok || math.Abs(e.Low/size-one.Low) > 1e-9 || math.Abs(e.High/size-one.High) > 1e-9 {
+			t.Errorf("in %g the interval is %g to %g, in 1 it is %g to %g", size, e.Low, e.High, one.Low, one.High)
+		}
+	}
+}
+
 func TestOfNothingNothingIsKnown(t *testing.T) {
 	for name, samples := range map[string][]Sample{
 		"no task": nil, "no attempt": {{Task: "a"}}, "none that counts": {{Task: "a", Attempts: make([]Outcome, 3)}},

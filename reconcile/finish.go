@@ -1,0 +1,161 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+type runFinished struct {
+	Trials int    `json:"trials"`
+	Cause  string `json:"cause,omitempty"`
+	Summary
+}
+
+// summing is a summary that a goroutine makes of an execution of which no cell is open.
+type summing struct {
+	execution int
+	changes   int // of its trials that are in it (Reconciler.changes)
+	trials    int
+	summary   *Summary // nil = it is not made yet
+}
+
+// finish reports with its summary that an execution has no open cell, and its end if it is one. The
+// summary of thousands of trials takes seconds, so it is made beside the loop: until it is there,
+// finish reports that nothing more can be done.
+func (r *Reconciler) finish(ctx context.Context, address string, a Action) (more bool, err error) {
+	s := r.sums[address]
+	if s == nil || s.execution != a.Execution || s.changes != r.changes[address] {
+		r.sum(address, a.Execution)
+		return false, nil
+	}
+	if s.summary == nil {
+		return false, nil
+	}
+	if err := r.putFinish(ctx, address, a, runFinished{Trials: s.trials, Cause: a.Cause, Summary: *s.summary}); err != nil {
+		return false, err
+	}
+	delete(r.sums, address)
+	if a.Kind == Finish {
+		fault.Reached(fault.RunFinished)
+		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
+		select {
+		case r.finished <- struct{}{}:
+		default:
+		}
+	}
+	return true, nil
+}
+
+// sum starts the goroutine that makes the summary of an execution. It ends when the loop has it, or
+// with the loop.
+func (r *Reconciler) sum(address string, n int) {
+	s := &summing{execution: n, changes: r.changes[address]}
+	r.sums[address] = s
+	ctx := r.life
+	r.drivers.Go(func() {
+		var outcomes []Outcome
+		err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+			outcomes, _, err = outcomesOf(tx, address, n)
+			return err
+		})
+		summary := Summarize(outcomes)
+		_ = r.do(ctx, func() { // fails where the loop has ended: the next daemon makes it
+			switch {
+			case r.sums[address] != s: // something has changed since
+			case err != nil:
+				r.o.Log.Warn("sum up", "spec", address, "execution", n, "error", err)
+				delete(r.sums, address)
+				r.queue.retry(address, r.now())
+				return
+			default:
+				s.trials, s.summary = len(outcomes), &summary
+			}
+			r.queue.add(address, r.now())
+		})
+	})
+}
+
+// putFinish stores that an execution has no open cell, or is over, with the records that say so.
+func (r *Reconciler) putFinish(ctx context.Context, address string, a Action, record runFinished) error {
+	now := clock.Now().UTC()
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		e, err := tx.LatestExecution(address)
+		if err != nil {
+			return err
+		}
+		types := []string{"run.settled", "run.finished"}
+		if !e.SettledAt.IsZero() { // which was said already
+			types = types[1:]
+		} else if a.Kind == Settle {
+			types = types[:1]
+		}
+		for _, typ := range types {
+			if _, err := tx.AppendLine(r.stream(address), r.envelope(address, typ, e.N), record); err != nil {
+				return err
+			}
+		}
+		e.SettledAt = now
+		if a.Kind == Finish {
+			e.FinishedAt = now
+			if err := endFor(&e, r.desired[address]); err != nil {
+				return err
+			}
+		}
+		return tx.PutExecution(e)
+	})
+}
+
+// endFor notes for what an execution is over: as long as the run wants no more, nobody reads its
+// trials to find out.
+func endFor(e *store.ExecutionRow, d *Run) (err error) {
+	if d == nil {
+		return nil
+	}
+	var data executionData
+	if len(e.Data) > 0 {
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			return fmt.Errorf("read execution e%d of %s: %w", e.N, e.Spec, err)
+		}
+	}
+	data.Ended = d.sum()
+	e.Data, err = json.Marshal(data)
+	return err
+}
+
+// outcomesOf reads the finished ones of the trials that count, with their rounds, and how many
+// others are open. What was superseded does not count.
+func outcomesOf(tx *store.Tx, address string, n int) (outcomes []Outcome, open int, err error) {
+	states, err := standing(tx, address, n)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, s := range states {
+		if s.Result == nil {
+			open++
+			continue
+		}
+		subs, err := submissions(tx, s.ID)
+		if err != nil {
+			return nil, 0, err
+		}
+		outcomes = append(outcomes, outcomeOf(s, subs))
+	}
+	return outcomes, open, nil
+}
+
+// outcomeOf is a finished trial with the rounds of its last try.
+func outcomeOf(s trial.State, subs []judge.Submission) Outcome {
+	t := s.Cell.Task
+	return Outcome{
+		Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
+		Control: s.Cell.Agent.Control(), Finished: *s.Result, Judge: t.Judge, Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: trial.OfTry(subs, s.Try),
+		content: t,
+	}
+}

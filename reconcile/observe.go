@@ -1,0 +1,169 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// sighting is what was observed of one run, or why it could not be read.
+type sighting struct {
+	worklist
+	err error
+}
+
+// observe reads what exists of some runs, in one transaction.
+func (r *Reconciler) observe(ctx context.Context, addresses []string) []sighting {
+	all := make([]sighting, len(addresses))
+	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		for i, address := range addresses {
+			all[i].worklist, all[i].err = r.observed(tx, address)
+		}
+		return nil
+	})
+	for i := range all {
+		if err != nil {
+			all[i].err = err
+		}
+	}
+	return all
+}
+
+// observeOne reads what exists of a run. Of the trials it has those that ask for something.
+func (r *Reconciler) observeOne(ctx context.Context, address string) (Observed, error) {
+	seen := r.observe(ctx, []string{address})[0]
+	return seen.Observed, seen.err
+}
+
+// observeAll reads what exists of a run, with all trials of its execution.
+func (r *Reconciler) observeAll(ctx context.Context, address string) (o Observed, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		if o, err = r.latest(tx, address); err != nil || o.Execution == nil {
+			return err
+		}
+		o.Trials, err = r.trialsOf(tx, address, o.Execution.N)
+		return err
+	})
+	return o, err
+}
+
+// latest is what exists of a run, but for the trials of its latest execution.
+func (r *Reconciler) latest(tx *store.Tx, address string) (Observed, error) {
+	o := Observed{Rerun: r.rerun[address], Stale: r.contents.stale[address], StaleSince: r.contents.since[address]}
+	if since, gone := r.gone[address]; gone {
+		o.GoneSince = r.line.Wall(since)
+	}
+	fired, err := tx.Meta(firedKey(address))
+	if err != nil {
+		return o, err
+	}
+	if fired != "" {
+		if o.LastFired, err = time.Parse(time.RFC3339, fired); err != nil {
+			return o, fmt.Errorf("last firing of %s: %w", address, err)
+		}
+	}
+	e, err := tx.LatestExecution(address)
+	if errors.Is(err, store.ErrNotFound) {
+		return o, nil
+	}
+	if err != nil {
+		return o, err
+	}
+	o.Execution, err = executionOf(e)
+	return o, err
+}
+
+// observed is what a plan for a run is made from. The trials of an execution are read once; after
+// that each is read when it has changed.
+func (r *Reconciler) observed(tx *store.Tx, address string) (worklist, error) {
+	o, err := r.latest(tx, address)
+	d := r.desired[address]
+	if err != nil || o.Execution == nil {
+		return newCellIndex(d, nil).worklist(o), err
+	}
+	x := r.cells[address]
+	if x == nil && o.Execution.over(d) {
+		delete(r.changed, address)
+		return worklist{Observed: o, begun: true}, nil
+	}
+	if x == nil || x.execution != o.Execution.N || x.run != d && !x.grow(d, o.Execution) {
+		x = newCellIndex(d, o.Execution)
+		trials, err := r.trialsOf(tx, address, o.Execution.N)
+		if err != nil {
+			return worklist{}, err
+		}
+		for _, t := range trials {
+			x.put(t)
+		}
+		r.cells[address] = x
+	}
+	for id := range r.changed[address] {
+		row, err := tx.Trial(id)
+		if errors.Is(err, store.ErrNotFound) || err == nil && row.Execution != x.execution {
+			continue // it was not stored, or is one of an earlier execution
+		}
+		if err != nil {
+			return worklist{}, err
+		}
+		t, err := r.trialOf(row)
+		if err != nil {
+			return worklist{}, err
+		}
+		x.put(t)
+	}
+	delete(r.changed, address)
+	return x.worklist(o), nil
+}
+
+// touch says that a trial is read anew before the next plan is made, and that no summary from before
+// counts any more.
+func (r *Reconciler) touch(address, id string) {
+	r.changes[address]++
+	if r.changed[address] == nil {
+		r.changed[address] = map[string]bool{}
+	}
+	r.changed[address][id] = true
+}
+
+// trialsOf are all trials of an execution.
+func (r *Reconciler) trialsOf(tx *store.Tx, address string, n int) ([]Trial, error) {
+	rows, err := tx.Trials(address, n)
+	if err != nil {
+		return nil, err
+	}
+	trials := make([]Trial, len(rows))
+	for i, row := range rows {
+		if trials[i], err = r.trialOf(row); err != nil {
+			return nil, err
+		}
+	}
+	return trials, nil
+}
+
+// trialOf is a trial as plans see it.
+func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
+	t := Trial{ID: row.ID, Key: row.Cell, Try: row.Try, Status: trial.Status(row.Status), EndedAt: row.FinishedAt}
+	if l, ok := r.live[row.ID]; ok {
+		t.Live, t.Cancelled = true, l.cancelled
+		t.Status = ""
+		return t, nil
+	}
+	if t.Status == "" {
+		return t, nil
+	}
+	s, err := stateOf(row)
+	if err != nil {
+		return t, err
+	}
+	t.EndedAt = s.Line.Wall(row.FinishedAt)
+	t.Final, t.Unwanted, t.Again = s.Result != nil && s.Result.Final, s.Unwanted, s.Again
+	if d := r.desired[row.Spec]; d != nil {
+		t.Funded = funded(s, d.Total)
+	}
+	t.Slot, t.Superseded = slotOf(s.Cell), s.Superseded()
+	return t, nil
+}

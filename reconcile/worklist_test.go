@@ -1,0 +1,210 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// anyTrial is a trial of a cell of that name, in any state that a store can have.
+func anyTrial(t *rapid.T, name string) Trial {
+	x := known(name, slotAs(rapid.SampledFrom([]string{"a", "b", name}).Draw(t, "slot")), try(rapid.IntRange(1, 4).Draw(t, "try")))
+	yes := rapid.Bool()
+	switch rapid.SampledFrom([]string{"left", "live", "ended", "ended", "ended"}).Draw(t, "state") {
+	case "live":
+		x.Live, x.Cancelled = true, yes.Draw(t, "cancelled")
+	case "ended":
+		ended(rapid.SampledFrom([]trial.Status{trial.Resolved, trial.InfraError, trial.Cancelled}).Draw(t, "status"), ago(time.Duration(rapid.IntRange(0, 20).Draw(t, "ago"))*time.Second))(&x)
+		x.Unwanted, x.Superseded, x.Again, x.Funded = yes.Draw(t, "unwanted"), yes.Draw(t, "superseded"), yes.Draw(t, "again"), yes.Draw(t, "funded")
+	}
+	return x
+}
+
+// What is followed trial by trial gives the plan that all trials together give, however often each
+// of them changes.
+func TestAnIndexOfCellsPlansAsAllTrialsDo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := wantedRun(rapid.StringMatching(`a?b?c?d?e?`).Draw(t, "cells"), parallel(rapid.IntRange(1, 4).Draw(t, "parallel")))
+		d.Stagger = time.Duration(rapid.IntRange(0, 2).Draw(t, "stagger")) * time.Hour
+		if rapid.IntRange(0, 9).Draw(t, "declared") == 0 {
+			d = nil
+		}
+		e := execution(1)
+		e.Finished, e.Cancelled = rapid.Bool().Draw(t, "finished"), rapid.IntRange(0, 4).Draw(t, "cancelled") == 0
+		index, all := newCellIndex(d, e), map[string]Trial{}
+		for range rapid.IntRange(0, 12).Draw(t, "changes") {
+			x := anyTrial(t, rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "x"}).Draw(t, "trial"))
+			if before, known := all[x.ID]; known {
+				x.Slot = before.Slot // an edit makes another cell, not another slot
+			}
+			all[x.ID] = x
+			index.put(x)
+		}
+		o := Observed{Execution: e, GoneSince: ago(30 * time.Second)}
+		got := index.worklist(o).diff("run.r", d, noon)
+		for _, x := range all {
+			o.Trials = append(o.Trials, x)
+		}
+		slices.SortFunc(o.Trials, func(a, b Trial) int { return strings.Compare(a.ID, b.ID) })
+		if diff := cmp.Diff(Diff("run.r", d, o, noon).String(), got.String()); diff != "" {
+			t.Fatalf("plan (-from all +from the index):\n%s", diff)
+		}
+		if d != nil && len(index.asking) > len(all) {
+			t.Fatalf("%d trials ask, of %d", len(index.asking), len(all))
+		}
+	})
+}
+
+// plantEnded stores so many trials of an execution as resolved, in place of trials that were done.
+func (h *house) plantEnded(d *Run, n int) {
+	h.t.Helper()
+	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error {
+		line := clock.Begin()
+		data, err := json.Marshal(executionData{Line: line})
+		if err != nil {
+			return err
+		}
+		if err := tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1, Trigger: "accepted", StartedAt: line.Now(), Data: data}); err != nil {
+			return err
+		}
+		for _, c := range d.Cells[:n] {
+			id := trial.ID("r", 1, c.Key)
+			s := trial.State{
+				ID: id, Spec: "run.r", Execution: 1, Key: c.Key, Cell: c.Whole(), Try: 1, Phase: trial.Done, Line: line,
+				Result: &trial.Finished{Trial: id, Status: trial.Resolved, Reason: "agent_exit", Final: true},
+			}
+			data, err := json.Marshal(s)
+			if err != nil {
+				return err
+			}
+			row := store.TrialRow{ID: id, Spec: s.Spec, Execution: 1, Cell: s.Key, Try: 1, Phase: string(s.Phase), Status: "resolved", Wanted: true, Data: data, FinishedAt: line.Now()}
+			if err := tx.PutTrial(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// manyAttempts is run.r with so many attempts, one at a time.
+func manyAttempts(n int) string {
+	return benchmarkSpec + fmt.Sprintf("run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n parallel = 1\n attempts = %d\n agent \"nop\" {}\n}\n", n)
+}
+
+// What a trial costs the store does not depend on how many are done.
+func TestATrialCostsTheSameWhateverIsDone(t *testing.T) {
+	const left = 4
+	read := map[int]int64{}
+	for _, done := range []int{20, 600} {
+		h := newHouse(t)
+		close(h.let)
+		h.write("r.hcl", manyAttempts(done+left))
+		set := config.Load([]config.Input{{Path: "r.hcl", Display: "r.hcl", Text: []byte(manyAttempts(done + left))}}, nil, config.Options{})
+		d, err := Compile(set, *set.Run("r"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.plantEnded(d, done)
+		var mu sync.Mutex
+		var begun []int64 // rows that were read when a trial began
+		h.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int {
+			if c.Workload().Labels[container.LabelRole] == container.RoleWork {
+				mu.Lock()
+				begun = append(begun, h.store.Work().Rows)
+				mu.Unlock()
+				h.work(ctx, c)
+			}
+			<-ctx.Done()
+			return 137
+		})
+		running := h.start()
+		deadline := time.Now().Add(patience)
+		for n := 0; n < left; <-time.After(2 * time.Millisecond) {
+			mu.Lock()
+			n = len(begun)
+			mu.Unlock()
+			if time.Now().After(deadline) {
+				t.Fatal("the run does not go on")
+			}
+		}
+		running.stop()
+		read[done] = begun[left-1] - begun[1]
+	}
+	t.Logf("rows read for two trials, by trials done before: %v", read)
+	if read[600] > read[20]+read[20]/4 {
+		t.Errorf("rows read for two trials, by trials done before: %v", read)
+	}
+}
+
+// A run that gets a task is as one that had it from the beginning. Its other cells are not made again,
+// and its trials are not read again.
+func TestARunGrowsByItsNewTasksAlone(t *testing.T) {
+	text := benchmarkSpec + minedFrom("pulls") + "run \"r\" {\n tasks = [mining.pulls]\n agent \"nop\" {}\n agent \"nop\" { label = \"b\" }\n}\n"
+	options := withMined("pulls", "a-b-1", "a-b-2")
+	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, options)
+	if set.Diagnostics.HasErrors() {
+		t.Fatal(set.Diagnostics)
+	}
+	was, err := NewCompiler(set).Compile(set.Run("r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := newCellIndex(was, execution(1))
+	done := Trial{ID: trial.ID("r", 1, was.Cells[0].Key), Key: was.Cells[0].Key, Status: trial.Resolved, Final: true, Try: 1}
+	index.put(done)
+	options.Mined.Add("pulls", config.Imported{Name: "a-b-3", Task: json.RawMessage(`{"Benchmark":"pulls","Name":"a-b-3","Image":"y"}`)})
+	grown, err := NewCompiler(set).Grow(was, set.Run("r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grown.source != was.source {
+		t.Error("all cells were made again")
+	}
+	whole, err := NewCompiler(set).Compile(set.Run("r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := func(d *Run) (all []string) {
+		for _, c := range d.Cells {
+			all = append(all, c.Key)
+			if cell := c.Whole(); cell.Key() != c.Key {
+				t.Errorf("a cell of %s has the key of another", cell.Task.Name)
+			}
+		}
+		slices.Sort(all) // the grown run has the new cells last
+		return all
+	}
+	if diff := cmp.Diff(keys(whole), keys(grown)); diff != "" || len(grown.Cells) != 6 {
+		t.Errorf("cells (-whole +grown): %s", diff)
+	}
+	if diff := cmp.Diff(whole.Images, grown.Images); diff != "" {
+		t.Errorf("images (-whole +grown): %s", diff)
+	}
+	if !index.grow(grown, execution(1)) {
+		t.Error("its trials are read again")
+	}
+	want := Diff("run.r", grown, Observed{Execution: execution(1), Trials: []Trial{done}}, noon).String()
+	if diff := cmp.Diff(want, index.worklist(Observed{Execution: execution(1)}).diff("run.r", grown, noon).String()); diff != "" {
+		t.Errorf("plan (-all +grown): %s", diff)
+	}
+	options.Mined.Add("pulls", config.Imported{Name: "a-b-1", Task: json.RawMessage(`{"Benchmark":"pulls","Name":"a-b-1","Image":"z"}`)})
+	other, err := NewCompiler(set).Grow(grown, set.Run("r"))
+	if err != nil || other.source == grown.source || index.grow(other, execution(1)) {
+		t.Errorf("a task is another now, and its run was taken for grown: %v", err)
+	}
+}
