@@ -17,6 +17,8 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
@@ -307,7 +309,7 @@ func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessRes
 	out.result = sweforge.Result{
 		TaskID: id, Repo: repo, Agent: f.Agent, Control: s.Cell.Agent.Control(), Status: string(f.Status),
 		SanityCheck: s.Cell.SanityCheck && !s.StartedAt.IsZero(), // it comes first: an agent began only where it had passed
-		FailToPass:  testsOf(f.FailToPass), PassToPass: testsOf(f.PassToPass),
+		FailToPass:  testsOf(t, f.FailToPass), PassToPass: testsOf(t, f.PassToPass),
 		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trial.LogFile(r.o.Host.StateDir, s.ID, s.Try)),
 	}
 	if f.Status != trial.Resolved && f.Status != trial.Unresolved {
@@ -330,31 +332,41 @@ func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessRes
 // emptySHA256 is the digest of nothing.
 const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// told adds what the tests said.
+// told adds what the report of the round that counts says of the tests.
 func (h *harnessResult) told(r judge.Report) {
-	said := map[string]string{}
+	said := map[string]parser.Test{}
 	for _, t := range r.Tests {
-		said[t.Name] = t.Message
+		said[t.Name] = t
 	}
 	for _, tests := range [][]sweforge.Test{h.result.FailToPass, h.result.PassToPass} {
 		for i := range tests {
-			tests[i].Stdout = said[tests[i].Command]
+			tellTest(&tests[i], said, r.JudgeMS)
 		}
 	}
 }
 
-func testsOf(records []trial.TestRecord) []sweforge.Test {
+// tellTest fills in what was seen of a test. One command that runs all tests took the time of the
+// judge, and its exit code says nothing of one test.
+func tellTest(test *sweforge.Test, said map[string]parser.Test, judgeMS int64) {
+	if test.Name != "" {
+		test.Stdout, test.DurationMS = said[test.Name].Message, &judgeMS
+		return
+	}
+	seen := said[test.Command]
+	test.Stdout, test.ExitCode, test.DurationMS = seen.Output, seen.ExitCode, seen.DurationMS
+	if seen.TimedOut {
+		code := sweforge.ExitTimedOut
+		test.ExitCode = &code
+	}
+}
+
+// testsOf are tests as swe-forge's harness knows them, a command each.
+func testsOf(t task.Task, records []trial.TestRecord) []sweforge.Test {
 	tests := make([]sweforge.Test, len(records))
 	for i, r := range records {
 		tests[i] = sweforge.Test{Command: r.Name, Passed: r.Passed}
-		switch {
-		case r.ExitCode != nil:
-			tests[i].ExitCode = *r.ExitCode
-		case !r.Passed:
-			tests[i].ExitCode = 1
-		}
-		if r.DurationMS != nil {
-			tests[i].DurationMS = *r.DurationMS
+		if !judge.ByCommands(t) {
+			tests[i].Command, tests[i].Name = sweforge.TestCommand(t), r.Name
 		}
 	}
 	return tests

@@ -14,6 +14,7 @@ const (
 	maxTests       = 20_000
 	maxTestName    = 1024
 	maxMessage     = 4096
+	maxTestOutput  = 2000
 	maxMessagesAll = 2 << 20
 	maxMetrics     = 1000
 )
@@ -26,6 +27,8 @@ func bounded(tests []parser.Test) []parser.Test {
 		t.Name, t.Message = cut(t.Name, maxTestName), cut(t.Message, min(maxMessage, room))
 		t.Score, t.Weight = finite(t.Score), finite(t.Weight)
 		room -= len(t.Message)
+		t.Output = cut(t.Output, min(maxTestOutput, room))
+		room -= len(t.Output)
 		out = append(out, t)
 	}
 	return out

@@ -106,8 +106,8 @@ func (c commandRun) ending() string {
 // verdict says how a command came out, and whether its tripwire shows tampering.
 func (c commandRun) verdict() (test parser.Test, tampered string) {
 	ms := c.took.Milliseconds()
-	test = parser.Test{Name: c.text, Status: parser.Failed, DurationMS: &ms}
-	if c.timedOut {
+	test = parser.Test{Name: c.text, Status: parser.Failed, DurationMS: &ms, Output: cut(string(c.output), maxTestOutput)}
+	if test.TimedOut = c.timedOut; c.timedOut {
 		test.Message = "out of time: " + lastLine(c.output)
 		return test, ""
 	}

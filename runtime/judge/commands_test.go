@@ -203,7 +203,8 @@ func TestAContainerThatDoesNotComeBackIsTheSubmissionsDoing(t *testing.T) {
 func TestACommandOutOfTimeEndsAloneAndTheNextIsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(o *Options) { o.Guest = "/guest" })
-		b.withGuest(script{"slow": func(ctx context.Context, _ *containertest.FakeContainer, _ container.Command) int {
+		b.withGuest(script{"slow": func(ctx context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
+			_, _ = io.WriteString(cmd.Stdout, "at it\n")
 			<-ctx.Done()
 			return 0
 		}}.run)
@@ -211,6 +212,9 @@ func TestACommandOutOfTimeEndsAloneAndTheNextIsRun(t *testing.T) {
 		r := b.judgeOne(t, "t", file("src/x", "")).Report
 		if got := outcomesOf(r.Tests); got != "failed -, passed 0" || r.Status != StatusTimeout || !r.Valid || r.PassRate != .5 {
 			t.Errorf("%s: %+v", got, r)
+		}
+		if slow, quick := r.Tests[0], r.Tests[1]; !slow.TimedOut || slow.Output != "at it\n" || quick.TimedOut || quick.Output != "quick\n" {
+			t.Errorf("%+v", r.Tests)
 		}
 		if out := b.output(t, r.Output); !strings.Contains(out, "[assayd: command 2: quick]\nquick\n") || !strings.Contains(out, "out of time after 60000 ms") {
 			t.Errorf("output\n%s", out)
@@ -329,5 +333,8 @@ func TestNamesOfCommandsAreWholeHoweverLong(t *testing.T) {
 	r := commandsVerdict(task.Task{FailToPass: []string{long}}, []commandRun{{text: long, output: []byte(fmt.Sprint(long))}}, "")
 	if r.Tests[0].Name != long {
 		t.Errorf("%d bytes of %d", len(r.Tests[0].Name), len(long))
+	}
+	if got := len(bounded([]parser.Test{{Output: strings.Repeat("x", 2*maxTestOutput)}})[0].Output); got != maxTestOutput {
+		t.Errorf("%d bytes of its output are kept", got)
 	}
 }

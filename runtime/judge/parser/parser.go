@@ -21,6 +21,8 @@ type Test struct {
 
 	ExitCode   *int   `json:"exit_code,omitempty"`   // of a test that is a command, where it ended by itself
 	DurationMS *int64 `json:"duration_ms,omitempty"` // of a test that is a command
+	TimedOut   bool   `json:"timed_out,omitempty"`   // of a test that is a command: it did not end in its time
+	Output     string `json:"output,omitempty"`      // of a test that is a command: the beginning of what it printed
 
 	// Repeats is the name that the runner gave the test, where an earlier one of the run had
 	// it already, so that Name is that with a number added. Who does not know Name must let

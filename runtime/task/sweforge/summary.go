@@ -54,14 +54,27 @@ type Result struct {
 	ContainerID       string  `json:"container_id,omitempty"`
 }
 
-// Test is one command, or one named test: then Command is its name.
+// Test is one command, or one of the tests that a command runs: then Name is the test's.
 type Test struct {
 	Command    string `json:"command"`
-	ExitCode   int    `json:"exit_code"`
+	Name       string `json:"test,omitempty"`
+	ExitCode   *int   `json:"exit_code"` // of the command; nil = not known, or it says nothing of the test
 	Stdout     string `json:"stdout"`
 	Stderr     string `json:"stderr"`
 	Passed     bool   `json:"passed"`
-	DurationMS int64  `json:"duration_ms"`
+	DurationMS *int64 `json:"duration_ms"` // of the command; nil = not known
+}
+
+// ExitTimedOut is the exit code that swe-forge's harness gives a command that is out of time.
+const ExitTimedOut = -1
+
+// TestCommand is the command that runs all tests of a task that names them; "" = the command is no
+// single line, or each test is a command.
+func TestCommand(t task.Task) string {
+	if t.Judge.Staged() {
+		return commandLine(t.Judge.Grade.Command)
+	}
+	return commandLine(t.Judge.Tests())
 }
 
 // Names are what swe-forge calls a task and its repository: "owner/repo-412" and "owner/repo",

@@ -348,10 +348,11 @@ func TestTheSummaryKeepsControlsApart(t *testing.T) {
 }
 
 func TestTheSummaryHasTheFieldsOfTheHarness(t *testing.T) {
+	took := int64(7)
 	results := []sweforge.Result{
 		{
 			TaskID: "a", Repo: "o/a", Agent: "x", Status: "resolved", SanityCheck: true, AgentDurationSecs: 10, TotalDurationSecs: 20.5,
-			AgentOutput: strings.Repeat("é", 5001), FailToPass: []sweforge.Test{{Command: "t <1>", Stdout: strings.Repeat("x", 3000), Passed: true, DurationMS: 7}},
+			AgentOutput: strings.Repeat("é", 5001), FailToPass: []sweforge.Test{{Command: "t <1>", Stdout: strings.Repeat("x", 3000), Passed: true, ExitCode: new(int), DurationMS: &took}},
 		},
 		{TaskID: "b", Repo: "o/b", Status: "infra_error", Error: "gone"},
 		{TaskID: "c", Repo: "o/c", Status: "agent_error", AgentDurationSecs: 10.33},
