@@ -37,7 +37,7 @@ func FuzzReadWorkspace(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		again := sweforge.Read(out, task.ReadOptions{})
+		again := sweforge.Read(out, task.ReadOptions{Image: "i"})
 		if diff := cmp.Diff(got.Tasks, again.Tasks); diff != "" {
 			t.Error(again.Problems, diff)
 		}

@@ -11,6 +11,18 @@ const (
 	configPrefix = "install_config."
 )
 
+// TestFilesKey is the metadata that holds the files of the hidden tests with judge.patch applied, as
+// TestFiles writes them: swe-forge's harness applies no patch.
+const TestFilesKey = metaPrefix + testFiles
+
+const testFiles = "test_files" // in the map meta
+
+// imageKey is the metadata that says where the image is from, if it is not the task's own.
+const (
+	imageKey   = "image_from"
+	fromImport = "import"
+)
+
 // metadata keeps what has no other place in a task.
 func (w workspace) metadata() map[string]string {
 	out := map[string]string{}
@@ -35,9 +47,15 @@ func (w workspace) metadata() map[string]string {
 		out["quality_passed"] = "true"
 	}
 	for key, text := range w.Meta {
-		if key != "test_files" {
+		if key != testFiles {
 			out[metaPrefix+key] = text
 		}
+	}
+	if files := w.patched(); len(files) > 0 {
+		out[TestFilesKey] = filesText(files)
+	}
+	if w.Image == "" {
+		out[imageKey] = fromImport
 	}
 	for key, text := range w.InstallConfig {
 		if key != "install" {

@@ -127,7 +127,7 @@ func taskName(id string) string { return strings.ReplaceAll(id, "/", "__") }
 // use.
 func (w workspace) task(o task.ReadOptions, say *folder.Findings) task.Task {
 	if w.Assayd != "" {
-		t, err := w.exact()
+		t, err := w.exact(o)
 		if err == nil {
 			return t
 		}
@@ -223,13 +223,17 @@ func plain(command string) string {
 
 // hidden takes the tests: files in the metadata, a patch, or both.
 func (w workspace) hidden(t *task.Task, say *folder.Findings) {
-	var files []struct{ Path, Content string }
-	if text := w.Meta["test_files"]; text != "" {
+	var files []testFile
+	if text := w.Meta[testFiles]; text != "" {
 		if err := json.Unmarshal([]byte(text), &files); err != nil {
-			say.Problem("%q of meta is no list of files: %v", "test_files", err)
+			say.Problem("%q of meta is no list of files: %v", testFiles, err)
 		}
 	}
+	touched := w.touched()
 	for _, file := range files {
+		if touched[file.Path] {
+			continue // the patch makes it
+		}
 		name, ok := inside(file.Path)
 		if !ok {
 			say.Problem("the test file %q is not below %s", file.Path, workdir)

@@ -1,7 +1,6 @@
 package sweforge
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,11 +25,12 @@ func newWorkspace(t task.Task) (workspace, []string) {
 	if err != nil {
 		return workspace{}, []string{err.Error()}
 	}
-	if reflect.DeepEqual(w.task(task.ReadOptions{}, &folder.Findings{}), t) {
+	o := task.ReadOptions{Image: t.Image}
+	if reflect.DeepEqual(w.task(o, &folder.Findings{}), t) {
 		return w, nil
 	}
 	w.Assayd = w.note(t)
-	if again, err := w.noted(); err != nil {
+	if again, err := w.noted(o); err != nil {
 		return workspace{}, []string{err.Error()}
 	} else if !reflect.DeepEqual(again, t) {
 		return workspace{}, []string{"it holds text that is no UTF-8"}
@@ -69,6 +69,9 @@ func plainWorkspace(t task.Task) (workspace, error) {
 	w := workspace{
 		ID: t.Name, Repo: repoOf(t.Repo.URL), BaseCommit: t.Repo.Commit, Image: t.Image, Prompt: t.Instruction,
 		TestPatch: string(t.Judge.Patch), FailToPass: t.FailToPass, PassToPass: t.PassToPass,
+	}
+	if t.Metadata[imageKey] == fromImport {
+		w.Image = ""
 	}
 	w.fill(t.Metadata)
 	if id := t.Metadata["id"]; taskName(id) == t.Name {
@@ -125,13 +128,10 @@ func (w *workspace) commands(t task.Task) error {
 	return nil
 }
 
-// testFiles are the hidden files that lie below the repository; others are not for swe-forge.
+// testFiles are the hidden files that lie below the repository, others are not for swe-forge; and
+// those that the patch of tests makes or changes, where the metadata has them.
 func (w *workspace) testFiles(t task.Task) error {
-	type file struct {
-		Path    string `json:"path"`
-		Content string `json:"content"`
-	}
-	var files []file
+	var files []testFile
 	for _, name := range slices.Sorted(maps.Keys(t.Judge.Files)) {
 		at := name
 		if rest, ok := strings.CutPrefix(name, t.Workdir+"/"); ok {
@@ -140,18 +140,17 @@ func (w *workspace) testFiles(t task.Task) error {
 		if path.IsAbs(at) {
 			return fmt.Errorf("its hidden file %s is outside of the repository", name)
 		}
-		files = append(files, file{at, t.Judge.Files[name]})
+		files = append(files, testFile{at, t.Judge.Files[name]})
 	}
-	if len(files) == 0 {
-		return nil
+	delete(w.Meta, testFiles)
+	for _, file := range filesOf(t.Metadata[TestFilesKey]) {
+		if _, there := t.Judge.Files[file.Path]; !there {
+			files = append(files, file)
+		}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(files); err != nil {
-		return err
+	if len(files) > 0 {
+		w.Meta[testFiles] = filesText(files)
 	}
-	w.Meta["test_files"] = strings.TrimSpace(b.String())
 	return nil
 }
 
@@ -168,32 +167,42 @@ func repoOf(url string) string {
 	return strings.Join(parts[max(len(parts)-2, 0):], "/")
 }
 
-// note is the text of key "assayd": the task without what stands under other keys.
+// note is the text of key "assayd": the task without what stands under other keys, or is the
+// import's.
 func (w workspace) note(t task.Task) string {
-	t.Instruction, t.Solution = "", nil
+	n := note{Task: t, Patched: len(t.Judge.Patch) > 0}
+	n.Task.Instruction, n.Task.Solution = "", nil
 	if len(t.PassToPass) > 0 { // the lists stand beside it
-		t.FailToPass, t.PassToPass = nil, nil
+		n.Task.FailToPass, n.Task.PassToPass = nil, nil
 	}
-	patched := len(t.Judge.Patch) > 0
-	if patched {
-		t.Judge.Patch = nil
+	if n.Patched {
+		n.Task.Judge.Patch = nil
 	}
-	text, err := json.Marshal(struct {
-		Task    task.Task `json:"task"`
-		Patched bool      `json:"test_patch,omitempty"`
-	}{t, patched})
+	n.Task.Metadata = maps.Clone(t.Metadata)
+	if text, ok := t.Metadata[TestFilesKey]; ok && text == filesText(w.patched()) {
+		n.Files = folder.Sum([]byte(text))
+		delete(n.Task.Metadata, TestFilesKey)
+	}
+	if t.Metadata[imageKey] == fromImport {
+		n.Task.Image = ""
+	}
+	text, err := json.Marshal(n)
 	if err != nil {
 		panic(err) // plain data always encodes
 	}
 	return string(text)
 }
 
+// note is what key "assayd" holds.
+type note struct {
+	Task    task.Task `json:"task"`
+	Patched bool      `json:"test_patch,omitempty"`
+	Files   string    `json:"test_files,omitempty"` // sum of those that the patch touches; "" = the metadata has none
+}
+
 // noted is the task of the note and of the keys beside it.
-func (w workspace) noted() (task.Task, error) {
-	var n struct {
-		Task    task.Task `json:"task"`
-		Patched bool      `json:"test_patch"`
-	}
+func (w workspace) noted(o task.ReadOptions) (task.Task, error) {
+	var n note
 	d := json.NewDecoder(strings.NewReader(w.Assayd))
 	d.DisallowUnknownFields() // of a later version of ours: half of it would be another task
 	if err := d.Decode(&n); err != nil {
@@ -207,6 +216,15 @@ func (w workspace) noted() (task.Task, error) {
 	if n.Patched {
 		t.Judge.Patch = []byte(w.TestPatch)
 	}
+	if n.Files != "" && t.Metadata != nil {
+		t.Metadata[TestFilesKey] = filesText(w.patched())
+		if folder.Sum([]byte(t.Metadata[TestFilesKey])) != n.Files {
+			return task.Task{}, errors.New("the files of its tests were changed, and its patch of tests was not")
+		}
+	}
+	if t.Metadata[imageKey] == fromImport {
+		t.Image = o.Image
+	}
 	if len(t.FailToPass) == 0 {
 		t.FailToPass, t.PassToPass = w.FailToPass, w.PassToPass
 		if !t.Judge.Command.Empty() {
@@ -217,8 +235,8 @@ func (w workspace) noted() (task.Task, error) {
 }
 
 // exact is the task of the note, if the other keys follow from it.
-func (w workspace) exact() (task.Task, error) {
-	t, err := w.noted()
+func (w workspace) exact(o task.ReadOptions) (task.Task, error) {
+	t, err := w.noted(o)
 	if err != nil {
 		return task.Task{}, err
 	}

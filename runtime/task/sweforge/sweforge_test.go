@@ -126,7 +126,7 @@ func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
 			"id": "acme/widgets-412", "merge_commit": "9876543210987654321098765432109876543210", "language": "go",
 			"created_at": "2026-02-17T11:02:33.123456789Z", "original_pr_body": "acme/widgets (#412): Limit retries\n\nbody", "status": "ready",
 			"difficulty_score": "2", "quality_score": "0.55", "quality_passed": "true", "difficulty": "medium",
-			"meta.added_lines": "61", "meta.difficulty": "medium", "meta.pr_title": "Limit retries",
+			"image_from": "import", "meta.added_lines": "61", "meta.difficulty": "medium", "meta.pr_title": "Limit retries",
 			"install_config.go": "1.22", "install_config.test_cmd": "go test ./...",
 		},
 	}
@@ -143,7 +143,7 @@ func TestWhatInstallsIsWrittenAgain(t *testing.T) {
 		if problems, err := sweforge.Write(dir, []task.Task{tk}, nil); err != nil || len(problems) > 0 {
 			t.Fatal(problems, err)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, tk.Name, "workspace.yaml"))
+		text, err := os.ReadFile(filepath.Join(dir, "acme/widgets-412/workspace.yaml"))
 		if err != nil || strings.Contains(string(text), "\nassayd:") {
 			t.Errorf("%v\n%s", err, text)
 		}
@@ -152,6 +152,90 @@ func TestWhatInstallsIsWrittenAgain(t *testing.T) {
 		}
 		if err := yaml.Unmarshal(text, &written); err != nil || written.Config["install"] != install {
 			t.Errorf("%q, %v; want %q", written.Config["install"], err, install)
+		}
+	}
+}
+
+// A copy is what was copied: it lies where it lay, and the import still says the image, also of one
+// that only a note holds.
+func TestACopyLeavesTheImageToTheImportAndLiesWhereItLay(t *testing.T) {
+	for name, change := range map[string]func(*task.Task){
+		"as it is":    func(*task.Task) {},
+		"with a note": func(tk *task.Task) { tk.Judge.Env = map[string]string{"A": "1"} },
+	} {
+		tk := only(t, theirs)
+		change(&tk)
+		dir := t.TempDir()
+		if problems, err := sweforge.Write(dir, []task.Task{tk}, nil); err != nil || len(problems) > 0 {
+			t.Fatal(problems, err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "acme/widgets-412/workspace.yaml"))
+		if err != nil || strings.Contains(string(text), "golang:1.26") {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+		tk.Image = "golang:1.27"
+		if diff := cmp.Diff([]task.Task{tk}, sweforge.Read(dir, task.ReadOptions{Image: "golang:1.27"}).Tasks); diff != "" {
+			t.Error(name, diff)
+		}
+	}
+}
+
+// An image of its own is kept, and an id that leads elsewhere does not.
+func TestACopyKeepsAnImageOfItsOwnAndNoIDLeadsElsewhere(t *testing.T) {
+	for id, at := range map[string]string{
+		"acme/widgets-412": "acme/widgets-412", "w-1": "w-1", "a/../../w-1": "a__..__..__w-1", "a//w-1": "a____w-1", "a/.git": "a__.git",
+	} {
+		tk := only(t, strings.Replace(theirs, "id: acme/widgets-412\n", "id: "+id+"\nimage: golang:1.25\n", 1))
+		dir := filepath.Join(t.TempDir(), "in", "here")
+		if problems, err := sweforge.Write(dir, []task.Task{tk}, nil); err != nil || len(problems) > 0 {
+			t.Fatal(id, problems, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, at, "workspace.yaml")); err != nil {
+			t.Error(id, err)
+		}
+		if diff := cmp.Diff([]task.Task{tk}, sweforge.Read(dir, task.ReadOptions{Image: "another:1"}).Tasks); diff != "" {
+			t.Error(id, diff)
+		}
+	}
+}
+
+// swe-forge's harness applies no patch: the files that the patch of tests makes stand beside it, and
+// are not put in place twice here.
+func TestFilesThatThePatchOfTestsMakesStandBesideIt(t *testing.T) {
+	tk := tested(t)
+	tk.Judge.Patch = []byte("diff --git a/w_test.go b/w_test.go\n--- a/w_test.go\n+++ b/w_test.go\n@@ -1 +1,2 @@\n package w\n+// <new>\n")
+	tk.Judge.Files = map[string]string{"data.txt": "a"}
+	tk.Submit.Exclude = []string{"data.txt", "w_test.go"}
+	tk.Metadata[sweforge.TestFilesKey] = sweforge.TestFiles(map[string]string{"w_test.go": "package w\n// <new>\n"})
+	dir := t.TempDir()
+	if problems, err := sweforge.Write(dir, []task.Task{tk}, nil); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, tk.Name, "workspace.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	want := `[{"path":"data.txt","content":"a"},{"path":"w_test.go","content":"package w\n// <new>\n"}]`
+	var written struct{ Meta map[string]string }
+	if err := yaml.Unmarshal(data, &written); err != nil || written.Meta["test_files"] != want || strings.Count(text, "// <new>") != 2 {
+		t.Errorf("%q, %v, in\n%s", written.Meta["test_files"], err, text)
+	}
+	got := sweforge.Read(dir, task.ReadOptions{})
+	if diff := cmp.Diff([]task.Task{tk}, got.Tasks); diff != "" || len(got.Notices)+len(got.Problems) > 0 {
+		t.Error(got.Problems, got.Notices, diff)
+	}
+	// Without what is ours, or with other files than the patch makes, the patch makes them.
+	for _, other := range []string{text[:strings.Index(text, "\nassayd:")+1], strings.Replace(text, `package w\n// <new>`, `package w\n// <newer>`, 1)} {
+		if other == text {
+			t.Fatal("nothing was changed")
+		}
+		changed := read(t, other)
+		if len(changed.Tasks) != 1 || len(changed.Notices) == 0 {
+			t.Fatalf("%+v", changed)
+		}
+		if is := changed.Tasks[0].Judge; !cmp.Equal(is.Files, tk.Judge.Files) || string(is.Patch) != string(tk.Judge.Patch) {
+			t.Errorf("%+v", is)
 		}
 	}
 }

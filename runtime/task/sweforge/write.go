@@ -1,7 +1,6 @@
 package sweforge
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -15,7 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/task/folder"
 )
 
-// Write writes a workspace folder for each task, named as it is. workspace.yaml appears whole or
+// Write writes a workspace folder for each task, named as its id. workspace.yaml appears whole or
 // not at all, when all else of the task is there. What no workspace can hold of a task is a problem, and the
 // task is left out.
 func Write(dir string, tasks []task.Task, _ task.Trees) ([]task.Problem, error) {
@@ -40,11 +39,22 @@ func Write(dir string, tasks []task.Task, _ task.Trees) ([]task.Problem, error) 
 		if len(beyond) > 0 {
 			continue
 		}
-		if err := writeFolder(filepath.Join(dir, t.Name), w, data); err != nil {
+		if err := writeFolder(filepath.Join(dir, folderOf(w.ID)), w, data); err != nil {
 			return problems, err
 		}
 	}
 	return problems, nil
+}
+
+// folderOf is the folder of an id, below those that it is nested in. An id is a stranger's: one that
+// could lead elsewhere, or be hidden, has one folder.
+func folderOf(id string) string {
+	for part := range strings.SplitSeq(id, "/") {
+		if !folder.TaskName.MatchString(part) {
+			return taskName(id)
+		}
+	}
+	return filepath.FromSlash(id)
 }
 
 // writeFolder writes the files of a workspace. Those beside workspace.yaml are for people.
@@ -61,13 +71,7 @@ func writeFolder(dir string, w workspace, data []byte) error {
 			files[fmt.Sprintf("tests/%s_%d.sh", kind, i+1)] = "#!/bin/bash\n# " + strings.ReplaceAll(kind, "_", " ") + ", in the repository\n" + command + "\n"
 		}
 	}
-	var tests []struct{ Path, Content string }
-	if text := w.Meta["test_files"]; text != "" {
-		if err := json.Unmarshal([]byte(text), &tests); err != nil {
-			return fmt.Errorf("read the test files of %s: %w", w.ID, err)
-		}
-	}
-	for count, test := range tests {
+	for count, test := range filesOf(w.Meta[testFiles]) {
 		name := "tests/" + path.Base(test.Path)
 		if _, ok := files[name]; ok {
 			name = fmt.Sprintf("tests/%d_%s", count, path.Base(test.Path))
