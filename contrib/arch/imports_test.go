@@ -58,6 +58,7 @@ var mayImport = map[string][]string{
 		"runtime/git", "runtime/task/runner", "runtime/task/folder",
 		"runtime/mining/archive", "runtime/mining/github", "runtime/mining/extract", "runtime/mining/screen", "runtime/mining/triage",
 		"runtime/mining/statement", "runtime/mining/workbench", "runtime/mining/proof", "runtime/mining/output", "runtime/mining/reason",
+		"runtime/mining/diff",
 	},
 	"runtime/mining/*":       {"runtime/llm", "runtime/git", "runtime/mining/github", "runtime/mining/reason"},
 	"runtime/mining/reason":  {},

@@ -164,12 +164,17 @@ func (k *maker) export(ctx context.Context) error {
 	}
 	r := k.repository()
 	out := k.m.o.Spec.Output
+	files, err := k.testFiles(ctx)
+	if err != nil {
+		return err
+	}
 	w := written{Task: k.task.Name, URL: fmt.Sprintf("%s/%s/pull/%d", k.m.o.Forge, r.Repo, r.Number), Dir: out.Dir, Formats: out.Formats}
 	if w.At, err = k.m.writes(ctx, k.pull.Ref, w); err != nil {
 		return err
 	}
 	mined := output.Mined{Task: k.task, Provenance: output.Provenance{
 		Repo: r.Repo, Number: r.Number, URL: w.URL, License: r.Repository.License,
+		Title: r.Title, Body: r.Body, AddedLines: r.Added, RemovedLines: r.Removed, ChangedFiles: r.ChangedFiles, TestFiles: files,
 		Base: k.change.Base, Merge: k.change.Merge, MergedAt: r.MergedAt, Language: strings.ToLower(r.Repository.Language),
 		Difficulty: k.class.Class, DifficultyScore: k.class.Score, QualityScore: k.quality.Score,
 		Image: work.Ref, ImageDigest: work.ID,
@@ -186,7 +191,7 @@ func (k *maker) export(ctx context.Context) error {
 		return &unwritten{err}
 	}
 	fault.Reached(fault.TaskWritten)
-	k.decision.Mined = &Mined{Task: k.task, Dir: out.Dir, Language: mined.Provenance.Language}
+	k.decision.Mined = &Mined{Task: mined.Described(), Dir: out.Dir, Language: mined.Provenance.Language}
 	return nil
 }
 

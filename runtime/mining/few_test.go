@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/sweforge"
 )
 
 // either has upstream's tests pass with either function mended, and those of test_new.py and
@@ -167,6 +168,40 @@ func (w *world) hasBoth() {
 	}
 	if err := errors.Join(err, json.Unmarshal(text, &from)); err != nil || !from.Generated || from.Covered != 1 {
 		w.t.Errorf("%v: it comes from %s", err, text)
+	}
+	w.hasFiles(k)
+}
+
+// hasFiles looks at what swe-forge's harness has of a task, which applies no patch of tests: the files
+// that Git makes with it.
+func (w *world) hasFiles(k task.Task) {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	w.git(dir, "", "clone", "--quiet", filepath.Join(w.forge, shop), ".")
+	w.git(dir, "", "checkout", "--quiet", k.Repo.Commit)
+	w.git(dir, string(k.Judge.Patch), "apply", "-")
+	made := map[string]string{}
+	for _, name := range []string{tests(1), "tests/test_new.py"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		made[name] = string(text)
+	}
+	want := map[string]string{
+		"meta.test_files": sweforge.TestFiles(made), "meta.pr_title": title(shop, 1), "meta.added_lines": "8", "meta.removed_lines": "1", "meta.files_changed": "3",
+		"original_pr_body": "acme/shop (#1): " + title(shop, 1) + "\n\nIt is always zero.",
+	}
+	read := sweforge.Read(w.spec.Output.Dir, task.ReadOptions{})
+	if len(read.Tasks) != 1 {
+		w.t.Fatalf("%+v", read)
+	}
+	for what, metadata := range map[string]map[string]string{"kept": k.Metadata, "written": read.Tasks[0].Metadata} {
+		for name, text := range want {
+			if metadata[name] != text {
+				w.t.Errorf("%s as %s is %q, want %q", name, what, metadata[name], text)
+			}
+		}
 	}
 }
 

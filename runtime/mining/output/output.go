@@ -22,6 +22,9 @@ type Mined struct {
 	Provenance Provenance
 }
 
+// Described is the task with its provenance in the metadata, as it is written.
+func (m Mined) Described() task.Task { return m.Provenance.in(m.Task) }
+
 // Refused says that a format cannot hold a task.
 type Refused struct {
 	Format, Task string
@@ -121,7 +124,7 @@ func in(ctx context.Context, dir string, names []string, m Mined, trees task.Tre
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	w := writer{stage: s, task: m.Provenance.in(m.Task), about: m.Provenance, trees: trees}
+	w := writer{stage: s, task: m.Described(), about: m.Provenance, trees: trees}
 	var to []target
 	for _, name := range names {
 		t := target{format: known[name], name: name, dir: dir, staged: filepath.Join(s.dir, name)}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/sweforge"
 )
 
 // Provenance says where a task comes from, what it was judged to be worth, and what it took.
@@ -16,6 +18,13 @@ type Provenance struct {
 	License string `json:"license"` // SPDX id; "" = not known
 	URL     string `json:"url"`     // of the pull request
 	Number  int    `json:"pull_number"`
+
+	// The pull request as GitHub tells of it.
+	Title        string `json:"title"`
+	Body         string `json:"-"`
+	AddedLines   int    `json:"added_lines"`
+	RemovedLines int    `json:"removed_lines"`
+	ChangedFiles int    `json:"files_changed"`
 
 	Base     string    `json:"base_commit"`
 	Merge    string    `json:"merge_commit"`
@@ -53,6 +62,10 @@ type Provenance struct {
 
 	MinedAt   time.Time `json:"mined_at"`
 	Generated bool      `json:"generated_tests"` // a model has written tests, all or some; else all are upstream's
+
+	// TestFiles are the files of the hidden tests as judge.patch makes them, by their names; those that
+	// are too long are not there.
+	TestFiles map[string]string `json:"-"`
 }
 
 // LeftOut are tests that are in no list of a task.
@@ -88,8 +101,9 @@ func (p Provenance) json() ([]byte, error) {
 
 // in is the task with its provenance in the metadata, under names that formats know or keep:
 // created_at, language, merge_commit, difficulty, difficulty_score (of swe-forge: 1, 2 or 3),
-// quality_score and quality_passed have a place of their own in some. None of them is a column
-// that SWE-bench gives a meaning to.
+// quality_score and quality_passed have a place of their own in some, and so have original_pr_body and
+// all that begins with "meta." in swe-forge's. None of them is a column that SWE-bench gives a
+// meaning to.
 func (p Provenance) in(t task.Task) task.Task {
 	out := maps.Clone(t.Metadata)
 	if out == nil {
@@ -108,6 +122,8 @@ func (p Provenance) in(t task.Task) task.Task {
 		"flaky_tests": whole(int64(p.Flaky.Count)), "textual_tests": whole(int64(p.Textual.Count)),
 		"input_tokens": whole(p.InputTokens), "output_tokens": whole(p.OutputTokens), "cost_usd": number(p.CostUSD),
 		"mined_at": stamp(p.MinedAt), "generated_tests": yes(p.Generated),
+		"meta.pr_title": p.Title, "original_pr_body": p.original(), sweforge.TestFilesKey: sweforge.TestFiles(p.TestFiles),
+		"meta.added_lines": strconv.Itoa(p.AddedLines), "meta.removed_lines": strconv.Itoa(p.RemovedLines), "meta.files_changed": strconv.Itoa(p.ChangedFiles),
 	} {
 		if text != "" {
 			out[name] = text
@@ -115,6 +131,14 @@ func (p Provenance) in(t task.Task) task.Task {
 	}
 	t.Metadata = out
 	return t
+}
+
+// original is the text of the pull request as swe-forge keeps it.
+func (p Provenance) original() string {
+	if p.Title == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (#%d): %s\n\n%s", p.Repo, p.Number, p.Title, cmp.Or(p.Body, "(no description)"))
 }
 
 func yes(is bool) string {
