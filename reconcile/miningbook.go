@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
@@ -23,6 +25,9 @@ type miningBook struct {
 	r      *Reconciler
 	spec   config.Mining
 	stream store.StreamRef
+
+	listing sync.Mutex            // held by who adds to the list of decided pull requests
+	classes map[github.Ref]string // of those that are listed with one
 }
 
 func (b *miningBook) address() string { return b.spec.Address() }
@@ -62,7 +67,7 @@ type taskMined struct {
 
 // Find implements mining.Book.
 func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining.Mark) error {
-	var decided []github.Ref
+	var decided []output.PR
 	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		decided = decided[:0]
 		for _, f := range found {
@@ -79,8 +84,8 @@ func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining
 			if err := b.decide(tx, d); err != nil {
 				return err
 			}
-			if listable(d.Reason) {
-				decided = append(decided, d.Ref)
+			if pr, ok := listable(d.Ref, d.Reason, d.Classification); ok {
+				decided = append(decided, pr)
 			}
 		}
 		if mark.Key == "" {
@@ -133,10 +138,10 @@ func (b *miningBook) Decide(ctx context.Context, all ...mining.Decision) error {
 		return err
 	}
 	fault.Reached(fault.PullDecided)
-	var decided []github.Ref
+	var decided []output.PR
 	for _, d := range all {
-		if listable(d.Reason) {
-			decided = append(decided, d.Ref)
+		if pr, ok := listable(d.Ref, d.Reason, d.Classification); ok {
+			decided = append(decided, pr)
 		}
 	}
 	b.list(decided...)
@@ -165,17 +170,52 @@ func (b *miningBook) takeIn(m mining.Mined) error {
 	})
 }
 
-// listable reports whether a pull request that was decided for a reason is listed as such: not
-// where it may be taken up again, and not where the list itself is the reason.
-func listable(why string) bool { return !mining.TakenUpAgain(why) && why != mining.ReasonListed }
+// listable is the entry of a pull request that was decided for a reason in the list of those, if it has
+// one: not where the list itself is the reason, nor where it may be taken up again, unless its class is
+// known. Where the class was the reason it is listed with it, for specs that want such ones.
+func listable(ref github.Ref, why, class string) (output.PR, bool) {
+	switch {
+	case why == mining.ReasonListed:
+		return output.PR{}, false
+	case mining.TakenUpAgain(why):
+		return output.PR{Ref: ref, Class: class}, class != ""
+	case why == mining.ReasonDifficulty:
+		return output.PR{Ref: ref, Class: class}, true
+	}
+	return output.PR{Ref: ref}, true
+}
 
 // list adds decided pull requests to the file of the spec that lists them.
-func (b *miningBook) list(refs ...github.Ref) {
+func (b *miningBook) list(prs ...output.PR) {
 	if b.spec.PRFile == "" {
 		return
 	}
-	if err := output.AppendPRs(b.spec.PRFile, refs...); err != nil {
+	if err := b.add(prs); err != nil {
 		b.r.o.Log.Warn("list pull requests as decided", "spec", b.address(), "error", err)
+	}
+}
+
+// add adds to the list what it does not have: what is taken up again may be decided as before.
+func (b *miningBook) add(prs []output.PR) error {
+	b.listing.Lock()
+	defer b.listing.Unlock()
+	prs = slices.DeleteFunc(prs, func(pr output.PR) bool { return pr.Class != "" && b.classes[pr.Ref] == pr.Class })
+	if err := output.AppendPRs(b.spec.PRFile, prs...); err != nil {
+		return err
+	}
+	b.note(prs)
+	return nil
+}
+
+// note keeps in mind which pull requests are listed with a class. It is called with the lock held.
+func (b *miningBook) note(prs []output.PR) {
+	for _, pr := range prs {
+		if b.classes == nil {
+			b.classes = map[github.Ref]string{}
+		}
+		if delete(b.classes, pr.Ref); pr.Class != "" {
+			b.classes[pr.Ref] = pr.Class
+		}
 	}
 }
 
@@ -341,14 +381,15 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		var missing []github.Ref
+		var missing []output.PR
 		for _, row := range rows {
 			last = row.N
-			if ref := (github.Ref{Repo: row.Repo, Number: row.Number}); row.Verdict != "" && !noted[ref] && listable(row.Reason) {
-				missing = append(missing, ref)
+			pr, ok := listable(github.Ref{Repo: row.Repo, Number: row.Number}, row.Reason, row.Class)
+			if class, listed := noted[pr.Ref]; ok && row.Verdict != "" && !(listed && (class == "" || class == pr.Class)) {
+				missing = append(missing, pr)
 			}
 		}
-		if err := output.AppendPRs(b.spec.PRFile, missing...); err != nil {
+		if err := b.add(missing); err != nil {
 			return err
 		}
 	}
@@ -357,23 +398,26 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 // catchUpAtOnce is how many of the pull requests that a spec has seen are looked at together.
 const catchUpAtOnce = 1000
 
-// noted are the pull requests that the file of the spec lists.
-func (b *miningBook) noted() (map[github.Ref]bool, error) {
-	noted := map[github.Ref]bool{}
+// noted are the pull requests that the file of the spec lists, with their classes.
+func (b *miningBook) noted() (map[github.Ref]string, error) {
+	noted := map[github.Ref]string{}
 	f, err := os.Open(b.spec.PRFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return noted, nil
 	}
+	var prs []output.PR
 	if err == nil {
-		var refs []github.Ref
-		refs, err = output.ReadPRs(f)
+		prs, err = output.ReadPRs(f)
 		err = errors.Join(err, f.Close())
-		for _, ref := range refs {
-			noted[ref] = true
-		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look what is noted as decided: %w", err)
 	}
+	for _, pr := range prs {
+		noted[pr.Ref] = pr.Class
+	}
+	b.listing.Lock()
+	defer b.listing.Unlock()
+	b.note(prs)
 	return noted, nil
 }

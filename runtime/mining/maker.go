@@ -47,7 +47,7 @@ type maker struct {
 // make takes the pull request through the stages that cost. It returns a *reason.Rejected
 // where the pull request becomes no task.
 func (k *maker) make(ctx context.Context) error {
-	*k = maker{m: k.m, pull: k.pull, held: k.held} // nothing is left of an attempt before
+	*k = maker{m: k.m, pull: k.pull, held: k.held, decision: k.pull.decision("")} // nothing is left of an attempt before
 	for _, s := range []struct {
 		stage string
 		do    func(context.Context) error
@@ -324,7 +324,7 @@ func (k *maker) classify(ctx context.Context) (err error) {
 	d := &k.decision
 	d.Classification, d.DifficultyScore, d.Reasoning = k.class.Class, k.class.Score, k.class.Reasoning
 	if len(k.m.o.Spec.Difficulty) > 0 && !slices.Contains(k.m.o.Spec.Difficulty, k.class.Class) {
-		return reason.Reject(reasonDifficulty, "it is %s", k.class.Class)
+		return reason.Reject(ReasonDifficulty, "it is %s", k.class.Class)
 	}
 	if k.m.o.Spec.Quota != nil && !k.m.places.wants(k.class.Class) {
 		return enoughOf(k.class.Class) // before more is paid for it

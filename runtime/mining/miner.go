@@ -54,6 +54,10 @@ type Miner struct {
 	places *places
 	naming sync.Mutex // held by who looks for the name of a task
 
+	// listed are the pull requests of the spec's list, read at the beginning of a pass: "" are those that
+	// nobody wants again, others were of a class that was not wanted.
+	listed map[github.Ref]string
+
 	spent hourglass
 
 	mu     sync.Mutex

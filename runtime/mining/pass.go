@@ -34,6 +34,10 @@ func (m *Miner) pass(ctx context.Context) error {
 	if m.places.full() {
 		return errEnough
 	}
+	var err error
+	if m.listed, err = m.readListed(); err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	intake, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -285,9 +289,14 @@ func (m *Miner) screened(ctx context.Context, out github.Outcome, tries int, to 
 // looked is a pull request with what triage thinks of it.
 type looked struct {
 	github.Pull
-	class   string // "" = nobody asked
+	looks   triage.Classification // without a class nobody asked
 	purse   *purse
 	started time.Time
+}
+
+// decision begins one that is made at a stage, with what triage thinks.
+func (l *looked) decision(stage string) Decision {
+	return Decision{Stage: stage, Classification: l.looks.Class, DifficultyScore: l.looks.Score, Reasoning: l.looks.Reasoning}
 }
 
 // triage asks a model how hard pull requests look, where the spec wants some of them only.
@@ -300,16 +309,10 @@ func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- l
 			return err
 		}
 		if len(m.o.Spec.Difficulty) > 0 || m.o.Spec.Quota != nil {
-			err = m.attempt(ctx, l.purse, func() (err error) {
-				l.class, _, err = triage.Triage(ctx, l.purse.ask(StageTriage), p.Title, p.Body)
-				if err != nil {
-					return err
-				}
-				return m.refuse(l.class)
-			})
+			err = m.look(ctx, &l)
 		}
 		if err != nil {
-			err = m.give(ctx, &l, Decision{Stage: StageTriage, Classification: l.class}, err)
+			err = m.give(ctx, &l, l.decision(StageTriage), err)
 		} else if err = send(ctx, to, l); err != nil {
 			l.purse.close()
 		}
@@ -320,11 +323,25 @@ func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- l
 	return ctx.Err()
 }
 
+// look finds out how hard a pull request looks: by the list of the spec, else a model is asked.
+func (m *Miner) look(ctx context.Context, l *looked) error {
+	if class := m.listed[l.Ref]; class != "" {
+		l.looks = triage.Classification{Class: class, Reasoning: "It is listed so in " + m.o.Spec.PRFile + "."}
+		return m.refuse(class)
+	}
+	return m.attempt(ctx, l.purse, func() (err error) {
+		if l.looks, err = triage.Triage(ctx, l.purse.ask(StageTriage), l.Title, l.Body); err != nil {
+			return err
+		}
+		return m.refuse(l.looks.Class)
+	})
+}
+
 // refuse rejects a pull request that looks as hard as no task is wanted.
 func (m *Miner) refuse(class string) error {
 	switch wanted := m.o.Spec.Difficulty; {
 	case len(wanted) > 0 && !slices.Contains(wanted, class):
-		return reason.Reject(reasonDifficulty, "it looks %s", class)
+		return reason.Reject(ReasonDifficulty, "it looks %s", class)
 	case len(wanted) == 0 && !m.places.wants(class):
 		return enoughOf(class)
 	}
@@ -347,7 +364,7 @@ func (m *Miner) deep(ctx context.Context, from <-chan looked) error {
 // one takes a pull request from a place for its task to its end.
 func (m *Miner) one(ctx context.Context, l *looked) error {
 	m.enter(l.Ref, StageExtract)
-	class := l.class
+	class := l.looks.Class
 	if m.o.Spec.Quota == nil {
 		class = ""
 	}
@@ -361,7 +378,7 @@ func (m *Miner) one(ctx context.Context, l *looked) error {
 			l.purse.close()
 			return errEnough // it stays open, and is ended with the others
 		}
-		return m.give(ctx, l, Decision{Stage: StageTriage, Classification: l.class}, reason.Reject(refused, "the spec has enough of these"))
+		return m.give(ctx, l, l.decision(StageTriage), reason.Reject(refused, "the spec has enough of these"))
 	}
 	defer held.release()
 	maker := maker{m: m, pull: l, held: held}

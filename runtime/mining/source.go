@@ -24,14 +24,10 @@ import (
 
 // read has the book find what the source tells, and signals each time.
 func (m *Miner) read(ctx context.Context, more chan<- struct{}) error {
-	listed, err := m.listed()
-	if err != nil {
-		return err
-	}
 	found := func(ctx context.Context, all []Found, mark Mark) error {
 		for i, f := range all {
-			if f.Rejected == nil && listed[f.Ref] {
-				all[i].Rejected = &reason.Rejected{Code: ReasonListed, Detail: m.o.Spec.PRFile}
+			if class, ok := m.listed[f.Ref]; ok && f.Rejected == nil {
+				all[i].Rejected = m.unwanted(class)
 			}
 		}
 		if err := m.o.Book.Find(ctx, all, mark); err != nil {
@@ -52,10 +48,24 @@ func (m *Miner) read(ctx context.Context, more chan<- struct{}) error {
 	return m.readArchive(ctx, found)
 }
 
-// listed are the pull requests of the spec's own list, which nobody wants again. Those that
-// this spec has decided are in it, too.
-func (m *Miner) listed() (map[github.Ref]bool, error) {
-	all := map[github.Ref]bool{}
+// unwanted rejects a pull request of the spec's list, unless the spec wants those of its class. One for
+// which a quota has no place is taken up again when the quota is edited.
+func (m *Miner) unwanted(class string) *reason.Rejected {
+	spec := m.o.Spec
+	switch {
+	case class == "":
+		return &reason.Rejected{Code: ReasonListed, Detail: spec.PRFile}
+	case len(spec.Difficulty) > 0 && !slices.Contains(spec.Difficulty, class):
+		return &reason.Rejected{Code: ReasonListed, Detail: spec.PRFile + ": it is " + class}
+	case spec.Quota != nil && m.places.quota[class] == 0:
+		return &reason.Rejected{Code: ReasonEnough, Detail: spec.PRFile + ": it is " + class}
+	}
+	return nil
+}
+
+// readListed reads the spec's own list. What this spec has decided is in it, too.
+func (m *Miner) readListed() (map[github.Ref]string, error) {
+	all := map[github.Ref]string{}
 	if m.o.Spec.PRFile == "" {
 		return all, nil
 	}
@@ -67,12 +77,12 @@ func (m *Miner) listed() (map[github.Ref]bool, error) {
 		return nil, fmt.Errorf("read the list of pull requests: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	refs, err := output.ReadPRs(file)
+	prs, err := output.ReadPRs(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the list of pull requests: %w", err)
 	}
-	for _, ref := range refs {
-		all[ref] = true
+	for _, pr := range prs {
+		all[pr.Ref] = pr.Class
 	}
 	return all, nil
 }

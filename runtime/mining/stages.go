@@ -33,21 +33,23 @@ const (
 	ReasonBudget = "budget" // the spec may not spend more
 )
 
+// ReasonDifficulty is that of pull requests that are not as hard as the spec wants.
+const ReasonDifficulty = "difficulty"
+
 // TakenUpAgain reports whether a pull request that was decided for a reason may be taken up again.
 func TakenUpAgain(why string) bool { return why == ReasonEnough || why == ReasonBudget }
 
 // Reasons of this package.
 const (
-	reasonPerRepo    = "per_repo"
-	reasonDifficulty = "difficulty"
-	reasonQuality    = "low_quality"
-	reasonFormat     = "format"
-	reasonPerTask    = "budget_per_task"
-	reasonTrouble    = "trouble"
-	reasonTwice      = "seen_before"       // under another name
-	reasonTokens     = "tokens"            // those of the workbench
-	reasonLost       = "lost"              // upstream's tests, beside those that a model wrote: it may mend that
-	ReasonListed     = "decided_elsewhere" // the spec's list of pull requests has it
+	reasonPerRepo = "per_repo"
+	reasonQuality = "low_quality"
+	reasonFormat  = "format"
+	reasonPerTask = "budget_per_task"
+	reasonTrouble = "trouble"
+	reasonTwice   = "seen_before"       // under another name
+	reasonTokens  = "tokens"            // those of the workbench
+	reasonLost    = "lost"              // upstream's tests, beside those that a model wrote: it may mend that
+	ReasonListed  = "decided_elsewhere" // the spec's list of pull requests has it
 )
 
 // StageCount is how many pull requests came into a stage and what became of them there.

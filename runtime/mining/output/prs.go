@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,18 +23,31 @@ const maxPRLine = 1 << 16
 
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$`)
 
+// PR is an entry of the list of decided pull requests.
+type PR struct {
+	github.Ref
+	// Class is easy, medium or hard where the pull request was not wanted for its class alone: a spec that
+	// wants such ones may take it. "" = nobody wants it again.
+	Class string
+}
+
 // ReadPRs reads a file of decided pull requests, one {"repo", "pr"} a line, as swe-forge
-// writes it. Each comes once, in the order of the file. A line that is none is passed over, as
+// writes it, some with a "classification". Each comes once, in the order of the file, with the last class
+// that it has, or none if one of its entries has none. A line that is none is passed over, as
 // is what a crash has cut short. The error is that of reading.
-func ReadPRs(r io.Reader) ([]github.Ref, error) {
-	var all []github.Ref
-	seen := map[github.Ref]bool{}
+func ReadPRs(r io.Reader) ([]PR, error) {
+	var all []PR
+	at := map[github.Ref]int{}
 	in := bufio.NewReaderSize(r, maxPRLine)
 	for long := false; ; {
 		line, err := in.ReadSlice('\n')
-		if ref, ok := parsePR(line); ok && !long && !errors.Is(err, bufio.ErrBufferFull) && !seen[ref] {
-			seen[ref] = true
-			all = append(all, ref)
+		if pr, ok := parsePR(line); ok && !long && !errors.Is(err, bufio.ErrBufferFull) {
+			if i, seen := at[pr.Ref]; !seen {
+				at[pr.Ref] = len(all)
+				all = append(all, pr)
+			} else if all[i].Class != "" {
+				all[i].Class = pr.Class
+			}
 		}
 		long = errors.Is(err, bufio.ErrBufferFull)
 		switch {
@@ -45,32 +59,38 @@ func ReadPRs(r io.Reader) ([]github.Ref, error) {
 	}
 }
 
-func parsePR(line []byte) (github.Ref, bool) {
+func parsePR(line []byte) (PR, bool) {
 	var entry struct {
-		Repo string          `json:"repo"`
-		PR   json.RawMessage `json:"pr"`
+		Repo  string          `json:"repo"`
+		PR    json.RawMessage `json:"pr"`
+		Class any             `json:"classification"`
 	}
 	if json.Unmarshal(line, &entry) != nil || !repoName.MatchString(entry.Repo) {
-		return github.Ref{}, false
+		return PR{}, false
+	}
+	class, _ := entry.Class.(string)
+	if !slices.Contains([]string{"easy", "medium", "hard"}, class) {
+		class = ""
 	}
 	n, err := strconv.Atoi(strings.Trim(string(entry.PR), `"`)) // some write it as text
-	return github.Ref{Repo: entry.Repo, Number: n}, err == nil && n > 0
+	return PR{github.Ref{Repo: entry.Repo, Number: n}, class}, err == nil && n > 0
 }
 
 // AppendPRs adds decided pull requests to a file, which is made with its folder where it is
 // missing. They are on the disk on return. To add one twice does no harm.
-func AppendPRs(file string, refs ...github.Ref) (err error) {
+func AppendPRs(file string, prs ...PR) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("add %d to the decided pull requests: %w", len(refs), err)
+			err = fmt.Errorf("add %d to the decided pull requests: %w", len(prs), err)
 		}
 	}()
 	var line []byte
-	for _, ref := range refs {
+	for _, pr := range prs {
 		one, err := json.Marshal(struct {
-			PR   int    `json:"pr"`
-			Repo string `json:"repo"`
-		}{ref.Number, ref.Repo})
+			PR    int    `json:"pr"`
+			Repo  string `json:"repo"`
+			Class string `json:"classification,omitempty"`
+		}{pr.Number, pr.Repo, pr.Class})
 		if err != nil {
 			return err
 		}

@@ -13,13 +13,24 @@ import (
 	"github.com/assayd/assayd/runtime/mining/github"
 )
 
+func one(repo string, number int, class string) PR {
+	return PR{Ref: github.Ref{Repo: repo, Number: number}, Class: class}
+}
+
 func TestDecidedPullRequestsAreReadFromWhatOthersWrote(t *testing.T) {
 	text := strings.Join([]string{
 		`{"pr": 12, "repo": "acme/calc"}`, `{"repo":"acme/calc","pr":12}`, "", "nonsense", `{"repo": "acme/calc"}`, `{"pr": 3}`, `{"repo":"calc","pr":1}`,
 		`{"repo":"acme/strs","pr":"7","status":"rejected"}`, `{"repo":"acme/x","pr":0}`, `{"repo":"acme/x","pr":-1}`, `{"repo":"acme/x","pr":1.5}`,
-		`{"repo":"acme/long","pr":1,"x":"` + strings.Repeat("x", 3*maxPRLine) + `"}`, `{"repo":"acme/after.long","pr":9}` + "\r", `{"repo":"acme/ca`,
+		`{"repo":"acme/long","pr":1,"x":"` + strings.Repeat("x", 3*maxPRLine) + `"}`, `{"repo":"acme/after.long","pr":9}` + "\r",
+		`{"repo":"acme/strs","pr":1,"classification":"easy"}`, `{"repo":"acme/strs","pr":1,"classification":"hard"}`,
+		`{"repo":"acme/strs","pr":2,"classification":"easy"}`, `{"repo":"acme/strs","pr":2}`,
+		`{"repo":"acme/strs","pr":3}`, `{"repo":"acme/strs","pr":3,"classification":"easy"}`,
+		`{"repo":"acme/strs","pr":4,"classification":"expert"}`, `{"repo":"acme/strs","pr":5,"classification":["easy"]}`, `{"repo":"acme/ca`,
 	}, "\n")
-	want := []github.Ref{{Repo: "acme/calc", Number: 12}, {Repo: "acme/strs", Number: 7}, {Repo: "acme/after.long", Number: 9}}
+	want := []PR{
+		one("acme/calc", 12, ""), one("acme/strs", 7, ""), one("acme/after.long", 9, ""),
+		one("acme/strs", 1, "hard"), one("acme/strs", 2, ""), one("acme/strs", 3, ""), one("acme/strs", 4, ""), one("acme/strs", 5, ""),
+	}
 	got, err := ReadPRs(strings.NewReader(text))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
@@ -33,18 +44,18 @@ func TestDecidedPullRequestsAreReadFromWhatOthersWrote(t *testing.T) {
 func TestDecidedPullRequestsAreAddedBehindWhatACrashCutShort(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "below", "prs.jsonl")
 	for n := range 3 {
-		if err := AppendPRs(file, github.Ref{Repo: "acme/calc", Number: n + 1}); err != nil {
+		if err := AppendPRs(file, one("acme/calc", n+1, []string{"", "hard", ""}[n])); err != nil {
 			t.Fatal(err)
 		}
 	}
 	whole, err := os.ReadFile(file)
-	if err != nil || string(whole) != `{"pr":1,"repo":"acme/calc"}`+"\n"+`{"pr":2,"repo":"acme/calc"}`+"\n"+`{"pr":3,"repo":"acme/calc"}`+"\n" {
+	if err != nil || string(whole) != `{"pr":1,"repo":"acme/calc"}`+"\n"+`{"pr":2,"repo":"acme/calc","classification":"hard"}`+"\n"+`{"pr":3,"repo":"acme/calc"}`+"\n" {
 		t.Fatalf("%s %v", whole, err)
 	}
 	if err := os.Truncate(file, int64(len(whole)-5)); err != nil {
 		t.Fatal(err)
 	}
-	if err := AppendPRs(file, github.Ref{Repo: "acme/calc", Number: 4}); err != nil {
+	if err := AppendPRs(file, one("acme/calc", 4, "")); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(file)
@@ -53,7 +64,7 @@ func TestDecidedPullRequestsAreAddedBehindWhatACrashCutShort(t *testing.T) {
 	}
 	defer f.Close()
 	got, err := ReadPRs(f)
-	if diff := cmp.Diff([]github.Ref{{Repo: "acme/calc", Number: 1}, {Repo: "acme/calc", Number: 2}, {Repo: "acme/calc", Number: 4}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]PR{one("acme/calc", 1, ""), one("acme/calc", 2, "hard"), one("acme/calc", 4, "")}, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 }

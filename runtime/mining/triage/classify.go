@@ -35,7 +35,7 @@ type Spec struct {
 }
 
 // Classification says how hard a change is. The score is within the band of the class: easy
-// 0.1 to 0.35, medium 0.4 to 0.65, hard 0.7 to 1.
+// 0.1 to 0.35, medium 0.4 to 0.65, hard 0.7 to 1; of a triage it may be 0, which is none.
 type Classification struct {
 	Class     string  `json:"class"`
 	Score     float64 `json:"score"`

@@ -41,20 +41,22 @@ func TestTriage(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answers []string
-		want    string
+		want    Classification
 		asked   int
 		err     string
 	}{
-		{"a difficulty", []string{`{"difficulty":"hard","reasoning":"a migration"}`}, "hard", 1, ""},
-		{"none of the three, then one", []string{`{"difficulty":"trivial","reasoning":"x"}`, `{"difficulty":"easy","reasoning":"x"}`}, "easy", 2, ""},
-		{"never one of the three", []string{`{"difficulty":"?","reasoning":"x"}`, `{"reasoning":"x"}`}, "", 2, `"difficulty" is missing`},
-		{"nobody answers", nil, "", 0, "asked too often"},
+		{"a difficulty", []string{`{"difficulty":"hard","reasoning":"a migration"}`}, Classification{Hard, 0, "a migration"}, 1, ""},
+		{"with a score", []string{`{"difficulty":"hard","reasoning":"a migration","score":0.8}`}, Classification{Hard, 0.8, "a migration"}, 1, ""},
+		{"with the score of another", []string{`{"difficulty":"hard","reasoning":"a migration","score":0.3}`}, Classification{Hard, 0, "a migration"}, 1, ""},
+		{"none of the three, then one", []string{`{"difficulty":"trivial","reasoning":"x"}`, `{"difficulty":"easy","reasoning":"x"}`}, Classification{Easy, 0, "x"}, 2, ""},
+		{"never one of the three", []string{`{"difficulty":"?","reasoning":"x"}`, `{"reasoning":"x"}`}, Classification{}, 2, `"difficulty" is missing`},
+		{"nobody answers", nil, Classification{}, 0, "asked too often"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := model{answers: tt.answers}
-			got, reasoning, err := Triage(t.Context(), m.ask, "Move to v2", "It is time.")
-			if got != tt.want || len(m.asked) != tt.asked || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) || (reasoning == "") != (err != nil) {
-				t.Errorf("%q, %q, %v, asked %d times", got, reasoning, err, len(m.asked))
+			got, err := Triage(t.Context(), m.ask, "Move to v2", "It is time.")
+			if got != tt.want || len(m.asked) != tt.asked || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%+v, %v, asked %d times", got, err, len(m.asked))
 			}
 		})
 	}
@@ -64,7 +66,7 @@ func TestATriageIsPaidForTheTitleTheBodyAndAHundredTokens(t *testing.T) {
 	const perToken = 4 // bytes
 	title, body := "Allow nil defaults in GetIP", strings.Repeat("A nil default made it panic. ", 10)
 	m := model{answers: []string{`{"difficulty":"easy","reasoning":"x"}`}}
-	if _, _, err := Triage(t.Context(), m.ask, title, body); err != nil {
+	if _, err := Triage(t.Context(), m.ask, title, body); err != nil {
 		t.Fatal(err)
 	}
 	text := m.text()
@@ -82,7 +84,7 @@ func TestATriageIsPaidForTheTitleTheBodyAndAHundredTokens(t *testing.T) {
 
 func TestATriageIsBounded(t *testing.T) {
 	m := model{answers: []string{`{"difficulty":"easy","reasoning":"` + strings.Repeat("x", 100_000) + `"}`}}
-	_, reasoning, err := Triage(t.Context(), m.ask, strings.Repeat("title ", 10_000), "<!-- the template -->\r\nhead\r\n\r\n\r\n"+strings.Repeat("Ü", 100_000))
+	rated, err := Triage(t.Context(), m.ask, strings.Repeat("title ", 10_000), "<!-- the template -->\r\nhead\r\n\r\n\r\n"+strings.Repeat("Ü", 100_000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +92,8 @@ func TestATriageIsBounded(t *testing.T) {
 	if len(text) > 2000 || strings.Contains(text, "template") || !strings.Contains(text, "head\n") || !strings.Contains(text, "[…]") || strings.ContainsRune(text, '\uFFFD') {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
-	if len(reasoning) > maxReasoning+10 {
-		t.Errorf("a reasoning of %d bytes is kept", len(reasoning))
+	if len(rated.Reasoning) > maxReasoning+10 {
+		t.Errorf("a reasoning of %d bytes is kept", len(rated.Reasoning))
 	}
 }
 
