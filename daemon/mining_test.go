@@ -351,7 +351,8 @@ func good(name string) *planted {
 // solution solves it, and doing nothing does not.
 func TestAPullRequestBecomesATask(t *testing.T) {
 	t.Parallel()
-	q := newQuarry(t, good("letters"))
+	p := good("letters")
+	q := newQuarry(t, p)
 	q.write("m.hcl", q.spec()+fmt.Sprintf(`
 run "over" {
   tasks   = [mining.%s]
@@ -367,6 +368,7 @@ run "over" {
 		t.Fatalf("mined %v: %+v", m.Tasks, p)
 	}
 	q.isProvedIn("acme-letters-7")
+	q.solvedAsTheirs(p, filepath.Join(q.specs, "mined", "acme-letters-7"))
 	run := q.settled("run.over", 3*time.Minute)
 	for _, x := range run.Trials {
 		want := map[string]string{"oracle": "resolved", "nop": "unresolved"}[x.Agent]

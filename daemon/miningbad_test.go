@@ -350,4 +350,7 @@ func TestPlantedPullRequestsAreRejectedForTheRightReason(t *testing.T) {
 	q.keepsUpstream(few)
 	q.solves("run.over", windows.task(), made.task(), few.task())
 	q.judgedOut(t, windows, made, few)
+	for _, p := range []*planted{windows, made, few} {
+		q.solvedAsTheirs(p, filepath.Join(q.specs, "mined", "sweforge", p.task()))
+	}
 }
