@@ -292,7 +292,8 @@ func TestWhereATaskComesFromStandsBesideIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"id: acme-calc-12\n", "repo: acme/calc\n", "language: python\n", "difficulty_score: 2\n", "quality_score: 0.8\n", "quality_passed: true\n", "  difficulty: medium\n", "created_at: \"2026-07-02T12:08:30Z\"\n",
+	for _, line := range []string{
+		"id: acme-calc-12\n", "repo: acme/calc\n", "language: python\n", "difficulty_score: 2\n", "quality_score: 0.8\n", "quality_passed: true\n", "  difficulty: medium\n", "created_at: \"2026-07-02T12:08:30Z\"\n",
 		"    added_lines: \"4\"\n", "    removed_lines: \"1\"\n", "    files_changed: \"2\"\n", "    pr_title: Add, not subtract\n", "original_pr_body: \"acme/calc (#12): Add, not subtract\\n\\nIt is <wrong>.\\r\\n\"\n",
 		"    test_files: '[{\"path\":\"tests/test_add.py\",\"content\":\"from calc.add import add\\n\\ndef test_one():\\n    assert add(1, 1) == 2\\n\"}]'\n",
 	} {
