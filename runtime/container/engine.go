@@ -49,6 +49,15 @@ type Execer interface {
 	Exec(ctx context.Context, id string, c Command) (exitCode int, err error)
 }
 
+// Restarter starts a container again without its workload, for a look at what it left.
+// Without it nobody can enter a container that was kept.
+type Restarter interface {
+	// Restart starts a container that has exited from its own layer, with all that it was made
+	// with. One that runs is left alone; one that is gone is ErrNotFound. A mount whose source
+	// is gone is an error.
+	Restart(ctx context.Context, id string) (Instance, error)
+}
+
 // Copier moves tar streams in and out of a container, running or not.
 type Copier interface {
 	// CopyTo extracts a tar stream into the directory dir, which must exist.

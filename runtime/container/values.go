@@ -119,7 +119,13 @@ type Command struct {
 	Stdin   io.Reader // nil = empty
 	Stdout  io.Writer // nil = thrown away; writers bound themselves
 	Stderr  io.Writer // where it is Stdout, a shell's come in the order in which they are written
+	// Terminal gives the sizes of the terminal that the command runs at, one after another; nil =
+	// at none. At a terminal, errors come with the output.
+	Terminal <-chan Size
 }
+
+// Size is that of a terminal, in characters.
+type Size struct{ Columns, Rows uint }
 
 // Usage is what a container uses now.
 type Usage struct {

@@ -35,6 +35,9 @@ func Run(t *testing.T, newEngine func(t *testing.T) (container.Engine, string)) 
 	test("different containers at once do not disturb each other", manyAtOnce)
 	if _, ok := e.(container.Execer); ok {
 		runExecer(test)
+		if _, ok := e.(container.Restarter); ok {
+			runRestarter(test)
+		}
 		if _, ok := e.(container.Pinner); ok { // only a command in it tells where it runs
 			runPinner(test)
 		}

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing/iotest"
 	"time"
 
@@ -24,6 +26,93 @@ func runExecer(test tester) {
 	test("exec ends with its context", execCancelled)
 	test("exec ends with its container", execStopped)
 	test("exec of what cannot run says why", execFails)
+	test("exec at a terminal sees it, and its size", execTerminal)
+}
+
+// runRestarter is what it takes to look into a container that has exited.
+func runRestarter(test tester) {
+	test("a container that has exited is started again as it was, without its workload", restartExited)
+	test("what cannot be started again says why", restartFails)
+}
+
+func restartExited(b *bench) {
+	w := b.workload("sleep", "1h")
+	w.Env, w.Workdir = map[string]string{"COLOUR": "green"}, "/work"
+	id := b.start(w).ID
+	b.run(id, "write", "/tmp/left", "behind")
+	b.must(b.engine.Stop(b.ctx, id, 0))
+
+	restarter := b.engine.(container.Restarter)
+	again, err := restarter.Restart(b.ctx, w.Name)
+	b.must(err)
+	equal(b, "id", again.ID, id)
+	equal(b, "phase", again.Phase, container.PhaseRunning)
+	equal(b, "what it left", b.run(id, "cat", "/tmp/left"), "behind")
+	equal(b, "environment", b.run(id, "env", "COLOUR"), "green\n")
+	equal(b, "folder", b.run(id, "pwd"), "/work\n")
+
+	same, err := restarter.Restart(b.ctx, id)
+	b.must(err)
+	equal(b, "start of what runs", same.StartedAt, again.StartedAt)
+	equal(b, "start of its workload", b.start(w).StartedAt, again.StartedAt)
+}
+
+func restartFails(b *bench) {
+	restarter := b.engine.(container.Restarter)
+	id := b.start(b.workload("sleep", "1h")).ID
+	b.must(b.engine.Remove(b.ctx, id))
+	_, err := restarter.Restart(b.ctx, id)
+	b.want(err, container.ErrNotFound)
+}
+
+// execTerminal talks to a program at a terminal: it sees one, of the size that was told last.
+func execTerminal(b *bench) {
+	id := b.start(b.workload("sleep", "1h")).ID
+	equal(b, "without a terminal", b.run(id, "terminal"), "none\n")
+
+	sizes := make(chan container.Size, 1)
+	keys, typed := io.Pipe()
+	var shown shared
+	ended := make(chan int, 1)
+	go func() {
+		code, err := b.engine.(container.Execer).Exec(b.ctx, id, container.Command{
+			Argv: []string{"/probe", "terminal"}, Stdin: keys, Stdout: &shown, Terminal: sizes,
+		})
+		if err != nil {
+			b.Error(err)
+		}
+		ended <- code
+	}()
+	for _, size := range []container.Size{{Columns: 80, Rows: 24}, {Columns: 132, Rows: 43}} {
+		sizes <- size
+		b.eventually("the size is seen", func() bool {
+			_, err := io.WriteString(typed, "\n")
+			b.must(err)
+			return strings.Contains(shown.String(), fmt.Sprintf("%dx%d", size.Columns, size.Rows))
+		})
+	}
+	_, err := io.WriteString(typed, "exit\n")
+	b.must(err)
+	equal(b, "exit code", <-ended, 3)
+	b.must(typed.Close())
+}
+
+// shared is a buffer that is read while it is written.
+type shared struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
 }
 
 func execReports(b *bench) {

@@ -43,15 +43,16 @@ type Fake struct {
 type hint struct{ owner, id string } // no owner: for all
 
 var (
-	_ container.Engine  = (*Fake)(nil)
-	_ container.Execer  = (*Fake)(nil)
-	_ container.Copier  = (*Fake)(nil)
-	_ container.Freezer = (*Fake)(nil)
-	_ container.Pinner  = (*Fake)(nil)
-	_ container.Hinter  = (*Fake)(nil)
-	_ container.Meter   = (*Fake)(nil)
-	_ container.Images  = (*Fake)(nil)
-	_ container.Host    = (*Fake)(nil)
+	_ container.Engine    = (*Fake)(nil)
+	_ container.Execer    = (*Fake)(nil)
+	_ container.Restarter = (*Fake)(nil)
+	_ container.Copier    = (*Fake)(nil)
+	_ container.Freezer   = (*Fake)(nil)
+	_ container.Pinner    = (*Fake)(nil)
+	_ container.Hinter    = (*Fake)(nil)
+	_ container.Meter     = (*Fake)(nil)
+	_ container.Images    = (*Fake)(nil)
+	_ container.Host      = (*Fake)(nil)
 )
 
 // NewFake returns an engine without containers and images. Until Handle and HandleExec

@@ -63,6 +63,23 @@ func (f *Fake) Start(ctx context.Context, w container.Workload) (container.Insta
 	return r.snapshot(), nil
 }
 
+// Restart implements container.Restarter.
+func (f *Fake) Restart(ctx context.Context, id string) (container.Instance, error) {
+	if err := f.begin(ctx, "Restart", id); err != nil {
+		return container.Instance{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.find(id)
+	if r == nil {
+		return container.Instance{}, fmt.Errorf("start container %q again: %w", id, container.ErrNotFound)
+	}
+	if r.inst.Phase != container.PhaseRunning {
+		f.boot(r)
+	}
+	return r.snapshot(), nil
+}
+
 // create makes the container without starting it. The lock is held.
 func (f *Fake) create(w container.Workload) (*record, error) {
 	img := f.image(w.Image)

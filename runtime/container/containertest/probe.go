@@ -1,6 +1,7 @@
 package containertest
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -30,6 +31,8 @@ import (
 //	babble          print a line every few milliseconds for ever
 //	hog N           use N bytes of memory
 //	links           print the names of the network interfaces
+//	terminal        print the size of the terminal for each line of input, as in "80x24", or
+//	                "none"; the line "exit" ends it with 3
 //	cpus            print where it may run, as in "0-2,5"
 func Probe(ctx context.Context, c *FakeContainer) int {
 	w := c.Workload()
@@ -86,8 +89,29 @@ func probe(ctx context.Context, c *FakeContainer, cmd container.Command) int {
 		return forever(ctx, func(i int) { c.WriteFile(argument(2), fmt.Appendf(nil, "%09d", i)) })
 	case "babble":
 		return forever(ctx, func(i int) { say(cmd.Stdout, "%d\n", i) })
+	case "terminal":
+		return talk(cmd)
 	}
 	return probeOutput(c, cmd, argument)
+}
+
+// talk prints the size of the command's terminal for each line of input.
+func talk(cmd container.Command) int {
+	if cmd.Terminal == nil {
+		return say(cmd.Stdout, "none\n")
+	}
+	var size container.Size
+	for lines := bufio.NewScanner(cmd.Stdin); lines.Scan(); {
+		if lines.Text() == "exit" {
+			return 3
+		}
+		select {
+		case size = <-cmd.Terminal:
+		default:
+		}
+		say(cmd.Stdout, "%dx%d\n", size.Columns, size.Rows)
+	}
+	return 0
 }
 
 // probeOutput does the commands that only print.

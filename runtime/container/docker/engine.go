@@ -67,15 +67,16 @@ type Engine struct {
 }
 
 var (
-	_ container.Engine  = (*Engine)(nil)
-	_ container.Execer  = (*Engine)(nil)
-	_ container.Copier  = (*Engine)(nil)
-	_ container.Freezer = (*Engine)(nil)
-	_ container.Pinner  = (*Engine)(nil)
-	_ container.Hinter  = (*Engine)(nil)
-	_ container.Meter   = (*Engine)(nil)
-	_ container.Images  = (*Engine)(nil)
-	_ container.Host    = (*Engine)(nil)
+	_ container.Engine    = (*Engine)(nil)
+	_ container.Execer    = (*Engine)(nil)
+	_ container.Restarter = (*Engine)(nil)
+	_ container.Copier    = (*Engine)(nil)
+	_ container.Freezer   = (*Engine)(nil)
+	_ container.Pinner    = (*Engine)(nil)
+	_ container.Hinter    = (*Engine)(nil)
+	_ container.Meter     = (*Engine)(nil)
+	_ container.Images    = (*Engine)(nil)
+	_ container.Host      = (*Engine)(nil)
 )
 
 // New returns an engine without talking to it: an engine that is down makes the calls

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,21 +66,55 @@ func (e *Engine) begin(ctx context.Context, id string, c container.Command) (*ex
 	made, err := e.calls.ExecCreate(ctx, id, client.ExecCreateOptions{
 		Cmd: c.Argv, Env: assignments(c.Env), User: c.User, WorkingDir: c.Workdir,
 		AttachStdin: c.Stdin != nil, AttachStdout: true, AttachStderr: true,
+		TTY: c.Terminal != nil, DetachKeys: noDetachKeys,
 	})
 	if err != nil {
 		leave()
 		return nil, err
 	}
-	conn, err := e.streams.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
+	conn, err := e.streams.ExecAttach(ctx, made.ID, client.ExecAttachOptions{TTY: c.Terminal != nil})
 	switch {
 	case err == nil:
-		return attach(conn.HijackedResponse, c, made.ID, leave), nil
+		s := attach(conn.HijackedResponse, c, made.ID, leave)
+		if c.Terminal != nil {
+			s.sizes.Go(func() { e.resize(ctx, s, c.Terminal) })
+		}
+		return s, nil
 	case ctx.Err() != nil || unreachable(err):
 		e.leaveStarted(made.ID, leave)
 	default: // the engine has refused it
 		leave()
 	}
 	return nil, err
+}
+
+// noDetachKeys are nobody's keys. The engine's own, ^P^Q, would hold ^P back from a shell.
+const noDetachKeys = "ctrl-^,ctrl-^,ctrl-^,ctrl-^,ctrl-^"
+
+// resize passes the sizes of the caller's terminal on until there is no more output. A size
+// that the engine does not take, because the process is not there yet, is tried again.
+func (e *Engine) resize(ctx context.Context, s *execStream, sizes <-chan container.Size) {
+	var size container.Size
+	for pending := false; ; {
+		var again <-chan time.Time
+		if pending {
+			again = time.After(minPoll)
+		}
+		select {
+		case next, ok := <-sizes:
+			if !ok {
+				return
+			}
+			size = next
+		case <-again:
+		case <-s.ended:
+			return
+		case <-ctx.Done():
+			return
+		}
+		_, err := e.calls.ExecResize(ctx, s.exec, client.ExecResizeOptions{Width: size.Columns, Height: size.Rows})
+		pending = err != nil
+	}
 }
 
 // finish waits for the end of a command that was begun.
@@ -149,10 +184,11 @@ type execStream struct {
 	exec  string
 	gate  func() // leaves the container's gate; nil = it was left
 	conn  client.HijackedResponse
-	ended chan struct{} // closed when no more output will come
-	err   error         // of the output; valid after ended
-	bytes atomic.Int64  // of output so far
-	head  prefix        // of standard output, where the engine tells why it did not start
+	ended chan struct{}  // closed when no more output will come
+	err   error          // of the output; valid after ended
+	bytes atomic.Int64   // of output so far
+	sizes sync.WaitGroup // passes those of a terminal on
+	head  prefix         // of standard output, where the engine tells why it did not start
 }
 
 func attach(conn client.HijackedResponse, c container.Command, exec string, gate func()) *execStream {
@@ -168,6 +204,10 @@ func attach(conn client.HijackedResponse, c container.Command, exec string, gate
 	out, errs := s.counted(c.Stdout), s.counted(c.Stderr)
 	go func() {
 		defer close(s.ended)
+		if c.Terminal != nil { // one stream, as it is
+			_, s.err = io.Copy(io.MultiWriter(&s.head, out), conn.Reader)
+			return
+		}
 		_, s.err = stdcopy.StdCopy(io.MultiWriter(&s.head, out), errs, conn.Reader)
 	}()
 	return s
@@ -258,6 +298,7 @@ func (s *execStream) leave(e *Engine, state client.ExecInspectResult) {
 func (s *execStream) close() {
 	s.conn.Close()
 	<-s.ended
+	s.sizes.Wait()
 }
 
 // result reads the exit code. A process that never had a number did not start.

@@ -114,6 +114,21 @@ func (e *Engine) create(ctx context.Context, w container.Workload) (container.In
 	return container.Instance{}, err
 }
 
+// Restart implements container.Restarter.
+func (e *Engine) Restart(ctx context.Context, id string) (container.Instance, error) {
+	inst, err := e.Inspect(ctx, id)
+	if err != nil {
+		return inst, fmt.Errorf("start again: %w", err)
+	}
+	if inst.Phase == container.PhaseRunning {
+		return inst, nil
+	}
+	if _, err := e.calls.ContainerStart(ctx, inst.ID, client.ContainerStartOptions{}); err != nil {
+		return container.Instance{}, failure(ctx, err, "start container %q again", id)
+	}
+	return e.Inspect(ctx, inst.ID)
+}
+
 // run starts a container that was made and answers what became of it.
 func (e *Engine) run(ctx context.Context, w container.Workload, id string) (container.Instance, error) {
 	_, err := e.calls.ContainerStart(ctx, id, client.ContainerStartOptions{})

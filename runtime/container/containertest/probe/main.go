@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 func main() {
@@ -94,6 +96,8 @@ func run(command string, args []string) (int, error) {
 		return 0, links()
 	case "cpus":
 		return 0, cpus()
+	case "terminal":
+		return terminal()
 	}
 	return 0, fmt.Errorf("no command %q", command)
 }
@@ -181,6 +185,28 @@ func links() error {
 		fmt.Println(l.Name)
 	}
 	return err
+}
+
+// terminal prints the size of its terminal for each line of input, until one says "exit".
+func terminal() (int, error) {
+	var size struct{ rows, columns, x, y uint16 }
+	look := func() bool {
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 1, syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size))) //nolint:gosec // the kernel fills it in
+		return errno == 0
+	}
+	if !look() {
+		fmt.Println("none")
+		return 0, nil
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		if lines.Text() == "exit" {
+			return 3, nil
+		}
+		look()
+		fmt.Printf("%dx%d\n", size.columns, size.rows)
+	}
+	return 0, lines.Err()
 }
 
 // cpus prints the CPUs that this process may run on, as in "0-2,5".
