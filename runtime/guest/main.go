@@ -54,6 +54,9 @@ func guestMain(args []string) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	switch args[0] {
 	case "run":
+		if c, err := readConfig(layoutAt("/").config); err == nil && c.Kept {
+			return hold()
+		}
 		if err := supervise(layoutAt("/"), log); err != nil {
 			log.Error("the guest gives up", "err", err)
 			return exitFailure

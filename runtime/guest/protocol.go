@@ -56,6 +56,7 @@ type Config struct {
 	Policy     ResumePolicy
 	Path       []string `json:",omitempty"` // folders that are searched for programs after those of PATH
 	WatchPaths []string // relative to Workdir: what a change of the tree means for idle; globs allowed, .git never counts
+	Kept       bool     `json:",omitempty"` // the trial is over, and its container stays for a look: nothing is run, nothing is asked
 	LogBytes   int64    // kept in the container at most; older output is dropped; 0 = 16 MiB
 }
 

@@ -38,7 +38,7 @@ type grading struct {
 func (j *Judge) grade(ctx context.Context, s *session, sub Submission) (_ Report, done func(), err error) {
 	terms := s.judgedIn(sub.Kind)
 	last := &grading{judge: j, session: terms, sub: sub, archive: sub.Archive}
-	done = func() { last.clean(ctx) }
+	done = func() { last.end(ctx) }
 	if terms == nil || !s.known {
 		problem := fmt.Sprintf("there is no parser named %q", s.Task.Judge.Parser)
 		if terms == nil {
@@ -51,7 +51,7 @@ func (j *Judge) grade(ctx context.Context, s *session, sub Submission) (_ Report
 		return r, done, err
 	}
 	run := &grading{judge: j, session: s, sub: sub, archive: sub.Archive}
-	done = func() { run.clean(ctx); last.clean(ctx) }
+	done = func() { run.clean(ctx); last.end(ctx) }
 	r, err := run.before(ctx, last)
 	return r, done, err
 }

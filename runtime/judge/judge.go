@@ -68,6 +68,7 @@ type session struct {
 	folders []string  // of hidden tests: see testFolders
 	free    []string
 	lanes   *lanes
+	ending  *sync.RWMutex // held for reading by each judging, until its container is dealt with
 	closed  bool          // guarded by Judge.mu
 	over    chan struct{} // closed when its rounds are abandoned; under Judge.mu
 
@@ -141,7 +142,7 @@ func (j *Judge) Open(o Session) {
 		j.profiles.acquire(c.key)
 	}
 	if old := j.sessions[o.Trial]; old != nil {
-		s.lanes = old.lanes
+		s.lanes, s.ending = old.lanes, old.ending
 		for _, c := range old.containers() {
 			j.profiles.release(c.key)
 		}
@@ -149,7 +150,7 @@ func (j *Judge) Open(o Session) {
 			s.over = old.over
 		}
 	} else {
-		s.lanes = newLanes()
+		s.lanes, s.ending = newLanes(), &sync.RWMutex{}
 	}
 	if s.over == nil {
 		s.over = make(chan struct{})

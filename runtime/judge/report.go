@@ -113,6 +113,7 @@ type Session struct {
 	Line        clock.Line // what Deadline and the times of submissions are of; zero = the wall clock
 	Deadline    time.Time  // nothing is accepted after it, but for final and manual rounds
 	Once        bool       // the agent submits nothing: what it leaves is judged, once
+	Keep        bool       // the container of the judging that decides stays, stopped, until Retain says otherwise
 	Max         int        // agent rounds; 0 = no limit
 	Cooldown    time.Duration
 	// Outcomes says that a reference run has shown which tests fail as expected: those of

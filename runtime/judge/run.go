@@ -113,6 +113,8 @@ func (j *Judge) requeue(ctx context.Context, trial, id string, after time.Durati
 // duration, to another try after that time.
 func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Duration) {
 	log := j.opts.Log.With("trial", s.Trial, "submission", id)
+	s.ending.RLock()
+	defer s.ending.RUnlock()
 	working, cancel := s.whileWanted(ctx)
 	defer cancel()
 	if s.Task.Judge.Exclusive {

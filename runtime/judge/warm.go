@@ -55,10 +55,11 @@ func kindOf(w container.Workload) string {
 }
 
 // warmable reports whether a container may be started ahead for the session. An exclusive
-// judge runs on CPUs that are not known yet, a game's container lives for a session.
+// judge runs on CPUs that are not known yet, a game's container lives for a session, and one
+// that stays has to bear the labels of its trial.
 func (s *session) warmable() bool {
 	j := s.Task.Judge
-	return s.known && !j.Exclusive && j.Game == ""
+	return s.known && !s.Keep && !j.Exclusive && j.Game == ""
 }
 
 // take hands out a container that runs and is as the workload wants it, or "". Whoever

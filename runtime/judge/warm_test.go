@@ -140,10 +140,11 @@ func TestWhatIsStartedAhead(t *testing.T) {
 		"or as many as are told": {2, open(9, func(*Session) {}), 2},
 		"or none":                {-1, open(9, func(*Session) {}), 0},
 		"none for a session whose judge runs alone": {0, open(1, func(s *Session) { s.Task.Judge.Exclusive = true }), 0},
-		"none for games":            {0, open(1, func(s *Session) { s.Task.Judge.Game = "/play" }), 0},
-		"none for what cannot run":  {0, open(1, func(s *Session) { s.Task.Judge.Parser = "unknown" }), 0},
-		"none without its image":    {0, open(1, func(s *Session) { s.JudgeImage = "gone:1" }), 0},
-		"one with the same network": {0, open(1, func(s *Session) { s.Task.Judge.Network = true }), 1},
+		"none for a session that keeps one":         {0, open(1, func(s *Session) { s.Keep = true }), 0},
+		"none for games":                            {0, open(1, func(s *Session) { s.Task.Judge.Game = "/play" }), 0},
+		"none for what cannot run":                  {0, open(1, func(s *Session) { s.Task.Judge.Parser = "unknown" }), 0},
+		"none without its image":                    {0, open(1, func(s *Session) { s.JudgeImage = "gone:1" }), 0},
+		"one with the same network":                 {0, open(1, func(s *Session) { s.Task.Judge.Network = true }), 1},
 		"each kind before a second of one": {3, func(b *bench) {
 			open(5, func(*Session) {})(b)
 			b.open("other", func(s *Session) { s.Task.Judge.CPUs = 3 })

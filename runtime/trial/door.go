@@ -180,8 +180,13 @@ func (c *boundedConn) CloseWrite() error {
 	return half.CloseWrite()
 }
 
-// removeDoor removes the trial's folder from the host.
-func removeDoor(stateDir, id string, try int) error {
+// RemoveFolder removes from the host what the container of a try, which is gone, had mounted of
+// the trial.
+func RemoveFolder(stateDir, id string, try int) error {
 	agents := agentDir(stateDir, id, try)
-	return errors.Join(os.RemoveAll(doorDir(stateDir, id, try)), os.RemoveAll(agents), os.RemoveAll(agents+partial))
+	err := errors.Join(os.RemoveAll(doorDir(stateDir, id, try)), os.RemoveAll(agents), os.RemoveAll(agents+partial))
+	if err != nil {
+		return fmt.Errorf("remove the folder of trial %s: %w", id, err)
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"reflect"
@@ -556,6 +557,18 @@ func TestKeep(t *testing.T) {
 		c, err := b.fake.Inspect(t.Context(), s.Workload.Name)
 		if kept := err == nil; kept != tt.want || kept && c.Phase != container.PhaseExited {
 			t.Errorf("keep %s, %s: kept %v, want %v (%+v)", tt.keep, tt.answer, kept, tt.want, c)
+		}
+		roles := map[string]int{}
+		all, err := b.fake.Observe(t.Context(), "owner")
+		for _, c := range all {
+			roles[c.Labels[container.LabelRole]]++
+		}
+		want := map[string]int{}
+		if tt.want {
+			want = map[string]int{container.RoleWork: 1, container.RoleJudge: 1}
+		}
+		if err != nil || !maps.Equal(roles, want) {
+			t.Errorf("keep %s, %s: containers of %v are left, want %v (%v)", tt.keep, tt.answer, roles, want, err)
 		}
 	}
 }

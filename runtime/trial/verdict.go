@@ -279,27 +279,22 @@ func (m *Machine) cleanup(ctx context.Context, s State) (State, []Effect, error)
 }
 
 func (m *Machine) tidy(ctx context.Context, s State) error {
+	if mayKeep(s) {
+		if err := m.host.Judge.Retain(ctx, s.ID, s.Keeps()); err != nil {
+			return err
+		}
+	}
 	if s.Container == "" && s.Workload.Name == "" {
 		return nil
 	}
-	remove := m.host.Engine.Remove
-	if keep(s) {
-		remove = func(ctx context.Context, id string) error { return m.host.Engine.Stop(ctx, id, 0) }
+	if s.Keeps() {
+		return m.retain(ctx, s)
 	}
-	if err := remove(ctx, s.Workload.Name); err != nil {
+	if err := m.host.Engine.Remove(ctx, s.Workload.Name); err != nil {
 		return err
 	}
 	fault.Reached(fault.ContainerRemoved)
-	if err := removeDoor(m.host.StateDir, s.ID, s.Try); err != nil {
-		return fmt.Errorf("remove the folder of trial %s: %w", s.ID, err)
-	}
-	return nil
-}
-
-// keep reports whether the container stays for a look.
-func keep(s State) bool {
-	failed := s.Result == nil || s.Result.Status != Resolved
-	return s.Keep == "always" || s.Keep == "failed" && failed
+	return RemoveFolder(m.host.StateDir, s.ID, s.Try)
 }
 
 // Restarted is the state of the next try of a trial whose last one did not count, or was

@@ -1,0 +1,81 @@
+package trial
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/guest"
+)
+
+// TestAKeptContainerCanBeStartedAgain: what it has mounted is there, and its guest reads that it
+// has nothing to do; the token of the trial is nowhere in it.
+func TestAKeptContainerCanBeStartedAgain(t *testing.T) {
+	b := newBench(t)
+	b.play(work(solved))
+	s := b.fresh()
+	s.Keep = "always"
+	s, _ = b.until(b.machine(s), s, Done)
+	for _, m := range s.Workload.Mounts {
+		if _, err := os.Stat(m.Source); err != nil && m.Source != filepath.Join(b.host.GuestDir, filepath.Base(m.Source)) { // the bench has no guest
+			t.Errorf("what is mounted at %s: %v", m.Target, err)
+		}
+	}
+	folder := doorDir(b.host.StateDir, s.ID, s.Try)
+	var config guest.Config
+	text, err := os.ReadFile(filepath.Join(folder, filepath.Base(guest.ConfigFile)))
+	if err = errors.Join(err, json.Unmarshal(text, &config)); err != nil || !config.Kept || config.Command != nil {
+		t.Errorf("its guest reads %s, %v", text, err)
+	}
+	for _, socket := range []string{guest.JudgeSocket, guest.GuestSocket} {
+		if _, err := os.Lstat(filepath.Join(folder, filepath.Base(socket))); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there: %v", socket, err)
+		}
+	}
+	files, err := os.ReadDir(folder)
+	for _, f := range files {
+		if text, err := os.ReadFile(filepath.Join(folder, f.Name())); err != nil || bytes.Contains(text, []byte(s.Token)) {
+			t.Errorf("%s has the token, or %v", f.Name(), err)
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if err := RemoveFolder(b.host.StateDir, s.ID, s.Try); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of a container that is gone: %v", err)
+	}
+}
+
+// TestOnePersonAtATimeEnters: who is in keeps others out, and those who would remove it.
+func TestOnePersonAtATimeEnters(t *testing.T) {
+	b := newBench(t)
+	s := b.fresh()
+	if err := os.MkdirAll(tryDir(b.host.StateDir, s.ID, s.Try), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	leave, err := Enter(b.host.StateDir, s, container.RoleWork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Enter(b.host.StateDir, s, container.RoleWork); !errors.Is(err, ErrEntered) {
+		t.Errorf("a second one: %v", err)
+	}
+	other, err := Enter(b.host.StateDir, s, container.RoleJudge)
+	if err != nil {
+		t.Errorf("the other container: %v", err)
+	}
+	other()
+	leave()
+	if leave, err = Enter(b.host.StateDir, s, container.RoleWork); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+	leave()
+}
