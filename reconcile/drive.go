@@ -41,6 +41,10 @@ func (r *Reconciler) drive(s trial.State, need Need) *liveTrial {
 func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State) {
 	log := r.o.Log.With("spec", s.Spec, "trial", s.ID)
 	pause := pauses{}
+	if s.MayKeep() {
+		r.keeping.changed() // what an earlier try left goes now
+		defer r.keeping.changed()
+	}
 	for s.Phase != trial.Done && ctx.Err() == nil {
 		next, effects, err := m.Step(ctx, s)
 		if err != nil {

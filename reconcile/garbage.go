@@ -21,6 +21,7 @@ type Sweep struct {
 	// no task of any spec in force needs and that nobody used for a day.
 	Keep *int64 `json:"keep,omitempty"`
 	Dry  bool   `json:"dry_run,omitempty"` // only tell what would go
+	Kept bool   `json:"kept,omitempty"`    // the containers that runs kept for a look go, too
 	// Young is how long an image must not have been used, when Keep is set. Those of executions
 	// that have finished, and that nobody used since, need not be so old.
 	Young time.Duration `json:"-"`
@@ -28,10 +29,11 @@ type Sweep struct {
 
 // Swept is what went.
 type Swept struct {
-	Images []image.Collected `json:"images"`
-	Layers int               `json:"layers,omitempty"` // of agents
-	Blobs  int               `json:"blobs"`
-	Bytes  int64             `json:"bytes"` // freed, as far as nothing else shares them
+	Containers []string          `json:"containers,omitempty"` // that runs kept
+	Images     []image.Collected `json:"images"`
+	Layers     int               `json:"layers,omitempty"` // of agents
+	Blobs      int               `json:"blobs"`
+	Bytes      int64             `json:"bytes"` // freed, as far as nothing else shares them
 }
 
 // unusedFor is how long an image of no spec stays when there is no budget.
@@ -49,6 +51,12 @@ func (r *Reconciler) Collect(ctx context.Context, s Sweep) (out Swept, err error
 		return out, errIdle
 	}
 	out.Images = []image.Collected{}
+	if s.Kept { // at first: an image that a container was made from stays
+		every := func(all []Kept) []Kept { return all }
+		if out.Containers, out.Bytes, err = r.dropKept(ctx, every, s.Dry); err != nil {
+			return out, err
+		}
+	}
 	images, err := r.collectImages(ctx, s)
 	for _, img := range images {
 		out.Images, out.Bytes = append(out.Images, img), out.Bytes+img.Bytes

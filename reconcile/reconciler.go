@@ -49,12 +49,12 @@ type Reconciler struct {
 	done     chan struct{}
 	shown    atomic.Pointer[config.Set] // the set in force, for other goroutines
 
-	life    context.Context // of Run: a trial outlives the request that made it go on
-	left    *leftovers      // safe for any goroutine
-	harness *harness        // safe for any goroutine
-
-	summaries summaries // safe for any goroutine
-	sanity    turns     // safe for any goroutine
+	life      context.Context // of Run: a trial outlives the request that made it go on
+	left      *leftovers      // safe for any goroutine
+	keeping   *keeping        // safe for any goroutine
+	harness   *harness        // safe for any goroutine
+	summaries summaries       // safe for any goroutine
+	sanity    turns           // safe for any goroutine
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
 	presence  presence
@@ -99,7 +99,7 @@ func New(o Options) *Reconciler {
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.harness = newHarness(r)
+	r.harness, r.keeping = newHarness(r), newKeeping()
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Broken = r.broken
@@ -182,6 +182,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	}
 	sweeper.Go(func() { r.sweep(ctx, strays, begun) })
 	sweeper.Go(func() { r.left.run(ctx) })
+	sweeper.Go(func() { r.boundKept(ctx) })
 	sweeper.Go(func() { r.harness.run(ctx) })
 	sweeper.Go(func() { r.watchImages(ctx) })
 	if r.o.Ready != nil {

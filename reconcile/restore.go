@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -150,9 +151,12 @@ func (r *Reconciler) sweepAll(ctx context.Context, keep map[string]bool, begun t
 }
 
 func (r *Reconciler) sweepOne(ctx context.Context, c container.Instance, keep map[string]bool, begun time.Time) error {
-	own := c.Labels[container.LabelDaemon] == r.o.Daemon
-	if keep[c.Name] || own || c.Phase == container.PhaseExited && r.kept(ctx, c) {
+	if keep[c.Name] || c.Labels[container.LabelDaemon] == r.o.Daemon {
 		return nil
+	}
+	if kept, err := r.kept(ctx, c); kept || err != nil {
+		r.keeping.changed()
+		return err
 	}
 	if c.Labels[container.LabelRole] == container.RoleWork && !r.sleep(ctx, begun.Add(sweepGrace)) {
 		return nil
@@ -165,17 +169,31 @@ func (r *Reconciler) sweepOne(ctx context.Context, c container.Instance, keep ma
 	return nil
 }
 
-// kept reports whether a run asked for the container to stay after its trial.
-func (r *Reconciler) kept(ctx context.Context, c container.Instance) bool {
-	kept := false
-	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		row, err := tx.Trial(c.Labels[container.LabelTrial])
-		if err != nil {
-			return err
-		}
-		s, err := stateOf(row)
-		kept = s.Keep == "always" || s.Keep == "failed"
+// kept reports whether a run asked for the container to stay after its trial. One that still
+// runs was entered by somebody who did not get to stop it: that is done now.
+func (r *Reconciler) kept(ctx context.Context, c container.Instance) (bool, error) {
+	var k Kept
+	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		k, err = keptOf(tx, c)
 		return err
 	})
-	return err == nil && kept && c.Labels[container.LabelRole] == container.RoleWork
+	switch {
+	case err != nil:
+		return false, err
+	case k.Trial.ID == "" || !k.Trial.MayKeep():
+		return false, nil
+	case c.Phase == container.PhaseExited:
+		return true, nil
+	case k.Trial.Phase != trial.Done:
+		return false, nil
+	}
+	leave, err := k.Enter(r.o.Host.StateDir)
+	if errors.Is(err, trial.ErrEntered) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	return true, r.o.Host.Engine.Stop(ctx, c.ID, 0)
 }

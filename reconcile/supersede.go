@@ -103,6 +103,7 @@ func (r *Reconciler) supersede(ctx context.Context, address string, a Action) er
 	})
 	if err == nil {
 		r.queue.add(address, r.now())
+		r.keeping.changed()
 	}
 	return err
 }

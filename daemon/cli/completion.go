@@ -27,7 +27,7 @@ func (e *env) completes(root *cobra.Command) {
 	}
 	by := map[string]cobra.CompletionFunc{
 		"run": specs, "validate": specs, "plan": specs, "fmt": specs, "eval": specs,
-		"status": e.first(runs), "results": e.first(runs), "report": e.each(runs), "compare": e.each(runs), "logs": e.first(trials), "submissions": e.first(trials),
+		"status": e.first(runs), "results": e.first(runs), "report": e.each(runs), "compare": e.each(runs), "logs": e.first(trials), "submissions": e.first(trials), "shell": e.first(trials),
 		"rerun": e.first(runsAndTrials), "retry": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "export": e.completeExport, "import": e.completeImport,
 		"build": e.completeTaskOrFile, "pull": e.completeTaskOrFile, "push": e.completeTaskOrFile,
 	}

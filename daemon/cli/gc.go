@@ -15,14 +15,15 @@ func (e *env) gc() *cobra.Command {
 	var dry bool
 	var keep string
 	cmd := &cobra.Command{
-		Use: "gc", Short: "Remove images and stored files that nobody needs", Args: nothing,
+		Use: "gc", Short: "Remove images, kept containers and stored files that nobody needs", Args: nothing,
 		Long: `gc removes images that were built here for the state directory, the least recently used first, until
 those that no trial needs take no more than --keep (or build.keep of the settings). Without either, those
 go that no task of the specs in force needs and that nobody used for a day. An image of an open run, one
 that a container was made from, and images of anybody else stay. Stored archives and copies of folders
-that nothing speaks of any more go with them.`,
+that nothing speaks of any more go with them. So do the containers that runs kept for assayd shell, unless
+somebody is in one.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			sweep := reconcile.Sweep{Dry: dry}
+			sweep := reconcile.Sweep{Dry: dry, Kept: true}
 			settings, err := e.settings()
 			if err != nil {
 				return err
@@ -60,6 +61,9 @@ func (e *env) showSwept(out reconcile.Swept, dry bool) error {
 	if e.json {
 		return e.printJSON(out)
 	}
+	for _, name := range out.Containers {
+		fmt.Fprintf(e.out, "%s  kept container\n", name)
+	}
 	for _, img := range out.Images {
 		fmt.Fprintf(e.out, "%s  %s, last used %s\n", img.Name, inMiB(img.Bytes), img.Used.Local().Format(time.DateTime))
 	}
@@ -67,7 +71,11 @@ func (e *env) showSwept(out reconcile.Swept, dry bool) error {
 	if dry {
 		verb = "would be freed"
 	}
-	_, err := fmt.Fprintf(e.out, "%s, %s: %s %s\n", counted(len(out.Images), "image"), counted(out.Blobs, "stored file"), inMiB(out.Bytes), verb)
+	what := counted(len(out.Images), "image") + ", " + counted(out.Blobs, "stored file")
+	if n := len(out.Containers); n > 0 {
+		what = counted(n, "kept container") + ", " + what
+	}
+	_, err := fmt.Fprintf(e.out, "%s: %s %s\n", what, inMiB(out.Bytes), verb)
 	return err
 }
 

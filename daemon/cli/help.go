@@ -92,6 +92,11 @@ func resultsHelp() map[string]about {
 			[]string{"assayd submissions nightly.e1.0a1b2c3d", "assayd submissions nightly.e1.0a1b2c3d --output agent-1", "assayd submissions nightly.e1.0a1b2c3d --json"},
 			[3]string{"they were shown", failure, refusal},
 		},
+		"shell": {
+			"",
+			[]string{"assayd shell nightly.e1.0a1b2c3d", "assayd shell nightly.e1.0a1b2c3d --judge", "assayd shell nightly.e1.0a1b2c3d --state /var/lib/assayd"},
+			[3]string{"the shell ended with 0; any other code of the shell is passed on", "there is nothing to enter; standard error says why", refusal},
+		},
 		"rerun": {
 			"",
 			[]string{"assayd rerun run.nightly", "assayd rerun nightly.e1.0a1b2c3d", "assayd rerun run.nightly --failed"},

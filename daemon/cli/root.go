@@ -82,7 +82,7 @@ func New(e *env) *cobra.Command {
 	root.PersistentFlags().StringVar(&e.config, "config", "", "settings file (default: /etc/assayd/assayd.hcl if it is there)")
 	root.PersistentFlags().BoolVar(&e.json, "json", false, "print JSON for programs")
 	root.AddCommand(
-		e.serve(), e.run(), e.validate(), e.plan(), e.format(), e.status(), e.results(), e.numbers(), e.compare(), e.logs(), e.submissions(),
+		e.serve(), e.run(), e.validate(), e.plan(), e.format(), e.status(), e.results(), e.numbers(), e.compare(), e.logs(), e.submissions(), e.shell(),
 		e.rerun(), e.retry(), e.cancel(), e.eval(), e.task(), e.importTasks(), e.export(), e.images("build"), e.images("pull"), e.images("push"), e.gc(), e.doctor(), e.printVersion(),
 	)
 	explain(root)

@@ -15,8 +15,8 @@ import (
 	"github.com/assayd/assayd/runtime/guest"
 )
 
-// mayKeep reports whether containers of the trial may stay after its end.
-func mayKeep(s State) bool { return s.Keep == "always" || s.Keep == "failed" }
+// MayKeep reports whether containers of the trial may stay after its end.
+func (s State) MayKeep() bool { return s.Keep == "always" || s.Keep == "failed" }
 
 // Keeps reports whether the containers of the ended trial stay for a look.
 func (s State) Keeps() bool {

@@ -146,7 +146,7 @@ func (m *Machine) openSession(s State) { m.host.Judge.Open(Session(m.host.Owner,
 func Session(owner string, s State) judge.Session {
 	c := s.Cell
 	return judge.Session{
-		Trial: s.ID, Try: s.Try, Labels: labels(owner, s, container.RoleJudge), Token: s.Token, Task: asJudged(s), Once: single(s), Keep: mayKeep(s),
+		Trial: s.ID, Try: s.Try, Labels: labels(owner, s, container.RoleJudge), Token: s.Token, Task: asJudged(s), Once: single(s), Keep: s.MayKeep(),
 		JudgeImage: s.JudgeImage.ID, HiddenPaths: s.Hidden, Deadline: s.Deadline, Max: c.Max, Cooldown: c.Cooldown,
 		RunImage: s.RunImage, GradeImage: s.GradeImage, Reference: s.Reference, Outcomes: s.Outcomes, Expected: s.Expected, Line: s.Line,
 	}

@@ -279,7 +279,7 @@ func (m *Machine) cleanup(ctx context.Context, s State) (State, []Effect, error)
 }
 
 func (m *Machine) tidy(ctx context.Context, s State) error {
-	if mayKeep(s) {
+	if s.MayKeep() {
 		if err := m.host.Judge.Retain(ctx, s.ID, s.Keeps()); err != nil {
 			return err
 		}

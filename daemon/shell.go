@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// Shell is a look into a container that a run kept.
+type Shell struct {
+	Trial          string
+	Judge          bool // into the judge's container, which holds the hidden files
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Terminal       <-chan container.Size // sizes of the terminal; nil = commands come from Stdin
+	Term           string                // kind of the terminal; "" = not known
+}
+
+// stopTime bounds how long it takes to stop a container that was entered.
+const stopTime = time.Minute
+
+// Enter runs a shell in a container that a run kept, whether a daemon runs or not, and stops the
+// container when the shell has ended. exit is that of the shell.
+func Enter(ctx context.Context, settings *config.Settings, dir string, s Shell) (exit int, err error) {
+	state, err := store.Open(ctx, dir, store.Options{ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("there is no state of a daemon in %s; name the state directory with --state", dir)
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+	engine, err := docker.New(ctx, docker.Options{Host: settings.Engines["docker"].Host})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	kept, err := reconcile.FindKeptOf(ctx, state, engine, s.Trial, s.role())
+	if err != nil {
+		return 0, err
+	}
+	leave, err := kept.Enter(state.Dir())
+	if errors.Is(err, trial.ErrEntered) {
+		return 0, fmt.Errorf("another shell is in the container of trial %s: end that one first", s.Trial)
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	return s.run(ctx, engine, kept)
+}
+
+func (s Shell) role() string {
+	if s.Judge {
+		return container.RoleJudge
+	}
+	return container.RoleWork
+}
+
+// run starts the container, runs the shell, and stops the container.
+func (s Shell) run(ctx context.Context, engine container.Engine, kept reconcile.Kept) (exit int, err error) {
+	restarter, ok := engine.(container.Restarter)
+	execer, able := engine.(container.Execer)
+	if !ok || !able {
+		return 0, fmt.Errorf("enter a container of trial %s: %w", s.Trial, container.ErrUnsupported)
+	}
+	defer func() { // also one whose start was broken off
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		defer cancel()
+		err = errors.Join(err, engine.Stop(after, kept.ID, 0))
+	}()
+	if _, err := restarter.Restart(ctx, kept.ID); err != nil {
+		return 0, fmt.Errorf("start the container that trial %s left: %w", s.Trial, err)
+	}
+	exit, err = execer.Exec(ctx, kept.ID, s.command())
+	if errors.Is(err, container.ErrCommandNotFound) {
+		return 0, fmt.Errorf("the image of trial %s has no /bin/sh, so nobody can enter its container", s.Trial)
+	}
+	return exit, err
+}
+
+// command is bash where the image has it and there is a terminal, else sh.
+func (s Shell) command() container.Command {
+	c := container.Command{Argv: []string{"/bin/sh"}, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Terminal: s.Terminal}
+	if s.Terminal != nil {
+		c.Argv = append(c.Argv, "-c", "command -v bash >/dev/null && exec bash; exec sh")
+	}
+	if s.Term != "" {
+		c.Env = map[string]string{"TERM": s.Term}
+	}
+	return c
+}

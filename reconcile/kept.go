@@ -1,0 +1,251 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// mostKept is how many trials have containers that stay for a look. They take room on the disk
+// that no run has reserved.
+const mostKept = 50
+
+// Kept is a container that stays after the end of its trial, for a look.
+type Kept struct {
+	container.Instance
+	Trial trial.State // as of the container's try
+	Last  int         // try of the trial
+}
+
+// Role is container.RoleWork or container.RoleJudge.
+func (k Kept) Role() string { return k.Labels[container.LabelRole] }
+
+// stays reports whether what the trial came to lets the container stay.
+func (k Kept) stays() bool { return k.Trial.Try == k.Last && k.Trial.Keeps() && !k.Trial.Superseded() }
+
+// surplus are the containers that stay no longer: of an earlier try, of what an edit replaced,
+// of what turned out to be resolved, and of all but the trials that ended last.
+func surplus(all []Kept) (gone []Kept) {
+	newest := map[string]time.Time{} // by trial
+	for _, k := range all {
+		if k.stays() && newest[k.Trial.ID].Before(k.CreatedAt) {
+			newest[k.Trial.ID] = k.CreatedAt
+		}
+	}
+	var trials []string
+	for id := range newest {
+		trials = append(trials, id)
+	}
+	slices.SortFunc(trials, func(a, b string) int { return cmp.Or(newest[b].Compare(newest[a]), cmp.Compare(a, b)) })
+	trials = trials[:min(len(trials), mostKept)]
+	for _, k := range all {
+		if !k.stays() || !slices.Contains(trials, k.Trial.ID) {
+			gone = append(gone, k)
+		}
+	}
+	return gone
+}
+
+// keeping bounds what is kept, whenever a trial begins or ends.
+type keeping struct {
+	wake chan struct{} // holds one value while there may be something to do
+	mu   sync.Mutex    // held while containers are removed
+}
+
+func newKeeping() *keeping { return &keeping{wake: make(chan struct{}, 1)} }
+
+// changed says that other containers may stay now.
+func (k *keeping) changed() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// boundKept removes what stays no longer, until the context ends.
+func (r *Reconciler) boundKept(ctx context.Context) {
+	for pause := (pauses{}); ctx.Err() == nil; {
+		select {
+		case <-r.keeping.wake:
+		case <-ctx.Done():
+			return
+		}
+		if _, _, err := r.dropKept(ctx, surplus, false); err != nil && ctx.Err() == nil {
+			r.o.Log.Warn("remove containers that stay no longer", "error", err)
+			r.keeping.changed()
+			pause.wait(ctx)
+			continue
+		}
+		pause.reset()
+	}
+}
+
+// dropKept removes those of the kept containers that are chosen, with what they have mounted of
+// the state directory, but for those somebody is in. bytes is the room that it gives back, as
+// far as the engine tells.
+func (r *Reconciler) dropKept(ctx context.Context, choose func([]Kept) []Kept, dry bool) (names []string, bytes int64, err error) {
+	r.keeping.mu.Lock()
+	defer r.keeping.mu.Unlock()
+	all, err := FindKept(ctx, r.o.Store, r.o.Host.Engine)
+	if err != nil {
+		return nil, 0, err
+	}
+	meter, _ := r.o.Host.Engine.(container.Meter)
+	var errs []error
+	for _, k := range choose(all) {
+		var u container.Usage
+		if meter != nil {
+			u, _ = meter.Usage(ctx, k.ID) // it is only told
+		}
+		gone, err := r.drop(ctx, k, dry)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if gone {
+			names, bytes = append(names, k.Name), bytes+u.DiskBytes
+		}
+	}
+	return names, bytes, errors.Join(errs...)
+}
+
+// drop removes one kept container, unless somebody is in it.
+func (r *Reconciler) drop(ctx context.Context, k Kept, dry bool) (gone bool, err error) {
+	leave, err := k.Enter(r.o.Host.StateDir)
+	if errors.Is(err, trial.ErrEntered) {
+		r.o.Log.Info("a kept container stays: somebody is in it", "container", k.Name)
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	if dry {
+		return true, nil
+	}
+	if err := r.o.Host.Engine.Remove(ctx, k.ID); err != nil {
+		return false, fmt.Errorf("remove container %s: %w", k.Name, err)
+	}
+	r.o.Log.Info("removed a container that was kept", "container", k.Name, "trial", k.Trial.ID)
+	if k.Role() == container.RoleWork {
+		return true, trial.RemoveFolder(r.o.Host.StateDir, k.Trial.ID, k.Trial.Try)
+	}
+	return true, nil
+}
+
+// Enter is trial.Enter. In a state directory that lost the trial's folder nobody can be in.
+func (k Kept) Enter(stateDir string) (leave func(), err error) {
+	leave, err = trial.Enter(stateDir, k.Trial, k.Role())
+	if errors.Is(err, os.ErrNotExist) {
+		return func() {}, nil
+	}
+	return leave, err
+}
+
+// FindKept finds the containers of ended trials, and of ended tries, on an engine.
+func FindKept(ctx context.Context, s *store.Store, engine container.Engine) ([]Kept, error) {
+	found, err := engine.Observe(ctx, s.Owner())
+	if err != nil {
+		return nil, fmt.Errorf("look for containers that are kept: %w", err)
+	}
+	var all []Kept
+	err = s.View(ctx, func(tx *store.Tx) error {
+		for _, c := range found {
+			k, err := keptOf(tx, c)
+			if err != nil {
+				return err
+			}
+			if k.Trial.ID != "" && (k.Trial.Phase == trial.Done || k.Trial.Try < k.Last) {
+				all = append(all, k)
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// keptOf reads what a container is of; nothing where it is of no trial in the store.
+func keptOf(tx *store.Tx, c container.Instance) (k Kept, err error) {
+	role, try := c.Labels[container.LabelRole], c.Labels[container.LabelTry]
+	if c.Labels[container.LabelTrial] == "" || role != container.RoleWork && role != container.RoleJudge {
+		return k, nil
+	}
+	row, err := tx.Trial(c.Labels[container.LabelTrial])
+	if errors.Is(err, store.ErrNotFound) {
+		return k, nil
+	}
+	if err != nil {
+		return k, err
+	}
+	n, err := strconv.Atoi(try)
+	if err != nil {
+		return k, nil //nolint:nilerr // a label that is not ours
+	}
+	k = Kept{Instance: c, Last: row.Try}
+	if k.Trial, err = stateOf(row); err != nil {
+		return k, err
+	}
+	k.Trial.Try = n
+	return k, nil
+}
+
+// FindKeptOf finds the container of a role that a trial left. An error says what has to be done
+// for there to be one.
+func FindKeptOf(ctx context.Context, s *store.Store, engine container.Engine, id, role string) (Kept, error) {
+	var of trial.State
+	err := s.View(ctx, func(tx *store.Tx) error {
+		row, err := tx.Trial(id)
+		if errors.Is(err, store.ErrNotFound) {
+			return noTrial(tx, id)
+		}
+		if err == nil {
+			of, err = stateOf(row)
+		}
+		return err
+	})
+	if err == nil {
+		err = closed(of, role)
+	}
+	if err != nil {
+		return Kept{}, err
+	}
+	all, err := FindKept(ctx, s, engine)
+	if err != nil {
+		return Kept{}, err
+	}
+	for _, k := range all {
+		if k.Trial.ID == id && k.Trial.Try == k.Last && k.Role() == role {
+			return k, nil
+		}
+	}
+	why := fmt.Sprintf("assayd gc removed it, an edit replaced the trial, or %d later trials took its place", mostKept)
+	if role == container.RoleJudge {
+		why = "nothing of it was judged, or " + why
+	}
+	return Kept{}, fmt.Errorf("trial %s has no %s container: %s. Start it once more with: assayd rerun %s", id, role, why, id)
+}
+
+// closed says why a trial has no container of a role that one may enter; nil where it may have one.
+func closed(s trial.State, role string) error {
+	again := fmt.Sprintf("in %s, and start the trial once more with: assayd rerun %s", s.Spec, s.ID)
+	switch {
+	case s.Phase != trial.Done:
+		return fmt.Errorf("trial %s is under way, and who enters its container can change what it is scored by: wait for its end, or end it with: assayd cancel %s", s.ID, s.ID)
+	case !s.MayKeep():
+		return fmt.Errorf(`trial %s has no container: its run has keep = "never". Set keep = "always" %s`, s.ID, again)
+	case !s.Keeps():
+		return fmt.Errorf(`trial %s has no container: it is resolved, and its run has keep = "failed". Set keep = "always" %s`, s.ID, again)
+	case role == container.RoleJudge && s.Cell.Task.Judge.Game != "":
+		return fmt.Errorf("trial %s has no judge container: those of games end with their sessions", s.ID)
+	}
+	return nil
+}
