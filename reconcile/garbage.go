@@ -64,18 +64,25 @@ func (r *Reconciler) Collect(ctx context.Context, s Sweep) (out Swept, err error
 	return out, errors.Join(err, r.collectBlobs(ctx, s, &out), r.collectLayers(ctx, s, &out))
 }
 
-// collectLayers removes agents' layers that no open trial has, when that is asked for and not
-// on the hour: to have them again is a download.
+// collectLayers removes agents' layers that no open trial and no kept container has, when that is
+// asked for and not on the hour: to have them again is a download.
 func (r *Reconciler) collectLayers(ctx context.Context, s Sweep, out *Swept) error {
 	if r.o.Host.Layers == nil || s.Keep != nil || s.Dry {
 		return nil
 	}
-	open, err := r.openTrials(ctx)
+	states, err := r.openTrials(ctx)
 	if err != nil {
 		return err
 	}
+	kept, err := FindKept(ctx, r.o.Store, r.o.Host.Engine)
+	if err != nil {
+		return err
+	}
+	for _, k := range kept { // they have theirs mounted when they are started again
+		states = append(states, k.Trial)
+	}
 	needed := map[string]bool{}
-	for _, state := range open {
+	for _, state := range states {
 		for _, l := range state.Layers {
 			needed[filepath.Base(l.Source)] = true
 		}
