@@ -242,6 +242,8 @@ func closed(s trial.State, role string) error {
 		return fmt.Errorf("trial %s is under way, and who enters its container can change what it is scored by: wait for its end, or end it with: assayd cancel %s", s.ID, s.ID)
 	case !s.MayKeep():
 		return fmt.Errorf(`trial %s has no container: its run has keep = "never". Set keep = "always" %s`, s.ID, again)
+	case s.Container == "":
+		return fmt.Errorf("trial %s ended before it had a container: %s, %s", s.ID, s.Result.Status, s.Result.Detail)
 	case !s.Keeps():
 		return fmt.Errorf(`trial %s has no container: it is resolved, and its run has keep = "failed". Set keep = "always" %s`, s.ID, again)
 	case role == container.RoleJudge && s.Cell.Task.Judge.Game != "":

@@ -63,7 +63,7 @@ func TestOnlySoManyTrialsKeepContainers(t *testing.T) {
 
 func TestWhyATrialCannotBeEntered(t *testing.T) {
 	state := func(change func(*trial.State)) trial.State {
-		s := trial.State{ID: "r.e1.0a", Spec: "run.r", Phase: trial.Done, Keep: "always", Result: &trial.Finished{Status: trial.Resolved}}
+		s := trial.State{ID: "r.e1.0a", Spec: "run.r", Phase: trial.Done, Keep: "always", Container: "c", Result: &trial.Finished{Status: trial.Resolved}}
 		change(&s)
 		return s
 	}
@@ -71,10 +71,13 @@ func TestWhyATrialCannotBeEntered(t *testing.T) {
 		s          trial.State
 		role, want string
 	}{
-		"it may be":    {state(func(*trial.State) {}), container.RoleWork, ""},
-		"under way":    {state(func(s *trial.State) { s.Phase = trial.Running }), container.RoleWork, "assayd cancel r.e1.0a"},
-		"never kept":   {state(func(s *trial.State) { s.Keep = "never" }), container.RoleWork, `Set keep = "always" in run.r`},
-		"not kept":     {state(func(s *trial.State) { s.Keep = "failed" }), container.RoleJudge, `it is resolved, and its run has keep = "failed"`},
+		"it may be":  {state(func(*trial.State) {}), container.RoleWork, ""},
+		"under way":  {state(func(s *trial.State) { s.Phase = trial.Running }), container.RoleWork, "assayd cancel r.e1.0a"},
+		"never kept": {state(func(s *trial.State) { s.Keep = "never" }), container.RoleWork, `Set keep = "always" in run.r`},
+		"not kept":   {state(func(s *trial.State) { s.Keep = "failed" }), container.RoleJudge, `it is resolved, and its run has keep = "failed"`},
+		"never begun": {state(func(s *trial.State) {
+			s.Container, s.Result = "", &trial.Finished{Status: trial.SetupError, Detail: "no image"}
+		}), container.RoleWork, "setup_error, no image"},
 		"of a game":    {state(func(s *trial.State) { s.Cell.Task = task.Task{Judge: task.Judge{Game: "play"}} }), container.RoleJudge, "those of games"},
 		"of its agent": {state(func(s *trial.State) { s.Cell.Task = task.Task{Judge: task.Judge{Game: "play"}} }), container.RoleWork, ""},
 	} {
