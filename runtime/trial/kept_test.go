@@ -79,3 +79,30 @@ func TestOnePersonAtATimeEnters(t *testing.T) {
 	}
 	leave()
 }
+
+// TestAKilledDaemonLeavesWhatIsKept: the next one does its last step again, whatever came of it.
+func TestAKilledDaemonLeavesWhatIsKept(t *testing.T) {
+	b := newBench(t)
+	b.play(work(solved))
+	s := b.fresh()
+	s.Keep = "always"
+	s, _ = b.until(b.machine(s), s, Cleanup)
+	for range 2 {
+		b.host.Judge.Open(Session("owner", s)) // as a daemon does that starts
+		if done, _ := b.until(b.machine(s), s, Done); done.Phase != Done {
+			t.Fatalf("it ends as %s", done.Phase)
+		}
+		all, err := b.fake.Observe(t.Context(), "owner")
+		for _, c := range all {
+			if c.Phase != container.PhaseExited {
+				t.Errorf("container %s is %s", c.Name, c.Phase)
+			}
+		}
+		if err != nil || len(all) != 2 {
+			t.Errorf("%d containers are kept, %v", len(all), err)
+		}
+		if _, err := os.Stat(doorDir(b.host.StateDir, s.ID, s.Try)); err != nil {
+			t.Errorf("what they have mounted: %v", err)
+		}
+	}
+}
