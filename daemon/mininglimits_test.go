@@ -3,7 +3,11 @@
 package daemon_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +30,52 @@ func (q *quarry) rumoured(name string) *planted {
 	}
 	p.change(&p.pull)
 	return p
+}
+
+// Where the archive, GitHub or the model is not there, the status says so at the first try, in text
+// and as JSON.
+func TestTheStatusSaysWhatMiningWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		url  func(q *quarry) string
+		want string
+	}{
+		"archive": {func(q *quarry) string { return q.archive.URL }, "the archive: read "},
+		"GitHub":  {func(q *quarry) string { return q.github.API }, "GitHub: "},
+		"model":   {func(q *quarry) string { return q.model.URL }, "acme/letters#7: ask provider openai: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := newQuarry(t, good("letters"))
+			q.write("m.hcl", q.spec())
+			for _, file := range []string{filepath.Join(filepath.Dir(q.state), "assayd.hcl"), filepath.Join(q.specs, "m.hcl")} {
+				text, err := os.ReadFile(file)
+				if err == nil {
+					err = os.WriteFile(file, bytes.ReplaceAll(text, []byte(tc.url(q)), []byte("http://127.0.0.1:1")), 0o600) // where no server is
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			q.serve()
+			q.until("the status says what it waits for", func() error {
+				text, _, _ := q.assayd("status", "--json", q.address())
+				var s struct {
+					Minings []struct{ Progress struct{ Waits string } }
+				}
+				if err := json.Unmarshal([]byte(text), &s); err != nil || len(s.Minings) != 1 {
+					return fmt.Errorf("%v in %s", err, text)
+				}
+				if waits := s.Minings[0].Progress.Waits; !strings.HasPrefix(waits, tc.want) || !strings.Contains(waits, "connection refused") {
+					return fmt.Errorf("it says %q: %s", waits, text)
+				}
+				return nil
+			})
+			if text := q.ok("status", q.address()); !strings.Contains(text, q.address()+": running ("+tc.want) {
+				t.Errorf("the status is\n%s", text)
+			}
+		})
+	}
 }
 
 // With fifty requests an hour and every fourth answer none, the same tasks come of it, and

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 // Need is what one container takes of the machine.
@@ -142,10 +144,10 @@ func (a *Admission) explain(n Need) string {
 		taken = fmt.Sprintf("%d containers are the most at once", a.limits.Containers)
 	}
 	if share.Disk > 0 && a.work.Disk+n.Disk > share.Disk {
-		return fmt.Sprintf("waits for room: the next trial needs %s of disk; of %s, others hold %s",
+		return fmt.Sprintf("waits for room: the next container needs %s of disk; of %s, others hold %s",
 			humanize.IBytes(uint64(n.Disk)), humanize.IBytes(uint64(share.Disk)), humanize.IBytes(uint64(a.work.Disk)))
 	}
-	return fmt.Sprintf("waits for room: the next trial needs %s and %s; %s", inCPUs(n.CPUs), humanize.IBytes(uint64(n.Memory)), taken)
+	return fmt.Sprintf("waits for room: the next container needs %s and %s; %s", inCPUs(n.CPUs), humanize.IBytes(uint64(n.Memory)), taken)
 }
 
 // inCPUs is a number of them in words.
@@ -190,8 +192,10 @@ func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), er
 		a.wait = append(a.wait, turn) // before it is tried: what comes free meanwhile counts
 		a.mu.Unlock()
 		if a.TryWork(n) {
+			waiting.Because(ctx, nil)
 			return sync.OnceFunc(func() { a.ReleaseWork(n) }), nil
 		}
+		waiting.Because(ctx, errors.New(a.explain(n)))
 		select {
 		case <-turn:
 		case <-ctx.Done():

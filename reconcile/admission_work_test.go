@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 func TestTrialsComeBeforeOtherWorkWhereRoomComesFree(t *testing.T) {
@@ -24,14 +27,18 @@ func TestTrialsComeBeforeOtherWorkWhereRoomComesFree(t *testing.T) {
 			t.Fatal("a trial found room that is taken")
 		}
 		second := make(chan func())
+		var told error // why it waits
 		go func() {
-			release, err := a.AcquireWork(t.Context(), one)
+			release, err := a.AcquireWork(waiting.With(t.Context(), func(why error) { told = why }), one)
 			if err != nil {
 				t.Error(err)
 			}
 			second <- release
 		}()
 		synctest.Wait()
+		if told == nil || !strings.Contains(told.Error(), "waits for room: the next container needs 1 CPU and 1.0 GiB") {
+			t.Errorf("it is told to wait for %v", told)
+		}
 		first()
 		<-trial
 		if !a.TryWork(one) {
@@ -39,5 +46,8 @@ func TestTrialsComeBeforeOtherWorkWhereRoomComesFree(t *testing.T) {
 		}
 		a.ReleaseWork(one)
 		(<-second)()
+		if told != nil {
+			t.Errorf("it has its room, and is told to wait for %v", told)
+		}
 	})
 }

@@ -121,14 +121,14 @@ func TestDiff(t *testing.T) {
 			settle e1 (no cell is open, and more may come)`},
 		{"an execution of one cell of it has no more", wantedRun("ab", growing), Observed{Execution: only(execution(2), "a"), Trials: []Trial{known("a", done)}}, `
 			finish e2 (no cell is open)`},
-		{"a run whose dataset is not here begins nothing", wantedRun("", waiting("b is not here")), Observed{}, `
+		{"a run whose dataset is not here begins nothing", wantedRun("", waitingFor("b is not here")), Observed{}, `
 			wait (b is not here)`},
-		{"one whose dataset is looked up anew ends nothing and takes up what runs", wantedRun("a", waiting("b is not here")), Observed{Execution: execution(1), Trials: []Trial{known("a"), known("x", live)}}, `
+		{"one whose dataset is looked up anew ends nothing and takes up what runs", wantedRun("a", waitingFor("b is not here")), Observed{Execution: execution(1), Trials: []Trial{known("a"), known("x", live)}}, `
 			wait (b is not here)
 			start r.e1.aaaaaaaa try 1: task a, agent nop, attempt 1 (go on where the trial was)`},
-		{"and is not over when all that it had is", wantedRun("a", waiting("b is not here")), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `
+		{"and is not over when all that it had is", wantedRun("a", waitingFor("b is not here")), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `
 			wait (b is not here)`},
-		{"what a user cancelled ends, whatever comes", wantedRun("a", waiting("b is not here")), Observed{Execution: userCancelled(execution(1)), Trials: []Trial{known("a", live)}}, `
+		{"what a user cancelled ends, whatever comes", wantedRun("a", waitingFor("b is not here")), Observed{Execution: userCancelled(execution(1)), Trials: []Trial{known("a", live)}}, `
 			cancel r.e1.aaaaaaaa (cancelled by a user)`},
 		{"stagger spreads the starts", wantedRun("abcd", stagger(2*time.Hour)), Observed{Execution: execution(1), Trials: []Trial{known("a", done)}}, `
 			start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (new cell)
@@ -286,4 +286,4 @@ func TestForeseeGoesOnPastTheBeginning(t *testing.T) {
 	}
 }
 
-func waiting(why string) func(*Run) { return func(r *Run) { r.Waits = why } }
+func waitingFor(why string) func(*Run) { return func(r *Run) { r.Waits = why } }

@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining/workbench"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 // judgePatch is mining.Options.Judge: what a trial's patch would come to, in a session of its
@@ -66,9 +67,11 @@ func (r *Reconciler) judgeBy(ctx context.Context, t task.Task, terms func(*Evalu
 		refused, isRefusal := errors.AsType[*judge.Refusal](err)
 		switch {
 		case isRefusal && refused.RetryAfter > 0:
+			waiting.Because(ctx, refused)
 			if err := clock.Sleep(ctx, refused.RetryAfter); err != nil {
 				return out, nil, err
 			}
+			waiting.Because(ctx, nil)
 		case isRefusal:
 			return out, refused, nil
 		default:

@@ -16,20 +16,24 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 // forward sends the request until the provider answers, or until the agent has waited long
 // enough.
 func (x *exchange) forward() (*answer, *refusal) {
 	hold := x.s.gateway.opts.Hold
-	waiting, cancel := context.WithTimeoutCause(x.ctx, hold, errHeld)
+	held, cancel := context.WithTimeoutCause(x.ctx, hold, errHeld)
 	defer cancel()
-	a, err := backoff.Retry(x.ctx, func() (*answer, error) { return x.attempt(waiting) },
+	a, err := backoff.Retry(x.ctx, func() (*answer, error) { return x.attempt(held) },
 		backoff.WithBackOff(x.pauses), backoff.WithMaxElapsedTime(hold),
 		backoff.WithNotify(func(err error, pause time.Duration) {
+			waiting.Because(x.ctx, err)
 			x.s.log.Debug("a request to a model is tried again", "provider", x.s.provider.Name, "pause", pause, "error", err)
 		}))
 	if err == nil {
+		waiting.Because(x.ctx, nil)
 		return a, nil
 	}
 	if own, ok := errors.AsType[*refusal](err); ok {

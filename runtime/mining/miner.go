@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining/screen"
 	"github.com/assayd/assayd/runtime/mining/workbench"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 // Options are what a Miner works with.
@@ -64,14 +65,14 @@ type Miner struct {
 	began  time.Time         // when Run did for the first time; zero = it did not yet
 	before Progress          // as it was then
 	at     map[string]string // open pull requests under way: name -> stage
-	waits  map[string]string // what waits for the outside, and why
+	waits  map[*work]string  // what waits for the outside, and why
 }
 
 // New returns a miner that has done nothing yet.
 func New(o Options) *Miner {
 	o.Log = o.Log.With("spec", o.Spec.Address())
 	o.Book = marked{o.Book}
-	return &Miner{o: o, at: map[string]string{}, waits: map[string]string{}}
+	return &Miner{o: o, at: map[string]string{}, waits: map[*work]string{}}
 }
 
 // keptClones is how many bytes of clones stay after a pass, the last used ones.
@@ -217,18 +218,27 @@ func (m *Miner) stages() (at map[string]int, waits string) {
 	for _, stage := range m.at {
 		at[stage]++
 	}
-	for _, what := range slices.Sorted(maps.Keys(m.waits)) {
-		return at, what + ": " + m.waits[what]
+	for _, text := range slices.Sorted(maps.Values(m.waits)) {
+		return at, text
 	}
 	return at, ""
 }
 
-// waiting notes why something waits for the outside; nil = it does not any more.
-func (m *Miner) waiting(what string, why error) {
+// work is something that may wait for the outside.
+type work struct{ what string }
+
+// working returns a context for work: the status tells why it waits, until over is called.
+func (m *Miner) working(ctx context.Context, what string) (_ context.Context, over func()) {
+	w := &work{what}
+	return waiting.With(ctx, func(why error) { m.waiting(w, why) }), func() { m.waiting(w, nil) }
+}
+
+// waiting notes why some work waits for the outside; nil = it does not any more.
+func (m *Miner) waiting(w *work, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if delete(m.waits, what); why != nil {
-		m.waits[what] = why.Error()
+	if delete(m.waits, w); why != nil {
+		m.waits[w] = w.what + ": " + why.Error()
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/mining/screen"
 	"github.com/assayd/assayd/runtime/mining/triage"
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 // pageSize is how many open pull requests are read at once.
@@ -216,9 +216,11 @@ func silence(outcomes []github.Outcome) (err error) {
 
 // know asks until it is known what to do with each of some pull requests.
 func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pull) error {
+	asking, over := m.working(ctx, "GitHub")
+	defer over()
 	for tries, waits, silent := 1, 0, 0; len(refs) > 0; {
 		asked := time.Now()
-		outcomes, err := m.o.GitHub.Pulls(ctx, refs, m.mostFiles(), keep{ctx, m.o.Book})
+		outcomes, err := m.o.GitHub.Pulls(asking, refs, m.mostFiles(), keep{ctx, m.o.Book})
 		m.spent.since(onGitHub, asked)
 		if err == nil && silent < maxSilent {
 			if err = silence(outcomes); err != nil {
@@ -230,11 +232,13 @@ func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pu
 				return err
 			}
 			waits++ // it says nothing of these pull requests
-			if err := m.patience(ctx, "GitHub", err, waits); err != nil {
+			if err := m.patience(asking, err, waits); err != nil {
 				return err
 			}
 			continue
 		}
+		waiting.Because(asking, nil)
+		var trouble error
 		refs, waits = nil, 0
 		for _, out := range outcomes {
 			again, err := m.screened(ctx, out, tries, to)
@@ -242,13 +246,13 @@ func (m *Miner) know(ctx context.Context, refs []github.Ref, to chan<- github.Pu
 				return err
 			}
 			if again {
-				refs = append(refs, out.Asked)
+				refs, trouble = append(refs, out.Asked), out.Err
 			}
 		}
 		if len(refs) == 0 {
 			break
 		}
-		if err := clock.Sleep(ctx, pauseOf(tries)); err != nil {
+		if err := m.patience(asking, trouble, tries); err != nil {
 			return err
 		}
 		tries++
@@ -329,7 +333,7 @@ func (m *Miner) look(ctx context.Context, l *looked) error {
 		l.looks = triage.Classification{Class: class, Reasoning: "It is listed so in " + m.o.Spec.PRFile + "."}
 		return m.refuse(class)
 	}
-	return m.attempt(ctx, l.purse, func() (err error) {
+	return m.attempt(ctx, l.purse, func(ctx context.Context) (err error) {
 		if l.looks, err = triage.Triage(ctx, l.purse.ask(StageTriage), l.Title, l.Body); err != nil {
 			return err
 		}
@@ -382,7 +386,7 @@ func (m *Miner) one(ctx context.Context, l *looked) error {
 	}
 	defer held.release()
 	maker := maker{m: m, pull: l, held: held}
-	err = m.attempt(ctx, l.purse, func() error { return maker.make(ctx) })
+	err = m.attempt(ctx, l.purse, maker.make)
 	if given := m.give(ctx, l, maker.decision, err); given != nil || err != nil {
 		return given
 	}

@@ -204,6 +204,8 @@ func (m *Miner) readArchive(ctx context.Context, found finder) error {
 
 func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) error {
 	log := m.o.Log.With("hour", archive.Name(hour))
+	ctx, over := m.working(ctx, "the archive")
+	defer over()
 	for tries := 1; ; tries++ {
 		var all []Found
 		mark := hourMark{Past: archive.Past{State: archive.Read, At: time.Now().UTC()}}
@@ -228,7 +230,7 @@ func (m *Miner) readHour(ctx context.Context, hour time.Time, found finder) erro
 			log.Warn("an hour of the archive is damaged; what comes before is used", "error", err)
 		default:
 			log.Warn("read an hour of the archive", "try", tries, "error", err)
-			if err := m.patience(ctx, "the archive", err, tries); err != nil {
+			if err := m.patience(ctx, err, tries); err != nil {
 				return err
 			}
 			continue
@@ -276,11 +278,13 @@ func (g *gather) flush(ctx context.Context) error {
 
 // patiently reads until it has been read to its end, or what is asked for is refused for good.
 // What was found stays found.
-func (m *Miner) patiently(ctx context.Context, what string, found finder, read func(add func(github.Ref) error) error) error {
+func (m *Miner) patiently(ctx context.Context, what string, found finder, read func(ctx context.Context, add func(github.Ref) error) error) error {
+	ctx, over := m.working(ctx, what)
+	defer over()
 	for tries := 1; ; tries++ {
 		g := &gather{m: m, found: found}
 		began := time.Now()
-		err := read(func(ref github.Ref) error { return g.add(ctx, ref) })
+		err := read(ctx, func(ref github.Ref) error { return g.add(ctx, ref) })
 		m.spent.since(onGitHub, began)
 		if flushed := g.flush(ctx); flushed != nil {
 			return flushed
@@ -299,7 +303,7 @@ func (m *Miner) patiently(ctx context.Context, what string, found finder, read f
 			return err
 		}
 		m.o.Log.Warn("read a source", "what", what, "try", tries, "error", err)
-		if err := m.patience(ctx, what, err, tries); err != nil {
+		if err := m.patience(ctx, err, tries); err != nil {
 			return err
 		}
 	}
@@ -317,7 +321,7 @@ func (m *Miner) readSearch(ctx context.Context, found finder) error {
 	if to.IsZero() {
 		to = time.Now()
 	}
-	return m.patiently(ctx, "the search", found, func(add func(github.Ref) error) error {
+	return m.patiently(ctx, "the search", found, func(ctx context.Context, add func(github.Ref) error) error {
 		return m.o.GitHub.Search(ctx, s.Query, from, to, keep{ctx, m.o.Book}, add)
 	})
 }
@@ -328,7 +332,7 @@ func (m *Miner) readRepos(ctx context.Context, found finder) error {
 		return err
 	}
 	for _, repo := range m.o.Spec.Source.Names {
-		err := m.patiently(ctx, repo, found, func(add func(github.Ref) error) error {
+		err := m.patiently(ctx, repo, found, func(ctx context.Context, add func(github.Ref) error) error {
 			return m.o.GitHub.Merged(ctx, repo, since, keep{ctx, m.o.Book}, add)
 		})
 		if refused(err) != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/mining/workbench"
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 // bookError says that the book cannot be read or written. It is no pull request's fault: all
@@ -109,9 +110,11 @@ func repeats(err error) bool {
 }
 
 // attempt does f again while the outside keeps it from being done.
-func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
+func (m *Miner) attempt(ctx context.Context, p *purse, f func(ctx context.Context) error) error {
+	ctx, over := m.working(ctx, p.ref.String())
+	defer over()
 	for tries, waits := 1, 0; ; {
-		err := f()
+		err := f(ctx)
 		if err == nil || ctx.Err() != nil || reason.Of(err) != nil || done(err) || ours(err) || errors.Is(err, errPerTask) {
 			return err
 		}
@@ -123,9 +126,10 @@ func (m *Miner) attempt(ctx context.Context, p *purse, f func() error) error {
 			return err
 		}
 		m.o.Log.Warn("mining", "pull", p.ref.String(), "try", tries, "error", err)
-		if err := m.patience(ctx, p.ref.String(), err, *pause); err != nil {
+		if err := m.patience(ctx, err, *pause); err != nil {
 			return err
 		}
+		waiting.Because(ctx, nil) // most of f may go well by now
 		if pause == &tries {
 			tries++
 		}
@@ -146,8 +150,9 @@ func (m *Miner) passes(err error) bool {
 	return paused || away || busy || here || errors.Is(err, llm.ErrBudget) || m.o.Waitable != nil && m.o.Waitable(err)
 }
 
-// patience waits until something is worth another try, and says so in the status.
-func (m *Miner) patience(ctx context.Context, what string, err error, tries int) error {
+// patience waits until something is worth another try, and says so in the status. The status goes
+// on saying so: whoever tries again hears first that it goes on.
+func (m *Miner) patience(ctx context.Context, err error, tries int) error {
 	pause := pauseOf(tries)
 	if p, ok := errors.AsType[*github.Paused](err); ok {
 		pause = max(time.Until(p.Until), time.Second)
@@ -157,8 +162,7 @@ func (m *Miner) patience(ctx context.Context, what string, err error, tries int)
 		pause = max(pause, b.After)
 	}
 	defer m.spent.since(onWaits, time.Now())
-	m.waiting(what, err)
-	defer m.waiting(what, nil)
+	waiting.Because(ctx, err)
 	m.o.Log.Info("mining waits", "for", pause.Round(time.Second), "why", err)
 	return clock.Sleep(ctx, pause)
 }

@@ -1,6 +1,7 @@
 package mining
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,12 +14,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/git"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/llm"
+	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
+	"github.com/assayd/assayd/runtime/mining/github/githubtest"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -90,7 +94,7 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 				tries := 0
 				done := make(chan error)
 				go func() {
-					done <- m.attempt(t.Context(), p, func() error {
+					done <- m.attempt(t.Context(), p, func(context.Context) error {
 						if tries++; tries < 100 {
 							return trouble
 						}
@@ -106,6 +110,99 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The status tells what mining waits for as soon as the first try has failed, whichever part tries
+// again, and tells nothing any more when it goes on.
+func TestTheStatusTellsOfTheFirstTryThatFails(t *testing.T) {
+	badGateway := githubtest.World{Faults: githubtest.Faults{Share: 1, Kinds: []githubtest.Fault{githubtest.BadGateway}}}
+	hour := config.Source{Kind: "gharchive", From: "1999-12-31T22:00:00Z", To: "1999-12-31T23:00:00Z"} // by the clock of the test it is over
+	for name, tc := range map[string]struct {
+		source config.Source
+		want   string
+	}{
+		"an archive":    {hour, `the archive: read 1999-12-31-22.json.gz: the server answers "503 Service Unavailable"`},
+		"a search":      {config.Source{Kind: "search", Query: "repo:acme/shop", From: "1999-12-31"}, "the search: GET /search/issues: no answer: 502 Bad Gateway"},
+		"a repository":  {config.Source{Kind: "repos", Names: []string{shop}}, "acme/shop: GET /repos/acme/shop/pulls: no answer: 502 Bad Gateway"},
+		"pull requests": {hour, "GitHub: POST /graphql: no answer: 502 Bad Gateway"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := unwanted(t, 1)
+				hub := badGateway
+				hub.Pulls, hub.Tokens = w.hub.Pulls, w.hub.Tokens
+				w.hub = hub
+				w.offline()
+				w.archived([]github.Ref{ref(shop, 1)}).spec.Source = tc.source
+				w.hours["1999-12-31-22.json.gz"] = w.hours[archive.Name(merged)]
+				if strings.HasPrefix(tc.want, "the archive") {
+					w.refuse = slices.Repeat([]http.Response{{StatusCode: 503, Status: "503 Service Unavailable"}}, 3)
+				}
+				m := New(w.options(t))
+				what, _, _ := strings.Cut(tc.want, ": ")
+				ended := make(chan error)
+				go func() {
+					_, err := m.Run(t.Context())
+					ended <- err
+				}()
+				synctest.Wait() // no time has passed since the first try
+				if p, err := m.Progress(t.Context()); err != nil || p.Waits != tc.want {
+					t.Errorf("the status tells %q, %v, not %q", p.Waits, err, tc.want)
+				}
+				time.Sleep(pauseOf(1)) // by the clock of the test: others have been tried and failed
+				if p, err := m.Progress(t.Context()); err != nil || !strings.HasPrefix(p.Waits, what+": ") {
+					t.Errorf("between two tries the status tells %q, %v", p.Waits, err)
+				}
+				w.github.Change(func(hub *githubtest.World) { hub.Faults = githubtest.Faults{} })
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				if _, waits := m.stages(); waits != "" {
+					t.Errorf("at the end it waits for %s", waits)
+				}
+			})
+		})
+	}
+}
+
+// So it is with a model, which is asked through the gateway.
+func TestTheStatusTellsOfAModelThatIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	told := make(chan struct{})
+	w.odd = func(q question) (modeltest.Answer, bool) {
+		select {
+		case <-told:
+			return modeltest.Answer{}, false
+		default:
+			return modeltest.Answer{Status: http.StatusServiceUnavailable, Message: "It is too much"}, true
+		}
+	}
+	m := New(w.serve().options(t))
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := m.Run(ctx)
+		ended <- err
+	}()
+	const want = `acme/shop#1: provider p answered 503: `
+	for waits := ""; !strings.HasPrefix(waits, want); time.Sleep(time.Millisecond) {
+		select {
+		case err := <-ended:
+			t.Fatalf("it has ended, and nobody was told that the model is away: %v", err)
+		default:
+		}
+		_, waits = m.stages()
+	}
+	close(told)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
+	if _, waits := m.stages(); waits != "" {
+		t.Errorf("at the end it waits for %s", waits)
 	}
 }
 

@@ -7,11 +7,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 const (
@@ -98,6 +101,7 @@ func (d *download) Read(p []byte) (int, error) {
 			d.offset += int64(n)
 			d.since = time.Time{}
 			d.pauses.Reset()
+			waiting.Because(d.ctx, nil)
 			return n, nil // the next read comes to the error, if it stays
 		}
 		if t, ok := errors.AsType[*trouble](err); ok {
@@ -250,6 +254,7 @@ func (d *download) pause(t *trouble) error {
 	if time.Since(d.since)+wait > patience {
 		return &Busy{After: t.after, Err: t.err}
 	}
+	waiting.Because(d.ctx, fmt.Errorf("read %s: %w", path.Base(d.url), t.err))
 	d.archive.log.Debug("a file of the archive is asked for again", "url", d.url, "pause", wait, "error", t.err)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

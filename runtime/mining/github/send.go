@@ -17,6 +17,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/waiting"
 )
 
 const (
@@ -92,6 +93,7 @@ func (a *api) send(q *http.Request, times int) (*http.Response, error) {
 			// It may be a rule of an organisation for this one token.
 			forbidden[t], last = true, res
 		case err == nil:
+			waiting.Because(q.Context(), nil)
 			return res, nil
 		case q.Context().Err() != nil:
 			return nil, context.Cause(q.Context())
@@ -102,6 +104,7 @@ func (a *api) send(q *http.Request, times int) (*http.Response, error) {
 				return nil, &unanswered{what, err}
 			}
 			pause := pauses.NextBackOff()
+			waiting.Because(q.Context(), &unanswered{what, err})
 			a.log.Debug("GitHub does not answer, asking again", "request", what, "in", pause, "error", err)
 			if err := clock.Sleep(q.Context(), pause); err != nil {
 				return nil, err
