@@ -1,7 +1,7 @@
 # Two commands matter: make demo, make test. Both set up what they need. make test-fast needs Go alone.
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: build test test-all test-fast test-long test-real soak demo bench bench-compare lint fmt fuzz setup clean
+.PHONY: build test test-all test-fast test-long test-real soak demo demo-mining bench bench-compare lint fmt fuzz setup clean
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
@@ -62,6 +62,11 @@ demo: build
 	contrib/docker/up git
 	contrib/images/base python
 	contrib/demo
+
+demo-mining: build
+	contrib/docker/up git
+	contrib/images/base python
+	contrib/mine-offline/run
 
 # Ratios of our times to those of the engine alone, into bench.json. ONLY names subjects, with
 # commas between them; an unknown one lists them all.

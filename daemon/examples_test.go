@@ -5,6 +5,7 @@ package daemon_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -155,6 +157,84 @@ func TestTheExampleOfMiningIsValidAndPlanned(t *testing.T) {
 	if said := w.ok("plan", spec); said != "mining.pulls: begin (the spec is new)\nrun.mined: begin e1 (the run is new)\n" {
 		t.Errorf("the plan:\n%s", said)
 	}
+}
+
+// The example of mining that needs no network is one command: it shows what became of each pull
+// request and why, the tasks are sound, and nothing of it is left but its folder.
+func TestMiningCanBeTriedOffline(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := os.Symlink(w.state, filepath.Join(w.specs, ".assayd")); err != nil { // so that the test knows whose containers to look for
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), "../contrib/mine-offline/run", binary, w.specs).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for _, part := range []string{
+		"5 pull requests: 2 accepted, 3 rejected, 0 failed, 0 open", "controls: nop 0 of 2 resolved, oracle 2 of 2 resolved",
+		"PULL REQUEST", "the branch dependabot/pip/pytest-8.4.2 is one that bots make",
+	} {
+		if !bytes.Contains(said, []byte(part)) {
+			t.Errorf("the output lacks %q:\n%s", part, said)
+		}
+	}
+	got := map[int]string{}
+	for _, r := range w.offlineRecords("mining-offline.mining.offline.jsonl", "pr") {
+		got[r.Number] += fmt.Sprintf("%s %s %s%s", r.Verdict, r.Stage, r.Reason, r.Task)
+	}
+	want := map[int]string{
+		11: "accepted export acme-durations-11", 12: "rejected source bot", 13: "rejected filter docs_only",
+		14: "rejected validation passes_before", 15: "accepted export acme-durations-15",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, written := range map[string]bool{"acme-durations-11": false, "acme-durations-15": true} {
+		text, err := os.ReadFile(filepath.Join(w.specs, "offline", name, "provenance.json"))
+		if err != nil || bytes.Contains(text, []byte(`"generated_tests": true`)) != written {
+			t.Errorf("the provenance of %s: %v\n%s", name, err, text)
+		}
+	}
+	statuses := map[string]int{}
+	for _, r := range w.offlineRecords("mining-offline.run.mined.jsonl", "trial.finished") {
+		statuses[r.Agent+" "+r.Status]++
+	}
+	if diff := cmp.Diff(map[string]int{"oracle resolved": 2, "nop unresolved": 2}, statuses); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if left, err := w.engine.Observe(t.Context(), w.owner); err != nil || len(left) > 0 {
+		t.Errorf("containers are left: %v, %v", left, err)
+	}
+	if left, err := w.engine.ListImages(t.Context(), image.LabelImageOwner, w.owner); err != nil || len(left) > 0 {
+		t.Errorf("images are left: %v, %v", left, err)
+	}
+}
+
+// offlineRecord is a record of the example of mining or of its run.
+type offlineRecord struct {
+	Type                                        string
+	Number                                      int
+	Verdict, Stage, Reason, Task, Agent, Status string
+}
+
+// offlineRecords are the records of a type in a file beside the specs.
+func (w *world) offlineRecords(file, typ string) (all []offlineRecord) {
+	w.Helper()
+	text, err := os.ReadFile(filepath.Join(w.specs, file))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		var r offlineRecord
+		if err := json.Unmarshal(line, &r); err != nil {
+			w.Fatalf("%v in %s", err, line)
+		}
+		if r.Type == typ {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // lessIsBetter: a score to minimise picks the shorter trip, and is rescaled.

@@ -1,4 +1,5 @@
-# Merged pull requests become tasks, and a run uses each as soon as it is there.
+# Merged pull requests become tasks, and a run uses each as soon as it is there. To try it without
+# a key and a network first: make demo-mining.
 #
 #   export OPENROUTER_API_KEY=...   # the model that finds out how to install and test
 #   export GITHUB_TOKEN=...         # without it GitHub answers 60 requests an hour
