@@ -153,7 +153,8 @@ func Repin(in Input, was Compiled, o Options) (Compiled, bool) {
 	f.blocks.seal()
 	sum := sha256.Sum256(in.Text)
 	return Compiled{
-		Path: in.Path, Root: in.Root, Hash: hex.EncodeToString(sum[:]), Blocks: f.blocks, Taken: f.blocks.content(f.sources),
+		Path: in.Path, Root: in.Root, Named: in.Named, Hash: hex.EncodeToString(sum[:]), Blocks: f.blocks,
+		Taken: f.blocks.content(f.sources), Outside: f.outside,
 	}, sound
 }
 

@@ -24,6 +24,7 @@ type file struct {
 	fresh   bool // it is not the text that was accepted before
 
 	sources  []Content          // what was read from outside the text
+	outside  []string           // the paths that lead out of the root
 	pinned   map[string]Content // content to be taken instead of what there is now; nil = none
 	datasets *Blocks            // with pinned: the datasets as they were
 

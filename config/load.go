@@ -16,6 +16,7 @@ type Input struct {
 	Path    string // absolute
 	Display string // as shown in diagnostics; stable, best relative to the root
 	Root    string // folder that paths of the spec may not leave; "" = the file's own
+	Named   bool   // an operator handed this file in: its paths may lead anywhere
 	Text    []byte
 	// Changed is when the file last changed, by the clock of its file system; zero = of no
 	// interest, as with a file that somebody named.
@@ -40,8 +41,11 @@ type Previous = map[string]Compiled
 type Compiled struct {
 	Path   string
 	Root   string
+	Named  bool   `json:",omitempty"`
 	Hash   string // SHA-256 of the text
 	Blocks Blocks
+	// Outside are the paths that lead out of Root. They are compiled again where they no longer may.
+	Outside []string `json:",omitempty"`
 	// Taken is what it took from outside its text; nil = not known.
 	Taken []Content `json:",omitempty"`
 }
@@ -74,6 +78,12 @@ type Options struct {
 	// Fresh tells which files are compiled, and their contexts copied, anew although their
 	// text has not changed; nil = none.
 	Fresh func(path string) bool
+	// Watched are the folders that specs are found in. What mining writes may not lie there,
+	// except below the folder of its own spec.
+	Watched []string
+	// Checkout is the folder of the Git repository that specs come from. Their paths may not leave
+	// it, whatever the settings allow. "" = there is none.
+	Checkout string
 
 	long *[]string // what longSecrets returns
 }
@@ -154,6 +164,8 @@ type unit struct {
 	lastHash string
 	read     []Content // with next: what was read from outside the text
 	lastRead []Content // the same of last
+	out      []string  // with next: the paths that lead out of the root
+	lastOut  []string  // the same of last
 	headers  []header
 	compiled bool // next was made from the text, not taken over from last
 	errors   Diagnostics
@@ -164,7 +176,10 @@ type unit struct {
 func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	u := &unit{in: in}
 	if ok {
-		u.last, u.lastHash, u.lastRead = last.Blocks.clone(), last.Hash, last.Taken
+		u.last, u.lastHash, u.lastRead, u.lastOut = last.Blocks.clone(), last.Hash, last.Taken, last.Outside
+	}
+	if ok && (in.Kept || in.Unknown != "") {
+		u.in.Named = last.Named
 	}
 	if in.Kept {
 		return u
@@ -175,8 +190,8 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 	}
 	sum := sha256.Sum256(in.Text)
 	u.hash = hex.EncodeToString(sum[:])
-	if ok && in.Refused == "" && last.Hash == u.hash && last.Root == in.Root && !u.last.pending() && (l.o.Fresh == nil || !l.o.Fresh(in.Path)) {
-		u.next, u.text, u.headers, u.read = u.last, u.last, u.last.headers(), u.lastRead
+	if ok && in.Refused == "" && last.Hash == u.hash && last.holds(in, l.o) && !u.last.pending() && (l.o.Fresh == nil || !l.o.Fresh(in.Path)) {
+		u.next, u.text, u.headers, u.read, u.out = u.last, u.last, u.last.headers(), u.lastRead, u.lastOut
 		return u
 	}
 	f := newFile(in, l.o)
@@ -190,7 +205,7 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 		u.text = &f.blocks
 	}
 	if !f.diags.HasErrors() {
-		u.next, u.compiled, u.read = u.text, true, f.sources
+		u.next, u.compiled, u.read, u.out = u.text, true, f.sources, f.outside
 		u.next.trees(func(t *Tree, _ *Block, _ Pos) {
 			u.read = append(u.read, Content{Kind: ContentFolder, Name: t.Path, Trace: layOf(t.Path)})
 		})

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -46,6 +45,7 @@ func (b labelled) mining(head Block) Mining {
 	out.Repeats = validation.whole("repeats", 3, 1)
 	validation.close()
 	out.Concurrency = b.concurrency()
+	out.Bounds = b.f.bounds()
 	return out
 }
 
@@ -257,11 +257,19 @@ func (b *body) output(head Block) Output {
 		Dir:     o.path("dir"),
 		Formats: o.checkedList("formats", []string{"sweforge"}, word("sforge", "sweforge", "swebench", "harbor", "parquet")),
 	}
-	if out.Dir == "" {
-		out.Dir = filepath.Join(filepath.Dir(head.Path), head.Name)
+	refuse := func(detail string) { o.f.fail(o.where("dir"), `Invalid value for "dir"`, detail) }
+	if out.Dir == "" && specName.MatchString(head.Name) {
+		var err error
+		if out.Dir, err = o.f.resolve(head.Name); err != nil {
+			refuse(sentence(err))
+		}
 	}
-	if within(head.Path, out.Dir) {
-		o.f.fail(o.where("dir"), `Invalid value for "dir"`, "The spec file itself lies in that folder.")
+	switch watched := o.f.watchedAround(out.Dir); {
+	case out.Dir == "":
+	case within(head.Path, out.Dir):
+		refuse("The spec file itself lies in that folder.")
+	case watched != "":
+		refuse(fmt.Sprintf("Specs are read from %s: what is mined may not lie there, or a file of it could be taken for a spec.", watched))
 	}
 	return out
 }

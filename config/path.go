@@ -13,31 +13,36 @@ import (
 // maxFile bounds what file() and solution.patch read, in bytes.
 const maxFile = 16 << 20
 
-// resolve makes a path of a spec absolute. It is relative to the spec file and may neither
-// by its text nor over links leave the root. What it names need not exist.
+// resolve makes a path of a spec absolute. What it names need not exist.
 func (f *file) resolve(rel string) (string, error) {
-	switch {
-	case rel == "" || strings.ContainsRune(rel, 0):
-		return "", fmt.Errorf("%q is no path", rel)
-	case filepath.IsAbs(rel):
-		return "", fmt.Errorf("%q is absolute: write it relative to the spec file", rel)
+	abs, _, err := f.locate(rel)
+	return abs, err
+}
+
+// locate makes a path of a spec absolute and says below which folder it has to stay. It is relative
+// to the spec file. Only a file that may name other folders may leave the root, by the text of the
+// path or over links.
+func (f *file) locate(rel string) (abs, base string, err error) {
+	if rel == "" || strings.ContainsRune(rel, 0) {
+		return "", "", fmt.Errorf("%q is no path", rel)
 	}
-	abs := filepath.Join(filepath.Dir(f.in.Path), rel)
-	if !within(abs, f.root()) {
-		return "", fmt.Errorf("%q leaves the folder of the specs", rel)
+	if abs = filepath.Clean(rel); !filepath.IsAbs(rel) {
+		abs = filepath.Join(filepath.Dir(f.in.Path), rel)
 	}
-	root, err := filepath.EvalSymlinks(f.root())
-	if err != nil {
-		return "", fmt.Errorf("folder of the specs: %w", plain(err))
+	base, err = f.base(abs)
+	switch below := within(abs, f.root()); {
+	case err != nil:
+		return "", "", fmt.Errorf("%q: %w", rel, plain(err))
+	case base == f.root() && filepath.IsAbs(rel) && !f.in.Named:
+		return "", "", fmt.Errorf("%q is absolute: write it relative to the spec file", rel)
+	case base == "" && below:
+		return "", "", fmt.Errorf("%q is a link that leaves the folder of the specs%s", rel, f.allowance())
+	case base == "":
+		return "", "", fmt.Errorf("%q leaves the folder of the specs%s", rel, f.allowance())
+	case base != f.root() && !slices.Contains(f.outside, abs):
+		f.outside = append(f.outside, abs)
 	}
-	real, err := evalExisting(abs)
-	if err != nil {
-		return "", fmt.Errorf("%q: %w", rel, plain(err))
-	}
-	if !within(real, root) {
-		return "", fmt.Errorf("%q is a link that leaves the folder of the specs", rel)
-	}
-	return abs, nil
+	return abs, base, nil
 }
 
 func (f *file) root() string {
@@ -92,16 +97,16 @@ func (f *file) took(s Content) {
 	}
 }
 
-// fileText is file(): the text of a file below the root.
+// fileText is file(): the text of a file.
 func (f *file) fileText(rel string) (string, error) {
 	data, err := f.fileBytes(rel)
 	return string(data), err
 }
 
-// fileBytes reads a regular file below the root. It is opened through the root, so that a
-// link that is swapped meanwhile leads nowhere else.
+// fileBytes reads a regular file. It is opened through the folder that it has to stay below, so that
+// a link that is swapped meanwhile leads nowhere else.
 func (f *file) fileBytes(rel string) ([]byte, error) {
-	abs, err := f.resolve(rel)
+	abs, base, err := f.locate(rel)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +115,7 @@ func (f *file) fileBytes(rel string) ([]byte, error) {
 		return s.Text, nil
 	}
 	trace := layOf(abs)
-	data, err := readBelow(f.root(), abs, maxFile)
+	data, err := readBelow(base, abs, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", rel, plain(err))
 	}

@@ -81,7 +81,7 @@ func TestImportsAreFoundWhateverElseIsWrong(t *testing.T) {
 func TestAPathMayBeAFile(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, at("rows.jsonl", "{}"))
-	for path, wrong := range map[string]string{"rows.jsonl": "", "none": "no such file", "/dev/null": "is absolute"} {
+	for path, wrong := range map[string]string{"rows.jsonl": "", "none": "no such file", "/dev/null": "leaves the folder"} {
 		write(t, root, at("a.hcl", "benchmark \"b\" {\n import \"swebench\" { path = \""+path+"\" }\n}\n"))
 		set := load(root, nil, func(o *Options) {
 			o.Import = func(i Import) ([]Imported, []Problem) {

@@ -13,7 +13,7 @@ import (
 // Read reads one file that was named rather than found; its own folder is its root.
 func Read(path string) Input {
 	abs, err := filepath.Abs(path)
-	in := Input{Path: abs, Display: path, Root: filepath.Dir(abs)}
+	in := Input{Path: abs, Display: path, Root: filepath.Dir(abs), Named: true}
 	if err == nil {
 		in.Text, err = readNamed(abs)
 	}

@@ -212,12 +212,12 @@ func (u *unit) state(f *force) FileState {
 // accepted returns what is to be remembered of the file. A frozen one forgets the names
 // that belong to a valid file now.
 func (u *unit) accepted(f *force) *Compiled {
-	out := &Compiled{Path: u.in.Path, Root: u.in.Root, Hash: u.hash}
+	out := &Compiled{Path: u.in.Path, Root: u.in.Root, Named: u.in.Named, Hash: u.hash}
 	switch {
 	case u.next != nil:
-		out.Blocks, out.Taken = *u.next, u.read
+		out.Blocks, out.Taken, out.Outside = *u.next, u.read, u.out
 	case u.last != nil:
-		out.Hash, out.Taken = u.lastHash, u.lastRead
+		out.Hash, out.Taken, out.Outside = u.lastHash, u.lastRead, u.lastOut
 		u.last.each(func(b *Block, whole any) {
 			if owner := f.owner[b.Address()]; owner == u || owner.next == nil {
 				out.Blocks.add(whole)

@@ -22,6 +22,9 @@ type Mining struct {
 	Budget         *Budget
 	PRFile         string // absolute; "" = none
 	Output         Output
+
+	// Bounds are the folders that its paths have to stay below, over links too.
+	Bounds []string `json:"@bounds,omitempty"`
 }
 
 // Source is where pull requests come from.

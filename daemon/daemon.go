@@ -146,6 +146,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	options.Snapshot, options.Host = d.snapshot, machine
+	options.Watched, options.Checkout = d.opts.Roots, gitsync.Root(d.store.Dir(), config.Git{})
 	kept := trees{ctx, d.snapshot, blobs.Open, builder}
 	datasets, err := d.openDatasets(ctx, kept, &options)
 	if err == nil {
@@ -205,6 +206,7 @@ func ConfigOptions(settings *config.Settings) config.Options {
 			return strings.TrimRight(string(text), "\n"), err == nil && settings.SecretsDir != ""
 		},
 		Settings: settings,
+		Watched:  settings.Watch,
 		Parsers:  parser.Names(),
 		Target: func(entry string) error {
 			_, err := egress.New(egress.Options{Allow: []string{entry}})

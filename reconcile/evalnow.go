@@ -60,7 +60,7 @@ func (r *Reconciler) reread(b *config.Benchmark, task string, previous config.Pr
 	case now.Unknown != "":
 		return nil, "cannot be read: " + now.Unknown
 	}
-	now.Root = previous[b.Path].Root
+	now.Root, now.Named = previous[b.Path].Root, previous[b.Path].Named
 	inputs := []config.Input{now}
 	for path, c := range previous {
 		if path != b.Path {

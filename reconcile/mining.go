@@ -208,6 +208,9 @@ func (l *liveMining) end() {
 // mine starts the goroutine of a mining spec.
 func (r *Reconciler) mine(spec config.Mining) error {
 	address := spec.Address()
+	if err := spec.Inside(); err != nil {
+		return fmt.Errorf("begin %s: %w", address, err)
+	}
 	o, err := r.o.Mining(spec)
 	if err != nil {
 		return fmt.Errorf("begin %s: %w", address, err)

@@ -197,6 +197,9 @@ func (b *miningBook) list(prs ...output.PR) {
 
 // add adds to the list what it does not have: what is taken up again may be decided as before.
 func (b *miningBook) add(prs []output.PR) error {
+	if err := b.spec.Inside(); err != nil {
+		return err
+	}
 	b.listing.Lock()
 	defer b.listing.Unlock()
 	prs = slices.DeleteFunc(prs, func(pr output.PR) bool { return pr.Class != "" && b.classes[pr.Ref] == pr.Class })

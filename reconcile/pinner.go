@@ -203,7 +203,7 @@ func (p *pinner) repinned(now config.Compiled, was pinned) (config.Compiled, []s
 	in, ok := p.texts[now.Path]
 	if !ok {
 		in = config.Read(now.Path)
-		in.Root = now.Root
+		in.Root, in.Named = now.Root, now.Named
 	}
 	o := p.r.o.Config
 	if one, ok := config.Repin(in, old, o); ok && one.Hash == now.Hash {

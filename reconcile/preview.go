@@ -51,13 +51,15 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p Prev
 	return p, ds, err
 }
 
-// merged replaces inputs by those of the same path.
+// merged replaces inputs by those of the same path. What their paths may name stays.
 func merged(base, over []config.Input) []config.Input {
 	out := slices.Clone(over)
 	for _, i := range base {
-		if !slices.ContainsFunc(over, func(o config.Input) bool { return o.Path == i.Path }) {
-			out = append(out, i)
+		if at := slices.IndexFunc(over, func(o config.Input) bool { return o.Path == i.Path }); at >= 0 {
+			out[at].Root, out[at].Named = i.Root, i.Named
+			continue
 		}
+		out = append(out, i)
 	}
 	return out
 }

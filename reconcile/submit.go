@@ -115,7 +115,7 @@ func withSubmissions(inputs []config.Input, all []submission) []config.Input {
 	}
 	for _, s := range all {
 		add(s.Paths, func(path string) config.Input {
-			return config.Input{Path: path, Display: path, Root: filepath.Dir(path), Kept: true}
+			return config.Input{Path: path, Display: path, Root: filepath.Dir(path), Named: true, Kept: true}
 		})
 	}
 	return inputs

@@ -163,6 +163,9 @@ func (k *maker) export(ctx context.Context) error {
 		return err
 	}
 	r := k.repository()
+	if err := k.m.o.Spec.Inside(); err != nil {
+		return &unwritten{err}
+	}
 	out := k.m.o.Spec.Output
 	files, err := k.testFiles(ctx)
 	if err != nil {

@@ -69,6 +69,9 @@ func (m *Miner) readListed() (map[github.Ref]string, error) {
 	if m.o.Spec.PRFile == "" {
 		return all, nil
 	}
+	if err := m.o.Spec.Inside(); err != nil {
+		return nil, fmt.Errorf("read the list of pull requests: %w", err)
+	}
 	file, err := os.Open(m.o.Spec.PRFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil // it is made with the first decision

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,7 +134,34 @@ func in(ctx context.Context, dir string, names []string, m Mined, trees task.Tre
 		}
 		to = append(to, t)
 	}
+	if err := inside(dir, to, m.Task.Name); err != nil {
+		return err
+	}
 	return do(w, ctx, to)
+}
+
+// inside refuses datasets that lie elsewhere, over a link in the folder: who may write there may not
+// say what else this process writes.
+func inside(dir string, to []target, name string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fmt.Errorf("find the folder of mined tasks: %w", err)
+	}
+	for _, t := range to {
+		for _, part := range t.parts(name) {
+			real, err := filepath.EvalSymlinks(filepath.Dir(filepath.Join(t.dir, part)))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it is made, and a link to nothing is no place to make it
+			}
+			if err != nil {
+				return fmt.Errorf("find where the task %s goes: %w", name, err)
+			}
+			if rel, err := filepath.Rel(dir, real); err != nil || !filepath.IsLocal(rel) {
+				return fmt.Errorf("write the task %s: %s is a link that leaves the folder of mined tasks", name, filepath.Dir(filepath.Join(t.dir, part)))
+			}
+		}
+	}
+	return nil
 }
 
 // target is a dataset that gets the task.
