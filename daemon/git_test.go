@@ -206,3 +206,48 @@ func (w *world) told(typ, commit string) error {
 	}
 	return errors.Join(err, fmt.Errorf("it holds %s", text))
 }
+
+// A repository is of others: whatever its specs name, and the settings allow to the specs of folders,
+// they reach nothing beside themselves.
+func TestSpecsOfARepositoryReachNothingElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	watched, outside := w.specs, filepath.Join(filepath.Dir(w.state), "outside")
+	if err := errors.Join(os.MkdirAll(outside, 0o755), os.WriteFile(filepath.Join(outside, "agent.py"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	up := w.follow()
+	settings, err := os.ReadFile(w.flags[1])
+	if err == nil {
+		err = os.WriteFile(w.flags[1], fmt.Appendf(settings, "repositories {\n  allow_file = [%q]\n}\n", outside), 0o644)
+	}
+	if err := errors.Join(err, os.MkdirAll(filepath.Join(up.dir, "specs/link"), 0o755), os.Symlink(outside, filepath.Join(up.dir, "specs/link/out"))); err != nil {
+		t.Fatal(err)
+	}
+	agent := func(name, dir string) string {
+		return fmt.Sprintf("agent %q {\n  command = \"true\"\n  dir = %q\n}\n", name, dir)
+	}
+	up.push("_draft/handed.hcl", agent("handed", outside)+up.declaring("handed"))
+	up.push("up.hcl", agent("up", "../../../../outside"))
+	up.push("absolute.hcl", agent("absolute", outside))
+	last := up.push("link.hcl", agent("link", "link/out"))
+	if err := os.WriteFile(filepath.Join(watched, "a.hcl"), []byte(agent("watched", outside)+up.declaring("watched")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.serve("--watch", watched)
+	if git := up.settledAt(last, "rejected"); git.Errors != 3 {
+		t.Errorf("the status says %+v", git)
+	}
+	for _, name := range []string{"up", "absolute", "link"} {
+		text, err := os.ReadFile(filepath.Join(w.specs, name+".status.jsonl"))
+		if !strings.Contains(string(text), "which specs from a Git repository may not") {
+			t.Errorf("of %s.hcl is said %s, %v", name, text, err)
+		}
+	}
+	if _, err := w.status("run.watched"); err != nil {
+		t.Errorf("the settings allow the folder to the watched file: %v", err)
+	}
+	if _, stderr, code := w.assayd("run", filepath.Join(w.specs, "_draft/handed.hcl")); code != 2 || !strings.Contains(stderr, "which specs from a Git repository may not") {
+		t.Errorf("a file of the repository that is handed in: exit %d, %s", code, stderr)
+	}
+}

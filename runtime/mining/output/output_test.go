@@ -491,3 +491,35 @@ func TestNamesThatAreNoneAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsWrittenOverALinkInTheFolder: who may put a link there, as a commit of a repository
+// does, may not say where else this process writes.
+func TestNothingIsWrittenOverALinkInTheFolder(t *testing.T) {
+	for name, at := range map[string]struct {
+		link    string
+		formats []string
+	}{
+		"a dataset":        {"harbor", []string{"harbor", "sforge"}},
+		"a part of one":    {"tasks", []string{"swebench"}},
+		"a part, of many":  {"swebench/tasks", []string{"swebench", "harbor"}},
+		"a link to itself": {"harbor", []string{"harbor", "sforge"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, outside := t.TempDir(), t.TempDir()
+			link, to := filepath.Join(dir, at.link), outside
+			if name == "a link to itself" {
+				to = link
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(to, link)); err != nil {
+				t.Fatal(err)
+			}
+			m := mined()
+			if err := Write(t.Context(), dir, at.formats, m, &tasktest.Trees{}); err == nil {
+				t.Error("it was written")
+			}
+			if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+				t.Errorf("elsewhere is %v, %v", entries, err)
+			}
+		})
+	}
+}
