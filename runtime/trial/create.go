@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -179,6 +180,17 @@ func (s State) setting() agent.Setting {
 	}
 }
 
+// defaults are variables of the agent where nothing else sets them. Python finds the modules of the
+// agent's folder, so that python -m NAME starts one.
+func defaults(s State) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, proxies(s))
+	if s.Cell.Agent.Dir != (task.Tree{}) {
+		all["PYTHONPATH"] = guest.AgentDir
+	}
+	return all
+}
+
 // proxies are the variables that lead the agent's programs to what its network list names.
 func proxies(s State) map[string]string {
 	if s.Cell.Task.Network.Mode != "allow" {
@@ -220,7 +232,7 @@ func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 		},
 		WatchPaths: c.Task.Submit.Paths,
 		Path:       s.Path,
-		Defaults:   proxies(s),
+		Defaults:   defaults(s),
 		LogBytes:   logBytes,
 	}
 }
