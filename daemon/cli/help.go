@@ -123,6 +123,16 @@ func tasksHelp() map[string]about {
 			[]string{`assayd eval --task 'benchmark.roman["numerals"]' --archive answer.tar.gz bench.hcl`, "assayd eval --round nightly.e1.0a1b2c3d/agent-3", "assayd eval --dataset benchmark.verified --predictions preds.jsonl bench.hcl"},
 			[3]string{"there is a verdict, whatever it says", "the machinery failed", "the command line, the specs or the archive are refused"},
 		},
+		"harness": {
+			"",
+			[]string{"assayd harness generated-swe --agent-dir my-agent", `assayd harness pulls --agent-dir my-agent --agent-cmd myagent.sh --parallel 2 --json`, "assayd harness --dataset OWNER/NAME --agent-dir my-agent --output results"},
+			[3]string{"every trial is judged", "a trial failed, crashed, never began or could not be judged", "the command line or the spec is wrong; nothing was started"},
+		},
+		"mine": {
+			"",
+			[]string{"assayd mine --once --max-tasks 5 --languages go,rust", "assayd mine --difficulty-targets easy:5,hard:2 --output pulls", "assayd mine -n 1 --pr-file prs.jsonl --json"},
+			[3]string{"mining has made tasks", "it has made none, or failed", "the command line or the spec is wrong; nothing was started"},
+		},
 		"task check": {
 			"",
 			[]string{"assayd task check benchmark.roman", `assayd task check 'benchmark.roman["numerals"]' bench.hcl`, "assayd task check tasks/ --format harbor --repeat 5"},

@@ -162,24 +162,25 @@ func asNotice(p task.Problem) importedNotice {
 
 // write makes the spec file.
 func (i *imported) write(format string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Made by assayd import %s, from %s", format, oneLine(i.Source))
+	from := i.Source
 	if i.Revision != "" {
-		fmt.Fprintf(&b, " of revision %s", i.Revision)
+		from += " of revision " + i.Revision
 	}
-	fmt.Fprintf(&b, "\n\nbenchmark %s {\n  import %s {\n    path = %s\n  }\n}\n", quoted(i.Benchmark), quoted(format), quoted(filepath.Base(i.Data)))
+	d := config.NewDraft(printable(fmt.Sprintf("Made by assayd import %s, from %s", format, from)))
+	d.Block("benchmark", i.Benchmark).Block("import", format).Text("path", filepath.Base(i.Data))
+	text, err := d.Text()
+	if err != nil {
+		return fmt.Errorf("write %s: %w", i.Spec, err)
+	}
 	if format == "sforge" {
+		var b strings.Builder
 		i.writeRuns(&b)
+		text = append(text, config.Format([]byte(b.String()))...)
 	}
-	return os.WriteFile(i.Spec, config.Format([]byte(b.String())), 0o644)
+	return os.WriteFile(i.Spec, text, 0o644)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
-
-// quoted is a text as it is written in a spec.
-func quoted(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "${", "$${", "%{", "%%{").Replace(text) + `"`
-}
 
 // row is one line of a table of tasks.
 func (n importedNotice) row(to io.Writer, state string) {
@@ -241,8 +242,8 @@ func (e *env) showImported(i imported) error {
 	}
 	fmt.Fprintf(e.err, "%s%s in %s\n", counted(len(i.Tasks), "task"), runs, i.Spec)
 	if len(i.Runs) == 0 {
-		fmt.Fprintf(e.err, "Nothing runs them yet. To see that they can be solved, add this to that file, and say: assayd run %s\n\nrun %s {\n  tasks = [benchmark.%s]\n  agent \"oracle\" {}\n}\n",
-			i.Spec, quoted(i.Benchmark), i.Benchmark)
+		fmt.Fprintf(e.err, "Nothing runs them yet. To see that they can be solved, add this to that file, and say: assayd run %s\n\nrun %q {\n  tasks = [benchmark.%s]\n  agent \"oracle\" {}\n}\n",
+			i.Spec, i.Benchmark, i.Benchmark) // a name is letters
 	}
 	return nil
 }

@@ -86,12 +86,17 @@ func (s importSource) name() string {
 	for _, ending := range []string{".git", ".zip", ".gz", ".tgz", ".zst", ".tar", ".jsonl", ".json", ".parquet"} {
 		text = strings.TrimSuffix(text, ending)
 	}
+	return specName(text)
+}
+
+// specName is a text as a spec may be called.
+func specName(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
 		}
 		return '-'
-	}, text)
+	}, strings.ToLower(text))
 	if text == "" || text[0] < 'a' || text[0] > 'z' {
 		text = "tasks-" + text
 	}

@@ -78,12 +78,12 @@ func New(e *env) *cobra.Command {
 	root.SetOut(e.out)
 	root.SetErr(e.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
-	root.PersistentFlags().StringVar(&e.state, "state", "", "state directory (default: of the settings; for run, .assayd beside the first file)")
+	root.PersistentFlags().StringVar(&e.state, "state", "", "state directory (default: of the settings; for run, harness and mine, .assayd beside the first file)")
 	root.PersistentFlags().StringVar(&e.config, "config", "", "settings file (default: /etc/assayd/assayd.hcl if it is there)")
 	root.PersistentFlags().BoolVar(&e.json, "json", false, "print JSON for programs")
 	root.AddCommand(
 		e.serve(), e.run(), e.validate(), e.plan(), e.format(), e.status(), e.results(), e.numbers(), e.compare(), e.logs(), e.submissions(), e.shell(),
-		e.rerun(), e.retry(), e.cancel(), e.eval(), e.task(), e.importTasks(), e.export(), e.images("build"), e.images("pull"), e.images("push"), e.gc(), e.doctor(), e.printVersion(),
+		e.rerun(), e.retry(), e.cancel(), e.eval(), e.harness(), e.mine(), e.task(), e.importTasks(), e.export(), e.images("build"), e.images("pull"), e.images("push"), e.gc(), e.doctor(), e.printVersion(),
 	)
 	explain(root)
 	e.completes(root)

@@ -34,7 +34,7 @@ func (w workspace) metadata() map[string]string {
 			out[key] = text
 		}
 	}
-	if w.ID != taskName(w.ID) {
+	if w.ID != TaskName(w.ID) {
 		out["id"] = w.ID
 	}
 	if w.DifficultyScore != 0 {

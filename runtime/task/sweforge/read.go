@@ -94,7 +94,7 @@ func readWorkspace(src *folder.Root, file string, o task.ReadOptions, seen map[s
 		say.Add(out, task.Task{})
 		return
 	}
-	name := taskName(w.ID)
+	name := TaskName(w.ID)
 	if o.Wanted != nil && name != "" && !o.Wanted(name) {
 		return
 	}
@@ -120,8 +120,8 @@ func promptFile(src *folder.Root, dir, id string) string {
 	return strings.TrimLeft(text, "\n")
 }
 
-// taskName is an id, which is nested as folders are.
-func taskName(id string) string { return strings.ReplaceAll(id, "/", "__") }
+// TaskName is the name of the task with an id, which is nested as folders are.
+func TaskName(id string) string { return strings.ReplaceAll(id, "/", "__") }
 
 // task turns a workspace into a task, and says what is lost. With a problem said it is of no
 // use.
@@ -134,7 +134,7 @@ func (w workspace) task(o task.ReadOptions, say *folder.Findings) task.Task {
 		say.Notice("key %q is passed over: %v", "assayd", err)
 	}
 	t := task.Task{
-		Name: taskName(w.ID), Workdir: workdir, Network: task.Network{Mode: "none"}, Instruction: w.Prompt,
+		Name: TaskName(w.ID), Workdir: workdir, Network: task.Network{Mode: "none"}, Instruction: w.Prompt,
 		Submit: folder.Submit("."), Image: o.Image, Work: folder.Limits(), FailToPass: w.FailToPass, PassToPass: w.PassToPass,
 		Judge: task.Judge{
 			Part: folder.Limits(), Timeout: timeout, Parser: "exit_code",

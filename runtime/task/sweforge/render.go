@@ -74,7 +74,7 @@ func plainWorkspace(t task.Task) (workspace, error) {
 		w.Image = ""
 	}
 	w.fill(t.Metadata)
-	if id := t.Metadata["id"]; taskName(id) == t.Name {
+	if id := t.Metadata["id"]; TaskName(id) == t.Name {
 		w.ID = id
 	}
 	if t.Solution != nil {

@@ -81,7 +81,7 @@ func TestCommand(t task.Task) string {
 // also where the task is called otherwise here, as its folder cannot have a slash in its name.
 func Names(t task.Task) (id, repo string) {
 	id, repo = t.Name, t.Metadata["repo"]
-	if original := t.Metadata["id"]; taskName(original) == t.Name {
+	if original := t.Metadata["id"]; TaskName(original) == t.Name {
 		id = original
 	}
 	if repo == "" && t.Repo != nil {

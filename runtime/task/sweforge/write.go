@@ -51,7 +51,7 @@ func Write(dir string, tasks []task.Task, _ task.Trees) ([]task.Problem, error) 
 func folderOf(id string) string {
 	for part := range strings.SplitSeq(id, "/") {
 		if !folder.TaskName.MatchString(part) {
-			return taskName(id)
+			return TaskName(id)
 		}
 	}
 	return filepath.FromSlash(id)
