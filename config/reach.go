@@ -20,7 +20,7 @@ func (f *file) base(abs string) (string, error) {
 		return "", err
 	}
 	if below {
-		root, err := filepath.EvalSymlinks(f.root())
+		root, err := evalExisting(f.root())
 		if err != nil {
 			return "", fmt.Errorf("folder of the specs: %w", plain(err))
 		}
