@@ -18,7 +18,8 @@ import (
 // last try, without the tests of their reports.
 type TrialRecord struct {
 	trial.State
-	Rounds []judge.Submission
+	Rounds     []judge.Submission
+	FinishedAt time.Time // when it got its result; zero while it is open
 }
 
 // RunRecord is all that is known of an execution of a run.
@@ -89,7 +90,11 @@ func declared(tx *store.Tx, r *RunRecord) (err error) {
 }
 
 func recordOf(tx *store.Tx, s trial.State) (r TrialRecord, err error) {
-	r.State = s
+	row, err := tx.Trial(s.ID)
+	if err != nil {
+		return r, err
+	}
+	r.State, r.FinishedAt = s, row.FinishedAt
 	all, err := submissions(tx, s.ID)
 	for _, sub := range trial.OfTry(all, r.Try) {
 		if sub.State != judge.StateReserved {

@@ -14,9 +14,9 @@ import (
 )
 
 // game writes what is kept of one session with a game server: steps.jsonl, and the entry
-// of the history with its steps.
+// of the history with its steps. Of one that is still played only the standing is known.
 func (x *sforge) game(dir, taskID string, sub judge.Submission) error {
-	if sub.State != judge.StateJudged {
+	if sub.Report == nil {
 		return nil
 	}
 	if sub.Report.Output != "" {

@@ -89,7 +89,7 @@ func (h *house) trial(change func(*trial.State), rounds ...judge.Submission) tri
 		}
 		row := store.TrialRow{ID: s.ID, Spec: s.Spec, Execution: s.Execution, Cell: s.Key, Try: s.Try, Phase: string(s.Phase), Data: data}
 		if s.Result != nil {
-			row.Status = string(s.Result.Status)
+			row.Status, row.FinishedAt = string(s.Result.Status), begun.Add(100*time.Second)
 		}
 		return tx.PutTrial(row)
 	})
@@ -203,6 +203,15 @@ func (h *house) read(name string) map[string]any {
 		h.Fatalf("%s: %v\n%s", name, err, text)
 	}
 	return v
+}
+
+// says writes the log of an agent.
+func (h *house) says(s trial.State, text string) {
+	h.Helper()
+	log := trial.LogFile(h.store.Dir(), s.ID, s.Try)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(log), 0o755), os.WriteFile(log, []byte(text), 0o644)); err != nil {
+		h.Fatal(err)
+	}
 }
 
 // has compares members by their JSON.

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -96,7 +97,7 @@ func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) e
 	dir := path.Join(folderOf(at.run), at.task)
 	for _, sub := range rounds(r) {
 		x.tree.at = sub.JudgedAt // the viewer takes the time of a game from its files
-		if err := x.round(ctx, path.Join(dir, "submissions", safe(sub.Round)), at.task, sub); err != nil {
+		if err := x.round(ctx, path.Join(dir, roundsFolder(sub), safe(sub.Round)), at.task, sub); err != nil {
 			return err
 		}
 	}
@@ -114,13 +115,23 @@ func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) e
 	g := x.group(at.run)
 	g.configs[at.task], g.results = config, append(g.results, result.summarized())
 	err = errors.Join(
-		x.log(dir, r), x.startedAt(dir, r), x.texts(dir, r), writeHistory(path.Join(dir, name), history),
+		x.log(dir, r), x.startedAt(dir, r), x.texts(dir, r), x.seen(dir, r), writeHistory(path.Join(dir, name), history),
 		x.tree.json(path.Join(dir, runConfigName), config),
 	)
 	if r.Result != nil && r.Result.Status.Counts() { // who finds one takes the task for done
 		err = errors.Join(err, x.tree.json(path.Join(dir, "final_result.json"), result))
 	}
+	x.tree.date(dir, r.FinishedAt) // the viewer takes it for when the task was at work last
 	return err
+}
+
+// roundsFolder is where the folder of a round is. The viewer takes each round below submissions for a
+// verdict, and one without a report for a zero.
+func roundsFolder(sub judge.Submission) string {
+	if statusOf(sub) == "completed" || sub.Kind == judge.KindGame && statusOf(sub) == "running" {
+		return "submissions"
+	}
+	return "unjudged"
 }
 
 // round writes what is kept of one submission.
@@ -218,7 +229,8 @@ func (x *sforge) blob(name, digest string, copyTo func(io.Writer, io.Reader) err
 	return x.tree.file(name, func(w io.Writer) error { return copyTo(w, r) })
 }
 
-// log writes what the agent has written so far.
+// log writes what the agent has written so far, the events of Codex in the form that the viewer
+// reads.
 func (x *sforge) log(dir string, r reconcile.TrialRecord) (err error) {
 	log, _, err := trial.OpenLog(trial.LogFile(x.store.Dir(), r.ID, r.Try), 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -229,7 +241,15 @@ func (x *sforge) log(dir string, r reconcile.TrialRecord) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	return x.tree.file(path.Join(dir, "agent_output.txt"), func(w io.Writer) error {
-		_, err := io.Copy(w, log)
+		in := bufio.NewReaderSize(log, codexHead)
+		head, err := in.Peek(codexHead)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if thread, ok := codexThread(head); ok {
+			return writeCodex(w, in, thread, r)
+		}
+		_, err = io.Copy(w, in)
 		return err
 	})
 }

@@ -1,7 +1,6 @@
 package export_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -41,22 +40,20 @@ func TestTheTreeOfAnIterativeTask(t *testing.T) {
 	}, first, auto, broken, gone, former,
 		judged(judge.KindPrivate, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 1}),
 		judge.Submission{Kind: judge.KindAgent, Number: 5, State: judge.StateQueued}, judge.Submission{Kind: judge.KindAgent, Number: 6, State: judge.StateReserved})
-	log := trial.LogFile(h.store.Dir(), s.ID, s.Try)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(log), 0o755), os.WriteFile(log, []byte("said\n"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	h.says(s, "said\n")
 	if w := h.export(0); w.Trials != 1 || w.Rounds != 5 || !slices.Equal(w.Runs, []string{"runs/r.e1"}) || w.Execution != 1 {
 		t.Errorf("written: %+v", w)
 	}
 	const dir = "runs/r.e1/t/"
 	want := []string{
 		"runs/r.e1/run_config.json", "runs/r.e1/summary.json",
-		dir + "agent_output.txt", dir + "agent_prompt.md", dir + "auto_eval_ticks.log", dir + "run_agent.log", dir + "final_archive.tar.gz", dir + "final_result.json", dir + "run_config.json",
+		dir + "agent_output.txt", dir + "agent_prompt.md", dir + "auto_eval_ticks.log", dir + "auto_eval_daemon.log", dir + "evolve_state.json",
+		dir + "run_agent.log", dir + "final_archive.tar.gz", dir + "final_result.json", dir + "run_config.json",
 		dir + "run_history.json", dir + "started_at",
 		dir + "submissions/agent-1/report.json", dir + "submissions/agent-1/submission.tar.gz", dir + "submissions/agent-1/test_output.txt",
-		dir + "submissions/agent-2/submission.tar.gz", // and no report: a broken machine is no zero
 		dir + "submissions/agent-3/report.json",
 		dir + "submissions/auto-1/report.json", dir + "submissions/auto-1/submission.tar.gz",
+		dir + "unjudged/agent-2/submission.tar.gz", // a broken machine is no zero, as the viewer would have it
 	}
 	got := h.files()
 	slices.Sort(got)
@@ -202,7 +199,7 @@ func TestOneAgentARun(t *testing.T) {
 func TestATaskWithoutAResult(t *testing.T) {
 	h := newHouse(t)
 	h.trial(func(s *trial.State) {
-		s.Cell.Task.Name, s.StartedAt = "broken", time.Time{}
+		s.Cell.Task.Name, s.StartedAt, s.EndedAt = "broken", time.Time{}, time.Time{}
 		s.Result = &trial.Finished{Status: trial.InfraError, Reason: trial.ReasonEngine, Detail: "no space left"}
 	})
 	h.trial(func(s *trial.State) {
@@ -214,13 +211,12 @@ func TestATaskWithoutAResult(t *testing.T) {
 	if slices.ContainsFunc(h.files(), func(name string) bool { return path.Base(name) == "final_result.json" }) {
 		t.Errorf("SForge's viewer takes a task with a result for done: %q", h.files())
 	}
-	log, err := os.ReadFile(filepath.Join(h.dir, "runs/r.e1/broken/run_agent.log"))
-	if err != nil || !strings.Contains(string(log), " - ERROR - infra_error: no space left\n") {
-		t.Errorf("the log of the broken one says %q, %v", log, err)
+	ended := begun.Add(100 * time.Second).Local().Format("2006-01-02 15:04:05,000") // though the agent never began
+	if log := h.text("runs/r.e1/broken/run_agent.log"); log != ended+" - ERROR - infra_error: no space left\n" {
+		t.Errorf("the log of the broken one says %q", log)
 	}
-	log, err = os.ReadFile(filepath.Join(h.dir, "runs/r.e1/open/run_agent.log"))
-	if err != nil || strings.Contains(string(log), "ERROR") || !strings.Contains(string(log), " - INFO - agent a begins on task open, trial ") {
-		t.Errorf("the log of the open one says %q, %v", log, err)
+	if log := h.text("runs/r.e1/open/run_agent.log"); strings.Contains(log, "ERROR") || !strings.Contains(log, " - INFO - Running agent: a on task open, trial ") {
+		t.Errorf("the log of the open one says %q", log)
 	}
 }
 

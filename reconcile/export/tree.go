@@ -26,6 +26,7 @@ type tree struct {
 	marker  marker
 	written []string
 	at      time.Time // of the files that are written; zero = now
+	dates   map[string]time.Time
 }
 
 // openTree takes a folder for the export of a run. Nothing is written before claim.
@@ -37,7 +38,7 @@ func openTree(dir, owner, run string) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the folder of the export: %w", err)
 	}
-	t := &tree{dir: dir, root: root, marker: marker{Owner: owner, Run: run, Executions: map[string][]string{}}}
+	t := &tree{dir: dir, root: root, marker: marker{Owner: owner, Run: run, Executions: map[string][]string{}}, dates: map[string]time.Time{}}
 	if err := t.recall(); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -57,8 +58,20 @@ func (t *tree) finish(execution string) error {
 		}
 		_ = t.root.Remove(path.Dir(name)) // unless something is in it
 	}
+	for dir, at := range t.dates {
+		if err := t.root.Chtimes(dir, at, at); err != nil {
+			errs = append(errs, fmt.Errorf("set the time of a folder of the export: %w", err))
+		}
+	}
 	t.marker.Executions[execution] = t.written
 	return errors.Join(append(errs, t.keep())...)
+}
+
+// date gives a folder a time once all is written; zero = that of the last change.
+func (t *tree) date(dir string, at time.Time) {
+	if !at.IsZero() {
+		t.dates[dir] = at
+	}
 }
 
 func (t *tree) close() error { return t.root.Close() }

@@ -49,7 +49,8 @@ func (x *sforge) texts(dir string, r reconcile.TrialRecord) error {
 			return err
 		})
 	}
-	return errors.Join(write("agent_prompt.md", r.Prompt()+"\n"), write("run_agent.log", runLog(r)), write("auto_eval_ticks.log", ticks(r)),
+	return errors.Join(write("agent_prompt.md", r.Prompt()+"\n"), write("run_agent.log", runLog(r)),
+		write("auto_eval_ticks.log", ticks(r)), write("auto_eval_daemon.log", ticks(r)), // its harness writes the one, its viewer reads the other
 		write("install_output.txt", installed(r)))
 }
 
@@ -64,7 +65,7 @@ func logged(at time.Time, level, format string, args ...any) string {
 func runLog(r reconcile.TrialRecord) string {
 	var b strings.Builder
 	if !r.StartedAt.IsZero() {
-		b.WriteString(logged(r.StartedAt, "INFO", "agent %s begins on task %s, trial %s, try %d", r.Cell.Agent.Title(), r.Cell.Task.Name, r.ID, r.Try))
+		b.WriteString(logged(r.StartedAt, "INFO", "Running agent: %s on task %s, trial %s, try %d", program(r), r.Cell.Task.Name, r.ID, r.Try))
 	}
 	for _, sub := range rounds(r) {
 		if sub.AcceptedAt.IsZero() {
@@ -76,13 +77,43 @@ func runLog(r reconcile.TrialRecord) string {
 		b.WriteString(logged(r.EndedAt, "INFO", "the agent is over"))
 	}
 	if f := r.Result; f != nil && !f.Status.Counts() {
-		at := r.EndedAt
-		if at.IsZero() {
-			at = r.StartedAt
-		}
-		b.WriteString(logged(at, "ERROR", "%s: %s", f.Status, cmp.Or(f.Detail, f.Reason, "no result")))
+		b.WriteString(logged(r.FinishedAt, "ERROR", "%s: %s", f.Status, cmp.Or(f.Detail, f.Reason, "no result")))
 	}
 	return b.String()
+}
+
+// program is the command by which the viewer knows an agent while there is no result.
+func program(r reconcile.TrialRecord) string {
+	a := r.Cell.Agent
+	if a.Program == "claude-code" {
+		return "claude"
+	}
+	return cmp.Or(a.Program, a.Title())
+}
+
+// seen writes what the agent has learned of its rounds, as its client keeps that.
+func (x *sforge) seen(dir string, r reconcile.TrialRecord) error {
+	type row struct {
+		Kind     judge.Kind `json:"kind"`
+		Round    string     `json:"round"`
+		At       float64    `json:"at"`
+		PassRate float64    `json:"pass_rate"`
+		Score    *float64   `json:"score"`
+	}
+	known, rows := []judge.Submission{}, []row{}
+	for _, sub := range rounds(r) {
+		if sub.Kind == judge.KindAgent && statusOf(sub) == "completed" {
+			known = append(known, sub)
+			rows = append(rows, row{sub.Kind, sub.Round, unix(sub.AcceptedAt), sub.Report.PassRate, sub.Report.Score})
+		}
+	}
+	best, ok := judge.Best(r.Cell.Task.Judge, known)
+	if !ok {
+		return nil
+	}
+	return x.tree.json(path.Join(dir, "evolve_state.json"), map[string]any{
+		"best_pass_rate": best.Report.PassRate, "best_score": best.Report.Score, "best_round": best.Round, "submissions": rows,
+	})
 }
 
 // ticks are the automatic rounds.
