@@ -117,7 +117,7 @@ func feedback(t task.Task, s Submission) *agentReport {
 	switch level {
 	case "score":
 	case "full":
-		v.TestDetails, v.Details = visible(t, r.Tests, false), visible(t, r.Tests, true)
+		v.TestDetails, v.Details = visible(t, r.Tests, false), visible(t, r.Tests, TellsMessages(t))
 		v.Summary = clip(r.Summary+"\n"+r.Problem, feedbackSummary)
 		for name, value := range r.Metrics {
 			if len(v.Metrics) < feedbackMetrics {
@@ -132,6 +132,15 @@ func feedback(t task.Task, s Submission) *agentReport {
 		v.Details = v.TestDetails
 	}
 	return v
+}
+
+// TellsMessages reports whether agents are told what tests print when they fail.
+func TellsMessages(t task.Task) bool { return t.Judge.Feedback == "full" && !statusesOnly(t) }
+
+// statusesOnly reports whether the task's parser is one of SForge's whose results have a name and a
+// status for each test and nothing else. Their tests print values that agents must not see.
+func statusesOnly(t task.Task) bool {
+	return t.Judge.Parser == "pytest_v" || t.Judge.Parser == "score_sum"
 }
 
 // outline says in words of ours how it went, with nothing the submission could choose.

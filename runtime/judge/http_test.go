@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -270,6 +271,40 @@ func TestFeedbackTellsNoMoreThanTheTaskAllows(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What tests of SForge's print may hold expected values: its agents are told statuses.
+func TestFeedbackOfSForgesParsersHasNoMessages(t *testing.T) {
+	r := &Report{Status: StatusOK, Tests: []parser.Test{{Name: "a", Status: parser.Failed, Message: "assert 3 == 5"}, {Name: "b", Status: parser.Passed}}}
+	for name, message := range map[string]string{"pytest_v": "", "score_sum": "", "pytest": "assert 3 == 5", "structured_json": "assert 3 == 5"} {
+		v := feedback(task.Task{Judge: task.Judge{Feedback: "full", Parser: name}}, Submission{Report: r})
+		want := []agentTest{{Name: "a", Status: "FAILED", Message: message}, {Name: "b", Status: "PASSED"}}
+		if !slices.Equal(v.Details, want) {
+			t.Errorf("%s: %+v, want %+v", name, v.Details, want)
+		}
+	}
+}
+
+// TestTheSummaryOfSForgesParsersNamesFailingTests, and none that the manifest does not name.
+func TestTheSummaryOfSForgesParsersNamesFailingTests(t *testing.T) {
+	many := strings.Repeat("x+ ", 3)
+	for i := range 12 {
+		many += fmt.Sprintf("f%d- ", i)
+	}
+	for _, tt := range []struct{ parser, expect, seen, want string }{
+		{"pytest_v", "", "a+ b+ .", "2/2 tests passed"},
+		{"pytest_v", "", "a+ b- c! d~ .", "1/3 tests passed. Failed: b, c"},
+		{"score_sum", "", many + ".", "3/15 tests passed. Failed: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 (+2 more)"},
+		{"pytest_v", "a b c d", "a+ b- c~ leak- .", "1/4 tests passed. Failed: b, c, d"},
+		{"pytest", "", "a+ b- .", "1/2 tests passed"},
+	} {
+		p, _ := parser.Lookup(tt.parser)
+		tk := task.Task{Judge: task.Judge{Parser: tt.parser, Expect: strings.Fields(tt.expect)}}
+		exit := min(1, strings.Count(tt.seen, "- "))
+		if r := verdict(tk, observation{parser: p, result: runs(tt.seen), exit: exit}); r.Summary != tt.want {
+			t.Errorf("%s, %q: %q, want %q", tt.parser, tt.seen, r.Summary, tt.want)
+		}
 	}
 }
 

@@ -354,5 +354,37 @@ func (v *weighing) checkUsable(tests []parser.Test) {
 	}
 	if r.Summary == "" {
 		r.Summary = fmt.Sprintf("%d/%d tests passed", r.Passed, r.TotalTests)
+		if statusesOnly(v.task) {
+			r.Summary += v.failed()
+		}
 	}
+}
+
+// summaryNames is how many failing tests a summary names.
+const summaryNames = 10
+
+// failed names tests that did not pass, as the summaries of SForge do; with a manifest no others.
+func (v *weighing) failed() string {
+	declared := map[string]bool{}
+	for _, name := range manifest(v.task) {
+		declared[name] = true
+	}
+	var names []string
+	for _, t := range v.report.Tests {
+		passed := t.Status == parser.Passed || t.Status == parser.Skipped && len(declared) == 0
+		if passed || len(declared) > 0 && !declared[t.Name] {
+			continue
+		}
+		if names = append(names, clip(t.Name, feedbackName)); len(names) == summaryNames {
+			break
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	text := ". Failed: " + strings.Join(names, ", ")
+	if more := v.report.Failed + v.report.Errors - len(names); more > 0 {
+		text += fmt.Sprintf(" (+%d more)", more)
+	}
+	return text
 }

@@ -273,7 +273,7 @@ var expectation = regexp.MustCompile(`(?i)\bassert\b.*[!=]=|\bexpect(ed|ing)?\b|
 
 // concludeFeedback looks for expected values in what agents would be told.
 func concludeFeedback(t task.Task, runs Runs, say sayer) {
-	if t.Judge.Feedback != "full" {
+	if !judge.TellsMessages(t) {
 		return
 	}
 	for _, r := range slices.Concat(runs.Nop, slices.Collect(maps.Values(runs.Cheats))) {

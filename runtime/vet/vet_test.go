@@ -76,6 +76,7 @@ func TestWhatAllJudgingsOfATaskShow(t *testing.T) {
 		{name: "little time left", task: task.Task{Judge: task.Judge{Timeout: 1200 * time.Millisecond}}, runs: honest, verdict: Sound, want: []string{"time: judging took 1s of 1.2s"}},
 		{name: "little memory left", task: task.Task{Judge: task.Judge{Part: task.Part{Memory: 100 << 20}}}, runs: with(func(r *Runs) { r.Nop = both(changed(report("a- b+"), func(r *Run) { r.Memory = 90 << 20 })) }), verdict: Sound, want: []string{"memory: 90 MiB of 100 MiB"}},
 		{name: "feedback that tells what is expected", task: task.Task{Judge: task.Judge{Feedback: "full"}}, runs: honest, verdict: Sound, want: []string{"feedback: a (assert 3 == 5)"}},
+		{name: "feedback without what tests print", task: task.Task{Judge: task.Judge{Feedback: "full", Parser: "pytest_v"}}, runs: honest, verdict: Sound},
 		{name: "feedback by names", task: task.Task{Judge: task.Judge{Feedback: "names"}}, runs: honest, verdict: Sound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
