@@ -21,7 +21,7 @@ import (
 
 // imageVerbs says what each of the commands on images is for.
 var imageVerbs = map[string][2]string{
-	image.Build: {"Make the images of tasks", "build makes the images of tasks that are not there: bases, work and judge images."},
+	image.Build: {"Make the images of tasks", "build makes the work and judge images of tasks that are not there, and the bases that they are made from."},
 	image.Pull:  {"Fetch the images of tasks", "pull fetches the images of tasks that are not on this machine, from the registry of the settings\n(build.registry) or from where their names say; it builds nothing."},
 	image.Push:  {"Send the images of tasks to the registry", "push sends the images of tasks that were built here to the registry of the settings (build.registry),\nand tells the digest that each has there. The login is the one that docker login stored."},
 }
@@ -34,7 +34,7 @@ func (e *env) images(verb string) *cobra.Command {
 
 ADDRESS is a benchmark, benchmark.NAME, or a task, benchmark.NAME["TASK"], of FILE… or else of the specs
 in force; mining.NAME and mining.NAME["TASK"] are what was mined. Files alone stand for all of theirs. It goes
-on after a failure, and tells each.`,
+on after a failure, and tells each. A registry that does not answer is asked once, not for each image.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage{fmt.Errorf("%s: give spec files, or addresses such as benchmark.NAME", verb)}

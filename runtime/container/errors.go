@@ -19,6 +19,8 @@ var (
 	ErrRegistry = errors.New("registry out of reach")
 	// ErrNoSuchRegistry is an ErrRegistry whose name no name server knows: likely misspelt.
 	ErrNoSuchRegistry = errors.New("no such registry")
+	// ErrNoAnswer is an ErrRegistry of a registry that has not said a word.
+	ErrNoAnswer = errors.New("no answer")
 	// ErrDenied: the registry does not let us; it may want a login.
 	ErrDenied = errors.New("denied by the registry")
 	// ErrUnsupported: this engine cannot do that.

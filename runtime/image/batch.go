@@ -44,51 +44,81 @@ type Batch struct {
 
 // Batch begins a batch of one of the verbs.
 func (b *Builder) Batch(verb string) (*Batch, error) {
-	v := b
+	v := *b
 	switch verb {
 	case Build:
 	case Pull, Push:
-		v = New(b.opts)
+		v = *New(b.opts)
 		v.look, v.pulls = verb == Push, verb == Pull
 	default:
 		return nil, fmt.Errorf("%q is nothing to be done with images", verb)
 	}
-	return &Batch{b: v, verb: verb, bases: map[string]func() (Built, error){}, sent: map[string]bool{}}, nil
+	v.outages = &outages{seen: map[string]bool{}}
+	return &Batch{b: &v, verb: verb, bases: map[string]func() (Built, error){}, sent: map[string]bool{}}, nil
 }
 
 // Task does the images of one task and tells of each. One that fails keeps only those from
-// their turn that are made from it.
+// their turn that are made from it, and a base is made for those alone that need it.
 func (a *Batch) Task(ctx context.Context, t task.Task, labels map[string]string, tell func(Made)) {
-	do := func(role string, make func() (Built, error)) error {
-		began := time.Now()
-		built, err := make()
-		if err == nil && a.verb == Push {
-			a.push(ctx, role, built, tell)
+	base := sync.OnceValue(func() error {
+		if t.Base == nil {
 			return nil
 		}
-		tell(outcome(role, built, time.Since(began), err))
-		return err
-	}
-	var failed error // of what the next image is made from
-	if t.Base != nil && (t.Work.Image == "" || t.Judge.FromBase) {
-		failed = do(container.RoleBase, func() (Built, error) { return a.base(ctx, t, labels) })
-	}
-	base := failed
-	if work := do(container.RoleWork, func() (Built, error) {
-		if failed != nil && t.Work.Image == "" {
-			return Built{}, errNoParent
-		}
-		return a.b.Work(ctx, t, labels)
-	}); !t.Judge.FromBase {
-		base = work
-	}
-	_ = do(container.RoleJudge, func() (Built, error) { // was told
-		if base != nil && t.Judge.Image == "" && t.Judge.Dockerfile == "" {
-			return Built{}, errNoParent
-		}
-		return a.b.Judge(ctx, t, labels)
+		began := time.Now()
+		built, err := a.base(ctx, t, labels)
+		return a.done(ctx, container.RoleBase, built, began, err, tell)
 	})
+	if a.verb == Push && t.Base != nil { // a base that is not here is missed where the others need it
+		if _, err := a.base(ctx, t, labels); err == nil {
+			_ = base() // was told
+		}
+	}
+	work := a.part(ctx, t, workRecipe(t), tell, func() error {
+		if from, err := begins(t.Work, container.RoleWork, t.Platform); from != "" || err != nil {
+			return nil
+		}
+		return base()
+	}, func(r recipe) (Built, error) { return a.b.makeWork(ctx, t, r, labels) })
+	_ = a.part(ctx, t, judgeRecipe(t), tell, func() error { // was told
+		switch {
+		case judgedOnWork(t):
+			return work
+		case t.Judge.Image != "" || t.Judge.Dockerfile != "":
+			return nil
+		}
+		return base()
+	}, func(r recipe) (Built, error) { return a.b.makeJudge(ctx, t, r, labels) })
 	a.stages(ctx, t, tell)
+}
+
+// part does the image of work or judge: one whose name the task's format fixes is taken as it is
+// where it can be had, and nothing is asked for what it is made from.
+func (a *Batch) part(ctx context.Context, t task.Task, r recipe, tell func(Made), parent func() error, build func(recipe) (Built, error)) error {
+	began := time.Now()
+	built, err := a.b.ready(ctx, r, t.Platform)
+	if a.b.makes(err) {
+		answer := err
+		if err = parent(); err != nil {
+			err = errNoParent
+		} else {
+			began = time.Now()
+			built, err = build(r)
+		}
+		if err != nil && a.b.remote(r.Name) != "" && !a.b.look {
+			err = fmt.Errorf("%w; the registry of the settings said: %v", err, answer) //nolint:errorlint // it could be made all the same
+		}
+	}
+	return a.done(ctx, r.Role, built, began, err, tell)
+}
+
+// done tells of an image, or sends it.
+func (a *Batch) done(ctx context.Context, role string, built Built, began time.Time, err error, tell func(Made)) error {
+	if err == nil && a.verb == Push {
+		a.push(ctx, role, built, tell)
+		return nil
+	}
+	tell(outcome(role, built, time.Since(began), err))
+	return err
 }
 
 var errNoParent = errors.New("the image that it is made from is not there")

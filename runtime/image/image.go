@@ -79,12 +79,13 @@ type Builder struct {
 	copier container.Copier
 	opts   Options
 
-	look    bool // what is not there is not made
-	pulls   bool // what is not there is pulled, not made
+	look    bool     // what is not there is not made
+	pulls   bool     // what is not there is pulled, not made
+	outages *outages // of a batch
 	slots   chan struct{}
-	builds  flights
-	arrived sync.Map // names that were pulled and not yet told of
-	mirrors mirrors
+	builds  *flights
+	arrived *sync.Map // names that were pulled and not yet told of
+	mirrors *mirrors
 	patches *patch.Workshop
 
 	silence, runtime time.Duration
@@ -113,7 +114,9 @@ func New(o Options) *Builder {
 	b := &Builder{
 		engine: o.Engine, opts: o,
 		slots:   make(chan struct{}, max(o.MaxBuilds, 1)),
-		mirrors: mirrors{dir: o.CacheDir, hub: o.Lent.Mirrors["git"], forge: o.Lent.Forge, hide: o.Lent.hide},
+		builds:  &flights{},
+		arrived: &sync.Map{},
+		mirrors: &mirrors{dir: o.CacheDir, hub: o.Lent.Mirrors["git"], forge: o.Lent.Forge, hide: o.Lent.hide},
 		patches: patch.New(filepath.Join(o.CacheDir, "patches")),
 		silence: maxSilence, runtime: maxRuntime,
 	}
@@ -187,11 +190,21 @@ func (b *Builder) Base(ctx context.Context, t task.Task, labels map[string]strin
 // image, then repository, context, files and setup of the task's work part, and nothing of
 // any other part. A setup command that fails is a *SetupError.
 func (b *Builder) Work(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
-	r := partRecipe(container.RoleWork, t, t.Work)
-	r.Repo = t.Repo
+	r := workRecipe(t)
 	if got, ok, err := b.named(ctx, r, t.Platform); ok || err != nil {
 		return got, err
 	}
+	return b.makeWork(ctx, t, r, labels)
+}
+
+func workRecipe(t task.Task) recipe {
+	r := partRecipe(container.RoleWork, t, t.Work)
+	r.Repo = t.Repo
+	return r
+}
+
+// makeWork is Work without a look at the name that the task's format fixes.
+func (b *Builder) makeWork(ctx context.Context, t task.Task, r recipe, labels map[string]string) (Built, error) {
 	ref, err := begins(t.Work, r.Role, t.Platform)
 	if err != nil {
 		return Built{}, fmt.Errorf("work image of %s/%s: %w", t.Benchmark, t.Name, err)
@@ -244,21 +257,35 @@ func (b *Builder) parent(ctx context.Context, t task.Task, ref string, labels ma
 // The private set is not in it: it would be in reach of every judged submission. A setup
 // command that fails is a *SetupError.
 func (b *Builder) Judge(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
-	r := partRecipe(container.RoleJudge, t, t.Judge.Part)
-	r.Patch = t.Judge.Patch
-	onWork := t.Judge.Image == "" && !t.Judge.FromBase && t.Judge.Dockerfile == ""
-	if onWork { // said here again, because the work image may be one that was taken as it is
-		r.User = cmp.Or(t.Judge.User, t.Work.User)
-		r.Env = merge(t.Work.Env, t.Judge.Env)
-	}
+	r := judgeRecipe(t)
 	if got, ok, err := b.named(ctx, r, t.Platform); ok || err != nil {
 		return got, err
 	}
+	return b.makeJudge(ctx, t, r, labels)
+}
+
+// judgedOnWork reports whether the judge image is made from the work image.
+func judgedOnWork(t task.Task) bool {
+	return t.Judge.Image == "" && !t.Judge.FromBase && t.Judge.Dockerfile == ""
+}
+
+func judgeRecipe(t task.Task) recipe {
+	r := partRecipe(container.RoleJudge, t, t.Judge.Part)
+	r.Patch = t.Judge.Patch
+	if judgedOnWork(t) { // said here again, because the work image may be one that was taken as it is
+		r.User = cmp.Or(t.Judge.User, t.Work.User)
+		r.Env = merge(t.Work.Env, t.Judge.Env)
+	}
+	return r
+}
+
+// makeJudge is Judge without a look at the name that the task's format fixes.
+func (b *Builder) makeJudge(ctx context.Context, t task.Task, r recipe, labels map[string]string) (Built, error) {
 	ref, err := begins(t.Judge.Part, r.Role, t.Platform)
 	if err != nil {
 		return Built{}, fmt.Errorf("judge image of %s/%s: %w", t.Benchmark, t.Name, err)
 	}
-	if onWork {
+	if judgedOnWork(t) {
 		work, err := b.Work(ctx, t, labels)
 		if err != nil {
 			return Built{}, err
@@ -290,8 +317,17 @@ func partRecipe(role string, t task.Task, p task.Part) recipe {
 // named returns the image whose name the task's format fixes, when it is there. The name is
 // a hash of what the format says of it, so nothing else is asked, not even for its parent.
 func (b *Builder) named(ctx context.Context, r recipe, platform string) (Built, bool, error) {
-	if r.Name == "" || b.images == nil {
+	got, err := b.ready(ctx, r, platform)
+	if b.makes(err) {
 		return Built{}, false, nil
+	}
+	return got, err == nil, err
+}
+
+// ready is named with the answer of the registry.
+func (b *Builder) ready(ctx context.Context, r recipe, platform string) (Built, error) {
+	if r.Name == "" || b.images == nil {
+		return Built{}, errNoName
 	}
 	img, err := b.images.Image(ctx, r.Name)
 	pulled := errors.Is(err, container.ErrNotFound) && !b.look
@@ -300,22 +336,28 @@ func (b *Builder) named(ctx context.Context, r recipe, platform string) (Built, 
 	} else if pulled {
 		img, err = b.fetch(ctx, r.Name, platform)
 	}
-	switch {
-	case err != nil && b.pulls:
-		return Built{}, false, err
-	case errors.Is(err, container.ErrNotFound):
-		return Built{}, false, nil
-	case errors.Is(err, container.ErrRegistry), errors.Is(err, container.ErrDenied):
-		b.opts.Log.Warn("the image is built, because the registry of the settings did not give it", "image", r.Name, "error", err)
-		return Built{}, false, nil
-	case err != nil:
-		return Built{}, false, err
+	if err != nil {
+		if b.makes(err) && !errors.Is(err, container.ErrNotFound) {
+			b.opts.Log.Warn("the image is built, because the registry of the settings did not give it", "image", r.Name, "error", err)
+		}
+		return Built{}, err
 	}
 	b.used(ctx, r.Name)
 	got := b.asIs(r.Name, img, r)
 	got.AsIs = false
-	return got, true, nil
+	return got, nil
 }
+
+// makes reports whether an image that could not be had is to be made.
+func (b *Builder) makes(err error) bool {
+	if errors.Is(err, errNoName) {
+		return true
+	}
+	return !b.pulls && (errors.Is(err, container.ErrNotFound) || errors.Is(err, container.ErrRegistry) || errors.Is(err, container.ErrDenied))
+}
+
+// errNoName says that the format of a task gives an image no name of its own.
+var errNoName = errors.New("the name of the image is ours to choose")
 
 // asIs describes an image to which nothing has to be added.
 func (b *Builder) asIs(ref string, img container.Image, r recipe) Built {

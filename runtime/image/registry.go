@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/distribution/reference"
@@ -16,13 +17,19 @@ import (
 // much to do, is asked again.
 var transferPauses = []time.Duration{500 * time.Millisecond, 2 * time.Second, 8 * time.Second}
 
-// again does a transfer until it goes well, the registry's answer is final, or there were
+// again does a transfer of ref until it goes well, the registry's answer is final, or there were
 // enough tries.
-func (b *Builder) again(ctx context.Context, what string, transfer func() error) error {
+func (b *Builder) again(ctx context.Context, what, ref string, transfer func() error) error {
+	if err := b.outages.of(ref); err != nil {
+		return err
+	}
 	for _, pause := range transferPauses {
 		err := transfer()
 		if !errors.Is(err, container.ErrRegistry) {
 			return err
+		}
+		if b.outages.final(err) {
+			return b.outages.add(ref, err)
 		}
 		b.opts.Log.Warn(what+": once more", "in", pause, "error", err)
 		timer := time.NewTimer(pause)
@@ -33,7 +40,55 @@ func (b *Builder) again(ctx context.Context, what string, transfer func() error)
 			return context.Cause(ctx)
 		}
 	}
-	return transfer()
+	return b.outages.add(ref, transfer())
+}
+
+// outages are the registries that a batch has not reached: a person waits, so it asks each once,
+// and not again for each image, and tells once what came of it. Nil knows of none.
+type outages struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// of is the error of an image whose registry was not reached before.
+func (o *outages) of(ref string) error {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at := domain(ref); o.seen[at] {
+		return fmt.Errorf("%w: %s, as is told of another image", container.ErrRegistry, at)
+	}
+	return nil
+}
+
+// final reports whether the registry is not to be asked once more.
+func (o *outages) final(err error) bool {
+	return o != nil && (errors.Is(err, container.ErrNoAnswer) || errors.Is(err, container.ErrNoSuchRegistry))
+}
+
+// add notes a registry that was not reached, and returns what is to be told of it.
+func (o *outages) add(ref string, err error) error {
+	if o == nil || !errors.Is(err, container.ErrRegistry) {
+		return err
+	}
+	if known := o.of(ref); known != nil { // found out at the same time
+		return known
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seen[domain(ref)] = true
+	return err
+}
+
+// domain is the registry that the name of an image leads to.
+func domain(ref string) string {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return ""
+	}
+	return reference.Domain(named)
 }
 
 // remote is the name of an image in the registry of the settings; "" when there is none, or
@@ -54,7 +109,10 @@ func (b *Builder) Pull(ctx context.Context, ref, platform string) (container.Ima
 	}
 	img, err := b.fetch(ctx, ref, platform)
 	if errors.Is(err, container.ErrNotFound) {
-		img, err = b.pull(ctx, ref, platform)
+		answer := err
+		if img, err = b.pull(ctx, ref, platform); err != nil && b.remote(ref) != "" {
+			err = fmt.Errorf("%w; the registry of the settings said: %v", err, answer) //nolint:errorlint // the second answer decides
+		}
 	}
 	if err == nil {
 		b.arrived.Store(ref, true)
@@ -80,7 +138,7 @@ func (b *Builder) fetch(ctx context.Context, ref, platform string) (container.Im
 }
 
 func (b *Builder) pull(ctx context.Context, ref, platform string) (img container.Image, err error) {
-	err = b.again(ctx, "pull image "+ref, func() error {
+	err = b.again(ctx, "pull image "+ref, ref, func() error {
 		img, err = b.images.Pull(ctx, ref, platform)
 		return err
 	})
@@ -102,7 +160,7 @@ func (b *Builder) Push(ctx context.Context, ref string) (remote, digest string, 
 	if err := b.images.Tag(ctx, ref, remote); err != nil {
 		return remote, "", err
 	}
-	err = b.again(ctx, "push image "+remote, func() error {
+	err = b.again(ctx, "push image "+remote, remote, func() error {
 		digest, err = b.images.Push(ctx, remote)
 		return err
 	})

@@ -213,6 +213,120 @@ func TestABatchTellsOfEveryImage(t *testing.T) {
 	}
 }
 
+// prebuilt is one whose images have names that its format fixes.
+func prebuilt(name string) task.Task {
+	return task.Task{
+		Benchmark: "demo", Name: name, Workdir: "/w", Base: &task.Base{Name: "py", Image: "absent:1", Ref: "demo.base.py:1"},
+		Work:  task.Part{Setup: []string{"true"}, Ref: "demo.work." + name + ":1"},
+		Judge: task.Judge{FromBase: true, Part: task.Part{Setup: []string{"true"}, Ref: "demo.judge." + name + ":1"}},
+	}
+}
+
+func TestABatchAsksForNoBaseThatNothingNeeds(t *testing.T) {
+	for _, verb := range []string{Pull, Build} {
+		b, f, _ := builderOnFake(t, nil)
+		b.opts.Registry = "r.example"
+		for _, name := range []string{"demo.work.t", "demo.judge.t", "demo.work.half"} {
+			f.AddRemote("r.example/"+name+":1", container.ImageConfig{}, nil)
+		}
+		var asked []string
+		f.Intercept(func(call, target string) error {
+			if call == "Pull" {
+				asked = append(asked, target)
+			}
+			return nil
+		})
+		if diff := cmp.Diff([]string{"work pulled demo.work.t", "judge pulled demo.judge.t"}, told(t, b, verb, prebuilt("t"))); diff != "" {
+			t.Errorf("%s: %s", verb, diff)
+		}
+		if diff := cmp.Diff([]string{"r.example/demo.work.t:1", "r.example/demo.judge.t:1"}, asked); diff != "" {
+			t.Errorf("%s asks for: %s", verb, diff)
+		}
+		want := []string{"work pulled demo.work.half", "base failed", "judge failed"}
+		if verb == Pull {
+			want = []string{"work pulled demo.work.half", "judge failed"} // nothing is made of a base
+		}
+		if diff := cmp.Diff(want, told(t, b, verb, prebuilt("half"))); diff != "" {
+			t.Errorf("%s of what is there in part: %s", verb, diff)
+		}
+		if diff := cmp.Diff([]string(nil), told(t, b, Push)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"work pushed r.example/demo.work.t", "judge pushed r.example/demo.judge.t"}, told(t, b, Push, prebuilt("t"))); diff != "" {
+			t.Errorf("without its base: %s", diff)
+		}
+	}
+}
+
+func TestAFailureHasTheAnswerOfTheRegistry(t *testing.T) {
+	b, f, _ := builderOnFake(t, nil)
+	b.opts.Registry = "r.example"
+	f.Intercept(func(call, target string) error {
+		if call == "Pull" && strings.HasPrefix(target, "r.example/") {
+			return fmt.Errorf("%w: r.example: no access to this project", container.ErrDenied)
+		}
+		return nil
+	})
+	for _, verb := range []string{Pull, Build} {
+		batch, err := b.Batch(verb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch.Task(t.Context(), prebuilt("t"), nil, func(m Made) {
+			if m.State != "failed" || m.Role != container.RoleBase && !strings.Contains(m.Error, "no access to this project") {
+				t.Errorf("%s: %+v", verb, m)
+			}
+		})
+	}
+	f.Intercept(func(call, target string) error {
+		if call == "Pull" && strings.HasPrefix(target, "r.example/") {
+			return fmt.Errorf("%w: manifest unknown", container.ErrNotFound)
+		}
+		return nil
+	})
+	if _, err := b.Pull(t.Context(), "x:1", ""); err == nil || !strings.Contains(err.Error(), "the registry of the settings said: ") || !strings.Contains(err.Error(), "manifest unknown") {
+		t.Errorf("what no registry has: %v", err)
+	}
+}
+
+// TestABatchAsksARegistryThatIsOutOfReachOnce for all images, and does not wait for it.
+func TestABatchAsksARegistryThatIsOutOfReachOnce(t *testing.T) {
+	for _, verb := range []string{Pull, Build} {
+		synctest.Test(t, func(t *testing.T) {
+			b, f, _ := builderOnFake(t, nil)
+			asked := 0
+			f.Intercept(func(call, _ string) error {
+				if call != "Pull" {
+					return nil
+				}
+				asked++
+				return fmt.Errorf("%w: %w: dial tcp 192.0.2.1:443: connection refused", container.ErrRegistry, container.ErrNoAnswer)
+			})
+			batch, err := b.Batch(verb)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began, whole, failed := time.Now(), 0, 0
+			for i := range 20 {
+				tk := prebuilt(fmt.Sprint("t", i))
+				tk.Base.Name, tk.Base.Image = fmt.Sprint("py", i), fmt.Sprintf("absent:%d", i)
+				batch.Task(t.Context(), tk, nil, func(m Made) {
+					switch {
+					case strings.Contains(m.Error, "connection refused"):
+						whole++
+					case m.Error != errNoParent.Error() && !strings.Contains(m.Error, "registry out of reach: docker.io, as is told of another image"):
+						t.Errorf("%s: %+v", verb, m)
+					}
+					failed++
+				})
+			}
+			if asked != 1 || whole != 1 || failed < 40 || time.Since(began) > time.Second {
+				t.Errorf("%s: asked %d times in %v, %d of %d failures have the answer", verb, asked, time.Since(began), whole, failed)
+			}
+		})
+	}
+}
+
 func TestImagesArePushedAndPulledBackOnDocker(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	var busy atomic.Int64

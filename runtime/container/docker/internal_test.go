@@ -43,6 +43,7 @@ func TestAPullsErrorSaysWhoseFaultItIs(t *testing.T) {
 		`Get "https://r.example/v2/": dial tcp: lookup r.example: i/o timeout`:                        "registry r.example cannot be reached",
 		`Get "https://r.example/v2/": net/http: TLS handshake timeout`:                                "registry r.example cannot be reached",
 		"toomanyrequests: You have reached your pull rate limit":                                      "toomanyrequests",
+		"received unexpected HTTP status: 503 Service Unavailable":                                    "or not now",
 	} {
 		got := explain(errors.New(text), "r.example")
 		if !strings.Contains(got.Error(), want) || !strings.Contains(got.Error(), text) {
@@ -50,6 +51,9 @@ func TestAPullsErrorSaysWhoseFaultItIs(t *testing.T) {
 		}
 		if missing := errors.Is(got, container.ErrNotFound); missing != strings.Contains(want, "does not have") {
 			t.Errorf("%q: not found is %t", text, missing)
+		}
+		if silent := errors.Is(got, container.ErrNoAnswer); silent != strings.Contains(want, "cannot be reached") {
+			t.Errorf("%q: no answer is %t", text, silent)
 		}
 	}
 }

@@ -145,11 +145,13 @@ func attend(ctx context.Context, cancel context.CancelCauseFunc, begin func() (m
 // What the engine passes on of a registry's refusals, and of its own trouble on the way
 // there. A refusal comes first: some engines speak of a login wherever they were refused.
 var (
-	absent  = []string{"manifest unknown", "manifest for ", "no matching manifest", "repository does not exist", "name unknown", "name_unknown"}
-	denied  = []string{"denied", "unauthorized", "authentication required", "no basic auth credentials", "forbidden"}
+	absent = []string{"manifest unknown", "manifest for ", "no matching manifest", "repository does not exist", "name unknown", "name_unknown"}
+	denied = []string{"denied", "unauthorized", "authentication required", "no basic auth credentials", "forbidden"}
+	silent = []string{
+		"dial tcp", "i/o timeout", "connection refused", "tls handshake timeout", "request canceled", "network is unreachable", "context deadline exceeded",
+	}
 	passing = []string{
-		"dial tcp", "i/o timeout", "connection refused", "connection reset", "tls handshake timeout",
-		"request canceled", "network is unreachable", "eof", "context deadline exceeded", "broken pipe",
+		"connection reset", "eof", "broken pipe",
 		"toomanyrequests", "too many requests", "500 internal server error", "502 bad gateway",
 		"503 service unavailable", "504 gateway timeout", "received unexpected http status: 5", "response status code 5",
 		"server error", "unexpected status: 5", "unavailable",
@@ -172,6 +174,8 @@ func explain(err error, registry string) error {
 		return fmt.Errorf("%w: %s: %w", container.ErrDenied, registry, err)
 	case strings.Contains(text, "no such host"):
 		return fmt.Errorf("%w: %w: no name server knows %s: %w", container.ErrRegistry, container.ErrNoSuchRegistry, registry, err)
+	case mentions(silent):
+		return fmt.Errorf("%w: %w: registry %s cannot be reached, or not now: %w", container.ErrRegistry, container.ErrNoAnswer, registry, err)
 	case mentions(passing):
 		return fmt.Errorf("%w: registry %s cannot be reached, or not now: %w", container.ErrRegistry, registry, err)
 	}
