@@ -130,7 +130,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	hold := []string{guest.Program, "hold"}
 	mounts := []container.Mount{{Source: guestDir, Target: guest.BinDir, ReadOnly: true}}
 	machine, dataRoot := machineOf(ctx, d.engine, o.Log)
-	admission := reconcile.NewAdmission(limitsOf(o.Settings.Limits, machine), func() int64 { return freeAt(dataRoot) }, func() { d.rec.Freed() })
+	admission := reconcile.NewAdmission(LimitsOf(o.Settings.Limits, machine), func() int64 { return freeAt(dataRoot) }, func() { d.rec.Freed() })
 	ledger := reconcile.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),

@@ -86,9 +86,9 @@ func localMemory() int64 {
 	return 0
 }
 
-// limitsOf applies the settings over what the machine has, less a reserve of a tenth of
+// LimitsOf applies the settings over what the machine has, less a reserve of a tenth of
 // the memory and of the free disk for the machine itself.
-func limitsOf(s config.Limits, machine config.Host) reconcile.Limits {
+func LimitsOf(s config.Limits, machine config.Host) reconcile.Limits {
 	return reconcile.Limits{
 		CPUs:       cmp.Or(s.CPUs, machine.CPUs),
 		Memory:     cmp.Or(s.Memory, machine.Memory-machine.Memory/10),

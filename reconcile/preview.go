@@ -125,6 +125,9 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 			text = fmt.Sprintf("%s: stale (%s); e%d keeps the content that it began with; to take it up: assayd rerun %s\n", address, stale, o.Execution.N, address)
 		}
 		text += plan.String()
+		if d != nil && r.o.Admission != nil {
+			text += plan.Room(d.Parallel, r.o.Admission.limits)
+		}
 		return nil
 	})
 	return text, stale, err

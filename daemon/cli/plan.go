@@ -84,7 +84,8 @@ func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err err
 		if err != nil {
 			return p, err
 		}
-		p.Plan += reconcile.Foresee(run.Address(), d, reconcile.Observed{LastFired: now}, now).String()
+		plan := reconcile.Foresee(run.Address(), d, reconcile.Observed{LastFired: now}, now)
+		p.Plan += plan.String() + plan.Room(d.Parallel, daemon.LimitsOf(settings.Limits, options.Host))
 	}
 	return p, nil
 }
