@@ -2,11 +2,13 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
 	"time"
 
+	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -40,19 +42,27 @@ func (r *Reconciler) drive(s trial.State, need Need) *liveTrial {
 // steps makes transitions until the trial is done, one transaction each.
 func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State) {
 	log := r.o.Log.With("spec", s.Spec, "trial", s.ID)
-	pause := pauses{}
+	pause, away := pauses{}, false
 	if s.MayKeep() {
 		r.keeping.changed() // what an earlier try left goes now
 		defer r.keeping.changed()
 	}
+	defer r.troubles.over(s.ID)
 	for s.Phase != trial.Done && ctx.Err() == nil {
 		next, effects, err := m.Step(ctx, s)
 		if err != nil {
 			if ctx.Err() == nil {
-				log.Warn("trial step", "stage", s.Phase, "error", err)
+				if r.troubles.news(s.ID, err) {
+					log.Warn("trial step", "stage", s.Phase, "error", err)
+				}
+				away = errors.Is(err, container.ErrUnavailable)
 				pause.wait(ctx)
 			}
 			continue
+		}
+		if r.troubles.over(s.ID); away {
+			r.troubles.over(withEngine)
+			away = false
 		}
 		if len(effects) == 0 && reflect.DeepEqual(s, next) {
 			continue
@@ -61,9 +71,12 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 			if ctx.Err() != nil {
 				return // the step is repeated by the next daemon
 			}
-			log.Error("store trial", "stage", next.Phase, "error", err)
+			if r.troubles.news(withStore, err) {
+				log.Error("store trial", "stage", next.Phase, "error", err)
+			}
 			pause.wait(ctx)
 		}
+		r.troubles.over(withStore)
 		fault.Reached(fault.StateWritten)
 		tell(log, s, next)
 		s = next

@@ -53,6 +53,7 @@ type Reconciler struct {
 	left      *leftovers      // safe for any goroutine
 	keeping   *keeping        // safe for any goroutine
 	harness   *harness        // safe for any goroutine
+	troubles  troubles        // safe for any goroutine
 	summaries summaries       // safe for any goroutine
 	sanity    turns           // safe for any goroutine
 	queue     *queue
@@ -281,10 +282,13 @@ func (r *Reconciler) turn(ctx context.Context) {
 			}
 			r.Working()
 			if err := r.reconcile(ctx, due[i], seen); err != nil && ctx.Err() == nil {
-				r.o.Log.Warn("reconcile", "spec", due[i], "error", err)
+				if r.troubles.news(due[i], err) {
+					r.o.Log.Warn("reconcile", "spec", due[i], "error", err)
+				}
 				r.queue.retry(due[i], r.now())
 				continue
 			}
+			r.troubles.over(due[i])
 			r.queue.forget(due[i])
 		}
 	}

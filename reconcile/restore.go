@@ -137,12 +137,16 @@ func (r *Reconciler) sweepAll(ctx context.Context, keep map[string]bool, begun t
 			return
 		}
 		if err != nil {
-			r.o.Log.Warn("look for containers that were left over", "error", err)
+			if r.troubles.news("the sweep", err) {
+				r.o.Log.Warn("look for containers that were left over", "error", err)
+			}
 			pause.wait(ctx)
 			continue
 		}
+		r.troubles.over(withEngine)
+		r.troubles.over("the sweep")
 		for _, c := range found {
-			if err := r.sweepOne(ctx, c, keep, begun); err != nil && ctx.Err() == nil {
+			if err := r.sweepOne(ctx, c, keep, begun); err != nil && ctx.Err() == nil && r.troubles.news(c.Name, err) {
 				r.o.Log.Warn("remove a container that was left over", "container", c.Name, "error", err)
 			}
 		}

@@ -102,11 +102,12 @@ const (
 type retry struct {
 	at    time.Time
 	delay time.Duration // that led to at
+	why   string        // as it was logged
 }
 
 func (r retry) next(now time.Time) retry {
 	delay := min(max(2*r.delay, minDelay), maxDelay)
-	return retry{at: now.Add(delay), delay: delay}
+	return retry{at: now.Add(delay), delay: delay, why: r.why}
 }
 
 // Run verifies all files and then writes what is stored, until ctx is done; a last time
@@ -122,8 +123,10 @@ func (w *Writer) Run(ctx context.Context) error {
 			return w.finish(ctx)
 		}
 		if err != nil { // the store itself
-			outage = outage.next(time.Now())
-			w.log.Error("cannot read or mark stored result lines", "err", err, "retry_in", outage.delay)
+			if outage = outage.next(time.Now()); outage.why != err.Error() {
+				outage.why = err.Error()
+				w.log.Error("cannot read or mark stored result lines; it is tried again and again", "err", err)
+			}
 			wake = time.After(outage.delay)
 		} else {
 			all, outage = false, retry{}
@@ -210,6 +213,9 @@ func (w *Writer) pass(ctx context.Context, all bool) error {
 
 func (w *Writer) failed(s Stream, err error) {
 	r := w.retries[s.ID].next(time.Now())
+	if r.why != err.Error() {
+		r.why = err.Error()
+		w.log.Warn("cannot write result file; it is tried again and again", "spec", s.Spec, "file", s.Path, "err", err)
+	}
 	w.retries[s.ID] = r
-	w.log.Warn("cannot write result file", "spec", s.Spec, "file", s.Path, "err", err, "retry_in", r.delay)
 }

@@ -1,0 +1,59 @@
+package reconcile
+
+import (
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/assayd/assayd/runtime/container"
+)
+
+// troubles are errors that are met again and again, each of which is logged once until it changes
+// or is over. What keeps all from the engine or from the store is one trouble, whoever meets it.
+type troubles struct {
+	mu   sync.Mutex
+	last map[string]string // what there is trouble with -> its cause
+}
+
+// Whom all share.
+const (
+	withEngine = "the container engine"
+	withStore  = "the store"
+)
+
+// news notes what who met, and reports whether it is to be logged.
+func (t *troubles) news(who string, err error) bool {
+	cause := err.Error()
+	switch {
+	case errors.Is(err, container.ErrUnavailable):
+		who = withEngine
+		_, cause, _ = strings.Cut(cause, container.ErrUnavailable.Error())
+	case who == withStore:
+		cause = rootOf(err).Error()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.last[who]; ok && known == cause {
+		return false
+	}
+	if t.last == nil {
+		t.last = map[string]string{}
+	}
+	t.last[who] = cause
+	return true
+}
+
+// over forgets what there was with who.
+func (t *troubles) over(who string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.last, who)
+}
+
+// rootOf is the error that an error is about in the end, without who met it.
+func rootOf(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
+}
