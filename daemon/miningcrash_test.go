@@ -302,7 +302,9 @@ func (w *watched) nothingIsLeft() {
 		}
 		for _, ref := range img.Refs {
 			name, _, _ := strings.Cut(ref, ":")
-			kinds[strings.TrimPrefix(name, w.bench+".")]++
+			if kind, ok := strings.CutPrefix(name, w.bench+"."); ok { // else it is the name that equal ones share
+				kinds[kind]++
+			}
 		}
 	}
 	for kind, n := range kinds {

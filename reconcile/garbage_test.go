@@ -27,7 +27,7 @@ func TestCollectKeepsWhatAnOpenRunNeeds(t *testing.T) {
 	h := newHouse(t)
 	ours := func(ref string) {
 		h.fake.AddImage(ref, container.ImageConfig{Labels: map[string]string{
-			image.LabelImageOwner: h.store.Owner(), image.LabelBenchmark: "edge", image.LabelName: ref,
+			image.LabelImageOwner: h.store.Owner(), image.LabelName: ref,
 		}}, map[string]string{"/hold": "", "/bin/sh": "", "/workspace/x": "", "/etc/passwd": "root:x:0:0::/:\n"})
 	}
 	for _, ref := range []string{"edge.work.one:1", "edge.judge.one:1", "edge.work.gone:1"} {

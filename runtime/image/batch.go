@@ -161,7 +161,12 @@ func (a *Batch) push(ctx context.Context, role string, built Built, tell func(Ma
 		return
 	}
 	began := time.Now()
-	remote, digest, err := a.b.Push(ctx, built.Ref)
+	// An image that only another task has had built is not called this yet.
+	err := a.b.images.Tag(ctx, built.ID, built.Ref)
+	var remote, digest string
+	if err == nil {
+		remote, digest, err = a.b.Push(ctx, built.Ref)
+	}
 	m := outcome(role, built, time.Since(began), err)
 	if err == nil {
 		m.State, m.Name, m.Digest = "pushed", remote, digest

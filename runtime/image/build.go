@@ -66,9 +66,9 @@ type site struct {
 	shell         []string
 }
 
-// build makes the image of a recipe and names it ref. Whatever happens, the build
+// build makes the image of a recipe and gives it its shared name. Whatever happens, the build
 // container is removed, save by a crash: then its label tells the daemon what it is.
-func (b *Builder) build(ctx context.Context, ref string, r recipe, parent container.Image, labels map[string]string) (img container.Image, err error) {
+func (b *Builder) build(ctx context.Context, r recipe, parent container.Image, labels map[string]string) (img container.Image, err error) {
 	if b.exec == nil || b.copier == nil {
 		return img, fmt.Errorf("build images with this engine: %w", container.ErrUnsupported)
 	}
@@ -117,13 +117,13 @@ func (b *Builder) build(ctx context.Context, ref string, r recipe, parent contai
 	if err := s.leaks(ctx); err != nil {
 		return img, err
 	}
-	s.config.Labels = merge(s.config.Labels, r.labels(b.opts.Owner, ref, w.Labels))
+	s.config.Labels = merge(s.config.Labels, r.labels(w.Labels))
 	if s.config.User == "" {
 		s.config.User = rootUser // an empty one would become the build container's
 	}
-	img, err = b.images.Commit(ctx, s.id, ref, s.config)
+	img, err = b.images.Commit(ctx, s.id, r.shared(), s.config)
 	if err != nil {
-		return img, fmt.Errorf("commit %s: %w", ref, err)
+		return img, fmt.Errorf("commit %s: %w", r.shared(), err)
 	}
 	fault.Reached(fault.ImageBuilt)
 	img.Config = s.config

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/distribution/reference"
@@ -34,7 +35,7 @@ type Garbage struct {
 
 // Collected is an image that went.
 type Collected struct {
-	Name  string    `json:"name"`
+	Name  string    `json:"name"`  // one of them, where several tasks share it
 	Bytes int64     `json:"bytes"` // what nothing else shares
 	Used  time.Time `json:"used"`
 }
@@ -71,7 +72,7 @@ func (b *Builder) Present(ctx context.Context, t task.Task) (ids []string, err e
 type owned struct {
 	container.Image
 	parent string
-	name   string // what it was built as
+	name   string // one that a Builder gave it; its id when it has none
 	own    int64  // bytes that its parent has not
 	used   time.Time
 	over   time.Time // when its last user ended; zero = that is not known
@@ -133,7 +134,7 @@ func (b *Builder) Collect(ctx context.Context, g Garbage) (gone []Collected, err
 }
 
 // ours lists the images that this owner made, by id. What somebody made from one of them
-// has all of its labels, but not its name.
+// has all of its labels, but none of its names.
 func (b *Builder) ours(ctx context.Context, g Garbage) (map[string]*owned, error) {
 	found, err := b.images.ListImages(ctx, LabelImageOwner, b.opts.Owner)
 	if err != nil {
@@ -141,16 +142,13 @@ func (b *Builder) ours(ctx context.Context, g Garbage) (map[string]*owned, error
 	}
 	all := map[string]*owned{}
 	for _, img := range found {
-		o := &owned{Image: img, parent: img.Config.Labels[LabelParent], own: img.Size, used: img.Created, name: img.ID}
+		o := &owned{Image: img, parent: img.Config.Labels[LabelParent], own: img.Size, used: img.Created, name: called(img)}
 		for _, ref := range img.Refs {
 			if used := g.Used(ref); used.After(o.used) {
 				o.used = used
 			}
-			if sameName(ref, img.Config.Labels[LabelName]) {
-				o.name = ref
-			}
 		}
-		if len(img.Refs) > 0 && o.name == img.ID {
+		if o.name == "" {
 			continue
 		}
 		if o.parent != "" {
@@ -164,6 +162,30 @@ func (b *Builder) ours(ctx context.Context, g Garbage) (map[string]*owned, error
 		all[img.ID] = o
 	}
 	return all, nil
+}
+
+// called is what to call an image that has a name of ours: that of a task before the one that
+// all tasks of its recipe share. It is the id of an image without names, and empty for one that
+// has only names of others.
+func called(img container.Image) string {
+	if len(img.Refs) == 0 {
+		return img.ID
+	}
+	name, ours := "", false
+	for _, ref := range img.Refs {
+		switch tag := ref[strings.LastIndexByte(ref, ':')+1:]; {
+		case sameName(ref, img.Config.Labels[LabelName]):
+			name, ours = cmp.Or(name, ref), true
+		case len(tag) == tagDigits && strings.HasPrefix(img.Config.Labels[LabelRecipe], tag):
+			return ref
+		default: // of others, or one that the format of a task fixes
+			name = ref
+		}
+	}
+	if !ours {
+		return ""
+	}
+	return name
 }
 
 // sameName reports whether two names are one, however much of a registry they tell.
@@ -201,17 +223,28 @@ func oldest(all map[string]*owned) *owned {
 	})
 }
 
-// discard removes all names of an image, the one it was built as at last: if it is in use,
-// that one stays. A container of anybody keeps it.
+// discard removes all names of an image, the one it was built as at last. A container of
+// anybody keeps the image, and it keeps its names.
 func (b *Builder) discard(ctx context.Context, img *owned, dry bool) error {
 	if dry {
 		return nil
 	}
-	refs := slices.DeleteFunc(slices.Clone(img.Refs), func(ref string) bool { return ref == img.name })
-	for _, ref := range append(refs, img.name) {
-		if err := b.images.RemoveImage(ctx, ref); err != nil {
-			return err
+	last := img.name
+	for _, ref := range img.Refs {
+		if sameName(ref, img.Config.Labels[LabelName]) {
+			last = ref
 		}
+	}
+	refs := slices.DeleteFunc(slices.Clone(img.Refs), func(ref string) bool { return ref == last })
+	for i, ref := range append(refs, last) {
+		err := b.images.RemoveImage(ctx, ref)
+		if err == nil {
+			continue
+		}
+		for _, gone := range refs[:i] {
+			err = errors.Join(err, b.images.Tag(ctx, img.ID, gone))
+		}
+		return err
 	}
 	fault.Reached(fault.ImageRemoved)
 	b.opts.Log.Info("image removed", "image", img.name, "bytes", img.own)

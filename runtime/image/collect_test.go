@@ -40,8 +40,8 @@ func TestCollectRemovesTheLeastRecentlyUsedThatNobodyNeeds(t *testing.T) {
 			for _, name := range []string{"old", "new"} {
 				tk := task.Task{
 					Benchmark: "edge", Name: name, Base: base, Workdir: "/w",
-					Work:  task.Part{Files: map[string]string{"a": strings.Repeat("x", 100)}},
-					Judge: task.Judge{Part: task.Part{Files: map[string]string{"b": strings.Repeat("y", 100)}}},
+					Work:  task.Part{Files: map[string]string{"a": strings.Repeat(name[:1], 100)}},
+					Judge: task.Judge{Part: task.Part{Files: map[string]string{"b": strings.Repeat(name[:1], 100)}}},
 				}
 				got, err := b.Judge(t.Context(), tk, nil)
 				if err != nil {

@@ -2,6 +2,8 @@
 //
 // An image is named after what it is made of: the hash of its recipe, with the id of the
 // image it starts from, is its tag, so that an image that is present need not be built.
+// Who asks for it is no part of that: tasks whose recipes are equal have one image, with a
+// name for each task and one that they share.
 // Building uses the primitives of a container.Engine only: a container is started from
 // the parent, files are copied into it, setup commands run in it one by one, and it is
 // committed. What the judge image adds is never near the work image: the arrow goes from

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +23,6 @@ import (
 // person started from it by hand would pass for one of the daemon's.
 const (
 	LabelImageOwner = "assayd.image.owner"  // who built it
-	LabelBenchmark  = "assayd.benchmark"    // "edge"
-	LabelTask       = "assayd.task"         // name of the task; not on a base image
 	LabelRecipe     = "assayd.image.recipe" // SHA-256 of the recipe, 64 hex digits
 	LabelParent     = "assayd.image.parent" // id of the image it was made from
 	LabelName       = "assayd.image.name"   // what it was built as; what others make from it inherits it
@@ -306,12 +305,16 @@ func (b *Builder) makeJudge(ctx context.Context, t task.Task, r recipe, labels m
 
 // partRecipe is the recipe for what work and judge have in common, without the parent.
 func partRecipe(role string, t task.Task, p task.Part) recipe {
-	return recipe{
+	r := recipe{
 		Role: role, Benchmark: t.Benchmark, Subject: t.Name, Name: p.Ref,
 		Workdir: t.Workdir, Context: p.Context.Digest, Files: p.Files,
-		Dockerfile: p.Dockerfile, Platform: t.Platform, Setup: p.Setup, AtHome: p.AtHome, User: p.User, Env: p.Env,
+		Dockerfile: p.Dockerfile, Setup: p.Setup, AtHome: p.AtHome, User: p.User, Env: p.Env,
 		Untrusted: t.Untrusted,
 	}
+	if p.Dockerfile != "" {
+		r.Platform = t.Platform
+	}
+	return r
 }
 
 // named returns the image whose name the task's format fixes, when it is there. The name is
@@ -371,37 +374,94 @@ func (b *Builder) asIs(ref string, img container.Image, r recipe) Built {
 // errLookedOnly says that an image is not there, and that nobody was asked to make it.
 var errLookedOnly = fmt.Errorf("%w on this machine", container.ErrNotFound)
 
-// ensure returns the image of the recipe; it is looked up, or built once however many ask.
+// ensure returns the image of the recipe under the name that the recipe gives it. All tasks with
+// an equal recipe get the same image: it is looked up, or built once however many ask.
 func (b *Builder) ensure(ctx context.Context, r recipe, parent container.Image, platform string, labels map[string]string) (Built, error) {
+	r.Owner = b.opts.Owner
 	ref, err := r.ref()
 	if err != nil {
 		return Built{}, err
 	}
-	return b.builds.do(ctx, ref, func(ctx context.Context) (Built, error) {
-		built := Built{Ref: ref, Parent: parent.ID, Role: r.Role}
-		img, err := b.images.Image(ctx, ref)
-		switch {
-		case err == nil && (r.Name != "" || img.Config.Labels[LabelRecipe] == r.hash()):
-			built.Cached = true
-		case b.look:
-			return Built{}, fmt.Errorf("image %s: %w", ref, errLookedOnly)
-		case b.pulls:
-			if img, err = b.Pull(ctx, ref, platform); err != nil {
-				return Built{}, err
-			}
-			built.Cached, built.Pulled, built.Digests = true, true, img.Digests
-		case err == nil || errors.Is(err, container.ErrNotFound):
-			began := time.Now()
-			if img, err = b.build(ctx, ref, r, parent, labels); err != nil {
-				return Built{}, fmt.Errorf("build %s image of %s/%s: %w", r.Role, r.Benchmark, r.Subject, err)
-			}
-			built.Seconds = time.Since(began).Seconds()
-			b.opts.Log.Info("image built", "image", ref, "seconds", built.Seconds)
-		default:
-			return Built{}, err
-		}
-		b.used(ctx, ref)
-		built.ID, built.Config = img.ID, img.Config
-		return built, nil
+	if b.look {
+		return b.lookUp(ctx, ref, r, parent)
+	}
+	built, err := b.builds.do(ctx, r.shared(), func(ctx context.Context) (Built, error) {
+		return b.provide(ctx, ref, r, parent, platform, labels)
 	})
+	if err != nil {
+		return Built{}, fmt.Errorf("build %s image of %s/%s: %w", r.Role, r.Benchmark, r.Subject, err)
+	}
+	if built.Ref != ref { // another task with this recipe asked first
+		if err := b.images.Tag(ctx, built.ID, ref); err != nil {
+			return Built{}, fmt.Errorf("name the image %s: %w", ref, err)
+		}
+		built.Ref, built.Cached, built.Seconds = ref, true, 0
+	}
+	b.used(ctx, ref)
+	return built, nil
+}
+
+// lookUp is ensure for those who only look: what is not there is not made, and what another
+// task had made is not named.
+func (b *Builder) lookUp(ctx context.Context, ref string, r recipe, parent container.Image) (Built, error) {
+	img, err := b.find(ctx, ref, r)
+	switch {
+	case errors.Is(err, container.ErrNotFound):
+		return Built{}, fmt.Errorf("image %s: %w", ref, errLookedOnly)
+	case err != nil:
+		return Built{}, err
+	}
+	return Built{Ref: ref, ID: img.ID, Parent: parent.ID, Role: r.Role, Cached: true, Config: img.Config}, nil
+}
+
+// provide finds the image of the recipe or makes it, and gives it its names.
+func (b *Builder) provide(ctx context.Context, ref string, r recipe, parent container.Image, platform string, labels map[string]string) (Built, error) {
+	built := Built{Ref: ref, Parent: parent.ID, Role: r.Role, Cached: true}
+	img, err := b.find(ctx, ref, r)
+	if errors.Is(err, container.ErrNotFound) && b.pulls {
+		img, err = b.Pull(ctx, ref, platform)
+		built.Pulled, built.Digests = true, img.Digests
+	} else if errors.Is(err, container.ErrNotFound) {
+		began := time.Now()
+		img, err = b.build(ctx, r, parent, labels)
+		built.Cached, built.Seconds = false, time.Since(began).Seconds()
+	}
+	if err != nil {
+		return Built{}, err
+	}
+	if !built.Cached {
+		b.opts.Log.Info("image built", "image", ref, "seconds", built.Seconds)
+	}
+	built.ID, built.Config = img.ID, img.Config
+	return built, b.name(ctx, img, ref, r)
+}
+
+// find looks for the image of the recipe: under the name ref, else as another task had it built.
+func (b *Builder) find(ctx context.Context, ref string, r recipe) (container.Image, error) {
+	img, err := b.images.Image(ctx, ref)
+	if err == nil && (r.Name != "" || r.made(img)) || err != nil && !errors.Is(err, container.ErrNotFound) {
+		return img, err
+	}
+	if img, err = b.images.Image(ctx, r.shared()); err == nil && !r.made(img) {
+		return container.Image{}, fmt.Errorf("image %s: %w: that of this name has another recipe", r.shared(), container.ErrNotFound)
+	}
+	return img, err
+}
+
+// name gives an image those of its names that it lacks: ref, and where it is ours the one that
+// all tasks with its recipe share.
+func (b *Builder) name(ctx context.Context, img container.Image, ref string, r recipe) error {
+	names := []string{ref}
+	if r.made(img) && img.Config.Labels[LabelImageOwner] == r.Owner {
+		names = append(names, r.shared())
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(img.Refs, func(has string) bool { return sameName(has, name) }) {
+			continue
+		}
+		if err := b.images.Tag(ctx, img.ID, name); err != nil {
+			return fmt.Errorf("name the image %s: %w", name, err)
+		}
+	}
+	return nil
 }

@@ -213,8 +213,8 @@ func TestConfigurationAndLabelsOfImages(t *testing.T) {
 		User: "0:0", Workdir: "/workspace", Cmd: []string{"python"},
 		Env: map[string]string{"PATH": "/bin", "LEVEL": "2", "MODE": "strict"},
 		Labels: map[string]string{
-			LabelImageOwner: "o1", LabelBenchmark: "edge", LabelTask: "tree", container.LabelRole: "judge",
-			LabelRecipe: img.Config.Labels[LabelRecipe], LabelParent: judge.Parent, LabelName: judge.Ref,
+			LabelImageOwner: "o1", container.LabelRole: "judge",
+			LabelRecipe: img.Config.Labels[LabelRecipe], LabelParent: judge.Parent, LabelName: "assayd-o1.judge:" + img.Config.Labels[LabelRecipe],
 			// Emptied, so that no container inherits them.
 			container.LabelOwner: "", container.LabelTrial: "", container.LabelHash: "",
 		},
@@ -303,8 +303,11 @@ func TestAnImageOfThatNameWithAnotherRecipeIsNotTaken(t *testing.T) {
 	}
 	f.AddImage(work.Ref, container.ImageConfig{}, map[string]string{"/trojan": ""})
 	again, err := b.Work(t.Context(), someTask(), nil)
-	if err != nil || again.Cached {
+	if err != nil || again.ID != work.ID || again.Ref != work.Ref {
 		t.Errorf("got %+v, %v", again, err)
+	}
+	if img, err := f.Image(t.Context(), work.Ref); err != nil || img.ID != work.ID {
+		t.Errorf("the name means %+v, %v", img, err)
 	}
 }
 
@@ -348,7 +351,7 @@ func TestNoMoreBuildsAtOnceThanAllowed(t *testing.T) {
 	})
 	var wg sync.WaitGroup
 	for i := range 6 {
-		tk := task.Task{Benchmark: "b", Name: fmt.Sprint("t", i), Image: "python:1", Workdir: "/w", Work: task.Part{Setup: []string{"true"}}}
+		tk := task.Task{Benchmark: "b", Name: fmt.Sprint("t", i), Image: "python:1", Workdir: "/w", Work: task.Part{Setup: []string{fmt.Sprint("true ", i)}}}
 		wg.Go(func() {
 			if _, err := b.Work(t.Context(), tk, nil); err != nil {
 				t.Error(err)

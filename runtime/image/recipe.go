@@ -14,13 +14,15 @@ import (
 // recipeVersion is raised when the same recipe would give another image.
 const recipeVersion = 1
 
-// recipe is all that decides what is in an image. Absent fields add nothing; the fields
-// stand in the order in which they are done.
+// recipe is all that decides what is in an image, and for whom it is made, which decides only
+// how it is called: equal recipes of an owner have one image. Absent fields add nothing; the fields stand
+// in the order in which they are done.
 type recipe struct {
 	Version   int
 	Role      string
-	Benchmark string
-	Subject   string // the task, or the base
+	Owner     string `json:"-"` // of the image
+	Benchmark string `json:"-"`
+	Subject   string `json:"-"` // the task, or the base
 	Name      string `json:"-"` // what the image is to be called; "" = after the hash
 	Parent    string // image id
 
@@ -30,7 +32,7 @@ type recipe struct {
 	PostInstall   string   `json:",omitempty"`
 
 	Dockerfile string `json:",omitempty"` // whose build context is Context
-	Platform   string `json:"-"`          // of Parent; known to the text
+	Platform   string `json:",omitempty"` // which the text of the Dockerfile knows; "" without one
 
 	Workdir string            `json:",omitempty"`
 	Repo    *task.Repo        `json:",omitempty"`
@@ -61,8 +63,21 @@ func (r recipe) ref() (string, error) {
 	if r.Name != "" {
 		return r.Name, nil
 	}
-	return refName(r.Benchmark, r.Role, r.Subject, r.hash()[:12])
+	return refName(r.Benchmark, r.Role, r.Subject, r.hash()[:tagDigits])
 }
+
+// tagDigits is how many digits of the hash the name of a task's image has.
+const tagDigits = 12
+
+// shared is the name that the image of the recipe has for all tasks of its owner. It has the
+// whole hash, and neither the form of the names of a task's images nor one that Docker's hub
+// has accounts for. Another owner's image is shared with nobody here: that owner removes it.
+func (r recipe) shared() string {
+	return "assayd-" + component(r.Owner, plainName) + "." + r.Role + ":" + r.hash()
+}
+
+// made reports whether the image was made by the recipe.
+func (r recipe) made(img container.Image) bool { return img.Config.Labels[LabelRecipe] == r.hash() }
 
 // tree is the digest of what is copied into workdir.
 func (r recipe) tree() string {
@@ -99,22 +114,19 @@ func (r recipe) config(parent container.ImageConfig) container.ImageConfig {
 	return c
 }
 
-// labels are those of the finished image. Every label of the build container that is not
-// among them is emptied, because a commit would hand it on.
-func (r recipe) labels(owner, name string, build map[string]string) map[string]string {
+// labels are those of the finished image. They name no task, as several may share it. Every
+// label of the build container that is not among them is emptied, because a commit would hand
+// it on.
+func (r recipe) labels(build map[string]string) map[string]string {
 	l := map[string]string{container.LabelHash: ""}
 	for k := range build {
 		l[k] = ""
 	}
-	l[LabelImageOwner] = owner
-	l[LabelName] = name
+	l[LabelImageOwner] = r.Owner
+	l[LabelName] = r.shared()
 	l[container.LabelRole] = r.Role
-	l[LabelBenchmark] = r.Benchmark
 	l[LabelRecipe] = r.hash()
 	l[LabelParent] = r.Parent
-	if r.Role != container.RoleBase {
-		l[LabelTask] = r.Subject
-	}
 	return l
 }
 

@@ -372,8 +372,14 @@ func TestImagesArePushedAndPulledBackOnDocker(t *testing.T) {
 		t.Fatalf("built %+v, pushed %+v", built, pushed)
 	}
 	for _, m := range []Made{built[1], built[0]} {
-		if err := e.RemoveImage(t.Context(), m.Name); err != nil {
+		img, err := e.Image(t.Context(), m.ID)
+		if err != nil {
 			t.Fatal(err)
+		}
+		for _, ref := range img.Refs {
+			if err := e.RemoveImage(t.Context(), ref); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	busy.Store(2)
