@@ -54,9 +54,9 @@ func sharing(t *testing.T, b *Builder, one, two task.Task) {
 	if works[0].ID != works[1].ID || judges[0].ID == judges[1].ID || judges[0].Parent != works[0].ID || judges[1].Parent != works[0].ID {
 		t.Errorf("work images %+v, judge images %+v", works, judges)
 	}
-	for i, name := range []string{"edge.work.tree:", "other.work.two:"} {
+	for i, tk := range []task.Task{one, two} {
 		img, err := b.images.Image(t.Context(), works[i].Ref)
-		if err != nil || img.ID != works[0].ID || !strings.HasPrefix(works[i].Ref, name) {
+		if err != nil || img.ID != works[0].ID || !strings.HasPrefix(works[i].Ref, tk.Benchmark+".work."+tk.Name+":") {
 			t.Errorf("%s is %+v, %v", works[i].Ref, img, err)
 		}
 	}
@@ -184,6 +184,70 @@ func TestAFailedBuildNamesTheTaskThatAsked(t *testing.T) {
 	one.Work.Setup, two.Work.Setup = []string{"true"}, []string{"true"}
 	f.HandleExec(sh.exec)
 	sharing(t, b, one, two)
+}
+
+func TestATaskThatIsCancelledDoesNotEndTheBuildOfAnother(t *testing.T) {
+	b, f, sh := builderOnFake(t, someTrees)
+	one, two := twoTasks()
+	let, started := make(chan struct{}), make(chan struct{}, 1)
+	f.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
+		started <- struct{}{}
+		select {
+		case <-let:
+			return sh.exec(ctx, c, cmd)
+		case <-ctx.Done():
+			return 137
+		}
+	})
+	cancelled, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	gone, built := make(chan error, 1), make(chan Built, 1)
+	go func() {
+		_, err := b.Work(cancelled, one, map[string]string{container.LabelTrial: "one"})
+		gone <- err
+	}()
+	<-started
+	go func() {
+		got, err := b.Work(t.Context(), two, map[string]string{container.LabelTrial: "two"})
+		if err != nil {
+			t.Error(err)
+		}
+		built <- got
+	}()
+	for b.waiting() < 2 {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled task got %v", err)
+	}
+	close(let)
+	if got := <-built; !strings.HasPrefix(got.Ref, "other.work.two:") {
+		t.Errorf("got %+v", got)
+	}
+	if diff := cmp.Diff([]string{"touch /workspace/made"}, sh.setups()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnImageThatACrashLeftWithoutATasksNameIsFound(t *testing.T) {
+	b, f, sh := builderOnFake(t, someTrees)
+	one, two := twoTasks()
+	f.Intercept(func(call, _ string) error {
+		if call == "Tag" {
+			return container.ErrUnavailable // as good as dead
+		}
+		return nil
+	})
+	if _, err := b.Work(t.Context(), one, nil); !container.Unavailable(err) {
+		t.Fatalf("got %v", err)
+	}
+	f.Intercept(nil)
+	b = New(b.opts)
+	sharing(t, b, two, one)
+	if diff := cmp.Diff([]string{"touch /opt/one", "touch /opt/two", "touch /workspace/made"}, sh.setups()); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // waiting is how many callers wait for builds.
@@ -336,7 +400,8 @@ func TestASharedWorkImageOnDocker(t *testing.T) {
 	needPython(t, e)
 	one := task.Task{
 		Benchmark: "edge", Name: "one." + owner, Image: pythonBase, Workdir: "/testbed", Repo: &task.Repo{URL: h.dir, Commit: h.base},
-		Work:  task.Part{Setup: []string{"date +%s%N >/installed"}},
+		// What an install script can see tells it for which task it runs as little as what it is given.
+		Work:  task.Part{Setup: []string{"date +%s%N >/installed; (env; cat /etc/hosts /etc/hostname /proc/*/cmdline /proc/self/mountinfo /proc/self/cgroup) >/seen"}},
 		Judge: task.Judge{Part: task.Part{Context: task.Tree{Digest: "one"}}},
 	}
 	two := one
@@ -356,10 +421,17 @@ func TestASharedWorkImageOnDocker(t *testing.T) {
 			t.Fatalf("work image %+v of judge image %+v: %v", img, judge, err)
 		}
 		ids[img.ID] = true
-		installed[in(t, e, owner+"-"+tk.Benchmark, judge)("cat /installed; ls tests")] = true
+		sh := in(t, e, owner+"-"+tk.Benchmark, judge)
+		installed[sh("cat /installed")] = true
+		if got, want := sh("ls tests"), "test_"+tk.Judge.Context.Digest+".py"; got != want {
+			t.Errorf("the judge of %s has %s", tk.Name, got)
+		}
+		if seen := sh("cat /seen"); strings.Contains(seen, owner) || strings.Contains(seen, tk.Benchmark) || !strings.Contains(seen, "PATH=") {
+			t.Errorf("the build was told of its task:\n%s", seen)
+		}
 	}
-	if len(ids) != 1 || len(installed) != 2 {
-		t.Errorf("the work images are %v, the judges see %v", ids, installed)
+	if len(ids) != 1 || len(installed) != 1 {
+		t.Errorf("the work images are %v, made at %v", ids, installed)
 	}
 	for id := range ids {
 		sharedOnDocker(t, e, owner, id)
