@@ -178,6 +178,9 @@ func (b *Builder) Base(ctx context.Context, t task.Task, labels map[string]strin
 	if err != nil {
 		return Built{}, fmt.Errorf("base %q: %w", t.Base.Name, err)
 	}
+	if err := notOfJudge(r.Role, t.Base.Image, parent); err != nil {
+		return Built{}, fmt.Errorf("base %q: %w", t.Base.Name, err)
+	}
 	r.Parent = parent.ID
 	if !r.changes() && r.Name == "" {
 		return b.asIs(t.Base.Image, parent, r), nil
@@ -187,7 +190,8 @@ func (b *Builder) Base(ctx context.Context, t task.Task, labels map[string]strin
 
 // Work returns the image that agents work in, building it when it is not there: base or
 // image, then repository, context, files and setup of the task's work part, and nothing of
-// any other part. A setup command that fails is a *SetupError.
+// any other part. A setup command that fails is a *SetupError, and so is an image that was made
+// for a judge.
 func (b *Builder) Work(ctx context.Context, t task.Task, labels map[string]string) (Built, error) {
 	r := workRecipe(t)
 	if got, ok, err := b.named(ctx, r, t.Platform); ok || err != nil {
@@ -212,11 +216,23 @@ func (b *Builder) makeWork(ctx context.Context, t task.Task, r recipe, labels ma
 	if err != nil {
 		return Built{}, fmt.Errorf("work image of %s/%s: %w", t.Benchmark, t.Name, err)
 	}
+	if err := notOfJudge(r.Role, ref, parent); err != nil {
+		return Built{}, fmt.Errorf("work image of %s/%s: %w", t.Benchmark, t.Name, err)
+	}
 	r.Parent = parent.ID
 	if !r.changes() && r.Name == "" && (t.Work.Image != "" || isRoot(r.user(parent))) {
 		return b.asIs(ref, parent, r), nil
 	}
 	return b.ensure(ctx, r, parent, t.Platform, labels)
+}
+
+// notOfJudge refuses an image with hidden tests where agents will work: tasks of strangers name
+// any image of this machine as the one that they begin with.
+func notOfJudge(role, ref string, img container.Image) error {
+	if img.Config.Labels[container.LabelRole] != container.RoleJudge {
+		return nil
+	}
+	return &SetupError{Role: role, Attribute: "image", Reason: fmt.Errorf("%s was made for a judge and may hold hidden tests, which no agent may see", ref)}
 }
 
 // begins is the image that a part names itself: by its Dockerfile, or as it is; "" = none.

@@ -309,6 +309,35 @@ func TestAnImageIsSharedWithNoOtherOwner(t *testing.T) {
 	}
 }
 
+// A task of strangers may name any image of this machine as the one that it begins with.
+func TestNoAgentWorksInAnImageThatWasMadeForAJudge(t *testing.T) {
+	b, f, _ := builderOnFake(t, someTrees)
+	one, _ := twoTasks()
+	judge, err := b.Judge(t.Context(), one, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := f.Image(t.Context(), judge.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range append(img.Refs, img.ID) {
+		for name, tk := range map[string]task.Task{
+			"image":      {Image: ref},
+			"work.image": {Work: task.Part{Image: ref}},
+			"setup":      {Image: ref, Work: task.Part{Setup: []string{"true"}}},
+			"base":       {Base: &task.Base{Name: "b", Image: ref, PostInstall: "RUN true"}},
+			"dockerfile": {Work: task.Part{Dockerfile: "FROM " + ref}},
+		} {
+			tk.Benchmark, tk.Name, tk.Workdir = "evil", name, "/w"
+			_, err := b.Work(t.Context(), tk, nil)
+			if failed, ok := errors.AsType[*SetupError](err); !ok || !strings.Contains(err.Error(), "was made for a judge and may hold hidden tests, which no agent may see") {
+				t.Errorf("%s %s: %+v, %v", name, ref, failed, err)
+			}
+		}
+	}
+}
+
 func TestASharedImageStaysWhileOneTaskNeedsIt(t *testing.T) {
 	b, f, _ := builderOnFake(t, someTrees)
 	one, two := twoTasks()
