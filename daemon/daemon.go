@@ -188,7 +188,7 @@ func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func
 	builder := image.New(image.Options{
 		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
-		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave, Scarce: scarce,
+		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave, Scarce: scarce, Nearest: config.Nearest,
 	})
 	return builder, builder.Tidy()
 }

@@ -106,8 +106,9 @@ type Images interface {
 	// Image resolves a reference to what is present locally, or ErrNotFound.
 	Image(ctx context.Context, ref string) (Image, error)
 	// Pull fetches ref from its registry; it fails after two minutes without progress. What
-	// the registry does not have is ErrNotFound, what it does not give us ErrDenied, and
-	// ErrRegistry is what may go well when it is tried again.
+	// the registry does not have is ErrNotFound, what it does not give us ErrDenied, a registry
+	// that no name server knows ErrNoSuchRegistry, and ErrRegistry is what may go well when it
+	// is tried again.
 	Pull(ctx context.Context, ref, platform string) (Image, error)
 	// Tag gives the image ref another name, which is taken from the image that had it.
 	Tag(ctx context.Context, ref, name string) error

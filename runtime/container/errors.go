@@ -17,7 +17,7 @@ var (
 	ErrCommandNotFound = errors.New("command not found in the image")
 	// ErrRegistry: the registry cannot be reached or has too much to do. Trying again may help.
 	ErrRegistry = errors.New("registry out of reach")
-	// ErrNoSuchRegistry is an ErrRegistry whose name no name server knows: likely misspelt.
+	// ErrNoSuchRegistry: no name server knows the registry, whose name is likely misspelt.
 	ErrNoSuchRegistry = errors.New("no such registry")
 	// ErrNoAnswer is an ErrRegistry of a registry that has not said a word.
 	ErrNoAnswer = errors.New("no answer")
@@ -32,6 +32,10 @@ func Unavailable(err error) bool { return errors.Is(err, ErrUnavailable) }
 
 // Passes reports whether the error may pass by itself in a while: the engine's disk is full, or
 // a registry that exists is out of reach.
-func Passes(err error) bool {
-	return errors.Is(err, ErrNoSpace) || errors.Is(err, ErrRegistry) && !errors.Is(err, ErrNoSuchRegistry)
+func Passes(err error) bool { return errors.Is(err, ErrNoSpace) || errors.Is(err, ErrRegistry) }
+
+// Final reports whether the error is an answer about an image, which is the same however often
+// it is asked for: there is none, its registry does not exist, or it does not let us.
+func Final(err error) bool {
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrNoSuchRegistry) || errors.Is(err, ErrDenied)
 }

@@ -65,6 +65,8 @@ type Options struct {
 	Used func(ctx context.Context, ref string)
 	// Scarce, if not nil, reports whether containers are about to fill the engine's disk.
 	Scarce func() bool
+	// Nearest, if not nil, returns the name that a misspelt one comes closest to; "" = none is near.
+	Nearest func(given string, known []string) string
 	// Leave, if not nil, has a container removed later that cannot be removed now.
 	Leave func(id string)
 	Log   *slog.Logger
@@ -130,7 +132,8 @@ func New(o Options) *Builder {
 func (b *Builder) Tidy() error { return b.mirrors.tidy() }
 
 // Resolve returns the image that ref names: the local one, else what its registry has for
-// the platform. An image that is in neither place is container.ErrNotFound.
+// the platform. An image that is in neither place is container.ErrNotFound; where the registry
+// gave an answer that stays, the error is a *MissingError.
 func (b *Builder) Resolve(ctx context.Context, ref, platform string) (container.Image, error) {
 	if b.images == nil {
 		return container.Image{}, fmt.Errorf("look up image %q: %w", ref, container.ErrUnsupported)
@@ -143,21 +146,17 @@ func (b *Builder) Resolve(ctx context.Context, ref, platform string) (container.
 		return img, err
 	}
 	if strings.HasPrefix(ref, "sha256:") {
-		return img, fmt.Errorf("image %s is not on this machine, and an id cannot be pulled: %w", ref, container.ErrNotFound)
+		return img, &MissingError{fmt.Errorf("image %s is not on this machine, and an id cannot be pulled: %w", ref, container.ErrNotFound)}
 	}
 	if img, err = b.Pull(ctx, ref, platform); err != nil {
-		return img, fmt.Errorf("image %q is not on this machine, and pulling it did not work: %w; %s", ref, err, wayOut(ref))
+		final := container.Final(err)
+		err = fmt.Errorf("image %q is not on this machine, and pulling it did not work: %w; %s", ref, err, b.advice(ref))
+		if final {
+			err = &MissingError{err}
+		}
+		return img, err
 	}
 	return img, nil
-}
-
-// wayOut says how to come by an image that cannot be pulled.
-func wayOut(ref string) string {
-	if name, ok := strings.CutPrefix(ref, "assayd-base/"); ok {
-		name, _, _ = strings.Cut(name, ":")
-		return "make it with contrib/images/base " + name
-	}
-	return "build it here under that name, with docker build -t " + ref + ", or name another image"
 }
 
 // Base returns the shared base image of a benchmark, building it when it is not there.
@@ -372,7 +371,7 @@ func (b *Builder) makes(err error) bool {
 	if errors.Is(err, errNoName) {
 		return true
 	}
-	return !b.pulls && (errors.Is(err, container.ErrNotFound) || errors.Is(err, container.ErrRegistry) || errors.Is(err, container.ErrDenied))
+	return !b.pulls && (container.Final(err) || errors.Is(err, container.ErrRegistry))
 }
 
 // errNoName says that the format of a task gives an image no name of its own.

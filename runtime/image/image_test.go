@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -413,20 +414,31 @@ func TestABuildThatACrashInterruptedStartsAgain(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	b, f, _ := builderOnFake(t, nil)
+	b.opts.Nearest = func(given string, known []string) string {
+		for _, name := range known {
+			if strings.HasPrefix(name, given) {
+				return name
+			}
+		}
+		return ""
+	}
 	f.AddRemote("far:1", container.ImageConfig{}, nil)
 	for _, c := range []struct{ ref, want string }{
 		{"python:1", ""},
 		{"far:1", ""},
 		{"none:1", `image "none:1" is not on this machine, and pulling it did not work`},
 		{"none:1", "; build it here under that name, with docker build -t none:1, or name another image"},
-		{"assayd-base/none:1", "; make it with contrib/images/base none"},
+		{"assayd-base/java:1", "; make it with contrib/images/base java"},
+		{"assayd-base/java", "; name assayd-base/java:1 in its place, which contrib/images/base java makes"},
+		{"assayd-base/jav:1", "; name assayd-base/java:1 in its place, which contrib/images/base java makes"},
+		{"assayd-base/cobol:1", `; contrib/images/base makes no "cobol", but these: python, go, `},
 		{"sha256:" + strings.Repeat("0", 64), "an id cannot be pulled"},
 	} {
 		img, err := b.Resolve(t.Context(), c.ref, "")
 		if c.want == "" && (err != nil || img.ID == "") {
 			t.Errorf("%s: %+v, %v", c.ref, img, err)
 		}
-		if c.want != "" && (!errors.Is(err, container.ErrNotFound) || !strings.Contains(err.Error(), c.want)) {
+		if missing := (*MissingError)(nil); c.want != "" && (!errors.As(err, &missing) || !errors.Is(err, container.ErrNotFound) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.ref, err)
 		}
 	}
@@ -482,3 +494,14 @@ func TestTreesThatAreNotTrees(t *testing.T) {
 type oneTree []byte
 
 func (o oneTree) Open(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(o)), nil }
+
+// TestTheBaseImagesAreThoseThatCanBeMade: what is advised is what the script takes.
+func TestTheBaseImagesAreThoseThatCanBeMade(t *testing.T) {
+	script, err := os.ReadFile("../../contrib/images/base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if taken := "\t" + strings.Join(bases, " | ") + `) make_image "$name" ;;`; !strings.Contains(string(script), taken) {
+		t.Errorf("contrib/images/base has no line %q", taken)
+	}
+}

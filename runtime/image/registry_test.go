@@ -35,6 +35,7 @@ func TestARegistryIsAskedAgainWhileThatMayHelp(t *testing.T) {
 		{"twice out of reach", 2, container.ErrRegistry, 3, true},
 		{"for ever out of reach", 99, container.ErrRegistry, 4, false},
 		{"denied", 99, container.ErrDenied, 1, false},
+		{"no such registry", 99, container.ErrNoSuchRegistry, 1, false},
 		{"engine away", 99, container.ErrUnavailable, 1, false},
 	} {
 		for _, call := range []string{"Pull", "Push"} {
@@ -125,6 +126,7 @@ func TestAPrebuiltImageComesFromTheRegistryOrIsBuilt(t *testing.T) {
 		{"not there", false, nil, false},
 		{"out of reach", true, container.ErrRegistry, false},
 		{"denied", true, container.ErrDenied, false},
+		{"no such registry", true, container.ErrNoSuchRegistry, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, f, _ := builderOnFake(t, nil)

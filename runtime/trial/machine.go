@@ -312,6 +312,7 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 		err = m.host.at(err, "benchmark", benchmark, name, setup.Role+"."+setup.Attribute, "base")
 		return fail(s, SetupError, ReasonSetup, err), nil, nil
 	}
+	_, s.Settled = errors.AsType[*image.MissingError](err)
 	err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "judge.stage", "base")
 	return fail(s, SetupError, ReasonImage, err), nil, nil
 }
@@ -324,6 +325,7 @@ func (m *Machine) unequipped(ctx context.Context, s State, err error) (State, []
 	if errors.Is(err, container.ErrNoSpace) {
 		return fail(s, InfraError, ReasonDisk, err), nil, nil
 	}
+	_, s.Settled = errors.AsType[*image.MissingError](err)
 	return fail(s, SetupError, ReasonSetup, fmt.Errorf("install the agent %s: %w", s.Cell.Agent.Name, err)), nil, nil
 }
 

@@ -122,6 +122,7 @@ type State struct {
 	Reason     string
 	Detail     string // the reason in words
 	Failure    Status // set when the trial ends without a verdict of the judge
+	Settled    bool   `json:",omitempty"` // another try would fail in the same way
 	FinalTaken bool
 	FinalRound string // that has the last snapshot's tree: final-1, or an earlier round of the same tree
 	Unwanted   bool   // cancelled because no spec wants the cell any more

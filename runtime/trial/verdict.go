@@ -107,7 +107,7 @@ func Decide(s State, subs []judge.Submission) Finished {
 		f.Flags = appendOnce(f.Flags, FlagNoManifest)
 	}
 	// The same judge would fail again.
-	f.Final = !f.Status.Retryable() || s.Try > s.Retries || f.Status == SetupError && f.Reason == ReasonJudge
+	f.Final = !f.Status.Retryable() || s.Try > s.Retries || s.Settled || f.Status == SetupError && f.Reason == ReasonJudge
 	if f.Flags == nil {
 		f.Flags = []string{}
 	}

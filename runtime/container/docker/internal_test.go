@@ -55,6 +55,9 @@ func TestAPullsErrorSaysWhoseFaultItIs(t *testing.T) {
 		if silent := errors.Is(got, container.ErrNoAnswer); silent != strings.Contains(want, "cannot be reached") {
 			t.Errorf("%q: no answer is %t", text, silent)
 		}
+		if final := container.Final(got); final == container.Passes(got) || final != (strings.Contains(want, "does not have") || strings.Contains(want, "no name server")) {
+			t.Errorf("%q: final is %t, and passes is %t", text, final, container.Passes(got))
+		}
 	}
 }
 

@@ -173,7 +173,7 @@ func explain(err error, registry string) error {
 	case mentions(denied):
 		return fmt.Errorf("%w: %s: %w", container.ErrDenied, registry, err)
 	case strings.Contains(text, "no such host"):
-		return fmt.Errorf("%w: %w: no name server knows %s: %w", container.ErrRegistry, container.ErrNoSuchRegistry, registry, err)
+		return fmt.Errorf("%w: no name server knows %s: %w", container.ErrNoSuchRegistry, registry, err)
 	case mentions(silent):
 		return fmt.Errorf("%w: %w: registry %s cannot be reached, or not now: %w", container.ErrRegistry, container.ErrNoAnswer, registry, err)
 	case mentions(passing):
