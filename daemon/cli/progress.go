@@ -26,6 +26,7 @@ type progress struct {
 	live  bool
 	since time.Time       // when the command came
 	seen  map[string]bool // events; nil before the first look
+	told  told            // what went wrong, as its lines said
 	lines int             // of the table on the screen
 }
 
@@ -88,15 +89,14 @@ func (p *progress) events(t reconcile.TrialStatus) {
 	}
 	for _, r := range t.Rounds {
 		if r.State == judge.StateJudged {
-			p.once(t.ID+r.Round, "%s: %s %s", t.ID, r.Round, verdictOf(r.Report))
+			if key := t.ID + r.Round; !p.seen[key] {
+				p.once(key, "%s: %s %s", t.ID, r.Round, verdictOf(r.Report))
+				p.told.round(r.Report)
+			}
 		}
 	}
-	if t.Status != "" {
-		why := ""
-		if worthTelling(t) {
-			why = ": " + clipLine(t.Detail)
-		}
-		p.once(fmt.Sprint(t.ID, t.Try, "ended"), "%s: %s%s%s", t.ID, stateOf(t), tryOf(t), why)
+	if key := fmt.Sprint(t.ID, t.Try, "ended"); t.Status != "" && !p.seen[key] {
+		p.once(key, "%s: %s%s%s", t.ID, stateOf(t), tryOf(t), p.told.ended(t))
 	}
 }
 
@@ -170,7 +170,7 @@ func (p *progress) clear() {
 }
 
 // showOutcome prints what runs amount to: a table, the score over time, the results.
-func showOutcome(w io.Writer, now followed) error {
+func showOutcome(w io.Writer, now followed, o outcome) error {
 	for _, m := range now.minings {
 		fmt.Fprintln(w)
 		if err := showMining(w, m); err != nil {
@@ -179,23 +179,28 @@ func showOutcome(w io.Writer, now followed) error {
 	}
 	for _, r := range now.runs {
 		fmt.Fprintf(w, "\n%s\n", titleOf(r))
+		if o.old[r.Address] {
+			fmt.Fprintf(w, "nothing was done for it; to see it: assayd status %s\n", r.Address)
+			continue
+		}
 		if never := r.Wanted - len(r.Trials); never > 0 && r.State == "finished" {
 			fmt.Fprintf(w, "%d of %d trials never began\n", never, r.Wanted)
 		}
 		if len(r.Trials) == 0 {
 			continue
 		}
-		if err := showOutcomes(w, r); err != nil {
+		if err := showOutcomes(w, r, o.said); err != nil {
 			return err
 		}
+		showBroken(w, r, o.paths)
 		showCurve(w, r)
 		fmt.Fprintf(w, "\nresults: %s\n", relative(r.Results))
-		fmt.Fprintf(w, "look closer: assayd submissions %s\n", r.Trials[0].ID)
+		fmt.Fprintf(w, "look closer: assayd submissions %s\n", closest(r.Trials))
 	}
 	return nil
 }
 
-func showOutcomes(w io.Writer, r reconcile.RunStatus) error {
+func showOutcomes(w io.Writer, r reconcile.RunStatus, said told) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TASK\tAGENT\tSTATUS\tROUNDS\tBEST\tPASSED\tTIME\tTRIAL\t")
 	for _, x := range r.Trials {
@@ -206,14 +211,11 @@ func showOutcomes(w io.Writer, r reconcile.RunStatus) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, x := range r.Trials {
-		if worthTelling(x) {
-			fmt.Fprintf(w, "%s: %s\n", x.ID, indented(x.Detail))
-		}
-	}
+	showDetails(w, "", r.Trials, said)
 	if s := r.Summary; s != nil {
 		showHeadline(w, *s)
 	}
+	showUnfixed(w, r)
 	return nil
 }
 
@@ -228,7 +230,7 @@ func showHeadline(w io.Writer, s reconcile.Summary) {
 		fmt.Fprintln(w)
 	}
 	if s.NoManifest > 0 {
-		fmt.Fprintf(w, "no pass rate of %s is in the mean: their tasks have neither a manifest nor a solution (no_manifest)\n", counted(s.NoManifest, "trial"))
+		fmt.Fprintf(w, "no pass rate of %s is in the mean: their tasks have neither a manifest nor a solution that passes (no_manifest)\n", counted(s.NoManifest, "trial"))
 	}
 	var controls []string
 	for _, name := range slices.Sorted(maps.Keys(s.Controls)) {

@@ -98,12 +98,21 @@ func (e *env) runAlone(ctx context.Context, settings *config.Settings, dir strin
 	}
 	finished := make(chan error, 1)
 	go func() { finished <- d.Run(ctx) }()
-	err = e.pursue(ctx, c, dir, " on a running daemon, or remove "+relative(dir), paths, interrupts)
+	err = e.pursue(ctx, c, dir, " on a running daemon, or remove "+remains(dir, paths), paths, interrupts)
 	stop()
 	if ended := <-finished; ended != nil {
 		return errors.Join(err, ended)
 	}
 	return err
+}
+
+// remains are what to remove to begin from nothing: the state, and what is written beside the files.
+func remains(dir string, paths []string) string {
+	names := []string{relative(dir)}
+	for _, path := range paths {
+		names = append(names, strings.TrimSuffix(relative(path), ".hcl")+".*.jsonl")
+	}
+	return strings.Join(names, " ")
 }
 
 // runLogger shows problems only, unless ASSAYD_LOG asks for more, so that progress can be
@@ -157,7 +166,7 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 			if address := doneBefore(*first, now, began); address != "" && !e.json {
 				fmt.Fprintf(e.err, "everything is done already; to do it again: assayd rerun %s%s\n", address, how)
 			}
-			return e.end(ctx, c, paths, submitted.Addresses, now)
+			return e.end(ctx, c, paths, submitted.Addresses, now, p.outcomeOf(now, paths))
 		}
 		p.show(now)
 		select {
@@ -188,8 +197,7 @@ func doneBefore(first, now followed, moment time.Time) string {
 		}
 	}
 	for _, r := range now.runs {
-		if r.State != "finished" || len(r.Trials) < max(r.Wanted, 1) ||
-			slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool { return t.Status == "" || !t.Ended.Before(moment) }) {
+		if !overBefore(r, moment) {
 			return ""
 		}
 	}
@@ -199,13 +207,26 @@ func doneBefore(first, now followed, moment time.Time) string {
 	return ""
 }
 
+// overBefore reports whether nothing was done of a run since that moment.
+func overBefore(r reconcile.RunStatus, moment time.Time) bool {
+	return r.State == "finished" && len(r.Trials) >= max(r.Wanted, 1) &&
+		!slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool {
+			return t.Status == "" || t.Status.Retryable() || !t.Ended.Before(moment) // what can be tried again was
+		})
+}
+
 // attach is the command that follows the same files in the same state directory.
 func (e *env) attach(dir string, paths []string) string {
 	words := []string{"assayd", "run", "--state", dir}
 	if config, err := filepath.Abs(e.config); err == nil && e.config != "" {
 		words = append(words, "--config", config)
 	}
-	words = append(words, paths...)
+	return shellLine(append(words, paths...))
+}
+
+// shellLine is a command as a shell reads it.
+func shellLine(words []string) string {
+	words = slices.Clone(words)
 	for i, w := range words {
 		if strings.ContainsFunc(w, func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./+,:@%=", r)
@@ -281,22 +302,22 @@ func settled(now followed, interrupted bool) bool {
 }
 
 // end takes files back with a run that has not begun and would later, and concludes.
-func (e *env) end(ctx context.Context, c *api.Client, paths, addresses []string, now followed) error {
+func (e *env) end(ctx context.Context, c *api.Client, paths, addresses []string, now followed, o outcome) error {
 	if slices.ContainsFunc(now.runs, func(r reconcile.RunStatus) bool { return r.State == "waiting" }) {
 		if err := c.Withdraw(ctx, paths); err != nil {
 			return err
 		}
 	}
-	return e.conclude(ctx, c, addresses, now)
+	return e.conclude(ctx, c, addresses, now, o)
 }
 
 // conclude prints the outcome and decides the exit code.
-func (e *env) conclude(ctx context.Context, c *api.Client, addresses []string, now followed) error {
+func (e *env) conclude(ctx context.Context, c *api.Client, addresses []string, now followed, o outcome) error {
 	if e.json {
 		if err := e.printOutcome(ctx, c, now); err != nil {
 			return err
 		}
-	} else if err := showOutcome(e.out, now); err != nil {
+	} else if err := showOutcome(e.out, now, o); err != nil {
 		return err
 	}
 	well := true

@@ -41,7 +41,7 @@ func TestOnlyARunWhoseTrialsAreAllJudgedSucceeds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, problems bytes.Buffer
-			err := (&env{out: &out, err: &problems}).conclude(t.Context(), nil, []string{"run.r"}, followed{runs: test.runs})
+			err := (&env{out: &out, err: &problems}).conclude(t.Context(), nil, []string{"run.r"}, followed{runs: test.runs}, outcome{})
 			if code := (exit{}); (err == nil) != test.ok || err != nil && (!errors.As(err, &code) || code.code != ExitFailed) {
 				t.Errorf("got %v\n%s%s", err, &out, &problems)
 			}

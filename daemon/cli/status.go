@@ -144,11 +144,7 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		for _, x := range r.Trials {
-			if worthTelling(x) {
-				fmt.Fprintf(w, "  %s: %s\n", x.ID, indented(x.Detail))
-			}
-		}
+		showDetails(w, "  ", r.Trials, told{})
 	}
 	if r.Usage != nil {
 		fmt.Fprintf(w, "  models: %s\n", spent(r.Usage, r.Budget))

@@ -167,6 +167,7 @@ func TestOnlyWhatWasDoneBeforeIsDoneAlready(t *testing.T) {
 		return []reconcile.MiningStatus{{Address: "mining.m", State: state}}
 	}
 	before, after := over(now.Add(-time.Minute)), over(now.Add(time.Second))
+	again := reconcile.TrialStatus{Status: trial.SetupError} // before any agent started
 	for name, tc := range map[string]struct {
 		runs   []reconcile.RunStatus
 		mined  []reconcile.MiningStatus // at the first look
@@ -176,6 +177,7 @@ func TestOnlyWhatWasDoneBeforeIsDoneAlready(t *testing.T) {
 		"all before":      {[]reconcile.RunStatus{run("finished", 1, before)}, nil, nil, "run.r"},
 		"one now":         {[]reconcile.RunStatus{run("finished", 1, before), run("finished", 1, after)}, nil, nil, ""},
 		"one never began": {[]reconcile.RunStatus{run("finished", 2, before)}, nil, nil, ""},
+		"tried again":     {[]reconcile.RunStatus{run("finished", 1, again)}, nil, nil, ""},
 		"blocked":         {[]reconcile.RunStatus{run("blocked", 1, before)}, nil, nil, ""},
 		"nothing":         {nil, nil, nil, ""},
 

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/agent"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// told is what was said of trials that went wrong, so that it is said once.
+type told struct {
+	details  map[string]string // the first trial, by what was said of it
+	problems []string          // of rounds
+}
+
+// round notes what the line of a round has said.
+func (s *told) round(r *judge.Report) {
+	if r.Status != judge.StatusOK && r.Problem == clipLine(r.Problem) {
+		s.problems = append(s.problems, r.Problem)
+	}
+}
+
+// ended is what the line of an ended trial says of what went wrong, after the state.
+func (s *told) ended(t reconcile.TrialStatus) string {
+	if !worthTelling(t) {
+		return ""
+	}
+	if first, ok := s.details[t.Detail]; ok {
+		if first == t.ID {
+			return "" // in an earlier try
+		}
+		return ", as " + first
+	}
+	text := clipLine(t.Detail)
+	if text == t.Detail {
+		if s.details == nil {
+			s.details = map[string]string{}
+		}
+		s.details[t.Detail] = t.ID
+	}
+	for _, problem := range s.problems {
+		if before, ok := strings.CutSuffix(text, problem); ok {
+			text = strings.TrimSuffix(before, ": ")
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// showDetails says once what went wrong with trials, but for what was said.
+func showDetails(w io.Writer, indent string, trials []reconcile.TrialStatus, said told) {
+	var details []string
+	of := map[string][]string{}
+	for _, t := range trials {
+		if _, ok := said.details[t.Detail]; ok || !worthTelling(t) {
+			continue
+		}
+		if of[t.Detail] == nil {
+			details = append(details, t.Detail)
+		}
+		of[t.Detail] = append(of[t.Detail], t.ID)
+	}
+	for _, detail := range details {
+		fmt.Fprintf(w, "%s%s: %s\n", indent, someOf(of[detail]), indented(detail))
+	}
+}
+
+// maxNamed is how many trials are named before a text that is of all of them.
+const maxNamed = 3
+
+func someOf(ids []string) string {
+	if more := len(ids) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(ids[:maxNamed], ", "), more)
+	}
+	return strings.Join(ids, ", ")
+}
+
+// showBroken says which tasks their own solution does not resolve.
+func showBroken(w io.Writer, r reconcile.RunStatus, paths []string) {
+	var tasks []string
+	for _, t := range r.Trials {
+		if t.Agent == agent.Oracle && t.Status.Counts() && t.Status != trial.Resolved && !slices.Contains(tasks, t.Task) {
+			tasks = append(tasks, t.Task)
+		}
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	words := []string{"assayd", "task", "check"}
+	for _, path := range paths {
+		words = append(words, relative(path))
+	}
+	subject := "task " + tasks[0] + " is broken: its own solution does not resolve it"
+	if len(tasks) > 1 {
+		subject = "tasks " + someOf(tasks) + " are broken: their own solutions do not resolve them"
+	}
+	fmt.Fprintf(w, "\n%s; to find out why: %s\n", subject, shellLine(words))
+}
+
+// showUnfixed explains a flag of the table where the headline does not.
+func showUnfixed(w io.Writer, r reconcile.RunStatus) {
+	if r.Summary != nil && r.Summary.NoManifest > 0 {
+		return
+	}
+	if slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool { return slices.Contains(t.Flags, trial.FlagNoManifest) }) {
+		fmt.Fprintln(w, "no_manifest: the number of tests is what was seen, because the task has neither a manifest nor a solution that passes")
+	}
+}
+
+// closest is the trial to look at first: one of an agent that is no control, if there is one.
+func closest(trials []reconcile.TrialStatus) string {
+	i := slices.IndexFunc(trials, func(t reconcile.TrialStatus) bool { return t.Agent != agent.Oracle && t.Agent != agent.Nop })
+	return trials[max(i, 0)].ID
+}
+
+// together reports whether two writers are one file, so that who reads the one reads the other.
+func together(a, b io.Writer) bool {
+	one, ok := a.(*os.File)
+	other, ok2 := b.(*os.File)
+	if !ok || !ok2 {
+		return false
+	}
+	first, err := one.Stat()
+	second, err2 := other.Stat()
+	return err == nil && err2 == nil && os.SameFile(first, second)
+}
+
+// outcome is what showOutcome has to know beside the runs.
+type outcome struct {
+	paths []string        // of the files
+	said  told            // of trials, before
+	old   map[string]bool // runs that were over before the command came, by address, where there are others
+}
+
+// outcomeOf is what to print of what is followed since a moment.
+func (p *progress) outcomeOf(now followed, paths []string) outcome {
+	o := outcome{paths: paths, said: p.heard(), old: map[string]bool{}}
+	for _, r := range now.runs {
+		if overBefore(r, p.since) {
+			o.old[r.Address] = true
+		}
+	}
+	if len(o.old) == len(now.runs) {
+		o.old = nil
+	}
+	return o
+}
+
+// heard is what who reads the outcome has read before it.
+func (p *progress) heard() told {
+	if together(p.e.out, p.e.err) {
+		return p.told
+	}
+	return told{}
+}

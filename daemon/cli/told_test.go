@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// failed is a trial that its judge failed.
+func failed(id, detail string) reconcile.TrialStatus {
+	return reconcile.TrialStatus{ID: id, Try: 1, Task: "t", Agent: "nop", Status: trial.SetupError, Reason: trial.ReasonJudge, Detail: detail}
+}
+
+// TestWhatWentWrongIsSaidOnce, whatever says it: the line of a round, those of trials and of a
+// second try, and the outcome.
+func TestWhatWentWrongIsSaidOnce(t *testing.T) {
+	const problem, detail = "no test result found", "a.hcl:3: the judge fails: no test result found"
+	invalid := &judge.Report{Status: judge.StatusInvalid, Problem: problem}
+	first, second, third := failed("a", detail), failed("b", detail), failed("c", "another")
+	first.Rounds = []reconcile.Round{{Round: "agent-1", State: judge.StateJudged, Report: invalid}}
+	retried := failed("a", detail)
+	retried.Try = 2
+
+	var lines, table bytes.Buffer
+	p := progress{e: &env{err: &lines}, seen: map[string]bool{}}
+	for _, x := range []reconcile.TrialStatus{first, second, third, second, retried} {
+		p.events(x)
+	}
+	want := `a: agent-1 invalid (no test result found)
+a: setup_error (judge): a.hcl:3: the judge fails
+b: setup_error (judge), as a
+c: setup_error (judge): another
+a: setup_error (judge), try 2
+`
+	if diff := cmp.Diff(want, lines.String()); diff != "" {
+		t.Error(diff)
+	}
+	all := []reconcile.TrialStatus{first, second, third, failed("d", detail), failed("e", detail)}
+	showDetails(&table, "  ", all, told{})
+	if diff := cmp.Diff("  a, b, d and 1 more: "+detail+"\n  c: another\n", table.String()); diff != "" {
+		t.Error(diff)
+	}
+	table.Reset()
+	showDetails(&table, "", all, p.told)
+	if table.Len() > 0 {
+		t.Errorf("said again: %s", &table)
+	}
+}
+
+func TestTheOutcomeLeavesOutWhatItsReaderHasSeen(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = r.Close(), w.Close() }()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = null.Close() }()
+	for _, c := range []struct {
+		out, err io.Writer
+		same     bool
+	}{{w, w, true}, {w, null, false}, {&bytes.Buffer{}, w, false}} {
+		if got := together(c.out, c.err); got != c.same {
+			t.Errorf("%T and %T are together: %t", c.out, c.err, got)
+		}
+	}
+
+	since := time.Now()
+	done := func(address string, at time.Time) reconcile.RunStatus {
+		x := reconcile.TrialStatus{ID: address + ".1", Task: "t", Agent: "nop", Status: trial.Resolved, Started: at, Ended: at}
+		return reconcile.RunStatus{Address: address, Execution: 1, State: "finished", Wanted: 1, Trials: []reconcile.TrialStatus{x}}
+	}
+	old, now := done("run.old", since.Add(-time.Minute)), done("run.now", since.Add(time.Second))
+	for name, c := range map[string]struct {
+		runs []reconcile.RunStatus
+		want bool
+	}{
+		"beside one that was done": {[]reconcile.RunStatus{old, now}, true},
+		"alone":                    {[]reconcile.RunStatus{old}, false},
+	} {
+		p := progress{e: &env{}, since: since}
+		var text bytes.Buffer
+		if err := showOutcome(&text, followed{runs: c.runs}, p.outcomeOf(followed{runs: c.runs}, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if got := bytes.Contains(text.Bytes(), []byte("run.old e1: finished\nnothing was done for it; to see it: assayd status run.old\n")); got != c.want {
+			t.Errorf("%s:\n%s", name, &text)
+		}
+	}
+}
+
+func TestTheTrialToLookAtIsOfAnAgent(t *testing.T) {
+	trials := func(agents ...string) (all []reconcile.TrialStatus) {
+		for _, name := range agents {
+			all = append(all, reconcile.TrialStatus{ID: name, Agent: name})
+		}
+		return all
+	}
+	for want, of := range map[string][]reconcile.TrialStatus{
+		"mine": trials("oracle", "nop", "mine", "yours"), "oracle": trials("oracle", "nop"), "nop": trials("nop"),
+	} {
+		if got := closest(of); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
