@@ -135,7 +135,7 @@ func (b labelled) checkBase(task Task, bases []Base) {
 	switch {
 	case task.Base != "" && !slices.Contains(names, task.Base):
 		b.f.fail(b.syntax.Attributes["base"].Expr.Range(), "Unknown base", fmt.Sprintf("The benchmark has no base %q%s", task.Base, suggest(task.Base, names)))
-	case !b.has("base") && !b.has("image") && (task.Work.Image == "" || task.Judge.Image == ""):
+	case !b.has("base") && !b.has("image") && !b.misspelt("base", "image") && (task.Work.Image == "" || task.Judge.Image == ""):
 		b.f.fail(b.header, "Missing image", `A task needs "base" or "image", unless both work and judge name an "image".`)
 	}
 }

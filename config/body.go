@@ -312,6 +312,19 @@ func (b *body) close() {
 	}
 }
 
+// misspelt reports whether close says of an attribute that one of these names may be meant.
+func (b *body) misspelt(names ...string) bool {
+	if b.syntax == nil {
+		return false
+	}
+	for name := range b.syntax.Attributes {
+		if !slices.Contains(b.attrs, name) && slices.Contains(names, Nearest(name, b.attrs)) {
+			return true
+		}
+	}
+	return false
+}
+
 func (b *body) unknown(what, name string, known, other []string) string {
 	if slices.Contains(other, name) {
 		form := map[string]string{"attribute": "a block: write %s { … }", "block": "an attribute: write %s = …"}[what]

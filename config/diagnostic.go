@@ -182,6 +182,9 @@ func printable(r rune) rune {
 // fromHCL turns a complaint of the HCL library into ours.
 func fromHCL(d *hcl.Diagnostic, functions []string) Diagnostic {
 	out := Diagnostic{Severity: Error, Summary: d.Summary, Detail: d.Detail}
+	if own, ok := strings.CutSuffix(d.Detail, "?."); ok { // theirs ends ours
+		out.Detail = own + "?"
+	}
 	if d.Severity == hcl.DiagWarning {
 		out.Severity = Warning
 	}

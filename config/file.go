@@ -97,10 +97,7 @@ func (f *file) parse() (*hclsyntax.Body, bool) {
 	}
 	parsed, diags := hclsyntax.ParseConfig(f.in.Text, f.in.Display, hcl.InitialPos)
 	diags = unclosed(diags[:min(len(diags), maxSyntax)])
-	for i, d := range diags {
-		diags[i] = unquoted(d, f.in.Text)
-	}
-	f.addHCL(diags)
+	f.addHCL(unquoted(diags, f.in.Text))
 	if parsed == nil {
 		return nil, false
 	}

@@ -83,6 +83,9 @@ func (f *file) evaluate(expr hclsyntax.Expression) cty.Value {
 		name, ok := f.localName(ref, expr)
 		if !ok {
 			sound = false
+			if f.meant(expr) != "" {
+				break // it is one text, and said to be
+			}
 			continue
 		}
 		names[name] = f.locals.resolve(f, name)
@@ -121,8 +124,8 @@ func (f *file) localName(ref hcl.Traversal, expr hclsyntax.Expression) (string, 
 			detail += fmt.Sprintf("%s To leave ${%s} to the shell, write $${%s}.", suggest(root, []string{"local"}), root, root)
 		default:
 			detail += suggest(root, []string{"local"})
-			if word, ok := bareWord(expr); ok {
-				detail += fmt.Sprintf(" If a text is meant, quote it: %q.", word)
+			if text := f.meant(expr); text != "" {
+				detail += fmt.Sprintf(" If a text is meant, quote it: %s.", text)
 			}
 		}
 		f.fail(at, "Unknown reference", detail)

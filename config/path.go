@@ -63,7 +63,7 @@ func (f *file) folder(rel string) (string, error) {
 	}
 	info, err := os.Stat(abs)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", rel, plain(err))
+		return "", f.unread(rel, abs, err)
 	}
 	if !info.IsDir() {
 		return "", fmt.Errorf("%q is not a folder", rel)
@@ -83,11 +83,47 @@ func (f *file) data(rel string) (string, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%q: %w", rel, plain(err))
+		return "", f.unread(rel, abs, err)
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return "", fmt.Errorf("%q is neither a folder nor a plain file", rel)
 	}
 	return abs, nil
+}
+
+// unread says why what a path names cannot be read; of what is not there also where it was looked
+// for, without the machine's path, and which name there is near.
+func (f *file) unread(rel, abs string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%q: %w", rel, plain(err))
+	}
+	hint := "make it, or write another path"
+	if near := f.near(abs); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return fmt.Errorf("%q: %w in the folder of %s; %s", rel, plain(err), f.in.Display, hint)
+}
+
+// maxLooked bounds how many names of a folder are compared with one that is not there.
+const maxLooked = 1000
+
+// near is the path from the spec file to what is there and has a name like one that is not; "" = there is none.
+func (f *file) near(abs string) string {
+	dir, err := os.Open(filepath.Dir(abs))
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(maxLooked) // what could be read is enough for a hint
+	slices.Sort(names)
+	best := Nearest(filepath.Base(abs), names)
+	if best == "" {
+		return ""
+	}
+	near, err := filepath.Rel(filepath.Dir(f.in.Path), filepath.Join(filepath.Dir(abs), best))
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(near)
 }
 
 // took notes content that the file takes from outside its text.
@@ -117,7 +153,7 @@ func (f *file) fileBytes(rel string) ([]byte, error) {
 	trace := layOf(abs)
 	data, err := readBelow(base, abs, maxFile)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", rel, plain(err))
+		return nil, f.unread(rel, abs, err)
 	}
 	f.took(Content{Kind: ContentFile, Name: abs, Digest: digestOfText(data), Text: data, Trace: trace})
 	return data, nil
