@@ -102,7 +102,8 @@ func (v *weighing) neverStarted() bool {
 	case o.noStart != "":
 		v.spoil("the judge command could not be started: " + o.noStart)
 	case !o.timedOut && (o.exit == 126 || o.exit == 127) && (len(o.result.Tests) == 0 || onlyCode):
-		v.spoil(fmt.Sprintf("the judge command could not be run (exit code %d): %s", o.exit, o.lastLine))
+		v.report.Problem = "" // of the parser, which had nothing to read
+		v.spoil(fmt.Sprintf("the judge command could not be run (exit code %d): %s; write a command that the judge image has, or install it with judge.setup", o.exit, o.lastLine))
 	default:
 		return false
 	}

@@ -109,6 +109,7 @@ func TestVerdicts(t *testing.T) {
 		"exit code 0":                       {parser: code, seen: runs("exit_code+ ."), status: StatusOK, valid: true, counts: "1/1", rate: 1},
 		"a command that is not there":       {parser: code, seen: runs("exit_code- ."), exit: 127, status: StatusInvalid, notRun: true},
 		"nor for a runner":                  {parser: runner, expect: "a", seen: runs(""), exit: 127, status: StatusInvalid, notRun: true},
+		"nor one of which a parser says so": {parser: runner, seen: parser.Result{Problem: "no test result found"}, exit: 127, status: StatusInvalid, notRun: true},
 		"a command that cannot be executed": {parser: runner, noStart: "no such file", status: StatusInvalid, notRun: true},
 	}
 	for name, tc := range tests {
@@ -125,6 +126,9 @@ func TestVerdicts(t *testing.T) {
 			if r.Status != tc.status || r.Valid != tc.valid || got != tc.counts || r.PassRate != tc.rate || r.NotRun != tc.notRun {
 				t.Errorf("got %s valid=%t %s rate=%v notRun=%t, want %s valid=%t %s rate=%v notRun=%t (problem: %s)",
 					r.Status, r.Valid, got, r.PassRate, r.NotRun, tc.status, tc.valid, tc.counts, tc.rate, tc.notRun, r.Problem)
+			}
+			if r.NotRun && tc.exit == 127 && !strings.HasPrefix(r.Problem, "the judge command could not be run (exit code 127): ") {
+				t.Errorf("the cause is not what is said first: %q", r.Problem)
 			}
 			if r.Tampered != (r.Status == StatusTampered) {
 				t.Errorf("tampered is %t at status %s", r.Tampered, r.Status)

@@ -216,6 +216,10 @@ func (m *Machine) brokenJudge(ctx context.Context, s State) (next State, broken 
 // judgeFailed ends a trial whose judge fails on whatever it is given.
 func (m *Machine) judgeFailed(s State, why string) State {
 	t := s.Cell.Task
-	err := m.host.at(errors.New(why), "benchmark", t.Benchmark, t.Name, "judge.command", "judge.stage", "judge")
+	where := []string{"judge.command", "judge.stage", "judge"}
+	if parser.Doubted(why) {
+		where = slices.Insert(where, 0, "judge.parser")
+	}
+	err := m.host.at(errors.New(why), "benchmark", t.Benchmark, t.Name, where...)
 	return fail(s, SetupError, ReasonJudge, err)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // hintBytes is how much of the end of an output is looked at for a hint.
@@ -32,8 +33,14 @@ func Hint(p Parser, in Input) string {
 	if best == "" {
 		return ""
 	}
-	return fmt.Sprintf("parser %q understands nothing of the output, and %q finds %d tests there: is that the parser?", p.Name, best, most)
+	return fmt.Sprintf("parser %q understands nothing of the output, and %q finds %d tests there%s", p.Name, best, most, doubt)
 }
+
+// doubt ends a hint at another parser.
+const doubt = ": is that the parser?"
+
+// Doubted reports whether a problem is that another parser would understand the output.
+func Doubted(problem string) bool { return strings.Contains(problem, doubt) }
 
 // begun is how runners tell that a test begins, by parser; the name is the first group. What follows
 // a test that ended is on the same line, but for go test.

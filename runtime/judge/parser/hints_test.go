@@ -21,6 +21,8 @@ func TestAHintNamesALikelierParser(t *testing.T) {
 		p, _ := Lookup(tt.parser)
 		if got := Hint(p, Input{Output: []byte(tt.output)}); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s, %.40q: %q", tt.parser, tt.output, got)
+		} else if Doubted("x; "+got) != strings.Contains(tt.want, "finds") {
+			t.Errorf("%q is a doubt: %t", got, Doubted(got))
 		}
 	}
 }
