@@ -233,6 +233,9 @@ func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadClose
 		}
 		return r.o.Host.OpenBlob(x.Report.Output)
 	}
+	if len(rounds) == 0 {
+		return nil, fmt.Errorf("%s has no round; to see why: assayd submissions %s", id, id)
+	}
 	return nil, fmt.Errorf("%s has no round %q; its rounds are %s", id, round, strings.Join(rounds, ", "))
 }
 

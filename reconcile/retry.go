@@ -45,7 +45,7 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 			return fmt.Errorf("retry %s: %w", name, err)
 		}
 		if len(out.Trials) == 0 {
-			return &nothingToRetry{fmt.Sprintf("retry %s: no ended trial of e%d is excluded from rates", name, out.Execution)}
+			return &nothingToRetry{fmt.Sprintf("retry %s: no ended trial of e%d is excluded from rates; to do it once more: assayd rerun %s", name, out.Execution, name)}
 		}
 		return nil
 	})

@@ -320,6 +320,9 @@ func level(d config.Diagnostic) slog.Level {
 	return slog.LevelWarn
 }
 
+// Roots are the watched folders.
+func (r *Reconciler) Roots() []string { return slices.Clone(r.o.Roots) }
+
 // roots are the folders that files are under, by the path of the file.
 type roots map[string]string
 

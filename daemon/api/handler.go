@@ -21,8 +21,9 @@ func Socket(stateDir string) string { return filepath.Join(stateDir, "assayd.soc
 
 // Version answers GET /v1/version.
 type Version struct {
-	Version string `json:"version"`
-	PID     int    `json:"pid"`
+	Version string   `json:"version"`
+	PID     int      `json:"pid"`
+	Watches []string `json:"watches,omitempty"` // folders of specs, absolute
 }
 
 // Files is the body of POST /v1/submit, /v1/fetch, /v1/withdraw and /v1/plan: absolute paths of spec files, or of
@@ -61,7 +62,7 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 	h := &handler{r: r}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/version", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, Version{version, os.Getpid()}, nil)
+		answer(w, Version{version, os.Getpid(), r.Roots()}, nil)
 	})
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, q *http.Request) {
 		s, err := r.Status(q.Context(), q.FormValue("address"))

@@ -42,7 +42,7 @@ func specsHelp() map[string]about {
 			[3]string{"every trial is judged, and mining has made tasks", "a trial failed, crashed, never began or could not be judged", "the specs or the command line are wrong; nothing was started"},
 		},
 		"validate": {
-			"validate reads spec files, and folders of them, as the daemon would, and says what is wrong with each, by file, line\nand column. It starts nothing, and builds nothing.",
+			"validate reads spec files, and folders of them, as the daemon would, and says what is wrong with each, by file, line\nand column. It starts nothing, builds nothing and asks no registry: whether an image and its commands exist, and whether the\nparser understands what they print, shows when a trial runs. Of a file that does not parse it only says where.",
 			[]string{"assayd validate specs", "assayd validate bench.hcl nightly.hcl", "assayd validate specs --json"},
 			[3]string{"all files are right; warnings may be said", "the files could not be read", "a file is wrong"},
 		},

@@ -90,11 +90,14 @@ func New(e *env) *cobra.Command {
 	return root
 }
 
+// usageOf is how a command is written: "assayd run FILE…".
+func usageOf(cmd *cobra.Command) string { return cmd.Parent().CommandPath() + " " + cmd.Use }
+
 // one wants one argument, and says which.
 func one(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usage{fmt.Errorf("give %s", what)}
+			return usage{fmt.Errorf("give %s: %s", what, usageOf(cmd))}
 		}
 		return nil
 	}
@@ -108,18 +111,18 @@ func nothing(cmd *cobra.Command, args []string) error {
 }
 
 func atMostOne(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usage{fmt.Errorf("give one %s, or none for all", what)}
+			return usage{fmt.Errorf("give one %s, or none for all: %s", what, usageOf(cmd))}
 		}
 		return nil
 	}
 }
 
 func some(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usage{fmt.Errorf("give %s", what)}
+			return usage{fmt.Errorf("give %s: %s", what, usageOf(cmd))}
 		}
 		return nil
 	}

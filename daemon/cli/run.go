@@ -63,6 +63,9 @@ func (e *env) runFiles(ctx context.Context, files []string) error {
 	} else if !errors.Is(err, api.ErrNoDaemon) {
 		return err
 	}
+	if err := e.watched(ctx, settings, paths); err != nil {
+		return err
+	}
 	set := compile(inputs, settings) // what is wrong with the files comes before anything is made
 	if set.Diagnostics.HasErrors() {
 		return e.rejected(set.Diagnostics)
@@ -71,6 +74,49 @@ func (e *env) runFiles(ctx context.Context, files []string) error {
 		return e.noRun(set.Diagnostics)
 	}
 	return e.runAlone(ctx, settings, dir, c, paths, interrupts)
+}
+
+// asks bounds how long a daemon may take to say what it watches.
+const asks = 5 * time.Second
+
+// watched refuses files that the daemon watches which `assayd serve` would be here, unless a state
+// directory is named: what they say would be done twice, and written to the same place.
+func (e *env) watched(ctx context.Context, settings *config.Settings, paths []string) error {
+	if e.state != "" {
+		return nil
+	}
+	dir, err := e.ownState(settings)
+	if err != nil {
+		return nil //nolint:nilerr // then there is no such daemon
+	}
+	ctx, stop := context.WithTimeout(ctx, asks)
+	defer stop()
+	c := api.NewClient(api.Socket(dir))
+	defer c.Close()
+	v, err := c.Version(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // nobody is there, or nobody who may be asked
+	}
+	for _, path := range paths {
+		for _, root := range v.Watches {
+			if below(path, root) {
+				return usage{fmt.Errorf("a daemon (process %d) watches %s and does what %s says; to see it: assayd status --state %s; to do it apart from the daemon, name another state directory with --state",
+					v.PID, root, relative(path), shellLine([]string{dir}))}
+			}
+		}
+	}
+	return nil
+}
+
+// below reports whether a file is in a folder or below it, whatever links lead there.
+func below(path, folder string) bool {
+	for _, p := range []*string{&path, &folder} {
+		if real, err := filepath.EvalSymlinks(*p); err == nil {
+			*p = real
+		}
+	}
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // noRun ends the command where there is nothing to run.

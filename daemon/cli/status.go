@@ -304,7 +304,18 @@ func (e *env) submissions() *cobra.Command {
 			if e.json {
 				return e.printJSON(t.Judgings())
 			}
-			return showRounds(e.out, t.Judgings())
+			rounds := t.Judgings()
+			if len(rounds) == 0 {
+				fmt.Fprintln(e.out, noRound(t))
+				return nil
+			}
+			if err := showRounds(e.out, rounds); err != nil {
+				return err
+			}
+			if round := failing(rounds); round != "" {
+				fmt.Fprintf(e.err, "To see what the judge command wrote: assayd submissions %s --output %s\n", t.ID, round)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", "", "print what the judge command wrote in this round, as agent-1")

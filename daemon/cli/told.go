@@ -121,6 +121,28 @@ func closest(trials []reconcile.TrialStatus) string {
 	return trials[max(i, 0)].ID
 }
 
+// noRound says of a trial that it has no round, and why.
+func noRound(t reconcile.TrialStatus) string {
+	text := t.ID + " has no round"
+	switch {
+	case t.Status == "":
+		return fmt.Sprintf("%s yet: %s", text, t.Phase)
+	case t.Detail == "":
+		return fmt.Sprintf("%s: %s", text, stateOf(t))
+	}
+	return fmt.Sprintf("%s: %s: %s", text, stateOf(t), indented(t.Detail))
+}
+
+// failing is the last round whose judge command wrote something and that did not pass; "" = there is none.
+func failing(rounds []reconcile.Round) string {
+	for _, r := range slices.Backward(rounds) {
+		if r.Report != nil && r.Report.Output != "" && !(r.Report.Valid && r.Report.PassRate == 1) {
+			return r.Round
+		}
+	}
+	return ""
+}
+
 // together reports whether two writers are one file, so that who reads the one reads the other.
 func together(a, b io.Writer) bool {
 	one, ok := a.(*os.File)

@@ -100,7 +100,8 @@ func (w *Writer) write(ctx context.Context, s Stream, path string) (Stream, erro
 			s.Number++
 		}
 		s.Written = 0
-		w.log.Error("result file holds something else than what was written, going on in another",
+		w.log.Warn("a result file has records of another state directory or of somebody else; it stays, and the records go on in the next file; "+
+			"to begin from nothing, remove the result files, too; where a daemon works on the same files, stop one of the two",
 			"spec", s.Spec, "file", s.File, "what", differs.Error(), "next", numbered(path, path, s.Number))
 	}
 	return s, fmt.Errorf("write result file %q: that name and the %d after it hold something else", path, numbers)

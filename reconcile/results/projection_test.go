@@ -87,7 +87,7 @@ func TestDamagedFiles(t *testing.T) {
 				t.Errorf("it is at the fallback: %s", why)
 			}
 			if c.line == "" {
-				if path != ref.Path || why != "" || strings.Contains(log.String(), "ERROR") {
+				if path != ref.Path || why != "" || strings.Contains(log.String(), "level=WARN") {
 					t.Errorf("it went on in %s, why %q\n%s", path, why, &log)
 				}
 				return
@@ -98,7 +98,7 @@ func TestDamagedFiles(t *testing.T) {
 			if h.read(ref.Path) != damaged {
 				t.Error("somebody else's text was changed")
 			}
-			if strings.Count(log.String(), "ERROR") != 1 || !strings.Contains(log.String(), c.line) {
+			if strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), c.line) {
 				t.Errorf("the report does not say %q:\n%s", c.line, &log)
 			}
 		})
