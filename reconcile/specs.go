@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"reflect"
@@ -163,7 +164,11 @@ func (r *Reconciler) scanRoots(previous config.Previous, known bool) (inputs []c
 		}
 		inputs, sights = append(inputs, found.Inputs...), append(sights, found.Sight)
 		for _, u := range found.Unknown {
-			trouble = append(trouble, u.String())
+			place := u.String()
+			if u.Path == root && errors.Is(u.Err, fs.ErrNotExist) {
+				place += "; make the folder, or name another one"
+			}
+			trouble = append(trouble, place)
 		}
 	}
 	if !slices.Equal(trouble, r.trouble) {
