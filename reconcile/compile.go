@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -318,6 +319,10 @@ func (c recipe) with(t task.Task, a agent.Agent) trial.Cell {
 	override(&t.Judge.Part, r.Judge)
 	if !a.Solves() {
 		t.Solution = nil // it changes only the oracle's verdict; what its judging shows is fixed for an execution
+	}
+	if _, has := t.Metadata[sweforge.TestFilesKey]; has { // up to a megabyte, for exports alone
+		t.Metadata = maps.Clone(t.Metadata)
+		delete(t.Metadata, sweforge.TestFilesKey)
 	}
 	cell := trial.Cell{
 		Task: t, Agent: a, Attempt: attempt, Mode: r.Mode, Timeout: r.Timeout, TestTimeout: r.TestTimeout,

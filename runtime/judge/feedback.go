@@ -118,7 +118,7 @@ func feedback(t task.Task, s Submission) *agentReport {
 	case "score":
 	case "full":
 		v.TestDetails, v.Details = visible(t, r.Tests, false), visible(t, r.Tests, TellsMessages(t))
-		v.Summary = clip(r.Summary+"\n"+r.Problem, feedbackSummary)
+		v.Summary = clip(r.Summary+"\n"+problemFor(t, r), feedbackSummary)
 		for name, value := range r.Metrics {
 			if len(v.Metrics) < feedbackMetrics {
 				v.Metrics[clip(name, feedbackName)] = value
@@ -136,6 +136,14 @@ func feedback(t task.Task, s Submission) *agentReport {
 
 // TellsMessages reports whether agents are told what tests print when they fail.
 func TellsMessages(t task.Task) bool { return t.Judge.Feedback == "full" && !statusesOnly(t) }
+
+// problemFor is what agents are told of a problem with the run. It may quote what tests printed.
+func problemFor(t task.Task, r *Report) string {
+	if statusesOnly(t) && r.Problem != "" {
+		return outline(r)
+	}
+	return r.Problem
+}
 
 // statusesOnly reports whether the task's parser is one of SForge's whose results have a name and a
 // status for each test and nothing else. Their tests print values that agents must not see.

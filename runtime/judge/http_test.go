@@ -276,12 +276,15 @@ func TestFeedbackTellsNoMoreThanTheTaskAllows(t *testing.T) {
 
 // What tests of SForge's print may hold expected values: its agents are told statuses.
 func TestFeedbackOfSForgesParsersHasNoMessages(t *testing.T) {
-	r := &Report{Status: StatusOK, Tests: []parser.Test{{Name: "a", Status: parser.Failed, Message: "assert 3 == 5"}, {Name: "b", Status: parser.Passed}}}
+	r := &Report{Status: StatusOK, Problem: "it ended with 3: E assert 3 == 5", Tests: []parser.Test{{Name: "a", Status: parser.Failed, Message: "assert 3 == 5"}, {Name: "b", Status: parser.Passed}}}
 	for name, message := range map[string]string{"pytest_v": "", "score_sum": "", "pytest": "assert 3 == 5", "structured_json": "assert 3 == 5"} {
 		v := feedback(task.Task{Judge: task.Judge{Feedback: "full", Parser: name}}, Submission{Report: r})
 		want := []agentTest{{Name: "a", Status: "FAILED", Message: message}, {Name: "b", Status: "PASSED"}}
 		if !slices.Equal(v.Details, want) {
 			t.Errorf("%s: %+v, want %+v", name, v.Details, want)
+		}
+		if told := strings.Contains(v.Summary, "assert 3 == 5"); told != (message != "") {
+			t.Errorf("%s: the summary is %q", name, v.Summary)
 		}
 	}
 }

@@ -194,6 +194,7 @@ func (k *maker) export(ctx context.Context) error {
 		return &unwritten{err}
 	}
 	fault.Reached(fault.TaskWritten)
+	mined.Provenance.TestFiles = nil // judge.patch makes them: they would be in each look at the task
 	k.decision.Mined = &Mined{Task: mined.Described(), Dir: out.Dir, Language: mined.Provenance.Language}
 	return nil
 }
