@@ -64,7 +64,7 @@ func TestTheStatusSaysWhatMiningWaitsFor(t *testing.T) {
 					Minings []struct{ Progress struct{ Waits string } }
 				}
 				if err := json.Unmarshal([]byte(text), &s); err != nil || len(s.Minings) != 1 {
-					return fmt.Errorf("%v in %s", err, text)
+					return fmt.Errorf("%w in %s", err, text)
 				}
 				if waits := s.Minings[0].Progress.Waits; !strings.HasPrefix(waits, tc.want) || !strings.Contains(waits, "connection refused") {
 					return fmt.Errorf("it says %q: %s", waits, text)

@@ -129,6 +129,12 @@ func (r *Reconciler) touch(address, id string) {
 	r.changed[address][id] = true
 }
 
+// touchAll is touch for all trials of a run.
+func (r *Reconciler) touchAll(address string) {
+	delete(r.cells, address)
+	r.changes[address]++
+}
+
 // trialsOf are all trials of an execution.
 func (r *Reconciler) trialsOf(tx *store.Tx, address string, n int) ([]Trial, error) {
 	rows, err := tx.Trials(address, n)

@@ -71,8 +71,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 	var d, newest *Run
 	var stale *Stale
 	c := r.contents.of[address].clone()
-	delete(r.cells, address)
-	r.changes[address]++
+	r.touchAll(address)
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {

@@ -68,7 +68,7 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 	}
 	if r.set == nil || fresh != nil || !reflect.DeepEqual(r.set, set) {
 		changed := changedFiles(previous, set.Accepted())
-		if err := r.accept(ctx, previous, set, changed); err != nil {
+		if err := r.accept(ctx, set, changed); err != nil {
 			return fmt.Errorf("accept specs: %w", err)
 		}
 		fault.Reached(fault.SpecsAccepted)
@@ -197,7 +197,7 @@ func changedFiles(before, now config.Previous) map[string]bool {
 }
 
 // accept stores what is new and reports it in the status files, in one transaction.
-func (r *Reconciler) accept(ctx context.Context, previous config.Previous, set *config.Set, changed map[string]bool) error {
+func (r *Reconciler) accept(ctx context.Context, set *config.Set, changed map[string]bool) error {
 	now := clock.Now().UTC()
 	accepted := set.Accepted()
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
