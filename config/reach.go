@@ -92,19 +92,24 @@ func (c Compiled) holds(in Input, o *Options) bool {
 	return true
 }
 
-// watchedAround is a watched folder, other than that of the file, in which a path lies or which lies
-// in it; "" = there is none.
+// watchedAround is a watched folder, in which the file itself is not, and in which a path lies or which
+// lies in it; "" = there is none.
 func (f *file) watchedAround(path string) string {
 	if path == "" {
 		return ""
 	}
-	base, err := f.base(path)
+	_, err := f.base(path)
 	real, err2 := evalExisting(path)
-	if err != nil || err2 != nil || base == f.root() {
+	if err != nil || err2 != nil {
 		return "" // what is wrong with the path is told where it is read
 	}
+	spec, err := evalExisting(f.in.Path)
 	for _, dir := range f.o.Watched {
-		if at, err := evalExisting(dir); err == nil && (within(real, at) || within(at, real)) {
+		at, err2 := evalExisting(dir)
+		if err2 != nil || err == nil && within(spec, at) {
+			continue // who reads the spec there knows that the folder of its tasks holds none
+		}
+		if within(real, at) || within(at, real) {
 			return dir
 		}
 	}

@@ -232,8 +232,15 @@ func TestMiningWritesNoSpecs(t *testing.T) {
 			got[path], _, _ = strings.Cut(strings.ReplaceAll(d.Detail, r.dir, ""), ":")
 		}
 	}
+	above := filepath.Join(r.dir, "above.hcl") // a folder that a watched one is in
+	write(t, r.dir, at("above.hcl", "mining \"m\" {\n output {\n dir = \"specs/mined\"\n }\n}\n"))
+	in := Read(above)
+	in.Root, in.Named = r.dir, true
+	for _, d := range Load([]Input{in}, nil, r.options).Diagnostics {
+		got["from above"], _, _ = strings.Cut(strings.ReplaceAll(d.Detail, r.dir, ""), ":")
+	}
 	want := map[string]string{
-		"../specs/out": "Specs are read from /specs", "../git/tree/x": "Specs are read from /git/tree", "..": "The spec file itself lies in that folder.",
+		"from above": "Specs are read from /specs", "../specs/out": "Specs are read from /specs", "../git/tree/x": "Specs are read from /git/tree", "..": "The spec file itself lies in that folder.",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

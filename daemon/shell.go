@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/assayd/assayd/config"
@@ -82,21 +83,36 @@ func (s Shell) run(ctx context.Context, engine container.Engine, kept reconcile.
 	if _, err := restarter.Restart(ctx, kept.ID); err != nil {
 		return 0, fmt.Errorf("start the container that trial %s left: %w", s.Trial, err)
 	}
-	exit, err = execer.Exec(ctx, kept.ID, s.command())
+	watched, unwatch := container.WatchDisk(ctx, engine, kept.ID, func() int64 { return s.disk(kept) }, slog.New(slog.DiscardHandler))
+	defer unwatch()
+	exit, err = execer.Exec(watched, kept.ID, s.command())
+	if full, is := errors.AsType[*container.DiskError](context.Cause(watched)); is {
+		return 0, fmt.Errorf("the shell in a container of trial %s was ended: %w", s.Trial, full)
+	}
 	if errors.Is(err, container.ErrCommandNotFound) {
 		return 0, fmt.Errorf("the image of trial %s has no /bin/sh, so nobody can enter its container", s.Trial)
 	}
 	return exit, err
 }
 
-// command is bash where the image has it and there is a terminal, else sh.
+// disk is what the container may hold, in bytes; 0 = no limit.
+func (s Shell) disk(kept reconcile.Kept) int64 {
+	if s.Judge {
+		return kept.Trial.Cell.Task.Judge.Disk
+	}
+	return kept.Trial.Cell.Task.Work.Disk
+}
+
+// command is bash where the image has it and there is a terminal, else sh. It reads no start-up file:
+// the agent may have written some.
 func (s Shell) command() container.Command {
 	c := container.Command{Argv: []string{"/bin/sh"}, Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr, Terminal: s.Terminal}
 	if s.Terminal != nil {
-		c.Argv = append(c.Argv, "-c", "command -v bash >/dev/null && exec bash; exec sh")
+		c.Argv = append(c.Argv, "-c", "command -v bash >/dev/null && exec bash --norc --noprofile; exec sh")
 	}
+	c.Env = map[string]string{"ENV": "", "BASH_ENV": ""}
 	if s.Term != "" {
-		c.Env = map[string]string{"TERM": s.Term}
+		c.Env["TERM"] = s.Term
 	}
 	return c
 }

@@ -234,12 +234,21 @@ func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (t
 	if err != nil {
 		return state, err
 	}
+	d := r.desired[address]
 	if state.Phase == trial.Done {
+		if d != nil && funded(state, d.Total) { // its verdict was that it could not be paid for
+			open := *state.Result
+			open.Final = false
+			state.Result = &open
+		}
 		if state, err = trial.Restarted(state); err != nil {
 			return state, err
 		}
+		if d != nil {
+			state.Cell.Total = d.Total
+		}
 	}
-	if d := r.desired[address]; d != nil {
+	if d != nil {
 		state.Generation, state.Retries, state.Keep = d.Generation, d.Retries, d.Keep
 	}
 	return state, nil
@@ -289,7 +298,7 @@ func reopen(tx *store.Tx, address string) error {
 	if err != nil || e.SettledAt.IsZero() {
 		return err
 	}
-	e.SettledAt, e.FinishedAt = time.Time{}, time.Time{}
+	e.SettledAt, e.FinishedAt = time.Time{}, time.Time{} // what it was over for is told again at its end
 	return tx.PutExecution(e)
 }
 

@@ -43,6 +43,7 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) (more
 	}
 	delete(r.sums, address)
 	if a.Kind == Finish {
+		delete(r.cells, address) // there is nothing to follow
 		fault.Reached(fault.RunFinished)
 		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
 		select {
@@ -60,6 +61,12 @@ func (r *Reconciler) sum(address string, n int) {
 	r.sums[address] = s
 	ctx := r.life
 	r.drivers.Go(func() {
+		select { // of many runs that end together, one is summed up at a time
+		case r.summer <- struct{}{}:
+			defer func() { <-r.summer }()
+		case <-ctx.Done():
+			return
+		}
 		var outcomes []Outcome
 		err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 			outcomes, _, err = outcomesOf(tx, address, n)
@@ -115,16 +122,15 @@ func (r *Reconciler) putFinish(ctx context.Context, address string, a Action, re
 // endFor notes for what an execution is over: as long as the run wants no more, nobody reads its
 // trials to find out.
 func endFor(e *store.ExecutionRow, d *Run) (err error) {
-	if d == nil {
-		return nil
-	}
 	var data executionData
 	if len(e.Data) > 0 {
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return fmt.Errorf("read execution e%d of %s: %w", e.N, e.Spec, err)
 		}
 	}
-	data.Ended = d.sum()
+	if data.Ended = ""; d != nil {
+		data.Ended = d.sum()
+	}
 	e.Data, err = json.Marshal(data)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -80,7 +81,11 @@ func (r *Reconciler) boundKept(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if _, _, err := r.dropKept(ctx, surplus, false); err != nil && ctx.Err() == nil {
+		choose := surplus
+		if r.o.Host.Scarce != nil && r.o.Host.Scarce() { // trials wait for the room that these take
+			choose = func(all []Kept) []Kept { return all }
+		}
+		if _, _, err := r.dropKept(ctx, choose, false); err != nil && ctx.Err() == nil {
 			r.o.Log.Warn("remove containers that stay no longer", "error", err)
 			r.keeping.changed()
 			pause.wait(ctx)
@@ -178,6 +183,9 @@ func keptOf(tx *store.Tx, c container.Instance) (k Kept, err error) {
 	role, try := c.Labels[container.LabelRole], c.Labels[container.LabelTry]
 	if c.Labels[container.LabelTrial] == "" || role != container.RoleWork && role != container.RoleJudge {
 		return k, nil
+	}
+	if role == container.RoleJudge && (c.Labels[judge.LabelSubmission] == "" || c.Labels[judge.LabelWarm] != "") {
+		return k, nil // it stands ready: other labels are those of its image
 	}
 	row, err := tx.Trial(c.Labels[container.LabelTrial])
 	if errors.Is(err, store.ErrNotFound) {

@@ -288,8 +288,8 @@ func (r *Reconciler) grown(name string) {
 		address := run.Address()
 		var d *Run
 		var err error
-		if r.contents.stale[address] == nil {
-			d, err = compiler.Grow(r.desired[address], run)
+		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.source.set == r.set) {
+			d, err = compiler.Grow(was, run)
 		} else {
 			d, err = r.pinnedAgain(run)
 		}

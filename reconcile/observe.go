@@ -88,7 +88,7 @@ func (r *Reconciler) observed(tx *store.Tx, address string) (worklist, error) {
 	x := r.cells[address]
 	if x == nil && o.Execution.over(d) {
 		delete(r.changed, address)
-		return worklist{Observed: o, begun: true}, nil
+		return worklist{Observed: o, run: d, begun: true}, nil
 	}
 	if x == nil || x.execution != o.Execution.N || x.run != d && !x.grow(d, o.Execution) {
 		x = newCellIndex(d, o.Execution)

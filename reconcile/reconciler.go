@@ -70,6 +70,7 @@ type Reconciler struct {
 	changed   map[string]map[string]bool // trials that are not in their index as they are now, by address and id
 	changes   map[string]int             // how often trials of a run have changed, by address
 	sums      map[string]*summing        // by address
+	summer    chan struct{}              // held by who makes a summary
 	held      map[string]Need            // of trials found running, whose room is taken and who have no goroutine yet
 	rerun     map[string]*Rerun
 	contents  contents
@@ -95,7 +96,7 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
+		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, summer: make(chan struct{}, 1), held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -313,6 +314,9 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 		delete(r.notes, address)
 		return r.tend(ctx, address)
 	}
+	if seen.err == nil && seen.run != r.desired[address] { // it was edited since it was looked at
+		seen = r.observe(ctx, []string{address})[0]
+	}
 	if seen.err != nil {
 		return seen.err
 	}
@@ -332,7 +336,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	}
 	delete(r.notes, address)
 	if observed.Execution != nil && observed.Execution.Finished && len(plan.Actions) == 0 {
-		delete(r.cells, address) // it is over: there is nothing to follow
+		delete(r.cells, address)
 	}
 	var errs []error
 	for _, a := range plan.Actions {

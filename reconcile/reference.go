@@ -210,21 +210,18 @@ func (r *Reconciler) solutionOf(ctx context.Context, of trial.Subject) (s *task.
 	if of.State.Execution == 0 || of.Task.Solution != nil { // the task is whole
 		return of.Task.Solution, nil
 	}
-	var solution func() *task.Solution
+	wanted := false
 	err = r.do(ctx, func() {
 		if d := r.desired[of.State.Spec]; d != nil {
-			if i := slices.IndexFunc(d.Cells, func(c Cell) bool { return c.Key == of.State.Key }); i >= 0 {
-				solution = d.Cells[i].solution
+			if i := slices.IndexFunc(d.Cells, func(c Cell) bool { return c.Key == of.State.Key }); i >= 0 && d.Cells[i].solution != nil {
+				s, wanted = d.Cells[i].solution(), true
 			}
 		}
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case solution == nil: // it comes back, or the trial is cancelled
-		return nil, fmt.Errorf("find the solution of %s: no run wants the trial now", of.Task.Name)
+	if err == nil && !wanted { // it comes back, or the trial is cancelled
+		err = fmt.Errorf("find the solution of %s: no run wants the trial now", of.Task.Name)
 	}
-	return solution(), nil
+	return s, err
 }
 
 // judgeSolution has the solution of a task judged. Without a report, problem says why there is

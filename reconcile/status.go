@@ -56,6 +56,8 @@ type RunStatus struct {
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
+
+	outcomes []Outcome // that are still to be summed up
 }
 
 // TrialStatus is the state of one trial.
@@ -121,9 +123,12 @@ func (r *Reconciler) Status(ctx context.Context, address string) (s Status, err 
 	}
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		for _, seen := range runs {
-			run, err := runStatus(tx, seen, &r.summaries)
+			run, err := runStatus(tx, seen)
 			if err != nil {
 				return err
+			}
+			if len(run.outcomes) < manyOutcomes {
+				run.sumUp(&r.summaries)
 			}
 			if !undeclared || run.Execution > 0 {
 				s.Runs = append(s.Runs, run)
@@ -132,6 +137,9 @@ func (r *Reconciler) Status(ctx context.Context, address string) (s Status, err 
 		return nil
 	}); err != nil {
 		return s, err
+	}
+	for i := range s.Runs { // what takes long is no part of a transaction
+		s.Runs[i].sumUp(&r.summaries)
 	}
 	if address != "" && len(mines)+len(s.Runs) == 0 {
 		return s, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
@@ -265,7 +273,7 @@ func (r *Reconciler) addresses() []string {
 	return all
 }
 
-func runStatus(tx *store.Tx, seen runSight, made *summaries) (RunStatus, error) {
+func runStatus(tx *store.Tx, seen runSight) (RunStatus, error) {
 	address, d := seen.address, seen.desired
 	run := RunStatus{Address: address, File: seen.file, Note: seen.note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.stale}
 	if d != nil {
@@ -315,7 +323,7 @@ func runStatus(tx *store.Tx, seen runSight, made *summaries) (RunStatus, error) 
 	default:
 		run.State = "finished"
 	}
-	return run, trialStatuses(tx, d, e.N, &run, made)
+	return run, trialStatuses(tx, d, e.N, &run)
 }
 
 // resultsOf is the file of a spec's records, and why it is not beside the spec; "" while there
@@ -328,8 +336,19 @@ func resultsOf(tx *store.Tx, address string) (path, elsewhere string, err error)
 	return cmp.Or(stream.File, stream.Path), stream.Why, err
 }
 
-// trialStatuses fills in the trials of an execution, and what they come to together.
-func trialStatuses(tx *store.Tx, d *Run, n int, run *RunStatus, made *summaries) error {
+// manyOutcomes is from how many on a summary may take long.
+const manyOutcomes = 100
+
+// sumUp fills in the summary, unless that is done.
+func (r *RunStatus) sumUp(made *summaries) {
+	if r.outcomes != nil {
+		r.Summary, r.SummaryOf = made.of(r, r.Execution, r.outcomes)
+		r.outcomes = nil
+	}
+}
+
+// trialStatuses fills in the trials of an execution, and what its summary is made of.
+func trialStatuses(tx *store.Tx, d *Run, n int, run *RunStatus) error {
 	rows, err := tx.Trials(run.Address, n)
 	if err != nil {
 		return err
@@ -375,7 +394,7 @@ func trialStatuses(tx *store.Tx, d *Run, n int, run *RunStatus, made *summaries)
 		run.Budget = &total
 	}
 	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
-	run.Summary, run.SummaryOf = made.of(run, n, outcomes)
+	run.outcomes = outcomes
 	if !asks {
 		return nil
 	}

@@ -56,7 +56,7 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 				return nil
 			}))
 			run := RunStatus{Address: "run.x"}
-			check(t, s.View(t.Context(), func(tx *store.Tx) error { return trialStatuses(tx, r.desired["run.x"], 1, &run, &r.summaries) }))
+			check(t, s.View(t.Context(), func(tx *store.Tx) error { return trialStatuses(tx, r.desired["run.x"], 1, &run) }))
 			if diff := cmp.Diff(tt.usage, run.Usage); diff != "" {
 				t.Errorf("spent: %s", diff)
 			}

@@ -67,7 +67,7 @@ func summed(n int, outcomes []Outcome) uint64 {
 	_, _ = io.WriteString(h, strconv.Itoa(n))
 	for i := range outcomes {
 		f := &outcomes[i].Finished
-		for _, part := range []string{f.Trial, strconv.Itoa(f.Try), string(f.Status), f.Reason} {
+		for _, part := range []string{f.Trial, strconv.Itoa(f.Try), string(f.Status), f.Reason, strconv.FormatBool(f.Final)} {
 			_, _ = io.WriteString(h, part)
 			_, _ = h.Write([]byte{0})
 		}

@@ -11,6 +11,7 @@ import (
 // and stand, of which there may be a hundred thousand.
 type worklist struct {
 	Observed               // Trials are those that ask for something, by id
+	run      *Run          // that it was made for; nil = no file declares it
 	wanted   []Cell        // that the execution is to have, in order
 	fresh    []int         // places in wanted of the cells without a trial, ascending
 	left     map[slot]bool // of trials whose cells are not wanted
@@ -93,7 +94,7 @@ func (t Trial) asks() bool {
 // worklist is what a plan is made from, which later changes of the index leave alone.
 func (x *cellIndex) worklist(o Observed) worklist {
 	o.Trials = slices.Clone(x.asking)
-	return worklist{Observed: o, wanted: x.wanted, fresh: slices.Clone(x.fresh), left: x.left, begun: x.begun}
+	return worklist{Observed: o, run: x.run, wanted: x.wanted, fresh: slices.Clone(x.fresh), left: x.left, begun: x.begun}
 }
 
 // cellOf is the cell of a trial; only its key is known where the run does not want it.

@@ -18,6 +18,7 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -71,7 +72,7 @@ func TestAnIndexOfCellsPlansAsAllTrialsDo(t *testing.T) {
 }
 
 // plantEnded stores so many trials of an execution as resolved, in place of trials that were done.
-func (h *house) plantEnded(d *Run, n int) {
+func (h *house) plantEnded(d *Run, n int, change ...func(*trial.State)) {
 	h.t.Helper()
 	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error {
 		line := clock.Begin()
@@ -88,11 +89,14 @@ func (h *house) plantEnded(d *Run, n int) {
 				ID: id, Spec: "run.r", Execution: 1, Key: c.Key, Cell: c.Whole(), Try: 1, Phase: trial.Done, Line: line,
 				Result: &trial.Finished{Trial: id, Status: trial.Resolved, Reason: "agent_exit", Final: true},
 			}
+			for _, f := range change {
+				f(&s)
+			}
 			data, err := json.Marshal(s)
 			if err != nil {
 				return err
 			}
-			row := store.TrialRow{ID: id, Spec: s.Spec, Execution: 1, Cell: s.Key, Try: 1, Phase: string(s.Phase), Status: "resolved", Wanted: true, Data: data, FinishedAt: line.Now()}
+			row := store.TrialRow{ID: id, Spec: s.Spec, Execution: 1, Cell: s.Key, Try: 1, Phase: string(s.Phase), Status: string(s.Result.Status), Wanted: true, Data: data, FinishedAt: line.Now()}
 			if err := tx.PutTrial(row); err != nil {
 				return err
 			}
@@ -114,7 +118,7 @@ func TestATrialCostsTheSameWhateverIsDone(t *testing.T) {
 		h := newHouse(t)
 		close(h.let)
 		h.write("r.hcl", manyAttempts(done+left))
-		set := config.Load([]config.Input{{Path: "r.hcl", Display: "r.hcl", Text: []byte(manyAttempts(done + left))}}, nil, config.Options{})
+		set := loaded(t, manyAttempts(done+left))
 		d, err := Compile(set, *set.Run("r"))
 		if err != nil {
 			t.Fatal(err)
@@ -206,5 +210,76 @@ func TestARunGrowsByItsNewTasksAlone(t *testing.T) {
 	other, err := NewCompiler(set).Grow(grown, set.Run("r"))
 	if err != nil || other.source == grown.source || index.grow(other, execution(1)) {
 		t.Errorf("a task is another now, and its run was taken for grown: %v", err)
+	}
+}
+
+// loaded is what a spec says, as a daemon would read it.
+func loaded(t *testing.T, text string) *config.Set {
+	t.Helper()
+	set := config.Load([]config.Input{{Path: "r.hcl", Display: "r.hcl", Text: []byte(text)}}, nil, config.Options{})
+	if set.Diagnostics.HasErrors() {
+		t.Fatal(set.Diagnostics)
+	}
+	return set
+}
+
+// A trial that could not be paid for has a verdict that stands, until the run may spend more.
+func TestWhatCouldNotBePaidForBeginsWhenTheBudgetIsRaised(t *testing.T) {
+	h := newHouse(t)
+	close(h.let)
+	text := func(usd int) string {
+		return benchmarkSpec + fmt.Sprintf("run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n budget {\n total {\n usd = %d\n }\n }\n agent \"nop\" {}\n}\n", usd)
+	}
+	set := loaded(t, text(1))
+	d, err := Compile(set, *set.Run("r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.plantEnded(d, 1, func(s *trial.State) {
+		s.Result = &trial.Finished{Trial: s.ID, Try: 1, Status: trial.Cancelled, Reason: gateway.OverUSD, Final: true}
+	})
+	h.write("r.hcl", text(2))
+	running := h.start()
+	run := running.untilTrials(t, "nop/2 resolved")
+	if b := run.Budget; b == nil || b.USD != 2 {
+		t.Errorf("it may spend %+v", b)
+	}
+	running.stop()
+}
+
+// What was observed of a run is no base for a plan once the run is another.
+func TestAPlanIsMadeForTheRunThatWasObserved(t *testing.T) {
+	h := newHouse(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	check(t, d.do(t.Context(), func() {
+		was := d.desired["run.r"]
+		delete(d.desired, "run.r") // as when its file was away
+		seen := d.observe(t.Context(), []string{"run.r"})[0]
+		d.desired["run.r"] = was
+		check(t, d.reconcile(t.Context(), "run.r", seen))
+		for id, l := range d.live {
+			if l.cancelled {
+				t.Errorf("%s is cancelled", id)
+			}
+		}
+	}))
+	close(h.let)
+	d.untilTrials(t, "x/1 resolved")
+	d.stop()
+}
+
+// For what an execution was over is no answer where it ended without a block.
+func TestAnExecutionThatEndedWithoutABlockIsReadAgain(t *testing.T) {
+	d := wantedRun("ab")
+	var e store.ExecutionRow
+	check(t, endFor(&e, d))
+	if x, err := executionOf(e); err != nil || x.Ended != d.sum() || (Execution{Finished: true, Ended: x.Ended}).over(wantedRun("a")) {
+		t.Errorf("%+v, %v", x, err)
+	}
+	check(t, endFor(&e, nil))
+	if x, err := executionOf(e); err != nil || x.Ended != "" || (Execution{Finished: true}).over(d) {
+		t.Errorf("%+v, %v", x, err)
 	}
 }

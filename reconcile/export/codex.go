@@ -19,6 +19,7 @@ const (
 	codexHead  = 64 << 10 // in which the first event stands
 	maxLine    = 8 << 20  // of one event; a longer one is left out
 	maxRunning = 64       // commands that run at once
+	maxCommand = 64 << 10 // of one that runs
 )
 
 // codexEvent is one line of `codex exec --json`.
@@ -162,7 +163,8 @@ func (t *codexText) line(line []byte) {
 		t.block("codex", "ERROR: "+e.Message)
 	case "item.started":
 		if e.Item.Type == "command_execution" && len(t.running) < maxRunning {
-			t.running = append(t.running, e.Item)
+			command := strings.ToValidUTF8(e.Item.Command[:min(len(e.Item.Command), maxCommand)], "")
+			t.running = append(t.running, codexItem{ID: e.Item.ID, Type: e.Item.Type, Command: command})
 		}
 	case "item.completed":
 		t.running = slices.DeleteFunc(t.running, func(i codexItem) bool { return i.ID == e.Item.ID })

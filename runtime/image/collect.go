@@ -58,10 +58,11 @@ func (b *Builder) Present(ctx context.Context, t task.Task) (ids []string, err e
 	}
 	for _, look := range makers {
 		got, err := look(ctx, t, nil)
+		_, wrong := errors.AsType[*SetupError](err) // the task has no such image, and will have none
 		switch {
 		case err == nil:
 			ids = append(ids, got.ID)
-		case !errors.Is(err, container.ErrNotFound):
+		case !wrong && !errors.Is(err, container.ErrNotFound):
 			return nil, err
 		}
 	}

@@ -334,6 +334,9 @@ func TestNoAgentWorksInAnImageThatWasMadeForAJudge(t *testing.T) {
 			if failed, ok := errors.AsType[*SetupError](err); !ok || !strings.Contains(err.Error(), "was made for a judge and may hold hidden tests, which no agent may see") {
 				t.Errorf("%s %s: %+v, %v", name, ref, failed, err)
 			}
+			if ids, err := b.Present(t.Context(), tk); err != nil || len(ids) != 0 {
+				t.Errorf("%s %s keeps others from being collected: %v, %v", name, ref, ids, err)
+			}
 		}
 	}
 }
