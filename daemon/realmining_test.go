@@ -186,6 +186,9 @@ run "over" {
 		if string(x.Status) != want {
 			t.Errorf("%s of %s is %s (%s %s), not %s", x.Agent, x.Task, x.Status, x.Reason, x.Detail, want)
 		}
+		if slices.ContainsFunc(x.Flags, func(flag string) bool { return strings.HasPrefix(flag, "cheat:") }) {
+			t.Errorf("%s of %s has the flags %v", x.Agent, x.Task, x.Flags)
+		}
 	}
 	good := 0
 	for _, p := range pulls {
@@ -271,10 +274,10 @@ func (q *quarry) realRecords(pulls []known, merged []string, file string) {
 			continue
 		}
 		f2p, p2p, patch := q.minedLists(d.Task)
-		if diff := cmp.Diff(sorted(p.FailToPass), sorted(f2p)); diff != "" {
+		if diff := cmp.Diff(p.asPrinted(p.FailToPass), p.asPrinted(f2p)); diff != "" {
 			q.Errorf("fail to pass of %s (-known +mined):\n%s", p.ID, diff)
 		}
-		if diff := cmp.Diff(sorted(p.PassToPass), sorted(p2p)); diff != "" {
+		if diff := cmp.Diff(p.asPrinted(p.PassToPass), p.asPrinted(p2p)); diff != "" {
 			q.Errorf("pass to pass of %s (-known +mined):\n%s", p.ID, diff)
 		}
 		if len(patch) == 0 {
@@ -294,6 +297,20 @@ func (q *quarry) realRecords(pulls []known, merged []string, file string) {
 	if diff := cmp.Diff(sorted(want), sorted(has)); diff != "" {
 		q.Errorf("pull requests with a record (-merged +decided):\n%s", diff)
 	}
+}
+
+// asPrinted are names as the runner prints them, sorted. Cargo prints no target beside a test, so
+// that the second of a name has a number where the known one has the target.
+func (p known) asPrinted(names []string) []string {
+	if p.Language != "rust" {
+		return sorted(names)
+	}
+	var printed []string
+	for _, name := range names {
+		target := regexp.MustCompile(`^(doc|tests/[a-z_]+\.rs)::`)
+		printed = append(printed, regexp.MustCompile(` #[0-9]+$`).ReplaceAllString(target.ReplaceAllString(name, ""), ""))
+	}
+	return sorted(printed)
 }
 
 func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
