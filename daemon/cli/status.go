@@ -291,11 +291,7 @@ func (e *env) submissions() *cobra.Command {
 			}
 			defer done()
 			if output != "" {
-				stream, err := c.Output(cmd.Context(), args[0], output)
-				if err != nil {
-					return err
-				}
-				return e.copyOut(cmd, stream)
+				return e.showWritten(cmd, c, args[0], output)
 			}
 			t, err := c.Trial(cmd.Context(), args[0])
 			if err != nil {

@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge"
@@ -131,6 +136,41 @@ func noRound(t reconcile.TrialStatus) string {
 		return fmt.Sprintf("%s: %s", text, stateOf(t))
 	}
 	return fmt.Sprintf("%s: %s: %s", text, stateOf(t), indented(t.Detail))
+}
+
+// showWritten prints what the judge command wrote in a round, and explains the tests that assayd added.
+func (e *env) showWritten(cmd *cobra.Command, c *api.Client, trial, round string) error {
+	stream, err := c.Output(cmd.Context(), trial, round)
+	if err != nil {
+		return err
+	}
+	var own ownTests
+	if err := e.copyOut(cmd, struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(stream, &own), stream}); err != nil {
+		return err
+	}
+	if own.seen {
+		fmt.Fprintln(e.err, "Tests with 16 hexadecimal digits in their names are assayd's own, one that must pass and one that must fail. They are in no count.")
+	}
+	return nil
+}
+
+// ownTests looks for the names of the tests that the judge adds to a run.
+type ownTests struct {
+	last []byte // what the next part may go on from
+	seen bool
+}
+
+var ownTest = regexp.MustCompile(`(?i)test[_ ]?[0-9a-f]{16}`)
+
+// Write implements io.Writer.
+func (o *ownTests) Write(p []byte) (int, error) {
+	text := append(o.last, p...)
+	o.seen = o.seen || ownTest.Match(text)
+	o.last = bytes.Clone(text[max(len(text)-len("test_0123456789abcdef"), 0):])
+	return len(p), nil
 }
 
 // failing is the last round whose judge command wrote something and that did not pass; "" = there is none.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -111,6 +112,27 @@ func TestTheTrialToLookAtIsOfAnAgent(t *testing.T) {
 	} {
 		if got := closest(of); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// The tests that the judge adds are found however the output comes.
+func TestOwnTestsAreFoundInOutput(t *testing.T) {
+	for text, want := range map[string]bool{
+		"tests/test_a.py::test_36be62352d250002_43 FAILED":    true,
+		"--- FAIL: TestC0ffee0123456789 (0.00s)":              true,
+		"test_deadbeef and test_36be62352d25 are of the task": false,
+	} {
+		for _, size := range []int{1, 7, 4096} {
+			var own ownTests
+			for part := range slices.Chunk([]byte(text), size) {
+				if _, err := own.Write(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if own.seen != want {
+				t.Errorf("%q, %d bytes at a time: %v", text, size, own.seen)
+			}
 		}
 	}
 }
