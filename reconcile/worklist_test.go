@@ -150,7 +150,7 @@ func TestATrialCostsTheSameWhateverIsDone(t *testing.T) {
 		read[done] = begun[left-1] - begun[1]
 	}
 	t.Logf("rows read for two trials, by trials done before: %v", read)
-	if read[600] > read[20]+read[20]/4 {
+	if read[600] > read[20]+200 { // what goes on beside reads some, too
 		t.Errorf("rows read for two trials, by trials done before: %v", read)
 	}
 }
