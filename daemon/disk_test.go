@@ -156,6 +156,7 @@ func (w *world) submitAs(level int, ballast []byte) reply {
 func TestAFullStateDirectoryCostsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.configured(everyTry)
 	disk := w.onSmallDisk(w.state, 128)
 	slow := strings.Replace(w.benchmark(), `command = "sh tests/check.sh"`, `command = "sleep 2; sh tests/check.sh"`, 1)
 	w.write("r.hcl", slow+w.agent("waiter", waiter)+w.agent("immortal", immortal)+
@@ -264,6 +265,7 @@ func (w *world) verdictOn(file, round string) record {
 func TestADiskThatIsFullAtAnyWriteCostsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.configured(everyTry)
 	w.breakable()
 	point := filepath.Join(filepath.Dir(w.state), "point")
 	w.env = []string{"ASSAYD_FAULT_FULL_FILE=" + point, "ASSAYD_FAULT_FULL_WHILE=" + point}
@@ -293,6 +295,9 @@ func TestADiskThatIsFullAtAnyWriteCostsNothing(t *testing.T) {
 	w.nothingIsLost(file)
 }
 
+// everyTry has the daemon log an error as often as it is met.
+const everyTry = "log {\n  level = \"debug\"\n}\n"
+
 // withoutRoom leaves a place that writes without room until it has failed three times after
 // something was done. The file is the one that the daemon looks into.
 func (w *world) withoutRoom(file string, p fault.Point, lead func()) {
@@ -317,6 +322,7 @@ func (w *world) withoutRoom(file string, p fault.Point, lead func()) {
 func TestADiskThatIsFullLosesNothingOfWhatIsToldAndPlayed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.configured(everyTry)
 	w.breakable()
 	w.crowded()
 	point := filepath.Join(filepath.Dir(w.state), "point")

@@ -52,9 +52,7 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 		next, effects, err := m.Step(ctx, s)
 		if err != nil {
 			if ctx.Err() == nil {
-				if r.troubles.news(s.ID, err) {
-					log.Warn("trial step", "stage", s.Phase, "error", err)
-				}
+				log.Log(ctx, r.troubles.level(s.ID, err, slog.LevelWarn), "trial step", "stage", s.Phase, "error", err)
 				away = errors.Is(err, container.ErrUnavailable)
 				pause.wait(ctx)
 			}
@@ -71,9 +69,7 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 			if ctx.Err() != nil {
 				return // the step is repeated by the next daemon
 			}
-			if r.troubles.news(withStore, err) {
-				log.Error("store trial", "stage", next.Phase, "error", err)
-			}
+			log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "store trial", "stage", next.Phase, "error", err)
 			pause.wait(ctx)
 		}
 		r.troubles.over(withStore)

@@ -283,9 +283,7 @@ func (r *Reconciler) turn(ctx context.Context) {
 			}
 			r.Working()
 			if err := r.reconcile(ctx, due[i], seen); err != nil && ctx.Err() == nil {
-				if r.troubles.news(due[i], err) {
-					r.o.Log.Warn("reconcile", "spec", due[i], "error", err)
-				}
+				r.o.Log.Log(ctx, r.troubles.level(due[i], err, slog.LevelWarn), "reconcile", "spec", due[i], "error", err)
 				r.queue.retry(due[i], r.now())
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
@@ -137,17 +138,15 @@ func (r *Reconciler) sweepAll(ctx context.Context, keep map[string]bool, begun t
 			return
 		}
 		if err != nil {
-			if r.troubles.news("the sweep", err) {
-				r.o.Log.Warn("look for containers that were left over", "error", err)
-			}
+			r.o.Log.Log(ctx, r.troubles.level("the sweep", err, slog.LevelWarn), "look for containers that were left over", "error", err)
 			pause.wait(ctx)
 			continue
 		}
 		r.troubles.over(withEngine)
 		r.troubles.over("the sweep")
 		for _, c := range found {
-			if err := r.sweepOne(ctx, c, keep, begun); err != nil && ctx.Err() == nil && r.troubles.news(c.Name, err) {
-				r.o.Log.Warn("remove a container that was left over", "container", c.Name, "error", err)
+			if err := r.sweepOne(ctx, c, keep, begun); err != nil && ctx.Err() == nil {
+				r.o.Log.Log(ctx, r.troubles.level(c.Name, err, slog.LevelWarn), "remove a container that was left over", "container", c.Name, "error", err)
 			}
 		}
 		return

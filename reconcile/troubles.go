@@ -2,13 +2,14 @@ package reconcile
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 
 	"github.com/assayd/assayd/runtime/container"
 )
 
-// troubles are errors that are met again and again, each of which is logged once until it changes
+// troubles are errors that are met again and again, each of which is told once until it changes
 // or is over. What keeps all from the engine or from the store is one trouble, whoever meets it.
 type troubles struct {
 	mu   sync.Mutex
@@ -21,7 +22,7 @@ const (
 	withStore  = "the store"
 )
 
-// news notes what who met, and reports whether it is to be logged.
+// news notes what who met, and reports whether it was not known.
 func (t *troubles) news(who string, err error) bool {
 	cause := err.Error()
 	switch {
@@ -41,6 +42,15 @@ func (t *troubles) news(who string, err error) bool {
 	}
 	t.last[who] = cause
 	return true
+}
+
+// level is at which an error is logged that who met: what is no news only tells who looks closely how
+// often it comes.
+func (t *troubles) level(who string, err error, news slog.Level) slog.Level {
+	if t.news(who, err) {
+		return news
+	}
+	return slog.LevelDebug
 }
 
 // over forgets what there was with who.

@@ -213,9 +213,10 @@ func (w *Writer) pass(ctx context.Context, all bool) error {
 
 func (w *Writer) failed(s Stream, err error) {
 	r := w.retries[s.ID].next(time.Now())
+	level := slog.LevelDebug
 	if r.why != err.Error() {
-		r.why = err.Error()
-		w.log.Warn("cannot write result file; it is tried again and again", "spec", s.Spec, "file", s.Path, "err", err)
+		r.why, level = err.Error(), slog.LevelWarn
 	}
+	w.log.Log(context.Background(), level, "cannot write result file; it is tried again and again", "spec", s.Spec, "file", s.Path, "err", err)
 	w.retries[s.ID] = r
 }

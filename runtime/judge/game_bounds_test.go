@@ -49,17 +49,22 @@ func TestBoundsOnSessions(t *testing.T) {
 				t.Errorf("round %q, want %q", line, want[i])
 			}
 		}
+		synctest.Wait() // until the game that was closed has left
+		b.games.mu.Lock()
 		for len(b.games.open) < gamesInAll {
 			b.games.open[fmt.Sprint(len(b.games.open))] = &game{session: &session{Session: Session{Trial: "many"}}}
 		}
+		b.games.mu.Unlock()
 		if w := b.play(t, "u", "new", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "too many") {
 			t.Errorf("no place: %d %s", w.Code, w.Body)
 		}
+		b.games.mu.Lock()
 		for id, g := range b.games.open {
 			if g.judge == nil {
 				delete(b.games.open, id)
 			}
 		}
+		b.games.mu.Unlock()
 	})
 }
 
