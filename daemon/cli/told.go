@@ -167,7 +167,7 @@ var ownTest = regexp.MustCompile(`(?i)test[_ ]?[0-9a-f]{16}`)
 
 // Write implements io.Writer.
 func (o *ownTests) Write(p []byte) (int, error) {
-	text := append(o.last, p...)
+	text := slices.Concat(o.last, p)
 	o.seen = o.seen || ownTest.Match(text)
 	o.last = bytes.Clone(text[max(len(text)-len("test_0123456789abcdef"), 0):])
 	return len(p), nil
