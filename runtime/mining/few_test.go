@@ -198,6 +198,9 @@ func (w *world) hasFiles(k task.Task) {
 	}
 	for what, metadata := range map[string]map[string]string{"kept": k.Metadata, "written": read.Tasks[0].Metadata} {
 		for name, text := range want {
+			if what == "kept" && name == sweforge.TestFilesKey {
+				text = "" // judge.patch makes them
+			}
 			if metadata[name] != text {
 				w.t.Errorf("%s as %s is %q, want %q", name, what, metadata[name], text)
 			}
