@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,10 @@ func TestTheExamplesRunAsTheyAre(t *testing.T) {
 			got := map[string]trial.Status{}
 			for name, x := range trials {
 				got[name] = x.Status
+				control := x.Agent == "oracle" || x.Agent == "nop"
+				if control && slices.ContainsFunc(x.Flags, func(flag string) bool { return strings.HasPrefix(flag, "cheat:") }) {
+					t.Errorf("%s is flagged: %v", name, x.Flags)
+				}
 			}
 			if diff := cmp.Diff(example.want, got); diff != "" {
 				t.Fatalf("(-want +got):\n%s\n%s", diff, text)
