@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -202,7 +203,7 @@ func valueOf(i *reconcile.Interval) string {
 	if i == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", i.Value)
+	return decimal(i.Value)
 }
 
 // rangeOf is an interval over tasks, of which one alone tells nothing.
@@ -210,14 +211,22 @@ func rangeOf(i *reconcile.Interval) string {
 	if i == nil || i.N < 2 {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f–%.2f", i.Low, i.High)
+	return decimal(i.Low) + "–" + decimal(i.High)
 }
 
 func pointer(v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", *v)
+	return decimal(*v)
+}
+
+// decimal has two places, unless a score is too large or too small for them.
+func decimal(v float64) string {
+	if size := math.Abs(v); size >= 1e9 || size > 0 && size < 1e-3 {
+		return fmt.Sprintf("%.3g", v)
+	}
+	return fmt.Sprintf("%.2f", v)
 }
 
 func costOf(usd float64) string {

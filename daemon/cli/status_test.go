@@ -192,3 +192,12 @@ func TestOnlyWhatWasDoneBeforeIsDoneAlready(t *testing.T) {
 		}
 	}
 }
+
+// Scores are what judges print: none of them fills the screen, and none that is not 0 looks like it.
+func TestADecimalHasAWidth(t *testing.T) {
+	for v, want := range map[float64]string{0: "0.00", 0.5: "0.50", -12.345: "-12.35", 123456: "123456.00", 1e100: "1e+100", -1e308: "-1e+308", 5e-324: "4.94e-324", 0.001: "0.00"} {
+		if got := decimal(v); got != want {
+			t.Errorf("%g is shown as %q, want %q", v, got, want)
+		}
+	}
+}
