@@ -124,9 +124,9 @@ func (m *Mining) paths() []string {
 	return []string{m.Output.Dir, m.PRFile, m.Filter.ExcludeRepos.File, m.Filter.Decontaminate.File}
 }
 
-// Inside reports whether what mining reads and writes still lies below the folders that the spec may
-// name: a link may have been put there since the spec was accepted. Of what an earlier version
-// accepted that is not known.
+// Inside returns an error if what mining reads or writes no longer lies below the folders that the spec
+// may name: somebody may have put a link there since the spec was accepted. It returns nil for a spec
+// without bounds, as earlier versions stored them.
 func (m *Mining) Inside() error {
 	for _, path := range m.paths() {
 		if path == "" || len(m.Bounds) == 0 {

@@ -53,7 +53,7 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 		if err != nil {
 			if ctx.Err() == nil {
 				log.Log(ctx, r.troubles.level(s.ID, err, slog.LevelWarn), "trial step", "stage", s.Phase, "error", err)
-				away = errors.Is(err, container.ErrUnavailable)
+				away = away || errors.Is(err, container.ErrUnavailable)
 				pause.wait(ctx)
 			}
 			continue

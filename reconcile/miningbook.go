@@ -401,7 +401,8 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 // catchUpAtOnce is how many of the pull requests that a spec has seen are looked at together.
 const catchUpAtOnce = 1000
 
-// noted are the pull requests that the file of the spec lists, with their classes.
+// noted are the pull requests that the file of the spec lists, with their classes, which the book keeps
+// in mind from then on.
 func (b *miningBook) noted() (map[github.Ref]string, error) {
 	noted := map[github.Ref]string{}
 	f, err := os.Open(b.spec.PRFile)

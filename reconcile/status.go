@@ -297,7 +297,7 @@ const manyOutcomes = 100
 // sumUp fills in the summary, unless that is done.
 func (r *RunStatus) sumUp(made *summaries) {
 	if r.outcomes != nil {
-		r.Summary, r.SummaryOf = made.of(r, r.Execution, r.outcomes)
+		r.Summary, r.SummaryOf = made.of(r)
 		r.outcomes = nil
 	}
 }

@@ -32,11 +32,12 @@ const (
 
 // of is the summary of a run's finished trials that count, nil without any, and when it was made
 // unless that is now. While the run goes on it may be a while old.
-func (k *summaries) of(run *RunStatus, n int, outcomes []Outcome) (*Summary, time.Time) {
+func (k *summaries) of(run *RunStatus) (*Summary, time.Time) {
+	outcomes := run.outcomes
 	if len(outcomes) == 0 {
 		return nil, time.Time{}
 	}
-	sum := summed(n, outcomes)
+	sum := summed(run.Execution, outcomes)
 	k.mu.Lock()
 	kept, there := k.made[run.Address]
 	k.mu.Unlock()

@@ -26,16 +26,16 @@ func TestALongSummaryIsToldAgainForAWhile(t *testing.T) {
 		{"another execution is over", "finished", outcomes[:1], 2, 1, false},
 	} {
 		k := summaries{made: map[string]madeSummary{"run.r": former}}
-		got, at := k.of(&RunStatus{Address: "run.r", State: tt.state}, tt.execution, tt.outcomes)
+		got, at := k.of(&RunStatus{Address: "run.r", State: tt.state, Execution: tt.execution, outcomes: tt.outcomes})
 		if got.Total != tt.total || at.IsZero() == tt.ago {
 			t.Errorf("%s: a summary of %d trials, made %s", tt.name, got.Total, at)
 		}
 	}
 	k := summaries{}
-	if got, _ := k.of(&RunStatus{Address: "run.r"}, 1, nil); got != nil {
+	if got, _ := k.of(&RunStatus{Address: "run.r", Execution: 1}); got != nil {
 		t.Error("of no trial there is a summary")
 	}
-	if got, _ := k.of(&RunStatus{Address: "run.r"}, 1, outcomes); got.Total != 2 || len(k.made) != 0 && k.made["run.r"].took < summaryLong {
+	if got, _ := k.of(&RunStatus{Address: "run.r", Execution: 1, outcomes: outcomes}); got.Total != 2 || len(k.made) != 0 && k.made["run.r"].took < summaryLong {
 		t.Errorf("%+v is kept", k.made)
 	}
 	for i := range summariesMax {
@@ -46,7 +46,7 @@ func TestALongSummaryIsToldAgainForAWhile(t *testing.T) {
 		k.made[string(rune('a'+i))] = former
 	}
 	k.made["run.r"] = former
-	k.of(&RunStatus{Address: "run.r", State: "finished"}, 1, outcomes)
+	k.of(&RunStatus{Address: "run.r", State: "finished", Execution: 1, outcomes: outcomes})
 	if len(k.made) > summariesMax {
 		t.Errorf("%d summaries are kept", len(k.made))
 	}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -94,7 +95,7 @@ func (t Trial) asks() bool {
 // worklist is what a plan is made from, which later changes of the index leave alone.
 func (x *cellIndex) worklist(o Observed) worklist {
 	o.Trials = slices.Clone(x.asking)
-	return worklist{Observed: o, run: x.run, wanted: x.wanted, fresh: slices.Clone(x.fresh), left: x.left, begun: x.begun}
+	return worklist{Observed: o, run: x.run, wanted: x.wanted, fresh: slices.Clone(x.fresh), left: maps.Clone(x.left), begun: x.begun}
 }
 
 // cellOf is the cell of a trial; only its key is known where the run does not want it.

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/runtime/task/runner"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -101,7 +101,7 @@ func (e *env) watched(ctx context.Context, settings *config.Settings, paths []st
 		for _, root := range v.Watches {
 			if below(path, root) {
 				return usage{fmt.Errorf("a daemon (process %d) watches %s and does what %s says; to see it: assayd status --state %s; to do it apart from the daemon, name another state directory with --state",
-					v.PID, root, relative(path), shellLine([]string{dir}))}
+					v.PID, root, relative(path), runner.Line([]string{dir}))}
 			}
 		}
 	}
@@ -267,20 +267,7 @@ func (e *env) attach(dir string, paths []string) string {
 	if config, err := filepath.Abs(e.config); err == nil && e.config != "" {
 		words = append(words, "--config", config)
 	}
-	return shellLine(append(words, paths...))
-}
-
-// shellLine is a command as a shell reads it.
-func shellLine(words []string) string {
-	words = slices.Clone(words)
-	for i, w := range words {
-		if strings.ContainsFunc(w, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./+,:@%=", r)
-		}) {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
+	return runner.Line(append(words, paths...))
 }
 
 // cancelAll ends what runs.

@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/task/runner"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -107,7 +108,7 @@ func showBroken(w io.Writer, r reconcile.RunStatus, paths []string) {
 	if len(tasks) > 1 {
 		subject = "tasks " + someOf(tasks) + " are broken: their own solutions do not resolve them"
 	}
-	fmt.Fprintf(w, "\n%s; to find out why: %s\n", subject, shellLine(words))
+	fmt.Fprintf(w, "\n%s; to find out why: %s\n", subject, runner.Line(words))
 }
 
 // showUnfixed explains a flag of the table where the headline does not.

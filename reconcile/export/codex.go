@@ -277,8 +277,8 @@ func oneLine(text string) string {
 
 // onlyNewlines ends lines with a newline wherever the viewer, which is written in Python, begins
 // another line.
-func onlyNewlines(text string) string {
-	return strings.NewReplacer(
-		"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n",
-	).Replace(text)
-}
+func onlyNewlines(text string) string { return newlines.Replace(text) }
+
+var newlines = strings.NewReplacer(
+	"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n",
+)

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
@@ -52,7 +54,10 @@ func quietFolder(dir, id string) error {
 		return err
 	}
 	name := filepath.Join(dir, filepath.Base(guest.ConfigFile))
-	if err := errors.Join(fault.Err(fault.WriteFolder), os.WriteFile(name+partial, text, 0o644), os.Rename(name+partial, name)); err != nil {
+	if err := fault.Err(fault.WriteFolder); err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(name, text, 0o644); err != nil { // on a full disk what was there stays
 		return err
 	}
 	return errors.Join(
