@@ -99,7 +99,7 @@ func (b *Books) Spent(ctx context.Context, a gateway.Account) (gateway.Usage, er
 			s, err = tx.SpentByExecution(a.Spec, a.Execution)
 			return err
 		}
-		s, err = tx.SpentByTry(a.Spec, a.Trial, a.Try)
+		s, err = tx.SpentByTry(a.Spec, a.Execution, a.Trial, a.Try)
 		return err
 	})
 	return usageOf(s), err

@@ -276,7 +276,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 				return err
 			}
 		}
-		if err := tx.PutTrial(row); err != nil {
+		if err := putTrial(tx, row, s); err != nil {
 			return err
 		}
 		if s.Phase == trial.Done {

@@ -61,18 +61,7 @@ func (r *Reconciler) sum(address string, n int) {
 	r.sums[address] = s
 	ctx := r.life
 	r.drivers.Go(func() {
-		select { // of many runs that end together, one is summed up at a time
-		case r.summer <- struct{}{}:
-			defer func() { <-r.summer }()
-		case <-ctx.Done():
-			return
-		}
-		var outcomes []Outcome
-		err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-			outcomes, _, err = outcomesOf(tx, address, n)
-			return err
-		})
-		summary := Summarize(outcomes)
+		made, err := r.summaries.make(ctx, doneOf{address, n})
 		_ = r.do(ctx, func() { // fails where the loop has ended: the next daemon makes it
 			switch {
 			case r.sums[address] != s: // something has changed since
@@ -82,7 +71,7 @@ func (r *Reconciler) sum(address string, n int) {
 				r.queue.retry(address, r.now())
 				return
 			default:
-				s.trials, s.summary = len(outcomes), &summary
+				s.trials, s.summary = made.trials, &made.Summary
 			}
 			r.queue.add(address, r.now())
 		})

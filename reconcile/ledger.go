@@ -278,6 +278,9 @@ func report(tx *store.Tx, s judge.Submission) error {
 	if s.Kind.Apart() {
 		return nil
 	}
+	if err := putRound(tx, s); err != nil {
+		return err
+	}
 	row, err := tx.Trial(s.Trial)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

@@ -92,12 +92,8 @@ func (r *Reconciler) observed(tx *store.Tx, address string) (worklist, error) {
 	}
 	if x == nil || x.execution != o.Execution.N || x.run != d && !x.grow(d, o.Execution) {
 		x = newCellIndex(d, o.Execution)
-		trials, err := r.trialsOf(tx, address, o.Execution.N)
-		if err != nil {
+		if err := r.index(tx, address, x); err != nil {
 			return worklist{}, err
-		}
-		for _, t := range trials {
-			x.put(t)
 		}
 		r.cells[address] = x
 	}
@@ -117,6 +113,47 @@ func (r *Reconciler) observed(tx *store.Tx, address string) (worklist, error) {
 	}
 	delete(r.changed, address)
 	return x.worklist(o), nil
+}
+
+// index puts the trials of an execution in their index. Those that ask for nothing are not read.
+func (r *Reconciler) index(tx *store.Tx, address string, x *cellIndex) error {
+	filled, err := tx.Meta(filledKey)
+	if err != nil {
+		return err
+	}
+	if filled != filledAll { // some have no cell yet
+		trials, err := r.trialsOf(tx, address, x.execution)
+		x.putAll(trials)
+		return err
+	}
+	var trials []Trial
+	var asking []string
+	if err := tx.EachCell(address, x.execution, func(c store.CellRow) error {
+		if r.live[c.Trial] != nil || !c.Stands || c.Status == string(trial.Cancelled) { // of what was cancelled, the budget counts
+			asking = append(asking, c.Trial)
+			return nil
+		}
+		trials = append(trials, Trial{
+			ID: c.Trial, Key: c.Key, Try: c.Try, Status: trial.Status(c.Status), Final: true, Unwanted: c.Unwanted, EndedAt: c.Finished,
+			Slot: slot{c.Benchmark, c.Task, c.Agent, c.Attempt}, Superseded: c.Superseded,
+		})
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, id := range asking {
+		row, err := tx.Trial(id)
+		if err != nil {
+			return err
+		}
+		t, err := r.trialOf(row)
+		if err != nil {
+			return err
+		}
+		trials = append(trials, t)
+	}
+	x.putAll(trials)
+	return nil
 }
 
 // touch says that a trial is read anew before the next plan is made, and that no summary from before

@@ -54,7 +54,7 @@ type Reconciler struct {
 	keeping   *keeping        // safe for any goroutine
 	harness   *harness        // safe for any goroutine
 	troubles  troubles        // safe for any goroutine
-	summaries summaries       // safe for any goroutine
+	summaries *summaries      // safe for any goroutine
 	sanity    turns           // safe for any goroutine
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
@@ -70,7 +70,6 @@ type Reconciler struct {
 	changed   map[string]map[string]bool // trials that are not in their index as they are now, by address and id
 	changes   map[string]int             // how often trials of a run have changed, by address
 	sums      map[string]*summing        // by address
-	summer    chan struct{}              // held by who makes a summary
 	held      map[string]Need            // of trials found running, whose room is taken and who have no goroutine yet
 	rerun     map[string]*Rerun
 	contents  contents
@@ -96,12 +95,12 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, summer: make(chan struct{}, 1), held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
+		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.harness, r.keeping = newHarness(r), newKeeping()
+	r.harness, r.keeping, r.summaries = newHarness(r), newKeeping(), newSummaries(o.Store)
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Broken = r.broken
@@ -158,6 +157,9 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if err := r.markFormer(ctx); err != nil {
 		return err
 	}
+	if err := r.fillOpen(ctx); err != nil {
+		return err
+	}
 	if err := r.restore(ctx); err != nil {
 		return err
 	}
@@ -186,6 +188,10 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	sweeper.Go(func() { r.left.run(ctx) })
 	sweeper.Go(func() { r.boundKept(ctx) })
 	sweeper.Go(func() { r.harness.run(ctx) })
+	sweeper.Go(func() { r.fillCells(ctx) })
+	sweeper.Go(func() {
+		r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
+	})
 	sweeper.Go(func() { r.watchImages(ctx) })
 	if r.o.Ready != nil {
 		r.o.Ready()

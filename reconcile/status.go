@@ -36,68 +36,86 @@ type FileStatus struct {
 
 // RunStatus is the state of one run.
 type RunStatus struct {
-	Address    string        `json:"address"`
-	File       string        `json:"file"`
-	Generation string        `json:"generation"`
-	Execution  int           `json:"execution"` // 0 = none yet
-	State      string        `json:"state"`     // waiting, blocked, running, finished, removed
-	Note       string        `json:"note,omitempty"`
-	Results    string        `json:"results"`             // path of the JSONL file
-	Elsewhere  string        `json:"elsewhere,omitempty"` // why the results are not beside the spec
-	Wanted     int           `json:"wanted"`              // cells
-	Trials     []TrialStatus `json:"trials"`
-	Summary    *Summary      `json:"summary,omitempty"`   // of the trials that are over and not superseded
-	SummaryOf  time.Time     `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
-	Stale      *Stale        `json:"stale,omitempty"`     // how content differs from that of the execution
-	Differs    *Stale        `json:"differs,omitempty"`   // how that differs from the content of the execution before
+	Address    string `json:"address"`
+	File       string `json:"file"`
+	Generation string `json:"generation"`
+	Execution  int    `json:"execution"` // 0 = none yet
+	State      string `json:"state"`     // waiting, blocked, running, finished, removed
+	Note       string `json:"note,omitempty"`
+	Results    string `json:"results"`             // path of the JSONL file
+	Elsewhere  string `json:"elsewhere,omitempty"` // why the results are not beside the spec
+	Wanted     int    `json:"wanted"`              // cells
+	// Cells counts the cells of the execution by state: waiting, setup, working, judging, retrying,
+	// superseded, or the status of a trial that is over. Those that are 0 are left out.
+	Cells     map[string]int `json:"cells,omitempty"`
+	Trials    []TrialStatus  `json:"trials"`
+	Truncated bool           `json:"truncated,omitempty"` // there are more trials than these
+	Changed   int64          `json:"changed,omitempty"`   // the last change that is in trials: what is later has a higher number
+	Filling   bool           `json:"filling,omitempty"`   // trials of an earlier version are still being counted
+	Summary   *Summary       `json:"summary,omitempty"`   // of the trials that are over and not superseded
+	SummaryOf time.Time      `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
+	Stale     *Stale         `json:"stale,omitempty"`     // how content differs from that of the execution
+	Differs   *Stale         `json:"differs,omitempty"`   // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
 
 	outcomes []Outcome // that are still to be summed up
+	outdated bool      // the summary is not of all trials that are over
 }
 
-// Status reads the present state; address narrows it to one run, "" is all of it. The loop says what
-// it knows, and has no part in reading what was done.
-func (r *Reconciler) Status(ctx context.Context, address string) (s Status, err error) {
+// StatusQuery says what a status is to have.
+type StatusQuery struct {
+	Address string // of one run or mining spec; "" = all
+	// Trials is how many trials of a run are told at most, those that have changed last; over
+	// MaxTrials is MaxTrials. All runs together have as many where Address is "".
+	Trials int
+	// Since, over 0, is the number of a change: only trials that have changed since are told, those
+	// first that have changed first.
+	Since int64
+}
+
+// MaxTrials is how many trials a status tells at most.
+const MaxTrials = 1000
+
+// Status reads the present state; address narrows it to one run, "" is all of it.
+func (r *Reconciler) Status(ctx context.Context, address string) (Status, error) {
+	return r.StatusOf(ctx, StatusQuery{Address: address, Trials: MaxTrials})
+}
+
+// StatusOf reads the present state. The loop says what it knows, and has no part in reading what was
+// done.
+func (r *Reconciler) StatusOf(ctx context.Context, q StatusQuery) (s Status, err error) {
 	var mines []miningSight
 	var runs []runSight
 	var known []string // all addresses, where there is no such one
 	if err := r.do(ctx, func() {
-		s, mines, runs = r.status(), r.mineSights(address), r.runSights(address)
-		if address != "" && len(mines)+len(runs) == 0 {
+		s, mines, runs = r.status(), r.mineSights(q.Address), r.runSights(q.Address)
+		if q.Address != "" && len(mines)+len(runs) == 0 {
 			known = append(r.addresses(), slices.Sorted(maps.Keys(r.mines))...)
 		}
 	}); err != nil {
 		return s, err
 	}
-	undeclared := address != "" && len(mines)+len(runs) == 0
-	if undeclared && !isMining(address) {
-		runs = []runSight{{address: address}} // its results may still be there
+	undeclared := q.Address != "" && len(mines)+len(runs) == 0
+	if undeclared && !isMining(q.Address) {
+		runs = []runSight{{address: q.Address}} // its results may still be there
 	}
-	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		for _, seen := range runs {
-			run, err := runStatus(tx, seen)
-			if err != nil {
-				return err
-			}
-			if len(run.outcomes) < manyOutcomes {
-				run.sumUp(&r.summaries)
-			}
-			if !undeclared || run.Execution > 0 {
-				s.Runs = append(s.Runs, run)
-			}
-		}
-		return nil
+	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		s.Runs, err = r.runStatuses(tx, runs, q)
+		return err
 	}); err != nil {
 		return s, err
 	}
-	for i := range s.Runs { // what takes long is no part of a transaction
-		s.Runs[i].sumUp(&r.summaries)
+	if undeclared && len(s.Runs) == 1 && s.Runs[0].Execution == 0 {
+		s.Runs = nil
 	}
-	if address != "" && len(mines)+len(s.Runs) == 0 {
-		return s, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
+	for i := range s.Runs { // what takes long is no part of a transaction
+		r.sumUp(&s.Runs[i])
+	}
+	if q.Address != "" && len(mines)+len(s.Runs) == 0 {
+		return s, fmt.Errorf("%w: %s%s", ErrUnknown, q.Address, suggest(q.Address, known))
 	}
 	for _, seen := range mines {
 		m, err := r.miningStatus(ctx, seen)
@@ -141,10 +159,13 @@ type runSight struct {
 
 // runSights are those of all runs, or of the one of that address.
 func (r *Reconciler) runSights(address string) (all []runSight) {
-	for _, known := range r.addresses() {
-		if address != "" && address != known {
-			continue
-		}
+	some := []string{address}
+	if address == "" {
+		some = r.addresses()
+	} else if _, gone := r.gone[address]; r.desired[address] == nil && (!gone || isMining(address)) {
+		return nil
+	}
+	for _, known := range some {
 		seen := runSight{address: known, desired: r.desired[known], note: r.notes[known], stale: r.contents.stale[known]}
 		if seen.desired != nil {
 			if run := r.set.Run(seen.desired.Name); run != nil {
@@ -228,6 +249,35 @@ func (r *Reconciler) addresses() []string {
 	return all
 }
 
+// runStatuses are those of runs. Those that work have their trials first, as far as they reach.
+func (r *Reconciler) runStatuses(tx *store.Tx, seen []runSight, q StatusQuery) ([]RunStatus, error) {
+	filled, err := tx.Meta(filledKey)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]RunStatus, len(seen))
+	for i := range seen {
+		if runs[i], err = runStatus(tx, seen[i]); err != nil {
+			return nil, err
+		}
+		runs[i].Filling = filled != filledAll
+	}
+	left := min(max(q.Trials, 0), MaxTrials)
+	for _, works := range []bool{true, false} {
+		for i := range runs {
+			if runs[i].Execution == 0 || works != (runs[i].State == "running") {
+				continue
+			}
+			if err := r.doneOfRun(tx, seen[i].desired, &runs[i], StatusQuery{Trials: left, Since: q.Since}); err != nil {
+				return nil, err
+			}
+			left -= len(runs[i].Trials)
+		}
+	}
+	return runs, nil
+}
+
+// runStatus is what is known of a run but for its trials.
 func runStatus(tx *store.Tx, seen runSight) (RunStatus, error) {
 	address, d := seen.address, seen.desired
 	run := RunStatus{Address: address, File: seen.file, Note: seen.note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.stale}
@@ -278,7 +328,7 @@ func runStatus(tx *store.Tx, seen runSight) (RunStatus, error) {
 	default:
 		run.State = "finished"
 	}
-	return run, trialStatuses(tx, d, e.N, &run)
+	return run, nil
 }
 
 // resultsOf is the file of a spec's records, and why it is not beside the spec; "" while there
@@ -289,74 +339,6 @@ func resultsOf(tx *store.Tx, address string) (path, elsewhere string, err error)
 		return "", "", nil
 	}
 	return cmp.Or(stream.File, stream.Path), stream.Why, err
-}
-
-// manyOutcomes is from how many on a summary may take long.
-const manyOutcomes = 100
-
-// sumUp fills in the summary, unless that is done.
-func (r *RunStatus) sumUp(made *summaries) {
-	if r.outcomes != nil {
-		r.Summary, r.SummaryOf = made.of(r)
-		r.outcomes = nil
-	}
-}
-
-// trialStatuses fills in the trials of an execution, and what its summary is made of.
-func trialStatuses(tx *store.Tx, d *Run, n int, run *RunStatus) error {
-	rows, err := tx.Trials(run.Address, n)
-	if err != nil {
-		return err
-	}
-	replaced, err := supersededOf(tx, rows)
-	if err != nil {
-		return err
-	}
-	order, place := d.places(), map[string]int{}
-	asks, total := false, gateway.Budget{}
-	var outcomes []Outcome
-	for at, row := range rows {
-		s, err := stateOf(row)
-		if err != nil {
-			return err
-		}
-		subs, err := submissions(tx, s.ID)
-		if err != nil {
-			return err
-		}
-		t, err := trialStatus(tx, s, subs)
-		if err != nil {
-			return err
-		}
-		i, wanted := order[s.Key]
-		if !wanted {
-			i = len(order)
-		}
-		t.Wanted, t.Superseded, place[t.ID] = wanted, replaced[row.ID], i
-		run.Trials = append(run.Trials, t)
-		asks = asks || t.Usage != nil
-		if wanted || at == 0 { // what is not wanted any more may have had another one
-			total = s.Cell.Total
-		}
-		if s.Result != nil && !t.Superseded {
-			outcomes = append(outcomes, outcomeOf(s, subs))
-		}
-	}
-	if d != nil && d.Total != (gateway.Budget{}) {
-		total = d.Total
-	}
-	if total != (gateway.Budget{}) {
-		run.Budget = &total
-	}
-	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
-	run.outcomes = outcomes
-	if !asks {
-		return nil
-	}
-	spent, err := tx.SpentByExecution(run.Address, n)
-	usage := usageOf(spent)
-	run.Usage = &usage
-	return err
 }
 
 // places tells of each cell, by key, where the run lists it; none for a run that no file

@@ -56,7 +56,11 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 				return nil
 			}))
 			run := RunStatus{Address: "run.x"}
-			check(t, s.View(t.Context(), func(tx *store.Tx) error { return trialStatuses(tx, r.desired["run.x"], 1, &run) }))
+			check(t, s.View(t.Context(), func(tx *store.Tx) error {
+				rows, err := tx.Trials("run.x", 1)
+				run.Execution = 1
+				return errors.Join(err, trialStatuses(tx, r.desired["run.x"], rows, &run), spentStatus(tx, r.desired["run.x"], &run))
+			}))
 			if diff := cmp.Diff(tt.usage, run.Usage); diff != "" {
 				t.Errorf("spent: %s", diff)
 			}

@@ -1,53 +1,107 @@
 package reconcile
 
 import (
+	"context"
+	"errors"
 	"testing"
-	"time"
 
+	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// A summary that took long is told again while the run goes on, with the time when it was made; of a
-// run that is over it is of all trials.
-func TestALongSummaryIsToldAgainForAWhile(t *testing.T) {
-	outcomes := []Outcome{{Finished: trial.Finished{Trial: "r.e1.a", Try: 1, Status: trial.Resolved}}, {Finished: trial.Finished{Trial: "r.e1.b", Try: 1, Status: trial.Resolved}}}
-	former := madeSummary{of: summed(1, outcomes[:1]), at: time.Now(), took: time.Hour, summary: Summarize(outcomes[:1])}
+// plantCells stores so many trials of run.r e1 that are over.
+func (h *house) plantCells(n int) *Run {
+	h.t.Helper()
+	text := manyAttempts(n)
+	set := loaded(h.t, text)
+	d, err := Compile(set, *set.Run("r"))
+	check(h.t, err)
+	h.plantEnded(d, n)
+	return d
+}
+
+// A status makes a small summary, has a large one made, and tells the one that is kept as long as
+// that takes. It reads no trial for it.
+func TestASummaryOfManyTrialsIsMadeBesideItsStatus(t *testing.T) {
+	h := newHouse(t)
+	r := New(Options{Store: h.store})
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	h.plantCells(manyOutcomes + 1)
+	look := func() RunStatus {
+		run := RunStatus{Address: "run.r", Execution: 1, State: "running"}
+		before := h.store.Work().Rows
+		check(t, h.store.View(t.Context(), func(tx *store.Tx) error { return r.doneOfRun(tx, nil, &run, StatusQuery{Trials: 2}) }))
+		r.sumUp(&run)
+		if read := h.store.Work().Rows - before; read > 20 {
+			t.Errorf("a status reads %d rows", read)
+		}
+		return run
+	}
+	if run := look(); run.Summary != nil || !run.outdated || len(r.summaries.wanted) != 1 {
+		t.Errorf("before it is made: %+v, %d wanted", run.Summary, len(r.summaries.wanted))
+	}
+	made, err := r.summaries.make(t.Context(), <-r.summaries.wanted)
+	check(t, err)
+	if run := look(); run.Summary == nil || run.Summary.Total != manyOutcomes+1 || !run.SummaryOf.IsZero() || len(r.summaries.wanted) != 0 {
+		t.Errorf("once it is made: %+v of %s, %d wanted", run.Summary, run.SummaryOf, len(r.summaries.wanted))
+	}
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { // one of them is to be tried again
+		cells, err := tx.CellsOf(store.CellQuery{Spec: "run.r", Execution: 1, Limit: 1})
+		if err != nil {
+			return err
+		}
+		row, err := tx.Trial(cells[0].Trial)
+		if err != nil {
+			return err
+		}
+		s, err := stateOf(row)
+		s.Again = true
+		return errors.Join(err, putState(tx, row, s))
+	}))
+	if run := look(); run.Summary == nil || !run.SummaryOf.Equal(made.at) || len(r.summaries.wanted) != 1 || run.Cells[StateRetrying] != 1 {
+		t.Errorf("after a change: %+v of %s, %d wanted, %v", run.Summary, run.SummaryOf, len(r.summaries.wanted), run.Cells)
+	}
+}
+
+// What counts for a kept summary is what has, or had, an outcome.
+func TestASummaryIsOfWhatIsOver(t *testing.T) {
 	for _, tt := range []struct {
-		name     string
-		state    string
-		outcomes []Outcome
-		execution,
-		total int
-		ago bool
+		name   string
+		counts []store.CountRow
+		cells  int
+		n      int64
 	}{
-		{"nothing has ended since", "running", outcomes[:1], 1, 1, false},
-		{"a trial has ended since", "running", outcomes, 1, 1, true},
-		{"the run is over", "finished", outcomes, 1, 2, false},
-		{"another execution is over", "finished", outcomes[:1], 2, 1, false},
+		{"nothing is over", []store.CountRow{{State: StateSetup, Cells: 1, N: 9}, {State: StateWorking, Cells: 1, N: 8}, {State: StateJudging, N: 7}}, 0, 0},
+		{"some is", []store.CountRow{{State: StateWorking, Cells: 1, N: 8}, {State: string(trial.Resolved), Cells: 2, N: 5}, {State: StateRetrying, Cells: 1, N: 6}}, 3, 6},
+		{"one was superseded", []store.CountRow{{State: StateSuperseded, Cells: 1, N: 8}, {State: string(trial.Resolved), Cells: 1, N: 8}}, 1, 8},
+		{"one is open again", []store.CountRow{{State: StateSetup, Cells: 1, N: 9}, {State: string(trial.Resolved), N: 9}}, 0, 9},
 	} {
-		k := summaries{made: map[string]madeSummary{"run.r": former}}
-		got, at := k.of(&RunStatus{Address: "run.r", State: tt.state, Execution: tt.execution, outcomes: tt.outcomes})
-		if got.Total != tt.total || at.IsZero() == tt.ago {
-			t.Errorf("%s: a summary of %d trials, made %s", tt.name, got.Total, at)
+		if cells, n := over(tt.counts); cells != tt.cells || n != tt.n {
+			t.Errorf("%s: %d cells by change %d", tt.name, cells, n)
 		}
 	}
-	k := summaries{}
-	if got, _ := k.of(&RunStatus{Address: "run.r", Execution: 1}); got != nil {
-		t.Error("of no trial there is a summary")
+}
+
+// Who asks often has a summary made seldom, and never by two at a time.
+func TestSummariesAreMadeOneAtATime(t *testing.T) {
+	h := newHouse(t)
+	r := New(Options{Store: h.store})
+	h.plantCells(3)
+	of := doneOf{"run.r", 1}
+	r.summaries.turn <- struct{}{}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := r.summaries.make(over, of); !errors.Is(err, context.Canceled) {
+		t.Errorf("while another one is made: %v", err)
 	}
-	if got, _ := k.of(&RunStatus{Address: "run.r", Execution: 1, outcomes: outcomes}); got.Total != 2 || len(k.made) != 0 && k.made["run.r"].took < summaryLong {
-		t.Errorf("%+v is kept", k.made)
+	<-r.summaries.turn
+	if _, err := r.summaries.make(t.Context(), of); err != nil {
+		t.Error(err)
 	}
-	for i := range summariesMax {
-		former.took = time.Hour
-		if k.made == nil {
-			k.made = map[string]madeSummary{}
-		}
-		k.made[string(rune('a'+i))] = former
+	for range 3 * manyWanted {
+		r.summaries.want(of) // nobody reads, and nobody waits
 	}
-	k.made["run.r"] = former
-	k.of(&RunStatus{Address: "run.r", State: "finished", Execution: 1, outcomes: outcomes})
-	if len(k.made) > summariesMax {
-		t.Errorf("%d summaries are kept", len(k.made))
+	if n := len(r.summaries.wanted); n != manyWanted {
+		t.Errorf("%d wait", n)
 	}
 }

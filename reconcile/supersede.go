@@ -127,7 +127,14 @@ func putState(tx *store.Tx, row store.TrialRow, s trial.State) error {
 		return fmt.Errorf("encode trial %s: %w", s.ID, err)
 	}
 	row.Data = data
-	return tx.PutTrial(row)
+	if err := tx.PutTrial(row); err != nil {
+		return err
+	}
+	c := cellRow(row, s)
+	if err := countRounds(tx, s, &c); err != nil { // an earlier version may have counted none
+		return err
+	}
+	return tx.PutCell(c)
 }
 
 // markedKey says that the trials of the state directory bear marks where they are superseded.

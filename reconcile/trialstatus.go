@@ -73,7 +73,7 @@ func trialStatus(tx *store.Tx, s trial.State, subs []judge.Submission) (TrialSta
 		}
 	}
 	if s.Cell.Agent.Asks() {
-		spent, err := tx.SpentByTry(s.Spec, s.ID, s.Try)
+		spent, err := tx.SpentByTry(s.Spec, s.Execution, s.ID, s.Try)
 		if err != nil {
 			return t, err
 		}

@@ -63,14 +63,31 @@ func (x *cellIndex) grow(d *Run, e *Execution) bool {
 	return true
 }
 
+// putAll takes in trials of an index that has none yet: one by one, each would move the list of
+// fresh cells.
+func (x *cellIndex) putAll(trials []Trial) {
+	known := make([]bool, len(x.wanted))
+	for _, t := range trials {
+		if place := x.enter(t); place > 0 {
+			known[place-1] = true
+		}
+	}
+	x.fresh = slices.DeleteFunc(x.fresh, func(i int) bool { return known[i] })
+}
+
 // put takes in how a trial is now.
 func (x *cellIndex) put(t Trial) {
+	if i, is := slices.BinarySearch(x.fresh, x.enter(t)-1); is {
+		x.fresh = slices.Delete(x.fresh, i, i+1)
+	}
+}
+
+// enter does what put does but for the list of fresh cells, and returns the trial's place.
+func (x *cellIndex) enter(t Trial) int {
 	x.begun = true
 	t.place = x.places[t.Key]
 	if t.place == 0 {
 		x.left[t.Slot] = true
-	} else if i, is := slices.BinarySearch(x.fresh, t.place-1); is {
-		x.fresh = slices.Delete(x.fresh, i, i+1)
 	}
 	i, there := slices.BinarySearchFunc(x.asking, t.ID, func(a Trial, id string) int { return strings.Compare(a.ID, id) })
 	switch {
@@ -81,6 +98,7 @@ func (x *cellIndex) put(t Trial) {
 	case there:
 		x.asking = slices.Delete(x.asking, i, i+1)
 	}
+	return t.place
 }
 
 // asks reports whether a plan may act on the trial. A verdict that stands asks for nothing, and

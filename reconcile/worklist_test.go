@@ -97,7 +97,7 @@ func (h *house) plantEnded(d *Run, n int, change ...func(*trial.State)) {
 				return err
 			}
 			row := store.TrialRow{ID: id, Spec: s.Spec, Execution: 1, Cell: s.Key, Try: 1, Phase: string(s.Phase), Status: string(s.Result.Status), Wanted: true, Data: data, FinishedAt: line.Now()}
-			if err := tx.PutTrial(row); err != nil {
+			if err := putTrial(tx, row, s); err != nil {
 				return err
 			}
 		}

@@ -26,9 +26,9 @@ func TestExchangesAreSummedUp(t *testing.T) {
 	later.Input, later.Output, later.Cached, later.Estimated, later.USD = 100, 50, 30, 0, 2.5
 	do(t, s, func(tx *Tx) error { return tx.UpdateExchange(ids[1], later) })
 	want := Spent{Exchanges: 3, Input: 120, Output: 60, Cached: 36, Estimated: 4, USD: 3}
-	same(t, read(t, s, func(tx *Tx) (Spent, error) { return tx.SpentByTry("run.a", "t", 1) }), want)
+	same(t, read(t, s, func(tx *Tx) (Spent, error) { return tx.SpentByTry("run.a", 1, "t", 1) }), want)
 	same(t, read(t, s, func(tx *Tx) (Spent, error) { return tx.SpentByExecution("run.a", 1) }), want)
-	same(t, read(t, s, func(tx *Tx) (Spent, error) { return tx.SpentByTry("run.a", "t", 2) }), Spent{})
+	same(t, read(t, s, func(tx *Tx) (Spent, error) { return tx.SpentByTry("run.a", 1, "t", 2) }), Spent{})
 	same(t, read(t, s, func(tx *Tx) (Spent, error) { return tx.SpentByExecution("run.a", 2) }), Spent{})
 	err := s.Do(t.Context(), func(tx *Tx) error { return tx.UpdateExchange(99, row) })
 	if !errors.Is(err, ErrNotFound) {

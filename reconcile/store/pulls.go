@@ -31,6 +31,9 @@ func scanPull(r row) (p PullRow, err error) {
 func (t *Tx) FindPull(spec, repo string, number int) (fresh bool, err error) {
 	n, err := t.exec("INSERT INTO pulls (spec, repo, number, seen_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		spec, repo, number, nanos(t.store.clock()))
+	if err == nil && n > 0 {
+		err = t.touchTopic(spec, Pulls)
+	}
 	if err != nil {
 		return false, fmt.Errorf("store pull request %s#%d of %q: %w", repo, number, spec, err)
 	}
@@ -45,6 +48,9 @@ func (t *Tx) DecidePull(p PullRow) (first bool, err error) {
 		p.Verdict, p.Stage, p.Reason, p.Class, p.Task, nanos(t.store.clock()), p.Spec, p.Repo, p.Number)
 	if err == nil && n == 0 {
 		_, err = t.Pull(p.Spec, p.Repo, p.Number)
+	}
+	if err == nil && n > 0 {
+		err = t.touchTopic(p.Spec, Pulls)
 	}
 	if err != nil {
 		return false, fmt.Errorf("decide about pull request %s#%d of %q: %w", p.Repo, p.Number, p.Spec, err)

@@ -24,6 +24,9 @@ func (t *Tx) PutFile(f FileRow) error {
 				compiled = excluded.compiled, accepted_at = excluded.accepted_at`,
 			f.Path, f.Root, f.Hash, compiled, nanos(f.AcceptedAt))
 	}
+	if err == nil {
+		err = t.touchTopic(SpecFiles, Files)
+	}
 	if err != nil {
 		return fmt.Errorf("store file %q: %w", f.Path, err)
 	}
@@ -43,7 +46,11 @@ func (t *Tx) Files() ([]FileRow, error) {
 
 // DeleteFile forgets a file; one that is not there is fine.
 func (t *Tx) DeleteFile(path string) error {
-	if _, err := t.exec("DELETE FROM files WHERE path = ?", path); err != nil {
+	_, err := t.exec("DELETE FROM files WHERE path = ?", path)
+	if err == nil {
+		err = t.touchTopic(SpecFiles, Files)
+	}
+	if err != nil {
 		return fmt.Errorf("forget file %q: %w", path, err)
 	}
 	return nil

@@ -207,6 +207,112 @@ END;
 DROP INDEX pulls_count;
 CREATE INDEX pulls_reason ON pulls (spec, reason);
 CREATE INDEX pulls_task ON pulls (spec, repo) WHERE task <> '';
+`, `
+-- The last number that a change got. All tables share one sequence; a commit makes it durable.
+CREATE TABLE sequence (n INTEGER NOT NULL) STRICT;
+INSERT INTO sequence VALUES (0);
+
+-- What a trial is to lists, counts and plans, beside the trial itself. That of a trial which an
+-- earlier version stored is made later (n = 0).
+CREATE TABLE cells (
+	trial      TEXT PRIMARY KEY,
+	spec       TEXT NOT NULL,
+	execution  INTEGER NOT NULL,
+	key        TEXT NOT NULL,
+	benchmark  TEXT NOT NULL,
+	task       TEXT NOT NULL,
+	repo       TEXT NOT NULL,
+	agent      TEXT NOT NULL,
+	model      TEXT NOT NULL,
+	attempt    INTEGER NOT NULL,
+	control    INTEGER NOT NULL,
+	try        INTEGER NOT NULL,
+	phase      TEXT NOT NULL,
+	status     TEXT NOT NULL,
+	state      TEXT NOT NULL,
+	reason     TEXT NOT NULL,
+	stands     INTEGER NOT NULL,
+	superseded INTEGER NOT NULL,
+	unwanted   INTEGER NOT NULL,
+	created    INTEGER NOT NULL,
+	started    INTEGER NOT NULL,
+	deadline   INTEGER NOT NULL,
+	ended      INTEGER NOT NULL,
+	finished   INTEGER NOT NULL,
+	rounds     INTEGER NOT NULL,
+	round      TEXT NOT NULL,
+	pass_rate  REAL,
+	score      REAL,
+	score_100  REAL,
+	flags      TEXT NOT NULL,
+	n          INTEGER NOT NULL
+) STRICT;
+CREATE INDEX cells_begun ON cells (spec, execution, created, trial);
+CREATE INDEX cells_state ON cells (spec, execution, state, created, trial);
+CREATE INDEX cells_changed ON cells (spec, execution, n, trial);
+CREATE INDEX cells_n ON cells (n) WHERE n > 0;
+
+-- How many cells of an execution are in a state, counted as they change, and the number of the
+-- last change among them. (An upsert makes OR IGNORE in a trigger fail.)
+CREATE TABLE cell_counts (
+	spec      TEXT NOT NULL,
+	execution INTEGER NOT NULL,
+	state     TEXT NOT NULL,
+	cells     INTEGER NOT NULL,
+	n         INTEGER NOT NULL,
+	PRIMARY KEY (spec, execution, state)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER cells_made AFTER INSERT ON cells BEGIN
+	INSERT INTO cell_counts SELECT new.spec, new.execution, new.state, 0, 0 WHERE NOT EXISTS (
+		SELECT 1 FROM cell_counts WHERE spec = new.spec AND execution = new.execution AND state = new.state);
+	UPDATE cell_counts SET cells = cells + 1, n = max(n, new.n)
+		WHERE spec = new.spec AND execution = new.execution AND state = new.state;
+END;
+CREATE TRIGGER cells_moved AFTER UPDATE OF state ON cells BEGIN
+	UPDATE cell_counts SET cells = cells - 1, n = max(n, new.n)
+		WHERE spec = old.spec AND execution = old.execution AND state = old.state;
+	INSERT INTO cell_counts SELECT new.spec, new.execution, new.state, 0, 0 WHERE NOT EXISTS (
+		SELECT 1 FROM cell_counts WHERE spec = new.spec AND execution = new.execution AND state = new.state);
+	UPDATE cell_counts SET cells = cells + 1, n = max(n, new.n)
+		WHERE spec = new.spec AND execution = new.execution AND state = new.state;
+END;
+
+-- What exchanges took together, by try, and by execution where the trial is ''. A row that is
+-- missing is the sum of the exchanges. Dollars are in units of 1e-12.
+CREATE TABLE spent (
+	spec      TEXT NOT NULL,
+	execution INTEGER NOT NULL,
+	trial     TEXT NOT NULL,
+	try       INTEGER NOT NULL,
+	exchanges INTEGER NOT NULL,
+	input     INTEGER NOT NULL,
+	output    INTEGER NOT NULL,
+	cached    INTEGER NOT NULL,
+	estimated INTEGER NOT NULL,
+	usd       INTEGER NOT NULL,
+	PRIMARY KEY (trial, try, spec, execution)
+) STRICT, WITHOUT ROWID;
+
+-- The summary of an execution's cells, and the number of the last change that is in it.
+CREATE TABLE summaries (
+	spec      TEXT NOT NULL,
+	execution INTEGER NOT NULL,
+	n         INTEGER NOT NULL,
+	cells     INTEGER NOT NULL,
+	made      INTEGER NOT NULL,
+	data      TEXT NOT NULL,
+	PRIMARY KEY (spec, execution)
+) STRICT, WITHOUT ROWID;
+
+-- What changes are about, besides trials: addresses of specs, and 'specs' for the files.
+CREATE TABLE topics (
+	topic TEXT PRIMARY KEY,
+	n     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX topics_n ON topics (n);
+
+ALTER TABLE lines ADD COLUMN n INTEGER NOT NULL DEFAULT 0;
+CREATE UNIQUE INDEX lines_n ON lines (n) WHERE n > 0;
 `}
 
 // migrate brings the database to the newest schema in one transaction.

@@ -47,6 +47,8 @@ type Store struct {
 	lines  chan struct{}
 
 	queries, rows atomic.Int64
+	n             atomic.Int64 // of the last change; written by Do alone
+	watchers      watchers
 }
 
 // Work is what a store was asked for since it was opened.
@@ -155,6 +157,13 @@ func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
 		return err
 	}
 	if s.reader, err = openReader(path); err != nil {
+		return err
+	}
+	if err := s.View(ctx, func(t *Tx) error {
+		n, err := t.Last()
+		s.n.Store(n)
+		return err
+	}); err != nil {
 		return err
 	}
 	home, err := s.adoptOwner(ctx)
@@ -273,14 +282,21 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 	if err := fn(t); err != nil {
 		return err
 	}
+	if err := t.sealed(); err != nil {
+		return err
+	}
 	if err := fault.Err(fault.WriteState); err != nil {
 		return fmt.Errorf("commit to state directory %q: %w", s.dir, explain(err))
 	}
+	s.n.Store(max(t.n, s.n.Load())) // also where the commit fails: it may be there all the same
 	if err := t.tx.Commit(); err != nil {
 		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 			err = context.Cause(ctx) // the driver was faster to roll back
 		}
 		return fmt.Errorf("commit to state directory %q: %w", s.dir, explain(err))
+	}
+	if len(t.touched) > 0 {
+		s.watchers.tell(t.n, t.touched)
 	}
 	if t.appended {
 		select {

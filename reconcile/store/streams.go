@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // StreamRef names a stream of lines and the file it is to be written to.
@@ -60,12 +61,15 @@ func (t *Tx) AppendLine(ref StreamRef, e Envelope, fields any) (seq int, err err
 	if err != nil {
 		return 0, fmt.Errorf("append %s to %q: %w", e.Type, ref.Spec, err)
 	}
-	line, ends, err := t.next(s, e, fields)
+	line, ends, err := t.lineAfter(s, e, fields)
 	if err == nil {
-		_, err = t.exec("INSERT INTO lines (spec, seq, ends, data) VALUES (?, ?, ?, ?)", s.Spec, s.Last+1, ends, line)
+		_, err = t.exec("INSERT INTO lines (spec, seq, ends, data, n) VALUES (?, ?, ?, ?, ?)", s.Spec, s.Last+1, ends, line, t.next())
 	}
 	if err == nil {
 		_, err = t.exec("UPDATE streams SET last = last + 1, size = ? WHERE id = ?", ends, s.ID)
+	}
+	if err == nil {
+		err = t.touchTopic(topicOf(ref.Spec), Records)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("append %s to %q: %w", e.Type, ref.Spec, err)
@@ -74,8 +78,16 @@ func (t *Tx) AppendLine(ref StreamRef, e Envelope, fields any) (seq int, err err
 	return s.Last + 1, nil
 }
 
-// next encodes the line after the last of s, and says where a file ends with it.
-func (t *Tx) next(s Stream, e Envelope, fields any) (line []byte, ends int64, err error) {
+// topicOf is whom the lines of a stream are about: what becomes of a file is no spec's own.
+func topicOf(stream string) string {
+	if strings.HasPrefix(stream, "status:") {
+		return SpecFiles
+	}
+	return stream
+}
+
+// lineAfter encodes the line after the last of s, and says where a file ends with it.
+func (t *Tx) lineAfter(s Stream, e Envelope, fields any) (line []byte, ends int64, err error) {
 	if e.Spec == "" {
 		e.Spec = s.Spec
 	}
@@ -118,12 +130,12 @@ func (t *Tx) MoveStream(to StreamRef, e Envelope, fields any) error {
 		return fmt.Errorf("move stream %q to %q: %w", to.Spec, to.Path, err)
 	}
 	t.appended = true
-	return nil
+	return t.touchTopic(topicOf(to.Spec), Records)
 }
 
 func (t *Tx) move(s Stream, to StreamRef, e Envelope, fields any) error {
 	e.Type = "spec.moved"
-	closing, ends, err := t.next(s, e, fields)
+	closing, ends, err := t.lineAfter(s, e, fields)
 	if err != nil {
 		return err
 	}

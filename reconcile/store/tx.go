@@ -16,6 +16,8 @@ type Tx struct {
 	tx         *sql.Tx
 	store      *Store
 	appended   bool
+	n          int64                // number of the last change; 0 = there is none
+	touched    map[string]What      // by topic
 	statements map[string]*sql.Stmt // by query
 }
 
@@ -98,27 +100,40 @@ func one[T any](t *Tx, scan func(row) (T, error), query string, args ...any) (T,
 }
 
 // list returns all rows of a query.
-func list[T any](t *Tx, scan func(row) (T, error), query string, args ...any) ([]T, error) {
+func list[T any](t *Tx, scan func(row) (T, error), query string, args ...any) (values []T, err error) {
+	err = each(t, scan, func(value T) error {
+		values = append(values, value)
+		return nil
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// each calls do with the rows of a query, one after the other.
+func each[T any](t *Tx, scan func(row) (T, error), do func(T) error, query string, args ...any) error {
 	s, err := t.statement(query)
 	if err != nil {
-		return nil, explain(err)
+		return explain(err)
 	}
 	t.store.queries.Add(1)
 	rows, err := s.QueryContext(t.ctx, args...)
 	if err != nil {
-		return nil, explain(err)
+		return explain(err)
 	}
 	defer rows.Close()
-	var values []T
 	for rows.Next() {
 		value, err := scan(rows)
 		if err != nil {
-			return nil, explain(err)
+			return explain(err)
 		}
-		values = append(values, value)
+		t.store.rows.Add(1)
+		if err := do(value); err != nil {
+			return err
+		}
 	}
-	t.store.rows.Add(int64(len(values)))
-	return values, explain(rows.Err())
+	return explain(rows.Err())
 }
 
 func scanString(r row) (s string, err error) { return s, r.Scan(&s) }

@@ -1,0 +1,168 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// States of cells that have no verdict which counts. The others have their status, as "resolved".
+const (
+	StateSetup      = "setup"    // images, the container, the guest
+	StateWorking    = "working"  // the agent works
+	StateJudging    = "judging"  // the agent is over
+	StateRetrying   = "retrying" // a try is over, another one is to come
+	StateSuperseded = "superseded"
+)
+
+// OpenStates are those of cells that are still to come to a verdict.
+var OpenStates = []string{StateSetup, StateWorking, StateJudging, StateRetrying}
+
+// stateWord is what a trial is counted as.
+func stateWord(s trial.State) string {
+	switch {
+	case s.Superseded():
+		return StateSuperseded
+	case s.Phase == trial.Done && s.Result != nil:
+		if !s.Result.Final || s.Again {
+			return StateRetrying
+		}
+		return string(s.Result.Status)
+	}
+	switch s.Phase {
+	case trial.Running:
+		return StateWorking
+	case trial.Closing, trial.Grading, trial.Private, trial.Verdict, trial.Cleanup, trial.Done:
+		return StateJudging
+	default:
+		return StateSetup
+	}
+}
+
+// cellRow is what a trial is to lists, but for its rounds.
+func cellRow(row store.TrialRow, s trial.State) store.CellRow {
+	t := s.Cell.Task
+	c := store.CellRow{
+		Trial: s.ID, Spec: row.Spec, Execution: row.Execution, Key: row.Cell,
+		Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
+		Control: s.Cell.Agent.Control(), Try: row.Try, Phase: row.Phase, Status: row.Status, State: stateWord(s), Reason: s.Reason,
+		Superseded: s.Superseded(), Unwanted: s.Unwanted, Created: row.CreatedAt, Started: s.StartedAt, Deadline: s.Deadline, Ended: s.EndedAt,
+		Finished: row.FinishedAt, Flags: s.Flags,
+	}
+	if f := s.Result; f != nil && row.Status != "" {
+		c.Reason, c.Flags, c.Stands = f.Reason, f.Flags, f.Final && !s.Again
+		if b := f.Best; b != nil {
+			c.Round, c.PassRate, c.Score, c.Score100 = b.Round, &b.PassRate, b.Score, b.Score100
+		}
+	}
+	return c
+}
+
+// putTrial stores a trial with what lists show of it.
+func putTrial(tx *store.Tx, row store.TrialRow, s trial.State) error {
+	if err := tx.PutTrial(row); err != nil {
+		return err
+	}
+	return tx.PutCell(cellRow(row, s))
+}
+
+// putRound counts a round that was judged.
+func putRound(tx *store.Tx, s judge.Submission) error {
+	r := s.Report
+	return tx.PutRound(store.RoundRow{Trial: s.Trial, Try: s.Try, Round: s.Round, PassRate: &r.PassRate, Score: r.Score, Score100: r.Score100})
+}
+
+// filledKey says how far the trials of an earlier version have their cells: the id of the last one,
+// or filledAll.
+const (
+	filledKey = "cells-filled"
+	filledAll = "*"
+)
+
+// atOnceFilled is how many trials get their cells in one transaction.
+const atOnceFilled = 100
+
+// fillOpen makes the cells of open trials that an earlier version stored: before any of them goes on.
+func (r *Reconciler) fillOpen(ctx context.Context) error {
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		filled, err := tx.Meta(filledKey)
+		if err != nil || filled != "" {
+			return err
+		}
+		if rows, err := tx.TrialsAfter("", 1); err != nil || len(rows) == 0 {
+			return errors.Join(err, tx.PutMeta(filledKey, filledAll))
+		}
+		rows, err := tx.OpenTrials()
+		if err != nil {
+			return err
+		}
+		return fill(tx, rows)
+	})
+}
+
+// fillCells makes the cells of the trials that an earlier version stored, some at a time, while all
+// else goes on. A daemon that ends before goes on where the last one stopped.
+func (r *Reconciler) fillCells(ctx context.Context) {
+	for more := true; more && ctx.Err() == nil; {
+		err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
+			filled, err := tx.Meta(filledKey)
+			if more = err == nil && filled != filledAll; !more {
+				return err
+			}
+			rows, err := tx.TrialsAfter(filled, atOnceFilled)
+			if err != nil {
+				return err
+			}
+			if len(rows) == 0 {
+				return tx.PutMeta(filledKey, filledAll)
+			}
+			if err := fill(tx, rows); err != nil {
+				return err
+			}
+			return tx.PutMeta(filledKey, rows[len(rows)-1].ID)
+		})
+		if err != nil && ctx.Err() == nil {
+			r.o.Log.Error("read the trials of an earlier version; until this is mended, lists lack some of them", "error", err)
+			return
+		}
+	}
+}
+
+func fill(tx *store.Tx, rows []store.TrialRow) error {
+	for _, row := range rows {
+		s, err := stateOf(row)
+		if err != nil {
+			return err
+		}
+		c := cellRow(row, s)
+		if err := countRounds(tx, s, &c); err != nil {
+			return err
+		}
+		if err := tx.FillCell(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countRounds fills in the rounds of a cell from the submissions themselves.
+func countRounds(tx *store.Tx, s trial.State, c *store.CellRow) error {
+	subs, err := submissions(tx, s.ID)
+	if err != nil {
+		return fmt.Errorf("count the rounds of trial %s: %w", s.ID, err)
+	}
+	for _, sub := range trial.OfTry(subs, s.Try) {
+		if sub.Kind.Apart() || sub.State != judge.StateJudged || sub.Report == nil {
+			continue
+		}
+		c.Rounds++
+		if c.Status == "" {
+			c.Round, c.PassRate, c.Score, c.Score100 = sub.Round, &sub.Report.PassRate, sub.Report.Score, sub.Report.Score100
+		}
+	}
+	return nil
+}
