@@ -104,6 +104,7 @@ func New(o Options) *Reconciler {
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Broken = r.broken
+	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
 	if o.Admission != nil {
 		r.o.Host.Scarce = o.Admission.Scarce
 	}
@@ -315,6 +316,7 @@ func (r *Reconciler) due() (addresses []string) {
 // reconcile makes one pass over one run.
 func (r *Reconciler) reconcile(ctx context.Context, address string, seen sighting) error {
 	if isMining(address) {
+		defer r.announceNote(address, r.notes[address])
 		delete(r.notes, address)
 		return r.tend(ctx, address)
 	}
@@ -338,6 +340,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	if !plan.Wake.IsZero() {
 		r.queue.add(address, r.now().Add(plan.Wake.Sub(now)))
 	}
+	defer r.announceNote(address, r.notes[address])
 	delete(r.notes, address)
 	if observed.Execution != nil && observed.Execution.Finished && len(plan.Actions) == 0 {
 		delete(r.cells, address)
@@ -352,6 +355,13 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// announceNote tells who watches that a run waits for something else than before.
+func (r *Reconciler) announceNote(address, before string) {
+	if r.notes[address] != before {
+		r.o.Store.Announce(address, store.Notes)
+	}
 }
 
 // errStopped is returned by calls to a reconciler that has ended.

@@ -27,6 +27,12 @@ import (
 // that fails changes nothing: no file counts as missed by it.
 func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 	r.again = time.Now().Add(time.Second) // unless all goes well
+	before, blind := r.set, r.blind
+	defer func() {
+		if r.set != before || r.blind != blind {
+			r.o.Store.Announce(store.SpecFiles, store.Files)
+		}
+	}()
 	err := r.lookOnce(ctx, fresh)
 	switch {
 	case err == nil:
@@ -362,6 +368,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.P
 		if _, gone := r.gone[address]; gone || d != r.desired[address] {
 			delete(r.gone, address)
 			r.queue.add(address, now)
+			r.o.Store.Announce(address, store.Notes)
 		}
 	}
 	for address := range r.desired {

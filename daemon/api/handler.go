@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/assayd/assayd/config"
@@ -54,7 +54,7 @@ type problem struct {
 	Error string `json:"error"`
 }
 
-// poll is how often followers look for something new.
+// poll is how often progress is told, at most.
 const poll = 100 * time.Millisecond
 
 // Handler serves a reconciler on the control socket.
@@ -65,9 +65,15 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 		answer(w, Version{version, os.Getpid(), r.Roots()}, nil)
 	})
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, q *http.Request) {
-		s, err := r.Status(q.Context(), q.FormValue("address"))
+		query, err := statusQuery(q)
+		if err != nil {
+			answer(w, nil, err)
+			return
+		}
+		s, err := r.StatusOf(q.Context(), query)
 		answer(w, s, err)
 	})
+	mux.HandleFunc("GET /v1/events", h.events(version))
 	mux.HandleFunc("GET /v1/trial", func(w http.ResponseWriter, q *http.Request) {
 		t, err := r.Trial(q.Context(), q.FormValue("id"))
 		answer(w, t, err)
@@ -103,7 +109,26 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 	return mux
 }
 
-type handler struct{ r *reconcile.Reconciler }
+type handler struct {
+	r       *reconcile.Reconciler
+	streams atomic.Int64 // of events that are open
+}
+
+// statusQuery reads what a status is asked for.
+func statusQuery(q *http.Request) (s reconcile.StatusQuery, err error) {
+	s = reconcile.StatusQuery{Address: q.FormValue("address"), Trials: reconcile.MaxTrials}
+	if text := q.FormValue("trials"); text != "" {
+		if s.Trials, err = strconv.Atoi(text); err != nil || s.Trials < 0 {
+			return s, fmt.Errorf("trials=%q: it must be a number, 0 or more", text)
+		}
+	}
+	if text := q.FormValue("since"); text != "" {
+		if s.Since, err = strconv.ParseInt(text, 10, 64); err != nil || s.Since < 0 {
+			return s, fmt.Errorf("since=%q: it must be the number of a change", text)
+		}
+	}
+	return s, nil
+}
 
 func answer(w http.ResponseWriter, v any, err error) {
 	w.Header().Set("Content-Type", "application/json")
@@ -166,6 +191,8 @@ func (h *handler) results(w http.ResponseWriter, q *http.Request) {
 	address, follow := q.FormValue("address"), q.FormValue("follow") == "1"
 	seq, _ := strconv.Atoi(q.FormValue("from"))
 	seq = max(seq, 1)
+	watcher := h.r.Watch() // before the first look: nothing comes between
+	defer watcher.Close()
 	for started := false; ; started = true {
 		lines, err := h.r.Lines(q.Context(), address, seq, 1000)
 		switch {
@@ -184,26 +211,9 @@ func (h *handler) results(w http.ResponseWriter, q *http.Request) {
 		if !follow && len(lines) == 0 {
 			return
 		}
-		if !flushAndWait(q.Context(), w, len(lines) == 0) {
+		if http.NewResponseController(w).Flush() != nil || len(lines) == 0 && !await(q.Context(), watcher, address) {
 			return
 		}
-	}
-}
-
-// flushAndWait sends what was written; when there was nothing it waits a moment. It
-// reports whether the client is still there.
-func flushAndWait(ctx context.Context, w http.ResponseWriter, wait bool) bool {
-	if err := http.NewResponseController(w).Flush(); err != nil {
-		return false
-	}
-	if !wait {
-		return ctx.Err() == nil
-	}
-	select {
-	case <-time.After(poll):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -223,6 +233,8 @@ func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
 	id, follow := q.FormValue("trial"), q.FormValue("follow") == "1"
 	try, _ := strconv.Atoi(q.FormValue("try"))
 	var offset int64
+	watcher := h.r.Watch() // before the first look: nothing comes between
+	defer watcher.Close()
 	for {
 		log, end, over, err := h.r.OpenLog(q.Context(), id, try, offset)
 		switch {
@@ -241,7 +253,7 @@ func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
 		if n == 0 && (!follow || over) {
 			return
 		}
-		if !flushAndWait(q.Context(), w, n == 0) {
+		if http.NewResponseController(w).Flush() != nil || n == 0 && !await(q.Context(), watcher, id) {
 			return
 		}
 	}

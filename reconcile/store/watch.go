@@ -18,10 +18,25 @@ const (
 	Usage                    // models took something
 	Pulls                    // a pull request was seen or decided
 	Files                    // a spec file was accepted or forgotten
+	Notes                    // what a run waits for; it is in no commit
+	Log                      // an agent's log has grown; it is in no commit
 )
 
 // SpecFiles is the topic of the spec files.
 const SpecFiles = "specs"
+
+// whats are the names of parts, in their order.
+var whats = []string{"cells", "rounds", "records", "usage", "pulls", "files", "notes", "log"}
+
+// Names are the parts by name.
+func (w What) Names() (names []string) {
+	for i, name := range whats {
+		if w&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Touched is what commits have changed: addresses of specs, ids of trials, SpecFiles.
 type Touched struct {
@@ -37,6 +52,11 @@ const maxTouched = 4096
 type watchers struct {
 	mu  sync.Mutex
 	all map[*Watcher]bool
+}
+
+// Announce tells watchers of a change that is in no commit. Who is away is not told of it later.
+func (s *Store) Announce(topic string, what What) {
+	s.watchers.tell(s.n.Load(), map[string]What{topic: what})
 }
 
 // Watcher hears of commits. It is for one goroutine.
@@ -65,25 +85,33 @@ func (w *Watcher) Close() {
 	delete(w.of.all, w)
 }
 
-// Next waits for commits, and returns all that they have touched since the last call.
-func (w *Watcher) Next(ctx context.Context) (Touched, error) {
-	select {
-	case <-w.ready:
-	case <-ctx.Done():
-		return Touched{}, context.Cause(ctx)
-	}
+// Ready receives when there is something to take.
+func (w *Watcher) Ready() <-chan struct{} { return w.ready }
+
+// Take returns all that was touched since the last call.
+func (w *Watcher) Take() Touched {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
 	seen := w.seen
 	w.seen = Touched{}
-	return seen, nil
+	return seen
+}
+
+// Next waits until there is something to take, and takes it.
+func (w *Watcher) Next(ctx context.Context) (Touched, error) {
+	select {
+	case <-w.ready:
+		return w.Take(), nil
+	case <-ctx.Done():
+		return Touched{}, context.Cause(ctx)
+	}
 }
 
 // tell adds what a commit has touched to what the watchers have not seen.
 func (w *watchers) tell(n int64, topics map[string]What) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for one := range w.all {
+	for one := range w.all { // mostly nobody watches
 		one.seen.add(n, topics)
 		select {
 		case one.ready <- struct{}{}:
@@ -175,7 +203,7 @@ func (t *Tx) TouchedSince(n int64, limit int) (Touched, error) {
 	}
 	touched := Touched{N: last, Topics: map[string]What{}}
 	for _, topic := range topics {
-		touched.Topics[topic] = Cells | Rounds | Records | Usage | Pulls | Files
+		touched.Topics[topic] = Cells | Rounds | Records | Usage | Pulls | Files | Notes | Log
 	}
 	return touched, nil
 }

@@ -99,7 +99,11 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		return err
 	}
 	front := &front{judge: m.host.Judge.Handler(s.ID), session: l.session, egress: l.egress, left: l.left(s.Line, s.Cell.Timeout)}
-	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log))
+	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log, func() {
+		if m.host.Logged != nil {
+			m.host.Logged(s.ID)
+		}
+	}))
 	if err != nil {
 		l.close()
 		return err
@@ -189,8 +193,8 @@ func (l *live) close() {
 }
 
 // guestHandler answers the guest. Everything the guest says is a hint from hostile
-// ground: it can only end or harm its own trial.
-func (l *live) guestHandler(log *slog.Logger) *guest.Host {
+// ground: it can only end or harm its own trial. Logged is told when its log has grown.
+func (l *live) guestHandler(log *slog.Logger, logged func()) *guest.Host {
 	return guest.NewHost(guest.HostOptions{
 		Hello: func(ctx context.Context, h guest.Hello) (guest.Welcome, error) {
 			msg := message{hello: &h, welcome: make(chan guest.Welcome, 1)}
@@ -226,6 +230,9 @@ func (l *live) guestHandler(log *slog.Logger) *guest.Host {
 			next, err := l.log.write(offset, r)
 			if err != nil {
 				log.Warn("the agent's log could not be kept; the guest sends it again", "error", err)
+			}
+			if next > offset {
+				logged()
 			}
 			return next, err
 		},

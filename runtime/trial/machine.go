@@ -38,6 +38,8 @@ type Host struct {
 	// Reference returns what judging the solution of the task has shown, which is done once
 	// for one content; nil = nobody asks.
 	Reference func(ctx context.Context, of Subject) (Reference, error)
+	// Logged hears that the log of a trial has grown; nil = nobody asks.
+	Logged func(trial string)
 	// Scarce reports whether containers are about to fill the engine's disk; nil = never.
 	Scarce func() bool
 	// Broken says why the task's judge can judge nothing, "" where it can: it fails on the

@@ -1,0 +1,160 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// CellInfo is a trial in a list.
+type CellInfo struct {
+	Trial     string `json:"trial"`
+	Run       string `json:"run"` // address
+	Execution int    `json:"execution"`
+	Benchmark string `json:"benchmark,omitempty"`
+	Task      string `json:"task"`
+	Repo      string `json:"repo,omitempty"`
+	Agent     string `json:"agent"`
+	Model     string `json:"model,omitempty"`
+	Attempt   int    `json:"attempt"`
+	Control   bool   `json:"control,omitempty"` // oracle or nop
+	Try       int    `json:"try"`
+	// State is setup, working, judging, retrying or superseded, or else the status.
+	State  string       `json:"state"`
+	Phase  trial.Phase  `json:"phase"`
+	Status trial.Status `json:"status,omitempty"` // "" while the trial is open
+	Reason string       `json:"reason,omitempty"`
+	// Times, as the trial has them; Finished is when it got its verdict.
+	Started  time.Time `json:"started,omitzero"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Finished time.Time `json:"finished,omitzero"`
+	Rounds   int       `json:"rounds"` // judged ones of the try
+	// Round is the last judged one while the trial is open, then the best; the rates are its own.
+	Round    string         `json:"round,omitempty"`
+	PassRate *float64       `json:"pass_rate"`
+	Score    *float64       `json:"score"`
+	Score100 *float64       `json:"score_0_100"`
+	Flags    []string       `json:"flags"`
+	Usage    *gateway.Usage `json:"usage,omitempty"` // of the try; nil = no model was asked
+	Changed  int64          `json:"changed"`         // number of its last change
+
+	created time.Time
+}
+
+// CellFilter says which trials a list has. Of the filters "" is all.
+type CellFilter struct {
+	Run       string // address of a run; needed
+	Execution int    // 0 = the last one
+	State     string // as CellInfo.State
+	Agent     string
+	Model     string
+	Task      string // or benchmark/task
+	Flag      string
+	Latest    bool // those that have changed last come first; else in the order in which they began
+}
+
+// CellKey is where a page of a list ends.
+type CellKey struct {
+	Trial   string `json:"t"`
+	Created int64  `json:"c,omitempty"` // Unix nanoseconds
+	Changed int64  `json:"n,omitempty"`
+}
+
+// Key is where a page that ends with c ends.
+func (c CellInfo) Key() CellKey { return CellKey{c.Trial, c.created.UnixNano(), c.Changed} }
+
+// CellStates are what State of a filter may be.
+func CellStates() []string {
+	states := append(slices.Clone(OpenStates), StateSuperseded)
+	for _, s := range []trial.Status{
+		trial.Resolved, trial.Unresolved, trial.AgentError, trial.TestError, trial.SetupError, trial.SanityFail, trial.InfraError, trial.Cancelled,
+	} {
+		states = append(states, string(s))
+	}
+	return states
+}
+
+// ErrState says that a filter names a state that no trial can be in.
+var ErrState = errors.New("no such state")
+
+// CellsAfter returns at most limit trials of an execution that come behind the one with the key; the
+// first ones come behind the zero key. A run that is not known is an ErrUnknown.
+func (r *Reconciler) CellsAfter(ctx context.Context, f CellFilter, after CellKey, limit int) (infos []CellInfo, err error) {
+	if f.State != "" && !slices.Contains(CellStates(), f.State) {
+		return nil, fmt.Errorf("%w: %q; the states are %s", ErrState, f.State, strings.Join(CellStates(), ", "))
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		last, err := tx.LatestExecution(f.Run)
+		if errors.Is(err, store.ErrNotFound) {
+			return r.notBegun(f.Run)
+		}
+		if err != nil {
+			return err
+		}
+		if f.Execution == 0 {
+			f.Execution = last.N
+		}
+		if f.Execution > last.N || f.Execution < 0 {
+			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", ErrUnknown, f.Run, f.Execution, last.N)
+		}
+		q := store.CellQuery{
+			Spec: f.Run, Execution: f.Execution, State: f.State, Agent: f.Agent, Model: f.Model, Task: f.Task, Flag: f.Flag, Latest: f.Latest, Limit: limit,
+		}
+		if after != (CellKey{}) {
+			q.After = &store.CellRow{Trial: after.Trial, Created: time.Unix(0, after.Created), N: after.Changed}
+		}
+		cells, err := tx.CellsOf(q)
+		if err != nil {
+			return err
+		}
+		for _, c := range cells {
+			info := cellInfo(c)
+			spent, err := tx.SpentByTry(c.Spec, c.Execution, c.Trial, c.Try)
+			if err != nil {
+				return err
+			}
+			if spent.Exchanges > 0 {
+				usage := usageOf(spent)
+				info.Usage = &usage
+			}
+			infos = append(infos, info)
+		}
+		return nil
+	})
+	return infos, err
+}
+
+// notBegun is nil for a run that is declared, which has no trials then, and else an ErrUnknown.
+func (r *Reconciler) notBegun(address string) error {
+	set, known := r.shown.Load(), []string{}
+	if set != nil {
+		for _, run := range set.Blocks.Runs {
+			known = append(known, run.Address())
+		}
+	}
+	if slices.Contains(known, address) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
+}
+
+func cellInfo(c store.CellRow) CellInfo {
+	info := CellInfo{
+		Trial: c.Trial, Run: c.Spec, Execution: c.Execution, Benchmark: c.Benchmark, Task: c.Task, Repo: c.Repo, Agent: c.Agent, Model: c.Model,
+		Attempt: c.Attempt, Control: c.Control, Try: c.Try, State: c.State, Phase: trial.Phase(c.Phase), Status: trial.Status(c.Status), Reason: c.Reason,
+		Started: c.Started, Deadline: c.Deadline, Ended: c.Ended, Finished: c.Finished, Rounds: c.Rounds, Round: c.Round, PassRate: c.PassRate,
+		Score: c.Score, Score100: c.Score100, Flags: c.Flags, Changed: c.N, created: c.Created,
+	}
+	if info.Flags == nil {
+		info.Flags = []string{}
+	}
+	return info
+}
