@@ -132,6 +132,7 @@ var ownerOf = map[string]string{
 	"github.com/fsnotify/fsnotify":      "daemon/watch",
 	"github.com/coreos/go-systemd/v22":  "daemon/notify",
 	"github.com/spf13/cobra":            "daemon/cli",
+	"github.com/tmaxmax/go-sse":         "daemon/api",
 	"github.com/guptarohit/asciigraph":  "daemon/cli",
 	"go.yaml.in/yaml/v3":                "runtime/task/*",
 	"github.com/parquet-go/parquet-go":  "runtime/task/swebench",

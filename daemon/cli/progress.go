@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -54,7 +56,7 @@ func (p *progress) show(now followed) {
 		if r.Differs != nil && !slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool { return t.Status != "" && t.Ended.Before(p.since) }) {
 			p.once(fmt.Sprint(r.Address, r.Execution), "%s e%d: %s", r.Address, r.Execution, r.Differs.Since("the execution before"))
 		}
-		for _, t := range r.Trials {
+		for _, t := range now.changed(r) {
 			try := fmt.Sprint(t.ID, t.Try)
 			if first && t.Status != "" && t.Ended.Before(p.since) {
 				p.seen[try] = true // over before the command came
@@ -62,6 +64,34 @@ func (p *progress) show(now followed) {
 			if !p.seen[try] {
 				p.events(t)
 			}
+		}
+	}
+}
+
+// await waits until it is worth looking again, and draws the table anew meanwhile. It reports
+// whether somebody has asked to stop.
+func (p *progress) await(ctx context.Context, now followed, looks <-chan struct{}, interrupts <-chan os.Signal) (stopped bool, err error) {
+	soon, late, draw := time.NewTimer(lookPause), time.NewTimer(lookLong), time.NewTicker(drawPause)
+	defer soon.Stop()
+	defer late.Stop()
+	defer draw.Stop()
+	var news <-chan struct{} // nil = it is too early
+	for {
+		select {
+		case <-soon.C:
+			news = looks
+		case <-news:
+			return false, nil
+		case <-late.C:
+			return false, nil
+		case <-draw.C:
+			if p.live && !p.e.json {
+				p.draw(now.aged(drawPause))
+			}
+		case <-interrupts:
+			return true, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
 		}
 	}
 }
@@ -152,13 +182,36 @@ func (p *progress) draw(now followed) {
 	}
 	at := time.Now()
 	for _, r := range now.runs {
-		if err := showRun(&b, r, at); err != nil {
+		if err := showRun(&b, fitting(r), at); err != nil {
 			return
 		}
 	}
 	p.clear()
 	p.lines = bytes.Count(b.Bytes(), []byte("\n"))
 	_, _ = p.e.err.Write(b.Bytes())
+}
+
+// mostRows is how many trials of a run a table on a terminal has: what does not fit cannot be drawn
+// over.
+const mostRows = 20
+
+// fitting is the run with as many of its trials as fit: those that work, and then the last ones.
+func fitting(r reconcile.RunStatus) reconcile.RunStatus {
+	if len(r.Trials) <= mostRows {
+		return r
+	}
+	some := slices.Clone(r.Trials)
+	slices.SortStableFunc(some, func(a, b reconcile.TrialStatus) int {
+		open := func(t reconcile.TrialStatus) int {
+			if t.Status == "" {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(open(a)-open(b), b.Ended.Compare(a.Ended))
+	})
+	r.Trials, r.Truncated = some[:mostRows], true
+	return r
 }
 
 // clear removes the table: up, and erase to the end of the screen.
@@ -183,7 +236,7 @@ func showOutcome(w io.Writer, now followed, o outcome) error {
 			fmt.Fprintf(w, "nothing was done for it; to see it: assayd status %s\n", r.Address)
 			continue
 		}
-		if never := r.Wanted - len(r.Trials); never > 0 && r.State == "finished" {
+		if never := r.Wanted - begunOf(r); never > 0 && r.State == "finished" {
 			fmt.Fprintf(w, "%d of %d trials never began\n", never, r.Wanted)
 		}
 		if len(r.Trials) == 0 {

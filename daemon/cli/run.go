@@ -171,8 +171,12 @@ func (e *env) runLogger(settings *config.Settings) (*slog.Logger, error) {
 	return logger(e.err, o)
 }
 
-// look is how often the progress is looked at.
-const look = 500 * time.Millisecond
+// How progress is looked at.
+const (
+	lookPause = 500 * time.Millisecond // between two looks, at least
+	lookLong  = 5 * time.Second        // between two looks, at most: what is not told by events is seen then
+	drawPause = time.Second            // between two tables on a terminal
+)
 
 // pursue hands the files to the daemon and shows progress until all is settled. How is what
 // to say of doing it once more beside the command.
@@ -197,10 +201,12 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 	p := progress{e: e, since: began, live: terminal(e.err) && !e.json}
 	var first *followed
 	interrupted := false
-	tick := time.NewTicker(look)
-	defer tick.Stop()
+	f := follower{client: c, addresses: submitted.Addresses}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	looks := c.Looks(watching, submitted.Addresses...)
 	for {
-		now, err := statuses(ctx, c, submitted.Addresses)
+		now, err := f.look(ctx)
 		if err != nil {
 			return err
 		}
@@ -215,9 +221,11 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 			return e.end(ctx, c, paths, submitted.Addresses, now, p.outcomeOf(now, paths))
 		}
 		p.show(now)
-		select {
-		case <-tick.C:
-		case <-interrupts:
+		stopped, err := p.await(ctx, now, looks, interrupts)
+		switch {
+		case err != nil:
+			return err
+		case stopped:
 			if interrupted {
 				p.clear()
 				fmt.Fprintf(e.err, "Detached; the agents work on. To attach again: %s\n", e.attach(dir, paths))
@@ -228,8 +236,6 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 			if err := cancelAll(ctx, c, now); err != nil {
 				return err
 			}
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 }
@@ -255,7 +261,7 @@ func doneBefore(first, now followed, moment time.Time) string {
 
 // overBefore reports whether nothing was done of a run since that moment.
 func overBefore(r reconcile.RunStatus, moment time.Time) bool {
-	return r.State == "finished" && len(r.Trials) >= max(r.Wanted, 1) &&
+	return r.State == "finished" && begunOf(r) >= max(r.Wanted, 1) &&
 		!slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool {
 			return t.Status == "" || t.Status.Retryable() || !t.Ended.Before(moment) // what can be tried again was
 		})
@@ -283,42 +289,6 @@ func cancelAll(ctx context.Context, c *api.Client, now followed) error {
 func refused(err error, code int) bool {
 	answer, ok := errors.AsType[*api.Error](err)
 	return ok && answer.Code == code
-}
-
-// followed is what a command waits for.
-type followed struct {
-	runs    []reconcile.RunStatus
-	minings []reconcile.MiningStatus
-}
-
-func (f followed) addresses() (all []string) {
-	for _, m := range f.minings {
-		all = append(all, m.Address)
-	}
-	for _, r := range f.runs {
-		all = append(all, r.Address)
-	}
-	return all
-}
-
-// statuses asks for the runs and mining specs that are still declared, with the trials that
-// they want as they are declared now.
-func statuses(ctx context.Context, c *api.Client, addresses []string) (followed, error) {
-	now := followed{runs: []reconcile.RunStatus{}}
-	for _, address := range addresses {
-		s, err := c.Status(ctx, address)
-		if refused(err, http.StatusNotFound) {
-			continue
-		}
-		if err != nil {
-			return now, err
-		}
-		now.runs, now.minings = append(now.runs, s.Runs...), append(now.minings, s.Minings...)
-	}
-	for i := range now.runs {
-		now.runs[i].Trials = slices.DeleteFunc(now.runs[i].Trials, func(t reconcile.TrialStatus) bool { return !t.Wanted })
-	}
-	return now, nil
 }
 
 // settled: nothing is going on or will by itself. A run that waits for its schedule keeps
@@ -387,8 +357,15 @@ func (e *env) printOutcome(ctx context.Context, c *api.Client, now followed) err
 // judged reports whether every trial that a run wants was judged. A crashed agent and a
 // judge that could not be run are failures, though they count as unsolved.
 func judged(r reconcile.RunStatus) bool {
-	return r.State == "finished" && r.Wanted > 0 && len(r.Trials) >= r.Wanted &&
-		!slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool {
-			return t.Status != trial.Resolved && t.Status != trial.Unresolved
-		})
+	if r.State != "finished" || r.Wanted == 0 || begunOf(r) < r.Wanted {
+		return false
+	}
+	for state, cells := range r.Cells {
+		if cells > 0 && state != string(trial.Resolved) && state != string(trial.Unresolved) && state != reconcile.StateSuperseded {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool {
+		return t.Status != trial.Resolved && t.Status != trial.Unresolved && !t.Superseded
+	})
 }

@@ -20,8 +20,12 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
+// latestTrials is how many trials of a run a status shows.
+const latestTrials = 50
+
 func (e *env) status() *cobra.Command {
-	return &cobra.Command{
+	whole := false
+	cmd := &cobra.Command{
 		Use: "status [ADDRESS]", Short: "Show runs, trials, and what is wrong with specs", Args: atMostOne("run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), true)
@@ -33,7 +37,11 @@ func (e *env) status() *cobra.Command {
 			if len(args) == 1 {
 				address = args[0]
 			}
-			s, err := c.Status(cmd.Context(), address)
+			most := latestTrials
+			if whole || e.json {
+				most = reconcile.MaxTrials
+			}
+			s, err := c.StatusLatest(cmd.Context(), address, most)
 			if err != nil {
 				return err
 			}
@@ -49,6 +57,8 @@ func (e *env) status() *cobra.Command {
 			return showStatus(e.out, s)
 		},
 	}
+	cmd.Flags().BoolVar(&whole, "all", false, fmt.Sprintf("show %d trials in all instead of the %d that have changed last", reconcile.MaxTrials, latestTrials))
+	return cmd
 }
 
 // showStatus prints where specs come from, and runs with their trials as tables.
@@ -118,6 +128,9 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 	if r.Stale != nil {
 		fmt.Fprintf(w, "  stale: %s; to take it up: assayd rerun %s\n", indented(r.Stale.String()), r.Address)
 	}
+	if r.Truncated || r.Filling {
+		fmt.Fprintf(w, "  %s\n", cellsOf(r))
+	}
 	if len(r.Trials) > 0 {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		spends := slices.ContainsFunc(r.Trials, func(x reconcile.TrialStatus) bool { return x.Usage != nil })
@@ -156,6 +169,21 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 		fmt.Fprintf(w, "  (not beside the spec: %s)\n", r.Elsewhere)
 	}
 	return nil
+}
+
+// cellsOf says how many cells are in which state, where not all of them are in the table.
+func cellsOf(r reconcile.RunStatus) string {
+	var parts []string
+	for _, state := range append([]string{"waiting"}, reconcile.CellStates()...) {
+		if n := r.Cells[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	text := fmt.Sprintf("%s; below are the %d that have changed last", strings.Join(parts, ", "), len(r.Trials))
+	if r.Filling {
+		text = "the daemon still counts the trials of an earlier version"
+	}
+	return text
 }
 
 // spent is what models took, and of how much; "-" where none is asked.
