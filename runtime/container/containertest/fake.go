@@ -26,11 +26,12 @@ type Fake struct {
 	wg     sync.WaitGroup
 
 	mu         sync.Mutex
-	changed    chan struct{} // closed and made anew whenever anything below changes
+	changed    chan struct{} // closed and made again for those who wait for hints, whenever there may be one
 	down       bool
 	serial     int
 	boots      int
 	containers map[string]*record // by id
+	names      map[string]*record // the same by name
 	images     []*fakeImage       // what is present
 	remote     []*fakeImage       // what a pull would find
 	journal    []hint             // what subscribers of Hints have to be told, oldest first
@@ -63,6 +64,7 @@ func NewFake() *Fake {
 		ctx: ctx, cancel: cancel,
 		changed:    make(chan struct{}),
 		containers: map[string]*record{},
+		names:      map[string]*record{},
 		boots:      1,
 		host: container.HostInfo{
 			CPUs: 8, Memory: 16 << 30, Platform: "linux/amd64", Version: "fake", DataRoot: "/var/lib/fake",
@@ -113,6 +115,9 @@ func (f *Fake) SetDown(down bool) {
 		f.journal = append(f.journal, hint{})
 	}
 	f.down = down
+	for _, r := range f.containers {
+		r.touch()
+	}
 	f.touch()
 }
 
@@ -186,11 +191,12 @@ func (f *Fake) begin(ctx context.Context, call, target string) error {
 	return nil
 }
 
-// await blocks until done, which is called with the lock held, or the context's end.
-func (f *Fake) await(ctx context.Context, done func() bool) error {
+// await blocks until done or the context's end. done is called with the lock held; unless it is
+// true it returns what is closed once that may have changed.
+func (f *Fake) await(ctx context.Context, done func() (ok bool, changed <-chan struct{})) error {
 	for {
 		f.mu.Lock()
-		ok, changed := done(), f.changed
+		ok, changed := done()
 		f.mu.Unlock()
 		if ok {
 			return nil
@@ -205,15 +211,23 @@ func (f *Fake) await(ctx context.Context, done func() bool) error {
 	}
 }
 
-// touch wakes everybody who awaits something. The lock is held.
+// touch wakes those who wait for hints. The lock is held.
 func (f *Fake) touch() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
+// touch wakes those who wait for a change of this container alone: of a thousand others, which
+// change all the time, they have no part. The fake's lock is held.
+func (r *record) touch() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
 // note records that a container changed. The lock is held.
 func (f *Fake) note(r *record) {
 	f.journal = append(f.journal, hint{r.inst.Labels[container.LabelOwner], r.inst.ID})
+	r.touch()
 	f.touch()
 }
 
@@ -222,12 +236,7 @@ func (f *Fake) find(id string) *record {
 	if r, ok := f.containers[id]; ok {
 		return r
 	}
-	for _, r := range f.containers {
-		if r.inst.Name == id {
-			return r
-		}
-	}
-	return nil
+	return f.names[id]
 }
 
 // end makes a running container an exited one. The lock is held.
@@ -248,6 +257,7 @@ func (f *Fake) end(r *record, exit container.Exit) {
 func (f *Fake) drop(r *record) {
 	f.end(r, container.Exit{Code: 137})
 	delete(f.containers, r.inst.ID)
+	delete(f.names, r.inst.Name)
 	f.note(r)
 }
 

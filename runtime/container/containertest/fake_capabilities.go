@@ -21,7 +21,13 @@ func (f *Fake) Exec(ctx context.Context, id string, cmd container.Command) (int,
 	if err := f.begin(ctx, "Exec", id); err != nil {
 		return 0, err
 	}
-	if err := f.await(ctx, func() bool { r := f.find(id); return r == nil || !r.inst.Frozen }); err != nil {
+	if err := f.await(ctx, func() (bool, <-chan struct{}) {
+		r := f.find(id)
+		if r == nil || !r.inst.Frozen {
+			return true, nil
+		}
+		return false, r.changed
+	}); err != nil {
 		return 0, fmt.Errorf("run in container %q: wait for its thaw: %w", id, err)
 	}
 	f.mu.Lock()
@@ -215,15 +221,15 @@ func (f *Fake) Hints(ctx context.Context, owner string) <-chan string {
 		defer close(hints)
 		for {
 			var next hint
-			err := f.await(ctx, func() bool {
+			err := f.await(ctx, func() (bool, <-chan struct{}) {
 				for !f.down && seen < len(f.journal) {
 					next = f.journal[seen]
 					seen++
 					if next.owner == "" || next.owner == owner {
-						return true
+						return true, nil
 					}
 				}
-				return false
+				return false, f.changed
 			})
 			if err != nil {
 				return

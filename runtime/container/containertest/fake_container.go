@@ -22,6 +22,8 @@ type record struct {
 	runs  int              // how often it was started
 	cpus  string           // where it may run; "" = everywhere
 
+	changed chan struct{} // closed and made again whenever the container changes
+
 	ctx  context.Context // of the present run
 	kill context.CancelFunc
 	term chan struct{} // closed by SIGTERM
@@ -160,7 +162,7 @@ func (c *FakeContainer) enter() bool {
 		case !c.rec.inst.Frozen:
 			return true
 		}
-		changed := c.fake.changed
+		changed := c.rec.changed
 		c.fake.mu.Unlock()
 		select {
 		case <-changed:

@@ -96,7 +96,7 @@ func (f *Fake) create(w container.Workload) (*record, error) {
 	w = w.WithLabels(map[string]string{container.LabelHash: hash})
 	f.serial++
 	r := &record{
-		w:    w,
+		w: w, changed: make(chan struct{}),
 		cpus: w.Limits.CPUSet,
 		base: img.files, files: maps.Clone(img.files),
 		inst: container.Instance{
@@ -110,7 +110,7 @@ func (f *Fake) create(w container.Workload) (*record, error) {
 	if r.files == nil {
 		r.files = tree{}
 	}
-	f.containers[r.inst.ID] = r
+	f.containers[r.inst.ID], f.names[w.Name] = r, r
 	return r, nil
 }
 
@@ -121,17 +121,14 @@ func (f *Fake) Wait(ctx context.Context, id string) (container.Exit, error) {
 	}
 	var exit container.Exit
 	gone := false
-	err := f.await(ctx, func() bool {
-		if f.down {
-			return false
-		}
+	err := f.await(ctx, func() (bool, <-chan struct{}) {
 		r := f.find(id)
 		if r == nil {
-			gone = true
-			return true
+			gone = !f.down
+			return gone, f.changed
 		}
 		exit = r.inst.Exit
-		return r.inst.Phase == container.PhaseExited
+		return !f.down && r.inst.Phase == container.PhaseExited, r.changed
 	})
 	switch {
 	case err != nil:
@@ -167,7 +164,7 @@ func (f *Fake) Stop(ctx context.Context, id string, grace time.Duration) error {
 	if gentle {
 		patience, cancel := context.WithTimeout(ctx, grace)
 		defer cancel()
-		if err := f.await(patience, over); err == nil {
+		if err := f.await(patience, func() (bool, <-chan struct{}) { return over(), r.changed }); err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
