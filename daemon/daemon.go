@@ -53,6 +53,15 @@ type Options struct {
 	Listen   string         // address of the HTTP listener; "" = none but HTTP
 	HTTP     []net.Listener // such listeners taken over from systemd
 	Log      *slog.Logger
+
+	engine func() engine // of tests; nil = Docker, as the settings say
+}
+
+// engine is what a daemon needs of the engine itself; its parts look for more.
+type engine interface {
+	container.Engine
+	container.Host
+	io.Closer
 }
 
 // Daemon is one process on one state directory.
@@ -60,7 +69,7 @@ type Daemon struct {
 	opts     Options
 	id       string // of this life of the state directory
 	store    *store.Store
-	engine   *docker.Engine
+	engine   engine
 	judge    *judge.Judge
 	rec      *reconcile.Reconciler
 	writer   *results.Writer
@@ -99,9 +108,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	fault.Reached(fault.StoreOpened)
 	d.id = rand.Text()
-	if d.engine, err = docker.New(ctx, docker.Options{
-		Host: o.Settings.Engines["docker"].Host, Log: o.Log, Daemon: d.id, Dir: filepath.Join(o.StateDir, "etc"),
-	}); err != nil {
+	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.wire(ctx); err != nil {
@@ -114,6 +121,22 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	return d, d.listenHTTP(ctx)
+}
+
+// connect prepares the engine.
+func (d *Daemon) connect(ctx context.Context) error {
+	if d.opts.engine != nil {
+		d.engine = d.opts.engine()
+		return nil
+	}
+	e, err := docker.New(ctx, docker.Options{
+		Host: d.opts.Settings.Engines["docker"].Host, Log: d.opts.Log, Daemon: d.id, Dir: filepath.Join(d.opts.StateDir, "etc"),
+	})
+	if err != nil {
+		return err
+	}
+	d.engine = e
+	return nil
 }
 
 // wire makes the parts and gives each what it needs.

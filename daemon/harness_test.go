@@ -33,6 +33,12 @@ import (
 var binary, base string
 
 func TestMain(m *testing.M) {
+	if did, err := crowdProcess(); did && err == nil {
+		return
+	} else if did {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	flag.Parse()
 	if testing.Short() {
 		fmt.Println("the tests of the whole daemon need containers, and these are left out with -short")

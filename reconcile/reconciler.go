@@ -46,6 +46,7 @@ type Reconciler struct {
 	line     clock.Line // of now; begun with the reconciler
 	born     time.Time
 	progress atomic.Int64 // the loop's last turn, in nanoseconds since born
+	waits    atomic.Bool  // the loop has nothing to do
 	done     chan struct{}
 	shown    atomic.Pointer[config.Set] // the set in force, for other goroutines
 
@@ -126,6 +127,15 @@ func (r *Reconciler) Finished() <-chan struct{} { return r.finished }
 // seconds when nothing happens.
 func (r *Reconciler) Progress() time.Duration {
 	return time.Since(r.born) - time.Duration(r.progress.Load())
+}
+
+// Age is for how long the loop has been at its present turn, and has answered nobody else; 0 while
+// it waits for something to do.
+func (r *Reconciler) Age() time.Duration {
+	if r.waits.Load() {
+		return 0
+	}
+	return r.Progress()
 }
 
 // Working says that the loop is at work on something long, such as copying a context.
@@ -240,9 +250,12 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
+	r.waits.Store(true)
+	defer r.waits.Store(false)
 	select {
 	case <-ctx.Done():
 	case <-pulses:
+		r.begins()
 		if !r.rest.lasts(time.Now()) {
 			r.look(ctx, nil)
 		}
@@ -252,17 +265,22 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 			r.stirred.due = r.stirred.next
 		}
 	case call := <-r.calls:
+		r.begins()
 		call()
 	case id := <-r.ended:
+		r.begins()
 		r.forgetLive(id)
 	case end := <-r.mined:
+		r.begins()
 		r.minedOut(end)
 	case <-r.freed:
+		r.begins()
 		for address := range r.starved {
 			r.queue.add(address, r.now())
 		}
 		clear(r.starved)
 	case <-timer.C:
+		r.begins()
 		if !r.again.IsZero() && !time.Now().Before(r.again) {
 			r.look(ctx, nil)
 		}
@@ -270,6 +288,12 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 			r.lookAtContent(ctx)
 		}
 	}
+}
+
+// begins says that the loop has something to do.
+func (r *Reconciler) begins() {
+	r.Working()
+	r.waits.Store(false)
 }
 
 // atOnce is how many runs are read in one transaction: a transaction for each of ten
