@@ -40,7 +40,9 @@ func (c crowdDaemon) serve() error {
 		Settings: settings, Roots: []string{c.Specs}, StateDir: c.State, Version: "crowd",
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	d, err := daemon.Open(ctx, o.On(containertest.NewRemote(c.Socket)))
+	d, err := daemon.Open(ctx, daemon.On(o, func(id string) *containertest.Remote {
+		return containertest.NewRemote(c.Socket, id)
+	}))
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func newCrowd(t *testing.T, cells, live int) *crowd {
 		t.Fatal(err)
 	}
 	w.env = []string{crowdDaemonEnv + "=" + string(part)}
-	c.remote = containertest.NewRemote(c.socket)
+	c.remote = containertest.NewRemote(c.socket, "")
 	engine := c.startEngine(dir)
 	t.Cleanup(func() {
 		if w.daemon != nil {

@@ -54,7 +54,7 @@ type Options struct {
 	HTTP     []net.Listener // such listeners taken over from systemd
 	Log      *slog.Logger
 
-	engine func() engine // of tests; nil = Docker, as the settings say
+	engine func(daemon string) engine // of tests; nil = Docker, as the settings say
 }
 
 // engine is what a daemon needs of the engine itself; its parts look for more.
@@ -126,7 +126,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 // connect prepares the engine.
 func (d *Daemon) connect(ctx context.Context) error {
 	if d.opts.engine != nil {
-		d.engine = d.opts.engine()
+		d.engine = d.opts.engine(d.id)
 		return nil
 	}
 	e, err := docker.New(ctx, docker.Options{

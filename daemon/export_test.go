@@ -2,9 +2,9 @@ package daemon
 
 import "time"
 
-// On has a daemon use another engine.
-func (o Options) On(e engine) Options {
-	o.engine = func() engine { return e }
+// On has a daemon use another engine, which is given the id of the process.
+func On[E engine](o Options, connect func(daemon string) E) Options {
+	o.engine = func(daemon string) engine { return connect(daemon) }
 	return o
 }
 

@@ -151,6 +151,7 @@ type record struct {
 	Final      bool
 	Status     string
 	Reason     string
+	Detail     string
 	Event      string
 	Count      int
 	Deadline   time.Time

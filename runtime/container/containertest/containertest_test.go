@@ -44,7 +44,7 @@ func TestARemoteFakeKeepsTheContract(t *testing.T) {
 		}
 		s, served := &http.Server{Handler: containertest.Serve(f)}, make(chan error, 1)
 		go func() { served <- s.Serve(l) }()
-		remote := containertest.NewRemote(socket)
+		remote := containertest.NewRemote(socket, "daemon")
 		t.Cleanup(func() {
 			if err := errors.Join(remote.Close(), s.Close()); err != nil {
 				t.Error(err)

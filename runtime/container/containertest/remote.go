@@ -18,7 +18,10 @@ import (
 )
 
 // Remote is an engine in another process, which Serve answers there.
-type Remote struct{ client *http.Client }
+type Remote struct {
+	client *http.Client
+	daemon string
+}
 
 var (
 	_ container.Engine  = (*Remote)(nil)
@@ -30,9 +33,10 @@ var (
 	_ container.Host    = (*Remote)(nil)
 )
 
-// NewRemote returns the engine that is served at a Unix socket; nothing is sent yet.
-func NewRemote(socket string) *Remote {
-	return &Remote{&http.Client{Transport: &http.Transport{
+// NewRemote returns the engine that is served at a Unix socket; nothing is sent yet. What it makes
+// bears the id of the daemon.
+func NewRemote(socket, daemon string) *Remote {
+	return &Remote{daemon: daemon, client: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 64,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -125,7 +129,7 @@ func (r *Remote) Inspect(ctx context.Context, id string) (container.Instance, er
 
 // Start implements container.Engine.
 func (r *Remote) Start(ctx context.Context, w container.Workload) (container.Instance, error) {
-	return ask[container.Instance](ctx, r, "Start", call{Workload: w})
+	return ask[container.Instance](ctx, r, "Start", call{Workload: w.WithLabels(map[string]string{container.LabelDaemon: r.daemon})})
 }
 
 // Wait implements container.Engine.
