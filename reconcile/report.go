@@ -141,11 +141,10 @@ func agentReport(name string, of []Outcome, all Summary, end time.Duration) Agen
 		own = summarize(of)
 	}
 	a := AgentReport{Agent: name, Control: of[0].Control, Summary: own, PassAtK: []OfK{}, PassHatK: []OfK{}, Tasks: []TaskReport{}}
-	passes := samples(of, resolved)
-	if most := stats.MaxK(passes); most > 1 {
-		for k := 1; k <= most; k++ {
-			a.PassAtK = append(a.PassAtK, OfK{k, *intervalOf(stats.PassAtK(passes, k))})
-			a.PassHatK = append(a.PassHatK, OfK{k, *intervalOf(stats.PassHatK(passes, k))})
+	if at, hat := stats.PassOfEachK(samples(of, resolved)); len(at) > 1 {
+		for i := range at {
+			a.PassAtK = append(a.PassAtK, OfK{i + 1, *intervalOf(at[i], true)})
+			a.PassHatK = append(a.PassHatK, OfK{i + 1, *intervalOf(hat[i], true)})
 		}
 	}
 	a.Curve = curveOf(of, end)

@@ -317,15 +317,14 @@ func meansOf(lists ...[]stats.Sample) []*Interval {
 // smallest number of attempts; nil with a single attempt.
 func ofEachK(outcomes []Outcome) (at, hat map[string]float64) {
 	pairs := samplesBy(outcomes, func(o Outcome) string { return o.key() + "\x00" + o.Agent + "\x00" + o.Model }, resolved)
-	most := stats.MaxK(pairs)
-	if most < 2 {
+	one, every := stats.PassValuesOfEachK(pairs)
+	if len(one) < 2 {
 		return nil, nil
 	}
 	at, hat = map[string]float64{}, map[string]float64{}
-	for k := 1; k <= most; k++ {
-		one, _ := stats.PassAtK(pairs, k)
-		every, _ := stats.PassHatK(pairs, k)
-		at[strconv.Itoa(k)], hat[strconv.Itoa(k)] = one.Value, every.Value
+	for i := range one {
+		k := strconv.Itoa(i + 1)
+		at[k], hat[k] = one[i], every[i]
 	}
 	return at, hat
 }

@@ -27,6 +27,7 @@ var subjects = []subject{
 	{name: "restarts", busy: (*world).restarts},
 	{name: "adoption", alone: adoption},
 	{name: "appending", alone: appending, ours: true},
+	{name: "cells", alone: cells, ours: true},
 	{name: "models", alone: models, ours: true},
 	{name: "single", alone: single},
 	{name: "import", alone: importing},

@@ -94,10 +94,9 @@ func TestPassesAreThoseOfExactFractions(t *testing.T) {
 	for _, tc := range readGolden(t).Passes {
 		of := []Sample{attempts("t", tc.N, tc.C)}
 		what := fmt.Sprintf("%d of %d, k = %d", tc.C, tc.N, tc.K)
-		at, _ := PassAtK(of, tc.K)
-		near(t, what, at.Value, tc.At, rounding)
-		hat, _ := PassHatK(of, tc.K)
-		near(t, what, hat.Value, tc.Hat, rounding)
+		at, hat := PassOfEachK(of)
+		near(t, what, at[tc.K-1].Value, tc.At, rounding)
+		near(t, what, hat[tc.K-1].Value, tc.Hat, rounding)
 	}
 }
 

@@ -145,10 +145,9 @@ func TestWilcoxonAsPrinted(t *testing.T) {
 // attempts, 1 - C(3,k)/C(5,k) and C(2,k)/C(5,k).
 func TestPassesByHand(t *testing.T) {
 	of := []Sample{attempts("t", 5, 2)}
-	for k, want := range map[int][2]float64{1: {0.4, 0.4}, 2: {0.7, 0.1}, 3: {0.9, 0}, 4: {1, 0}, 5: {1, 0}} {
-		at, _ := PassAtK(of, k)
-		hat, _ := PassHatK(of, k)
-		near(t, fmt.Sprintf("pass@%d", k), at.Value, want[0], rounding)
-		near(t, fmt.Sprintf("pass^%d", k), hat.Value, want[1], rounding)
+	at, hat := PassOfEachK(of)
+	for i, want := range [][2]float64{{0.4, 0.4}, {0.7, 0.1}, {0.9, 0}, {1, 0}, {1, 0}} {
+		near(t, fmt.Sprintf("pass@%d", i+1), at[i].Value, want[0], rounding)
+		near(t, fmt.Sprintf("pass^%d", i+1), hat[i].Value, want[1], rounding)
 	}
 }

@@ -73,7 +73,7 @@ func Compare(pairs []Pair) (Comparison, bool) {
 		default:
 			c.Tied++
 		}
-		all[i] = observation{p.Task, p.Cluster, differences[i]}
+		all[i] = observation{task: p.Task, cluster: p.Cluster, value: differences[i]}
 	}
 	var ok bool
 	if c.Difference, ok = estimate(all); !ok {

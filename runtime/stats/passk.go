@@ -1,6 +1,6 @@
 package stats
 
-// MaxK is the greatest k for which PassAtK and PassHatK are defined: the fewest attempts
+// MaxK is the greatest k of PassOfEachK: the fewest attempts
 // that count at any task that has some; 0 = there are none.
 func MaxK(samples []Sample) int {
 	fewest := 0
@@ -12,41 +12,53 @@ func MaxK(samples []Sample) int {
 	return fewest
 }
 
-// PassAtK is the chance that at least one of k attempts at a task passes, averaged over
-// tasks: of c passes in n attempts the unbiased 1 - C(n-c,k)/C(n,k) (Chen et al. 2021,
-// "Evaluating Large Language Models Trained on Code", equation 1). It reports false for k
-// outside 1..MaxK. Attempts pass whose value is 1 or more, as those of Pass.
-func PassAtK(samples []Sample, k int) (Estimate, bool) {
-	return ofK(samples, k, func(n, c int) float64 { return 1 - chosen(n-c, n, k) })
-}
-
-// PassHatK is the chance that all of k attempts at a task pass, averaged over tasks: of c
-// passes in n attempts the unbiased C(c,k)/C(n,k) (Yao et al. 2024, "τ-bench", section 4).
-// It is else as PassAtK.
-func PassHatK(samples []Sample, k int) (Estimate, bool) {
-	return ofK(samples, k, func(n, c int) float64 { return chosen(c, n, k) })
-}
-
-func ofK(samples []Sample, k int, chance func(n, c int) float64) (Estimate, bool) {
-	if k < 1 || k > MaxK(samples) {
-		return Estimate{}, false
-	}
-	return estimate(observe(samples, func(values []float64) float64 {
-		c := 0
-		for _, v := range values {
-			if v >= 1 {
-				c++
-			}
+// passes is how many values are those of attempts that passed: 1 or more, as those of Pass.
+func passes(values []float64) (c float64) {
+	for _, v := range values {
+		if v >= 1 {
+			c++
 		}
-		return chance(len(values), c)
-	}))
+	}
+	return c
 }
 
-// chosen is C(m,k)/C(n,k), as a product, in which nothing overflows.
-func chosen(m, n, k int) float64 {
-	chance := 1.0
-	for i := range k {
-		chance *= float64(max(0, m-i)) / float64(n-i)
+// PassOfEachK are two chances for every k from 1 to MaxK, in order, averaged over tasks: pass@k, that
+// at least one of k attempts at a task passes, and pass^k, that all of them do. Of c passes in n
+// attempts the first is the unbiased 1 - C(n-c,k)/C(n,k) (Chen et al. 2021, "Evaluating Large Language
+// Models Trained on Code", equation 1), the second C(c,k)/C(n,k) (Yao et al. 2024, "τ-bench", section 4).
+func PassOfEachK(samples []Sample) (at, hat []Estimate) {
+	one, every := ofEachK(samples)
+	at, _ = estimatesOf(one)
+	hat, _ = estimatesOf(every)
+	return at, hat
+}
+
+// PassValuesOfEachK are the values of PassOfEachK alone.
+func PassValuesOfEachK(samples []Sample) (at, hat []float64) {
+	one, every := ofEachK(samples)
+	for k := range one {
+		at, hat = append(at, total(grouped(one[k]))), append(hat, total(grouped(every[k])))
 	}
-	return chance
+	return at, hat
+}
+
+// ofEachK are the chances at each task that one of k attempts passes, and that every one does, by k-1.
+// They are products, in which nothing overflows, and each is made of the one before: all of them take
+// as long as the last.
+func ofEachK(samples []Sample) (one, every [][]observation) {
+	most := MaxK(samples)
+	one, every = make([][]observation, most), make([][]observation, most)
+	for _, o := range observe(samples, passes) {
+		n, c := o.attempts, int(o.value)
+		none, all := 1.0, 1.0
+		for i := range most {
+			none *= float64(max(0, n-c-i)) / float64(n-i)
+			all *= float64(max(0, c-i)) / float64(n-i)
+			o.value = 1 - none
+			one[i] = append(one[i], o)
+			o.value = all
+			every[i] = append(every[i], o)
+		}
+	}
+	return one, every
 }

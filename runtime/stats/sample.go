@@ -73,6 +73,7 @@ type Estimate struct {
 type observation struct {
 	task, cluster string
 	value         float64
+	attempts      int // that it is of
 }
 
 // observe makes one number of each task that has attempts that count.
@@ -80,7 +81,7 @@ func observe(samples []Sample, number func(values []float64) float64) []observat
 	var all []observation
 	for _, s := range samples {
 		if values := s.values(); len(values) > 0 {
-			all = append(all, observation{s.Task, s.Cluster, number(values)})
+			all = append(all, observation{s.Task, s.Cluster, number(values), len(values)})
 		}
 	}
 	return all

@@ -10,11 +10,22 @@ import (
 // gives what Mean gives and takes far less time: the same groups are drawn for all of them, and of
 // each what is not as in the one before is added up alone.
 func Means(series [][]Sample) (estimates []Estimate, known []bool) {
+	all := make([][]observation, len(series))
+	for i, samples := range series {
+		all[i] = observe(samples, average)
+	}
+	return estimatesOf(all)
+}
+
+// atOnce is of how many points resamples are held at a time: each takes 16 kB.
+const atOnce = 128
+
+// estimatesOf is Means of what was observed.
+func estimatesOf(series [][]observation) (estimates []Estimate, known []bool) {
 	estimates, known = make([]Estimate, len(series)), make([]bool, len(series))
 	points := map[int][]point{} // by the number of groups, in order
 	var order grouping
-	for i, samples := range series {
-		all := observe(samples, average)
+	for i, all := range series {
 		if len(all) == 0 {
 			continue
 		}
@@ -26,10 +37,12 @@ func Means(series [][]Sample) (estimates []Estimate, known []bool) {
 			points[len(groups)] = append(points[len(groups)], point{i, sums(groups)})
 		}
 	}
-	for n, of := range points {
-		for i, replicates := range replicatesOf(n, of) {
-			e := &estimates[of[i].at]
-			e.Low, e.High = interval(of[i].groups, replicates)
+	for n, all := range points {
+		for of := range slices.Chunk(all, atOnce) {
+			for i, replicates := range replicatesOf(n, of) {
+				e := &estimates[of[i].at]
+				e.Low, e.High = interval(of[i].groups, replicates)
+			}
 		}
 	}
 	return estimates, known

@@ -54,3 +54,33 @@ func TestASeriesIsWhatEachOfItIs(t *testing.T) {
 		}
 	})
 }
+
+// Every k has the values of a task with as many attempts as a run may have, and what that takes grows
+// with the attempts: with their square, ten thousand took minutes.
+func TestPassesOfVeryManyAttempts(t *testing.T) {
+	const n = 10_000
+	at, hat := PassValuesOfEachK([]Sample{attempts("a", n, 1), attempts("b", n, n-1)})
+	if len(at) != n || len(hat) != n {
+		t.Fatalf("%d and %d values of %d attempts", len(at), len(hat), n)
+	}
+	for _, k := range []int{1, 2, n / 2, n} {
+		p := float64(k) / n // that the one of a kind is among them
+		rest := 1.0         // that another one is
+		if k == 1 {
+			rest = 1 - p
+		}
+		near(t, fmt.Sprintf("pass@%d", k), at[k-1], (p+rest)/2, 1e-9)
+		some := 0.0
+		if k == 1 {
+			some = p
+		}
+		near(t, fmt.Sprintf("pass^%d", k), hat[k-1], (some+1-p)/2, 1e-9)
+	}
+	estimates, others := PassOfEachK([]Sample{attempts("a", 7, 2), attempts("b", 9, 4)})
+	values, hats := PassValuesOfEachK([]Sample{attempts("a", 7, 2), attempts("b", 9, 4)})
+	for i := range estimates {
+		if estimates[i].Value != values[i] || others[i].Value != hats[i] || estimates[i].Low > estimates[i].High {
+			t.Errorf("k = %d: %+v and %v, %+v and %v", i+1, estimates[i], values[i], others[i], hats[i])
+		}
+	}
+}

@@ -55,7 +55,7 @@ func TestOfNothingNothingIsKnown(t *testing.T) {
 		if MaxK(samples) != 0 {
 			t.Errorf("%s: k up to %d", name, MaxK(samples))
 		}
-		if _, ok := PassAtK(samples, 1); ok {
+		if at, hat := PassOfEachK(samples); len(at)+len(hat) > 0 {
 			t.Errorf("%s: pass@1", name)
 		}
 		pairs, _, _ := Match(samples, samples)
@@ -113,8 +113,8 @@ func TestWhatDidNotCountIsInNoDenominator(t *testing.T) {
 	if MaxK(with) != 2 {
 		t.Errorf("k up to %d", MaxK(with))
 	}
-	if _, ok := PassAtK(with, 3); ok {
-		t.Error("pass@3 of two attempts")
+	if at, hat := PassOfEachK(with); len(at) != 2 || len(hat) != 2 {
+		t.Errorf("pass@k of two attempts has %d and %d values", len(at), len(hat))
 	}
 	pairs, onlyA, onlyB := Match(with, []Sample{{Task: "a", Attempts: make([]Outcome, 1)}, attempts("c", 1, 0), attempts("d", 1, 1)})
 	if diff := cmp.Diff([]Pair{{"c", "", 1, 0}}, pairs); diff != "" || !slices.Equal(onlyA, []string{"a"}) || !slices.Equal(onlyB, []string{"d"}) {

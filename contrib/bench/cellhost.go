@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/image"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// endings is how many trials end while the loop's CPU is measured, one after the other.
+const endings = 24
+
+// cellHost is a daemon's parts in this process, on an engine in memory. run.r has so many cells.
+type cellHost struct {
+	dir, specs string
+	store      *store.Store
+	fake       *containertest.Fake
+	client     *http.Client
+	begun      chan struct{} // one value for each agent that began
+	let        chan struct{} // closed: agents go on
+	loop       atomic.Int32  // the thread of the loop
+	rec        *reconcile.Reconciler
+	end        func()
+}
+
+func newCellHost(ctx context.Context, dir string, cells int) (h *cellHost, err error) {
+	h = &cellHost{
+		dir: dir, specs: filepath.Join(dir, "w"), fake: containertest.NewFake(), begun: make(chan struct{}, cells), let: make(chan struct{}),
+	}
+	socket := filepath.Join(dir, "api")
+	h.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	if err := os.Mkdir(h.specs, 0o755); err != nil {
+		return nil, err
+	}
+	if h.store, err = store.Open(ctx, filepath.Join(dir, "s"), store.Options{}); err != nil {
+		return nil, err
+	}
+	h.fake.AddImage("work:1", container.ImageConfig{}, nil)
+	h.fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{
+		"/hold": "", "/bin/true": "", "/bin/sh": "", "/workspace/x": "", "/etc/passwd": "root:x:0:0::/:\n",
+	})
+	h.fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int { return 0 })
+	h.fake.Handle(h.play)
+	return h, errors.Join(h.write("r.hcl", cellSpec(cells)), h.write("other.hcl", otherSpec(1)))
+}
+
+func (h *cellHost) write(name, text string) error {
+	return os.WriteFile(filepath.Join(h.specs, name), []byte(text), 0o644)
+}
+
+// cellSpec is a run of so many attempts, one at a time.
+func cellSpec(cells int) string {
+	return fmt.Sprintf(`
+benchmark "edge" {
+  task "one" {
+    image       = "work:1"
+    instruction = "do it"
+    submit {
+      paths = ["src/"]
+    }
+    judge {
+      image   = "judge:1"
+      command = ["true"]
+      parser  = "exit_code"
+    }
+  }
+}
+
+agent "mine" {
+  command = ["work"]
+}
+
+run "r" {
+  tasks     = [benchmark.edge]
+  auto_eval = "0s"
+  parallel  = 1
+  attempts  = %d
+  agent "mine" {}
+}
+`, cells)
+}
+
+// otherSpec is another run, which never begins.
+func otherSpec(day int) string {
+	return fmt.Sprintf("run \"other\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 %d 1 *\"\n  agent \"mine\" {}\n}\n", day)
+}
+
+// play is a guest whose agent submits three rounds once it is let.
+func (h *cellHost) play(ctx context.Context, c *containertest.FakeContainer) int {
+	if c.Workload().Labels[container.LabelRole] == container.RoleWork {
+		h.begun <- struct{}{}
+		select {
+		case <-h.let:
+			_ = h.work(ctx, c) // what fails ends the wait for the trial
+		case <-ctx.Done():
+		}
+	}
+	<-ctx.Done()
+	return 137
+}
+
+func (h *cellHost) work(ctx context.Context, c *containertest.FakeContainer) error {
+	to, _ := c.HostPath(guest.GuestSocket)
+	judges, _ := c.HostPath(guest.JudgeSocket)
+	told, d := overSocket(to), &door{overSocket(judges)}
+	defer told.CloseIdleConnections()
+	defer d.CloseIdleConnections()
+	if err := insist(ctx, &told, "/v1/hello", guest.Hello{Version: guest.Version}); err != nil {
+		return err
+	}
+	if err := insist(ctx, &told, "/v1/event", guest.Event{Seq: 1, Type: guest.EventStarted}); err != nil {
+		return err
+	}
+	for n := range 3 {
+		a, err := d.submit(ctx, n)
+		if err == nil {
+			err = d.verdict(ctx, a.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.WriteFile("/workspace/src/number", []byte("2"))
+	return insist(ctx, &told, "/v1/event", guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+}
+
+// started starts the parts and returns the CPU that this process took until they were ready and so
+// was what the caller waits for, in milliseconds.
+func (h *cellHost) started(ctx context.Context, until func(context.Context) error) (float64, error) {
+	runtime.GC()
+	before := processCPU()
+	ready := make(chan struct{})
+	if err := h.start(ctx, func() { close(ready) }); err != nil {
+		return 0, err
+	}
+	select {
+	case <-ready:
+	case <-time.After(patience):
+		return 0, errors.New("the reconciler does not become ready")
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	err := until(ctx)
+	return milliseconds(processCPU() - before), err
+}
+
+func (h *cellHost) start(ctx context.Context, ready func()) error {
+	log, ledger, owner := slog.New(slog.DiscardHandler), reconcile.NewLedger(h.store), h.store.Owner()
+	spool := filepath.Join(h.store.Dir(), "spool")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return err
+	}
+	admission := reconcile.NewAdmission(reconcile.Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() int64 { return 1 << 40 }, func() { h.rec.Freed() })
+	j, err := judge.New(judge.Options{
+		Engine: h.fake, Ledger: ledger, Blobs: blobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"}, Spool: spool, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	h.rec = reconcile.New(reconcile.Options{
+		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Log: log, Ready: ready,
+		Host: trial.Host{
+			Patches: patch.New(filepath.Join(h.store.Dir(), "patches")),
+			Engine:  h.fake, Judge: j, Ledger: ledger, OpenBlob: h.store.Blobs().Open, StateDir: h.store.Dir(), GuestDir: h.store.Dir(),
+			Owner: owner, Log: log, Images: image.New(image.Options{Engine: h.fake, Owner: owner, Log: log}),
+		},
+	})
+	socket := filepath.Join(h.dir, "api")
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: api.Handler(h.rec, "bench")} //nolint:gosec // the bench's own
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { _ = server.Serve(l) })
+	all.Go(func() { _ = j.Run(ctx) })
+	all.Go(func() {
+		runtime.LockOSThread() // so that its CPU can be told from that of all else
+		defer runtime.UnlockOSThread()
+		h.loop.Store(int32(unix.Gettid())) //nolint:gosec // the kernel's threads have such numbers
+		_ = h.rec.Run(ctx, nil)
+	})
+	h.end = func() {
+		cancel()
+		h.client.CloseIdleConnections()
+		_ = server.Close()
+		all.Wait()
+	}
+	return nil
+}
+
+// stop ends the parts; containers go on.
+func (h *cellHost) stop() { h.end() }
+
+func (h *cellHost) close() error { return errors.Join(h.fake.Close(), h.store.Close()) }
+
+type blobs struct{ *store.Blobs }
+
+func (b blobs) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
+
+// loopCPU is what the thread of the loop has taken. On Linux each thread has a clock, whose number
+// is made of that of the thread.
+func (h *cellHost) loopCPU() (time.Duration, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(^h.loop.Load()<<3|6, &t); err != nil {
+		return 0, fmt.Errorf("read the clock of the loop's thread: %w", err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// filled waits until the cells of all trials are made.
+func (h *cellHost) filled(ctx context.Context) error {
+	return until(ctx, "all cells are filled", 20*time.Millisecond, func() (bool, error) {
+		done := false
+		err := h.store.View(ctx, func(tx *store.Tx) error {
+			counts, err := tx.CellCounts("run.r", 1)
+			n := 0
+			for _, c := range counts {
+				n += c.Cells
+			}
+			rows, rerr := tx.TrialsAfter("", 1)
+			done = len(rows) > 0 && n > 0
+			return errors.Join(err, rerr)
+		})
+		if err != nil || !done {
+			return false, err
+		}
+		s, err := h.rec.Status(ctx, "run.other")
+		return err == nil && !s.Runs[0].Filling, err
+	})
+}
+
+// quiet waits until the process does nothing.
+func (h *cellHost) quiet(ctx context.Context) error {
+	last := processCPU()
+	return until(ctx, "nothing is at work", 200*time.Millisecond, func() (bool, error) {
+		now := processCPU()
+		rests := now-last < 10*time.Millisecond
+		last = now
+		return rests, nil
+	})
+}
+
+// events measures the CPU of the loop for an accepted file and for an ended trial.
+func (h *cellHost) events(ctx context.Context, costs map[string]float64) error {
+	if err := h.next(ctx); err != nil { // the first one has begun
+		return err
+	}
+	var accepted []float64
+	for n := range cellsRepeats {
+		path := filepath.Join(h.specs, "other.hcl")
+		if err := h.write("other.hcl", otherSpec(n+2)); err != nil {
+			return err
+		}
+		cost, err := h.ofLoop(func() error { return h.rec.Fetched(ctx, []string{path}) })
+		if err != nil {
+			return err
+		}
+		accepted = append(accepted, cost)
+	}
+	costs["accepted"] = median(accepted)
+	cost, err := h.ofLoop(func() error {
+		close(h.let)
+		for range endings - 2 { // the last one would end the run
+			if err := h.next(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	costs["ended"] = cost / (endings - 2)
+	return err
+}
+
+// next waits until another agent has begun.
+func (h *cellHost) next(ctx context.Context) error {
+	select {
+	case <-h.begun:
+		return nil
+	case <-time.After(patience):
+		return errors.New("no other trial begins")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ofLoop is what the loop takes while something is done, in milliseconds.
+func (h *cellHost) ofLoop(do func() error) (float64, error) {
+	before, err := h.loopCPU()
+	if err == nil {
+		err = do()
+	}
+	after, lerr := h.loopCPU()
+	return milliseconds(after - before), errors.Join(err, lerr)
+}

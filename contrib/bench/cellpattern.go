@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// pattern is all that the store has of a trial which really ended after three rounds.
+type pattern struct {
+	execution store.ExecutionRow
+	row       store.TrialRow
+	state     trial.State
+	rounds    []store.SubmissionRow
+}
+
+// onePattern does one trial and takes what is stored of it.
+func onePattern(ctx context.Context) (p *pattern, err error) {
+	dir, err := os.MkdirTemp("/tmp", "bc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	h, err := newCellHost(ctx, dir, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	close(h.let)
+	if err := h.start(ctx, func() {}); err != nil {
+		return nil, err
+	}
+	defer h.stop()
+	if err := until(ctx, "one trial is over", 10*time.Millisecond, func() (bool, error) {
+		s, err := h.rec.Status(ctx, "run.r")
+		return err == nil && s.Runs[0].State == "finished", nil
+	}); err != nil {
+		return nil, err
+	}
+	p = &pattern{}
+	return p, h.store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.Trials("run.r", 1)
+		if err != nil || len(rows) != 1 {
+			return fmt.Errorf("read the one trial of %d: %w", len(rows), err)
+		}
+		p.row = rows[0]
+		if p.execution, err = tx.LatestExecution("run.r"); err != nil {
+			return err
+		}
+		if p.rounds, err = tx.Submissions(p.row.ID); err != nil {
+			return err
+		}
+		return json.Unmarshal(p.row.Data, &p.state)
+	})
+}
+
+// atOnceCloned is how many trials are stored in a transaction.
+const atOnceCloned = 500
+
+// fill stores so many finished cells of the run that the host's file declares, as a daemon did that
+// made no cells of trials: the next one migrates them.
+func (p *pattern) fill(ctx context.Context, h *cellHost, n int) error {
+	text, err := os.ReadFile(h.specs + "/r.hcl")
+	if err != nil {
+		return err
+	}
+	set := config.Load([]config.Input{{Path: h.specs + "/r.hcl", Display: "r.hcl", Root: h.specs, Text: text}}, nil, config.Options{})
+	if set.Diagnostics.HasErrors() {
+		return fmt.Errorf("compile the run: %v", set.Diagnostics)
+	}
+	run, err := reconcile.Compile(set, *set.Run("r"))
+	if err != nil {
+		return err
+	}
+	begun := p.execution
+	begun.FinishedAt, begun.SettledAt = time.Time{}, time.Time{}
+	if err := h.store.Do(ctx, func(tx *store.Tx) error { return tx.PutExecution(begun) }); err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for from := 0; from < n; from += atOnceCloned {
+		err := h.store.Do(ctx, func(tx *store.Tx) error {
+			for i := from; i < min(from+atOnceCloned, n); i++ {
+				id := trial.ID("r", 1, run.Cells[i].Key)
+				if named[id] { // of very many keys two begin alike, and only one of them has a place
+					continue
+				}
+				named[id] = true
+				if err := p.clone(tx, run.Cells[i], i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clone stores the trial as that of another cell.
+func (p *pattern) clone(tx *store.Tx, cell reconcile.Cell, i int) error {
+	s := p.state
+	s.ID, s.Key, s.Cell = trial.ID("r", 1, cell.Key), cell.Key, cell.Whole()
+	s.Cell.Task = p.state.Cell.Task // with what its images are
+	result := *p.state.Result
+	result.Trial, result.Attempt = s.ID, s.Cell.Attempt
+	s.Result = &result
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	row := p.row
+	row.ID, row.Cell, row.Data = s.ID, s.Key, bytes.ReplaceAll(data, []byte(p.row.ID), []byte(s.ID))
+	if err := errors.Join(tx.PutTrial(row), tx.PutTry(store.TryRow{Trial: s.ID, Try: s.Try, Data: row.Data})); err != nil {
+		return err
+	}
+	for _, round := range p.rounds {
+		var sub judge.Submission
+		if err := json.Unmarshal(round.Data, &sub); err != nil {
+			return err
+		}
+		sub.ID, sub.Trial = fmt.Sprintf("%s-%d", sub.ID, i), s.ID
+		if round.Data, err = json.Marshal(sub); err != nil {
+			return err
+		}
+		round.ID, round.Trial = sub.ID, s.ID
+		if _, err := tx.InsertSubmission(round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insist repeats a request of a guest until it is answered: its daemon may only just begin.
+func insist(ctx context.Context, to *http.Client, path string, question any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	return until(ctx, "a guest is heard", 5*time.Millisecond, func() (bool, error) {
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon"+path, bytes.NewReader(body))
+		if err != nil {
+			return false, err
+		}
+		answer, err := to.Do(q)
+		if err != nil {
+			return false, nil //nolint:nilerr // it is repeated
+		}
+		return answer.StatusCode/100 == 2, answer.Body.Close()
+	})
+}
