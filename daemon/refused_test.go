@@ -36,8 +36,9 @@ type bar struct {
 // roomy has room for every judging at once.
 type roomy struct{}
 
-func (roomy) Acquire(context.Context, float64, int64) (func(), error)     { return func() {}, nil }
-func (roomy) AcquireGame(context.Context, float64, int64) (func(), error) { return func() {}, nil }
+func (roomy) TryJudge(float64, int64) (func(), bool)       { return func() {}, true }
+func (roomy) TryGame(float64, int64) (func(), bool, error) { return func() {}, true, nil }
+func (roomy) Changed() <-chan struct{}                     { return nil }
 
 // storedBlobs gives the judge its blobs.
 type storedBlobs struct{ *store.Blobs }

@@ -43,10 +43,10 @@ type Admission struct {
 	judges int
 	game   Need // of games
 	games  int
-	wait   []chan struct{} // those who wait for room
-	freed  func()          // called after room for work became free
-	left   func() int64    // bytes that the disk has left; negative = that is not known
-	again  *time.Timer     // looks at the disk again; nil = no one was refused for it
+	more   chan struct{} // closed, and made again, when there may be more room
+	freed  func()        // called after room for work became free
+	left   func() int64  // bytes that the disk has left; negative = that is not known
+	again  *time.Timer   // looks at the disk again; nil = no one was refused for it
 }
 
 // leastFree is what the disk must have left for a work container to begin, in bytes. Those that
@@ -60,7 +60,7 @@ const freeAgain = 10 * time.Second
 // NewAdmission returns an admission with nothing admitted. It calls freed, which must not
 // block, whenever a refused TryWork may do better, and asks left what the disk has left.
 func NewAdmission(l Limits, left func() int64, freed func()) *Admission {
-	return &Admission{limits: l, left: left, freed: freed}
+	return &Admission{limits: l, left: left, freed: freed, more: make(chan struct{})}
 }
 
 // short reports whether the disk has too little left, and has those who wait look again. The
@@ -187,10 +187,7 @@ const headStart = time.Second
 // to trials first. When the context ends its cause is returned.
 func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), err error) {
 	for {
-		a.mu.Lock()
-		turn := make(chan struct{})
-		a.wait = append(a.wait, turn) // before it is tried: what comes free meanwhile counts
-		a.mu.Unlock()
+		turn := a.Changed() // before it is tried: what comes free meanwhile counts
 		if a.TryWork(n) {
 			waiting.Because(ctx, nil)
 			return sync.OnceFunc(func() { a.ReleaseWork(n) }), nil
@@ -207,39 +204,40 @@ func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), er
 	}
 }
 
-// Acquire waits for room for one judging; the first is always admitted, whatever games are
-// open. When the context ends its cause is returned.
-func (a *Admission) Acquire(ctx context.Context, cpus float64, memory int64) (release func(), err error) {
-	return a.acquire(ctx, Need{CPUs: cpus, Memory: memory}, false)
+// TryJudge is judge.Capacity.TryJudge; the first judging is always admitted, whatever games are
+// open.
+func (a *Admission) TryJudge(cpus float64, memory int64) (release func(), ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.tryJudge(Need{CPUs: cpus, Memory: memory}, false)
 }
 
-// AcquireGame waits for room for one game beside what is judged just now. It waits for no
-// other game: where those leave no room, the error is judge.ErrBusy.
-func (a *Admission) AcquireGame(ctx context.Context, cpus float64, memory int64) (release func(), err error) {
-	return a.acquire(ctx, Need{CPUs: cpus, Memory: memory}, true)
-}
-
-func (a *Admission) acquire(ctx context.Context, n Need, game bool) (release func(), err error) {
-	for {
-		a.mu.Lock()
-		if game && !a.leavesOne(n) {
-			defer a.mu.Unlock()
-			return nil, fmt.Errorf("room for a game beside %d others: %w", a.games, judge.ErrBusy)
-		}
-		if a.judgeFits(n, game) {
-			a.holdJudge(n, game, 1)
-			a.mu.Unlock()
-			return sync.OnceFunc(func() { a.releaseJudge(n, game) }), nil
-		}
-		turn := make(chan struct{})
-		a.wait = append(a.wait, turn)
-		a.mu.Unlock()
-		select {
-		case <-turn:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+// TryGame is judge.Capacity.TryGame: beside what is judged just now.
+func (a *Admission) TryGame(cpus float64, memory int64) (release func(), ok bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := Need{CPUs: cpus, Memory: memory}
+	if !a.leavesOne(n) {
+		return nil, false, fmt.Errorf("room for a game beside %d others: %w", a.games, judge.ErrBusy)
 	}
+	release, ok = a.tryJudge(n, true)
+	return release, ok, nil
+}
+
+// tryJudge admits a judging or a game if there is room now. The lock is held.
+func (a *Admission) tryJudge(n Need, game bool) (release func(), ok bool) {
+	if !a.judgeFits(n, game) {
+		return nil, false
+	}
+	a.holdJudge(n, game, 1)
+	return sync.OnceFunc(func() { a.releaseJudge(n, game) }), true
+}
+
+// Changed is judge.Capacity.Changed.
+func (a *Admission) Changed() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.more
 }
 
 // judgeFits: the judge's own share always, and whatever work does not hold beyond it. What
@@ -289,10 +287,8 @@ func (a *Admission) releaseJudge(n Need, game bool) {
 	a.freed()
 }
 
-// wake lets all who wait look again.
+// wake lets all who wait look again. The lock is held.
 func (a *Admission) wake() {
-	for _, turn := range a.wait {
-		close(turn)
-	}
-	a.wait = nil
+	close(a.more)
+	a.more = make(chan struct{})
 }

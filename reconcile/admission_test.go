@@ -21,6 +21,26 @@ func newAdmission(l Limits) *Admission { return NewAdmission(l, roomy, func() {}
 // roomy is a disk that has enough left.
 func roomy() int64 { return 1 << 40 }
 
+// acquire waits for room as the judge does.
+func acquire(ctx context.Context, a *Admission, game bool, cpus float64, memory int64) (release func(), err error) {
+	for {
+		changed, ok := a.Changed(), false
+		if game {
+			release, ok, err = a.TryGame(cpus, memory)
+		} else {
+			release, ok = a.TryJudge(cpus, memory)
+		}
+		if ok || err != nil {
+			return release, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
 func TestWorkShare(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -67,7 +87,7 @@ func TestTryWork(t *testing.T) {
 func TestOneJudgeIsAlwaysAdmitted(t *testing.T) {
 	a := newAdmission(machine)
 	a.ForceWork(Need{CPUs: 400, Memory: 1 << 60})
-	release, err := a.Acquire(t.Context(), 99, 1<<60)
+	release, err := acquire(t.Context(), a, false, 99, 1<<60)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +118,7 @@ func TestGamesLeaveRoomForJudging(t *testing.T) {
 			a := newAdmission(tt.limits)
 			a.ForceWork(tt.work)
 			for n := 0; ; n++ {
-				release, err := a.AcquireGame(t.Context(), one.CPUs, one.Memory)
+				release, err := acquire(t.Context(), a, true, one.CPUs, one.Memory)
 				if err == nil {
 					defer release()
 					continue
@@ -109,7 +129,7 @@ func TestGamesLeaveRoomForJudging(t *testing.T) {
 				break
 			}
 			for range 3 { // one after the other
-				release, err := a.Acquire(t.Context(), one.CPUs, one.Memory)
+				release, err := acquire(t.Context(), a, false, one.CPUs, one.Memory)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -123,13 +143,13 @@ func TestGamesLeaveRoomForJudging(t *testing.T) {
 func TestAGameWaitsForJudgings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission(machine)
-		judging, err := a.Acquire(t.Context(), 4, 0)
+		judging, err := acquire(t.Context(), a, false, 4, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		admitted := make(chan func())
 		go func() {
-			release, err := a.AcquireGame(t.Context(), 1, 0)
+			release, err := acquire(t.Context(), a, true, 1, 0)
 			if err != nil {
 				t.Error(err)
 			}
@@ -150,7 +170,7 @@ func TestJudgesHaveTheirShare(t *testing.T) {
 	a := newAdmission(machine)
 	a.ForceWork(Need{CPUs: 400, Memory: 1 << 60})
 	for range 2 {
-		release, err := a.Acquire(t.Context(), 0.5, 1<<30)
+		release, err := acquire(t.Context(), a, false, 0.5, 1<<30)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,11 +181,11 @@ func TestJudgesHaveTheirShare(t *testing.T) {
 func TestWorkAfterJudgesOnAnIdleMachine(t *testing.T) {
 	woken := 0
 	a := NewAdmission(machine, roomy, func() { woken++ })
-	first, err := a.Acquire(t.Context(), 2, 1<<30)
+	first, err := acquire(t.Context(), a, false, 2, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := a.Acquire(t.Context(), 2, 1<<30)
+	second, err := acquire(t.Context(), a, false, 2, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,13 +206,13 @@ func TestAcquireWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission(machine)
 		a.ForceWork(Need{CPUs: 3})
-		release, err := a.Acquire(t.Context(), 1, 0)
+		release, err := acquire(t.Context(), a, false, 1, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		admitted := make(chan func())
 		go func() {
-			release, err := a.Acquire(t.Context(), 2, 0)
+			release, err := acquire(t.Context(), a, false, 2, 0)
 			if err != nil {
 				t.Error(err)
 			}
@@ -202,12 +222,12 @@ func TestAcquireWaits(t *testing.T) {
 		release()
 		(<-admitted)() // the only judge is always admitted
 
-		hold, err := a.Acquire(t.Context(), 1, 0)
+		hold, err := acquire(t.Context(), a, false, 1, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		go func() {
-			release, err := a.Acquire(t.Context(), 3, 0)
+			release, err := acquire(t.Context(), a, false, 3, 0)
 			if err != nil {
 				t.Error(err)
 			}
@@ -223,14 +243,14 @@ func TestAcquireWaits(t *testing.T) {
 func TestAcquireEndsWithItsContext(t *testing.T) {
 	a := newAdmission(machine)
 	a.ForceWork(Need{CPUs: 3})
-	release, err := a.Acquire(t.Context(), 1, 0)
+	release, err := acquire(t.Context(), a, false, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	if _, err := a.Acquire(ctx, 1, 0); !errors.Is(err, why) {
+	if _, err := acquire(ctx, a, false, 1, 0); !errors.Is(err, why) {
 		t.Errorf("acquire with an ended context: %v", err)
 	}
 	release()
@@ -256,7 +276,7 @@ func TestAdmissionNeverOverbooks(t *testing.T) {
 			"judge": func(t *rapid.T) {
 				ctx, cancel := context.WithCancel(context.Background())
 				cancel()
-				if release, err := a.Acquire(ctx, float64(rapid.IntRange(1, 8).Draw(t, "halves"))/2, 0); err == nil {
+				if release, err := acquire(ctx, a, false, float64(rapid.IntRange(1, 8).Draw(t, "halves"))/2, 0); err == nil {
 					judges = append(judges, release)
 				}
 			},
@@ -298,7 +318,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	var judged atomic.Int64
 	for range 50 {
 		all.Go(func() {
-			release, err := a.Acquire(t.Context(), 1, 1<<20)
+			release, err := acquire(t.Context(), a, false, 1, 1<<20)
 			if err != nil {
 				t.Error(err)
 				return

@@ -31,7 +31,7 @@ func newRealBench(t *testing.T) *realBench {
 	b := &realBench{engine: engine, owner: owner, image: judgeImage(t, engine, owner, probe), blobs: newMemoryBlobs()}
 	var err error
 	if b.Judge, err = New(Options{
-		Engine: engine, Ledger: newMemoryLedger(), Blobs: b.blobs, Capacity: make(places, 2), Owner: owner,
+		Engine: engine, Ledger: newMemoryLedger(), Blobs: b.blobs, Capacity: newPlaces(2), Owner: owner,
 		Hold: []string{"/probe", "sleep", "1h"}, Spool: t.TempDir(),
 	}); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func shellBench(t *testing.T, change ...func(*Options)) *bench {
 	}
 	b := &bench{ledger: newMemoryLedger(), blobs: newMemoryBlobs(), image: image.ID}
 	o := Options{
-		Engine: engine, Ledger: b.ledger, Blobs: b.blobs, Capacity: make(places, 2), Owner: owner,
+		Engine: engine, Ledger: b.ledger, Blobs: b.blobs, Capacity: newPlaces(2), Owner: owner,
 		Hold: []string{"sleep", "1h"}, Spool: t.TempDir(), Warm: -1,
 	}
 	for _, c := range change {

@@ -50,7 +50,7 @@ func TestJudgingInRealContainers(t *testing.T) {
 	image := judgeImage(t, engine, owner, probe)
 	ledger, blobs := newMemoryLedger(), newMemoryBlobs()
 	j, err := New(Options{
-		Engine: engine, Ledger: ledger, Blobs: blobs, Capacity: make(places, 2), Owner: owner,
+		Engine: engine, Ledger: ledger, Blobs: blobs, Capacity: newPlaces(2), Owner: owner,
 		Hold: []string{"/probe", "sleep", "1h"}, Spool: t.TempDir(),
 	})
 	if err != nil {

@@ -24,6 +24,7 @@ type exclusive struct {
 	cpus   int               // of the host; 0 = not asked yet
 	claims map[string]*claim // by submission
 	line   []*claim          // waiting, in the order in which they came
+	kept   map[string]int    // CPUs for judgings that have begun and have not claimed theirs yet
 	told   bool              // that there are no CPUs to give away
 
 	turn     chan struct{}     // held by whoever pins; guards what follows
@@ -42,7 +43,7 @@ type claim struct {
 
 func newExclusive(j *Judge) *exclusive {
 	e := &exclusive{
-		judge: j, wake: make(chan struct{}, 1), claims: map[string]*claim{},
+		judge: j, wake: make(chan struct{}, 1), claims: map[string]*claim{}, kept: map[string]int{},
 		turn: make(chan struct{}, 1), narrowed: map[string]string{},
 	}
 	e.pinner, _ = j.opts.Engine.(container.Pinner)
@@ -57,6 +58,7 @@ func newExclusive(j *Judge) *exclusive {
 func (e *exclusive) claim(ctx context.Context, submission string, cpus float64) (release func(), err error) {
 	total, err := e.size(ctx)
 	if err != nil {
+		e.revoke(submission)
 		return nil, fmt.Errorf("claim CPUs for submission %s: %w", submission, err)
 	}
 	if total < 2 {
@@ -64,7 +66,7 @@ func (e *exclusive) claim(ctx context.Context, submission string, cpus float64) 
 		return func() {}, nil
 	}
 	c := &claim{owner: submission, granted: make(chan struct{})}
-	e.enter(c, max(1, int(math.Ceil(cpus))), total)
+	e.enter(c, whole(cpus), total)
 	release = func() { e.leave(ctx, c) }
 	select {
 	case <-c.granted:
@@ -78,6 +80,39 @@ func (e *exclusive) claim(ctx context.Context, submission string, cpus float64) 
 	}
 	e.signal()
 	return release, nil
+}
+
+// whole is how many CPUs a judging claims.
+func whole(cpus float64) int { return max(1, int(math.Ceil(cpus))) }
+
+// promise keeps CPUs for a judging that is about to claim them, and reports whether they are
+// free: one that has to wait for others of its kind takes no other room meanwhile. As long as
+// nobody knows how many there are, it promises anything.
+func (e *exclusive) promise(submission string, cpus float64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cpus < 2 {
+		return true
+	}
+	want, free := min(whole(cpus), e.cpus-1), len(e.rest())-1
+	for _, c := range e.line {
+		free -= len(c.set)
+	}
+	for _, n := range e.kept {
+		free -= n
+	}
+	if free < want {
+		return false
+	}
+	e.kept[submission] = want
+	return true
+}
+
+// revoke takes a promise back.
+func (e *exclusive) revoke(submission string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.kept, submission)
 }
 
 // size is how many CPUs there are to share out; 0 when the engine has no say on them.
@@ -120,6 +155,7 @@ func (e *exclusive) enter(c *claim, want, total int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c.set = make([]int, want)
+	delete(e.kept, c.owner)
 	e.line = append(e.line, c)
 	e.grant()
 }
@@ -164,6 +200,7 @@ func (e *exclusive) leave(ctx context.Context, c *claim) {
 	}
 	e.grant()
 	e.mu.Unlock()
+	e.judge.queue.signal()
 	after, cancel := cleanupContext(ctx)
 	defer cancel()
 	if err := e.pass(after); err != nil {

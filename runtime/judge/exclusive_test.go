@@ -153,18 +153,18 @@ func TestExclusiveJudgesRunSideBySideWhileThereAreCPUs(t *testing.T) {
 		a := c.run(t, "a", 1)
 		b := c.run(t, "b", 1)
 		big := c.run(t, "big", 2)
-		small := c.run(t, "small", 1) // there is room for it, but it is not its turn
+		small := c.run(t, "small", 1) // passes over the big one
 		time.Sleep(time.Minute)
-		c.expect(t, "two at once", map[string]string{"a": "3", "b": "2", "big": "-", "small": "-", "work": "0-1"})
+		c.expect(t, "three at once", map[string]string{"a": "3", "b": "2", "big": "-", "small": "1", "work": "0"})
 		if got, err := c.ledger.Submission(t.Context(), big.ID); err != nil || got.State != StateQueued {
 			t.Errorf("one that waits for CPUs is %s (%v)", got.State, err)
 		}
 		c.end(t, "b", b)
-		c.expect(t, "one has ended", map[string]string{"a": "3", "big": "1-2", "small": "-", "work": "0"})
+		c.expect(t, "one has ended", map[string]string{"a": "3", "big": "-", "small": "1", "work": "0,2"})
 		c.end(t, "a", a)
-		c.expect(t, "the next has ended", map[string]string{"big": "1-2", "small": "3", "work": "0"})
+		c.expect(t, "the next has ended", map[string]string{"big": "2-3", "small": "1", "work": "0"})
 		c.end(t, "big", big)
-		c.expect(t, "the big one has ended", map[string]string{"small": "3", "work": "0-2"})
+		c.expect(t, "the big one has ended", map[string]string{"small": "1", "work": "0,2-3"})
 		c.end(t, "small", small)
 		c.expect(t, "all have ended", map[string]string{"work": "0-3"})
 	})

@@ -31,7 +31,7 @@ func FuzzEveryRoute(f *testing.F) {
 	fake.Handle(func(context.Context, *containertest.FakeContainer) int { return 1 }) // no game ever answers
 	image := fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/work/tests/x": ""})
 	j, err := New(Options{
-		Engine: fake, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: make(places, 1), Owner: "fuzz", Hold: []string{"/hold"},
+		Engine: fake, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: newPlaces(1), Owner: "fuzz", Hold: []string{"/hold"},
 		Parsers: lineParser, Spool: f.TempDir(),
 	})
 	if err != nil {

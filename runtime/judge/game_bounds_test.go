@@ -19,7 +19,7 @@ import (
 
 func TestBoundsOnSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, _ := newGameBench(t, func(o *Options) { o.Capacity = make(places, 4) })
+		b, _ := newGameBench(t, func(o *Options) { o.Capacity = newPlaces(4) })
 		b.open("t", plays)
 		b.open("u", plays)
 		var ids []string
@@ -246,13 +246,13 @@ func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 // that a session may take to begin.
 func TestASlowStartIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, a := newGameBench(t, func(o *Options) { o.Capacity = make(places, 1) })
+		b, a := newGameBench(t, func(o *Options) { o.Capacity = newPlaces(1) })
 		b.open("t", plays)
-		room := b.opts.Capacity.(places)
-		room <- struct{}{}
+		room := b.opts.Capacity.(*places)
+		room.hold()
 		a.behave("ill")
 		begun := time.Now()
-		time.AfterFunc(29*time.Second, func() { <-room })
+		time.AfterFunc(29*time.Second, room.release)
 		time.AfterFunc(50*time.Second, func() { a.behave("") })
 		l := make(pipes, 1)
 		near, far := net.Pipe()

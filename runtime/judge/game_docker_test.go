@@ -90,7 +90,7 @@ func TestAGameInARealContainer(t *testing.T) {
 	ledger := newMemoryLedger()
 	start := func() (*bench, func()) {
 		j, err := New(Options{
-			Engine: engine, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: make(places, 4), Owner: owner,
+			Engine: engine, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: newPlaces(4), Owner: owner,
 			Hold: []string{guest.Program, "hold"}, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: t.TempDir(),
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ type room struct {
 // room waits for the trial's turn and then for room.
 func (q *queue) room(ctx context.Context, trial, id string, need task.Part) (release func(), err error) {
 	r := &roomRequest{ctx: ctx, need: need, granted: make(chan room)}
-	w := waiter{trial: trial, id: id, room: r}
+	w := &waiter{trial: trial, id: id, room: r}
 	q.add(w)
 	select {
 	case got := <-r.granted:
@@ -33,14 +33,30 @@ func (q *queue) room(ctx context.Context, trial, id string, need task.Part) (rel
 	}
 }
 
-// grant gets the room, and keeps it from nobody when the game has given up.
-func (r *roomRequest) grant(c Capacity) {
-	release, err := c.AcquireGame(r.ctx, r.need.CPUs, r.need.Memory)
+// serve gives the game its room if there is some now, and keeps it from nobody when the game has
+// given up.
+func (r *roomRequest) serve(c Capacity, grew func() bool) served {
+	if r.ctx.Err() != nil {
+		return needless
+	}
+	release, ok, err := c.TryGame(r.need.CPUs, r.need.Memory)
+	switch {
+	case err != nil:
+	case !ok:
+		return noRoom
+	case grew():
+		release()
+		return moreRoom
+	}
 	select {
 	case r.granted <- room{release, err}:
+		if err == nil {
+			return hasRoom
+		}
 	case <-r.ctx.Done():
 		if err == nil {
 			release()
 		}
 	}
+	return needless
 }

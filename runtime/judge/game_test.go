@@ -146,8 +146,8 @@ func TestHowASessionEnds(t *testing.T) {
 				if w.Code != 410 || !strings.Contains(w.Body.String(), "peak score 20 of 100") || !strings.Contains(w.Body.String(), tc.says) {
 					t.Errorf("the next call: %d %s", w.Code, w.Body)
 				}
-				if left := containers(t, b); len(left) != 0 || len(b.games.of("t")) != 0 || len(b.opts.Capacity.(places)) != 0 {
-					t.Errorf("left: %d containers, %d sessions, %d places", len(left), len(b.games.of("t")), len(b.opts.Capacity.(places)))
+				if left := containers(t, b); len(left) != 0 || len(b.games.of("t")) != 0 || b.opts.Capacity.(*places).held() != 0 {
+					t.Errorf("left: %d containers, %d sessions, %d places", len(left), len(b.games.of("t")), b.opts.Capacity.(*places).held())
 				}
 			})
 		})

@@ -130,7 +130,7 @@ func TestAnUnreleasedReservationIsTakenOver(t *testing.T) {
 // its trial ends first.
 func TestAbandonedRoundsGetTheirVerdicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Capacity, o.Warm = make(places, 1), -1 })
+		b := newBench(t, func(o *Options) { o.Capacity, o.Warm = newPlaces(1), -1 })
 		b.open("t")
 		b.open("other")
 		b.fake.HandleExec(func(ctx context.Context, _ *containertest.FakeContainer, _ container.Command) int {

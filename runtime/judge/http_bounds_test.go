@@ -222,7 +222,7 @@ func TestWhoeverGoesAwayIsNoTroubleOfTheJudge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		b := newBench(t, func(o *Options) {
-			o.Log, o.Capacity = slog.New(slog.NewTextHandler(&log, nil)), make(places) // nothing is ever judged
+			o.Log, o.Capacity = slog.New(slog.NewTextHandler(&log, nil)), newPlaces(0) // nothing is ever judged
 		})
 		b.open("t")
 		whole := "--x\r\nContent-Disposition: form-data; name=\"archive\"; filename=\"a\"\r\n\r\n" + tarball(t, "a passed").value

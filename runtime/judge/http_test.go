@@ -112,12 +112,12 @@ func TestAnAgentSubmitsWaitsAndLooksBack(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.MaxQueue = 1; o.Capacity = make(places) }) // nothing is ever judged
+		b := newBench(t, func(o *Options) { o.MaxQueue = 2; o.Capacity = newPlaces(0) }) // nothing is ever judged
 		b.open("t")
 		b.open("other")
 		b.open("closed")
 		b.Close("closed")
-		auto := b.submit(t, "other", KindFinal, "x") // waits for room outside of the queue
+		auto := b.submit(t, "other", KindFinal, "x")
 		foreign := auto.ID
 		synctest.Wait()
 		ok := tarball(t, "a passed")
@@ -341,7 +341,7 @@ func FuzzSubmit(f *testing.F) {
 	fake.Handle(func(ctx context.Context, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 })
 	image := fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/work/tests/x": ""})
 	j, err := New(Options{
-		Engine: fake, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: make(places, 1), Owner: "fuzz", Hold: []string{"/hold"},
+		Engine: fake, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: newPlaces(1), Owner: "fuzz", Hold: []string{"/hold"},
 		Parsers: lineParser, Spool: f.TempDir(),
 	})
 	if err != nil {

@@ -53,7 +53,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 		return 0
 	})
 	o := Options{
-		Engine: b.fake, Ledger: b.ledger, Blobs: b.blobs, Capacity: make(places, 4),
+		Engine: b.fake, Ledger: b.ledger, Blobs: b.blobs, Capacity: newPlaces(4),
 		Owner: "owner-of-tests", Hold: []string{"/hold"}, Parsers: lineParser, Spool: t.TempDir(),
 	}
 	for _, c := range change {

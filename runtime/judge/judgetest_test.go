@@ -157,20 +157,55 @@ func (b *memoryBlob) Commit() (string, int64, error) {
 
 func (b *memoryBlob) Close() error { return nil }
 
-// places is a Capacity of so many containers.
-type places chan struct{}
-
-func (p places) Acquire(ctx context.Context, _ float64, _ int64) (func(), error) {
-	select {
-	case p <- struct{}{}:
-		return func() { <-p }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+// places is a Capacity of so many CPUs, where what would be alone is always admitted. What asks for
+// none takes one.
+type places struct {
+	mu    sync.Mutex
+	max   float64
+	taken float64
+	more  chan struct{}
 }
 
-func (p places) AcquireGame(ctx context.Context, cpus float64, memory int64) (func(), error) {
-	return p.Acquire(ctx, cpus, memory)
+func newPlaces(max float64) *places { return &places{max: max, more: make(chan struct{})} }
+
+func (p *places) TryJudge(cpus float64, _ int64) (func(), bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if cpus = max(cpus, 1); p.taken+cpus > p.max && (p.taken > 0 || p.max == 0) {
+		return nil, false
+	}
+	p.taken += cpus
+	return func() { p.give(cpus) }, true
+}
+
+func (p *places) TryGame(cpus float64, memory int64) (func(), bool, error) {
+	release, ok := p.TryJudge(cpus, memory)
+	return release, ok, nil
+}
+
+func (p *places) Changed() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.more
+}
+
+func (p *places) give(cpus float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken -= cpus
+	close(p.more)
+	p.more = make(chan struct{})
+}
+
+// hold takes one from outside, and release gives it back.
+func (p *places) hold() { p.give(-1) }
+
+func (p *places) release() { p.give(1) }
+
+func (p *places) held() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int(p.taken)
 }
 
 // file, folder, link, hard and device make headers of hostile or honest entries.

@@ -44,9 +44,11 @@ type BlobWriter interface {
 
 // Capacity is the machine's room for judging.
 type Capacity interface {
-	// Acquire waits for room for a judging; release gives it back.
-	Acquire(ctx context.Context, cpus float64, memory int64) (release func(), err error)
-	// AcquireGame is Acquire for a game, which lasts for hours: games never take all the room
+	// TryJudge takes room for a judging, if there is some now; release gives it back.
+	TryJudge(cpus float64, memory int64) (release func(), ok bool)
+	// TryGame is TryJudge for a game, which lasts for hours: games never take all the room
 	// that judgings wait for. It is ErrBusy where other games would have to end first.
-	AcquireGame(ctx context.Context, cpus float64, memory int64) (release func(), err error)
+	TryGame(cpus float64, memory int64) (release func(), ok bool, err error)
+	// Changed returns a channel that is closed once there may be more room than at the call.
+	Changed() <-chan struct{}
 }

@@ -1,35 +1,54 @@
 package judge
 
 import (
-	"context"
 	"slices"
 	"sync"
 )
 
-// queue hands out rounds to judge, and games that wait for room, trial by trial in turn.
+// queue offers rounds to judge, and games that wait for room, trial by trial in turn. What does
+// not fit on the machine now is passed over, a few times.
 // Places are taken before an archive is read, so that a full queue refuses before anything
 // is spent. Games have bounds of their own and take none.
 type queue struct {
 	mu      sync.Mutex
 	max     int // places in all
 	share   int // places that one trial can take
+	passes  int // maxPassed; fewer in tests
 	taken   int
 	byTrial map[string]int
-	lines   map[string][]waiter // trial -> what it has in line
-	turns   []string            // trials with a line, whose turn is next first
-	wake    chan struct{}       // holds one value while lines may hold something
+	lines   map[string][]*waiter // trial -> what it has in line
+	turns   []string             // trials with a line, whose turn is next first
+	wake    chan struct{}        // holds one value while there may be something new to serve
 }
 
 // waiter is a round that is to be judged, or a game that waits for room.
 type waiter struct {
 	trial, id string
 	room      *roomRequest // a game's; nil = a round
+
+	// These belong to who serves the queue.
+	passed int   // how many that came later were started before it
+	leads  *tree // the round is the one of its tree that is judged; nil = that is not known yet
 }
+
+// maxPassed is how many others may start before one that was there first. Then it holds its place:
+// nothing behind it starts before it fits.
+const maxPassed = 16
+
+// served is what became of one that was offered.
+type served int
+
+const (
+	noRoom   served = iota // there is no room for it now
+	moreRoom               // there is room, and more than when others were passed over: these come first
+	needless               // it needs no room any more
+	hasRoom                // it has its room
+)
 
 func newQueue(max int) *queue {
 	return &queue{
-		max: max, share: (max + 3) / 4,
-		byTrial: map[string]int{}, lines: map[string][]waiter{}, wake: make(chan struct{}, 1),
+		max: max, share: (max + 3) / 4, passes: maxPassed,
+		byTrial: map[string]int{}, lines: map[string][]*waiter{}, wake: make(chan struct{}, 1),
 	}
 }
 
@@ -60,9 +79,9 @@ func (q *queue) leave(trial string) {
 }
 
 // push puts a round into a place taken before.
-func (q *queue) push(trial, id string) { q.add(waiter{trial: trial, id: id}) }
+func (q *queue) push(trial, id string) { q.add(&waiter{trial: trial, id: id}) }
 
-func (q *queue) add(w waiter) {
+func (q *queue) add(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.lines[w.trial]) == 0 {
@@ -72,14 +91,15 @@ func (q *queue) add(w waiter) {
 	q.signal()
 }
 
-// drop takes out what need not wait any more, if it is still there.
-func (q *queue) drop(w waiter) {
+// drop takes out a game that need not wait any more, if it is still there.
+func (q *queue) drop(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if i := slices.Index(q.lines[w.trial], w); i >= 0 {
 		q.lines[w.trial] = slices.Delete(q.lines[w.trial], i, i+1)
 		q.shorten(w.trial)
 	}
+	q.signal() // what it held up may have its turn
 }
 
 // shorten ends the turns of a trial with an empty line.
@@ -109,43 +129,66 @@ func (q *queue) forget(trial string) {
 	}
 	q.lines[trial] = nil
 	q.shorten(trial)
+	q.signal()
 }
 
-// next waits for what is next and frees its place.
-func (q *queue) next(ctx context.Context) (waiter, error) {
-	for {
-		if w, ok := q.pop(); ok {
-			return w, nil
-		}
-		select {
-		case <-q.wake:
-		case <-ctx.Done():
-			return waiter{}, context.Cause(ctx)
+// offer offers what is first in the line of each trial, in turn, as long as any of it goes. serve is
+// called without a lock, and decides; of one trial all need the same room, so what is behind one
+// that stays is not offered. first says that the waiter has passed over no other.
+func (q *queue) offer(serve func(w *waiter, first bool) served) {
+	for again := true; again; {
+		again = false
+		var over []*waiter // that stay
+		for _, w := range q.heads() {
+			if slices.ContainsFunc(over, func(o *waiter) bool { return o.passed >= q.passes }) {
+				break
+			}
+			became := serve(w, len(over) == 0)
+			if became == noRoom {
+				over = append(over, w)
+				continue
+			}
+			if again = true; became == moreRoom {
+				break
+			}
+			q.leaves(w)
+			if became == hasRoom {
+				for _, o := range over {
+					o.passed++
+				}
+			}
 		}
 	}
 }
 
-func (q *queue) pop() (w waiter, ok bool) {
+// heads are the first in line of all trials, in turn.
+func (q *queue) heads() []*waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.turns) == 0 {
-		return waiter{}, false
+	heads := make([]*waiter, len(q.turns))
+	for i, trial := range q.turns {
+		heads[i] = q.lines[trial][0]
 	}
-	trial := q.turns[0]
-	q.turns = q.turns[1:]
-	line := q.lines[trial]
-	w = line[0]
+	return heads
+}
+
+// leaves takes one out that was served and frees its place, unless it was forgotten meanwhile. The
+// trial has its next turn after all others.
+func (q *queue) leaves(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	line := q.lines[w.trial]
+	if len(line) == 0 || line[0] != w {
+		return
+	}
+	q.turns = slices.DeleteFunc(q.turns, func(t string) bool { return t == w.trial })
 	if len(line) > 1 {
-		q.lines[trial] = line[1:]
-		q.turns = append(q.turns, trial)
+		q.lines[w.trial] = line[1:]
+		q.turns = append(q.turns, w.trial)
 	} else {
-		delete(q.lines, trial)
+		delete(q.lines, w.trial)
 	}
 	if w.room == nil {
-		q.leave(trial)
+		q.leave(w.trial)
 	}
-	if len(q.turns) > 0 {
-		q.signal()
-	}
-	return w, true
 }

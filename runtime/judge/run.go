@@ -39,46 +39,92 @@ func (j *Judge) Run(ctx context.Context) error {
 	workers.Go(func() { j.pool.run(ctx) })
 	workers.Go(func() { j.cpus.watch(ctx) })
 	for {
-		next, err := j.queue.next(ctx)
-		if err != nil {
-			return nil // the context's end is how Run ends
+		var changed <-chan struct{}
+		j.queue.offer(func(w *waiter, first bool) served {
+			if first {
+				changed = j.opts.Capacity.Changed()
+			}
+			return j.serve(ctx, &workers, w, func() bool { return !first && isClosed(changed) })
+		})
+		select {
+		case <-j.queue.wake:
+		case <-changed:
+		case <-ctx.Done():
+			return nil // that is how Run ends
 		}
-		if next.room != nil {
-			next.room.grant(j.opts.Capacity)
-			continue
-		}
-		trial, id := next.trial, next.id
-		s := j.session(trial)
-		if s == nil {
-			continue // forgotten meanwhile
-		}
+	}
+}
+
+// serve starts the judging of a round whose turn it is, or gives a game its room, where there is
+// room for it now. grew reports whether there is more room since others were passed over for it.
+func (j *Judge) serve(ctx context.Context, workers *sync.WaitGroup, w *waiter, grew func() bool) served {
+	if ctx.Err() != nil {
+		return noRoom
+	}
+	if w.room != nil {
+		return w.room.serve(j.opts.Capacity, grew)
+	}
+	trial, id := w.trial, w.id
+	s := j.session(trial)
+	if s == nil {
+		return needless // forgotten meanwhile
+	}
+	if w.leads == nil {
 		of, leads, err := j.board(ctx, id)
 		if err != nil {
 			j.opts.Log.Warn("a round could not be looked at yet", "trial", trial, "submission", id, "error", err)
 			workers.Go(func() { j.requeue(ctx, trial, id, backoff(maxTries)) })
-			continue
 		}
-		if !leads {
-			continue
+		if err != nil || !leads {
+			return needless
 		}
-		p := s.Task.Judge.Part
-		release, err := j.opts.Capacity.Acquire(ctx, p.CPUs, p.Memory)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return fmt.Errorf("wait for room to judge submission %s: %w", id, err)
-		}
-		workers.Go(func() {
-			again := j.judge(ctx, s, id)
-			release()
-			if again > 0 {
-				j.requeue(ctx, trial, id, again)
-			} else {
-				j.land(of, id)
-			}
-		})
+		w.leads = &of
 	}
+	of := *w.leads
+	if s.isOver() { // it gets its verdict without a judging
+		j.land(of, id)
+		return needless
+	}
+	release, ok := j.room(s, id)
+	switch {
+	case !ok:
+		return noRoom
+	case grew():
+		j.cpus.revoke(id)
+		release()
+		return moreRoom
+	}
+	workers.Go(func() {
+		again := j.judge(ctx, s, id)
+		release()
+		if again > 0 {
+			j.requeue(ctx, trial, id, again)
+		} else {
+			j.land(of, id)
+		}
+	})
+	return hasRoom
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// room takes what a judging needs of the machine, if all of it is there now.
+func (j *Judge) room(s *session, id string) (release func(), ok bool) {
+	p := s.Task.Judge.Part
+	if s.Task.Judge.Exclusive && !j.cpus.promise(id, p.CPUs) {
+		return nil, false
+	}
+	if release, ok = j.opts.Capacity.TryJudge(p.CPUs, p.Memory); !ok {
+		j.cpus.revoke(id)
+	}
+	return release, ok
 }
 
 // prepare looks at the judge images of new sessions before anything is submitted.

@@ -50,8 +50,8 @@ func TestEqualRoundsSentAtOnceDrawOneLot(t *testing.T) {
 		}
 		subs = append(subs, b.submit(t, "t", KindFinal, "same"))
 		synctest.Wait()
-		if b.queue.taken != 7 || len(b.opts.Capacity.(places)) != 1 {
-			t.Errorf("while one is judged %d have a place in the queue and %d have room", b.queue.taken, len(b.opts.Capacity.(places)))
+		if b.queue.taken != 7 || b.opts.Capacity.(*places).held() != 1 {
+			t.Errorf("while one is judged %d have a place in the queue and %d have room", b.queue.taken, b.opts.Capacity.(*places).held())
 		}
 		fresh := 0
 		for _, sub := range subs {

@@ -137,8 +137,9 @@ func (b *blob) Close() error { return nil }
 // plenty is a judge.Capacity without bounds.
 type plenty struct{}
 
-func (plenty) Acquire(context.Context, float64, int64) (func(), error)     { return func() {}, nil }
-func (plenty) AcquireGame(context.Context, float64, int64) (func(), error) { return func() {}, nil }
+func (plenty) TryJudge(float64, int64) (func(), bool)       { return func() {}, true }
+func (plenty) TryGame(float64, int64) (func(), bool, error) { return func() {}, true, nil }
+func (plenty) Changed() <-chan struct{}                     { return nil }
 
 // lines is a parser of "name status" lines.
 func lines(name string) (parser.Parser, bool) {
