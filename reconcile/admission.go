@@ -111,7 +111,23 @@ func (a *Admission) Scarce() bool {
 func (a *Admission) TryWork(n Need) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.short() {
+	if !a.workFits(n) {
+		return false
+	}
+	a.hold(n)
+	return true
+}
+
+// fitsWork reports whether TryWork would admit a container now.
+func (a *Admission) fitsWork(n Need) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.workFits(n)
+}
+
+// workFits is fitsWork. The lock is held.
+func (a *Admission) workFits(n Need) bool {
+	if a.short() || a.limits.Containers > 0 && a.count >= a.limits.Containers {
 		return false
 	}
 	share, kept := a.limits.workShare(), a.limits.judgeShare()
@@ -119,14 +135,7 @@ func (a *Admission) TryWork(n Need) bool {
 	judged = Need{CPUs: max(judged.CPUs-kept.CPUs, 0), Memory: max(judged.Memory-kept.Memory, 0)} // beyond its share
 	fits := a.work.CPUs+n.CPUs+judged.CPUs <= share.CPUs+slack && a.work.Memory+n.Memory+judged.Memory <= share.Memory &&
 		(share.Disk == 0 || a.work.Disk+n.Disk <= share.Disk)
-	if a.limits.Containers > 0 && a.count >= a.limits.Containers {
-		return false
-	}
-	if !fits && a.count > 0 {
-		return false
-	}
-	a.hold(n)
-	return true
+	return fits || a.count == 0
 }
 
 // explain says in words why there is no room for a work container now.

@@ -27,6 +27,7 @@ func (r *Reconciler) drive(s trial.State, need Need) *liveTrial {
 	ctx := r.life
 	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec}
 	r.live[s.ID] = l
+	r.roomLine.count(s.Spec, 1)
 	r.touch(s.Spec, s.ID)
 	r.drivers.Go(func() {
 		defer l.machine.Close()
@@ -114,6 +115,8 @@ func (r *Reconciler) forgetLive(id string) {
 		return
 	}
 	delete(r.live, id)
+	r.roomLine.count(l.spec, -1)
+	r.roomLine.more = true
 	r.touch(l.spec, id)
 	r.o.Admission.ReleaseWork(l.need)
 	r.queue.add(l.spec, r.now())

@@ -135,9 +135,7 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 	}
 	if state.Container != "" {
 		need = r.hold(state.ID, need) // it runs already
-	} else if !r.o.Admission.TryWork(need) {
-		r.starved[address] = true
-		r.notes[address] = r.o.Admission.explain(need)
+	} else if !r.admit(address, need) {
 		return false, nil
 	}
 	state.DiskHeld = need.Disk

@@ -40,6 +40,7 @@ type house struct {
 	let   chan struct{} // closed: agents end with the answer
 	git   *Checkout     // what the folder is of; nil = of no repository
 	more  func(*Options)
+	most  int // work containers at once; 0 = as many as fit
 
 	answers map[string]string                              // of agents, by label; of others "passed"
 	script  string                                         // what the script of a solution leaves as its answer
@@ -206,7 +207,7 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 	d = &daemon{}
 	spool := filepath.Join(h.store.Dir(), "spool")
 	check(h.t, os.MkdirAll(spool, 0o700))
-	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, roomy, func() { d.Freed() })
+	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Containers: h.most, Judge: 0.25}, roomy, func() { d.Freed() })
 	j, err := judge.New(judge.Options{
 		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"},
 		Parsers: parsers, Spool: spool, Log: log,
@@ -346,6 +347,21 @@ func (d *daemon) untilComplaints(t *testing.T, n int) {
 func (d *daemon) untilState(t *testing.T, want string) RunStatus {
 	t.Helper()
 	return d.until(t, want, func(r RunStatus) bool { return r.State == want })
+}
+
+// untilOver waits until a run is finished.
+func (d *daemon) untilOver(t *testing.T, address string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
+		s, err := d.Status(t.Context(), address)
+		check(t, err)
+		if len(s.Runs) == 1 && s.Runs[0].State == "finished" {
+			return
+		}
+		if !time.Now().Before(deadline) {
+			t.Fatalf("%s is never over: %+v", address, s.Runs)
+		}
+	}
 }
 
 // records are the types of the lines of run.r.

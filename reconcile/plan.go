@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -75,6 +76,29 @@ type Plan struct {
 	Address string
 	Actions []Action
 	Wake    time.Time // zero = only when something changes
+}
+
+// carryOut executes the plan in order. Where there is no room for a container none is started after
+// it, and the trials that run are taken up all the same. Anything else after which no more can be done
+// ends it.
+func (p Plan) carryOut(execute func(Action) (more bool, err error)) error {
+	var errs []error
+	full := false
+	for _, a := range p.Actions {
+		if full && a.Cause != goesOn {
+			continue
+		}
+		more, err := execute(a)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", a, err))
+		case a.Kind == StartTrial:
+			full = full || !more
+		case !more:
+			return errors.Join(errs...)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // String is the plan as text, a line an action. Where benchmarks have tasks of one name, it says

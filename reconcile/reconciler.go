@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -75,7 +74,7 @@ type Reconciler struct {
 	rerun     map[string]*Rerun
 	contents  contents
 	stirred   stirred
-	starved   map[string]bool   // runs with trials that found no room
+	roomLine  roomLine
 	previous  config.Previous   // what was last accepted; nil until it is read
 	seen      [32]byte          // fingerprint of the files that the set was made of
 	rest      rest              // for how long they need not be read again
@@ -96,7 +95,7 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), starved: map[string]bool{}, notes: map[string]string{},
+		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), roomLine: newRoomLine(), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -275,10 +274,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 		r.minedOut(end)
 	case <-r.freed:
 		r.begins()
-		for address := range r.starved {
-			r.queue.add(address, r.now())
-		}
-		clear(r.starved)
+		r.roomLine.more = true
 	case <-timer.C:
 		r.begins()
 		if !r.again.IsZero() && !time.Now().Before(r.again) {
@@ -300,13 +296,17 @@ func (r *Reconciler) begins() {
 // thousand takes longer than all that is read.
 const atOnce = 256
 
-// turn reconciles every run that is due.
+// turn reconciles every run that is due, and those for which there is room.
 func (r *Reconciler) turn(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.Working()
 		due := r.due()
 		if len(due) == 0 {
-			return
+			address, ok := r.offer()
+			if !ok {
+				return
+			}
+			due = []string{address}
 		}
 		for i, seen := range r.observe(ctx, due) {
 			if ctx.Err() != nil {
@@ -339,6 +339,7 @@ func (r *Reconciler) due() (addresses []string) {
 
 // reconcile makes one pass over one run.
 func (r *Reconciler) reconcile(ctx context.Context, address string, seen sighting) error {
+	r.roomLine.leave(address, r.now())
 	if isMining(address) {
 		defer r.announceNote(address, r.notes[address])
 		delete(r.notes, address)
@@ -369,16 +370,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	if observed.Execution != nil && observed.Execution.Finished && len(plan.Actions) == 0 {
 		delete(r.cells, address)
 	}
-	var errs []error
-	for _, a := range plan.Actions {
-		more, err := r.execute(ctx, address, a)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", a, err))
-		} else if !more {
-			break
-		}
-	}
-	return errors.Join(errs...)
+	return plan.carryOut(func(a Action) (more bool, err error) { return r.execute(ctx, address, a) })
 }
 
 // announceNote tells who watches that a run waits for something else than before.

@@ -1,0 +1,210 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+)
+
+// starts counts the plans that start a trial, by run.
+type starts struct {
+	mu   sync.Mutex
+	made map[string]int
+}
+
+func (p *starts) Write(line []byte) (int, error) {
+	if _, rest, ok := strings.Cut(string(line), "msg=plan spec="); ok && strings.Contains(rest, "start ") {
+		address, _, _ := strings.Cut(rest, " ")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.made[address]++
+	}
+	return len(line), nil
+}
+
+func manyRuns(name string, cells int) string {
+	return fmt.Sprintf("run %q {\n  tasks = [benchmark.edge]\n  attempts = %d\n  parallel = %d\n  auto_eval = \"0s\"\n  agent \"nop\" {}\n}\n", name, cells, cells)
+}
+
+// oneByOne has agents end one by one, and tells in which order the runs of their trials began.
+func (h *house) oneByOne() (next func(), order func() []string) {
+	var mu sync.Mutex
+	var began []string
+	ends := make(chan struct{})
+	h.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int {
+		if labels := c.Workload().Labels; labels[container.LabelRole] == container.RoleWork {
+			mu.Lock()
+			began = append(began, strings.TrimPrefix(labels[container.LabelSpec], "run."))
+			mu.Unlock()
+			select {
+			case <-ends:
+			case <-ctx.Done():
+			}
+			h.work(ctx, c)
+		}
+		<-ctx.Done()
+		return 137
+	})
+	close(h.let)
+	next = func() {
+		h.t.Helper()
+		select {
+		case ends <- struct{}{}:
+		case <-time.After(patience):
+			h.t.Fatalf("nothing works after %v", began)
+		}
+	}
+	return next, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(began)
+	}
+}
+
+// accept adds a run, and waits until it is in line.
+func (h *house) accept(d *daemon, name string, cells int) {
+	h.t.Helper()
+	h.write(name+".hcl", manyRuns(name, cells))
+	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
+		d.look(h.t)
+		waits := false
+		check(h.t, d.do(h.t.Context(), func() { _, waits = d.roomLine.waiting["run."+name] }))
+		if waits {
+			return
+		}
+		if !time.Now().Before(deadline) {
+			h.t.Fatalf("run.%s never waited for room", name)
+		}
+	}
+}
+
+// TestRoomIsOfferedInOrder: a run that has more cells does not take back what its trials leave while
+// another waits longer.
+func TestRoomIsOfferedInOrder(t *testing.T) {
+	h := newHouse(t)
+	h.most = 1
+	next, order := h.oneByOne()
+	h.write("shared.hcl", benchmarkSpec)
+	d := h.start()
+	h.accept(d, "first", 3) // one of it works, and the next waits
+	h.accept(d, "a", 2)
+	h.accept(d, "b", 2)
+	for range 7 {
+		next()
+	}
+	for _, run := range []string{"first", "a", "b"} {
+		d.untilOver(t, "run."+run)
+	}
+	if got := strings.Join(order(), " "); got != "first first a b first a b" {
+		t.Errorf("trials began in the order %s", got)
+	}
+}
+
+// TestRoomIsOfferedUntilItIsGone: what comes free has one run looked at, not all that wait.
+func TestRoomIsOfferedUntilItIsGone(t *testing.T) {
+	const waiting = 15
+	h := newHouse(t)
+	h.most = 1
+	next, _ := h.oneByOne()
+	seen := &starts{made: map[string]int{}}
+	h.more = func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(seen, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	text := benchmarkSpec + manyRuns("first", 1)
+	for i := range waiting {
+		text += manyRuns(fmt.Sprintf("w%d", i), 1)
+	}
+	h.write("a.hcl", text)
+	d := h.start()
+	for range waiting + 1 {
+		next()
+	}
+	for i := range waiting {
+		d.untilOver(t, fmt.Sprintf("run.w%d", i))
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	for address, n := range seen.made {
+		if n > 2 {
+			t.Errorf("%s was to start %d times: when it began to wait, and once when there was room", address, n)
+		}
+	}
+	if len(seen.made) != waiting+1 {
+		t.Errorf("only %v were to start", slices.Sorted(maps.Keys(seen.made)))
+	}
+}
+
+// TestTheLineForRoom holds against a model: the first that fits is served, and nobody who fits is left.
+func TestTheLineForRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, now, free := newRoomLine(), time.Unix(0, 0), 0.
+		fits := func(n Need) bool { return n.CPUs <= free }
+		name := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+		t.Repeat(map[string]func(*rapid.T){
+			"ask": func(t *rapid.T) {
+				now = now.Add(time.Second)
+				w := roomWait{address: name.Draw(t, "run"), since: now, need: Need{CPUs: float64(rapid.IntRange(1, 3).Draw(t, "cpus"))}}
+				l.leave(w.address, now)
+				w.since = l.since
+				if !fits(w.need) || l.yields(w, fits) {
+					l.waiting[w.address] = w
+					return
+				}
+				free -= w.need.CPUs
+				l.count(w.address, 1)
+			},
+			"end": func(t *rapid.T) {
+				if run := name.Draw(t, "run"); l.working[run] > 0 {
+					l.count(run, -1)
+					free += float64(rapid.IntRange(1, 3).Draw(t, "cpus"))
+				}
+			},
+			"offer": func(t *rapid.T) {
+				for {
+					w, ok := l.first(fits)
+					for _, o := range l.waiting {
+						behind := l.working[o.address] > l.working[w.address] || l.working[o.address] == l.working[w.address] && o.since.After(w.since)
+						if fits(o.need) && (!ok || o.address != w.address && !behind) {
+							t.Fatalf("%+v is served (%v), and %+v is before it; working %v", w, ok, o, l.working)
+						}
+					}
+					if !ok {
+						return
+					}
+					l.leave(w.address, now)
+					if l.since != w.since || l.yields(w, fits) {
+						t.Fatalf("%+v is first, and yields", w)
+					}
+					free -= w.need.CPUs
+					l.count(w.address, 1)
+				}
+			},
+		})
+	})
+}
+
+// TestATrialThatRunsIsTakenUpWhereThereIsNoRoom: another one of its run that waits for room is no
+// reason to leave it alone.
+func TestATrialThatRunsIsTakenUpWhereThereIsNoRoom(t *testing.T) {
+	p := Plan{Address: "run.r", Actions: []Action{
+		{Kind: StartTrial, Trial: "waits", Cause: goesOn}, {Kind: StartTrial, Trial: "fresh", Cause: "new cell"}, {Kind: StartTrial, Trial: "runs", Cause: goesOn},
+	}}
+	var tried []string
+	if err := p.carryOut(func(a Action) (bool, error) {
+		tried = append(tried, a.Trial)
+		return a.Trial == "runs", nil
+	}); err != nil || strings.Join(tried, " ") != "waits runs" {
+		t.Errorf("tried %v (%v)", tried, err)
+	}
+}
