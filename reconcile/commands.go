@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
@@ -138,7 +137,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 // ask is change for what has something begin.
 func (r *Reconciler) ask(ctx context.Context, f func() error) error {
 	return r.change(ctx, func() error {
-		if r.draining {
+		if r.draining != nil {
 			return errDraining
 		}
 		return f()
@@ -262,51 +261,4 @@ func (r *Reconciler) OpenLog(ctx context.Context, id string, try int, offset int
 	}
 	log, end, err = trial.OpenLog(trial.LogFile(r.o.Host.StateDir, id, try), offset)
 	return log, end, over, err
-}
-
-// Drain waits until no run is open, and begins no execution from then on. Mining ends where it
-// is, and of a run that would grow by it only what runs is waited for: the next daemon goes on.
-func (r *Reconciler) Drain(ctx context.Context) error {
-	for {
-		open := false
-		err := r.do(ctx, func() {
-			r.draining = true
-			for _, live := range r.miners {
-				live.end()
-			}
-			for address, d := range r.desired {
-				o, err := r.observeOne(ctx, address)
-				open = open || err == nil && undone(d, o)
-			}
-		})
-		if err != nil || !open {
-			return err
-		}
-		select {
-		case <-time.After(250 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// undone reports whether a run has something that a drain waits for.
-func undone(d *Run, o Observed) bool {
-	switch {
-	case d.Blocked != "" || o.Execution == nil || o.Execution.Finished:
-		return false
-	case d.grows(*o.Execution):
-		return slices.ContainsFunc(o.Trials, Trial.Running)
-	}
-	return true
-}
-
-// drained is the run as it is wanted: of one that grows a drain has no cell start.
-func (r *Reconciler) drained(d *Run, o Observed) *Run {
-	if !r.draining || d == nil || o.Execution == nil || !d.grows(*o.Execution) {
-		return d
-	}
-	still := *d
-	still.Parallel = 0
-	return &still
 }

@@ -45,6 +45,42 @@ func TestADrainingDaemonBeginsNothing(t *testing.T) {
 	})
 }
 
+// A drain hears of what it waits for: it does not ask for each run again and again.
+func TestADrainIsToldOfItsEnd(t *testing.T) {
+	h := newHouse(t)
+	h.sleepers(50)
+	h.write("a.hcl", strings.TrimPrefix(spec("x"), benchmarkSpec))
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	drained := make(chan error, 2)
+	for range 2 {
+		go func() { drained <- d.Drain(t.Context()) }()
+	}
+	h.waitDraining(d)
+	before := h.store.Work().Queries
+	<-time.After(6 * youngText) // nothing happens, and so nothing is asked
+	if asked := h.store.Work().Queries - before; asked >= 50 {
+		t.Errorf("a drain that waits for one trial made %d queries", asked)
+	}
+	check(t, d.do(t.Context(), func() {
+		if len(d.draining.undone) != 1 || !d.draining.undone["run.r"] {
+			t.Errorf("it waits for %v", d.draining.undone)
+		}
+	}))
+	close(h.let)
+	for range 2 {
+		check(t, <-drained)
+	}
+	check(t, d.Drain(t.Context()))
+	if phases(d.untilState(t, "finished")) != "x/1 resolved" {
+		t.Error("the drain ended before the run")
+	}
+	d.stop()
+	if err := d.Drain(t.Context()); !errors.Is(err, errStopped) {
+		t.Errorf("a drain of a daemon that has ended: %v", err)
+	}
+}
+
 func TestCancelSaysWhenThereIsNothing(t *testing.T) {
 	h := newHouse(t)
 	h.write("a.hcl", spec("x"))
@@ -82,6 +118,6 @@ func TestWithdrawnFilesAreGoneAtOnce(t *testing.T) {
 func (h *house) waitDraining(d *daemon) {
 	h.t.Helper()
 	for draining := false; !draining; {
-		check(h.t, d.do(h.t.Context(), func() { draining = d.draining }))
+		check(h.t, d.do(h.t.Context(), func() { draining = d.draining != nil }))
 	}
 }

@@ -158,7 +158,7 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 			live.end() // it goes on as it is declared now when this one has ended
 		}
 		return nil
-	case r.draining:
+	case r.draining != nil:
 		return nil
 	}
 	state, err := r.miningState(ctx, address)

@@ -84,7 +84,7 @@ type Reconciler struct {
 	miners    map[string]*liveMining
 	mines     map[string]bool // addresses of mining specs that are declared, or were and have not ended
 	mined     chan miningEnd
-	draining  bool     // no execution begins any more
+	draining  *drain   // no execution begins any more; nil = some may
 	answered  []string // files whose complaints go to who hands them in, not to the log
 	drivers   sync.WaitGroup
 }
@@ -304,6 +304,7 @@ func (r *Reconciler) turn(ctx context.Context) {
 		if len(due) == 0 {
 			address, ok := r.offer()
 			if !ok {
+				r.endDrain()
 				return
 			}
 			due = []string{address}
@@ -313,7 +314,9 @@ func (r *Reconciler) turn(ctx context.Context) {
 				return
 			}
 			r.Working()
-			if err := r.reconcile(ctx, due[i], seen); err != nil && ctx.Err() == nil {
+			err := r.reconcile(ctx, due[i], seen)
+			r.follow(ctx, due[i])
+			if err != nil && ctx.Err() == nil {
 				r.o.Log.Log(ctx, r.troubles.level(due[i], err, slog.LevelWarn), "reconcile", "spec", due[i], "error", err)
 				r.queue.retry(due[i], r.now())
 				continue
@@ -359,7 +362,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	if text := plan.String(); text != "" {
 		r.o.Log.Debug("plan", "spec", address, "plan", text)
 	}
-	if r.draining && plan.has(Begin) {
+	if r.draining != nil && plan.has(Begin) {
 		return nil // the next daemon begins it
 	}
 	if !plan.Wake.IsZero() {
