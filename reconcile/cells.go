@@ -83,6 +83,12 @@ const (
 	filledAll = "*"
 )
 
+// allFilled reports whether each trial has its cell.
+func allFilled(tx *store.Tx) (bool, error) {
+	filled, err := tx.Meta(filledKey)
+	return filled == filledAll, err
+}
+
 // atOnceFilled is how many trials get their cells in one transaction.
 const atOnceFilled = 100
 

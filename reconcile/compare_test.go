@@ -73,7 +73,7 @@ func (p *past) did(run string, execution int, task, agentName string, status tri
 	}
 	err = p.store.Do(p.t.Context(), func(tx *store.Tx) error {
 		e := store.ExecutionRow{Spec: run, N: execution, Trigger: "accepted", StartedAt: noon}
-		return errors.Join(tx.PutExecution(e), tx.PutTrial(row))
+		return errors.Join(tx.PutExecution(e), putTrial(tx, row, s))
 	})
 	if err != nil {
 		p.t.Fatal(err)

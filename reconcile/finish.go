@@ -61,7 +61,7 @@ func (r *Reconciler) sum(address string, n int) {
 	r.sums[address] = s
 	ctx := r.life
 	r.drivers.Go(func() {
-		made, err := r.summaries.make(ctx, doneOf{address, n})
+		made, err := r.summaries.summary(ctx, doneOf{address, n})
 		_ = r.do(ctx, func() { // fails where the loop has ended: the next daemon makes it
 			switch {
 			case r.sums[address] != s: // something has changed since
@@ -71,7 +71,7 @@ func (r *Reconciler) sum(address string, n int) {
 				r.queue.retry(address, r.now())
 				return
 			default:
-				s.trials, s.summary = made.trials, &made.Summary
+				s.trials, s.summary = made.trials, &made.value
 			}
 			r.queue.add(address, r.now())
 		})

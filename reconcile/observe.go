@@ -117,11 +117,11 @@ func (r *Reconciler) observed(tx *store.Tx, address string) (worklist, error) {
 
 // index puts the trials of an execution in their index. Those that ask for nothing are not read.
 func (r *Reconciler) index(tx *store.Tx, address string, x *cellIndex) error {
-	filled, err := tx.Meta(filledKey)
+	filled, err := allFilled(tx)
 	if err != nil {
 		return err
 	}
-	if filled != filledAll { // some have no cell yet
+	if !filled { // some have no cell yet
 		trials, err := r.trialsOf(tx, address, x.execution)
 		x.putAll(trials)
 		return err

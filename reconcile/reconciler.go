@@ -100,7 +100,7 @@ func New(o Options) *Reconciler {
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.harness, r.keeping, r.summaries = newHarness(r), newKeeping(), newSummaries(o.Store)
+	r.harness, r.keeping, r.summaries = newHarness(r), newKeeping(), newSummaries(o.Store, o.Idle)
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Broken = r.broken

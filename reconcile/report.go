@@ -20,7 +20,8 @@ import (
 type Report struct {
 	Run       string        `json:"run"`
 	Execution int           `json:"execution"`
-	Open      int           `json:"open"` // trials without a verdict so far: in no number
+	Open      int           `json:"open"`           // trials without a verdict so far: in no number
+	AsOf      time.Time     `json:"as_of,omitzero"` // when it was made, where trials have ended since: of many it takes time
 	Summary   Summary       `json:"summary"`
 	Agents    []AgentReport `json:"agents"` // by name
 }
@@ -79,17 +80,31 @@ type doing struct {
 // Report reads what a run has come to. The name is a run's, for its last execution, or has
 // one: run.nightly.e2.
 func (r *Reconciler) Report(ctx context.Context, name string) (Report, error) {
-	d, err := r.doing(ctx, name)
+	of, err := r.executionNamed(ctx, name)
 	if err != nil {
 		return Report{}, err
 	}
-	return d.report(), nil
+	return r.summaries.report(ctx, of)
 }
 
 var withExecution = regexp.MustCompile(`^(.+)\.e([1-9][0-9]{0,8})$`)
 
-// doing finds the execution that a name means.
+// doing is the execution that a name means, with its outcomes.
 func (r *Reconciler) doing(ctx context.Context, name string) (d doing, err error) {
+	of, err := r.executionNamed(ctx, name)
+	if err != nil {
+		return d, err
+	}
+	d.address, d.n = of.address, of.n
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		d.outcomes, d.open, err = outcomesOf(tx, d.address, d.n)
+		return err
+	})
+	return d, err
+}
+
+// executionNamed finds the execution that a name means.
+func (r *Reconciler) executionNamed(ctx context.Context, name string) (d doneOf, err error) {
 	d.address = name
 	var known []string
 	err = r.do(ctx, func() {
@@ -115,8 +130,7 @@ func (r *Reconciler) doing(ctx context.Context, name string) (d doing, err error
 			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", ErrUnknown, d.address, d.n, last.N)
 		}
 		d.n = cmp.Or(d.n, last.N)
-		d.outcomes, d.open, err = outcomesOf(tx, d.address, d.n)
-		return err
+		return nil
 	})
 	return d, err
 }

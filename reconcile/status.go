@@ -251,7 +251,7 @@ func (r *Reconciler) addresses() []string {
 
 // runStatuses are those of runs. Those that work have their trials first, as far as they reach.
 func (r *Reconciler) runStatuses(tx *store.Tx, seen []runSight, q StatusQuery) ([]RunStatus, error) {
-	filled, err := tx.Meta(filledKey)
+	filled, err := allFilled(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (r *Reconciler) runStatuses(tx *store.Tx, seen []runSight, q StatusQuery) (
 		if runs[i], err = runStatus(tx, seen[i]); err != nil {
 			return nil, err
 		}
-		runs[i].Filling = filled != filledAll
+		runs[i].Filling = !filled
 	}
 	left := min(max(q.Trials, 0), MaxTrials)
 	for _, works := range []bool{true, false} {

@@ -131,12 +131,12 @@ func (r *Reconciler) keptSummary(tx *store.Tx, run *RunStatus, counts []store.Co
 		if ended == 0 {
 			return nil
 		}
-		m, fresh, err := kept(tx, of, counts)
+		m, fresh, err := kept[Summary](tx, amount{of, kindSummary}, counts)
 		if err != nil {
 			return err
 		}
 		if m != nil {
-			run.Summary = &m.Summary
+			run.Summary = &m.value
 		}
 		if fresh {
 			return nil

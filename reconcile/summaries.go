@@ -5,18 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 )
 
-// summaries makes what executions amount to, one at a time, and keeps it in the store: that of
-// thousands of trials takes seconds, and is asked for twice a second.
+// summaries makes what executions amount to, one at a time, and keeps it in the store: for thousands
+// of trials that takes seconds, and is asked for twice a second. It may be used by any goroutine.
 type summaries struct {
 	store  *store.Store
+	idle   bool          // the store is open for reading only: nothing is kept
 	turn   chan struct{} // held by who makes one
 	wanted chan doneOf
+
+	mu   sync.Mutex
+	rest map[amount]time.Time // until when what is kept will do
 }
 
 // doneOf names an execution.
@@ -25,39 +30,42 @@ type doneOf struct {
 	n       int
 }
 
+// amount is what is kept of an execution: its summary or its report.
+type amount struct {
+	doneOf
+	kind string
+}
+
+// Kinds of amounts.
 const (
-	summaryRatio = 20  // a kept summary is made again after so many times what it took
+	kindSummary = "summary"
+	kindReport  = "report"
+)
+
+const (
+	summaryRatio = 20  // what is kept is made again after so many times what it took
 	manyOutcomes = 100 // from how many on a summary may take long
 	manyWanted   = 64  // summaries that wait to be made; who asks for another one asks again
 )
 
-func newSummaries(s *store.Store) *summaries {
-	return &summaries{store: s, turn: make(chan struct{}, 1), wanted: make(chan doneOf, manyWanted)}
+func newSummaries(s *store.Store, idle bool) *summaries {
+	return &summaries{store: s, idle: idle, turn: make(chan struct{}, 1), wanted: make(chan doneOf, manyWanted), rest: map[amount]time.Time{}}
 }
 
 // run makes the summaries that are wanted until the context ends.
 func (k *summaries) run(ctx context.Context, failed func(address string, err error)) {
-	rest := map[doneOf]time.Time{} // until when a kept one will do
 	for {
-		var of doneOf
 		select {
-		case of = <-k.wanted:
+		case of := <-k.wanted:
+			if k.rests(amount{of, kindSummary}) {
+				continue
+			}
+			if _, err := k.summary(ctx, of); err != nil && ctx.Err() == nil {
+				failed(of.address, err)
+			}
 		case <-ctx.Done():
 			return
 		}
-		began := time.Now()
-		for other, until := range rest {
-			if until.Before(began) {
-				delete(rest, other)
-			}
-		}
-		if _, waits := rest[of]; waits {
-			continue
-		}
-		if _, err := k.make(ctx, of); err != nil && ctx.Err() == nil {
-			failed(of.address, err)
-		}
-		rest[of] = time.Now().Add(summaryRatio * time.Since(began))
 	}
 }
 
@@ -69,39 +77,113 @@ func (k *summaries) want(of doneOf) {
 	}
 }
 
-// madeSummary is the summary of an execution's trials that are over and not superseded.
-type madeSummary struct {
-	Summary
+// rests reports whether what is kept will do for a while, because it took long.
+func (k *summaries) rests(a amount) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Now().Before(k.rest[a])
+}
+
+func (k *summaries) took(a amount, d time.Duration) {
+	now := time.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for other, until := range k.rest {
+		if until.Before(now) {
+			delete(k.rest, other)
+		}
+	}
+	k.rest[a] = now.Add(summaryRatio * d)
+}
+
+// summary makes the summary of an execution.
+func (k *summaries) summary(ctx context.Context, of doneOf) (made[Summary], error) {
+	return amountTo(ctx, k, amount{of, kindSummary}, func(d doing) Summary { return Summarize(d.outcomes) })
+}
+
+// report is the report on an execution: the one that is kept if nothing has changed since, or if it
+// is a while old only and took long, or else a new one.
+func (k *summaries) report(ctx context.Context, of doneOf) (Report, error) {
+	a := amount{of, kindReport}
+	var open int
+	var last *made[Report]
+	var fresh, filled bool
+	if err := k.store.View(ctx, func(tx *store.Tx) error {
+		counts, err := tx.CellCounts(of.address, of.n)
+		if err != nil {
+			return err
+		}
+		if filled, err = allFilled(tx); err != nil {
+			return err
+		}
+		open = working(counts)
+		last, fresh, err = kept[Report](tx, a, counts)
+		return err
+	}); err != nil {
+		return Report{}, err
+	}
+	if last != nil && (fresh || k.rests(a)) {
+		last.value.Open = open
+		if !fresh {
+			last.value.AsOf = last.at
+		}
+		return last.value, nil
+	}
+	m, err := amountTo(ctx, k, a, doing.report)
+	if filled {
+		m.value.Open = open
+	}
+	return m.value, err
+}
+
+// made is an amount of the trials that are over and not superseded.
+type made[T any] struct {
+	value  T
 	trials int
 	at     time.Time
 }
 
-// make makes a summary and stores it.
-func (k *summaries) make(ctx context.Context, of doneOf) (m madeSummary, err error) {
+// amountTo makes an amount and keeps it. Who waits for another one that makes the same gets that.
+func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(doing) T) (m made[T], err error) {
 	select {
 	case k.turn <- struct{}{}:
 		defer func() { <-k.turn }()
 	case <-ctx.Done():
 		return m, context.Cause(ctx)
 	}
-	var outcomes []Outcome
-	row := store.SummaryRow{Made: clock.Now().UTC()}
+	began, row := time.Now(), store.SummaryRow{Made: clock.Now().UTC()}
+	d := doing{address: a.address, n: a.n}
+	var last *made[T]
+	var fresh, filled bool
 	if err := k.store.View(ctx, func(tx *store.Tx) error {
-		counts, err := tx.CellCounts(of.address, of.n)
+		counts, err := tx.CellCounts(a.address, a.n)
 		if err != nil {
 			return err
 		}
 		row.Cells, row.N = over(counts)
-		outcomes, _, err = outcomesOf(tx, of.address, of.n)
+		if filled, err = allFilled(tx); err != nil {
+			return err
+		}
+		if last, fresh, err = kept[T](tx, a, counts); err != nil || fresh {
+			return err
+		}
+		d.outcomes, d.open, err = outcomesOf(tx, a.address, a.n)
 		return err
 	}); err != nil {
 		return m, err
 	}
-	m = madeSummary{Summarize(outcomes), len(outcomes), row.Made}
-	if row.Data, err = json.Marshal(m.Summary); err != nil {
-		return m, fmt.Errorf("encode the summary of %s e%d: %w", of.address, of.n, err)
+	if fresh {
+		return *last, nil
 	}
-	return m, k.store.Do(ctx, func(tx *store.Tx) error { return tx.PutSummary(of.address, of.n, row) })
+	m = made[T]{of(d), len(d.outcomes), row.Made}
+	k.took(a, time.Since(began))
+	if k.idle || !filled {
+		return m, nil
+	}
+	if row.Data, err = json.Marshal(m.value); err != nil {
+		return m, fmt.Errorf("encode the %s of %s e%d: %w", a.kind, a.address, a.n, err)
+	}
+	return m, k.store.Do(ctx, func(tx *store.Tx) error { return tx.PutSummary(a.address, a.n, a.kind, row) })
 }
 
 // over is how many cells have an outcome, and the number of the last change of one that has, or had.
@@ -119,19 +201,34 @@ func over(counts []store.CountRow) (cells int, n int64) {
 	return cells, n
 }
 
-// kept is the stored summary of an execution with these counts, nil if there is none, and whether
-// nothing has changed since.
-func kept(tx *store.Tx, of doneOf, counts []store.CountRow) (*madeSummary, bool, error) {
-	row, err := tx.Summary(of.address, of.n)
+// working is how many cells have no outcome yet.
+func working(counts []store.CountRow) (cells int) {
+	for _, c := range counts {
+		switch c.State {
+		case StateSetup, StateWorking, StateJudging:
+			cells += c.Cells
+		}
+	}
+	return cells
+}
+
+// kept is what is stored of an execution with these counts, nil if there is none, and whether nothing
+// has changed since.
+func kept[T any](tx *store.Tx, a amount, counts []store.CountRow) (*made[T], bool, error) {
+	filled, err := allFilled(tx)
+	if err != nil || !filled {
+		return nil, false, err
+	}
+	row, err := tx.Summary(a.address, a.n, a.kind)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	m := madeSummary{trials: row.Cells, at: row.Made}
-	if err := json.Unmarshal(row.Data, &m.Summary); err != nil {
-		return nil, false, fmt.Errorf("read the summary of %s e%d: %w", of.address, of.n, err)
+	m := made[T]{trials: row.Cells, at: row.Made}
+	if err := json.Unmarshal(row.Data, &m.value); err != nil {
+		return nil, false, fmt.Errorf("read the %s of %s e%d: %w", a.kind, a.address, a.n, err)
 	}
 	cells, n := over(counts)
 	return &m, row.Cells == cells && row.N == n, nil

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
@@ -40,7 +43,7 @@ func TestASummaryOfManyTrialsIsMadeBesideItsStatus(t *testing.T) {
 	if run := look(); run.Summary != nil || !run.outdated || len(r.summaries.wanted) != 1 {
 		t.Errorf("before it is made: %+v, %d wanted", run.Summary, len(r.summaries.wanted))
 	}
-	made, err := r.summaries.make(t.Context(), <-r.summaries.wanted)
+	made, err := r.summaries.summary(t.Context(), <-r.summaries.wanted)
 	check(t, err)
 	if run := look(); run.Summary == nil || run.Summary.Total != manyOutcomes+1 || !run.SummaryOf.IsZero() || len(r.summaries.wanted) != 0 {
 		t.Errorf("once it is made: %+v of %s, %d wanted", run.Summary, run.SummaryOf, len(r.summaries.wanted))
@@ -91,11 +94,11 @@ func TestSummariesAreMadeOneAtATime(t *testing.T) {
 	r.summaries.turn <- struct{}{}
 	over, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := r.summaries.make(over, of); !errors.Is(err, context.Canceled) {
+	if _, err := r.summaries.summary(over, of); !errors.Is(err, context.Canceled) {
 		t.Errorf("while another one is made: %v", err)
 	}
 	<-r.summaries.turn
-	if _, err := r.summaries.make(t.Context(), of); err != nil {
+	if _, err := r.summaries.summary(t.Context(), of); err != nil {
 		t.Error(err)
 	}
 	for range 3 * manyWanted {
@@ -103,5 +106,40 @@ func TestSummariesAreMadeOneAtATime(t *testing.T) {
 	}
 	if n := len(r.summaries.wanted); n != manyWanted {
 		t.Errorf("%d wait", n)
+	}
+}
+
+// A report is kept until a trial has ended since; while that took long, the kept one is told with its
+// time.
+func TestAReportIsMadeOnceForWhatIsOver(t *testing.T) {
+	h := newHouse(t)
+	r := New(Options{Store: h.store})
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	const cells = 40
+	h.plantCells(cells)
+	of := doneOf{"run.r", 1}
+	report := func() (Report, int64) {
+		before := h.store.Work().Rows
+		got, err := r.summaries.report(t.Context(), of)
+		check(t, err)
+		return got, h.store.Work().Rows - before
+	}
+	first, read := report()
+	if first.Summary.Total != cells || first.Open != 0 || !first.AsOf.IsZero() || read < cells {
+		t.Errorf("the first is of %d trials, read from %d rows", first.Summary.Total, read)
+	}
+	r.summaries.took(amount{of, kindReport}, 0)
+	again, read := report()
+	if diff := cmp.Diff(first, again); diff != "" || read > 5 {
+		t.Errorf("the second is read from %d rows (-first +second):\n%s", read, diff)
+	}
+	h.change(0) // as when it is judged otherwise
+	r.summaries.took(amount{of, kindReport}, time.Hour)
+	if old, read := report(); old.AsOf.IsZero() || old.Summary.Total != cells || read > 5 {
+		t.Errorf("after a change, while it rests: as of %s, read from %d rows", old.AsOf, read)
+	}
+	r.summaries.took(amount{of, kindReport}, 0)
+	if now, read := report(); !now.AsOf.IsZero() || read < cells {
+		t.Errorf("after a change: as of %s, read from %d rows", now.AsOf, read)
 	}
 }

@@ -69,6 +69,9 @@ func showNumbers(w io.Writer, reports []reconcile.Report) error {
 		if r.Open > 0 {
 			fmt.Fprintf(w, ", %d more without a verdict so far", r.Open)
 		}
+		if !r.AsOf.IsZero() {
+			fmt.Fprintf(w, ", as of %s", r.AsOf.Local().Format(time.TimeOnly))
+		}
 		fmt.Fprintln(w)
 		for _, show := range []func(io.Writer, reconcile.Report) error{showRates, showStatuses, showKs, showTimes} {
 			if err := show(w, r); err != nil {

@@ -221,7 +221,7 @@ func (t *Tx) TrialsAfter(id string, limit int) ([]TrialRow, error) {
 	return rows, nil
 }
 
-// SummaryRow is the summary of an execution.
+// SummaryRow is what an execution's cells amount to.
 type SummaryRow struct {
 	N     int64 // of the last change of a cell that is in it
 	Cells int   // that are in it
@@ -229,28 +229,28 @@ type SummaryRow struct {
 	Data  json.RawMessage
 }
 
-// PutSummary stores the summary of an execution.
-func (t *Tx) PutSummary(spec string, execution int, x SummaryRow) error {
+// PutSummary stores the summary of an execution of a kind: "summary", "report".
+func (t *Tx) PutSummary(spec string, execution int, kind string, x SummaryRow) error {
 	data, err := t.column(x.Data)
 	if err == nil {
-		_, err = t.exec(`INSERT INTO summaries (spec, execution, n, cells, made, data) VALUES (?, ?, ?, ?, ?, ?)
-			ON CONFLICT (spec, execution) DO UPDATE SET n = excluded.n, cells = excluded.cells, made = excluded.made, data = excluded.data`,
-			spec, execution, x.N, x.Cells, nanos(x.Made), data)
+		_, err = t.exec(`INSERT INTO summaries (spec, execution, kind, n, cells, made, data) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (spec, execution, kind) DO UPDATE SET n = excluded.n, cells = excluded.cells, made = excluded.made, data = excluded.data`,
+			spec, execution, kind, x.N, x.Cells, nanos(x.Made), data)
 	}
 	if err != nil {
-		return fmt.Errorf("store the summary of %q e%d: %w", spec, execution, err)
+		return fmt.Errorf("store the %s of %q e%d: %w", kind, spec, execution, err)
 	}
 	return nil
 }
 
-// Summary returns the stored summary of an execution, or ErrNotFound.
-func (t *Tx) Summary(spec string, execution int) (SummaryRow, error) {
+// Summary returns the stored summary of an execution of a kind, or ErrNotFound.
+func (t *Tx) Summary(spec string, execution int, kind string) (SummaryRow, error) {
 	x, err := one(t, func(r row) (x SummaryRow, err error) {
 		return x, r.Scan(&x.N, &x.Cells, moment{&x.Made}, document{&x.Data})
 	},
-		"SELECT n, cells, made, data FROM summaries WHERE spec = ? AND execution = ?", spec, execution)
+		"SELECT n, cells, made, data FROM summaries WHERE spec = ? AND execution = ? AND kind = ?", spec, execution, kind)
 	if err != nil {
-		return x, fmt.Errorf("summary of %q e%d: %w", spec, execution, err)
+		return x, fmt.Errorf("%s of %q e%d: %w", kind, spec, execution, err)
 	}
 	return x, nil
 }

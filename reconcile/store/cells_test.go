@@ -215,12 +215,12 @@ func TestAFilledCellReplacesNone(t *testing.T) {
 
 func TestSummariesAreKept(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
-	if err := s.View(t.Context(), func(tx *Tx) error { _, err := tx.Summary("run.a", 1); return err }); !errors.Is(err, ErrNotFound) {
+	if err := s.View(t.Context(), func(tx *Tx) error { _, err := tx.Summary("run.a", 1, "report"); return err }); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before: %v", err)
 	}
 	want := SummaryRow{N: 7, Cells: 3, Made: time.Unix(5, 0).UTC(), Data: []byte(`{"total":3}`)}
 	do(t, s, func(tx *Tx) error {
-		return errors.Join(tx.PutSummary("run.a", 1, SummaryRow{Data: []byte(`{}`)}), tx.PutSummary("run.a", 1, want))
+		return errors.Join(tx.PutSummary("run.a", 1, "report", SummaryRow{Data: []byte(`{}`)}), tx.PutSummary("run.a", 1, "summary", SummaryRow{Data: []byte(`{}`)}), tx.PutSummary("run.a", 1, "report", want))
 	})
-	same(t, read(t, s, func(tx *Tx) (SummaryRow, error) { return tx.Summary("run.a", 1) }), want)
+	same(t, read(t, s, func(tx *Tx) (SummaryRow, error) { return tx.Summary("run.a", 1, "report") }), want)
 }

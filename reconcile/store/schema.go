@@ -293,15 +293,17 @@ CREATE TABLE spent (
 	PRIMARY KEY (trial, try, spec, execution)
 ) STRICT, WITHOUT ROWID;
 
--- The summary of an execution's cells, and the number of the last change that is in it.
+-- What an execution's cells amount to, short or at length (kind), and the number of the last change
+-- that is in it.
 CREATE TABLE summaries (
 	spec      TEXT NOT NULL,
 	execution INTEGER NOT NULL,
+	kind      TEXT NOT NULL,
 	n         INTEGER NOT NULL,
 	cells     INTEGER NOT NULL,
 	made      INTEGER NOT NULL,
 	data      TEXT NOT NULL,
-	PRIMARY KEY (spec, execution)
+	PRIMARY KEY (spec, execution, kind)
 ) STRICT, WITHOUT ROWID;
 
 -- What changes are about, besides trials: addresses of specs, and 'specs' for the files.
