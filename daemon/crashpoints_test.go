@@ -99,6 +99,8 @@ var ofATrial = []lap{
 	{at: fault.TrialFinished, lead: anew},
 	{at: fault.ContainerRemoved, lead: anew},
 	{at: fault.TrialCleaned, lead: anew},
+	{at: fault.TrialScanned, lead: anew},
+	{at: fault.TrialFlagged, lead: anew},
 	{at: fault.RunFinished, lead: anew},
 }
 

@@ -268,7 +268,13 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 	if s.Phase == trial.Done && s.Cell.Mode == trial.Single {
 		defer func() { r.harness.note(s.Spec) }() // also when it failed: then nothing has changed
 	}
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+	scan, looked := scanOf(s)
+	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		if looked {
+			if err := tx.PutMeta(scan.mark()); err != nil {
+				return err
+			}
+		}
 		if s.Phase == trial.Pending {
 			if err := reopen(tx, s.Spec); err != nil {
 				return err
@@ -289,6 +295,10 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 		}
 		return nil
 	})
+	if err == nil && looked {
+		r.scans.add(scan)
+	}
+	return err
 }
 
 func reopen(tx *store.Tx, address string) error {

@@ -26,10 +26,15 @@ type summing struct {
 	summary   *Summary // nil = it is not made yet
 }
 
-// finish reports with its summary that an execution has no open cell, and its end if it is one. The
-// summary of thousands of trials takes seconds, so it is made beside the loop: until it is there,
+// finish reports with its summary that an execution has no open cell, and its end if it is one. Before
+// that all its trials are looked through for signs of cheating, so that who reads up to the end has all
+// flags; each is within minutes. The summary of thousands of trials takes seconds, so it is made beside the loop: until it is there,
 // finish reports that nothing more can be done.
 func (r *Reconciler) finish(ctx context.Context, address string, a Action) (more bool, err error) {
+	if n := r.scans.of(address); n > 0 {
+		r.notes[address] = fmt.Sprintf("the agents' work is looked through for signs of cheating before the end is recorded; trials to go: %d", n)
+		return false, nil
+	}
 	s := r.sums[address]
 	if s == nil || s.execution != a.Execution || s.changes != r.changes[address] {
 		r.sum(address, a.Execution)

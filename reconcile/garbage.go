@@ -145,6 +145,9 @@ func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, e
 			needed[id] = true
 		}
 	}
+	if err == nil {
+		err = r.neededByScans(ctx, needed)
+	}
 	delete(needed, "")
 	return needed, err
 }

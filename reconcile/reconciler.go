@@ -55,6 +55,7 @@ type Reconciler struct {
 	harness   *harness        // safe for any goroutine
 	troubles  troubles        // safe for any goroutine
 	summaries *summaries      // safe for any goroutine
+	scans     *cheatScans     // safe for any goroutine
 	sanity    turns           // safe for any goroutine
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
@@ -100,7 +101,7 @@ func New(o Options) *Reconciler {
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.harness, r.keeping, r.summaries = newHarness(r), newKeeping(), newSummaries(o.Store, o.Idle)
+	r.harness, r.keeping, r.summaries, r.scans = newHarness(r), newKeeping(), newSummaries(o.Store, o.Idle), newCheatScans()
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Broken = r.broken
@@ -174,6 +175,9 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 		return err
 	}
 	defer r.finishHarness(ctx)
+	if err := r.loadScans(ctx); err != nil {
+		return err
+	}
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
 	defer r.drivers.Wait()
@@ -199,6 +203,9 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	sweeper.Go(func() { r.boundKept(ctx) })
 	sweeper.Go(func() { r.harness.run(ctx) })
 	sweeper.Go(func() { r.fillCells(ctx) })
+	for range scanners {
+		sweeper.Go(func() { r.scanTrials(ctx) })
+	}
 	sweeper.Go(func() {
 		r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
 	})

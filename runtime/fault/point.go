@@ -12,7 +12,7 @@ var Points = []Point{
 	BuildStarted, WorkdirTaken, ImageBuilt, ImageRemoved, BlobRemoved,
 	StateWritten, FolderMade, AgentStaged, LogAppended, GuestHeard, TrialStarted, DoorOpened, TrialFrozen, AutoTaken,
 	ContainerCreated, ContainerStarted,
-	SanityAsked, SanityKnown, PatchTaken, PatchKept, FinalTaken, PrivateAsked, PrivateJudged, TrialFinished, ContainerRemoved, TrialCleaned,
+	SanityAsked, SanityKnown, PatchTaken, PatchKept, FinalTaken, PrivateAsked, PrivateJudged, TrialFinished, ContainerRemoved, TrialCleaned, TrialScanned, TrialFlagged,
 	RoundReserved, SpoolMade, BlobWritten, ArchiveStored, RoundAccepted, ImageLookedAt, WarmStarted, RoundRunning,
 	JudgeStarted, ArchivePlaced, OutputsTaken, StageRemoved, VerdictParsed, VerdictStored, JudgeRemoved,
 	LineAppended, LineFlushed, LineMarked,
@@ -100,6 +100,8 @@ const (
 	TrialFinished    Point = "trial finished"    // its verdict is stored, its container is there
 	ContainerRemoved Point = "container removed" // the trial's folder is there
 	TrialCleaned     Point = "trial cleaned"     // and its state does not say so
+	TrialScanned     Point = "trial scanned"     // for signs of cheating, and nobody knows what was found
+	TrialFlagged     Point = "trial flagged"     // and its run is not told
 )
 
 // A submission.

@@ -246,7 +246,9 @@ func endOf(s State, at time.Time) time.Time {
 	return at.UTC()
 }
 
-func (m *Machine) happened(s State, event, detail string) Effect {
+func (m *Machine) happened(s State, event, detail string) Effect { return happened(s, event, detail) }
+
+func happened(s State, event, detail string) Effect {
 	return Effect{"trial.event", Happened{s.ID, event, clip(detail, 2000)}}
 }
 

@@ -89,6 +89,22 @@ type Finished struct {
 	Trajectory    *FileRecord  `json:"trajectory,omitempty"` // the same as an ATIF document
 }
 
+// Flagged is the record trial.flagged: what the agent of a finished trial did that is worth a second
+// look. It comes after trial.finished and changes nothing of it.
+type Flagged struct {
+	Trial    string          `json:"trial"`
+	Try      int             `json:"try"`
+	Flags    []string        `json:"flags"` // that the trial has by it
+	Findings []FindingRecord `json:"findings"`
+}
+
+// FindingRecord is one thing that was found, and where.
+type FindingRecord struct {
+	Rule     string `json:"rule"`
+	Where    string `json:"where,omitempty"` // "exchange 12", "log line 3", "patch", "archive agent-2"; "" = the evidence counts the rest
+	Evidence string `json:"evidence"`
+}
+
 // Best is the round that counts.
 type Best struct {
 	Round    string   `json:"round"`

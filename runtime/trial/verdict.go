@@ -59,10 +59,6 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	if err := m.spent(ctx, s, &f); err != nil {
 		return s, nil, err
 	}
-	effects = append(effects, m.conduct(ctx, s, subs, &f)...)
-	if ctx.Err() != nil { // not all was looked at, and will be
-		return s, nil, context.Cause(ctx)
-	}
 	s.Result = &f
 	s.Phase = Cleanup
 	return s, append(effects, Effect{"trial.finished", f}), nil

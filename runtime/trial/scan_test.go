@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/patch"
@@ -39,21 +41,16 @@ func TestWhatWasAskedOfModelsSurvivesTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun(t, m.host, s, nil)
-	var f Finished
-	effects := m.conduct(t.Context(), s, nil, &f)
-	if want := []string{"cheat:models", "cheat:web_tools"}; !slices.Equal(f.Flags, want) {
-		t.Errorf("flags are %v, want %v", f.Flags, want)
+	flags, effects := m.host.Scan(t.Context(), s, nil)
+	want := Flagged{Trial: "t1", Try: 1, Flags: []string{"cheat:models", "cheat:web_tools"}, Findings: []FindingRecord{
+		{"web_tools", "exchange 2", "asked the provider for the tool web_search, which was refused"},
+		{"models", "exchange 1", "asked for the model dear"},
+	}}
+	if !slices.Equal(flags, want.Flags) {
+		t.Errorf("flags are %v, want %v", flags, want.Flags)
 	}
-	var details []string
-	for _, e := range effects {
-		details = append(details, e.Fields.(Happened).Detail)
-	}
-	want := []string{
-		"web_tools (exchange 2): asked the provider for the tool web_search, which was refused",
-		"models (exchange 1): asked for the model dear",
-	}
-	if !slices.Equal(details, want) {
-		t.Errorf("records say %q, want %q", details, want)
+	if diff := cmp.Diff([]Effect{{"trial.flagged", want}}, effects); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }
 
@@ -153,9 +150,10 @@ func TestWhatIsHandedInIsLookedAt(t *testing.T) {
 					}
 				}
 			}
-			effects := m.conduct(t.Context(), s, subs, &f)
-			if !slices.Equal(f.Flags, tt.want) {
-				t.Errorf("flags are %v, want %v: %+v", f.Flags, tt.want, effects)
+			s.Result = &f
+			flags, effects := m.host.Scan(t.Context(), s, subs)
+			if !slices.Equal(flags, tt.want) || len(effects) != min(len(tt.want), 1) {
+				t.Errorf("flags are %v, want %v: %+v", flags, tt.want, effects)
 			}
 		})
 	}
@@ -259,13 +257,15 @@ func TestWhatCouldNotBeLookedAtIsInTheRecord(t *testing.T) {
 			f := Finished{Best: &Best{Round: "agent-1"}}
 			subs := []judge.Submission{{Try: 1, Round: "agent-1", Archive: "b"}, {Try: 1, Round: "final-1", Archive: "f"}}
 			var lines []string
-			for _, e := range m.conduct(ctx, s, subs, &f) {
-				if h := e.Fields.(Happened); h.Event == "cheat_unread" {
+			s.Result = &f
+			flags, effects := m.host.Scan(ctx, s, subs)
+			for _, e := range effects {
+				if h, ok := e.Fields.(Happened); ok && h.Event == "cheat_unread" {
 					lines = append(lines, h.Detail)
 				}
 			}
-			if !slices.Equal(f.Flags, tt.flags) {
-				t.Errorf("flags are %v, want %v", f.Flags, tt.flags)
+			if !slices.Equal(flags, tt.flags) {
+				t.Errorf("flags are %v, want %v", flags, tt.flags)
 			}
 			if len(lines) != min(len(tt.want), 1) {
 				t.Fatalf("the record says %q, want one line with %q", lines, tt.want)

@@ -20,45 +20,52 @@ import (
 	"github.com/assayd/assayd/runtime/patch"
 )
 
-// Bounds of the look at what an agent did: what it wrote must not hold the verdict. The tree that
-// agents begin with is read once for all trials of a task.
+// Bounds of the look at what an agent did, which wrote what is looked at. The tree that agents begin
+// with is read once for all trials of a task.
 const (
-	conductTime = time.Minute
-	treeTime    = 5 * time.Minute
+	scanTime = time.Minute
+	treeTime = 5 * time.Minute
 )
 
-// conduct looks for what those do who cheat, in what the agent said and in what it left. It
-// marks the verdict and never changes it. The record names each finding, and what could not be
-// looked at: no finding is no clean record there.
-func (m *Machine) conduct(ctx context.Context, s State, subs []judge.Submission, f *Finished) []Effect {
-	if s.Cell.Agent.Solves() || s.StartedAt.IsZero() {
-		return nil
+// Scans reports whether somebody looks, once the trial is over, at what its agent did.
+func (s State) Scans() bool { return !s.Cell.Agent.Solves() && !s.StartedAt.IsZero() }
+
+// WithFlags is the state of an ended trial with further flags.
+func (s State) WithFlags(flags []string) State {
+	result := *s.Result
+	result.Flags = slices.Clone(result.Flags)
+	for _, flag := range flags {
+		result.Flags = appendOnce(result.Flags, flag)
 	}
-	sources, done, unread := m.sources(s)
+	s.Result = &result
+	return s
+}
+
+// Scan looks for what those do who cheat, in what the agent of an ended try said and in what it left,
+// and returns the flags that the trial gets and the records that say why. It never changes a verdict.
+// A record also says what could not be looked at: no finding is no clean record there.
+func (h Host) Scan(ctx context.Context, s State, subs []judge.Submission) (flags []string, effects []Effect) {
+	sources, done, unread := h.sources(s)
 	defer done()
 	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(sub judge.Submission) bool { return sub.Archive == "" })
-	findings, err := m.findings(ctx, s, subs, handedIn(s, subs, f), sources)
-	var effects []Effect
-	if err := errors.Join(unread, err); err != nil {
-		m.log.Warn("not all of what the agent did could be looked at", "error", err)
-		effects = append(effects, m.happened(s, "cheat_unread", "not all of what the agent did could be looked at: "+strings.ReplaceAll(err.Error(), "\n", "; ")))
-	}
-	for _, finding := range findings {
-		detail := finding.Rule + ": " + finding.Evidence
-		if finding.Where != "" {
-			detail = finding.Rule + " (" + finding.Where + "): " + finding.Evidence
+	findings, err := h.findings(ctx, s, subs, handedIn(s, subs), sources)
+	if len(findings) > 0 {
+		f := Flagged{Trial: s.ID, Try: s.Try, Flags: cheat.Flags(findings)}
+		for _, found := range findings {
+			f.Findings = append(f.Findings, FindingRecord(found))
 		}
-		effects = append(effects, m.happened(s, "cheat", detail))
+		flags, effects = f.Flags, append(effects, Effect{"trial.flagged", f})
 	}
-	for _, flag := range cheat.Flags(findings) {
-		f.Flags = appendOnce(f.Flags, flag)
+	if err := errors.Join(unread, err); err != nil {
+		detail := "not all of what the agent did could be looked at: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		effects = append(effects, happened(s, "cheat_unread", detail))
 	}
-	return effects
+	return flags, effects
 }
 
 // sources are the files of a try that are looked at, until done is called. The error tells
 // which are there and cannot be opened.
-func (m *Machine) sources(s State) (sources cheat.Sources, done func(), err error) {
+func (h Host) sources(s State) (sources cheat.Sources, done func(), err error) {
 	var files []io.Closer
 	open := func(what string, open func() (io.ReadCloser, error)) io.Reader {
 		file, bad := open()
@@ -72,16 +79,16 @@ func (m *Machine) sources(s State) (sources cheat.Sources, done func(), err erro
 		return file
 	}
 	sources.Transcript = open("transcript", func() (io.ReadCloser, error) {
-		return os.Open(filepath.Join(tryDir(m.host.StateDir, s.ID, s.Try), TranscriptFile))
+		return os.Open(filepath.Join(tryDir(h.StateDir, s.ID, s.Try), TranscriptFile))
 	})
 	if sources.Transcript == nil { // beside a transcript it would tell the same again
 		sources.Log = open("log", func() (io.ReadCloser, error) {
-			log, _, err := OpenLog(LogFile(m.host.StateDir, s.ID, s.Try), 0)
+			log, _, err := OpenLog(LogFile(h.StateDir, s.ID, s.Try), 0)
 			return log, err
 		})
 	}
 	sources.Patch = open("patch", func() (io.ReadCloser, error) { // of single mode
-		return os.Open(PatchFile(m.host.StateDir, s.ID, s.Try))
+		return os.Open(PatchFile(h.StateDir, s.ID, s.Try))
 	})
 	return sources, func() {
 		for _, file := range files {
@@ -91,10 +98,10 @@ func (m *Machine) sources(s State) (sources cheat.Sources, done func(), err erro
 }
 
 // handedIn is the round whose tree says what the agent changed: the best one, else the last.
-func handedIn(s State, subs []judge.Submission, f *Finished) (round judge.Submission) {
+func handedIn(s State, subs []judge.Submission) (round judge.Submission) {
 	name := s.FinalRound
-	if f.Best != nil {
-		name = f.Best.Round
+	if s.Result != nil && s.Result.Best != nil {
+		name = s.Result.Best.Round
 	}
 	for _, sub := range subs {
 		if sub.Round == name {
@@ -105,12 +112,12 @@ func handedIn(s State, subs []judge.Submission, f *Finished) (round judge.Submis
 }
 
 // otherRounds are the archives of the other rounds, the latest first and equal ones once.
-func (m *Machine) otherRounds(subs []judge.Submission, round judge.Submission) (others []cheat.Archive) {
+func (h Host) otherRounds(subs []judge.Submission, round judge.Submission) (others []cheat.Archive) {
 	seen := map[string]bool{round.Archive: true}
 	for _, sub := range slices.Backward(subs) {
 		if !seen[sub.Archive] {
 			seen[sub.Archive] = true
-			others = append(others, cheat.Archive{Round: sub.Round, Open: func() (io.ReadCloser, error) { return m.host.OpenBlob(sub.Archive) }})
+			others = append(others, cheat.Archive{Round: sub.Round, Open: func() (io.ReadCloser, error) { return h.OpenBlob(sub.Archive) }})
 		}
 	}
 	return others
@@ -118,27 +125,27 @@ func (m *Machine) otherRounds(subs []judge.Submission, round judge.Submission) (
 
 // findings are what the rules find in the sources, in what a round has changed, and in the other
 // rounds. Without the tree that the agent began with nobody knows what it changed.
-func (m *Machine) findings(ctx context.Context, s State, subs []judge.Submission, round judge.Submission, sources cheat.Sources) (found []cheat.Finding, err error) {
+func (h Host) findings(ctx context.Context, s State, subs []judge.Submission, round judge.Submission, sources cheat.Sources) (found []cheat.Finding, err error) {
 	look := func(untouched func(string) ([]byte, bool)) {
-		ctx, cancel := context.WithTimeout(ctx, conductTime)
+		ctx, cancel := context.WithTimeout(ctx, scanTime)
 		defer cancel()
 		sources.Untouched = untouched
 		var missed error
-		found, missed = cheat.Look(ctx, m.facts(s), sources)
+		found, missed = cheat.Look(ctx, h.facts(s), sources)
 		err = errors.Join(err, missed)
 	}
 	reading, cancel := context.WithTimeout(ctx, treeTime)
 	defer cancel()
-	base, err := m.host.Base(reading, s.Cell.Task, s.WorkImage, labels(m.host.Owner, s, container.RoleBuild))
+	base, err := h.Base(reading, s.Cell.Task, s.WorkImage, labels(h.Owner, s, container.RoleBuild))
 	if err != nil {
 		look(nil)
 		return found, err
 	}
 	if sources.Patch == nil {
 		var diff []byte
-		diff, err = m.changed(reading, s, base, round)
+		diff, err = h.changed(reading, s, base, round)
 		sources.Patch = bytes.NewReader(diff)
-		sources.Archives = m.otherRounds(subs, round)
+		sources.Archives = h.otherRounds(subs, round)
 	}
 	if bad := base.Read(ctx, func(file func(string) ([]byte, bool)) error { look(file); return nil }); bad != nil {
 		err = errors.Join(err, bad)
@@ -149,11 +156,11 @@ func (m *Machine) findings(ctx context.Context, s State, subs []judge.Submission
 }
 
 // changed is what a round changed in the tree that the agent began with, as a diff.
-func (m *Machine) changed(ctx context.Context, s State, base *patch.Base, round judge.Submission) ([]byte, error) {
+func (h Host) changed(ctx context.Context, s State, base *patch.Base, round judge.Submission) ([]byte, error) {
 	if round.Archive == "" {
 		return nil, nil
 	}
-	tree, err := m.host.OpenBlob(round.Archive)
+	tree, err := h.OpenBlob(round.Archive)
 	if err != nil {
 		return nil, fmt.Errorf("open the archive of %s: %w", round.Round, err)
 	}
@@ -162,7 +169,7 @@ func (m *Machine) changed(ctx context.Context, s State, base *patch.Base, round 
 }
 
 // facts are what the rules have to know of the trial.
-func (m *Machine) facts(s State) cheat.Facts {
+func (h Host) facts(s State) cheat.Facts {
 	t := s.Cell.Task
 	facts := cheat.Facts{
 		Workdir: t.Workdir, Instruction: s.Prompt(), Hidden: s.Hidden,

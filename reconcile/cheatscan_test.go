@@ -1,0 +1,175 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// cheats has agents leave code that ends the runner of the tests. While gate holds, what they
+// left cannot be read by those who look through it; asked counts how often they wanted to.
+func (h *house) cheats() (gate chan struct{}, asked *atomic.Int32) {
+	gate, asked = make(chan struct{}), &atomic.Int32{}
+	h.fake.AddImage("work:1", container.ImageConfig{}, map[string]string{"/workspace/x": ""})
+	h.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int {
+		if c.Workload().Labels[container.LabelRole] == container.RoleWork {
+			c.WriteFile("/workspace/a.py", []byte("import atexit, os\natexit.register(lambda: os._exit(0))\n"))
+			h.work(ctx, c)
+		}
+		<-ctx.Done()
+		return 137
+	})
+	h.more = func(o *Options) {
+		open := o.Host.OpenBlob
+		o.Host.OpenBlob = func(digest string) (io.ReadCloser, error) {
+			asked.Add(1)
+			<-gate
+			return open(digest)
+		}
+	}
+	close(h.let)
+	return gate, asked
+}
+
+func (h *house) marks() (marks map[string]string) {
+	h.t.Helper()
+	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) (err error) {
+		marks, err = tx.MetaBelow(scanPrefix)
+		return err
+	}))
+	return marks
+}
+
+// flagged are the records trial.flagged of run.r.
+func (h *house) flagged() (all []trial.Flagged) {
+	h.t.Helper()
+	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) error {
+		stream, err := tx.Stream("run.r")
+		if err != nil {
+			return err
+		}
+		lines, err := tx.LinesFrom(stream.ID, 1, 1000)
+		for _, l := range lines {
+			var f struct {
+				Type string
+				trial.Flagged
+			}
+			err = errors.Join(err, json.Unmarshal(l.Data, &f))
+			if f.Type == "trial.flagged" {
+				all = append(all, f.Flagged)
+			}
+		}
+		return err
+	}))
+	return all
+}
+
+// TestAVerdictWaitsForNoLookAtWhatTheAgentDid: it is recorded, the findings come after it, exactly
+// once, whatever is restarted in between, and the run is over after them.
+func TestAVerdictWaitsForNoLookAtWhatTheAgentDid(t *testing.T) {
+	h := newHouse(t)
+	gate, asked := h.cheats()
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	run := d.until(t, "judged, and looked at", func(r RunStatus) bool { return phases(r) == "x/1 resolved" && asked.Load() > 0 && r.Note != "" })
+	if run.State != "running" || !strings.Contains(run.Note, "trials to go: 1") || strings.Contains(fmt.Sprint(run.Trials[0].Flags), "cheat") {
+		t.Errorf("meanwhile the run is %s (%s), and the trial has the flags %v", run.State, run.Note, run.Trials[0].Flags)
+	}
+	if got := h.records(); got != "run.started trial.started submission trial.finished" {
+		t.Errorf("records %s", got)
+	}
+	stopped := make(chan struct{})
+	go func() { d.stop(); close(stopped) }()
+	<-d.life.Done()
+	close(gate)
+	<-stopped
+	if got := h.flagged(); len(got) > 0 || len(h.marks()) != 1 {
+		t.Errorf("a look that broke off left %+v and the marks %v", got, h.marks())
+	}
+
+	d = h.start()
+	run = d.untilState(t, "finished")
+	want := []string{"no_manifest", "cheat:result_markers"}
+	if !slices.Equal(run.Trials[0].Flags, want) || run.Trials[0].Status != trial.Resolved {
+		t.Errorf("%s with the flags %v", run.Trials[0].Status, run.Trials[0].Flags)
+	}
+	id, told := run.Trials[0].ID, h.flagged()
+	if len(told) != 1 || told[0].Trial != id || told[0].Try != 1 || !slices.Equal(told[0].Flags, want[1:]) ||
+		len(told[0].Findings) == 0 || told[0].Findings[0].Rule != "result_markers" || told[0].Findings[0].Where != "patch" || told[0].Findings[0].Evidence == "" {
+		t.Errorf("records trial.flagged: %+v", told)
+	}
+	if got := h.records(); got != "run.started trial.started submission trial.finished trial.flagged run.settled run.finished" {
+		t.Errorf("records %s", got)
+	}
+	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
+		tries, err := tx.Tries(id)
+		var s trial.State
+		if err == nil {
+			err = json.Unmarshal(tries[0].Data, &s)
+		}
+		c, cerr := tx.Cell(id)
+		if !slices.Equal(s.Result.Flags, want) || !slices.Equal(c.Flags, want) {
+			t.Errorf("the try has the flags %v, and lists show %v", s.Result.Flags, c.Flags)
+		}
+		return errors.Join(err, cerr)
+	}))
+	d.stop()
+	if len(h.marks()) > 0 {
+		t.Errorf("there is left to do: %v", h.marks())
+	}
+	d = h.start()
+	d.untilState(t, "finished")
+	if len(h.flagged()) != 1 {
+		t.Error("it was looked at again")
+	}
+}
+
+// TestOnlyWhatCountsIsLookedAt: the last try of a trial whose agent worked.
+func TestOnlyWhatCountsIsLookedAt(t *testing.T) {
+	done := trial.State{ID: "t", Spec: "run.r", Try: 2, Phase: trial.Done, StartedAt: time.Unix(1, 0), Result: &trial.Finished{Final: true}}
+	for name, tt := range map[string]struct {
+		change func(*trial.State)
+		want   bool
+	}{
+		"an ended one":                     {func(*trial.State) {}, true},
+		"one whose container is there":     {func(s *trial.State) { s.Phase = trial.Cleanup }, false},
+		"a try that is to be made again":   {func(s *trial.State) { s.Result = &trial.Finished{} }, false},
+		"one that a user had tried again":  {func(s *trial.State) { s.Again = true }, false},
+		"one whose agent never began":      {func(s *trial.State) { s.StartedAt = time.Time{} }, false},
+		"one that hands in the solution":   {func(s *trial.State) { s.Cell.Agent.Name = "oracle" }, false},
+		"one that is replaced by an edit":  {func(s *trial.State) { s.Replaced = &trial.Superseded{} }, true},
+		"one that was cancelled at work":   {func(s *trial.State) { s.Result = &trial.Finished{Final: true, Status: trial.Cancelled} }, true},
+		"one that does nothing, as agreed": {func(s *trial.State) { s.Cell.Agent.Name = "nop" }, true},
+	} {
+		s := done
+		tt.change(&s)
+		if _, due := scanOf(s); due != tt.want {
+			t.Errorf("%s is looked at: %v", name, due)
+		}
+	}
+}
+
+// TestAnotherTryIsLookedAtInPlaceOfTheOneBefore: what was found in that one is told of no other.
+func TestAnotherTryIsLookedAtInPlaceOfTheOneBefore(t *testing.T) {
+	h := newHouse(t)
+	first, second := cheatScan{"run.r", "t", 1}, cheatScan{"run.r", "t", 2}
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(tx.PutMeta(first.mark()), tx.PutMeta(second.mark()))
+	}))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return first.put(tx, []string{"cheat:x"}, nil) }))
+	if _, value := second.mark(); h.marks()[scanPrefix+"t"] != value {
+		t.Errorf("the second try has lost its mark: %v", h.marks())
+	}
+}
