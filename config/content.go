@@ -104,6 +104,10 @@ func (s Content) Stirred() (lay string, stirred bool) {
 	return lay, lay != s.Trace
 }
 
+// Lay is how a file, or all that is below a folder, lies in the file system: another one says that
+// something was changed.
+func Lay(path string) string { return layOf(path) }
+
 // layOf is how a file, or all that is below a folder, lies in the file system. Change times
 // are the kernel's, which nobody can set back.
 func layOf(path string) string {

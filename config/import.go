@@ -28,7 +28,54 @@ func (b *Benchmark) Pending() *Import {
 }
 
 func (bs *Blocks) pending() bool {
-	return slices.ContainsFunc(bs.Benchmarks, func(b Benchmark) bool { return b.Pending() != nil })
+	awaits := slices.ContainsFunc(bs.Benchmarks, func(b Benchmark) bool { return b.Pending() != nil })
+	bs.trees(func(t *Tree, _ *Block, _ Pos) { awaits = awaits || t.Pending })
+	return awaits
+}
+
+// Copying reports whether a folder that the file names is being copied.
+func (c Compiled) Copying() (is bool) {
+	c.Blocks.clone().trees(func(t *Tree, _ *Block, _ Pos) { is = is || t.Pending })
+	return is
+}
+
+// PendingFolder is the first folder of a run's benchmarks and agents that is being copied, with the
+// address of the block that names it; "" = there is none.
+func (s *Set) PendingFolder(r *Run) (folder, address string) {
+	some := Blocks{}
+	for _, ref := range r.Tasks {
+		if b := s.Benchmark(ref.Name); ref.Kind == "benchmark" && b != nil {
+			some.Benchmarks = append(some.Benchmarks, *b)
+		}
+	}
+	for _, a := range r.Agents {
+		if declared := s.Agent(a.Name); declared != nil {
+			some.Agents = append(some.Agents, *declared)
+		}
+	}
+	some.trees(func(t *Tree, b *Block, _ Pos) {
+		if t.Pending && folder == "" {
+			folder, address = t.Path, b.Address()
+		}
+	})
+	return folder, address
+}
+
+// Folders are those that files have copied, whatever else is wrong with the files.
+func Folders(inputs []Input, o Options) (all []string) {
+	o.Import = nil
+	if o.Settings == nil {
+		o.Settings = DefaultSettings(o.Env)
+	}
+	for _, in := range inputs {
+		if in.Unknown == "" && in.Refused == "" && !in.Kept {
+			f := newFile(in, &o)
+			f.compile()
+			f.blocks.trees(func(t *Tree, _ *Block, _ Pos) { all = append(all, t.Path) })
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Imports are the datasets that files name, whatever else is wrong with these, without a look

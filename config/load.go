@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,9 @@ type Input struct {
 	Gone bool
 }
 
+// ErrPending is what Options.Snapshot returns for a folder of which a copy is being made elsewhere.
+var ErrPending = errors.New("the folder is being copied")
+
 // Previous is what was last accepted, by path. It survives encoding/json.
 type Previous = map[string]Compiled
 
@@ -61,8 +65,11 @@ type Host struct {
 type Options struct {
 	Env      func(name string) (string, bool) // env(name); nil = nothing is set
 	Secret   func(name string) (string, bool) // asked for presence only; nil = none exists
-	Snapshot func(dir string) (string, error) // copies a folder, returns its digest; nil = digest only
-	Settings *Settings                        // nil = DefaultSettings
+	Snapshot func(dir string) (string, error) // copies a folder, returns its digest, or ErrPending; nil = digest only
+	// Copied tells how a folder lay before the copy was made that Snapshot returns; nil = it is made when
+	// it is asked for.
+	Copied   func(dir string) (lay string)
+	Settings *Settings // nil = DefaultSettings
 	Host     Host
 	Parsers  []string // names that exist in this version; nil = all of the language
 	// Import reads a dataset, which may not be there yet. It selects by name itself, and what
@@ -343,13 +350,17 @@ func (l *loader) snapshot() bool {
 			digest, ok := digests[t.Path]
 			if !ok {
 				var err error
-				if digest, err = l.digest(t.Path); err != nil {
+				if digest, err = l.digest(t.Path); errors.Is(err, ErrPending) {
+					u.await(t, b, at)
+					return
+				} else if err != nil {
 					failed = append(failed, u.complaint(b, at, "Folder not readable", sentence(err)))
 					return
 				}
 				digests[t.Path] = digest
 			}
 			t.Digest = digest
+			u.copied(t.Path, l.o)
 		})
 		if len(failed) > 0 {
 			u.freeze(failed)
@@ -360,6 +371,35 @@ func (l *loader) snapshot() bool {
 		u.settleContent()
 	}
 	return sound
+}
+
+// await leaves a folder at the copy that there was before, until there is the one that is being made.
+func (u *unit) await(t *Tree, b *Block, at Pos) {
+	t.Pending = true
+	if u.last != nil {
+		u.last.trees(func(was *Tree, _ *Block, _ Pos) {
+			if was.Path == t.Path {
+				t.Digest = was.Digest
+			}
+		})
+	}
+	d := u.complaint(b, at, "Not here yet: "+t.Path, sentence(ErrPending)+" Runs that need it wait.")
+	d.Severity = Warning
+	if !slices.ContainsFunc(u.errors, func(o Diagnostic) bool { return o.Summary == d.Summary }) {
+		u.errors = append(u.errors, d)
+	}
+}
+
+// copied notes how a folder lay of which the copy was made before.
+func (u *unit) copied(path string, o *Options) {
+	if o.Copied == nil {
+		return
+	}
+	for i := range u.read {
+		if c := &u.read[i]; c.Kind == ContentFolder && c.Name == path {
+			c.Trace = o.Copied(path)
+		}
+	}
 }
 
 // settleContent completes what was noted of content before it was read.

@@ -100,3 +100,88 @@ func TestAPathMayBeAFile(t *testing.T) {
 		}
 	}
 }
+
+// A folder that is being copied is no error: the file is accepted, with the copy that there was before,
+// and is asked for again at each look until it has come.
+func TestAFolderThatIsBeingCopiedIsNoError(t *testing.T) {
+	root := t.TempDir()
+	text := "agent \"a\" {\n dir = \"tool\"\n command = \"true\"\n}\nbenchmark \"b\" {\n task \"t\" {\n image = \"i\"\n instruction = \"x\"\n judge {\n command = \"true\"\n }\n }\n}\nrun \"r\" {\n tasks = [benchmark.b]\n agent \"a\" {}\n}\n"
+	write(t, root, at("a.hcl", text), at("tool/x", "x"))
+	tool := filepath.Join(root, "tool")
+	digest, asked := "", 0
+	look := func(last Previous) *Set {
+		t.Helper()
+		set := load(root, last, func(o *Options) {
+			o.Snapshot = func(dir string) (string, error) {
+				if asked++; dir != tool {
+					t.Errorf("asked for %s", dir)
+				}
+				if digest == "" {
+					return "", ErrPending
+				}
+				return digest, nil
+			}
+			o.Copied = func(string) string { return "as it lay" }
+		})
+		if set.Diagnostics.HasErrors() {
+			t.Fatal(set.Diagnostics)
+		}
+		return set
+	}
+	again := func(set *Set) (last Previous) {
+		t.Helper()
+		stored, err := json.Marshal(set.Accepted())
+		if err == nil {
+			err = json.Unmarshal(stored, &last)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return last
+	}
+	is := func(set *Set, digest string, copying bool) {
+		t.Helper()
+		folder, address := set.PendingFolder(set.Run("r"))
+		if d := set.Agent("a").Dir; d.Digest != digest || d.Pending != copying || (folder == tool && address == "agent.a") != copying || len(set.Diagnostics) > 1 {
+			t.Errorf("%+v, pending %q of %q, %v", d, folder, address, set.Diagnostics)
+		}
+		if copying && (set.Diagnostics[0].Summary != "Not here yet: "+tool || set.Diagnostics[0].Severity != Warning) {
+			t.Errorf("told as %v", set.Diagnostics)
+		}
+	}
+	set := look(nil)
+	is(set, "", true)
+	set = look(again(set)) // of the same text
+	is(set, "", true)
+	digest = "one"
+	set = look(again(set))
+	is(set, "one", false)
+	if asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+	look(again(set)) // of the same text, and all is there
+	for _, c := range set.Accepted()[filepath.Join(root, "a.hcl")].Content() {
+		if c.Kind == ContentFolder && c.Trace != "as it lay" {
+			t.Errorf("it lay %q", c.Trace)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+	digest = ""
+	write(t, root, at("a.hcl", text+"# more\n"))
+	set = look(again(set))
+	is(set, "one", true)
+	digest = "two"
+	is(look(again(set)), "two", false)
+}
+
+func TestFoldersAreFoundWhateverElseIsWrong(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, at("x/f", ""), at("y/f", ""))
+	text := "agent \"a\" {\n dir = \"x\"\n command = \"true\"\n nonsense = 1\n}\nagent \"b\" {\n dir = \"y\"\n command = \"true\"\n}\nagent \"c\" {\n dir = \"x\"\n command = \"true\"\n}\n"
+	inputs := []Input{{Path: filepath.Join(root, "a.hcl"), Root: root, Text: []byte(text)}, {Path: "/b.hcl", Unknown: "no"}}
+	if diff := cmp.Diff([]string{filepath.Join(root, "x"), filepath.Join(root, "y")}, Folders(inputs, Options{})); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -64,6 +64,9 @@ type Blocks struct {
 type Tree struct {
 	Path   string `json:"@path"` // absolute
 	Digest string // what Options.Snapshot returned
+	// Pending says that a copy of the folder as it is now is being made. Digest is then that of the
+	// copy before, "" for none. It is no error, and runs wait for it.
+	Pending bool `json:"@pending,omitempty"`
 }
 
 // Command is argv, or a line for /bin/sh -c when Shell is set. The zero Command is none.

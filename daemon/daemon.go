@@ -168,9 +168,9 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if err = errors.Join(err, d.openGit(ctx, options.Secret)); err != nil {
 		return err
 	}
-	options.Snapshot, options.Host = d.snapshot, machine
+	options.Snapshot, options.Host = func(dir string) (string, error) { return d.snapshot(ctx, dir, func() {}) }, machine
 	options.Watched, options.Checkout = d.opts.Roots, gitsync.Root(d.store.Dir(), config.Git{})
-	kept := trees{ctx, d.snapshot, blobs.Open, builder}
+	kept := trees{ctx, func(dir string) (string, error) { return d.snapshot(ctx, dir, d.rec.Working) }, blobs.Open, builder}
 	datasets, err := d.openDatasets(ctx, kept, &options)
 	if err == nil {
 		err = d.openModels(options.Secret)
@@ -240,13 +240,13 @@ func ConfigOptions(settings *config.Settings) config.Options {
 }
 
 // snapshot copies a folder that a spec names into the blob store.
-func (d *Daemon) snapshot(dir string) (digest string, err error) {
+func (d *Daemon) snapshot(ctx context.Context, dir string, tell func()) (digest string, err error) {
 	w, err := d.store.Blobs().Create()
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := config.Pack(dir, working{w, d.rec.Working}); err != nil {
+	if err := config.Pack(dir, working{w, ctx, tell}); err != nil {
 		return "", err
 	}
 	digest, _, err = w.Commit()
@@ -254,13 +254,17 @@ func (d *Daemon) snapshot(dir string) (digest string, err error) {
 	return digest, err
 }
 
-// working tells the watchdog that a long copy gets on.
+// working tells the watchdog that a long copy gets on, and ends it with the daemon.
 type working struct {
 	io.Writer
+	ctx  context.Context
 	tell func()
 }
 
 func (w working) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
 	w.tell()
 	return w.Writer.Write(p)
 }

@@ -34,6 +34,9 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *Stale, er
 		return nil, err
 	}
 	r.fetchOf(ctx, address) // what lies elsewhere is as it is now, too
+	if err := r.prepackRun(ctx, address); err != nil {
+		return nil, err
+	}
 	r.lookAtImages(ctx)
 	err = r.ask(ctx, func() error {
 		address, cell, err := r.resolve(ctx, name)

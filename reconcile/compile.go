@@ -217,7 +217,7 @@ func grows(set *config.Set, r *config.Run) bool {
 	return slices.ContainsFunc(r.Tasks, func(ref config.Ref) bool { return ref.Kind == "mining" && set.Mined().Grows(ref.Name) })
 }
 
-// waitsFor says which dataset of a run is not there yet; "" if all are.
+// waitsFor says which dataset, or copy of a folder, of a run is not there yet; "" if all are.
 func waitsFor(set *config.Set, r *config.Run) string {
 	for _, ref := range r.Tasks {
 		b := set.Benchmark(ref.Name)
@@ -228,6 +228,9 @@ func waitsFor(set *config.Set, r *config.Run) string {
 			at := slices.IndexFunc(i.Problems, func(p config.Problem) bool { return p.Pending })
 			return b.Address() + " is not here yet: " + i.Problems[at].File
 		}
+	}
+	if folder, address := set.PendingFolder(r); folder != "" {
+		return address + " is not here yet: the folder " + folder + " is being copied"
 	}
 	return ""
 }

@@ -79,6 +79,10 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 	if run == nil {
 		return nil // the next pass sees that it is gone
 	}
+	if folder, _ := r.set.PendingFolder(run); folder != "" {
+		r.notes[address] = waitsFor(r.set, run)
+		return nil // when it is there, the run is looked at again
+	}
 	var d *Run
 	var c *content
 	line := clock.Begin()

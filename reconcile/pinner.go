@@ -53,6 +53,9 @@ func (p *pinner) compiled(run *config.Run, c *content) (d, newest *Run, stale *S
 	if d, newest, stale, err = p.withFiles(run, c); err != nil || d == nil {
 		return d, newest, stale, err
 	}
+	if folder, _ := p.set.PendingFolder(run); folder != "" { // what differs is known when it is there
+		return d, nil, nil, nil
+	}
 	moved, err := p.moved(run.Address(), c.N, d)
 	if err != nil || moved == nil {
 		return d, newest, stale, err
@@ -159,7 +162,7 @@ func (p *pinner) version(run *config.Run, c *content, i int) (v layerSet, err er
 		was, known := files[path]
 		same := pinned{Hash: now.Hash, Content: p.hash(path), Key: was.Key}
 		switch {
-		case !known && i > 0:
+		case !known && (i > 0 || now.Copying()): // what is being copied is fixed when it is there: the run waits
 		case !known:
 			if files[path], err = p.keep(now); err != nil {
 				return v, err
@@ -205,7 +208,7 @@ func (p *pinner) repinned(now config.Compiled, was pinned) (config.Compiled, []s
 		in = config.Read(now.Path)
 		in.Root, in.Named = now.Root, now.Named
 	}
-	o := p.r.o.Config
+	o := p.r.inLoop()
 	if one, ok := config.Repin(in, old, o); ok && one.Hash == now.Hash {
 		return one, names, nil
 	}

@@ -21,13 +21,14 @@ type Previewed struct {
 // Preview says what would be done if these were the files.
 func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p Previewed, ds config.Diagnostics, err error) {
 	r.lookAtImages(ctx)
+	named := r.digestsOf(inputs)
 	err = r.command(ctx, func() error {
 		previous, err := r.accepted(ctx)
 		if err != nil {
 			return err
 		}
 		o := r.o.Config
-		o.Snapshot = nil // nothing is stored
+		o.Snapshot = named // nothing is stored
 		if r.o.Datasets.Peek != nil {
 			o.Import = r.o.Datasets.Peek
 		}

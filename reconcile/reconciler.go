@@ -56,6 +56,7 @@ type Reconciler struct {
 	troubles  troubles        // safe for any goroutine
 	summaries *summaries      // safe for any goroutine
 	scans     *cheatScans     // safe for any goroutine
+	packing   *packing        // safe for any goroutine; nil = folders are named, not copied
 	sanity    turns           // safe for any goroutine
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
@@ -102,6 +103,9 @@ func New(o Options) *Reconciler {
 		r.o.Config.Mined = config.NewMined()
 	}
 	r.harness, r.keeping, r.summaries, r.scans = newHarness(r), newKeeping(), newSummaries(o.Store, o.Idle), newCheatScans()
+	if o.Config.Snapshot != nil {
+		r.packing = newPacking(o.Config.Snapshot, r.copied)
+	}
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Broken = r.broken
@@ -180,6 +184,11 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	}
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
+	for range packers {
+		if r.packing != nil {
+			sweeper.Go(func() { r.packing.run(ctx) })
+		}
+	}
 	defer r.drivers.Wait()
 	r.contents.names = r.imageNames(ctx)
 	for r.look(ctx, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded

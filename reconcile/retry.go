@@ -28,6 +28,13 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 	if isMining(name) {
 		return out, mistake("%s is a mining spec; a run or a trial can be tried again", name)
 	}
+	var of string
+	if err := r.ask(ctx, func() (err error) { of, _, err = r.resolve(ctx, name); return err }); err != nil {
+		return out, err
+	}
+	if err := r.prepackRun(ctx, of); err != nil {
+		return out, err
+	}
 	err = r.ask(ctx, func() error {
 		address, cell, err := r.resolve(ctx, name)
 		if err != nil {
@@ -66,6 +73,9 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 	run := r.set.Run(strings.TrimPrefix(address, "run."))
 	if run == nil {
 		return out, fmt.Errorf("no file declares %s", address)
+	}
+	if folder, _ := r.set.PendingFolder(run); folder != "" { // it is changed at this very moment
+		return out, fmt.Errorf("%s; try again when it is there", waitsFor(r.set, run))
 	}
 	out.Run = address
 	var d, newest *Run

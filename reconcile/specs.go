@@ -65,7 +65,7 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 		r.settled(sights)
 		return nil // nothing to compile; a spec with an error may be missing what has come since
 	}
-	o := r.o.Config
+	o := r.inLoop()
 	o.Fresh = fresh
 	set, settled := r.writing.load(inputs, previous, r.whole(fresh), o, time.Now())
 	if !settled.IsZero() {

@@ -30,6 +30,13 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 	if err := r.Fetch(ctx, paths, func(Fetch) {}); err != nil {
 		return nil, nil, err
 	}
+	inputs, err := config.ReadAll(paths)
+	if err == nil {
+		err = r.prepack(ctx, inputs)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	r.lookAtImages(ctx)
 	err = r.ask(ctx, func() error {
 		previous, err := r.accepted(ctx)
@@ -86,8 +93,7 @@ func (r *Reconciler) rehearse(previous config.Previous, all []submission) *confi
 	found, emptied, _ := r.scanRoots(previous, known)
 	looks := presence{log: slog.New(slog.DiscardHandler), missed: maps.Clone(r.presence.missed)}
 	inputs, _ := looks.settle(previous, withSubmissions(found, all), emptied, time.Now())
-	o := r.o.Config
-	o.Snapshot = nil // nothing is stored
+	o := r.inLoop()
 	return config.Load(inputs, previous, o)
 }
 

@@ -1,0 +1,268 @@
+package reconcile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/config"
+)
+
+// packing copies folders that specs name, beside the loop and each once. The loop is told when copies
+// are there that it asked for in vain. It may be used by any goroutine.
+type packing struct {
+	copy func(dir string) (digest string, err error)
+	came func(context.Context) // has the loop look at the specs again
+	wake chan struct{}         // holds one value while there may be one in line
+
+	mu    sync.Mutex
+	all   map[string]*folderCopy // by folder
+	line  []string               // folders
+	under int                    // how many are being copied
+	owed  bool                   // the loop asked for one that was not there
+}
+
+// folderCopy is a folder of which a copy was made, or is to be.
+type folderCopy struct {
+	lay    string // how the folder lay before it was copied
+	busy   bool   // somebody changed it each time that it was copied
+	digest string
+	err    error
+	at     time.Time     // when that was; zero = never
+	next   chan struct{} // closed when the next copy is there; nil = none is asked for
+}
+
+const (
+	packers     = 2                      // at once
+	packPatient = 200 * time.Millisecond // what one look may take to wait for copies: most are there by then
+	packAgain   = 5 * time.Second        // after which a folder that could not be read is tried again
+	packedFor   = orphanedFor / 2        // how long a copy is known: nobody collects it before
+	packTries   = 3                      // copies of a folder that changes meanwhile
+)
+
+func newPacking(snapshot func(dir string) (string, error), came func(context.Context)) *packing {
+	return &packing{copy: snapshot, came: came, wake: make(chan struct{}, 1), all: map[string]*folderCopy{}}
+}
+
+// inLoop is how the loop compiles specs: it copies no folder.
+func (r *Reconciler) inLoop() config.Options {
+	o := r.o.Config
+	if r.packing != nil {
+		patience := time.Now().Add(packPatient)
+		o.Snapshot = func(dir string) (string, error) { return r.packing.snapshot(dir, patience) }
+		o.Copied = r.packing.lay
+	}
+	return o
+}
+
+// known is what is known of a folder as it lies, with mu held. Of one that changes all the time a copy is
+// good for a moment: the specs note how it lay, and that it was changed since is seen as at any time.
+func (k *packing) known(dir, lay string) (p *folderCopy, ok bool) {
+	p = k.all[dir]
+	if p == nil {
+		p = &folderCopy{}
+		k.all[dir] = p
+	}
+	age := time.Since(p.at)
+	return p, !p.at.IsZero() && (p.lay == lay && age < packedFor || p.busy && age < packAgain)
+}
+
+// ask has a folder copied, with mu held.
+func (k *packing) ask(dir string, p *folderCopy) (there <-chan struct{}) {
+	if p.next == nil {
+		p.next = make(chan struct{})
+		k.line = append(k.line, dir)
+		k.nudge()
+	}
+	return p.next
+}
+
+func (k *packing) nudge() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// snapshot is config.Options.Snapshot for the loop: a copy that is there or comes within its patience.
+func (k *packing) snapshot(dir string, patience time.Time) (digest string, err error) {
+	for {
+		lay := config.Lay(dir)
+		k.mu.Lock()
+		p, ok := k.known(dir, lay)
+		if ok && p.err != nil && time.Since(p.at) > packAgain {
+			k.ask(dir, p) // until it is known better, it cannot be read
+			k.owed = true
+		}
+		if ok {
+			defer k.mu.Unlock()
+			return p.digest, p.err
+		}
+		there := k.ask(dir, p)
+		k.owed = true
+		k.mu.Unlock()
+		select {
+		case <-there:
+		case <-time.After(time.Until(patience)):
+			return "", config.ErrPending
+		}
+	}
+}
+
+// lay is how a folder lay before its copy was made.
+func (k *packing) lay(dir string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p := k.all[dir]; p != nil {
+		return p.lay
+	}
+	return ""
+}
+
+// wait has folders copied for a request and waits until all are there as they are now.
+func (k *packing) wait(ctx context.Context, dirs []string) error {
+	for _, dir := range dirs {
+		lay := config.Lay(dir)
+		k.mu.Lock()
+		p, ok := k.known(dir, lay)
+		var there <-chan struct{}
+		if !ok {
+			there = k.ask(dir, p)
+		}
+		k.mu.Unlock()
+		if ok {
+			continue
+		}
+		select {
+		case <-there: // as it is, or why not; the look that follows finds out
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// run copies what is asked for until the context ends.
+func (k *packing) run(ctx context.Context) {
+	for {
+		k.mu.Lock()
+		if len(k.line) == 0 {
+			k.mu.Unlock()
+			select {
+			case <-k.wake:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		dir := k.line[0]
+		k.line = k.line[1:]
+		k.under++
+		if len(k.line) > 0 {
+			k.nudge()
+		}
+		k.mu.Unlock()
+		done := k.pack(dir)
+		k.mu.Lock()
+		k.put(dir, done)
+		k.under--
+		tell := k.owed && len(k.line) == 0 && k.under == 0 // all at once: each look is at all files
+		k.owed = k.owed && !tell
+		k.mu.Unlock()
+		if tell {
+			k.came(ctx)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// pack copies a folder, and again where somebody changed it meanwhile.
+func (k *packing) pack(dir string) (done folderCopy) {
+	for range packTries {
+		done = folderCopy{lay: config.Lay(dir)}
+		done.digest, done.err = k.copy(dir)
+		if done.busy = config.Lay(dir) != done.lay; !done.busy {
+			break
+		}
+	}
+	done.at = time.Now()
+	return done
+}
+
+// put notes a copy and tells those who wait, with mu held. It forgets what nobody asked for lately.
+func (k *packing) put(dir string, done folderCopy) {
+	p := k.all[dir]
+	close(p.next)
+	*p = done
+	for other, p := range k.all {
+		if p.next == nil && time.Since(p.at) > packedFor {
+			delete(k.all, other)
+		}
+	}
+}
+
+// prepack has the folders copied that some files name, before the loop looks at the files.
+func (r *Reconciler) prepack(ctx context.Context, inputs []config.Input) error {
+	if r.packing == nil || len(inputs) == 0 {
+		return nil
+	}
+	return r.packing.wait(ctx, config.Folders(inputs, r.o.Config))
+}
+
+// prepackRun is prepack for the files in force that a run is made of.
+func (r *Reconciler) prepackRun(ctx context.Context, address string) error {
+	set := r.shown.Load()
+	if set == nil {
+		return nil
+	}
+	run := set.Run(strings.TrimPrefix(address, "run."))
+	if r.packing == nil || run == nil {
+		return nil
+	}
+	var dirs []string
+	for path := range filesOf(set, run) {
+		for _, content := range set.Accepted()[path].Content() {
+			if content.Kind == config.ContentFolder {
+				dirs = append(dirs, content.Name)
+			}
+		}
+	}
+	slices.Sort(dirs)
+	return r.packing.wait(ctx, slices.Compact(dirs))
+}
+
+// digestsOf returns an Options.Snapshot for some files that knows the digests of their folders, of which
+// nothing is kept.
+func (r *Reconciler) digestsOf(inputs []config.Input) func(dir string) (string, error) {
+	if r.packing == nil {
+		return nil
+	}
+	type name struct {
+		digest string
+		err    error
+	}
+	names := map[string]name{}
+	for _, dir := range config.Folders(inputs, r.o.Config) {
+		sum := sha256.New()
+		err := config.Pack(dir, sum)
+		names[dir] = name{hex.EncodeToString(sum.Sum(nil)), err}
+	}
+	return func(dir string) (string, error) {
+		n, ok := names[dir]
+		if !ok {
+			return "", config.ErrPending
+		}
+		return n.digest, n.err
+	}
+}
+
+// copied has the specs looked at again of which copies have come.
+func (r *Reconciler) copied(ctx context.Context) {
+	_ = r.do(ctx, func() { r.look(ctx, func(string) bool { return false }) }) // fails where the loop has ended
+}
