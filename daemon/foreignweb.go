@@ -1,13 +1,14 @@
 package daemon
 
 import (
-	"encoding/json"
 	"fmt"
 	"mime"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/daemon/api"
 )
 
 // shortestToken is how long the token of the HTTP listener must be, in bytes: it equals root here,
@@ -25,10 +26,12 @@ var formTypes = []string{"application/x-www-form-urlencoded", "multipart/form-da
 func noWebPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if code, why := ofWebPage(q); why != "" {
-			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Connection", "close") // its body is not waited for
-			w.WriteHeader(code)
-			_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // a reader that went away needs no answer
+			kind := api.Forbidden
+			if code == http.StatusUnsupportedMediaType {
+				kind = api.Invalid
+			}
+			api.Refuse(w, code, kind, why)
 			return
 		}
 		next.ServeHTTP(w, q)

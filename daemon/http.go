@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/api"
 )
 
 // On a network nobody is trusted to send what was begun.
@@ -116,9 +117,7 @@ func authorized(token string, next http.Handler) http.Handler {
 		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="assayd"`)
 		w.Header().Set("Connection", "close") // its body is not waited for
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, `{"error":"this needs the header Authorization: Bearer TOKEN"}`+"\n") // a reader that went away is nobody's problem
+		api.Refuse(w, http.StatusUnauthorized, api.Unauthorized, "this needs the header Authorization: Bearer TOKEN")
 	})
 }
 

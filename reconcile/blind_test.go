@@ -72,10 +72,10 @@ func TestNothingIsDoneBeforeALookHasSucceeded(t *testing.T) {
 	first.stop()
 	see := h.blind()
 	d, ready := h.begin()
-	if _, err := d.Rerun(t.Context(), "run.r"); !errors.Is(err, errBlind) {
+	if _, err := d.Rerun(t.Context(), "run.r"); !errors.Is(err, ErrBlind) {
 		t.Errorf("a request is answered with %v", err)
 	}
-	if _, _, err := d.Submit(t.Context(), []string{filepath.Join(h.specs, "a.hcl")}); !errors.Is(err, errBlind) {
+	if _, _, err := d.Submit(t.Context(), []string{filepath.Join(h.specs, "a.hcl")}); !errors.Is(err, ErrBlind) {
 		t.Errorf("files that are handed in are answered with %v", err)
 	}
 	s, err := d.Status(t.Context(), "")

@@ -70,7 +70,7 @@ func (r *Reconciler) rateable(a *Rater) error {
 		return err
 	}
 	if r.o.Host.Gateway == nil {
-		return errIdle
+		return ErrIdle
 	}
 	return nil
 }

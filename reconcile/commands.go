@@ -17,11 +17,20 @@ import (
 // ErrNothing says that there is nothing to cancel.
 var ErrNothing = errors.New("nothing of it runs")
 
+// Why nothing is begun or changed.
 var (
-	errIdle     = errors.New("no daemon runs on this state directory")
-	errBlind    = errors.New("the daemon does nothing before it has looked at the specs, which fails")
-	errDraining = errors.New("the daemon is stopping: it finishes what runs and begins nothing")
+	ErrIdle     = errors.New("no daemon runs on this state directory")
+	ErrBlind    = errors.New("the daemon does nothing before it has looked at the specs, which fails")
+	ErrDraining = errors.New("the daemon is stopping: it finishes what runs and begins nothing")
 )
+
+// Conflict is an error of a request that the present state does not allow: another state may.
+type Conflict struct{ error }
+
+// Unwrap gives the cause.
+func (c *Conflict) Unwrap() error { return c.error }
+
+func conflict(format string, args ...any) error { return &Conflict{fmt.Errorf(format, args...)} }
 
 // Rerun makes a new execution of a run, or of one trial's cell, with content as it is now, and
 // tells how that differs from the latest execution's; nil = it does not.
@@ -48,10 +57,10 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *Stale, er
 			return err
 		}
 		if r.desired[address] == nil {
-			return fmt.Errorf("rerun %s: no file declares it", address)
+			return conflict("rerun %s: no file declares it", address)
 		}
 		if o.Execution != nil && !o.Execution.Finished {
-			return fmt.Errorf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
+			return conflict("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
 		r.look(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
 		asked := &Rerun{}
@@ -61,7 +70,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *Stale, er
 				return err
 			}
 			if asked.Only = r.sameSlot(address, s); asked.Only == nil {
-				return fmt.Errorf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
+				return conflict("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
 			}
 		}
 		differs = r.contents.stale[address]
@@ -141,7 +150,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 func (r *Reconciler) ask(ctx context.Context, f func() error) error {
 	return r.change(ctx, func() error {
 		if r.draining != nil {
-			return errDraining
+			return ErrDraining
 		}
 		return f()
 	})
@@ -150,11 +159,11 @@ func (r *Reconciler) ask(ctx context.Context, f func() error) error {
 // change is command for what does not only answer.
 func (r *Reconciler) change(ctx context.Context, f func() error) error {
 	if r.o.Idle {
-		return errIdle
+		return ErrIdle
 	}
 	return r.command(ctx, func() error {
 		if r.set == nil {
-			return fmt.Errorf("%w: %s", errBlind, r.blind)
+			return fmt.Errorf("%w: %s", ErrBlind, r.blind)
 		}
 		return f()
 	})
@@ -231,14 +240,14 @@ func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadClose
 			continue
 		}
 		if x.Report == nil || x.Report.Output == "" {
-			return nil, fmt.Errorf("%s of %s has no output: no judge command has ended in it", round, id)
+			return nil, conflict("%s of %s has no output: no judge command has ended in it", round, id)
 		}
 		return r.o.Host.OpenBlob(x.Report.Output)
 	}
 	if len(rounds) == 0 {
-		return nil, fmt.Errorf("%s has no round; to see why: assayd submissions %s", id, id)
+		return nil, &unknownName{fmt.Sprintf("%s has no round; to see why: assayd submissions %s", id, id)}
 	}
-	return nil, fmt.Errorf("%s has no round %q; its rounds are %s", id, round, strings.Join(rounds, ", "))
+	return nil, &unknownName{fmt.Sprintf("%s has no round %q; its rounds are %s", id, round, strings.Join(rounds, ", "))}
 }
 
 // OpenLog reads the log of a trial's try from offset on (trial.OpenLog); try 0 is the last one.

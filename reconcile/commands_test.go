@@ -25,10 +25,10 @@ func TestADrainingDaemonBeginsNothing(t *testing.T) {
 	late := strings.NewReplacer(`"edge"`, `"late"`, "benchmark.edge", "benchmark.late", `run "r"`, `run "late"`)
 	h.write("b.hcl", late.Replace(spec("y")))
 	d.look(t)
-	if _, _, err := d.Submit(t.Context(), []string{filepath.Join(h.specs, "b.hcl")}); !errors.Is(err, errDraining) {
+	if _, _, err := d.Submit(t.Context(), []string{filepath.Join(h.specs, "b.hcl")}); !errors.Is(err, ErrDraining) {
 		t.Errorf("handing in is answered with %v", err)
 	}
-	if _, err := d.Rerun(t.Context(), "run.late"); !errors.Is(err, errDraining) {
+	if _, err := d.Rerun(t.Context(), "run.late"); !errors.Is(err, ErrDraining) {
 		t.Errorf("rerun is answered with %v", err)
 	}
 	close(h.let)

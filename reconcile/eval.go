@@ -121,7 +121,7 @@ func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated,
 // those in force, with the file of the asked task as it is now.
 func (r *Reconciler) askedSet(ctx context.Context, e Evaluation) (*config.Set, config.Diagnostics, error) {
 	if r.o.Host.Judge == nil {
-		return nil, nil, errIdle
+		return nil, nil, ErrIdle
 	}
 	set, ds, err := r.specsFor(ctx, e.Files)
 	if err != nil || ds.HasErrors() || len(e.Files) > 0 {

@@ -48,7 +48,7 @@ const orphanedFor = time.Hour
 // made from; what is anybody else's is never touched.
 func (r *Reconciler) Collect(ctx context.Context, s Sweep) (out Swept, err error) {
 	if r.o.Host.Images == nil {
-		return out, errIdle
+		return out, ErrIdle
 	}
 	out.Images = []image.Collected{}
 	if s.Kept { // at first: an image that a container was made from stays

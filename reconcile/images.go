@@ -36,7 +36,7 @@ const tasksAtOnce = 4
 // mend as a *Mistake. tell is called by one goroutine at a time.
 func (r *Reconciler) Images(ctx context.Context, w ImageWork, tell func(ImageDone)) (config.Diagnostics, error) {
 	if r.o.Host.Images == nil {
-		return nil, errIdle
+		return nil, ErrIdle
 	}
 	batch, err := r.o.Host.Images.Batch(w.Verb)
 	if err != nil {

@@ -130,9 +130,9 @@ func (r *Reconciler) rerunMining(ctx context.Context, address string) error {
 	spec := r.miningOf(address)
 	switch {
 	case spec == nil:
-		return fmt.Errorf("rerun %s: no file declares it", address)
+		return conflict("rerun %s: no file declares it", address)
 	case r.miners[address] != nil:
-		return fmt.Errorf("rerun %s: it is at work; cancel it or wait for its end", address)
+		return conflict("rerun %s: it is at work; cancel it or wait for its end", address)
 	}
 	if err := r.renewMining(ctx, *spec, miningState{Over: true}); err != nil {
 		return err

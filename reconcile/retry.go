@@ -41,7 +41,7 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 			return err
 		}
 		if r.desired[address] == nil {
-			return fmt.Errorf("retry %s: no file declares %s", name, address)
+			return conflict("retry %s: no file declares %s", name, address)
 		}
 		r.look(ctx, r.filesOfRun(address))
 		chosen := func(s trial.State) bool { return !s.Unwanted }
@@ -72,7 +72,7 @@ func (e *nothingToRetry) Is(target error) bool { return target == ErrNothing }
 func (r *Reconciler) retry(ctx context.Context, address string, chosen func(trial.State) bool) (out Retried, err error) {
 	run := r.set.Run(strings.TrimPrefix(address, "run."))
 	if run == nil {
-		return out, fmt.Errorf("no file declares %s", address)
+		return out, conflict("no file declares %s", address)
 	}
 	if folder, _ := r.set.PendingFolder(run); folder != "" { // it is changed at this very moment
 		return out, fmt.Errorf("%s; try again when it is there", waitsFor(r.set, run))

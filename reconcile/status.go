@@ -183,13 +183,13 @@ func (r *Reconciler) runSights(address string) (all []runSight) {
 // ErrUnknown says that there is no such run or trial.
 var ErrUnknown = errors.New("no such run or trial")
 
-// runError says that a run was named where a trial is meant.
-type runError struct{ text string }
+// unknownName is an ErrUnknown without its words.
+type unknownName struct{ text string }
 
-func (e *runError) Error() string { return e.text }
+func (e *unknownName) Error() string { return e.text }
 
-// Is makes it an ErrUnknown, without its words.
-func (e *runError) Is(target error) bool { return target == ErrUnknown }
+// Is makes it an ErrUnknown.
+func (e *unknownName) Is(target error) bool { return target == ErrUnknown }
 
 // trialsToName is how many trials of a run are named in an error.
 const trialsToName = 10
@@ -214,11 +214,11 @@ func noTrial(tx *store.Tx, id string) error {
 	}
 	switch {
 	case len(rows) == 0:
-		return &runError{fmt.Sprintf("%s is a run, which has no trials yet", address)}
+		return &unknownName{fmt.Sprintf("%s is a run, which has no trials yet", address)}
 	case len(rows) > len(ids):
 		ids = append(ids, fmt.Sprintf("and %d more", len(rows)-len(ids)))
 	}
-	return &runError{fmt.Sprintf("%s is a run; name one of its trials: %s", address, strings.Join(ids, ", "))}
+	return &unknownName{fmt.Sprintf("%s is a run; name one of its trials: %s", address, strings.Join(ids, ", "))}
 }
 
 // suggest names what was probably meant: the same without its kind, or a near miss.

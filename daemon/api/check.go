@@ -31,21 +31,19 @@ func (c *Client) Check(ctx context.Context, k reconcile.Check) (out Checked, err
 }
 
 // check checks the task that the request names, for as long as the asker waits.
-func (h *handler) check(version string) http.HandlerFunc {
-	return func(w http.ResponseWriter, q *http.Request) {
-		at := q.URL.Query()
-		repeat, _ := strconv.Atoi(at.Get("repeat")) // none is the default
-		ask := reconcile.Check{Task: at.Get("task"), Files: at["file"], Repeat: min(repeat, maxRepeat)}
-		if at.Get("quality") == "1" {
-			ask.Rater = &reconcile.Rater{Provider: at.Get("provider"), Model: at.Get("model")}
-		}
-		done, ds, err := h.r.CheckTask(q.Context(), ask)
-		if code, ok := mistaken(err); ok {
-			refuse(w, code, err)
-			return
-		}
-		answer(w, Checked{done, version, append(config.Diagnostics{}, ds...)}, err)
+func (h *handler) check(w http.ResponseWriter, q *http.Request) {
+	repeat, err := number(q, "repeat", 0) // none is the default
+	if err != nil {
+		fail(w, err)
+		return
 	}
+	at := q.URL.Query()
+	ask := reconcile.Check{Task: at.Get("task"), Files: at["file"], Repeat: min(repeat, maxRepeat)}
+	if at.Get("quality") == "1" {
+		ask.Rater = &reconcile.Rater{Provider: at.Get("provider"), Model: at.Get("model")}
+	}
+	done, ds, err := h.r.CheckTask(q.Context(), ask)
+	answer(w, Checked{done, h.version, append(config.Diagnostics{}, ds...)}, err)
 }
 
 // maxRepeat bounds how often one request has the same tree judged.

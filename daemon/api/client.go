@@ -49,15 +49,6 @@ func (c *Client) Live() bool { return c.stop == nil }
 // ErrNoDaemon says that nobody listens on the control socket.
 var ErrNoDaemon = errors.New("no daemon is running")
 
-// Error is what the daemon answered.
-type Error struct {
-	Code int // HTTP status
-	Text string
-}
-
-// Error implements error.
-func (e *Error) Error() string { return e.Text }
-
 // Version asks who is there.
 func (c *Client) Version(ctx context.Context) (v Version, err error) {
 	return v, c.call(ctx, http.MethodGet, "/v1/version", nil, &v)
@@ -177,9 +168,5 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 		return a.Body, nil
 	}
 	defer func() { _ = a.Body.Close() }()
-	var p problem
-	if err := json.NewDecoder(io.LimitReader(a.Body, 1<<20)).Decode(&p); err != nil || p.Error == "" {
-		p.Error = a.Status
-	}
-	return nil, &Error{a.StatusCode, p.Error}
+	return nil, asError(a)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
 )
 
 // Evaluated answers POST /v1/eval, whose body is the archive: the outcome, or what is
@@ -58,55 +57,24 @@ const maxPatch = 64 << 20
 
 // eval judges what the request holds. An archive that is refused is answered before it is
 // read to its end.
-func (h *handler) eval(version string) http.HandlerFunc {
-	return func(w http.ResponseWriter, q *http.Request) {
-		control := http.NewResponseController(w)
-		_ = control.EnableFullDuplex() // without it, an answer waits for the rest of the archive
-		at := q.URL.Query()
-		ask := reconcile.Evaluation{
-			Task: at.Get("task"), Files: at["file"], Trial: at.Get("trial"), Round: at.Get("round"), Archive: q.Body,
-			Private: at.Get("private") == "1", Decides: at.Get("decides") == "1",
-		}
-		if at.Get("patch") == "1" {
-			var err error
-			if ask.Patch, err = io.ReadAll(http.MaxBytesReader(w, q.Body, maxPatch)); err != nil {
-				answer(w, nil, fmt.Errorf("read the patch: %w", err))
-				return
-			}
-		}
-		done, ds, err := h.r.Evaluate(q.Context(), ask)
-		out := Evaluated{done, version, append(config.Diagnostics{}, ds...)}
-		if code, ok := mistaken(err); ok {
-			refuse(w, code, err)
-		} else {
-			answer(w, out, err)
-		}
-		if control.Flush() == nil { // the client hangs up once it has the answer
-			_, _ = io.Copy(io.Discard, q.Body)
+func (h *handler) eval(w http.ResponseWriter, q *http.Request) {
+	control := http.NewResponseController(w)
+	_ = control.EnableFullDuplex() // without it, an answer waits for the rest of the archive
+	at := q.URL.Query()
+	ask := reconcile.Evaluation{
+		Task: at.Get("task"), Files: at["file"], Trial: at.Get("trial"), Round: at.Get("round"), Archive: q.Body,
+		Private: at.Get("private") == "1", Decides: at.Get("decides") == "1",
+	}
+	if at.Get("patch") == "1" {
+		var err error
+		if ask.Patch, err = io.ReadAll(http.MaxBytesReader(w, q.Body, maxPatch)); err != nil {
+			fail(w, fmt.Errorf("read the patch: %w", err))
+			return
 		}
 	}
-}
-
-// refuse answers what the asker must mend.
-func refuse(w http.ResponseWriter, code int, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(problem{reason(err)}) // a reader that went away is nobody's problem
-}
-
-// mistaken returns the code for what the asker must mend.
-func mistaken(err error) (code int, ok bool) {
-	if r, ok := errors.AsType[*judge.Refusal](err); ok {
-		return r.Code, true
+	done, ds, err := h.r.Evaluate(q.Context(), ask)
+	answer(w, Evaluated{done, h.version, append(config.Diagnostics{}, ds...)}, err)
+	if control.Flush() == nil { // the client hangs up once it has the answer
+		_, _ = io.Copy(io.Discard, q.Body)
 	}
-	_, ok = errors.AsType[*reconcile.Mistake](err)
-	return http.StatusBadRequest, ok
-}
-
-// reason leaves out which round the judge reserved for what it refused.
-func reason(err error) string {
-	if r, ok := errors.AsType[*judge.Refusal](err); ok {
-		return r.Error()
-	}
-	return err.Error()
 }

@@ -50,36 +50,34 @@ const (
 const hostTopic = "host"
 
 // events streams where to look again, until the client goes away.
-func (h *handler) events(version string) http.HandlerFunc {
-	return func(w http.ResponseWriter, q *http.Request) {
-		topics := q.URL.Query()["topic"]
-		if len(topics) > maxTopics {
-			answer(w, nil, fmt.Errorf("%d topics: a stream has %d at most; without a topic it has all", len(topics), maxTopics))
-			return
-		}
-		if h.streams.Add(1) > maxStreams {
-			h.streams.Add(-1)
-			w.Header().Set("Retry-After", "10")
-			http.Error(w, `{"error":"too many streams of events are open"}`, http.StatusServiceUnavailable)
-			return
-		}
-		defer h.streams.Add(-1)
-		watcher := h.r.Watch() // before anything is read: nothing is missed between
-		defer watcher.Close()
-		n, err := h.r.Changes(q.Context())
-		if err != nil {
-			answer(w, nil, err)
-			return
-		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Cache-Control", "no-store")
-		s := stream{w: w, owner: h.r.Owner(), topics: topics}
-		s.send("hello", n, Hello{version, s.owner, n})
-		if last := cmp.Or(q.Header.Get("Last-Event-ID"), q.URL.Query().Get("last")); last != "" {
-			h.missed(q.Context(), &s, last)
-		}
-		s.follow(q.Context(), watcher, h.r)
+func (h *handler) events(w http.ResponseWriter, q *http.Request) {
+	topics := q.URL.Query()["topic"]
+	if len(topics) > maxTopics {
+		fail(w, invalidf("%d topics: a stream has %d at most; without a topic it has all", len(topics), maxTopics))
+		return
 	}
+	if h.streams.Add(1) > maxStreams {
+		h.streams.Add(-1)
+		w.Header().Set("Retry-After", "10")
+		Refuse(w, http.StatusServiceUnavailable, Busy, "too many streams of events are open")
+		return
+	}
+	defer h.streams.Add(-1)
+	watcher := h.r.Watch() // before anything is read: nothing is missed between
+	defer watcher.Close()
+	n, err := h.r.Changes(q.Context())
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	s := stream{w: w, owner: h.r.Owner(), topics: topics}
+	s.send("hello", n, Hello{h.version, s.owner, n})
+	if last := cmp.Or(q.Header.Get("Last-Event-ID"), q.URL.Query().Get("last")); last != "" {
+		h.missed(q.Context(), &s, last)
+	}
+	s.follow(q.Context(), watcher, h.r)
 }
 
 // missed tells a client that was away what has changed since.

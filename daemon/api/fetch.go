@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,8 @@ import (
 type fetchLine struct {
 	Fetch *reconcile.Fetch `json:"fetch,omitempty"`
 	End   bool             `json:"end,omitempty"`
+	Code  int              `json:"code,omitempty"` // as of an HTTP answer, with Kind and Error
+	Kind  Kind             `json:"kind,omitempty"`
 	Error string           `json:"error,omitempty"`
 }
 
@@ -41,7 +44,7 @@ func (c *Client) Fetch(ctx context.Context, paths []string, tell func(reconcile.
 		case l.Fetch != nil:
 			tell(*l.Fetch)
 		case l.Error != "":
-			return &Error{http.StatusBadRequest, l.Error}
+			return &Error{cmp.Or(l.Code, http.StatusBadRequest), cmp.Or(l.Kind, Invalid), l.Error}
 		case l.End:
 			return nil
 		}
@@ -49,15 +52,16 @@ func (c *Client) Fetch(ctx context.Context, paths []string, tell func(reconcile.
 }
 
 func (h *handler) fetch(w http.ResponseWriter, q *http.Request) {
-	f, err := readFiles(q)
-	if err != nil {
-		answer(w, nil, err)
+	var f Files
+	if err := readBody(w, q, &f); err != nil {
+		fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	told := &fetchTold{enc: json.NewEncoder(w), control: http.NewResponseController(w)}
 	end := fetchLine{End: true}
 	if err := h.r.Fetch(q.Context(), f.Paths, told.tell); err != nil {
+		end.Code, end.Kind = classify(err)
 		end.Error = err.Error()
 	}
 	told.write(end)

@@ -2,9 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -49,112 +46,126 @@ type Rerun struct {
 	Differs *reconcile.Stale `json:"differs"` // from the content of the execution before; null = nothing
 }
 
-// problem is the body of an error.
-type problem struct {
-	Error string `json:"error"`
-}
-
 // poll is how often progress is told, at most.
 const poll = 100 * time.Millisecond
 
 // Handler serves a reconciler on the control socket.
 func Handler(r *reconcile.Reconciler, version string) http.Handler {
-	h := &handler{r: r}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/version", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, Version{version, os.Getpid(), r.Roots()}, nil)
-	})
-	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, q *http.Request) {
-		query, err := statusQuery(q)
-		if err != nil {
-			answer(w, nil, err)
-			return
-		}
-		s, err := r.StatusOf(q.Context(), query)
-		answer(w, s, err)
-	})
-	mux.HandleFunc("GET /v1/events", h.events(version))
-	mux.HandleFunc("GET /v1/trial", func(w http.ResponseWriter, q *http.Request) {
-		t, err := r.Trial(q.Context(), q.FormValue("id"))
-		answer(w, t, err)
-	})
-	mux.HandleFunc("GET /v1/output", h.output)
-	mux.HandleFunc("POST /v1/rerun", func(w http.ResponseWriter, q *http.Request) {
-		differs, err := r.Rerun(q.Context(), q.FormValue("name"))
-		answer(w, Rerun{differs}, err)
-	})
-	mux.HandleFunc("POST /v1/retry", func(w http.ResponseWriter, q *http.Request) {
-		retried, err := r.Retry(q.Context(), q.FormValue("name"))
-		answer(w, retried, err)
-	})
-	mux.HandleFunc("POST /v1/cancel", func(w http.ResponseWriter, q *http.Request) {
-		answer(w, struct{}{}, r.Cancel(q.Context(), q.FormValue("name")))
-	})
-	mux.HandleFunc("POST /v1/submit", h.submit)
-	mux.HandleFunc("POST /v1/fetch", h.fetch)
-	mux.HandleFunc("GET /v1/patch", h.patch)
-	mux.HandleFunc("POST /v1/withdraw", h.withdraw)
-	mux.HandleFunc("POST /v1/plan", h.plan)
-	mux.HandleFunc("POST /v1/images", h.images)
-	mux.HandleFunc("POST /v1/collect", h.collect)
-	mux.HandleFunc("GET /v1/results", h.results)
-	mux.HandleFunc("GET /v1/logs", h.logs)
-	mux.HandleFunc("POST /v1/eval", h.eval(version))
-	mux.HandleFunc("POST /v1/check", h.check(version))
-	mux.HandleFunc("GET /v1/report", h.report)
-	mux.HandleFunc("GET /v1/compare", h.compare)
-	mux.HandleFunc("GET /v1/harness", h.harness)
-	mux.HandleFunc("GET /api/v1/tasks", h.tasks)
-	mux.HandleFunc("GET /api/v1/runs/{run}/history", h.history)
+	mux := &router{}
+	for pattern, serve := range (&handler{r: r, version: version}).routes() {
+		mux.mux.HandleFunc(pattern, serve)
+	}
 	return mux
 }
 
 type handler struct {
 	r       *reconcile.Reconciler
+	version string
 	streams atomic.Int64 // of events that are open
+}
+
+// routes are all that is served, by the patterns of http.ServeMux. openapi.yaml describes them.
+func (h *handler) routes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"GET /v1/version":                h.about,
+		"GET /v1/status":                 h.status,
+		"GET /v1/events":                 h.events,
+		"GET /v1/trial":                  h.trial,
+		"GET /v1/output":                 h.output,
+		"POST /v1/rerun":                 h.rerun,
+		"POST /v1/retry":                 h.retry,
+		"POST /v1/cancel":                h.cancel,
+		"POST /v1/submit":                h.submit,
+		"POST /v1/fetch":                 h.fetch,
+		"GET /v1/patch":                  h.patch,
+		"POST /v1/withdraw":              h.withdraw,
+		"POST /v1/plan":                  h.plan,
+		"POST /v1/images":                h.images,
+		"POST /v1/collect":               h.collect,
+		"GET /v1/results":                h.results,
+		"GET /v1/logs":                   h.logs,
+		"POST /v1/eval":                  h.eval,
+		"POST /v1/check":                 h.check,
+		"GET /v1/report":                 h.report,
+		"GET /v1/compare":                h.compare,
+		"GET /v1/harness":                h.harness,
+		"GET /api/v1/tasks":              h.tasks,
+		"GET /api/v1/runs/{run}/history": h.history,
+	}
+}
+
+// answer sends v as JSON, or what went wrong.
+func answer(w http.ResponseWriter, v any, err error) {
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // a reader that went away needs no answer
+}
+
+// number reads a parameter that is a whole number; where it is missing it is what it is without.
+func number(q *http.Request, name string, without int) (int, error) {
+	text := q.FormValue(name)
+	if text == "" {
+		return without, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, invalidf("%s=%q is no whole number", name, text)
+	}
+	return n, nil
+}
+
+func (h *handler) about(w http.ResponseWriter, _ *http.Request) {
+	answer(w, Version{h.version, os.Getpid(), h.r.Roots()}, nil)
+}
+
+func (h *handler) status(w http.ResponseWriter, q *http.Request) {
+	query, err := statusQuery(q)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	s, err := h.r.StatusOf(q.Context(), query)
+	answer(w, s, err)
 }
 
 // statusQuery reads what a status is asked for.
 func statusQuery(q *http.Request) (s reconcile.StatusQuery, err error) {
-	s = reconcile.StatusQuery{Address: q.FormValue("address"), Trials: reconcile.MaxTrials}
-	if text := q.FormValue("trials"); text != "" {
-		if s.Trials, err = strconv.Atoi(text); err != nil || s.Trials < 0 {
-			return s, fmt.Errorf("trials=%q: it must be a number, 0 or more", text)
-		}
+	s = reconcile.StatusQuery{Address: q.FormValue("address")}
+	if s.Trials, err = number(q, "trials", reconcile.MaxTrials); err != nil {
+		return s, err
 	}
-	if text := q.FormValue("since"); text != "" {
-		if s.Since, err = strconv.ParseInt(text, 10, 64); err != nil || s.Since < 0 {
-			return s, fmt.Errorf("since=%q: it must be the number of a change", text)
-		}
-	}
-	return s, nil
+	since, err := number(q, "since", 0)
+	s.Since = int64(since)
+	return s, err
 }
 
-func answer(w http.ResponseWriter, v any, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		code := http.StatusInternalServerError
-		switch {
-		case errors.Is(err, reconcile.ErrUnknown):
-			code = http.StatusNotFound
-		case errors.Is(err, reconcile.ErrNothing), errors.Is(err, reconcile.ErrNeedsEngine), errors.Is(err, reconcile.ErrPairs):
-			code = http.StatusConflict
-		}
-		w.WriteHeader(code)
-		v = problem{err.Error()}
-	}
-	_ = json.NewEncoder(w).Encode(v) // a reader that went away is nobody's problem
+func (h *handler) trial(w http.ResponseWriter, q *http.Request) {
+	t, err := h.r.Trial(q.Context(), q.FormValue("id"))
+	answer(w, t, err)
 }
 
-func readFiles(q *http.Request) (f Files, err error) {
-	err = json.NewDecoder(io.LimitReader(q.Body, 1<<20)).Decode(&f)
-	return f, err
+func (h *handler) rerun(w http.ResponseWriter, q *http.Request) {
+	differs, err := h.r.Rerun(q.Context(), q.FormValue("name"))
+	answer(w, Rerun{differs}, err)
+}
+
+func (h *handler) retry(w http.ResponseWriter, q *http.Request) {
+	retried, err := h.r.Retry(q.Context(), q.FormValue("name"))
+	answer(w, retried, err)
+}
+
+func (h *handler) cancel(w http.ResponseWriter, q *http.Request) {
+	answer(w, struct{}{}, h.r.Cancel(q.Context(), q.FormValue("name")))
 }
 
 func (h *handler) submit(w http.ResponseWriter, q *http.Request) {
-	f, err := readFiles(q)
+	var f Files
+	err := readBody(w, q, &f)
 	if err != nil {
-		answer(w, nil, err)
+		fail(w, err)
 		return
 	}
 	var s Submitted
@@ -163,7 +174,8 @@ func (h *handler) submit(w http.ResponseWriter, q *http.Request) {
 }
 
 func (h *handler) withdraw(w http.ResponseWriter, q *http.Request) {
-	f, err := readFiles(q)
+	var f Files
+	err := readBody(w, q, &f)
 	if err == nil {
 		err = h.r.Withdraw(q.Context(), f.Paths)
 	}
@@ -171,90 +183,18 @@ func (h *handler) withdraw(w http.ResponseWriter, q *http.Request) {
 }
 
 func (h *handler) plan(w http.ResponseWriter, q *http.Request) {
-	f, err := readFiles(q)
+	var f Files
+	err := readBody(w, q, &f)
 	if err != nil {
-		answer(w, nil, err)
+		fail(w, err)
 		return
 	}
 	inputs, err := config.ReadAll(f.Paths)
 	if err != nil {
-		answer(w, nil, fmt.Errorf("read specs: %w", err))
+		fail(w, invalidf("read specs: %w", err))
 		return
 	}
 	var p Planned
 	p.Previewed, p.Diagnostics, err = h.r.Preview(q.Context(), inputs)
 	answer(w, p, err)
-}
-
-// results streams stored lines of a run, and with follow=1 goes on as they come.
-func (h *handler) results(w http.ResponseWriter, q *http.Request) {
-	address, follow := q.FormValue("address"), q.FormValue("follow") == "1"
-	seq, _ := strconv.Atoi(q.FormValue("from"))
-	seq = max(seq, 1)
-	watcher := h.r.Watch() // before the first look: nothing comes between
-	defer watcher.Close()
-	for started := false; ; started = true {
-		lines, err := h.r.Lines(q.Context(), address, seq, 1000)
-		switch {
-		case err != nil && started:
-			panic(http.ErrAbortHandler) // or the client would take it for the end
-		case err != nil:
-			answer(w, nil, err)
-			return
-		}
-		for _, l := range lines {
-			if _, err := w.Write(append(l.Data, '\n')); err != nil {
-				return
-			}
-			seq = l.Seq + 1
-		}
-		if !follow && len(lines) == 0 {
-			return
-		}
-		if http.NewResponseController(w).Flush() != nil || len(lines) == 0 && !await(q.Context(), watcher, address) {
-			return
-		}
-	}
-}
-
-// output sends what the judge command wrote in a round.
-func (h *handler) output(w http.ResponseWriter, q *http.Request) {
-	out, err := h.r.Output(q.Context(), q.FormValue("trial"), q.FormValue("round"))
-	if err != nil {
-		answer(w, nil, err)
-		return
-	}
-	defer func() { _ = out.Close() }() // only read
-	_, _ = io.Copy(w, out)             // a reader that went away is nobody's problem
-}
-
-// logs streams the log of a trial's try, and with follow=1 goes on until the try is over.
-func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
-	id, follow := q.FormValue("trial"), q.FormValue("follow") == "1"
-	try, _ := strconv.Atoi(q.FormValue("try"))
-	var offset int64
-	watcher := h.r.Watch() // before the first look: nothing comes between
-	defer watcher.Close()
-	for {
-		log, end, over, err := h.r.OpenLog(q.Context(), id, try, offset)
-		switch {
-		case errors.Is(err, os.ErrNotExist): // not yet
-		case err != nil:
-			answer(w, nil, err)
-			return
-		default:
-			_, err = io.Copy(w, log)
-			if err = errors.Join(err, log.Close()); err != nil {
-				return
-			}
-		}
-		n := end - offset
-		offset = end
-		if n == 0 && (!follow || over) {
-			return
-		}
-		if http.NewResponseController(w).Flush() != nil || n == 0 && !await(q.Context(), watcher, id) {
-			return
-		}
-	}
 }

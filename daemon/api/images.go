@@ -2,11 +2,11 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/assayd/assayd/config"
@@ -21,7 +21,8 @@ type imageLine struct {
 
 type imagesEnd struct {
 	Diagnostics config.Diagnostics `json:"diagnostics"`
-	Code        int                `json:"code,omitempty"` // as of an HTTP answer, with Error
+	Code        int                `json:"code,omitempty"` // as of an HTTP answer, with Kind and Error
+	Kind        Kind               `json:"kind,omitempty"`
 	Error       string             `json:"error,omitempty"`
 }
 
@@ -46,7 +47,7 @@ func (c *Client) Images(ctx context.Context, w reconcile.ImageWork, tell func(re
 			tell(*l.Image)
 		}
 		if l.End != nil && l.End.Error != "" {
-			return l.End.Diagnostics, &Error{l.End.Code, l.End.Error}
+			return l.End.Diagnostics, &Error{l.End.Code, cmp.Or(l.End.Kind, kindOf(l.End.Code)), l.End.Error}
 		}
 		if l.End != nil {
 			return l.End.Diagnostics, nil
@@ -61,8 +62,8 @@ func (c *Client) Collect(ctx context.Context, s reconcile.Sweep) (out reconcile.
 
 func (h *handler) images(w http.ResponseWriter, q *http.Request) {
 	var work reconcile.ImageWork
-	if err := json.NewDecoder(io.LimitReader(q.Body, 1<<20)).Decode(&work); err != nil {
-		answer(w, nil, err)
+	if err := readBody(w, q, &work); err != nil {
+		fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -75,18 +76,16 @@ func (h *handler) images(w http.ResponseWriter, q *http.Request) {
 	ds, err := h.r.Images(q.Context(), work, func(d reconcile.ImageDone) { write(imageLine{Image: &d}) })
 	end := imagesEnd{Diagnostics: append(config.Diagnostics{}, ds...)}
 	if err != nil {
-		end.Code, end.Error = http.StatusInternalServerError, err.Error()
-		if code, ok := mistaken(err); ok {
-			end.Code = code
-		}
+		end.Code, end.Kind = classify(err)
+		end.Error = err.Error()
 	}
 	write(imageLine{End: &end})
 }
 
 func (h *handler) collect(w http.ResponseWriter, q *http.Request) {
 	var s reconcile.Sweep
-	if err := json.NewDecoder(io.LimitReader(q.Body, 1<<20)).Decode(&s); err != nil {
-		answer(w, nil, err)
+	if err := readBody(w, q, &s); err != nil {
+		fail(w, err)
 		return
 	}
 	out, err := h.r.Collect(q.Context(), s)

@@ -8,8 +8,7 @@ import (
 	"net/url"
 )
 
-// Patch asks what a trial has changed. A process that has no engine for that answers with an
-// *Error of the code 409.
+// Patch asks what a trial has changed. A process that has no engine for XX
 func (c *Client) Patch(ctx context.Context, trial string) (diff []byte, err error) {
 	stream, err := c.stream(ctx, "/v1/patch?trial="+url.QueryEscape(trial))
 	if err != nil {
@@ -21,12 +20,8 @@ func (c *Client) Patch(ctx context.Context, trial string) (diff []byte, err erro
 
 func (h *handler) patch(w http.ResponseWriter, q *http.Request) {
 	diff, err := h.r.Patch(q.Context(), q.FormValue("trial"))
-	if code, ok := mistaken(err); ok {
-		refuse(w, code, err)
-		return
-	}
 	if err != nil {
-		answer(w, nil, err)
+		fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/x-diff")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -140,7 +139,7 @@ func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive st
 		err = e.showOutput(ctx, c, out)
 	}
 	if err = errors.Join(err, done()); err != nil {
-		if answer, ok := errors.AsType[*api.Error](err); ok && answer.Code >= 400 && answer.Code < http.StatusInternalServerError {
+		if api.Correctable(err) {
 			return usage{err}
 		}
 		return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +41,7 @@ func (e *env) exportPredictions(ctx context.Context, name, to string) error {
 	}
 	files, err := e.predictions(ctx, c, name, to)
 	done()
-	if refused(err, http.StatusConflict) { // nobody here has an engine
+	if errors.Is(err, api.NoEngine) { // only this process answered
 		c, done, err := e.judgeAt(ctx, settings, state, nil)
 		if err != nil {
 			return err

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"net/http"
+	"errors"
 	"slices"
 	"time"
 
@@ -89,7 +89,7 @@ func (f *follower) look(ctx context.Context) (followed, error) {
 	now := followed{runs: []reconcile.RunStatus{}, fresh: map[string][]reconcile.TrialStatus{}}
 	for _, address := range f.addresses {
 		s, err := f.client.StatusSince(ctx, address, f.since(address))
-		if refused(err, http.StatusNotFound) {
+		if errors.Is(err, api.NotFound) {
 			continue
 		}
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -76,7 +75,7 @@ func (e *env) doImages(ctx context.Context, verb string, args []string) error {
 		}
 	})
 	if err = errors.Join(err, done()); err != nil {
-		if answer, ok := errors.AsType[*api.Error](err); ok && answer.Code >= 400 && answer.Code < http.StatusInternalServerError {
+		if api.Correctable(err) {
 			return usage{err}
 		}
 		return err

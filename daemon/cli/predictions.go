@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,7 +148,7 @@ func (p *predicted) judge(ctx context.Context, address string, one swebench.Pred
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		if answer, ok := errors.AsType[*api.Error](err); !ok || answer.Code < http.StatusInternalServerError {
+		if _, answered := errors.AsType[*api.Error](err); !answered || api.Correctable(err) {
 			return err // it is not about this patch
 		}
 		o.Reason = err.Error()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -279,16 +278,11 @@ func (e *env) attach(dir string, paths []string) string {
 // cancelAll ends what runs.
 func cancelAll(ctx context.Context, c *api.Client, now followed) error {
 	for _, address := range now.addresses() {
-		if err := c.Cancel(ctx, address); err != nil && !refused(err, http.StatusConflict) && !refused(err, http.StatusNotFound) {
+		if err := c.Cancel(ctx, address); err != nil && !errors.Is(err, api.Conflict) && !errors.Is(err, api.NotFound) {
 			return err
 		}
 	}
 	return nil
-}
-
-func refused(err error, code int) bool {
-	answer, ok := errors.AsType[*api.Error](err)
-	return ok && answer.Code == code
 }
 
 // settled: nothing is going on or will by itself. A run that waits for its schedule keeps

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -79,7 +78,7 @@ func (k *taskChecks) all(ctx context.Context) error {
 
 func (k *taskChecks) one(ctx context.Context, address string, out *api.Checked, of int) (err error) {
 	*out, err = k.client.Check(ctx, reconcile.Check{Task: address, Files: k.ask.Files, Repeat: k.repeat, Rater: k.rater})
-	if answer, ok := errors.AsType[*api.Error](err); ok && answer.Code >= 400 && answer.Code < http.StatusInternalServerError {
+	if api.Correctable(err) {
 		return usage{err}
 	}
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/assayd/assayd/daemon/api"
 )
 
 // maxEvent bounds a webhook's body, in bytes; GitHub sends no more.
@@ -23,20 +25,20 @@ func Webhook(secret string, nudge func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "events are posted", http.StatusMethodNotAllowed)
+			api.Refuse(w, http.StatusMethodNotAllowed, api.Invalid, "events are posted")
 			return
 		}
 		signed, body := hmac.New(sha256.New, []byte(secret)), http.MaxBytesReader(w, q.Body, maxEvent)
 		if _, err := io.Copy(signed, body); err != nil {
 			if _, large := errors.AsType[*http.MaxBytesError](err); large {
-				http.Error(w, "the event is too large", http.StatusRequestEntityTooLarge)
+				api.Refuse(w, http.StatusRequestEntityTooLarge, api.TooLarge, "the event is too large")
 				return
 			}
-			http.Error(w, "the event did not arrive whole", http.StatusBadRequest)
+			api.Refuse(w, http.StatusBadRequest, api.Invalid, "the event did not arrive whole")
 			return
 		}
 		if secret == "" || !signedBy(q.Header.Get("X-Hub-Signature-256"), signed.Sum(nil)) && !carries(q.Header.Get("X-Gitlab-Token"), secret) {
-			http.Error(w, "the event is not signed with the secret", http.StatusUnauthorized)
+			api.Refuse(w, http.StatusUnauthorized, api.Unauthorized, "the event is not signed with the secret")
 			return
 		}
 		if q.Header.Get("X-GitHub-Event") == "ping" {
