@@ -76,7 +76,7 @@ func TestADrainIsToldOfItsEnd(t *testing.T) {
 		t.Error("the drain ended before the run")
 	}
 	d.stop()
-	if err := d.Drain(t.Context()); !errors.Is(err, errStopped) {
+	if err := d.Drain(t.Context()); !errors.Is(err, ErrStopped) {
 		t.Errorf("a drain of a daemon that has ended: %v", err)
 	}
 }

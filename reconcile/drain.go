@@ -23,7 +23,7 @@ func (r *Reconciler) Drain(ctx context.Context) error {
 	case <-over:
 		return nil
 	case <-r.done:
-		return errStopped
+		return ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}

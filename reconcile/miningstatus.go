@@ -44,9 +44,24 @@ func (r *Reconciler) mineSights(address string) (all []miningSight) {
 	return all
 }
 
-// miningStatus reads the state of a mining spec. It may have seen millions of pull requests, so
-// the loop has no part in it.
+// miningStatus reads the state of a mining spec, with the names of its tasks.
 func (r *Reconciler) miningStatus(ctx context.Context, seen miningSight) (MiningStatus, error) {
+	m, err := r.miningHead(ctx, seen)
+	if err != nil {
+		return m, err
+	}
+	return m, r.o.Store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.Mined(seen.address)
+		for _, row := range rows {
+			m.Tasks = append(m.Tasks, row.Task)
+		}
+		return err
+	})
+}
+
+// miningHead reads the state of a mining spec. It may have seen millions of pull requests, so the
+// loop has no part in it.
+func (r *Reconciler) miningHead(ctx context.Context, seen miningSight) (MiningStatus, error) {
 	m := MiningStatus{Address: seen.address, State: "waiting", Note: seen.note, Tasks: []string{}}
 	state, err := r.miningState(ctx, seen.address)
 	if err != nil {
@@ -71,13 +86,7 @@ func (r *Reconciler) miningStatus(ctx context.Context, seen miningSight) (Mining
 		if m.Results, _, err = resultsOf(tx, seen.address); err != nil {
 			return err
 		}
-		rows, err := tx.Mined(seen.address)
-		for _, row := range rows {
-			m.Tasks = append(m.Tasks, row.Task)
-		}
-		if err == nil {
-			spent, err = tx.SpentByExecution(seen.address, 0)
-		}
+		spent, err = tx.SpentByExecution(seen.address, 0)
 		return err
 	})
 	switch {

@@ -399,8 +399,8 @@ func (r *Reconciler) announceNote(address, before string) {
 	}
 }
 
-// errStopped is returned by calls to a reconciler that has ended.
-var errStopped = errors.New("the daemon is stopping")
+// ErrStopped is returned by calls to a reconciler that has ended.
+var ErrStopped = errors.New("the daemon is stopping")
 
 // do runs f in the loop's goroutine.
 func (r *Reconciler) do(ctx context.Context, f func()) error {
@@ -410,7 +410,7 @@ func (r *Reconciler) do(ctx context.Context, f func()) error {
 		<-finished
 		return nil
 	case <-r.done:
-		return errStopped
+		return ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -166,18 +166,22 @@ func (r *Reconciler) runSights(address string) (all []runSight) {
 		return nil
 	}
 	for _, known := range some {
-		seen := runSight{address: known, desired: r.desired[known], note: r.notes[known], stale: r.contents.stale[known]}
-		if seen.desired != nil {
-			if run := r.set.Run(seen.desired.Name); run != nil {
-				seen.file = run.Pos.File
-			}
-			if seen.desired.Waits != "" {
-				seen.waits = seen.desired.Waits + r.fetching(known)
-			}
-		}
-		all = append(all, seen)
+		all = append(all, r.runSight(known))
 	}
 	return all
+}
+
+func (r *Reconciler) runSight(address string) runSight {
+	seen := runSight{address: address, desired: r.desired[address], note: r.notes[address], stale: r.contents.stale[address]}
+	if seen.desired != nil {
+		if run := r.set.Run(seen.desired.Name); run != nil {
+			seen.file = run.Pos.File
+		}
+		if seen.desired.Waits != "" {
+			seen.waits = seen.desired.Waits + r.fetching(address)
+		}
+	}
+	return seen
 }
 
 // ErrUnknown says that there is no such run or trial.

@@ -38,19 +38,23 @@ func (r *Reconciler) Tasks(ctx context.Context, files []string) ([]TaskInfo, err
 	}
 	infos := []TaskInfo{}
 	for _, s := range allTasks(set) {
-		info := TaskInfo{
-			ID: s.Name(), Address: s.Address(), Benchmark: s.Benchmark.Name, Name: s.Name(),
-			Missing: strings.Join(s.Unsupported(), "; "),
-		}
-		t, err := CompileTask(s)
-		if err != nil {
-			info.Missing = err.Error()
-		} else {
-			describe(&info, t)
-		}
-		infos = append(infos, info)
+		infos = append(infos, taskInfo(s))
 	}
 	return infos, nil
+}
+
+func taskInfo(s config.Selected) TaskInfo {
+	info := TaskInfo{
+		ID: s.Name(), Address: s.Address(), Benchmark: s.Benchmark.Name, Name: s.Name(),
+		Missing: strings.Join(s.Unsupported(), "; "),
+	}
+	t, err := CompileTask(s)
+	if err != nil {
+		info.Missing = err.Error()
+	} else {
+		describe(&info, t)
+	}
+	return info
 }
 
 func describe(info *TaskInfo, t task.Task) {

@@ -315,7 +315,7 @@ CREATE INDEX topics_n ON topics (n);
 
 ALTER TABLE lines ADD COLUMN n INTEGER NOT NULL DEFAULT 0;
 CREATE UNIQUE INDEX lines_n ON lines (n) WHERE n > 0;
-`}
+`, pagesSchema}
 
 // migrate brings the database to the newest schema in one transaction.
 func migrate(ctx context.Context, db *sql.DB, dir string) error {

@@ -1,0 +1,252 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/mining"
+)
+
+// The lists below are read a page at a time. The loop says what it knows of that page, and has no
+// part in reading what was done. A page reads as much as it has, whatever else there is.
+
+// RunInfo is a run in a list: what is declared, and where its latest execution stands.
+type RunInfo struct {
+	Address    string `json:"address"`
+	File       string `json:"file"`
+	Generation string `json:"generation"`
+	State      string `json:"state"`     // waiting, blocked, running, finished
+	Execution  int    `json:"execution"` // the latest; 0 = none yet
+	Wanted     int    `json:"wanted"`    // cells
+	// Cells counts the cells of the execution by state, as RunStatus does.
+	Cells     map[string]int `json:"cells"`
+	Note      string         `json:"note,omitempty"`
+	Results   string         `json:"results"`             // path of the JSONL file
+	Elsewhere string         `json:"elsewhere,omitempty"` // why the results are not beside the spec
+}
+
+// RunsAfter returns at most limit runs whose address comes behind after.
+func (r *Reconciler) RunsAfter(ctx context.Context, after string, limit int) (infos []RunInfo, err error) {
+	var known []string
+	if err := r.do(ctx, func() { known = r.addresses() }); err != nil {
+		return nil, err
+	}
+	known = behind(known, after, limit, func(address string) string { return address })
+	return r.runInfos(ctx, known)
+}
+
+// RunOf returns a run, also one that no file declares any more and that was executed. Another is an
+// ErrUnknown.
+func (r *Reconciler) RunOf(ctx context.Context, address string) (RunInfo, error) {
+	infos, err := r.runInfos(ctx, []string{address})
+	if err != nil {
+		return RunInfo{}, err
+	}
+	if len(infos) == 0 {
+		return RunInfo{}, r.noRun(ctx, address)
+	}
+	return infos[0], nil
+}
+
+// runInfos leaves out what is neither declared nor was executed.
+func (r *Reconciler) runInfos(ctx context.Context, addresses []string) (infos []RunInfo, err error) {
+	seen := make([]runSight, len(addresses))
+	if err := r.do(ctx, func() {
+		for i, address := range addresses {
+			seen[i] = r.runSight(address)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		for _, s := range seen {
+			run, err := runStatus(tx, s)
+			if err != nil {
+				return err
+			}
+			counts, err := tx.CellCounts(run.Address, run.Execution)
+			if err != nil {
+				return err
+			}
+			run.count(counts)
+			if s.desired != nil || run.Execution > 0 {
+				infos = append(infos, RunInfo{
+					Address: run.Address, File: run.File, Generation: run.Generation, State: run.State, Execution: run.Execution,
+					Wanted: run.Wanted, Cells: run.Cells, Note: run.Note, Results: run.Results, Elsewhere: run.Elsewhere,
+				})
+			}
+		}
+		return nil
+	})
+	return infos, err
+}
+
+// noRun says that there is no such run, and which one was probably meant.
+func (r *Reconciler) noRun(ctx context.Context, address string) error {
+	var known []string
+	if err := r.do(ctx, func() { known = r.addresses() }); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
+}
+
+// ExecutionInfo is one execution of a run.
+type ExecutionInfo struct {
+	Execution  int       `json:"execution"`
+	Trigger    string    `json:"trigger"` // accepted, schedule or rerun
+	StartedAt  time.Time `json:"started_at"`
+	SettledAt  time.Time `json:"settled_at,omitzero"`  // absent while a known cell is open
+	FinishedAt time.Time `json:"finished_at,omitzero"` // absent while it is open
+}
+
+// ExecutionsBefore returns at most limit executions of a run that are older than the one numbered
+// before, the latest first; 0 is before none. A run that is not known is an ErrUnknown.
+func (r *Reconciler) ExecutionsBefore(ctx context.Context, address string, before, limit int) (infos []ExecutionInfo, err error) {
+	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.ExecutionsBefore(address, before, limit)
+		for _, e := range rows {
+			infos = append(infos, ExecutionInfo{e.N, e.Trigger, e.StartedAt, e.SettledAt, e.FinishedAt})
+		}
+		return err
+	}); err != nil || len(infos) > 0 {
+		return infos, err
+	}
+	_, err = r.RunOf(ctx, address) // one that has not begun has none
+	return nil, err
+}
+
+// SpecInfo is a spec file: what became of it, and what is wrong with it.
+type SpecInfo struct {
+	FileStatus
+	Path        string             `json:"path"` // absolute
+	Diagnostics config.Diagnostics `json:"diagnostics"`
+}
+
+// SpecsAfter returns at most limit spec files whose path comes behind after.
+func (r *Reconciler) SpecsAfter(ctx context.Context, after string, limit int) (infos []SpecInfo, err error) {
+	set, err := r.inForce(ctx)
+	if err != nil || set == nil {
+		return nil, err
+	}
+	for _, f := range behind(set.Files, after, limit, func(f config.FileState) string { return f.Path }) {
+		infos = append(infos, SpecInfo{FileStatus{f.Display, f.Status}, f.Path, append(config.Diagnostics{}, f.Diagnostics...)})
+	}
+	return infos, nil
+}
+
+// inForce is the set in force; nil = there was no look at the files yet.
+func (r *Reconciler) inForce(ctx context.Context) (set *config.Set, err error) {
+	err = r.do(ctx, func() { set = r.set })
+	return set, err
+}
+
+// TasksAfter returns at most limit tasks whose address comes behind after: those of a benchmark or a
+// mining spec, "" being all.
+func (r *Reconciler) TasksAfter(ctx context.Context, of, after string, limit int) (infos []TaskInfo, err error) {
+	set, err := r.inForce(ctx)
+	if err != nil || set == nil {
+		return nil, err
+	}
+	all := allTasks(set)
+	if of != "" {
+		kind, name, _ := strings.Cut(of, ".")
+		known := false
+		if all, known = tasksOf(set, config.Ref{Kind: kind, Name: name}); !known || kind != "benchmark" && kind != "mining" {
+			return nil, fmt.Errorf("%w: %s%s", ErrUnknown, of, suggest(of, blockAddresses(set)))
+		}
+	}
+	for _, s := range behind(all, after, limit, config.Selected.Address) {
+		infos = append(infos, taskInfo(s))
+	}
+	return infos, nil
+}
+
+// behind are the first limit of all, in the order of their keys, whose key comes behind after.
+func behind[T any](all []T, after string, limit int, key func(T) string) []T {
+	all = slices.DeleteFunc(slices.Clone(all), func(x T) bool { return key(x) <= after })
+	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
+	return all[:min(limit, len(all))]
+}
+
+// MiningInfo is a mining spec without the list of its tasks.
+type MiningInfo struct {
+	Address    string          `json:"address"`
+	File       string          `json:"file"`
+	Generation string          `json:"generation"`
+	State      string          `json:"state"` // waiting, running, finished, cancelled, removed
+	Note       string          `json:"note,omitempty"`
+	Results    string          `json:"results"` // path of the JSONL file
+	Dir        string          `json:"dir"`     // where tasks are written
+	Progress   mining.Progress `json:"progress"`
+}
+
+// MiningOf returns a mining spec; another is an ErrUnknown.
+func (r *Reconciler) MiningOf(ctx context.Context, address string) (m MiningInfo, err error) {
+	var seen []miningSight
+	if err := r.do(ctx, func() { seen = r.mineSights(address) }); err != nil {
+		return m, err
+	}
+	if address == "" || len(seen) == 0 {
+		return m, fmt.Errorf("%w: %s", ErrUnknown, address)
+	}
+	s, err := r.miningHead(ctx, seen[0])
+	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Progress}, err
+}
+
+// PullInfo is a pull request that a mining spec has seen.
+type PullInfo struct {
+	N         int64     `json:"n"` // in the order in which they were seen
+	Repo      string    `json:"repo"`
+	Number    int       `json:"number"`
+	Verdict   string    `json:"verdict"`          // open, accepted, rejected, failed
+	Stage     string    `json:"stage,omitempty"`  // that decided
+	Reason    string    `json:"reason,omitempty"` // a code
+	Class     string    `json:"classification,omitempty"`
+	Task      string    `json:"task,omitempty"` // that it became
+	SeenAt    time.Time `json:"seen_at"`
+	DecidedAt time.Time `json:"decided_at,omitzero"`
+}
+
+// pullOpen is the verdict of a pull request that has none yet.
+const pullOpen = "open"
+
+// PullsBefore returns at most limit pull requests that a mining spec saw before the one numbered
+// before, the latest first; 0 is before none. A spec that is not known is an ErrUnknown.
+func (r *Reconciler) PullsBefore(ctx context.Context, address string, f store.PullFilter, before int64, limit int) (infos []PullInfo, err error) {
+	if f.Verdict != nil && *f.Verdict == pullOpen {
+		f.Verdict = new(string)
+	}
+	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.PullsBefore(address, f, before, limit)
+		for _, p := range rows {
+			infos = append(infos, PullInfo{p.N, p.Repo, p.Number, cmp.Or(p.Verdict, pullOpen), p.Stage, p.Reason, p.Class, p.Task, p.SeenAt, p.DecidedAt})
+		}
+		return err
+	}); err != nil || len(infos) > 0 {
+		return infos, err
+	}
+	known := false
+	if err := r.do(ctx, func() { known = r.mines[address] }); err != nil {
+		return nil, err
+	}
+	if !known {
+		err = r.o.Store.View(ctx, func(tx *store.Tx) error { // it may have been declared once
+			counts, err := tx.PullCounts(address)
+			if err == nil && len(counts) == 0 {
+				err = fmt.Errorf("%w: %s", ErrUnknown, address)
+			}
+			return err
+		})
+	}
+	return nil, err
+}
+
+// errNotJudged says that a round has no verdict yet.
+var errNotJudged = errors.New("it has no verdict yet")
