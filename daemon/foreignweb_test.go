@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/api/apitest"
 )
 
 // TestTheControlSocketObeysNoWebPage sends what a page in a browser can send over a forwarded port.
@@ -45,6 +46,9 @@ func TestTheControlSocketObeysNoWebPage(t *testing.T) {
 		noWebPages(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true })).ServeHTTP(answer, q)
 		if answer.Code != tt.want || reached != (tt.want == 200) {
 			t.Errorf("%s: %d (reached: %v), want %d: %s", tt.name, answer.Code, reached, tt.want, answer.Body)
+		}
+		if tt.want != 200 {
+			apitest.Check(q, answer.Result(), func(err error) { t.Errorf("%s: %v", tt.name, err) })
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/api/apitest"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -157,7 +159,7 @@ func newWorldOn(t *testing.T, parent, engine string) *world {
 	if w.engine, err = docker.New(t.Context(), docker.Options{Host: engine, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatalf("these tests need Docker: %v", err)
 	}
-	w.client = api.NewClient(api.Socket(w.state))
+	w.client = api.NewClient(api.Socket(w.state)).Via(func(next http.RoundTripper) http.RoundTripper { return apitest.Transport(t, next) })
 	t.Cleanup(func() {
 		if w.daemon != nil {
 			w.daemon.kill()

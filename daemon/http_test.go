@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/api/apitest"
 	"github.com/assayd/assayd/reconcile"
 )
 
@@ -74,7 +75,8 @@ func (w *world) request(method, url, authorization string, body io.Reader, heade
 		q.Header.Set(header[i], header[i+1])
 	}
 	q.Close = true
-	a, err := http.DefaultClient.Do(q)
+	client := http.Client{Transport: apitest.Transport(w.T, nil)}
+	a, err := client.Do(q)
 	if err != nil {
 		return 0, "", err
 	}

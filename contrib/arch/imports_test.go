@@ -134,6 +134,8 @@ var ownerOf = map[string]string{
 	"github.com/spf13/cobra":            "daemon/cli",
 	"github.com/tmaxmax/go-sse":         "daemon/api",
 	"github.com/guptarohit/asciigraph":  "daemon/cli",
+	"github.com/getkin/kin-openapi":     "daemon/api/apitest",
+	"github.com/santhosh-tekuri":        "daemon/api/apitest",
 	"go.yaml.in/yaml/v3":                "runtime/task/*",
 	"github.com/parquet-go/parquet-go":  "runtime/task/swebench",
 	"github.com/klauspost/compress":     "runtime/task/* runtime/mining/archive",

@@ -34,6 +34,13 @@ func newClient(socket string, dial func(ctx context.Context, network, address st
 	return &Client{socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
+// Via has all requests go through what wrap makes of the client's transport. Tests look at answers
+// that way.
+func (c *Client) Via(wrap func(http.RoundTripper) http.RoundTripper) *Client {
+	c.http.Transport = wrap(c.http.Transport)
+	return c
+}
+
 // Close ends idle connections.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()

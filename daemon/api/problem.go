@@ -158,7 +158,7 @@ func classify(err error) (status int, kind Kind) {
 		kind = Conflict
 	case is(reconcile.ErrIdle, store.ErrReadOnly):
 		kind = ReadOnly
-	case is(reconcile.ErrDraining):
+	case is(reconcile.ErrDraining, reconcile.ErrStopped):
 		kind = Busy
 	case is(reconcile.ErrBlind, store.ErrNoSpace) || container.Unavailable(err):
 		kind = Away

@@ -16,7 +16,8 @@ func (h *handler) results(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	seq = max(seq, 1)
-	watcher := h.r.Watch() // before the first look: nothing comes between
+	w.Header().Set("Content-Type", "application/x-ndjson") // fail sets another
+	watcher := h.r.Watch()                                 // before the first look: nothing comes between
 	defer watcher.Close()
 	for started := false; ; started = true {
 		lines, err := h.r.Lines(q.Context(), address, seq, 1000)
@@ -50,7 +51,8 @@ func (h *handler) output(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	defer func() { _ = out.Close() }() // only read
-	_, _ = io.Copy(w, out)             // a reader that went away is nobody's problem
+	plain(w)
+	_, _ = io.Copy(w, out) // a reader that went away is nobody's problem
 }
 
 // logs streams the log of a trial's try, and with follow=1 goes on until the try is over.
@@ -61,6 +63,7 @@ func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
 		fail(w, err)
 		return
 	}
+	plain(w) // fail sets another type
 	var offset int64
 	watcher := h.r.Watch() // before the first look: nothing comes between
 	defer watcher.Close()
@@ -86,4 +89,10 @@ func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
+}
+
+// plain says that what follows is text that agents and tests wrote, and nothing else to a browser.
+func plain(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 }

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/export"
+)
+
+// Routes are the patterns of all that a handler serves.
+func Routes() []string { return slices.Sorted(maps.Keys((&handler{}).routes())) }
+
+// Kinds are all kinds.
+func Kinds() (all []Kind) {
+	for _, k := range kinds {
+		all = append(all, k.kind)
+	}
+	return all
+}
+
+// Limits of a page.
+const (
+	DefaultLimit = defaultLimit
+	MaxLimit     = maxLimit
+	MaxBody      = maxBody
+)
+
+// Answers are the Go types behind the schemas of bodies, by their names.
+var Answers = map[string]any{
+	"Problem": problem{}, "Version": Version{}, "Status": reconcile.Status{}, "TrialStatus": reconcile.TrialStatus{},
+	"Rerun": Rerun{}, "Retried": reconcile.Retried{}, "Files": Files{}, "Submitted": Submitted{}, "Planned": Planned{},
+	"ImageWork": reconcile.ImageWork{}, "ImageLine": imageLine{}, "FetchLine": fetchLine{}, "Sweep": reconcile.Sweep{}, "Swept": reconcile.Swept{},
+	"Evaluated": Evaluated{}, "Checked": Checked{}, "Report": reconcile.Report{}, "Compared": reconcile.Compared{}, "Harness": Harness{},
+	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},
+	"RunPage": Page[reconcile.RunInfo]{}, "ExecutionPage": Page[reconcile.ExecutionInfo]{}, "SpecPage": Page[reconcile.SpecInfo]{},
+	"TaskPage": Page[reconcile.TaskInfo]{}, "PullPage": Page[reconcile.PullInfo]{}, "SubmissionPage": Page[reconcile.RoundInfo]{},
+	"RoundTestPage": Page[reconcile.TestInfo]{}, "Run": reconcile.RunInfo{}, "Trial": reconcile.TrialInfo{}, "Mining": reconcile.MiningInfo{},
+	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": reconcile.RoundInfo{}, "OutputPage": reconcile.OutputPage{},
+}

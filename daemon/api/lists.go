@@ -1,0 +1,131 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// Runs asks for a page of the runs, by address.
+func (c *Client) Runs(ctx context.Context, after string, limit int) (Page[reconcile.RunInfo], error) {
+	return listPage[reconcile.RunInfo](ctx, c, "/v1/runs", nil, after, limit)
+}
+
+// Executions asks for a page of a run's executions, the latest first.
+func (c *Client) Executions(ctx context.Context, run, after string, limit int) (Page[reconcile.ExecutionInfo], error) {
+	return listPage[reconcile.ExecutionInfo](ctx, c, "/v1/runs/"+url.PathEscape(run)+"/executions", nil, after, limit)
+}
+
+// Specs asks for a page of the spec files, by path.
+func (c *Client) Specs(ctx context.Context, after string, limit int) (Page[reconcile.SpecInfo], error) {
+	return listPage[reconcile.SpecInfo](ctx, c, "/v1/specs", nil, after, limit)
+}
+
+// Pulls asks for a page of the pull requests that a mining spec has seen, the latest first. Filters
+// are stage, reason, and verdict.
+func (c *Client) Pulls(ctx context.Context, mining string, filters url.Values, after string, limit int) (Page[reconcile.PullInfo], error) {
+	return listPage[reconcile.PullInfo](ctx, c, "/v1/mining/"+url.PathEscape(mining)+"/pulls", filters, after, limit)
+}
+
+// Rounds asks for a page of a trial's submissions, in the order in which they were made.
+func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[reconcile.RoundInfo], error) {
+	return listPage[reconcile.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
+}
+
+// Tests asks for a page of the tests of a round. Filters are status and name.
+func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[reconcile.TestInfo], error) {
+	return listPage[reconcile.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
+}
+
+func (h *handler) runs(w http.ResponseWriter, q *http.Request) {
+	servePage(w, q, func(r reconcile.RunInfo) string { return r.Address }, h.r.RunsAfter)
+}
+
+func (h *handler) run(w http.ResponseWriter, q *http.Request) {
+	run, err := h.r.RunOf(q.Context(), q.PathValue("run"))
+	answer(w, run, err)
+}
+
+func (h *handler) executions(w http.ResponseWriter, q *http.Request) {
+	servePage(w, q, func(e reconcile.ExecutionInfo) int { return e.Execution },
+		func(ctx context.Context, before, n int) ([]reconcile.ExecutionInfo, error) {
+			return h.r.ExecutionsBefore(ctx, q.PathValue("run"), before, n)
+		})
+}
+
+func (h *handler) specs(w http.ResponseWriter, q *http.Request) {
+	servePage(w, q, func(s reconcile.SpecInfo) string { return s.Path }, h.r.SpecsAfter)
+}
+
+func (h *handler) taskPage(w http.ResponseWriter, q *http.Request) {
+	servePage(w, q, func(t reconcile.TaskInfo) string { return t.Address },
+		func(ctx context.Context, after string, n int) ([]reconcile.TaskInfo, error) {
+			return h.r.TasksAfter(ctx, q.FormValue("of"), after, n)
+		})
+}
+
+func (h *handler) mining(w http.ResponseWriter, q *http.Request) {
+	m, err := h.r.MiningOf(q.Context(), q.PathValue("mining"))
+	answer(w, m, err)
+}
+
+func (h *handler) pulls(w http.ResponseWriter, q *http.Request) {
+	filters := q.URL.Query()
+	filter := func(name string) *string {
+		if !filters.Has(name) {
+			return nil
+		}
+		value := filters.Get(name)
+		return &value
+	}
+	f := store.PullFilter{Verdict: filter("verdict"), Stage: filter("stage"), Reason: filter("reason")}
+	servePage(w, q, func(p reconcile.PullInfo) int64 { return p.N },
+		func(ctx context.Context, before int64, n int) ([]reconcile.PullInfo, error) {
+			return h.r.PullsBefore(ctx, q.PathValue("mining"), f, before, n)
+		})
+}
+
+func (h *handler) trialInfo(w http.ResponseWriter, q *http.Request) {
+	t, err := h.r.TrialOf(q.Context(), q.PathValue("trial"))
+	answer(w, t, err)
+}
+
+func (h *handler) rounds(w http.ResponseWriter, q *http.Request) {
+	servePage(w, q, func(r reconcile.RoundInfo) int { return r.N },
+		func(ctx context.Context, after, n int) ([]reconcile.RoundInfo, error) {
+			return h.r.RoundsAfter(ctx, q.PathValue("trial"), after, n)
+		})
+}
+
+func (h *handler) round(w http.ResponseWriter, q *http.Request) {
+	r, err := h.r.RoundOf(q.Context(), q.PathValue("trial"), q.PathValue("round"))
+	answer(w, r, err)
+}
+
+func (h *handler) tests(w http.ResponseWriter, q *http.Request) {
+	servePage(w, q, func(t reconcile.TestInfo) int { return t.N },
+		func(ctx context.Context, after, n int) ([]reconcile.TestInfo, error) {
+			return h.r.TestsAfter(ctx, q.PathValue("trial"), q.PathValue("round"), q.FormValue("status"), q.FormValue("name"), after, n)
+		})
+}
+
+// outputPage answers with a part of what the judge command wrote.
+func (h *handler) outputPage(w http.ResponseWriter, q *http.Request) {
+	offset, err := number(q, "offset", 0)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	page, err := h.r.OutputAt(q.Context(), q.PathValue("trial"), q.PathValue("round"), int64(offset))
+	answer(w, page, err)
+}
+
+// OutputAt asks for a page of what the judge command wrote in a round, from a byte on.
+func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page reconcile.OutputPage, err error) {
+	path := "/v1/trials/" + url.PathEscape(trial) + "/rounds/" + url.PathEscape(round) + "/output?offset=" + strconv.FormatInt(offset, 10)
+	return page, c.call(ctx, http.MethodGet, path, nil, &page)
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
+)
+
+// How many items a page of a list has.
+const (
+	defaultLimit = 100
+	maxLimit     = 500 // more is refused, so that nobody takes a cut list for all of it
+)
+
+// Page is a part of a list.
+type Page[T any] struct {
+	Items []T       `json:"items"`
+	Next  string    `json:"next,omitempty"` // what to ask for as after; absent = this is the last page
+	AsOf  time.Time `json:"as_of"`          // when it was read
+}
+
+// cursor says where a page begins: behind the item with the key. It belongs to one list with its
+// filters.
+type cursor[K any] struct {
+	List []byte `json:"l"`
+	Key  K      `json:"k"`
+}
+
+// listOf identifies a list: its path and its filters.
+func listOf(u *url.URL) []byte {
+	filters := u.Query()
+	filters.Del("after")
+	filters.Del("limit")
+	sum := sha256.Sum256([]byte(u.Path + "?" + filters.Encode()))
+	return sum[:6]
+}
+
+func (c cursor[K]) String() string {
+	text, _ := json.Marshal(c) // a key is a name or a number
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func parseCursor[K any](text string, list []byte) (key K, err error) {
+	var c cursor[K]
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &c)
+	}
+	switch {
+	case err != nil:
+		return key, invalidf("after=%q is no cursor: take it from next of the page before", text)
+	case string(c.List) != string(list):
+		return key, invalidf("after=%q is a cursor of another list, or of other filters", text)
+	}
+	return c.Key, nil
+}
+
+// servePage answers with a page of a list. Read returns at most n items that come behind the one
+// with the key, the first ones being behind the zero key.
+func servePage[T, K any](w http.ResponseWriter, q *http.Request, key func(T) K, read func(ctx context.Context, after K, n int) ([]T, error)) {
+	p, err := readPage(q, key, read)
+	answer(w, p, err)
+}
+
+func readPage[T, K any](q *http.Request, key func(T) K, read func(ctx context.Context, after K, n int) ([]T, error)) (p Page[T], err error) {
+	limit, err := number(q, "limit", defaultLimit)
+	if err != nil {
+		return p, err
+	}
+	if limit < 1 || limit > maxLimit {
+		return p, invalidf("limit=%d: it must be between 1 and %d", limit, maxLimit)
+	}
+	var after K
+	list := listOf(q.URL)
+	if text := q.URL.Query().Get("after"); text != "" {
+		if after, err = parseCursor[K](text, list); err != nil {
+			return p, err
+		}
+	}
+	p.AsOf = clock.Now().UTC()
+	items, err := read(q.Context(), after, limit+1)
+	if err != nil {
+		return p, err
+	}
+	if len(items) > limit { // there is more
+		items = items[:limit]
+		p.Next = cursor[K]{list, key(items[limit-1])}.String()
+	}
+	p.Items = append([]T{}, items...)
+	return p, nil
+}
+
+// listPage asks for a page of a list; after is "" or the Next of the page before, limit 0 is the
+// daemon's default.
+func listPage[T any](ctx context.Context, c *Client, path string, filters url.Values, after string, limit int) (p Page[T], err error) {
+	q := url.Values{}
+	for name, values := range filters {
+		if len(values) > 0 && values[0] != "" {
+			q[name] = values
+		}
+	}
+	if after != "" {
+		q.Set("after", after)
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	return p, c.call(ctx, http.MethodGet, path, nil, &p)
+}
+
+// Each calls f with every item of a list, whose pages it reads one after the other. It ends at the
+// first error.
+func Each[T any](ctx context.Context, page func(ctx context.Context, after string) (Page[T], error), f func(T) error) error {
+	for after := ""; ; {
+		p, err := page(ctx, after)
+		if err != nil {
+			return err
+		}
+		for _, item := range p.Items {
+			if err := f(item); err != nil {
+				return err
+			}
+		}
+		if after = p.Next; after == "" {
+			return nil
+		}
+	}
+}
