@@ -87,6 +87,17 @@ type fixture struct {
 
 func newFixture(t *testing.T, seed ...func(*store.Tx) error) *fixture {
 	t.Helper()
+	return makeFixture(t, false, seed)
+}
+
+// newIdleFixture is one of a state directory on which no daemon runs.
+func newIdleFixture(t *testing.T, seed ...func(*store.Tx) error) *fixture {
+	t.Helper()
+	return makeFixture(t, true, seed)
+}
+
+func makeFixture(t *testing.T, idle bool, seed []func(*store.Tx) error) *fixture {
+	t.Helper()
 	f := &fixture{T: t, specs: t.TempDir()}
 	f.write("all.hcl", specs)
 	var err error
@@ -96,8 +107,10 @@ func newFixture(t *testing.T, seed ...func(*store.Tx) error) *fixture {
 	fake := containertest.NewFake()
 	fake.AddImage("work:1", container.ImageConfig{}, nil)
 	fake.AddImage("judge:1", container.ImageConfig{}, nil)
-	stop := f.start(fake)
-	f.await(1)
+	stop := f.start(fake, idle)
+	if !idle {
+		f.await(1)
+	}
 	for _, s := range seed {
 		if err := f.store.Do(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -119,23 +132,26 @@ func newFixture(t *testing.T, seed ...func(*store.Tx) error) *fixture {
 	return f
 }
 
-// start has a reconciler look at the specs.
-func (f *fixture) start(engine container.Engine) (stop func()) {
+// start has a reconciler look at the specs, or only answer questions.
+func (f *fixture) start(engine container.Engine, idle bool) (stop func()) {
 	log := slog.New(slog.DiscardHandler)
 	settings := config.DefaultSettings(nil)
 	settings.Providers = map[string]config.Provider{"p": {Protocol: "openai", BaseURL: "http://model.test/v1", APIKey: config.SecretText("key")}}
 	ready := make(chan struct{})
-	f.rec = reconcile.New(reconcile.Options{
-		Store: f.store, Ledger: reconcile.NewLedger(f.store), Roots: []string{f.specs}, Log: log, Ready: func() { close(ready) },
+	o := reconcile.Options{
+		Store: f.store, Ledger: reconcile.NewLedger(f.store), Roots: []string{f.specs}, Log: log, Ready: func() { close(ready) }, Idle: idle,
 		Config: config.Options{Settings: settings},
 		Mining: func(config.Mining) (mining.Options, error) {
 			return mining.Options{}, errors.New("there is no GitHub here")
 		},
-		Host: trial.Host{
-			Engine: engine, OpenBlob: f.store.Blobs().Open, StateDir: f.store.Dir(), Owner: f.store.Owner(), Log: log,
-			Images: image.New(image.Options{Engine: engine, Owner: f.store.Owner(), Log: log}),
-		},
-	})
+		Host: trial.Host{OpenBlob: f.store.Blobs().Open, StateDir: f.store.Dir(), Owner: f.store.Owner(), Log: log},
+	}
+	if idle {
+		close(ready)
+	} else {
+		o.Host.Engine, o.Host.Images = engine, image.New(image.Options{Engine: engine, Owner: f.store.Owner(), Log: log})
+	}
+	f.rec = reconcile.New(o)
 	ctx, cancel := context.WithCancel(f.Context())
 	var running sync.WaitGroup
 	running.Go(func() {

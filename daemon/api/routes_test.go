@@ -1,0 +1,139 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// Each route is asked in some way, and all answers are as described: the fixture's clients see to it.
+func TestEveryRouteAnswersAsDescribed(t *testing.T) {
+	f := newFixture(t, seeded(2, 3, 2), pulled(3), func(tx *store.Tx) error {
+		_, err := tx.AppendLine(store.StreamRef{Spec: "run.old", Root: t.TempDir(), Path: filepath.Join(t.TempDir(), "old.jsonl")},
+			store.Envelope{Type: "run.accepted", Spec: "run.old", Execution: 1}, map[string]string{"file": "old.hcl"})
+		return err
+	})
+	files := fmt.Sprintf(`{"paths":[%q]}`, filepath.Join(f.specs, "all.hcl"))
+	large := `{"paths":["` + strings.Repeat("x", api.MaxBody) + `"]}`
+	none := `{"paths":["/none/such.hcl"]}`
+	routes := http.NewServeMux()
+	left := map[string]bool{}
+	for _, pattern := range api.Routes() {
+		routes.Handle(pattern, http.NotFoundHandler()) // only found, never called
+		left[pattern] = true
+	}
+	for _, tt := range []struct {
+		method, target, body string
+		kind                 api.Kind
+		contains             string
+	}{
+		{"GET", "/v1/openapi.yaml", "", "", "openapi: 3.1.0"},
+		{"GET", "/v1/version", "", "", `"version":"v0"`},
+		{"GET", "/v1/status", "", "", `"run.a"`},
+		{"GET", "/v1/status?address=run.old", "", "", `"execution":2`},
+		{"GET", "/v1/status?address=mining.x", "", "", `"seen":3`},
+		{"GET", "/v1/status?address=run.none", "", api.NotFound, "run.none"},
+		{"GET", "/v1/trial?id=" + doneTrial, "", "", "test_Rotate[0]"},
+		{"GET", "/v1/trial?id=run.old", "", api.NotFound, "is a run"},
+		{"GET", "/v1/output?trial=" + doneTrial + "&round=agent-1", "", api.Conflict, "has no output"},
+		{"GET", "/v1/output?trial=" + doneTrial + "&round=agent-9", "", api.NotFound, "its rounds are agent-1"},
+		{"GET", "/v1/output?trial=none&round=agent-1", "", api.NotFound, "none"},
+		{"GET", "/v1/logs?trial=" + doneTrial, "", "", ""},
+		{"GET", "/v1/logs?trial=none", "", api.NotFound, "none"},
+		{"GET", "/v1/logs?trial=" + doneTrial + "&try=last", "", api.Invalid, "try"},
+		{"GET", "/v1/patch?trial=" + doneTrial, "", "", ""},
+		{"GET", "/v1/patch?trial=none", "", api.NotFound, "none"},
+		{"GET", "/v1/results?address=run.old", "", "", `"type":"run.accepted"`},
+		{"GET", "/v1/results?address=run.a", "", "", ""},
+		{"GET", "/v1/results?address=run.none", "", api.NotFound, "run.none"},
+		{"GET", "/v1/results?address=run.old&from=first", "", api.Invalid, "from"},
+		{"POST", "/v1/plan", files, "", `"plan"`},
+		{"POST", "/v1/plan", none, api.Invalid, "/none/such.hcl"},
+		{"POST", "/v1/plan", large, api.TooLarge, "too large"},
+		{"POST", "/v1/submit", files, "", `"run.a"`},
+		{"POST", "/v1/submit", none, api.Invalid, "/none/such.hcl"},
+		{"POST", "/v1/submit", "", api.Invalid, "body"},
+		{"POST", "/v1/withdraw", files, "", "{}"},
+		{"POST", "/v1/withdraw", "[]", api.Invalid, "body"},
+		{"POST", "/v1/fetch", files, "", `"end":true`},
+		{"POST", "/v1/fetch", none, "", `"kind":"invalid"`},
+		{"POST", "/v1/fetch", "paths", api.Invalid, "body"},
+		{"POST", "/v1/rerun?name=run.none", "", api.NotFound, "run.none"},
+		{"POST", "/v1/retry?name=run.a", "", api.Conflict, "has not begun"},
+		{"POST", "/v1/retry?name=mining.x", "", api.Invalid, "mining"},
+		{"POST", "/v1/cancel?name=run.a", "", api.Conflict, "nothing of it runs"},
+		{"POST", "/v1/cancel?name=run.none", "", api.NotFound, "run.none"},
+		{"POST", "/v1/cancel?name=mining.x", "", "", "{}"},
+		{"POST", "/v1/images", `{"verb":"burn"}`, "", `"kind":"invalid"`},
+		{"POST", "/v1/images", "burn", api.Invalid, "body"},
+		{"POST", "/v1/collect", `{"dry_run":true}`, "", `"bytes":0`},
+		{"POST", "/v1/collect", "[]", api.Invalid, "body"},
+		{"POST", "/v1/eval?task=benchmark.none", "", api.ReadOnly, "no daemon"}, // the fixture has no judge
+		{"POST", "/v1/check?task=benchmark.none", "", api.ReadOnly, "no daemon"},
+		{"POST", "/v1/check?repeat=often", "", api.Invalid, "repeat"},
+		{"GET", "/v1/report?run=run.old.e1", "", "", `"summary"`},
+		{"GET", "/v1/report?run=run.old.e9", "", api.NotFound, "e9"},
+		{"GET", "/v1/report?run=run.a", "", api.Conflict, "has not begun"},
+		{"GET", "/v1/compare?a=run.old.e1&b=run.old.e1", "", "", `"comparisons"`},
+		{"GET", "/v1/compare?a=run.old.e1&b=run.old.e1&agent=x", "", api.Conflict, "x"},
+		{"GET", "/v1/harness?run=run.old", "", "", `"summary"`},
+		{"GET", "/api/v1/tasks", "", "", `"benchmark.edge[\"one\"]"`},
+		{"GET", "/api/v1/tasks?file=" + filepath.Join(f.specs, "all.hcl"), "", "", `"benchmark.edge[\"one\"]"`},
+		{"GET", "/api/v1/runs/" + doneTrial + "/history", "", "", `"agent_submissions":3`},
+		{"GET", "/api/v1/runs/run.none/history", "", api.NotFound, "run.none"},
+		{"GET", "/v1/runs", "", "", `"run.a"`},
+		{"GET", "/v1/runs/run.a", "", "", `"run.a"`},
+		{"GET", "/v1/runs/run.old/executions", "", "", `"execution":2`},
+		{"GET", "/v1/trials/" + doneTrial, "", "", `"run":"run.old"`},
+		{"GET", "/v1/trials/" + doneTrial + "/rounds", "", "", `"agent-3"`},
+		{"GET", "/v1/trials/" + doneTrial + "/rounds/agent-2", "", "", `"agent-2"`},
+		{"GET", "/v1/trials/" + doneTrial + "/rounds/agent-2/tests", "", "", `"test_Rotate[0]"`},
+		{"GET", "/v1/trials/" + doneTrial + "/rounds/agent-2/output", "", api.Conflict, "has no output"},
+		{"GET", "/v1/specs", "", "", `"all.hcl"`},
+		{"GET", "/v1/tasks", "", "", `"benchmark.edge[\"one\"]"`},
+		{"GET", "/v1/mining/mining.x", "", "", `"mining.x"`},
+		{"GET", "/v1/mining/mining.x/pulls", "", "", `"acme/shop"`},
+		{"GET", "/v2/runs", "", api.NotFound, "openapi.yaml"},
+		{"DELETE", "/v1/runs/run.a", "", api.Invalid, "GET"},
+	} {
+		text, kind := f.ask(tt.method, tt.target, tt.body)
+		if kind != tt.kind || !strings.Contains(text, tt.contains) {
+			t.Errorf("%s %s: %q, want %q with %q: %s", tt.method, tt.target, kind, tt.kind, tt.contains, text)
+		}
+		q, err := http.NewRequestWithContext(t.Context(), tt.method, tt.target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, pattern := routes.Handler(q)
+		delete(left, pattern)
+	}
+	for pattern := range left {
+		t.Errorf("%s was not asked", pattern)
+	}
+}
+
+// A process that only reads answers what it can, and says of the rest why not.
+func TestWhatOnlyReadsChangesNothing(t *testing.T) {
+	f := newIdleFixture(t, seeded(1, 2, 1))
+	for _, target := range []string{"/v1/status", "/v1/runs", "/v1/specs", "/v1/tasks", "/v1/trials/" + doneTrial + "/rounds"} {
+		if text, kind := f.ask("GET", target, ""); kind != "" {
+			t.Errorf("%s: %s", target, text)
+		}
+	}
+	for _, target := range []string{"/v1/cancel?name=run.old", "/v1/rerun?name=mining.x", "/v1/retry?name=run.old", "/v1/eval?trial=" + doneTrial, "/v1/collect"} {
+		if text, kind := f.ask("POST", target, "{}"); kind != api.ReadOnly {
+			t.Errorf("%s: %s", target, text)
+		}
+	}
+	var end struct{ End struct{ Kind api.Kind } }
+	text, _ := f.ask("POST", "/v1/images", `{"verb":"build"}`)
+	if err := json.Unmarshal([]byte(text), &end); err != nil || end.End.Kind != api.ReadOnly {
+		t.Errorf("images: %s, %v", text, err)
+	}
+}
