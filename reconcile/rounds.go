@@ -178,8 +178,8 @@ type OutputPage struct {
 	Text   string `json:"text"`           // what is no UTF-8 is U+FFFD
 }
 
-// outputPage is how much of an output is in a page, in bytes.
-const outputPage = 64 << 10
+// OutputPageSize is how much of an output is in a page at most, in bytes.
+const OutputPageSize = 64 << 10
 
 // OutputAt reads a page of what the judge command wrote in a round, from a byte on. No character is
 // in two pages. A round that is not known is an ErrUnknown, one without an output a *Conflict.
@@ -220,7 +220,7 @@ func pageAt(text io.Reader, offset int64) (page OutputPage, err error) {
 	if _, err := at.Seek(page.Offset, io.SeekStart); err != nil {
 		return page, err
 	}
-	part, err := io.ReadAll(io.LimitReader(at, outputPage))
+	part, err := io.ReadAll(io.LimitReader(at, OutputPageSize))
 	if err != nil {
 		return page, err
 	}

@@ -59,10 +59,7 @@ func TestListsAreAlike(t *testing.T) {
 			continue
 		}
 		content := item.Get.Responses.Status(200).Value.Content["application/json"]
-		paged := false
-		for _, p := range item.Get.Parameters {
-			paged = paged || p.Ref == "#/components/parameters/after"
-		}
+		paged := slices.ContainsFunc(item.Get.Parameters, isAfter)
 		if content == nil || strings.HasSuffix(content.Schema.Ref, "Page") != paged && !strings.HasSuffix(content.Schema.Ref, "OutputPage") {
 			if content != nil {
 				t.Errorf("%s is answered by %s, and has pages: %v", path, content.Schema.Ref, paged)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -19,11 +20,20 @@ func Kinds() (all []Kind) {
 	return all
 }
 
-// Limits of a page.
+// KindStatuses are all kinds with the status of each.
+func KindStatuses() (all []string) {
+	for _, k := range kinds {
+		all = append(all, fmt.Sprint(k.kind, " ", k.status))
+	}
+	return all
+}
+
+// Limits of pages and bodies.
 const (
 	DefaultLimit = defaultLimit
 	MaxLimit     = maxLimit
 	MaxBody      = maxBody
+	MaxPatch     = maxPatch
 )
 
 // Answers are the Go types behind the schemas of bodies, by their names.
