@@ -282,9 +282,8 @@ func TestAPageIsAskedForInOneWay(t *testing.T) {
 		"limit=1": "", "limit=500": "", "limit=": "", "limit=1&after=" + first.Next: "", "after=" + first.Next + "&limit=3": "", "after=": "",
 		"limit=0": api.Invalid, "limit=501": api.Invalid, "limit=-1": api.Invalid, "limit=ten": api.Invalid, "limit=1e2": api.Invalid, "limit=99999999999999999999": api.Invalid,
 		"after=x": api.Invalid, "after=" + first.Next + "x": api.Invalid, "after=" + first.Next[1:]: api.Invalid, "after=3": api.Invalid, "after=%00": api.Invalid,
-		"after=" + base64.RawURLEncoding.EncodeToString([]byte(`{"k":1}`)): api.Invalid,
-		"after=" + base64.RawURLEncoding.EncodeToString([]byte(`[]`)):      api.Invalid,
-		"after=" + base64.RawURLEncoding.EncodeToString([]byte(`{"l":7}`)): api.Invalid,
+		"after=" + base64.RawURLEncoding.EncodeToString(nil) + "A": api.Invalid, "after=" + base64.RawURLEncoding.EncodeToString([]byte("123456")): api.Invalid,
+		"after=" + first.Next[:8]: api.Invalid, "after=" + first.Next + "A": api.Invalid, // its list, without a place or with another one
 		"after=" + other.Next: api.Invalid, "x=1&after=" + first.Next: api.Invalid,
 	} {
 		if text, got := f.ask("GET", "/v1/runs/run.old/executions?"+query, ""); got != kind {

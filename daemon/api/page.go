@@ -1,10 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,12 +27,8 @@ type Page[T any] struct {
 	AsOf  time.Time `json:"as_of"`          // when it was read
 }
 
-// cursor says where a page begins: behind the item with the key. It belongs to one list with its
-// filters.
-type cursor[K any] struct {
-	List []byte `json:"l"`
-	Key  K      `json:"k"`
-}
+// place is what the items of a list are ordered by.
+type place interface{ string | int | int64 }
 
 // listOf identifies a list: its path and its filters.
 func listOf(u *url.URL) []byte {
@@ -39,37 +36,49 @@ func listOf(u *url.URL) []byte {
 	filters.Del("after")
 	filters.Del("limit")
 	sum := sha256.Sum256([]byte(u.Path + "?" + filters.Encode()))
-	return sum[:6]
+	return sum[:listSize]
 }
 
-func (c cursor[K]) String() string {
-	text, _ := json.Marshal(c) // a key is a name or a number
-	return base64.RawURLEncoding.EncodeToString(text)
+// listSize is how long listOf is, in bytes.
+const listSize = 6
+
+// cursor says where a page begins: behind the item at a place. It belongs to one list with its
+// filters. A place may be any bytes: paths of files are.
+func cursor[K place](list []byte, at K) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Append(list[:listSize:listSize], at))
 }
 
-func parseCursor[K any](text string, list []byte) (key K, err error) {
-	var c cursor[K]
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err == nil {
-		err = json.Unmarshal(raw, &c)
+func parseCursor[K place](text string, list []byte) (at K, err error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(raw) < listSize {
+		return at, invalidf("after=%q is no cursor: take it from next of the page before", text)
 	}
-	switch {
-	case err != nil:
-		return key, invalidf("after=%q is no cursor: take it from next of the page before", text)
-	case string(c.List) != string(list):
-		return key, invalidf("after=%q is a cursor of another list, or of other filters", text)
+	if !bytes.Equal(raw[:listSize], list) {
+		return at, invalidf("after=%q is a cursor of another list, or of other filters", text)
 	}
-	return c.Key, nil
+	key := string(raw[listSize:])
+	switch to := any(&at).(type) {
+	case *string:
+		*to = key
+	case *int:
+		*to, err = strconv.Atoi(key)
+	case *int64:
+		*to, err = strconv.ParseInt(key, 10, 64)
+	}
+	if err != nil {
+		return at, invalidf("after=%q is no cursor: %w", text, err)
+	}
+	return at, nil
 }
 
 // servePage answers with a page of a list. Read returns at most n items that come behind the one
 // with the key, the first ones being behind the zero key.
-func servePage[T, K any](w http.ResponseWriter, q *http.Request, key func(T) K, read func(ctx context.Context, after K, n int) ([]T, error)) {
+func servePage[T any, K place](w http.ResponseWriter, q *http.Request, key func(T) K, read func(ctx context.Context, after K, n int) ([]T, error)) {
 	p, err := readPage(q, key, read)
 	answer(w, p, err)
 }
 
-func readPage[T, K any](q *http.Request, key func(T) K, read func(ctx context.Context, after K, n int) ([]T, error)) (p Page[T], err error) {
+func readPage[T any, K place](q *http.Request, key func(T) K, read func(ctx context.Context, after K, n int) ([]T, error)) (p Page[T], err error) {
 	limit, err := number(q, "limit", defaultLimit)
 	if err != nil {
 		return p, err
@@ -91,7 +100,7 @@ func readPage[T, K any](q *http.Request, key func(T) K, read func(ctx context.Co
 	}
 	if len(items) > limit { // there is more
 		items = items[:limit]
-		p.Next = cursor[K]{list, key(items[limit-1])}.String()
+		p.Next = cursor(list, key(items[limit-1]))
 	}
 	p.Items = append([]T{}, items...)
 	return p, nil

@@ -18,8 +18,8 @@ func TestACursorBelongsToItsList(t *testing.T) {
 			return &url.URL{Path: rapid.SampledFrom([]string{"/v1/runs", "/v1/specs"}).Draw(t, name+" path"), RawQuery: filters.Encode()}
 		}
 		own, other := address("own"), address("other")
-		key := rapid.StringN(0, 40, -1).Draw(t, "key")
-		text := cursor[string]{listOf(own), key}.String()
+		key := string(rapid.SliceOf(rapid.Byte()).Draw(t, "key")) // a path may be any bytes
+		text := cursor(listOf(own), key)
 		paged := *own
 		paged.RawQuery += "&limit=3&after=" + text
 		if got, err := parseCursor[string](text, listOf(&paged)); err != nil || got != key {
@@ -35,14 +35,14 @@ func FuzzCursorIsChecked(f *testing.F) {
 	list := listOf(&url.URL{Path: "/v1/runs"})
 	f.Add("", int64(0))
 	f.Add("eyJsIjoiIn0", int64(1))
-	f.Add(cursor[int64]{list, 7}.String(), int64(7))
+	f.Add(cursor(list, int64(7)), int64(7))
 	f.Fuzz(func(t *testing.T, text string, n int64) {
 		if _, err := parseCursor[int64](text, list); err != nil {
 			if _, kind := classify(err); kind != Invalid {
 				t.Errorf("%q is %s: %v", text, kind, err)
 			}
 		}
-		if got, err := parseCursor[int64](cursor[int64]{list, n}.String(), list); err != nil || got != n {
+		if got, err := parseCursor[int64](cursor(list, n), list); err != nil || got != n {
 			t.Errorf("%d comes back as %d, %v", n, got, err)
 		}
 	})
