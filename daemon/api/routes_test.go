@@ -87,6 +87,9 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 		{"GET", "/api/v1/tasks?file=" + filepath.Join(f.specs, "all.hcl"), "", "", `"benchmark.edge[\"one\"]"`},
 		{"GET", "/api/v1/runs/" + doneTrial + "/history", "", "", `"agent_submissions":3`},
 		{"GET", "/api/v1/runs/run.none/history", "", api.NotFound, "run.none"},
+		{"GET", "/v1/events?" + strings.Repeat("topic=host&", 101), "", api.Invalid, "101 topics"},
+		{"GET", "/v1/status?since=now", "", api.Invalid, "since"},
+		{"GET", "/v1/status?trials=-1", "", api.Invalid, "trials"},
 		{"GET", "/v1/runs", "", "", `"run.a"`},
 		{"GET", "/v1/runs/run.a", "", "", `"run.a"`},
 		{"GET", "/v1/runs/run.old/executions", "", "", `"execution":2`},
@@ -115,6 +118,17 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	}
 	for pattern := range left {
 		t.Errorf("%s was not asked", pattern)
+	}
+}
+
+// Events are as described, too: what one who was away has missed, and that of another state.
+func TestEventsAreAsDescribed(t *testing.T) {
+	f := newFixture(t, seeded(1, 2, 1), pulled(3))
+	for last, want := range map[string]string{"": "hello", "1." + f.store.Owner(): "look", "1.another": "reset"} {
+		seen := ""
+		if err := f.client.Events(t.Context(), last, nil, func(e api.Event) bool { seen = e.Kind; return seen != want }); err != nil || seen != want {
+			t.Errorf("behind %q comes %s, %v", last, seen, err)
+		}
 	}
 }
 
