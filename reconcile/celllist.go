@@ -1,11 +1,11 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
@@ -63,13 +63,32 @@ type CellFilter struct {
 
 // CellKey is where a page of a list ends.
 type CellKey struct {
-	Trial   string `json:"t"`
-	Created int64  `json:"c,omitempty"` // Unix nanoseconds
-	Changed int64  `json:"n,omitempty"`
+	Execution int // to which the list keeps, whatever begins meanwhile
+	Created   int64
+	Changed   int64
+	Trial     string
 }
 
 // Key is where a page that ends with c ends.
-func (c CellInfo) Key() CellKey { return CellKey{c.Trial, c.created.UnixNano(), c.Changed} }
+func (c CellInfo) Key() CellKey {
+	return CellKey{c.Execution, c.created.UnixNano(), c.Changed, c.Trial}
+}
+
+// String is the form that ParseCellKey reads.
+func (k CellKey) String() string {
+	return fmt.Sprintf("%d %d %d %s", k.Execution, k.Created, k.Changed, k.Trial)
+}
+
+// ParseCellKey reads a key; "" is the zero key.
+func ParseCellKey(text string) (k CellKey, err error) {
+	if text == "" {
+		return k, nil
+	}
+	if _, err := fmt.Sscanf(text, "%d %d %d %s", &k.Execution, &k.Created, &k.Changed, &k.Trial); err != nil {
+		return k, fmt.Errorf("read the end %q of a page: %w", text, err)
+	}
+	return k, nil
+}
 
 // CellStates are what State of a filter may be.
 func CellStates() []string {
@@ -82,15 +101,9 @@ func CellStates() []string {
 	return states
 }
 
-// ErrState says that a filter names a state that no trial can be in.
-var ErrState = errors.New("no such state")
-
 // CellsAfter returns at most limit trials of an execution that come behind the one with the key; the
 // first ones come behind the zero key. A run that is not known is an ErrUnknown.
 func (r *Reconciler) CellsAfter(ctx context.Context, f CellFilter, after CellKey, limit int) (infos []CellInfo, err error) {
-	if f.State != "" && !slices.Contains(CellStates(), f.State) {
-		return nil, fmt.Errorf("%w: %q; the states are %s", ErrState, f.State, strings.Join(CellStates(), ", "))
-	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		last, err := tx.LatestExecution(f.Run)
 		if errors.Is(err, store.ErrNotFound) {
@@ -99,9 +112,7 @@ func (r *Reconciler) CellsAfter(ctx context.Context, f CellFilter, after CellKey
 		if err != nil {
 			return err
 		}
-		if f.Execution == 0 {
-			f.Execution = last.N
-		}
+		f.Execution = cmp.Or(f.Execution, after.Execution, last.N)
 		if f.Execution > last.N || f.Execution < 0 {
 			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", ErrUnknown, f.Run, f.Execution, last.N)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/api/apitest"
+	"github.com/assayd/assayd/reconcile"
 )
 
 func document(t *testing.T) *openapi3.T {
@@ -94,6 +95,16 @@ func TestTheKindsAreDescribed(t *testing.T) {
 	}
 }
 
+func TestTheStatesOfTrialsAreDescribed(t *testing.T) {
+	var described []string
+	for _, state := range document(t).Components.Schemas["CellState"].Value.Enum {
+		described = append(described, fmt.Sprint(state))
+	}
+	if diff := cmp.Diff(reconcile.CellStates(), described); diff != "" {
+		t.Errorf("-known +described\n%s", diff)
+	}
+}
+
 // Members, whether they are required, and types are those of the Go types, all the way down.
 func TestSchemasAreTheGoTypes(t *testing.T) {
 	schemas := document(t).Components.Schemas
@@ -106,7 +117,7 @@ func TestSchemasAreTheGoTypes(t *testing.T) {
 		c.compare(name, openapi3.NewSchemaRef("#/components/schemas/"+name, schemas[name].Value), reflect.TypeOf(value))
 	}
 	for name := range schemas {
-		if !c.seen[name] && !slices.Contains([]string{"Record", "Kind", "Next", "AsOf"}, name) {
+		if !c.seen[name] && !slices.Contains([]string{"Record", "Kind", "Next", "AsOf", "CellState"}, name) {
 			t.Errorf("the schema %s is compared with no Go type", name)
 		}
 	}

@@ -45,6 +45,6 @@ var Answers = map[string]any{
 	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},
 	"RunPage": Page[reconcile.RunInfo]{}, "ExecutionPage": Page[reconcile.ExecutionInfo]{}, "SpecPage": Page[reconcile.SpecInfo]{},
 	"TaskPage": Page[reconcile.TaskInfo]{}, "PullPage": Page[reconcile.PullInfo]{}, "SubmissionPage": Page[reconcile.RoundInfo]{},
-	"RoundTestPage": Page[reconcile.TestInfo]{}, "Run": reconcile.RunInfo{}, "Trial": reconcile.TrialInfo{}, "Mining": reconcile.MiningInfo{},
+	"RoundTestPage": Page[reconcile.TestInfo]{}, "CellPage": Page[reconcile.CellInfo]{}, "Cell": reconcile.CellInfo{}, "Run": reconcile.RunInfo{}, "Trial": reconcile.TrialInfo{}, "Mining": reconcile.MiningInfo{},
 	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": reconcile.RoundInfo{}, "OutputPage": reconcile.OutputPage{},
 }

@@ -239,6 +239,9 @@ func seeded(executions, rounds, tests int) func(*store.Tx) error {
 		if err := tx.PutTrial(store.TrialRow{ID: s.ID, Spec: s.Spec, Execution: 1, Cell: s.Key, Try: 1, Phase: string(s.Phase), Status: string(trial.Unresolved), Data: data, FinishedAt: at}); err != nil {
 			return err
 		}
+		if err := tx.PutCell(store.CellRow{Trial: s.ID, Spec: s.Spec, Execution: 1, Key: s.Key, Task: "one", Attempt: 1, Try: 1, Phase: string(s.Phase), Status: "unresolved", State: "unresolved", Stands: true}); err != nil {
+			return err
+		}
 		var all []parser.Test
 		for i := range tests {
 			status := parser.Passed

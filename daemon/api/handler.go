@@ -94,6 +94,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"GET /v1/runs":                                 h.runs,
 		"GET /v1/runs/{run}":                           h.run,
 		"GET /v1/runs/{run}/executions":                h.executions,
+		"GET /v1/trials":                               h.trials,
 		"GET /v1/trials/{trial}":                       h.trialInfo,
 		"GET /v1/trials/{trial}/rounds":                h.rounds,
 		"GET /v1/trials/{trial}/rounds/{round}":        h.round,

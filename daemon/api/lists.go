@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
@@ -87,6 +89,54 @@ func (h *handler) pulls(w http.ResponseWriter, q *http.Request) {
 		func(ctx context.Context, before int64, n int) ([]reconcile.PullInfo, error) {
 			return h.r.PullsBefore(ctx, q.PathValue("mining"), f, before, n)
 		})
+}
+
+// trials answers with the trials of an execution.
+func (h *handler) trials(w http.ResponseWriter, q *http.Request) {
+	f, err := cellFilter(q)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	servePage(w, q, func(c reconcile.CellInfo) string { return c.Key().String() }, func(ctx context.Context, after string, n int) ([]reconcile.CellInfo, error) {
+		key, err := reconcile.ParseCellKey(after)
+		if err != nil {
+			return nil, invalidf("after is no cursor: %w", err)
+		}
+		return h.r.CellsAfter(ctx, f, key, n)
+	})
+}
+
+// cellFilter reads which trials are asked for.
+func cellFilter(q *http.Request) (f reconcile.CellFilter, err error) {
+	f = reconcile.CellFilter{
+		Run: q.FormValue("run"), State: q.FormValue("status"), Agent: q.FormValue("agent"), Model: q.FormValue("model"), Task: q.FormValue("task"), Flag: q.FormValue("flag"),
+	}
+	switch sort := q.FormValue("sort"); sort {
+	case "", "begun":
+	case "changed":
+		f.Latest = true
+	default:
+		return f, invalidf("sort=%q: trials are sorted as begun or changed", sort)
+	}
+	if f.Run == "" {
+		return f, invalidf("run is missing: the address of a run, as run.nightly")
+	}
+	if f.State != "" && !slices.Contains(reconcile.CellStates(), f.State) {
+		return f, invalidf("status=%q: a trial is %s", f.State, strings.Join(reconcile.CellStates(), ", "))
+	}
+	f.Execution, err = number(q, "execution", 0)
+	return f, err
+}
+
+// Trials asks for a page of the trials of an execution. Filters are execution, status, agent, model,
+// task, and flag; sort is begun or changed.
+func (c *Client) Trials(ctx context.Context, run string, filters url.Values, after string, limit int) (Page[reconcile.CellInfo], error) {
+	q := url.Values{"run": {run}}
+	for name, values := range filters {
+		q[name] = values
+	}
+	return listPage[reconcile.CellInfo](ctx, c, "/v1/trials", q, after, limit)
 }
 
 func (h *handler) trialInfo(w http.ResponseWriter, q *http.Request) {
