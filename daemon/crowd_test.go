@@ -145,11 +145,13 @@ func (c *crowd) startEngine(dir string) *exec.Cmd {
 	return engine
 }
 
-// spec is a run of so many attempts at one task, whose containers ask for next to nothing.
+// spec is a run of two agents with five attempts each at every task, whose containers ask for next
+// to nothing.
 func (c *crowd) spec() string {
-	return fmt.Sprintf(`
-benchmark "crowd" {
-  task "climb" {
+	var tasks strings.Builder
+	for i := range c.cells / 10 {
+		fmt.Fprintf(&tasks, `
+  task "climb%d" {
     image       = "crowd/work:1"
     instruction = "Raise the number in src/level."
     workdir     = "/workspace"
@@ -170,7 +172,10 @@ benchmark "crowd" {
       memory  = "16MiB"
     }
   }
-}
+`, i)
+	}
+	return fmt.Sprintf(`
+benchmark "crowd" {%s}
 
 agent "striver" {
   command = ["strive"]
@@ -178,13 +183,16 @@ agent "striver" {
 
 run "crowd" {
   tasks     = [benchmark.crowd]
-  attempts  = %d
+  attempts  = 5
   parallel  = %d
   timeout   = "6h"
   auto_eval = "0s"
   agent "striver" {}
+  agent "striver" {
+    label = "other"
+  }
 }
-`, c.cells, c.live)
+`, tasks.String(), c.live)
 }
 
 // used is the CPU that the daemon has taken until now, with those before it.

@@ -83,6 +83,7 @@ type Reconciler struct {
 	blind     string            // why the last look at the files failed
 	trouble   []string          // places that could not be looked at, as last logged
 	notes     map[string]string // what a run waits for, for the status
+	started   int               // trials in this turn
 	miners    map[string]*liveMining
 	mines     map[string]bool // addresses of mining specs that are declared, or were and have not ended
 	mined     chan miningEnd
@@ -267,6 +268,14 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	defer timer.Stop()
 	r.waits.Store(true)
 	defer r.waits.Store(false)
+	r.started = 0
+	select {
+	case call := <-r.calls: // whoever asks goes before what is due
+		r.begins()
+		call()
+		return
+	default:
+	}
 	select {
 	case <-ctx.Done():
 	case <-pulses:
@@ -312,9 +321,14 @@ func (r *Reconciler) begins() {
 // thousand takes longer than all that is read.
 const atOnce = 256
 
-// turn reconciles every run that is due, and those for which there is room.
+// startsAtOnce is how many trials begin in a turn: each is two transactions, and whoever asks the loop
+// waits for all of them.
+const startsAtOnce = 16
+
+// turn reconciles every run that is due, and those for which there is room, as far as that begins no
+// more trials than startsAtOnce.
 func (r *Reconciler) turn(ctx context.Context) {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && r.started < startsAtOnce {
 		r.Working()
 		due := r.due()
 		if len(due) == 0 {

@@ -283,3 +283,27 @@ func TestAnExecutionThatEndedWithoutABlockIsReadAgain(t *testing.T) {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
+
+// Who asks the loop waits for a few trials to begin, and not for all that a run may have at once.
+func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
+	h := newHouse(t)
+	h.write("r.hcl", strings.Replace(manyAttempts(100), "parallel = 1", "parallel = 100", 1))
+	h.more = func(o *Options) {
+		o.Admission = NewAdmission(Limits{CPUs: 1000, Memory: 1 << 40}, roomy, func() {})
+	}
+	d := h.start()
+	for live, deadline := 0, time.Now().Add(patience); live < 100; {
+		check(t, d.do(t.Context(), func() {
+			before := len(d.live)
+			d.started = 0
+			d.turn(t.Context())
+			if live = len(d.live); live > before+startsAtOnce {
+				t.Errorf("%d trials began in one turn", live-before)
+			}
+		}))
+		if time.Now().After(deadline) {
+			t.Fatalf("%d trials live", live)
+		}
+	}
+	d.stop()
+}
