@@ -148,7 +148,7 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 		return false, err
 	}
 	r.drive(state, need)
-	if r.started++; r.started >= startsAtOnce {
+	if r.started++; r.begunEnough() {
 		r.queue.add(address, r.now()) // what is left of the plan is made again
 		return false, nil
 	}

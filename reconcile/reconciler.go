@@ -84,6 +84,7 @@ type Reconciler struct {
 	trouble   []string          // places that could not be looked at, as last logged
 	notes     map[string]string // what a run waits for, for the status
 	started   int               // trials in this turn
+	tired     time.Time         // when to begin no more of them in it
 	miners    map[string]*liveMining
 	mines     map[string]bool // addresses of mining specs that are declared, or were and have not ended
 	mined     chan miningEnd
@@ -314,6 +315,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 // begins says that the loop has something to do.
 func (r *Reconciler) begins() {
 	r.Working()
+	r.tired = time.Now().Add(startsWithin)
 	r.waits.Store(false)
 }
 
@@ -321,14 +323,22 @@ func (r *Reconciler) begins() {
 // thousand takes longer than all that is read.
 const atOnce = 256
 
-// startsAtOnce is how many trials begin in a turn: each is two transactions, and whoever asks the loop
-// waits for all of them.
-const startsAtOnce = 16
+// startsAtOnce is how many trials begin in a turn, and startsWithin for how long: whoever asks the loop
+// waits for all of them, and each waits for the trials that write to the store.
+const (
+	startsAtOnce = 16
+	startsWithin = 100 * time.Millisecond
+)
 
-// turn reconciles every run that is due, and those for which there is room, as far as that begins no
-// more trials than startsAtOnce.
+// begunEnough reports whether the trials that have not begun yet do so in another turn.
+func (r *Reconciler) begunEnough() bool {
+	return r.started >= startsAtOnce || r.started > 0 && time.Now().After(r.tired)
+}
+
+// turn reconciles every run that is due, and those for which there is room, as far as that does not
+// begin too many trials.
 func (r *Reconciler) turn(ctx context.Context) {
-	for ctx.Err() == nil && r.started < startsAtOnce {
+	for ctx.Err() == nil && !r.begunEnough() {
 		r.Working()
 		due := r.due()
 		if len(due) == 0 {
@@ -342,6 +352,10 @@ func (r *Reconciler) turn(ctx context.Context) {
 		for i, seen := range r.observe(ctx, due) {
 			if ctx.Err() != nil {
 				return
+			}
+			if r.begunEnough() {
+				r.queue.add(due[i], r.now())
+				continue
 			}
 			r.Working()
 			err := r.reconcile(ctx, due[i], seen)

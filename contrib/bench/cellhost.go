@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +47,7 @@ type cellHost struct {
 
 func newCellHost(ctx context.Context, dir string, cells int) (h *cellHost, err error) {
 	h = &cellHost{
-		dir: dir, specs: filepath.Join(dir, "w"), fake: containertest.NewFake(), begun: make(chan struct{}, cells), let: make(chan struct{}),
+		dir: dir, specs: filepath.Join(dir, "w"), fake: containertest.NewFake(), begun: make(chan struct{}, cells+10), let: make(chan struct{}),
 	}
 	socket := filepath.Join(dir, "api")
 	h.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -71,11 +72,13 @@ func (h *cellHost) write(name, text string) error {
 	return os.WriteFile(filepath.Join(h.specs, name), []byte(text), 0o644)
 }
 
-// cellSpec is a run of so many attempts, one at a time.
+// cellSpec is a run of at least so many cells, one at a time: two agents with five attempts each at
+// every task.
 func cellSpec(cells int) string {
-	return fmt.Sprintf(`
-benchmark "edge" {
-  task "one" {
+	var tasks strings.Builder
+	for i := range (cells + 9) / 10 {
+		fmt.Fprintf(&tasks, `
+  task "t%d" {
     image       = "work:1"
     instruction = "do it"
     submit {
@@ -87,7 +90,10 @@ benchmark "edge" {
       parser  = "exit_code"
     }
   }
-}
+`, i)
+	}
+	return fmt.Sprintf(`
+benchmark "edge" {%s}
 
 agent "mine" {
   command = ["work"]
@@ -97,10 +103,13 @@ run "r" {
   tasks     = [benchmark.edge]
   auto_eval = "0s"
   parallel  = 1
-  attempts  = %d
+  attempts  = 5
   agent "mine" {}
+  agent "mine" {
+    label = "other"
+  }
 }
-`, cells)
+`, tasks.String())
 }
 
 // otherSpec is another run, which never begins.

@@ -51,8 +51,8 @@ func onePattern(ctx context.Context) (p *pattern, err error) {
 	p = &pattern{}
 	return p, h.store.View(ctx, func(tx *store.Tx) error {
 		rows, err := tx.Trials("run.r", 1)
-		if err != nil || len(rows) != 1 {
-			return fmt.Errorf("read the one trial of %d: %w", len(rows), err)
+		if err != nil || len(rows) == 0 {
+			return fmt.Errorf("read a trial: %w", err)
 		}
 		p.row = rows[0]
 		if p.execution, err = tx.LatestExecution("run.r"); err != nil {
@@ -114,9 +114,11 @@ func (p *pattern) fill(ctx context.Context, h *cellHost, n int) error {
 func (p *pattern) clone(tx *store.Tx, cell reconcile.Cell, i int) error {
 	s := p.state
 	s.ID, s.Key, s.Cell = trial.ID("r", 1, cell.Key), cell.Key, cell.Whole()
+	task := s.Cell.Task
 	s.Cell.Task = p.state.Cell.Task // with what its images are
+	s.Cell.Task.Name = task.Name
 	result := *p.state.Result
-	result.Trial, result.Attempt = s.ID, s.Cell.Attempt
+	result.Trial, result.Attempt, result.Task, result.Agent = s.ID, s.Cell.Attempt, task.Name, s.Cell.Agent.Title()
 	s.Result = &result
 	data, err := json.Marshal(s)
 	if err != nil {
