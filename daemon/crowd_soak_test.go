@@ -23,3 +23,10 @@ func TestSoakTenThousandTrialsAtAThousandAtOnce(t *testing.T) {
 		t.Errorf("the loop was %s old", age)
 	}
 }
+
+// A thousand trials that all talk at once, over real sockets, take less than one core.
+func TestSoakAThousandTrialsThatTalkTakeLessThanACore(t *testing.T) {
+	if cores := talks(t, 1000, time.Minute); cores >= 1 {
+		t.Errorf("they take %.2f cores", cores)
+	}
+}

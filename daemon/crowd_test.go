@@ -28,13 +28,19 @@ import (
 )
 
 // crowdDaemon is a process with the real daemon on the engine of a crowd.
-type crowdDaemon struct{ State, Specs, Socket string }
+type crowdDaemon struct {
+	State, Specs, Socket string
+	Settings             string // text of assayd.hcl
+}
 
 // serve runs until SIGTERM. It tells on standard error of each turn of the loop that takes long.
 func (c crowdDaemon) serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	settings := config.DefaultSettings(os.LookupEnv)
+	settings, ds := config.LoadSettings("assayd.hcl", []byte(c.Settings), config.Options{Env: os.LookupEnv})
+	if ds.HasErrors() {
+		return fmt.Errorf("read the settings: %v", ds)
+	}
 	settings.Limits.Disk = 1 << 46
 	o := daemon.Options{
 		Settings: settings, Roots: []string{c.Specs}, StateDir: c.State, Version: "crowd",
@@ -69,14 +75,20 @@ type crowd struct {
 	*world
 	cells, live int
 	socket      string
+	model       string // URL of what its agents talk to; "" = they submit
 	remote      *containertest.Remote
 	cpu         time.Duration // that daemons took which have ended
-	deadlines   map[string]time.Time
-	lines       int64 // bytes of the result file that were seen
+	lines       int64         // bytes of the result file that were seen
 }
 
 // newCrowd starts the engine, and writes what is to be done.
 func newCrowd(t *testing.T, cells, live int) *crowd {
+	t.Helper()
+	return newTalkingCrowd(t, cells, live, "")
+}
+
+// newTalkingCrowd is newCrowd with agents that talk to a model instead of submitting.
+func newTalkingCrowd(t *testing.T, cells, live int, model string) *crowd {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "c") // short, because sockets lie below
 	if err != nil {
@@ -87,7 +99,7 @@ func newCrowd(t *testing.T, cells, live int) *crowd {
 		t.Fatal(err)
 	}
 	w := &world{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), program: self, bench: "crowd"}
-	c := &crowd{world: w, cells: cells, live: live, socket: filepath.Join(dir, "e"), deadlines: map[string]time.Time{}}
+	c := &crowd{world: w, cells: cells, live: live, socket: filepath.Join(dir, "e"), model: model}
 	if err := os.Mkdir(w.specs, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +112,7 @@ func newCrowd(t *testing.T, cells, live int) *crowd {
 		t.Fatal(err)
 	}
 	w.client = api.NewClient(api.Socket(w.state))
-	part, err := json.Marshal(crowdDaemon{State: w.state, Specs: w.specs, Socket: c.socket})
+	part, err := json.Marshal(crowdDaemon{State: w.state, Specs: w.specs, Socket: c.socket, Settings: c.settings()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +136,7 @@ func newCrowd(t *testing.T, cells, live int) *crowd {
 
 func (c *crowd) startEngine(dir string) *exec.Cmd {
 	c.Helper()
-	part, err := json.Marshal(crowdEngine{Socket: c.socket, Data: dir, Gate: c.live, Cells: c.cells, Active: 64})
+	part, err := json.Marshal(crowdEngine{Socket: c.socket, Data: dir, Gate: c.live, Cells: c.cells, Active: 64, Talk: c.model != ""})
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -143,6 +155,14 @@ func (c *crowd) startEngine(dir string) *exec.Cmd {
 		return err
 	})
 	return engine
+}
+
+// settings are those of the crowd's daemons.
+func (c *crowd) settings() string {
+	if c.model == "" {
+		return ""
+	}
+	return fmt.Sprintf("provider \"openai\" {\n  base_url = %q\n  api_key = %q\n  prices = { \"scripted\" = { input = 10, output = 100 } }\n}\n", c.model+"/v1", modelKey)
 }
 
 // spec is a run of two agents with five attempts each at every task, whose containers ask for next
@@ -174,11 +194,16 @@ func (c *crowd) spec() string {
   }
 `, i)
 	}
+	api, model := "none", ""
+	if c.model != "" {
+		api, model = "openai", `model = "scripted"`
+	}
 	return fmt.Sprintf(`
 benchmark "crowd" {%s}
 
 agent "striver" {
   command = ["strive"]
+  api     = %q
 }
 
 run "crowd" {
@@ -187,12 +212,15 @@ run "crowd" {
   parallel  = %d
   timeout   = "6h"
   auto_eval = "0s"
-  agent "striver" {}
+  agent "striver" {
+    %s
+  }
   agent "striver" {
     label = "other"
+    %s
   }
 }
-`, tasks.String(), c.live)
+`, tasks.String(), api, c.live, model, model)
 }
 
 // used is the CPU that the daemon has taken until now, with those before it.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"mime/multipart"
 	"net"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
 )
 
@@ -33,7 +35,7 @@ type crowdEngine struct {
 	Gate   int    // agents begin once so many are there, or all are
 	Cells  int    // of the run
 	Active int    // agents that work at once, once they have begun
-	Pause  time.Duration
+	Talk   bool   // agents talk until they are killed, and submit nothing
 
 	active chan struct{}
 	mu     sync.Mutex
@@ -142,6 +144,10 @@ func (g *scriptedGuest) run(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	if g.engine.Talk {
+		g.talk(ctx)
+		return
+	}
 	select {
 	case g.engine.active <- struct{}{}:
 	case <-ctx.Done():
@@ -151,7 +157,6 @@ func (g *scriptedGuest) run(ctx context.Context) {
 		g.WriteFile("/workspace/src/level", fmt.Appendln(nil, 3*n))
 		g.submit(ctx, 3*n)
 		g.print(ctx, fmt.Sprintf("step %d of %d\n", n, g.Run()))
-		wait(ctx, g.engine.Pause)
 	}
 	<-g.engine.active
 	g.WriteFile("/workspace/src/level", []byte("10\n"))
@@ -248,6 +253,37 @@ func (g *scriptedGuest) submit(ctx context.Context, level int) {
 		}, &result)
 		if result.Status == "completed" || result.Status == "error" {
 			return
+		}
+	}
+}
+
+// talkEvery is the time from one question of an agent to its model to the next.
+const talkEvery = 10 * time.Second
+
+// talk is what an agent does all day: it asks its model and reads the answer as it comes, prints a line
+// each second, and looks at its rounds.
+func (g *scriptedGuest) talk(ctx context.Context) {
+	var prints sync.WaitGroup
+	defer prints.Wait()
+	wait(ctx, mathrand.N(talkEvery)) // not all at the same moment
+	prints.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			g.print(ctx, fmt.Sprintf("step %d of %d\n", n, g.Run()))
+			wait(ctx, time.Second)
+		}
+	})
+	body := fmt.Appendf(nil, `{"model":"scripted","stream":true,"messages":[{"role":"user","content":%q}]}`, strings.Repeat("word ", 2000))
+	for ctx.Err() == nil {
+		next := time.After(talkEvery)
+		g.until(ctx, g.judge, func() (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, http.MethodPost, "http://judge"+gateway.OpenAIPrefix+"/v1/chat/completions", bytes.NewReader(body))
+		}, nil)
+		g.until(ctx, g.judge, func() (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, http.MethodGet, "http://judge/api/v1/history", nil)
+		}, nil)
+		select {
+		case <-next:
+		case <-ctx.Done():
 		}
 	}
 }

@@ -137,7 +137,7 @@ func compareOutcomes(a, b []Outcome) Comparison {
 	for _, p := range both {
 		x, y := inA[p.Task], inB[p.Task]
 		c.Tasks = append(c.Tasks, PairedTask{p.Task, taskReport(p.Task, x), taskReport(p.Task, y)})
-		if !sameTask(x[0].content, y[0].content) {
+		if !sameTask(*x[0].content, *y[0].content) {
 			c.Changed = append(c.Changed, p.Task)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/judge"
-	"github.com/assayd/assayd/runtime/trial"
 )
 
 type runFinished struct {
@@ -127,35 +125,4 @@ func endFor(e *store.ExecutionRow, d *Run) (err error) {
 	}
 	e.Data, err = json.Marshal(data)
 	return err
-}
-
-// outcomesOf reads the finished ones of the trials that count, with their rounds, and how many
-// others are open. What was superseded does not count.
-func outcomesOf(tx *store.Tx, address string, n int) (outcomes []Outcome, open int, err error) {
-	states, err := standing(tx, address, n)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, s := range states {
-		if s.Result == nil {
-			open++
-			continue
-		}
-		subs, err := submissions(tx, s.ID)
-		if err != nil {
-			return nil, 0, err
-		}
-		outcomes = append(outcomes, outcomeOf(s, subs))
-	}
-	return outcomes, open, nil
-}
-
-// outcomeOf is a finished trial with the rounds of its last try.
-func outcomeOf(s trial.State, subs []judge.Submission) Outcome {
-	t := s.Cell.Task
-	return Outcome{
-		Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
-		Control: s.Cell.Agent.Control(), Finished: *s.Result, Judge: t.Judge, Timeout: s.Cell.Timeout, Started: s.StartedAt, Rounds: trial.OfTry(subs, s.Try),
-		content: t,
-	}
 }

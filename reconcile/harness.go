@@ -239,17 +239,20 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, plan harness
 		if err != nil {
 			return err
 		}
-		replaced, err := supersededOf(tx, rows)
+		superseded, err := supersededIn(tx, rows)
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			if row.Status == "" || replaced[row.ID] {
+			if row.Status == "" {
 				continue
 			}
 			s, err := stateOf(row)
 			if err != nil {
 				return err
+			}
+			if superseded(row.ID, s.Replaced) {
+				continue
 			}
 			place, wanted := plan.places[row.Cell]
 			if !wanted {

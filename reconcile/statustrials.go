@@ -73,7 +73,7 @@ func trialRows(tx *store.Tx, run *RunStatus, counts []store.CountRow, q StatusQu
 
 // trialStatuses fills in trials of an execution, in the order of the run as it is declared now.
 func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) error {
-	replaced, err := supersededOf(tx, rows)
+	superseded, err := supersededIn(tx, rows)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) 
 		if !wanted {
 			i = len(order)
 		}
-		t.Wanted, t.Superseded, place[t.ID] = wanted, replaced[row.ID], i
+		t.Wanted, t.Superseded, place[t.ID] = wanted, superseded(row.ID, s.Replaced), i
 		run.Trials = append(run.Trials, t)
 		if wanted || at == 0 { // what is not wanted any more may have had another one
 			total = s.Cell.Total

@@ -26,7 +26,7 @@ type Outcome struct {
 	Started   time.Time
 	Rounds    []judge.Submission
 
-	content task.Task // as it was when the trial began
+	content *task.Task // as it was when the trial began; shared
 }
 
 // repoOf is the repository of a task: what its format says it is, or where it is cloned

@@ -31,47 +31,40 @@ func standing(tx *store.Tx, address string, n int) ([]trial.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := supersededOf(tx, rows)
+	superseded, err := supersededIn(tx, rows)
 	if err != nil {
 		return nil, err
 	}
 	var states []trial.State
 	for _, row := range rows {
-		if replaced[row.ID] {
-			continue
-		}
 		s, err := stateOf(row)
 		if err != nil {
 			return nil, err
 		}
-		states = append(states, s)
+		if !superseded(row.ID, s.Replaced) {
+			states = append(states, s)
+		}
 	}
 	return states, nil
 }
 
-// supersededOf tells which trials of an execution are superseded, also in a state directory
-// that an earlier version wrote and that is open for reading only.
-func supersededOf(tx *store.Tx, rows []store.TrialRow) (map[string]bool, error) {
-	replaced := map[string]bool{}
+// supersededIn tells of each trial of an execution whether it is superseded, by its id and what its
+// state says has replaced it. In a state directory that an earlier version wrote, and that is open for
+// reading only, states do not say.
+func supersededIn(tx *store.Tx, rows []store.TrialRow) (func(id string, replaced *trial.Superseded) bool, error) {
 	marked, err := tx.Meta(markedKey)
 	if err != nil {
 		return nil, err
 	}
-	if marked == "" {
-		old, err := formerly(rows)
-		for _, s := range old {
-			replaced[s.Trial] = true
-		}
-		return replaced, err
+	if marked != "" {
+		return func(_ string, replaced *trial.Superseded) bool { return replaced != nil }, nil
 	}
-	for _, row := range rows {
-		s, err := stateOf(row)
-		if err != nil {
-			return nil, err
-		}
-		replaced[row.ID] = s.Superseded()
+	old, err := formerly(rows)
+	gone := map[string]bool{}
+	for _, s := range old {
+		gone[s.Trial] = true
 	}
-	return replaced, nil
+	return func(id string, _ *trial.Superseded) bool { return gone[id] }, err
 }
 
 // supersede marks an ended trial and records why, or takes the mark away: the record of its

@@ -138,13 +138,17 @@ func costsWith(ctx context.Context, pattern *pattern, n int) (costs map[string]f
 // asked measures answers. Of each the least counts: others work on the machine, too.
 func (h *cellHost) asked(ctx context.Context, costs map[string]float64) error {
 	const status, report = "/v1/status?address=run.r", "/v1/report?run=run.r"
+	var err error
+	if costs["report"], costs["report_wall"], err = h.ask(ctx, report); err != nil { // it is kept from now on
+		return err
+	}
 	if _, _, err := h.ask(ctx, status); err != nil { // has the summary made
 		return err
 	}
 	if err := h.quiet(ctx); err != nil {
 		return err
 	}
-	for name, path := range map[string]string{"status": status, "report": report} {
+	for name, path := range map[string]string{"status": status, "report_kept": report} {
 		var cpu, wall []float64
 		for range cellsRepeats {
 			c, w, err := h.ask(ctx, path)
