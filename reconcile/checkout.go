@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,10 @@ func (r *Reconciler) Took(ctx context.Context, changed []string) (ds config.Diag
 			touched[path] = true
 		}
 		fresh = func(path string) bool { return touched[path] }
+	}
+	inputs := slices.DeleteFunc(config.Scan(root, nil, r.o.Config).Inputs, func(in config.Input) bool { return !fresh(in.Path) })
+	if err := r.prepack(ctx, inputs); err != nil {
+		return nil, err
 	}
 	err = r.command(ctx, func() error {
 		r.dismiss(root)

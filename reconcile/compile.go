@@ -92,10 +92,10 @@ func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
 	return all
 }
 
-// Grow compiles a run again that has got tasks since. Of a run of one attempt whose new tasks are the
-// last ones, only those are compiled: thousands may come, one by one.
+// Grow compiles a run again that has got tasks since. Where these are the last ones, only those are
+// compiled, and all their attempts come behind the cells that there were: thousands may come, one by one.
 func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
-	if was == nil || was.Blocked != "" || was.source.set != all.set || was.source.run != r || r.Attempts > 1 || len(was.Cells) == 0 {
+	if was == nil || was.Blocked != "" || was.source.set != all.set || was.source.run != r || len(was.Cells) == 0 {
 		return all.Compile(r)
 	}
 	selected, n := all.set.Tasks(r), len(was.source.selected)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
 )
 
 // copier copies folders into the store of a house, when it is let, and counts how often.
@@ -276,4 +277,30 @@ func TestAFolderThatNeverRestsIsCopied(t *testing.T) {
 		t.Errorf("%q (%v) after %d copies", digest, err, n)
 	}
 	_ = os.Remove(filepath.Join(dir, "log"))
+}
+
+// A run whose time has come begins with the folder as it is then: it waits for the copy.
+func TestARunThatIsDueWaitsForItsFolder(t *testing.T) {
+	h := newHouse(t)
+	c := h.copier()
+	c.let(nil)
+	put(t, h.specs, "tool/main.sh", "one")
+	h.write("a.hcl", strings.Replace(withFolder, "auto_eval", "schedule = \"0 0 1 1 *\"\n  auto_eval", 1))
+	close(h.let)
+	d := h.start()
+	d.untilState(t, "waiting")
+	before, _ := d.folder(t)
+	c.hold()
+	put(t, h.specs, "tool/main.sh", "two and more")
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(firedKey("run.r"), "2020-01-01T00:00:00Z") }))
+	check(t, d.do(t.Context(), func() { d.queue.add("run.r", d.now()) }))
+	run := d.until(t, "waiting for its folder", func(r RunStatus) bool { return strings.Contains(r.Note, "is being copied") })
+	if digest, copying := d.folder(t); run.Execution != 0 || digest != before || !copying {
+		t.Errorf("execution %d with %q, which was %q; it is being copied: %v", run.Execution, digest, before, copying)
+	}
+	c.let(nil)
+	run = d.until(t, "done", func(r RunStatus) bool { return r.Execution == 1 && phases(r) == "mine/1 resolved" })
+	if digest, _ := d.folder(t); run.Stale != nil || digest == before {
+		t.Errorf("it began with %q, which was %q, and is stale: %v", digest, before, run.Stale)
+	}
 }

@@ -158,7 +158,14 @@ func TestATrialCostsTheSameWhateverIsDone(t *testing.T) {
 // A run that gets a task is as one that had it from the beginning. Its other cells are not made again,
 // and its trials are not read again.
 func TestARunGrowsByItsNewTasksAlone(t *testing.T) {
-	text := benchmarkSpec + minedFrom("pulls") + "run \"r\" {\n tasks = [mining.pulls]\n agent \"nop\" {}\n agent \"nop\" { label = \"b\" }\n}\n"
+	for _, attempts := range []int{1, 3} {
+		t.Run(fmt.Sprint(attempts, " attempts"), func(t *testing.T) { growsByItsNewTasks(t, attempts) })
+	}
+}
+
+func growsByItsNewTasks(t *testing.T, attempts int) {
+	t.Helper()
+	text := benchmarkSpec + minedFrom("pulls") + fmt.Sprintf("run \"r\" {\n tasks = [mining.pulls]\n attempts = %d\n", attempts) + " agent \"nop\" {}\n agent \"nop\" { label = \"b\" }\n}\n"
 	options := withMined("pulls", "a-b-1", "a-b-2")
 	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, options)
 	if set.Diagnostics.HasErrors() {
@@ -193,7 +200,7 @@ func TestARunGrowsByItsNewTasksAlone(t *testing.T) {
 		slices.Sort(all) // the grown run has the new cells last
 		return all
 	}
-	if diff := cmp.Diff(keys(whole), keys(grown)); diff != "" || len(grown.Cells) != 6 {
+	if diff := cmp.Diff(keys(whole), keys(grown)); diff != "" || len(grown.Cells) != 6*attempts {
 		t.Errorf("cells (-whole +grown): %s", diff)
 	}
 	if diff := cmp.Diff(whole.Images, grown.Images); diff != "" {
