@@ -33,10 +33,13 @@ func TestADrainingDaemonBeginsNothing(t *testing.T) {
 	}
 	close(h.let)
 	check(t, <-drained)
-	s, err := d.Status(t.Context(), "run.late")
-	if err != nil || s.Runs[0].State != "waiting" {
-		t.Errorf("what was dropped meanwhile: %+v, %v", s.Runs, err)
-	}
+	d.until(t, "there", func(RunStatus) bool { // a young file is given time
+		s, err := d.Status(t.Context(), "run.late")
+		if err == nil && s.Runs[0].State != "waiting" {
+			t.Errorf("what was dropped meanwhile: %+v", s.Runs)
+		}
+		return err == nil
+	})
 	d.stop()
 	next := h.start()
 	next.until(t, "there", func(RunStatus) bool {
