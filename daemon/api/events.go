@@ -34,7 +34,7 @@ type Look struct {
 // HostNow is an event about the daemon itself.
 type HostNow struct {
 	N        int64   `json:"n"`
-	LoopAgeS float64 `json:"loop_age_s"` // since the reconcile loop last turned
+	LoopAgeS float64 `json:"loop_age_s"` // of the present turn of the reconcile loop; 0 = it waits for something to do
 }
 
 // How events are sent.
@@ -169,7 +169,7 @@ func (s *stream) follow(ctx context.Context, watcher *store.Watcher, r *reconcil
 				if err != nil {
 					return
 				}
-				s.send(hostTopic, 0, HostNow{n, r.Progress().Seconds()})
+				s.send(hostTopic, 0, HostNow{n, r.Age().Seconds()})
 			}
 		case <-quiet.C:
 			s.write(": nothing new\n\n")
