@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"runtime/patch":                       {"runtime/git"},
 	"runtime/image":                       {"runtime/container", "runtime/task", "runtime/git", "runtime/patch"},
 	"runtime/judge/parser":                {},
+	"runtime/decoy":                       {},
 	"runtime/judge":                       {"runtime/container", "runtime/task", "runtime/task/runner", "runtime/image", "runtime/patch", "runtime/judge/parser"},
 	"runtime/vet":                         {"runtime/task", "runtime/judge", "runtime/judge/parser"},
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
@@ -114,7 +115,7 @@ var mayImport = map[string][]string{
 var everybodys = []string{"runtime/clock", "runtime/fault", "runtime/kernel", "runtime/waiting"}
 
 // onlyStd lists the packages that use nothing but the standard library.
-var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/waiting", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/gateway/modeltest", "runtime/egress"}
+var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/waiting", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/decoy", "runtime/gateway/modeltest", "runtime/egress"}
 
 // ownerOf says which package alone may import an SDK, so that the SDK can be replaced
 // there and its types appear nowhere else. One that ends in /* is every package below: of

@@ -1,0 +1,60 @@
+package decoy
+
+// Side says what a variant changes. In this order they are offered, from the most telling
+// to the least.
+type Side string
+
+// Sides.
+const (
+	Expected   Side = "expected"   // a literal that the test expects
+	Constant   Side = "constant"   // a named constant of an assertion
+	Input      Side = "input"      // what the test gives to the code; never decides alone
+	Removed    Side = "removed"    // a statement is left out
+	Comparator Side = "comparator" // the assertion is turned round
+)
+
+const (
+	// Wanted is how many valid decoys, at different tokens, a test should have.
+	Wanted = 3
+	// Limit is how many variants of one test are proposed at most: more than Wanted, for not
+	// every proposal turns out to be a decoy.
+	Limit = 9
+)
+
+// Variant is one changed copy of one test: in File, the bytes [From, To) become New.
+//
+// Variants of one test may be at the same token (another value): they overlap, so use one
+// of them. Variants of different tests overlap only if each test is in the other's Shares.
+type Variant struct {
+	Test string // as in the list that Propose got
+	File string // as in the files that Propose got
+	From int    // in bytes
+	To   int
+	Old  string // the bytes that are there
+	New  string
+	Line int // of From, counted from 1
+	Side Side
+
+	// Shares are other tests of the list whose outcomes the change may change too, sorted:
+	// those that contain this one (TestX of TestX/row), and those that share the changed
+	// text (all rows, where the row of a test cannot be told).
+	Shares []string
+}
+
+// Grows is by how many bytes the change makes the file longer; less than zero = shorter.
+func (v Variant) Grows() int { return len(v.New) - len(v.Old) }
+
+// Overlaps reports whether both change the same part of one file, so that only one of them
+// can be applied.
+func (v Variant) Overlaps(w Variant) bool {
+	return v.File == w.File && v.From < w.To && w.From < v.To
+}
+
+// Proposal is what Propose found.
+type Proposal struct {
+	// Variants of each test, at most Limit, best first: first one for each token, then other
+	// values. Tests are in the order of the list.
+	Variants map[string][]Variant
+	// None says for each other test of the list why there is none.
+	None map[string]string
+}

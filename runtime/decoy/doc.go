@@ -1,0 +1,22 @@
+// Package decoy makes changed copies of single tests: one token differs, so that a right
+// solution fails the copy where it passes the test.
+//
+// Propose finds hidden tests in the text of their files and says which token could become
+// what. Apply makes a chosen set of these changes to a file. Whether a proposal is a decoy,
+// that is whether it fails where it should and leaves other tests alone, only runs can show:
+// this package runs nothing, reads no file, and is a function of its input.
+//
+// It works by tokens, not by grammars: one tokenizer (token.go) that a table of languages
+// drives, and a file a language that knows where a test stands and which part of an
+// assertion is expected. The text comes from repositories and is hostile: time is linear in
+// it, sizes are bounded, and nothing panics.
+//
+// # What can still be told
+//
+// A replacement has the length of what it replaces wherever the literals of the test and
+// its file allow that; Variant.Grows tells where they do not. A file with such a copy has
+// another size than the real one. Nothing is padded: blanks or comments that only copies
+// have would be the better sign. A copy is no secret to code that knows the real text.
+//
+// Start reading at Propose.
+package decoy
