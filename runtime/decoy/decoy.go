@@ -24,7 +24,7 @@ const (
 // Variant is one changed copy of one test: in File, the bytes [From, To) become New.
 //
 // Variants of one test may be at the same token (another value): they overlap, so use one
-// of them. Variants of different tests overlap only if each test is in the other's Shares.
+// of them. Variants of different tests overlap only if each test is in the other's Affects.
 type Variant struct {
 	Test string // as in the list that Propose got
 	File string // as in the files that Propose got
@@ -35,10 +35,11 @@ type Variant struct {
 	Line int // of From, counted from 1
 	Side Side
 
-	// Shares are other tests of the list whose outcomes the change may change too, sorted:
-	// those that contain this one (TestX of TestX/row), and those that share the changed
-	// text (all rows, where the row of a test cannot be told).
-	Shares []string
+	// Affects are the tests of the list whose outcomes the change may change, sorted: Test,
+	// those that contain it (TestX of TestX/row), and those that share the changed text (all
+	// rows, where it stands in their common body or the row of a test cannot be told).
+	// Variants with the same tests have one slice in common: do not change it.
+	Affects []string
 }
 
 // Grows is by how many bytes the change makes the file longer; less than zero = shorter.
@@ -52,8 +53,8 @@ func (v Variant) Overlaps(w Variant) bool {
 
 // Proposal is what Propose found.
 type Proposal struct {
-	// Variants of each test, at most Limit, best first: first one for each token, then other
-	// values. Tests are in the order of the list.
+	// Variants of each test, at most Limit, best first: those that affect the fewest tests,
+	// then by side, one for each token; other values for the same tokens fill what is left.
 	Variants map[string][]Variant
 	// None says for each other test of the list why there is none.
 	None map[string]string
