@@ -18,7 +18,7 @@ const (
 	Wanted = 3
 	// Limit is how many variants of one test are proposed at most: more than Wanted, for not
 	// every proposal turns out to be a decoy.
-	Limit = 9
+	Limit = 12
 )
 
 // Variant is one changed copy of one test: in File, the bytes [From, To) become New.

@@ -1,14 +1,286 @@
 package decoy
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Bounds of what is read; what is beyond has no variants.
+const (
+	maxFile  = 1 << 20  // bytes of a file
+	maxFiles = 16 << 20 // bytes of all
+	maxTests = 50_000
+)
 
 // Propose returns variants of the tests that it finds in files (content by name), and says
 // of the others why there is none. Parser is the name of the task's parser, and tests are
 // named as it names them, or as fail_to_pass and pass_to_pass do. It is an error if there
 // are no decoys for the parser: see Supported.
 func Propose(parser string, files map[string][]byte, tests []string) (Proposal, error) {
-	if _, reason := Supported(parser); reason != "" {
+	language, reason := Supported(parser)
+	if reason != "" {
 		return Proposal{}, fmt.Errorf("propose decoys: %s", reason)
 	}
-	return Proposal{}, nil
+	p := Proposal{Variants: map[string][]Variant{}, None: map[string]string{}}
+	r := newResolver(languages()[language], files)
+	found := map[*file]map[string]place{}
+	for n, test := range tests {
+		if n >= maxTests {
+			p.None[test] = fmt.Sprintf("it is beyond the first %d tests", maxTests)
+			continue
+		}
+		at, reason := r.resolve(test)
+		if reason != "" {
+			p.None[test] = reason
+			continue
+		}
+		if found[at.file] == nil {
+			found[at.file] = map[string]place{}
+		}
+		found[at.file][test] = at
+	}
+	for f, tests := range found {
+		propose(&p, f, r.units[f], tests)
+	}
+	return p, nil
+}
+
+// propose adds the variants of the tests of one file.
+func propose(p *Proposal, f *file, units []unit, tests map[string]place) {
+	m := mark(f, units)
+	t := newTree(m, tests)
+	for _, n := range t.nodes {
+		variants := t.variants(n)
+		for _, test := range n.tests {
+			if len(variants) == 0 {
+				p.None[test] = "nothing in it can be changed"
+				continue
+			}
+			own := slices.Clone(variants)
+			for i := range own {
+				own[i].Test = test
+			}
+			p.Variants[test] = own
+		}
+	}
+}
+
+// tree holds the tests of a file by the parts of it that they stand in.
+type tree struct {
+	*marks
+	nodes []*node
+	whole *pool
+	found map[int][]candidate // by outermost test
+}
+
+// node is a part of a file that is one test or several: a test, or a row of one.
+type node struct {
+	at      place
+	tests   []string
+	parent  *node
+	kids    []*node
+	last    int      // the place among the nodes behind its kids and theirs
+	affects []string // tests that a change affects which is in no kid
+}
+
+func newTree(m *marks, tests map[string]place) *tree {
+	t := &tree{marks: m, whole: m.gather(m.file.whole()), found: map[int][]candidate{}}
+	bySpan := map[span]*node{}
+	for _, test := range slices.Sorted(maps.Keys(tests)) {
+		at := tests[test]
+		n := bySpan[at.span]
+		if n == nil {
+			n = &node{at: at}
+			bySpan[at.span] = n
+			t.nodes = append(t.nodes, n)
+		}
+		n.tests = append(n.tests, test)
+	}
+	slices.SortFunc(t.nodes, func(a, b *node) int {
+		if a.at.from != b.at.from {
+			return a.at.from - b.at.from
+		}
+		return b.at.to - a.at.to
+	})
+	t.nest()
+	return t
+}
+
+// nest finds what is in what, and which tests a change affects. What is nested too deeply is
+// one with what is around it.
+func (t *tree) nest() {
+	var all, around []*node
+	leave := func(at int) {
+		for len(around) > 0 && around[len(around)-1].at.to <= at {
+			around[len(around)-1].last = len(all)
+			around = around[:len(around)-1]
+		}
+	}
+	for _, n := range t.nodes {
+		leave(n.at.from)
+		if len(around) > 0 {
+			n.parent = around[len(around)-1]
+			if len(around) > maxDepth || n.at.to > n.parent.at.to {
+				n.parent.tests = append(n.parent.tests, n.tests...)
+				continue
+			}
+			n.parent.kids = append(n.parent.kids, n)
+		}
+		all, around = append(all, n), append(around, n)
+	}
+	leave(len(t.tok))
+	t.nodes = all
+	for i, n := range all {
+		for _, kid := range all[i:n.last] {
+			n.affects = append(n.affects, kid.tests...)
+		}
+		for up := n.parent; up != nil; up = up.parent {
+			n.affects = append(n.affects, up.tests...)
+		}
+		slices.Sort(n.affects)
+		n.affects = slices.Compact(n.affects)
+	}
+}
+
+// innermost is the smallest part that a token is in.
+func (t *tree) innermost(at int) *node {
+	i, _ := slices.BinarySearchFunc(t.nodes, at, func(n *node, at int) int {
+		if n.at.from <= at {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return nil
+	}
+	n := t.nodes[i-1]
+	for n != nil && !n.at.has(at) {
+		n = n.parent
+	}
+	return n
+}
+
+// candidates returns those of a part of the file.
+func (t *tree) in(n *node) []candidate {
+	owner := t.owner[n.at.from]
+	all, ok := t.found[owner]
+	if !ok {
+		all = t.candidates(t.units[owner], t.whole)
+		t.found[owner] = all
+	}
+	from, _ := slices.BinarySearchFunc(all, n.at.from, func(c candidate, at int) int { return c.at - at })
+	to, _ := slices.BinarySearchFunc(all, n.at.to, func(c candidate, at int) int { return c.at - at })
+	return all[from:to]
+}
+
+// variants chooses of the candidates of a part. A row that has few is changed with what all
+// rows have in common.
+func (t *tree) variants(n *node) []Variant {
+	chosen := choose(t.offers(t.in(n), n.at.span, nil), Limit)
+	if len(chosen) < Wanted && n.at.span != n.at.unit.all {
+		common := *n
+		common.at.span = n.at.unit.all
+		more := t.offers(t.in(&common), n.at.unit.all, func(at int) bool {
+			of := t.innermost(at)
+			return of != nil && of != n && of.at.covers(n.at.span)
+		})
+		chosen = append(chosen, choose(more, Limit-len(chosen))...)
+	}
+	var all []Variant
+	for value := range maxValues {
+		for _, o := range chosen {
+			if value < len(o.news) && len(all) < Limit {
+				all = append(all, t.variant(o, value))
+			}
+		}
+	}
+	return all
+}
+
+func (t *tree) variant(o offer, value int) Variant {
+	to := t.tok[o.to-1].to
+	return Variant{
+		File: t.name, From: o.from, To: to, Old: t.src[o.from:to], New: o.news[value],
+		Line: t.line(t.tok[o.at].from), Side: o.side, Affects: o.affects,
+	}
+}
+
+// offer is a candidate with the tests that it affects.
+type offer struct {
+	candidate
+	affects []string
+	resized bool
+	again   int // so many better ones of its side are in the same line
+}
+
+// offers are the candidates within a span, the best first.
+func (t *tree) offers(all []candidate, within span, ok func(at int) bool) []offer {
+	var offers []offer
+	for _, c := range all {
+		n := t.innermost(c.at)
+		if n == nil || ok != nil && !ok(c.at) || c.to > within.to || t.innermost(c.to-1) != n || c.to > c.at+2 && t.holdsKid(n, c) {
+			continue
+		}
+		offers = append(offers, offer{candidate: c, affects: n.affects, resized: c.grows(t.file) != 0})
+	}
+	slices.SortFunc(offers, better)
+	type spot struct {
+		side Side
+		line int
+	}
+	spots := map[spot]int{}
+	for i, o := range offers {
+		s := spot{o.side, t.line(o.from)}
+		offers[i].again = spots[s]
+		spots[s]++
+	}
+	slices.SortFunc(offers, better)
+	return offers
+}
+
+func better(a, b offer) int {
+	switch {
+	case len(a.affects) != len(b.affects):
+		return len(a.affects) - len(b.affects)
+	case a.side != b.side:
+		return a.side.rank() - b.side.rank()
+	case a.early != b.early:
+		return order(a.early)
+	case a.again != b.again:
+		return a.again - b.again
+	case a.resized != b.resized:
+		return order(b.resized)
+	}
+	return b.at - a.at // what comes late leaves the place where the test fails now
+}
+
+func order(first bool) int {
+	if first {
+		return -1
+	}
+	return 1
+}
+
+// holdsKid says whether a part with tests of its own begins in what a candidate changes.
+func (t *tree) holdsKid(n *node, c candidate) bool {
+	i, _ := slices.BinarySearchFunc(n.kids, c.at, func(kid *node, at int) int { return kid.at.from - at })
+	return i < len(n.kids) && n.kids[i].at.from < c.to
+}
+
+// choose takes so many offers that do not overlap, and leaves room for each side.
+func choose(offers []offer, limit int) []offer {
+	most := map[Side]int{Expected: limit / 2, Constant: limit / 4, Input: limit / 3, Removed: 1, Comparator: limit / 4}
+	var chosen, rest []offer
+	for _, o := range offers {
+		if most[o.side]--; most[o.side] >= 0 {
+			chosen = append(chosen, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	chosen = chosen[:min(len(chosen), limit)]
+	chosen = append(chosen, rest[:min(len(rest), limit-len(chosen))]...)
+	slices.SortFunc(chosen, better)
+	return chosen
 }

@@ -1,0 +1,244 @@
+package decoy
+
+import "slices"
+
+// candidate is a token of a test with what it may become.
+type candidate struct {
+	at, to int // tokens [at, to)
+	from   int // in bytes
+	side   Side
+	news   []string
+	early  bool // more telling than others of its side
+}
+
+// rank of a side, less is better.
+func (s Side) rank() int {
+	return slices.Index([]Side{Expected, Constant, Input, Removed, Comparator}, s)
+}
+
+// literal says whether one token becomes another of its kind.
+func (s Side) literal() bool { return s == Expected || s == Constant || s == Input }
+
+// isOne says whether a text is one token, of the kind of the one at at.
+func (m *marks) isOne(at int, value string) bool {
+	tokens := tokenize(&m.lang.syntax, value)
+	return len(tokens) == 1 && (tokens[0].kind == m.kind(at) || m.kind(at) == pattern)
+}
+
+// grows is by how many bytes a candidate changes the size of the file, either way.
+func (c candidate) grows(f *file) int {
+	n := len(c.news[0]) - (f.tok[c.to-1].to - c.from)
+	return max(n, -n)
+}
+
+// candidates finds all tokens of an outermost test that can be changed, in the order of the
+// file.
+func (m *marks) candidates(u unit, whole *pool) []candidate {
+	own := m.gather(u.all)
+	var all []candidate
+	add := func(c candidate) {
+		if c.to == 0 {
+			c.to = c.at + 1
+		}
+		if c.from == 0 {
+			c.from = m.tok[c.at].from
+		}
+		c.news = slices.DeleteFunc(c.news, func(value string) bool { return c.side.literal() && !m.isOne(c.at, value) })
+		if len(c.news) > 0 {
+			all = append(all, c)
+		}
+	}
+	for i := u.all.from; i < u.all.to; i++ {
+		if m.banned[i] > 0 {
+			continue
+		}
+		c := candidate{at: i, side: Input, early: m.raising[i] > 0}
+		if m.expected[i] > 0 {
+			c.side, c.early = Expected, false
+		}
+		switch m.kind(i) {
+		case text, number, char, pattern:
+			if !m.isKey(i) {
+				c.news = m.newValues(i, own, whole)
+			}
+		case word:
+			if m.expected[i] > 0 {
+				c.side = Constant
+			}
+			c.news = m.newConstant(i, own, whole)
+		}
+		add(c)
+		add(m.comparator(i))
+		add(m.removed(i, u))
+	}
+	return all
+}
+
+func (m *marks) newValues(at int, own, whole *pool) []string {
+	literal := m.is(at)
+	switch m.kind(at) {
+	case text:
+		if m.isAlone(at) || m.is(at-1) == "->" {
+			return nil
+		}
+		return newText(literal, m.tok[at].holes, own, whole)
+	case char:
+		return newChar(literal, own, whole)
+	case pattern:
+		return newPattern(literal, own, whole)
+	default:
+		return newNumber(literal)
+	}
+}
+
+// isKey says whether a literal is the key of a map, an index, or the size of an array.
+func (m *marks) isKey(at int) bool {
+	around := m.outer[at]
+	switch {
+	case m.kind(at) == word || around < 0:
+		return false
+	case m.is(at+1) == "=>":
+		return true
+	case m.is(at+1) == ":" && m.is(around) == "{":
+		before := m.is(at - 1)
+		return before != "?" && before != "case"
+	case m.is(around) == "[":
+		indexed := m.touches(around) && (m.kind(around-1) == word || m.kind(around-1) == shut) && !contains(m.lang.keywords, m.is(around-1))
+		sized := m.pair[around] > 0 && m.kind(m.pair[around]+1) == word && m.touches(m.pair[around]+1)
+		return indexed || sized
+	}
+	return false
+}
+
+// isAlone says whether a string is a statement: documentation, or a directive.
+func (m *marks) isAlone(at int) bool {
+	around := m.outer[at]
+	if !m.starts(at) || m.lang.name == "python" && around >= 0 || around >= 0 && m.is(around) != "{" {
+		return false
+	}
+	before := m.is(at - 1)
+	return (m.is(at+1) == ";" || m.starts(at+1) || at+1 == len(m.tok)) && before != "," && before != "=" && before != "(" && before != `\` && before != "+"
+}
+
+// newConstant proposes other constants of the same type.
+func (m *marks) newConstant(at int, own, whole *pool) []string {
+	name := m.is(at)
+	for _, family := range m.lang.families {
+		if contains(family, name) {
+			if !m.isConstant(at) {
+				return nil
+			}
+			return newName(name, family)
+		}
+	}
+	if m.expected[at] <= 0 {
+		return nil
+	}
+	if family := m.family(at); family != "" {
+		return newName(name, own.constants[family], whole.constants[family])
+	}
+	return nil
+}
+
+// isConstant says whether a name of a family is a value here.
+func (m *marks) isConstant(at int) bool {
+	switch name := m.is(at); name {
+	case "true", "false", "True", "False", "null", "undefined":
+		return m.is(at-1) != "." && m.is(at+1) != ":"
+	case "MAX", "MIN", "Less", "Greater", "MAX_SAFE_INTEGER", "MIN_SAFE_INTEGER", "MAX_VALUE", "MIN_VALUE":
+		return m.is(at-1) == "::" || m.is(at-1) == "."
+	case "is_ok", "is_err", "is_some", "is_none":
+		return false // see turned
+	case "MaxUint64", "MaxUint32", "MaxUint16", "MaxUint8", "MaxUint", "MaxInt64", "MaxInt32", "MaxInt16", "MaxInt8", "MaxInt",
+		"MinInt64", "MinInt32", "MinInt16", "MinInt8", "MinInt", "MaxFloat64", "MaxFloat32":
+		return m.is(at-1) == "."
+	default:
+		if m.lang.name == "rust" { // a type: of a bound
+			return m.is(at+1) == "::" && (m.is(at+2) == "MAX" || m.is(at+2) == "MIN")
+		}
+		return m.expected[at] > 0 // an exception
+	}
+}
+
+// comparator turns an assertion round.
+func (m *marks) comparator(at int) candidate {
+	none := candidate{at: at}
+	if name, ok := m.contrary[at]; ok {
+		return candidate{at: at, side: Comparator, news: []string{name}}
+	}
+	op := m.is(at)
+	turned, ok := m.lang.turned[op]
+	switch {
+	case op == "assert" && m.lang.name == "python" && m.starts(at):
+		return m.asserted(at)
+	case !ok || m.compared[at] <= 0:
+		return none
+	case op == "!":
+		if m.compared[at-1] > 0 && m.is(at-1) != "(" || m.kind(at+1) != word && m.is(at+1) != "(" {
+			return none
+		}
+		// The sign goes, and what it stands before stays.
+		return candidate{at: at, to: at + 2, side: Comparator, news: []string{m.is(at + 1)}}
+	case m.kind(at) == word && m.lang.name == "rust":
+		return candidate{at: at, side: Comparator, news: []string{turned}}
+	case !m.compares(at) || op == "is" && m.is(at+1) == "not" || op == "in" && m.inLoop(at):
+		if op == "is" && m.compares(at) {
+			return candidate{at: at, to: at + 2, side: Comparator, news: []string{"is"}}
+		}
+		return none
+	case op == "in" && m.is(at-1) == "not":
+		return candidate{at: at - 1, to: at + 1, side: Comparator, news: []string{"in"}}
+	}
+	return candidate{at: at, side: Comparator, news: []string{turned}}
+}
+
+// inLoop says whether a word in belongs to a comprehension.
+func (m *marks) inLoop(at int) bool {
+	for i := at - 1; i > at-maxColumns && i >= 0 && !m.starts(i); i-- {
+		if m.is(i) == "for" {
+			return true
+		}
+	}
+	return false
+}
+
+// asserted turns an assertion of Python round that has no comparison.
+func (m *marks) asserted(at int) candidate {
+	if m.is(at+1) == "not" {
+		return candidate{at: at, to: at + 2, side: Comparator, news: []string{"assert"}}
+	}
+	for i := at + 1; i < len(m.tok) && m.compared[i] > 0; i = m.over(i) {
+		if m.compares(i) {
+			return candidate{at: at}
+		}
+	}
+	return candidate{at: at, side: Comparator, news: []string{"assert not"}}
+}
+
+// removed leaves out a call whose result nobody takes, with its line.
+func (m *marks) removed(at int, u unit) candidate {
+	none := candidate{at: at}
+	if m.kind(at) != word || at <= u.body.from || !m.starts(at) || m.compared[at] > 0 || !m.lang.lineEnds(m.file, at) {
+		return none
+	}
+	i := at
+	for m.kind(i+1) == symbol && (m.is(i+1) == "." || m.is(i+1) == "::") && m.kind(i+2) == word {
+		i += 2
+	}
+	end := m.over(i + 1)
+	if m.is(i+1) != "(" || end == i+2 || end > u.body.to {
+		return none
+	}
+	if m.is(end) == ";" {
+		end++
+	}
+	_, _, known := m.callAt(i + 1)
+	if known || end < len(m.tok) && !m.starts(end) || contains(m.lang.keywords, m.is(at)) || jsBlock(m.is(at)) != 0 {
+		return none
+	}
+	from := m.lines[m.line(m.tok[at].from)-1] - 1 // with the end of the line before
+	if from < m.tok[at-1].to {
+		return none
+	}
+	return candidate{at: at, to: end, from: from, side: Removed, news: []string{""}}
+}

@@ -1,0 +1,322 @@
+package decoy
+
+// marks say what the tokens of a file are for.
+type marks struct {
+	*file
+	units []unit
+	owner []int // of a token its outermost test, else -1
+
+	expected counter // what an assertion expects
+	compared counter // what an assertion looks at
+	raising  counter // where an error is expected
+	banned   counter // messages, names of tests and events, and what is no part of a test
+
+	contrary map[int]string  // names of assertions that can be turned round
+	wanted   map[wanted]bool // names of what is expected
+	calls    []int           // brackets of calls
+}
+
+// wanted is a name in one test.
+type wanted struct {
+	owner int
+	name  string
+}
+
+// counter counts for each token how many spans it is in.
+type counter []int32
+
+func (c counter) add(s span) {
+	if !s.empty() {
+		c[s.from]++
+		c[s.to]--
+	}
+}
+
+// sum makes counts of what was added; nothing can be added afterwards but by another sum.
+func (c counter) sum() {
+	for i := 1; i < len(c); i++ {
+		c[i] += c[i-1]
+	}
+}
+
+func mark(f *file, units []unit) *marks {
+	n := len(f.tok) + 1
+	m := &marks{
+		file: f, units: units, owner: make([]int, n), contrary: map[int]string{}, wanted: map[wanted]bool{},
+		expected: make(counter, n), compared: make(counter, n), raising: make(counter, n), banned: make(counter, n),
+	}
+	m.own()
+	for i := range f.tok {
+		m.statement(i)
+		m.called(i)
+	}
+	m.compared.sum()
+	for _, at := range m.calls {
+		m.operands(at)
+	}
+	for i := range f.tok {
+		m.comparison(i)
+	}
+	for i := range f.tok {
+		m.table(i)
+		m.definition(i)
+	}
+	m.expected.sum()
+	m.raising.sum()
+	m.banned.sum()
+	return m
+}
+
+// own finds the tests, and which outermost one each token belongs to.
+func (m *marks) own() {
+	for i := range m.owner {
+		m.owner[i] = -1
+	}
+	end := 0
+	for n, u := range m.units {
+		if u.title > 0 {
+			m.banned.add(span{u.title, u.title + 1})
+		}
+		if u.raises {
+			m.raising.add(u.body)
+		}
+		for i := max(end, u.all.from); i < u.all.to; i++ {
+			m.owner[i] = n
+		}
+		end = max(end, u.all.to)
+	}
+}
+
+// statement looks at what words and signs begin.
+func (m *marks) statement(at int) {
+	f := m.file
+	switch {
+	case f.is(at) == "@" && f.starts(at):
+		m.decorator(at)
+	case f.is(at) == "#" && (f.is(at+1) == "[" || f.is(at+2) == "["):
+		m.banned.add(span{at, max(at+1, f.over(at+1), f.over(at+2))})
+	case f.is(at) == "struct" && f.is(at+1) == "{":
+		m.banned.add(f.within(at + 1))
+	case f.kind(at) != word:
+	case contains(f.lang.people, f.is(at)) && (f.starts(at) || f.is(at) == "throw"):
+		m.banned.add(span{at, f.statementEnd(at, len(f.tok))})
+	default:
+		condition, message := f.lang.conditions(f, at)
+		m.compared.add(condition)
+		m.banned.add(message)
+	}
+}
+
+// decorator bans all of a decorator but the rows of parametrize.
+func (m *marks) decorator(at int) {
+	end := m.statementEnd(at, min(len(m.tok), at+maxHeader))
+	bracket := m.find(span{at, end}, "(")
+	if bracket < 0 || m.is(bracket-1) != "parametrize" {
+		m.banned.add(span{at, end})
+		return
+	}
+	for i, arg := range m.parts(bracket) {
+		if i != 1 {
+			m.banned.add(arg)
+		}
+	}
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// callAt returns what the call of a bracket does.
+func (m *marks) callAt(at int) (c call, begin int, ok bool) {
+	if m.kind(at) != open || m.pair[at] < 0 || m.kind(at-1) != word && m.is(at-1) != "!" && m.is(at-1) != ">" {
+		return call{}, 0, false
+	}
+	if m.is(at) != "(" && m.is(at-1) != "!" {
+		return call{}, 0, false
+	}
+	chain, begin := m.callee(at)
+	if chain == "" || contains([]string{"func", "fn", "def", "function", "class"}, m.is(begin-1)) {
+		return call{}, 0, false
+	}
+	c, ok = m.lang.call(chain)
+	return c, begin, ok
+}
+
+// called looks at what a call does.
+func (m *marks) called(at int) {
+	c, begin, ok := m.callAt(at)
+	if !ok {
+		return
+	}
+	in := m.within(at)
+	switch c.role {
+	case says, fails:
+		m.banned.add(in)
+	case titles, events:
+		if args := m.parts(at); len(args) > 0 {
+			m.banned.add(args[0])
+		}
+	case raises:
+		m.raised(at, begin)
+	case asserts:
+		m.calls = append(m.calls, at)
+		args := m.arguments(at)
+		if c.operands > 0 && len(args) > c.operands {
+			m.banned.add(span{args[c.operands].from, in.to})
+			in.to = args[c.operands].from
+		}
+		m.compared.add(in)
+		if c.contrary != "" {
+			name := at - 1
+			if m.is(name) == "!" {
+				name--
+			}
+			m.contrary[name] = c.contrary
+		}
+	}
+}
+
+// arguments are those of an assertion, without what Go's get first.
+func (m *marks) arguments(at int) []span {
+	args := m.parts(at)
+	if m.lang.name == "go" && len(args) > 0 && args[0].to == args[0].from+1 && contains([]string{"t", "b", "tb", "f", "c"}, m.is(args[0].from)) {
+		return args[1:]
+	}
+	return args
+}
+
+// raised looks at a call that expects an error of what it is given, or, with Python's
+// with, of the block that follows.
+func (m *marks) raised(at, begin int) {
+	for n, arg := range m.parts(at) {
+		function := m.find(arg, "(", "=>", "lambda", "function") >= 0
+		switch named := m.is(arg.from+1) == "="; {
+		case named && m.is(arg.from) != "match", isMessage(m.is(arg.from)):
+			m.banned.add(arg)
+		case named, n < 2 && !function:
+			m.expected.add(arg)
+			m.compared.add(arg)
+		default:
+			m.raising.add(arg)
+		}
+	}
+	if m.is(begin-1) != "with" {
+		return
+	}
+	end := m.pair[at] + 1
+	column := m.column(begin - 1)
+	for i := end; i < min(len(m.tok), end+maxLook); i++ {
+		if m.starts(i) && m.outer[i] < 0 && m.column(i) <= column {
+			end = i
+			break
+		}
+	}
+	m.raising.add(span{m.pair[at] + 1, end})
+}
+
+// operands finds which arguments of an assertion are expected.
+func (m *marks) operands(at int) {
+	c, _, _ := m.callAt(at)
+	args := m.arguments(at)
+	if c.operands > 0 {
+		args = args[:min(len(args), c.operands)]
+	}
+	switch {
+	case c.operands < 0:
+		for _, arg := range args {
+			m.expect(arg)
+		}
+	case c.operands == 1 || len(args) < 2:
+	case c.operands == 2:
+		m.sides(args[0], args[1], c.expected == 0)
+	default:
+		for _, arg := range args {
+			for i := arg.from; i < arg.to; i = m.over(i) {
+				if m.compares(i) {
+					if l := args[len(args)-1]; l.to == l.from+1 && m.kind(l.from) == text {
+						m.banned.add(l)
+					}
+					return
+				}
+			}
+		}
+		for n := len(args) - 1; n > 0; n-- {
+			if m.literal(args[n]) {
+				m.expect(args[n])
+				return
+			}
+		}
+		m.expect(args[len(args)-1])
+	}
+}
+
+// sides chooses the expected one of two: the one that is written out, else by convention.
+func (m *marks) sides(left, right span, leftFirst bool) {
+	l, r := m.literal(left), m.literal(right)
+	switch {
+	case l && !r, l == r && leftFirst:
+		m.expect(left)
+	default:
+		m.expect(right)
+	}
+	if !l && !r {
+		m.want(left)
+		m.want(right)
+	}
+}
+
+func (m *marks) expect(s span) {
+	m.expected.add(s)
+	m.want(s)
+}
+
+// compares says whether a token is an operator that compares.
+func (m *marks) compares(at int) bool {
+	switch m.is(at) {
+	case "==", "!=", "===", "!==", "<=", ">=":
+		return true
+	case "<", ">":
+		return !m.touches(at) && !m.touches(at+1)
+	case "in":
+		return m.lang.name == "python"
+	case "is":
+		return m.lang.name == "python"
+	}
+	return false
+}
+
+// comparison looks at an operator in an assertion.
+func (m *marks) comparison(at int) {
+	if m.compared[at] <= 0 || !m.compares(at) {
+		return
+	}
+	left, right := span{at, at}, span{at + 1, at + 1}
+	if m.is(at) == "in" && m.is(at-1) == "not" {
+		left = span{at - 1, at - 1}
+	}
+	if m.is(at) == "is" && m.is(at+1) == "not" {
+		right = span{at + 2, at + 2}
+	}
+	for i := left.from - 1; i >= 0 && !m.ends(i, open); i-- {
+		i = m.back(i)
+		left.from = i
+	}
+	for i := right.to; i < len(m.tok) && !m.ends(i, shut); i = m.over(i) {
+		right.to = m.over(i)
+	}
+	m.sides(left, right, false)
+}
+
+// ends says whether a token is none of the operand of a comparison.
+func (m *marks) ends(at int, bracket kind) bool {
+	switch m.is(at) {
+	case ",", ";", "&&", "||", "and", "or", ":", "=", ":=", "?", "if", "else", "assert", "not", "!", "return", "=>", "for":
+		return true
+	}
+	return m.compared[at] <= 0 || m.compares(at) || m.kind(at) == bracket && m.pair[at] >= 0 || m.is(at) == "{" && m.pair[at] < 0
+}

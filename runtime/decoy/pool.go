@@ -1,0 +1,180 @@
+package decoy
+
+import "strings"
+
+// pool holds the values that a test or a file has, to borrow from.
+type pool struct {
+	texts     map[int][]string // contents of strings, by length in bytes
+	lengths   []int            // those of texts, in the order of the file
+	words     map[shape][]string
+	chars     []string
+	constants map[string][]string // names of constants, by what they have in common
+}
+
+// shape is what a word has in common with those it may become.
+type shape struct {
+	length int
+	letter byte // 'a' lower case, 'A' upper case, 'T' title, 'm' mixed, '.' no letters alone
+}
+
+const (
+	maxDonors = 32  // of one shape
+	maxWords  = 256 // of one string
+)
+
+func newPool() *pool {
+	return &pool{texts: map[int][]string{}, words: map[shape][]string{}, constants: map[string][]string{}}
+}
+
+// gather puts the values of a span into a pool: none that is banned, a key, or an index.
+func (m *marks) gather(s span) *pool {
+	p := newPool()
+	for i := s.from; i < s.to; i++ {
+		if m.banned[i] > 0 || m.isKey(i) {
+			continue
+		}
+		switch m.kind(i) {
+		case text:
+			if !m.tok[i].holes && !m.isAlone(i) {
+				p.text(m.is(i))
+			}
+		case char:
+			p.chars = donate(p.chars, m.is(i))
+		case word:
+			if family := m.family(i); family != "" {
+				p.constants[family] = donate(p.constants[family], m.is(i))
+			}
+		}
+	}
+	return p
+}
+
+func (p *pool) text(literal string) {
+	body, _ := content(literal)
+	if !isStatus(body) {
+		if p.texts[len(body)] == nil {
+			p.lengths = append(p.lengths, len(body))
+		}
+		p.texts[len(body)] = donate(p.texts[len(body)], body)
+	}
+	for _, w := range wordsOf(body) {
+		if name := body[w.from:w.to]; !isStatus(name) {
+			p.words[shapeOf(name)] = donate(p.words[shapeOf(name)], name)
+		}
+	}
+}
+
+func donate(donors []string, value string) []string {
+	if len(donors) >= maxDonors || contains(donors, value) {
+		return donors
+	}
+	return append(donors, value)
+}
+
+// isStatus says whether runners have a meaning for a word.
+func isStatus(name string) bool {
+	switch strings.ToLower(name) {
+	case "", "pass", "passed", "fail", "failed", "failure", "ok", "not ok", "skip", "skipped", "todo", "error", "errors", "success":
+		return true
+	}
+	return false
+}
+
+// wordsOf finds the words of two letters and more in a string, without what a backslash or
+// a percent sign gives a meaning.
+func wordsOf(body string) []span {
+	var all []span
+	for i := 0; i < len(body) && len(all) < maxWords; {
+		switch c := body[i]; {
+		case c == '\\':
+			i += escapeLength(body[i:])
+		case c == '%':
+			for i++; i < len(body) && strings.IndexByte("+-# 0123456789.*[]", body[i]) >= 0; i++ {
+			}
+			i++
+		case c == '{' && i+1 < len(body) && isLetter(body[i+1]): // a name in a format
+			for i < len(body) && body[i] != '}' && body[i] != ' ' && body[i] != '"' {
+				i++
+			}
+		case isLetter(c):
+			from := i
+			for i < len(body) && isLetter(body[i]) {
+				i++
+			}
+			if i-from >= 2 && i-from < 32 {
+				all = append(all, span{from, i})
+			}
+		default:
+			i++
+		}
+	}
+	return all
+}
+
+// escapeLength is how long an escape is that a string begins with.
+func escapeLength(body string) int {
+	n := 2
+	if len(body) > 1 && strings.IndexByte("xuUN0123", body[1]) >= 0 {
+		for n < len(body) && n < 12 && strings.IndexByte("0123456789abcdefABCDEF{}", body[n]) >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+func shapeOf(name string) shape {
+	s := shape{len(name), 'm'}
+	for i := range len(name) {
+		if !isLetter(name[i]) {
+			s.letter = '.'
+			return s
+		}
+	}
+	switch rest := name[min(1, len(name)):]; {
+	case strings.ToLower(name) == name:
+		s.letter = 'a'
+	case strings.ToUpper(name) == name:
+		s.letter = 'A'
+	case strings.ToLower(rest) == rest:
+		s.letter = 'T'
+	}
+	return s
+}
+
+// family is what the name of a constant has in common with others of its type: what stands
+// before its last word, or the type before it. "" = it looks like none.
+func (m *marks) family(at int) string {
+	name := m.is(at)
+	if m.is(at+1) == "(" || m.is(at+1) == "." || m.is(at+1) == "::" || m.is(at+1) == "!" || contains(m.lang.keywords, name) || isExpected(name) {
+		return ""
+	}
+	upper := name[0] >= 'A' && name[0] <= 'Z'
+	if dot := m.is(at - 1); (dot == "." || dot == "::") && m.kind(at-2) == word && upper {
+		of := m.is(at - 2)
+		if of[0] >= 'A' && of[0] <= 'Z' {
+			return of + "::"
+		}
+		if s := stem(name); s != "" {
+			return of + "." + s
+		}
+		return ""
+	} else if dot == "." || dot == "::" {
+		return ""
+	}
+	return stem(name)
+}
+
+// stem is a name without its last word; "" = it has one word.
+func stem(name string) string {
+	if at := strings.LastIndexByte(name, '_'); at > 1 && strings.ToUpper(name) == name {
+		return name[:at+1]
+	}
+	for i := len(name) - 1; i > 1; i-- {
+		if name[i] >= 'A' && name[i] <= 'Z' && !(name[i-1] >= 'A' && name[i-1] <= 'Z') {
+			return name[:i]
+		}
+	}
+	return ""
+}
