@@ -1,5 +1,7 @@
 package decoy
 
+import "strings"
+
 // marks say what the tokens of a file are for.
 type marks struct {
 	*file
@@ -51,6 +53,7 @@ func mark(f *file, units []unit) *marks {
 		m.called(i)
 	}
 	m.compared.sum()
+	m.helpers()
 	for _, at := range m.calls {
 		m.operands(at)
 	}
@@ -181,6 +184,37 @@ func (m *marks) called(at int) {
 	}
 }
 
+// helpers finds functions of the tests' own that assert the contrary of another one, or
+// something else of the same: assert_all and assert_none.
+func (m *marks) helpers() {
+	type form struct {
+		stem      string
+		arguments int
+	}
+	names := map[form][]string{}
+	own := map[int]form{}
+	for _, at := range m.calls {
+		c, begin, _ := m.callAt(at)
+		name := m.is(at - 1)
+		if at-1 != begin || c.operands != 0 || m.kind(at-1) != word {
+			continue
+		}
+		s := stem(name)
+		if i := strings.LastIndexByte(name, '_'); i > 0 {
+			s = name[:i]
+		}
+		if s != "" {
+			own[at-1] = form{s, len(m.parts(at))}
+			names[own[at-1]] = donate(names[own[at-1]], name)
+		}
+	}
+	for at, f := range own {
+		if others := newName(m.is(at), names[f]); len(others) > 0 {
+			m.contrary[at] = others[0]
+		}
+	}
+}
+
 // arguments are those of an assertion, without what Go's get first.
 func (m *marks) arguments(at int) []span {
 	args := m.parts(at)
@@ -264,10 +298,16 @@ func (m *marks) sides(left, right span, leftFirst bool) {
 	default:
 		m.expect(right)
 	}
-	if !l && !r {
-		m.want(left)
-		m.want(right)
+	if l || r {
+		return
 	}
+	m.want(right)
+	for i := right.from; i < min(right.to, right.from+maxColumns); i++ {
+		if m.kind(i) == word && m.family(i) != "" { // a constant
+			return
+		}
+	}
+	m.want(left)
 }
 
 func (m *marks) expect(s span) {

@@ -151,6 +151,9 @@ func (m *marks) family(at int) string {
 		return ""
 	}
 	upper := name[0] >= 'A' && name[0] <= 'Z'
+	if m.isType(at) {
+		return ""
+	}
 	if dot := m.is(at - 1); (dot == "." || dot == "::") && m.kind(at-2) == word && upper {
 		of := m.is(at - 2)
 		if of[0] >= 'A' && of[0] <= 'Z' {
@@ -164,6 +167,16 @@ func (m *marks) family(at int) string {
 		return ""
 	}
 	return stem(name)
+}
+
+// isType says whether a name stands where types do: behind another name, or a sign of types.
+func (m *marks) isType(at int) bool {
+	switch before := m.is(at - 1); {
+	case m.kind(at-1) == word:
+		return !contains([]string{"return", "case", "in", "not", "and", "or", "is", "if", "else", "assert", "await", "yield", "of"}, before)
+	default:
+		return before == "*" || before == "]" || before == "->"
+	}
 }
 
 // stem is a name without its last word; "" = it has one word.

@@ -3,10 +3,10 @@
 package decoy
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +62,11 @@ func TestRealProposals(t *testing.T) {
 		for _, test := range slices.Sorted(slices.Values(p.PassToPass)) {
 			if reason := proposal.None[test]; reason != "" && !strings.HasPrefix(reason, "it is in none") {
 				fmt.Printf("    none: %s: %s\n", test, reason)
+			}
+		}
+		for _, test := range slices.Sorted(maps.Keys(proposal.Variants)) {
+			if n := tokens(proposal.Variants[test]); n < Wanted && testing.Verbose() {
+				fmt.Printf("    %d only: %s\n", n, test)
 			}
 		}
 		for _, test := range p.FailToPass {
@@ -126,5 +131,3 @@ func tokens(variants []Variant) int {
 	}
 	return n
 }
-
-var _ = bytes.Equal
