@@ -236,6 +236,11 @@ func (m *marks) removed(at int, u unit) candidate {
 	if known || end < len(m.tok) && !m.starts(end) || contains(m.lang.keywords, m.is(at)) || jsBlock(m.is(at)) != 0 {
 		return none
 	}
+	for i := at; i < end; i++ {
+		if m.compared[i] > 0 || i > at+maxLook {
+			return none
+		}
+	}
 	from := m.lines[m.line(m.tok[at].from)-1] - 1 // with the end of the line before
 	if from < m.tok[at-1].to {
 		return none

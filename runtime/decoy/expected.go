@@ -1,5 +1,7 @@
 package decoy
 
+import "strings"
+
 // look goes through an expression, over what is given to calls other than those that only
 // make a value, and over indices. It calls f with each other token until that returns false.
 func (m *marks) look(s span, f func(at int) bool) {
@@ -162,15 +164,72 @@ func (m *marks) table(at int) {
 	if !ok {
 		return
 	}
+	naming := m.naming(at)
 	for _, row := range m.parts(at) {
+		columns := []span{row}
 		if group := m.lastGroup(row); group >= 0 {
-			m.row(m.parts(group), names)
+			columns = m.parts(group)
+			m.row(columns, names)
+		}
+		m.named(columns, names, naming)
+	}
+}
+
+// naming says which values of a row are parts of the name of its test, so that they must
+// stay: of Python's parametrize all, unless names are given, and of test.each those that
+// the name is a format of: so many, or those with these names.
+type naming struct {
+	first int
+	names string
+}
+
+func (m *marks) naming(at int) naming {
+	around := m.outer[at]
+	if around < 1 {
+		return naming{}
+	}
+	switch m.is(around - 1) {
+	case "parametrize":
+		for _, arg := range m.parts(around) {
+			if m.is(arg.from) == "ids" && m.kind(arg.from+2) == open {
+				return naming{}
+			}
+		}
+		return naming{first: maxColumns}
+	case "each":
+		if title := m.pair[around] + 2; m.kind(title) == text && m.pair[around] > 0 {
+			body, _ := content(m.is(title))
+			return naming{strings.Count(body, "%") - 2*strings.Count(body, "%%") - strings.Count(body, "%#"), body}
+		}
+	}
+	return naming{}
+}
+
+// named bans what names the test of a row.
+func (m *marks) named(columns []span, names []string, by naming) {
+	for _, column := range columns {
+		if m.is(column.from) == "id" && m.is(column.from+1) == "=" {
+			return
+		}
+	}
+	for i, column := range columns {
+		said := i < len(names) && strings.Contains(by.names, "$"+names[i]) || by.names != "" && m.is(column.from+1) == ":" && strings.Contains(by.names, "$"+m.is(column.from))
+		single := column.to-column.from == 1 || column.to-column.from == 2 && m.is(column.from) == "-"
+		if said || i < by.first && (single || by.names != "") {
+			m.banned.add(column)
 		}
 	}
 }
 
 // row looks at the columns of a row.
 func (m *marks) row(columns []span, names []string) {
+	for n, column := range columns {
+		if m.is(column.from+1) == "=" { // a named argument: pytest.param(…, id="name")
+			m.banned.add(span{column.from, columns[len(columns)-1].to})
+			columns = columns[:n]
+			break
+		}
+	}
 	if len(names) != len(columns) {
 		names = nil
 	}

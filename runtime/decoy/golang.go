@@ -19,7 +19,7 @@ func golang() *language {
 		place:      path.Dir,
 		units:      goUnits,
 		wants:      goWants,
-		rows:       func(f *file, u unit) map[string][]span { return namedRows(f, u, goSubtest) },
+		rows:       func(f *file, u unit) map[string][]row { return namedRows(f, u, goSubtest) },
 		call:       goCall,
 		columns:    goColumns,
 		lineEnds:   goLineEnds,

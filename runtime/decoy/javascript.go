@@ -133,9 +133,9 @@ func jsCall(chain string) (call, bool) {
 	switch name {
 	case "on", "once", "emit", "addEventListener", "off", "dispatchEvent", "addListener", "removeListener":
 		return call{role: events}, strings.Contains(chain, ".")
-	case "log", "comment", "diagnostic", "plan", "error", "warn", "pass", "timeout", "setTimeout":
+	case "log", "comment", "diagnostic", "plan", "error", "warn", "pass", "timeout", "setTimeout", "end", "teardown":
 		return call{role: says}, strings.Contains(chain, ".")
-	case "require", "Error":
+	case "require", "Error", "done":
 		return call{role: says}, true
 	case "fail":
 		return call{role: fails}, true

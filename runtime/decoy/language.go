@@ -17,7 +17,7 @@ type language struct {
 	// there is no such test.
 	wants func(name string) ([]want, string)
 	// rows finds the parts of a test that have names of their own, by these; may be nil.
-	rows func(f *file, u unit) map[string][]span
+	rows func(f *file, u unit) map[string][]row
 	// call says what a call does, by the names before its bracket; args are its arguments.
 	call func(chain string) (call, bool)
 	// columns names the columns of a table whose bracket is at at; nil = it is no table that
@@ -45,6 +45,12 @@ type unit struct {
 	title  int  // the place of its name, if that is a string
 	raises bool // an error is expected of it
 	each   bool // its name is a format
+}
+
+// row is a part of a test that has a name of its own.
+type row struct {
+	span
+	title int // the place of a string that is the name; 0 = none
 }
 
 // want is what to look for.

@@ -96,16 +96,19 @@ func (m *marks) statement(at int) {
 	switch {
 	case f.is(at) == "@" && f.starts(at):
 		m.decorator(at)
+	case f.is(at) == "#" && f.is(at+2) == "should_panic" && f.is(at+3) == "(":
+		m.expected.add(f.within(at + 3))
 	case f.is(at) == "#" && (f.is(at+1) == "[" || f.is(at+2) == "["):
 		m.banned.add(span{at, max(at+1, f.over(at+1), f.over(at+2))})
 	case f.is(at) == "struct" && f.is(at+1) == "{":
 		m.banned.add(f.within(at + 1))
 	case f.kind(at) != word:
-	case contains(f.lang.people, f.is(at)) && (f.starts(at) || f.is(at) == "throw"):
+	case contains(f.lang.people, f.is(at)) && (f.starts(at) || f.is(at) == "throw" && f.is(at-1) != "."):
 		m.banned.add(span{at, f.statementEnd(at, len(f.tok))})
 	default:
 		condition, message := f.lang.conditions(f, at)
 		m.compared.add(condition)
+		m.begins(condition)
 		m.banned.add(message)
 	}
 }
@@ -174,6 +177,9 @@ func (m *marks) called(at int) {
 			in.to = args[c.operands].from
 		}
 		m.compared.add(in)
+		if c.operands == 1 && c.contrary == "" {
+			m.begins(in)
+		}
 		if c.contrary != "" {
 			name := at - 1
 			if m.is(name) == "!" {
@@ -182,6 +188,20 @@ func (m *marks) called(at int) {
 			m.contrary[name] = c.contrary
 		}
 	}
+}
+
+// begins remembers that a condition without a comparison can be turned round where it
+// begins.
+func (m *marks) begins(s span) {
+	if s.empty() || m.kind(s.from) != word || m.lang.name == "python" {
+		return
+	}
+	for i := s.from; i < s.to; i = m.over(i) {
+		if m.compares(i) {
+			return
+		}
+	}
+	m.contrary[s.from] = "!" + m.is(s.from)
 }
 
 // helpers finds functions of the tests' own that assert the contrary of another one, or

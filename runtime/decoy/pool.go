@@ -7,6 +7,7 @@ type pool struct {
 	texts     map[int][]string // contents of strings, by length in bytes
 	lengths   []int            // those of texts, in the order of the file
 	words     map[shape][]string
+	all       []string // some of those
 	chars     []string
 	constants map[string][]string // names of constants, by what they have in common
 }
@@ -57,9 +58,10 @@ func (p *pool) text(literal string) {
 		}
 		p.texts[len(body)] = donate(p.texts[len(body)], body)
 	}
-	for _, w := range wordsOf(body) {
+	for _, w := range wordsOf(body, false) {
 		if name := body[w.from:w.to]; !isStatus(name) {
 			p.words[shapeOf(name)] = donate(p.words[shapeOf(name)], name)
+			p.all = donate(p.all, name)
 		}
 	}
 }
@@ -80,35 +82,50 @@ func isStatus(name string) bool {
 	return false
 }
 
-// wordsOf finds the words of two letters and more in a string, without what a backslash or
-// a percent sign gives a meaning.
-func wordsOf(body string) []span {
+// wordsOf finds the words of two letters and more in a string, where it is plain text.
+func wordsOf(body string, holes bool) []span {
 	var all []span
-	for i := 0; i < len(body) && len(all) < maxWords; {
+	pass(body, holes, func(i int) int {
+		n := 0
+		for i+n < len(body) && isLetter(body[i+n]) {
+			n++
+		}
+		if n >= 2 && n < 32 && len(all) < maxWords {
+			all = append(all, span{i, i + n})
+		}
+		return n
+	})
+	return all
+}
+
+// pass goes through a string, over what a backslash or a percent sign gives a meaning, over
+// names in formats, and over holes. What f says that it took is passed, else a byte.
+func pass(body string, holes bool, f func(i int) int) {
+	depth := 0
+	for i := 0; i < len(body); {
 		switch c := body[i]; {
 		case c == '\\':
 			i += escapeLength(body[i:])
+		case holes && c == '{':
+			depth++
+			i++
+		case holes && c == '}':
+			depth = max(0, depth-1)
+			i++
+		case depth > 0:
+			i++
 		case c == '%':
 			for i++; i < len(body) && strings.IndexByte("+-# 0123456789.*[]", body[i]) >= 0; i++ {
 			}
 			i++
-		case c == '{' && i+1 < len(body) && isLetter(body[i+1]): // a name in a format
+		case c == '{' && i+1 < len(body) && isLetter(body[i+1]):
 			for i < len(body) && body[i] != '}' && body[i] != ' ' && body[i] != '"' {
 				i++
 			}
-		case isLetter(c):
-			from := i
-			for i < len(body) && isLetter(body[i]) {
-				i++
-			}
-			if i-from >= 2 && i-from < 32 {
-				all = append(all, span{from, i})
-			}
 		default:
-			i++
+			i += max(1, f(i))
 		}
 	}
-	return all
 }
 
 // escapeLength is how long an escape is that a string begins with.

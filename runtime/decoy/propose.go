@@ -72,6 +72,8 @@ type tree struct {
 	nodes []*node
 	whole *pool
 	found map[int][]candidate // by outermost test
+
+	titles map[int]bool // places of what names tests: it stays
 }
 
 // node is a part of a file that is one test or several: a test, or a row of one.
@@ -85,17 +87,24 @@ type node struct {
 }
 
 func newTree(m *marks, tests map[string]place) *tree {
-	t := &tree{marks: m, whole: m.gather(m.file.whole()), found: map[int][]candidate{}}
+	t := &tree{marks: m, whole: m.gather(m.file.whole()), found: map[int][]candidate{}, titles: map[int]bool{}}
 	bySpan := map[span]*node{}
-	for _, test := range slices.Sorted(maps.Keys(tests)) {
-		at := tests[test]
-		n := bySpan[at.span]
+	at := func(p place) *node {
+		n := bySpan[p.span]
 		if n == nil {
-			n = &node{at: at}
-			bySpan[at.span] = n
+			n = &node{at: p}
+			bySpan[p.span] = n
 			t.nodes = append(t.nodes, n)
 		}
+		return n
+	}
+	for _, test := range slices.Sorted(maps.Keys(tests)) {
+		p := tests[test]
+		t.titles[p.title] = true
+		n := at(p)
 		n.tests = append(n.tests, test)
+		p.span = p.unit.all // what its rows have in common
+		at(p)
 	}
 	slices.SortFunc(t.nodes, func(a, b *node) int {
 		if a.at.from != b.at.from {
@@ -219,7 +228,7 @@ func (t *tree) offers(all []candidate, within span, ok func(at int) bool) []offe
 	var offers []offer
 	for _, c := range all {
 		n := t.innermost(c.at)
-		if n == nil || ok != nil && !ok(c.at) || c.to > within.to || t.innermost(c.to-1) != n || c.to > c.at+2 && t.holdsKid(n, c) {
+		if n == nil || t.titles[c.at] || ok != nil && !ok(c.at) || c.to > within.to || t.innermost(c.to-1) != n || c.to > c.at+2 && t.holdsKid(n, c) {
 			continue
 		}
 		offers = append(offers, offer{candidate: c, affects: n.affects, resized: c.grows(t.file) != 0})

@@ -20,7 +20,7 @@ func python() *language {
 		owns:  func(name string) bool { return strings.HasSuffix(name, ".py") },
 		place: func(name string) string { return strings.TrimSuffix(name, ".py") },
 		units: pythonUnits, wants: pythonWants, rows: pythonRows, call: pythonCall, columns: tableColumns,
-		lineEnds: func(f *file, at int) bool { return f.outer[at] < 0 && f.is(at-1) != `\` },
+		lineEnds: func(f *file, at int) bool { return f.outer[at] < 0 && f.is(at-1) != `\` && f.kind(at) != shut },
 		conditions: func(f *file, at int) (condition, message span) {
 			if f.is(at) != "assert" {
 				return span{}, span{}
@@ -185,8 +185,8 @@ func pythonAssertions() map[string]call {
 }
 
 // pythonRows are the rows of parametrize, by the names that pytest gives them.
-func pythonRows(f *file, u unit) map[string][]span {
-	rows := map[string][]span{}
+func pythonRows(f *file, u unit) map[string][]row {
+	rows := map[string][]row{}
 	decorators := 0
 	for i := u.all.from; i < u.body.from; i++ {
 		if f.is(i) != "parametrize" || f.is(i+1) != "(" {
@@ -198,9 +198,9 @@ func pythonRows(f *file, u unit) map[string][]span {
 			continue
 		}
 		names := pythonArguments(f, args[0])
-		for n, row := range f.parts(args[1].from) {
-			for _, id := range pythonIDs(f, row, names, n) {
-				rows[id] = append(rows[id], row)
+		for n, s := range f.parts(args[1].from) {
+			for _, id := range pythonIDs(f, s, names, n) {
+				rows[id] = append(rows[id], row{s, 0})
 			}
 		}
 	}

@@ -12,7 +12,7 @@ type resolver struct {
 	units  map[*file][]unit
 	byName map[string][]place
 	each   []place // tests whose names are formats
-	rows   map[place]map[string][]span
+	rows   map[place]map[string][]row
 	left   string // why files were left out
 }
 
@@ -21,10 +21,11 @@ type place struct {
 	file *file
 	unit *unit
 	span
+	title int // the place of a string that names it; 0 = none
 }
 
 func newResolver(lang *language, files map[string][]byte) *resolver {
-	r := &resolver{lang: lang, units: map[*file][]unit{}, byName: map[string][]place{}, rows: map[place]map[string][]span{}}
+	r := &resolver{lang: lang, units: map[*file][]unit{}, byName: map[string][]place{}, rows: map[place]map[string][]row{}}
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !lang.owns(name) {
@@ -38,7 +39,7 @@ func newResolver(lang *language, files map[string][]byte) *resolver {
 		r.units[f] = lang.units(f)
 		for i := range r.units[f] {
 			u := &r.units[f][i]
-			at := place{f, u, u.all}
+			at := place{f, u, u.all, u.title}
 			r.byName[u.name] = append(r.byName[u.name], at)
 			if u.each && len(r.each) < maxWords {
 				r.each = append(r.each, at)
@@ -67,7 +68,7 @@ func (r *resolver) resolve(test string) (place, string) {
 			return *at, ""
 		}
 		if row, ok := r.row(*at, w.row); ok {
-			return place{at.file, at.unit, row}, ""
+			return place{at.file, at.unit, row.span, row.title}, ""
 		}
 		if inexact == nil {
 			inexact = at
@@ -143,18 +144,18 @@ func isPlace(place, path string) bool {
 }
 
 // row finds the part of a test that the rest of its name stands for.
-func (r *resolver) row(at place, name string) (span, bool) {
+func (r *resolver) row(at place, name string) (row, bool) {
 	if r.lang.rows == nil {
-		return span{}, false
+		return row{}, false
 	}
 	rows, ok := r.rows[at]
 	if !ok {
 		rows = r.lang.rows(at.file, *at.unit)
 		r.rows[at] = rows
 	}
-	in, rest := at.unit.all, name
+	in, rest := row{span: at.unit.all}, name
 	for range maxDepth {
-		s, length, ok := longest(rows, rest, in, r.lang.name == "go")
+		s, length, ok := longest(rows, rest, in.span, r.lang.name == "go")
 		if !ok {
 			break
 		}
@@ -164,11 +165,11 @@ func (r *resolver) row(at place, name string) (span, bool) {
 		}
 		rest = rest[length+1:]
 	}
-	return in, in != at.unit.all
+	return in, in.span != at.unit.all
 }
 
 // longest finds the row with the longest name that a name begins with, up to a slash.
-func longest(rows map[string][]span, name string, in span, nested bool) (row span, length int, ok bool) {
+func longest(rows map[string][]row, name string, in span, nested bool) (found row, length int, ok bool) {
 	for end := len(name); end > 0 && ok == false; end = strings.LastIndexByte(name[:end], '/') {
 		title, nth := name[:end], 0
 		if rows[title] == nil && nested {
@@ -177,7 +178,7 @@ func longest(rows map[string][]span, name string, in span, nested bool) (row spa
 			}
 		}
 		for _, s := range rows[title] {
-			if in.covers(s) {
+			if in.covers(s.span) {
 				if nth == 0 {
 					return s, end, true
 				}
@@ -188,7 +189,7 @@ func longest(rows map[string][]span, name string, in span, nested bool) (row spa
 			break
 		}
 	}
-	return span{}, 0, false
+	return row{}, 0, false
 }
 
 // isFormatted says whether a name can come of a format: it has its words in their order.

@@ -15,8 +15,8 @@ const (
 )
 
 // namedRows finds subtests and rows of tables by the strings that name them.
-func namedRows(f *file, u unit, written func(string) string) map[string][]span {
-	rows := map[string][]span{}
+func namedRows(f *file, u unit, written func(string) string) map[string][]row {
+	rows := map[string][]row{}
 	for i := u.body.from; i < u.body.to; i++ {
 		if f.kind(i) != text {
 			continue
@@ -24,7 +24,7 @@ func namedRows(f *file, u unit, written func(string) string) map[string][]span {
 		title, _ := content(f.is(i))
 		if s := f.rowOf(i, u.body); !s.empty() {
 			name := written(unescape(title))
-			rows[name] = append(rows[name], s)
+			rows[name] = append(rows[name], row{s, i})
 		}
 	}
 	return rows

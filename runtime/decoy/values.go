@@ -24,9 +24,6 @@ func (v *values) add(value string) {
 func newText(literal string, holes bool, unit, file *pool) []string {
 	v := values{old: literal}
 	body, begin := content(literal)
-	if holes {
-		body = body[:max(0, strings.IndexAny(body, "{$"))] // what follows is an expression
-	}
 	with := func(other string) {
 		if !v.full() {
 			v.add(literal[:begin] + other + literal[begin+len(body):])
@@ -40,7 +37,7 @@ func newText(literal string, holes bool, unit, file *pool) []string {
 		}
 	}
 	reword := func(p *pool) {
-		for _, w := range wordsOf(body) {
+		for _, w := range wordsOf(body, holes) {
 			for _, other := range p.words[shapeOf(body[w.from:w.to])] {
 				if other != body[w.from:w.to] {
 					with(body[:w.from] + other + body[w.to:])
@@ -53,7 +50,7 @@ func newText(literal string, holes bool, unit, file *pool) []string {
 	if whole {
 		borrow(unit, len(body), true)
 	}
-	if moved, ok := moveIn(body); ok {
+	if moved, ok := moveIn(body, holes); ok {
 		with(moved)
 	}
 	for _, p := range []*pool{unit, file} {
@@ -67,13 +64,19 @@ func newText(literal string, holes bool, unit, file *pool) []string {
 			borrow(p, len(body), false)
 		}
 	}
-	if holes || strings.Contains(body, "\n") {
-		return v.found
-	}
 	for _, p := range []*pool{unit, file} {
-		for n := 0; n < min(len(p.lengths), maxDonors) && !v.full(); n++ {
+		for n := 0; n < min(len(p.lengths), maxDonors) && !v.full() && !holes && !strings.Contains(body, "\n"); n++ {
 			if p.lengths[n] != len(body) && p.lengths[n] <= max(12, 2*len(body)) {
 				borrow(p, p.lengths[n], false)
+			}
+		}
+	}
+	for _, p := range []*pool{unit, file} { // whatever its length
+		for _, w := range wordsOf(body, holes) {
+			for _, other := range p.all {
+				if !v.full() && other != body[w.from:w.to] && shapeOf(other).letter == shapeOf(body[w.from:w.to]).letter {
+					with(body[:w.from] + other + body[w.to:])
+				}
 			}
 		}
 	}
@@ -86,24 +89,18 @@ func fits(body, opening string) bool {
 }
 
 // moveIn moves the last number of a string by one, with as many digits as before.
-func moveIn(body string) (string, bool) {
+func moveIn(body string, holes bool) (string, bool) {
 	end := -1
-	for i := 0; i < len(body); {
-		switch {
-		case body[i] == '\\':
-			i += escapeLength(body[i:])
-		case body[i] == '%':
-			for i++; i < len(body) && digit(body[i]); i++ {
-			}
-		case digit(body[i]):
-			for i < len(body) && digit(body[i]) {
-				i++
-			}
-			end = i
-		default:
-			i++
+	pass(body, holes, func(i int) int {
+		n := 0
+		for i+n < len(body) && digit(body[i+n]) {
+			n++
 		}
-	}
+		if n > 0 {
+			end = i + n
+		}
+		return n
+	})
 	if end < 0 {
 		return "", false
 	}
@@ -179,7 +176,7 @@ func newPattern(literal string, unit, file *pool) []string {
 	}
 	body := literal[1:end]
 	for _, p := range []*pool{unit, file} {
-		for _, w := range wordsOf(body) {
+		for _, w := range wordsOf(body, false) {
 			for _, other := range p.words[shapeOf(body[w.from:w.to])] {
 				if other != body[w.from:w.to] && !v.full() {
 					v.add("/" + body[:w.from] + other + body[w.to:] + literal[end:])
