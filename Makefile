@@ -19,7 +19,7 @@ build:
 # The race detector looks at all code but SQLite (C made into Go), regexp, and our parsers: there it
 # finds nothing and takes twice the time. What keeps a cache for all, as encoding/json does, has to be
 # looked at: else its locks are not seen, and races are that are none.
-UNRACED := modernc.org/... regexp/... github.com/assayd/assayd/runtime/judge/parser/...
+UNRACED := modernc.org/... regexp/... github.com/assayd/assayd/runtime/judge/parser/... github.com/assayd/assayd/runtime/decoy/...
 RACE := -race $(foreach path,$(UNRACED),'-gcflags=$(path)=-race=false -d=checkptr=0')
 
 # Everything: unit, race, command-line and container tests, on a machine with Go alone. It ends

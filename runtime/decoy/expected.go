@@ -143,16 +143,15 @@ func (m *marks) defined(s span, sure bool) {
 
 // partEnd is where a part between commas ends that begins at at.
 func (m *marks) partEnd(at, bracket int) int {
-	end := len(m.tok)
-	if m.pair[bracket] >= 0 {
-		end = m.pair[bracket]
-	}
-	for i := at; i < end; i = m.over(i) {
+	end := m.pair[bracket]
+	i := at
+	for n := 0; i < end && n < maxLook; n++ {
 		if m.is(i) == "," {
 			return i
 		}
+		i = m.over(i)
 	}
-	return end
+	return i
 }
 
 // table looks at the rows of a table that a test goes through.

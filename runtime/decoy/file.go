@@ -197,7 +197,8 @@ func last(chain string) string { return chain[strings.LastIndexByte(chain, '.')+
 
 // statementEnd returns the place behind the statement that a token belongs to.
 func (f *file) statementEnd(at, limit int) int {
-	for i := f.over(at); i < limit; i = f.over(i) {
+	i := f.over(at)
+	for n := 0; i < limit && n < maxStatement; n, i = n+1, f.over(i) {
 		switch {
 		case f.is(i) == ";", f.kind(i) == shut && f.pair[i] < at:
 			return i
@@ -205,7 +206,7 @@ func (f *file) statementEnd(at, limit int) int {
 			return i
 		}
 	}
-	return limit
+	return min(i, limit)
 }
 
 // content is what stands between the quotes of a string, and where in the token it begins.

@@ -169,7 +169,7 @@ func TestProperties(t *testing.T) {
 
 // TestLinear reads text that is made to be slow to read.
 func TestLinear(t *testing.T) {
-	const size = 1 << 18
+	const size = 1 << 17
 	pieces := []string{
 		"(", "[", "{", "((", "([{", ")", "\"", "'", "`", "${", "`${`", "\"\"\"", "r#", "r##\"", "/", "(/", "/[", "/*", "//\n", "\\", "'\\", "%", "#[", "@\n",
 		"if ", "if a == b {", "assert ", "assert a == ", "== ", "== (", "in ", "for a in ", "for x in y:\n", "eq(", "assertEqual(", "assert_eq!(", "assert(", "expect(a).", "expect(",
@@ -194,7 +194,7 @@ func TestLinear(t *testing.T) {
 						t.Fatal(err)
 					}
 				})
-				if took > 2*time.Second {
+				if took > time.Second {
 					t.Errorf("%s: %v for %q behind %q", name, took, piece, before)
 				}
 			}

@@ -24,6 +24,7 @@ func golang() *language {
 		columns:    goColumns,
 		lineEnds:   goLineEnds,
 		conditions: failingIf,
+		assertions: goAssertions(),
 		families: [][]string{
 			{"true", "false"},
 			{"MaxUint64", "MaxUint32", "MaxUint16", "MaxUint8", "MaxUint"},
@@ -102,7 +103,7 @@ func goLineEnds(f *file, at int) bool {
 	return f.is(at-1) == "++" || f.is(at-1) == "--"
 }
 
-func goCall(chain string) (call, bool) {
+func goCall(l *language, chain string) (call, bool) {
 	name := last(chain)
 	switch name {
 	case "Run":
@@ -117,7 +118,7 @@ func goCall(chain string) (call, bool) {
 	if strings.HasPrefix(chain, "t.") || strings.HasPrefix(chain, "fmt.") || strings.HasPrefix(chain, "strings.") {
 		return call{}, false
 	}
-	c, ok := goAssertions()[strings.TrimSuffix(name, "f")]
+	c, ok := l.assertions[strings.TrimSuffix(name, "f")]
 	if !ok || c.operands == 2 && c.expected == 1 && !strings.Contains(chain, ".") {
 		return helper(name)
 	}

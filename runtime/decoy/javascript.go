@@ -34,6 +34,7 @@ func javascript() *language {
 			}
 			return f.is(at-1) == ";"
 		},
+		assertions: jsAssertions(),
 		families: [][]string{
 			{"true", "false"}, {"undefined", "null"}, {"TypeError", "RangeError", "SyntaxError", "ReferenceError"},
 			{"MAX_SAFE_INTEGER", "MIN_SAFE_INTEGER", "MAX_VALUE", "MIN_VALUE"},
@@ -128,7 +129,7 @@ func jsWants(name string) ([]want, string) {
 	return all, ""
 }
 
-func jsCall(chain string) (call, bool) {
+func jsCall(l *language, chain string) (call, bool) {
 	name := last(chain)
 	switch name {
 	case "on", "once", "emit", "addEventListener", "off", "dispatchEvent", "addListener", "removeListener":
@@ -159,7 +160,7 @@ func jsCall(chain string) (call, bool) {
 	if name == "throws" || name == "rejects" {
 		return call{role: raises}, true
 	}
-	c, ok := jsAssertions()[name]
+	c, ok := l.assertions[name]
 	if !ok || !strings.Contains(chain, ".") && name != "assert" {
 		return helper(name)
 	}

@@ -19,7 +19,7 @@ type language struct {
 	// rows finds the parts of a test that have names of their own, by these; may be nil.
 	rows func(f *file, u unit) map[string][]row
 	// call says what a call does, by the names before its bracket; args are its arguments.
-	call func(chain string) (call, bool)
+	call func(l *language, chain string) (call, bool)
 	// columns names the columns of a table whose bracket is at at; nil = it is no table that
 	// a test goes through, and "" = a name is not known.
 	columns func(f *file, at int) ([]string, bool)
@@ -29,11 +29,12 @@ type language struct {
 	// and a message for people.
 	conditions func(f *file, at int) (condition, message span)
 
-	families [][]string        // constants of the same type
-	turned   map[string]string // operators and what asserts the contrary
-	builders []string          // calls that only make a value
-	keywords []string
-	people   []string // words that begin a statement which is for people, or no part of a test
+	assertions map[string]call   // by their names
+	families   [][]string        // constants of the same type
+	turned     map[string]string // operators and what asserts the contrary
+	builders   []string          // calls that only make a value
+	keywords   []string
+	people     []string // words that begin a statement which is for people, or no part of a test
 }
 
 // unit is a test in a file.

@@ -94,7 +94,7 @@ func (m *marks) own() {
 func (m *marks) statement(at int) {
 	f := m.file
 	switch {
-	case f.is(at) == "@" && f.starts(at):
+	case f.is(at) == "@" && f.starts(at) && f.outer[at] < 0:
 		m.decorator(at)
 	case f.is(at) == "#" && f.is(at+2) == "should_panic" && f.is(at+3) == "(":
 		m.expected.add(f.within(at + 3))
@@ -149,7 +149,7 @@ func (m *marks) callAt(at int) (c call, begin int, ok bool) {
 	if chain == "" || contains([]string{"func", "fn", "def", "function", "class"}, m.is(begin-1)) {
 		return call{}, 0, false
 	}
-	c, ok = m.lang.call(chain)
+	c, ok = m.lang.call(m.lang, chain)
 	return c, begin, ok
 }
 

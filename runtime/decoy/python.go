@@ -22,7 +22,7 @@ func python() *language {
 		units: pythonUnits, wants: pythonWants, rows: pythonRows, call: pythonCall, columns: tableColumns,
 		lineEnds: func(f *file, at int) bool { return f.outer[at] < 0 && f.is(at-1) != `\` && f.kind(at) != shut },
 		conditions: func(f *file, at int) (condition, message span) {
-			if f.is(at) != "assert" {
+			if f.is(at) != "assert" || !f.lang.lineEnds(f, at) {
 				return span{}, span{}
 			}
 			end := f.statementEnd(at, len(f.tok))
@@ -31,6 +31,7 @@ func python() *language {
 			}
 			return span{at + 1, end}, span{}
 		},
+		assertions: pythonAssertions(),
 		families: [][]string{
 			{"True", "False"},
 			{"ValueError", "TypeError", "KeyError", "IndexError", "RuntimeError", "AttributeError", "LookupError", "OSError"},
@@ -140,7 +141,7 @@ func pythonDotted(name string) want {
 	return want{name: strings.Join(parts[n:], "::"), path: strings.Join(parts[:n], "/")}
 }
 
-func pythonCall(chain string) (call, bool) {
+func pythonCall(l *language, chain string) (call, bool) {
 	name := last(chain)
 	switch name {
 	case "fail", "skip", "skipTest", "xfail", "exit":
@@ -150,7 +151,7 @@ func pythonCall(chain string) (call, bool) {
 	case "raises", "assertRaises", "assertRaisesRegex", "assertWarns", "warns", "assertRaisesMessage":
 		return call{role: raises}, true
 	}
-	c, ok := pythonAssertions()[name]
+	c, ok := l.assertions[name]
 	if !ok {
 		return helper(name)
 	}

@@ -13,7 +13,8 @@ type resolver struct {
 	byName map[string][]place
 	each   []place // tests whose names are formats
 	rows   map[place]map[string][]row
-	left   string // why files were left out
+	known  map[want]found // what was looked for before
+	left   string         // why files were left out
 }
 
 // place is where a test is: a unit of a file, or a part of it.
@@ -25,7 +26,7 @@ type place struct {
 }
 
 func newResolver(lang *language, files map[string][]byte) *resolver {
-	r := &resolver{lang: lang, units: map[*file][]unit{}, byName: map[string][]place{}, rows: map[place]map[string][]row{}}
+	r := &resolver{lang: lang, units: map[*file][]unit{}, byName: map[string][]place{}, rows: map[place]map[string][]row{}, known: map[want]found{}}
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !lang.owns(name) {
@@ -88,8 +89,24 @@ func (r *resolver) resolve(test string) (place, string) {
 	return place{}, reason
 }
 
+// found is a test, or none, maybe because there are several.
+type found struct {
+	at      *place
+	several bool
+}
+
 // unit finds the test of that name in the files that its path may mean.
 func (r *resolver) unit(w want) (at *place, several bool) {
+	w.row = ""
+	f, ok := r.known[w]
+	if !ok {
+		f.at, f.several = r.search(w)
+		r.known[w] = f
+	}
+	return f.at, f.several
+}
+
+func (r *resolver) search(w want) (at *place, several bool) {
 	var found []place
 	for _, at := range r.byName[w.name] {
 		if isPlace(r.lang.place(at.file.name), w.path) {

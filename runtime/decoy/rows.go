@@ -7,11 +7,12 @@ import (
 
 // Bounds of what is looked at; more of it is left as it is.
 const (
-	maxDepth   = 8    // tests within tests, modules and classes around them
-	maxColumns = 24   // of a table, or fields of a struct
-	maxHeader  = 400  // tokens before the block of an if or a function
-	maxName    = 4096 // bytes of the name of a test
-	maxLook    = 256  // tokens of an expression
+	maxDepth     = 8    // tests within tests, modules and classes around them
+	maxColumns   = 24   // of a table, or fields of a struct
+	maxHeader    = 400  // tokens before the block of an if or a function
+	maxName      = 4096 // bytes of the name of a test
+	maxStatement = 4096 // tokens of a statement, without what is in brackets
+	maxLook      = 256  // tokens of an expression
 )
 
 // namedRows finds subtests and rows of tables by the strings that name them.
@@ -40,7 +41,7 @@ func (f *file) rowOf(at int, body span) span {
 	all := span{around, f.pair[around] + 1}
 	if f.is(around) == "(" && at == around+1 {
 		chain, begin := f.callee(around)
-		if c, ok := f.lang.call(chain); ok && c.role == titles {
+		if c, ok := f.lang.call(f.lang, chain); ok && c.role == titles {
 			return span{begin, all.to}
 		}
 	}
@@ -207,7 +208,7 @@ func failingIf(f *file, at int) (condition, message span) {
 		}
 		if f.is(i) == "(" {
 			chain, _ := f.callee(i)
-			if c, ok := f.lang.call(chain); ok && c.role == fails {
+			if c, ok := f.lang.call(f.lang, chain); ok && c.role == fails {
 				return header, span{}
 			}
 		}

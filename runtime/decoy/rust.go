@@ -116,7 +116,7 @@ func rustWants(name string) ([]want, string) {
 	return all, ""
 }
 
-func rustCall(chain string) (call, bool) {
+func rustCall(_ *language, chain string) (call, bool) {
 	switch name := last(chain); name {
 	case "panic!", "unreachable!", "todo!", "unimplemented!":
 		return call{role: fails}, true
