@@ -9,6 +9,7 @@ type candidate struct {
 	side   Side
 	news   []string
 	early  bool // more telling than others of its side
+	late   bool // less
 }
 
 // rank of a side, less is better.
@@ -43,7 +44,7 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 		if c.from == 0 {
 			c.from = m.tok[c.at].from
 		}
-		c.news = slices.DeleteFunc(c.news, func(value string) bool { return c.side.literal() && !m.isOne(c.at, value) })
+		c.news = slices.DeleteFunc(c.news, func(value string) bool { return c.side.literal() && c.to == c.at+1 && !m.isOne(c.at, value) })
 		if len(c.news) > 0 {
 			all = append(all, c)
 		}
@@ -54,12 +55,15 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 		}
 		c := candidate{at: i, side: Input, early: m.raising[i] > 0}
 		if m.expected[i] > 0 {
-			c.side, c.early = Expected, false
+			c.side, c.early, c.late = Expected, false, m.negated[i] > 0
 		}
 		switch m.kind(i) {
 		case text, number, char, pattern:
 			if !m.isKey(i) {
 				c.news = m.newValues(i, own, whole)
+			}
+			if swapped := swapCase(m.is(i), m.tok[i].holes); swapped != "" && c.side == Input && m.kind(i) == text && len(c.news) > 0 {
+				c.news = append(c.news[:1], swapped)
 			}
 		case word:
 			if m.expected[i] > 0 {
@@ -68,6 +72,7 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 			c.news = m.newConstant(i, own, whole)
 		}
 		add(c)
+		add(m.emptied(i))
 		add(m.comparator(i))
 		add(m.removed(i, u))
 	}
@@ -89,6 +94,24 @@ func (m *marks) newValues(at int, own, whole *pool) []string {
 	default:
 		return newNumber(literal)
 	}
+}
+
+// emptied makes an empty list that is expected an empty map, and the other way round.
+func (m *marks) emptied(at int) candidate {
+	c := candidate{at: at, to: at + 2, side: Expected, late: m.negated[at] > 0}
+	if m.expected[at] <= 0 || m.kind(at) != open || m.pair[at] != at+1 || m.lang.name != "python" && m.lang.name != "javascript" {
+		return candidate{at: at}
+	}
+	switch m.is(at) + m.is(at+1) {
+	case "[]":
+		c.news = []string{"{}"}
+	case "{}":
+		if m.is(at-1) == "=>" || m.is(at-1) == ")" {
+			return candidate{at: at}
+		}
+		c.news = []string{"[]"}
+	}
+	return c
 }
 
 // isKey says whether a literal is the key of a map, an index, or the size of an array.

@@ -130,6 +130,17 @@ func ends(name string, words ...string) bool {
 	return false
 }
 
+// isContrary says whether an assertion wants things to differ.
+func isContrary(chain string) bool {
+	name := last(chain)
+	for _, part := range []string{"Not", "not", "_ne", "doesNot"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return strings.Contains(chain, ".not.")
+}
+
 // isAssertion says whether a name is likely that of a helper that asserts.
 func isAssertion(name string) bool {
 	lower := strings.ToLower(strings.TrimSuffix(name, "!"))

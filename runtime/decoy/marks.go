@@ -10,7 +10,9 @@ type marks struct {
 
 	expected counter // what an assertion expects
 	compared counter // what an assertion looks at
+	failing  counter // the condition of a failure
 	raising  counter // where an error is expected
+	negated  counter // what an assertion wants to be otherwise
 	banned   counter // messages, names of tests and events, and what is no part of a test
 
 	contrary map[int]string  // names of assertions that can be turned round
@@ -45,7 +47,7 @@ func mark(f *file, units []unit) *marks {
 	n := len(f.tok) + 1
 	m := &marks{
 		file: f, units: units, owner: make([]int, n), contrary: map[int]string{}, wanted: map[wanted]bool{},
-		expected: make(counter, n), compared: make(counter, n), raising: make(counter, n), banned: make(counter, n),
+		expected: make(counter, n), compared: make(counter, n), raising: make(counter, n), negated: make(counter, n), failing: make(counter, n), banned: make(counter, n),
 	}
 	m.own()
 	for i := range f.tok {
@@ -53,6 +55,7 @@ func mark(f *file, units []unit) *marks {
 		m.called(i)
 	}
 	m.compared.sum()
+	m.failing.sum()
 	m.helpers()
 	for _, at := range m.calls {
 		m.operands(at)
@@ -66,6 +69,7 @@ func mark(f *file, units []unit) *marks {
 	}
 	m.expected.sum()
 	m.raising.sum()
+	m.negated.sum()
 	m.banned.sum()
 	return m
 }
@@ -108,6 +112,9 @@ func (m *marks) statement(at int) {
 	default:
 		condition, message := f.lang.conditions(f, at)
 		m.compared.add(condition)
+		if m.is(at) == "if" {
+			m.failing.add(condition)
+		}
 		m.begins(condition)
 		m.banned.add(message)
 	}
@@ -171,6 +178,9 @@ func (m *marks) called(at int) {
 		m.raised(at, begin)
 	case asserts:
 		m.calls = append(m.calls, at)
+		if chain, _ := m.callee(at); isContrary(chain) {
+			m.negated.add(in)
+		}
 		args := m.arguments(at)
 		if c.operands > 0 && len(args) > c.operands {
 			m.banned.add(span{args[c.operands].from, in.to})
@@ -370,6 +380,16 @@ func (m *marks) comparison(at int) {
 		right.to = m.over(i)
 	}
 	m.sides(left, right, false)
+	if m.isNegated(at) {
+		m.negated.add(span{left.from, right.to})
+	}
+}
+
+// isNegated says whether a comparison holds where two things differ: any other value is as
+// good there. It is the other way round in the condition of a failure.
+func (m *marks) isNegated(at int) bool {
+	negated := m.is(at) == "!=" || m.is(at) == "!==" || m.is(at) == "in" && m.is(at-1) == "not" || m.is(at) == "is" && m.is(at+1) == "not"
+	return negated != (m.failing[at] > 0)
 }
 
 // ends says whether a token is none of the operand of a comparison.

@@ -254,6 +254,8 @@ func better(a, b offer) int {
 		return len(a.affects) - len(b.affects)
 	case a.side != b.side:
 		return a.side.rank() - b.side.rank()
+	case a.late != b.late:
+		return order(b.late)
 	case a.early != b.early:
 		return order(a.early)
 	case a.again != b.again:

@@ -59,19 +59,23 @@ func newText(literal string, holes bool, unit, file *pool) []string {
 			borrow(p, len(body), true)
 		}
 	}
+	if len(v.found) > 0 { // another of the same test is second, whatever its length
+		spare := v.found[1:]
+		v.found = v.found[:1:1]
+		others(&v, unit, body, holes, borrow)
+		for _, value := range spare {
+			v.add(value)
+		}
+	}
 	for _, p := range []*pool{unit, file} {
 		if whole && len(body) > 1 {
 			borrow(p, len(body), false)
 		}
 	}
 	for _, p := range []*pool{unit, file} {
-		for n := 0; n < min(len(p.lengths), maxDonors) && !v.full() && !holes && !strings.Contains(body, "\n"); n++ {
-			if p.lengths[n] != len(body) && p.lengths[n] <= max(12, 2*len(body)) {
-				borrow(p, p.lengths[n], false)
-			}
-		}
+		others(&v, p, body, holes, borrow)
 	}
-	for _, p := range []*pool{unit, file} { // whatever its length
+	for _, p := range []*pool{unit, file} { // a word of any length
 		for _, w := range wordsOf(body, holes) {
 			for _, other := range p.all {
 				if !v.full() && other != body[w.from:w.to] && shapeOf(other).letter == shapeOf(body[w.from:w.to]).letter {
@@ -81,6 +85,37 @@ func newText(literal string, holes bool, unit, file *pool) []string {
 		}
 	}
 	return v.found
+}
+
+// others borrows strings of other lengths.
+func others(v *values, p *pool, body string, holes bool, borrow func(p *pool, length int, alike bool)) {
+	if holes || strings.Contains(body, "\n") {
+		return
+	}
+	for n := 0; n < min(len(p.lengths), maxDonors) && !v.full(); n++ {
+		if p.lengths[n] != len(body) && p.lengths[n] <= max(12, 2*len(body)) {
+			borrow(p, p.lengths[n], false)
+		}
+	}
+}
+
+// swapCase proposes a string whose letters are upper case where they were lower case; "" = it
+// has a meaning, or no words.
+func swapCase(literal string, holes bool) string {
+	body, begin := content(literal)
+	if holes || len(wordsOf(body, false)) == 0 || len(body) > 100 || strings.ContainsAny(body, "\\%{") {
+		return ""
+	}
+	swapped := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return r
+	}, body)
+	return literal[:begin] + swapped + literal[begin+len(body):]
 }
 
 // fits says whether the content of one string may stand in another that opens like this.
