@@ -18,7 +18,7 @@ const (
 	Wanted = 3
 	// Limit is how many variants of one test are proposed at most: more than Wanted, for not
 	// every proposal turns out to be a decoy.
-	Limit = 12
+	Limit = 16
 )
 
 // Variant is one changed copy of one test: in File, the bytes [From, To) become New.
@@ -32,7 +32,7 @@ type Variant struct {
 	To   int
 	Old  string // the bytes that are there
 	New  string
-	Line int // of From, counted from 1
+	Line int // of the token, counted from 1: a test that fails before it fails there as it did
 	Side Side
 
 	// Affects are the tests of the list whose outcomes the change may change, sorted: Test,

@@ -132,8 +132,8 @@ func ends(name string, words ...string) bool {
 
 // isContrary says whether an assertion wants things to differ.
 func isContrary(chain string) bool {
-	name := last(chain)
-	for _, part := range []string{"Not", "not", "_ne", "doesNot"} {
+	name := strings.ToLower(last(chain))
+	for _, part := range []string{"not", "none", "never", "without", "_ne", "_no_"} {
 		if strings.Contains(name, part) {
 			return true
 		}
