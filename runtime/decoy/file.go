@@ -16,9 +16,8 @@ type file struct {
 	outer []int // of a token the place of the bracket around it, else -1
 	lines []int // bytes where lines begin
 
-	structs map[string]int           // see types
-	loops   map[string][]string      // see tables
-	titles  map[int]map[string][]int // see namedRow
+	structs map[string]int      // see types
+	loops   map[string][]string // see tables
 }
 
 // span is the tokens [from, to).

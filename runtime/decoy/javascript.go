@@ -36,7 +36,9 @@ func javascript() *language {
 		},
 		assertions: jsAssertions(),
 		families: [][]string{
-			{"true", "false"}, {"undefined", "null"}, {"TypeError", "RangeError", "SyntaxError", "ReferenceError"},
+			{"true", "false"},
+			{"undefined", "null"},
+			{"TypeError", "RangeError", "SyntaxError", "ReferenceError"},
 			{"MAX_SAFE_INTEGER", "MIN_SAFE_INTEGER", "MAX_VALUE", "MIN_VALUE"},
 		},
 		turned: map[string]string{

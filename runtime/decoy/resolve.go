@@ -187,7 +187,7 @@ func (r *resolver) row(at place, name string) (row, bool) {
 
 // longest finds the row with the longest name that a name begins with, up to a slash.
 func longest(rows map[string][]row, name string, in span, nested bool) (found row, length int, ok bool) {
-	for end := len(name); end > 0 && ok == false; end = strings.LastIndexByte(name[:end], '/') {
+	for end := len(name); end > 0 && !ok; end = strings.LastIndexByte(name[:end], '/') {
 		title, nth := name[:end], 0
 		if rows[title] == nil && nested {
 			if at := strings.LastIndexByte(title, '#'); at >= 0 && atoi(title[at+1:]) > 0 {

@@ -19,82 +19,100 @@ func (v *values) add(value string) {
 	}
 }
 
+// stringValues collects new values for a string.
+type stringValues struct {
+	values
+	body  string
+	begin int  // of the body in the token
+	holes bool // there are expressions in it
+}
+
 // newText proposes strings: of the same length where there is one, from the same test
 // before those of the file. A number in it moves by one; a word becomes another.
 func newText(literal string, holes bool, unit, file *pool) []string {
-	v := values{old: literal}
-	body, begin := content(literal)
-	with := func(other string) {
-		if !v.full() {
-			v.add(literal[:begin] + other + literal[begin+len(body):])
-		}
+	v := stringValues{values: values{old: literal}, holes: holes}
+	v.body, v.begin = content(literal)
+	both := []*pool{unit, file}
+	v.borrow(unit, len(v.body), true)
+	if moved, ok := moveIn(v.body, holes); ok {
+		v.with(moved)
 	}
-	borrow := func(p *pool, length int, alike bool) {
-		for _, other := range p.texts[length] {
-			if other != body && fits(other, literal[:begin]) && (!alike || shapeOf(other) == shapeOf(body)) {
-				with(other)
-			}
-		}
-	}
-	reword := func(p *pool) {
-		for _, w := range wordsOf(body, holes) {
-			for _, other := range p.words[shapeOf(body[w.from:w.to])] {
-				if other != body[w.from:w.to] {
-					with(body[:w.from] + other + body[w.to:])
-					break
-				}
-			}
-		}
-	}
-	whole := !holes && body != ""
-	if whole {
-		borrow(unit, len(body), true)
-	}
-	if moved, ok := moveIn(body, holes); ok {
-		with(moved)
-	}
-	for _, p := range []*pool{unit, file} {
-		reword(p)
-		if whole {
-			borrow(p, len(body), true)
-		}
+	for _, p := range both {
+		v.reword(p)
+		v.borrow(p, len(v.body), true)
 	}
 	if len(v.found) > 0 { // another of the same test is second, whatever its length
 		spare := v.found[1:]
 		v.found = v.found[:1:1]
-		others(&v, unit, body, holes, borrow)
+		v.others(unit)
 		for _, value := range spare {
 			v.add(value)
 		}
 	}
-	for _, p := range []*pool{unit, file} {
-		if whole && len(body) > 1 {
-			borrow(p, len(body), false)
+	for _, p := range both {
+		if len(v.body) > 1 {
+			v.borrow(p, len(v.body), false)
 		}
 	}
-	for _, p := range []*pool{unit, file} {
-		others(&v, p, body, holes, borrow)
+	for _, p := range both {
+		v.others(p)
 	}
-	for _, p := range []*pool{unit, file} { // a word of any length
-		for _, w := range wordsOf(body, holes) {
-			for _, other := range p.all {
-				if !v.full() && other != body[w.from:w.to] && shapeOf(other).letter == shapeOf(body[w.from:w.to]).letter {
-					with(body[:w.from] + other + body[w.to:])
-				}
-			}
-		}
+	for _, p := range both {
+		v.rewordFreely(p)
 	}
 	return v.found
 }
 
-// others borrows strings of other lengths.
-func others(v *values, p *pool, body string, holes bool, borrow func(p *pool, length int, alike bool)) {
-	if holes || strings.Contains(body, "\n") {
+// with adds the string with another body.
+func (v *stringValues) with(body string) {
+	if !v.full() {
+		v.add(v.old[:v.begin] + body + v.old[v.begin+len(v.body):])
+	}
+}
+
+// borrow takes strings of one length; alike are those that look like the old one.
+func (v *stringValues) borrow(p *pool, length int, alike bool) {
+	if v.holes || v.body == "" && length == 0 {
+		return
+	}
+	for _, other := range p.texts[length] {
+		if other != v.body && fits(other, v.old[:v.begin]) && (!alike || shapeOf(other) == shapeOf(v.body)) {
+			v.with(other)
+		}
+	}
+}
+
+// others takes strings of other lengths.
+func (v *stringValues) others(p *pool) {
+	if strings.Contains(v.body, "\n") {
 		return
 	}
 	for n := 0; n < min(len(p.lengths), maxDonors) && !v.full(); n++ {
-		if p.lengths[n] != len(body) && p.lengths[n] <= max(12, 2*len(body)) {
-			borrow(p, p.lengths[n], false)
+		if p.lengths[n] != len(v.body) && p.lengths[n] <= max(12, 2*len(v.body)) {
+			v.borrow(p, p.lengths[n], false)
+		}
+	}
+}
+
+// reword makes one word another that is as long.
+func (v *stringValues) reword(p *pool) {
+	for _, w := range wordsOf(v.body, v.holes) {
+		for _, other := range p.words[shapeOf(v.body[w.from:w.to])] {
+			if other != v.body[w.from:w.to] {
+				v.with(v.body[:w.from] + other + v.body[w.to:])
+				break
+			}
+		}
+	}
+}
+
+// rewordFreely makes one word another of any length.
+func (v *stringValues) rewordFreely(p *pool) {
+	for _, w := range wordsOf(v.body, v.holes) {
+		for _, other := range p.all {
+			if old := v.body[w.from:w.to]; !v.full() && other != old && shapeOf(other).letter == shapeOf(old).letter {
+				v.with(v.body[:w.from] + other + v.body[w.to:])
+			}
 		}
 	}
 }
