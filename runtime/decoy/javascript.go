@@ -102,10 +102,13 @@ func jsBlock(chain string) byte {
 		chain = strings.TrimSuffix(chain, end)
 	}
 	switch chain {
-	case "test", "it", "specify", "t.test", "test.test", "st.test", "tap.test", "tape", "t.it", "s.test", "sub.test", "Deno.test", "QUnit.test", "tt.test", "ctx.test":
+	case "test", "it", "specify", "tape", "t.it":
 		return 't'
 	case "describe", "suite", "context", "test.describe", "test.suite", "QUnit.module", "fdescribe", "xdescribe":
 		return 'd'
+	}
+	if strings.HasSuffix(chain, ".test") && strings.Count(chain, ".") == 1 { // of a context; a pattern's has one argument
+		return 't'
 	}
 	return 0
 }
