@@ -189,13 +189,13 @@ func (m *marks) sides(left, right span, leftFirst bool) {
 	if l || r {
 		return
 	}
-	m.want(right)
+	m.wantBut(right, left)
 	for i := right.from; i < min(right.to, right.from+maxColumns); i++ {
 		if m.kind(i) == word && m.family(i) != "" { // a constant
 			return
 		}
 	}
-	m.want(left)
+	m.wantBut(left, right)
 }
 
 func (m *marks) expect(s span) {
@@ -238,7 +238,7 @@ func (m *marks) comparison(at int) {
 		right.to = m.over(i)
 	}
 	m.sides(left, right, false)
-	if m.isNegated(at) {
+	if before := m.is(left.from - 1); m.isNegated(at) != (before == "not" || before == "!") || m.orders(at) {
 		m.negated.add(span{left.from, right.to})
 	}
 }
@@ -248,6 +248,11 @@ func (m *marks) comparison(at int) {
 func (m *marks) isNegated(at int) bool {
 	negated := m.is(at) == "!=" || m.is(at) == "!==" || m.is(at) == "in" && m.is(at-1) == "not" || m.is(at) == "is" && m.is(at+1) == "not"
 	return negated != (m.failing[at] > 0)
+}
+
+// orders says whether an operator holds for many values.
+func (m *marks) orders(at int) bool {
+	return strings.Trim(m.is(at), "<>=") == "" && strings.ContainsAny(m.is(at), "<>")
 }
 
 // ends says whether a token is none of the operand of a comparison.

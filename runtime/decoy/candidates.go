@@ -259,6 +259,9 @@ func (m *marks) removed(at int, u unit) candidate {
 	if known || end < len(m.tok) && !m.starts(end) || contains(m.lang.keywords, m.is(at)) || jsBlock(m.is(at)) != 0 {
 		return none
 	}
+	if m.is(at-1) == ":" && (end == len(m.tok) || m.column(end) < m.column(at)) { // all that its block has
+		return none
+	}
 	for i := at; i < end; i++ {
 		if m.compared[i] > 0 || i > at+maxLook {
 			return none

@@ -64,6 +64,19 @@ func (m *marks) plain(s span) bool {
 	return !calls
 }
 
+// wantBut is want where no name of the other side is in it: what both are made of changes
+// both.
+func (m *marks) wantBut(s, other span) {
+	for i := other.from; i < min(other.to, other.from+maxLook); i++ {
+		for j := s.from; j < min(s.to, s.from+maxColumns); j++ {
+			if m.kind(i) == word && m.is(i) == m.is(j) && m.is(i-1) != "." && m.is(j-1) != "." {
+				return
+			}
+		}
+	}
+	m.want(s)
+}
+
 // want remembers the names of an expected expression.
 func (m *marks) want(s span) {
 	if s.empty() {

@@ -133,7 +133,7 @@ func ends(name string, words ...string) bool {
 // isContrary says whether an assertion wants things to differ.
 func isContrary(chain string) bool {
 	name := strings.ToLower(last(chain))
-	for _, part := range []string{"not", "none", "never", "without", "_ne", "_no_"} {
+	for _, part := range []string{"not", "none", "never", "without", "mismatch", "_ne", "_no_"} {
 		if strings.Contains(name, part) {
 			return true
 		}
