@@ -49,6 +49,10 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 			all = append(all, c)
 		}
 	}
+	end := u.all.to // of the last assertion
+	for end > u.all.from && m.compared[end-1] <= 0 {
+		end--
+	}
 	for i := u.all.from; i < u.all.to; i++ {
 		if m.banned[i] > 0 {
 			continue
@@ -74,7 +78,9 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 		add(c)
 		add(m.emptied(i))
 		add(m.comparator(i))
-		add(m.removed(i, u))
+		if i < end { // else nothing sees it
+			add(m.removed(i, u))
+		}
 	}
 	return all
 }

@@ -167,7 +167,8 @@ func nextDigit(d byte) byte {
 	return d + 1
 }
 
-// newNumber proposes numbers that are as long: one more, one less.
+// newNumber proposes numbers that are as long: one more, one less; of large ones one less
+// first.
 func newNumber(literal string) []string {
 	v := values{old: literal}
 	digits, base := literal, "0123456789"
@@ -194,7 +195,11 @@ func newNumber(literal string) []string {
 		return nil
 	}
 	n := strings.IndexByte(base, lower[at])
-	for _, next := range []int{n + 1, n - 1} {
+	moves := []int{n + 1, n - 1}
+	if at-from >= 2 { // it may be the largest of its type
+		moves = []int{n - 1, n + 1}
+	}
+	for _, next := range moves {
 		if next >= 0 && next < len(base) {
 			v.add(literal[:at] + base[next:next+1] + literal[at+1:])
 		}
