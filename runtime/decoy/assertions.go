@@ -93,7 +93,7 @@ func (m *marks) helpers() {
 		}
 		if s != "" {
 			own[at-1] = form{s, len(m.parts(at))}
-			names[own[at-1]] = donate(names[own[at-1]], name)
+			names[own[at-1]] = appendNew(names[own[at-1]], name)
 		}
 	}
 	for at, f := range own {

@@ -66,7 +66,7 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 			if !m.isKey(i) {
 				c.news = m.newValues(i, own, whole)
 			}
-			if swapped := swapCase(m.is(i), m.tok[i].holes); swapped != "" && c.side == Input && m.kind(i) == text && len(c.news) > 0 {
+			if swapped := swapCase(m.is(i), m.tok[i].interpolated); swapped != "" && c.side == Input && m.kind(i) == text && len(c.news) > 0 {
 				c.news = append(c.news[:1], swapped)
 			}
 		case word:
@@ -92,7 +92,7 @@ func (m *marks) newValues(at int, own, whole *pool) []string {
 		if m.isAlone(at) || m.is(at-1) == "->" {
 			return nil
 		}
-		return newText(literal, m.tok[at].holes, own, whole)
+		return newText(literal, m.tok[at].interpolated, own, whole)
 	case char:
 		return newChar(literal, own, whole)
 	case pattern:

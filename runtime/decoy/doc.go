@@ -11,6 +11,26 @@
 // assertion is expected. The text comes from repositories and is hostile: time is linear in
 // it, sizes are bounded, and nothing panics.
 //
+// # What is changed
+//
+// First what an assertion expects: a literal, also where a variable or the column of a table
+// holds it. A new value comes from the literals of the same test, then of the file; a number
+// moves by one, a word in a longer string becomes another word. Map keys, indices, messages,
+// names of tests and of events stay, and no value is taken from them. Then come constants of
+// the same type, what the test gives to the code, calls that are left out, and assertions
+// that are turned round. An empty list becomes an empty map: two tokens, the only exception
+// besides calls that are left out.
+//
+// What names the row of a table stays, for another name is another test. So a row of
+// parametrize without an id keeps its plain values, and only the body of its function is
+// changed, for all rows.
+//
+// # What has no variant
+//
+// Tests that assert nothing themselves, or only in functions that they share. Examples whose
+// output stands in a comment, and those of documentation. Rows of a table that stands
+// outside of the test.
+//
 // # What can still be told
 //
 // A replacement has the length of what it replaces wherever the literals of the test and

@@ -2,9 +2,9 @@ package decoy
 
 import "strings"
 
-// look goes through an expression, over what is given to calls other than those that only
+// walk goes through an expression, over what is given to calls other than those that only
 // make a value, and over indices. It calls f with each other token until that returns false.
-func (m *marks) look(s span, f func(at int) bool) {
+func (m *marks) walk(s span, f func(at int) bool) {
 	for i, n := s.from, 0; i < s.to && n < maxLook; n++ {
 		if m.kind(i) == open && m.touches(i) {
 			indexed := m.is(i) == "[" && (m.kind(i-1) == word || m.kind(i-1) == shut) && i > s.from
@@ -35,7 +35,7 @@ func (m *marks) builds(at int) bool {
 // literal says whether an expression has a value that is written out.
 func (m *marks) literal(s span) bool {
 	found := false
-	m.look(s, func(at int) bool {
+	m.walk(s, func(at int) bool {
 		switch m.kind(at) {
 		case text, char, number, pattern:
 			found = true
@@ -55,7 +55,7 @@ func (m *marks) literal(s span) bool {
 // plain says whether an expression calls nothing but what makes values.
 func (m *marks) plain(s span) bool {
 	calls := false
-	m.look(s, func(at int) bool {
+	m.walk(s, func(at int) bool {
 		return m.is(at) != "=>" && m.is(at) != "function" && m.is(at) != "func" && m.is(at) != "lambda"
 	})
 	for i, n := s.from, 0; i < s.to && n < maxLook && !calls; i, n = i+1, n+1 {
@@ -83,7 +83,7 @@ func (m *marks) want(s span) {
 		return
 	}
 	owner := m.owner[s.from]
-	m.look(s, func(at int) bool {
+	m.walk(s, func(at int) bool {
 		name := m.is(at)
 		if m.kind(at) == word && m.is(at+1) != "(" && m.is(at+1) != "." && !contains(m.lang.keywords, name) {
 			m.wanted[wanted{owner, name}] = true

@@ -10,7 +10,7 @@ func javascript() *language {
 		name: "javascript",
 		syntax: syntax{
 			comments: []string{"//", "#!"}, block: true, patterns: true, dollar: true,
-			quotes: []quote{{open: `"`, kind: text}, {open: `'`, kind: text}, {open: "`", kind: text, lines: true, holes: true}},
+			quotes: []quote{{open: `"`, kind: text}, {open: `'`, kind: text}, {open: "`", kind: text, lines: true, interpolated: true}},
 			symbols: []string{
 				">>>=", "===", "!==", "**=", "<<=", ">>=", ">>>", "...", "&&=", "||=", "??=", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "**",
 			},
@@ -46,7 +46,7 @@ func javascript() *language {
 		},
 		builders: []string{"Map", "Set", "Date", "String", "Number", "Buffer.from", "BigInt", "URL", "Symbol", "RegExp"},
 		keywords: []string{"null", "undefined", "this", "const", "let", "var", "new", "typeof", "function", "async", "await", "return", "true", "false", "in", "of", "if", "else"},
-		people:   []string{"throw", "import"},
+		ignored:   []string{"throw", "import"},
 	}
 }
 
@@ -69,7 +69,7 @@ func jsUnits(f *file) []unit {
 		}
 		chain, begin := jsCallee(f, i)
 		what := jsBlock(chain)
-		if what == 0 || len(around) >= maxDepth || f.is(i+2) != "," || f.tok[i+1].holes {
+		if what == 0 || len(around) >= maxDepth || f.is(i+2) != "," || f.tok[i+1].interpolated {
 			continue
 		}
 		title, _ := content(f.is(i + 1))

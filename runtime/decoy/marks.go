@@ -105,7 +105,7 @@ func (m *marks) statement(at int) {
 	case f.is(at) == "struct" && f.is(at+1) == "{":
 		m.banned.add(f.within(at + 1))
 	case f.kind(at) != word:
-	case contains(f.lang.people, f.is(at)) && (f.starts(at) || f.is(at) == "throw" && f.is(at-1) != "."):
+	case contains(f.lang.ignored, f.is(at)) && (f.starts(at) || f.is(at) == "throw" && f.is(at-1) != "."):
 		m.banned.add(span{at, f.statementEnd(at, len(f.tok))})
 	default:
 		condition, message := f.lang.conditions(f, at)

@@ -19,7 +19,7 @@ type shape struct {
 }
 
 const (
-	maxDonors = 32  // of one shape
+	maxSame = 32  // of one shape
 	maxWords  = 256 // of one string
 )
 
@@ -36,14 +36,14 @@ func (m *marks) gather(s span) *pool {
 		}
 		switch m.kind(i) {
 		case text:
-			if !m.tok[i].holes && !m.isAlone(i) {
+			if !m.tok[i].interpolated && !m.isAlone(i) {
 				p.text(m.is(i))
 			}
 		case char:
-			p.chars = donate(p.chars, m.is(i))
+			p.chars = appendNew(p.chars, m.is(i))
 		case word:
 			if family := m.family(i); family != "" {
-				p.constants[family] = donate(p.constants[family], m.is(i))
+				p.constants[family] = appendNew(p.constants[family], m.is(i))
 			}
 		}
 	}
@@ -56,21 +56,21 @@ func (p *pool) text(literal string) {
 		if p.texts[len(body)] == nil {
 			p.lengths = append(p.lengths, len(body))
 		}
-		p.texts[len(body)] = donate(p.texts[len(body)], body)
+		p.texts[len(body)] = appendNew(p.texts[len(body)], body)
 	}
 	for _, w := range wordsOf(body, false) {
 		if name := body[w.from:w.to]; !isStatus(name) {
-			p.words[shapeOf(name)] = donate(p.words[shapeOf(name)], name)
-			p.all = donate(p.all, name)
+			p.words[shapeOf(name)] = appendNew(p.words[shapeOf(name)], name)
+			p.all = appendNew(p.all, name)
 		}
 	}
 }
 
-func donate(donors []string, value string) []string {
-	if len(donors) >= maxDonors || contains(donors, value) {
-		return donors
+func appendNew(list []string, value string) []string {
+	if len(list) >= maxSame || contains(list, value) {
+		return list
 	}
-	return append(donors, value)
+	return append(list, value)
 }
 
 // isStatus says whether runners have a meaning for a word.
@@ -83,9 +83,9 @@ func isStatus(name string) bool {
 }
 
 // wordsOf finds the words of two letters and more in a string, where it is plain text.
-func wordsOf(body string, holes bool) []span {
+func wordsOf(body string, interpolated bool) []span {
 	var all []span
-	pass(body, holes, func(i int) int {
+	eachPlain(body, interpolated, func(i int) int {
 		n := 0
 		for i+n < len(body) && isLetter(body[i+n]) {
 			n++
@@ -98,18 +98,18 @@ func wordsOf(body string, holes bool) []span {
 	return all
 }
 
-// pass goes through a string, over what a backslash or a percent sign gives a meaning, over
-// names in formats, and over holes. What f says that it took is passed, else a byte.
-func pass(body string, holes bool, f func(i int) int) {
+// eachPlain goes through a string, over what a backslash or a percent sign gives a meaning, over
+// names in formats, and over interpolated. What f says that it took is passed, else a byte.
+func eachPlain(body string, interpolated bool, f func(i int) int) {
 	depth := 0
 	for i := 0; i < len(body); {
 		switch c := body[i]; {
 		case c == '\\':
 			i += escapeLength(body[i:])
-		case holes && c == '{':
+		case interpolated && c == '{':
 			depth++
 			i++
-		case holes && c == '}':
+		case interpolated && c == '}':
 			depth = max(0, depth-1)
 			i++
 		case depth > 0:

@@ -26,7 +26,7 @@ const (
 type token struct {
 	kind     kind
 	from, to int
-	holes    bool // a string with expressions in it
+	interpolated    bool // a string with expressions in it
 	first    bool // no other token but blanks and comments stands before it on its line
 }
 
@@ -50,7 +50,7 @@ type quote struct {
 	kind  kind
 	raw   bool // a backslash is a backslash
 	lines bool // may have several lines
-	holes bool // may hold ${expressions}
+	interpolated bool // may hold ${expressions}
 }
 
 // scanner cuts a text into tokens.
@@ -180,7 +180,7 @@ func (z *scanner) word(t *token) {
 		prefix := strings.ToLower(z.src[z.at:at])
 		for _, p := range z.syntax.prefixes {
 			if p == prefix && (z.hashed(t, at, prefix) || z.text(t, at)) {
-				t.holes = t.holes || strings.Contains(prefix, "f")
+				t.interpolated = t.interpolated || strings.Contains(prefix, "f")
 				return
 			}
 		}
@@ -241,9 +241,9 @@ func (z *scanner) quoted(q quote, t *token) bool {
 			z.at = min(z.at+2, len(z.src))
 		case c == '\n' && !q.lines:
 			return false
-		case q.holes && strings.HasPrefix(z.src[z.at:], "${"):
-			t.holes = true
-			z.hole()
+		case q.interpolated && strings.HasPrefix(z.src[z.at:], "${"):
+			t.interpolated = true
+			z.interpolation()
 		default:
 			z.at++
 		}
@@ -251,8 +251,8 @@ func (z *scanner) quoted(q quote, t *token) bool {
 	return false
 }
 
-// hole goes over ${an expression}, with what it holds of braces and strings.
-func (z *scanner) hole() {
+// interpolation goes over ${an expression}, with what it holds of braces and strings.
+func (z *scanner) interpolation() {
 	// Of what surrounds: '{' an expression, '`' a string with further ones.
 	around := []byte{'{'}
 	for z.at += 2; z.at < len(z.src) && len(around) > 0; {

@@ -24,17 +24,17 @@ type stringValues struct {
 	values
 	body  string
 	begin int  // of the body in the token
-	holes bool // there are expressions in it
+	interpolated bool // there are expressions in it
 }
 
 // newText proposes strings: of the same length where there is one, from the same test
 // before those of the file. A number in it moves by one; a word becomes another.
-func newText(literal string, holes bool, unit, file *pool) []string {
-	v := stringValues{values: values{old: literal}, holes: holes}
+func newText(literal string, interpolated bool, unit, file *pool) []string {
+	v := stringValues{values: values{old: literal}, interpolated: interpolated}
 	v.body, v.begin = content(literal)
 	both := []*pool{unit, file}
 	v.borrow(unit, len(v.body), true)
-	if moved, ok := moveIn(v.body, holes); ok {
+	if moved, ok := moveIn(v.body, interpolated); ok {
 		v.with(moved)
 	}
 	for _, p := range both {
@@ -72,7 +72,7 @@ func (v *stringValues) with(body string) {
 
 // borrow takes strings of one length; alike are those that look like the old one.
 func (v *stringValues) borrow(p *pool, length int, alike bool) {
-	if v.holes || v.body == "" && length == 0 {
+	if v.interpolated || v.body == "" && length == 0 {
 		return
 	}
 	for _, other := range p.texts[length] {
@@ -87,7 +87,7 @@ func (v *stringValues) others(p *pool) {
 	if strings.Contains(v.body, "\n") {
 		return
 	}
-	for n := 0; n < min(len(p.lengths), maxDonors) && !v.full(); n++ {
+	for n := 0; n < min(len(p.lengths), maxSame) && !v.full(); n++ {
 		if p.lengths[n] != len(v.body) && p.lengths[n] <= max(12, 2*len(v.body)) {
 			v.borrow(p, p.lengths[n], false)
 		}
@@ -96,7 +96,7 @@ func (v *stringValues) others(p *pool) {
 
 // reword makes one word another that is as long.
 func (v *stringValues) reword(p *pool) {
-	for _, w := range wordsOf(v.body, v.holes) {
+	for _, w := range wordsOf(v.body, v.interpolated) {
 		for _, other := range p.words[shapeOf(v.body[w.from:w.to])] {
 			if other != v.body[w.from:w.to] {
 				v.with(v.body[:w.from] + other + v.body[w.to:])
@@ -108,7 +108,7 @@ func (v *stringValues) reword(p *pool) {
 
 // rewordFreely makes one word another of any length.
 func (v *stringValues) rewordFreely(p *pool) {
-	for _, w := range wordsOf(v.body, v.holes) {
+	for _, w := range wordsOf(v.body, v.interpolated) {
 		for _, other := range p.all {
 			if old := v.body[w.from:w.to]; !v.full() && other != old && shapeOf(other).letter == shapeOf(old).letter {
 				v.with(v.body[:w.from] + other + v.body[w.to:])
@@ -119,9 +119,9 @@ func (v *stringValues) rewordFreely(p *pool) {
 
 // swapCase proposes a string whose letters are upper case where they were lower case; "" = it
 // has a meaning, or no words.
-func swapCase(literal string, holes bool) string {
+func swapCase(literal string, interpolated bool) string {
 	body, begin := content(literal)
-	if holes || len(wordsOf(body, false)) == 0 || len(body) > 100 || strings.ContainsAny(body, "\\%{") {
+	if interpolated || len(wordsOf(body, false)) == 0 || len(body) > 100 || strings.ContainsAny(body, "\\%{") {
 		return ""
 	}
 	swapped := strings.Map(func(r rune) rune {
@@ -142,9 +142,9 @@ func fits(body, opening string) bool {
 }
 
 // moveIn moves the last number of a string by one, with as many digits as before.
-func moveIn(body string, holes bool) (string, bool) {
+func moveIn(body string, interpolated bool) (string, bool) {
 	end := -1
-	pass(body, holes, func(i int) int {
+	eachPlain(body, interpolated, func(i int) int {
 		n := 0
 		for i+n < len(body) && digit(body[i+n]) {
 			n++
