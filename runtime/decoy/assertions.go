@@ -11,7 +11,7 @@ func (m *marks) callAt(at int) (c call, begin int, ok bool) {
 		return call{}, 0, false
 	}
 	chain, begin := m.callee(at)
-	if chain == "" || contains([]string{"func", "fn", "def", "function", "class"}, m.is(begin-1)) {
+	if chain == "" || isDefined(m.is(begin-1)) {
 		return call{}, 0, false
 	}
 	c, ok = m.lang.call(m.lang, chain)
@@ -70,37 +70,6 @@ func (m *marks) begins(s span) {
 		}
 	}
 	m.contrary[s.from] = "!" + m.is(s.from)
-}
-
-// helpers finds functions of the tests' own that assert the contrary of another one, or
-// something else of the same: assert_all and assert_none.
-func (m *marks) helpers() {
-	type form struct {
-		stem      string
-		arguments int
-	}
-	names := map[form][]string{}
-	own := map[int]form{}
-	for _, at := range m.calls {
-		c, begin, _ := m.callAt(at)
-		name := m.is(at - 1)
-		if at-1 != begin || c.operands != 0 || m.kind(at-1) != word {
-			continue
-		}
-		s := stem(name)
-		if i := strings.LastIndexByte(name, '_'); i > 0 {
-			s = name[:i]
-		}
-		if s != "" {
-			own[at-1] = form{s, len(m.parts(at))}
-			names[own[at-1]] = appendNew(names[own[at-1]], name)
-		}
-	}
-	for at, f := range own {
-		if others := newName(m.is(at), names[f]); len(others) > 0 {
-			m.contrary[at] = others[0]
-		}
-	}
 }
 
 // arguments are those of an assertion, without what Go's get first.

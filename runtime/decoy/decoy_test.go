@@ -85,7 +85,8 @@ func TestNamesThatMeanNothingHere(t *testing.T) {
 		{"in a file of another language", "pytest", "test_a.py::test_a", map[string]string{"test_a.txt": assertion}, "it is in none of the files"},
 		{"in several files", "node", "a", map[string]string{"a.js": "test('a', () => {})", "b.js": "test('a', () => {})"}, "several tests have this name"},
 		{
-			"in a file that is too large", "pytest", "test_a.py::test_a", map[string]string{"test_a.py": assertion + strings.Repeat("#\n", maxFile/2)},
+			"in a file that is too large", "pytest", "test_a.py::test_a",
+			map[string]string{"test_a.py": assertion + strings.Repeat("#\n", maxFile/2)},
 			"it is in none of the files, and some files are too large to be looked at",
 		},
 		{"with a long name", "pytest", strings.Repeat("a", maxName+1), map[string]string{"test_a.py": assertion}, "its name is too long"},

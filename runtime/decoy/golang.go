@@ -35,7 +35,7 @@ func golang() *language {
 		turned:   map[string]string{"==": "!=", "!=": "==", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "!": ""},
 		builders: []string{"New", "Errorf", "byte", "rune", "string", "int", "int64", "int32", "uint", "uint64", "uint32", "float64", "float32"},
 		keywords: []string{"nil", "func", "range", "return", "if", "for", "map", "struct", "interface", "string", "int", "bool", "byte", "error", "any", "true", "false"},
-		ignored:   []string{"import", "package"},
+		ignored:  []string{"import", "package"},
 	}
 }
 

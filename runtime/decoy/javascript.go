@@ -46,7 +46,7 @@ func javascript() *language {
 		},
 		builders: []string{"Map", "Set", "Date", "String", "Number", "Buffer.from", "BigInt", "URL", "Symbol", "RegExp"},
 		keywords: []string{"null", "undefined", "this", "const", "let", "var", "new", "typeof", "function", "async", "await", "return", "true", "false", "in", "of", "if", "else"},
-		ignored:   []string{"throw", "import"},
+		ignored:  []string{"throw", "import"},
 	}
 }
 

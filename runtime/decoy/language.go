@@ -34,7 +34,7 @@ type language struct {
 	turned     map[string]string // operators and what asserts the contrary
 	builders   []string          // calls that only make a value
 	keywords   []string
-	ignored     []string // words that begin a statement which is for people, or no part of a test
+	ignored    []string // words that begin a statement which is for people, or no part of a test
 }
 
 // unit is a test in a file.

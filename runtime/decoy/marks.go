@@ -54,6 +54,7 @@ func mark(f *file, units []unit) *marks {
 	}
 	m.compared.sum()
 	m.failing.sum()
+	m.contraries()
 	m.helpers()
 	for _, at := range m.calls {
 		m.operands(at)

@@ -19,8 +19,8 @@ type shape struct {
 }
 
 const (
-	maxSame = 32  // of one shape
-	maxWords  = 256 // of one string
+	maxSame  = 32  // of one shape
+	maxWords = 256 // of one string
 )
 
 func newPool() *pool {

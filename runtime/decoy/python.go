@@ -42,7 +42,7 @@ func python() *language {
 		},
 		builders: []string{"set", "frozenset", "dict", "list", "tuple", "Decimal", "Fraction", "date", "datetime", "timedelta", "OrderedDict", "Path", "str", "bytes", "int", "float", "approx"},
 		keywords: []string{"None", "self", "cls", "and", "or", "not", "in", "is", "if", "else", "for", "lambda", "def", "return", "str", "int", "dict", "list", "True", "False"},
-		ignored:   []string{"raise", "import", "from"},
+		ignored:  []string{"raise", "import", "from"},
 	}
 }
 

@@ -39,7 +39,7 @@ func rust() *language {
 		turned:   map[string]string{"==": "!=", "!=": "==", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "!": "", "is_ok": "is_err", "is_err": "is_ok", "is_some": "is_none", "is_none": "is_some"},
 		builders: []string{"vec!", "Some", "Ok", "Err", "String.from", "to_string", "to_owned", "into", "new", "from", "to_vec", "Box.new"},
 		keywords: []string{"None", "self", "Self", "let", "mut", "ref", "fn", "if", "else", "match", "for", "in", "as", "true", "false", "Ok", "Err", "Some"},
-		ignored:   []string{"use"},
+		ignored:  []string{"use"},
 	}
 }
 

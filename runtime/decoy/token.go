@@ -24,10 +24,10 @@ const (
 
 // token is the bytes [from, to) of a file.
 type token struct {
-	kind     kind
-	from, to int
-	interpolated    bool // a string with expressions in it
-	first    bool // no other token but blanks and comments stands before it on its line
+	kind         kind
+	from, to     int
+	interpolated bool // a string with expressions in it
+	first        bool // no other token but blanks and comments stands before it on its line
 }
 
 // syntax is what the tokenizer has to know of a language.
@@ -46,10 +46,10 @@ type syntax struct {
 
 // quote is a way to write strings.
 type quote struct {
-	open  string // ends with the same
-	kind  kind
-	raw   bool // a backslash is a backslash
-	lines bool // may have several lines
+	open         string // ends with the same
+	kind         kind
+	raw          bool // a backslash is a backslash
+	lines        bool // may have several lines
 	interpolated bool // may hold ${expressions}
 }
 

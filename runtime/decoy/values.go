@@ -22,8 +22,8 @@ func (v *values) add(value string) {
 // stringValues collects new values for a string.
 type stringValues struct {
 	values
-	body  string
-	begin int  // of the body in the token
+	body         string
+	begin        int  // of the body in the token
 	interpolated bool // there are expressions in it
 }
 
