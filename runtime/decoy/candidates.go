@@ -1,6 +1,9 @@
 package decoy
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // candidate is a token of a test with what it may become.
 type candidate struct {
@@ -53,7 +56,7 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 	for end > u.all.from && m.compared[end-1] <= 0 {
 		end--
 	}
-	for i := u.all.from; i < u.all.to; i++ {
+	for i := range m.places(u) {
 		if m.banned[i] > 0 {
 			continue
 		}
@@ -78,11 +81,26 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 		add(c)
 		add(m.emptied(i))
 		add(m.comparator(i))
-		if i < end { // else nothing sees it
+		if u.all.has(i) && i < end { // else nothing sees it
 			add(m.removed(i, u))
 		}
 	}
 	return all
+}
+
+// places are the tokens of a test and of its tables, in the order of the file.
+func (m *marks) places(u unit) iter.Seq[int] {
+	all := append([]span{u.all}, u.tables...)
+	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	return func(yield func(int) bool) {
+		for _, s := range all {
+			for i := s.from; i < s.to; i++ {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (m *marks) newValues(at int, own, whole *pool) []string {

@@ -22,6 +22,7 @@ func golang() *language {
 		rows:       func(f *file, u unit) map[string][]row { return namedRows(f, u, goSubtest) },
 		call:       goCall,
 		columns:    goColumns,
+		table:      goTable,
 		lineEnds:   goLineEnds,
 		conditions: failingIf,
 		assertions: goAssertions(),
@@ -172,6 +173,14 @@ func goColumns(f *file, at int) ([]string, bool) {
 		return goFields(f, fields), true
 	}
 	return nil, false
+}
+
+// goTable reads var name = value.
+func goTable(f *file, at int) (name string, value span) {
+	if f.is(at) != "var" || f.outer[at] >= 0 || !f.starts(at) || f.is(at+2) != "=" {
+		return "", span{}
+	}
+	return f.is(at + 1), span{at + 3, f.statementEnd(at, len(f.tok))}
 }
 
 // types are the brackets of the structs that a file declares, by name.

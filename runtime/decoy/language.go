@@ -23,6 +23,9 @@ type language struct {
 	// columns names the columns of a table whose bracket is at at; nil = it is no table that
 	// a test goes through, and "" = a name is not known.
 	columns func(f *file, at int) ([]string, bool)
+	// table is the value of a variable of the file that is declared at at, with its name.
+	// Nil = tables outside of tests stay as they are.
+	table func(f *file, at int) (name string, value span)
 	// lineEnds says whether a token that is the first of its line begins a statement.
 	lineEnds func(f *file, at int) bool
 	// conditions finds what the word at at asserts without a call, as in if got != want { fail },
@@ -43,9 +46,10 @@ type unit struct {
 	all  span   // with decorators
 	body span
 
-	title  int  // the place of its name, if that is a string
-	raises bool // an error is expected of it
-	each   bool // its name is a format
+	title  int    // the place of its name, if that is a string
+	tables []span // outside of it, that no other test uses
+	raises bool   // an error is expected of it
+	each   bool   // its name is a format
 }
 
 // row is a part of a test that has a name of its own.

@@ -91,6 +91,41 @@ func (m *marks) own() {
 		}
 		end = max(end, u.all.to)
 	}
+	if m.lang.table != nil {
+		m.ownTables()
+	}
+}
+
+// ownTables gives tables outside of tests to the only test that uses them.
+func (m *marks) ownTables() {
+	tables := map[string]span{}
+	for i := range m.tok {
+		if name, value := m.lang.table(m.file, i); !value.empty() {
+			tables[name] = value
+		}
+	}
+	const none, several = -1, -2
+	users := map[string]int{}
+	for i := range m.tok {
+		name := m.is(i)
+		value, ok := tables[name]
+		if !ok || m.is(i-1) == "." || i+2 == value.from { // where it is declared
+			continue
+		}
+		if user, used := users[name]; used && user != m.owner[i] || m.owner[i] == none {
+			users[name] = several
+		} else {
+			users[name] = m.owner[i]
+		}
+	}
+	for name, user := range users {
+		if user >= 0 {
+			m.units[user].tables = append(m.units[user].tables, tables[name])
+			for i := tables[name].from; i < tables[name].to; i++ {
+				m.owner[i] = user
+			}
+		}
+	}
 }
 
 // statement looks at what words and signs begin.

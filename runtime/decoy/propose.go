@@ -51,6 +51,9 @@ func propose(p *Proposal, f *file, units []unit, tests map[string]place) {
 	m := mark(f, units)
 	t := newTree(m, tests)
 	for _, n := range t.nodes {
+		if len(n.tests) == 0 {
+			continue
+		}
 		variants := t.variants(n)
 		for _, test := range n.tests {
 			if len(variants) == 0 {
@@ -82,6 +85,7 @@ type node struct {
 	tests   []string
 	parent  *node
 	kids    []*node
+	tables  []*node  // outside of it
 	last    int      // the place among the nodes behind its kids and theirs
 	affects []string // tests that a change affects which is in no kid
 }
@@ -106,14 +110,36 @@ func newTree(m *marks, tests map[string]place) *tree {
 		p.span = p.unit.all // what its rows have in common
 		at(p)
 	}
-	slices.SortFunc(t.nodes, func(a, b *node) int {
-		if a.at.from != b.at.from {
-			return a.at.from - b.at.from
-		}
-		return b.at.to - a.at.to
-	})
+	slices.SortFunc(t.nodes, outermost)
 	t.nest()
+	t.attach()
 	return t
+}
+
+// attach adds the tables outside of tests.
+func (t *tree) attach() {
+	for _, n := range t.nodes {
+		if n.at.span != n.at.unit.all {
+			continue
+		}
+		for _, s := range n.at.unit.tables {
+			p := n.at
+			p.span = s
+			n.tables = append(n.tables, &node{at: p, affects: n.affects})
+		}
+	}
+	for _, n := range t.nodes {
+		t.nodes = append(t.nodes, n.tables...)
+	}
+	slices.SortStableFunc(t.nodes, outermost)
+}
+
+// outermost sorts by where parts begin, those before what they contain.
+func outermost(a, b *node) int {
+	if a.at.from != b.at.from {
+		return a.at.from - b.at.from
+	}
+	return b.at.to - a.at.to
 }
 
 // nest finds what is in what, and which tests a change affects. What is nested too deeply is
@@ -186,11 +212,15 @@ func (t *tree) in(n *node) []candidate {
 // variants chooses of the candidates of a part. A row that has few is changed with what all
 // rows have in common.
 func (t *tree) variants(n *node) []Variant {
-	chosen := choose(t.offers(t.in(n), n.at.span, nil), Limit)
+	own := t.in(n)
+	for _, table := range n.tables {
+		own = slices.Concat(own, t.in(table))
+	}
+	chosen := choose(t.offers(own, nil), Limit)
 	if len(chosen) < Wanted && n.at.span != n.at.unit.all {
 		common := *n
 		common.at.span = n.at.unit.all
-		more := t.offers(t.in(&common), n.at.unit.all, func(at int) bool {
+		more := t.offers(t.in(&common), func(at int) bool {
 			of := t.innermost(at)
 			return of != nil && of != n && of.at.covers(n.at.span)
 		})
@@ -224,11 +254,11 @@ type offer struct {
 }
 
 // offers are the candidates within a span, the best first.
-func (t *tree) offers(all []candidate, within span, ok func(at int) bool) []offer {
+func (t *tree) offers(all []candidate, ok func(at int) bool) []offer {
 	var offers []offer
 	for _, c := range all {
 		n := t.innermost(c.at)
-		if n == nil || t.titles[c.at] || ok != nil && !ok(c.at) || c.to > within.to || t.innermost(c.to-1) != n || c.to > c.at+2 && t.holdsKid(n, c) {
+		if n == nil || t.titles[c.at] || ok != nil && !ok(c.at) || t.innermost(c.to-1) != n || c.to > c.at+2 && t.holdsKid(n, c) {
 			continue
 		}
 		offers = append(offers, offer{candidate: c, affects: n.affects, resized: c.grows(t.file) != 0})
