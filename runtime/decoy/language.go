@@ -52,6 +52,16 @@ type unit struct {
 	each   bool   // its name is a format
 }
 
+// inTable says whether a part is in a table outside of the test.
+func (u *unit) inTable(s span) bool {
+	for _, table := range u.tables {
+		if table.covers(s) {
+			return true
+		}
+	}
+	return false
+}
+
 // row is a part of a test that has a name of its own.
 type row struct {
 	span

@@ -41,13 +41,13 @@ func (c counter) sum() {
 	}
 }
 
-func mark(f *file, units []unit) *marks {
+func mark(f *file, units []unit, owner []int) *marks {
 	n := len(f.tok) + 1
 	m := &marks{
-		file: f, units: units, owner: make([]int, n), contrary: map[int]string{}, wanted: map[wanted]bool{},
+		file: f, units: units, owner: owner, contrary: map[int]string{}, wanted: map[wanted]bool{},
 		expected: make(counter, n), compared: make(counter, n), raising: make(counter, n), negated: make(counter, n), failing: make(counter, n), banned: make(counter, n),
 	}
-	m.own()
+	m.ban()
 	for i := range f.tok {
 		m.statement(i)
 		m.called(i)
@@ -73,57 +73,14 @@ func mark(f *file, units []unit) *marks {
 	return m
 }
 
-// own finds the tests, and which outermost one each token belongs to.
-func (m *marks) own() {
-	for i := range m.owner {
-		m.owner[i] = -1
-	}
-	end := 0
-	for n, u := range m.units {
+// ban marks what stays of the tests' declarations.
+func (m *marks) ban() {
+	for _, u := range m.units {
 		if u.title > 0 {
 			m.banned.add(span{u.title, u.title + 1})
 		}
 		if u.raises {
 			m.raising.add(u.body)
-		}
-		for i := max(end, u.all.from); i < u.all.to; i++ {
-			m.owner[i] = n
-		}
-		end = max(end, u.all.to)
-	}
-	if m.lang.table != nil {
-		m.ownTables()
-	}
-}
-
-// ownTables gives tables outside of tests to the only test that uses them.
-func (m *marks) ownTables() {
-	tables := map[string]span{}
-	for i := range m.tok {
-		if name, value := m.lang.table(m.file, i); !value.empty() {
-			tables[name] = value
-		}
-	}
-	const none, several = -1, -2
-	users := map[string]int{}
-	for i := range m.tok {
-		name := m.is(i)
-		value, ok := tables[name]
-		if !ok || m.is(i-1) == "." || i+2 == value.from { // where it is declared
-			continue
-		}
-		if user, used := users[name]; used && user != m.owner[i] || m.owner[i] == none {
-			users[name] = several
-		} else {
-			users[name] = m.owner[i]
-		}
-	}
-	for name, user := range users {
-		if user >= 0 {
-			m.units[user].tables = append(m.units[user].tables, tables[name])
-			for i := tables[name].from; i < tables[name].to; i++ {
-				m.owner[i] = user
-			}
 		}
 	}
 }

@@ -41,14 +41,13 @@ func Propose(parser string, files map[string][]byte, tests []string) (Proposal, 
 		found[at.file][test] = at
 	}
 	for f, tests := range found {
-		propose(&p, f, r.units[f], tests)
+		propose(&p, mark(f, r.units[f], r.owners[f]), tests)
 	}
 	return p, nil
 }
 
 // propose adds the variants of the tests of one file.
-func propose(p *Proposal, f *file, units []unit, tests map[string]place) {
-	m := mark(f, units)
+func propose(p *Proposal, m *marks, tests map[string]place) {
 	t := newTree(m, tests)
 	for _, n := range t.nodes {
 		if len(n.tests) == 0 {
@@ -86,7 +85,6 @@ type node struct {
 	parent  *node
 	kids    []*node
 	tables  []*node  // outside of it
-	last    int      // the place among the nodes behind its kids and theirs
 	affects []string // tests that a change affects which is in no kid
 }
 
@@ -109,51 +107,61 @@ func newTree(m *marks, tests map[string]place) *tree {
 		n.tests = append(n.tests, test)
 		p.span = p.unit.all // what its rows have in common
 		at(p)
+		for _, p.span = range p.unit.tables {
+			at(p)
+		}
 	}
-	slices.SortFunc(t.nodes, outermost)
+	slices.SortFunc(t.nodes, func(a, b *node) int {
+		if a.at.from != b.at.from {
+			return a.at.from - b.at.from
+		}
+		return b.at.to - a.at.to
+	})
 	t.nest()
-	t.attach()
+	for _, n := range t.nodes { // tables outside of tests are parts of them
+		if whole := bySpan[n.at.unit.all]; n.parent == nil && n != whole && n.at.unit.inTable(n.at.span) {
+			n.parent = whole
+			whole.kids = append(whole.kids, n)
+			whole.tables = append(whole.tables, n)
+		}
+	}
+	for _, n := range t.nodes {
+		n.affects = n.within(nil)
+		for up := n.parent; up != nil; up = up.parent {
+			n.affects = append(n.affects, up.tests...)
+		}
+		slices.Sort(n.affects)
+		n.affects = slices.Compact(n.affects)
+	}
 	return t
 }
 
-// attach adds the tables outside of tests.
-func (t *tree) attach() {
-	for _, n := range t.nodes {
-		if n.at.span != n.at.unit.all {
-			continue
-		}
-		for _, s := range n.at.unit.tables {
-			p := n.at
-			p.span = s
-			n.tables = append(n.tables, &node{at: p, affects: n.affects})
+// contains says whether a part is in another one.
+func (n *node) contains(kid *node) bool {
+	for up := kid.parent; up != nil; up = up.parent {
+		if up == n {
+			return true
 		}
 	}
-	for _, n := range t.nodes {
-		t.nodes = append(t.nodes, n.tables...)
-	}
-	slices.SortStableFunc(t.nodes, outermost)
+	return false
 }
 
-// outermost sorts by where parts begin, those before what they contain.
-func outermost(a, b *node) int {
-	if a.at.from != b.at.from {
-		return a.at.from - b.at.from
+// within adds the tests of a part and of what is in it.
+func (n *node) within(tests []string) []string {
+	tests = append(tests, n.tests...)
+	for _, kid := range n.kids {
+		tests = kid.within(tests)
 	}
-	return b.at.to - a.at.to
+	return tests
 }
 
-// nest finds what is in what, and which tests a change affects. What is nested too deeply is
-// one with what is around it.
+// nest finds what is in what. What is nested too deeply is one with what is around it.
 func (t *tree) nest() {
 	var all, around []*node
-	leave := func(at int) {
-		for len(around) > 0 && around[len(around)-1].at.to <= at {
-			around[len(around)-1].last = len(all)
+	for _, n := range t.nodes {
+		for len(around) > 0 && around[len(around)-1].at.to <= n.at.from {
 			around = around[:len(around)-1]
 		}
-	}
-	for _, n := range t.nodes {
-		leave(n.at.from)
 		if len(around) > 0 {
 			n.parent = around[len(around)-1]
 			if len(around) > maxDepth || n.at.to > n.parent.at.to {
@@ -164,18 +172,7 @@ func (t *tree) nest() {
 		}
 		all, around = append(all, n), append(around, n)
 	}
-	leave(len(t.tok))
 	t.nodes = all
-	for i, n := range all {
-		for _, kid := range all[i:n.last] {
-			n.affects = append(n.affects, kid.tests...)
-		}
-		for up := n.parent; up != nil; up = up.parent {
-			n.affects = append(n.affects, up.tests...)
-		}
-		slices.Sort(n.affects)
-		n.affects = slices.Compact(n.affects)
-	}
 }
 
 // innermost is the smallest part that a token is in.
@@ -217,12 +214,11 @@ func (t *tree) variants(n *node) []Variant {
 		own = slices.Concat(own, t.in(table))
 	}
 	chosen := choose(t.offers(own, nil), Limit)
-	if len(chosen) < Wanted && n.at.span != n.at.unit.all {
+	if len(chosen) < Wanted && n.at.span != n.at.unit.all && len(n.tests) > 0 {
 		common := *n
 		common.at.span = n.at.unit.all
 		more := t.offers(t.in(&common), func(at int) bool {
-			of := t.innermost(at)
-			return of != nil && of != n && of.at.covers(n.at.span)
+			return t.innermost(at).contains(n)
 		})
 		chosen = append(chosen, choose(more, Limit-len(chosen))...)
 	}

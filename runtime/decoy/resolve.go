@@ -10,6 +10,7 @@ import (
 type resolver struct {
 	lang   *language
 	units  map[*file][]unit
+	owners map[*file][]int // see owners
 	byName map[string][]place
 	each   []place // tests whose names are formats
 	rows   map[place]map[string][]row
@@ -26,7 +27,7 @@ type place struct {
 }
 
 func newResolver(lang *language, files map[string][]byte) *resolver {
-	r := &resolver{lang: lang, units: map[*file][]unit{}, byName: map[string][]place{}, rows: map[place]map[string][]row{}, known: map[want]found{}}
+	r := &resolver{lang: lang, units: map[*file][]unit{}, owners: map[*file][]int{}, byName: map[string][]place{}, rows: map[place]map[string][]row{}, known: map[want]found{}}
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !lang.owns(name) {
@@ -38,6 +39,7 @@ func newResolver(lang *language, files map[string][]byte) *resolver {
 		}
 		f := newFile(name, string(files[name]), lang)
 		r.units[f] = lang.units(f)
+		r.owners[f] = owners(f, r.units[f])
 		for i := range r.units[f] {
 			u := &r.units[f][i]
 			at := place{f, u, u.all, u.title}
@@ -172,7 +174,7 @@ func (r *resolver) row(at place, name string) (row, bool) {
 	}
 	in, rest := row{span: at.unit.all}, name
 	for range maxDepth {
-		s, length, ok := longest(rows, rest, in.span, r.lang.name == "go")
+		s, length, ok := longest(rows, rest, in.span, at.unit, r.lang.name == "go")
 		if !ok {
 			break
 		}
@@ -186,7 +188,7 @@ func (r *resolver) row(at place, name string) (row, bool) {
 }
 
 // longest finds the row with the longest name that a name begins with, up to a slash.
-func longest(rows map[string][]row, name string, in span, nested bool) (found row, length int, ok bool) {
+func longest(rows map[string][]row, name string, in span, u *unit, nested bool) (found row, length int, ok bool) {
 	for end := len(name); end > 0 && !ok; end = strings.LastIndexByte(name[:end], '/') {
 		title, nth := name[:end], 0
 		if rows[title] == nil && nested {
@@ -195,7 +197,7 @@ func longest(rows map[string][]row, name string, in span, nested bool) (found ro
 			}
 		}
 		for _, s := range rows[title] {
-			if in.covers(s.span) {
+			if in.covers(s.span) || in == u.all && u.inTable(s.span) {
 				if nth == 0 {
 					return s, end, true
 				}

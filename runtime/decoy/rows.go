@@ -18,14 +18,16 @@ const (
 // namedRows finds subtests and rows of tables by the strings that name them.
 func namedRows(f *file, u unit, written func(string) string) map[string][]row {
 	rows := map[string][]row{}
-	for i := u.body.from; i < u.body.to; i++ {
-		if f.kind(i) != text {
-			continue
-		}
-		title, _ := content(f.is(i))
-		if s := f.rowOf(i, u.body); !s.empty() {
-			name := written(unescape(title))
-			rows[name] = append(rows[name], row{s, i})
+	for _, part := range append([]span{u.body}, u.tables...) {
+		for i := part.from; i < part.to; i++ {
+			if f.kind(i) != text {
+				continue
+			}
+			title, _ := content(f.is(i))
+			if s := f.rowOf(i, part); !s.empty() {
+				name := written(unescape(title))
+				rows[name] = append(rows[name], row{s, i})
+			}
 		}
 	}
 	return rows
