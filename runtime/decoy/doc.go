@@ -29,7 +29,7 @@
 //
 // Tests that assert nothing themselves, or only in functions that they share. Examples whose
 // output stands in a comment, and those of documentation. Rows of a table that stands
-// outside of the test.
+// outside of the test, but in Go where no other test uses it.
 //
 // # What can still be told
 //

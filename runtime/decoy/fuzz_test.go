@@ -176,7 +176,7 @@ func TestLinear(t *testing.T) {
 		"want := ", "want = ", "expected: ", "{expected: ", "{\"want\": ", "(a == b, ", "test('a', ", "describe('a', () => {", "it.each([[1, 2], [3, 4]])('a %i', ", "t.Run(\"a\", ",
 		"def test_a():\n", "class A:\n def test_a(self):\n", "@pytest.mark.parametrize('a,b', [(1, 2)])\n", "fn a() {", "#[test]\nfn a() {", "mod a {", "func TestA(t *testing.T) {\n", "func\n",
 		"struct{", "[]struct{a, b int}{{1, 2}, {3, 4}}", "type a struct {\n", "a.b.c.", "a()", "a.b(", "x[1]", "1,", "\"a\",", "\"abc 1\", ", "a_b_c ", "AbCd ", "raise ", "throw ", "with raises(A):\n",
-		"!", "not ", "is not ", "1 ", "0x1f ", "'a' ", "\n", " \n", "a\n", "    a\n", ";", "=>", "||",
+		"var a = []struct{a int}{{1}}\n", "var a = b\n", "t.Run(\"a\", func() { ", "{\"a\", 1}, ", "!", "not ", "is not ", "1 ", "0x1f ", "'a' ", "\n", " \n", "a\n", "    a\n", ";", "=>", "||",
 	}
 	for name, l := range languages() {
 		for _, before := range []string{"", opening(name)} {

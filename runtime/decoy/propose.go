@@ -2,7 +2,6 @@ package decoy
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -66,131 +65,6 @@ func propose(p *Proposal, m *marks, tests map[string]place) {
 			p.Variants[test] = own
 		}
 	}
-}
-
-// tree holds the tests of a file by the parts of it that they stand in.
-type tree struct {
-	*marks
-	nodes []*node
-	whole *pool
-	found map[int][]candidate // by outermost test
-
-	titles map[int]bool // places of what names tests: it stays
-}
-
-// node is a part of a file that is one test or several: a test, or a row of one.
-type node struct {
-	at      place
-	tests   []string
-	parent  *node
-	kids    []*node
-	tables  []*node  // outside of it
-	affects []string // tests that a change affects which is in no kid
-}
-
-func newTree(m *marks, tests map[string]place) *tree {
-	t := &tree{marks: m, whole: m.gather(m.file.whole()), found: map[int][]candidate{}, titles: map[int]bool{}}
-	bySpan := map[span]*node{}
-	at := func(p place) *node {
-		n := bySpan[p.span]
-		if n == nil {
-			n = &node{at: p}
-			bySpan[p.span] = n
-			t.nodes = append(t.nodes, n)
-		}
-		return n
-	}
-	for _, test := range slices.Sorted(maps.Keys(tests)) {
-		p := tests[test]
-		t.titles[p.title] = true
-		n := at(p)
-		n.tests = append(n.tests, test)
-		p.span = p.unit.all // what its rows have in common
-		at(p)
-		for _, p.span = range p.unit.tables {
-			at(p)
-		}
-	}
-	slices.SortFunc(t.nodes, func(a, b *node) int {
-		if a.at.from != b.at.from {
-			return a.at.from - b.at.from
-		}
-		return b.at.to - a.at.to
-	})
-	t.nest()
-	for _, n := range t.nodes { // tables outside of tests are parts of them
-		if whole := bySpan[n.at.unit.all]; n.parent == nil && n != whole && n.at.unit.inTable(n.at.span) {
-			n.parent = whole
-			whole.kids = append(whole.kids, n)
-			whole.tables = append(whole.tables, n)
-		}
-	}
-	for _, n := range t.nodes {
-		n.affects = n.within(nil)
-		for up := n.parent; up != nil; up = up.parent {
-			n.affects = append(n.affects, up.tests...)
-		}
-		slices.Sort(n.affects)
-		n.affects = slices.Compact(n.affects)
-	}
-	return t
-}
-
-// contains says whether a part is in another one.
-func (n *node) contains(kid *node) bool {
-	for up := kid.parent; up != nil; up = up.parent {
-		if up == n {
-			return true
-		}
-	}
-	return false
-}
-
-// within adds the tests of a part and of what is in it.
-func (n *node) within(tests []string) []string {
-	tests = append(tests, n.tests...)
-	for _, kid := range n.kids {
-		tests = kid.within(tests)
-	}
-	return tests
-}
-
-// nest finds what is in what. What is nested too deeply is one with what is around it.
-func (t *tree) nest() {
-	var all, around []*node
-	for _, n := range t.nodes {
-		for len(around) > 0 && around[len(around)-1].at.to <= n.at.from {
-			around = around[:len(around)-1]
-		}
-		if len(around) > 0 {
-			n.parent = around[len(around)-1]
-			if len(around) > maxDepth || n.at.to > n.parent.at.to {
-				n.parent.tests = append(n.parent.tests, n.tests...)
-				continue
-			}
-			n.parent.kids = append(n.parent.kids, n)
-		}
-		all, around = append(all, n), append(around, n)
-	}
-	t.nodes = all
-}
-
-// innermost is the smallest part that a token is in.
-func (t *tree) innermost(at int) *node {
-	i, _ := slices.BinarySearchFunc(t.nodes, at, func(n *node, at int) int {
-		if n.at.from <= at {
-			return -1
-		}
-		return 1
-	})
-	if i == 0 {
-		return nil
-	}
-	n := t.nodes[i-1]
-	for n != nil && !n.at.has(at) {
-		n = n.parent
-	}
-	return n
 }
 
 // candidates returns those of a part of the file.
