@@ -60,6 +60,8 @@ func TestThePageForUsersIsTrue(t *testing.T) {
 	for _, row := range []string{
 		fmt.Sprintf("| items of a page | %d |", api.MaxLimit), fmt.Sprintf("| a page of output | %d KiB |", reconcile.OutputPageSize>>10),
 		fmt.Sprintf("| a body of JSON | %d MiB |", api.MaxBody>>20), fmt.Sprintf("| a patch for `/v1/eval` | %d MiB |", api.MaxPatch>>20),
+		fmt.Sprintf("| trials in `/v1/status` | %d |", reconcile.MaxTrials), fmt.Sprintf("| topics of a stream of events | %d |", api.MaxTopics),
+		fmt.Sprintf("| open streams of events | %d |", api.MaxStreams),
 	} {
 		if !strings.Contains(text, row) {
 			t.Errorf("the page does not have %q", row)

@@ -34,6 +34,8 @@ const (
 	MaxLimit     = maxLimit
 	MaxBody      = maxBody
 	MaxPatch     = maxPatch
+	MaxTopics    = maxTopics
+	MaxStreams   = maxStreams
 )
 
 // Answers are the Go types behind the schemas of bodies, by their names.
