@@ -3,6 +3,7 @@
 package daemon_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -215,11 +216,14 @@ type pullLine struct {
 // else: their records, and their files.
 func (q *quarry) sameTasks(m reconcile.MiningStatus) {
 	q.Helper()
+	var text []byte
+	q.until("the end is on disk, which comes after the status", func() (err error) {
+		if text, err = os.ReadFile(m.Results); err == nil && !bytes.Contains(text, []byte(`"type":"mining.finished"`)) {
+			err = errors.New("the file does not have it")
+		}
+		return err
+	})
 	q.records(filepath.Base(m.Results)) // seq has no gap
-	text, err := os.ReadFile(m.Results)
-	if err != nil {
-		q.Fatal(err)
-	}
 	pulls, tasks, ends := map[string][]pullLine{}, map[string]int{}, 0
 	for line := range strings.Lines(string(text)) {
 		var r pullLine
