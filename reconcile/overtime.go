@@ -95,14 +95,14 @@ func curveOf(outcomes []Outcome, end time.Duration) []CurvePoint {
 	points := make([]CurvePoint, n)
 	lists := make([][]stats.Sample, 3*n) // of pass rates, of scores, of rescaled scores
 	scored := scoredOf(bestRounds(outcomes, func(Outcome, time.Duration) bool { return true }))
-	then := slices.Clone(outcomes)
+	then, by := slices.Clone(outcomes), placesOf(outcomes, Outcome.key)
 	for i := range points {
 		until := end * time.Duration(i) / curveParts
 		advance(then, outcomes, end*time.Duration(i-1)/curveParts, until)
 		points[i].ElapsedS = until.Seconds()
-		lists[i], lists[2*n+i] = samples(then, passRate), samples(then, score100)
+		lists[i], lists[2*n+i] = by.samples(then, passRate), by.samples(then, score100)
 		if scoredOf(then) == scored {
-			lists[n+i] = samples(then, score)
+			lists[n+i] = by.samples(then, score)
 		}
 	}
 	means := meansOf(lists...)

@@ -47,7 +47,7 @@ func (o Outcome) key() string {
 }
 
 // unfixed reports whether the trial's number of tests is what happened to be seen.
-func (o Outcome) unfixed() bool { return slices.Contains(o.Finished.Flags, trial.FlagNoManifest) }
+func (o *Outcome) unfixed() bool { return slices.Contains(o.Finished.Flags, trial.FlagNoManifest) }
 
 // Summary is what a run's trials amount to. Total, counts, usage and durations are of all
 // trials. Rates and means are over the trials of agents that count: infra_error, setup_error,
@@ -223,9 +223,10 @@ func (s *Summary) rates(outcomes []Outcome) {
 	if rate, err := stats.Wilson(passed, counted); err == nil {
 		s.ResolvedRate = &Interval{Value: rate.Value, Low: rate.Low, High: rate.High, N: rate.N}
 	}
-	of := meansOf(samples(outcomes, resolved), samples(outcomes, passRate), samples(outcomes, score), samples(outcomes, score100))
-	if by := of[0]; by.Clusters > 0 || by.N < counted {
-		s.ResolvedByTask = by
+	by := placesOf(outcomes, Outcome.key)
+	of := meansOf(by.samples(outcomes, resolved), by.samples(outcomes, passRate), by.samples(outcomes, score), by.samples(outcomes, score100))
+	if tasks := of[0]; tasks.Clusters > 0 || tasks.N < counted {
+		s.ResolvedByTask = tasks
 	}
 	s.PassRate, s.Score, s.Score100 = of[1], of[2], of[3]
 	s.PassAtK, s.PassHatK = ofEachK(outcomes)
@@ -233,12 +234,12 @@ func (s *Summary) rates(outcomes []Outcome) {
 }
 
 // measure is what a trial that counts comes to; nothing where it does not apply.
-type measure func(Outcome) stats.Outcome
+type measure func(*Outcome) stats.Outcome
 
-func resolved(o Outcome) stats.Outcome { return stats.Pass(o.Finished.Status == trial.Resolved) }
+func resolved(o *Outcome) stats.Outcome { return stats.Pass(o.Finished.Status == trial.Resolved) }
 
 // passRate is no measure of a trial without a fixed number of tests.
-func passRate(o Outcome) stats.Outcome {
+func passRate(o *Outcome) stats.Outcome {
 	if o.unfixed() {
 		return stats.Outcome{}
 	}
@@ -248,14 +249,14 @@ func passRate(o Outcome) stats.Outcome {
 	return valued(&o.Finished.Best.PassRate)
 }
 
-func score(o Outcome) stats.Outcome {
+func score(o *Outcome) stats.Outcome {
 	if o.Finished.Best == nil {
 		return stats.Outcome{}
 	}
 	return valued(o.Finished.Best.Score)
 }
 
-func score100(o Outcome) stats.Outcome {
+func score100(o *Outcome) stats.Outcome {
 	switch {
 	case o.Judge.Rescale == nil:
 		return stats.Outcome{}
@@ -280,25 +281,50 @@ func valued(v *float64) stats.Outcome {
 // samples has one of each task. Trials that do not count are in none: this is the only
 // place where outcomes become numbers.
 func samples(outcomes []Outcome, of measure) []stats.Sample {
-	return samplesBy(outcomes, Outcome.key, of)
+	return placesOf(outcomes, Outcome.key).samples(outcomes, of)
 }
 
-// samplesBy has one sample for each key; those of one task are never apart.
-func samplesBy(outcomes []Outcome, key func(Outcome) string, of measure) []stats.Sample {
-	var all []stats.Sample
-	place := map[string]int{}
-	for _, o := range outcomes {
+// places tells for each of some outcomes, in their order, of which sample its number is. It holds for
+// others of the same trials, whatever their rounds.
+type places struct {
+	of    []int          // -1 = the trial does not count
+	empty []stats.Sample // without attempts
+	sizes []int          // how many attempts each has
+}
+
+// placesOf has one sample for each key; those of one task are never apart.
+func placesOf(outcomes []Outcome, key func(Outcome) string) places {
+	p := places{of: make([]int, len(outcomes))}
+	at := map[string]int{}
+	for i := range outcomes {
+		o := &outcomes[i]
 		if !o.Finished.Status.Counts() {
+			p.of[i] = -1
 			continue
 		}
-		k := key(o)
-		i, seen := place[k]
+		k := key(*o)
+		place, seen := at[k]
 		if !seen {
-			i = len(all)
-			place[k] = i
-			all = append(all, stats.Sample{Task: k, Cluster: o.Repo})
+			place = len(p.empty)
+			at[k] = place
+			p.empty, p.sizes = append(p.empty, stats.Sample{Task: k, Cluster: o.Repo}), append(p.sizes, 0)
 		}
-		all[i].Attempts = append(all[i].Attempts, of(o))
+		p.of[i] = place
+		p.sizes[place]++
+	}
+	return p
+}
+
+// samples are those of a measure.
+func (p places) samples(outcomes []Outcome, of measure) []stats.Sample {
+	all, attempts := slices.Clone(p.empty), make([]stats.Outcome, len(outcomes))
+	for i, n := range p.sizes {
+		all[i].Attempts, attempts = attempts[:0:n], attempts[n:]
+	}
+	for i, place := range p.of {
+		if place >= 0 {
+			all[place].Attempts = append(all[place].Attempts, of(&outcomes[i]))
+		}
 	}
 	return all
 }
@@ -316,7 +342,7 @@ func meansOf(lists ...[]stats.Sample) []*Interval {
 // ofEachK is pass@k and pass^k averaged over pairs of task and agent, for every k up to the
 // smallest number of attempts; nil with a single attempt.
 func ofEachK(outcomes []Outcome) (at, hat map[string]float64) {
-	pairs := samplesBy(outcomes, func(o Outcome) string { return o.key() + "\x00" + o.Agent + "\x00" + o.Model }, resolved)
+	pairs := placesOf(outcomes, func(o Outcome) string { return o.key() + "\x00" + o.Agent + "\x00" + o.Model }).samples(outcomes, resolved)
 	one, every := stats.PassValuesOfEachK(pairs)
 	if len(one) < 2 {
 		return nil, nil

@@ -112,9 +112,27 @@ run "r" {
 `, tasks.String())
 }
 
-// otherSpec is another run, which never begins.
+// otherSpec is another run, of one task of its own, which never begins.
 func otherSpec(day int) string {
-	return fmt.Sprintf("run \"other\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 %d 1 *\"\n  agent \"mine\" {}\n}\n", day)
+	return fmt.Sprintf(`
+benchmark "small" {
+  task "one" {
+    image       = "work:1"
+    instruction = "do it"
+    judge {
+      image   = "judge:1"
+      command = ["true"]
+      parser  = "exit_code"
+    }
+  }
+}
+
+run "other" {
+  tasks    = [benchmark.small]
+  schedule = "0 0 %d 1 *"
+  agent "mine" {}
+}
+`, day)
 }
 
 // play is a guest whose agent submits three rounds once it is let.
