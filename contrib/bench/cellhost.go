@@ -47,7 +47,7 @@ type cellHost struct {
 
 func newCellHost(ctx context.Context, dir string, cells int) (h *cellHost, err error) {
 	h = &cellHost{
-		dir: dir, specs: filepath.Join(dir, "w"), fake: containertest.NewFake(), begun: make(chan struct{}, cells+10), let: make(chan struct{}),
+		dir: dir, specs: filepath.Join(dir, "w"), fake: containertest.NewFake(), begun: make(chan struct{}, cells+2*cellTasks), let: make(chan struct{}),
 	}
 	socket := filepath.Join(dir, "api")
 	h.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -72,11 +72,13 @@ func (h *cellHost) write(name, text string) error {
 	return os.WriteFile(filepath.Join(h.specs, name), []byte(text), 0o644)
 }
 
-// cellSpec is a run of at least so many cells, one at a time: two agents with five attempts each at
-// every task.
+// cellTasks is how many tasks the run has, whatever its cells are: its text is the same but for a number.
+const cellTasks = 100
+
+// cellSpec is a run of at least so many cells, one at a time, of two agents.
 func cellSpec(cells int) string {
 	var tasks strings.Builder
-	for i := range (cells + 9) / 10 {
+	for i := range cellTasks {
 		fmt.Fprintf(&tasks, `
   task "t%d" {
     image       = "work:1"
@@ -103,13 +105,13 @@ run "r" {
   tasks     = [benchmark.edge]
   auto_eval = "0s"
   parallel  = 1
-  attempts  = 5
+  attempts  = %d
   agent "mine" {}
   agent "mine" {
     label = "other"
   }
 }
-`, tasks.String())
+`, tasks.String(), (cells+2*cellTasks-1)/(2*cellTasks))
 }
 
 // otherSpec is another run, of one task of its own, which never begins.

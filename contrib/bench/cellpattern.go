@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/assayd/assayd/config"
@@ -42,19 +43,22 @@ func onePattern(ctx context.Context) (p *pattern, err error) {
 		return nil, err
 	}
 	defer h.stop()
-	if err := until(ctx, "one trial is over", 10*time.Millisecond, func() (bool, error) {
-		s, err := h.rec.Status(ctx, "run.r")
-		return err == nil && s.Runs[0].State == "finished", nil
-	}); err != nil {
-		return nil, err
-	}
 	p = &pattern{}
-	return p, h.store.View(ctx, func(tx *store.Tx) error {
+	return p, until(ctx, "a trial is over", 10*time.Millisecond, func() (bool, error) {
+		err := p.take(ctx, h.store)
+		return err == nil && p.row.Status != "", err
+	})
+}
+
+// take reads one of the run's trials that is over, if one is.
+func (p *pattern) take(ctx context.Context, s *store.Store) error {
+	return s.View(ctx, func(tx *store.Tx) error {
 		rows, err := tx.Trials("run.r", 1)
-		if err != nil || len(rows) == 0 {
-			return fmt.Errorf("read a trial: %w", err)
+		i := slices.IndexFunc(rows, func(x store.TrialRow) bool { return x.Status != "" })
+		if err != nil || i < 0 {
+			return err
 		}
-		p.row = rows[0]
+		p.row = rows[i]
 		if p.execution, err = tx.LatestExecution("run.r"); err != nil {
 			return err
 		}

@@ -66,6 +66,7 @@ var cellCosts = []cellCost{
 	{"ended", "CPU of the loop for each ended trial", true},
 	{"accepted", "CPU of the loop for an accepted file of another run", true},
 	{"status", "status of the run, CPU", true},
+	{"page", "a page of 200 trials, CPU", true},
 	{"report", "report, CPU", false},
 	{"first_start", "first start after the migration, CPU until all cells are filled", false},
 	{"start", "later start, CPU until ready", true},
@@ -148,7 +149,7 @@ func (h *cellHost) asked(ctx context.Context, costs map[string]float64) error {
 	if err := h.quiet(ctx); err != nil {
 		return err
 	}
-	for name, path := range map[string]string{"status": status, "report_kept": report} {
+	for name, path := range map[string]string{"status": status, "page": "/v1/trials?run=run.r&limit=200", "report_kept": report} {
 		var cpu, wall []float64
 		for range cellsRepeats {
 			c, w, err := h.ask(ctx, path)
