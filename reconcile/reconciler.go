@@ -163,25 +163,26 @@ const idleTurn = 10 * time.Second
 func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer close(r.done)
 	r.life = ctx
+	loop := store.First(ctx) // it never waits for the many trials that write
 	begun := r.now()
 	r.Working()
-	if err := r.loadMined(ctx); err != nil {
+	if err := r.loadMined(loop); err != nil {
 		return err
 	}
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
-	if err := r.markFormer(ctx); err != nil {
+	if err := r.markFormer(loop); err != nil {
 		return err
 	}
-	if err := r.fillOpen(ctx); err != nil {
+	if err := r.fillOpen(loop); err != nil {
 		return err
 	}
-	if err := r.restore(ctx); err != nil {
+	if err := r.restore(loop); err != nil {
 		return err
 	}
 	defer r.finishHarness(ctx)
-	if err := r.loadScans(ctx); err != nil {
+	if err := r.loadScans(loop); err != nil {
 		return err
 	}
 	sweeper := sync.WaitGroup{}
@@ -193,19 +194,19 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	}
 	defer r.drivers.Wait()
 	r.contents.names = r.imageNames(ctx)
-	for r.look(ctx, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
-		r.wait(ctx, pulses)
+	for r.look(loop, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
+		r.wait(loop, pulses)
 	}
 	if r.set == nil {
 		return nil
 	}
-	r.turn(ctx)
+	r.turn(loop)
 	for _, run := range r.declared() {
 		if run.Mode == trial.Single { // a crash may have come before its files
 			r.harness.note(run.Address())
 		}
 	}
-	strays, err := r.strays(ctx)
+	strays, err := r.strays(loop)
 	if err != nil {
 		return err
 	}
@@ -225,9 +226,9 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 		r.o.Ready()
 	}
 	for ctx.Err() == nil {
-		r.wait(ctx, pulses)
+		r.wait(loop, pulses)
 		r.heed()
-		r.turn(ctx)
+		r.turn(loop)
 	}
 	return nil
 }

@@ -35,16 +35,17 @@ type Options struct {
 
 // Store is an open state directory. Its methods may be called from several goroutines.
 type Store struct {
-	dir    string
-	owner  string
-	clock  func() time.Time
-	redact func([]byte) []byte
-	lock   io.Closer
-	writer *sql.DB // one connection: SQLite has one writer, and queueing here is fair
-	reader *sql.DB
-	blobs  *Blobs
-	lists  *Blobs // what was too long for a line
-	lines  chan struct{}
+	dir     string
+	owner   string
+	clock   func() time.Time
+	redact  func([]byte) []byte
+	lock    io.Closer
+	writer  *sql.DB // one connection: SQLite has one writer
+	writers writers // who waits for it
+	reader  *sql.DB
+	blobs   *Blobs
+	lists   *Blobs // what was too long for a line
+	lines   chan struct{}
 
 	queries, rows atomic.Int64
 	n             atomic.Int64 // of the last change; written by Do alone
@@ -274,6 +275,10 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 	if s.writer == nil {
 		return fmt.Errorf("write to state directory %q: %w: it is open for reading only", s.dir, ErrReadOnly)
 	}
+	if err := s.writers.enter(ctx); err != nil {
+		return fmt.Errorf("wait for a turn to write to state directory %q: %w", s.dir, err)
+	}
+	defer s.writers.leave()
 	t, err := s.begin(ctx, s.writer, nil)
 	if err != nil {
 		return err
