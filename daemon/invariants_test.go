@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -260,6 +261,15 @@ func (v *vigil) torn() error {
 	return nil
 }
 
+// cells compares what lists and counts show of trials with these.
+func (w *world) cells() error {
+	s, err := store.Open(w.Context(), w.state, store.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(reconcile.CheckCells(w.Context(), s), s.Close())
+}
+
 // over stops the daemon, when everything has come to its end, and checks that it leaves
 // only what it keeps.
 func (v *vigil) over() {
@@ -268,7 +278,7 @@ func (v *vigil) over() {
 	v.terminate()
 	v.noContainerIsLeft()
 	v.launched = time.Now().Add(time.Hour) // everything is from before
-	if err := errors.Join(v.strayFiles(nil), v.strayResources(), v.torn()); err != nil {
+	if err := errors.Join(v.strayFiles(nil), v.strayResources(), v.torn(), v.cells()); err != nil {
 		v.Error(err)
 	}
 	for _, path := range v.found("*.sock") {

@@ -3,7 +3,9 @@
 package daemon_test
 
 import (
+	"database/sql"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,3 +50,21 @@ func TestCommandThatReadsIsNoDaemon(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// What an earlier version left is brought up to date by a daemon, not by who only asks.
+func TestAStateDirectoryOfAnEarlierVersionIsNotRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	db, err := sql.Open("sqlite", filepath.Join(w.state, "assayd.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), "PRAGMA user_version = 4")
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := w.assayd("status")
+	if code == 0 || stdout != "" || !strings.Contains(stderr, "schema version 4") || !strings.Contains(stderr, "start a daemon on it, which brings it up to date") {
+		t.Errorf("it exits with %d and says %q, %q", code, stdout, stderr)
+	}
+}

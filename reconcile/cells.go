@@ -67,7 +67,17 @@ func putTrial(tx *store.Tx, row store.TrialRow, s trial.State) error {
 	if err := tx.PutTrial(row); err != nil {
 		return err
 	}
-	return tx.PutCell(cellRow(row, s))
+	c := cellRow(row, s)
+	if s.Phase == trial.Done { // between two tries an earlier version may have left it without a cell
+		if _, err := tx.Cell(s.ID); errors.Is(err, store.ErrNotFound) {
+			if err := countRounds(tx, s, &c); err != nil {
+				return err
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	return tx.PutCell(c)
 }
 
 // putRound counts a round that was judged.
@@ -89,7 +99,13 @@ func allFilled(tx *store.Tx) (bool, error) {
 	return filled == filledAll, err
 }
 
-// atOnceFilled is how many trials get their cells in one transaction.
+// filling is how trials of an earlier version get their cells.
+type filling struct {
+	atOnce int                   // trials in one transaction
+	after  func(context.Context) // called after each transaction, by tests; nil = nothing
+}
+
+// atOnceFilled is filling.atOnce of a daemon.
 const atOnceFilled = 100
 
 // fillOpen makes the cells of open trials that an earlier version stored: before any of them goes on.
@@ -119,7 +135,7 @@ func (r *Reconciler) fillCells(ctx context.Context) {
 			if more = err == nil && filled != filledAll; !more {
 				return err
 			}
-			rows, err := tx.TrialsAfter(filled, atOnceFilled)
+			rows, err := tx.TrialsAfter(filled, r.filling.atOnce)
 			if err != nil {
 				return err
 			}
@@ -134,6 +150,9 @@ func (r *Reconciler) fillCells(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			r.o.Log.Error("read the trials of an earlier version; until this is mended, lists lack some of them", "error", err)
 			return
+		}
+		if r.filling.after != nil {
+			r.filling.after(ctx)
 		}
 	}
 }
@@ -155,6 +174,11 @@ func fill(tx *store.Tx, rows []store.TrialRow) error {
 	return nil
 }
 
+// countedRound reports whether a round is one of those that a cell counts.
+func countedRound(s judge.Submission) bool {
+	return !s.Kind.Apart() && s.State == judge.StateJudged && s.Report != nil
+}
+
 // countRounds fills in the rounds of a cell from the submissions themselves.
 func countRounds(tx *store.Tx, s trial.State, c *store.CellRow) error {
 	subs, err := submissions(tx, s.ID)
@@ -162,7 +186,7 @@ func countRounds(tx *store.Tx, s trial.State, c *store.CellRow) error {
 		return fmt.Errorf("count the rounds of trial %s: %w", s.ID, err)
 	}
 	for _, sub := range trial.OfTry(subs, s.Try) {
-		if sub.Kind.Apart() || sub.State != judge.StateJudged || sub.Report == nil {
+		if !countedRound(sub) {
 			continue
 		}
 		c.Rounds++

@@ -33,14 +33,16 @@ import (
 // house is a watched folder, a state directory and a fake engine, in which one daemon
 // after the other works. Agents say hello and work until the test lets them end.
 type house struct {
-	t     *testing.T
-	specs string
-	store *store.Store
-	fake  *containertest.Fake
-	let   chan struct{} // closed: agents end with the answer
-	git   *Checkout     // what the folder is of; nil = of no repository
-	more  func(*Options)
-	most  int // work containers at once; 0 = as many as fit
+	t      *testing.T
+	specs  string
+	store  *store.Store
+	fake   *containertest.Fake
+	let    chan struct{} // closed: agents end with the answer
+	git    *Checkout     // what the folder is of; nil = of no repository
+	more   func(*Options)
+	tune   func(*Reconciler) // before it runs
+	most   int               // work containers at once; 0 = as many as fit
+	byHand bool              // a test makes its trials, without cells
 
 	answers map[string]string                              // of agents, by label; of others "passed"
 	script  string                                         // what the script of a solution leaves as its answer
@@ -51,18 +53,33 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "house") // sockets need a short path
+	return newHouseIn(t, shortDir(t))
+}
+
+// shortDir is a folder that goes with the test; sockets need a short path.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "house")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+// newHouseIn is a house whose state directory and folder may be there already.
+func newHouseIn(t *testing.T, dir string) *house {
+	t.Helper()
 	h := &house{t: t, specs: filepath.Join(dir, "specs"), fake: containertest.NewFake(), let: make(chan struct{})}
+	var err error
 	if h.store, err = store.Open(t.Context(), filepath.Join(dir, "s"), store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(h.fake.Close(), h.store.Close(), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
+		if !h.byHand && !t.Failed() {
+			h.checkCells()
 		}
+		check(t, errors.Join(h.fake.Close(), h.store.Close()))
 	})
 	h.fake.AddImage("work:1", container.ImageConfig{}, nil)
 	h.fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/bin/sh": "", "/workspace/x": "", "/etc/passwd": "root:x:0:0::/:\n"})
@@ -91,6 +108,21 @@ func newHouse(t *testing.T) *house {
 		return code
 	})
 	return h
+}
+
+// checkCells holds that lists and counts show of trials what these are, unless cells of an earlier
+// version are still to be made.
+func (h *house) checkCells() {
+	h.t.Helper()
+	ctx := context.WithoutCancel(h.t.Context()) // also when the test is over
+	var filled string
+	check(h.t, h.store.View(ctx, func(tx *store.Tx) (err error) {
+		filled, err = tx.Meta(filledKey)
+		return err
+	}))
+	if filled == filledAll {
+		check(h.t, CheckCells(ctx, h.store))
+	}
 }
 
 // work is a guest with an agent that answers when it is let.
@@ -209,7 +241,7 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 	check(h.t, os.MkdirAll(spool, 0o700))
 	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Containers: h.most, Judge: 0.25}, roomy, func() { d.Freed() })
 	j, err := judge.New(judge.Options{
-		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"},
+		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"}, Dial: []string{"/dial"},
 		Parsers: parsers, Spool: spool, Log: log,
 	})
 	if err != nil {
@@ -228,6 +260,9 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 		h.more(&o)
 	}
 	d.Reconciler = New(o)
+	if h.tune != nil {
+		h.tune(d.Reconciler)
+	}
 	ctx, cancel := context.WithCancel(h.t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { check(h.t, j.Run(ctx)) })

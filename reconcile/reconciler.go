@@ -57,6 +57,7 @@ type Reconciler struct {
 	summaries *summaries      // safe for any goroutine
 	scans     *cheatScans     // safe for any goroutine
 	packing   *packing        // safe for any goroutine; nil = folders are named, not copied
+	filling   filling         // set before Run
 	sanity    turns           // safe for any goroutine
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
@@ -108,6 +109,7 @@ func New(o Options) *Reconciler {
 	if o.Config.Snapshot != nil {
 		r.packing = newPacking(o.Config.Snapshot, r.copied)
 	}
+	r.filling.atOnce = atOnceFilled
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Broken = r.broken

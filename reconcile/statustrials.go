@@ -13,11 +13,16 @@ func (r *Reconciler) doneOfRun(tx *store.Tx, d *Run, run *RunStatus, q StatusQue
 	if err != nil {
 		return err
 	}
-	run.count(counts)
-	rows, err := trialRows(tx, run, counts, q)
+	var rows []store.TrialRow
+	if run.Filling { // not all trials have a cell yet
+		counts, rows, err = uncounted(tx, run, q)
+	} else {
+		rows, err = trialRows(tx, run, q)
+	}
 	if err != nil {
 		return err
 	}
+	run.count(counts)
 	if err := trialStatuses(tx, d, rows, run); err != nil {
 		return err
 	}
@@ -45,12 +50,7 @@ func (run *RunStatus) count(counts []store.CountRow) {
 }
 
 // trialRows are the trials that a status tells.
-func trialRows(tx *store.Tx, run *RunStatus, counts []store.CountRow, q StatusQuery) ([]store.TrialRow, error) {
-	if run.Filling { // not all trials have a cell yet
-		rows, err := tx.Trials(run.Address, run.Execution)
-		run.Truncated = len(rows) > q.Trials
-		return rows[:min(len(rows), q.Trials)], err
-	}
+func trialRows(tx *store.Tx, run *RunStatus, q StatusQuery) ([]store.TrialRow, error) {
 	cells, err := tx.CellsOf(store.CellQuery{Spec: run.Address, Execution: run.Execution, Latest: true, Since: q.Since, Limit: q.Trials + 1})
 	if err != nil {
 		return nil, err
@@ -69,6 +69,29 @@ func trialRows(tx *store.Tx, run *RunStatus, counts []store.CountRow, q StatusQu
 	}
 	slices.SortFunc(rows, func(a, b store.TrialRow) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return rows, nil
+}
+
+// uncounted are the trials that a status tells, and the counts of all, where some have no cell yet.
+func uncounted(tx *store.Tx, run *RunStatus, q StatusQuery) (counts []store.CountRow, rows []store.TrialRow, err error) {
+	if rows, err = tx.Trials(run.Address, run.Execution); err != nil {
+		return nil, nil, err
+	}
+	cells := map[string]int{}
+	for _, row := range rows {
+		s, err := stateOf(row)
+		if err != nil {
+			return nil, nil, err
+		}
+		cells[stateWord(s)]++
+	}
+	for state, n := range cells {
+		counts = append(counts, store.CountRow{State: state, Cells: n})
+	}
+	slices.SortStableFunc(rows, func(a, b store.TrialRow) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	run.Truncated = len(rows) > q.Trials
+	rows = rows[:min(len(rows), q.Trials)]
+	slices.SortStableFunc(rows, func(a, b store.TrialRow) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return counts, rows, nil
 }
 
 // trialStatuses fills in trials of an execution, in the order of the run as it is declared now.

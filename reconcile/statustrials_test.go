@@ -85,6 +85,7 @@ func TestAStatusTellsWhatHasChangedSince(t *testing.T) {
 // All runs together tell no more trials than one, those that work first.
 func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	h := newHouse(t)
+	h.byHand = true
 	r := New(Options{Store: h.store})
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
 	d := h.plantCells(3)

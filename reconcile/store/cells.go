@@ -105,11 +105,13 @@ type RoundRow struct {
 	Score100 *float64
 }
 
-// PutRound counts a judged round of a trial's present try. Of a trial that has no cell, or is in
-// another try, nothing is stored.
+// PutRound counts a judged round of a trial's present try. The rates of a trial that is over stay
+// those of its best round. Of a trial that has no cell, or is in another try, nothing is stored.
 func (t *Tx) PutRound(x RoundRow) error {
-	spec, err := list(t, scanString, `UPDATE cells SET rounds = rounds + 1, round = ?, pass_rate = ?, score = ?, score_100 = ?, n = ?
-		WHERE trial = ? AND try = ? RETURNING spec`, x.Round, x.PassRate, x.Score, x.Score100, t.next(), x.Trial, x.Try)
+	spec, err := list(t, scanString, `UPDATE cells SET rounds = rounds + 1, n = ?5,
+		round = iif(status = '', ?1, round), pass_rate = iif(status = '', ?2, pass_rate),
+		score = iif(status = '', ?3, score), score_100 = iif(status = '', ?4, score_100)
+		WHERE trial = ?6 AND try = ?7 RETURNING spec`, x.Round, x.PassRate, x.Score, x.Score100, t.next(), x.Trial, x.Try)
 	if err != nil {
 		return fmt.Errorf("count round %q of trial %q: %w", x.Round, x.Trial, err)
 	}

@@ -126,6 +126,11 @@ func TestRoundsAreCountedInTheirTry(t *testing.T) {
 	if got.Rounds != 2 || got.Round != "agent-1" {
 		t.Errorf("at its end: %+v", got)
 	}
+	do(t, s, round(2, "agent-3", &whole)) // which is late, too
+	got = read(t, s, func(tx *Tx) (CellRow, error) { return tx.Cell("t") })
+	if got.Rounds != 3 || got.Round != "agent-1" || *got.PassRate != half {
+		t.Errorf("after its end: %+v", got)
+	}
 	do(t, s, round(1, "agent-1", nil))
 	if err := s.Do(t.Context(), func(tx *Tx) error {
 		return tx.PutRound(RoundRow{Trial: "none", Try: 1, Round: "agent-1"})
