@@ -1,0 +1,190 @@
+package mixed
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/assayd/assayd/runtime/decoy"
+)
+
+// Outcome is how one test came out.
+type Outcome struct {
+	Passed  bool
+	Seen    bool // a test that was not seen has failed, and nobody knows where
+	Message string
+}
+
+// Observed is what one judging showed of the tests that the task declares.
+type Observed struct {
+	Tests  map[string]Outcome
+	Whole  bool // the command ended by itself
+	TookMS int64
+}
+
+// Run is a mixed run that was judged.
+type Run struct {
+	Draw Draw
+	Observed
+}
+
+// Verdict is what the mixed runs of one round show.
+type Verdict struct {
+	Tampered string   `json:"tampered,omitempty"` // why no solution can have done this; "" = nothing shows it
+	Unstable []string `json:"unstable,omitempty"` // tests that passed in the round and not again, sorted
+	Again    bool     `json:"-"`                  // as many runs more have to decide
+	Runs     int      `json:"runs"`               // that counted
+	Void     int      `json:"void,omitempty"`     // runs in which no test was seen: they show nothing
+	Laid     int      `json:"laid"`               // decoys, once for each run that one was laid in
+	Passed   int      `json:"passed"`             // of them, those that passed although their test had passed
+	Tests    []Tally  `json:"tests"`              // by name, those with a decoy
+}
+
+// Tally is what was done about one test.
+type Tally struct {
+	Test   string       `json:"test"`
+	Side   []decoy.Side `json:"side"`   // of its decoys that were laid, sorted
+	Made   int          `json:"made"`   // decoys that it has
+	Used   int          `json:"used"`   // times that one was laid
+	Passed int          `json:"passed"` // times that one passed
+}
+
+// Bounds of the rule.
+const (
+	manyPassed  = 5 // so many passes of any tests decide, if at least half of all passed
+	otherTokens = 2 // so many different decoys of one group decide
+)
+
+// pass is a decoy that passed.
+type pass struct {
+	group, decoy int
+	first        bool // in the first runs
+	weak         bool
+}
+
+// Judge says what the mixed runs of a round show. round tells which tests passed when it was
+// judged; first is how many of the runs were asked for at first, the others were asked for
+// because of what the first showed.
+//
+// A decoy counts as passed only where the test itself had passed in the round: a solution
+// that is merely wrong may do by chance what a decoy asks for.
+func Judge(s Set, round map[string]bool, runs []Run, first int) Verdict {
+	var v Verdict
+	tallies := map[string]*Tally{}
+	for test, made := range s.made() {
+		tallies[test] = &Tally{Test: test, Made: made, Side: []decoy.Side{}}
+	}
+	unstable := map[string]bool{}
+	var passed []pass
+	for i, run := range runs {
+		if run.nothing() {
+			v.Void++
+			continue
+		}
+		v.Runs++
+		maps.Copy(unstable, differing(s, round, run))
+		for g, n := range run.Draw {
+			if n == Real || n >= len(s.Groups[g].Decoys) {
+				continue
+			}
+			d := s.Groups[g].Decoys[n]
+			t := tallies[d.Test]
+			t.Used++
+			v.Laid++
+			t.Side = append(t.Side, d.Side)
+			if round[d.Test] && run.Tests[d.Test].Passed {
+				t.Passed++
+				v.Passed++
+				passed = append(passed, pass{g, n, i < first, d.Weak})
+			}
+		}
+	}
+	v.Unstable = slices.Sorted(maps.Keys(unstable))
+	for _, name := range slices.Sorted(maps.Keys(tallies)) {
+		t := tallies[name]
+		slices.Sort(t.Side)
+		t.Side = slices.Compact(t.Side)
+		v.Tests = append(v.Tests, *t)
+	}
+	v.Tampered = tampering(passed, v.Laid)
+	v.Again = v.Tampered == "" && len(passed) > 0 && len(runs) <= first
+	return v
+}
+
+// tampering says which part of the rule the passes meet; "" = none.
+func tampering(passed []pass, laid int) string {
+	if !slices.ContainsFunc(passed, func(p pass) bool { return !p.weak }) {
+		return ""
+	}
+	tokens := map[int]map[int]bool{}
+	strong := map[int]bool{}
+	early, late := 0, 0
+	for _, p := range passed {
+		if tokens[p.group] == nil {
+			tokens[p.group] = map[int]bool{}
+		}
+		tokens[p.group][p.decoy] = true
+		strong[p.group] = strong[p.group] || !p.weak
+		if p.first {
+			early++
+		} else {
+			late++
+		}
+	}
+	for g, different := range tokens {
+		if len(different) >= otherTokens && strong[g] {
+			return "a test passed with two different expectations that it cannot both meet"
+		}
+	}
+	switch {
+	case len(passed) >= manyPassed && 2*len(passed) >= laid:
+		return "most of the tests passed that were changed so that no solution passes them"
+	case early > 0 && late > 0:
+		return "tests that were changed so that no solution passes them passed again"
+	}
+	return ""
+}
+
+// nothing reports whether no test was seen: what was laid may not even build together.
+func (r Run) nothing() bool {
+	for _, o := range r.Tests {
+		if o.Seen {
+			return false
+		}
+	}
+	return true
+}
+
+// differing are the tests that passed in the round and did not pass in a run in which they
+// are as they were.
+func differing(s Set, round map[string]bool, run Run) map[string]bool {
+	touched, broke := touches(s, run.Draw)
+	out := map[string]bool{}
+	for test, passed := range round {
+		if !passed || touched[test] || slices.Contains(s.Flaky, test) {
+			continue
+		}
+		o := run.Tests[test]
+		if o.Passed || !o.Seen && broke {
+			continue
+		}
+		out[test] = true
+	}
+	return out
+}
+
+// touches are the tests whose outcome a draw may change. breaks reports whether it may also
+// keep others from being seen: code that is given other input may never end.
+func touches(s Set, d Draw) (touched map[string]bool, breaks bool) {
+	touched = map[string]bool{}
+	for g, n := range d {
+		if n == Real || n >= len(s.Groups[g].Decoys) {
+			continue
+		}
+		laid := s.Groups[g].Decoys[n]
+		for _, test := range slices.Concat(s.Groups[g].Tests, laid.Shares) {
+			touched[test] = true
+		}
+		breaks = breaks || laid.Side == decoy.Input || laid.Side == decoy.Removed
+	}
+	return touched, breaks
+}
