@@ -17,6 +17,7 @@ type SubmitRequest struct {
 	Kind    Kind
 	Key     string    // idempotency key within the trial's try and kind; "" = none
 	Archive io.Reader // tar or tar.gz; read to its end mark. Nil holds nothing
+	Mix     string    // as in Submission, from KeepMix; "" = the hidden files are the image's
 	// SkipKnown asks that a tree which was accepted before in this try is not judged
 	// again: Submit then returns that earlier submission and spends nothing.
 	SkipKnown bool
@@ -113,7 +114,7 @@ func (j *Judge) accept(ctx context.Context, s *session, req SubmitRequest) (Subm
 		return Submission{}, err
 	}
 	fault.Reached(fault.RoundAccepted)
-	j.queue.push(s.Trial, sub.ID)
+	j.queue.enqueue(s.Trial, sub.ID, req.Kind)
 	return stored, nil
 }
 
@@ -152,7 +153,7 @@ func (j *Judge) store(ctx context.Context, s *session, sub Submission, req Submi
 			return refuse(403, "the time was over before the archive was complete")
 		}
 		u.State, u.AcceptedAt = StateQueued, now
-		u.Archive, u.Bytes, u.Dropped = digest, size, stats.Dropped
+		u.Archive, u.Bytes, u.Dropped, u.Mix = digest, size, stats.Dropped, req.Mix
 		return nil
 	})
 	if err != nil {

@@ -68,8 +68,16 @@ func (g *grading) nowLaid(file, content string) {
 	if _, hidden := g.profile.Sums[name]; !below || !hidden {
 		return
 	}
+	g.laid(name, []byte(content))
+}
+
+// laid notes what a hidden file holds that is not what the image has.
+func (g *grading) laid(name string, content []byte) {
+	if _, compared := g.profile.Sums[name]; !compared {
+		return
+	}
 	sum := sha256.New()
-	_, _ = io.WriteString(sum, content) // a hash takes everything
+	sum.Write(content) // a hash takes everything
 	if g.replaced == nil {
 		g.replaced = map[string]string{}
 	}

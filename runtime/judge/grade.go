@@ -29,7 +29,8 @@ type grading struct {
 	id       string             // of the container
 	workload container.Workload // that it can be started with again; only its name may differ
 	planted  int                // tripwires so far
-	replaced map[string]string  // digests of hidden files that tripwires were added to, as profile.Sums
+	replaced map[string]string  // digests of hidden files that are not the image's, as profile.Sums: tripwires were added, or a mix has others
+	mix      map[string][]byte  // what some hidden files hold in place of what the image has
 	wire     *parser.Tripwire
 }
 
@@ -70,6 +71,9 @@ func (g *grading) do(ctx context.Context, before *handover) (Report, error) {
 // ready makes a container with what is judged in it.
 func (g *grading) ready(ctx context.Context) (err error) {
 	if g.profile, err = g.judge.profile(ctx, g.session); err != nil {
+		return err
+	}
+	if err := g.readMix(); err != nil {
 		return err
 	}
 	if err := g.start(ctx); err != nil {

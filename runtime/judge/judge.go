@@ -243,7 +243,7 @@ func (j *Judge) Resume(ctx context.Context, rounds []Submission) error {
 				continue
 			}
 			j.queue.take(r.Trial, true)
-			j.queue.push(r.Trial, r.ID)
+			j.queue.enqueue(r.Trial, r.ID, r.Kind)
 		}
 	}
 	return errors.Join(errs...)

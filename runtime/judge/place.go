@@ -64,7 +64,7 @@ func (g *grading) submitted() time.Time { return g.sub.StartedAt.Truncate(time.S
 // renew lays hidden code again, as the image has it, with its new time.
 func (g *grading) renew(w *tar.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(g.profile.Heads)) {
-		h, content := g.profile.Heads[name], g.profile.Content[name]
+		h, content := g.profile.Heads[name], g.content(name)
 		h.Name, h.ModTime, h.Size = name, g.newest(), int64(len(content))
 		if err := w.WriteHeader(&h); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (g *grading) arm(ctx context.Context) error {
 	wire, ok := p.Tripwire(parser.Site{
 		Command: commandText(tests.Shell, tests.Argv), Workdir: t.Workdir, Env: g.environ(),
 		Hidden: g.profile.Files, Expect: manifest(t), Nonce: newID(),
-		Read: func(name string) []byte { return g.profile.Content[name] },
+		Read: g.content,
 	})
 	if !ok {
 		return nil

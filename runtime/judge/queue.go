@@ -25,6 +25,7 @@ type queue struct {
 type waiter struct {
 	trial, id string
 	room      *roomRequest // a game's; nil = a round
+	patient   bool         // nobody waits for feedback: it comes behind what others have in line
 
 	// These belong to who serves the queue.
 	passed int   // how many that came later were started before it
@@ -80,6 +81,12 @@ func (q *queue) leave(trial string) {
 
 // push puts a round into a place taken before.
 func (q *queue) push(trial, id string) { q.add(&waiter{trial: trial, id: id}) }
+
+// enqueue is push for a round of a kind: one for whose verdict no agent waits comes behind the
+// others of all trials.
+func (q *queue) enqueue(trial, id string, kind Kind) {
+	q.add(&waiter{trial: trial, id: id, patient: kind == KindMixed})
+}
 
 func (q *queue) add(w *waiter) {
 	q.mu.Lock()
@@ -161,7 +168,7 @@ func (q *queue) offer(serve func(w *waiter, first bool) served) {
 	}
 }
 
-// heads are the first in line of all trials, in turn.
+// heads are the first in line of all trials, in turn, and behind them those that are patient.
 func (q *queue) heads() []*waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -169,6 +176,15 @@ func (q *queue) heads() []*waiter {
 	for i, trial := range q.turns {
 		heads[i] = q.lines[trial][0]
 	}
+	slices.SortStableFunc(heads, func(a, b *waiter) int {
+		switch {
+		case a.patient == b.patient:
+			return 0
+		case b.patient:
+			return -1
+		}
+		return 1
+	})
 	return heads
 }
 

@@ -24,6 +24,9 @@ const (
 	// KindSanity is the untouched tree, judged before any agent works: is the task sound?
 	// Nobody but who asked sees it.
 	KindSanity Kind = "sanity"
+	// KindMixed is an archive of the trial once more, judged with some hidden tests changed.
+	// Nobody but the trial's verdict sees it.
+	KindMixed Kind = "mixed"
 )
 
 // State is where a submission is in its life.
@@ -54,7 +57,8 @@ type Submission struct {
 	AcceptedAt time.Time
 	StartedAt  time.Time
 	JudgedAt   time.Time
-	Refunds    int // failures of the machinery so far
+	Refunds    int    // failures of the machinery so far
+	Mix        string `json:",omitempty"` // blob: hidden files that are laid in place of the image's own; "" = there are none
 	Report     *Report
 }
 

@@ -16,7 +16,7 @@ import (
 // Apart reports whether rounds of the kind tell about the task, or by another set of tests:
 // they are no progress of anybody, no agent learns of them, they have no record of their own,
 // and no other round shares their verdict.
-func (k Kind) Apart() bool { return k == KindPrivate || k == KindSanity }
+func (k Kind) Apart() bool { return k == KindPrivate || k == KindSanity || k == KindMixed }
 
 // orEmpty is the archive, or one that holds nothing.
 func orEmpty(archive io.Reader) io.Reader {

@@ -25,7 +25,10 @@ type tree struct {
 
 func treeOf(s Submission) tree {
 	t := tree{trial: s.Trial, try: s.Try, archive: s.Archive}
-	if s.Kind.Apart() {
+	switch {
+	case s.Kind == KindMixed: // each is a lot of its own
+		t.set = Kind(s.Round)
+	case s.Kind.Apart():
 		t.set = s.Kind
 	}
 	return t

@@ -151,7 +151,7 @@ func (v *weighing) count(tests []parser.Test) {
 			continue // named twice
 		}
 		if !ok {
-			t = parser.Test{Name: name, Status: parser.Failed, Message: "not seen in the output"}
+			t = parser.Test{Name: name, Status: parser.Failed, Message: unseen}
 		}
 		worst[name] = parser.Test{Status: counted}
 		if t.Status == parser.Skipped {
