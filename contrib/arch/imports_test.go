@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"runtime/agent":                       {"runtime/task", "runtime/llm", "runtime/layer"},
 	"runtime/trial": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
-		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat",
+		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",
 	},
 	"runtime/mining": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/llm", "runtime/gateway",

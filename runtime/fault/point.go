@@ -12,7 +12,8 @@ var Points = []Point{
 	BuildStarted, WorkdirTaken, ImageBuilt, ImageRemoved, BlobRemoved,
 	StateWritten, FolderMade, AgentStaged, LogAppended, GuestHeard, TrialStarted, DoorOpened, TrialFrozen, AutoTaken,
 	ContainerCreated, ContainerStarted,
-	SanityAsked, SanityKnown, PatchTaken, PatchKept, FinalTaken, PrivateAsked, PrivateJudged, TrialFinished, ContainerRemoved, TrialCleaned, TrialScanned, TrialFlagged,
+	SanityAsked, SanityKnown, PatchTaken, PatchKept, FinalTaken, PrivateAsked, PrivateJudged, MixedDrawn, MixedAsked, MixedJudged,
+	TrialFinished, ContainerRemoved, TrialCleaned, TrialScanned, TrialFlagged,
 	RoundReserved, SpoolMade, BlobWritten, ArchiveStored, RoundAccepted, ImageLookedAt, WarmStarted, RoundRunning,
 	JudgeStarted, ArchivePlaced, OutputsTaken, StageRemoved, VerdictParsed, VerdictStored, JudgeRemoved,
 	LineAppended, LineFlushed, LineMarked,
@@ -97,6 +98,9 @@ const (
 	FinalTaken       Point = "final snapshot taken"
 	PrivateAsked     Point = "private set asked"
 	PrivateJudged    Point = "private set judged"
+	MixedDrawn       Point = "mixed runs drawn" // and not stored
+	MixedAsked       Point = "mixed run asked"
+	MixedJudged      Point = "mixed run judged"  // others may not be, and the trial does not know
 	TrialFinished    Point = "trial finished"    // its verdict is stored, its container is there
 	ContainerRemoved Point = "container removed" // the trial's folder is there
 	TrialCleaned     Point = "trial cleaned"     // and its state does not say so

@@ -130,6 +130,7 @@ type Judge struct {
 	Expect    []string // names of all tests; empty = unknown
 	Network   bool
 	Exclusive bool
+	Decoys    int      `json:",omitempty"` // mixed runs of the rounds that decide, an even number; 0 = none
 	Rescale   *Rescale `json:",omitempty"`
 	Run       *Stage   `json:",omitempty"` // makes outputs out of a submission, with no answer in reach; nil = not staged
 	Grade     *Stage   `json:",omitempty"` // compares them in another container; set together with Run

@@ -159,6 +159,7 @@ type bench struct {
 	t      *testing.T
 	fake   *containertest.Fake
 	ledger *ledger
+	store  *blobs
 	host   Host
 
 	mu    sync.Mutex
@@ -193,6 +194,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	store := &blobs{all: map[string][]byte{}}
+	b.store = store
 	j, err := judge.New(judge.Options{
 		Engine: b.fake, Ledger: b.ledger, Blobs: store, Capacity: plenty{}, Owner: "owner", Hold: []string{"/hold"}, Dial: []string{"/dial"}, Parsers: lines, Spool: filepath.Join(state, "spool"),
 	})

@@ -42,9 +42,10 @@ type Resume struct {
 
 // Key is the identity of the cell: hex SHA-256 of its canonical JSON. Titles and metadata
 // do not count, nor what all trials of an execution may spend together: more of it makes no other
-// trial.
+// trial. Neither do mixed runs: they look at what a trial has done.
 func (c Cell) Key() string {
 	c.Task.Title, c.Task.Metadata, c.Total = "", nil, gateway.Budget{}
+	c.Task.Judge.Decoys = 0
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("encode cell: %v", err)) // plain data always encodes

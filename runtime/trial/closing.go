@@ -271,7 +271,7 @@ func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error)
 	case broken:
 		return next, nil, nil
 	}
-	s.Phase = Verdict
+	s.Phase = afterPrivate(s)
 	if hasPrivate(s.Cell.Task) {
 		s.Phase = Private
 	}

@@ -1,10 +1,10 @@
 // Package trial is the life of one trial as a state machine, one transition a call.
 //
-//	pending ── images ── create ── await ── running ── closing ── grading ── private ── verdict ── cleanup ── done
-//	               │         │        │         │          │           │                ▲
-//	               │         │        │         │          │           └────────────────┤ (there is no private set)
-//	               └─────────┴────────┴─────────┴──────────┴──▶ (setup_error,           │
-//	                                                    infra_error, cancelled) ────────┘
+//	pending ── images ── create ── await ── running ── closing ── grading ── private ── mixed ── verdict ── cleanup ── done
+//	               │         │        │         │          │           │                          ▲
+//	               │         │        │         │          │           └──────────────────────────┤ (no private set, no decoys)
+//	               └─────────┴────────┴─────────┴──────────┴──▶ (setup_error,                     │
+//	                                                    infra_error, cancelled) ──────────────────┘
 //
 // In single mode there is a phase sanity after images, in which the untouched tree is judged.
 //

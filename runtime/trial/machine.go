@@ -40,6 +40,9 @@ type Host struct {
 	Reference func(ctx context.Context, of Subject) (Reference, error)
 	// Logged hears that the log of a trial has grown; nil = nobody asks.
 	Logged func(trial string)
+	// Decoys returns the decoys of the task, which are made once for one content; nil = there
+	// are none.
+	Decoys func(ctx context.Context, of Subject) (Decoys, error)
 	// Scarce reports whether containers are about to fill the engine's disk; nil = never.
 	Scarce func() bool
 	// Broken says why the task's judge can judge nothing, "" where it can: it fails on the
@@ -181,6 +184,8 @@ func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 		return m.grading(ctx, s)
 	case Private:
 		return m.private(ctx, s)
+	case Mixed:
+		return m.mixedRuns(ctx, s)
 	case Verdict:
 		return m.verdict(ctx, s)
 	case Cleanup:

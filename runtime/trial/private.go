@@ -33,8 +33,16 @@ func (m *Machine) private(ctx context.Context, s State) (State, []Effect, error)
 		}
 	}
 	fault.Reached(fault.PrivateJudged)
-	s.Phase = Verdict
+	s.Phase = afterPrivate(s)
 	return s, nil, nil
+}
+
+// afterPrivate is the phase that follows when all rounds are judged.
+func afterPrivate(s State) Phase {
+	if wantsMixed(s.Cell.Task) {
+		return Mixed
+	}
+	return Verdict
 }
 
 // hasPrivate reports whether a private set decides what a trial is worth. A game has no

@@ -74,6 +74,7 @@ type Finished struct {
 	Detail        string       `json:"detail,omitempty"`
 	Best          *Best        `json:"best"`
 	Private       *PrivateSet  `json:"private"`
+	Decoys        *DecoyRecord `json:"decoys,omitempty"`
 	Submissions   Counts       `json:"submissions"`
 	AgentDuration float64      `json:"agent_duration_s"`
 	TimedOut      bool         `json:"timed_out"`

@@ -22,6 +22,7 @@ const (
 	Closing Phase = "closing" // the agent is over; the last snapshot is taken
 	Grading Phase = "grading" // rounds that are not judged yet
 	Private Phase = "private" // the private set says what the best round is worth
+	Mixed   Phase = "mixed"   // some hidden tests are changed: does the deciding round know which?
 	Verdict Phase = "verdict"
 	Cleanup Phase = "cleanup"
 	Done    Phase = "done"
@@ -127,6 +128,8 @@ type State struct {
 	FinalRound string // that has the last snapshot's tree: final-1, or an earlier round of the same tree
 	Unwanted   bool   // cancelled because no spec wants the cell any more
 	Flags      []string
+
+	Mixed *MixedRuns `json:",omitempty"` // of the deciding rounds; nil = not drawn yet, or not wanted
 
 	Result *Finished // the verdict, once there is one
 

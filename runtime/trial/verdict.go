@@ -99,6 +99,7 @@ func Decide(s State, subs []judge.Submission) Finished {
 		counts = privately(all, best.Round)
 	}
 	decideStatus(&f, s, subs, counts, ok)
+	applyMixed(&f, s)
 	if s.NoManifest {
 		f.Flags = appendOnce(f.Flags, FlagNoManifest)
 	}

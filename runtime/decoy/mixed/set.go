@@ -55,6 +55,16 @@ func (s Set) Encode() []byte {
 // Checked counts the tests that have a decoy of their own.
 func (s Set) Checked() int { return len(s.made()) }
 
+// Touches reports whether a test that has a decoy is among those that passed.
+func (s Set) Touches(passed map[string]bool) bool {
+	for test := range s.made() {
+		if passed[test] {
+			return true
+		}
+	}
+	return false
+}
+
 // made counts the decoys of each test that has some.
 func (s Set) made() map[string]int {
 	made := map[string]int{}
@@ -118,7 +128,7 @@ func components(parser string, tests []string, variants map[string][]decoy.Varia
 		}
 		first[base] = t
 		for _, v := range variants[t] {
-			for _, shared := range v.Shares {
+			for _, shared := range v.Affects {
 				if _, known := variants[shared]; known {
 					join(t, shared)
 				}

@@ -17,7 +17,7 @@ const startSlack = 2000 // ms
 // Touched are the tests whose outcomes a variant may change: its own group's, and those that
 // it names.
 func (g Group) Touched(v decoy.Variant) []string {
-	return slices.Concat(g.Tests, v.Shares, []string{v.Test})
+	return slices.Concat(g.Tests, v.Affects, []string{v.Test})
 }
 
 // Valid says why a variant that was laid alone over the reference is no decoy; "" = it may

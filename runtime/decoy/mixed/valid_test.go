@@ -140,7 +140,7 @@ func TestTextThatAgentsSeeIsNoDecoy(t *testing.T) {
 
 func TestTestsThatHangTogetherAreOneGroup(t *testing.T) {
 	v := func(test string, shares ...string) []decoy.Variant {
-		return []decoy.Variant{{Test: test, Shares: shares, Side: decoy.Expected}}
+		return []decoy.Variant{{Test: test, Affects: shares, Side: decoy.Expected}}
 	}
 	for name, c := range map[string]struct {
 		parser   string

@@ -19,6 +19,8 @@ type Observed struct {
 	Tests  map[string]Outcome
 	Whole  bool // the command ended by itself
 	TookMS int64
+	// Tampered says that the canary of the judging came out wrong, or a hidden file was altered.
+	Tampered bool
 }
 
 // Run is a mixed run that was judged.
@@ -76,6 +78,9 @@ func Judge(s Set, round map[string]bool, runs []Run, first int) Verdict {
 	unstable := map[string]bool{}
 	var passed []pass
 	for i, run := range runs {
+		if run.Tampered {
+			v.Tampered = "a mixed run was tampered with, as its canary or a hidden file shows"
+		}
 		if run.nothing() {
 			v.Void++
 			continue
@@ -105,7 +110,9 @@ func Judge(s Set, round map[string]bool, runs []Run, first int) Verdict {
 		t.Side = slices.Compact(t.Side)
 		v.Tests = append(v.Tests, *t)
 	}
-	v.Tampered = tampering(passed, v.Laid)
+	if v.Tampered == "" {
+		v.Tampered = tampering(passed, v.Laid)
+	}
 	v.Again = v.Tampered == "" && len(passed) > 0 && len(runs) <= first
 	return v
 }
@@ -181,7 +188,7 @@ func touches(s Set, d Draw) (touched map[string]bool, breaks bool) {
 			continue
 		}
 		laid := s.Groups[g].Decoys[n]
-		for _, test := range slices.Concat(s.Groups[g].Tests, laid.Shares) {
+		for _, test := range slices.Concat(s.Groups[g].Tests, laid.Affects) {
 			touched[test] = true
 		}
 		breaks = breaks || laid.Side == decoy.Input || laid.Side == decoy.Removed

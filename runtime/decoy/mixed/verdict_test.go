@@ -230,7 +230,7 @@ func TestWhatAnotherInputBreaksIsNotHeldAgainstASolution(t *testing.T) {
 
 func TestTestsThatShareAChangedTextAreNotHeldAgainstASolution(t *testing.T) {
 	s := groupsOf(1, 1)
-	s.Groups[0].Decoys[0].Shares = []string{"t.py::test_parent"}
+	s.Groups[0].Decoys[0].Affects = []string{"t.py::test_parent"}
 	round := allPass(s)
 	round["t.py::test_parent"] = true
 	changed := mixed.Run{Draw: mixed.Draw{0}, Observed: mixed.Observed{Whole: true, Tests: map[string]mixed.Outcome{
