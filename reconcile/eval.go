@@ -29,6 +29,8 @@ type Evaluation struct {
 	Round   string    // "agent-3"
 	Archive io.Reader // tar or tar.gz
 	Patch   []byte    // instead of Archive: a unified diff to the tree that agents of the task begin with
+	Mixed   bool      // it is one of many judgings that nobody waits for, with the hidden files of Mix
+	Mix     string    // digest of hidden files that are laid in place of the real ones, from judge.KeepMix; "" = none
 	Private bool      // have it judged by the private set, too, which the task must have
 	Decides bool      // have it judged as a trial's best round: by the private set, too, where the task has one and the round counts
 }
@@ -303,7 +305,11 @@ func (r *Reconciler) judgeOnce(ctx context.Context, session judge.Session, e Eva
 			err = errors.Join(err, j.Abandon(after, session.Trial, evalTry, "nobody waits for it any more"))
 		}
 	}()
-	sub, err := j.Submit(ctx, session.Trial, judge.SubmitRequest{Kind: judge.KindManual, Archive: e.Archive})
+	kind := judge.KindManual
+	if e.Mixed {
+		kind = judge.KindMixed
+	}
+	sub, err := j.Submit(ctx, session.Trial, judge.SubmitRequest{Kind: kind, Archive: e.Archive, Mix: e.Mix})
 	if err != nil {
 		return err
 	}

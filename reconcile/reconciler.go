@@ -112,8 +112,8 @@ func New(o Options) *Reconciler {
 	r.filling.atOnce = atOnceFilled
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
-	r.o.Host.Broken = r.broken
 	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
+	r.o.Host.Broken, r.o.Host.Decoys = r.broken, r.decoys
 	if o.Admission != nil {
 		r.o.Host.Scarce = o.Admission.Scarce
 	}

@@ -227,31 +227,11 @@ func (r *Reconciler) solutionOf(ctx context.Context, of trial.Subject) (s *task.
 // judgeSolution has the solution of a task judged. Without a report, problem says why there is
 // nothing to judge.
 func (r *Reconciler) judgeSolution(ctx context.Context, of trial.Subject) (report *judge.Report, problem string, err error) {
-	s := of.Task.Solution
-	var ask asking
-	switch {
-	case s.Patch != nil:
-		ask = func() (Evaluation, func() error, error) {
-			return Evaluation{Patch: s.Patch}, func() error { return nil }, nil
-		}
-	case s.Context.Digest != "":
-		ask = opened(func() (io.ReadCloser, error) { return r.o.Host.OpenBlob(s.Context.Digest) })
-	default:
-		labels := map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild}
-		tree, err := r.o.Host.Solve(ctx, of.Task, of.Work, labels)
-		if unsolved, ok := errors.AsType[*trial.Unsolved](err); ok {
-			return nil, "the task's own solution fails: " + unsolved.Words, nil
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		defer func() { err = errors.Join(err, tree.Close()) }()
-		info, err := tree.Stat()
-		if err != nil {
-			return nil, "", err
-		}
-		ask = opened(func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(tree, 0, info.Size())), nil })
+	ask, done, problem, err := r.askSolution(ctx, of)
+	if err != nil || problem != "" {
+		return nil, problem, err
 	}
+	defer func() { err = errors.Join(err, done()) }()
 	report, problem, err = r.judgeFor(ctx, of, ask)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "the files of the solution are not kept any more", nil
@@ -259,17 +239,40 @@ func (r *Reconciler) judgeSolution(ctx context.Context, of trial.Subject) (repor
 	return report, problem, err
 }
 
+// askSolution makes the solution of a task ready to be judged as often as needed. problem says
+// why there is nothing to judge; else done must be called.
+func (r *Reconciler) askSolution(ctx context.Context, of trial.Subject) (ask asking, done func() error, problem string, err error) {
+	s := of.Task.Solution
+	nothing := func() error { return nil }
+	switch {
+	case s.Patch != nil:
+		ask = func() (Evaluation, func() error, error) { return Evaluation{Patch: s.Patch}, nothing, nil }
+		return ask, nothing, "", nil
+	case s.Context.Digest != "":
+		return opened(func() (io.ReadCloser, error) { return r.o.Host.OpenBlob(s.Context.Digest) }), nothing, "", nil
+	}
+	labels := map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild}
+	tree, err := r.o.Host.Solve(ctx, of.Task, of.Work, labels)
+	if unsolved, ok := errors.AsType[*trial.Unsolved](err); ok {
+		return nil, nil, "the task's own solution fails: " + unsolved.Words, nil
+	}
+	if err != nil {
+		return nil, nil, "", err
+	}
+	info, err := tree.Stat()
+	if err != nil {
+		return nil, nil, "", errors.Join(err, tree.Close())
+	}
+	return opened(func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(tree, 0, info.Size())), nil }), tree.Close, "", nil
+}
+
 // judgeFor has something judged as a trial's work would be, in a session of its own. Without
 // a report, problem says why there is nothing to judge.
 func (r *Reconciler) judgeFor(ctx context.Context, of trial.Subject, ask asking) (report *judge.Report, problem string, err error) {
 	terms := func(out *Evaluated) (judge.Session, error) {
-		out.Session = evalName()
-		out.Provenance.Images = map[string]trial.ImageRef{}
-		s := of.State
-		return trial.Session(r.o.Host.Owner, trial.State{
-			ID: out.Session, Try: evalTry, Cell: trial.Cell{Task: s.Cell.Task, Mode: s.Cell.Mode, TestTimeout: s.Cell.TestTimeout},
-			JudgeImage: s.JudgeImage, RunImage: s.RunImage, GradeImage: s.GradeImage, Hidden: s.Hidden,
-		}), nil
+		session := r.sessionOf(of)
+		out.Session, out.Provenance.Images = session.Trial, map[string]trial.ImageRef{}
+		return session, nil
 	}
 	out, refused, err := r.judgeBy(ctx, of.Task, terms, ask, func(string) {})
 	switch {
@@ -283,6 +286,15 @@ func (r *Reconciler) judgeFor(ctx context.Context, of trial.Subject, ask asking)
 		return nil, "", errors.New("judge for task " + of.Task.Name + ": " + out.Report.Problem)
 	}
 	return &out.Report, "", nil
+}
+
+// sessionOf is a session without a trial, on the terms of one.
+func (r *Reconciler) sessionOf(of trial.Subject) judge.Session {
+	s := of.State
+	return trial.Session(r.o.Host.Owner, trial.State{
+		ID: evalName(), Try: evalTry, Cell: trial.Cell{Task: s.Cell.Task, Mode: s.Cell.Mode, TestTimeout: s.Cell.TestTimeout},
+		JudgeImage: s.JudgeImage, RunImage: s.RunImage, GradeImage: s.GradeImage, Hidden: s.Hidden,
+	})
 }
 
 func evalName() string {

@@ -42,6 +42,8 @@ var mayImport = map[string][]string{
 	"runtime/image":                       {"runtime/container", "runtime/task", "runtime/git", "runtime/patch"},
 	"runtime/judge/parser":                {},
 	"runtime/decoy":                       {},
+	"runtime/decoy/mixed":                 {"runtime/decoy"},
+	"runtime/decoy/prove":                 {"runtime/decoy", "runtime/decoy/mixed"},
 	"runtime/judge":                       {"runtime/container", "runtime/task", "runtime/task/runner", "runtime/image", "runtime/patch", "runtime/judge/parser"},
 	"runtime/vet":                         {"runtime/task", "runtime/judge", "runtime/judge/parser"},
 	"runtime/gateway":                     {"runtime/task", "runtime/llm"},
@@ -94,6 +96,7 @@ var mayImport = map[string][]string{
 		// The plain values that a spec is compiled into, the ledger that the judge writes to, and
 		// the images that are built ahead and collected, and what tasks are checked for.
 		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",
+		"runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 		// What runs in single mode are told as.
 		"runtime/task/swebench", "runtime/task/sweforge",
 		"runtime/stats",

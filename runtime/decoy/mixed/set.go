@@ -55,6 +55,9 @@ func (s Set) Encode() []byte {
 // Checked counts the tests that have a decoy of their own.
 func (s Set) Checked() int { return len(s.made()) }
 
+// Has reports whether a test has a decoy of its own.
+func (s Set) Has(test string) bool { return s.made()[test] > 0 }
+
 // Touches reports whether a test that has a decoy is among those that passed.
 func (s Set) Touches(passed map[string]bool) bool {
 	for test := range s.made() {

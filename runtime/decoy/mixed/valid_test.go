@@ -130,9 +130,9 @@ func TestTextThatAgentsSeeIsNoDecoy(t *testing.T) {
 		"one neighbour in another file":    {"u.py", "x = f(1)\nassert x == 5\ndone()\n", false},
 		"one neighbour in the same file":   {"t.py", "x = f(1)\nassert x == 5\ndone()\n", true},
 	} {
-		seen := mixed.NewText()
+		seen := mixed.NewText(map[string][]byte{"t.py": content})
 		seen.Add(c.file, []byte(c.text))
-		if got := seen.Tells(v, content); got != c.want {
+		if got := seen.Tells(v); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

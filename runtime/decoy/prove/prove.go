@@ -1,0 +1,313 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/runtime/decoy"
+	"github.com/assayd/assayd/runtime/decoy/mixed"
+)
+
+// Bounds of a proof.
+const (
+	repeats     = 3  // runs of the reference that have to agree
+	maxTries    = 12 // variants that are tried of one group
+	atOnce      = 2  // judgings
+	mixedRuns   = 4  // of the reference, in the end
+	maxJudgings = 400
+)
+
+// Lab judges. Its functions may be called at once. changed holds hidden files that are laid
+// in place of the real ones; nil = all are real. An error is one of the machinery.
+type Lab struct {
+	Reference func(ctx context.Context, changed map[string][]byte) (mixed.Observed, error)
+	Untouched func(ctx context.Context, changed map[string][]byte) (mixed.Observed, error)
+}
+
+// Subject is what decoys are made for.
+type Subject struct {
+	Parser     string
+	Hidden     map[string][]byte // hidden files of code, by path below workdir
+	FailToPass []string
+	PassToPass []string
+	Sees       func(decoy.Variant) bool // the agent can read the text that is changed
+	Time       time.Duration            // after which nothing more is tried
+}
+
+// proof is one under way.
+type proof struct {
+	of    Subject
+	lab   Lab
+	until time.Time
+
+	mu       sync.Mutex // guards what follows
+	judgings int
+	cut      string
+	why      map[string]string // why a test has no decoy: the last reason
+
+	real  mixed.Observed // the reference
+	empty mixed.Observed // the untouched tree
+	flaky []string
+}
+
+// group is one whose variants are tried.
+type group struct {
+	mixed.Group             // with the candidates
+	next        int         // candidate to try
+	proved      mixed.Group // with the decoys
+}
+
+// Decoys returns the decoys of a subject. Where there are none the set says why. An error is
+// one of the machinery: nothing is known then.
+func Decoys(ctx context.Context, of Subject, lab Lab) (mixed.Set, error) {
+	p := &proof{of: of, lab: lab, until: time.Now().Add(of.Time), why: map[string]string{}}
+	if none := p.unfit(); none != "" {
+		return mixed.Set{None: none}, nil
+	}
+	steady, none, err := p.observe(ctx)
+	if err != nil || none != "" {
+		return mixed.Set{None: none}, err
+	}
+	groups, err := p.candidates(steady)
+	if err != nil {
+		return mixed.Set{}, err
+	}
+	for want := 1; want <= decoy.Wanted; want++ { // each has its first before any has its second
+		var work errgroup.Group
+		work.SetLimit(atOnce)
+		for _, g := range groups {
+			work.Go(func() error { return p.extend(ctx, g, want) })
+		}
+		if err := work.Wait(); err != nil {
+			return mixed.Set{}, err
+		}
+	}
+	return p.concluded(ctx, p.set(groups))
+}
+
+func (p *proof) unfit() string {
+	switch _, reason := decoy.Supported(p.of.Parser); {
+	case reason != "":
+		return reason
+	case len(p.of.FailToPass) == 0:
+		return "the task names no test that is to be made to pass (fail_to_pass)"
+	case len(p.of.Hidden) == 0:
+		return "the judge image has no hidden file of code below workdir"
+	}
+	return ""
+}
+
+// observe judges the reference and the untouched tree with the real tests, and returns the
+// tests of fail_to_pass that always pass on the one and never on the other.
+func (p *proof) observe(ctx context.Context) (steady []string, none string, err error) {
+	references := make([]mixed.Observed, repeats)
+	var work errgroup.Group
+	work.SetLimit(atOnce)
+	for i := range references {
+		work.Go(func() (err error) { references[i], err = p.reference(ctx, nil); return err })
+	}
+	work.Go(func() (err error) { p.empty, err = p.untouched(ctx, nil); return err })
+	if err := work.Wait(); err != nil {
+		return nil, "", err
+	}
+	p.real = references[0]
+	for _, o := range references[1:] {
+		p.real.TookMS = max(p.real.TookMS, o.TookMS)
+		for _, test := range slices.Concat(p.of.FailToPass, p.of.PassToPass) {
+			if o.Tests[test].Passed != p.real.Tests[test].Passed && !slices.Contains(p.flaky, test) {
+				p.flaky = append(p.flaky, test)
+			}
+		}
+	}
+	slices.Sort(p.flaky)
+	for _, test := range p.flaky { // what it does says nothing
+		delete(p.real.Tests, test)
+	}
+	for _, test := range p.of.FailToPass {
+		switch {
+		case slices.Contains(p.flaky, test):
+			p.why[test] = "it is flaky on the reference"
+		case !p.real.Tests[test].Passed: // in all runs alike
+			p.why[test] = "it does not pass on the reference"
+		case p.empty.Tests[test].Passed:
+			p.why[test] = "it passes on the untouched tree"
+		default:
+			steady = append(steady, test)
+		}
+	}
+	if len(steady) == 0 {
+		return nil, "no test of fail_to_pass passes on the reference and fails on the untouched tree", nil
+	}
+	return steady, "", nil
+}
+
+// candidates proposes variants of the tests, without those whose text the agent sees.
+func (p *proof) candidates(steady []string) (groups []*group, err error) {
+	all := slices.Concat(p.of.FailToPass, p.of.PassToPass)
+	slices.Sort(all)
+	proposal, err := decoy.Propose(p.of.Parser, p.of.Hidden, slices.Compact(all))
+	if err != nil {
+		return nil, err
+	}
+	variants := map[string][]decoy.Variant{}
+	for _, test := range steady {
+		if p.why[test] = proposal.None[test]; p.why[test] == "" {
+			p.why[test] = "no token of it can be changed"
+		}
+		for _, v := range proposal.Variants[test] {
+			if p.of.Sees(v) {
+				p.why[test] = "agents see its text in their work tree"
+				continue
+			}
+			variants[test] = append(variants[test], v)
+		}
+	}
+	for _, g := range mixed.Candidates(p.of.Parser, variants) {
+		groups = append(groups, &group{Group: g, proved: mixed.Group{Tests: g.Tests}})
+	}
+	return groups, nil
+}
+
+// extend tries variants of a group until it has so many decoys, at different tokens.
+func (p *proof) extend(ctx context.Context, g *group, want int) error {
+	for len(g.proved.Decoys) < want && g.next < min(len(g.Decoys), maxTries) {
+		v := g.Decoys[g.next].Variant
+		g.next++
+		if slices.ContainsFunc(g.proved.Decoys, func(d mixed.Decoy) bool { return d.Overlaps(v) }) {
+			continue
+		}
+		if p.over() {
+			return nil
+		}
+		why, err := p.try(ctx, g.Group, v)
+		switch {
+		case err != nil:
+			return err
+		case why == "":
+			g.proved.Decoys = append(g.proved.Decoys, mixed.Decoy{Variant: v, Weak: mixed.Weak(v, p.of.Hidden[v.File])})
+		default:
+			p.mu.Lock()
+			p.why[v.Test] = "a changed copy is no decoy: " + why
+			p.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// try has one variant judged alone, and says why it is no decoy.
+func (p *proof) try(ctx context.Context, g mixed.Group, v decoy.Variant) (why string, err error) {
+	content, err := decoy.Apply(p.of.Hidden[v.File], []decoy.Variant{v})
+	if err != nil {
+		return "", err
+	}
+	changed := map[string][]byte{v.File: content}
+	for range repeats {
+		got, err := p.reference(ctx, changed)
+		if err != nil {
+			return "", err
+		}
+		if why := mixed.Valid(p.of.Parser, g, v, p.real, got); why != "" {
+			return why, nil
+		}
+	}
+	got, err := p.untouched(ctx, changed)
+	if err != nil {
+		return "", err
+	}
+	return mixed.SamePlace(v, p.empty, got), nil
+}
+
+// over reports whether nothing more may be tried, and notes it.
+func (p *proof) over() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !time.Now().Before(p.until):
+		p.cut = fmt.Sprintf("not all variants were tried within %s", p.of.Time)
+	case p.judgings >= maxJudgings:
+		p.cut = fmt.Sprintf("not all variants were tried by %d judgings", maxJudgings)
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *proof) reference(ctx context.Context, changed map[string][]byte) (mixed.Observed, error) {
+	p.count()
+	return p.lab.Reference(ctx, changed)
+}
+
+func (p *proof) untouched(ctx context.Context, changed map[string][]byte) (mixed.Observed, error) {
+	p.count()
+	return p.lab.Untouched(ctx, changed)
+}
+
+func (p *proof) count() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.judgings++
+}
+
+// set holds what was proved.
+func (p *proof) set(groups []*group) mixed.Set {
+	s := mixed.Set{Files: map[string][]byte{}, Unchecked: map[string]string{}, Flaky: p.flaky, Cut: p.cut}
+	for _, g := range groups {
+		if len(g.proved.Decoys) == 0 {
+			continue
+		}
+		s.Groups = append(s.Groups, g.proved)
+		for _, d := range g.proved.Decoys {
+			s.Files[d.File] = p.of.Hidden[d.File]
+		}
+	}
+	for _, test := range p.of.FailToPass {
+		if !s.Has(test) {
+			s.Unchecked[test] = p.why[test]
+		}
+	}
+	if len(s.Groups) == 0 {
+		s.None = "no test of fail_to_pass has a decoy"
+	}
+	return s
+}
+
+// concluded judges the reference as a trial is judged. A set by which it does not come out
+// clean is none.
+func (p *proof) concluded(ctx context.Context, s mixed.Set) (mixed.Set, error) {
+	if len(s.Groups) == 0 {
+		return s, nil
+	}
+	runs := make([]mixed.Run, mixedRuns)
+	var work errgroup.Group
+	work.SetLimit(atOnce)
+	for i, draw := range mixed.Draws(s, mixedRuns) {
+		work.Go(func() error {
+			changed, err := s.Lay(draw)
+			if err != nil {
+				return err
+			}
+			o, err := p.reference(ctx, changed)
+			runs[i] = mixed.Run{Draw: draw, Observed: o}
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return s, err
+	}
+	round := map[string]bool{}
+	for test, o := range p.real.Tests {
+		round[test] = o.Passed
+	}
+	v := mixed.Judge(s, round, runs, mixedRuns)
+	if v.Passed > 0 || v.Tampered != "" || len(v.Unstable) > 0 || v.Void > 0 {
+		none := fmt.Sprintf("the reference does not come out clean: %d decoys of %d passed, %d tests were unstable, %d runs of %d showed nothing",
+			v.Passed, v.Laid, len(v.Unstable), v.Void, mixedRuns)
+		return mixed.Set{None: none, Unchecked: s.Unchecked, Flaky: s.Flaky, Cut: s.Cut}, nil
+	}
+	return s, nil
+}
