@@ -117,7 +117,7 @@ func (b labelled) task() Task {
 	work, _ := b.one("work")
 	out.Work = work.part(Part{Resources: Resources{CPUs: 1, Memory: 2 << 30, PIDs: 512, Disk: 10 << 30}})
 	work.close()
-	out.Judge = b.judge(out.Work, len(out.FailToPass)+len(out.PassToPass) > 0)
+	out.Judge = b.judge(out.Work, len(out.FailToPass)+len(out.PassToPass) > 0, out.Solution != nil)
 	if out.Private != nil && out.Judge.Game != "" {
 		b.f.fail(b.where("private"), "Private set of a game", "A private set judges an archive, and a game has none.")
 	}

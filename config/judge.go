@@ -11,8 +11,8 @@ import (
 
 // judge reads the judge, whose user, environment and resources are the work container's
 // where it does not say otherwise. It needs no command where the task lists tests that can be
-// commands themselves.
-func (b *body) judge(work Part, listed bool) Judge {
+// commands themselves, and has decoys only where the task has a solution.
+func (b *body) judge(work Part, listed, solved bool) Judge {
 	j, _ := b.one("judge")
 	out := Judge{
 		Part:      j.part(Part{User: work.User, Env: work.Env, Resources: work.Resources}),
@@ -27,6 +27,7 @@ func (b *body) judge(work Part, listed bool) Judge {
 		Expect:    read(j, "expect", nil, toNames),
 		Network:   j.boolean("network", false),
 		Exclusive: j.boolean("exclusive", false),
+		Decoys:    j.decoys(),
 		Game:      j.checked("game", "", notEmpty),
 		Port:      j.whole("port", 8000, 1),
 	}
@@ -38,15 +39,39 @@ func (b *body) judge(work Part, listed bool) Judge {
 	if !j.has("game") && !j.has("stage") && (!listed || out.Parser != "exit_code") {
 		j.need("command")
 	}
-	for _, other := range []string{"stage", "command", "exclusive", "parser", "timeout", "expect", "protect", "direction", "feedback"} {
+	for _, other := range []string{"stage", "command", "exclusive", "parser", "timeout", "expect", "protect", "direction", "feedback", "decoys"} {
 		j.exclusive("game", other)
 	}
 	if j.has("expect") && (out.Parser == "exit_code" || out.Parser == "reward") {
 		j.f.fail(j.where("expect"), `"expect" without names`, fmt.Sprintf("The parser %q names no tests, so none of these would ever be seen.", out.Parser))
 	}
 	j.exclusive("stage", "command")
+	j.exclusive("stage", "decoys")
+	if d := out.Decoys; d != nil && *d > 0 && !solved {
+		j.f.fail(j.where("decoys"), "Decoys without a solution", "Changed tests are tried with the solution of the task before anything is held against an agent, and there is none.")
+	}
 	j.close()
 	return out
+}
+
+// Bounds of mixed runs: in fewer than four no test is changed twice.
+const (
+	leastDecoys = 4
+	mostDecoys  = 16
+)
+
+// decoys reads how many mixed runs there are; nil = it is not said.
+func (b *body) decoys() *int {
+	if !b.has("decoys") {
+		return nil
+	}
+	return new(read(b, "decoys", 0, func(v cty.Value) (int, error) {
+		n, err := toWhole(v, 0)
+		if err == nil && n != 0 && (n < leastDecoys || n > mostDecoys || n%2 != 0) {
+			err = fmt.Errorf("must be 0 (none) or an even number from %d to %d: runs come in pairs that complement each other", leastDecoys, mostDecoys)
+		}
+		return n, err
+	}))
 }
 
 // toNames reads test names: a list, or a text with one a line.

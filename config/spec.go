@@ -216,6 +216,7 @@ type Judge struct {
 	Expect    []string // nil = the names of the reference run
 	Network   bool
 	Exclusive bool
+	Decoys    *int `json:",omitempty"` // mixed runs of the rounds that decide; nil = as many as there are by default
 	Stages    []Stage
 	Game      string
 	Port      int // of the game server
