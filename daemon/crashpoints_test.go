@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,7 +116,7 @@ func crashOfOtherWork(t *testing.T, laps []lap) {
 	t.Helper()
 	c := newCrashes(t)
 	c.torn = "r.run.games.jsonl"
-	c.write("r.hcl", c.arcade()+c.staged()+c.withPrivateSet()+c.agent("player", player)+
+	c.write("r.hcl", c.arcade()+c.staged()+c.withDecoys()+c.withPrivateSet()+c.agent("player", player)+
 		fmt.Sprintf("\nrun \"games\" {\n  tasks = [benchmark.%s-games]\n  agent \"player\" {}\n  timeout = \"30m\"\n}\n", c.bench))
 	c.start()
 	games := c.begun("r.run.games.jsonl")
@@ -124,8 +125,19 @@ func crashOfOtherWork(t *testing.T, laps []lap) {
 	c.through(laps)
 	c.letGo(games)
 	c.finished()
+	c.everyMixedRunCountsOnce(countOf(laps, "mixed"))
 	c.everyGameHasItsVerdict(games, c.records("r.run.games.jsonl"))
 	c.over()
+}
+
+// countOf is how many laps end at a point that begins with a word.
+func countOf(laps []lap, word string) (n int) {
+	for _, l := range laps {
+		if strings.HasPrefix(string(l.at), word) {
+			n++
+		}
+	}
+	return n
 }
 
 var ofOtherWork = []lap{
@@ -137,6 +149,9 @@ var ofOtherWork = []lap{
 	{at: fault.GameKept},
 	{at: fault.GameJudged},
 	{at: fault.GameRemoved},
+	{at: fault.MixedDrawn, lead: mixedUp},
+	{at: fault.MixedAsked, lead: mixedUp},
+	{at: fault.MixedJudged, lead: mixedUp},
 	{at: fault.OutputsTaken, lead: inStages},
 	{at: fault.StageRemoved, lead: inStages},
 	{at: fault.BuildStarted, lead: build},

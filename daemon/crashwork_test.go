@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge"
 )
 
 // another declares a run of its own, with an agent in a folder of its own, over the tasks of
@@ -115,6 +117,78 @@ benchmark "%s-staged" {
   }
 }
 `, c.bench, base)
+}
+
+// withDecoys declares a task whose deciding rounds are judged again with tests changed.
+func (c *crashes) withDecoys() string {
+	const tests = "def level():\n    return int(open('src/level').read())\n\n\ndef test_level():\n    assert level() == 4\n\n\ndef test_half():\n    assert level() / 2 == 2\n"
+	return fmt.Sprintf(`
+benchmark "%s-decoys" {
+  task "level" {
+    image       = %q
+    instruction = "Raise the number in src/level."
+    submit {
+      paths = ["src/"]
+    }
+    work {
+      files  = { "src/level" = "0" }
+      cpus   = 0.25
+      memory = "256MiB"
+    }
+    judge {
+      files   = { "tests/test_level.py" = %q }
+      command = "python3 -m pytest -q tests"
+      parser  = "pytest"
+      timeout = "1m"
+      cpus    = 0.5
+      memory  = "256MiB"
+      decoys  = 4
+    }
+    solution {
+      script = "echo 4 >src/level"
+    }
+    fail_to_pass = ["tests/test_level.py::test_level", "tests/test_level.py::test_half"]
+  }
+}
+`, c.bench, base, tests)
+}
+
+func mixedUp(c *crashes) { c.another(c.bench+"-decoys", quick) }
+
+// everyMixedRunCountsOnce fails unless each of that many trials with decoys is resolved by four
+// mixed runs, each of another draw of the trial's.
+func (c *crashes) everyMixedRunCountsOnce(trials int) {
+	c.Helper()
+	found := 0
+	for id, rounds := range c.rounds() {
+		keys := map[string]bool{}
+		for _, sub := range rounds {
+			if sub.Kind == judge.KindMixed {
+				keys[sub.Key] = true
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		found++
+		mixed := slices.DeleteFunc(slices.Clone(rounds), func(s judge.Submission) bool { return s.Kind != judge.KindMixed })
+		if len(mixed) != 4 || len(keys) != 4 {
+			c.Errorf("trial %s has %d mixed runs of %d draws, want 4", id, len(mixed), len(keys))
+		}
+	}
+	if found < trials {
+		c.Errorf("%d trials have mixed runs, want %d", found, trials)
+	}
+	for _, name := range c.files() {
+		if !strings.Contains(name, ".run.extra") {
+			continue
+		}
+		for _, r := range ofType("trial.finished", c.records(name)) {
+			if r.Decoys != nil && (r.Status != "resolved" || len(r.Decoys.Rounds) != 1 || r.Decoys.Rounds[0].Runs != 4 || r.Decoys.Rounds[0].Passed != 0) {
+				c.Errorf("trial %s ended %s with %+v", r.Trial, r.Status, r.Decoys)
+			}
+		}
+	}
 }
 
 func inStages(c *crashes) { c.another(c.bench+"-staged", quick) }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 // body is a work container as the host sees it.
@@ -162,6 +163,7 @@ type record struct {
 	Archive    struct{ SHA256 string }
 	To         string
 	Generation string
+	Decoys     *trial.DecoyRecord
 
 	Diagnostics []struct {
 		Severity, Summary, File string

@@ -103,6 +103,6 @@ func (b brief) outcome(subs []judge.Submission) Outcome {
 	t := b.task
 	return Outcome{
 		Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(*t), Agent: b.agent.Title(), Model: b.agent.Model, Control: b.agent.Control(),
-		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: trial.OfTry(subs, b.Try), content: t,
+		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: b.Result.Trusted(trial.OfTry(subs, b.Try)), content: t,
 	}
 }

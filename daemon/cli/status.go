@@ -266,6 +266,9 @@ type best struct{ name, passed string }
 // bestOf is the round with the best rate so far; the verdict's own when there is one.
 func bestOf(t reconcile.TrialStatus) best {
 	found := best{"-", "-"}
+	if t.Status != "" && t.Best == "" { // no round counts
+		return found
+	}
 	rate := -1.0
 	for _, r := range t.Rounds {
 		if r.Report == nil || !r.Report.Valid || t.Best != "" && t.Best != r.Round || r.Report.PassRate <= rate {

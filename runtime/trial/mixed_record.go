@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/decoy/mixed"
+	"github.com/assayd/assayd/runtime/judge"
 )
 
 // Flags of a trial that its mixed runs raise.
@@ -133,6 +134,23 @@ func applyMixed(f *Finished, s State) {
 		f.Status, f.Detail = Unresolved, "round "+f.Best.Round+" does not always pass: "+someOf(v.Unstable)
 		f.Flags = appendOnce(f.Flags, FlagUnstable)
 	}
+}
+
+// Trusted leaves out the rounds of a try that mixed runs have shown to be tampered with, and
+// those of the same tree.
+func (f Finished) Trusted(subs []judge.Submission) []judge.Submission {
+	if f.Decoys == nil {
+		return subs
+	}
+	forged := map[string]bool{}
+	for _, r := range f.Decoys.Rounds {
+		for _, sub := range subs {
+			if r.Tampered != "" && sub.Round == r.Round {
+				forged[sub.Archive] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(subs), func(s judge.Submission) bool { return forged[s.Archive] && !s.Kind.Apart() })
 }
 
 // someOf names the first few of many.

@@ -47,7 +47,7 @@ func (s State) WithFlags(flags []string) State {
 func (h Host) Scan(ctx context.Context, s State, subs []judge.Submission) (flags []string, effects []Effect) {
 	sources, done, unread := h.sources(s)
 	defer done()
-	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(sub judge.Submission) bool { return sub.Archive == "" })
+	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(sub judge.Submission) bool { return sub.Archive == "" || sub.Kind == judge.KindMixed })
 	findings, err := h.findings(ctx, s, subs, handedIn(s, subs), sources)
 	if len(findings) > 0 {
 		f := Flagged{Trial: s.ID, Try: s.Try, Flags: cheat.Flags(findings)}
