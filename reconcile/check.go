@@ -36,6 +36,7 @@ type Checked struct {
 	Adversaries []string                  `json:"adversaries"`      // that were judged
 	Findings    []vet.Finding             `json:"findings"`         // the worst first
 	Images      map[string]trial.ImageRef `json:"images"`           // by role
+	Decoys      *CheckedDecoys            `json:"decoys,omitempty"` // nil = the task wants none
 	Rating      *Rating                   `json:"rating,omitempty"` // nil unless it was asked for
 	Seconds     float64                   `json:"seconds"`
 }
@@ -63,7 +64,8 @@ type checking struct {
 	out     *Checked
 
 	work     image.Built
-	solution *solution // nil = there is none, or none could be made
+	state    trial.State // with the judge's images
+	solution *solution   // nil = there is none, or none could be made
 	target   vet.Target
 	runs     vet.Runs
 }
@@ -145,7 +147,7 @@ func (k *checking) all(ctx context.Context) (err error) {
 	}
 	summary, findings := vet.Conclude(k.task, k.runs)
 	k.out.Summary, k.out.Findings = summary, append(k.out.Findings, findings...)
-	return nil
+	return k.decoys(ctx)
 }
 
 // images makes the images. What the task's author has to mend is a finding.
@@ -154,9 +156,9 @@ func (k *checking) images(ctx context.Context) (made bool, err error) {
 	k.work, err = h.Images.Work(ctx, k.task, k.labels)
 	if err == nil {
 		k.out.Images[container.RoleWork] = trial.ImageRef{Ref: k.work.Ref, ID: k.work.ID}
-		state := trial.State{Cell: trial.Cell{Task: k.task}}
-		_, err = h.JudgeImages(ctx, &state, k.task, k.labels)
-		k.out.Images[container.RoleJudge] = state.JudgeImage
+		k.state = trial.State{Cell: trial.Cell{Task: k.task}}
+		_, err = h.JudgeImages(ctx, &k.state, k.task, k.labels)
+		k.out.Images[container.RoleJudge] = k.state.JudgeImage
 	}
 	switch {
 	case err == nil:

@@ -24,6 +24,7 @@ type Report struct {
 	AsOf      time.Time     `json:"as_of,omitzero"` // when it was made, where trials have ended since: of many it takes time
 	Summary   Summary       `json:"summary"`
 	Agents    []AgentReport `json:"agents"` // by name
+	Decoys    *DecoySummary `json:"decoys,omitempty"`
 }
 
 // Times are the points of the table of scores by time: of the run, or of the first agent that
@@ -136,7 +137,7 @@ func (r *Reconciler) executionNamed(ctx context.Context, name string) (d doneOf,
 }
 
 func (d doing) report() Report {
-	r := Report{Run: d.address, Execution: d.n, Open: d.open, Summary: Summarize(d.outcomes), Agents: []AgentReport{}}
+	r := Report{Run: d.address, Execution: d.n, Open: d.open, Summary: Summarize(d.outcomes), Agents: []AgentReport{}, Decoys: decoySummary(d.outcomes)}
 	end := lastRound(d.outcomes)
 	agents := byAgent(d.outcomes)
 	for _, name := range slices.Sorted(maps.Keys(agents)) {

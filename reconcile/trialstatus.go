@@ -34,6 +34,8 @@ type TrialStatus struct {
 	Private  []Round      `json:"private,omitempty"` // what the private set and the untouched tree say; in no best, rate or curve
 	Best     string       `json:"best,omitempty"`    // round
 	Flags    []string     `json:"flags,omitempty"`
+	// What mixed runs have shown of the deciding rounds; nil = there is no verdict, or none were wanted.
+	Decoys *trial.DecoyRecord `json:"decoys,omitempty"`
 	// What the try has spent on models, and what it may; nil = it has none, or no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
@@ -66,7 +68,7 @@ func trialStatus(tx *store.Tx, s trial.State, subs []judge.Submission) (TrialSta
 		t.Now = s.Line.Now()
 	}
 	if s.Result != nil {
-		t.Status, t.Reason, t.Flags = s.Result.Status, s.Result.Reason, s.Result.Flags
+		t.Status, t.Reason, t.Flags, t.Decoys = s.Result.Status, s.Result.Reason, s.Result.Flags, s.Result.Decoys
 		t.Detail = cmp.Or(s.Result.Detail, s.Detail)
 		if s.Result.Best != nil {
 			t.Best = s.Result.Best.Round

@@ -339,6 +339,9 @@ func (e *env) submissions() *cobra.Command {
 			if err := showRounds(e.out, rounds); err != nil {
 				return err
 			}
+			if t.Decoys != nil {
+				fmt.Fprintf(e.out, "\ndecoys: %s\n", printable(t.Decoys.String()))
+			}
 			if round := failing(rounds); round != "" {
 				fmt.Fprintf(e.err, "To see what the judge command wrote: assayd submissions %s --output %s\n", t.ID, round)
 			}

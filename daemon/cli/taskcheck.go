@@ -147,12 +147,13 @@ func (k *taskChecks) show(sound int) error {
 		return err
 	}
 	for _, c := range k.checked {
-		if len(c.Findings) > 0 || c.Rating != nil {
+		if len(c.Findings) > 0 || c.Rating != nil || c.Decoys != nil {
 			fmt.Fprintf(k.e.out, "\n%s\n", c.Task)
 		}
 		for _, f := range c.Findings {
 			fmt.Fprintf(k.e.out, "  %s, %s: %s\n", f.Severity, f.Check, printable(f.Text))
 		}
+		k.showDecoys(c.Decoys)
 		k.showRating(c.Rating)
 	}
 	paid := ""
@@ -169,6 +170,17 @@ func scores(r *reconcile.Rating) string {
 		return "-\t-\t"
 	}
 	return fmt.Sprintf("%.2f\t%s %.2f\t", r.QualityScore, r.Classification, r.DifficultyScore)
+}
+
+// showDecoys says which tests are changed in mixed runs, and why others are not.
+func (k *taskChecks) showDecoys(d *reconcile.CheckedDecoys) {
+	if d == nil {
+		return
+	}
+	fmt.Fprintf(k.e.out, "  decoys: %s\n", printable(d.String()))
+	for _, u := range d.Unchecked {
+		fmt.Fprintf(k.e.out, "    unchecked: %s: %s\n", printable(u.Test), printable(u.Reason))
+	}
 }
 
 func (k *taskChecks) showRating(r *reconcile.Rating) {

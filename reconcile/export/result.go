@@ -103,18 +103,19 @@ type finalResult struct {
 	Resumes      int      `json:"resume_count"`
 	BestScore    *float64 `json:"best_score,omitempty"`
 
-	Score100   *float64          `json:"score_0_100"`
-	Status     trial.Status      `json:"status"` // "" while the trial is open
-	Reason     string            `json:"reason"`
-	Error      string            `json:"error,omitempty"` // why there is no result to count
-	Private    *trial.PrivateSet `json:"private,omitempty"`
-	Select     string            `json:"selection"`
-	Direction  string            `json:"score_direction"`
-	Attempt    int               `json:"attempt"`
-	StartedAt  *time.Time        `json:"started_at"`
-	FinishedAt *time.Time        `json:"finished_at"`
-	Usage      *trial.Usage      `json:"usage,omitempty"`
-	Flags      []string          `json:"flags"`
+	Score100   *float64           `json:"score_0_100"`
+	Status     trial.Status       `json:"status"` // "" while the trial is open
+	Reason     string             `json:"reason"`
+	Error      string             `json:"error,omitempty"` // why there is no result to count
+	Private    *trial.PrivateSet  `json:"private,omitempty"`
+	Select     string             `json:"selection"`
+	Direction  string             `json:"score_direction"`
+	Attempt    int                `json:"attempt"`
+	StartedAt  *time.Time         `json:"started_at"`
+	FinishedAt *time.Time         `json:"finished_at"`
+	Usage      *trial.Usage       `json:"usage,omitempty"`
+	Decoys     *trial.DecoyRecord `json:"decoys,omitempty"`
+	Flags      []string           `json:"flags"`
 	origin
 }
 
@@ -142,6 +143,7 @@ func resultOf(r reconcile.TrialRecord, h History, taskID, version string, archiv
 	}
 	if f := r.Result; f != nil {
 		out.Status, out.Reason, out.Private, out.Usage, out.Flags = f.Status, f.Reason, f.Private, &f.Usage, f.Flags
+		out.Decoys = f.Decoys
 		if !f.Status.Counts() {
 			out.Error = cmp.Or(f.Detail, f.Reason, string(f.Status))
 		}

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,6 +38,30 @@ type DecoyRecord struct {
 	Unchecked []UncheckedTest `json:"unchecked,omitempty"`
 	Flaky     []string        `json:"flaky,omitempty"` // tests that differ between runs of the reference, and are left out
 	Cut       string          `json:"cut,omitempty"`   // why less was done than was asked for
+}
+
+// String says it in one line.
+func (d DecoyRecord) String() string {
+	said := d.Knowledge
+	if d.Reason != "" {
+		said += " (" + d.Reason + ")"
+	}
+	if d.Knowledge != DecoysNone {
+		said += fmt.Sprintf(", %d tests have some, %d are unchecked", d.Checked, len(d.Unchecked))
+	}
+	for _, r := range d.Rounds {
+		said += fmt.Sprintf("; %s: %d of %d passed in %d runs", r.Round, r.Passed, r.Laid, r.Runs)
+		if r.Tampered != "" {
+			said += ", tampered: " + r.Tampered
+		}
+		if len(r.Unstable) > 0 {
+			said += ", unstable: " + someOf(r.Unstable)
+		}
+	}
+	if d.Cut != "" {
+		said += "; " + d.Cut
+	}
+	return said
 }
 
 // MixedVerdict is what the mixed runs of one round show.
