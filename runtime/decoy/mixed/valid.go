@@ -81,6 +81,10 @@ func AtAssertion(parser, message string) bool {
 			strings.Contains(text, "\nAssertionError") || strings.Contains(text, "E       assert") || strings.Contains(text, "E   AssertionError")
 	case "go":
 		return !strings.Contains(text, "panic: ") && goPlace.MatchString(text)
+	case "rust":
+		return strings.Contains(text, "assertion failed: ") || strings.Contains(text, "assertion `left ")
+	case "javascript":
+		return strings.Contains(text, "AssertionError") || strings.Contains(text, "ERR_ASSERTION") || strings.Contains(text, "expect(")
 	}
 	return false
 }

@@ -58,7 +58,12 @@ func TestAssertionsAreToldFromCrashes(t *testing.T) {
 		{"gotest", "    a_test.go:12: got 1, want 2", true},
 		{"gotest", "panic: runtime error: index out of range\n  /src/a_test.go:12: x", false},
 		{"gotest", "", false},
-		{"cargo", "assertion failed", false},
+		{"cargo", "thread 'a' panicked at tests/a.rs:5:5:\nassertion `left == right` failed\n  left: 1", true},
+		{"cargo", "thread 'a' panicked at src/lib.rs:5:5:\nindex out of bounds", false},
+		{"node", "AssertionError [ERR_ASSERTION]: 1 == 2", true},
+		{"mocha", "AssertionError: expected 1 to equal 2", true},
+		{"jest", "expect(received).toBe(expected)", true},
+		{"jest", "TypeError: f is not a function", false},
 		{"nothing", "assert 1", false},
 	} {
 		if got := mixed.AtAssertion(c.parser, c.message); got != c.want {
