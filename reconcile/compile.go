@@ -376,17 +376,10 @@ func compileTask(b config.Benchmark, t config.Task) task.Task {
 	if s := t.Solution; s != nil {
 		out.Solution = &task.Solution{Context: tree(s.Context), Patch: s.Patch, Script: s.Script}
 	}
-	out.Judge.Decoys = mixedRuns(out, t.Judge.Decoys)
-	return out
-}
-
-// mixedRuns is how many mixed runs the rounds of a task have that decide: as many as it says,
-// else none.
-func mixedRuns(_ task.Task, said *int) int {
-	if said != nil {
-		return *said
+	if runs := t.Judge.Decoys; runs != nil {
+		out.Judge.Decoys = *runs
 	}
-	return 0
+	return out
 }
 
 func part(p config.Part) task.Part {

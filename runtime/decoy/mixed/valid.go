@@ -92,7 +92,7 @@ func AtAssertion(parser, message string) bool {
 var goPlace = regexp.MustCompile(`_test\.go:\d+: `)
 
 // loose are signs of a comparison that more than one value passes.
-var loose = regexp.MustCompile(`(?i)[^-=<]<[^<]|[^-=>]>[^>]|approx|isclose|almost|delta|epsilon|toleran|less|greater|contains|match|regex|search|startswith|endswith|hasprefix|hassuffix|\bin\b|\bany\b|\bor\b|\|\||assertin`)
+var loose = regexp.MustCompile(`(?i)[^-=<]<[^<]|[^-=>]>[^>]|approx|isclose|almost|delta|epsilon|toleran|less|greater|contains|match|regex|search|startswith|endswith|hasprefix|hassuffix|\bin\b|\bany\b|\bor\b|\|\||assert(?:not)?in\b`)
 
 // Weak reports whether a solution of another kind might pass the variant and the test alike:
 // what it is given is another, or the line compares loosely.

@@ -157,7 +157,10 @@ func TestTestsThatHangTogetherAreOneGroup(t *testing.T) {
 			"pytest", map[string][]decoy.Variant{"t.py::a[1]": v("t.py::a[1]"), "t.py::a[2]": v("t.py::a[2]"), "t.py::b": v("t.py::b")},
 			[][]string{{"t.py::a[1]", "t.py::a[2]"}, {"t.py::b"}},
 		},
-		"shared text": {"pytest", map[string][]decoy.Variant{"t.py::a": v("t.py::a", "t.py::c"), "t.py::b": v("t.py::b"), "t.py::c": v("t.py::c")}, [][]string{{"t.py::a", "t.py::c"}, {"t.py::b"}}},
+		"shared text": {
+			"pytest", map[string][]decoy.Variant{"t.py::a": v("t.py::a", "t.py::c"), "t.py::b": v("t.py::b"), "t.py::c": v("t.py::c")},
+			[][]string{{"t.py::a", "t.py::c"}, {"t.py::b"}},
+		},
 	} {
 		var got [][]string
 		for _, g := range mixed.Candidates(c.parser, c.variants) {
