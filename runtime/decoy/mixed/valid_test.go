@@ -154,11 +154,13 @@ func TestTestsThatHangTogetherAreOneGroup(t *testing.T) {
 	}{
 		"subtests": {"gotest", map[string][]decoy.Variant{"p::TestA": v("p::TestA"), "p::TestA/x": v("p::TestA/x"), "p::TestB": v("p::TestB")}, [][]string{{"p::TestA", "p::TestA/x"}, {"p::TestB"}}},
 		"parameters": {
-			"pytest", map[string][]decoy.Variant{"t.py::a[1]": v("t.py::a[1]"), "t.py::a[2]": v("t.py::a[2]"), "t.py::b": v("t.py::b")},
+			"pytest",
+			map[string][]decoy.Variant{"t.py::a[1]": v("t.py::a[1]"), "t.py::a[2]": v("t.py::a[2]"), "t.py::b": v("t.py::b")},
 			[][]string{{"t.py::a[1]", "t.py::a[2]"}, {"t.py::b"}},
 		},
 		"shared text": {
-			"pytest", map[string][]decoy.Variant{"t.py::a": v("t.py::a", "t.py::c"), "t.py::b": v("t.py::b"), "t.py::c": v("t.py::c")},
+			"pytest",
+			map[string][]decoy.Variant{"t.py::a": v("t.py::a", "t.py::c"), "t.py::b": v("t.py::b"), "t.py::c": v("t.py::c")},
 			[][]string{{"t.py::a", "t.py::c"}, {"t.py::b"}},
 		},
 	} {
