@@ -182,6 +182,15 @@ func (k *packing) run(ctx context.Context) {
 	}
 }
 
+// startPacking starts those who copy, until the context ends.
+func (r *Reconciler) startPacking(ctx context.Context, group *sync.WaitGroup) {
+	for range packers {
+		if r.packing != nil {
+			group.Go(func() { r.packing.run(ctx) })
+		}
+	}
+}
+
 // pack copies a folder, and again where somebody changed it meanwhile.
 func (k *packing) pack(dir string) (done folderCopy) {
 	for range packTries {

@@ -189,11 +189,9 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	}
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
-	for range packers {
-		if r.packing != nil {
-			sweeper.Go(func() { r.packing.run(ctx) })
-		}
-	}
+	beside, stop := context.WithCancel(ctx)
+	defer stop() // also where the loop fails
+	r.startPacking(beside, &sweeper)
 	defer r.drivers.Wait()
 	r.contents.names = r.imageNames(ctx)
 	for r.look(loop, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
@@ -212,18 +210,8 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	sweeper.Go(func() { r.sweep(ctx, strays, begun) })
-	sweeper.Go(func() { r.left.run(ctx) })
-	sweeper.Go(func() { r.boundKept(ctx) })
-	sweeper.Go(func() { r.harness.run(ctx) })
-	sweeper.Go(func() { r.fillCells(ctx) })
-	for range scanners {
-		sweeper.Go(func() { r.scanTrials(ctx) })
-	}
-	sweeper.Go(func() {
-		r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
-	})
-	sweeper.Go(func() { r.watchImages(ctx) })
+	sweeper.Go(func() { r.sweep(beside, strays, begun) })
+	r.startBeside(beside, &sweeper)
 	if r.o.Ready != nil {
 		r.o.Ready()
 	}
@@ -233,6 +221,21 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 		r.turn(loop)
 	}
 	return nil
+}
+
+// startBeside starts what goes on beside the loop until the context ends.
+func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
+	group.Go(func() { r.left.run(ctx) })
+	group.Go(func() { r.boundKept(ctx) })
+	group.Go(func() { r.harness.run(ctx) })
+	group.Go(func() { r.fillCells(ctx) })
+	for range scanners {
+		group.Go(func() { r.scanTrials(ctx) })
+	}
+	group.Go(func() {
+		r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
+	})
+	group.Go(func() { r.watchImages(ctx) })
 }
 
 // idle answers questions from what was last accepted until the context ends.

@@ -70,12 +70,9 @@ func (e *nothingToRetry) Is(target error) bool { return target == ErrNothing }
 // retry has ended trials tried again that are chosen and in no rate. Tasks of which no verdict
 // counts are pinned again, with the content as it was last read.
 func (r *Reconciler) retry(ctx context.Context, address string, chosen func(trial.State) bool) (out Retried, err error) {
-	run := r.set.Run(strings.TrimPrefix(address, "run."))
-	if run == nil {
-		return out, conflict("no file declares %s", address)
-	}
-	if folder, _ := r.set.PendingFolder(run); folder != "" { // it is changed at this very moment
-		return out, fmt.Errorf("%s; try again when it is there", waitsFor(r.set, run))
+	run, err := r.complete(address)
+	if err != nil {
+		return out, err
 	}
 	out.Run = address
 	var d, newest *Run
@@ -133,6 +130,18 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 	}
 	r.queue.add(address, r.now())
 	return out, nil
+}
+
+// complete is a run in force of which no folder is being copied: one may be changed at this moment.
+func (r *Reconciler) complete(address string) (*config.Run, error) {
+	run := r.set.Run(strings.TrimPrefix(address, "run."))
+	if run == nil {
+		return nil, conflict("no file declares %s", address)
+	}
+	if folder, _ := r.set.PendingFolder(run); folder != "" {
+		return nil, conflict("%s; try again when it is there", waitsFor(r.set, run))
+	}
+	return run, nil
 }
 
 // repin adds a layer of those tasks of some trials of which no verdict counts and no trial
