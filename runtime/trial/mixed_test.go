@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/decoy"
 	"github.com/assayd/assayd/runtime/decoy/mixed"
+	"github.com/assayd/assayd/runtime/judge"
 )
 
 // mixedBench has a judge image with two hidden tests, t1 and t2, and decoys of both. What a
@@ -278,5 +279,20 @@ func TestFeedbackSaysWhatAnAgentMayKnow(t *testing.T) {
 		if got := decoyRecord(s); got.Knowledge != want {
 			t.Errorf("feedback %s: %s, want %s", feedback, got.Knowledge, want)
 		}
+	}
+}
+
+func TestAForgedTreeIsInNoCurve(t *testing.T) {
+	f := Finished{Decoys: &DecoyRecord{Rounds: []MixedVerdict{{Round: "agent-2", Verdict: mixed.Verdict{Tampered: "why"}}}}}
+	subs := []judge.Submission{
+		{Round: "agent-1", Kind: judge.KindAgent, Archive: "fair"}, {Round: "agent-2", Kind: judge.KindAgent, Archive: "forged"},
+		{Round: "final-1", Kind: judge.KindFinal, Archive: "forged"}, {Round: "mixed-1", Kind: judge.KindMixed, Archive: "forged"},
+	}
+	var left []string
+	for _, sub := range f.Trusted(subs) {
+		left = append(left, sub.Round)
+	}
+	if got := strings.Join(left, " "); got != "agent-1 mixed-1" {
+		t.Errorf("trusted are %s", got)
 	}
 }
