@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
@@ -40,7 +38,7 @@ type cellHost struct {
 	client     *http.Client
 	begun      chan struct{} // one value for each agent that began
 	let        chan struct{} // closed: agents go on
-	loop       atomic.Int32  // the thread of the loop
+	loop       atomic.Int64  // the thread of the loop
 	rec        *reconcile.Reconciler
 	end        func()
 }
@@ -233,7 +231,7 @@ func (h *cellHost) start(ctx context.Context, ready func()) error {
 	all.Go(func() {
 		runtime.LockOSThread() // so that its CPU can be told from that of all else
 		defer runtime.UnlockOSThread()
-		h.loop.Store(int32(unix.Gettid())) //nolint:gosec // the kernel's threads have such numbers
+		h.loop.Store(int64(thisThread()))
 		_ = h.rec.Run(ctx, nil)
 	})
 	h.end = func() {
@@ -254,15 +252,8 @@ type blobs struct{ *store.Blobs }
 
 func (b blobs) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
 
-// loopCPU is what the thread of the loop has taken. On Linux each thread has a clock, whose number
-// is made of that of the thread.
-func (h *cellHost) loopCPU() (time.Duration, error) {
-	var t unix.Timespec
-	if err := unix.ClockGettime(^h.loop.Load()<<3|6, &t); err != nil {
-		return 0, fmt.Errorf("read the clock of the loop's thread: %w", err)
-	}
-	return time.Duration(t.Nano()), nil
-}
+// loopCPU is what the thread of the loop has taken.
+func (h *cellHost) loopCPU() (time.Duration, error) { return threadCPU(int(h.loop.Load())) }
 
 // filled waits until the cells of all trials are made.
 func (h *cellHost) filled(ctx context.Context) error {
