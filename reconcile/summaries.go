@@ -122,7 +122,7 @@ func (k *summaries) report(ctx context.Context, of doneOf) (Report, error) {
 	}); err != nil {
 		return Report{}, err
 	}
-	if last != nil && (fresh || k.rests(a)) {
+	if last != nil && (fresh || last.trials > manyOutcomes && k.rests(a)) {
 		last.value.Open = open
 		if !fresh {
 			last.value.AsOf = last.at

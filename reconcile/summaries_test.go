@@ -115,7 +115,7 @@ func TestAReportIsMadeOnceForWhatIsOver(t *testing.T) {
 	h := newHouse(t)
 	r := New(Options{Store: h.store})
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
-	const cells = 40
+	const cells = manyOutcomes + 20
 	h.plantCells(cells)
 	of := doneOf{"run.r", 1}
 	report := func() (Report, int64) {
@@ -141,5 +141,22 @@ func TestAReportIsMadeOnceForWhatIsOver(t *testing.T) {
 	r.summaries.took(amount{of, kindReport}, 0)
 	if now, read := report(); !now.AsOf.IsZero() || read < cells {
 		t.Errorf("after a change: as of %s, read from %d rows", now.AsOf, read)
+	}
+}
+
+// The report on a few trials is always of the present: to make it takes no time.
+func TestAReportOnFewTrialsIsOfThePresent(t *testing.T) {
+	h := newHouse(t)
+	r := New(Options{Store: h.store})
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	h.plantCells(3)
+	of := doneOf{"run.r", 1}
+	if _, err := r.summaries.report(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	h.change(0)
+	r.summaries.took(amount{of, kindReport}, time.Hour)
+	if got, err := r.summaries.report(t.Context(), of); err != nil || !got.AsOf.IsZero() {
+		t.Errorf("as of %s, %v", got.AsOf, err)
 	}
 }
