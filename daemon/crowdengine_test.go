@@ -117,7 +117,6 @@ type scriptedGuest struct {
 	engine  *crowdEngine
 	daemon  *http.Client
 	judge   *http.Client
-	mu      sync.Mutex
 	printed []byte
 	taken   int64 // of what was printed, by the daemon
 }

@@ -274,20 +274,28 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, plan harness
 	if err != nil {
 		return nil, err
 	}
+	if err := r.tellBest(ctx, results); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(results, func(a, b harnessResult) int { return a.place - b.place })
+	return results, nil
+}
+
+// tellBest fills in what the rounds that count have shown.
+func (r *Reconciler) tellBest(ctx context.Context, results []harnessResult) error {
 	for i := range results {
 		if results[i].best == "" {
 			continue
 		}
 		sub, err := r.o.Ledger.Submission(ctx, results[i].best)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if sub.Report != nil {
 			results[i].told(*sub.Report)
 		}
 	}
-	slices.SortStableFunc(results, func(a, b harnessResult) int { return a.place - b.place })
-	return results, nil
+	return nil
 }
 
 // bestID is the id of the round that counts, "" if there is none.

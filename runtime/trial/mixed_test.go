@@ -285,8 +285,10 @@ func TestFeedbackSaysWhatAnAgentMayKnow(t *testing.T) {
 func TestAForgedTreeIsInNoCurve(t *testing.T) {
 	f := Finished{Decoys: &DecoyRecord{Rounds: []MixedVerdict{{Round: "agent-2", Verdict: mixed.Verdict{Tampered: "why"}}}}}
 	subs := []judge.Submission{
-		{Round: "agent-1", Kind: judge.KindAgent, Archive: "fair"}, {Round: "agent-2", Kind: judge.KindAgent, Archive: "forged"},
-		{Round: "final-1", Kind: judge.KindFinal, Archive: "forged"}, {Round: "mixed-1", Kind: judge.KindMixed, Archive: "forged"},
+		{Round: "agent-1", Kind: judge.KindAgent, Archive: "fair"},
+		{Round: "agent-2", Kind: judge.KindAgent, Archive: "forged"},
+		{Round: "final-1", Kind: judge.KindFinal, Archive: "forged"},
+		{Round: "mixed-1", Kind: judge.KindMixed, Archive: "forged"},
 	}
 	var left []string
 	for _, sub := range f.Trusted(subs) {
