@@ -210,6 +210,24 @@ func noteDisk(tx *store.Tx, s trial.State) error {
 	return tx.PutMeta(diskKey(s), strconv.FormatInt(s.DiskSeen, 10))
 }
 
+// stateAs is the stored state of a trial, or fresh where there is none, by its name: the first one that
+// no other cell's trial has.
+func stateAs(tx *store.Tx, fresh trial.State) (trial.State, error) {
+	for _, id := range trial.IDs(strings.TrimPrefix(fresh.Spec, "run."), fresh.Execution, fresh.Key) {
+		row, err := tx.Trial(id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			fresh.ID = id
+			return fresh, nil
+		case err != nil:
+			return fresh, err
+		case row.Cell == fresh.Key:
+			return stateOf(row)
+		}
+	}
+	return fresh, fmt.Errorf("the names of trial %s belong to other cells", fresh.ID)
+}
+
 // nextState is the state that a start begins with.
 func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (trial.State, error) {
 	fresh := trial.State{ID: a.Trial, Spec: address, Key: a.Cell.Key, Try: 1, Phase: trial.Pending}
@@ -222,19 +240,8 @@ func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (t
 		if err != nil {
 			return err
 		}
-		row, err := tx.Trial(a.Trial)
-		if errors.Is(err, store.ErrNotFound) {
-			state = fresh
-			state.Execution = e.N
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if row.Cell != a.Cell.Key {
-			return fmt.Errorf("the name %s belongs to another cell: the first eight digits of their keys are the same", a.Trial)
-		}
-		state, err = stateOf(row)
+		fresh.Execution = e.N
+		state, err = stateAs(tx, fresh)
 		return err
 	})
 	if err != nil {

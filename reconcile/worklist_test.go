@@ -314,3 +314,27 @@ func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 	}
 	d.stop()
 }
+
+// Of a hundred thousand cells two have keys that begin alike: each has a trial of its own.
+func TestCellsWhoseKeysBeginAlikeHaveTrialsOfTheirOwn(t *testing.T) {
+	h := newHouse(t)
+	close(h.let)
+	text := manyAttempts(2)
+	h.write("r.hcl", text)
+	set := loaded(t, text)
+	d, err := Compile(set, *set.Run("r"))
+	check(t, err)
+	first := d.Cells[0].Key
+	h.plantEnded(d, 1, func(s *trial.State) { s.Key = first[:8] + strings.Repeat("0", len(first)-8) }) // as if another cell had its name
+	run := h.start().untilState(t, "finished")
+	var names []string
+	for _, x := range run.Trials {
+		if x.Wanted {
+			names = append(names, x.ID)
+		}
+	}
+	want := []string{"r.e1." + first[:16], "r.e1." + d.Cells[1].Key[:8]}
+	if diff := cmp.Diff(want, names); diff != "" || run.Cells[string(trial.Resolved)] != 2 {
+		t.Errorf("%v (-want +got):\n%s", run.Cells, diff)
+	}
+}
