@@ -229,7 +229,7 @@ func TestAFullStateDirectoryCostsNothing(t *testing.T) {
 	var judged []string
 	for _, r := range ofType("submission", w.history(long)) {
 		if r.Status != "ok" {
-			t.Errorf("round %s is judged as %s", r.Round, r.Status)
+			t.Errorf("round %s is judged as %s: %s", r.Round, r.Status, r.Problem)
 		}
 		if r.Kind == "agent" {
 			judged = append(judged, r.Round)

@@ -151,6 +151,7 @@ type record struct {
 	Kind       string
 	Final      bool
 	Status     string
+	Problem    string
 	Reason     string
 	Detail     string
 	Event      string
