@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxLookedAt bounds how many hidden files are compared where there is no guest to do it.
@@ -122,7 +123,7 @@ func (g *grading) lookedAt(ctx context.Context) (string, error) {
 		if i == maxLookedAt {
 			break
 		}
-		same, err := g.same(ctx, name, sums[name])
+		same, err := g.sameIn(ctx, name, sums[name])
 		if err != nil && (ctx.Err() != nil || machinery(err)) {
 			return "", fmt.Errorf("compare %s with what was laid: %w", name, err)
 		}
@@ -132,6 +133,28 @@ func (g *grading) lookedAt(ctx context.Context) (string, error) {
 	}
 	return "", nil
 }
+
+// maxLooks is how often a file is read that cannot be: once it may be the engine's doing, but what is
+// so each time is the submission's.
+const maxLooks = 3
+
+// sameIn is same, of several looks.
+func (g *grading) sameIn(ctx context.Context, name, want string) (same bool, err error) {
+	for look := range maxLooks {
+		if same, err = g.same(ctx, name, want); err == nil || machinery(err) {
+			return same, err
+		}
+		select {
+		case <-time.After(time.Duration(look+1) * lookPause):
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+	return false, err
+}
+
+// lookPause is after which a file is read again that could not be.
+const lookPause = 200 * time.Millisecond
 
 func (g *grading) same(ctx context.Context, name, want string) (_ bool, err error) {
 	stream, err := g.open(ctx, path.Join(g.session.Task.Workdir, name))
