@@ -55,13 +55,17 @@ func (c Cell) Key() string {
 }
 
 // ID is a trial's name: "<run>.<execution>.<8 of the cell key>".
-func ID(run string, execution int, key string) string { return IDs(run, execution, key)[0] }
+func ID(run string, execution int, key string) string { return idOf(run, execution, key[:8]) }
+
+func idOf(run string, execution int, digits string) string {
+	return fmt.Sprintf("%s.e%d.%s", run, execution, digits)
+}
 
 // IDs are the names that a trial can have: the first one unless another cell's trial has that, whose
 // key begins alike, and so on. Of 100,000 cells about one pair has keys that do.
 func IDs(run string, execution int, key string) (ids []string) {
-	for digits := 8; digits <= 32; digits += 8 {
-		ids = append(ids, fmt.Sprintf("%s.e%d.%s", run, execution, key[:digits]))
+	for digits := 8; digits <= min(len(key), 32); digits += 8 {
+		ids = append(ids, idOf(run, execution, key[:digits]))
 	}
 	return ids
 }
