@@ -61,10 +61,11 @@ func (r *Reconciler) TrialOf(ctx context.Context, id string) (info TrialInfo, er
 	return info, err
 }
 
+// knownTrial is the stored state of a trial, or an error that says what may be meant instead.
 func knownTrial(tx *store.Tx, id string) (s trial.State, err error) {
 	row, err := tx.Trial(id)
 	if errors.Is(err, store.ErrNotFound) {
-		return s, fmt.Errorf("%w: %s", ErrUnknown, id)
+		return s, noTrial(tx, id)
 	}
 	if err != nil {
 		return s, err

@@ -208,19 +208,27 @@ func noTrial(tx *store.Tx, id string) error {
 	if err != nil {
 		return err
 	}
-	rows, err := tx.Trials(address, e.N)
+	counts, err := tx.CellCounts(address, e.N)
+	if err != nil {
+		return err
+	}
+	cells, err := tx.CellsOf(store.CellQuery{Spec: address, Execution: e.N, Limit: trialsToName})
 	if err != nil {
 		return err
 	}
 	var ids []string
-	for _, row := range rows[:min(len(rows), trialsToName)] {
-		ids = append(ids, row.ID)
+	for _, c := range cells {
+		ids = append(ids, c.Trial)
+	}
+	all := 0
+	for _, c := range counts {
+		all += c.Cells
 	}
 	switch {
-	case len(rows) == 0:
+	case all == 0:
 		return &unknownName{fmt.Sprintf("%s is a run, which has no trials yet", address)}
-	case len(rows) > len(ids):
-		ids = append(ids, fmt.Sprintf("and %d more", len(rows)-len(ids)))
+	case all > len(ids):
+		ids = append(ids, fmt.Sprintf("and %d more", all-len(ids)))
 	}
 	return &unknownName{fmt.Sprintf("%s is a run; name one of its trials: %s", address, strings.Join(ids, ", "))}
 }

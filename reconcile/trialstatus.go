@@ -3,7 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -98,14 +97,7 @@ func trialStatus(tx *store.Tx, s trial.State, subs []judge.Submission) (TrialSta
 // Trial reads the state of one trial, of any execution.
 func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		row, err := tx.Trial(id)
-		if errors.Is(err, store.ErrNotFound) {
-			return noTrial(tx, id)
-		}
-		if err != nil {
-			return err
-		}
-		s, err := stateOf(row)
+		s, err := knownTrial(tx, id)
 		if err != nil {
 			return err
 		}
