@@ -160,3 +160,20 @@ func TestAReportOnFewTrialsIsOfThePresent(t *testing.T) {
 		t.Errorf("as of %s, %v", got.AsOf, err)
 	}
 }
+
+// Whoever asks gets a report also where it cannot be kept.
+func TestAReportIsReadWhereNothingCanBeWritten(t *testing.T) {
+	h := newHouse(t)
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	h.plantCells(3)
+	reading, err := store.Open(t.Context(), h.store.Dir(), store.Options{ReadOnly: true})
+	check(t, err)
+	defer func() { check(t, reading.Close()) }()
+	k := newSummaries(reading, false)
+	if got, err := k.report(t.Context(), doneOf{"run.r", 1}); err != nil || got.Summary.Total != 3 {
+		t.Errorf("a report on %d trials, %v", got.Summary.Total, err)
+	}
+	if _, err := k.summary(t.Context(), doneOf{"run.r", 1}); !errors.Is(err, store.ErrReadOnly) { // whoever records it has to know
+		t.Errorf("a summary that is not kept: %v", err)
+	}
+}

@@ -72,7 +72,10 @@ func (h *handler) events(w http.ResponseWriter, q *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	s := stream{w: w, owner: h.r.Owner(), topics: topics}
+	s := stream{w: w, owner: h.r.Owner(), topics: map[string]bool{}}
+	for _, topic := range topics {
+		s.topics[topic] = true
+	}
 	s.send("hello", n, Hello{h.version, s.owner, n})
 	if last := cmp.Or(q.Header.Get("Last-Event-ID"), q.URL.Query().Get("last")); last != "" {
 		h.missed(q.Context(), &s, last)
@@ -102,8 +105,8 @@ func (h *handler) missed(ctx context.Context, s *stream, last string) {
 type stream struct {
 	w      http.ResponseWriter
 	owner  string
-	topics []string
-	err    error // the client is gone
+	topics map[string]bool // that were asked for; none = all
+	err    error           // the client is gone
 }
 
 // send sends an event; n over 0 is what the client may go on from.
@@ -135,7 +138,7 @@ func (s *stream) look(touched store.Touched) {
 	l := Look{N: touched.N, Of: []string{}, All: touched.All}
 	var what store.What
 	for topic, parts := range touched.Topics {
-		if len(s.topics) == 0 || slices.Contains(s.topics, topic) {
+		if len(s.topics) == 0 || s.topics[topic] {
 			l.Of = append(l.Of, topic)
 			what |= parts
 		}
@@ -164,7 +167,7 @@ func (s *stream) follow(ctx context.Context, watcher *store.Watcher, r *reconcil
 			ready = nil
 			pause.Reset(lookPause)
 		case <-host.C:
-			if slices.Contains(s.topics, hostTopic) {
+			if s.topics[hostTopic] {
 				n, err := r.Changes(ctx)
 				if err != nil {
 					return

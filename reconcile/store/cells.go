@@ -231,7 +231,7 @@ type SummaryRow struct {
 	Data  json.RawMessage
 }
 
-// PutSummary stores the summary of an execution of a kind: "summary", "report".
+// PutSummary stores what an execution amounts to in a form; kind names that.
 func (t *Tx) PutSummary(spec string, execution int, kind string, x SummaryRow) error {
 	data, err := t.column(x.Data)
 	if err == nil {
