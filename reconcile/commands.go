@@ -90,7 +90,7 @@ func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
 	if now == nil {
 		return nil
 	}
-	for _, c := range now.Cells {
+	for _, c := range now.Cells() {
 		switch {
 		case c.Key == s.Key:
 			return []string{c.Key}

@@ -64,7 +64,8 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 		c.block("it selects no task")
 	}
 	d.Images = imagesOfAll(tasks, agents)
-	c.cells(d, tasks, agents, 0, c.source)
+	c.check(tasks, agents)
+	d.cells = wantedOf(c.source, 0, len(tasks), len(agents))
 	if len(c.blocked) > 0 {
 		slices.Sort(c.blocked)
 		d.Blocked = strings.Join(slices.Compact(c.blocked), "; ")
@@ -95,7 +96,7 @@ func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
 // Grow compiles a run again that has got tasks since. Where these are the last ones, only those are
 // compiled, and all their attempts come behind the cells that there were: thousands may come, one by one.
 func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
-	if was == nil || was.Blocked != "" || was.source.set != all.set || was.source.run != r || len(was.Cells) == 0 {
+	if was == nil || was.Blocked != "" || was.source.set != all.set || was.source.run != r || was.cells.len() == 0 {
 		return all.Compile(r)
 	}
 	selected, n := all.set.Tasks(r), len(was.source.selected)
@@ -107,34 +108,17 @@ func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
 	c := compiler{Compiler: all, source: &source{set: all.set, run: r}}
 	tasks := c.compile(selected[n:])
 	agents := c.agents()
-	c.cells(&d, tasks, agents, n, was.source)
+	c.check(tasks, agents)
 	if len(c.blocked) > 0 {
 		return all.Compile(r)
 	}
 	was.source.selected = selected // those of its cells are where they were
+	d.cells = cellsOf(append(was.Cells(), wantedOf(was.source, n, len(tasks), len(agents)).all()...))
 	d.Images = maps.Clone(was.Images)
 	for ref, of := range imagesOfAll(tasks, agents) {
 		d.Images[ref] = append(slices.Clip(d.Images[ref]), of...)
 	}
 	return &d, nil
-}
-
-// cells adds those of some tasks, of which from were before them, to a run's.
-func (c *compiler) cells(d *Run, tasks []task.Task, agents []agent.Agent, from int, of *source) {
-	for attempt := 1; attempt <= max(c.source.run.Attempts, 1); attempt++ {
-		for i, t := range tasks {
-			for j, a := range agents {
-				if a.Solves() && t.Solution == nil {
-					c.block(fmt.Sprintf("task %q has no solution for the oracle", t.Name))
-				}
-				if c.source.run.Mode == trial.Single && t.Judge.Game != "" {
-					c.block(fmt.Sprintf("task %q is a game, and in single mode there is nothing to play with", t.Name))
-				}
-				recipe := recipe{of, from + i, j, attempt}
-				d.Cells = append(d.Cells, Cell{Key: recipe.with(t, a).Key(), whole: recipe.cell, solution: recipe.solution})
-			}
-		}
-	}
 }
 
 // compiler compiles one run.
@@ -173,6 +157,8 @@ func (d *Run) moveTo(set *config.Set) bool {
 }
 
 func (c *compiler) block(reason string) { c.blocked = append(c.blocked, reason) }
+
+func (c *compiler) blockf(format string, args ...any) { c.block(fmt.Sprintf(format, args...)) }
 
 // gaps blocks the run for what this version does not do yet.
 func (c *compiler) gaps(owner string, gaps []string) {

@@ -162,7 +162,7 @@ func TestWhatChangesACell(t *testing.T) {
 			if tt.edit[0] == "" {
 				text = strings.NewReplacer("image = \"python:1\"", "picture = \"python:1\"", "local.image", "local.picture").Replace(plainSpec)
 			}
-			before, after := compiled(t, plainSpec).Cells[0], compiled(t, text).Cells[0]
+			before, after := compiled(t, plainSpec).Cells()[0], compiled(t, text).Cells()[0]
 			if got := before.Key == after.Key; got != tt.same {
 				t.Errorf("the cell is the same: %v, want %v\n%s", got, tt.same, cmp.Diff(before.Whole(), after.Whole()))
 			}
@@ -173,7 +173,7 @@ func TestWhatChangesACell(t *testing.T) {
 func TestFoldersChangeACell(t *testing.T) {
 	for _, file := range []string{"skeleton/a.py", "hidden/test_a.py", "program/run.py"} {
 		other := compiled(t, plainSpec, func(dir string) { put(t, dir, file, "other") })
-		if other.Cells[0].Key == compiled(t, plainSpec).Cells[0].Key {
+		if other.Cells()[0].Key == compiled(t, plainSpec).Cells()[0].Key {
 			t.Errorf("another %s is the same cell", file)
 		}
 	}
@@ -183,8 +183,8 @@ func TestTheSolutionIsTheOraclesOnly(t *testing.T) {
 	oracle := edited(t, `agent "mine" {
     model = "m"
   }`, `agent "oracle" {}`)
-	one := compiled(t, oracle).Cells[0]
-	two := compiled(t, strings.Replace(oracle, `script = "true"`, `script = "false"`, 1)).Cells[0]
+	one := compiled(t, oracle).Cells()[0]
+	two := compiled(t, strings.Replace(oracle, `script = "true"`, `script = "false"`, 1)).Cells()[0]
 	if one.Key == two.Key {
 		t.Error("another solution is the same cell for the oracle")
 	}
@@ -205,7 +205,7 @@ func TestCellsAreTheProduct(t *testing.T) {
 		retry { infra = 5 }`))
 	var got []string
 	keys := map[string]bool{}
-	for _, cell := range d.Cells {
+	for _, cell := range d.Cells() {
 		c := cell.Whole()
 		got = append(got, c.Task.Name+" "+c.Agent.Title()+" "+string(rune('0'+c.Attempt)))
 		keys[cell.Key] = true
@@ -227,7 +227,7 @@ func TestRunOverrides(t *testing.T) {
 		work {
 		  cpus = 0.5
 		}
-		judge { memory = "1GiB" }`)).Cells[0].Whole()
+		judge { memory = "1GiB" }`)).Cells()[0].Whole()
 	if c.Task.Network.Mode != "open" || c.Task.Work.CPUs != 0.5 || c.Task.Work.Memory != 2<<30 || c.Task.Judge.Memory != 1<<30 || c.Task.Judge.CPUs != 1 {
 		t.Errorf("%+v %+v %+v", c.Task.Network, c.Task.Work, c.Task.Judge.Part)
 	}

@@ -227,7 +227,7 @@ func (r *Reconciler) recordStale(tx *store.Tx, run *config.Run, c *content, s *S
 	if s != nil {
 		sum := sha256.New()
 		fmt.Fprintf(sum, "%d %q %q %q", c.N, s.Files, s.Tasks, s.Images)
-		for _, cell := range r.contents.newest[address].Cells {
+		for _, cell := range r.contents.newest[address].Cells() {
 			fmt.Fprintln(sum, cell.Key)
 		}
 		told = hex.EncodeToString(sum.Sum(nil))

@@ -19,7 +19,6 @@ import (
 type Run struct {
 	Name       string
 	Generation string
-	Cells      []Cell
 	Parallel   int
 	Stagger    time.Duration
 	Schedule   cron.Schedule // nil = once
@@ -32,28 +31,33 @@ type Run struct {
 	Images     map[string][]string // names of images that it is made of, with the addresses of their tasks
 	OnChange   string              // config.OnChangeRerun: another execution when content has changed
 
+	cells  *wantedCells
 	source *source // of the cells
 	summed string  // by sum
 }
+
+// Cells are the cells that the run wants, in order.
+func (d *Run) Cells() []Cell { return d.cells.all() }
 
 // Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is
 // wanted only the key counts, most of the time.
 type Cell struct {
 	Key      string
-	whole    func() trial.Cell
-	solution func() *task.Solution // of the task; nil = not known // nil where no block declares it
+	whole    func() trial.Cell     // nil where no block declares it
+	solution func() *task.Solution // of the task; nil = not known
 }
 
 // Whole is all that the cell consists of; it must be declared.
 func (c Cell) Whole() trial.Cell { return c.whole() }
 
-// sum identifies what of a run decides whether an execution of it is over.
+// sum identifies what of a run decides whether an execution of it is over. Two attempts at one task
+// differ in nothing but their number.
 func (d *Run) sum() string {
 	if d.summed == "" {
 		h := sha256.New()
-		fmt.Fprintf(h, "%+v\n", d.Total)
-		for _, c := range d.Cells {
-			fmt.Fprintln(h, c.Key)
+		fmt.Fprintf(h, "%+v\n%d\n", d.Total, d.cells.len())
+		for _, key := range d.cells.first() {
+			fmt.Fprintln(h, key)
 		}
 		d.summed = hex.EncodeToString(h.Sum(nil))
 	}
@@ -265,16 +269,16 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 // contentRests is how long content must be left alone before a run with on_change is done again.
 const contentRests = 5 * time.Second
 
-func wantedCells(d *Run, e Execution) []Cell {
+func cellsWanted(d *Run, e Execution) []Cell {
 	if len(e.Only) == 0 {
-		return d.Cells
+		return d.Cells()
 	}
 	only := map[string]bool{}
 	for _, key := range e.Only {
 		only[key] = true
 	}
 	var cells []Cell
-	for _, c := range d.Cells {
+	for _, c := range d.Cells() {
 		if only[c.Key] {
 			cells = append(cells, c)
 		}

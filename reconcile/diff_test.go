@@ -22,7 +22,7 @@ var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 func wantedRun(cells string, change ...func(*Run)) *Run {
 	d := &Run{Name: "r", Parallel: 9, Retries: 2}
 	for _, c := range cells {
-		d.Cells = append(d.Cells, cellOf(string(c)))
+		d.cells = cellsOf(append(d.Cells(), cellOf(string(c))))
 	}
 	for _, f := range change {
 		f(d)
@@ -295,7 +295,7 @@ func TestAPlanSaysWhatKeepsTrialsFromRunningTogether(t *testing.T) {
 		return c
 	}
 	run := func(places int, cpus float64, memory int64) *Run {
-		return &Run{Name: "r", Parallel: places, Cells: []Cell{sized("a", cpus, memory), sized("b", cpus, memory), sized("c", cpus, memory)}}
+		return &Run{Name: "r", Parallel: places, cells: cellsOf([]Cell{sized("a", cpus, memory), sized("b", cpus, memory), sized("c", cpus, memory)})}
 	}
 	two := Limits{CPUs: 2, Memory: 8 << 30, Judge: 0.25}
 	few := two

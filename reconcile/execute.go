@@ -110,7 +110,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 		if err := tx.PutExecution(row); err != nil {
 			return err
 		}
-		cells := wantedCells(d, Execution{Only: a.Only})
+		cells := cellsWanted(d, Execution{Only: a.Only})
 		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{len(cells), a.Trigger, r.contents.stale[address]})
 		return err
 	})

@@ -111,6 +111,25 @@ func (r *Reconciler) putFinish(ctx context.Context, address string, a Action, re
 	})
 }
 
+// stayOver notes that an execution that is over is so for what its run wants now, too: an edit can have
+// changed it in what asks for nothing, and earlier versions noted it in other words.
+func (r *Reconciler) stayOver(ctx context.Context, address string, e Execution) error {
+	d := r.desired[address]
+	if d == nil || e.over(d) {
+		return nil
+	}
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		row, err := tx.LatestExecution(address)
+		if err != nil {
+			return err
+		}
+		if err := endFor(&row, d); err != nil {
+			return err
+		}
+		return tx.PutExecution(row)
+	})
+}
+
 // endFor notes for what an execution is over: as long as the run wants no more, nobody reads its
 // trials to find out.
 func endFor(e *store.ExecutionRow, d *Run) (err error) {

@@ -35,7 +35,7 @@ func TestARaisedBudgetGoesOnWithWhatIsNotDone(t *testing.T) {
 
 	cell := Cell{Key: "k1000000"}
 	done := Cell{Key: "k2000000"}
-	d := &Run{Name: "r", Cells: []Cell{cell, done}, Parallel: 1, Total: budget(2)}
+	d := &Run{Name: "r", cells: cellsOf([]Cell{cell, done}), Parallel: 1, Total: budget(2)}
 	o := Observed{Execution: &Execution{N: 1, Finished: true, Settled: true}, Trials: []Trial{
 		{ID: "r.e1.k1", Key: "k1000000", Try: 1, Status: trial.Cancelled, Final: true, Funded: true},
 		{ID: "r.e1.k2", Key: "k2000000", Try: 1, Status: trial.Resolved, Final: true},

@@ -174,7 +174,7 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 				return err
 			}
 			seen := map[string]bool{} // a task has a cell for each agent and attempt
-			for _, c := range d.Cells {
+			for _, c := range d.Cells() {
 				t := c.Whole().Task
 				name := t.Benchmark + " " + t.Name
 				if seen[name] {
@@ -227,7 +227,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 				return err
 			}
 			over := o.Execution != nil && o.Execution.Finished && r.rerun[address] == nil
-			for _, c := range d.Cells {
+			for _, c := range d.Cells() {
 				if over && !every {
 					break
 				}

@@ -92,7 +92,7 @@ func TestCellsHoldNoCopyOfTheirTask(t *testing.T) {
 	compiler := NewCompiler(set)
 	for i := range set.Blocks.Runs {
 		d, err := compiler.Compile(&set.Blocks.Runs[i])
-		if err != nil || len(d.Cells) != 1 || d.Blocked != "" {
+		if err != nil || len(d.Cells()) != 1 || d.Blocked != "" {
 			t.Fatal(d, err)
 		}
 		runs = append(runs, d)
@@ -104,7 +104,7 @@ func TestCellsHoldNoCopyOfTheirTask(t *testing.T) {
 		t.Error("that is too much")
 	}
 	for _, d := range runs {
-		if cell := d.Cells[0].Whole(); cell.Key() != d.Cells[0].Key || len(cell.Task.Solution.Patch) != 32<<10 {
+		if cell := d.Cells()[0].Whole(); cell.Key() != d.Cells()[0].Key || len(cell.Task.Solution.Patch) != 32<<10 {
 			t.Errorf("%s is made of another cell than it has the key of", d.Name)
 		}
 	}

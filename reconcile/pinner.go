@@ -92,10 +92,10 @@ func (p *pinner) withFiles(run *config.Run, c *content) (d, newest *Run, stale *
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		d.Cells = withTasks(d.Cells, over.Cells, c.Layers[i].Tasks)
+		d.cells = cellsOf(withTasks(d.Cells(), over.Cells(), c.Layers[i].Tasks))
 		maps.Copy(d.Images, over.Images)
 	}
-	tasks := changedTasks(d.Cells, newest.Cells)
+	tasks := changedTasks(d.Cells(), newest.Cells())
 	if len(tasks) == 0 {
 		return d, nil, nil, nil
 	}

@@ -141,7 +141,7 @@ func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
 		return Diff(address, d, o, now)
 	}
 	all := *d
-	all.Parallel = len(d.Cells) + len(o.Trials) + 1
+	all.Parallel = d.cells.len() + len(o.Trials) + 1
 	plan := Diff(address, &all, o, now)
 	if !plan.has(Begin) {
 		return plan

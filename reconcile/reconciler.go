@@ -422,6 +422,11 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	delete(r.notes, address)
 	if observed.Execution != nil && observed.Execution.Finished && len(plan.Actions) == 0 {
 		delete(r.cells, address)
+		if len(seen.Trials) == 0 && len(seen.fresh) == 0 && r.draining == nil {
+			if err := r.stayOver(ctx, address, *observed.Execution); err != nil {
+				return err
+			}
+		}
 	}
 	return plan.carryOut(func(a Action) (more bool, err error) { return r.execute(ctx, address, a) })
 }

@@ -213,8 +213,8 @@ func (r *Reconciler) solutionOf(ctx context.Context, of trial.Subject) (s *task.
 	wanted := false
 	err = r.do(ctx, func() {
 		if d := r.desired[of.State.Spec]; d != nil {
-			if i := slices.IndexFunc(d.Cells, func(c Cell) bool { return c.Key == of.State.Key }); i >= 0 && d.Cells[i].solution != nil {
-				s, wanted = d.Cells[i].solution(), true
+			if i := slices.IndexFunc(d.Cells(), func(c Cell) bool { return c.Key == of.State.Key }); i >= 0 && d.Cells()[i].solution != nil {
+				s, wanted = d.Cells()[i].solution(), true
 			}
 		}
 	})

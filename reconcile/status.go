@@ -294,7 +294,7 @@ func runStatus(tx *store.Tx, seen runSight) (RunStatus, error) {
 	address, d := seen.address, seen.desired
 	run := RunStatus{Address: address, File: seen.file, Note: seen.note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.stale}
 	if d != nil {
-		run.Generation, run.Wanted = d.Generation, len(d.Cells)
+		run.Generation, run.Wanted = d.Generation, d.cells.len()
 	} else {
 		run.Note = "no file declares it"
 	}
@@ -328,7 +328,7 @@ func runStatus(tx *store.Tx, seen runSight) (RunStatus, error) {
 	}
 	run.Differs = execution.Differs
 	if d != nil {
-		run.Wanted = len(wantedCells(d, *execution))
+		run.Wanted = len(cellsWanted(d, *execution))
 	}
 	if run.State != "blocked" {
 		run.State = "running"
@@ -356,11 +356,8 @@ func resultsOf(tx *store.Tx, address string) (path, elsewhere string, err error)
 // places tells of each cell, by key, where the run lists it; none for a run that no file
 // declares.
 func (d *Run) places() map[string]int {
-	places := map[string]int{}
-	if d != nil {
-		for i, c := range d.Cells {
-			places[c.Key] = i
-		}
+	if d == nil {
+		return nil
 	}
-	return places
+	return d.cells.places()
 }

@@ -33,7 +33,7 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 			s, _ := openStore(t)
 			r := New(Options{Store: s})
 			last := tt.cells[len(tt.cells)-1]
-			r.desired = map[string]*Run{"run.x": {Cells: []Cell{{Key: last.Key()}}}}
+			r.desired = map[string]*Run{"run.x": {cells: cellsOf([]Cell{{Key: last.Key()}})}}
 			check(t, s.Do(t.Context(), func(tx *store.Tx) error {
 				check(t, tx.PutExecution(store.ExecutionRow{Spec: "run.x", N: 1}))
 				for _, c := range tt.cells {

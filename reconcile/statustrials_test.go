@@ -101,7 +101,7 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 			if err := tx.PutExecution(e); err != nil {
 				return err
 			}
-			for _, c := range d.Cells {
+			for _, c := range d.Cells() {
 				row, err := tx.Trial(trial.ID("r", 1, c.Key))
 				if err != nil {
 					return err

@@ -186,7 +186,7 @@ func taskOfRun(set *config.Set, s trial.State) (task.Task, bool) {
 	if err != nil {
 		return task.Task{}, false
 	}
-	for _, c := range d.Cells {
+	for _, c := range d.Cells() {
 		if t := c.Whole().Task; t.Benchmark == s.Cell.Task.Benchmark && t.Name == s.Cell.Task.Name {
 			return t, true
 		}

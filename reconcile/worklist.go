@@ -41,7 +41,7 @@ func newCellIndex(d *Run, e *Execution) *cellIndex {
 	if d == nil || e == nil {
 		return x
 	}
-	x.wanted = wantedCells(d, *e)
+	x.wanted = cellsWanted(d, *e)
 	x.places, x.fresh = make(map[string]int, len(x.wanted)), make([]int, len(x.wanted))
 	for i, c := range x.wanted {
 		x.places[c.Key], x.fresh[i] = i+1, i
@@ -52,14 +52,15 @@ func newCellIndex(d *Run, e *Execution) *cellIndex {
 // grow takes in that a run has got cells since, behind those that it had, and reports whether that is
 // all that has changed.
 func (x *cellIndex) grow(d *Run, e *Execution) bool {
-	if x.run == nil || d == nil || x.run.source == nil || x.run.source != d.source || x.execution != e.N || len(e.Only) > 0 || len(x.left) > 0 || len(d.Cells) < len(x.wanted) {
+	if x.run == nil || d == nil || x.run.source == nil || x.run.source != d.source || x.execution != e.N || len(e.Only) > 0 || len(x.left) > 0 || d.cells.len() < len(x.wanted) {
 		return false
 	}
-	for i := len(x.wanted); i < len(d.Cells); i++ {
-		x.places[d.Cells[i].Key] = i + 1
+	wanted := d.Cells()
+	for i := len(x.wanted); i < len(wanted); i++ {
+		x.places[wanted[i].Key] = i + 1
 		x.fresh = append(x.fresh, i)
 	}
-	x.run, x.wanted = d, d.Cells
+	x.run, x.wanted = d, wanted
 	return true
 }
 

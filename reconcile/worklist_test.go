@@ -83,7 +83,7 @@ func (h *house) plantEnded(d *Run, n int, change ...func(*trial.State)) {
 		if err := tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1, Trigger: "accepted", StartedAt: line.Now(), Data: data}); err != nil {
 			return err
 		}
-		for _, c := range d.Cells[:n] {
+		for _, c := range d.Cells()[:n] {
 			id := trial.ID("r", 1, c.Key)
 			s := trial.State{
 				ID: id, Spec: "run.r", Execution: 1, Key: c.Key, Cell: c.Whole(), Try: 1, Phase: trial.Done, Line: line,
@@ -176,7 +176,7 @@ func growsByItsNewTasks(t *testing.T, attempts int) {
 		t.Fatal(err)
 	}
 	index := newCellIndex(was, execution(1))
-	done := Trial{ID: trial.ID("r", 1, was.Cells[0].Key), Key: was.Cells[0].Key, Status: trial.Resolved, Final: true, Try: 1}
+	done := Trial{ID: trial.ID("r", 1, was.Cells()[0].Key), Key: was.Cells()[0].Key, Status: trial.Resolved, Final: true, Try: 1}
 	index.put(done)
 	options.Mined.Add("pulls", config.Imported{Name: "a-b-3", Task: json.RawMessage(`{"Benchmark":"pulls","Name":"a-b-3","Image":"y"}`)})
 	grown, err := NewCompiler(set).Grow(was, set.Run("r"))
@@ -191,7 +191,7 @@ func growsByItsNewTasks(t *testing.T, attempts int) {
 		t.Fatal(err)
 	}
 	keys := func(d *Run) (all []string) {
-		for _, c := range d.Cells {
+		for _, c := range d.Cells() {
 			all = append(all, c.Key)
 			if cell := c.Whole(); cell.Key() != c.Key {
 				t.Errorf("a cell of %s has the key of another", cell.Task.Name)
@@ -200,7 +200,7 @@ func growsByItsNewTasks(t *testing.T, attempts int) {
 		slices.Sort(all) // the grown run has the new cells last
 		return all
 	}
-	if diff := cmp.Diff(keys(whole), keys(grown)); diff != "" || len(grown.Cells) != 6*attempts {
+	if diff := cmp.Diff(keys(whole), keys(grown)); diff != "" || len(grown.Cells()) != 6*attempts {
 		t.Errorf("cells (-whole +grown): %s", diff)
 	}
 	if diff := cmp.Diff(whole.Images, grown.Images); diff != "" {
@@ -324,7 +324,7 @@ func TestCellsWhoseKeysBeginAlikeHaveTrialsOfTheirOwn(t *testing.T) {
 	set := loaded(t, text)
 	d, err := Compile(set, *set.Run("r"))
 	check(t, err)
-	first := d.Cells[0].Key
+	first := d.Cells()[0].Key
 	h.plantEnded(d, 1, func(s *trial.State) { s.Key = first[:8] + strings.Repeat("0", len(first)-8) }) // as if another cell had its name
 	run := h.start().untilState(t, "finished")
 	var names []string
@@ -333,7 +333,7 @@ func TestCellsWhoseKeysBeginAlikeHaveTrialsOfTheirOwn(t *testing.T) {
 			names = append(names, x.ID)
 		}
 	}
-	want := []string{"r.e1." + first[:16], "r.e1." + d.Cells[1].Key[:8]}
+	want := []string{"r.e1." + first[:16], "r.e1." + d.Cells()[1].Key[:8]}
 	if diff := cmp.Diff(want, names); diff != "" || run.Cells[string(trial.Resolved)] != 2 {
 		t.Errorf("%v (-want +got):\n%s", run.Cells, diff)
 	}

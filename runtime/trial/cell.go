@@ -1,10 +1,12 @@
 package trial
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"time"
 
 	"github.com/assayd/assayd/runtime/agent"
@@ -44,15 +46,47 @@ type Resume struct {
 // do not count, nor what all trials of an execution may spend together: more of it makes no other
 // trial. Neither do mixed runs: they look at what a trial has done.
 func (c Cell) Key() string {
+	sum := sha256.Sum256(c.canonical())
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical is the JSON of what of the cell counts.
+func (c Cell) canonical() []byte {
 	c.Task.Title, c.Task.Metadata, c.Total = "", nil, gateway.Budget{}
 	c.Task.Judge.Decoys = 0
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("encode cell: %v", err)) // plain data always encodes
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return b
 }
+
+// Keys returns Key of each attempt at what the cell is: what comes before its number is hashed once.
+func (c Cell) Keys() func(attempt int) string {
+	c.Attempt = 0
+	b := c.canonical()
+	head, tail, found := bytes.Cut(b, []byte(keysCut))
+	if !found || bytes.Contains(tail, []byte(keysCut)) { // a value of the task looks like it
+		return func(attempt int) string {
+			c.Attempt = attempt
+			return c.Key()
+		}
+	}
+	before := sha256.New()
+	before.Write(head)
+	return func(attempt int) string {
+		h, err := before.(hash.Cloner).Clone()
+		if err != nil {
+			panic(fmt.Sprintf("copy the state of SHA-256: %v", err)) // it has no such error
+		}
+		fmt.Fprintf(h, `,"Attempt":%d,"Mode":`, attempt)
+		h.Write(tail)
+		return hex.EncodeToString(h.Sum(nil))
+	}
+}
+
+// keysCut is how the number of attempt 0 is written.
+const keysCut = `,"Attempt":0,"Mode":`
 
 // ID is a trial's name: "<run>.<execution>.<8 of the cell key>".
 func ID(run string, execution int, key string) string { return idOf(run, execution, key[:8]) }

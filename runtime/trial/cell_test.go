@@ -46,3 +46,19 @@ func TestID(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The keys of attempts are those of the cells, whatever a value of the task looks like.
+func TestKeysOfAttempts(t *testing.T) {
+	for _, text := range []string{"", keysCut, `{"a":1,"Attempt":0,"Mode":"x"}`} {
+		for _, env := range []map[string]string{nil, {"Attempt": "0"}} {
+			c := Cell{Task: task.Task{Name: "a", Instruction: text}, Agent: agent.Agent{Name: "b", Env: env}, Mode: Single, Timeout: 1}
+			key := c.Keys()
+			for _, attempt := range []int{1, 2, 10, 99_999} {
+				c.Attempt = attempt
+				if got, want := key(attempt), c.Key(); got != want {
+					t.Errorf("attempt %d of %q has key %s, not %s", attempt, text, got, want)
+				}
+			}
+		}
+	}
+}
