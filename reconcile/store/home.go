@@ -84,7 +84,7 @@ func ownerOf(ctx context.Context, dir string) (owner string, err error) {
 		}
 		return "", err
 	}
-	db, err := openReader(path)
+	db, err := openReader(path, 1)
 	if err != nil {
 		return "", err
 	}

@@ -43,6 +43,7 @@ type Store struct {
 	writer  *sql.DB // one connection: SQLite has one writer
 	writers writers // who waits for it
 	reader  *sql.DB
+	first   *sql.DB // reads, too, for those who go first; nil where the store is open for reading only
 	blobs   *Blobs
 	lists   *Blobs // what was too long for a line
 	lines   chan struct{}
@@ -157,7 +158,10 @@ func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
 	if err := migrate(ctx, s.writer, s.dir); err != nil {
 		return err
 	}
-	if s.reader, err = openReader(path); err != nil {
+	if s.reader, err = openReader(path, readers); err != nil {
+		return err
+	}
+	if s.first, err = openReader(path, firstReaders); err != nil {
 		return err
 	}
 	if err := s.View(ctx, func(t *Tx) error {
@@ -184,7 +188,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 		return fmt.Errorf("read state directory: %w", err)
 	}
 	s.blobs, s.lists = &Blobs{dir: filepath.Join(s.dir, "blobs")}, &Blobs{dir: filepath.Join(s.dir, "lists")}
-	if s.reader, err = openReader(path); err != nil {
+	if s.reader, err = openReader(path, readers); err != nil {
 		return err
 	}
 	home := ""
@@ -212,9 +216,16 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 // that all of them share.
 const readerRest = 10 * time.Second
 
-// openReader opens the pool of those who only read.
-func openReader(path string) (*sql.DB, error) {
-	db, err := openPool(path, 4, url.Values{
+// Connections of those who only read: whoever goes first (First) has some of its own, because a thousand
+// trials that read at once keep all others waiting, too.
+const (
+	readers      = 4
+	firstReaders = 2
+)
+
+// openReader opens a pool of n connections for those who only read.
+func openReader(path string, n int) (*sql.DB, error) {
+	db, err := openPool(path, n, url.Values{
 		"mode":    {"ro"},
 		"_pragma": {"busy_timeout(5000)", "query_only(1)"},
 	})
@@ -253,7 +264,7 @@ func (s *Store) Lines() <-chan struct{} { return s.lines }
 // Close closes the database and gives the lock back.
 func (s *Store) Close() error {
 	var errs []error
-	for _, db := range []*sql.DB{s.reader, s.writer} {
+	for _, db := range []*sql.DB{s.reader, s.first, s.writer} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
@@ -315,7 +326,11 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 // View runs fn on a snapshot that no writer changes; what fn tries to write fails. Views
 // run beside each other and beside Do.
 func (s *Store) View(ctx context.Context, fn func(*Tx) error) error {
-	t, err := s.begin(ctx, s.reader, &sql.TxOptions{ReadOnly: true})
+	db := s.reader
+	if s.first != nil && first(ctx) {
+		db = s.first
+	}
+	t, err := s.begin(ctx, db, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}

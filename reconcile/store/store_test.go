@@ -265,8 +265,33 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	for pragma, want := range map[string]string{"busy_timeout": "5000", "journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
 		check(s.writer, 1, pragma, want)
 	}
-	check(s.reader, 4, "busy_timeout", "5000")
-	check(s.reader, 4, "query_only", "1")
+	for db, n := range map[*sql.DB]int{s.reader: readers, s.first: firstReaders} {
+		check(db, n, "busy_timeout", "5000")
+		check(db, n, "query_only", "1")
+	}
+}
+
+// Whoever goes first reads, however many others do.
+func TestAReaderThatGoesFirstWaitsForNoOther(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer stop()
+	read := make(chan struct{})
+	for range readers {
+		others.Go(func() {
+			if err := s.View(t.Context(), func(*Tx) error { read <- struct{}{}; <-ctx.Done(); return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range readers {
+		<-read
+	}
+	if err := s.View(First(t.Context()), func(tx *Tx) error { _, err := tx.Meta("a"); return err }); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestTransactionsAtOnceAllCount(t *testing.T) {

@@ -17,9 +17,11 @@ type writers struct {
 
 type firstKey struct{}
 
-// First returns a context whose transactions wait for none but the one that is under way: a thousand
-// trials that write at once keep all others waiting for seconds, and whoever many wait for must not.
+// First returns a context whose transactions wait for none but the one that writes now: a thousand
+// trials that use the store at once keep all others waiting for seconds, and whoever many wait for must not.
 func First(ctx context.Context) context.Context { return context.WithValue(ctx, firstKey{}, true) }
+
+func first(ctx context.Context) bool { return ctx.Value(firstKey{}) != nil }
 
 // enter waits for a turn to write. When the context ends its cause is returned.
 func (w *writers) enter(ctx context.Context) error {
@@ -30,7 +32,7 @@ func (w *writers) enter(ctx context.Context) error {
 		return nil
 	}
 	line, turn := &w.others, make(chan struct{})
-	if ctx.Value(firstKey{}) != nil {
+	if first(ctx) {
 		line = &w.first
 	}
 	*line = append(*line, turn)
