@@ -63,6 +63,9 @@ func NewAdmission(l Limits, left func() int64, freed func()) *Admission {
 	return &Admission{limits: l, left: left, freed: freed, more: make(chan struct{})}
 }
 
+// Limits are those that it keeps to.
+func (a *Admission) Limits() Limits { return a.limits }
+
 // short reports whether the disk has too little left, and has those who wait look again. The
 // lock is held.
 func (a *Admission) short() bool {

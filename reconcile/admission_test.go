@@ -16,10 +16,10 @@ import (
 // machine has four CPUs, of which one is the judge's.
 var machine = Limits{CPUs: 4, Memory: 8 << 30, Judge: 0.25}
 
-func newAdmission(l Limits) *Admission { return NewAdmission(l, roomy, func() {}) }
+func newAdmission(l Limits) *Admission { return NewAdmission(l, plenty, func() {}) }
 
-// roomy is a disk that has enough left.
-func roomy() int64 { return 1 << 40 }
+// plenty is a disk that has enough left.
+func plenty() int64 { return 1 << 40 }
 
 // acquire waits for room as the judge does.
 func acquire(ctx context.Context, a *Admission, game bool, cpus float64, memory int64) (release func(), err error) {
@@ -180,7 +180,7 @@ func TestJudgesHaveTheirShare(t *testing.T) {
 
 func TestWorkAfterJudgesOnAnIdleMachine(t *testing.T) {
 	woken := 0
-	a := NewAdmission(machine, roomy, func() { woken++ })
+	a := NewAdmission(machine, plenty, func() { woken++ })
 	first, err := acquire(t.Context(), a, false, 2, 1<<30)
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestAdmissionNeverOverbooks(t *testing.T) {
 func TestNoWakeUpIsLost(t *testing.T) {
 	var a *Admission
 	freed := make(chan struct{}, 1)
-	a = NewAdmission(Limits{CPUs: 2, Memory: 1 << 30, Judge: 0.5}, roomy, func() {
+	a = NewAdmission(Limits{CPUs: 2, Memory: 1 << 30, Judge: 0.5}, plenty, func() {
 		select {
 		case freed <- struct{}{}:
 		default:

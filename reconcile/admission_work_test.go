@@ -12,7 +12,7 @@ func TestTrialsComeBeforeOtherWorkWhereRoomComesFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a *Admission
 		trial := make(chan bool, 1)
-		a = NewAdmission(Limits{CPUs: 2, Memory: 8 << 30, Disk: 100 << 30, Judge: 0.5}, roomy, func() {
+		a = NewAdmission(Limits{CPUs: 2, Memory: 8 << 30, Disk: 100 << 30, Judge: 0.5}, plenty, func() {
 			select {
 			case trial <- true:
 			default:

@@ -7,16 +7,9 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Room says in a line where the machine keeps fewer trials of a planned run at work than its
-// `parallel` allows, and by which setting; "" = nowhere.
-func (p Plan) Room(parallel int, l Limits) string {
-	var needs []Need
-	for _, a := range p.Actions {
-		if a.Kind == StartTrial && a.Cell.whole != nil {
-			work := a.Cell.Whole().Task.Work
-			needs = append(needs, Need{CPUs: work.CPUs, Memory: work.Memory})
-		}
-	}
+// Bound says in a line how many of these containers the machine keeps at work at once, and by which
+// setting, where that is fewer than parallel allows; "" = it is not.
+func (l Limits) Bound(needs []Need, parallel int) string {
 	share := l.workShare()
 	var held Need
 	for n, need := range needs[:min(len(needs), parallel)] {
@@ -34,7 +27,7 @@ func (p Plan) Room(parallel int, l Limits) string {
 				bytesOf(need.Memory), bytesOf(share.Memory), bytesOf(l.Memory))
 		}
 		if bound != "" {
-			return fmt.Sprintf("%s: room for %s at a time, where parallel allows %d: %s\n", p.Address, english.Plural(n, "trial", ""), parallel, bound)
+			return fmt.Sprintf("room for %s at a time, where parallel allows %d: %s", english.Plural(n, "trial", ""), parallel, bound)
 		}
 		held = with
 	}

@@ -286,40 +286,4 @@ func TestForeseeGoesOnPastTheBeginning(t *testing.T) {
 	}
 }
 
-func TestAPlanSaysWhatKeepsTrialsFromRunningTogether(t *testing.T) {
-	sized := func(name string, cpus float64, memory int64) Cell {
-		c := cellOf(name)
-		cell := c.Whole()
-		cell.Task.Work.CPUs, cell.Task.Work.Memory = cpus, memory
-		c.whole = func() trial.Cell { return cell }
-		return c
-	}
-	run := func(places int, cpus float64, memory int64) *Run {
-		return &Run{Name: "r", Parallel: places, cells: cellsOf([]Cell{sized("a", cpus, memory), sized("b", cpus, memory), sized("c", cpus, memory)})}
-	}
-	two := Limits{CPUs: 2, Memory: 8 << 30, Judge: 0.25}
-	few := two
-	few.Containers = 2
-	for _, tt := range []struct {
-		name   string
-		run    *Run
-		limits Limits
-		want   string
-	}{
-		{"two cores", run(4, 1, 1<<30), two, "run.r: room for 1 trial at a time, where parallel allows 4: a trial takes 1 CPU, and agents have 1 CPU of 2 CPUs; less is work { cpus } in the run, more is limits { cpus, judge } in the settings\n"},
-		{"half a core each", run(2, 0.5, 1<<30), two, ""},
-		{"half a core each, and three", run(3, 0.5, 1<<30), two, "run.r: room for 2 trials at a time, where parallel allows 3: a trial takes 0.5 CPUs, and agents have 1 CPU of 2 CPUs; less is work { cpus } in the run, more is limits { cpus, judge } in the settings\n"},
-		{"memory", run(3, 0.1, 4<<30), two, "run.r: room for 1 trial at a time, where parallel allows 3: a trial takes 4.0 GiB, and agents have 6.0 GiB of 8.0 GiB; less is work { memory } in the run, more is limits { memory, judge } in the settings\n"},
-		{"containers", run(3, 0.1, 1), few, "run.r: room for 2 trials at a time, where parallel allows 3: 2 containers are the most at once; the setting is limits { containers }\n"},
-		{"one is asked for", run(1, 1, 1), two, ""},
-		{"one is always admitted", run(1, 9, 1), two, ""},
-		{"a machine that is not known", run(3, 1, 1), Limits{}, ""},
-	} {
-		plan := Foresee("run.r", tt.run, Observed{}, noon)
-		if got := plan.Room(tt.run.Parallel, tt.limits); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}
-
 func waitingFor(why string) func(*Run) { return func(r *Run) { r.Waits = why } }

@@ -27,7 +27,7 @@ func (r *Reconciler) drive(s trial.State, need Need) *liveTrial {
 	ctx := r.life
 	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec}
 	r.live[s.ID] = l
-	r.roomLine.count(s.Spec, 1)
+	r.waitlist.Count(s.Spec, 1)
 	r.touch(s.Spec, s.ID)
 	r.drivers.Go(func() {
 		defer l.machine.Close()
@@ -115,8 +115,8 @@ func (r *Reconciler) forgetLive(id string) {
 		return
 	}
 	delete(r.live, id)
-	r.roomLine.count(l.spec, -1)
-	r.roomLine.more = true
+	r.waitlist.Count(l.spec, -1)
+	r.waitlist.Freed()
 	r.touch(l.spec, id)
 	r.o.Admission.ReleaseWork(l.need)
 	r.queue.add(l.spec, r.now())

@@ -138,8 +138,11 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 		return false, err
 	}
 	if state.Container != "" {
-		need = r.hold(state.ID, need) // it runs already
-	} else if !r.admit(address, need) {
+		need = r.waitlist.Take(state.ID, need) // it runs already
+	} else if why, ok := r.waitlist.Admit(address, need, r.now()); !ok {
+		if why != "" {
+			r.notes[address] = why
+		}
 		return false, nil
 	}
 	state.DiskHeld = need.Disk
@@ -153,16 +156,6 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 		return false, nil
 	}
 	return true, nil
-}
-
-// hold takes the room of a container that runs already, once, and returns what was taken.
-func (r *Reconciler) hold(id string, need Need) Need {
-	if had, ok := r.held[id]; ok {
-		delete(r.held, id) // from here on the trial's goroutine has it
-		return had
-	}
-	r.o.Admission.ForceWork(need)
-	return need
 }
 
 // unseenDisk is reserved for a container of a task of which none was seen, in bytes.
@@ -343,7 +336,7 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
 		if err != nil {
 			return err
 		}
-		l = r.drive(state, r.hold(state.ID, need))
+		l = r.drive(state, r.waitlist.Take(state.ID, need))
 	}
 	l.cancelled = true
 	r.touch(l.spec, a.Trial)

@@ -451,3 +451,6 @@ func (h *house) container(r RunStatus) *containertest.FakeContainer {
 	}
 	return nil
 }
+
+// roomy is a disk that has enough left.
+func roomy() int64 { return 1 << 40 }

@@ -130,6 +130,22 @@ func (p Plan) String() string {
 	return b.String()
 }
 
+// Room says in a line where the machine keeps fewer trials of a planned run at work than its
+// `parallel` allows, and by which setting; "" = nowhere.
+func (p Plan) Room(parallel int, l Limits) string {
+	var needs []Need
+	for _, a := range p.Actions {
+		if a.Kind == StartTrial && a.Cell.whole != nil {
+			work := a.Cell.Whole().Task.Work
+			needs = append(needs, Need{CPUs: work.CPUs, Memory: work.Memory})
+		}
+	}
+	if bound := l.Bound(needs, parallel); bound != "" {
+		return p.Address + ": " + bound + "\n"
+	}
+	return ""
+}
+
 func (p *Plan) add(a Action) { p.Actions = append(p.Actions, a) }
 
 func (p *Plan) wakeAt(t time.Time) {

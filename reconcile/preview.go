@@ -127,7 +127,7 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 		}
 		text += plan.String()
 		if d != nil && r.o.Admission != nil {
-			text += plan.Room(d.Parallel, r.o.Admission.limits)
+			text += plan.Room(d.Parallel, r.o.Admission.Limits())
 		}
 		return nil
 	})

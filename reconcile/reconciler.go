@@ -73,11 +73,10 @@ type Reconciler struct {
 	changed   map[string]map[string]bool // trials that are not in their index as they are now, by address and id
 	changes   map[string]int             // how often trials of a run have changed, by address
 	sums      map[string]*summing        // by address
-	held      map[string]Need            // of trials found running, whose room is taken and who have no goroutine yet
 	rerun     map[string]*Rerun
 	contents  contents
 	stirred   stirred
-	roomLine  roomLine
+	waitlist  *Waitlist
 	previous  config.Previous   // what was last accepted; nil until it is read
 	seen      [32]byte          // fingerprint of the files that the set was made of
 	rest      rest              // for how long they need not be read again
@@ -100,7 +99,7 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, held: map[string]Need{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), roomLine: newRoomLine(), notes: map[string]string{},
+		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -306,7 +305,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 		r.minedOut(end)
 	case <-r.freed:
 		r.begins()
-		r.roomLine.more = true
+		r.waitlist.Freed()
 	case <-timer.C:
 		r.begins()
 		if !r.again.IsZero() && !time.Now().Before(r.again) {
@@ -348,7 +347,7 @@ func (r *Reconciler) turn(ctx context.Context) {
 		r.Working()
 		due := r.due()
 		if len(due) == 0 {
-			address, ok := r.offer()
+			address, ok := r.waitlist.Offer(func(address, why string) { r.notes[address] = why })
 			if !ok {
 				r.endDrain()
 				return
@@ -392,7 +391,7 @@ func (r *Reconciler) due() (addresses []string) {
 
 // reconcile makes one pass over one run.
 func (r *Reconciler) reconcile(ctx context.Context, address string, seen sighting) error {
-	r.roomLine.leave(address, r.now())
+	r.waitlist.Leave(address, r.now())
 	if isMining(address) {
 		defer r.announceNote(address, r.notes[address])
 		delete(r.notes, address)

@@ -36,8 +36,7 @@ func (r *Reconciler) restore(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			r.o.Admission.ForceWork(need)
-			r.held[s.ID] = need
+			r.waitlist.Reserve(s.ID, need)
 		}
 	}
 	var resumable []judge.Submission

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 )
@@ -79,7 +77,7 @@ func (h *house) accept(d *daemon, name string, cells int) {
 	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
 		d.look(h.t)
 		waits := false
-		check(h.t, d.do(h.t.Context(), func() { _, waits = d.roomLine.waiting["run."+name] }))
+		check(h.t, d.do(h.t.Context(), func() { waits = strings.HasPrefix(d.notes["run."+name], "waits for room") }))
 		if waits {
 			return
 		}
@@ -143,55 +141,6 @@ func TestRoomIsOfferedUntilItIsGone(t *testing.T) {
 	if len(seen.made) != waiting+1 {
 		t.Errorf("only %v were to start", slices.Sorted(maps.Keys(seen.made)))
 	}
-}
-
-// TestTheLineForRoom holds against a model: the first that fits is served, and nobody who fits is left.
-func TestTheLineForRoom(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l, now, free := newRoomLine(), time.Unix(0, 0), 0.
-		fits := func(n Need) bool { return n.CPUs <= free }
-		name := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-		t.Repeat(map[string]func(*rapid.T){
-			"ask": func(t *rapid.T) {
-				now = now.Add(time.Second)
-				w := roomWait{address: name.Draw(t, "run"), since: now, need: Need{CPUs: float64(rapid.IntRange(1, 3).Draw(t, "cpus"))}}
-				l.leave(w.address, now)
-				w.since = l.since
-				if !fits(w.need) || l.yields(w, fits) {
-					l.waiting[w.address] = w
-					return
-				}
-				free -= w.need.CPUs
-				l.count(w.address, 1)
-			},
-			"end": func(t *rapid.T) {
-				if run := name.Draw(t, "run"); l.working[run] > 0 {
-					l.count(run, -1)
-					free += float64(rapid.IntRange(1, 3).Draw(t, "cpus"))
-				}
-			},
-			"offer": func(t *rapid.T) {
-				for {
-					w, ok := l.first(fits)
-					for _, o := range l.waiting {
-						behind := l.working[o.address] > l.working[w.address] || l.working[o.address] == l.working[w.address] && o.since.After(w.since)
-						if fits(o.need) && (!ok || o.address != w.address && !behind) {
-							t.Fatalf("%+v is served (%v), and %+v is before it; working %v", w, ok, o, l.working)
-						}
-					}
-					if !ok {
-						return
-					}
-					l.leave(w.address, now)
-					if l.since != w.since || l.yields(w, fits) {
-						t.Fatalf("%+v is first, and yields", w)
-					}
-					free -= w.need.CPUs
-					l.count(w.address, 1)
-				}
-			},
-		})
-	})
 }
 
 // TestATrialThatRunsIsTakenUpWhereThereIsNoRoom: another one of its run that waits for room is no
