@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -88,8 +88,8 @@ func localMemory() int64 {
 
 // LimitsOf applies the settings over what the machine has, less a reserve of a tenth of
 // the memory and of the free disk for the machine itself.
-func LimitsOf(s config.Limits, machine config.Host) reconcile.Limits {
-	return reconcile.Limits{
+func LimitsOf(s config.Limits, machine config.Host) admission.Limits {
+	return admission.Limits{
 		CPUs:       cmp.Or(s.CPUs, machine.CPUs),
 		Memory:     cmp.Or(s.Memory, machine.Memory-machine.Memory/10),
 		Disk:       cmp.Or(s.Disk, machine.Disk-machine.Disk/10),

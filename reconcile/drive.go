@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/trial"
@@ -16,14 +17,14 @@ import (
 // liveTrial is a trial that a goroutine drives.
 type liveTrial struct {
 	machine   *trial.Machine
-	need      Need
+	need      admission.Need
 	spec      string
 	cancelled bool
 }
 
 // drive starts the goroutine of a trial. It ends when the trial is done, and tells the
 // loop, or when the loop ends.
-func (r *Reconciler) drive(s trial.State, need Need) *liveTrial {
+func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 	ctx := r.life
 	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec}
 	r.live[s.ID] = l

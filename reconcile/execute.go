@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
@@ -163,9 +164,9 @@ const unseenDisk = 1 << 30
 
 // needOf is what is reserved for a trial. Few containers take the disk that they may: of it the
 // most is reserved that was seen with the task, and a fifth.
-func (r *Reconciler) needOf(ctx context.Context, s trial.State) (Need, error) {
+func (r *Reconciler) needOf(ctx context.Context, s trial.State) (admission.Need, error) {
 	work := s.Cell.Task.Work
-	n := Need{CPUs: work.CPUs, Memory: work.Memory, Disk: unseenDisk}
+	n := admission.Need{CPUs: work.CPUs, Memory: work.Memory, Disk: unseenDisk}
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		seen, err := seenDisk(tx, s)
 		if seen > 0 {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -239,7 +240,7 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 	d = &daemon{}
 	spool := filepath.Join(h.store.Dir(), "spool")
 	check(h.t, os.MkdirAll(spool, 0o700))
-	admission := NewAdmission(Limits{CPUs: 8, Memory: 32 << 30, Containers: h.most, Judge: 0.25}, roomy, func() { d.Freed() })
+	admission := admission.New(admission.Limits{CPUs: 8, Memory: 32 << 30, Containers: h.most, Judge: 0.25}, roomy, func() { d.Freed() })
 	j, err := judge.New(judge.Options{
 		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"}, Dial: []string{"/dial"},
 		Parsers: parsers, Spool: spool, Log: log,

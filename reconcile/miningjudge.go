@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
@@ -89,7 +90,7 @@ func (r *Reconciler) room(ctx context.Context, t task.Task, use func(ctx context
 	if err != nil {
 		return err
 	}
-	release, err := r.o.Admission.AcquireWork(ctx, Need{CPUs: t.Work.CPUs, Memory: t.Work.Memory, Disk: t.Work.Disk})
+	release, err := r.o.Admission.AcquireWork(ctx, admission.Need{CPUs: t.Work.CPUs, Memory: t.Work.Memory, Disk: t.Work.Disk})
 	if err != nil {
 		return err
 	}

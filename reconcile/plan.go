@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -132,12 +133,12 @@ func (p Plan) String() string {
 
 // Room says in a line where the machine keeps fewer trials of a planned run at work than its
 // `parallel` allows, and by which setting; "" = nowhere.
-func (p Plan) Room(parallel int, l Limits) string {
-	var needs []Need
+func (p Plan) Room(parallel int, l admission.Limits) string {
+	var needs []admission.Need
 	for _, a := range p.Actions {
 		if a.Kind == StartTrial && a.Cell.whole != nil {
 			work := a.Cell.Whole().Task.Work
-			needs = append(needs, Need{CPUs: work.CPUs, Memory: work.Memory})
+			needs = append(needs, admission.Need{CPUs: work.CPUs, Memory: work.Memory})
 		}
 	}
 	if bound := l.Bound(needs, parallel); bound != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
@@ -20,7 +21,7 @@ type Options struct {
 	Store      *store.Store
 	Ledger     *Ledger
 	Host       trial.Host
-	Admission  *Admission
+	Admission  *admission.Controller
 	Daemon     string         // id of this process, which its containers bear
 	Config     config.Options // how specs are compiled
 	Roots      []string       // watched directories, absolute
@@ -76,7 +77,7 @@ type Reconciler struct {
 	rerun     map[string]*Rerun
 	contents  contents
 	stirred   stirred
-	waitlist  *Waitlist
+	waitlist  *admission.Waitlist
 	previous  config.Previous   // what was last accepted; nil until it is read
 	seen      [32]byte          // fingerprint of the files that the set was made of
 	rest      rest              // for how long they need not be read again
@@ -99,7 +100,7 @@ func New(o Options) *Reconciler {
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: NewWaitlist(o.Admission), notes: map[string]string{},
+		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()

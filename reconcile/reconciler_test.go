@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
@@ -64,8 +65,8 @@ func TestARestartAdoptsWhatRuns(t *testing.T) {
 	first.stop()
 	second := h.start()
 	second.untilTrials(t, "x/1 running")
-	rest := Need{CPUs: 5} // of the six that agents have
-	if !second.o.Admission.TryWork(rest) || second.o.Admission.TryWork(Need{CPUs: 0.5}) {
+	rest := admission.Need{CPUs: 5} // of the six that agents have
+	if !second.o.Admission.TryWork(rest) || second.o.Admission.TryWork(admission.Need{CPUs: 0.5}) {
 		t.Error("the trial that runs does not hold exactly one CPU")
 	}
 	second.o.Admission.ReleaseWork(rest)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
@@ -296,7 +297,7 @@ func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 	h := newHouse(t)
 	h.write("r.hcl", strings.Replace(manyAttempts(100), "parallel = 1", "parallel = 100", 1))
 	h.more = func(o *Options) {
-		o.Admission = NewAdmission(Limits{CPUs: 1000, Memory: 1 << 40}, roomy, func() {})
+		o.Admission = admission.New(admission.Limits{CPUs: 1000, Memory: 1 << 40}, roomy, func() {})
 	}
 	d := h.start()
 	for live, deadline := 0, time.Now().Add(patience); live < 100; {

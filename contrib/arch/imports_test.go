@@ -85,14 +85,15 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/task/folder", "runtime/task/sforge", "runtime/task/sweforge", "runtime/task/swebench", "runtime/task/harbor", "runtime/mining/github",
 	},
 
-	"reconcile/store":   {},
-	"reconcile/results": {},
-	"reconcile/report":  {"reconcile"},
+	"reconcile/admission": {"runtime/judge"},
+	"reconcile/store":     {},
+	"reconcile/results":   {},
+	"reconcile/report":    {"reconcile"},
 	"reconcile/export": {
 		"reconcile", "reconcile/store", "runtime/trial", "runtime/judge", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile": {
-		"config", "config/shell", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results",
+		"config", "config/shell", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission",
 		// The plain values that a spec is compiled into, the ledger that the judge writes to, and
 		// the images that are built ahead and collected, and what tasks are checked for.
 		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",

@@ -17,6 +17,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -200,7 +201,7 @@ func (h *cellHost) start(ctx context.Context, ready func()) error {
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return err
 	}
-	admission := reconcile.NewAdmission(reconcile.Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() int64 { return 1 << 40 }, func() { h.rec.Freed() })
+	admission := admission.New(admission.Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() int64 { return 1 << 40 }, func() { h.rec.Freed() })
 	j, err := judge.New(judge.Options{
 		Engine: h.fake, Ledger: ledger, Blobs: blobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"}, Spool: spool, Log: log,
 	})

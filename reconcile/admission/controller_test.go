@@ -1,4 +1,4 @@
-package reconcile
+package admission
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 // machine has four CPUs, of which one is the judge's.
 var machine = Limits{CPUs: 4, Memory: 8 << 30, Judge: 0.25}
 
-func newAdmission(l Limits) *Admission { return NewAdmission(l, plenty, func() {}) }
+func newAdmission(l Limits) *Controller { return New(l, plenty, func() {}) }
 
 // plenty is a disk that has enough left.
 func plenty() int64 { return 1 << 40 }
 
 // acquire waits for room as the judge does.
-func acquire(ctx context.Context, a *Admission, game bool, cpus float64, memory int64) (release func(), err error) {
+func acquire(ctx context.Context, a *Controller, game bool, cpus float64, memory int64) (release func(), err error) {
 	for {
 		changed, ok := a.Changed(), false
 		if game {
@@ -180,7 +180,7 @@ func TestJudgesHaveTheirShare(t *testing.T) {
 
 func TestWorkAfterJudgesOnAnIdleMachine(t *testing.T) {
 	woken := 0
-	a := NewAdmission(machine, plenty, func() { woken++ })
+	a := New(machine, plenty, func() { woken++ })
 	first, err := acquire(t.Context(), a, false, 2, 1<<30)
 	if err != nil {
 		t.Fatal(err)
@@ -306,9 +306,9 @@ func TestAdmissionNeverOverbooks(t *testing.T) {
 
 // TestNoWakeUpIsLost has many judges and work containers pass through a machine for one.
 func TestNoWakeUpIsLost(t *testing.T) {
-	var a *Admission
+	var a *Controller
 	freed := make(chan struct{}, 1)
-	a = NewAdmission(Limits{CPUs: 2, Memory: 1 << 30, Judge: 0.5}, plenty, func() {
+	a = New(Limits{CPUs: 2, Memory: 1 << 30, Judge: 0.5}, plenty, func() {
 		select {
 		case freed <- struct{}{}:
 		default:

@@ -1,4 +1,4 @@
-package reconcile
+package admission
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 func TestNothingBeginsOnAShortDisk(t *testing.T) {
 	t.Parallel()
 	left, woken := int64(5<<30-1), make(chan struct{}, 1)
-	a := NewAdmission(Limits{CPUs: 4, Memory: 8 << 30, Disk: 100 << 30}, func() int64 { return left }, func() {
+	a := New(Limits{CPUs: 4, Memory: 8 << 30, Disk: 100 << 30}, func() int64 { return left }, func() {
 		select {
 		case woken <- struct{}{}:
 		default:

@@ -1,4 +1,4 @@
-package reconcile
+package admission
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 // the run of which the fewest trials work, then to the run that waits longest, until there is no room
 // for any. It belongs to one goroutine.
 type Waitlist struct {
-	room     *Admission
+	room     *Controller
 	waiting  map[string]waiter // by address
 	working  map[string]int    // trials that have a goroutine, by address
 	freed    bool              // there may be room that no run was offered
@@ -26,7 +26,7 @@ type waiter struct {
 }
 
 // NewWaitlist returns a list on which no run waits.
-func NewWaitlist(room *Admission) *Waitlist {
+func NewWaitlist(room *Controller) *Waitlist {
 	return &Waitlist{room: room, waiting: map[string]waiter{}, working: map[string]int{}, reserved: map[string]Need{}}
 }
 

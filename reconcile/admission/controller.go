@@ -1,4 +1,4 @@
-package reconcile
+package admission
 
 import (
 	"context"
@@ -30,11 +30,11 @@ type Limits struct {
 	Judge      float64 // share of CPUs and memory kept for judging
 }
 
-// Admission shares the machine between work and judge containers. The judge's share is
+// Controller shares the machine between work and judge containers. The judge's share is
 // never given to work containers, so that agents that wait for a verdict cannot starve
 // it; judging may use what no work container holds, and gives it back when it is done. A
 // game is open for hours: games never keep all judging waiting.
-type Admission struct {
+type Controller struct {
 	limits Limits
 	mu     sync.Mutex
 	work   Need
@@ -57,18 +57,18 @@ const leastFree = 5 << 30
 // have freed some of it.
 const freeAgain = 10 * time.Second
 
-// NewAdmission returns an admission with nothing admitted. It calls freed, which must not
+// New returns an admission with nothing admitted. It calls freed, which must not
 // block, whenever a refused TryWork may do better, and asks left what the disk has left.
-func NewAdmission(l Limits, left func() int64, freed func()) *Admission {
-	return &Admission{limits: l, left: left, freed: freed, more: make(chan struct{})}
+func New(l Limits, left func() int64, freed func()) *Controller {
+	return &Controller{limits: l, left: left, freed: freed, more: make(chan struct{})}
 }
 
 // Limits are those that it keeps to.
-func (a *Admission) Limits() Limits { return a.limits }
+func (a *Controller) Limits() Limits { return a.limits }
 
 // short reports whether the disk has too little left, and has those who wait look again. The
 // lock is held.
-func (a *Admission) short() bool {
+func (a *Controller) short() bool {
 	left := a.left()
 	if left < 0 || left >= leastFree {
 		return false
@@ -104,14 +104,14 @@ func (l Limits) judgeShare() Need {
 const slack = 1e-9
 
 // Scarce reports whether containers that run are about to fill the disk.
-func (a *Admission) Scarce() bool {
+func (a *Controller) Scarce() bool {
 	left := a.left()
 	return left >= 0 && left < leastFree/2
 }
 
 // TryWork admits a work container if there is room now. One is always admitted where the disk
 // is not short: specs that could never be are refused when they are read.
-func (a *Admission) TryWork(n Need) bool {
+func (a *Controller) TryWork(n Need) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.workFits(n) {
@@ -122,14 +122,14 @@ func (a *Admission) TryWork(n Need) bool {
 }
 
 // fitsWork reports whether TryWork would admit a container now.
-func (a *Admission) fitsWork(n Need) bool {
+func (a *Controller) fitsWork(n Need) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.workFits(n)
 }
 
 // workFits is fitsWork. The lock is held.
-func (a *Admission) workFits(n Need) bool {
+func (a *Controller) workFits(n Need) bool {
 	if a.short() || a.limits.Containers > 0 && a.count >= a.limits.Containers {
 		return false
 	}
@@ -142,7 +142,7 @@ func (a *Admission) workFits(n Need) bool {
 }
 
 // explain says in words why there is no room for a work container now.
-func (a *Admission) explain(n Need) string {
+func (a *Controller) explain(n Need) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.short() {
@@ -171,19 +171,19 @@ func inCPUs(n float64) string {
 }
 
 // ForceWork admits a container that runs already, whatever the limits say.
-func (a *Admission) ForceWork(n Need) {
+func (a *Controller) ForceWork(n Need) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.hold(n)
 }
 
-func (a *Admission) hold(n Need) {
+func (a *Controller) hold(n Need) {
 	a.work = a.work.plus(n, 1)
 	a.count++
 }
 
 // ReleaseWork gives back what TryWork or ForceWork took.
-func (a *Admission) ReleaseWork(n Need) {
+func (a *Controller) ReleaseWork(n Need) {
 	a.mu.Lock()
 	a.work = a.work.plus(n, -1)
 	a.count--
@@ -197,7 +197,7 @@ const headStart = time.Second
 
 // AcquireWork waits for room for one container that is no trial's: what comes free is offered
 // to trials first. When the context ends its cause is returned.
-func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), err error) {
+func (a *Controller) AcquireWork(ctx context.Context, n Need) (release func(), err error) {
 	for {
 		turn := a.Changed() // before it is tried: what comes free meanwhile counts
 		if a.TryWork(n) {
@@ -218,14 +218,14 @@ func (a *Admission) AcquireWork(ctx context.Context, n Need) (release func(), er
 
 // TryJudge is judge.Capacity.TryJudge; the first judging is always admitted, whatever games are
 // open.
-func (a *Admission) TryJudge(cpus float64, memory int64) (release func(), ok bool) {
+func (a *Controller) TryJudge(cpus float64, memory int64) (release func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.tryJudge(Need{CPUs: cpus, Memory: memory}, false)
 }
 
 // TryGame is judge.Capacity.TryGame: beside what is judged just now.
-func (a *Admission) TryGame(cpus float64, memory int64) (release func(), ok bool, err error) {
+func (a *Controller) TryGame(cpus float64, memory int64) (release func(), ok bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := Need{CPUs: cpus, Memory: memory}
@@ -237,7 +237,7 @@ func (a *Admission) TryGame(cpus float64, memory int64) (release func(), ok bool
 }
 
 // tryJudge admits a judging or a game if there is room now. The lock is held.
-func (a *Admission) tryJudge(n Need, game bool) (release func(), ok bool) {
+func (a *Controller) tryJudge(n Need, game bool) (release func(), ok bool) {
 	if !a.judgeFits(n, game) {
 		return nil, false
 	}
@@ -246,7 +246,7 @@ func (a *Admission) tryJudge(n Need, game bool) (release func(), ok bool) {
 }
 
 // Changed is judge.Capacity.Changed.
-func (a *Admission) Changed() <-chan struct{} {
+func (a *Controller) Changed() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.more
@@ -254,7 +254,7 @@ func (a *Admission) Changed() <-chan struct{} {
 
 // judgeFits: the judge's own share always, and whatever work does not hold beyond it. What
 // would be the only judging is admitted, and a game that would be alone.
-func (a *Admission) judgeFits(n Need, game bool) bool {
+func (a *Controller) judgeFits(n Need, game bool) bool {
 	if a.judges == 0 && (!game || a.games == 0) {
 		return true
 	}
@@ -263,13 +263,13 @@ func (a *Admission) judgeFits(n Need, game bool) bool {
 
 // leavesOne reports whether a game would leave room for a judging of one CPU beside all games.
 // The first game need not: on a small machine there would be none.
-func (a *Admission) leavesOne(n Need) bool {
+func (a *Controller) leavesOne(n Need) bool {
 	one := Need{CPUs: 1, Memory: n.Memory}
 	return a.games == 0 || a.game.plus(n, 1).plus(one, 1).within(a.free())
 }
 
 // free is what judgings and games may have together.
-func (a *Admission) free() Need {
+func (a *Controller) free() Need {
 	own := a.limits.judgeShare()
 	return Need{CPUs: max(a.limits.CPUs-a.work.CPUs, own.CPUs), Memory: max(a.limits.Memory-a.work.Memory, own.Memory)}
 }
@@ -283,7 +283,7 @@ func (n Need) plus(o Need, times int) Need {
 }
 
 // holdJudge takes the room of a judge container; by -1 it gives it back.
-func (a *Admission) holdJudge(n Need, game bool, by int) {
+func (a *Controller) holdJudge(n Need, game bool, by int) {
 	if game {
 		a.game, a.games = a.game.plus(n, by), a.games+by
 		return
@@ -291,7 +291,7 @@ func (a *Admission) holdJudge(n Need, game bool, by int) {
 	a.judge, a.judges = a.judge.plus(n, by), a.judges+by
 }
 
-func (a *Admission) releaseJudge(n Need, game bool) {
+func (a *Controller) releaseJudge(n Need, game bool) {
 	a.mu.Lock()
 	a.holdJudge(n, game, -1)
 	a.wake()
@@ -300,7 +300,7 @@ func (a *Admission) releaseJudge(n Need, game bool) {
 }
 
 // wake lets all who wait look again. The lock is held.
-func (a *Admission) wake() {
+func (a *Controller) wake() {
 	close(a.more)
 	a.more = make(chan struct{})
 }

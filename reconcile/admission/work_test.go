@@ -1,4 +1,4 @@
-package reconcile
+package admission
 
 import (
 	"strings"
@@ -10,9 +10,9 @@ import (
 
 func TestTrialsComeBeforeOtherWorkWhereRoomComesFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a *Admission
+		var a *Controller
 		trial := make(chan bool, 1)
-		a = NewAdmission(Limits{CPUs: 2, Memory: 8 << 30, Disk: 100 << 30, Judge: 0.5}, plenty, func() {
+		a = New(Limits{CPUs: 2, Memory: 8 << 30, Disk: 100 << 30, Judge: 0.5}, plenty, func() {
 			select {
 			case trial <- true:
 			default:
