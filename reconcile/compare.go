@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,25 +63,12 @@ type PairedTask struct {
 	B    TaskReport `json:"b"`
 }
 
-// Compare compares two runs, or two executions of one, named as for Report. Agents are
-// those of the same name; of one each, whatever they are called; or, where agents names
-// them, the first of A with the second, or the only one, of B.
-func (r *Reconciler) Compare(ctx context.Context, a, b string, agents []string) (c Compared, err error) {
-	first, err := r.doing(ctx, a)
-	if err != nil {
-		return c, err
-	}
-	second, err := r.doing(ctx, b)
-	if err != nil {
-		return c, err
-	}
-	return compareDoings(first, second, agents)
-}
-
 // ErrPairs says that two runs have no agents that could be compared.
 var ErrPairs = errors.New("no agents to compare")
 
-func compareDoings(a, b doing, agents []string) (Compared, error) {
+// Compare compares two executions. Agents are those of the same name; of one each, whatever they are
+// called; or, where agents names them, the first of a with the second, or the only one, of b.
+func Compare(a, b doing, agents []string) (Compared, error) {
 	ofA, ofB := byAgent(a.outcomes), byAgent(b.outcomes)
 	pairs, err := pairAgents(a, b, ofA, ofB, agents)
 	if err != nil {

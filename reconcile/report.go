@@ -1,17 +1,10 @@
 package reconcile
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/stats"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -78,64 +71,7 @@ type doing struct {
 	outcomes []Outcome
 }
 
-// Report reads what a run has come to. The name is a run's, for its last execution, or has
-// one: run.nightly.e2.
-func (r *Reconciler) Report(ctx context.Context, name string) (Report, error) {
-	of, err := r.executionNamed(ctx, name)
-	if err != nil {
-		return Report{}, err
-	}
-	return r.summaries.report(ctx, of)
-}
-
-var withExecution = regexp.MustCompile(`^(.+)\.e([1-9][0-9]{0,8})$`)
-
-// doing is the execution that a name means, with its outcomes.
-func (r *Reconciler) doing(ctx context.Context, name string) (d doing, err error) {
-	of, err := r.executionNamed(ctx, name)
-	if err != nil {
-		return d, err
-	}
-	d.address, d.n = of.address, of.n
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		d.outcomes, d.open, err = outcomesOf(tx, d.address, d.n)
-		return err
-	})
-	return d, err
-}
-
-// executionNamed finds the execution that a name means.
-func (r *Reconciler) executionNamed(ctx context.Context, name string) (d doneOf, err error) {
-	d.address = name
-	var known []string
-	err = r.do(ctx, func() {
-		known = r.addresses()
-		if m := withExecution.FindStringSubmatch(name); m != nil && !slices.Contains(known, name) {
-			d.address = m[1]
-			d.n, _ = strconv.Atoi(m[2]) // digits, and few
-		}
-	})
-	if err != nil {
-		return d, err
-	}
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		last, err := tx.LatestExecution(d.address)
-		switch {
-		case errors.Is(err, store.ErrNotFound) && slices.Contains(known, d.address):
-			return fmt.Errorf("report on %s: %w: it has not begun", d.address, ErrNothing)
-		case errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(d.address, known))
-		case err != nil:
-			return err
-		case d.n > last.N:
-			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", ErrUnknown, d.address, d.n, last.N)
-		}
-		d.n = cmp.Or(d.n, last.N)
-		return nil
-	})
-	return d, err
-}
-
+// Report is the report on the execution.
 func (d doing) report() Report {
 	r := Report{Run: d.address, Execution: d.n, Open: d.open, Summary: Summarize(d.outcomes), Agents: []AgentReport{}, Decoys: decoySummary(d.outcomes)}
 	end := lastRound(d.outcomes)
