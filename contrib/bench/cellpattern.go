@@ -92,16 +92,16 @@ func (p *pattern) fill(ctx context.Context, h *cellHost, n int) error {
 	if err := h.store.Do(ctx, func(tx *store.Tx) error { return tx.PutExecution(begun) }); err != nil {
 		return err
 	}
-	named := map[string]bool{}
+	named, cells := map[string]bool{}, run.Cells()
 	for from := 0; from < n; from += atOnceCloned {
 		err := h.store.Do(ctx, func(tx *store.Tx) error {
 			for i := from; i < min(from+atOnceCloned, n); i++ {
-				id := trial.ID("r", 1, run.Cells[i].Key)
+				id := trial.ID("r", 1, cells[i].Key)
 				if named[id] { // of very many keys two begin alike, and only one of them has a place
 					continue
 				}
 				named[id] = true
-				if err := p.clone(tx, run.Cells[i], i); err != nil {
+				if err := p.clone(tx, cells[i], i); err != nil {
 					return err
 				}
 			}
