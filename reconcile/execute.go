@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,7 +131,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 
 // startTrial admits and starts a trial, its next try, or one that a former daemon drove.
 func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (more bool, err error) {
-	state, err := r.nextState(ctx, address, a)
+	state, stored, err := r.nextState(ctx, address, a)
 	if err != nil {
 		return false, err
 	}
@@ -147,7 +148,7 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 		return false, nil
 	}
 	state.DiskHeld = need.Disk
-	if err := r.commit(ctx, state, nil); err != nil {
+	if err := r.commitChanged(ctx, state, stored); err != nil {
 		r.o.Admission.ReleaseWork(need)
 		return false, err
 	}
@@ -205,41 +206,40 @@ func noteDisk(tx *store.Tx, s trial.State) error {
 }
 
 // stateAs is the stored state of a trial, or fresh where there is none, by its name: the first one that
-// no other cell's trial has.
-func stateAs(tx *store.Tx, fresh trial.State) (trial.State, error) {
+// no other cell's trial has. With it comes what is stored, nil where nothing is.
+func stateAs(tx *store.Tx, fresh trial.State) (s trial.State, stored []byte, err error) {
 	for _, id := range trial.IDs(strings.TrimPrefix(fresh.Spec, "run."), fresh.Execution, fresh.Key) {
 		row, err := tx.Trial(id)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			fresh.ID = id
-			return fresh, nil
+			return fresh, nil, nil
 		case err != nil:
-			return fresh, err
+			return fresh, nil, err
 		case row.Cell == fresh.Key:
-			return stateOf(row)
+			s, err = stateOf(row)
+			return s, row.Data, err
 		}
 	}
-	return fresh, fmt.Errorf("the names of trial %s belong to other cells", fresh.ID)
+	return fresh, nil, fmt.Errorf("the names of trial %s belong to other cells", fresh.ID)
 }
 
-// nextState is the state that a start begins with.
-func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (trial.State, error) {
+// nextState is the state that a start begins with, and what of the trial is stored.
+func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (state trial.State, stored []byte, err error) {
 	fresh := trial.State{ID: a.Trial, Spec: address, Key: a.Cell.Key, Try: 1, Phase: trial.Pending}
 	if a.Cell.whole != nil {
 		fresh.Cell = a.Cell.Whole()
 	}
-	var state trial.State
-	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if err != nil {
 			return err
 		}
 		fresh.Execution = e.N
-		state, err = stateAs(tx, fresh)
+		state, stored, err = stateAs(tx, fresh)
 		return err
-	})
-	if err != nil {
-		return state, err
+	}); err != nil {
+		return state, nil, err
 	}
 	d := r.desired[address]
 	if state.Phase == trial.Done {
@@ -249,7 +249,7 @@ func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (t
 			state.Result = &open
 		}
 		if state, err = trial.Restarted(state); err != nil {
-			return state, err
+			return state, nil, err
 		}
 		if d != nil {
 			state.Cell.Total = d.Total
@@ -258,7 +258,15 @@ func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (t
 	if d != nil {
 		state.Generation, state.Retries, state.Keep = d.Generation, d.Retries, d.Keep
 	}
-	return state, nil
+	return state, stored, nil
+}
+
+// commitChanged stores a trial's state unless it is stored: after a crash a thousand trials go on as they were.
+func (r *Reconciler) commitChanged(ctx context.Context, s trial.State, stored []byte) error {
+	if data, err := json.Marshal(s); err == nil && bytes.Equal(data, stored) {
+		return nil
+	}
+	return r.commit(ctx, s, nil)
 }
 
 // commit stores a trial's state and the records that report it, in one transaction. A new

@@ -428,7 +428,12 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 			}
 		}
 	}
-	return plan.carryOut(func(a Action) (more bool, err error) { return r.execute(ctx, address, a) })
+	return plan.carryOut(func(a Action) (more bool, err error) {
+		if a.Kind == StartTrial && r.begunEnough() {
+			return false, nil // also one that only goes on: a thousand do after a crash
+		}
+		return r.execute(ctx, address, a)
+	})
 }
 
 // announceNote tells who watches that a run waits for something else than before.

@@ -292,28 +292,53 @@ func TestAnExecutionThatEndedWithoutABlockIsReadAgain(t *testing.T) {
 	}
 }
 
-// Who asks the loop waits for a few trials to begin, and not for all that a run may have at once.
+// Who asks the loop waits for a few trials to begin, and not for all that a run may have at once. So it
+// is after a crash, when all of them go on: what is stored of them is not stored again.
 func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 	h := newHouse(t)
 	h.write("r.hcl", strings.Replace(manyAttempts(100), "parallel = 1", "parallel = 100", 1))
 	h.more = func(o *Options) {
 		o.Admission = admission.New(admission.Limits{CPUs: 1000, Memory: 1 << 40}, roomy, func() {})
 	}
-	d := h.start()
-	for live, deadline := 0, time.Now().Add(patience); live < 100; {
-		check(t, d.do(t.Context(), func() {
-			before := len(d.live)
-			d.started = 0
-			d.turn(t.Context())
-			if live = len(d.live); live > before+startsAtOnce {
-				t.Errorf("%d trials began in one turn", live-before)
+	begin := func(d *daemon) {
+		t.Helper()
+		for live, deadline := 0, time.Now().Add(patience); live < 100; {
+			check(t, d.do(t.Context(), func() {
+				before := len(d.live)
+				d.started = 0
+				d.turn(t.Context())
+				if live = len(d.live); live > before+startsAtOnce {
+					t.Errorf("%d trials began in one turn", live-before)
+				}
+			}))
+			if time.Now().After(deadline) {
+				t.Fatalf("%d trials live", live)
 			}
-		}))
-		if time.Now().After(deadline) {
-			t.Fatalf("%d trials live", live)
 		}
 	}
+	stored := func() map[string]time.Time {
+		t.Helper()
+		at := map[string]time.Time{}
+		check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
+			rows, err := tx.Trials("run.r", 1)
+			for _, row := range rows {
+				at[row.ID] = row.UpdatedAt
+			}
+			return err
+		}))
+		return at
+	}
+	d := h.start()
+	begin(d)
+	d.until(t, "at work", func(r RunStatus) bool { return r.Cells[StateWorking] == 100 })
 	d.stop()
+	before := stored()
+	d = h.start()
+	begin(d)
+	d.stop()
+	if diff := cmp.Diff(before, stored()); diff != "" {
+		t.Errorf("trials that go on are stored again (-before +after): %s", diff)
+	}
 }
 
 // Of a hundred thousand cells two have keys that begin alike: each has a trial of its own.
