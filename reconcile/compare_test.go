@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
@@ -20,6 +21,16 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
+
+var nearly = cmpopts.EquateApprox(0, 5e-5)
+
+// round is one judged round of an outcome, so long after its start.
+func round(after time.Duration, rate float64, score *float64) judge.Submission {
+	return judge.Submission{
+		State: judge.StateJudged, AcceptedAt: noon.Add(after),
+		Report: &judge.Report{Status: judge.StatusOK, Valid: true, PassRate: rate, Score: score, JudgeMS: 1500},
+	}
+}
 
 // past is a state directory with runs that are over, and who answers questions about it.
 type past struct {

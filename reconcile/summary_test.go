@@ -17,21 +17,24 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-var nearly = cmpopts.EquateApprox(0, 5e-5)
+// start is when agents begin.
+var start = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+var approx = cmpopts.EquateApprox(0, 5e-5)
 
 // outcome is a trial whose best round has the pass rate.
 func outcome(task, agent string, s trial.Status, rate float64) Outcome {
-	o := Outcome{Task: task, Agent: agent, Finished: trial.Finished{Status: s}, Timeout: time.Hour, Started: noon}
+	o := Outcome{Task: task, Agent: agent, Finished: trial.Finished{Status: s}, Timeout: time.Hour, Started: start}
 	if s.Counts() {
 		o.Finished.Best = &trial.Best{PassRate: rate}
 	}
 	return o
 }
 
-// round is one judged round of an outcome, so long after its start.
-func round(after time.Duration, rate float64, score *float64) judge.Submission {
+// judged is one judged round of an outcome, so long after its start.
+func judged(after time.Duration, rate float64, score *float64) judge.Submission {
 	return judge.Submission{
-		State: judge.StateJudged, AcceptedAt: noon.Add(after),
+		State: judge.StateJudged, AcceptedAt: start.Add(after),
 		Report: &judge.Report{Status: judge.StatusOK, Valid: true, PassRate: rate, Score: score, JudgeMS: 1500},
 	}
 }
@@ -60,7 +63,7 @@ func TestPassAtK(t *testing.T) {
 		{"an attempt that does not count is none", attempts("a", yes, no, trial.InfraError, trial.Cancelled), ks{"1": 0.5, "2": 1}, ks{"1": 0.5, "2": 0}},
 	} {
 		s := Summarize(tt.outcomes)
-		if diff := cmp.Diff(tt.at, ks(s.PassAtK), nearly) + cmp.Diff(tt.hat, ks(s.PassHatK), nearly); diff != "" {
+		if diff := cmp.Diff(tt.at, ks(s.PassAtK), approx) + cmp.Diff(tt.hat, ks(s.PassHatK), approx); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
@@ -68,10 +71,10 @@ func TestPassAtK(t *testing.T) {
 
 func TestScoreByTime(t *testing.T) {
 	one := outcome("a", "x", trial.Unresolved, 0.75)
-	one.Rounds = []judge.Submission{round(15*time.Minute, 0.25, nil), round(30*time.Minute, 0.75, new(4.0)), round(50*time.Minute, 0.5, nil)}
+	one.Rounds = []judge.Submission{judged(15*time.Minute, 0.25, nil), judged(30*time.Minute, 0.75, new(4.0)), judged(50*time.Minute, 0.5, nil)}
 	two := outcome("b", "x", trial.Resolved, 1)
 	two.Timeout = 2 * time.Hour
-	two.Rounds = []judge.Submission{round(2*time.Hour+time.Second, 1, new(8.0))} // the last snapshot
+	two.Rounds = []judge.Submission{judged(2*time.Hour+time.Second, 1, new(8.0))} // the last snapshot
 	want := []TimePoint{
 		{1. / 6, 1200, new(0.0), nil, 0, nil},
 		{2. / 6, 2400, new(0.125), nil, 0, nil},
@@ -80,7 +83,7 @@ func TestScoreByTime(t *testing.T) {
 		{5. / 6, 6000, new(0.375), new(4.0), 1, nil},
 		{1, 7200, new(0.875), new(6.0), 2, nil},
 	}
-	if diff := cmp.Diff(want, Summarize([]Outcome{one, two}).ScoreByTime, nearly); diff != "" {
+	if diff := cmp.Diff(want, Summarize([]Outcome{one, two}).ScoreByTime, approx); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -97,12 +100,12 @@ func TestSummary(t *testing.T) {
 	outcomes[2].Finished.Usage = trial.Usage{InputTokens: 4, OutputTokens: 9, CostUSD: 0.25}
 	outcomes[0].Finished.LostUsage = trial.Usage{InputTokens: 2, CostUSD: 0.125}
 	outcomes[2].Finished.LostUsage = trial.Usage{OutputTokens: 5}
-	outcomes[0].Rounds = []judge.Submission{round(0, 1, nil), round(0, 1, nil)}
+	outcomes[0].Rounds = []judge.Submission{judged(0, 1, nil), judged(0, 1, nil)}
 	s := Summarize(outcomes)
 	if want := (Counts{1, 1, 1, 1, 1, 1, 1, 1}); s.Counts != want || s.Total != 8 {
 		t.Errorf("counts %+v of %d", s.Counts, s.Total)
 	}
-	if diff := cmp.Diff(&Interval{Value: 0.25, Low: 0.0456, High: 0.6994, N: 4}, s.ResolvedRate, nearly); diff != "" {
+	if diff := cmp.Diff(&Interval{Value: 0.25, Low: 0.0456, High: 0.6994, N: 4}, s.ResolvedRate, approx); diff != "" {
 		t.Errorf("what the machinery spoilt is in no denominator: %s", diff)
 	}
 	if s.PassRate.Value != 0.375 || s.PassRate.N != 2 {
@@ -182,7 +185,7 @@ func TestScoresThatNoMeanCanBeMadeOf(t *testing.T) {
 	for i := range 3 {
 		o := outcome(fmt.Sprint(i), "x", trial.Unresolved, 0)
 		o.Finished.Best.Score = new(math.MaxFloat64)
-		o.Rounds = []judge.Submission{round(time.Minute, 0, o.Finished.Best.Score)}
+		o.Rounds = []judge.Submission{judged(time.Minute, 0, o.Finished.Best.Score)}
 		outcomes = append(outcomes, o)
 	}
 	outcomes[0].Finished.Best.Score = new(2.5)
@@ -202,7 +205,7 @@ func TestScoresThatAreRescaled(t *testing.T) {
 		o.Judge.Rescale = &task.Rescale{}
 	}
 	one.Finished.Best.Score100 = new(60.0)
-	one.Rounds = []judge.Submission{round(45*time.Minute, 0, new(3.0))}
+	one.Rounds = []judge.Submission{judged(45*time.Minute, 0, new(3.0))}
 	one.Rounds[0].Report.Score100 = new(60.0)
 	two.Finished.Best = nil
 	lost := outcome("c", "x", trial.InfraError, 0)
