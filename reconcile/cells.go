@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -48,7 +49,7 @@ func cellRow(row store.TrialRow, s trial.State) store.CellRow {
 	t := s.Cell.Task
 	c := store.CellRow{
 		Trial: s.ID, Spec: row.Spec, Execution: row.Execution, Key: row.Cell,
-		Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
+		Benchmark: t.Benchmark, Task: t.Name, Repo: summary.RepoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
 		Control: s.Cell.Agent.Control(), Try: row.Try, Phase: row.Phase, Status: row.Status, State: stateWord(s), Reason: s.Reason,
 		Superseded: s.Superseded(), Unwanted: s.Unwanted, Created: row.CreatedAt, Started: s.StartedAt, Deadline: s.Deadline, Ended: s.EndedAt,
 		Finished: row.FinishedAt, Flags: s.Flags,

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/task"
@@ -211,7 +212,7 @@ func TestRunsAreComparedByTask(t *testing.T) {
 	}
 	type tally struct{ a, b, difference, won, lost, tied float64 }
 	for name, x := range map[string]struct {
-		*Paired
+		*summary.Paired
 		tally
 	}{
 		"resolved":  {c.Resolved, tally{4. / 7, 5. / 7, 1. / 7, 2, 1, 4}},
@@ -280,7 +281,7 @@ func TestAgentsThatAreCompared(t *testing.T) {
 		for _, one := range c.Comparisons {
 			got = append(got, one.A.Agent+"-"+one.B.Agent)
 		}
-		if !slices.Equal(got, tc.want) || errors.Is(err, ErrPairs) != (tc.want == nil) {
+		if !slices.Equal(got, tc.want) || errors.Is(err, summary.ErrPairs) != (tc.want == nil) {
 			t.Errorf("%s %s %q: %q, %v; want %q", tc.a, tc.b, tc.agents, got, err, tc.want)
 		}
 	}

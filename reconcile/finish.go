@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
 )
@@ -13,7 +14,7 @@ import (
 type runFinished struct {
 	Trials int    `json:"trials"`
 	Cause  string `json:"cause,omitempty"`
-	Summary
+	summary.Summary
 }
 
 // summing is a summary that a goroutine makes of an execution of which no cell is open.
@@ -21,7 +22,7 @@ type summing struct {
 	execution int
 	changes   int // of its trials that are in it (Reconciler.changes)
 	trials    int
-	summary   *Summary // nil = it is not made yet
+	summary   *summary.Summary // nil = it is not made yet
 }
 
 // finish reports with its summary that an execution has no open cell, and its end if it is one. Before

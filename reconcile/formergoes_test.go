@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
@@ -122,15 +123,15 @@ func TestAStateDirectoryOfAnEarlierVersionGoesOn(t *testing.T) {
 // sameNumbers compares a summary with that of the earlier version, but for what takes time.
 func (f *former) sameNumbers(t *testing.T, r RunStatus) {
 	t.Helper()
-	var want Summary
+	var want summary.Summary
 	check(t, json.Unmarshal([]byte(f.files["want/"+r.Address+".json"]), &want))
-	untimed := func(s Summary) Summary {
+	untimed := func(s summary.Summary) summary.Summary {
 		s.ScoreByTime, s.AgentDurationS, s.JudgeDurationS = nil, 0, 0
 		return s
 	}
 	got := untimed(*r.Summary)
 	want = untimed(want)
-	for _, s := range []*Summary{&want, &got} {
+	for _, s := range []*summary.Summary{&want, &got} {
 		for label, one := range s.Agents {
 			s.Agents[label] = untimed(one)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/task"
@@ -14,7 +15,7 @@ import (
 
 // outcomesOf reads the finished ones of the trials that count, with their rounds, and how many
 // others are open. What was superseded does not count.
-func outcomesOf(tx *store.Tx, address string, n int) (outcomes []Outcome, open int, err error) {
+func outcomesOf(tx *store.Tx, address string, n int) (outcomes []summary.Outcome, open int, err error) {
 	rows, err := tx.Trials(address, n)
 	if err != nil {
 		return nil, 0, err
@@ -99,10 +100,10 @@ func decodedOnce[T any](seen *map[string]*T, text json.RawMessage) (*T, error) {
 }
 
 // outcome is a finished trial with the rounds of its last try.
-func (b brief) outcome(subs []judge.Submission) Outcome {
+func (b brief) outcome(subs []judge.Submission) summary.Outcome {
 	t := b.task
-	return Outcome{
-		Benchmark: t.Benchmark, Task: t.Name, Repo: repoOf(*t), Agent: b.agent.Title(), Model: b.agent.Model, Control: b.agent.Control(),
-		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: b.Result.Trusted(trial.OfTry(subs, b.Try)), content: t,
+	return summary.Outcome{
+		Benchmark: t.Benchmark, Task: t.Name, Repo: summary.RepoOf(*t), Agent: b.agent.Title(), Model: b.agent.Model, Control: b.agent.Control(),
+		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: b.Result.Trusted(trial.OfTry(subs, b.Try)), Content: t,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -48,9 +49,9 @@ func TestPrivateRoundsAreInNoSummary(t *testing.T) {
 	round := func(kind judge.Kind, rate float64) judge.Submission {
 		return judge.Submission{Kind: kind, State: judge.StateJudged, AcceptedAt: noon, Report: &judge.Report{Status: judge.StatusOK, Valid: true, PassRate: rate}}
 	}
-	o := Outcome{Task: "a", Agent: "x", Timeout: 60, Started: noon, Rounds: []judge.Submission{round(judge.KindAgent, 0.25), round(judge.KindPrivate, 1)}}
+	o := summary.Outcome{Task: "a", Agent: "x", Timeout: 60, Started: noon, Rounds: []judge.Submission{round(judge.KindAgent, 0.25), round(judge.KindPrivate, 1)}}
 	o.Finished = trial.Finished{Status: trial.Unresolved, Best: &trial.Best{PassRate: 0.25}}
-	sum := Summarize([]Outcome{o})
+	sum := summary.Summarize([]summary.Outcome{o})
 	if sum.PassRate.Value != 0.25 || *sum.ScoreByTime[5].PassRate != 0.25 {
 		t.Errorf("%+v, %+v", sum.PassRate, sum.ScoreByTime)
 	}

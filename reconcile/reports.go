@@ -10,14 +10,15 @@ import (
 	"strconv"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 // Report reads what a run has come to. The name is a run's, for its last execution, or has
 // one: run.nightly.e2.
-func (r *Reconciler) Report(ctx context.Context, name string) (Report, error) {
+func (r *Reconciler) Report(ctx context.Context, name string) (summary.Report, error) {
 	of, err := r.executionNamed(ctx, name)
 	if err != nil {
-		return Report{}, err
+		return summary.Report{}, err
 	}
 	return r.summaries.report(ctx, of)
 }
@@ -25,14 +26,14 @@ func (r *Reconciler) Report(ctx context.Context, name string) (Report, error) {
 var withExecution = regexp.MustCompile(`^(.+)\.e([1-9][0-9]{0,8})$`)
 
 // doing is the execution that a name means, with its outcomes.
-func (r *Reconciler) doing(ctx context.Context, name string) (d doing, err error) {
+func (r *Reconciler) doing(ctx context.Context, name string) (d summary.Execution, err error) {
 	of, err := r.executionNamed(ctx, name)
 	if err != nil {
 		return d, err
 	}
-	d.address, d.n = of.address, of.n
+	d.Address, d.N = of.address, of.n
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		d.outcomes, d.open, err = outcomesOf(tx, d.address, d.n)
+		d.Outcomes, d.Open, err = outcomesOf(tx, d.Address, d.N)
 		return err
 	})
 	return d, err
@@ -73,7 +74,7 @@ func (r *Reconciler) executionNamed(ctx context.Context, name string) (d doneOf,
 // Compare compares two runs, or two executions of one, named as for Report. Agents are
 // those of the same name; of one each, whatever they are called; or, where agents names
 // them, the first of A with the second, or the only one, of B.
-func (r *Reconciler) Compare(ctx context.Context, a, b string, agents []string) (c Compared, err error) {
+func (r *Reconciler) Compare(ctx context.Context, a, b string, agents []string) (c summary.Compared, err error) {
 	first, err := r.doing(ctx, a)
 	if err != nil {
 		return c, err
@@ -82,5 +83,5 @@ func (r *Reconciler) Compare(ctx context.Context, a, b string, agents []string) 
 	if err != nil {
 		return c, err
 	}
-	return Compare(first, second, agents)
+	return summary.Compare(first, second, agents)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 )
@@ -47,22 +48,22 @@ type RunStatus struct {
 	Wanted     int    `json:"wanted"`              // cells
 	// Cells counts the cells of the execution by state: waiting, setup, working, judging, retrying,
 	// superseded, or the status of a trial that is over. Those that are 0 are left out.
-	Cells     map[string]int `json:"cells,omitempty"`
-	Trials    []TrialStatus  `json:"trials"`
-	Truncated bool           `json:"truncated,omitempty"` // there are more trials than these
-	Changed   int64          `json:"changed,omitempty"`   // the last change that is in trials: what is later has a higher number
-	Filling   bool           `json:"filling,omitempty"`   // trials of an earlier version are still being counted
-	Summary   *Summary       `json:"summary,omitempty"`   // of the trials that are over and not superseded
-	SummaryOf time.Time      `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
-	Stale     *Stale         `json:"stale,omitempty"`     // how content differs from that of the execution
-	Differs   *Stale         `json:"differs,omitempty"`   // how that differs from the content of the execution before
+	Cells     map[string]int   `json:"cells,omitempty"`
+	Trials    []TrialStatus    `json:"trials"`
+	Truncated bool             `json:"truncated,omitempty"` // there are more trials than these
+	Changed   int64            `json:"changed,omitempty"`   // the last change that is in trials: what is later has a higher number
+	Filling   bool             `json:"filling,omitempty"`   // trials of an earlier version are still being counted
+	Summary   *summary.Summary `json:"summary,omitempty"`   // of the trials that are over and not superseded
+	SummaryOf time.Time        `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
+	Stale     *Stale           `json:"stale,omitempty"`     // how content differs from that of the execution
+	Differs   *Stale           `json:"differs,omitempty"`   // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
 
-	outcomes []Outcome // that are still to be summed up
-	outdated bool      // the summary is not of all trials that are over
+	outcomes []summary.Outcome // that are still to be summed up
+	outdated bool              // the summary is not of all trials that are over
 }
 
 // StatusQuery says what a status is to have.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
@@ -154,7 +155,7 @@ func (r *Reconciler) keptSummary(tx *store.Tx, run *RunStatus, counts []store.Co
 		if ended == 0 {
 			return nil
 		}
-		m, fresh, err := kept[Summary](tx, amount{of, kindSummary}, counts)
+		m, fresh, err := kept[summary.Summary](tx, amount{of, kindSummary}, counts)
 		if err != nil {
 			return err
 		}
@@ -182,7 +183,7 @@ func (r *Reconciler) sumUp(run *RunStatus) {
 	case run.outdated:
 		r.summaries.want(doneOf{run.Address, run.Execution})
 	case len(run.outcomes) > 0:
-		s := Summarize(run.outcomes)
+		s := summary.Summarize(run.outcomes)
 		run.Summary, run.outcomes = &s, nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
 )
 
@@ -101,16 +102,16 @@ func (k *summaries) took(a amount, d time.Duration) {
 }
 
 // summary makes the summary of an execution.
-func (k *summaries) summary(ctx context.Context, of doneOf) (made[Summary], error) {
-	return amountTo(ctx, k, amount{of, kindSummary}, func(d doing) Summary { return Summarize(d.outcomes) })
+func (k *summaries) summary(ctx context.Context, of doneOf) (made[summary.Summary], error) {
+	return amountTo(ctx, k, amount{of, kindSummary}, func(d summary.Execution) summary.Summary { return summary.Summarize(d.Outcomes) })
 }
 
 // report is the report on an execution: the one that is kept if nothing has changed since, or if it
 // is a while old only and took long, or else a new one.
-func (k *summaries) report(ctx context.Context, of doneOf) (Report, error) {
+func (k *summaries) report(ctx context.Context, of doneOf) (summary.Report, error) {
 	a := amount{of, kindReport}
 	var open int
-	var last *made[Report]
+	var last *made[summary.Report]
 	var fresh, filled bool
 	if err := k.store.View(ctx, func(tx *store.Tx) error {
 		counts, err := tx.CellCounts(of.address, of.n)
@@ -121,10 +122,10 @@ func (k *summaries) report(ctx context.Context, of doneOf) (Report, error) {
 			return err
 		}
 		open = working(counts)
-		last, fresh, err = kept[Report](tx, a, counts)
+		last, fresh, err = kept[summary.Report](tx, a, counts)
 		return err
 	}); err != nil {
-		return Report{}, err
+		return summary.Report{}, err
 	}
 	if last != nil && (fresh || last.trials > manyOutcomes && k.rests(a)) {
 		last.value.Open = open
@@ -133,7 +134,7 @@ func (k *summaries) report(ctx context.Context, of doneOf) (Report, error) {
 		}
 		return last.value, nil
 	}
-	m, err := amountTo(ctx, k, a, doing.report)
+	m, err := amountTo(ctx, k, a, summary.Execution.Report)
 	if filled {
 		m.value.Open = open
 	}
@@ -152,7 +153,7 @@ type made[T any] struct {
 
 // amountTo makes an amount and keeps it. Who waits for another one that makes the same gets that. With
 // errNotKept the amount is good.
-func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(doing) T) (m made[T], err error) {
+func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(summary.Execution) T) (m made[T], err error) {
 	select {
 	case k.turn <- struct{}{}:
 		defer func() { <-k.turn }()
@@ -160,7 +161,7 @@ func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(doing)
 		return m, context.Cause(ctx)
 	}
 	began, row := time.Now(), store.SummaryRow{Made: clock.Now().UTC()}
-	d := doing{address: a.address, n: a.n}
+	d := summary.Execution{Address: a.address, N: a.n}
 	var last *made[T]
 	var fresh, filled bool
 	if err := k.store.View(ctx, func(tx *store.Tx) error {
@@ -175,7 +176,7 @@ func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(doing)
 		if last, fresh, err = kept[T](tx, a, counts); err != nil || fresh {
 			return err
 		}
-		d.outcomes, d.open, err = outcomesOf(tx, a.address, a.n)
+		d.Outcomes, d.Open, err = outcomesOf(tx, a.address, a.n)
 		return err
 	}); err != nil {
 		return m, err
@@ -183,7 +184,7 @@ func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(doing)
 	if fresh {
 		return *last, nil
 	}
-	m = made[T]{of(d), len(d.outcomes), row.Made}
+	m = made[T]{of(d), len(d.Outcomes), row.Made}
 	k.took(a, time.Since(began))
 	if k.idle || !filled {
 		return m, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -118,7 +119,7 @@ func TestAReportIsMadeOnceForWhatIsOver(t *testing.T) {
 	const cells = manyOutcomes + 20
 	h.plantCells(cells)
 	of := doneOf{"run.r", 1}
-	report := func() (Report, int64) {
+	report := func() (summary.Report, int64) {
 		before := h.store.Work().Rows
 		got, err := r.summaries.report(t.Context(), of)
 		check(t, err)

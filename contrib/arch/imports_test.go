@@ -86,21 +86,21 @@ var mayImport = map[string][]string{
 	},
 
 	"reconcile/admission": {"runtime/judge"},
+	"reconcile/summary":   {"runtime/judge", "runtime/stats", "runtime/task", "runtime/trial"},
 	"reconcile/store":     {},
 	"reconcile/results":   {},
-	"reconcile/report":    {"reconcile"},
+	"reconcile/report":    {"reconcile/summary"},
 	"reconcile/export": {
 		"reconcile", "reconcile/store", "runtime/trial", "runtime/judge", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile": {
-		"config", "config/shell", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission",
+		"config", "config/shell", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/summary",
 		// The plain values that a spec is compiled into, the ledger that the judge writes to, and
 		// the images that are built ahead and collected, and what tasks are checked for.
 		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",
 		"runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 		// What runs in single mode are told as.
 		"runtime/task/swebench", "runtime/task/sweforge",
-		"runtime/stats",
 		// The books that the gateway writes to.
 		"runtime/gateway",
 		// What the book of mining is about.

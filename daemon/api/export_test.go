@@ -7,6 +7,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 // Routes are the patterns of all that a handler serves.
@@ -43,7 +44,7 @@ var Answers = map[string]any{
 	"Problem": problem{}, "Version": Version{}, "Status": reconcile.Status{}, "TrialStatus": reconcile.TrialStatus{},
 	"Rerun": Rerun{}, "Retried": reconcile.Retried{}, "Files": Files{}, "Submitted": Submitted{}, "Planned": Planned{},
 	"ImageWork": reconcile.ImageWork{}, "ImageLine": imageLine{}, "FetchLine": fetchLine{}, "Sweep": reconcile.Sweep{}, "Swept": reconcile.Swept{},
-	"Evaluated": Evaluated{}, "Checked": Checked{}, "Report": reconcile.Report{}, "Compared": reconcile.Compared{}, "Harness": Harness{},
+	"Evaluated": Evaluated{}, "Checked": Checked{}, "Report": summary.Report{}, "Compared": summary.Compared{}, "Harness": Harness{},
 	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},
 	"RunPage": Page[reconcile.RunInfo]{}, "ExecutionPage": Page[reconcile.ExecutionInfo]{}, "SpecPage": Page[reconcile.SpecInfo]{},
 	"TaskPage": Page[reconcile.TaskInfo]{}, "PullPage": Page[reconcile.PullInfo]{}, "SubmissionPage": Page[reconcile.RoundInfo]{},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
 )
@@ -154,7 +155,7 @@ func classify(err error) (status int, kind Kind) {
 		kind = NotFound
 	case is(reconcile.ErrNeedsEngine):
 		kind = NoEngine
-	case conflict, is(reconcile.ErrNothing, reconcile.ErrPairs):
+	case conflict, is(reconcile.ErrNothing, summary.ErrPairs):
 		kind = Conflict
 	case is(reconcile.ErrIdle, store.ErrReadOnly):
 		kind = ReadOnly

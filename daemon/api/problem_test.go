@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge"
 )
@@ -36,7 +37,7 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		{errors.New("anything else"), 500, Internal},
 		{wrapped(reconcile.ErrUnknown), 404, NotFound},
 		{wrapped(reconcile.ErrNothing), 409, Conflict},
-		{wrapped(reconcile.ErrPairs), 409, Conflict},
+		{wrapped(summary.ErrPairs), 409, Conflict},
 		{wrapped(&reconcile.Conflict{}), 409, Conflict},
 		{wrapped(&reconcile.Mistake{}), 400, Invalid},
 		{wrapped(invalidf("limit is no number")), 400, Invalid},

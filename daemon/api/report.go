@@ -5,16 +5,16 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 // Report asks what an execution of a run has come to, in numbers.
-func (c *Client) Report(ctx context.Context, run string) (r reconcile.Report, err error) {
+func (c *Client) Report(ctx context.Context, run string) (r summary.Report, err error) {
 	return r, c.call(ctx, http.MethodGet, "/v1/report?run="+url.QueryEscape(run), nil, &r)
 }
 
 // Compare asks how two executions compare: agents of the same name, or the named ones.
-func (c *Client) Compare(ctx context.Context, a, b string, agents []string) (r reconcile.Compared, err error) {
+func (c *Client) Compare(ctx context.Context, a, b string, agents []string) (r summary.Compared, err error) {
 	q := url.Values{"a": {a}, "b": {b}, "agent": agents}
 	return r, c.call(ctx, http.MethodGet, "/v1/compare?"+q.Encode(), nil, &r)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/report"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 func (e *env) compare() *cobra.Command {
@@ -55,14 +55,14 @@ execution, or with one: run.nightly.e2. Agents of the same name are compared; wi
 }
 
 // reportsOf are those of both sides; of one execution, whose agents are compared, it is one.
-func reportsOf(c reconcile.Compared) []reconcile.Report {
+func reportsOf(c summary.Compared) []summary.Report {
 	if c.A.Run == c.B.Run && c.A.Execution == c.B.Execution {
-		return []reconcile.Report{c.A}
+		return []summary.Report{c.A}
 	}
-	return []reconcile.Report{c.A, c.B}
+	return []summary.Report{c.A, c.B}
 }
 
-func showComparisons(w io.Writer, all []reconcile.Comparison) error {
+func showComparisons(w io.Writer, all []summary.Comparison) error {
 	for i, c := range all {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -74,7 +74,7 @@ func showComparisons(w io.Writer, all []reconcile.Comparison) error {
 	return nil
 }
 
-func showComparison(w io.Writer, c reconcile.Comparison) error {
+func showComparison(w io.Writer, c summary.Comparison) error {
 	fmt.Fprintf(w, "A: %s\nB: %s\n%s in both\n", sideOf(c.A), sideOf(c.B), counted(len(c.Tasks), "task"))
 	for _, l := range []struct {
 		what  string
@@ -102,7 +102,7 @@ func showComparison(w io.Writer, c reconcile.Comparison) error {
 }
 
 // sideOf names a side with all its trials, those that do not count among them.
-func sideOf(s reconcile.Side) string {
+func sideOf(s summary.Side) string {
 	text := fmt.Sprintf("%s e%d, %s: %d of %s resolved", s.Run, s.Execution, printable(s.Agent), s.Resolved, counted(s.Total, "trial"))
 	var left []string
 	for _, x := range []struct {

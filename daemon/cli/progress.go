@@ -18,6 +18,7 @@ import (
 	"github.com/guptarohit/asciigraph"
 
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge"
 )
 
@@ -273,7 +274,7 @@ func showOutcomes(w io.Writer, r reconcile.RunStatus, said told) error {
 }
 
 // showHeadline shows the rates of agents, and beside them what controls came to.
-func showHeadline(w io.Writer, s reconcile.Summary) {
+func showHeadline(w io.Writer, s summary.Summary) {
 	if s.ResolvedRate != nil {
 		fmt.Fprintf(w, "\n%s resolved (%.0f %%, 95 %% interval %.0f–%.0f %%)",
 			resolvedOf(s), 100*s.ResolvedRate.Value, 100*s.ResolvedRate.Low, 100*s.ResolvedRate.High)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/report"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 func (e *env) numbers() *cobra.Command {
@@ -27,7 +27,7 @@ func (e *env) numbers() *cobra.Command {
 				return err
 			}
 			defer done()
-			var reports []reconcile.Report
+			var reports []summary.Report
 			for _, name := range args {
 				r, err := c.Report(cmd.Context(), name)
 				if err != nil {
@@ -49,7 +49,7 @@ func (e *env) numbers() *cobra.Command {
 }
 
 // writePage writes a report whole or not at all.
-func writePage(path string, reports []reconcile.Report, comparisons []reconcile.Comparison) error {
+func writePage(path string, reports []summary.Report, comparisons []summary.Comparison) error {
 	var b strings.Builder
 	if err := report.Write(&b, reports, comparisons, time.Now()); err != nil {
 		return err
@@ -60,7 +60,7 @@ func writePage(path string, reports []reconcile.Report, comparisons []reconcile.
 	return nil
 }
 
-func showNumbers(w io.Writer, reports []reconcile.Report) error {
+func showNumbers(w io.Writer, reports []summary.Report) error {
 	for i, r := range reports {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -73,7 +73,7 @@ func showNumbers(w io.Writer, reports []reconcile.Report) error {
 			fmt.Fprintf(w, ", as of %s", r.AsOf.Local().Format(time.TimeOnly))
 		}
 		fmt.Fprintln(w)
-		for _, show := range []func(io.Writer, reconcile.Report) error{showRates, showStatuses, showKs, showTimes} {
+		for _, show := range []func(io.Writer, summary.Report) error{showRates, showStatuses, showKs, showTimes} {
 			if err := show(w, r); err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func showNumbers(w io.Writer, reports []reconcile.Report) error {
 	return nil
 }
 
-func showRates(w io.Writer, r reconcile.Report) error {
+func showRates(w io.Writer, r summary.Report) error {
 	t := table(w, "AGENT\tRESOLVED\tRATE\tINTERVAL\tPASS RATE\tINTERVAL\tSCORE\tINTERVAL\tCOST\tAGENT TIME\t")
 	for _, a := range r.Agents {
 		s := a.Summary
@@ -110,7 +110,7 @@ func showRates(w io.Writer, r reconcile.Report) error {
 	return nil
 }
 
-func showStatuses(w io.Writer, r reconcile.Report) error {
+func showStatuses(w io.Writer, r summary.Report) error {
 	fmt.Fprintln(w)
 	t := table(w, "AGENT\tTRIALS\tRESOLVED\tUNRESOLVED\tAGENT ERROR\tTEST ERROR\tNOT COUNTED:\tSETUP\tSANITY\tINFRA\tCANCELLED\t")
 	for _, a := range r.Agents {
@@ -122,7 +122,7 @@ func showStatuses(w io.Writer, r reconcile.Report) error {
 }
 
 // showKs shows what several attempts are worth.
-func showKs(w io.Writer, r reconcile.Report) error {
+func showKs(w io.Writer, r summary.Report) error {
 	for _, a := range r.Agents {
 		var at, hat []string
 		for i, k := range a.PassAtK {
@@ -136,7 +136,7 @@ func showKs(w io.Writer, r reconcile.Report) error {
 	return nil
 }
 
-func showTimes(w io.Writer, r reconcile.Report) error {
+func showTimes(w io.Writer, r summary.Report) error {
 	times := r.Times()
 	if len(times) == 0 {
 		return nil
@@ -150,11 +150,11 @@ func showTimes(w io.Writer, r reconcile.Report) error {
 	for _, a := range r.Agents {
 		for _, line := range []struct {
 			name string
-			of   func(reconcile.TimePoint) *float64
+			of   func(summary.TimePoint) *float64
 		}{
-			{"pass rate", func(p reconcile.TimePoint) *float64 { return p.PassRate }},
-			{"score 0–100", func(p reconcile.TimePoint) *float64 { return p.Score100 }},
-			{"score", func(p reconcile.TimePoint) *float64 { return p.Score }},
+			{"pass rate", func(p summary.TimePoint) *float64 { return p.PassRate }},
+			{"score 0–100", func(p summary.TimePoint) *float64 { return p.Score100 }},
+			{"score", func(p summary.TimePoint) *float64 { return p.Score }},
 		} {
 			if line.name == "score" && a.Summary.Score100 != nil {
 				continue
@@ -180,7 +180,7 @@ func table(w io.Writer, head string) *tabwriter.Writer {
 	return t
 }
 
-func resolvedOf(s reconcile.Summary) string {
+func resolvedOf(s summary.Summary) string {
 	if s.ResolvedRate == nil {
 		return "-"
 	}
@@ -188,21 +188,21 @@ func resolvedOf(s reconcile.Summary) string {
 	return fmt.Sprintf("%.0f of %.0f", n*s.ResolvedRate.Value, n) // controls are in no rate, and in the counts
 }
 
-func percentOf(i *reconcile.Interval) string {
+func percentOf(i *summary.Interval) string {
 	if i == nil {
 		return "-"
 	}
 	return fmt.Sprintf("%.0f %%", 100*i.Value)
 }
 
-func percentsOf(i *reconcile.Interval) string {
+func percentsOf(i *summary.Interval) string {
 	if i == nil {
 		return "-"
 	}
 	return fmt.Sprintf("%.0f–%.0f %%", 100*i.Low, 100*i.High)
 }
 
-func valueOf(i *reconcile.Interval) string {
+func valueOf(i *summary.Interval) string {
 	if i == nil {
 		return "-"
 	}
@@ -210,7 +210,7 @@ func valueOf(i *reconcile.Interval) string {
 }
 
 // rangeOf is an interval over tasks, of which one alone tells nothing.
-func rangeOf(i *reconcile.Interval) string {
+func rangeOf(i *summary.Interval) string {
 	if i == nil || i.N < 2 {
 		return "-"
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 // Sizes of a chart in units of its view box.
@@ -40,15 +40,15 @@ const colours = 8
 func colour(i int) int { return i % colours }
 
 // charts are those of a run's measures that change with time.
-func charts(r reconcile.Report) (all []chart) {
+func charts(r summary.Report) (all []chart) {
 	for _, m := range []struct {
 		title string
 		most  float64 // of the axis; 0 = whatever there is
-		of    func(reconcile.CurvePoint) *reconcile.Interval
+		of    func(summary.CurvePoint) *summary.Interval
 	}{
-		{"best pass rate so far", 1, func(p reconcile.CurvePoint) *reconcile.Interval { return p.PassRate }},
-		{"best score so far, 0–100", 100, func(p reconcile.CurvePoint) *reconcile.Interval { return p.Score100 }},
-		{"best score so far", 0, func(p reconcile.CurvePoint) *reconcile.Interval { return p.Score }},
+		{"best pass rate so far", 1, func(p summary.CurvePoint) *summary.Interval { return p.PassRate }},
+		{"best score so far, 0–100", 100, func(p summary.CurvePoint) *summary.Interval { return p.Score100 }},
+		{"best score so far", 0, func(p summary.CurvePoint) *summary.Interval { return p.Score }},
 	} {
 		if m.most == 0 && scale(r) == rescaled {
 			continue
@@ -61,7 +61,7 @@ func charts(r reconcile.Report) (all []chart) {
 	return all
 }
 
-func draw(r reconcile.Report, most float64, of func(reconcile.CurvePoint) *reconcile.Interval) (c chart, ok bool) {
+func draw(r summary.Report, most float64, of func(summary.CurvePoint) *summary.Interval) (c chart, ok bool) {
 	lowest, highest, end := 0.0, most, 0.0
 	for _, a := range r.Agents {
 		for _, p := range a.Curve {
@@ -100,14 +100,14 @@ func draw(r reconcile.Report, most float64, of func(reconcile.CurvePoint) *recon
 }
 
 // trace is a curve in steps: what was best stays so until something is better.
-func trace(points []reconcile.CurvePoint, of func(reconcile.CurvePoint) *reconcile.Interval, x, y func(float64) float64) (c curve, ok bool) {
+func trace(points []summary.CurvePoint, of func(summary.CurvePoint) *summary.Interval, x, y func(float64) float64) (c curve, ok bool) {
 	var line, upper, lower []string
 	at := func(x, y float64) string { return fmt.Sprintf("%.1f,%.1f", x, y) }
-	add := func(px float64, i *reconcile.Interval) {
+	add := func(px float64, i *summary.Interval) {
 		line = append(line, at(px, y(i.Value)))
 		upper, lower = append(upper, at(px, y(i.High))), append(lower, at(px, y(i.Low)))
 	}
-	var before *reconcile.Interval
+	var before *summary.Interval
 	px := 0.0
 	for _, p := range points {
 		i := of(p)
@@ -185,7 +185,7 @@ const whiskerWidth = 120.0
 type mark struct{ Low, At, High, Zero float64 }
 
 // whisker is an interval of a rate.
-func whisker(i *reconcile.Interval) *mark {
+func whisker(i *summary.Interval) *mark {
 	if i == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func whisker(i *reconcile.Interval) *mark {
 }
 
 // difference is an interval around 0, which is in the middle.
-func difference(i reconcile.Interval) mark {
+func difference(i summary.Interval) mark {
 	reach := max(math.Abs(i.Low), math.Abs(i.High), math.Abs(i.Value), 1e-9)
 	at := func(v float64) float64 { return whiskerWidth/2 + v/reach*(whiskerWidth/2-6) }
 	return mark{at(i.Low), at(i.Value), at(i.High), at(0)}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 // none stands where there is no number.
@@ -42,14 +42,14 @@ func signed(x float64) string {
 
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 
-func rate(i *reconcile.Interval) string {
+func rate(i *summary.Interval) string {
 	if i == nil {
 		return none
 	}
 	return percent(i.Value)
 }
 
-func value(i *reconcile.Interval) string {
+func value(i *summary.Interval) string {
 	if i == nil {
 		return none
 	}
@@ -57,7 +57,7 @@ func value(i *reconcile.Interval) string {
 }
 
 // between is the interval in words; with one task nothing is known of it.
-func between(i *reconcile.Interval) string {
+func between(i *summary.Interval) string {
 	if i == nil || i.N < 2 {
 		return ""
 	}
@@ -67,9 +67,9 @@ func between(i *reconcile.Interval) string {
 // betweenRates is an interval of a rate. Wilson's says something of a single trial, too.
 func betweenRates(v any) string {
 	switch i := v.(type) {
-	case reconcile.Interval:
+	case summary.Interval:
 		return fmt.Sprintf("%.0f–%.0f %%", 100*i.Low, 100*i.High)
-	case *reconcile.Interval:
+	case *summary.Interval:
 		if i != nil {
 			return betweenRates(*i)
 		}
@@ -77,7 +77,7 @@ func betweenRates(v any) string {
 	return ""
 }
 
-func betweenSigned(i reconcile.Interval) string {
+func betweenSigned(i summary.Interval) string {
 	if i.N < 2 {
 		return ""
 	}

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 //go:embed report.html
 var page string
 
 // Write writes a page about runs, and about how pairs of them compare.
-func Write(w io.Writer, runs []reconcile.Report, comparisons []reconcile.Comparison, written time.Time) error {
+func Write(w io.Writer, runs []summary.Report, comparisons []summary.Comparison, written time.Time) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"name": runName, "side": sideName, "rate": rate, "value": value, "number": number, "signed": signed, "pvalue": PValue,
 		"cost": cost, "seconds": seconds, "percent": percent, "between": between, "betweenRates": betweenRates, "betweenSigned": betweenSigned,
@@ -29,8 +29,8 @@ func Write(w io.Writer, runs []reconcile.Report, comparisons []reconcile.Compari
 	}
 	data := struct {
 		Title       string
-		Runs        []reconcile.Report
-		Comparisons []reconcile.Comparison
+		Runs        []summary.Report
+		Comparisons []summary.Comparison
 		Written     string
 	}{title(runs), runs, comparisons, written.UTC().Format("2006-01-02 15:04 UTC")}
 	if err := t.Execute(w, data); err != nil {
@@ -39,7 +39,7 @@ func Write(w io.Writer, runs []reconcile.Report, comparisons []reconcile.Compari
 	return nil
 }
 
-func title(runs []reconcile.Report) string {
+func title(runs []summary.Report) string {
 	var names []string
 	for _, r := range runs {
 		names = append(names, runName(r))
@@ -47,21 +47,21 @@ func title(runs []reconcile.Report) string {
 	return strings.Join(names, ", ")
 }
 
-func runName(r reconcile.Report) string { return fmt.Sprintf("%s e%d", r.Run, r.Execution) }
+func runName(r summary.Report) string { return fmt.Sprintf("%s e%d", r.Run, r.Execution) }
 
-func sideName(s reconcile.Side) string { return fmt.Sprintf("%s e%d %s", s.Run, s.Execution, s.Agent) }
+func sideName(s summary.Side) string { return fmt.Sprintf("%s e%d %s", s.Run, s.Execution, s.Agent) }
 
 // Measure is one line of a comparison.
 type Measure struct {
 	Name string
-	*reconcile.Paired
+	*summary.Paired
 	P    float64 // of the test that suits it
 	Test string
 }
 
 // Measures are the lines of a comparison that there is something to say about. Raw scores
 // are one where tasks do not rescale them.
-func Measures(c reconcile.Comparison) (lines []Measure) {
+func Measures(c summary.Comparison) (lines []Measure) {
 	for _, m := range []Measure{
 		{Name: "resolved", Paired: c.Resolved},
 		{Name: "pass rate", Paired: c.PassRate},

@@ -12,43 +12,43 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-func interval(value, low, high float64, n int) *reconcile.Interval {
-	return &reconcile.Interval{Value: value, Low: low, High: high, N: n}
+func interval(value, low, high float64, n int) *summary.Interval {
+	return &summary.Interval{Value: value, Low: low, High: high, N: n}
 }
 
 // agent is one with three trials at two tasks, and a curve in three points.
-func agent(name, task string) reconcile.AgentReport {
-	a := reconcile.AgentReport{Agent: name, Summary: reconcile.Summary{
-		Total: 4, Counts: reconcile.Counts{Resolved: 1, Unresolved: 2, InfraError: 1},
+func agent(name, task string) summary.AgentReport {
+	a := summary.AgentReport{Agent: name, Summary: summary.Summary{
+		Total: 4, Counts: summary.Counts{Resolved: 1, Unresolved: 2, InfraError: 1},
 		ResolvedRate: interval(1./3, 0.06, 0.79, 3), PassRate: interval(0.6, 0.5, 0.7, 2),
 	}}
 	for i := range 6 {
-		a.Summary.ScoreByTime = append(a.Summary.ScoreByTime, reconcile.TimePoint{Fraction: float64(i+1) / 6, ElapsedS: float64(i+1) * 600, PassRate: new(float64(i) / 10)})
+		a.Summary.ScoreByTime = append(a.Summary.ScoreByTime, summary.TimePoint{Fraction: float64(i+1) / 6, ElapsedS: float64(i+1) * 600, PassRate: new(float64(i) / 10)})
 	}
 	a.Summary.Usage.CostUSD = 12.5
 	for i := range 3 {
 		v := float64(i) * 0.3
-		a.Curve = append(a.Curve, reconcile.CurvePoint{ElapsedS: float64(i) * 60, PassRate: interval(v, v, v+0.1, 2)})
+		a.Curve = append(a.Curve, summary.CurvePoint{ElapsedS: float64(i) * 60, PassRate: interval(v, v, v+0.1, 2)})
 	}
 	rate := 0.6
-	a.Tasks = []reconcile.TaskReport{{Task: task, Repo: name, Counts: reconcile.Counts{Resolved: 1, Unresolved: 2, InfraError: 1}, PassRate: &rate}}
+	a.Tasks = []summary.TaskReport{{Task: task, Repo: name, Counts: summary.Counts{Resolved: 1, Unresolved: 2, InfraError: 1}, PassRate: &rate}}
 	return a
 }
 
-func run(agents ...reconcile.AgentReport) reconcile.Report {
-	r := reconcile.Report{Run: "run.nightly", Execution: 2, Agents: agents}
+func run(agents ...summary.AgentReport) summary.Report {
+	r := summary.Report{Run: "run.nightly", Execution: 2, Agents: agents}
 	if len(agents) > 0 {
 		r.Summary = agents[0].Summary
 	}
 	return r
 }
 
-func write(t *testing.T, runs []reconcile.Report, comparisons ...reconcile.Comparison) string {
+func write(t *testing.T, runs []summary.Report, comparisons ...summary.Comparison) string {
 	t.Helper()
 	var b strings.Builder
 	if err := Write(&b, runs, comparisons, noon); err != nil {
@@ -81,7 +81,7 @@ func wellFormed(t *testing.T, page string) (elements map[string]int, text string
 }
 
 func TestAPageHasTheNumbers(t *testing.T) {
-	_, text := wellFormed(t, write(t, []reconcile.Report{run(agent("x", "b.one"), agent("y", "b.one"))}))
+	_, text := wellFormed(t, write(t, []summary.Report{run(agent("x", "b.one"), agent("y", "b.one"))}))
 	text = strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
 		"run.nightly e2", "1 of 3", "33 %", "6–79 %", "0.60", "0.50–0.70", "best pass rate so far", "1/6 10m", "6/6 1h", "$12.50",
@@ -98,14 +98,14 @@ func TestNoNameIsMarkup(t *testing.T) {
 	const hostile = `</title></style></table><script>alert(1)</script><img src="http://x/" onerror='y'> {{.}} ]]>`
 	one := run(agent(hostile, hostile), agent(`"'`, hostile))
 	plain := run(agent("a", "t"), agent("b", "t"))
-	compare := func(name string) reconcile.Comparison {
-		side := reconcile.Side{Run: name, Execution: 1, Agent: name}
-		return reconcile.Comparison{
+	compare := func(name string) summary.Comparison {
+		side := summary.Side{Run: name, Execution: 1, Agent: name}
+		return summary.Comparison{
 			A: side, B: side, OnlyA: []string{name}, OnlyB: []string{name}, Changed: []string{name},
-			Resolved: &reconcile.Paired{A: 0.1, B: 0.2}, Tasks: []reconcile.PairedTask{{Task: name}},
+			Resolved: &summary.Paired{A: 0.1, B: 0.2}, Tasks: []summary.PairedTask{{Task: name}},
 		}
 	}
-	hostilePage, plainPage := write(t, []reconcile.Report{one}, compare(hostile)), write(t, []reconcile.Report{plain}, compare("t"))
+	hostilePage, plainPage := write(t, []summary.Report{one}, compare(hostile)), write(t, []summary.Report{plain}, compare("t"))
 	got, text := wellFormed(t, hostilePage)
 	want, _ := wellFormed(t, plainPage)
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -117,7 +117,7 @@ func TestNoNameIsMarkup(t *testing.T) {
 }
 
 func TestAPageNeedsNothingElse(t *testing.T) {
-	page := write(t, []reconcile.Report{run(agent("x", "t"))})
+	page := write(t, []summary.Report{run(agent("x", "t"))})
 	elements, _ := wellFormed(t, page)
 	for _, name := range []string{"script", "link", "img", "iframe", "object", "a", "base"} {
 		if elements[name] > 0 {
@@ -137,16 +137,16 @@ func TestAPageNeedsNothingElse(t *testing.T) {
 }
 
 func TestPagesAboutLittle(t *testing.T) {
-	lost := reconcile.AgentReport{Agent: "x", Summary: reconcile.Summary{Total: 1, Counts: reconcile.Counts{InfraError: 1}}}
-	for name, r := range map[string]reconcile.Report{"no trial": run(), "none that counts": run(lost)} {
-		if elements, text := wellFormed(t, write(t, []reconcile.Report{r}, reconcile.Comparison{})); elements["polyline"] > 0 || !strings.Contains(text, r.Run) {
+	lost := summary.AgentReport{Agent: "x", Summary: summary.Summary{Total: 1, Counts: summary.Counts{InfraError: 1}}}
+	for name, r := range map[string]summary.Report{"no trial": run(), "none that counts": run(lost)} {
+		if elements, text := wellFormed(t, write(t, []summary.Report{r}, summary.Comparison{})); elements["polyline"] > 0 || !strings.Contains(text, r.Run) {
 			t.Errorf("%s: %v", name, elements)
 		}
 	}
 }
 
 func TestScoresAreShownOnOneScale(t *testing.T) {
-	rescale := func(a reconcile.AgentReport) reconcile.AgentReport {
+	rescale := func(a summary.AgentReport) summary.AgentReport {
 		a.Summary.Score, a.Summary.Score100 = interval(7, 6, 8, 2), interval(70, 60, 80, 2)
 		for i := range a.Curve {
 			a.Curve[i].Score, a.Curve[i].Score100 = interval(7, 6, 8, 2), interval(70, 60, 80, 2)
@@ -165,7 +165,7 @@ func TestScoresAreShownOnOneScale(t *testing.T) {
 	if all := charts(both); len(all) != 2 || all[1].Title != "best score so far" {
 		t.Errorf("%+v", all)
 	}
-	c := reconcile.Comparison{Resolved: &reconcile.Paired{SignP: 0.1, WilcoxonP: 0.2}, Score: &reconcile.Paired{}, Score100: &reconcile.Paired{WilcoxonP: 0.3}}
+	c := summary.Comparison{Resolved: &summary.Paired{SignP: 0.1, WilcoxonP: 0.2}, Score: &summary.Paired{}, Score100: &summary.Paired{WilcoxonP: 0.3}}
 	lines := Measures(c)
 	if len(lines) != 2 || lines[0].P != 0.1 || lines[1].Name != "score 0–100" || lines[1].P != 0.3 {
 		t.Errorf("%+v", lines)
@@ -174,14 +174,14 @@ func TestScoresAreShownOnOneScale(t *testing.T) {
 
 func TestStatusesOfATask(t *testing.T) {
 	for _, tc := range []struct {
-		counts      reconcile.Counts
+		counts      summary.Counts
 		text, class string
 	}{
-		{reconcile.Counts{Resolved: 1}, "resolved", "good"},
-		{reconcile.Counts{AgentError: 1}, "agent_error", "bad"},
-		{reconcile.Counts{InfraError: 2}, "2 infra_error", "out"},
-		{reconcile.Counts{Resolved: 2, Unresolved: 1, AgentError: 1, Cancelled: 1}, "2 of 4 resolved, agent_error, cancelled", ""},
-		{reconcile.Counts{}, "", "out"},
+		{summary.Counts{Resolved: 1}, "resolved", "good"},
+		{summary.Counts{AgentError: 1}, "agent_error", "bad"},
+		{summary.Counts{InfraError: 2}, "2 infra_error", "out"},
+		{summary.Counts{Resolved: 2, Unresolved: 1, AgentError: 1, Cancelled: 1}, "2 of 4 resolved, agent_error, cancelled", ""},
+		{summary.Counts{}, "", "out"},
 	} {
 		if text, class := statuses(tc.counts), verdict(tc.counts); text != tc.text || class != tc.class {
 			t.Errorf("%+v: %q, %q", tc.counts, text, class)
@@ -206,10 +206,10 @@ func TestNumbersForPeople(t *testing.T) {
 		}
 	}
 	for got, want := range map[string]string{
-		betweenSigned(reconcile.Interval{Low: -0.1, High: 0.25, N: 9}): "-0.10 to +0.25",
-		betweenSigned(reconcile.Interval{N: 1}):                        "",
-		between(interval(1, 1, 1, 1)):                                  "",
-		betweenRates(interval(1, 0.2, 1, 1)):                           "20–100 %",
+		betweenSigned(summary.Interval{Low: -0.1, High: 0.25, N: 9}): "-0.10 to +0.25",
+		betweenSigned(summary.Interval{N: 1}):                        "",
+		between(interval(1, 1, 1, 1)):                                "",
+		betweenRates(interval(1, 0.2, 1, 1)):                         "20–100 %",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -221,11 +221,11 @@ func TestNumbersForPeople(t *testing.T) {
 func TestChartsStayInTheirFrame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.Float64Range(-1e9, 1e9)
-		var a reconcile.AgentReport
+		var a summary.AgentReport
 		at := 0.0
 		for range rapid.IntRange(1, 5).Draw(t, "points") {
 			v, spread := value.Draw(t, "value"), rapid.Float64Range(0, 1e6).Draw(t, "spread")
-			a.Curve = append(a.Curve, reconcile.CurvePoint{ElapsedS: at, Score: interval(v, v-spread, v+spread, 3)})
+			a.Curve = append(a.Curve, summary.CurvePoint{ElapsedS: at, Score: interval(v, v-spread, v+spread, 3)})
 			at += rapid.Float64Range(0.5, 1e6).Draw(t, "later")
 		}
 		all := charts(run(a))

@@ -6,17 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/summary"
 )
 
 // alike reports whether a run has trials that are not independent.
-func alike(r reconcile.Report) bool {
-	return slices.ContainsFunc(r.Agents, func(a reconcile.AgentReport) bool { return a.Summary.ResolvedByTask != nil })
+func alike(r summary.Report) bool {
+	return slices.ContainsFunc(r.Agents, func(a summary.AgentReport) bool { return a.Summary.ResolvedByTask != nil })
 }
 
 // clusters is how many repositories the tasks of a run are of; 0 where that is of no
 // importance.
-func clusters(r reconcile.Report) (most int) {
+func clusters(r summary.Report) (most int) {
 	for _, a := range r.Agents {
 		if i := a.Summary.ResolvedByTask; i != nil {
 			most = max(most, i.Clusters)
@@ -33,21 +33,21 @@ const (
 )
 
 // scale is the heading of a run's scores; "" = it has none.
-func scale(r reconcile.Report) string {
-	has := func(of func(reconcile.Summary) *reconcile.Interval) bool {
-		return slices.ContainsFunc(r.Agents, func(a reconcile.AgentReport) bool { return of(a.Summary) != nil })
+func scale(r summary.Report) string {
+	has := func(of func(summary.Summary) *summary.Interval) bool {
+		return slices.ContainsFunc(r.Agents, func(a summary.AgentReport) bool { return of(a.Summary) != nil })
 	}
 	switch {
-	case has(func(s reconcile.Summary) *reconcile.Interval { return s.Score100 }):
+	case has(func(s summary.Summary) *summary.Interval { return s.Score100 }):
 		return rescaled
-	case has(func(s reconcile.Summary) *reconcile.Interval { return s.Score }):
+	case has(func(s summary.Summary) *summary.Interval { return s.Score }):
 		return unscaled
 	}
 	return ""
 }
 
 // scored is the mean score of an agent, rescaled where there is such.
-func scored(s reconcile.Summary) *reconcile.Interval {
+func scored(s summary.Summary) *summary.Interval {
 	if s.Score100 != nil {
 		return s.Score100
 	}
@@ -55,7 +55,7 @@ func scored(s reconcile.Summary) *reconcile.Interval {
 }
 
 // ks are the numbers of attempts that there is something to say about.
-func ks(r reconcile.Report) (all []int) {
+func ks(r summary.Report) (all []int) {
 	for _, a := range r.Agents {
 		for i := len(all); i < len(a.PassAtK); i++ {
 			all = append(all, a.PassAtK[i].K)
@@ -67,16 +67,16 @@ func ks(r reconcile.Report) (all []int) {
 // row is a task with what each agent has come to on it, in the order of the agents.
 type row struct {
 	Task, Repo string
-	Agents     []*reconcile.TaskReport // nil = the agent has no trial of it
+	Agents     []*summary.TaskReport // nil = the agent has no trial of it
 }
 
 // rows are the tasks of a run.
-func rows(r reconcile.Report) (all []row) {
+func rows(r summary.Report) (all []row) {
 	byTask := map[string]*row{}
 	for i, a := range r.Agents {
 		for _, t := range a.Tasks {
 			if byTask[t.Task] == nil {
-				byTask[t.Task] = &row{t.Task, t.Repo, make([]*reconcile.TaskReport, len(r.Agents))}
+				byTask[t.Task] = &row{t.Task, t.Repo, make([]*summary.TaskReport, len(r.Agents))}
 			}
 			byTask[t.Task].Agents[i] = &t
 		}
@@ -88,7 +88,7 @@ func rows(r reconcile.Report) (all []row) {
 }
 
 // statuses are those of the attempts at a task: its name where there is one attempt.
-func statuses(c reconcile.Counts) string {
+func statuses(c summary.Counts) string {
 	solved, counted := c.Resolved, c.Resolved+c.Unresolved+c.AgentError+c.TestError
 	var parts []string
 	if counted > 1 {
@@ -120,7 +120,7 @@ func statuses(c reconcile.Counts) string {
 }
 
 // verdict is the class of such a cell.
-func verdict(c reconcile.Counts) string {
+func verdict(c summary.Counts) string {
 	switch counted := c.Resolved + c.Unresolved + c.AgentError + c.TestError; {
 	case counted == 0:
 		return "out"
@@ -145,14 +145,14 @@ type timeRow struct {
 	Values []*float64
 }
 
-func timeTables(r reconcile.Report) (all []timeTable) {
+func timeTables(r summary.Report) (all []timeTable) {
 	for _, m := range []struct {
 		title string
-		of    func(reconcile.TimePoint) *float64
+		of    func(summary.TimePoint) *float64
 	}{
-		{"pass rate", func(p reconcile.TimePoint) *float64 { return p.PassRate }},
-		{"score 0–100", func(p reconcile.TimePoint) *float64 { return p.Score100 }},
-		{raw, func(p reconcile.TimePoint) *float64 { return p.Score }},
+		{"pass rate", func(p summary.TimePoint) *float64 { return p.PassRate }},
+		{"score 0–100", func(p summary.TimePoint) *float64 { return p.Score100 }},
+		{raw, func(p summary.TimePoint) *float64 { return p.Score }},
 	} {
 		if m.title == raw && scale(r) == rescaled {
 			continue

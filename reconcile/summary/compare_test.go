@@ -1,4 +1,4 @@
-package reconcile
+package summary
 
 import (
 	"errors"
@@ -10,18 +10,18 @@ import (
 
 // Agents of the same name are compared; of one each, whatever they are called.
 func TestCompareFindsPairs(t *testing.T) {
-	did := func(name string, agents ...string) doing {
-		d := doing{address: "run." + name, n: 1}
+	did := func(name string, agents ...string) Execution {
+		d := Execution{Address: "run." + name, N: 1}
 		for _, agent := range agents {
 			o := outcome("t", agent, trial.Resolved, 1)
-			o.content = &task.Task{Name: "t"}
-			d.outcomes = append(d.outcomes, o)
+			o.Content = &task.Task{Name: "t"}
+			d.Outcomes = append(d.Outcomes, o)
 		}
 		return d
 	}
 	for _, tt := range []struct {
 		name  string
-		a, b  doing
+		a, b  Execution
 		asked []string
 		pairs [][2]string
 	}{

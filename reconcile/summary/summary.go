@@ -1,4 +1,4 @@
-package reconcile
+package summary
 
 import (
 	"cmp"
@@ -26,12 +26,12 @@ type Outcome struct {
 	Started   time.Time
 	Rounds    []judge.Submission
 
-	content *task.Task // as it was when the trial began; shared
+	Content *task.Task // as it was when the trial began; shared
 }
 
-// repoOf is the repository of a task: what its format says it is, or where it is cloned
+// RepoOf is the repository of a task: what its format says it is, or where it is cloned
 // from.
-func repoOf(t task.Task) string {
+func RepoOf(t task.Task) string {
 	if repo := t.Metadata["repo"]; repo != "" || t.Repo == nil {
 		return repo
 	}

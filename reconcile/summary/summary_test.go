@@ -1,4 +1,4 @@
-package reconcile
+package summary
 
 import (
 	"encoding/json"
@@ -160,7 +160,7 @@ func TestTheRepositoryOfATask(t *testing.T) {
 		"a/b":      {Metadata: map[string]string{"repo": "a/b"}, Repo: &task.Repo{URL: "file:///mirror"}},
 		"https://": {Metadata: map[string]string{"language": "go"}, Repo: &task.Repo{URL: "https://"}},
 	} {
-		if got := repoOf(of); got != want {
+		if got := RepoOf(of); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package reconcile
+package summary
 
 import (
 	"maps"
@@ -63,19 +63,19 @@ type TaskReport struct {
 	Usage          trial.Usage `json:"usage"`
 }
 
-// doing is an execution of a run with the trials of it that count.
-type doing struct {
-	address  string
-	n        int
-	open     int
-	outcomes []Outcome
+// Execution is an execution of a run with the trials of it that count.
+type Execution struct {
+	Address  string
+	N        int
+	Open     int
+	Outcomes []Outcome
 }
 
 // Report is the report on the execution.
-func (d doing) report() Report {
-	r := Report{Run: d.address, Execution: d.n, Open: d.open, Summary: Summarize(d.outcomes), Agents: []AgentReport{}, Decoys: decoySummary(d.outcomes)}
-	end := lastRound(d.outcomes)
-	agents := byAgent(d.outcomes)
+func (d Execution) Report() Report {
+	r := Report{Run: d.Address, Execution: d.N, Open: d.Open, Summary: Summarize(d.Outcomes), Agents: []AgentReport{}, Decoys: decoySummary(d.Outcomes)}
+	end := lastRound(d.Outcomes)
+	agents := byAgent(d.Outcomes)
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		r.Agents = append(r.Agents, agentReport(name, agents[name], r.Summary, end))
 	}

@@ -1,4 +1,4 @@
-package reconcile
+package summary
 
 import (
 	"bytes"
@@ -68,25 +68,25 @@ var ErrPairs = errors.New("no agents to compare")
 
 // Compare compares two executions. Agents are those of the same name; of one each, whatever they are
 // called; or, where agents names them, the first of a with the second, or the only one, of b.
-func Compare(a, b doing, agents []string) (Compared, error) {
-	ofA, ofB := byAgent(a.outcomes), byAgent(b.outcomes)
+func Compare(a, b Execution, agents []string) (Compared, error) {
+	ofA, ofB := byAgent(a.Outcomes), byAgent(b.Outcomes)
 	pairs, err := pairAgents(a, b, ofA, ofB, agents)
 	if err != nil {
 		return Compared{}, err
 	}
-	c := Compared{A: a.report(), B: b.report(), Comparisons: []Comparison{}}
+	c := Compared{A: a.Report(), B: b.Report(), Comparisons: []Comparison{}}
 	for _, p := range pairs {
 		one := compareOutcomes(ofA[p[0]], ofB[p[1]])
-		one.A.Run, one.A.Execution, one.A.Agent = a.address, a.n, p[0]
-		one.B.Run, one.B.Execution, one.B.Agent = b.address, b.n, p[1]
+		one.A.Run, one.A.Execution, one.A.Agent = a.Address, a.N, p[0]
+		one.B.Run, one.B.Execution, one.B.Agent = b.Address, b.N, p[1]
 		c.Comparisons = append(c.Comparisons, one)
 	}
 	return c, nil
 }
 
-func pairAgents(a, b doing, ofA, ofB map[string][]Outcome, agents []string) (pairs [][2]string, err error) {
+func pairAgents(a, b Execution, ofA, ofB map[string][]Outcome, agents []string) (pairs [][2]string, err error) {
 	namesA, namesB := slices.Sorted(maps.Keys(ofA)), slices.Sorted(maps.Keys(ofB))
-	have := fmt.Sprintf("%s e%d has %s, %s e%d has %s", a.address, a.n, listed(namesA), b.address, b.n, listed(namesB))
+	have := fmt.Sprintf("%s e%d has %s, %s e%d has %s", a.Address, a.N, listed(namesA), b.Address, b.N, listed(namesB))
 	if len(agents) > 0 {
 		p := [2]string{agents[0], agents[len(agents)-1]}
 		if len(agents) > 2 || ofA[p[0]] == nil || ofB[p[1]] == nil {
@@ -123,7 +123,7 @@ func compareOutcomes(a, b []Outcome) Comparison {
 	for _, p := range both {
 		x, y := inA[p.Task], inB[p.Task]
 		c.Tasks = append(c.Tasks, PairedTask{p.Task, taskReport(p.Task, x), taskReport(p.Task, y)})
-		if !sameTask(*x[0].content, *y[0].content) {
+		if !sameTask(*x[0].Content, *y[0].Content) {
 			c.Changed = append(c.Changed, p.Task)
 		}
 	}

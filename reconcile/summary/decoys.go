@@ -1,4 +1,4 @@
-package reconcile
+package summary
 
 import "github.com/assayd/assayd/runtime/trial"
 
@@ -29,7 +29,7 @@ func decoySummary(outcomes []Outcome) *DecoySummary {
 			continue
 		}
 		s.Checked += d.Checked
-		s.Tests += len(o.content.FailToPass)
+		s.Tests += len(o.Content.FailToPass)
 		if len(d.Rounds) == 0 {
 			continue
 		}
