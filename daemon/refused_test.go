@@ -29,7 +29,7 @@ import (
 type bar struct {
 	*testing.T
 	*judge.Judge
-	ledger *reconcile.Ledger
+	ledger *reconcile.Submissions
 	dir    string
 }
 

@@ -10,24 +10,23 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
-	"github.com/assayd/assayd/runtime/trial"
 )
 
-// Ledger keeps the judge's submissions in the store and reports each verdict in the
-// transaction that stores it.
-type Ledger struct {
-	store *store.Store
-	turn  chan struct{} // held by who writes, so that lists change in the order of transactions
-	long  longLists
+// Submissions keeps the judge's submissions in the store. It implements judge.Ledger.
+type Submissions struct {
+	store  *store.Store
+	judged func(*store.Tx, judge.Submission) error // called for each verdict, in the transaction that stores it
+	turn   chan struct{}                           // held by the one who writes, so that lists change in the order of transactions
+	long   longLists
 }
 
-// NewLedger returns the ledger of a store. Of those that write there is one.
-func NewLedger(s *store.Store) *Ledger {
-	return &Ledger{store: s, turn: make(chan struct{}, 1), long: longLists{least: longList}}
+// NewSubmissions returns the submissions of a store. A store has at most one that writes.
+func NewSubmissions(s *store.Store, judged func(*store.Tx, judge.Submission) error) *Submissions {
+	return &Submissions{store: s, judged: judged, turn: make(chan struct{}, 1), long: longLists{least: longList}}
 }
 
 // Reserve implements judge.Ledger.
-func (l *Ledger) Reserve(ctx context.Context, id string, decide func([]judge.Submission) (judge.Submission, error)) (judge.Submission, error) {
+func (l *Submissions) Reserve(ctx context.Context, id string, decide func([]judge.Submission) (judge.Submission, error)) (judge.Submission, error) {
 	var made judge.Submission
 	err := l.write(ctx, func(tx *store.Tx) (changed list, err error) {
 		past, err := l.submissions(tx, id)
@@ -56,7 +55,7 @@ func (l *Ledger) Reserve(ctx context.Context, id string, decide func([]judge.Sub
 }
 
 // Update implements judge.Ledger.
-func (l *Ledger) Update(ctx context.Context, id string, change func(*judge.Submission) error) (judge.Submission, error) {
+func (l *Submissions) Update(ctx context.Context, id string, change func(*judge.Submission) error) (judge.Submission, error) {
 	var sub judge.Submission
 	err := l.write(ctx, func(tx *store.Tx) (changed list, err error) {
 		if sub, err = wholeSubmission(tx, id); err != nil {
@@ -74,7 +73,7 @@ func (l *Ledger) Update(ctx context.Context, id string, change func(*judge.Submi
 			return changed, err
 		}
 		if sub.State == judge.StateJudged && before != judge.StateJudged {
-			if err := report(tx, sub); err != nil {
+			if err := l.judged(tx, sub); err != nil {
 				return changed, err
 			}
 		}
@@ -85,7 +84,7 @@ func (l *Ledger) Update(ctx context.Context, id string, change func(*judge.Submi
 }
 
 // Release implements judge.Ledger.
-func (l *Ledger) Release(ctx context.Context, id string) error {
+func (l *Submissions) Release(ctx context.Context, id string) error {
 	return l.write(ctx, func(tx *store.Tx) (changed list, err error) {
 		row, err := tx.Submission(id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -100,7 +99,7 @@ func (l *Ledger) Release(ctx context.Context, id string) error {
 
 // write runs fn in a transaction of its own, and keeps the list that it changed once that is
 // durable.
-func (l *Ledger) write(ctx context.Context, fn func(*store.Tx) (list, error)) error {
+func (l *Submissions) write(ctx context.Context, fn func(*store.Tx) (list, error)) error {
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
@@ -124,7 +123,7 @@ func (l *Ledger) write(ctx context.Context, fn func(*store.Tx) (list, error)) er
 }
 
 // Submission implements judge.Ledger.
-func (l *Ledger) Submission(ctx context.Context, id string) (s judge.Submission, err error) {
+func (l *Submissions) Submission(ctx context.Context, id string) (s judge.Submission, err error) {
 	err = l.store.View(ctx, func(tx *store.Tx) error {
 		s, err = wholeSubmission(tx, id)
 		return err
@@ -136,7 +135,7 @@ func (l *Ledger) Submission(ctx context.Context, id string) (s judge.Submission,
 }
 
 // Submissions implements judge.Ledger.
-func (l *Ledger) Submissions(ctx context.Context, id string) (subs []judge.Submission, err error) {
+func (l *Submissions) Submissions(ctx context.Context, id string) (subs []judge.Submission, err error) {
 	if subs := l.long.get(id); subs != nil {
 		return slices.Clone(subs), nil
 	}
@@ -148,7 +147,7 @@ func (l *Ledger) Submissions(ctx context.Context, id string) (subs []judge.Submi
 }
 
 // submissions are those of a trial, for who writes.
-func (l *Ledger) submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
+func (l *Submissions) submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
 	if subs := l.long.get(id); subs != nil {
 		return subs, nil
 	}
@@ -215,7 +214,7 @@ func submissionRow(s judge.Submission) (row store.SubmissionRow, err error) {
 
 // unjudged takes what a former daemon left: reservations whose archive never arrived are
 // forgotten, the others are returned to be judged.
-func (l *Ledger) unjudged(ctx context.Context) (subs []judge.Submission, err error) {
+func (l *Submissions) unjudged(ctx context.Context) (subs []judge.Submission, err error) {
 	err = l.store.Do(ctx, func(tx *store.Tx) error {
 		rows, err := tx.SubmissionsInState(string(judge.StateReserved), string(judge.StateQueued), string(judge.StateRunning))
 		if err != nil {
@@ -237,80 +236,4 @@ func (l *Ledger) unjudged(ctx context.Context) (subs []judge.Submission, err err
 		return nil
 	})
 	return subs, err
-}
-
-// submissionRecord is the record "submission".
-type submissionRecord struct {
-	Trial      string       `json:"trial"`
-	Try        int          `json:"try"`
-	Round      string       `json:"round"`
-	Kind       judge.Kind   `json:"kind"`
-	Status     judge.Status `json:"status"`
-	PassRate   float64      `json:"pass_rate"`
-	Score      *float64     `json:"score"`
-	Score100   *float64     `json:"score_0_100"`
-	Valid      bool         `json:"valid"`
-	Passed     int          `json:"passed"`
-	Failed     int          `json:"failed"`
-	Errors     int          `json:"errors"`
-	TotalTests int          `json:"total_tests"`
-	Summary    string       `json:"summary"`
-	ElapsedS   float64      `json:"elapsed_s"`
-	QueuedMS   int64        `json:"queued_ms"`
-	JudgeMS    int64        `json:"judge_ms"`
-	DurationMS int64        `json:"duration_ms"`
-	Archive    archive      `json:"archive"`
-	Cached     bool         `json:"cached"`
-	Isolation  string       `json:"isolation"`
-	Tampered   bool         `json:"tampered"`
-	Problem    string       `json:"problem,omitempty"`
-}
-
-type archive struct {
-	SHA256 string `json:"sha256"`
-	Bytes  int64  `json:"bytes"`
-}
-
-// report appends a verdict to the results of the trial's run. A submission that belongs
-// to no trial has no file to be reported in; what the private set or the untouched tree says
-// is told with the trial's verdict.
-func report(tx *store.Tx, s judge.Submission) error {
-	if s.Kind.Apart() {
-		return nil
-	}
-	if err := putRound(tx, s); err != nil {
-		return err
-	}
-	row, err := tx.Trial(s.Trial)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	state, err := stateOf(row)
-	if err != nil {
-		return err
-	}
-	r := s.Report
-	_, err = tx.AppendLine(store.StreamRef{Spec: row.Spec}, envelope("submission", state), submissionRecord{
-		Trial: s.Trial, Try: s.Try, Round: s.Round, Kind: s.Kind, Status: r.Status, PassRate: r.PassRate, Score: r.Score,
-		Score100: r.Score100, Valid: r.Valid, Passed: r.Passed, Failed: r.Failed, Errors: r.Errors, TotalTests: r.TotalTests,
-		Summary: r.Summary, ElapsedS: float64(s.AcceptedAt.Sub(state.StartedAt).Milliseconds()) / 1000,
-		QueuedMS: r.QueuedMS, JudgeMS: r.JudgeMS, DurationMS: r.DurationMS, Archive: archive{s.Archive, s.Bytes},
-		Cached: r.Cached, Isolation: r.Isolation, Tampered: r.Tampered, Problem: r.Problem,
-	})
-	return err
-}
-
-func envelope(typ string, s trial.State) store.Envelope {
-	return store.Envelope{Type: typ, Spec: s.Spec, Generation: s.Generation, Execution: s.Execution}
-}
-
-func stateOf(row store.TrialRow) (trial.State, error) {
-	var s trial.State
-	if err := json.Unmarshal(row.Data, &s); err != nil {
-		return s, fmt.Errorf("read trial %s: %w", row.ID, err)
-	}
-	return s, nil
 }

@@ -15,8 +15,8 @@ import (
 
 // A list that is kept in memory is at each moment the one that the store would give.
 func TestALongListIsTheStores(t *testing.T) {
-	s, _ := openStore(t)
-	l := NewLedger(s)
+	s := emptyStore(t)
+	l := unheard(s)
 	l.long.least = 3
 	trials, n := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -26,7 +26,7 @@ func TestALongListIsTheStores(t *testing.T) {
 		reserveOne := func(ctx context.Context, id string) error {
 			_, err := l.Reserve(ctx, trial, func([]judge.Submission) (judge.Submission, error) {
 				n++
-				return judge.Submission{ID: id, Trial: trial, Try: 1, Kind: judge.KindAgent, Number: n, State: judge.StateReserved, ReservedAt: noon}, nil
+				return judge.Submission{ID: id, Trial: trial, Try: 1, Kind: judge.KindAgent, Number: n, State: judge.StateReserved}, nil
 			})
 			return err
 		}
@@ -71,7 +71,7 @@ func TestALongListIsTheStores(t *testing.T) {
 				}
 			},
 			"": func(r *rapid.T) {
-				want, err := NewLedger(s).Submissions(t.Context(), trial)
+				want, err := unheard(s).Submissions(t.Context(), trial)
 				got, errGot := l.Submissions(t.Context(), trial)
 				if err := errors.Join(err, errGot); err != nil {
 					r.Fatal(err)

@@ -1,24 +1,23 @@
 package reconcile
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
-	"github.com/assayd/assayd/runtime/trial"
 )
 
-// openStore opens a store with run.r in its first execution, of which a trial is open.
-func openStore(t *testing.T) (s *store.Store, id string) {
+// aTrial has submissions in these tests.
+const aTrial = "r.e1.aaaaaaaa"
+
+func emptyStore(t *testing.T) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
 	if err != nil {
@@ -29,51 +28,21 @@ func openStore(t *testing.T) (s *store.Store, id string) {
 			t.Error(err)
 		}
 	})
-	state := trial.State{ID: "r.e1.aaaaaaaa", Spec: "run.r", Generation: "g1", Execution: 1, Key: cellOf("a").Key, Try: 1, StartedAt: noon, Phase: trial.Running}
-	data, err := json.Marshal(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = s.Do(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.AppendLine(store.StreamRef{Spec: "run.r", Root: "/specs", Path: "/specs/a.run.r.jsonl"}, store.Envelope{Type: "run.started"}, nil)
-		return errors.Join(err,
-			tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1, Trigger: "accepted", StartedAt: noon}),
-			tx.PutTrial(store.TrialRow{ID: state.ID, Spec: "run.r", Execution: 1, Cell: state.Key, Try: 1, Phase: "running", Data: data}))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, state.ID
+	return s
 }
 
-// linesOf are the lines of a spec's stream of the type.
-func linesOf(t *testing.T, s *store.Store, spec, typ string) (lines []map[string]any) {
+// quietly returns the submissions of an empty store, whose verdicts are told to nobody.
+func quietly(t *testing.T) *Submissions {
 	t.Helper()
-	err := s.View(t.Context(), func(tx *store.Tx) error {
-		stream, err := tx.Stream(spec)
-		if err != nil {
-			return err
-		}
-		all, err := tx.LinesFrom(stream.ID, 1, 10_000)
-		for _, l := range all {
-			var line map[string]any
-			if err := json.Unmarshal(l.Data, &line); err != nil {
-				return err
-			}
-			if line["type"] == typ {
-				lines = append(lines, line)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lines
+	return unheard(emptyStore(t))
 }
 
-// reserve makes a submission.
-func reserve(t *testing.T, l *Ledger, s judge.Submission) judge.Submission {
+func unheard(s *store.Store) *Submissions {
+	return NewSubmissions(s, func(*store.Tx, judge.Submission) error { return nil })
+}
+
+// reserved makes a submission.
+func reserved(t *testing.T, l *Submissions, s judge.Submission) judge.Submission {
 	t.Helper()
 	made, err := l.Reserve(t.Context(), s.Trial, func([]judge.Submission) (judge.Submission, error) { return s, nil })
 	if err != nil {
@@ -82,44 +51,42 @@ func reserve(t *testing.T, l *Ledger, s judge.Submission) judge.Submission {
 	return made
 }
 
-func TestAVerdictIsReportedOnce(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
-	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, Number: 1, Round: "agent-1", State: judge.StateQueued})
+// A verdict is told once, in the transaction that stores it: if it cannot be told it is not stored.
+func TestAVerdictIsToldInItsTransaction(t *testing.T) {
+	full, told := errors.New("full"), 0
+	l := NewSubmissions(emptyStore(t), func(_ *store.Tx, s judge.Submission) error {
+		if told++; told == 1 {
+			return full
+		}
+		return nil
+	})
+	reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
+	judged := func(u *judge.Submission) error {
+		u.State, u.Report = judge.StateJudged, &judge.Report{}
+		return nil
+	}
+	if _, err := l.Update(t.Context(), "s1", judged); !errors.Is(err, full) {
+		t.Errorf("a verdict that could not be told: %v", err)
+	}
+	if s, err := l.Submission(t.Context(), "s1"); err != nil || s.State != judge.StateQueued {
+		t.Errorf("after that it is %s (%v)", s.State, err)
+	}
 	for range 2 { // the second time nothing becomes judged
-		_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
-			u.State, u.AcceptedAt, u.Archive, u.Bytes = judge.StateJudged, noon.Add(1500*time.Millisecond), "abc", 7
-			u.Report = &judge.Report{Status: judge.StatusOK, PassRate: 0.5, Score: new(3.0), Valid: true, Passed: 1, Failed: 1, TotalTests: 2, Isolation: "shared", JudgeMS: 9}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+		if _, err := l.Update(t.Context(), "s1", judged); err != nil {
+			t.Error(err)
 		}
 	}
-	lines := linesOf(t, s, "run.r", "submission")
-	if len(lines) != 1 {
-		t.Fatalf("%d lines report one verdict", len(lines))
-	}
-	delete(lines[0], "time")
-	want := map[string]any{
-		"v": 1.0, "seq": 2.0, "type": "submission", "spec": "run.r", "generation": "g1", "execution": "e1",
-		"trial": id, "try": 1.0, "round": "agent-1", "kind": "agent", "status": "ok", "pass_rate": 0.5, "score": 3.0, "score_0_100": nil,
-		"valid": true, "passed": 1.0, "failed": 1.0, "errors": 0.0, "total_tests": 2.0, "summary": "", "elapsed_s": 1.5,
-		"queued_ms": 0.0, "judge_ms": 9.0, "duration_ms": 0.0, "archive": map[string]any{"sha256": "abc", "bytes": 7.0},
-		"cached": false, "isolation": "shared", "tampered": false,
-	}
-	if diff := cmp.Diff(want, lines[0]); diff != "" {
-		t.Error(diff)
+	if told != 2 {
+		t.Errorf("told %d times", told)
 	}
 }
 
 // TestTestsAreReadOneSubmissionAtATime: what is asked for at every request does not grow
 // with the number of tests.
 func TestTestsAreReadOneSubmissionAtATime(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
+	l := quietly(t)
 	tests := []parser.Test{{Name: "a", Status: parser.Passed}, {Name: "b", Status: parser.Failed, Message: "because"}}
-	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
+	reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
 	verdict := &judge.Report{Status: judge.StatusOK, Passed: 1, Tests: tests}
 	for range 2 { // the second change finds the tests and keeps them
 		u, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
@@ -140,13 +107,9 @@ func TestTestsAreReadOneSubmissionAtATime(t *testing.T) {
 	if diff := cmp.Diff(tests, one.Report.Tests); diff != "" {
 		t.Error(diff)
 	}
-	all, err := l.Submissions(t.Context(), id)
+	all, err := l.Submissions(t.Context(), aTrial)
 	if err != nil || len(all) != 1 || all[0].Report.Passed != 1 || all[0].Report.Tests != nil {
 		t.Errorf("all: %+v, %v", all, err)
-	}
-	status, err := (&Reconciler{o: Options{Store: s}}).Trial(t.Context(), id)
-	if err != nil || len(status.Rounds) != 1 || len(status.Rounds[0].Report.Tests) != 2 {
-		t.Errorf("the status of the trial: %+v, %v", status.Rounds, err)
 	}
 	if _, err := l.Submission(t.Context(), "none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what is not there: %v", err)
@@ -154,28 +117,27 @@ func TestTestsAreReadOneSubmissionAtATime(t *testing.T) {
 }
 
 func TestAReservationIsTakenOver(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
-	old := reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, Number: 1, Key: "k", State: judge.StateReserved})
+	l := quietly(t)
+	old := reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, Number: 1, Key: "k", State: judge.StateReserved})
 	for _, key := range []string{"k", "other", ""} {
 		old.Key = key
-		reserve(t, l, old)
-		subs, err := l.Submissions(t.Context(), id)
+		reserved(t, l, old)
+		subs, err := l.Submissions(t.Context(), aTrial)
 		if err != nil || len(subs) != 1 || subs[0].Key != key {
 			t.Errorf("key %q: %+v, %v", key, subs, err)
 		}
 	}
-	reserve(t, l, judge.Submission{ID: "s2", Trial: id, Try: 1, Kind: judge.KindAgent, Number: 2, Key: "k"}) // free again
+	reserved(t, l, judge.Submission{ID: "s2", Trial: aTrial, Try: 1, Kind: judge.KindAgent, Number: 2, Key: "k"}) // free again
 }
 
 func TestARefusedChangeStoresNothing(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
+	told := 0
+	l := NewSubmissions(emptyStore(t), func(*store.Tx, judge.Submission) error { told++; return nil })
 	no := errors.New("no")
-	if _, err := l.Reserve(t.Context(), id, func([]judge.Submission) (judge.Submission, error) { return judge.Submission{ID: "s0"}, no }); !errors.Is(err, no) {
+	if _, err := l.Reserve(t.Context(), aTrial, func([]judge.Submission) (judge.Submission, error) { return judge.Submission{ID: "s0"}, no }); !errors.Is(err, no) {
 		t.Errorf("reserve: %v", err)
 	}
-	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
+	reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
 	_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
 		u.State, u.Report = judge.StateJudged, &judge.Report{}
 		return no
@@ -183,8 +145,8 @@ func TestARefusedChangeStoresNothing(t *testing.T) {
 	if !errors.Is(err, no) {
 		t.Errorf("update: %v", err)
 	}
-	subs, err := l.Submissions(t.Context(), id)
-	if err != nil || len(subs) != 1 || subs[0].State != judge.StateQueued || len(linesOf(t, s, "run.r", "submission")) != 0 {
+	subs, err := l.Submissions(t.Context(), aTrial)
+	if err != nil || len(subs) != 1 || subs[0].State != judge.StateQueued || told != 0 {
 		t.Errorf("%v %+v", err, subs)
 	}
 	if _, err := l.Update(t.Context(), "none", func(*judge.Submission) error { return nil }); !errors.Is(err, store.ErrNotFound) {
@@ -194,24 +156,23 @@ func TestARefusedChangeStoresNothing(t *testing.T) {
 
 // TestReservationsSeeEachOther: number and budget are decided in one transaction.
 func TestReservationsSeeEachOther(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
+	l := quietly(t)
 	const budget = 5
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			_, err := l.Reserve(t.Context(), id, func(past []judge.Submission) (judge.Submission, error) {
+			_, err := l.Reserve(t.Context(), aTrial, func(past []judge.Submission) (judge.Submission, error) {
 				if len(past) == budget {
 					return judge.Submission{}, errors.New("spent")
 				}
 				n := len(past) + 1
-				return judge.Submission{ID: fmt.Sprintf("s%d", i), Trial: id, Try: 1, Kind: judge.KindAgent, Number: n, State: judge.StateReserved}, nil
+				return judge.Submission{ID: fmt.Sprintf("s%d", i), Trial: aTrial, Try: 1, Kind: judge.KindAgent, Number: n, State: judge.StateReserved}, nil
 			})
 			_ = err // fifteen of them
 		})
 	}
 	all.Wait()
-	subs, err := l.Submissions(t.Context(), id)
+	subs, err := l.Submissions(t.Context(), aTrial)
 	if err != nil || len(subs) != budget {
 		t.Fatalf("%d rounds of %d, %v", len(subs), budget, err)
 	}
@@ -223,7 +184,7 @@ func TestReservationsSeeEachOther(t *testing.T) {
 	if err := l.Release(t.Context(), subs[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if subs, err = l.Submissions(t.Context(), id); err != nil || len(subs) != budget-1 {
+	if subs, err = l.Submissions(t.Context(), aTrial); err != nil || len(subs) != budget-1 {
 		t.Errorf("after a release there are %d rounds, %v", len(subs), err)
 	}
 }
@@ -231,15 +192,14 @@ func TestReservationsSeeEachOther(t *testing.T) {
 // TestKeysBelongToATryAndAKind: an agent that sends the key of the daemon's last snapshot
 // does not keep it out, and each try has a last snapshot.
 func TestKeysBelongToATryAndAKind(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
-	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, Key: "final-1"})
-	reserve(t, l, judge.Submission{ID: "s2", Trial: id, Try: 1, Kind: judge.KindFinal, Key: "final-1"})
-	reserve(t, l, judge.Submission{ID: "s3", Trial: id, Try: 2, Kind: judge.KindFinal, Key: "final-1"})
-	reserve(t, l, judge.Submission{ID: "s4", Trial: id, Try: 1, Kind: judge.KindAgent})
-	reserve(t, l, judge.Submission{ID: "s5", Trial: id, Try: 1, Kind: judge.KindAgent})
-	_, err := l.Reserve(t.Context(), id, func([]judge.Submission) (judge.Submission, error) {
-		return judge.Submission{ID: "s6", Trial: id, Try: 1, Kind: judge.KindFinal, Key: "final-1"}, nil
+	l := quietly(t)
+	reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, Key: "final-1"})
+	reserved(t, l, judge.Submission{ID: "s2", Trial: aTrial, Try: 1, Kind: judge.KindFinal, Key: "final-1"})
+	reserved(t, l, judge.Submission{ID: "s3", Trial: aTrial, Try: 2, Kind: judge.KindFinal, Key: "final-1"})
+	reserved(t, l, judge.Submission{ID: "s4", Trial: aTrial, Try: 1, Kind: judge.KindAgent})
+	reserved(t, l, judge.Submission{ID: "s5", Trial: aTrial, Try: 1, Kind: judge.KindAgent})
+	_, err := l.Reserve(t.Context(), aTrial, func([]judge.Submission) (judge.Submission, error) {
+		return judge.Submission{ID: "s6", Trial: aTrial, Try: 1, Kind: judge.KindFinal, Key: "final-1"}, nil
 	})
 	if !errors.Is(err, store.ErrExists) {
 		t.Errorf("a key was taken twice: %v", err)
@@ -247,29 +207,15 @@ func TestKeysBelongToATryAndAKind(t *testing.T) {
 }
 
 func TestUnjudged(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
+	l := quietly(t)
 	for _, state := range []judge.State{judge.StateReserved, judge.StateQueued, judge.StateRunning, judge.StateJudged} {
-		reserve(t, l, judge.Submission{ID: string(state), Trial: id, Try: 1, Kind: judge.KindAgent, State: state, Report: &judge.Report{}})
+		reserved(t, l, judge.Submission{ID: string(state), Trial: aTrial, Try: 1, Kind: judge.KindAgent, State: state, Report: &judge.Report{}})
 	}
 	subs, err := l.unjudged(t.Context())
 	if err != nil || len(subs) != 2 || subs[0].ID != "queued" || subs[1].ID != "running" {
 		t.Errorf("to be judged: %+v, %v", subs, err)
 	}
-	if subs, err = l.Submissions(t.Context(), id); err != nil || len(subs) != 3 {
+	if subs, err = l.Submissions(t.Context(), aTrial); err != nil || len(subs) != 3 {
 		t.Errorf("a reservation without its archive is still there: %+v, %v", subs, err)
-	}
-}
-
-func TestARoundOfNoTrialIsReportedNowhere(t *testing.T) {
-	s, _ := openStore(t)
-	l := NewLedger(s)
-	reserve(t, l, judge.Submission{ID: "s1", Trial: "eval", Try: 1, Kind: judge.KindManual, State: judge.StateQueued})
-	_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
-		u.State, u.Report = judge.StateJudged, &judge.Report{}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // Options are what a Reconciler is made of.
 type Options struct {
 	Store      *store.Store
-	Ledger     *Ledger
+	Ledger     *Submissions
 	Host       trial.Host
 	Admission  *admission.Controller
 	Daemon     string         // id of this process, which its containers bear

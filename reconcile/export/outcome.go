@@ -87,7 +87,7 @@ type outcome struct {
 	best *judge.Submission // nil = nothing was judged
 }
 
-func outcomesOf(ctx context.Context, ledger *reconcile.Ledger, run reconcile.RunRecord) (all []outcome, err error) {
+func outcomesOf(ctx context.Context, ledger *reconcile.Submissions, run reconcile.RunRecord) (all []outcome, err error) {
 	for _, r := range run.Trials {
 		o := outcome{TrialRecord: r, name: safe(r.Cell.Task.Name) + "__" + safe(r.Key[:min(len(r.Key), 8)])}
 		if best, ok := judge.Best(r.Cell.Task.Judge, rounds(r)); ok {

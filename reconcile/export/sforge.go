@@ -68,7 +68,7 @@ func SForge(ctx context.Context, s *store.Store, address string, execution int, 
 type sforge struct {
 	tree    *tree
 	store   *store.Store
-	ledger  *reconcile.Ledger
+	ledger  *reconcile.Submissions
 	run     reconcile.RunRecord
 	version string
 	groups  map[string]*group

@@ -1,0 +1,142 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// openStore opens a store with run.r in its first execution, of which a trial is open.
+func openStore(t *testing.T) (s *store.Store, id string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	state := trial.State{ID: "r.e1.aaaaaaaa", Spec: "run.r", Generation: "g1", Execution: 1, Key: cellOf("a").Key, Try: 1, StartedAt: noon, Phase: trial.Running}
+	data, err := json.Marshal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Do(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.AppendLine(store.StreamRef{Spec: "run.r", Root: "/specs", Path: "/specs/a.run.r.jsonl"}, store.Envelope{Type: "run.started"}, nil)
+		return errors.Join(err,
+			tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1, Trigger: "accepted", StartedAt: noon}),
+			tx.PutTrial(store.TrialRow{ID: state.ID, Spec: "run.r", Execution: 1, Cell: state.Key, Try: 1, Phase: "running", Data: data}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, state.ID
+}
+
+// linesOf are the lines of a spec's stream of the type.
+func linesOf(t *testing.T, s *store.Store, spec, typ string) (lines []map[string]any) {
+	t.Helper()
+	err := s.View(t.Context(), func(tx *store.Tx) error {
+		stream, err := tx.Stream(spec)
+		if err != nil {
+			return err
+		}
+		all, err := tx.LinesFrom(stream.ID, 1, 10_000)
+		for _, l := range all {
+			var line map[string]any
+			if err := json.Unmarshal(l.Data, &line); err != nil {
+				return err
+			}
+			if line["type"] == typ {
+				lines = append(lines, line)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// reserve makes a submission.
+func reserve(t *testing.T, l *Submissions, s judge.Submission) judge.Submission {
+	t.Helper()
+	made, err := l.Reserve(t.Context(), s.Trial, func([]judge.Submission) (judge.Submission, error) { return s, nil })
+	if err != nil {
+		t.Fatalf("reserve %s: %v", s.ID, err)
+	}
+	return made
+}
+
+func TestAVerdictIsReportedOnce(t *testing.T) {
+	s, id := openStore(t)
+	l := NewLedger(s)
+	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, Number: 1, Round: "agent-1", State: judge.StateQueued})
+	for range 2 { // the second time nothing becomes judged
+		_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
+			u.State, u.AcceptedAt, u.Archive, u.Bytes = judge.StateJudged, noon.Add(1500*time.Millisecond), "abc", 7
+			u.Report = &judge.Report{Status: judge.StatusOK, PassRate: 0.5, Score: new(3.0), Valid: true, Passed: 1, Failed: 1, TotalTests: 2, Isolation: "shared", JudgeMS: 9}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := linesOf(t, s, "run.r", "submission")
+	if len(lines) != 1 {
+		t.Fatalf("%d lines report one verdict", len(lines))
+	}
+	delete(lines[0], "time")
+	want := map[string]any{
+		"v": 1.0, "seq": 2.0, "type": "submission", "spec": "run.r", "generation": "g1", "execution": "e1",
+		"trial": id, "try": 1.0, "round": "agent-1", "kind": "agent", "status": "ok", "pass_rate": 0.5, "score": 3.0, "score_0_100": nil,
+		"valid": true, "passed": 1.0, "failed": 1.0, "errors": 0.0, "total_tests": 2.0, "summary": "", "elapsed_s": 1.5,
+		"queued_ms": 0.0, "judge_ms": 9.0, "duration_ms": 0.0, "archive": map[string]any{"sha256": "abc", "bytes": 7.0},
+		"cached": false, "isolation": "shared", "tampered": false,
+	}
+	if diff := cmp.Diff(want, lines[0]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheStatusOfATrialHasTheTestsOfItsRounds(t *testing.T) {
+	s, id := openStore(t)
+	l := NewLedger(s)
+	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
+	_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
+		u.State = judge.StateJudged
+		u.Report = &judge.Report{Status: judge.StatusOK, Passed: 1, Tests: []parser.Test{{Name: "a", Status: parser.Passed}, {Name: "b", Status: parser.Failed}}}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := (&Reconciler{o: Options{Store: s}}).Trial(t.Context(), id)
+	if err != nil || len(status.Rounds) != 1 || len(status.Rounds[0].Report.Tests) != 2 {
+		t.Errorf("the status of the trial: %+v, %v", status.Rounds, err)
+	}
+}
+
+func TestARoundOfNoTrialIsReportedNowhere(t *testing.T) {
+	s, _ := openStore(t)
+	l := NewLedger(s)
+	reserve(t, l, judge.Submission{ID: "s1", Trial: "eval", Try: 1, Kind: judge.KindManual, State: judge.StateQueued})
+	_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
+		u.State, u.Report = judge.StateJudged, &judge.Report{}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
