@@ -145,7 +145,7 @@ func (r *Reconciler) CellsAfter(ctx context.Context, f CellFilter, after CellKey
 
 // notBegun is nil for a run that is declared, which has no trials then, and else an ErrUnknown.
 func (r *Reconciler) notBegun(address string) error {
-	set, known := r.shown.Load(), []string{}
+	set, known := r.inForce.Load(), []string{}
 	if set != nil {
 		for _, run := range set.Blocks.Runs {
 			known = append(known, run.Address())

@@ -41,7 +41,7 @@ func (h *house) took(d *daemon, names ...string) config.Diagnostics {
 // inForce are the names of the agents that are declared.
 func inForce(d *daemon) string {
 	var names []string
-	for _, b := range d.shown.Load().All() {
+	for _, b := range d.inForce.Load().All() {
 		names = append(names, b.Name)
 	}
 	return strings.Join(names, " ")
@@ -95,7 +95,7 @@ func TestACommitIsReadAtOnceAndAsAWhole(t *testing.T) {
 	if ds := h.took(d, "a.hcl", "b.hcl"); len(ds) > 0 {
 		t.Errorf("a file that moved is complained about: %v", ds)
 	}
-	if b := d.shown.Load().All(); len(b) != 1 || filepath.Base(b[0].Path) != "b.hcl" {
+	if b := d.inForce.Load().All(); len(b) != 1 || filepath.Base(b[0].Path) != "b.hcl" {
 		t.Errorf("in force is %+v", b)
 	}
 	commit.Store("c3")

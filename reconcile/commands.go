@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/assayd/assayd/reconcile/store"
@@ -120,6 +119,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 		}
 		if r.rerun[address] != nil { // it has not begun yet
 			delete(r.rerun, address)
+			r.shown.show(address)
 			return nil
 		}
 		r.queue.add(address, r.now())
@@ -175,15 +175,23 @@ func (r *Reconciler) command(ctx context.Context, f func() error) (err error) {
 	return errors.Join(err, inner)
 }
 
-// resolve finds the run that a name means, and the cell when it is a trial's.
+// resolve finds the run that a name means, and the cell when it is a trial's; for the loop.
 func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell string, err error) {
-	if slices.Contains(r.addresses(), name) {
+	if _, is := r.runView(name); is && !isMining(name) {
+		return name, "", nil
+	}
+	return r.runNamed(ctx, r.shown.latest.Load(), name)
+}
+
+// runNamed finds the run that a name means, and the cell when it is a trial's.
+func (r *Reconciler) runNamed(ctx context.Context, now *snapshot, name string) (address, cell string, err error) {
+	if now.knows(name) {
 		return name, "", nil
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(name)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(name, r.addresses()))
+			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(name, now.addresses()))
 		}
 		address, cell = row.Spec, row.Cell
 		return err
@@ -209,12 +217,11 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 	if err != nil || recorded {
 		return lines, err
 	}
-	return nil, r.command(ctx, func() error { // a run without records: it may be declared
-		if r.desired[address] != nil || r.mines[address] {
-			return nil
-		}
-		return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, r.addresses()))
-	})
+	now, err := r.snapshot(ctx)
+	if err != nil || now.run(address).desired != nil || now.mines(address) { // it may have no records yet
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, now.addresses()))
 }
 
 // Output is what the judge command wrote in a round of a trial, or of a session without

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/robfig/cron/v3"
 
@@ -41,13 +42,13 @@ func NewCompiler(set *config.Set) *Compiler {
 
 // Compile is as the function of that name. The run keeps r, which must not change.
 func (all *Compiler) Compile(r *config.Run) (*Run, error) {
-	c := compiler{Compiler: all, source: &source{set: all.set, run: r}}
-	tasks := c.compile(c.source.set.Tasks(c.run))
+	c := compiler{Compiler: all, origin: &origin{set: all.set, run: r}}
+	tasks := c.compile(all.set.Tasks(r))
 	agents := c.agents()
 	c.gaps("", c.run.Unsupported)
 	d := &Run{
 		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
-		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange, source: c.source,
+		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange, source: newSource(c.origin),
 	}
 	if r.Budget != nil {
 		d.Total = gateway.Budget(r.Budget.Total)
@@ -65,7 +66,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	}
 	d.Images = imagesOfAll(tasks, agents)
 	c.check(tasks, agents)
-	d.cells = wantedOf(c.source, 0, len(tasks), len(agents))
+	d.cells = wantedOf(d.source, 0, len(tasks), len(agents))
 	if len(c.blocked) > 0 {
 		slices.Sort(c.blocked)
 		d.Blocked = strings.Join(slices.Compact(c.blocked), "; ")
@@ -96,23 +97,29 @@ func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
 // Grow compiles a run again that has got tasks since. Where these are the last ones, only those are
 // compiled, and all their attempts come behind the cells that there were: thousands may come, one by one.
 func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
-	if was == nil || was.Blocked != "" || was.source.set != all.set || was.source.run != r || was.cells.len() == 0 {
+	if was == nil || was.Blocked != "" || was.cells.len() == 0 {
 		return all.Compile(r)
 	}
-	selected, n := all.set.Tasks(r), len(was.source.selected)
-	if len(selected) < n || !slices.Equal(selected[:n], was.source.selected) {
+	before := was.source.origin()
+	if before.set != all.set || before.run != r {
+		return all.Compile(r)
+	}
+	selected, n := all.set.Tasks(r), len(before.selected)
+	if len(selected) < n || !slices.Equal(selected[:n], before.selected) {
 		return all.Compile(r)
 	}
 	d := *was
 	d.summed, d.Waits, d.Grows = "", waitsFor(all.set, r), grows(all.set, r)
-	c := compiler{Compiler: all, source: &source{set: all.set, run: r}}
+	c := compiler{Compiler: all, origin: &origin{set: all.set, run: r}}
 	tasks := c.compile(selected[n:])
 	agents := c.agents()
 	c.check(tasks, agents)
 	if len(c.blocked) > 0 {
 		return all.Compile(r)
 	}
-	was.source.selected = selected // those of its cells are where they were
+	grown := *before
+	grown.selected = selected // the tasks of its cells are where they were
+	was.source.now.Store(&grown)
 	d.cells = cellsOf(append(was.Cells(), wantedOf(was.source, n, len(tasks), len(agents)).all()...))
 	d.Images = maps.Clone(was.Images)
 	for ref, of := range imagesOfAll(tasks, agents) {
@@ -124,13 +131,24 @@ func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
 // compiler compiles one run.
 type compiler struct {
 	*Compiler
-	*source
+	*origin
 	blocked []string
 }
 
 // source is what the cells of a run are made from: ten thousand runs of one task hold no copy of
-// it. It belongs to the goroutine that has the run.
-type source struct {
+// it. Any goroutine may read it. Only the loop changes to a later origin, of which the same cells are made.
+type source struct{ now atomic.Pointer[origin] }
+
+func newSource(o *origin) *source {
+	s := &source{}
+	s.now.Store(o)
+	return s
+}
+
+func (s *source) origin() *origin { return s.now.Load() }
+
+// origin is a run in a set. It does not change once it is the origin of a source.
+type origin struct {
 	set      *config.Set
 	run      *config.Run
 	selected []config.Selected  // of the tasks that could be read
@@ -140,19 +158,19 @@ type source struct {
 // moveTo has the cells of a run made from a later set, in which nothing that they are made from has
 // changed, so that the former set can be given up. False: it is not certain that nothing has.
 func (d *Run) moveTo(set *config.Set) bool {
-	run := set.Run(d.Name)
-	if run == nil || d.Blocked != "" || d.Waits != "" || d.Grows || run.Generation != d.Generation || len(run.Agents) != len(d.source.named) {
+	run, before := set.Run(d.Name), d.source.origin()
+	if run == nil || d.Blocked != "" || d.Waits != "" || d.Grows || run.Generation != d.Generation || len(run.Agents) != len(before.named) {
 		return false
 	}
 	selected := set.Tasks(run)
-	if !slices.EqualFunc(selected, d.source.selected, func(a, b config.Selected) bool { return a.Address() == b.Address() }) {
+	if !slices.EqualFunc(selected, before.selected, func(a, b config.Selected) bool { return a.Address() == b.Address() }) {
 		return false
 	}
-	now := source{set: set, run: run, selected: selected}
+	now := &origin{set: set, run: run, selected: selected}
 	for i := range run.Agents {
 		now.named = append(now.named, &run.Agents[i])
 	}
-	*d.source = now
+	d.source.now.Store(now)
 	return true
 }
 
@@ -226,7 +244,7 @@ func (c *compiler) agents() []agent.Agent {
 	var agents []agent.Agent
 	for i := range c.run.Agents {
 		named := &c.run.Agents[i]
-		if a, ok := agentOf(c.source.set, named); ok {
+		if a, ok := agentOf(c.origin.set, named); ok {
 			agents, c.named = append(agents, a), append(c.named, named)
 		}
 	}
@@ -281,26 +299,27 @@ func tree(t config.Tree) task.Tree { return task.Tree{Digest: t.Digest} }
 
 // recipe says which of the tasks and agents of a source a cell is of.
 type recipe struct {
-	*source
+	source      *source
 	task, agent int
 	attempt     int
 }
 
 // cell makes the whole cell. Its task and agent have been compiled before, so they can be.
 func (c recipe) cell() trial.Cell {
-	t, _ := CompileTask(c.selected[c.task])
-	a, _ := agentOf(c.set, c.named[c.agent])
+	of := c.source.origin()
+	t, _ := CompileTask(of.selected[c.task])
+	a, _ := agentOf(of.set, of.named[c.agent])
 	return c.with(t, a)
 }
 
 // solution is the task's, which cells of agents lack that are not handed it.
 func (c recipe) solution() *task.Solution {
-	t, _ := CompileTask(c.selected[c.task])
+	t, _ := CompileTask(c.source.origin().selected[c.task])
 	return t.Solution
 }
 
 func (c recipe) with(t task.Task, a agent.Agent) trial.Cell {
-	r, attempt := c.run, c.attempt
+	r, attempt := c.source.origin().run, c.attempt
 	if r.Network != nil {
 		t.Network = task.Network(*r.Network)
 	}

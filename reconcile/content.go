@@ -113,7 +113,7 @@ type unchanged struct {
 // run is a run as it was compiled, where nothing that it is made from has changed; else nil.
 func (u unchanged) run(d *Run, set *config.Set, run *config.Run) *Run {
 	mined := func(ref config.Ref) bool { return ref.Kind == "mining" } // their tasks are in no file
-	if u.changed == nil || u.last == nil || d == nil || d.source.set != u.last || slices.ContainsFunc(run.Tasks, mined) {
+	if u.changed == nil || u.last == nil || d == nil || d.source.origin().set != u.last || slices.ContainsFunc(run.Tasks, mined) {
 		return nil
 	}
 	before := u.last.Run(run.Name)

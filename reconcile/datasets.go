@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"strings"
 
 	"github.com/assayd/assayd/config"
 )
@@ -51,7 +50,7 @@ func (r *Reconciler) fetch(ctx context.Context, imports []config.Import, tell fu
 
 // fetchOf has the datasets be fetched that a run in force has tasks of.
 func (r *Reconciler) fetchOf(ctx context.Context, address string) {
-	set := r.shown.Load()
+	set := r.inForce.Load()
 	if set == nil {
 		return
 	}
@@ -64,17 +63,17 @@ func (r *Reconciler) fetchOf(ctx context.Context, address string) {
 	}
 }
 
-// fetching says how far that is for which a run waits.
-func (r *Reconciler) fetching(address string) string {
+// fetching says how far that is for which a run of a set waits.
+func (r *Reconciler) fetching(set *config.Set, name string) string {
 	if r.o.Datasets.Progress == nil {
 		return ""
 	}
-	run := r.set.Run(strings.TrimPrefix(address, "run."))
+	run := set.Run(name)
 	if run == nil {
 		return ""
 	}
 	for _, ref := range run.Tasks {
-		b := r.set.Benchmark(ref.Name)
+		b := set.Benchmark(ref.Name)
 		if b == nil || b.Pending() == nil {
 			continue
 		}

@@ -269,6 +269,14 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 // contentRests is how long content must be left alone before a run with on_change is done again.
 const contentRests = 5 * time.Second
 
+// wantedIn is how many cells an execution is to have, without making them where it is to have all.
+func (d *Run) wantedIn(e Execution) int {
+	if len(e.Only) == 0 {
+		return d.cells.len()
+	}
+	return len(cellsWanted(d, e))
+}
+
 func cellsWanted(d *Run, e Execution) []Cell {
 	if len(e.Only) == 0 {
 		return d.Cells()

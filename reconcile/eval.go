@@ -149,9 +149,11 @@ func (r *Reconciler) judgeIn(ctx context.Context, session judge.Session, e Evalu
 // specsFor returns the specs in force, or what these files say by themselves.
 func (r *Reconciler) specsFor(ctx context.Context, files []string) (set *config.Set, ds config.Diagnostics, err error) {
 	if len(files) == 0 {
-		if err := r.do(ctx, func() { set = r.set }); err != nil {
+		now, err := r.snapshot(ctx)
+		if err != nil {
 			return nil, nil, err
 		}
+		set = now.set
 		if set == nil {
 			return nil, nil, errors.New("the specs have not been read yet")
 		}

@@ -20,11 +20,11 @@ func TestATaskIsTakenAsItIsNow(t *testing.T) {
 	h.write("b.hcl", run)
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
-	set := d.shown.Load()
+	set := d.inForce.Load()
 	inForce := func() string {
 		previous, err := d.accepted(t.Context())
 		check(t, err)
-		all, err := json.Marshal([]any{previous, d.shown.Load()})
+		all, err := json.Marshal([]any{previous, d.inForce.Load()})
 		check(t, err)
 		return string(all)
 	}

@@ -62,7 +62,7 @@ func (r *Reconciler) execute(ctx context.Context, address string, a Action) (mor
 	case Forget:
 		return true, r.forget(ctx, address)
 	case Blocked, Wait:
-		r.notes[address] = a.Cause
+		r.note(address, a.Cause)
 	}
 	return true, nil
 }
@@ -82,7 +82,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 		return nil // the next pass sees that it is gone
 	}
 	if folder, _ := r.set.PendingFolder(run); folder != "" {
-		r.notes[address] = waitsFor(r.set, run)
+		r.note(address, waitsFor(r.set, run))
 		return nil // when it is there, the run is looked at again
 	}
 	var d *Run
@@ -112,8 +112,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 		if err := tx.PutExecution(row); err != nil {
 			return err
 		}
-		cells := cellsWanted(d, Execution{Only: a.Only})
-		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{len(cells), a.Trigger, r.contents.stale[address]})
+		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{d.wantedIn(Execution{Only: a.Only}), a.Trigger, r.contents.stale[address]})
 		return err
 	})
 	if err != nil {
@@ -143,7 +142,7 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (
 		need = r.waitlist.Take(state.ID, need) // it runs already
 	} else if why, ok := r.waitlist.Admit(address, need, r.now()); !ok {
 		if why != "" {
-			r.notes[address] = why
+			r.note(address, why)
 		}
 		return false, nil
 	}
@@ -402,6 +401,7 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 	delete(r.changed, address)
 	delete(r.changes, address)
 	delete(r.sums, address)
+	r.shown.show(address)
 	r.o.Log.Info("spec removed", "spec", address)
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		path, err := tx.Meta(homeKey(address))

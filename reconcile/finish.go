@@ -31,7 +31,7 @@ type summing struct {
 // finish reports that nothing more can be done.
 func (r *Reconciler) finish(ctx context.Context, address string, a Action) (more bool, err error) {
 	if n := r.scans.of(address); n > 0 {
-		r.notes[address] = fmt.Sprintf("the agents' work is looked through for signs of cheating before the end is recorded; trials to go: %d", n)
+		r.note(address, fmt.Sprintf("the agents' work is looked through for signs of cheating before the end is recorded; trials to go: %d", n))
 		return false, nil
 	}
 	s := r.sums[address]

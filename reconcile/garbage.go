@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -160,37 +162,31 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 		task task.Task
 	}
 	var all []ended
-	err := r.command(ctx, func() error {
-		for address, d := range r.desired {
-			var e store.ExecutionRow
-			err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-				e, err = tx.LatestExecution(address)
-				return err
-			})
-			if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.Before(since) || r.rerun[address] != nil) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			seen := map[string]bool{} // a task has a cell for each agent and attempt
-			for _, c := range d.Cells() {
-				t := c.Whole().Task
-				name := t.Benchmark + " " + t.Name
-				if seen[name] {
-					continue
-				}
-				seen[name] = true
-				if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
-					return err
-				}
-				all = append(all, ended{e.FinishedAt, t})
-			}
-		}
-		return nil
-	})
+	now, err := r.snapshot(ctx)
 	if err != nil {
 		return nil, err
+	}
+	for address, run := range inOrder(now.runs, "") {
+		if run.desired == nil {
+			continue
+		}
+		var e store.ExecutionRow
+		err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+			e, err = tx.LatestExecution(address)
+			return err
+		})
+		if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.Before(since) || run.rerun) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range run.desired.tasks() {
+			if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
+				return nil, err
+			}
+			all = append(all, ended{e.FinishedAt, t})
+		}
 	}
 	over := map[string]time.Time{}
 	for _, one := range all {
@@ -217,44 +213,46 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 			tasks[string(key)] = t
 		}
 	}
-	err := r.command(ctx, func() error {
-		if r.set == nil {
-			return errors.New("the specs have not been read yet")
+	now, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if now.set == nil {
+		return nil, errors.New("the specs have not been read yet")
+	}
+	for address, run := range inOrder(now.runs, "") {
+		if run.desired == nil {
+			continue
 		}
-		for address, d := range r.desired {
-			o, err := r.observeOne(ctx, address)
-			if err != nil {
-				return err
-			}
-			over := o.Execution != nil && o.Execution.Finished && r.rerun[address] == nil
-			for _, c := range d.Cells() {
-				if over && !every {
-					break
+		var e store.ExecutionRow
+		err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+			e, err = tx.LatestExecution(address)
+			return err
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		over := !e.FinishedAt.IsZero() && !run.rerun
+		if over && !every {
+			continue
+		}
+		for _, t := range run.desired.tasks() {
+			if !over && e.N > 0 {
+				if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
+					return nil, err
 				}
-				t := c.Whole().Task
-				if !over && o.Execution != nil {
-					if t, err = r.asPinned(ctx, address, o.Execution.N, t); err != nil {
-						return err
-					}
-				}
-				add(t)
 			}
+			add(t)
 		}
-		if !every {
-			return nil
-		}
-		for _, s := range allTasks(r.set) {
+	}
+	if every {
+		for _, s := range allTasks(now.set) {
 			if t, err := CompileTask(s); err == nil {
 				add(t)
 			}
 		}
-		return nil
-	})
-	all := make([]task.Task, 0, len(tasks))
-	for _, t := range tasks {
-		all = append(all, t)
 	}
-	return all, err
+	return slices.Collect(maps.Values(tasks)), nil
 }
 
 // asPinned is the task with its images as the execution pinned them.
@@ -282,14 +280,18 @@ func (r *Reconciler) asPinned(ctx context.Context, spec string, execution int, t
 
 func (r *Reconciler) collectBlobs(ctx context.Context, s Sweep, out *Swept) error {
 	old := r.stamped(r.now().Add(-orphanedFor))
-	var inForce []byte
-	err := r.command(ctx, func() (err error) {
-		if r.set == nil {
-			return errors.New("the specs have not been read yet")
-		}
-		inForce, err = json.Marshal([]any{r.set.Blocks, r.desired, r.previous})
+	now, err := r.snapshot(ctx)
+	if err != nil {
 		return err
-	})
+	}
+	if now.set == nil {
+		return errors.New("the specs have not been read yet")
+	}
+	var desired []*Run
+	for _, run := range inOrder(now.runs, "") {
+		desired = append(desired, run.desired)
+	}
+	inForce, err := json.Marshal([]any{now.set.Blocks, desired, now.previous})
 	if err != nil {
 		return err
 	}

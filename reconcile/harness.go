@@ -93,15 +93,16 @@ func (h *harness) run(ctx context.Context) {
 const harnessTime = 10 * time.Second
 
 // finishHarness writes what is stale when all else has ended: after `assayd run` there may be no
-// next daemon. Only the loop's goroutine may call it, once nobody else has business with it.
+// next daemon.
 func (r *Reconciler) finishHarness(ctx context.Context) {
-	if r.set == nil {
+	now := r.shown.latest.Load()
+	if now == nil || now.set == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), harnessTime)
 	defer cancel()
 	for _, address := range r.harness.take() {
-		if err := r.writeHarnessBy(ctx, address, r.harnessPlan(address)); err != nil {
+		if err := r.writeHarnessBy(ctx, address, now.harnessPlan(address)); err != nil {
 			r.harness.tell(address, err)
 		}
 	}
@@ -122,24 +123,24 @@ func (h *harness) take() []string {
 // errNoFile says that the run's own file is not there yet, beside which the others are.
 var errNoFile = errors.New("no record of the run is written yet")
 
-// harnessPlan is what only the loop knows of a run.
+// harnessPlan is of a run what the store does not know.
 type harnessPlan struct {
 	places  map[string]int // of its cells
 	several bool           // it has several agents
 }
 
-func (r *Reconciler) harnessPlan(address string) harnessPlan {
-	run := r.set.Run(strings.TrimPrefix(address, "run."))
-	return harnessPlan{r.desired[address].places(), run != nil && len(run.Agents) > 1}
+func (s *snapshot) harnessPlan(address string) harnessPlan {
+	run := s.set.Run(strings.TrimPrefix(address, "run."))
+	return harnessPlan{s.run(address).desired.places(), run != nil && len(run.Agents) > 1}
 }
 
 // writeHarness writes the files of the latest execution of a run.
 func (r *Reconciler) writeHarness(ctx context.Context, address string) error {
-	var plan harnessPlan
-	if err := r.command(ctx, func() error { plan = r.harnessPlan(address); return nil }); err != nil {
+	now, err := r.snapshot(ctx)
+	if err != nil {
 		return err
 	}
-	return r.writeHarnessBy(ctx, address, plan)
+	return r.writeHarnessBy(ctx, address, now.harnessPlan(address))
 }
 
 func (r *Reconciler) writeHarnessBy(ctx context.Context, address string, plan harnessPlan) error {
@@ -216,11 +217,11 @@ func summaryOf(results []harnessResult) sweforge.Summary {
 // Harness is what swe-forge's harness would say of the latest execution of a run in single
 // mode; ok is false for any other, and before a trial of it is over.
 func (r *Reconciler) Harness(ctx context.Context, address string) (s sweforge.Summary, ok bool, err error) {
-	var plan harnessPlan
-	if err := r.command(ctx, func() error { plan = r.harnessPlan(address); return nil }); err != nil {
+	now, err := r.snapshot(ctx)
+	if err != nil || now.set == nil {
 		return s, false, err
 	}
-	results, err := r.harnessOf(ctx, address, plan)
+	results, err := r.harnessOf(ctx, address, now.harnessPlan(address))
 	return summaryOf(results), len(results) > 0, err
 }
 

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -261,6 +263,7 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 		h.more(&o)
 	}
 	d.Reconciler = New(o)
+	d.shown.checked = func(latest *snapshot) { d.checkSnapshot(h.t, latest) }
 	if h.tune != nil {
 		h.tune(d.Reconciler)
 	}
@@ -271,6 +274,26 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 	d.stop = sync.OnceFunc(func() { cancel(); all.Wait() })
 	h.t.Cleanup(d.stop)
 	return d, ready
+}
+
+// checkSnapshot holds that a snapshot is what a new one of everything would be.
+func (d *daemon) checkSnapshot(t *testing.T, latest *snapshot) {
+	t.Helper()
+	runs, minings := map[string]runView{}, map[string]miningView{}
+	for _, all := range []iter.Seq[string]{maps.Keys(d.desired), maps.Keys(d.gone), maps.Keys(d.mines)} {
+		for address := range all {
+			if view, is := d.runView(address); is && !isMining(address) {
+				runs[address] = view
+			}
+			if view, is := d.miningView(address); is {
+				minings[address] = view
+			}
+		}
+	}
+	if !maps.Equal(runs, maps.Collect(inOrder(latest.runs, ""))) || !maps.Equal(minings, maps.Collect(inOrder(latest.minings, ""))) {
+		t.Errorf("a snapshot differs from what the loop knows: %v and %v, want %v and %v",
+			maps.Collect(inOrder(latest.runs, "")), maps.Collect(inOrder(latest.minings, "")), runs, minings)
+	}
 }
 
 func check(t *testing.T, err error) {

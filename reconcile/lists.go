@@ -14,8 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining"
 )
 
-// The lists below are read a page at a time. The loop says what it knows of that page, and has no
-// part in reading what was done. A page reads as much as it has, whatever else there is.
+// The lists below are read a page at a time. They are made of the latest snapshot and the store. A page reads as much as it has, whatever else there is.
 
 // RunInfo is a run in a list: what is declared, and where its latest execution stands.
 type RunInfo struct {
@@ -34,40 +33,42 @@ type RunInfo struct {
 
 // RunsAfter returns at most limit runs whose address comes behind after.
 func (r *Reconciler) RunsAfter(ctx context.Context, after string, limit int) (infos []RunInfo, err error) {
-	var known []string
-	if err := r.do(ctx, func() { known = r.addresses() }); err != nil {
+	now, err := r.snapshot(ctx)
+	if err != nil {
 		return nil, err
 	}
-	known = behind(known, after, limit, func(address string) string { return address })
-	return r.runInfos(ctx, known)
+	var page []runView
+	for _, run := range inOrder(now.runs, after) {
+		if len(page) == limit {
+			break
+		}
+		page = append(page, run)
+	}
+	return r.runInfos(ctx, now, page)
 }
 
 // RunOf returns a run, also one that no file declares any more and that was executed. Another is an
 // ErrUnknown.
 func (r *Reconciler) RunOf(ctx context.Context, address string) (RunInfo, error) {
-	infos, err := r.runInfos(ctx, []string{address})
+	now, err := r.snapshot(ctx)
 	if err != nil {
 		return RunInfo{}, err
 	}
-	if len(infos) == 0 {
-		return RunInfo{}, r.noRun(ctx, address)
+	infos, err := r.runInfos(ctx, now, []runView{now.run(address)})
+	if err == nil && len(infos) == 0 {
+		err = fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, now.addresses()))
+	}
+	if err != nil {
+		return RunInfo{}, err
 	}
 	return infos[0], nil
 }
 
 // runInfos leaves out what is neither declared nor was executed.
-func (r *Reconciler) runInfos(ctx context.Context, addresses []string) (infos []RunInfo, err error) {
-	seen := make([]runSight, len(addresses))
-	if err := r.do(ctx, func() {
-		for i, address := range addresses {
-			seen[i] = r.runSight(address)
-		}
-	}); err != nil {
-		return nil, err
-	}
+func (r *Reconciler) runInfos(ctx context.Context, now *snapshot, seen []runView) (infos []RunInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		for _, s := range seen {
-			run, err := runStatus(tx, s)
+			run, err := r.runStatus(tx, now, s)
 			if err != nil {
 				return err
 			}
@@ -86,15 +87,6 @@ func (r *Reconciler) runInfos(ctx context.Context, addresses []string) (infos []
 		return nil
 	})
 	return infos, err
-}
-
-// noRun says that there is no such run, and which one was probably meant.
-func (r *Reconciler) noRun(ctx context.Context, address string) error {
-	var known []string
-	if err := r.do(ctx, func() { known = r.addresses() }); err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
 }
 
 // ExecutionInfo is one execution of a run.
@@ -131,29 +123,24 @@ type SpecInfo struct {
 
 // SpecsAfter returns at most limit spec files whose path comes behind after.
 func (r *Reconciler) SpecsAfter(ctx context.Context, after string, limit int) (infos []SpecInfo, err error) {
-	set, err := r.inForce(ctx)
-	if err != nil || set == nil {
+	now, err := r.snapshot(ctx)
+	if err != nil || now.set == nil {
 		return nil, err
 	}
-	for _, f := range behind(set.Files, after, limit, func(f config.FileState) string { return f.Path }) {
+	for _, f := range behind(now.set.Files, after, limit, func(f config.FileState) string { return f.Path }) {
 		infos = append(infos, SpecInfo{FileStatus{f.Display, f.Status}, f.Path, append(config.Diagnostics{}, f.Diagnostics...)})
 	}
 	return infos, nil
 }
 
-// inForce is the set in force; nil = there was no look at the files yet.
-func (r *Reconciler) inForce(ctx context.Context) (set *config.Set, err error) {
-	err = r.do(ctx, func() { set = r.set })
-	return set, err
-}
-
 // TasksAfter returns at most limit tasks whose address comes behind after: those of a benchmark or a
 // mining spec, "" being all.
 func (r *Reconciler) TasksAfter(ctx context.Context, of, after string, limit int) (infos []TaskInfo, err error) {
-	set, err := r.inForce(ctx)
-	if err != nil || set == nil {
+	now, err := r.snapshot(ctx)
+	if err != nil || now.set == nil {
 		return nil, err
 	}
+	set := now.set
 	all := allTasks(set)
 	if of != "" {
 		kind, name, _ := strings.Cut(of, ".")
@@ -189,14 +176,15 @@ type MiningInfo struct {
 
 // MiningOf returns a mining spec; another is an ErrUnknown.
 func (r *Reconciler) MiningOf(ctx context.Context, address string) (m MiningInfo, err error) {
-	var seen []miningSight
-	if err := r.do(ctx, func() { seen = r.mineSights(address) }); err != nil {
+	now, err := r.snapshot(ctx)
+	if err != nil {
 		return m, err
 	}
-	if address == "" || len(seen) == 0 {
+	seen, is := now.minings.Get([]byte(address))
+	if !is {
 		return m, fmt.Errorf("%w: %s", ErrUnknown, address)
 	}
-	s, err := r.miningHead(ctx, seen[0])
+	s, err := r.miningHead(ctx, seen)
 	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Progress}, err
 }
 
@@ -232,11 +220,11 @@ func (r *Reconciler) PullsBefore(ctx context.Context, address string, f store.Pu
 	}); err != nil || len(infos) > 0 {
 		return infos, err
 	}
-	known := false
-	if err := r.do(ctx, func() { known = r.mines[address] }); err != nil {
+	now, err := r.snapshot(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if !known {
+	if !now.mines(address) {
 		err = r.o.Store.View(ctx, func(tx *store.Tx) error { // it may have been declared once
 			counts, err := tx.PullCounts(address)
 			if err == nil && len(counts) == 0 {

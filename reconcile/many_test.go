@@ -263,7 +263,7 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 				if again := run != before[address]; again != (address == edited) {
 					t.Errorf("compiled again: %s %v", address, again)
 				}
-				if run.source.set != d.set || run.source.set == last {
+				if run.source.origin().set != d.set || run.source.origin().set == last {
 					t.Errorf("%s holds the set before the edit", address)
 				}
 			}

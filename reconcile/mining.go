@@ -143,7 +143,7 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 	switch {
 	case spec == nil && live != nil:
 		if until := r.gone[address].Add(removalGrace); r.now().Before(until) {
-			r.notes[address] = "the block is gone; it ends at " + stamp(r.line.Wall(until))
+			r.note(address, "the block is gone; it ends at "+stamp(r.line.Wall(until)))
 			r.queue.add(address, until)
 			return nil
 		}
@@ -174,7 +174,7 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 		}
 	}
 	if err := r.mine(*spec); err != nil {
-		r.notes[address] = err.Error()
+		r.note(address, err.Error())
 		return err
 	}
 	return nil
@@ -257,6 +257,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 func (r *Reconciler) minedOut(end miningEnd) {
 	live := r.miners[end.address]
 	delete(r.miners, end.address)
+	r.shown.show(end.address)
 	r.queue.add(end.address, r.now())
 	if !end.over || live == nil {
 		return
@@ -288,7 +289,7 @@ func (r *Reconciler) grown(name string) {
 		address := run.Address()
 		var d *Run
 		var err error
-		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.source.set == r.set) {
+		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.source.origin().set == r.set) {
 			d, err = compiler.Grow(was, run)
 		} else {
 			d, err = r.pinnedAgain(run)
@@ -298,6 +299,7 @@ func (r *Reconciler) grown(name string) {
 			continue
 		}
 		r.desired[address] = d
+		r.shown.show(address)
 		r.queue.add(address, r.now())
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/assayd/assayd/config"
@@ -26,26 +24,8 @@ type MiningStatus struct {
 	Tasks      []string        `json:"tasks"` // that were mined, the first one first
 }
 
-// miningSight is what the loop knows of a mining spec.
-type miningSight struct {
-	address string
-	spec    *config.Mining // nil = no file declares it
-	live    *liveMining    // nil = nobody works for it
-	note    string
-}
-
-// mineSights are those of all mining specs, or of the one of that address.
-func (r *Reconciler) mineSights(address string) (all []miningSight) {
-	for _, known := range slices.Sorted(maps.Keys(r.mines)) {
-		if address == "" || address == known {
-			all = append(all, miningSight{known, r.miningOf(known), r.miners[known], r.notes[known]})
-		}
-	}
-	return all
-}
-
 // miningStatus reads the state of a mining spec, with the names of its tasks.
-func (r *Reconciler) miningStatus(ctx context.Context, seen miningSight) (MiningStatus, error) {
+func (r *Reconciler) miningStatus(ctx context.Context, seen miningView) (MiningStatus, error) {
 	m, err := r.miningHead(ctx, seen)
 	if err != nil {
 		return m, err
@@ -61,7 +41,7 @@ func (r *Reconciler) miningStatus(ctx context.Context, seen miningSight) (Mining
 
 // miningHead reads the state of a mining spec. It may have seen millions of pull requests, so the
 // loop has no part in it.
-func (r *Reconciler) miningHead(ctx context.Context, seen miningSight) (MiningStatus, error) {
+func (r *Reconciler) miningHead(ctx context.Context, seen miningView) (MiningStatus, error) {
 	m := MiningStatus{Address: seen.address, State: "waiting", Note: seen.note, Tasks: []string{}}
 	state, err := r.miningState(ctx, seen.address)
 	if err != nil {
@@ -121,6 +101,7 @@ func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 		live.end()
 	}
 	delete(r.notes, address)
+	r.shown.show(address)
 	r.ends(address, true)
 	return nil
 }

@@ -226,7 +226,7 @@ func (r *Reconciler) prepack(ctx context.Context, inputs []config.Input) error {
 
 // prepackRun is prepack for the files in force that a run is made of.
 func (r *Reconciler) prepackRun(ctx context.Context, address string) error {
-	set := r.shown.Load()
+	set := r.inForce.Load()
 	if set == nil {
 		return nil
 	}

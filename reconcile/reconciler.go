@@ -48,7 +48,8 @@ type Reconciler struct {
 	progress atomic.Int64 // the loop's last turn, in nanoseconds since born
 	waits    atomic.Bool  // the loop has nothing to do
 	done     chan struct{}
-	shown    atomic.Pointer[config.Set] // the set in force, for other goroutines
+	inForce  atomic.Pointer[config.Set] // the set in force, for other goroutines
+	shown    *snapshots
 
 	life      context.Context // of Run: a trial outlives the request that made it go on
 	left      *leftovers      // safe for any goroutine
@@ -97,7 +98,7 @@ type Reconciler struct {
 // New returns a reconciler; Run does the work.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
-		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
+		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: newSnapshots(), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
 		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
@@ -193,6 +194,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer stop() // also where the loop fails
 	r.startPacking(beside, &sweeper)
 	defer r.drivers.Wait()
+	defer r.publish() // some of them may wait for it
 	r.contents.names = r.imageNames(ctx)
 	for r.look(loop, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
 		r.wait(loop, pulses)
@@ -212,6 +214,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	}
 	sweeper.Go(func() { r.sweep(beside, strays, begun) })
 	r.startBeside(beside, &sweeper)
+	r.publish()
 	if r.o.Ready != nil {
 		r.o.Ready()
 	}
@@ -248,10 +251,12 @@ func (r *Reconciler) idle(ctx context.Context) error {
 		return err
 	}
 	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
+	r.publish()
 	for ctx.Err() == nil {
 		select {
 		case call := <-r.calls:
 			call()
+			r.publish()
 		case <-ctx.Done():
 		}
 	}
@@ -261,6 +266,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 // wait blocks until something may have changed, and takes that in.
 func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	r.Working()
+	r.publish()
 	pause := idleTurn
 	if _, due, ok := r.queue.peek(r.now()); ok && r.set != nil {
 		pause = min(pause, due)
@@ -348,7 +354,7 @@ func (r *Reconciler) turn(ctx context.Context) {
 		r.Working()
 		due := r.due()
 		if len(due) == 0 {
-			address, ok := r.waitlist.Offer(func(address, why string) { r.notes[address] = why })
+			address, ok := r.waitlist.Offer(r.note)
 			if !ok {
 				r.endDrain()
 				return
@@ -393,8 +399,8 @@ func (r *Reconciler) due() (addresses []string) {
 // reconcile makes one pass over one run.
 func (r *Reconciler) reconcile(ctx context.Context, address string, seen sighting) error {
 	r.waitlist.Leave(address, r.now())
+	r.shown.show(address)
 	if isMining(address) {
-		defer r.announceNote(address, r.notes[address])
 		delete(r.notes, address)
 		return r.tend(ctx, address)
 	}
@@ -418,7 +424,6 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	if !plan.Wake.IsZero() {
 		r.queue.add(address, r.now().Add(plan.Wake.Sub(now)))
 	}
-	defer r.announceNote(address, r.notes[address])
 	delete(r.notes, address)
 	if observed.Execution != nil && observed.Execution.Finished && len(plan.Actions) == 0 {
 		delete(r.cells, address)
@@ -436,21 +441,21 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	})
 }
 
-// announceNote tells who watches that a run waits for something else than before.
-func (r *Reconciler) announceNote(address, before string) {
-	if r.notes[address] != before {
-		r.o.Store.Announce(address, store.Notes)
-	}
+// note says for what a run waits.
+func (r *Reconciler) note(address, why string) {
+	r.notes[address] = why
+	r.shown.show(address)
 }
 
 // ErrStopped is returned by calls to a reconciler that has ended.
 var ErrStopped = errors.New("the daemon is stopping")
 
-// do runs f in the loop's goroutine.
+// do runs f in the loop's goroutine, and returns when the latest snapshot has what f did. A question that
+// snapshot can answer must not use it.
 func (r *Reconciler) do(ctx context.Context, f func()) error {
 	finished := make(chan struct{})
 	select {
-	case r.calls <- func() { f(); close(finished) }:
+	case r.calls <- func() { f(); r.shown.waiting = append(r.shown.waiting, finished) }:
 		<-finished
 		return nil
 	case <-r.done:

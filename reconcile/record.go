@@ -106,11 +106,11 @@ func recordOf(tx *store.Tx, s trial.State) (r TrialRecord, err error) {
 
 // Records returns the trials of a run's last execution, or the trial of that name.
 func (r *Reconciler) Records(ctx context.Context, name string) (records []TrialRecord, err error) {
-	var address, cell string
-	err = r.command(ctx, func() (err error) {
-		address, cell, err = r.resolve(ctx, name)
-		return err
-	})
+	now, err := r.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	address, cell, err := r.runNamed(ctx, now, name)
 	if err != nil {
 		return nil, err
 	}

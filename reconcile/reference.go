@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -213,7 +212,7 @@ func (r *Reconciler) solutionOf(ctx context.Context, of trial.Subject) (s *task.
 	wanted := false
 	err = r.do(ctx, func() {
 		if d := r.desired[of.State.Spec]; d != nil {
-			if i := slices.IndexFunc(d.Cells(), func(c Cell) bool { return c.Key == of.State.Key }); i >= 0 && d.Cells()[i].solution != nil {
+			if i, is := d.places()[of.State.Key]; is && d.Cells()[i].solution != nil {
 				s, wanted = d.Cells()[i].solution(), true
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/assayd/assayd/reconcile/store"
@@ -42,24 +41,21 @@ func (r *Reconciler) doing(ctx context.Context, name string) (d summary.Executio
 // executionNamed finds the execution that a name means.
 func (r *Reconciler) executionNamed(ctx context.Context, name string) (d doneOf, err error) {
 	d.address = name
-	var known []string
-	err = r.do(ctx, func() {
-		known = r.addresses()
-		if m := withExecution.FindStringSubmatch(name); m != nil && !slices.Contains(known, name) {
-			d.address = m[1]
-			d.n, _ = strconv.Atoi(m[2]) // digits, and few
-		}
-	})
+	now, err := r.snapshot(ctx)
 	if err != nil {
 		return d, err
+	}
+	if m := withExecution.FindStringSubmatch(name); m != nil && !now.knows(name) {
+		d.address = m[1]
+		d.n, _ = strconv.Atoi(m[2]) // digits, and few
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		last, err := tx.LatestExecution(d.address)
 		switch {
-		case errors.Is(err, store.ErrNotFound) && slices.Contains(known, d.address):
+		case errors.Is(err, store.ErrNotFound) && now.knows(d.address):
 			return fmt.Errorf("report on %s: %w: it has not begun", d.address, ErrNothing)
 		case errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(d.address, known))
+			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(d.address, now.addresses()))
 		case err != nil:
 			return err
 		case d.n > last.N:

@@ -128,6 +128,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 	if stale != nil {
 		r.contents.stale[address], r.contents.newest[address] = stale, newest
 	}
+	r.shown.show(address)
 	r.queue.add(address, r.now())
 	return out, nil
 }

@@ -27,12 +27,6 @@ import (
 // that fails changes nothing: no file counts as missed by it.
 func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
 	r.again = time.Now().Add(time.Second) // unless all goes well
-	before, blind := r.set, r.blind
-	defer func() {
-		if r.set != before || r.blind != blind {
-			r.o.Store.Announce(store.SpecFiles, store.Files)
-		}
-	}()
 	err := r.lookOnce(ctx, fresh)
 	switch {
 	case err == nil:
@@ -353,14 +347,15 @@ func (r roots) of(path string) string { return cmp.Or(r[path], filepath.Dir(path
 func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.Previous, changed map[string]bool) error {
 	last := r.set
 	r.set, r.roots = set, rootsOf(set)
-	r.shown.Store(set)
+	r.inForce.Store(set)
+	r.shown.showAll()
 	now := r.now()
 	r.adoptMinings(ctx, set, now)
 	desired, err := r.pinRuns(ctx, set, before, unchanged{last, changed})
 	if err != nil { // the next look adopts the set: without its runs nothing may be taken for gone
 		if r.set = last; last != nil {
 			r.roots = rootsOf(last)
-			r.shown.Store(last)
+			r.inForce.Store(last)
 		}
 		return fmt.Errorf("pin the content of executions: %w", err)
 	}
@@ -368,7 +363,6 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.P
 		if _, gone := r.gone[address]; gone || d != r.desired[address] {
 			delete(r.gone, address)
 			r.queue.add(address, now)
-			r.o.Store.Announce(address, store.Notes)
 		}
 	}
 	for address := range r.desired {
@@ -382,7 +376,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.P
 
 // where is trial.Host.Where: the place in the spec files as they are now.
 func (r *Reconciler) where(kind, name, task string, attributes ...string) string {
-	set := r.shown.Load()
+	set := r.inForce.Load()
 	if set == nil {
 		return ""
 	}
@@ -415,5 +409,6 @@ func (r *Reconciler) miss(address string, now time.Time) {
 	if _, ok := r.gone[address]; !ok {
 		r.gone[address] = now
 	}
+	r.shown.show(address)
 	r.queue.add(address, now)
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,23 +86,18 @@ func (r *Reconciler) Status(ctx context.Context, address string) (Status, error)
 // StatusOf reads the present state. The loop says what it knows, and has no part in reading what was
 // done.
 func (r *Reconciler) StatusOf(ctx context.Context, q StatusQuery) (s Status, err error) {
-	var mines []miningSight
-	var runs []runSight
-	var known []string // all addresses, where there is no such one
-	if err := r.do(ctx, func() {
-		s, mines, runs = r.status(), r.mineSights(q.Address), r.runSights(q.Address)
-		if q.Address != "" && len(mines)+len(runs) == 0 {
-			known = append(r.addresses(), slices.Sorted(maps.Keys(r.mines))...)
-		}
-	}); err != nil {
+	now, err := r.snapshot(ctx)
+	if err != nil {
 		return s, err
 	}
+	s = r.status(now)
+	runs, mines := now.views(q.Address)
 	undeclared := q.Address != "" && len(mines)+len(runs) == 0
 	if undeclared && !isMining(q.Address) {
-		runs = []runSight{{address: q.Address}} // its results may still be there
+		runs = []runView{{address: q.Address}} // its results may still be there
 	}
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		s.Runs, err = r.runStatuses(tx, runs, q)
+		s.Runs, err = r.runStatuses(tx, now, runs, q)
 		return err
 	}); err != nil {
 		return s, err
@@ -116,7 +109,7 @@ func (r *Reconciler) StatusOf(ctx context.Context, q StatusQuery) (s Status, err
 		r.sumUp(&s.Runs[i])
 	}
 	if q.Address != "" && len(mines)+len(s.Runs) == 0 {
-		return s, fmt.Errorf("%w: %s%s", ErrUnknown, q.Address, suggest(q.Address, known))
+		return s, fmt.Errorf("%w: %s%s", ErrUnknown, q.Address, now.suggest(q.Address))
 	}
 	for _, seen := range mines {
 		m, err := r.miningStatus(ctx, seen)
@@ -128,61 +121,43 @@ func (r *Reconciler) StatusOf(ctx context.Context, q StatusQuery) (s Status, err
 	return s, nil
 }
 
-// status is what the loop knows besides runs and mining specs.
-func (r *Reconciler) status() Status {
+// views are those of all runs and mining specs, or of the one of that address.
+func (s *snapshot) views(address string) (runs []runView, minings []miningView) {
+	if address != "" {
+		if run, is := s.runs.Get([]byte(address)); is {
+			runs = append(runs, run)
+		}
+		if mining, is := s.minings.Get([]byte(address)); is {
+			minings = append(minings, mining)
+		}
+		return runs, minings
+	}
+	for _, run := range inOrder(s.runs, "") {
+		runs = append(runs, run)
+	}
+	for _, mining := range inOrder(s.minings, "") {
+		minings = append(minings, mining)
+	}
+	return runs, minings
+}
+
+// status is what is known besides runs and mining specs.
+func (r *Reconciler) status(now *snapshot) Status {
 	s := Status{Time: clock.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}}
 	if r.o.Checkout != nil {
 		git := r.o.Checkout.Status()
 		s.Git = &git
 	}
-	if r.blind != "" {
-		s.Waits = append(s.Waits, "a look at the specs: "+r.blind)
+	if now.blind != "" {
+		s.Waits = append(s.Waits, "a look at the specs: "+now.blind)
 	}
-	if r.set != nil {
-		s.Diagnostics = append(s.Diagnostics, r.set.Diagnostics...)
-		for _, f := range r.set.Files {
+	if now.set != nil {
+		s.Diagnostics = append(s.Diagnostics, now.set.Diagnostics...)
+		for _, f := range now.set.Files {
 			s.Files = append(s.Files, FileStatus{f.Display, f.Status})
 		}
 	}
 	return s
-}
-
-// runSight is what the loop knows of a run. It changes nothing of what that points to that is read
-// by others.
-type runSight struct {
-	address string
-	desired *Run // nil = no file declares it
-	file    string
-	note    string
-	waits   string // for what, before it begins
-	stale   *Stale
-}
-
-// runSights are those of all runs, or of the one of that address.
-func (r *Reconciler) runSights(address string) (all []runSight) {
-	some := []string{address}
-	if address == "" {
-		some = r.addresses()
-	} else if _, gone := r.gone[address]; r.desired[address] == nil && (!gone || isMining(address)) {
-		return nil
-	}
-	for _, known := range some {
-		all = append(all, r.runSight(known))
-	}
-	return all
-}
-
-func (r *Reconciler) runSight(address string) runSight {
-	seen := runSight{address: address, desired: r.desired[address], note: r.notes[address], stale: r.contents.stale[address]}
-	if seen.desired != nil {
-		if run := r.set.Run(seen.desired.Name); run != nil {
-			seen.file = run.Pos.File
-		}
-		if seen.desired.Waits != "" {
-			seen.waits = seen.desired.Waits + r.fetching(address)
-		}
-	}
-	return seen
 }
 
 // ErrUnknown says that there is no such run or trial.
@@ -248,29 +223,15 @@ func suggest(name string, known []string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-func (r *Reconciler) addresses() []string {
-	var all []string
-	for address := range r.desired {
-		all = append(all, address)
-	}
-	for address := range r.gone {
-		if r.desired[address] == nil && !isMining(address) {
-			all = append(all, address)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // runStatuses are those of runs. Those that work have their trials first, as far as they reach.
-func (r *Reconciler) runStatuses(tx *store.Tx, seen []runSight, q StatusQuery) ([]RunStatus, error) {
+func (r *Reconciler) runStatuses(tx *store.Tx, now *snapshot, seen []runView, q StatusQuery) ([]RunStatus, error) {
 	filled, err := allFilled(tx)
 	if err != nil {
 		return nil, err
 	}
 	runs := make([]RunStatus, len(seen))
 	for i := range seen {
-		if runs[i], err = runStatus(tx, seen[i]); err != nil {
+		if runs[i], err = r.runStatus(tx, now, seen[i]); err != nil {
 			return nil, err
 		}
 		runs[i].Filling = !filled
@@ -291,7 +252,7 @@ func (r *Reconciler) runStatuses(tx *store.Tx, seen []runSight, q StatusQuery) (
 }
 
 // runStatus is what is known of a run but for its trials.
-func runStatus(tx *store.Tx, seen runSight) (RunStatus, error) {
+func (r *Reconciler) runStatus(tx *store.Tx, now *snapshot, seen runView) (RunStatus, error) {
 	address, d := seen.address, seen.desired
 	run := RunStatus{Address: address, File: seen.file, Note: seen.note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.stale}
 	if d != nil {
@@ -308,7 +269,7 @@ func runStatus(tx *store.Tx, seen runSight) (RunStatus, error) {
 	}
 	waits := d != nil && d.Waits != "" && run.State != "blocked"
 	if waits {
-		run.Note = seen.waits
+		run.Note = r.waitsOf(now, address, d)
 	}
 	if d != nil && d.Schedule != nil && run.Note == "" {
 		if next := d.Schedule.Next(clock.Now().UTC()); !next.IsZero() {
@@ -329,7 +290,7 @@ func runStatus(tx *store.Tx, seen runSight) (RunStatus, error) {
 	}
 	run.Differs = execution.Differs
 	if d != nil {
-		run.Wanted = len(cellsWanted(d, *execution))
+		run.Wanted = d.wantedIn(*execution)
 	}
 	if run.State != "blocked" {
 		run.State = "running"

@@ -89,11 +89,11 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	r := New(Options{Store: h.store})
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
 	d := h.plantCells(3)
-	var seen []runSight
+	var seen []runView
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 		for i := range 4 { // run.r0 … run.r3, of which only run.r2 goes on
 			address := fmt.Sprintf("run.r%d", i)
-			seen = append(seen, runSight{address: address, desired: d})
+			seen = append(seen, runView{address: address, desired: d})
 			e := store.ExecutionRow{Spec: address, N: 1, Trigger: "accepted", FinishedAt: noon}
 			if i == 2 {
 				e.FinishedAt = e.SettledAt
@@ -121,7 +121,7 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	}))
 	var runs []RunStatus
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) (err error) {
-		runs, err = r.runStatuses(tx, seen, StatusQuery{Trials: 5})
+		runs, err = r.runStatuses(tx, &snapshot{}, seen, StatusQuery{Trials: 5})
 		return err
 	}))
 	var trials []int

@@ -69,7 +69,7 @@ func (w *wantedCells) first() (keys []string) {
 
 // wantedOf are the cells of some tasks of a source, of which from were before them.
 func wantedOf(of *source, from, tasks, agents int) *wantedCells {
-	all := max(of.run.Attempts, 1)
+	all := max(of.origin().run.Attempts, 1)
 	return &wantedCells{n: all * tasks * agents, make: func(attempts int) []Cell {
 		return of.cells(from, tasks, agents, min(all, attempts))
 	}}
@@ -79,10 +79,11 @@ func wantedOf(of *source, from, tasks, agents int) *wantedCells {
 // what takes long.
 func (s *source) cells(from, tasks, agents, attempts int) []Cell {
 	var keys []func(attempt int) string
+	of := s.origin()
 	for i := range tasks {
-		t, _ := CompileTask(s.selected[from+i]) // it has been compiled before, so it can be
+		t, _ := CompileTask(of.selected[from+i]) // it has been compiled before, so it can be
 		for j := range agents {
-			a, _ := agentOf(s.set, s.named[j])
+			a, _ := agentOf(of.set, of.named[j])
 			keys = append(keys, recipe{s, from + i, j, 1}.with(t, a).Keys())
 		}
 	}
@@ -96,6 +97,16 @@ func (s *source) cells(from, tasks, agents, attempts int) []Cell {
 	return cells
 }
 
+// tasks are the tasks of the cells, each once, as the cells have them but for the solution.
+func (d *Run) tasks() (all []task.Task) {
+	of := d.source.origin()
+	for i := range of.selected {
+		t, _ := CompileTask(of.selected[i]) // it has been compiled before, so it can be
+		all = append(all, recipe{d.source, i, 0, 1}.with(t, agent.Agent{}).Task)
+	}
+	return all
+}
+
 // check blocks a run for what its agents cannot do with its tasks.
 func (c *compiler) check(tasks []task.Task, agents []agent.Agent) {
 	for _, t := range tasks {
@@ -103,7 +114,7 @@ func (c *compiler) check(tasks []task.Task, agents []agent.Agent) {
 			if a.Solves() && t.Solution == nil {
 				c.blockf("task %q has no solution for the oracle", t.Name)
 			}
-			if c.source.run.Mode == trial.Single && t.Judge.Game != "" {
+			if c.run.Mode == trial.Single && t.Judge.Game != "" {
 				c.blockf("task %q is a game, and in single mode there is nothing to play with", t.Name)
 			}
 		}
