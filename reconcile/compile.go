@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/robfig/cron/v3"
@@ -48,7 +49,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	c.gaps("", c.run.Unsupported)
 	d := &Run{
 		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
-		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange, source: newSource(c.origin),
+		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange, source: newSource(c.origin, agents),
 	}
 	if r.Budget != nil {
 		d.Total = gateway.Budget(r.Budget.Total)
@@ -66,7 +67,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	}
 	d.Images = imagesOfAll(tasks, agents)
 	c.check(tasks, agents)
-	d.cells = wantedOf(d.source, 0, len(tasks), len(agents))
+	d.cells = d.cells.with(d.source, 0, len(tasks), len(agents))
 	if len(c.blocked) > 0 {
 		slices.Sort(c.blocked)
 		d.Blocked = strings.Join(slices.Compact(c.blocked), "; ")
@@ -97,7 +98,7 @@ func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
 // Grow compiles a run again that has got tasks since. Where these are the last ones, only those are
 // compiled, and all their attempts come behind the cells that there were: thousands may come, one by one.
 func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
-	if was == nil || was.Blocked != "" || was.cells.len() == 0 {
+	if was == nil || was.Blocked != "" || was.cells.len() == 0 || was.cells.batches == nil {
 		return all.Compile(r)
 	}
 	before := was.source.origin()
@@ -120,7 +121,7 @@ func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
 	grown := *before
 	grown.selected = selected // the tasks of its cells are where they were
 	was.source.now.Store(&grown)
-	d.cells = cellsOf(append(was.Cells(), wantedOf(was.source, n, len(tasks), len(agents)).all()...))
+	d.cells = was.cells.with(was.source, n, len(tasks), len(agents))
 	d.Images = maps.Clone(was.Images)
 	for ref, of := range imagesOfAll(tasks, agents) {
 		d.Images[ref] = append(slices.Clip(d.Images[ref]), of...)
@@ -137,11 +138,18 @@ type compiler struct {
 
 // source is what the cells of a run are made from: ten thousand runs of one task hold no copy of
 // it. Any goroutine may read it. Only the loop changes to a later origin, of which the same cells are made.
-type source struct{ now atomic.Pointer[origin] }
+type source struct {
+	now    atomic.Pointer[origin]
+	agents map[string]int // places of the agents among those of the run, by title
+	places sync.Map       // placeOfTask of each task, by address
+}
 
-func newSource(o *origin) *source {
-	s := &source{}
+func newSource(o *origin, agents []agent.Agent) *source {
+	s := &source{agents: map[string]int{}}
 	s.now.Store(o)
+	for i, a := range agents {
+		s.agents[a.Title()] = i
+	}
 	return s
 }
 

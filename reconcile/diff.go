@@ -269,17 +269,13 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 // contentRests is how long content must be left alone before a run with on_change is done again.
 const contentRests = 5 * time.Second
 
-// wantedIn is how many cells an execution is to have, without making them where it is to have all.
-func (d *Run) wantedIn(e Execution) int {
-	if len(e.Only) == 0 {
-		return d.cells.len()
-	}
-	return len(cellsWanted(d, e))
-}
+// wantedIn is how many cells an execution is to have.
+func (d *Run) wantedIn(e Execution) int { return cellsWanted(d, e).len() }
 
-func cellsWanted(d *Run, e Execution) []Cell {
+// cellsWanted are the cells that an execution is to have.
+func cellsWanted(d *Run, e Execution) *wantedCells {
 	if len(e.Only) == 0 {
-		return d.Cells()
+		return d.cells
 	}
 	only := map[string]bool{}
 	for _, key := range e.Only {
@@ -291,7 +287,7 @@ func cellsWanted(d *Run, e Execution) []Cell {
 			cells = append(cells, c)
 		}
 	}
-	return cells
+	return cellsOf(cells)
 }
 
 func (p *Plan) cancelUnwanted(w worklist, cause string) {
@@ -335,8 +331,8 @@ func (p *Plan) supersede(d *Run, w worklist) {
 
 // bySlot are the ids that the trials of wanted cells have.
 func (w worklist) bySlot(d *Run) map[slot][]string {
-	ids := make(map[slot][]string, len(w.wanted))
-	for _, c := range w.wanted {
+	ids := make(map[slot][]string, w.wanted.len())
+	for _, c := range w.wanted.all() {
 		s := c.slot()
 		ids[s] = append(ids[s], trial.ID(d.Name, w.Execution.N, c.Key))
 	}
@@ -373,7 +369,7 @@ func (p *Plan) start(d *Run, w worklist, now time.Time) (open bool) {
 			continue
 		}
 		places--
-		c := w.wanted[fresh[0]]
+		c := w.wanted.at(fresh[0])
 		fresh = fresh[1:]
 		cause := "new cell"
 		if len(w.left) > 0 && w.left[c.slot()] {

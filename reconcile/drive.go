@@ -19,6 +19,7 @@ type liveTrial struct {
 	machine   *trial.Machine
 	need      admission.Need
 	spec      string
+	slot      slot
 	cancelled bool
 }
 
@@ -26,7 +27,7 @@ type liveTrial struct {
 // loop, or when the loop ends.
 func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 	ctx := r.life
-	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec}
+	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec, slot: slotOf(s.Cell)}
 	r.live[s.ID] = l
 	r.waitlist.Count(s.Spec, 1)
 	r.touch(s.Spec, s.ID)

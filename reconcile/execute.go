@@ -408,7 +408,7 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 		if err != nil || path == "" {
 			return err
 		}
-		if err := errors.Join(tx.PutMeta(homeKey(address), ""), tx.PutMeta(scheduleKey(address), "")); err != nil {
+		if err := errors.Join(tx.PutMeta(homeKey(address), ""), tx.PutMeta(scheduleKey(address), ""), tx.PutMeta(begunKey(address), "")); err != nil {
 			return err
 		}
 		_, err = tx.AppendLine(r.statusStream(path, r.roots.of(path)), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})

@@ -125,13 +125,13 @@ var errNoFile = errors.New("no record of the run is written yet")
 
 // harnessPlan is of a run what the store does not know.
 type harnessPlan struct {
-	places  map[string]int // of its cells
-	several bool           // it has several agents
+	cells   *wantedCells // nil = no file declares it
+	several bool         // it has several agents
 }
 
 func (s *snapshot) harnessPlan(address string) harnessPlan {
 	run := s.set.Run(strings.TrimPrefix(address, "run."))
-	return harnessPlan{s.run(address).desired.places(), run != nil && len(run.Agents) > 1}
+	return harnessPlan{s.run(address).desired.wanted(), run != nil && len(run.Agents) > 1}
 }
 
 // writeHarness writes the files of the latest execution of a run.
@@ -255,9 +255,9 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, plan harness
 			if superseded(row.ID, s.Replaced) {
 				continue
 			}
-			place, wanted := plan.places[row.Cell]
+			place, wanted := plan.cells.place(row.Cell, slotOf(s.Cell))
 			if !wanted {
-				place = len(plan.places)
+				place = plan.cells.len()
 			}
 			if s.Cell.Mode != trial.Single {
 				return nil

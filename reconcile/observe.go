@@ -126,6 +126,9 @@ func (r *Reconciler) index(tx *store.Tx, address string, x *cellIndex) error {
 		x.putAll(trials)
 		return err
 	}
+	if done, err := r.indexOpen(tx, address, x); done || err != nil {
+		return err
+	}
 	var trials []Trial
 	var asking []string
 	if err := tx.EachCell(address, x.execution, func(c store.CellRow) error {
@@ -191,22 +194,23 @@ func (r *Reconciler) trialsOf(tx *store.Tx, address string, n int) ([]Trial, err
 func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
 	t := Trial{ID: row.ID, Key: row.Cell, Try: row.Try, Status: trial.Status(row.Status), EndedAt: row.FinishedAt}
 	if l, ok := r.live[row.ID]; ok {
-		t.Live, t.Cancelled = true, l.cancelled
+		t.Live, t.Cancelled, t.Slot = true, l.cancelled, l.slot
 		t.Status = ""
-		return t, nil
-	}
-	if t.Status == "" {
 		return t, nil
 	}
 	s, err := stateOf(row)
 	if err != nil {
 		return t, err
 	}
+	t.Slot = slotOf(s.Cell)
+	if t.Status == "" {
+		return t, nil
+	}
 	t.EndedAt = s.Line.Wall(row.FinishedAt)
 	t.Final, t.Unwanted, t.Again = s.Result != nil && s.Result.Final, s.Unwanted, s.Again
 	if d := r.desired[row.Spec]; d != nil {
 		t.Funded = funded(s, d.Total)
 	}
-	t.Slot, t.Superseded = slotOf(s.Cell), s.Superseded()
+	t.Superseded = s.Superseded()
 	return t, nil
 }

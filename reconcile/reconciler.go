@@ -433,12 +433,13 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 			}
 		}
 	}
-	return plan.carryOut(func(a Action) (more bool, err error) {
+	err := plan.carryOut(func(a Action) (more bool, err error) {
 		if a.Kind == StartTrial && r.begunEnough() {
 			return false, nil // also one that only goes on: a thousand do after a crash
 		}
 		return r.execute(ctx, address, a)
 	})
+	return errors.Join(err, r.noteBegun(ctx, address))
 }
 
 // note says for what a run waits.

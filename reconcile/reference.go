@@ -212,8 +212,8 @@ func (r *Reconciler) solutionOf(ctx context.Context, of trial.Subject) (s *task.
 	wanted := false
 	err = r.do(ctx, func() {
 		if d := r.desired[of.State.Spec]; d != nil {
-			if i, is := d.places()[of.State.Key]; is && d.Cells()[i].solution != nil {
-				s, wanted = d.Cells()[i].solution(), true
+			if i, is := d.cells.place(of.State.Key, slotOf(of.State.Cell)); is && d.cells.at(i).solution != nil {
+				s, wanted = d.cells.at(i).solution(), true
 			}
 		}
 	})

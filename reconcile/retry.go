@@ -193,7 +193,7 @@ func taskAddress(s trial.State) string { return addressOf(s.Cell.Task.Benchmark,
 // tryAgain lets an ended trial go into its next try, where its cell is still wanted. One whose
 // cell is another now is superseded instead.
 func tryAgain(tx *store.Tx, d *Run, s trial.State) error {
-	if !slices.ContainsFunc(d.Cells(), func(c Cell) bool { return c.Key == s.Key }) {
+	if _, is := d.cells.place(s.Key, slotOf(s.Cell)); !is {
 		return nil
 	}
 	row, err := tx.Trial(s.ID)

@@ -315,11 +315,10 @@ func resultsOf(tx *store.Tx, address string) (path, elsewhere string, err error)
 	return cmp.Or(stream.File, stream.Path), stream.Why, err
 }
 
-// places tells of each cell, by key, where the run lists it; none for a run that no file
-// declares.
-func (d *Run) places() map[string]int {
+// wanted are the cells of a run; none for a run that no file declares.
+func (d *Run) wanted() *wantedCells {
 	if d == nil {
 		return nil
 	}
-	return d.cells.places()
+	return d.cells
 }

@@ -101,7 +101,7 @@ func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) 
 	if err != nil {
 		return err
 	}
-	order, place := d.places(), map[string]int{}
+	cells, place := d.wanted(), map[string]int{}
 	total := gateway.Budget{}
 	for at, row := range rows {
 		s, err := stateOf(row)
@@ -116,9 +116,9 @@ func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) 
 		if err != nil {
 			return err
 		}
-		i, wanted := order[s.Key]
+		i, wanted := cells.place(s.Key, slotOf(s.Cell))
 		if !wanted {
-			i = len(order)
+			i = cells.len()
 		}
 		t.Wanted, t.Superseded, place[t.ID] = wanted, superseded(row.ID, s.Replaced), i
 		run.Trials = append(run.Trials, t)

@@ -1,6 +1,10 @@
 package reconcile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sort"
 	"sync"
 
 	"github.com/assayd/assayd/runtime/agent"
@@ -8,21 +12,79 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// wantedCells are the cells of a run. They are made when somebody asks for them first: for a run that
-// is over nobody does, and it may have a hundred thousand.
+// wantedCells are the cells of a run, in order. Each is made when somebody asks for it: a run may have a
+// hundred thousand, and most of them are over or have not begun. Any goroutine may ask.
 type wantedCells struct {
-	n    int
-	make func(attempts int) []Cell // those of the first so many attempts
+	n       int
+	batches []*batch // in order; nil = the cells are listed
+	listed  []Cell
+
 	once sync.Once
-	made []Cell
+	made []Cell // all of them
 
 	numbered sync.Once
-	numbers  map[string]int // the place of each, by key
+	numbers  map[string]int // the place of each listed one, by key
+}
+
+// batch are the cells of some tasks of a source, attempt by attempt.
+type batch struct {
+	source              *source
+	start               int // place of its first cell in the run
+	from, tasks, agents int // which tasks of the source, and how many agents
+	attempts            int
+	once                sync.Once
+	keys                []func(attempt int) string // for each agent at each task
 }
 
 // cellsOf are cells that there are already.
-func cellsOf(cells []Cell) *wantedCells {
-	return &wantedCells{n: len(cells), make: func(int) []Cell { return cells }}
+func cellsOf(cells []Cell) *wantedCells { return &wantedCells{n: len(cells), listed: cells} }
+
+// with are the cells with those of further tasks of a source behind them, of which from were before them.
+func (w *wantedCells) with(of *source, from, tasks, agents int) *wantedCells {
+	p := &batch{source: of, start: w.len(), from: from, tasks: tasks, agents: agents, attempts: max(of.origin().run.Attempts, 1)}
+	if p.len() == 0 {
+		return w
+	}
+	out := &wantedCells{n: p.start + p.len()}
+	if w != nil {
+		out.batches = w.batches[:len(w.batches):len(w.batches)]
+	}
+	out.batches = append(out.batches, p)
+	for i := range tasks {
+		selected := of.origin().selected[from+i]
+		t, _ := CompileTask(selected) // it has been compiled before, so it can be
+		of.places.Store(addressOf(t.Benchmark, t.Name), placeOfTask{p, i})
+	}
+	return out
+}
+
+// placeOfTask says where the cells of a task are.
+type placeOfTask struct {
+	batch *batch
+	i     int
+}
+
+func (p *batch) len() int { return p.tasks * p.agents * p.attempts }
+
+// keysOf makes keys. The attempts of one agent at one task share what takes long.
+func (p *batch) keysOf() (keys []func(attempt int) string) {
+	of := p.source.origin()
+	for i := range p.tasks {
+		t, _ := CompileTask(of.selected[p.from+i]) // it has been compiled before, so it can be
+		for j := range p.agents {
+			a, _ := agentOf(of.set, of.named[j])
+			keys = append(keys, recipe{p.source, p.from + i, j, 1}.with(t, a).Keys())
+		}
+	}
+	return keys
+}
+
+// at is the cell at a place of the batch.
+func (p *batch) at(i int) Cell {
+	p.once.Do(func() { p.keys = p.keysOf() })
+	k, attempt := i%len(p.keys), i/len(p.keys)+1
+	r := recipe{p.source, p.from + k/p.agents, k % p.agents, attempt}
+	return Cell{Key: p.keys[k](attempt), whole: r.cell, solution: r.solution}
 }
 
 // len is how many there are.
@@ -33,27 +95,62 @@ func (w *wantedCells) len() int {
 	return w.n
 }
 
-// all are all of them, in order.
-func (w *wantedCells) all() []Cell {
-	if w == nil {
-		return nil
+// at is the cell at a place.
+func (w *wantedCells) at(place int) Cell {
+	if w.batches == nil {
+		return w.listed[place]
 	}
-	w.once.Do(func() { w.made = w.make(w.n) })
+	p := w.batches[sort.Search(len(w.batches), func(i int) bool { return w.batches[i].start > place })-1]
+	return p.at(place - p.start)
+}
+
+// all are all of them.
+func (w *wantedCells) all() []Cell {
+	switch {
+	case w == nil:
+		return nil
+	case w.batches == nil:
+		return w.listed
+	}
+	w.once.Do(func() {
+		w.made = make([]Cell, w.n)
+		for i := range w.made {
+			w.made[i] = w.at(i)
+		}
+	})
 	return w.made
 }
 
-// places tells by key where each is; only to read.
-func (w *wantedCells) places() map[string]int {
-	if w == nil {
-		return nil
+// place tells where the cell with a key is, which an edit has left in its slot if it is there still.
+func (w *wantedCells) place(key string, of slot) (place int, is bool) {
+	switch {
+	case w == nil:
+		return 0, false
+	case w.batches == nil:
+		w.numbered.Do(func() {
+			w.numbers = make(map[string]int, w.n)
+			for i, c := range w.listed {
+				w.numbers[c.Key] = i
+			}
+		})
+		place, is = w.numbers[key]
+		return place, is
 	}
-	w.numbered.Do(func() {
-		w.numbers = make(map[string]int, w.n)
-		for i, c := range w.all() {
-			w.numbers[c.Key] = i
-		}
-	})
-	return w.numbers
+	source := w.batches[0].source
+	found, is := source.places.Load(addressOf(of.benchmark, of.task))
+	agent, declared := source.agents[of.agent]
+	if !is || !declared {
+		return 0, false
+	}
+	at := found.(placeOfTask) //nolint:forcetypeassert // nothing else is stored
+	if p := at.batch; of.attempt < 1 || of.attempt > p.attempts || agent >= p.agents {
+		return 0, false
+	}
+	place = at.batch.start + (of.attempt-1)*at.batch.tasks*at.batch.agents + at.i*at.batch.agents + agent
+	if place >= w.n || w.at(place).Key != key { // it came later, or an edit changed the cell
+		return 0, false
+	}
+	return place, true
 }
 
 // first are the keys of the first attempts, or all keys where the cells are listed.
@@ -61,40 +158,28 @@ func (w *wantedCells) first() (keys []string) {
 	if w == nil {
 		return nil
 	}
-	for _, c := range w.make(1) {
+	for _, c := range w.listed {
 		keys = append(keys, c.Key)
+	}
+	for _, p := range w.batches {
+		for _, key := range p.keysOf() { // which are not kept: of most runs that are over no cell is asked for
+			keys = append(keys, key(1))
+		}
 	}
 	return keys
 }
 
-// wantedOf are the cells of some tasks of a source, of which from were before them.
-func wantedOf(of *source, from, tasks, agents int) *wantedCells {
-	all := max(of.origin().run.Attempts, 1)
-	return &wantedCells{n: all * tasks * agents, make: func(attempts int) []Cell {
-		return of.cells(from, tasks, agents, min(all, attempts))
-	}}
-}
-
-// cells are the first attempts of agents at some tasks of a source. The attempts of one agent at one task share
-// what takes long.
-func (s *source) cells(from, tasks, agents, attempts int) []Cell {
-	var keys []func(attempt int) string
-	of := s.origin()
-	for i := range tasks {
-		t, _ := CompileTask(of.selected[from+i]) // it has been compiled before, so it can be
-		for j := range agents {
-			a, _ := agentOf(of.set, of.named[j])
-			keys = append(keys, recipe{s, from + i, j, 1}.with(t, a).Keys())
-		}
+// layout identifies the order of the cells, which depends on when tasks were added; "" where the cells
+// are listed.
+func (w *wantedCells) layout() string {
+	if w == nil || w.batches == nil {
+		return ""
 	}
-	cells := make([]Cell, 0, attempts*len(keys))
-	for attempt := 1; attempt <= attempts; attempt++ {
-		for k, key := range keys {
-			r := recipe{s, from + k/agents, k % agents, attempt}
-			cells = append(cells, Cell{Key: key(attempt), whole: r.cell, solution: r.solution})
-		}
+	sum := sha256.New()
+	for _, p := range w.batches {
+		fmt.Fprintln(sum, p.start, p.tasks, p.agents, p.attempts)
 	}
-	return cells
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // tasks are the tasks of the cells, each once, as the cells have them but for the solution.

@@ -13,7 +13,7 @@ import (
 type worklist struct {
 	Observed               // Trials are those that ask for something, by id
 	run      *Run          // that it was made for; nil = no file declares it
-	wanted   []Cell        // that the execution is to have, in order
+	wanted   *wantedCells  // that the execution is to have
 	fresh    []int         // places in wanted of the cells without a trial, ascending
 	left     map[slot]bool // of trials whose cells are not wanted
 	begun    bool          // the execution has trials
@@ -24,12 +24,14 @@ type worklist struct {
 type cellIndex struct {
 	run       *Run // whose cells are wanted; nil = no file declares it
 	execution int
-	wanted    []Cell
-	places    map[string]int // in wanted, from 1, by key
+	wanted    *wantedCells
 	fresh     []int
 	asking    []Trial // by id
 	left      map[slot]bool
 	begun     bool
+
+	noted   int          // cells of notedOf that are noted as begun, the first ones
+	notedOf *wantedCells // nil = nothing is noted
 }
 
 // newCellIndex is that of an execution without trials; e is nil for a run that has none.
@@ -42,9 +44,9 @@ func newCellIndex(d *Run, e *Execution) *cellIndex {
 		return x
 	}
 	x.wanted = cellsWanted(d, *e)
-	x.places, x.fresh = make(map[string]int, len(x.wanted)), make([]int, len(x.wanted))
-	for i, c := range x.wanted {
-		x.places[c.Key], x.fresh[i] = i+1, i
+	x.fresh = make([]int, x.wanted.len())
+	for i := range x.fresh {
+		x.fresh[i] = i
 	}
 	return x
 }
@@ -52,22 +54,20 @@ func newCellIndex(d *Run, e *Execution) *cellIndex {
 // grow takes in that a run has got cells since, behind those that it had, and reports whether that is
 // all that has changed.
 func (x *cellIndex) grow(d *Run, e *Execution) bool {
-	if x.run == nil || d == nil || x.run.source == nil || x.run.source != d.source || x.execution != e.N || len(e.Only) > 0 || len(x.left) > 0 || d.cells.len() < len(x.wanted) {
+	if x.run == nil || d == nil || x.run.source == nil || x.run.source != d.source || x.execution != e.N || len(e.Only) > 0 || len(x.left) > 0 || d.cells.len() < x.wanted.len() {
 		return false
 	}
-	wanted := d.Cells()
-	for i := len(x.wanted); i < len(wanted); i++ {
-		x.places[wanted[i].Key] = i + 1
+	for i := x.wanted.len(); i < d.cells.len(); i++ {
 		x.fresh = append(x.fresh, i)
 	}
-	x.run, x.wanted = d, wanted
+	x.run, x.wanted = d, d.cells
 	return true
 }
 
 // putAll takes in trials of an index that has none yet: one by one, each would move the list of
 // fresh cells.
 func (x *cellIndex) putAll(trials []Trial) {
-	known := make([]bool, len(x.wanted))
+	known := make([]bool, x.wanted.len())
 	for _, t := range trials {
 		if place := x.enter(t); place > 0 {
 			known[place-1] = true
@@ -86,9 +86,10 @@ func (x *cellIndex) put(t Trial) {
 // enter does what put does but for the list of fresh cells, and returns the trial's place.
 func (x *cellIndex) enter(t Trial) int {
 	x.begun = true
-	t.place = x.places[t.Key]
-	if t.place == 0 {
-		x.left[t.Slot] = true
+	if place, is := x.wanted.place(t.Key, t.Slot); is {
+		t.place = place + 1
+	} else {
+		t.place, x.left[t.Slot] = 0, true
 	}
 	i, there := slices.BinarySearchFunc(x.asking, t.ID, func(a Trial, id string) int { return strings.Compare(a.ID, id) })
 	switch {
@@ -122,7 +123,7 @@ func (w worklist) cellOf(t Trial) Cell {
 	if t.place == 0 {
 		return Cell{Key: t.Key}
 	}
-	return w.wanted[t.place-1]
+	return w.wanted.at(t.place - 1)
 }
 
 // inOrder are the trials of wanted cells for which is holds, in the order of the run.
@@ -138,5 +139,5 @@ func (w worklist) inOrder(is func(Trial) bool) (some []Trial) {
 
 // freshAt is when the first cell without a trial may start: stagger spreads the cells of a run.
 func (w worklist) freshAt(d *Run, fresh []int) time.Time {
-	return w.Execution.StartedAt.Add(d.Stagger * time.Duration(fresh[0]) / time.Duration(len(w.wanted)))
+	return w.Execution.StartedAt.Add(d.Stagger * time.Duration(fresh[0]) / time.Duration(w.wanted.len()))
 }

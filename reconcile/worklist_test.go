@@ -177,7 +177,7 @@ func growsByItsNewTasks(t *testing.T, attempts int) {
 		t.Fatal(err)
 	}
 	index := newCellIndex(was, execution(1))
-	done := Trial{ID: trial.ID("r", 1, was.Cells()[0].Key), Key: was.Cells()[0].Key, Status: trial.Resolved, Final: true, Try: 1}
+	done := Trial{ID: trial.ID("r", 1, was.Cells()[0].Key), Key: was.Cells()[0].Key, Slot: was.Cells()[0].slot(), Status: trial.Resolved, Final: true, Try: 1}
 	index.put(done)
 	options.Mined.Add("pulls", config.Imported{Name: "a-b-3", Task: json.RawMessage(`{"Benchmark":"pulls","Name":"a-b-3","Image":"y"}`)})
 	grown, err := NewCompiler(set).Grow(was, set.Run("r"))

@@ -74,6 +74,7 @@ func (c Cell) Keys() func(attempt int) string {
 	}
 	before := sha256.New()
 	before.Write(head)
+	tail = bytes.Clone(tail) // so that the rest, which may be long, is not kept
 	return func(attempt int) string {
 		h, err := before.(hash.Cloner).Clone()
 		if err != nil {
