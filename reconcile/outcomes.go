@@ -24,6 +24,14 @@ func outcomesOf(tx *store.Tx, address string, n int) (outcomes []summary.Outcome
 	if err != nil {
 		return nil, 0, err
 	}
+	subs := map[string][]judge.Submission{} // by trial
+	if err := tx.EachSubmission(address, n, func(row store.SubmissionRow) error {
+		s, err := briefly(row)
+		subs[row.Trial] = append(subs[row.Trial], s)
+		return err
+	}); err != nil {
+		return nil, 0, err
+	}
 	var known parts
 	for _, row := range rows {
 		b, err := known.brief(row)
@@ -37,11 +45,7 @@ func outcomesOf(tx *store.Tx, address string, n int) (outcomes []summary.Outcome
 			open++
 			continue
 		}
-		subs, err := submissions(tx, row.ID)
-		if err != nil {
-			return nil, 0, err
-		}
-		outcomes = append(outcomes, b.outcome(subs))
+		outcomes = append(outcomes, b.outcome(subs[row.ID]))
 	}
 	return outcomes, open, nil
 }

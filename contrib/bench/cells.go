@@ -29,6 +29,7 @@ const (
 	waitBound    = 50.0   // ms that another request waits meanwhile
 	reportBound  = 2000.0 // ms of CPU
 	cellsRepeats = 7      // of what is asked
+	pageRows     = 200    // of a page
 )
 
 // cells measures what an event and an answer cost by how many cells of the run are finished, on the
@@ -133,11 +134,11 @@ func costsWith(ctx context.Context, pattern *pattern, n int) (costs map[string]f
 		return nil, err
 	}
 	defer h.stop()
-	return costs, errors.Join(h.asked(ctx, costs), h.events(ctx, costs))
+	return costs, errors.Join(h.asked(ctx, n, costs), h.events(ctx, costs))
 }
 
 // asked measures answers. Of each the least counts: others work on the machine, too.
-func (h *cellHost) asked(ctx context.Context, costs map[string]float64) error {
+func (h *cellHost) asked(ctx context.Context, finished int, costs map[string]float64) error {
 	const status, report = "/v1/status?address=run.r&trials=50", "/v1/report?run=run.r" // as the command line asks
 	var err error
 	if costs["report"], costs["report_wall"], err = h.ask(ctx, report); err != nil { // it is kept from now on
@@ -149,7 +150,7 @@ func (h *cellHost) asked(ctx context.Context, costs map[string]float64) error {
 	if err := h.quiet(ctx); err != nil {
 		return err
 	}
-	for name, path := range map[string]string{"status": status, "page": "/v1/trials?run=run.r&limit=200", "report_kept": report} {
+	for name, path := range map[string]string{"status": status, "page": fmt.Sprintf("/v1/trials?run=run.r&limit=%d", pageRows), "report_kept": report} {
 		var cpu, wall []float64
 		for range cellsRepeats {
 			c, w, err := h.ask(ctx, path)
@@ -160,6 +161,7 @@ func (h *cellHost) asked(ctx context.Context, costs map[string]float64) error {
 		}
 		costs[name], costs[name+"_wall"] = slices.Min(cpu), slices.Min(wall)
 	}
+	costs["page"] *= pageRows / float64(min(pageRows, finished)) // the page of a small run has fewer rows
 	return h.meanwhile(ctx, status, costs)
 }
 
