@@ -39,7 +39,7 @@ func (b labelled) dataset() Import {
 		URL:  b.checked("url", "", b.f.checkDataset), Ref: b.text("ref", ""),
 		Dataset: b.text("dataset", ""), Revision: b.text("revision", ""),
 		Include: b.globs("include", []string{"*"}), Exclude: b.globs("exclude", nil),
-		Image: b.checked("image", "python:3.12-slim", checkImage),
+		Image: b.checked("image", "python:3.12-slim", checkImage), Decoys: b.wantsDecoys(),
 	}
 	b.exclusive("path", "url", "dataset")
 	if !b.has("url") && !b.has("dataset") {

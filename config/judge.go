@@ -74,6 +74,14 @@ func (b *body) decoys() *int {
 	}))
 }
 
+// wantsDecoys is decoys for tasks that are many: without a word they have none.
+func (b *body) wantsDecoys() int {
+	if n := b.decoys(); n != nil {
+		return *n
+	}
+	return 0
+}
+
 // toNames reads test names: a list, or a text with one a line.
 func toNames(v cty.Value) ([]string, error) {
 	if isList(v) {

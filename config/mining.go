@@ -30,6 +30,7 @@ func (b labelled) mining(head Block) Mining {
 		Budget:     b.budget("per_task"),
 		PRFile:     b.path("pr_file"),
 		Output:     b.output(head),
+		Decoys:     b.wantsDecoys(),
 	}
 	out.Once = b.boolean("once", out.Every == 0)
 	if out.Once && out.Every != 0 {

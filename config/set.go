@@ -34,6 +34,17 @@ func (s *Set) Run(name string) *Run { return find(s.Blocks.Runs, name) }
 // Mining returns the mining spec in force of that name, or nil.
 func (s *Set) Mining(name string) *Mining { return find(s.Blocks.Minings, name) }
 
+// MinedTasks returns the tasks of a mining spec, the first one first.
+func (s *Set) MinedTasks(mining string) []Selected {
+	all := s.mined.Tasks(mining)
+	if m := s.Mining(mining); m != nil {
+		for i := range all {
+			all[i].Decoys = m.Decoys
+		}
+	}
+	return all
+}
+
 // Mined are the tasks of the set's mining specs; nil where nothing is mined.
 func (s *Set) Mined() *Mined { return s.mined }
 
@@ -60,6 +71,7 @@ type Selected struct {
 	Benchmark *Benchmark
 	Task      *Task     // nil if it is imported
 	Imported  *Imported // nil if it is written out
+	Decoys    int       // mixed runs of an imported one, if it has a solution
 }
 
 // Name returns the name of the task.
@@ -99,7 +111,7 @@ func (b *Benchmark) All() []Selected {
 	}
 	for i := range b.Imports {
 		for j := range b.Imports[i].Tasks {
-			add(Selected{Benchmark: b, Imported: &b.Imports[i].Tasks[j]})
+			add(Selected{Benchmark: b, Imported: &b.Imports[i].Tasks[j], Decoys: b.Imports[i].Decoys})
 		}
 	}
 	return out
@@ -133,7 +145,7 @@ func (s *Set) Tasks(r *Run) []Selected {
 // of returns the tasks of a benchmark or of a mining spec.
 func (s *Set) of(ref Ref) []Selected {
 	if ref.Kind == "mining" {
-		return s.mined.Tasks(ref.Name)
+		return s.MinedTasks(ref.Name)
 	}
 	if b := s.Benchmark(ref.Name); b != nil {
 		return b.All()

@@ -114,6 +114,7 @@ type Import struct {
 	Include  []string
 	Exclude  []string
 	Image    string
+	Decoys   int `json:",omitempty"` // mixed runs of the tasks that have a solution; 0 = none
 
 	Tasks    []Imported
 	Problems []Problem `json:"@problems"` // what of the dataset cannot be used

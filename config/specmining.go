@@ -22,6 +22,7 @@ type Mining struct {
 	Budget         *Budget
 	PRFile         string // absolute; "" = none
 	Output         Output
+	Decoys         int `json:",omitempty"` // mixed runs of its tasks; 0 = none
 
 	// Bounds are the folders that its paths have to stay below, over links too.
 	Bounds []string `json:"@bounds,omitempty"`

@@ -221,7 +221,23 @@ func CompileTask(s config.Selected) (task.Task, error) {
 		return t, fmt.Errorf("task %q of %s: read what was imported: %w", s.Name(), s.Benchmark.Address(), err)
 	}
 	t.Benchmark = cmp.Or(t.Benchmark, s.Benchmark.Name)
+	t.Judge.Decoys = mixedRuns(t, &s.Decoys)
 	return t, nil
+}
+
+// defaultMixed is how many mixed runs the rounds that decide have in a task that is written out
+// with a solution and does not say it: in four each test is changed twice.
+const defaultMixed = 4
+
+// mixedRuns is how many mixed runs a task has; said is what its spec says, nil = nothing.
+func mixedRuns(t task.Task, said *int) int {
+	switch {
+	case t.Solution == nil || t.Judge.Staged() || t.Judge.Game != "":
+		return 0
+	case said != nil:
+		return *said
+	}
+	return defaultMixed
 }
 
 // grows reports whether a run may come to have more tasks.
@@ -389,9 +405,7 @@ func compileTask(b config.Benchmark, t config.Task) task.Task {
 	if s := t.Solution; s != nil {
 		out.Solution = &task.Solution{Context: tree(s.Context), Patch: s.Patch, Script: s.Script}
 	}
-	if runs := t.Judge.Decoys; runs != nil {
-		out.Judge.Decoys = *runs
-	}
+	out.Judge.Decoys = mixedRuns(out, t.Judge.Decoys)
 	return out
 }
 

@@ -50,7 +50,7 @@ func (r *Reconciler) decoys(ctx context.Context, of trial.Subject) (known trial.
 	defer release()
 	keys := []string{content}
 	if s := of.State; s.Execution > 0 {
-		keys = []string{fmt.Sprintf("decoys/%s/e%d/%s", s.Spec, s.Execution, trial.ReferenceKey(s)), content}
+		keys = []string{pinnedDecoysKey(s), content}
 	}
 	for _, key := range keys {
 		var pinned pinnedDecoys
@@ -82,6 +82,11 @@ func (r *Reconciler) decoys(ctx context.Context, of trial.Subject) (known trial.
 		}
 	}
 	return known, nil
+}
+
+// pinnedDecoysKey is where an execution keeps those of the first trial of a content.
+func pinnedDecoysKey(s trial.State) string {
+	return fmt.Sprintf("decoys/%s/e%d/%s", s.Spec, s.Execution, trial.ReferenceKey(s))
 }
 
 // decoyKey identifies all that decides what decoys a task has: how it is judged, its
@@ -173,7 +178,7 @@ func undecoyed(of trial.Subject) string {
 	case t.Solution == nil:
 		return "the task has no solution to try them with"
 	}
-	return ""
+	return prove.Unfit(t.Judge.Parser, t.FailToPass)
 }
 
 // hiddenCode reads the hidden files of a task's judge image.

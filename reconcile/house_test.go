@@ -52,6 +52,8 @@ type house struct {
 	solved  atomic.Int32                                   // how often a script ran
 	judged  atomic.Int32                                   // how often a judge command ran
 	runner  func(answer string) (printed string, code int) // the judge command; nil = it prints the answer
+
+	tests func(c *containertest.FakeContainer) string // what the judge command prints by what is in its container; nil = runner
 }
 
 func newHouse(t *testing.T) *house {
@@ -102,6 +104,9 @@ func newHouseIn(t *testing.T, dir string) *house {
 		h.judged.Add(1)
 		answer, _ := c.ReadFile("/workspace/answer")
 		code := 0
+		if h.tests != nil {
+			answer = []byte(h.tests(c))
+		}
 		if h.runner != nil {
 			var printed string
 			printed, code = h.runner(string(answer))
@@ -192,7 +197,7 @@ func post(ctx context.Context, c *containertest.FakeContainer, path string, ques
 }
 
 // parsers knows a judge command that says "passed", or names tests by letters: those in upper
-// case passed.
+// case passed; or names them line by line, with a message behind a tab if one failed.
 func parsers(name string) (parser.Parser, bool) {
 	return parser.Parser{Name: name, Parse: func(in parser.Input) parser.Result {
 		if len(in.Output) == 0 || in.ExitCode != 0 {
@@ -204,6 +209,18 @@ func parsers(name string) (parser.Parser, bool) {
 				t := parser.Test{Name: strings.ToUpper(string(letter)), Status: parser.Failed}
 				if t.Name == string(letter) {
 					t.Status = parser.Passed
+				}
+				r.Tests = append(r.Tests, t)
+			}
+			return r
+		}
+		if lines, ok := strings.CutPrefix(string(in.Output), "named:\n"); ok {
+			r := parser.Result{Complete: true}
+			for line := range strings.Lines(lines) {
+				name, message, failed := strings.Cut(strings.TrimSpace(line), "\t")
+				t := parser.Test{Name: name, Status: parser.Passed, Message: message}
+				if failed {
+					t.Status = parser.Failed
 				}
 				r.Tests = append(r.Tests, t)
 			}

@@ -116,7 +116,7 @@ func findTask(set *config.Set, address string) (config.Selected, error) {
 // block.
 func tasksOf(set *config.Set, ref config.Ref) (all []config.Selected, known bool) {
 	if ref.Kind == "mining" {
-		all = set.Mined().Tasks(ref.Name)
+		all = set.MinedTasks(ref.Name)
 		return all, len(all) > 0 || set.Mining(ref.Name) != nil
 	}
 	b := set.Benchmark(ref.Name)
@@ -132,7 +132,7 @@ func allTasks(set *config.Set) (all []config.Selected) {
 		all = append(all, set.Blocks.Benchmarks[i].All()...)
 	}
 	for _, m := range set.Blocks.Minings {
-		all = append(all, set.Mined().Tasks(m.Name)...)
+		all = append(all, set.MinedTasks(m.Name)...)
 	}
 	return all
 }

@@ -38,6 +38,7 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 	if err := m.attach(ctx, s); err != nil {
 		return m.lost(ctx, s, err)
 	}
+	m.foresee(s)
 	l := m.live
 	wake := time.NewTimer(s.Line.Until(m.nextWake(s)))
 	defer wake.Stop()

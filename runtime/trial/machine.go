@@ -43,6 +43,10 @@ type Host struct {
 	// Decoys returns the decoys of the task, which are made once for one content; nil = there
 	// are none.
 	Decoys func(ctx context.Context, of Subject) (Decoys, error)
+	// Foresee has the decoys of a trial's task made while its agent works, so that the verdict waits
+	// for them no longer than it must. It returns at once; of finds the subject, and may be called
+	// from any goroutine. Nil = they are made when the verdict needs them.
+	Foresee func(s State, of func(ctx context.Context) (Subject, error))
 	// Scarce reports whether containers are about to fill the engine's disk; nil = never.
 	Scarce func() bool
 	// Broken says why the task's judge can judge nothing, "" where it can: it fails on the
@@ -81,6 +85,7 @@ type Machine struct {
 	unwant context.CancelCauseFunc
 	live   *live    // handles on a running container; nil when there are none
 	met    bool     // the guest has greeted this machine
+	asked  bool     // the decoys of its task are asked for
 	acks   []func() // answers owed once the state that justifies them is stored
 
 	// How often in a row something failed that is tried maxAgain times.

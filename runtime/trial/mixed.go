@@ -52,6 +52,15 @@ type MixedRound struct {
 // wantsMixed reports whether a task has its deciding rounds judged again.
 func wantsMixed(t task.Task) bool { return t.Judge.Decoys > 0 && t.Judge.Game == "" }
 
+// foresee asks once for what the mixed runs need, while the agent works.
+func (m *Machine) foresee(s State) {
+	if m.asked || m.host.Foresee == nil || s.Phase != Running || !wantsMixed(s.Cell.Task) {
+		return
+	}
+	m.asked = true
+	m.host.Foresee(s, func(ctx context.Context) (Subject, error) { return m.subject(ctx, s) })
+}
+
 // mixedRuns makes one step: it draws, or judges what is drawn, and goes on to the verdict
 // when nothing is left to do.
 func (m *Machine) mixedRuns(ctx context.Context, s State) (State, []Effect, error) {

@@ -298,3 +298,28 @@ func TestAForgedTreeIsInNoCurve(t *testing.T) {
 		t.Errorf("trusted are %s", got)
 	}
 }
+
+// TestDecoysAreAskedForOnceWhileTheAgentWorks, by each daemon that has the trial.
+func TestDecoysAreAskedForOnceWhileTheAgentWorks(t *testing.T) {
+	for decoys, want := range map[int]int32{4: 2, 0: 0} {
+		b := newMixedBench(t)
+		var asked atomic.Int32
+		b.host.Foresee = func(s State, of func(context.Context) (Subject, error)) {
+			asked.Add(1)
+			if subject, err := of(t.Context()); err != nil || s.Phase != Running || subject.Work.ID == "" {
+				t.Errorf("asked in phase %s for %+v, %v", s.Phase, subject.Work, err)
+			}
+		}
+		fresh := b.fresh(withDecoys, func(c *Cell) { c.Task.Judge.Decoys = decoys })
+		b.play(b.submits(fresh.ID, "honest"))
+		m := b.machine(fresh)
+		s, _ := b.until(m, fresh, Running)
+		m.foresee(s)
+		m.foresee(s)
+		m.Close()
+		s, _ = b.until(b.machine(s), s, Done)
+		if s.Result.Status != Resolved || asked.Load() != want {
+			t.Errorf("with %d mixed runs decoys were asked for %d times, want %d; the trial ended %s", decoys, asked.Load(), want, s.Result.Status)
+		}
+	}
+}

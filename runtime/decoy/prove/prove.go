@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -66,7 +67,7 @@ type group struct {
 // one of the machinery: nothing is known then.
 func Decoys(ctx context.Context, of Subject, lab Lab) (mixed.Set, error) {
 	p := &proof{of: of, lab: lab, until: time.Now().Add(of.Time), why: map[string]string{}}
-	if none := p.unfit(); none != "" {
+	if none := cmp.Or(Unfit(of.Parser, of.FailToPass), p.unfit()); none != "" {
 		return mixed.Set{None: none}, nil
 	}
 	steady, none, err := p.observe(ctx)
@@ -90,13 +91,19 @@ func Decoys(ctx context.Context, of Subject, lab Lab) (mixed.Set, error) {
 	return p.concluded(ctx, p.set(groups))
 }
 
-func (p *proof) unfit() string {
-	switch _, reason := decoy.Supported(p.of.Parser); {
+// Unfit says why there can be no decoys, whatever the hidden files are; "" = there may be some.
+func Unfit(parser string, failToPass []string) string {
+	switch _, reason := decoy.Supported(parser); {
 	case reason != "":
 		return reason
-	case len(p.of.FailToPass) == 0:
+	case len(failToPass) == 0:
 		return "the task names no test that is to be made to pass (fail_to_pass)"
-	case len(p.of.Hidden) == 0:
+	}
+	return ""
+}
+
+func (p *proof) unfit() string {
+	if len(p.of.Hidden) == 0 {
 		return "the judge image has no hidden file of code below workdir"
 	}
 	return ""
