@@ -15,6 +15,7 @@ const (
 	maxTestName    = 1024
 	maxMessage     = 4096
 	maxTestOutput  = 2000
+	maxTestDetail  = 500
 	maxMessagesAll = 2 << 20
 	maxMetrics     = 1000
 )
@@ -29,6 +30,8 @@ func bounded(tests []parser.Test) []parser.Test {
 		room -= len(t.Message)
 		t.Output = cut(t.Output, min(maxTestOutput, room))
 		room -= len(t.Output)
+		t.Detail = cut(t.Detail, min(maxTestDetail, room))
+		room -= len(t.Detail)
 		out = append(out, t)
 	}
 	return out

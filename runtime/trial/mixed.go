@@ -279,7 +279,7 @@ func Observe(t task.Task, r judge.Report) mixed.Observed {
 	o := mixed.Observed{Tests: map[string]mixed.Outcome{}, Whole: r.Status == judge.StatusOK, TookMS: r.JudgeMS, Tampered: r.Tampered}
 	for _, test := range r.Tests {
 		if declared[test.Name] {
-			o.Tests[test.Name] = mixed.Outcome{Passed: test.Status == parser.Passed, Seen: judge.Seen(test), Message: test.Message}
+			o.Tests[test.Name] = mixed.Outcome{Passed: test.Status == parser.Passed, Seen: judge.Seen(test), Message: test.Message + "\n" + test.Detail}
 		}
 	}
 	return o

@@ -30,7 +30,7 @@ func Valid(parser string, g Group, v decoy.Variant, real, got Observed) (why str
 	case !own.Seen:
 		return "it is not seen when it is changed"
 	case !AtAssertion(parser, own.Message):
-		return "it does not fail at an assertion"
+		return "it does not fail at an assertion" + saying(own.Message)
 	case !got.Whole:
 		return "the run did not end"
 	case got.TookMS > 2*real.TookMS+startSlack:
@@ -44,6 +44,19 @@ func Valid(parser string, g Group, v decoy.Variant, real, got Observed) (why str
 		}
 	}
 	return ""
+}
+
+// saying quotes the beginning of what a runner said.
+func saying(message string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	const few = 100
+	if len(line) > few {
+		line = strings.ToValidUTF8(line[:few], "") + "…"
+	}
+	if line == "" {
+		return ": its message is empty"
+	}
+	return fmt.Sprintf(": its message begins with %q", line)
 }
 
 // SamePlace says why a variant tells itself apart on the untouched tree, where the test
@@ -76,9 +89,7 @@ func AtAssertion(parser, message string) bool {
 	text := strings.TrimSpace(message)
 	switch language {
 	case "python":
-		first, _, _ := strings.Cut(text, "\n")
-		return strings.HasPrefix(first, "assert") || strings.HasPrefix(first, "AssertionError") || strings.HasPrefix(first, "Failed: ") ||
-			strings.Contains(text, "\nAssertionError") || strings.Contains(text, "E       assert") || strings.Contains(text, "E   AssertionError")
+		return pythonAssertion.MatchString(text)
 	case "go":
 		return !strings.Contains(text, "panic: ") && goPlace.MatchString(text)
 	case "rust":
@@ -88,6 +99,11 @@ func AtAssertion(parser, message string) bool {
 	}
 	return false
 }
+
+// pythonAssertion is a line that tells of a failed assertion, in each form that pytest and unittest
+// have for it: with an E before it (long and short tracebacks), behind a place (the last line of a
+// long one, --tb=line), or by itself (native ones, and the short summary).
+var pythonAssertion = regexp.MustCompile(`(?m)^(?:E +|\S+\.py:\d+: )?(?:assert\b|AssertionError\b|Failed: |Failed$)`)
 
 var goPlace = regexp.MustCompile(`_test\.go:\d+: `)
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -278,9 +279,24 @@ func (p *proof) set(groups []*group) mixed.Set {
 		}
 	}
 	if len(s.Groups) == 0 {
-		s.None = "no test of fail_to_pass has a decoy"
+		s.None = "no test of fail_to_pass has a decoy" + p.mostly(s.Unchecked)
 	}
 	return s
+}
+
+// mostly says why tests have no decoy, by the reason that most of them have.
+func (p *proof) mostly(unchecked map[string]string) string {
+	times, most := map[string]int{}, ""
+	for _, test := range slices.Sorted(maps.Keys(unchecked)) {
+		why := unchecked[test]
+		if times[why]++; times[why] > times[most] {
+			most = why
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d: %s)", times[most], len(unchecked), most)
 }
 
 // concluded judges the reference as a trial is judged. A set by which it does not come out

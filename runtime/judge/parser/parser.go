@@ -24,6 +24,10 @@ type Test struct {
 	TimedOut   bool   `json:"timed_out,omitempty"`   // of a test that is a command: it did not end in its time
 	Output     string `json:"output,omitempty"`      // of a test that is a command: the beginning of what it printed
 
+	// Detail is where the test failed and what was raised there, where the runner tells that at more
+	// length than Message. No agent is told it.
+	Detail string `json:"detail,omitempty"`
+
 	// Repeats is the name that the runner gave the test, where an earlier one of the run had
 	// it already, so that Name is that with a number added. Who does not know Name must let
 	// the result count for Repeats, or a test that comes first hides those that follow.

@@ -32,7 +32,7 @@ func parsePytest(in Input) Result {
 	if len(in.Files) > 0 {
 		return parseJUnit(in)
 	}
-	r := pytestReader{form: newPytestForm(), agreed: true}
+	r := pytestReader{form: newPytestForm(), agreed: true, details: pytestDetails{form: newPytestDetailForm()}}
 	for line := range lines(in.Output) {
 		r.line(line)
 	}
@@ -87,14 +87,15 @@ type pytestReader struct {
 	open    bool           // the current run has begun and not closed
 	held    map[string]int // closing summary that may have been the output of a test
 
-	run    tally          // current run
-	dots   map[Status]int // progress letters of the current run
-	xs     int            // of those, failures that were expected
-	all    tally
-	closed int  // runs with a closing summary
-	runs   int  // those that named a test before they were cut short, in addition
-	agreed bool // all of them agree with their tests
-	wrong  problems
+	run     tally          // current run
+	details pytestDetails  // of the current run
+	dots    map[Status]int // progress letters of the current run
+	xs      int            // of those, failures that were expected
+	all     tally
+	closed  int  // runs with a closing summary
+	runs    int  // those that named a test before they were cut short, in addition
+	agreed  bool // all of them agree with their tests
+	wrong   problems
 }
 
 func (r *pytestReader) line(line string) {
@@ -117,7 +118,9 @@ func (r *pytestReader) line(line string) {
 	default:
 		if m := match(r.form.collecting, line, strings.HasPrefix(line, "_")); m != nil {
 			r.add(m[1], Errored, "error while collecting tests")
+			return
 		}
+		r.details.line(line)
 	}
 }
 
@@ -137,6 +140,7 @@ func (r *pytestReader) header(title string) {
 		r.section, r.held = sectionShort, nil
 	case isDetail(title):
 		r.section = sectionDetail
+		r.details.section(title)
 	}
 }
 
@@ -293,6 +297,11 @@ func (r *pytestReader) close(want map[string]int) {
 			}
 		}
 	}
+	for i := range r.run.tests {
+		if test := &r.run.tests[i]; test.Status == Failed {
+			test.Detail = cleanText(r.details.of(test.Name), maxDetail)
+		}
+	}
 	if want != nil || len(r.run.tests) > 0 {
 		r.runs++
 	}
@@ -301,6 +310,7 @@ func (r *pytestReader) close(want map[string]int) {
 		r.closed++
 	}
 	r.all.merge(&r.run)
+	r.details.blocks, r.details.on = nil, false
 	r.run, r.dots, r.xs, r.open, r.held, r.pending, r.section = tally{}, nil, 0, false, nil, "", sectionProgress
 }
 
