@@ -19,7 +19,7 @@ import (
 )
 
 // decoyRules is of how decoys are made: a change of it makes all of them anew.
-const decoyRules = 1
+const decoyRules = 2
 
 // decoyTime is how long the decoys of one content may take to make, beyond what is under way.
 const decoyTime = 45 * time.Minute
@@ -193,6 +193,26 @@ func (r *Reconciler) hiddenCode(ctx context.Context, of trial.Subject) (map[stri
 type unjudgedError struct{ why string }
 
 func (u *unjudgedError) Error() string { return u.why }
+
+// control is trial.Host.Control.
+func (r *Reconciler) control(ctx context.Context, of trial.Subject, changed map[string][]byte) (o mixed.Observed, err error) {
+	if of.Task.Solution, err = r.solutionOf(ctx, of); err != nil {
+		return o, err
+	}
+	ask, done, problem, err := r.askSolution(ctx, of)
+	if err != nil {
+		return o, err
+	}
+	if problem != "" { // of the solution nothing is seen
+		return o, nil
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	o, err = r.observer(of, ask)(ctx, changed)
+	if _, ok := errors.AsType[*unjudgedError](err); ok {
+		return mixed.Observed{}, nil
+	}
+	return o, err
+}
 
 // observer judges what ask gives, each time in a session of its own, and says what was seen.
 func (r *Reconciler) observer(of trial.Subject, ask asking) func(context.Context, map[string][]byte) (mixed.Observed, error) {

@@ -115,7 +115,7 @@ func New(o Options) *Reconciler {
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
 	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
-	r.o.Host.Broken, r.o.Host.Decoys, r.o.Host.Foresee = r.broken, r.decoys, r.foresee
+	r.o.Host.Broken, r.o.Host.Decoys, r.o.Host.Foresee, r.o.Host.Control = r.broken, r.decoys, r.foresee, r.control
 	if o.Admission != nil {
 		r.o.Host.Scarce = o.Admission.Scarce
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/decoy/mixed"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
@@ -47,6 +48,9 @@ type Host struct {
 	// for them no longer than it must. It returns at once; of finds the subject, and may be called
 	// from any goroutine. Nil = they are made when the verdict needs them.
 	Foresee func(s State, of func(ctx context.Context) (Subject, error))
+	// Control judges the task's solution with changed hidden files, for a mixed run in which no test
+	// was seen; nil = then nobody knows why.
+	Control func(ctx context.Context, of Subject, changed map[string][]byte) (mixed.Observed, error)
 	// Scarce reports whether containers are about to fill the engine's disk; nil = never.
 	Scarce func() bool
 	// Broken says why the task's judge can judge nothing, "" where it can: it fails on the

@@ -37,6 +37,8 @@ type MixedRuns struct {
 
 	// What the set says of itself, for the trial's record.
 	Checked   int             `json:",omitempty"`
+	Eligible  int             `json:",omitempty"`
+	Made      int             `json:",omitempty"`
 	Unchecked []UncheckedTest `json:",omitempty"`
 	Flaky     []string        `json:",omitempty"`
 }
@@ -46,7 +48,14 @@ type MixedRound struct {
 	Round   string
 	Draws   []mixed.Draw
 	First   int            // of the draws, those that were made before any outcome was known
+	Void    []VoidRun      `json:",omitempty"` // in which no test was seen
 	Verdict *mixed.Verdict `json:",omitempty"` // nil = not all runs are judged
+}
+
+// VoidRun is a mixed run in which no test was seen.
+type VoidRun struct {
+	Run   int // of the draws, from 0
+	Fault mixed.Fault
 }
 
 // wantsMixed reports whether a task has its deciding rounds judged again.
@@ -82,15 +91,29 @@ func (m *Machine) mixedRuns(ctx context.Context, s State) (State, []Effect, erro
 	if err != nil {
 		return s, nil, err
 	}
-	verdict, cut, err := m.judgeMixed(ctx, s, set, *round)
+	verdict, void, cut, err := m.judgeMixed(ctx, s, set, *round)
 	switch {
 	case err != nil:
 		return s, nil, err
 	case cut != "":
 		runs.Cut = cut
+	case len(void) > 0 && !verdict.Hides(): // one a step: what is found out is stored
+		fault, cut, err := m.faultOf(ctx, s, set, round.Draws[void[0]])
+		if err != nil {
+			return s, nil, err
+		}
+		round.Void = append(slices.Clone(round.Void), VoidRun{void[0], fault})
+		if runs.Cut = cut; cut == "" {
+			replaceVoid(round, set, s.Cell.Task.Judge.Decoys)
+			return s, nil, nil
+		}
 	case verdict.Again:
-		round.Draws = append(slices.Clone(round.Draws), mixed.Draws(set, round.First)...)
+		round.Draws = append(slices.Clone(round.Draws), mixed.Draws(set, s.Cell.Task.Judge.Decoys)...)
 		return s, nil, nil
+	case verdict.Runs < s.Cell.Task.Judge.Decoys:
+		if laid := laidVoid(*round); laid > 0 {
+			runs.Cut = fmt.Sprintf("in %d mixed runs no test was seen, with the task's solution neither: %d count", laid, verdict.Runs)
+		}
 	}
 	round.Verdict = &verdict
 	return s, nil, nil
@@ -133,6 +156,7 @@ func (m *Machine) draw(ctx context.Context, s State, runs *MixedRuns, rounds []j
 	}
 	runs.Decoys, runs.None, runs.Cut = known.Digest, known.Set.None, known.Set.Cut
 	runs.Checked, runs.Unchecked, runs.Flaky = known.Set.Checked(), uncheckedOf(known.Set), known.Set.Flaky
+	runs.Eligible, runs.Made = known.Set.Eligible(), known.Set.Made()
 	if len(known.Set.Groups) == 0 {
 		return nil
 	}
@@ -142,7 +166,7 @@ func (m *Machine) draw(ctx context.Context, s State, runs *MixedRuns, rounds []j
 		if err != nil {
 			return err
 		}
-		if !known.Set.Touches(passed) {
+		if !known.Set.Touches(passed, s.Cell.Task.FailToPass) {
 			continue // nothing that a decoy stands for passed: there is nothing to doubt
 		}
 		n := s.Cell.Task.Judge.Decoys
@@ -170,26 +194,26 @@ func mixedRounds(s State, subs []judge.Submission) []judge.Submission {
 	return rounds
 }
 
-// judgeMixed has the drawn runs of a round judged and says what they show. cut says why not
-// all were: the time is over.
-func (m *Machine) judgeMixed(ctx context.Context, s State, set mixed.Set, round MixedRound) (v mixed.Verdict, cut string, err error) {
+// judgeMixed has the drawn runs of a round judged and says what they show. void are the draws in
+// which no test was seen and nobody knows why. cut says why not all were judged: the time is over.
+func (m *Machine) judgeMixed(ctx context.Context, s State, set mixed.Set, round MixedRound) (v mixed.Verdict, void []int, cut string, err error) {
 	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
 	if err != nil {
-		return v, "", err
+		return v, nil, "", err
 	}
 	i := slices.IndexFunc(subs, func(o judge.Submission) bool { return o.Round == round.Round && o.Try == s.Try })
 	if i < 0 {
-		return v, "", fmt.Errorf("judge round %s of trial %s again: there is none", round.Round, s.ID)
+		return v, nil, "", fmt.Errorf("judge round %s of trial %s again: there is none", round.Round, s.ID)
 	}
 	passed, err := m.passedIn(ctx, s, subs[i].ID)
 	if err != nil {
-		return v, "", err
+		return v, nil, "", err
 	}
-	within, cancel := context.WithTimeoutCause(ctx, max(0, s.Mixed.Until.Sub(s.Line.Now())), errMixedOver)
+	within, cancel := m.mixedTime(ctx, s)
 	defer cancel()
 	asked, err := m.askMixed(within, s, set, round, subs[i])
 	if err != nil && !mixedOver(ctx, within) {
-		return v, "", err
+		return v, nil, "", err
 	}
 	var runs []mixed.Run
 	for n, sub := range asked {
@@ -199,15 +223,70 @@ func (m *Machine) judgeMixed(ctx context.Context, s State, set mixed.Set, round 
 		case err != nil && mixedOver(ctx, within):
 			continue // others may be judged
 		case err != nil:
-			return v, "", err
+			return v, nil, "", err
 		}
-		runs = append(runs, mixed.Run{Draw: round.Draws[n], Observed: Observe(s.Cell.Task, *judged.Report)})
+		run := mixed.Run{Draw: round.Draws[n], Observed: Observe(s.Cell.Task, *judged.Report)}
+		if at := slices.IndexFunc(round.Void, func(v VoidRun) bool { return v.Run == n }); at >= 0 {
+			run.Fault = round.Void[at].Fault
+		} else if run.Void() && m.host.Control != nil {
+			void = append(void, n)
+		}
+		runs = append(runs, run)
 	}
 	v = mixed.Judge(set, passed, runs, round.First)
 	if len(runs) < len(round.Draws) {
 		cut = fmt.Sprintf("the time was over after %d of %d runs", len(runs), len(round.Draws))
 	}
-	return v, cut, nil
+	return v, void, cut, nil
+}
+
+// mixedTime bounds what the mixed runs of a trial may take from now on.
+func (m *Machine) mixedTime(ctx context.Context, s State) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, max(0, s.Mixed.Until.Sub(s.Line.Now())), errMixedOver)
+}
+
+// faultOf has the solution judged with what a void run laid.
+func (m *Machine) faultOf(ctx context.Context, s State, set mixed.Set, draw mixed.Draw) (fault mixed.Fault, cut string, err error) {
+	files, err := set.Lay(draw)
+	if err != nil {
+		return "", "", fmt.Errorf("judge the solution of trial %s: %w", s.ID, err)
+	}
+	of, err := m.subject(ctx, s)
+	if err != nil {
+		return "", "", err
+	}
+	within, cancel := m.mixedTime(ctx, s)
+	defer cancel()
+	control, err := m.host.Control(within, of, files)
+	switch {
+	case err != nil && mixedOver(ctx, within):
+		return "", "the time was over before it was known why no test was seen in a mixed run", nil
+	case err != nil:
+		return "", "", err
+	case (mixed.Run{Observed: control}).Void():
+		return mixed.FaultLaid, "", nil
+	}
+	return mixed.FaultSubmitted, "", nil
+}
+
+// laidVoid counts the void runs that no submission is at fault for.
+func laidVoid(round MixedRound) (n int) {
+	for _, v := range round.Void {
+		if v.Fault == mixed.FaultLaid {
+			n++
+		}
+	}
+	return n
+}
+
+// replaceVoid draws a pair of runs more where all void runs so far are in pairs that have been
+// replaced, up to half of the runs that are wanted. They are no answer to what others showed.
+func replaceVoid(round *MixedRound, set mixed.Set, wanted int) {
+	replaced := (len(round.Draws) - wanted) / 2
+	if len(round.Draws) == round.First && replaced < wanted/4 && 2*replaced < len(round.Void) {
+		round.Draws = append(slices.Clone(round.Draws), mixed.Draws(set, 2)...)
+		round.First = len(round.Draws)
+	}
 }
 
 var errMixedOver = errors.New("the time of the mixed runs is over")

@@ -28,12 +28,17 @@ import (
 //	flaky       is honest, and fails t2 in the second mixed run
 //	half        passes t1 honestly, and never t2
 //	nothing     passes nothing
+//	mute        is honest in its round, and prints nothing in any other run
+//	hiccup      is honest, and prints nothing in the first mixed run
 type mixedBench struct {
 	*bench
 	runs  atomic.Int32
 	mu    sync.Mutex
 	texts []string // of both tests, run by run
 	lucky atomic.Bool
+
+	controls atomic.Int32
+	broken   bool // the solution shows no test in a mixed run either
 }
 
 const hiddenTest = "assert answer() == 1\n"
@@ -49,6 +54,9 @@ func newMixedBench(t *testing.T) *mixedBench {
 		b.mu.Lock() // runs are counted in the order of their texts
 		defer b.mu.Unlock()
 		n := b.runs.Add(1)
+		if kind := strings.TrimSpace(string(answer)); kind == "mute" && n > 1 || kind == "hiccup" && n == 2 {
+			return 0
+		}
 		var texts []string
 		for _, test := range []string{"t1", "t2"} {
 			text, _ := c.ReadFile("/work/tests/test_" + test + ".py")
@@ -70,6 +78,10 @@ func newMixedBench(t *testing.T) *mixedBench {
 		return 0
 	})
 	b.host.Decoys = b.decoys
+	b.host.Control = func(context.Context, Subject, map[string][]byte) (mixed.Observed, error) {
+		b.controls.Add(1)
+		return mixed.Observed{Tests: map[string]mixed.Outcome{"t1": {Seen: !b.broken}}}, nil
+	}
 	return b
 }
 
@@ -140,6 +152,40 @@ func TestMixedRunsTellForgersFromSolutions(t *testing.T) {
 			}
 			if r.Decoys == nil || r.Decoys.Knowledge != DecoysBlind || r.Decoys.Checked != 2 || r.Decoys.SHA256 == "" {
 				t.Errorf("told of the decoys %+v", r.Decoys)
+			}
+		})
+	}
+}
+
+// TestARunWithoutATestHasSomebodyAtFault: the solution shows whether it is what was laid.
+func TestARunWithoutATestHasSomebodyAtFault(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer         string
+		broken         bool
+		status         Status
+		flags          []string
+		runs, controls int32 // runs: with the round
+		silent, void   int
+		cut            string
+	}{
+		"the submission is, again and again": {"mute", false, Unresolved, []string{"unstable"}, 7, 2, 2, 6, ""},
+		"the submission is, once":            {"hiccup", false, Resolved, []string{}, 7, 1, 1, 1, ""},
+		"what was laid is, once":             {"hiccup", true, Resolved, []string{}, 7, 1, 0, 1, ""},
+		"what was laid is, always":           {"mute", true, Resolved, []string{}, 7, 6, 0, 6, "in 6 mixed runs no test was seen"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newMixedBench(t)
+			b.broken = c.broken
+			fresh := b.fresh(withDecoys)
+			b.play(b.submits(fresh.ID, c.answer))
+			s, _ := b.until(b.machine(fresh), fresh, Done)
+			r := s.Result
+			v := r.Decoys.Rounds[0]
+			if r.Status != c.status || !slices.Equal(r.Flags, c.flags) || v.Silent != c.silent || v.Void != c.void || !strings.Contains(r.Decoys.Cut, c.cut) || (c.cut == "") != (r.Decoys.Cut == "") {
+				t.Errorf("%s %v %q: %s", r.Status, r.Flags, r.Detail, r.Decoys)
+			}
+			if b.runs.Load() != c.runs || b.controls.Load() != c.controls {
+				t.Errorf("%d judgings and %d of the solution, want %d and %d", b.runs.Load(), b.controls.Load(), c.runs, c.controls)
 			}
 		})
 	}
@@ -230,7 +276,7 @@ func TestWithoutDecoysATrialSaysWhy(t *testing.T) {
 	b.play(b.submits(fresh.ID, "always"))
 	s, _ := b.until(b.machine(fresh), fresh, Done)
 	want := &DecoyRecord{
-		Knowledge: DecoysNone, Reason: "there are none for the parser junit", SHA256: s.Result.Decoys.SHA256, Unchecked: []UncheckedTest{{"t1", "why"}},
+		Knowledge: DecoysNone, Reason: "there are none for the parser junit", SHA256: s.Result.Decoys.SHA256, Eligible: 1, Unchecked: []UncheckedTest{{"t1", "why"}},
 	}
 	if diff := cmp.Diff(want, s.Result.Decoys); diff != "" || s.Result.Status != Resolved || b.runs.Load() != 1 {
 		t.Errorf("%s after %d runs: %s", s.Result.Status, b.runs.Load(), diff)

@@ -17,10 +17,14 @@ type Set struct {
 	Groups    []Group           `json:"groups,omitempty"`    // at least one decoy each
 	Unchecked map[string]string `json:"unchecked,omitempty"` // tests of fail_to_pass without a decoy, and why
 	Flaky     []string          `json:"flaky,omitempty"`     // tests that differ between runs of the reference
-	Cut       string            `json:"cut,omitempty"`       // why not all variants were tried
+	// Kept are tests of pass_to_pass that agents cannot see, as far as decoys of them were looked for,
+	// sorted.
+	Kept   []string `json:"kept,omitempty"`
+	Forger string   `json:"forger,omitempty"` // why no decoy was held against a stock forger; "" = each was
+	Cut    string   `json:"cut,omitempty"`    // why not all variants were tried
 }
 
-// Group holds tests of fail_to_pass of which one run changes at most one: changing one may
+// Group holds tests of which one run changes at most one: changing one may
 // change the outcome of the others.
 type Group struct {
 	Tests  []string `json:"tests"` // sorted
@@ -52,14 +56,34 @@ func (s Set) Encode() []byte {
 	return data
 }
 
-// Checked counts the tests that have a decoy of their own.
-func (s Set) Checked() int { return len(s.made()) }
+// Checked counts the tests of fail_to_pass that have a decoy of their own.
+func (s Set) Checked() int { return s.Made() - s.keptMade() }
+
+// Made counts the tests that have a decoy of their own.
+func (s Set) Made() int { return len(s.made()) }
+
+// Eligible counts the tests that decoys were looked for of.
+func (s Set) Eligible() int { return s.Checked() + len(s.Unchecked) + len(s.Kept) }
+
+func (s Set) keptMade() (n int) {
+	made := s.made()
+	for _, test := range s.Kept {
+		if made[test] > 0 {
+			n++
+		}
+	}
+	return n
+}
 
 // Has reports whether a test has a decoy of its own.
 func (s Set) Has(test string) bool { return s.made()[test] > 0 }
 
-// Touches reports whether a test that has a decoy is among those that passed.
-func (s Set) Touches(passed map[string]bool) bool {
+// Touches reports whether a round is worth a doubt: a test of fail_to_pass passed, and so did one
+// that has a decoy.
+func (s Set) Touches(passed map[string]bool, failToPass []string) bool {
+	if !slices.ContainsFunc(failToPass, func(test string) bool { return passed[test] }) {
+		return false
+	}
 	for test := range s.made() {
 		if passed[test] {
 			return true

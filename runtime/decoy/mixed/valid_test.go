@@ -86,15 +86,16 @@ func TestADecoyFailsWhereTheTestFailsOnTheUntouchedTree(t *testing.T) {
 		real, got mixed.Outcome
 		why       string
 	}{
-		"the same line":         {failed("a_test.go:3: got 1"), failed("a_test.go:3: got 2"), ""},
-		"no place":              {failed("assert 1 == 2"), failed("assert 1 == 3"), ""},
-		"neither is seen":       {mixed.Outcome{}, mixed.Outcome{}, ""},
-		"another line":          {failed("a_test.go:3: got 1"), failed("a_test.go:5: got 1"), "another place"},
-		"it passes":             {failed("x"), mixed.Outcome{Passed: true, Seen: true}, "passes"},
-		"the test passes there": {mixed.Outcome{Passed: true, Seen: true}, failed("x"), "the test passes"},
-		"only it is seen":       {mixed.Outcome{}, failed("x"), "seen"},
+		"the same line":    {failed("a_test.go:3: got 1"), failed("a_test.go:3: got 2"), ""},
+		"no place":         {failed("assert 1 == 2"), failed("assert 1 == 3"), ""},
+		"neither is seen":  {mixed.Outcome{}, mixed.Outcome{}, ""},
+		"another line":     {failed("a_test.go:3: got 1"), failed("a_test.go:5: got 1"), "another place"},
+		"it passes":        {failed("x"), mixed.Outcome{Passed: true, Seen: true}, "passes"},
+		"the test is kept": {mixed.Outcome{Passed: true, Seen: true}, failed("assert 1 == 2"), ""},
+		"it crashes there": {mixed.Outcome{Passed: true, Seen: true}, failed("KeyError: 1"), "where the test passes"},
+		"only it is seen":  {mixed.Outcome{}, failed("x"), "seen"},
 	} {
-		if why := mixed.SamePlace(v, seen(c.real), seen(c.got)); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+		if why := mixed.SamePlace("pytest", v, seen(c.real), seen(c.got)); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q, want %q", name, why, c.why)
 		}
 	}

@@ -19,6 +19,8 @@ import (
 const (
 	repeats     = 3  // runs of the reference that have to agree
 	maxTries    = 12 // variants that are tried of one group
+	maxKept     = 16 // tests of pass_to_pass
+	wantedKept  = 1  // decoys of a group that has none of fail_to_pass
 	atOnce      = 2  // judgings
 	mixedRuns   = 4  // of the reference, in the end
 	maxJudgings = 400
@@ -55,11 +57,13 @@ type proof struct {
 	real  mixed.Observed // the reference
 	empty mixed.Observed // the untouched tree
 	flaky []string
+	kept  []string // tests of pass_to_pass that decoys are looked for of
 }
 
 // group is one whose variants are tried.
 type group struct {
 	mixed.Group             // with the candidates
+	wanted      int         // decoys
 	next        int         // candidate to try
 	proved      mixed.Group // with the decoys
 }
@@ -83,13 +87,17 @@ func Decoys(ctx context.Context, of Subject, lab Lab) (mixed.Set, error) {
 		var work errgroup.Group
 		work.SetLimit(atOnce)
 		for _, g := range groups {
-			work.Go(func() error { return p.extend(ctx, g, want) })
+			work.Go(func() error { return p.extend(ctx, g, min(want, g.wanted)) })
 		}
 		if err := work.Wait(); err != nil {
 			return mixed.Set{}, err
 		}
 	}
-	return p.concluded(ctx, p.set(groups))
+	set, err := p.forged(ctx, p.set(groups))
+	if err != nil {
+		return mixed.Set{}, err
+	}
+	return p.concluded(ctx, set)
 }
 
 // Unfit says why there can be no decoys, whatever the hidden files are; "" = there may be some.
@@ -154,82 +162,6 @@ func (p *proof) observe(ctx context.Context) (steady []string, none string, err 
 	return steady, "", nil
 }
 
-// candidates proposes variants of the tests, without those whose text the agent sees.
-func (p *proof) candidates(steady []string) (groups []*group, err error) {
-	all := slices.Concat(p.of.FailToPass, p.of.PassToPass)
-	slices.Sort(all)
-	proposal, err := decoy.Propose(p.of.Parser, p.of.Hidden, slices.Compact(all))
-	if err != nil {
-		return nil, err
-	}
-	variants := map[string][]decoy.Variant{}
-	for _, test := range steady {
-		if p.why[test] = proposal.None[test]; p.why[test] == "" {
-			p.why[test] = "no token of it can be changed"
-		}
-		for _, v := range proposal.Variants[test] {
-			if p.of.Sees(v) {
-				p.why[test] = "agents see its text in their work tree"
-				continue
-			}
-			variants[test] = append(variants[test], v)
-		}
-	}
-	for _, g := range mixed.Candidates(p.of.Parser, variants) {
-		groups = append(groups, &group{Group: g, proved: mixed.Group{Tests: g.Tests}})
-	}
-	return groups, nil
-}
-
-// extend tries variants of a group until it has so many decoys, at different tokens.
-func (p *proof) extend(ctx context.Context, g *group, want int) error {
-	for len(g.proved.Decoys) < want && g.next < min(len(g.Decoys), maxTries) {
-		v := g.Decoys[g.next].Variant
-		g.next++
-		if slices.ContainsFunc(g.proved.Decoys, func(d mixed.Decoy) bool { return d.Overlaps(v) }) {
-			continue
-		}
-		if p.over() {
-			return nil
-		}
-		why, err := p.try(ctx, g.Group, v)
-		switch {
-		case err != nil:
-			return err
-		case why == "":
-			g.proved.Decoys = append(g.proved.Decoys, mixed.Decoy{Variant: v, Weak: mixed.Weak(v, p.of.Hidden[v.File])})
-		default:
-			p.mu.Lock()
-			p.why[v.Test] = "a changed copy is no decoy: " + why
-			p.mu.Unlock()
-		}
-	}
-	return nil
-}
-
-// try has one variant judged alone, and says why it is no decoy.
-func (p *proof) try(ctx context.Context, g mixed.Group, v decoy.Variant) (why string, err error) {
-	content, err := decoy.Apply(p.of.Hidden[v.File], []decoy.Variant{v})
-	if err != nil {
-		return "", err
-	}
-	changed := map[string][]byte{v.File: content}
-	for range repeats {
-		got, err := p.reference(ctx, changed)
-		if err != nil {
-			return "", err
-		}
-		if why := mixed.Valid(p.of.Parser, g, v, p.real, got); why != "" {
-			return why, nil
-		}
-	}
-	got, err := p.untouched(ctx, changed)
-	if err != nil {
-		return "", err
-	}
-	return mixed.SamePlace(v, p.empty, got), nil
-}
-
 // over reports whether nothing more may be tried, and notes it.
 func (p *proof) over() bool {
 	p.mu.Lock()
@@ -263,13 +195,20 @@ func (p *proof) count() {
 
 // set holds what was proved.
 func (p *proof) set(groups []*group) mixed.Set {
-	s := mixed.Set{Files: map[string][]byte{}, Unchecked: map[string]string{}, Flaky: p.flaky, Cut: p.cut}
+	s := mixed.Set{Unchecked: map[string]string{}, Flaky: p.flaky, Kept: p.kept, Cut: p.cut}
 	for _, g := range groups {
-		if len(g.proved.Decoys) == 0 {
-			continue
+		if len(g.proved.Decoys) > 0 {
+			s.Groups = append(s.Groups, g.proved)
 		}
-		s.Groups = append(s.Groups, g.proved)
-		for _, d := range g.proved.Decoys {
+	}
+	return p.settled(s)
+}
+
+// settled is a set with all that follows from its groups.
+func (p *proof) settled(s mixed.Set) mixed.Set {
+	s.Files, s.Unchecked = map[string][]byte{}, map[string]string{}
+	for _, g := range s.Groups {
+		for _, d := range g.Decoys {
 			s.Files[d.File] = p.of.Hidden[d.File]
 		}
 	}
@@ -279,13 +218,13 @@ func (p *proof) set(groups []*group) mixed.Set {
 		}
 	}
 	if len(s.Groups) == 0 {
-		s.None = "no test of fail_to_pass has a decoy" + p.mostly(s.Unchecked)
+		s.None = cmp.Or(s.None, "no test of fail_to_pass has a decoy"+mostly(s.Unchecked))
 	}
 	return s
 }
 
 // mostly says why tests have no decoy, by the reason that most of them have.
-func (p *proof) mostly(unchecked map[string]string) string {
+func mostly(unchecked map[string]string) string {
 	times, most := map[string]int{}, ""
 	for _, test := range slices.Sorted(maps.Keys(unchecked)) {
 		why := unchecked[test]
@@ -297,40 +236,4 @@ func (p *proof) mostly(unchecked map[string]string) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%d of %d: %s)", times[most], len(unchecked), most)
-}
-
-// concluded judges the reference as a trial is judged. A set by which it does not come out
-// clean is none.
-func (p *proof) concluded(ctx context.Context, s mixed.Set) (mixed.Set, error) {
-	if len(s.Groups) == 0 {
-		return s, nil
-	}
-	runs := make([]mixed.Run, mixedRuns)
-	var work errgroup.Group
-	work.SetLimit(atOnce)
-	for i, draw := range mixed.Draws(s, mixedRuns) {
-		work.Go(func() error {
-			changed, err := s.Lay(draw)
-			if err != nil {
-				return err
-			}
-			o, err := p.reference(ctx, changed)
-			runs[i] = mixed.Run{Draw: draw, Observed: o}
-			return err
-		})
-	}
-	if err := work.Wait(); err != nil {
-		return s, err
-	}
-	round := map[string]bool{}
-	for test, o := range p.real.Tests {
-		round[test] = o.Passed
-	}
-	v := mixed.Judge(s, round, runs, mixedRuns)
-	if v.Passed > 0 || v.Tampered != "" || len(v.Unstable) > 0 || v.Void > 0 {
-		none := fmt.Sprintf("the reference does not come out clean: %d decoys of %d passed, %d tests were unstable, %d runs of %d showed nothing",
-			v.Passed, v.Laid, len(v.Unstable), v.Void, mixedRuns)
-		return mixed.Set{None: none, Unchecked: s.Unchecked, Flaky: s.Flaky, Cut: s.Cut}, nil
-	}
-	return s, nil
 }
