@@ -36,7 +36,7 @@ type Checked struct {
 	Adversaries []string                  `json:"adversaries"`      // that were judged
 	Findings    []vet.Finding             `json:"findings"`         // the worst first
 	Images      map[string]trial.ImageRef `json:"images"`           // by role
-	Decoys      *CheckedDecoys            `json:"decoys,omitempty"` // nil = the task wants none
+	Decoys      *CheckedDecoys            `json:"decoys,omitempty"` // nil = it is broken, or a game
 	Rating      *Rating                   `json:"rating,omitempty"` // nil unless it was asked for
 	Seconds     float64                   `json:"seconds"`
 }

@@ -13,14 +13,17 @@ import (
 
 // CheckedDecoys says which tests of a task have decoys.
 type CheckedDecoys struct {
-	Tests     int                   `json:"tests"`   // of fail_to_pass
-	Checked   int                   `json:"checked"` // of them, those with a decoy
+	Tests     int                   `json:"tests"`    // of fail_to_pass
+	Checked   int                   `json:"checked"`  // of them, those with a decoy
+	Eligible  int                   `json:"eligible"` // tests that decoys were looked for of: of pass_to_pass those that are hidden, 16 at most
+	Made      float64               `json:"made"`     // share of them that have one, 0 to 1
 	Decoys    int                   `json:"decoys"`
 	Weak      int                   `json:"weak"`           // decoys that never decide alone
 	Sides     map[decoy.Side]int    `json:"sides"`          // decoys by what they change
 	None      string                `json:"none,omitempty"` // why there are none
 	Unchecked []trial.UncheckedTest `json:"unchecked,omitempty"`
 	Flaky     []string              `json:"flaky,omitempty"`
+	Forger    string                `json:"forger,omitempty"` // why none was held against a stock forger
 	Cut       string                `json:"cut,omitempty"`
 	SHA256    string                `json:"sha256"`
 }
@@ -30,16 +33,28 @@ func (c CheckedDecoys) String() string {
 	switch {
 	case c.None != "":
 		return "none (" + c.None + ")"
-	case c.Cut != "":
-		return fmt.Sprintf("%d of %d tests (%s)", c.Checked, c.Tests, c.Cut)
 	}
-	return fmt.Sprintf("%d of %d tests", c.Checked, c.Tests)
+	said := fmt.Sprintf("%d of %d tests of fail_to_pass, %d %% of %d eligible tests", c.Checked, c.Tests, int(100*c.Made), c.Eligible)
+	for _, more := range []string{c.Cut, c.Forger} {
+		if more != "" {
+			said += " (" + more + ")"
+		}
+	}
+	return said
 }
 
 // decoys finds out which tests have decoys: those that trials are held against. A task that
 // is broken has none.
 func (k *checking) decoys(ctx context.Context) error {
-	if k.task.Judge.Decoys == 0 || vet.Verdict(k.out.Findings) == string(vet.Breaks) {
+	if vet.Verdict(k.out.Findings) == string(vet.Breaks) {
+		return nil
+	}
+	if none := undecoyed(trial.Subject{Task: k.task}); none != "" {
+		k.out.Decoys = &CheckedDecoys{Tests: len(k.task.FailToPass), None: none, Sides: map[decoy.Side]int{}}
+		return nil
+	}
+	if k.task.Judge.Decoys == 0 {
+		k.out.Decoys = &CheckedDecoys{Tests: len(k.task.FailToPass), None: "the task wants no mixed runs: decoys = 0", Sides: map[decoy.Side]int{}}
 		return nil
 	}
 	hidden, err := k.r.o.Host.Images.Hidden(k.task)
@@ -54,7 +69,10 @@ func (k *checking) decoys(ctx context.Context) error {
 	}
 	out := &CheckedDecoys{
 		Tests: len(k.task.FailToPass), Checked: known.Set.Checked(), None: known.Set.None, Flaky: known.Set.Flaky, Cut: known.Set.Cut,
-		SHA256: known.Digest, Sides: map[decoy.Side]int{},
+		SHA256: known.Digest, Sides: map[decoy.Side]int{}, Eligible: known.Set.Eligible(), Forger: known.Set.Forger,
+	}
+	if out.Eligible > 0 {
+		out.Made = float64(known.Set.Made()) / float64(out.Eligible)
 	}
 	for _, g := range known.Set.Groups {
 		for _, d := range g.Decoys {

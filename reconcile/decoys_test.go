@@ -208,4 +208,3 @@ func TestWhichTasksHaveMixedRuns(t *testing.T) {
 		}
 	}
 }
-

@@ -9,6 +9,8 @@ type DecoySummary struct {
 	Reasons   map[string]int `json:"reasons"`   // why there were none
 	Tests     int            `json:"tests"`     // of fail_to_pass, each once for each trial with decoys
 	Checked   int            `json:"checked"`   // of them, those with a decoy
+	Eligible  int            `json:"eligible"`  // tests that decoys were looked for of, each once for each trial with decoys
+	Made      float64        `json:"made"`      // share of them that have one, 0 to 1
 	Tampered  int            `json:"tampered"`  // trials that mixed runs show to be tampered with
 	Unstable  int            `json:"unstable"`
 	Passed    int            `json:"decoy_passed"` // trials in which one decoy passed, and no more
@@ -17,6 +19,7 @@ type DecoySummary struct {
 // decoySummary is nil where no trial wanted mixed runs.
 func decoySummary(outcomes []Outcome) *DecoySummary {
 	s := &DecoySummary{Knowledge: map[string]int{}, Reasons: map[string]int{}}
+	made := 0.0
 	for _, o := range outcomes {
 		d := o.Finished.Decoys
 		if d == nil {
@@ -29,6 +32,8 @@ func decoySummary(outcomes []Outcome) *DecoySummary {
 			continue
 		}
 		s.Checked += d.Checked
+		s.Eligible += d.Eligible
+		made += d.Made * float64(d.Eligible)
 		s.Tests += len(o.Content.FailToPass)
 		if len(d.Rounds) == 0 {
 			continue
@@ -44,6 +49,9 @@ func decoySummary(outcomes []Outcome) *DecoySummary {
 	}
 	if s.Trials == 0 {
 		return nil
+	}
+	if s.Eligible > 0 {
+		s.Made = made / float64(s.Eligible)
 	}
 	return s
 }

@@ -32,9 +32,12 @@ const (
 type DecoyRecord struct {
 	Knowledge string          `json:"decoys"` // blind, fed or none
 	Reason    string          `json:"reason,omitempty"`
-	SHA256    string          `json:"sha256,omitempty"` // of the blob that holds the decoys
-	Rounds    []MixedVerdict  `json:"rounds,omitempty"` // that were judged again
-	Checked   int             `json:"checked"`          // tests of fail_to_pass that have a decoy
+	Assumed   bool            `json:"assumed,omitempty"` // reason says what is assumed of what the agent knows
+	SHA256    string          `json:"sha256,omitempty"`  // of the blob that holds the decoys
+	Rounds    []MixedVerdict  `json:"rounds,omitempty"`  // that were judged again
+	Eligible  int             `json:"eligible"`          // tests that decoys were looked for of
+	Made      float64         `json:"made"`              // share of them that have one, 0 to 1
+	Checked   int             `json:"checked"`           // tests of fail_to_pass that have one
 	Unchecked []UncheckedTest `json:"unchecked,omitempty"`
 	Flaky     []string        `json:"flaky,omitempty"` // tests that differ between runs of the reference, and are left out
 	Cut       string          `json:"cut,omitempty"`   // why less was done than was asked for
@@ -47,7 +50,7 @@ func (d DecoyRecord) String() string {
 		said += " (" + d.Reason + ")"
 	}
 	if d.Knowledge != DecoysNone {
-		said += fmt.Sprintf(", %d tests have some, %d are unchecked", d.Checked, len(d.Unchecked))
+		said += fmt.Sprintf(", %d %% of %d eligible tests have some; %d of fail_to_pass do, %d are unchecked", int(100*d.Made), d.Eligible, d.Checked, len(d.Unchecked))
 	}
 	for _, r := range d.Rounds {
 		said += fmt.Sprintf("; %s: %d of %d passed in %d runs", r.Round, r.Passed, r.Laid, r.Runs)
@@ -56,6 +59,9 @@ func (d DecoyRecord) String() string {
 		}
 		if len(r.Unstable) > 0 {
 			said += ", unstable: " + someOf(r.Unstable)
+		}
+		if r.Silent > 0 {
+			said += fmt.Sprintf(", no test was seen in %d runs in which those of the solution are", r.Silent)
 		}
 	}
 	if d.Cut != "" {
@@ -95,14 +101,17 @@ func decoyRecord(s State) *DecoyRecord {
 		return nil
 	}
 	r := &DecoyRecord{
-		Knowledge: DecoysBlind, SHA256: s.Mixed.Decoys, Checked: s.Mixed.Checked, Unchecked: s.Mixed.Unchecked, Flaky: s.Mixed.Flaky, Cut: s.Mixed.Cut,
+		SHA256: s.Mixed.Decoys, Checked: s.Mixed.Checked, Unchecked: s.Mixed.Unchecked, Flaky: s.Mixed.Flaky, Cut: s.Mixed.Cut,
+		Eligible: s.Mixed.Eligible,
 	}
+	if r.Eligible > 0 {
+		r.Made = float64(s.Mixed.Made) / float64(r.Eligible)
+	}
+	r.Knowledge, r.Reason, r.Assumed = knowledge(s)
 	switch {
 	case s.Mixed.None != "":
-		r.Knowledge, r.Reason = DecoysNone, s.Mixed.None
-	case s.Cell.Task.Judge.Feedback == "full":
-		r.Knowledge, r.Reason = DecoysFed, "feedback is full: messages of failing tests hold parts of their text"
-	case len(s.Mixed.Rounds) == 0:
+		r.Knowledge, r.Reason, r.Assumed = DecoysNone, s.Mixed.None, false
+	case len(s.Mixed.Rounds) == 0 && r.Reason == "":
 		r.Reason = "no test that has a decoy passed, so that no round was judged again"
 	}
 	for _, round := range s.Mixed.Rounds {
@@ -155,6 +164,9 @@ func applyMixed(f *Finished, s State) {
 		}
 		f.Detail = "round " + f.Best.Round + " was tampered with: " + v.Tampered
 		f.Best, f.Private, f.FailToPass, f.PassToPass = nil, nil, []TestRecord{}, []TestRecord{}
+	case v.Hides() && f.Status == Resolved:
+		f.Status, f.Detail = Unresolved, fmt.Sprintf("round %s showed no test in %d mixed runs in which the task's solution shows them", f.Best.Round, v.Silent)
+		f.Flags = appendOnce(f.Flags, FlagUnstable)
 	case len(v.Unstable) > 0 && f.Status == Resolved:
 		f.Status, f.Detail = Unresolved, "round "+f.Best.Round+" does not always pass: "+someOf(v.Unstable)
 		f.Flags = appendOnce(f.Flags, FlagUnstable)
