@@ -30,6 +30,7 @@ var subjects = []subject{
 	{name: "cells", alone: cells, ours: true},
 	{name: "models", alone: models, ours: true},
 	{name: "single", alone: single},
+	{name: "decoys", alone: decoys},
 	{name: "import", alone: importing},
 	{name: "archive", alone: archiving, ours: true},
 	{name: "mining", alone: mined},
