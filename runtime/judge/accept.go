@@ -85,13 +85,13 @@ func (j *Judge) accept(ctx context.Context, s *session, req SubmitRequest) (Subm
 			repeated = *old
 			return Submission{}, errUnchanged
 		}
-		if placed = placed || err == nil && j.queue.take(s.Trial, !limited(req.Kind)); err == nil && !placed {
+		if placed = placed || err == nil && j.queue.takeFor(s.Trial, req.Kind, !limited(req.Kind)); err == nil && !placed {
 			err = &Refusal{503, retryBusy, "the judge has too much to do; try again later"}
 		}
 		return next, err
 	})
 	if err != nil && placed {
-		j.queue.give(s.Trial)
+		j.queue.giveFor(s.Trial, req.Kind)
 	}
 	if errors.Is(err, errUnchanged) {
 		return repeated, nil
@@ -102,7 +102,7 @@ func (j *Judge) accept(ctx context.Context, s *session, req SubmitRequest) (Subm
 	fault.Reached(fault.RoundReserved)
 	stored, known, err := j.store(ctx, s, sub, req)
 	if err != nil || known != nil {
-		j.queue.give(s.Trial)
+		j.queue.giveFor(s.Trial, req.Kind)
 		after, cancel := cleanupContext(ctx)
 		defer cancel()
 		if rerr := j.opts.Ledger.Release(after, sub.ID); rerr != nil {

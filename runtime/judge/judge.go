@@ -242,7 +242,7 @@ func (j *Judge) Resume(ctx context.Context, rounds []Submission) error {
 				errs = append(errs, fmt.Errorf("resume submission %s: trial %s has no session", r.ID, r.Trial))
 				continue
 			}
-			j.queue.take(r.Trial, true)
+			j.queue.takeFor(r.Trial, r.Kind, true)
 			j.queue.enqueue(r.Trial, r.ID, r.Kind)
 		}
 	}

@@ -55,7 +55,7 @@ func (j *Judge) again(ctx context.Context, trial string, of Submission, o offer,
 	if err != nil {
 		return Submission{}, fmt.Errorf("reserve a round of kind %s of trial %s: %w", o.kind, trial, err)
 	}
-	j.queue.take(trial, true)
+	j.queue.takeFor(trial, sub.Kind, true)
 	j.queue.enqueue(trial, sub.ID, sub.Kind)
 	return sub, nil
 }

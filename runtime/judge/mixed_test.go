@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -181,6 +182,34 @@ func TestAMixedRunSurvivesARestart(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestMixedRunsTakeNoPlaceOfTheQueue: an agent's archive is not refused because of them.
+func TestMixedRunsTakeNoPlaceOfTheQueue(t *testing.T) {
+	q := newQueue(4)
+	for n := range 10 {
+		if !q.takeFor("a", KindMixed, false) {
+			t.Fatalf("mixed run %d is refused", n+1)
+		}
+		q.enqueue("a", fmt.Sprint("m", n), KindMixed)
+	}
+	if !q.take("b", false) {
+		t.Fatal("a round is refused because of mixed runs")
+	}
+	q.enqueue("b", "b1", KindAgent)
+	var order []string
+	q.offer(func(w *waiter, _ bool) served {
+		order = append(order, w.id)
+		return hasRoom
+	})
+	if len(order) != 11 || order[0] != "b1" || q.taken != 0 || len(q.byTrial) != 0 {
+		t.Errorf("in the order %q, and then %d places are taken", order, q.taken)
+	}
+	q.enqueue("a", "m", KindMixed)
+	q.forget("a")
+	if q.taken != 0 {
+		t.Errorf("%d places are taken", q.taken)
+	}
 }
 
 func TestPatientRoundsComeBehindTheOthers(t *testing.T) {

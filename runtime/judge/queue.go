@@ -8,7 +8,7 @@ import (
 // queue offers rounds to judge, and games that wait for room, trial by trial in turn. What does
 // not fit on the machine now is passed over, a few times.
 // Places are taken before an archive is read, so that a full queue refuses before anything
-// is spent. Games have bounds of their own and take none.
+// is spent. Games and mixed runs have bounds of their own and take none.
 type queue struct {
 	mu      sync.Mutex
 	max     int // places in all
@@ -25,11 +25,22 @@ type queue struct {
 type waiter struct {
 	trial, id string
 	room      *roomRequest // a game's; nil = a round
-	patient   bool         // nobody waits for feedback: it comes behind what others have in line
+	patient   bool         // no agent waits for it: it comes behind what others have in line, and takes no place
 
 	// These belong to who serves the queue.
 	passed int   // how many that came later were started before it
 	leads  *tree // the round is the one of its tree that is judged; nil = that is not known yet
+}
+
+// placed reports whether the waiter has a place of the queue.
+func (w *waiter) placed() bool { return w.room == nil && !w.patient }
+
+// kind is KindMixed of a patient waiter; of others it says nothing.
+func (w *waiter) kind() Kind {
+	if w.patient {
+		return KindMixed
+	}
+	return ""
 }
 
 // maxPassed is how many others may start before one that was there first. Then it holds its place:
@@ -65,6 +76,19 @@ func (q *queue) take(trial string, force bool) bool {
 	return true
 }
 
+// takeFor is take for a round of a kind. For a mixed run no agent waits: it takes no place away
+// from those for which one does.
+func (q *queue) takeFor(trial string, kind Kind, force bool) bool {
+	return kind == KindMixed || q.take(trial, force)
+}
+
+// giveFor returns what takeFor took.
+func (q *queue) giveFor(trial string, kind Kind) {
+	if kind != KindMixed {
+		q.give(trial)
+	}
+}
+
 // give returns a place without having used it.
 func (q *queue) give(trial string) {
 	q.mu.Lock()
@@ -82,8 +106,8 @@ func (q *queue) leave(trial string) {
 // push puts a round into a place taken before.
 func (q *queue) push(trial, id string) { q.add(&waiter{trial: trial, id: id}) }
 
-// enqueue is push for a round of a kind: one for whose verdict no agent waits comes behind the
-// others of all trials.
+// enqueue is push for a round of a kind, with what takeFor took: a mixed run comes behind the rounds
+// of all trials.
 func (q *queue) enqueue(trial, id string, kind Kind) {
 	q.add(&waiter{trial: trial, id: id, patient: kind == KindMixed})
 }
@@ -130,7 +154,7 @@ func (q *queue) forget(trial string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, w := range q.lines[trial] {
-		if w.room == nil {
+		if w.placed() {
 			q.leave(trial)
 		}
 	}
@@ -204,7 +228,7 @@ func (q *queue) leaves(w *waiter) {
 	} else {
 		delete(q.lines, w.trial)
 	}
-	if w.room == nil {
+	if w.placed() {
 		q.leave(w.trial)
 	}
 }

@@ -64,7 +64,7 @@ func (j *Judge) serve(ctx context.Context, workers *sync.WaitGroup, w *waiter, g
 	if w.room != nil {
 		return w.room.serve(j.opts.Capacity, grew)
 	}
-	trial, id := w.trial, w.id
+	trial, id, kind := w.trial, w.id, w.kind()
 	s := j.session(trial)
 	if s == nil {
 		return needless // forgotten meanwhile
@@ -73,7 +73,7 @@ func (j *Judge) serve(ctx context.Context, workers *sync.WaitGroup, w *waiter, g
 		of, leads, err := j.board(ctx, id)
 		if err != nil {
 			j.opts.Log.Warn("a round could not be looked at yet", "trial", trial, "submission", id, "error", err)
-			workers.Go(func() { j.requeue(ctx, trial, id, backoff(maxTries)) })
+			workers.Go(func() { j.requeue(ctx, trial, id, kind, backoff(maxTries)) })
 		}
 		if err != nil || !leads {
 			return needless
@@ -98,7 +98,7 @@ func (j *Judge) serve(ctx context.Context, workers *sync.WaitGroup, w *waiter, g
 		again := j.judge(ctx, s, id)
 		release()
 		if again > 0 {
-			j.requeue(ctx, trial, id, again)
+			j.requeue(ctx, trial, id, kind, again)
 		} else {
 			j.land(of, id)
 		}
@@ -144,13 +144,13 @@ func (j *Judge) prepare(ctx context.Context) {
 	}
 }
 
-func (j *Judge) requeue(ctx context.Context, trial, id string, after time.Duration) {
+func (j *Judge) requeue(ctx context.Context, trial, id string, kind Kind, after time.Duration) {
 	timer := time.NewTimer(after)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		j.queue.take(trial, true)
-		j.queue.push(trial, id)
+		j.queue.takeFor(trial, kind, true)
+		j.queue.enqueue(trial, id, kind)
 	case <-ctx.Done():
 	}
 }
