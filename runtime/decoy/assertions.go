@@ -48,7 +48,7 @@ func (m *marks) called(at int) {
 		if c.operands == 1 && c.contrary == "" {
 			m.begins(in)
 		}
-		if c.contrary != "" {
+		if c.contrary != "" && (c.operands != 2 || len(args) != 1) { // a method that compares has no contrary
 			name := at - 1
 			if m.is(name) == "!" {
 				name--
@@ -210,6 +210,40 @@ func (m *marks) comparison(at int) {
 	if before := m.is(left.from - 1); m.isNegated(at) != (before == "not" || before == "!") || m.orders(at) {
 		m.negated.add(span{left.from, right.to})
 	}
+}
+
+// equality looks at a method that compares what it belongs to with its argument, as in
+// got.Equal(want). An object that equals everything shows there.
+func (m *marks) equality(at int) {
+	if m.is(at) != "(" || m.compared[at] <= 0 || m.pair[at] < 0 || m.kind(at-1) != word || m.is(at-2) != "." {
+		return
+	}
+	args := m.parts(at)
+	chain, begin := m.callee(at)
+	if len(args) != 1 || !isEquality(last(chain)) || begin >= at-2 {
+		return
+	}
+	own, other := span{begin, at - 2}, args[0]
+	switch {
+	case own.to == own.from+1 && isExpected(m.is(own.from)):
+		return // its definition is what is expected
+	case m.literal(own) && !m.literal(other):
+		m.expect(own)
+	default:
+		m.expect(other)
+	}
+	if before := m.is(begin - 1); (before == "!" || before == "not") != (m.failing[at] > 0) {
+		m.negated.add(span{begin, m.over(at)})
+	}
+}
+
+// isEquality says whether a name is that of a method that compares.
+func isEquality(name string) bool {
+	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
+	case "equal", "equals", "eq", "isequal", "equalto", "isequalto", "deepequal", "deepequals", "same", "issame", "cmp", "compare", "compareto":
+		return true
+	}
+	return false
 }
 
 // isNegated says whether a comparison holds where two things differ: any other value is as

@@ -61,6 +61,7 @@ func mark(f *file, units []unit, owner []int) *marks {
 	}
 	for i := range f.tok {
 		m.comparison(i)
+		m.equality(i)
 	}
 	for i := range f.tok {
 		m.table(i)
