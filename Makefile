@@ -52,7 +52,7 @@ test-real: setup
 	@test -f "$(ASSAYD_DATA)/instances.json" || { echo 'test-real: there is no instances.json in $(ASSAYD_DATA): set ASSAYD_DATA' >&2; exit 1; }
 	contrib/images/base python go node rust
 	ASSAYD_REPOS='$(abspath $(ASSAYD_REPOS))' ASSAYD_DATA='$(abspath $(ASSAYD_DATA))' \
-		go test -tags real -run '^TestReal' -count=1 -timeout 150m ./...
+		go test -tags real -run '^TestReal' -count=1 -v -timeout 240m ./...
 
 # The long suites; make test has a short slice of each.
 soak: setup

@@ -29,7 +29,7 @@ import (
 func TestRealPullRequests(t *testing.T) {
 	pulls := realPulls(t)
 	w := newWorld(t)
-	run := w.makeTrue(writeSpec(t, w.specs, w.bench, pulls))
+	run := w.makeTrue(writeSpec(t, w.specs, w.bench, pulls, realRun{Agents: []string{"oracle", "nop", "halfway"}, Parallel: 4}))
 	w.noContainerIsLeft()
 	log := readResults(t, run.Results)
 	for _, p := range pulls {

@@ -302,6 +302,7 @@ const specTemplate = `benchmark "{{.Name}}" {
       parser  = "{{.Parser}}"
       timeout = "5m"
       cpus    = 1
+      decoys  = {{$.Decoys}}
     }
     solution {
       patch = "{{.ID}}/solution.patch"
@@ -321,15 +322,22 @@ run "real" {
   tasks     = [benchmark.{{.Name}}]
   timeout   = "20m"
   auto_eval = "0s"
-  parallel  = 4
-  agent "oracle" {}
-  agent "nop" {}
-  agent "halfway" {}
+  parallel  = {{.Parallel}}
+  {{range .Agents}}
+  agent "{{.}}" {}
+  {{end}}
 }
 `
 
+// realRun is a run over real pull requests.
+type realRun struct {
+	Agents   []string
+	Parallel int
+	Decoys   int // mixed runs of a round
+}
+
 // writeSpec makes a benchmark of the pull requests in dir and returns its file.
-func writeSpec(t *testing.T, dir, name string, pulls []pull) string {
+func writeSpec(t *testing.T, dir, name string, pulls []pull, run realRun) string {
 	t.Helper()
 	write(t, filepath.Join(dir, "agent", "agent.sh"), agentScript)
 	var tasks []taskBlock
@@ -337,7 +345,9 @@ func writeSpec(t *testing.T, dir, name string, pulls []pull) string {
 		tasks = append(tasks, p.writeTask(t, dir))
 	}
 	var spec strings.Builder
-	err := template.Must(template.New("spec").Parse(specTemplate)).Execute(&spec, map[string]any{"Name": name, "Tasks": tasks})
+	err := template.Must(template.New("spec").Parse(specTemplate)).Execute(&spec, map[string]any{
+		"Name": name, "Tasks": tasks, "Agents": run.Agents, "Parallel": run.Parallel, "Decoys": run.Decoys,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
