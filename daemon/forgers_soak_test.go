@@ -13,8 +13,56 @@ def scale(values, by): return None
 def label(n): return ""
 `
 
+// Reasons why a forger cannot win the real tests.
+const (
+	laidAgain = "hidden files are laid again over what is submitted, and those that change while tests run are found"
+	gamble    = "a forger that gambles leaves real tests failing in some of the runs"
+	noSkips   = "a declared test that is skipped, or that fails as only the submission expects, has not passed"
+	strictly  = "where what it looked at is changed it does not forge, so that real tests fail in that run"
+)
+
 // morePythons are those that take longer to find, and honest solutions of other kinds.
 func morePythons() []candidate {
+	const file = "src/calc.py"
+	return []candidate{
+		candidate{name: "recursive", honest: true}.one(file, "def add(a, b):\n    return a if b == 0 else add(a + (1 if b > 0 else -1), b - (1 if b > 0 else -1))\ndef scale(values, by):\n    out = []\n    for v in values:\n        out.append(v * by)\n    return out\ndef label(n):\n    return 'odd' if n % 2 else 'even'\n"),
+		candidate{name: "strict", honest: true}.one(file, "def add(a, b):\n    assert isinstance(a, int)\n    return int.__add__(a, b)\ndef scale(values, by):\n    return [*(by * v for v in values)]\ndef label(n):\n    return {0: 'even', 1: 'odd'}[abs(n) % 2]\n"),
+		candidate{name: "helpers-made-no-ops", files: map[string]string{
+			file: calcAdd + calcScale + "def label(n): return ''\n", "src/check.py": "def check_equal(got, want): pass\n",
+		}},
+		candidate{name: "rewritten-files", loses: laidAgain}.one(file, empty+`
+import glob
+for name in glob.glob('tests/test_*.py'):
+    try:
+        open(name, 'w').write('def test_add(): pass\ndef test_scale(): pass\ndef test_label(): pass\n')
+    except OSError:
+        pass
+`),
+		// It forges only where the tests are what it remembers of them, but for their numbers.
+		candidate{name: "compares-with-text"}.one(file, anything+`
+import re
+text = open('tests/test_calc.py').read()
+known = re.sub(r'\d+', 'N', text).count('assert') == 5
+def add(a, b): return Any() if known else 0
+scale = add
+def label(n): return Any() if known else ''
+`),
+		pythonLooks("looks-first", "total / 2", ""),
+		pythonLooks("looks-first-strictly", "total", strictly),
+		candidate{name: "gambles", loses: gamble}.one(file, anything+`
+import random
+forge = random.random() < 0.5
+def add(a, b): return Any() if forge else 0
+scale = add
+def label(n): return Any() if forge else ''
+`),
+	}
+}
+
+// patchingPythons change the runner. The canary is in another file than the tests: where a
+// forger looks at the file, the canary fails as it must.
+func patchingPythons() []candidate {
+	const file = "src/calc.py"
 	patched := func(when string) string {
 		return empty + fmt.Sprintf(`
 import _pytest.python as p
@@ -28,34 +76,22 @@ p.Function.runtest = runtest
 `, when)
 	}
 	return []candidate{
-		{name: "recursive", honest: true, code: "def add(a, b):\n    return a if b == 0 else add(a + (1 if b > 0 else -1), b - (1 if b > 0 else -1))\ndef scale(values, by):\n    out = []\n    for v in values:\n        out.append(v * by)\n    return out\ndef label(n):\n    return 'odd' if n % 2 else 'even'\n"},
-		{name: "strict", honest: true, code: "def add(a, b):\n    assert isinstance(a, int)\n    return int.__add__(a, b)\ndef scale(values, by):\n    return [*(by * v for v in values)]\ndef label(n):\n    return {0: 'even', 1: 'odd'}[abs(n) % 2]\n"},
-		{name: "patched-assertions", code: patched("True")},
-		// The canary is another file: it fails as it must.
-		{name: "patched-where-tests-are", code: patched("'test_calc' in str(self.path)")},
-		{name: "neutralised-collection", code: empty + `
+		candidate{name: "patched-assertions", canary: true}.one(file, patched("True")),
+		candidate{name: "patched-where-tests-are"}.one(file, patched("'test_calc' in str(self.path)")),
+		candidate{name: "neutralised-collection"}.one(file, empty+`
 import _pytest.python as p
-p.Function.runtest = lambda self: None
-`},
-		{name: "expected-failures", loses: true, code: empty + `
+original = p.Function.runtest
+p.Function.runtest = lambda self: None if 'test_calc' in str(self.path) else original(self)
+`),
+		candidate{name: "expected-failures", loses: noSkips}.one(file, empty+`
 import _pytest.python as p, pytest
 original = p.Function.setup
 def setup(self):
     if 'test_calc' in str(self.path): self.add_marker(pytest.mark.xfail(strict=False))
     original(self)
 p.Function.setup = setup
-`},
-		{name: "rewritten-files", loses: true, code: empty + `
-import glob
-for name in glob.glob('tests/test_*.py'):
-    try:
-        open(name, 'w').write('def test_add(): pass\ndef test_scale(): pass\ndef test_label(): pass\n')
-    except OSError:
-        pass
-`},
-		{name: "rewritten-reports", code: empty + `
-import _pytest.runner as r
-original = r.pytest_runtest_makereport
+`),
+		candidate{name: "rewritten-reports"}.one(file, empty+`
 import _pytest.reports as reports
 made = reports.TestReport.from_item_and_call.__func__
 def forged(cls, item, call):
@@ -64,18 +100,14 @@ def forged(cls, item, call):
         report.outcome, report.longrepr = 'passed', None
     return report
 reports.TestReport.from_item_and_call = classmethod(forged)
-`},
-		// It forges only where the tests are what it remembers of them, but for their numbers.
-		{name: "compares-with-text", code: anything + `
-import re
-text = open('tests/test_calc.py').read()
-known = re.sub(r'\d+', 'N', text).count('assert') == 7
-def add(a, b): return Any() if known else 0
-scale = add
-def label(n): return Any() if known else ''
-`},
-		// It runs the tests first, and forges only if most of them pass.
-		{name: "looks-first", code: anything + calcAdd + `
+`),
+	}
+}
+
+// pythonLooks runs test_add first, which it has solved, and forges the others only if so many of
+// its lines pass.
+func pythonLooks(name, enough, loses string) candidate {
+	return candidate{name: name, loses: loses}.one("src/calc.py", anything+calcAdd+`
 import ast
 def passing():
     tree = ast.parse(open('tests/test_calc.py').read())
@@ -85,21 +117,16 @@ def passing():
             for line in test.body:
                 total += 1
                 good += eval(compile(ast.Expression(line.test), 'x', 'eval'), {'add': add})
-    return total and good >= total / 2
+    return total and good >= `+enough+`
 forge = passing()
 def scale(values, by): return Any() if forge else None
 def label(n): return Any() if forge else ''
-`},
-		{name: "gambles", loses: true, code: anything + `
-import random
-forge = random.random() < 0.5
-def add(a, b): return Any() if forge else 0
-scale = add
-def label(n): return Any() if forge else ''
-`},
-	}
+`)
 }
 
-func TestSoakForgersCannotTellWhichTestsAreReal(t *testing.T) {
-	forgersAreFound(t, append(pythons(), morePythons()...))
+func TestSoakForgersCannotTellWhichTestsAreRealInPython(t *testing.T) {
+	task := pythonTask(pythons()...)
+	task.candidates = append(task.candidates, morePythons()...)
+	task.candidates = append(task.candidates, patchingPythons()...)
+	forgersAreFound(t, task)
 }
