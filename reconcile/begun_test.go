@@ -43,10 +43,10 @@ func TestAStartReadsWhatIsOpen(t *testing.T) {
 }
 
 // expect holds that so many cells are resolved.
-func (r RunStatus) expect(t *testing.T, resolved int) {
+func (run RunStatus) expect(t *testing.T, resolved int) {
 	t.Helper()
-	if n := r.Cells[string(trial.Resolved)]; n != resolved || len(r.Cells) != 1 {
-		t.Errorf("cells: %v, want %d resolved", r.Cells, resolved)
+	if n := run.Cells[string(trial.Resolved)]; n != resolved || len(run.Cells) != 1 {
+		t.Errorf("cells: %v, want %d resolved", run.Cells, resolved)
 	}
 }
 

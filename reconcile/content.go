@@ -71,6 +71,15 @@ func newContents() contents {
 	return contents{of: map[string]*content{}, stale: map[string]*Stale{}, since: map[string]time.Time{}, newest: map[string]*Run{}}
 }
 
+// differ notes how the content of a run's execution differs from that of now; nil = it does not.
+func (c *contents) differ(address string, stale *Stale, newest *Run) {
+	delete(c.stale, address)
+	delete(c.newest, address)
+	if stale != nil {
+		c.stale[address], c.newest[address] = stale, newest
+	}
+}
+
 func hashOf(list []config.Content) string {
 	sum := sha256.New()
 	for _, c := range list {
@@ -192,11 +201,7 @@ func (r *Reconciler) pinRun(p *pinner, run *config.Run, before config.Previous) 
 		}
 	}
 	r.contents.of[address] = c
-	delete(r.contents.stale, address)
-	delete(r.contents.newest, address)
-	if stale != nil {
-		r.contents.stale[address], r.contents.newest[address] = stale, newest
-	}
+	r.contents.differ(address, stale, newest)
 	if p.dry {
 		return d, nil
 	}

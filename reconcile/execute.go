@@ -120,8 +120,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 	}
 	fault.Reached(fault.RunBegun)
 	r.desired[address], r.contents.of[address] = d, c
-	delete(r.contents.stale, address)
-	delete(r.contents.newest, address)
+	r.contents.differ(address, nil, nil)
 	delete(r.rerun, address)
 	r.o.Log.Info("run started", "spec", address, "execution", a.Execution, "cause", a.Cause)
 	r.queue.add(address, r.now())

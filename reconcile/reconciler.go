@@ -176,19 +176,12 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
-	if err := r.markFormer(loop); err != nil {
-		return err
-	}
-	if err := r.fillOpen(loop); err != nil {
-		return err
-	}
-	if err := r.restore(loop); err != nil {
-		return err
+	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.loadScans} {
+		if err := takeOver(loop); err != nil {
+			return err
+		}
 	}
 	defer r.finishHarness(ctx)
-	if err := r.loadScans(loop); err != nil {
-		return err
-	}
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
 	beside, stop := context.WithCancel(ctx)

@@ -123,11 +123,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 		return out, err
 	}
 	r.desired[address], r.contents.of[address] = d, c
-	delete(r.contents.stale, address)
-	delete(r.contents.newest, address)
-	if stale != nil {
-		r.contents.stale[address], r.contents.newest[address] = stale, newest
-	}
+	r.contents.differ(address, stale, newest)
 	r.shown.show(address)
 	r.queue.add(address, r.now())
 	return out, nil
