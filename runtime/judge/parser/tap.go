@@ -42,6 +42,16 @@ type tapPoint struct {
 	suite         bool
 	inherited     bool // failed only because something below it did
 	message       string
+	long          bool // the message is the lines that follow
+	asserted      bool // node says that an assertion failed
+}
+
+// said is what a point says of its failure.
+func (p *tapPoint) said() string {
+	if p.asserted {
+		return strings.TrimSpace("AssertionError [ERR_ASSERTION]: " + p.message)
+	}
+	return p.message
 }
 
 type tapReader struct {
@@ -66,7 +76,7 @@ type tapReader struct {
 func newTAPReader() *tapReader {
 	return &tapReader{
 		point:   regexp.MustCompile(`^( *)(not ok|ok)(?: (\d+))?(?: - | |$)(.*)$`),
-		field:   regexp.MustCompile(`^ *(type|error|failureType|operator): ?(.*)$`),
+		field:   regexp.MustCompile(`^ *(type|error|code|failureType|operator): ?(.*)$`),
 		total:   regexp.MustCompile(`^# (tests|suites|pass|fail|cancelled|skipped|skip|todo)\s+(\d+)$`),
 		plan:    regexp.MustCompile(`^1\.\.(\d+)(?:\s*#.*)?$`),
 		yaml:    -1,
@@ -114,19 +124,37 @@ func (r *tapReader) diagnostic(line, text string, indent int) {
 	}
 	m := match(r.field, line, indent <= r.yaml+2)
 	if m == nil {
+		r.open.more(text, indent > r.yaml)
 		return
 	}
+	r.open.long = false
 	value := strings.Trim(m[2], "'\"")
 	switch {
 	case m[1] == "type":
 		r.open.suite = value == "suite"
 	case m[1] == "failureType":
 		r.open.inherited = value == "subtestsFailed"
+	case m[1] == "error" && r.open.message == "" && (value == "|-" || value == "|"):
+		r.open.long = true
 	case m[1] == "error" && r.open.message == "":
 		r.open.message = value
+	case m[1] == "code":
+		r.open.asserted = value == "ERR_ASSERTION"
 	case m[1] == "operator" && r.open.message == "":
 		r.open.message = "failed: " + value
 	}
+}
+
+// more takes a line of a message that has several.
+func (p *tapPoint) more(text string, within bool) {
+	p.long = p.long && (within || text == "")
+	if !p.long || text == "" || len(p.message)+len(text) >= maxMessage {
+		return
+	}
+	if p.message != "" {
+		p.message += "\n"
+	}
+	p.message += text
 }
 
 // maxDepth bounds how deep subtests are followed.
@@ -170,12 +198,12 @@ func (r *tapReader) commit() {
 		return
 	case p.suite:
 		if !p.ok && !p.inherited && p.directive == "" {
-			r.tests.tests.add(name, Errored, p.message)
+			r.tests.tests.add(name, Errored, p.said())
 		}
 		return
 	}
 	r.count(p)
-	r.tests.add(name, p.status(), p.message)
+	r.tests.add(name, p.status(), p.said())
 }
 
 // identify names a point: by its path where it was announced as a subtest, else by its
@@ -209,7 +237,7 @@ func (r *tapReader) file(p *tapPoint, name string, parent bool) {
 	case p.ok:
 		r.wrong.addf("%s ended without reporting a test", name)
 	default:
-		r.tests.tests.add(name, Errored, p.message)
+		r.tests.tests.add(name, Errored, p.said())
 		r.wrong.addf("%s could not be run to its end", name)
 	}
 	r.count(p)

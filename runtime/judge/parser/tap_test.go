@@ -114,3 +114,20 @@ func TestTAP(t *testing.T) {
 		t.Errorf("cut short: %+v", r)
 	}
 }
+
+func TestNodeTellsAssertionsFromCrashes(t *testing.T) {
+	report := func(fields string) string {
+		return "TAP version 13\n# Subtest: a\nnot ok 1 - a\n  ---\n  duration_ms: 1\n  failureType: 'testCodeFailure'\n" + fields + "  stack: |-\n    Test.run (node:internal/test_runner/test:796:25)\n  ...\n1..1\n"
+	}
+	for fields, want := range map[string]string{
+		"  error: '1 == 2'\n  code: 'ERR_ASSERTION'\n  operator: '=='\n":                                             "AssertionError [ERR_ASSERTION]: 1 == 2",
+		"  error: |-\n    Expected values to be strictly equal:\n    \n    1 !== 2\n    \n  code: 'ERR_ASSERTION'\n": "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n1 !== 2",
+		"  error: 'x is not a function'\n  code: 'ERR_TEST_FAILURE'\n":                                               "x is not a function",
+	} {
+		p, _ := Lookup("node")
+		tests := p.Parse(Input{Output: []byte(report(fields)), ExitCode: 1}).Tests
+		if len(tests) != 1 || tests[0].Message != want {
+			t.Errorf("%q: %+v, want the message %q", fields, tests, want)
+		}
+	}
+}
