@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // another declares a run of its own, with an agent in a folder of its own, over the tasks of
@@ -166,7 +166,7 @@ func (c *crashes) everyMixedRunCountsOnce(trials int) {
 		}
 		keys := map[string]bool{}
 		for _, sub := range rounds {
-			if sub.Kind == judge.KindMixed {
+			if sub.Kind == round.KindMixed {
 				keys[sub.Key] = true
 			}
 		}
@@ -174,7 +174,7 @@ func (c *crashes) everyMixedRunCountsOnce(trials int) {
 			continue
 		}
 		found++
-		mixed := slices.DeleteFunc(slices.Clone(rounds), func(s judge.Submission) bool { return s.Kind != judge.KindMixed })
+		mixed := slices.DeleteFunc(slices.Clone(rounds), func(s round.Submission) bool { return s.Kind != round.KindMixed })
 		if len(mixed) != 4 || len(keys) != 4 {
 			c.Errorf("trial %s has %d mixed runs of %d draws, want 4", id, len(mixed), len(keys))
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // endedWell checks after a run what the crash suite checks, for very many trials: each record and
@@ -68,13 +68,13 @@ func (c *crowd) roundsAreTold(all []record) {
 	for _, rounds := range c.rounds() {
 		for _, sub := range rounds {
 			key := sub.Trial + " " + sub.Round
-			if sub.State != judge.StateJudged || sub.Report.Status == judge.StatusError {
+			if sub.State != round.StateJudged || sub.Report.Status == round.StatusError {
 				c.Errorf("round %s is %s: %+v", key, sub.State, sub.Report)
 			}
-			if told[key] == sub.Kind.Apart() {
+			if told[key] == sub.Kind.Internal() {
 				c.Errorf("round %s: told of is %t", key, told[key])
 			}
-			if sub.Kind == judge.KindAgent {
+			if sub.Kind == round.KindAgent {
 				agents[sub.Trial]++
 			}
 		}

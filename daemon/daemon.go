@@ -35,6 +35,7 @@ import (
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/patch"
@@ -158,8 +159,8 @@ func (d *Daemon) wire(ctx context.Context) error {
 	ledger := reconcile.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),
-		Hold: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
-		Full: func() bool { return nearlyFull(d.store.Dir()) }, Leave: d.leave,
+		PauseProcess: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
+		Full: func() bool { return nearlyFull(d.store.Dir()) }, RemoveLater: d.leave,
 	})
 	if err != nil {
 		return err
@@ -464,8 +465,8 @@ func served(err error) error {
 // blobStore gives the judge its blobs.
 type blobStore struct{ *store.Blobs }
 
-// Create implements judge.Blobs.
-func (b blobStore) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
+// Create implements round.Blobs.
+func (b blobStore) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 
 // ownFile reports whether a name is one of the files that the daemon writes itself.
 func ownFile(name string) bool { return strings.HasSuffix(name, ".jsonl") }

@@ -25,7 +25,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -378,7 +378,7 @@ agent "talker" {
 	}
 	w.everyGameHasItsVerdict(plays, w.records("r.run.games.jsonl"))
 	for _, sub := range w.rounds()[plays] {
-		if sub.Kind == judge.KindGame && (sub.Report == nil || sub.Report.Output == "") {
+		if sub.Kind == round.KindGame && (sub.Report == nil || sub.Report.Output == "") {
 			t.Errorf("game %s has no transcript: %+v", sub.Round, sub.Report)
 		}
 	}

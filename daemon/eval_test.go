@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // slow declares a task whose judge does not come to an end by itself.
@@ -56,7 +56,7 @@ func (w *world) evaluating() *process {
 			w.Fatalf("assayd eval ended: %v", p.err)
 		default:
 		}
-		running, err := w.manual(judge.StateRunning)
+		running, err := w.manual(round.StateRunning)
 		if err == nil && len(running) == 0 {
 			err = errors.New("no round is running")
 		}
@@ -66,7 +66,7 @@ func (w *world) evaluating() *process {
 }
 
 // manual reads the rounds without a trial that are in a state.
-func (w *world) manual(state judge.State) (rounds []judge.Submission, err error) {
+func (w *world) manual(state round.State) (rounds []round.Submission, err error) {
 	s, err := store.Open(w.Context(), w.state, store.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
@@ -74,11 +74,11 @@ func (w *world) manual(state judge.State) (rounds []judge.Submission, err error)
 	err = s.View(w.Context(), func(tx *store.Tx) error {
 		rows, err := tx.SubmissionsInState(string(state))
 		for _, row := range rows {
-			var sub judge.Submission
+			var sub round.Submission
 			if err := json.Unmarshal(row.Data, &sub); err != nil {
 				return err
 			}
-			if strings.HasPrefix(sub.Trial, "eval.") && sub.Kind == judge.KindManual {
+			if strings.HasPrefix(sub.Trial, "eval.") && sub.Kind == round.KindManual {
 				rounds = append(rounds, sub)
 			}
 		}
@@ -92,10 +92,10 @@ func (w *world) manual(state judge.State) (rounds []judge.Submission, err error)
 func (w *world) givenUp(n int) {
 	w.Helper()
 	w.until(fmt.Sprintf("%d rounds are given up", n), func() error {
-		running, err := w.manual(judge.StateRunning)
-		over, oerr := w.manual(judge.StateJudged)
+		running, err := w.manual(round.StateRunning)
+		over, oerr := w.manual(round.StateJudged)
 		for _, sub := range over {
-			if sub.Report.Status != judge.StatusError {
+			if sub.Report.Status != round.StatusError {
 				w.Fatalf("%s has a verdict: %+v", sub.Trial, sub.Report)
 			}
 		}
@@ -169,7 +169,7 @@ func TestHostViews(t *testing.T) {
 	out := w.ok("eval", "--task", "benchmark."+w.bench+".climb", "--archive", w.levelArchive("7"), "--json")
 	var judged struct {
 		Round  string
-		Report judge.Report
+		Report round.Report
 	}
 	if err := json.Unmarshal([]byte(out), &judged); err != nil || judged.Round != "manual-1" || judged.Report.Passed != 7 || judged.Report.TotalTests != 10 {
 		t.Errorf("%v\n%s", err, out)
@@ -177,7 +177,7 @@ func TestHostViews(t *testing.T) {
 	again := w.ok("eval", "--round", trial+"/agent-1", "--json")
 	var both struct {
 		Of             string
-		Report, Before judge.Report
+		Report, Before round.Report
 	}
 	if err := json.Unmarshal([]byte(again), &both); err != nil || both.Of != trial+"/agent-1" || both.Report.Passed != 3 || both.Before.Passed != 3 {
 		t.Errorf("%v\n%s", err, again)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/image"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -283,7 +283,7 @@ func improves(t *testing.T, rounds []reconcile.Round) {
 	t.Helper()
 	last := 0.0
 	for _, r := range rounds {
-		if r.Report == nil || r.Report.Status != judge.StatusOK || r.Report.PassRate <= last {
+		if r.Report == nil || r.Report.Status != round.StatusOK || r.Report.PassRate <= last {
 			t.Errorf("%s does not improve on %v: %+v", r.Round, last, r.Report)
 			return
 		}

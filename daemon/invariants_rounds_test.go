@@ -13,21 +13,21 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // rounds are all that was sent to the judge, by trial in order, as it is stored.
-func (w *world) rounds() map[string][]judge.Submission {
+func (w *world) rounds() map[string][]round.Submission {
 	w.Helper()
 	s, err := store.Open(w.Context(), w.state, store.Options{ReadOnly: true})
 	if err != nil {
 		w.Fatal(err)
 	}
-	all := map[string][]judge.Submission{}
+	all := map[string][]round.Submission{}
 	err = s.View(w.Context(), func(tx *store.Tx) error {
-		rows, err := tx.SubmissionsInState(string(judge.StateReserved), string(judge.StateQueued), string(judge.StateRunning), string(judge.StateJudged))
+		rows, err := tx.SubmissionsInState(string(round.StateReserved), string(round.StateQueued), string(round.StateRunning), string(round.StateJudged))
 		for _, row := range rows {
-			var one judge.Submission
+			var one round.Submission
 			if err := json.Unmarshal(row.Data, &one); err != nil {
 				return err
 			}
@@ -62,16 +62,16 @@ func (v *vigil) settledWell(names ...string) {
 }
 
 // reported fails unless what is stored of a trial's rounds is what its result file tells.
-func (w *world) reported(all []record, rounds []judge.Submission) {
+func (w *world) reported(all []record, rounds []round.Submission) {
 	w.Helper()
 	for _, sub := range rounds {
-		if sub.State != judge.StateJudged || sub.Report.Status == judge.StatusError {
+		if sub.State != round.StateJudged || sub.Report.Status == round.StatusError {
 			w.Errorf("round %s of %s is %s: %+v", sub.Round, sub.Trial, sub.State, sub.Report)
 		}
 		told := slices.ContainsFunc(all, func(r record) bool {
 			return r.Type == "submission" && r.Trial == sub.Trial && r.Round == sub.Round
 		})
-		if told == sub.Kind.Apart() {
+		if told == sub.Kind.Internal() {
 			w.Errorf("round %s of %s: told of is %t", sub.Round, sub.Trial, told)
 		}
 	}
@@ -84,7 +84,7 @@ func (w *world) limitsHeld(id string, limit int, cooldown time.Duration) {
 	var last time.Time
 	count := 0
 	for _, sub := range w.rounds()[id] {
-		if sub.Kind != judge.KindAgent {
+		if sub.Kind != round.KindAgent {
 			continue
 		}
 		if pause := sub.AcceptedAt.Sub(last); pause < cooldown {
@@ -141,12 +141,12 @@ func (w *world) patientRefusals(id string) {
 		return
 	}
 	pause, _ := strconv.Atoi(said[1])
-	rounds := slices.DeleteFunc(w.rounds()[id], func(s judge.Submission) bool { return s.Kind != judge.KindAgent })
+	rounds := slices.DeleteFunc(w.rounds()[id], func(s round.Submission) bool { return s.Kind != round.KindAgent })
 	for _, m := range refusal.FindAllStringSubmatch(log, -1) {
 		wait, _ := strconv.ParseInt(m[1], 10, 64)
 		at, _ := strconv.ParseInt(m[2], 10, 64)
 		ends := time.Unix(at+wait, 0)
-		before := slices.DeleteFunc(slices.Clone(rounds), func(s judge.Submission) bool { return s.AcceptedAt.After(time.Unix(at+1, 0)) })
+		before := slices.DeleteFunc(slices.Clone(rounds), func(s round.Submission) bool { return s.AcceptedAt.After(time.Unix(at+1, 0)) })
 		if len(before) == 0 {
 			w.Errorf("trial %s was refused before its first round: %q", id, m[0])
 			continue

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // intruder is an agent that tries to reach what is not its own.
@@ -29,12 +29,12 @@ func (w *world) intruder(name string, lines ...string) string {
 }
 
 // roundOf waits until a trial has a judged round of a kind, and returns its id.
-func (w *world) roundOf(trial string, kind judge.Kind) (id string) {
+func (w *world) roundOf(trial string, kind round.Kind) (id string) {
 	w.Helper()
 	w.until(fmt.Sprintf("%s has a judged round of kind %s", trial, kind), func() error {
 		t, err := w.client.Trial(w.Context(), trial)
 		for _, r := range t.Rounds {
-			if strings.HasPrefix(r.Round, string(kind)+"-") && r.State == judge.StateJudged {
+			if strings.HasPrefix(r.Round, string(kind)+"-") && r.State == round.StateJudged {
 				id = r.ID
 				return nil
 			}
@@ -146,9 +146,9 @@ func TestAnAgentReachesNothingOfAnother(t *testing.T) {
 		})
 	}
 	for _, x := range all {
-		x.auto = w.roundOf(x.id, judge.KindAuto)
+		x.auto = w.roundOf(x.id, round.KindAuto)
 		w.tell(x.id, "begin", "")
-		x.agent = w.roundOf(x.id, judge.KindAgent)
+		x.agent = w.roundOf(x.id, round.KindAgent)
 	}
 	// Each is told of the other's rounds, and of a snapshot of its own.
 	for me, x := range all {

@@ -18,8 +18,8 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -214,17 +214,17 @@ func outcomes(names []string, passed bool) []trial.TestRecord {
 
 func agentRounds(x reconcile.TrialStatus) []reconcile.Round {
 	return slices.DeleteFunc(slices.Clone(x.Rounds), func(r reconcile.Round) bool {
-		return !strings.HasPrefix(r.Round, string(judge.KindAgent)+"-")
+		return !strings.HasPrefix(r.Round, string(round.KindAgent)+"-")
 	})
 }
 
 // checkRound: the runner ended orderly, named the declared tests and those that fail
 // anyway, and no others, and the given ones failed.
-func checkRound(t *testing.T, p pull, agent string, round reconcile.Round, failing []string) {
+func checkRound(t *testing.T, p pull, agent string, info reconcile.Round, failing []string) {
 	t.Helper()
-	r := round.Report
-	if r == nil || r.Status != judge.StatusOK || !r.Valid || r.Problem != "" || r.Tampered {
-		t.Errorf("%s %s: %+v", agent, round.Round, r)
+	r := info.Report
+	if r == nil || r.Status != round.StatusOK || !r.Valid || r.Problem != "" || r.Tampered {
+		t.Errorf("%s %s: %+v", agent, info.Round, r)
 		return
 	}
 	want, got := map[string]bool{}, map[string]bool{}
@@ -235,11 +235,11 @@ func checkRound(t *testing.T, p pull, agent string, round reconcile.Round, faili
 		got[test.Name] = test.Status == parser.Passed
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s %s: %s", agent, round.Round, diff)
+		t.Errorf("%s %s: %s", agent, info.Round, diff)
 	}
 	total := len(p.FailToPass) + len(p.PassToPass)
 	if r.TotalTests != total || r.Passed != total-len(failing) {
-		t.Errorf("%s %s: %d of %d passed; want %d of %d", agent, round.Round, r.Passed, r.TotalTests, total-len(failing), total)
+		t.Errorf("%s %s: %d of %d passed; want %d of %d", agent, info.Round, r.Passed, r.TotalTests, total-len(failing), total)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -43,7 +44,7 @@ func (roomy) Changed() <-chan struct{}                     { return nil }
 // storedBlobs gives the judge its blobs.
 type storedBlobs struct{ *store.Blobs }
 
-func (b storedBlobs) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
+func (b storedBlobs) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 
 func newBar(t *testing.T, cooldown time.Duration) bar {
 	t.Helper()
@@ -58,7 +59,7 @@ func newBar(t *testing.T, cooldown time.Duration) bar {
 	img := fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/work/tests/x": ""})
 	b := bar{T: t, ledger: reconcile.NewLedger(s), dir: dir}
 	b.Judge, err = judge.New(judge.Options{
-		Engine: fake, Ledger: b.ledger, Blobs: storedBlobs{s.Blobs()}, Capacity: roomy{}, Owner: s.Owner(), Hold: []string{"/hold"}, Spool: t.TempDir(),
+		Engine: fake, Ledger: b.ledger, Blobs: storedBlobs{s.Blobs()}, Capacity: roomy{}, Owner: s.Owner(), PauseProcess: []string{"/hold"}, Spool: t.TempDir(),
 		Parsers: func(string) (parser.Parser, bool) {
 			return parser.Parser{Name: "fine", Parse: func(parser.Input) parser.Result {
 				return parser.Result{Complete: true, Tests: []parser.Test{{Name: "a", Status: parser.Passed}}}
@@ -68,7 +69,7 @@ func newBar(t *testing.T, cooldown time.Duration) bar {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Open(judge.Session{
+	b.Open(round.Session{
 		Trial: "t", Try: 1, Token: "token", JudgeImage: img.ID, Deadline: time.Now().Add(10 * time.Hour), Cooldown: cooldown,
 		Task: task.Task{Name: "one", Workdir: "/work", Submit: task.Submit{Paths: []string{"."}, MaxBytes: 1 << 20, MaxFiles: 100}},
 	})
@@ -236,7 +237,7 @@ func (b bar) verdicts(n int) {
 		subs, err := b.ledger.Submissions(b.Context(), "t")
 		judged := 0
 		for _, s := range subs {
-			if s.State == judge.StateJudged {
+			if s.State == round.StateJudged {
 				judged++
 			}
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/image"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // realTasks is the folder of task files as they were released.
@@ -238,7 +238,7 @@ func (s standIn) check(t *testing.T, x reconcile.TrialStatus) {
 		t.Fatalf("%s (%s) has no report of %s: %+v", x.Status, x.Detail, s.round, x.Rounds)
 	}
 	r := x.Rounds[i].Report
-	if r.Status != judge.StatusOK || !r.Valid || r.Tampered || r.Problem != "" || x.Best != s.round {
+	if r.Status != round.StatusOK || !r.Valid || r.Tampered || r.Problem != "" || x.Best != s.round {
 		t.Errorf("the report is %s, valid %v, tampered %v, problem %q; best is %q", r.Status, r.Valid, r.Tampered, r.Problem, x.Best)
 	}
 	if r.PassRate != s.rate {

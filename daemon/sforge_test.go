@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -119,7 +119,7 @@ func checkNumbers(t *testing.T, w *world, x reconcile.TrialStatus) {
 		t.Errorf("numbers is %s", x.Status)
 	}
 	rounds := slices.DeleteFunc(slices.Clone(x.Rounds), func(r reconcile.Round) bool { return !strings.HasPrefix(r.Round, "agent-") })
-	if len(rounds) != 2 || rounds[0].Report == nil || rounds[0].Report.Status != judge.StatusOK || *rounds[0].Report.Score != 1 || *rounds[1].Report.Score != 3 {
+	if len(rounds) != 2 || rounds[0].Report == nil || rounds[0].Report.Status != round.StatusOK || *rounds[0].Report.Score != 1 || *rounds[1].Report.Score != 3 {
 		t.Errorf("rounds %+v", rounds)
 	}
 	for _, part := range []string{"pipefail is on", "Start Structured Result"} {

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/vet"
 )
 
@@ -195,7 +195,7 @@ func TestAnInterruptedCheckLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.untilWithin(5*patience, "a round runs", func() error {
-		running, err := w.manual(judge.StateRunning)
+		running, err := w.manual(round.StateRunning)
 		if err == nil && len(running) == 0 {
 			err = errors.New("none does")
 		}
@@ -209,7 +209,7 @@ func TestAnInterruptedCheckLeavesNothing(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	w.until("nothing runs", func() error {
-		running, err := w.manual(judge.StateRunning)
+		running, err := w.manual(round.StateRunning)
 		if len(running) > 0 {
 			err = fmt.Errorf("%d rounds do", len(running))
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -82,7 +82,7 @@ func putTrial(tx *store.Tx, row store.TrialRow, s trial.State) error {
 }
 
 // putRound counts a round that was judged.
-func putRound(tx *store.Tx, s judge.Submission) error {
+func putRound(tx *store.Tx, s round.Submission) error {
 	r := s.Report
 	return tx.PutRound(store.RoundRow{Trial: s.Trial, Try: s.Try, Round: s.Round, PassRate: &r.PassRate, Score: r.Score, Score100: r.Score100})
 }
@@ -176,8 +176,8 @@ func fill(tx *store.Tx, rows []store.TrialRow) error {
 }
 
 // countedRound reports whether a round is one of those that a cell counts.
-func countedRound(s judge.Submission) bool {
-	return !s.Kind.Apart() && s.State == judge.StateJudged && s.Report != nil
+func countedRound(s round.Submission) bool {
+	return !s.Kind.Internal() && s.State == round.StateJudged && s.Report != nil
 }
 
 // countRounds fills in the rounds of a cell from the submissions themselves.

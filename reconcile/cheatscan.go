@@ -10,7 +10,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -149,7 +149,7 @@ func (r *Reconciler) scanTrials(ctx context.Context) {
 // scanTrial looks through one trial and stores what was found. An error is of the store.
 func (r *Reconciler) scanTrial(ctx context.Context, c cheatScan) error {
 	var s trial.State
-	var subs []judge.Submission
+	var subs []round.Submission
 	wanted := false
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if s, wanted, err = c.wanted(tx); err == nil && wanted {

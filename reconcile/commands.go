@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -226,8 +226,8 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 
 // Output is what the judge command wrote in a round of a trial, or of a session without
 // one; the caller closes it.
-func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadCloser, error) {
-	var all []judge.Submission
+func (r *Reconciler) Output(ctx context.Context, id, roundName string) (io.ReadCloser, error) {
+	var all []round.Submission
 	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		all, err = submissions(tx, id)
 		return err
@@ -243,18 +243,18 @@ func (r *Reconciler) Output(ctx context.Context, id, round string) (io.ReadClose
 	var rounds []string
 	for _, x := range all {
 		rounds = append(rounds, x.Round)
-		if x.Round != round {
+		if x.Round != roundName {
 			continue
 		}
 		if x.Report == nil || x.Report.Output == "" {
-			return nil, conflict("%s of %s has no output: no judge command has ended in it", round, id)
+			return nil, conflict("%s of %s has no output: no judge command has ended in it", roundName, id)
 		}
 		return r.o.Host.OpenBlob(x.Report.Output)
 	}
 	if len(rounds) == 0 {
 		return nil, &unknownName{fmt.Sprintf("%s has no round; to see why: assayd submissions %s", id, id)}
 	}
-	return nil, &unknownName{fmt.Sprintf("%s has no round %q; its rounds are %s", id, round, strings.Join(rounds, ", "))}
+	return nil, &unknownName{fmt.Sprintf("%s has no round %q; its rounds are %s", id, roundName, strings.Join(rounds, ", "))}
 }
 
 // OpenLog reads the log of a trial's try from offset on (trial.OpenLog); try 0 is the last one.

@@ -18,18 +18,18 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/agent"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 var nearly = cmpopts.EquateApprox(0, 5e-5)
 
-// round is one judged round of an outcome, so long after its start.
-func round(after time.Duration, rate float64, score *float64) judge.Submission {
-	return judge.Submission{
-		State: judge.StateJudged, AcceptedAt: noon.Add(after),
-		Report: &judge.Report{Status: judge.StatusOK, Valid: true, PassRate: rate, Score: score, JudgeMS: 1500},
+// roundAfter is one judged round of an outcome, so long after its start.
+func roundAfter(after time.Duration, rate float64, score *float64) round.Submission {
+	return round.Submission{
+		State: round.StateJudged, AcceptedAt: noon.Add(after),
+		Report: &round.Report{Status: round.StatusOK, Valid: true, PassRate: rate, Score: score, JudgeMS: 1500},
 	}
 }
 
@@ -62,7 +62,7 @@ func newPast(t *testing.T) *past {
 }
 
 // did puts a trial in; change makes it what the test needs.
-func (p *past) did(run string, execution int, task, agentName string, status trial.Status, change func(*trial.State), rounds ...judge.Submission) {
+func (p *past) did(run string, execution int, task, agentName string, status trial.Status, change func(*trial.State), rounds ...round.Submission) {
 	p.t.Helper()
 	p.n++
 	s := trial.State{
@@ -93,12 +93,12 @@ func (p *past) did(run string, execution int, task, agentName string, status tri
 	ledger := NewLedger(p.store)
 	for _, sub := range rounds {
 		p.n++
-		sub.ID, sub.Trial, sub.Try, sub.Kind, sub.Round = fmt.Sprintf("%016x", p.n), s.ID, 1, judge.KindAgent, fmt.Sprint("agent-", p.n)
+		sub.ID, sub.Trial, sub.Try, sub.Kind, sub.Round = fmt.Sprintf("%016x", p.n), s.ID, 1, round.KindAgent, fmt.Sprint("agent-", p.n)
 		reserved := sub
-		reserved.State, reserved.Report = judge.StateReserved, nil
-		_, err := ledger.Reserve(p.t.Context(), s.ID, func([]judge.Submission) (judge.Submission, error) { return reserved, nil })
+		reserved.State, reserved.Report = round.StateReserved, nil
+		_, err := ledger.Reserve(p.t.Context(), s.ID, func([]round.Submission) (round.Submission, error) { return reserved, nil })
 		if err == nil {
-			_, err = ledger.Update(p.t.Context(), sub.ID, func(u *judge.Submission) error { *u = sub; return nil })
+			_, err = ledger.Update(p.t.Context(), sub.ID, func(u *round.Submission) error { *u = sub; return nil })
 		}
 		if err != nil {
 			p.t.Fatal(err)
@@ -115,7 +115,7 @@ func TestAReportIsOfOneExecution(t *testing.T) {
 	p := newPast(t)
 	p.did("run.r", 1, "a", "x", trial.Unresolved, best(0.25))
 	p.did("run.r", 1, "b", "x", trial.Cancelled, func(s *trial.State) { s.Unwanted = true })
-	p.did("run.r", 2, "a", "x", trial.Resolved, best(1), round(time.Minute, 0.5, nil), round(2*time.Minute, 1, nil))
+	p.did("run.r", 2, "a", "x", trial.Resolved, best(1), roundAfter(time.Minute, 0.5, nil), roundAfter(2*time.Minute, 1, nil))
 	p.did("run.r", 2, "b", "x", trial.InfraError, nil)
 	p.did("run.r", 2, "c", "x", "", func(s *trial.State) { s.Phase, s.Result = trial.Running, nil })
 	for name, want := range map[string]struct{ n, total, open, resolved int }{
@@ -146,9 +146,9 @@ func TestAReportIsOfOneExecution(t *testing.T) {
 
 func TestACurveEndsWhereTheScoresAre(t *testing.T) {
 	p := newPast(t)
-	p.did("run.r", 1, "a", "x", trial.Unresolved, best(0.5), round(10*time.Minute, 0.5, new(3.0)))
-	p.did("run.r", 1, "b", "x", trial.Resolved, best(1), round(5*time.Minute, 0.5, nil), round(20*time.Minute, 1, new(9.0)))
-	p.did("run.r", 1, "c", "x", trial.InfraError, nil, round(50*time.Minute, 1, new(100.0)))
+	p.did("run.r", 1, "a", "x", trial.Unresolved, best(0.5), roundAfter(10*time.Minute, 0.5, new(3.0)))
+	p.did("run.r", 1, "b", "x", trial.Resolved, best(1), roundAfter(5*time.Minute, 0.5, nil), roundAfter(20*time.Minute, 1, new(9.0)))
+	p.did("run.r", 1, "c", "x", trial.InfraError, nil, roundAfter(50*time.Minute, 1, new(100.0)))
 	r, err := p.Report(t.Context(), "run.r")
 	if err != nil {
 		t.Fatal(err)

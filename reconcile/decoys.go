@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/decoy"
 	"github.com/assayd/assayd/runtime/decoy/mixed"
 	"github.com/assayd/assayd/runtime/decoy/prove"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -171,7 +171,7 @@ func undecoyed(of trial.Subject) string {
 		return "it is a game"
 	case t.Judge.Staged():
 		return "judges in stages need none: nothing submitted runs beside the tests"
-	case judge.ByCommands(t):
+	case scoring.ByCommands(t):
 		return "its tests are commands"
 	case t.Judge.Window != nil:
 		return "the judge command itself lays the tests"

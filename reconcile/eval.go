@@ -15,7 +15,8 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/trial"
@@ -41,10 +42,10 @@ type Evaluated struct {
 	Submission string         `json:"submission_id"`
 	Round      string         `json:"round"`
 	Task       string         `json:"task"` // address
-	Report     judge.Report   `json:"report"`
+	Report     round.Report   `json:"report"`
 	Of         string         `json:"of,omitempty"`     // TRIAL/ROUND, whose archive it was
-	Before     *judge.Report  `json:"before,omitempty"` // what was said of it then, which stays
-	Private    *judge.Report  `json:"private,omitempty"`
+	Before     *round.Report  `json:"before,omitempty"` // what was said of it then, which stays
+	Private    *round.Report  `json:"private,omitempty"`
 	PrivateSet bool           `json:"private_set"`           // the task has one now, which decides what a trial is worth
 	Dropped    int            `json:"dropped"`               // entries of the archive that were left out
 	Empty      bool           `json:"empty,omitempty"`       // nothing of it was left
@@ -58,7 +59,7 @@ type Evaluated struct {
 }
 
 // Deciding is the report that says what a trial with this round would be worth.
-func (e Evaluated) Deciding() judge.Report {
+func (e Evaluated) Deciding() round.Report {
 	if e.Private != nil {
 		return *e.Private
 	}
@@ -86,7 +87,7 @@ const evalTry = 1
 
 // Evaluate judges an archive with a task's judge as it is now, as the only round of a
 // session of its own, and waits for the verdict. What is wrong with Files comes as
-// diagnostics, and what else the asker must mend as a *Mistake or a *judge.Refusal. When
+// diagnostics, and what else the asker must mend as a *Mistake or a *round.Refusal. When
 // the context ends, the round is given up.
 func (r *Reconciler) Evaluate(ctx context.Context, e Evaluation) (out Evaluated, ds config.Diagnostics, err error) {
 	set, ds, err := r.askedSet(ctx, e)
@@ -133,7 +134,7 @@ func (r *Reconciler) askedSet(ctx context.Context, e Evaluation) (*config.Set, c
 }
 
 // judgeIn has the archive judged in a session of its own.
-func (r *Reconciler) judgeIn(ctx context.Context, session judge.Session, e Evaluation, out *Evaluated) error {
+func (r *Reconciler) judgeIn(ctx context.Context, session round.Session, e Evaluation, out *Evaluated) error {
 	r.o.Host.Judge.Open(session)
 	fault.Reached(fault.EvalOpened)
 	defer r.o.Host.Judge.Forget(session.Trial)
@@ -252,7 +253,7 @@ func (r *Reconciler) storedArchive(ctx context.Context, e Evaluation, out *Evalu
 }
 
 // evalSession makes the images and the right to submit.
-func (r *Reconciler) evalSession(ctx context.Context, t task.Task, out *Evaluated) (judge.Session, error) {
+func (r *Reconciler) evalSession(ctx context.Context, t task.Task, out *Evaluated) (round.Session, error) {
 	out.Session = evalName()
 	h := r.o.Host
 	state := trial.State{ID: out.Session, Try: evalTry, Cell: trial.Cell{Task: t}}
@@ -260,7 +261,7 @@ func (r *Reconciler) evalSession(ctx context.Context, t task.Task, out *Evaluate
 		container.LabelOwner: h.Owner, container.LabelTrial: out.Session, container.LabelRole: container.RoleBuild,
 	})
 	if err != nil {
-		return judge.Session{}, fmt.Errorf("make the judge images of %s: %w", out.Task, err)
+		return round.Session{}, fmt.Errorf("make the judge images of %s: %w", out.Task, err)
 	}
 	out.Provenance.Images = map[string]trial.ImageRef{"judge": state.JudgeImage}
 	if state.RunImage != "" {
@@ -270,13 +271,13 @@ func (r *Reconciler) evalSession(ctx context.Context, t task.Task, out *Evaluate
 		out.Provenance.Images["grade"] = trial.ImageRef{Ref: t.Judge.Grade.Image, ID: state.GradeImage}
 	}
 	if state.Hidden, err = h.Images.Hidden(t); err != nil {
-		return judge.Session{}, err
+		return round.Session{}, err
 	}
 	if state.Reference, err = r.evalReference(ctx, state, t); err != nil {
-		return judge.Session{}, err
+		return round.Session{}, err
 	}
 	if out.Provenance.Judge, err = judgeHash(t); err != nil {
-		return judge.Session{}, err
+		return round.Session{}, err
 	}
 	return trial.Session(h.Owner, state), nil
 }
@@ -298,7 +299,7 @@ const endMark = 1024
 const giveUpTime = 10 * time.Second
 
 // judgeOnce has the archive judged, and gives up what has no verdict when the context ends.
-func (r *Reconciler) judgeOnce(ctx context.Context, session judge.Session, e Evaluation, out *Evaluated) (err error) {
+func (r *Reconciler) judgeOnce(ctx context.Context, session round.Session, e Evaluation, out *Evaluated) (err error) {
 	j := r.o.Host.Judge
 	defer func() {
 		if err != nil {
@@ -307,11 +308,11 @@ func (r *Reconciler) judgeOnce(ctx context.Context, session judge.Session, e Eva
 			err = errors.Join(err, j.Abandon(after, session.Trial, evalTry, "nobody waits for it any more"))
 		}
 	}()
-	kind := judge.KindManual
+	kind := round.KindManual
 	if e.Mixed {
-		kind = judge.KindMixed
+		kind = round.KindMixed
 	}
-	sub, err := j.Submit(ctx, session.Trial, judge.SubmitRequest{Kind: kind, Archive: e.Archive, Mix: e.Mix})
+	sub, err := j.Submit(ctx, session.Trial, round.SubmitRequest{Kind: kind, Archive: e.Archive, Mix: e.Mix})
 	if err != nil {
 		return err
 	}
@@ -323,7 +324,7 @@ func (r *Reconciler) judgeOnce(ctx context.Context, session judge.Session, e Eva
 		return err
 	}
 	out.Report = *sub.Report
-	_, counts := judge.Best(session.Task.Judge, []judge.Submission{sub})
+	_, counts := scoring.Best(session.Task.Judge, []round.Submission{sub})
 	if !e.Private && !(e.Decides && out.PrivateSet && counts) {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
@@ -16,7 +16,7 @@ import (
 // evaluatePatch lays a patch over the tree that agents of the task begin with, and has what
 // it changes judged as an agent's work in single mode would be. Of a patch that does not
 // apply there is no verdict.
-func (r *Reconciler) evaluatePatch(ctx context.Context, t task.Task, session judge.Session, e Evaluation, out *Evaluated) (err error) {
+func (r *Reconciler) evaluatePatch(ctx context.Context, t task.Task, session round.Session, e Evaluation, out *Evaluated) (err error) {
 	h := r.o.Host
 	labels := map[string]string{
 		container.LabelOwner: h.Owner, container.LabelTrial: out.Session, container.LabelRole: container.RoleBuild,

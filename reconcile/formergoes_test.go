@@ -21,7 +21,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -249,7 +249,7 @@ func (h *house) checkGame(t *testing.T) {
 			return fmt.Errorf("%d rounds: %w", len(subs), err)
 		}
 		s := subs[1]
-		if s.Round != "game-2" || s.State != judge.StateJudged || s.Report.Score == nil || *s.Report.Score != 3 || s.Report.PassRate != 0.75 {
+		if s.Round != "game-2" || s.State != round.StateJudged || s.Report.Score == nil || *s.Report.Score != 3 || s.Report.PassRate != 0.75 {
 			t.Errorf("the session that was open is %+v, %+v", s, s.Report)
 		}
 		moves, err := h.store.Blobs().Open(s.Report.Output)

@@ -16,8 +16,9 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/task/sweforge"
@@ -300,11 +301,11 @@ func (r *Reconciler) tellBest(ctx context.Context, results []harnessResult) erro
 }
 
 // bestID is the id of the round that counts, "" if there is none.
-func bestID(s trial.State, subs []judge.Submission) string {
+func bestID(s trial.State, subs []round.Submission) string {
 	if s.Result.Best == nil {
 		return ""
 	}
-	i := slices.IndexFunc(subs, func(o judge.Submission) bool { return o.Try == s.Try && o.Round == s.Result.Best.Round })
+	i := slices.IndexFunc(subs, func(o round.Submission) bool { return o.Try == s.Try && o.Round == s.Result.Best.Round })
 	if i < 0 {
 		return ""
 	}
@@ -345,7 +346,7 @@ func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessRes
 const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // told adds what the report of the round that counts says of the tests.
-func (h *harnessResult) told(r judge.Report) {
+func (h *harnessResult) told(r round.Report) {
 	said := map[string]parser.Test{}
 	for _, t := range r.Tests {
 		said[t.Name] = t
@@ -377,7 +378,7 @@ func testsOf(t task.Task, records []trial.TestRecord) []sweforge.Test {
 	tests := make([]sweforge.Test, len(records))
 	for i, r := range records {
 		tests[i] = sweforge.Test{Command: r.Name, Passed: r.Passed}
-		if !judge.ByCommands(t) {
+		if !scoring.ByCommands(t) {
 			tests[i].Command, tests[i].Name = sweforge.TestCommand(t), r.Name
 		}
 	}

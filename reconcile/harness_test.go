@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
@@ -27,13 +27,13 @@ func TestTheSummaryInventsNothingOfATest(t *testing.T) {
 	for name, c := range map[string]struct {
 		task    task.Task
 		records []trial.TestRecord
-		report  judge.Report
+		report  round.Report
 		want    string
 	}{
 		"a command each": {
 			commands,
 			[]trial.TestRecord{{Name: "make a", Passed: true}, {Name: "make b"}, {Name: "make c"}, {Name: "gone"}},
-			judge.Report{JudgeMS: 99, Tests: []parser.Test{
+			round.Report{JudgeMS: 99, Tests: []parser.Test{
 				{Name: "make a", Status: parser.Passed, ExitCode: new(int), DurationMS: &ms, Output: "built\n", Message: "by its exit code alone"},
 				{Name: "make b", Status: parser.Failed, ExitCode: &one, DurationMS: &ms, Output: "no rule\n", Message: "exit code 1: no rule"},
 				{Name: "make c", Status: parser.Failed, TimedOut: true, DurationMS: &ms, Output: "at it\n", Message: "out of time: at it"},
@@ -46,7 +46,7 @@ func TestTheSummaryInventsNothingOfATest(t *testing.T) {
 		"a command for all tests": {
 			named,
 			[]trial.TestRecord{{Name: "w::TestA", Passed: true}, {Name: "w::TestB"}},
-			judge.Report{JudgeMS: 99, ExitCode: 1, Tests: []parser.Test{{Name: "w::TestA", Status: parser.Passed}, {Name: "w::TestB", Status: parser.Failed, Message: "w_test.go:3: is 2"}}},
+			round.Report{JudgeMS: 99, ExitCode: 1, Tests: []parser.Test{{Name: "w::TestA", Status: parser.Passed}, {Name: "w::TestB", Status: parser.Failed, Message: "w_test.go:3: is 2"}}},
 			`[{"command":"go test -run 'A|B'","test":"w::TestA","exit_code":null,"stdout":"","stderr":"","passed":true,"duration_ms":99},` +
 				`{"command":"go test -run 'A|B'","test":"w::TestB","exit_code":null,"stdout":"w_test.go:3: is 2","stderr":"","passed":false,"duration_ms":99}]`,
 		},

@@ -29,6 +29,7 @@ import (
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -232,7 +233,7 @@ func parsers(name string) (parser.Parser, bool) {
 
 type storeBlobs struct{ *store.Blobs }
 
-func (b storeBlobs) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
+func (b storeBlobs) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 
 // daemon is a reconciler at work.
 type daemon struct {
@@ -261,7 +262,7 @@ func (h *house) begin() (d *daemon, ready chan struct{}) {
 	check(h.t, os.MkdirAll(spool, 0o700))
 	admission := admission.New(admission.Limits{CPUs: 8, Memory: 32 << 30, Containers: h.most, Judge: 0.25}, roomy, func() { d.Freed() })
 	j, err := judge.New(judge.Options{
-		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"}, Dial: []string{"/dial"},
+		Engine: h.fake, Ledger: ledger, Blobs: storeBlobs{h.store.Blobs()}, Capacity: admission, Owner: owner, PauseProcess: []string{"/hold"}, Dial: []string{"/dial"},
 		Parsers: parsers, Spool: spool, Log: log,
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -184,7 +184,7 @@ func keptOf(tx *store.Tx, c container.Instance) (k Kept, err error) {
 	if c.Labels[container.LabelTrial] == "" || role != container.RoleWork && role != container.RoleJudge {
 		return k, nil
 	}
-	if role == container.RoleJudge && (c.Labels[judge.LabelSubmission] == "" || c.Labels[judge.LabelWarm] != "") {
+	if role == container.RoleJudge && (c.Labels[sandbox.LabelSubmission] == "" || c.Labels[sandbox.LabelWarm] != "") {
 		return k, nil // it stands ready: other labels are those of its image
 	}
 	row, err := tx.Trial(c.Labels[container.LabelTrial])

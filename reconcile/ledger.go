@@ -9,25 +9,25 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
-// Submissions keeps the judge's submissions in the store. It implements judge.Ledger.
+// Submissions keeps the judge's submissions in the store. It implements round.Ledger.
 type Submissions struct {
 	store  *store.Store
-	judged func(*store.Tx, judge.Submission) error // called for each verdict, in the transaction that stores it
+	judged func(*store.Tx, round.Submission) error // called for each verdict, in the transaction that stores it
 	turn   chan struct{}                           // held by the one who writes, so that lists change in the order of transactions
 	long   longLists
 }
 
 // NewSubmissions returns the submissions of a store. A store has at most one that writes.
-func NewSubmissions(s *store.Store, judged func(*store.Tx, judge.Submission) error) *Submissions {
+func NewSubmissions(s *store.Store, judged func(*store.Tx, round.Submission) error) *Submissions {
 	return &Submissions{store: s, judged: judged, turn: make(chan struct{}, 1), long: longLists{least: longList}}
 }
 
-// Reserve implements judge.Ledger.
-func (l *Submissions) Reserve(ctx context.Context, id string, decide func([]judge.Submission) (judge.Submission, error)) (judge.Submission, error) {
-	var made judge.Submission
+// Reserve implements round.Ledger.
+func (l *Submissions) Reserve(ctx context.Context, id string, decide func([]round.Submission) (round.Submission, error)) (round.Submission, error) {
+	var made round.Submission
 	err := l.write(ctx, func(tx *store.Tx) (changed list, err error) {
 		past, err := l.submissions(tx, id)
 		if err != nil {
@@ -40,7 +40,7 @@ func (l *Submissions) Reserve(ctx context.Context, id string, decide func([]judg
 		if err != nil {
 			return changed, err
 		}
-		if slices.ContainsFunc(past, func(p judge.Submission) bool { return p.ID == made.ID }) { // a reservation that is taken over
+		if slices.ContainsFunc(past, func(p round.Submission) bool { return p.ID == made.ID }) { // a reservation that is taken over
 			if err := tx.DeleteSubmission(made.ID); err != nil {
 				return changed, err
 			}
@@ -54,9 +54,9 @@ func (l *Submissions) Reserve(ctx context.Context, id string, decide func([]judg
 	return made, err
 }
 
-// Update implements judge.Ledger.
-func (l *Submissions) Update(ctx context.Context, id string, change func(*judge.Submission) error) (judge.Submission, error) {
-	var sub judge.Submission
+// Update implements round.Ledger.
+func (l *Submissions) Update(ctx context.Context, id string, change func(*round.Submission) error) (round.Submission, error) {
+	var sub round.Submission
 	err := l.write(ctx, func(tx *store.Tx) (changed list, err error) {
 		if sub, err = wholeSubmission(tx, id); err != nil {
 			return changed, err
@@ -72,7 +72,7 @@ func (l *Submissions) Update(ctx context.Context, id string, change func(*judge.
 		if err := tx.UpdateSubmission(row); err != nil {
 			return changed, err
 		}
-		if sub.State == judge.StateJudged && before != judge.StateJudged {
+		if sub.State == round.StateJudged && before != round.StateJudged {
 			if err := l.judged(tx, sub); err != nil {
 				return changed, err
 			}
@@ -83,7 +83,7 @@ func (l *Submissions) Update(ctx context.Context, id string, change func(*judge.
 	return sub, err
 }
 
-// Release implements judge.Ledger.
+// Release implements round.Ledger.
 func (l *Submissions) Release(ctx context.Context, id string) error {
 	return l.write(ctx, func(tx *store.Tx) (changed list, err error) {
 		row, err := tx.Submission(id)
@@ -122,8 +122,8 @@ func (l *Submissions) write(ctx context.Context, fn func(*store.Tx) (list, error
 	return err
 }
 
-// Submission implements judge.Ledger.
-func (l *Submissions) Submission(ctx context.Context, id string) (s judge.Submission, err error) {
+// Submission implements round.Ledger.
+func (l *Submissions) Submission(ctx context.Context, id string) (s round.Submission, err error) {
 	err = l.store.View(ctx, func(tx *store.Tx) error {
 		s, err = wholeSubmission(tx, id)
 		return err
@@ -134,8 +134,8 @@ func (l *Submissions) Submission(ctx context.Context, id string) (s judge.Submis
 	return s, err
 }
 
-// Submissions implements judge.Ledger.
-func (l *Submissions) Submissions(ctx context.Context, id string) (subs []judge.Submission, err error) {
+// Submissions implements round.Ledger.
+func (l *Submissions) Submissions(ctx context.Context, id string) (subs []round.Submission, err error) {
 	if subs := l.long.get(id); subs != nil {
 		return slices.Clone(subs), nil
 	}
@@ -147,7 +147,7 @@ func (l *Submissions) Submissions(ctx context.Context, id string) (subs []judge.
 }
 
 // submissions are those of a trial, for who writes.
-func (l *Submissions) submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
+func (l *Submissions) submissions(tx *store.Tx, id string) ([]round.Submission, error) {
 	if subs := l.long.get(id); subs != nil {
 		return subs, nil
 	}
@@ -155,7 +155,7 @@ func (l *Submissions) submissions(tx *store.Tx, id string) ([]judge.Submission, 
 }
 
 // wholeSubmission reads one with the tests of its report, which the row keeps apart.
-func wholeSubmission(tx *store.Tx, id string) (s judge.Submission, err error) {
+func wholeSubmission(tx *store.Tx, id string) (s round.Submission, err error) {
 	row, err := tx.Submission(id)
 	if err != nil {
 		return s, err
@@ -172,12 +172,12 @@ func wholeSubmission(tx *store.Tx, id string) (s judge.Submission, err error) {
 }
 
 // submissions reads those of a trial, without the tests of their reports.
-func submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
+func submissions(tx *store.Tx, id string) ([]round.Submission, error) {
 	rows, err := tx.Submissions(id)
 	if err != nil {
 		return nil, err
 	}
-	subs := make([]judge.Submission, len(rows))
+	subs := make([]round.Submission, len(rows))
 	for i, row := range rows {
 		if subs[i], err = briefly(row); err != nil {
 			return nil, err
@@ -187,14 +187,14 @@ func submissions(tx *store.Tx, id string) ([]judge.Submission, error) {
 }
 
 // briefly reads one without the tests of its report.
-func briefly(row store.SubmissionRow) (s judge.Submission, err error) {
+func briefly(row store.SubmissionRow) (s round.Submission, err error) {
 	if err := json.Unmarshal(row.Data, &s); err != nil {
 		return s, fmt.Errorf("read submission %s: %w", row.ID, err)
 	}
 	return s, nil
 }
 
-func submissionRow(s judge.Submission) (row store.SubmissionRow, err error) {
+func submissionRow(s round.Submission) (row store.SubmissionRow, err error) {
 	if s.Report != nil && len(s.Report.Tests) > 0 {
 		if row.Detail, err = json.Marshal(s.Report.Tests); err != nil {
 			return row, fmt.Errorf("encode the tests of submission %s: %w", s.ID, err)
@@ -214,14 +214,14 @@ func submissionRow(s judge.Submission) (row store.SubmissionRow, err error) {
 
 // unjudged takes what a former daemon left: reservations whose archive never arrived are
 // forgotten, the others are returned to be judged.
-func (l *Submissions) unjudged(ctx context.Context) (subs []judge.Submission, err error) {
+func (l *Submissions) unjudged(ctx context.Context) (subs []round.Submission, err error) {
 	err = l.store.Do(ctx, func(tx *store.Tx) error {
-		rows, err := tx.SubmissionsInState(string(judge.StateReserved), string(judge.StateQueued), string(judge.StateRunning))
+		rows, err := tx.SubmissionsInState(string(round.StateReserved), string(round.StateQueued), string(round.StateRunning))
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			if row.State == string(judge.StateReserved) {
+			if row.State == string(round.StateReserved) {
 				if err := tx.DeleteSubmission(row.ID); err != nil {
 					return err
 				}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // Bounds of the lists of submissions that are kept in memory.
@@ -19,17 +19,17 @@ const (
 type longLists struct {
 	least int // of submissions: shorter ones are not kept
 	mu    sync.Mutex
-	all   map[string][]judge.Submission
+	all   map[string][]round.Submission
 }
 
 // list is what a transaction made of the submissions of a trial; nil = that is not known.
 type list struct {
 	trial string
-	subs  []judge.Submission
+	subs  []round.Submission
 }
 
 // get returns a list, or nil. It belongs to all who got it.
-func (l *longLists) get(trial string) []judge.Submission {
+func (l *longLists) get(trial string) []round.Submission {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all[trial]
@@ -43,7 +43,7 @@ func (l *longLists) keep(changed list) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.all == nil {
-		l.all = map[string][]judge.Submission{}
+		l.all = map[string][]round.Submission{}
 	}
 	if _, there := l.all[changed.trial]; !there && len(l.all) >= maxLongLists {
 		for other := range l.all { // any
@@ -61,12 +61,12 @@ func (l *longLists) forget(trial string) {
 }
 
 // lacking returns a list that lacks one submission.
-func lacking(subs []judge.Submission, id string) []judge.Submission {
-	return slices.DeleteFunc(slices.Clone(subs), func(s judge.Submission) bool { return s.ID == id })
+func lacking(subs []round.Submission, id string) []round.Submission {
+	return slices.DeleteFunc(slices.Clone(subs), func(s round.Submission) bool { return s.ID == id })
 }
 
 // replacing returns a list that has another version of one of its submissions.
-func replacing(subs []judge.Submission, by judge.Submission) []judge.Submission {
+func replacing(subs []round.Submission, by round.Submission) []round.Submission {
 	subs = slices.Clone(subs)
 	for i := range subs {
 		if subs[i].ID == by.ID {

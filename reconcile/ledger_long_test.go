@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // A list that is kept in memory is at each moment the one that the store would give.
@@ -24,9 +24,9 @@ func TestALongListIsTheStores(t *testing.T) {
 		trial := fmt.Sprintf("t%d", trials)
 		var ids []string
 		reserveOne := func(ctx context.Context, id string) error {
-			_, err := l.Reserve(ctx, trial, func([]judge.Submission) (judge.Submission, error) {
+			_, err := l.Reserve(ctx, trial, func([]round.Submission) (round.Submission, error) {
 				n++
-				return judge.Submission{ID: id, Trial: trial, Try: 1, Kind: judge.KindAgent, Number: n, State: judge.StateReserved}, nil
+				return round.Submission{ID: id, Trial: trial, Try: 1, Kind: round.KindAgent, Number: n, State: round.StateReserved}, nil
 			})
 			return err
 		}
@@ -50,9 +50,9 @@ func TestALongListIsTheStores(t *testing.T) {
 				}
 			},
 			"judge": func(r *rapid.T) {
-				_, _ = l.Update(t.Context(), pick(r), func(u *judge.Submission) error { // it may be released
-					u.State = judge.StateJudged
-					u.Report = &judge.Report{Status: judge.StatusOK, Tests: []parser.Test{{Name: "a", Status: parser.Passed}}}
+				_, _ = l.Update(t.Context(), pick(r), func(u *round.Submission) error { // it may be released
+					u.State = round.StateJudged
+					u.Report = &round.Report{Status: round.StatusOK, Tests: []parser.Test{{Name: "a", Status: parser.Passed}}}
 					return nil
 				})
 			},
@@ -66,7 +66,7 @@ func TestALongListIsTheStores(t *testing.T) {
 					r.Fatal("reserved although nobody waits")
 				}
 				wrong := errors.New("no")
-				if _, err := l.Reserve(t.Context(), trial, func([]judge.Submission) (judge.Submission, error) { return judge.Submission{}, wrong }); !errors.Is(err, wrong) {
+				if _, err := l.Reserve(t.Context(), trial, func([]round.Submission) (round.Submission, error) { return round.Submission{}, wrong }); !errors.Is(err, wrong) {
 					r.Fatal(err)
 				}
 			},

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // aTrial has submissions in these tests.
@@ -38,13 +38,13 @@ func quietly(t *testing.T) *Submissions {
 }
 
 func unheard(s *store.Store) *Submissions {
-	return NewSubmissions(s, func(*store.Tx, judge.Submission) error { return nil })
+	return NewSubmissions(s, func(*store.Tx, round.Submission) error { return nil })
 }
 
 // reserved makes a submission.
-func reserved(t *testing.T, l *Submissions, s judge.Submission) judge.Submission {
+func reserved(t *testing.T, l *Submissions, s round.Submission) round.Submission {
 	t.Helper()
-	made, err := l.Reserve(t.Context(), s.Trial, func([]judge.Submission) (judge.Submission, error) { return s, nil })
+	made, err := l.Reserve(t.Context(), s.Trial, func([]round.Submission) (round.Submission, error) { return s, nil })
 	if err != nil {
 		t.Fatalf("reserve %s: %v", s.ID, err)
 	}
@@ -54,21 +54,21 @@ func reserved(t *testing.T, l *Submissions, s judge.Submission) judge.Submission
 // A verdict is told once, in the transaction that stores it: if it cannot be told it is not stored.
 func TestAVerdictIsToldInItsTransaction(t *testing.T) {
 	full, told := errors.New("full"), 0
-	l := NewSubmissions(emptyStore(t), func(_ *store.Tx, s judge.Submission) error {
+	l := NewSubmissions(emptyStore(t), func(_ *store.Tx, s round.Submission) error {
 		if told++; told == 1 {
 			return full
 		}
 		return nil
 	})
-	reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
-	judged := func(u *judge.Submission) error {
-		u.State, u.Report = judge.StateJudged, &judge.Report{}
+	reserved(t, l, round.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: round.KindAgent, State: round.StateQueued})
+	judged := func(u *round.Submission) error {
+		u.State, u.Report = round.StateJudged, &round.Report{}
 		return nil
 	}
 	if _, err := l.Update(t.Context(), "s1", judged); !errors.Is(err, full) {
 		t.Errorf("a verdict that could not be told: %v", err)
 	}
-	if s, err := l.Submission(t.Context(), "s1"); err != nil || s.State != judge.StateQueued {
+	if s, err := l.Submission(t.Context(), "s1"); err != nil || s.State != round.StateQueued {
 		t.Errorf("after that it is %s (%v)", s.State, err)
 	}
 	for range 2 { // the second time nothing becomes judged
@@ -86,14 +86,14 @@ func TestAVerdictIsToldInItsTransaction(t *testing.T) {
 func TestTestsAreReadOneSubmissionAtATime(t *testing.T) {
 	l := quietly(t)
 	tests := []parser.Test{{Name: "a", Status: parser.Passed}, {Name: "b", Status: parser.Failed, Message: "because"}}
-	reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
-	verdict := &judge.Report{Status: judge.StatusOK, Passed: 1, Tests: tests}
+	reserved(t, l, round.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: round.KindAgent, State: round.StateQueued})
+	verdict := &round.Report{Status: round.StatusOK, Passed: 1, Tests: tests}
 	for range 2 { // the second change finds the tests and keeps them
-		u, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
-			if u.State == judge.StateQueued {
+		u, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
+			if u.State == round.StateQueued {
 				u.Report = verdict
 			}
-			u.State = judge.StateJudged
+			u.State = round.StateJudged
 			return nil
 		})
 		if err != nil || len(u.Report.Tests) != 2 || len(verdict.Tests) != 2 {
@@ -118,7 +118,7 @@ func TestTestsAreReadOneSubmissionAtATime(t *testing.T) {
 
 func TestAReservationIsTakenOver(t *testing.T) {
 	l := quietly(t)
-	old := reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, Number: 1, Key: "k", State: judge.StateReserved})
+	old := reserved(t, l, round.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: round.KindAgent, Number: 1, Key: "k", State: round.StateReserved})
 	for _, key := range []string{"k", "other", ""} {
 		old.Key = key
 		reserved(t, l, old)
@@ -127,29 +127,29 @@ func TestAReservationIsTakenOver(t *testing.T) {
 			t.Errorf("key %q: %+v, %v", key, subs, err)
 		}
 	}
-	reserved(t, l, judge.Submission{ID: "s2", Trial: aTrial, Try: 1, Kind: judge.KindAgent, Number: 2, Key: "k"}) // free again
+	reserved(t, l, round.Submission{ID: "s2", Trial: aTrial, Try: 1, Kind: round.KindAgent, Number: 2, Key: "k"}) // free again
 }
 
 func TestARefusedChangeStoresNothing(t *testing.T) {
 	told := 0
-	l := NewSubmissions(emptyStore(t), func(*store.Tx, judge.Submission) error { told++; return nil })
+	l := NewSubmissions(emptyStore(t), func(*store.Tx, round.Submission) error { told++; return nil })
 	no := errors.New("no")
-	if _, err := l.Reserve(t.Context(), aTrial, func([]judge.Submission) (judge.Submission, error) { return judge.Submission{ID: "s0"}, no }); !errors.Is(err, no) {
+	if _, err := l.Reserve(t.Context(), aTrial, func([]round.Submission) (round.Submission, error) { return round.Submission{ID: "s0"}, no }); !errors.Is(err, no) {
 		t.Errorf("reserve: %v", err)
 	}
-	reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
-	_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
-		u.State, u.Report = judge.StateJudged, &judge.Report{}
+	reserved(t, l, round.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: round.KindAgent, State: round.StateQueued})
+	_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
+		u.State, u.Report = round.StateJudged, &round.Report{}
 		return no
 	})
 	if !errors.Is(err, no) {
 		t.Errorf("update: %v", err)
 	}
 	subs, err := l.Submissions(t.Context(), aTrial)
-	if err != nil || len(subs) != 1 || subs[0].State != judge.StateQueued || told != 0 {
+	if err != nil || len(subs) != 1 || subs[0].State != round.StateQueued || told != 0 {
 		t.Errorf("%v %+v", err, subs)
 	}
-	if _, err := l.Update(t.Context(), "none", func(*judge.Submission) error { return nil }); !errors.Is(err, store.ErrNotFound) {
+	if _, err := l.Update(t.Context(), "none", func(*round.Submission) error { return nil }); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("update of what is not there: %v", err)
 	}
 }
@@ -161,12 +161,12 @@ func TestReservationsSeeEachOther(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			_, err := l.Reserve(t.Context(), aTrial, func(past []judge.Submission) (judge.Submission, error) {
+			_, err := l.Reserve(t.Context(), aTrial, func(past []round.Submission) (round.Submission, error) {
 				if len(past) == budget {
-					return judge.Submission{}, errors.New("spent")
+					return round.Submission{}, errors.New("spent")
 				}
 				n := len(past) + 1
-				return judge.Submission{ID: fmt.Sprintf("s%d", i), Trial: aTrial, Try: 1, Kind: judge.KindAgent, Number: n, State: judge.StateReserved}, nil
+				return round.Submission{ID: fmt.Sprintf("s%d", i), Trial: aTrial, Try: 1, Kind: round.KindAgent, Number: n, State: round.StateReserved}, nil
 			})
 			_ = err // fifteen of them
 		})
@@ -193,13 +193,13 @@ func TestReservationsSeeEachOther(t *testing.T) {
 // does not keep it out, and each try has a last snapshot.
 func TestKeysBelongToATryAndAKind(t *testing.T) {
 	l := quietly(t)
-	reserved(t, l, judge.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: judge.KindAgent, Key: "final-1"})
-	reserved(t, l, judge.Submission{ID: "s2", Trial: aTrial, Try: 1, Kind: judge.KindFinal, Key: "final-1"})
-	reserved(t, l, judge.Submission{ID: "s3", Trial: aTrial, Try: 2, Kind: judge.KindFinal, Key: "final-1"})
-	reserved(t, l, judge.Submission{ID: "s4", Trial: aTrial, Try: 1, Kind: judge.KindAgent})
-	reserved(t, l, judge.Submission{ID: "s5", Trial: aTrial, Try: 1, Kind: judge.KindAgent})
-	_, err := l.Reserve(t.Context(), aTrial, func([]judge.Submission) (judge.Submission, error) {
-		return judge.Submission{ID: "s6", Trial: aTrial, Try: 1, Kind: judge.KindFinal, Key: "final-1"}, nil
+	reserved(t, l, round.Submission{ID: "s1", Trial: aTrial, Try: 1, Kind: round.KindAgent, Key: "final-1"})
+	reserved(t, l, round.Submission{ID: "s2", Trial: aTrial, Try: 1, Kind: round.KindFinal, Key: "final-1"})
+	reserved(t, l, round.Submission{ID: "s3", Trial: aTrial, Try: 2, Kind: round.KindFinal, Key: "final-1"})
+	reserved(t, l, round.Submission{ID: "s4", Trial: aTrial, Try: 1, Kind: round.KindAgent})
+	reserved(t, l, round.Submission{ID: "s5", Trial: aTrial, Try: 1, Kind: round.KindAgent})
+	_, err := l.Reserve(t.Context(), aTrial, func([]round.Submission) (round.Submission, error) {
+		return round.Submission{ID: "s6", Trial: aTrial, Try: 1, Kind: round.KindFinal, Key: "final-1"}, nil
 	})
 	if !errors.Is(err, store.ErrExists) {
 		t.Errorf("a key was taken twice: %v", err)
@@ -208,8 +208,8 @@ func TestKeysBelongToATryAndAKind(t *testing.T) {
 
 func TestUnjudged(t *testing.T) {
 	l := quietly(t)
-	for _, state := range []judge.State{judge.StateReserved, judge.StateQueued, judge.StateRunning, judge.StateJudged} {
-		reserved(t, l, judge.Submission{ID: string(state), Trial: aTrial, Try: 1, Kind: judge.KindAgent, State: state, Report: &judge.Report{}})
+	for _, state := range []round.State{round.StateReserved, round.StateQueued, round.StateRunning, round.StateJudged} {
+		reserved(t, l, round.Submission{ID: string(state), Trial: aTrial, Try: 1, Kind: round.KindAgent, State: state, Report: &round.Report{}})
 	}
 	subs, err := l.unjudged(t.Context())
 	if err != nil || len(subs) != 2 || subs[0].ID != "queued" || subs[1].ID != "running" {

@@ -9,7 +9,7 @@ import (
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/workbench"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
@@ -18,7 +18,7 @@ import (
 
 // judgePatch is mining.Options.Judge: what a trial's patch would come to, in a session of its
 // own.
-func (r *Reconciler) judgePatch(ctx context.Context, t task.Task, diff []byte) (judge.Report, error) {
+func (r *Reconciler) judgePatch(ctx context.Context, t task.Task, diff []byte) (round.Report, error) {
 	ask := nothing
 	if diff != nil {
 		ask = func() (Evaluation, func() error, error) {
@@ -28,26 +28,26 @@ func (r *Reconciler) judgePatch(ctx context.Context, t task.Task, diff []byte) (
 	out, refused, err := r.judgeApart(ctx, t, "mining."+t.Benchmark+": "+t.Name, ask, func(string) {})
 	switch {
 	case err != nil:
-		return judge.Report{}, err
+		return round.Report{}, err
 	case refused != nil:
-		return judge.Report{}, fmt.Errorf("have a patch of %s judged: %w", t.Name, refused)
+		return round.Report{}, fmt.Errorf("have a patch of %s judged: %w", t.Name, refused)
 	case out.NotApplied != "":
-		return judge.Report{}, fmt.Errorf("have a patch of %s judged: %w", t.Name, &patch.NotApplied{Words: out.NotApplied})
+		return round.Report{}, fmt.Errorf("have a patch of %s judged: %w", t.Name, &patch.NotApplied{Words: out.NotApplied})
 	}
 	return out.Report, nil
 }
 
 // judgeApart has something judged in a session of its own, and waits while the judge is full.
 // began hears of each session. A refusal that waiting does not change is returned.
-func (r *Reconciler) judgeApart(ctx context.Context, t task.Task, address string, ask asking, began func(session string)) (Evaluated, *judge.Refusal, error) {
-	return r.judgeBy(ctx, t, func(out *Evaluated) (judge.Session, error) {
+func (r *Reconciler) judgeApart(ctx context.Context, t task.Task, address string, ask asking, began func(session string)) (Evaluated, *round.Refusal, error) {
+	return r.judgeBy(ctx, t, func(out *Evaluated) (round.Session, error) {
 		out.Task = address
 		return r.evalSession(ctx, t, out)
 	}, ask, began)
 }
 
 // judgeBy is judgeApart with the terms of each session.
-func (r *Reconciler) judgeBy(ctx context.Context, t task.Task, terms func(*Evaluated) (judge.Session, error), ask asking, began func(session string)) (Evaluated, *judge.Refusal, error) {
+func (r *Reconciler) judgeBy(ctx context.Context, t task.Task, terms func(*Evaluated) (round.Session, error), ask asking, began func(session string)) (Evaluated, *round.Refusal, error) {
 	for {
 		var out Evaluated
 		session, err := terms(&out)
@@ -65,7 +65,7 @@ func (r *Reconciler) judgeBy(ctx context.Context, t task.Task, terms func(*Evalu
 			err = r.judgeIn(ctx, session, e, &out)
 		}
 		err = errors.Join(err, done())
-		refused, isRefusal := errors.AsType[*judge.Refusal](err)
+		refused, isRefusal := errors.AsType[*round.Refusal](err)
 		switch {
 		case isRefusal && refused.RetryAfter > 0:
 			waiting.Because(ctx, refused)
@@ -112,7 +112,7 @@ func (r *Reconciler) room(ctx context.Context, t task.Task, use func(ctx context
 const maxPrinted = 1 << 20
 
 // printed is mining.Options.Printed.
-func (r *Reconciler) printed(_ context.Context, report judge.Report) (string, error) {
+func (r *Reconciler) printed(_ context.Context, report round.Report) (string, error) {
 	if report.Output == "" {
 		return "", nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/agent"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -24,7 +24,7 @@ func outcomesOf(tx *store.Tx, address string, n int) (outcomes []summary.Outcome
 	if err != nil {
 		return nil, 0, err
 	}
-	subs := map[string][]judge.Submission{} // by trial
+	subs := map[string][]round.Submission{} // by trial
 	if err := tx.EachSubmission(address, n, func(row store.SubmissionRow) error {
 		s, err := briefly(row)
 		subs[row.Trial] = append(subs[row.Trial], s)
@@ -104,7 +104,7 @@ func decodedOnce[T any](seen *map[string]*T, text json.RawMessage) (*T, error) {
 }
 
 // outcome is a finished trial with the rounds of its last try.
-func (b brief) outcome(subs []judge.Submission) summary.Outcome {
+func (b brief) outcome(subs []round.Submission) summary.Outcome {
 	t := b.task
 	return summary.Outcome{
 		Benchmark: t.Benchmark, Task: t.Name, Repo: summary.RepoOf(*t), Agent: b.agent.Title(), Model: b.agent.Model, Control: b.agent.Control(),

@@ -51,7 +51,7 @@ func (r *Reconciler) roundThatCounts(ctx context.Context, s trial.State) (string
 	all, err := r.o.Ledger.Submissions(ctx, s.ID)
 	last := ""
 	for _, sub := range all {
-		if sub.Archive != "" && !sub.Kind.Apart() {
+		if sub.Archive != "" && !sub.Kind.Internal() {
 			last = sub.Round
 		}
 	}

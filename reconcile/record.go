@@ -10,7 +10,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -18,7 +18,7 @@ import (
 // last try, without the tests of their reports.
 type TrialRecord struct {
 	trial.State
-	Rounds     []judge.Submission
+	Rounds     []round.Submission
 	FinishedAt time.Time // when it got its result; zero while it is open
 }
 
@@ -97,7 +97,7 @@ func recordOf(tx *store.Tx, s trial.State) (r TrialRecord, err error) {
 	r.State, r.FinishedAt = s, row.FinishedAt
 	all, err := submissions(tx, s.ID)
 	for _, sub := range trial.OfTry(all, r.Try) {
-		if sub.State != judge.StateReserved {
+		if sub.State != round.StateReserved {
 			r.Rounds = append(r.Rounds, sub)
 		}
 	}

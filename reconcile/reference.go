@@ -13,7 +13,8 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -186,7 +187,7 @@ func (r *Reconciler) judgesNothing(ctx context.Context, of trial.Subject) (why s
 	if of.Task.Solution, err = r.solutionOf(ctx, of); err != nil {
 		return "", err
 	}
-	why = judge.Silent(*untouched)
+	why = scoring.Silent(*untouched)
 	switch {
 	case why == "":
 		return "", nil
@@ -197,10 +198,10 @@ func (r *Reconciler) judgesNothing(ctx context.Context, of trial.Subject) (why s
 		return "", nil
 	}
 	solved, _, err := r.judgeSolution(ctx, of)
-	if err != nil || solved == nil || judge.Silent(*solved) == "" {
+	if err != nil || solved == nil || scoring.Silent(*solved) == "" {
 		return "", err
 	}
-	return "the judge fails on the untouched tree and on the task's own solution alike: " + judge.Silent(*solved), nil
+	return "the judge fails on the untouched tree and on the task's own solution alike: " + scoring.Silent(*solved), nil
 }
 
 // solutionOf is a task's solution, which the cells of most agents lack: as the trial's
@@ -225,7 +226,7 @@ func (r *Reconciler) solutionOf(ctx context.Context, of trial.Subject) (s *task.
 
 // judgeSolution has the solution of a task judged. Without a report, problem says why there is
 // nothing to judge.
-func (r *Reconciler) judgeSolution(ctx context.Context, of trial.Subject) (report *judge.Report, problem string, err error) {
+func (r *Reconciler) judgeSolution(ctx context.Context, of trial.Subject) (report *round.Report, problem string, err error) {
 	ask, done, problem, err := r.askSolution(ctx, of)
 	if err != nil || problem != "" {
 		return nil, problem, err
@@ -267,8 +268,8 @@ func (r *Reconciler) askSolution(ctx context.Context, of trial.Subject) (ask ask
 
 // judgeFor has something judged as a trial's work would be, in a session of its own. Without
 // a report, problem says why there is nothing to judge.
-func (r *Reconciler) judgeFor(ctx context.Context, of trial.Subject, ask asking) (report *judge.Report, problem string, err error) {
-	terms := func(out *Evaluated) (judge.Session, error) {
+func (r *Reconciler) judgeFor(ctx context.Context, of trial.Subject, ask asking) (report *round.Report, problem string, err error) {
+	terms := func(out *Evaluated) (round.Session, error) {
 		session := r.sessionOf(of)
 		out.Session, out.Provenance.Images = session.Trial, map[string]trial.ImageRef{}
 		return session, nil
@@ -281,14 +282,14 @@ func (r *Reconciler) judgeFor(ctx context.Context, of trial.Subject, ask asking)
 		return nil, refused.Detail, nil
 	case out.NotApplied != "":
 		return nil, out.NotApplied, nil
-	case out.Report.Status == judge.StatusError:
+	case out.Report.Status == round.StatusError:
 		return nil, "", errors.New("judge for task " + of.Task.Name + ": " + out.Report.Problem)
 	}
 	return &out.Report, "", nil
 }
 
 // sessionOf is a session without a trial, on the terms of one.
-func (r *Reconciler) sessionOf(of trial.Subject) judge.Session {
+func (r *Reconciler) sessionOf(of trial.Subject) round.Session {
 	s := of.State
 	return trial.Session(r.o.Host.Owner, trial.State{
 		ID: evalName(), Try: evalTry, Cell: trial.Cell{Task: s.Cell.Task, Mode: s.Cell.Mode, TestTimeout: s.Cell.TestTimeout},

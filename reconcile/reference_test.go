@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -19,9 +20,9 @@ import (
 func TestAPrivateVerdictIsNoRecord(t *testing.T) {
 	s, id := openStore(t)
 	l := NewLedger(s)
-	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindPrivate, Number: 1, Round: "private-1", State: judge.StateQueued, Key: judge.PrivateKey("agent-1")})
-	_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
-		u.State, u.Report = judge.StateJudged, &judge.Report{Status: judge.StatusOK, PassRate: 0.5, Valid: true}
+	reserve(t, l, round.Submission{ID: "s1", Trial: id, Try: 1, Kind: round.KindPrivate, Number: 1, Round: "private-1", State: round.StateQueued, Key: judge.PrivateKey("agent-1")})
+	_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
+		u.State, u.Report = round.StateJudged, &round.Report{Status: round.StatusOK, PassRate: 0.5, Valid: true}
 		return nil
 	})
 	if lines := linesOf(t, s, "run.r", "submission"); err != nil || len(lines) != 0 {
@@ -39,17 +40,17 @@ func TestAPrivateVerdictIsNoRecord(t *testing.T) {
 		t.Errorf("a host sees %+v, %v", status, err)
 	}
 	stored, err := l.Submission(t.Context(), "s1")
-	if err != nil || stored.State != judge.StateJudged || stored.Report.PassRate != 0.5 {
+	if err != nil || stored.State != round.StateJudged || stored.Report.PassRate != 0.5 {
 		t.Errorf("stored is %+v, %v", stored, err)
 	}
 }
 
 // TestPrivateRoundsAreInNoSummary, neither as a rate nor in a curve.
 func TestPrivateRoundsAreInNoSummary(t *testing.T) {
-	round := func(kind judge.Kind, rate float64) judge.Submission {
-		return judge.Submission{Kind: kind, State: judge.StateJudged, AcceptedAt: noon, Report: &judge.Report{Status: judge.StatusOK, Valid: true, PassRate: rate}}
+	of := func(kind round.Kind, rate float64) round.Submission {
+		return round.Submission{Kind: kind, State: round.StateJudged, AcceptedAt: noon, Report: &round.Report{Status: round.StatusOK, Valid: true, PassRate: rate}}
 	}
-	o := summary.Outcome{Task: "a", Agent: "x", Timeout: 60, Started: noon, Rounds: []judge.Submission{round(judge.KindAgent, 0.25), round(judge.KindPrivate, 1)}}
+	o := summary.Outcome{Task: "a", Agent: "x", Timeout: 60, Started: noon, Rounds: []round.Submission{of(round.KindAgent, 0.25), of(round.KindPrivate, 1)}}
 	o.Finished = trial.Finished{Status: trial.Unresolved, Best: &trial.Best{PassRate: 0.25}}
 	sum := summary.Summarize([]summary.Outcome{o})
 	if sum.PassRate.Value != 0.25 || *sum.ScoreByTime[5].PassRate != 0.25 {

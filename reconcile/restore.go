@@ -10,7 +10,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -39,7 +39,7 @@ func (r *Reconciler) restore(ctx context.Context) error {
 			r.waitlist.Reserve(s.ID, need)
 		}
 	}
-	var resumable []judge.Submission
+	var resumable []round.Submission
 	for _, s := range subs {
 		if sessions[s.Trial] == s.Try {
 			resumable = append(resumable, s)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -77,7 +77,7 @@ func knownTrial(tx *store.Tx, id string) (s trial.State, err error) {
 type RoundInfo struct {
 	N int `json:"n"` // in the order of all submissions
 	Round
-	Kind judge.Kind `json:"kind"`
+	Kind round.Kind `json:"kind"`
 }
 
 // RoundsAfter returns at most limit submissions of a trial behind the one numbered after, in the
@@ -104,21 +104,21 @@ func (r *Reconciler) RoundsAfter(ctx context.Context, id string, after, limit in
 
 // RoundOf returns one submission of a trial by the name of its round, such as agent-3. One that is
 // not known is an ErrUnknown.
-func (r *Reconciler) RoundOf(ctx context.Context, id, round string) (info RoundInfo, err error) {
+func (r *Reconciler) RoundOf(ctx context.Context, id, roundName string) (info RoundInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		s, err := knownTrial(tx, id)
 		if err != nil {
 			return err
 		}
-		row, sub, err := knownRound(tx, id, round)
+		row, sub, err := knownRound(tx, id, roundName)
 		info = RoundInfo{row.N, roundOf(s, sub), sub.Kind}
 		return err
 	})
 	return info, err
 }
 
-func knownRound(tx *store.Tx, id, round string) (row store.SubmissionRow, sub judge.Submission, err error) {
-	kind, number, _ := strings.Cut(round, "-")
+func knownRound(tx *store.Tx, id, roundName string) (row store.SubmissionRow, sub round.Submission, err error) {
+	kind, number, _ := strings.Cut(roundName, "-")
 	n, err := strconv.Atoi(number)
 	if err == nil {
 		row, err = tx.SubmissionOf(id, kind, n)
@@ -128,7 +128,7 @@ func knownRound(tx *store.Tx, id, round string) (row store.SubmissionRow, sub ju
 		sub, err = briefly(row)
 		return row, sub, err
 	case n == 0 || errors.Is(err, store.ErrNotFound):
-		return row, sub, &unknownName{fmt.Sprintf("%s has no round %q", id, round)}
+		return row, sub, &unknownName{fmt.Sprintf("%s has no round %q", id, roundName)}
 	}
 	return row, sub, err
 }
@@ -142,13 +142,13 @@ type TestInfo struct {
 // TestsAfter returns at most limit tests of a round behind the one numbered after: of a status, ""
 // being any, and with part of a name in whatever case. A round that is not known is an ErrUnknown,
 // one without a verdict a *Conflict.
-func (r *Reconciler) TestsAfter(ctx context.Context, id, round, status, name string, after, limit int) (infos []TestInfo, err error) {
-	var sub judge.Submission
+func (r *Reconciler) TestsAfter(ctx context.Context, id, roundName, status, name string, after, limit int) (infos []TestInfo, err error) {
+	var sub round.Submission
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		if _, err := knownTrial(tx, id); err != nil {
 			return err
 		}
-		_, known, err := knownRound(tx, id, round)
+		_, known, err := knownRound(tx, id, roundName)
 		if err == nil {
 			sub, err = wholeSubmission(tx, known.ID)
 		}
@@ -157,7 +157,7 @@ func (r *Reconciler) TestsAfter(ctx context.Context, id, round, status, name str
 		return nil, err
 	}
 	if sub.Report == nil {
-		return nil, conflict("%s of %s: %w", round, id, errNotJudged)
+		return nil, conflict("%s of %s: %w", roundName, id, errNotJudged)
 	}
 	name = strings.ToLower(name)
 	for i, t := range sub.Report.Tests {
@@ -184,26 +184,26 @@ const OutputPageSize = 64 << 10
 
 // OutputAt reads a page of what the judge command wrote in a round, from a byte on. No character is
 // in two pages. A round that is not known is an ErrUnknown, one without an output a *Conflict.
-func (r *Reconciler) OutputAt(ctx context.Context, id, round string, offset int64) (page OutputPage, err error) {
-	var sub judge.Submission
+func (r *Reconciler) OutputAt(ctx context.Context, id, roundName string, offset int64) (page OutputPage, err error) {
+	var sub round.Submission
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if _, err = knownTrial(tx, id); err == nil {
-			_, sub, err = knownRound(tx, id, round)
+			_, sub, err = knownRound(tx, id, roundName)
 		}
 		return err
 	}); err != nil {
 		return page, err
 	}
 	if sub.Report == nil || sub.Report.Output == "" {
-		return page, conflict("%s of %s has no output: no judge command has ended in it", round, id)
+		return page, conflict("%s of %s has no output: no judge command has ended in it", roundName, id)
 	}
 	out, err := r.o.Host.OpenBlob(sub.Report.Output)
 	if err != nil {
-		return page, fmt.Errorf("read the output of %s of %s: %w", round, id, err)
+		return page, fmt.Errorf("read the output of %s of %s: %w", roundName, id, err)
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	if page, err = pageAt(out, offset); err != nil {
-		return page, fmt.Errorf("read the output of %s of %s: %w", round, id, err)
+		return page, fmt.Errorf("read the output of %s of %s: %w", roundName, id, err)
 	}
 	return page, nil
 }

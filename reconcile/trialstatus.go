@@ -8,7 +8,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -50,14 +50,14 @@ func (t TrialStatus) Judgings() []Round { return append(slices.Clip(t.Rounds), t
 type Round struct {
 	ID       string        `json:"id"`
 	Round    string        `json:"round"`
-	State    judge.State   `json:"state"`
+	State    round.State   `json:"state"`
 	Try      int           `json:"try"`
 	ElapsedS float64       `json:"elapsed_s"`
-	Report   *judge.Report `json:"report,omitempty"`
+	Report   *round.Report `json:"report,omitempty"`
 	Archive  string        `json:"archive"` // SHA-256
 }
 
-func trialStatus(tx *store.Tx, s trial.State, subs []judge.Submission) (TrialStatus, error) {
+func trialStatus(tx *store.Tx, s trial.State, subs []round.Submission) (TrialStatus, error) {
 	t := TrialStatus{
 		ID: s.ID, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt, Mode: s.Cell.Mode,
 		Try: s.Try, Phase: s.Phase, Reason: s.Reason, Detail: s.Detail, Started: s.StartedAt, Deadline: s.Deadline,
@@ -85,7 +85,7 @@ func trialStatus(tx *store.Tx, s trial.State, subs []judge.Submission) (TrialSta
 		t.Budget = &s.Cell.Each
 	}
 	for _, sub := range subs {
-		if sub.Kind.Apart() {
+		if sub.Kind.Internal() {
 			t.Private = append(t.Private, roundOf(s, sub))
 		} else {
 			t.Rounds = append(t.Rounds, roundOf(s, sub))
@@ -122,7 +122,7 @@ func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err e
 	return t, err
 }
 
-func roundOf(s trial.State, sub judge.Submission) Round {
+func roundOf(s trial.State, sub round.Submission) Round {
 	round := Round{ID: sub.ID, Round: sub.Round, State: sub.State, Try: sub.Try, Report: sub.Report, Archive: sub.Archive}
 	if !s.StartedAt.IsZero() && !sub.AcceptedAt.IsZero() {
 		round.ElapsedS = float64(sub.AcceptedAt.Sub(s.StartedAt).Milliseconds()) / 1000

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -19,8 +19,8 @@ type submissionRecord struct {
 	Trial      string       `json:"trial"`
 	Try        int          `json:"try"`
 	Round      string       `json:"round"`
-	Kind       judge.Kind   `json:"kind"`
-	Status     judge.Status `json:"status"`
+	Kind       round.Kind   `json:"kind"`
+	Status     round.Status `json:"status"`
 	PassRate   float64      `json:"pass_rate"`
 	Score      *float64     `json:"score"`
 	Score100   *float64     `json:"score_0_100"`
@@ -49,8 +49,8 @@ type archive struct {
 // report appends a verdict to the results of the trial's run. A submission that belongs
 // to no trial has no file to be reported in; what the private set or the untouched tree says
 // is told with the trial's verdict.
-func report(tx *store.Tx, s judge.Submission) error {
-	if s.Kind.Apart() {
+func report(tx *store.Tx, s round.Submission) error {
+	if s.Kind.Internal() {
 		return nil
 	}
 	if err := putRound(tx, s); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -70,9 +70,9 @@ func linesOf(t *testing.T, s *store.Store, spec, typ string) (lines []map[string
 }
 
 // reserve makes a submission.
-func reserve(t *testing.T, l *Submissions, s judge.Submission) judge.Submission {
+func reserve(t *testing.T, l *Submissions, s round.Submission) round.Submission {
 	t.Helper()
-	made, err := l.Reserve(t.Context(), s.Trial, func([]judge.Submission) (judge.Submission, error) { return s, nil })
+	made, err := l.Reserve(t.Context(), s.Trial, func([]round.Submission) (round.Submission, error) { return s, nil })
 	if err != nil {
 		t.Fatalf("reserve %s: %v", s.ID, err)
 	}
@@ -82,11 +82,11 @@ func reserve(t *testing.T, l *Submissions, s judge.Submission) judge.Submission 
 func TestAVerdictIsReportedOnce(t *testing.T) {
 	s, id := openStore(t)
 	l := NewLedger(s)
-	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, Number: 1, Round: "agent-1", State: judge.StateQueued})
+	reserve(t, l, round.Submission{ID: "s1", Trial: id, Try: 1, Kind: round.KindAgent, Number: 1, Round: "agent-1", State: round.StateQueued})
 	for range 2 { // the second time nothing becomes judged
-		_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
-			u.State, u.AcceptedAt, u.Archive, u.Bytes = judge.StateJudged, noon.Add(1500*time.Millisecond), "abc", 7
-			u.Report = &judge.Report{Status: judge.StatusOK, PassRate: 0.5, Score: new(3.0), Valid: true, Passed: 1, Failed: 1, TotalTests: 2, Isolation: "shared", JudgeMS: 9}
+		_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
+			u.State, u.AcceptedAt, u.Archive, u.Bytes = round.StateJudged, noon.Add(1500*time.Millisecond), "abc", 7
+			u.Report = &round.Report{Status: round.StatusOK, PassRate: 0.5, Score: new(3.0), Valid: true, Passed: 1, Failed: 1, TotalTests: 2, Isolation: "shared", JudgeMS: 9}
 			return nil
 		})
 		if err != nil {
@@ -113,10 +113,10 @@ func TestAVerdictIsReportedOnce(t *testing.T) {
 func TestTheStatusOfATrialHasTheTestsOfItsRounds(t *testing.T) {
 	s, id := openStore(t)
 	l := NewLedger(s)
-	reserve(t, l, judge.Submission{ID: "s1", Trial: id, Try: 1, Kind: judge.KindAgent, State: judge.StateQueued})
-	_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
-		u.State = judge.StateJudged
-		u.Report = &judge.Report{Status: judge.StatusOK, Passed: 1, Tests: []parser.Test{{Name: "a", Status: parser.Passed}, {Name: "b", Status: parser.Failed}}}
+	reserve(t, l, round.Submission{ID: "s1", Trial: id, Try: 1, Kind: round.KindAgent, State: round.StateQueued})
+	_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
+		u.State = round.StateJudged
+		u.Report = &round.Report{Status: round.StatusOK, Passed: 1, Tests: []parser.Test{{Name: "a", Status: parser.Passed}, {Name: "b", Status: parser.Failed}}}
 		return nil
 	})
 	if err != nil {
@@ -131,9 +131,9 @@ func TestTheStatusOfATrialHasTheTestsOfItsRounds(t *testing.T) {
 func TestARoundOfNoTrialIsReportedNowhere(t *testing.T) {
 	s, _ := openStore(t)
 	l := NewLedger(s)
-	reserve(t, l, judge.Submission{ID: "s1", Trial: "eval", Try: 1, Kind: judge.KindManual, State: judge.StateQueued})
-	_, err := l.Update(t.Context(), "s1", func(u *judge.Submission) error {
-		u.State, u.Report = judge.StateJudged, &judge.Report{}
+	reserve(t, l, round.Submission{ID: "s1", Trial: "eval", Try: 1, Kind: round.KindManual, State: round.StateQueued})
+	_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
+		u.State, u.Report = round.StateJudged, &round.Report{}
 		return nil
 	})
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -203,7 +204,7 @@ func (h *cellHost) start(ctx context.Context, ready func()) error {
 	}
 	admission := admission.New(admission.Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() int64 { return 1 << 40 }, func() { h.rec.Freed() })
 	j, err := judge.New(judge.Options{
-		Engine: h.fake, Ledger: ledger, Blobs: blobs{h.store.Blobs()}, Capacity: admission, Owner: owner, Hold: []string{"/hold"}, Spool: spool, Log: log,
+		Engine: h.fake, Ledger: ledger, Blobs: blobs{h.store.Blobs()}, Capacity: admission, Owner: owner, PauseProcess: []string{"/hold"}, Spool: spool, Log: log,
 	})
 	if err != nil {
 		return err
@@ -251,7 +252,7 @@ func (h *cellHost) close() error { return errors.Join(h.fake.Close(), h.store.Cl
 
 type blobs struct{ *store.Blobs }
 
-func (b blobs) Create() (judge.BlobWriter, error) { return b.Blobs.Create() }
+func (b blobs) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 
 // loopCPU is what the thread of the loop has taken.
 func (h *cellHost) loopCPU() (time.Duration, error) { return threadCPU(int(h.loop.Load())) }

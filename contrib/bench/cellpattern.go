@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -133,17 +133,17 @@ func (p *pattern) clone(tx *store.Tx, cell reconcile.Cell, i int) error {
 	if err := errors.Join(tx.PutTrial(row), tx.PutTry(store.TryRow{Trial: s.ID, Try: s.Try, Data: row.Data})); err != nil {
 		return err
 	}
-	for _, round := range p.rounds {
-		var sub judge.Submission
-		if err := json.Unmarshal(round.Data, &sub); err != nil {
+	for _, row := range p.rounds {
+		var sub round.Submission
+		if err := json.Unmarshal(row.Data, &sub); err != nil {
 			return err
 		}
 		sub.ID, sub.Trial = fmt.Sprintf("%s-%d", sub.ID, i), s.ID
-		if round.Data, err = json.Marshal(sub); err != nil {
+		if row.Data, err = json.Marshal(sub); err != nil {
 			return err
 		}
-		round.ID, round.Trial = sub.ID, s.ID
-		if _, err := tx.InsertSubmission(round); err != nil {
+		row.ID, row.Trial = sub.ID, s.ID
+		if _, err := tx.InsertSubmission(row); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -54,7 +54,7 @@ func (w *world) clean(ctx context.Context, name string, m measures) (err error) 
 	}
 	defer func() { err = errors.Join(err, to.Close(), os.Remove(to.Name())) }()
 	begun := time.Now()
-	if _, err := judge.Clean(f, to, judge.Rules{Submit: task.Submit{Paths: []string{"."}}, Spool: w.dir}); err != nil {
+	if _, err := sanitize.Clean(f, to, sanitize.Rules{Submit: task.Submit{Paths: []string{"."}}, Spool: w.dir}); err != nil {
 		return err
 	}
 	cleaned := time.Since(begun)

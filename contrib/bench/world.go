@@ -18,7 +18,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/image"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
 )
 
 // patience bounds every wait for something that happens soon, also on a loaded machine and
@@ -213,7 +213,7 @@ func (w *world) quiet(ctx context.Context) error {
 func (w *world) containers(ctx context.Context) (others int, warm []string, err error) {
 	found, err := w.engine.Observe(ctx, w.owner)
 	for _, c := range found {
-		if c.Labels[judge.LabelWarm] == "" {
+		if c.Labels[sandbox.LabelWarm] == "" {
 			others++
 		} else {
 			warm = append(warm, c.ID)

@@ -26,8 +26,8 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/image"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -255,11 +255,11 @@ func seeded(executions, rounds, tests int) func(*store.Tx) error {
 			return err
 		}
 		for n := 1; n <= rounds; n++ {
-			sub := judge.Submission{ID: fmt.Sprintf("%016x", n), Trial: s.ID, Try: 1, Round: fmt.Sprintf("agent-%d", n), Number: n, Kind: judge.KindAgent, State: judge.StateQueued, AcceptedAt: at.Add(time.Duration(n) * time.Second)}
+			sub := round.Submission{ID: fmt.Sprintf("%016x", n), Trial: s.ID, Try: 1, Round: fmt.Sprintf("agent-%d", n), Number: n, Kind: round.KindAgent, State: round.StateQueued, AcceptedAt: at.Add(time.Duration(n) * time.Second)}
 			row := store.SubmissionRow{ID: sub.ID, Trial: sub.Trial, Kind: string(sub.Kind), Number: n, State: string(sub.State)}
 			if n < rounds {
-				sub.State, row.State, row.Detail = judge.StateJudged, string(judge.StateJudged), detail
-				sub.Report = &judge.Report{Status: judge.StatusOK, TotalTests: tests, Valid: true}
+				sub.State, row.State, row.Detail = round.StateJudged, string(round.StateJudged), detail
+				sub.Report = &round.Report{Status: round.StatusOK, TotalTests: tests, Valid: true}
 			}
 			if row.Data, err = json.Marshal(sub); err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // every reads a list in pages of a size and returns a word for each item.
@@ -215,7 +215,7 @@ func TestAnOutputIsReadInPages(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			var sub judge.Submission
+			var sub round.Submission
 			if err := json.Unmarshal(row.Data, &sub); err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // Kind says what sort of error an answer is. The set is closed: a program may branch on it, and
@@ -130,7 +130,7 @@ func invalidf(format string, args ...any) error { return invalid{fmt.Errorf(form
 // classify says which status and kind an error has. Who can correct it comes first: a mistake may
 // have any cause.
 func classify(err error) (status int, kind Kind) {
-	if r, ok := errors.AsType[*judge.Refusal](err); ok {
+	if r, ok := errors.AsType[*round.Refusal](err); ok {
 		return r.Code, refusalKind(r.Code)
 	}
 	_, large := errors.AsType[*http.MaxBytesError](err)
@@ -180,7 +180,7 @@ func refusalKind(status int) Kind {
 
 // reason leaves out which round the judge reserved for what it refused.
 func reason(err error) string {
-	if r, ok := errors.AsType[*judge.Refusal](err); ok {
+	if r, ok := errors.AsType[*round.Refusal](err); ok {
 		return r.Error()
 	}
 	return err.Error()

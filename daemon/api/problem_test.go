@@ -15,7 +15,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // ask has a handler answer one request.
@@ -49,13 +49,13 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		{wrapped(container.ErrUnavailable), 503, Away},
 		{wrapped(reconcile.ErrDraining), 503, Busy},
 		{invalidf("read the body: %w", &http.MaxBytesError{Limit: 1}), 413, TooLarge},
-		{wrapped(&judge.Refusal{Code: 400}), 400, Refused},
-		{wrapped(&judge.Refusal{Code: 403}), 403, Refused},
-		{wrapped(&judge.Refusal{Code: 410}), 410, Refused},
-		{wrapped(&judge.Refusal{Code: 413}), 413, TooLarge},
-		{wrapped(&judge.Refusal{Code: 429}), 429, Busy},
-		{wrapped(&judge.Refusal{Code: 503}), 503, Busy},
-		{wrapped(&judge.Refusal{Code: 502}), 502, Internal},
+		{wrapped(&round.Refusal{Code: 400}), 400, Refused},
+		{wrapped(&round.Refusal{Code: 403}), 403, Refused},
+		{wrapped(&round.Refusal{Code: 410}), 410, Refused},
+		{wrapped(&round.Refusal{Code: 413}), 413, TooLarge},
+		{wrapped(&round.Refusal{Code: 429}), 429, Busy},
+		{wrapped(&round.Refusal{Code: 503}), 503, Busy},
+		{wrapped(&round.Refusal{Code: 502}), 502, Internal},
 		{errors.Join(syscall.ENOSPC, reconcile.ErrUnknown), 404, NotFound},
 	} {
 		if status, kind := classify(tt.err); status != tt.status || kind != tt.kind {

@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // completionTime bounds how long a shell waits for what a name may be.
@@ -157,7 +157,7 @@ func rounds(ctx context.Context, c *api.Client, id, prefix string) (names []cobr
 	}
 	for _, r := range t.Judgings() {
 		about := string(r.State)
-		if r.State == judge.StateJudged && r.Report != nil {
+		if r.State == round.StateJudged && r.Report != nil {
 			about = string(r.Report.Status) + ", " + resultOf(r.Report)
 		}
 		names = append(names, cobra.CompletionWithDesc(prefix+r.Round, about))

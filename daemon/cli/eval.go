@@ -16,7 +16,7 @@ import (
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // evalFlags are what is to be judged, and how it is shown.
@@ -152,7 +152,7 @@ func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive st
 			return err
 		}
 	}
-	if out.Report.Status == judge.StatusError || out.Private != nil && out.Private.Status == judge.StatusError {
+	if out.Report.Status == round.StatusError || out.Private != nil && out.Private.Status == round.StatusError {
 		return exit{ExitFailed}
 	}
 	return nil

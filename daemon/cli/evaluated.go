@@ -15,7 +15,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // showOutput prints what the judge command wrote.
@@ -38,7 +38,7 @@ func (e *env) showEvaluated(out api.Evaluated) error {
 	if err := e.warn(out.Diagnostics); err != nil {
 		return err
 	}
-	columns, heads := []*judge.Report{&out.Report}, []string{"now"}
+	columns, heads := []*round.Report{&out.Report}, []string{"now"}
 	t := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "task\t%s\n", out.Task)
 	fmt.Fprintf(t, "archive\tsha256 %s, %d bytes, as cleaned\n", out.Provenance.Archive.SHA256, out.Provenance.Archive.Bytes)
@@ -69,7 +69,7 @@ func (e *env) showEvaluated(out api.Evaluated) error {
 
 // showReports prints one row for each number, one column for each report; nil is one that
 // there is not yet.
-func showReports(w io.Writer, reports []*judge.Report) {
+func showReports(w io.Writer, reports []*round.Report) {
 	number := func(x *float64) string {
 		if x == nil {
 			return "-"
@@ -78,19 +78,19 @@ func showReports(w io.Writer, reports []*judge.Report) {
 	}
 	type row struct {
 		name string
-		of   func(*judge.Report) string
+		of   func(*round.Report) string
 	}
 	rows := []row{
-		{"status", func(r *judge.Report) string { return string(r.Status) }},
-		{"passed", func(r *judge.Report) string { return fmt.Sprintf("%d/%d", r.Passed, r.TotalTests) }},
-		{"failed", func(r *judge.Report) string { return fmt.Sprint(r.Failed) }},
-		{"errors", func(r *judge.Report) string { return fmt.Sprint(r.Errors) }},
-		{"pass rate", func(r *judge.Report) string { return fmt.Sprintf("%.4g", r.PassRate) }},
-		{"score", func(r *judge.Report) string { return number(r.Score) }},
-		{"score 0-100", func(r *judge.Report) string { return number(r.Score100) }},
-		{"valid", func(r *judge.Report) string { return fmt.Sprint(r.Valid) }},
-		{"runtime", func(r *judge.Report) string { return fmt.Sprintf("%.1f s", float64(r.JudgeMS)/1000) }},
-		{"summary", func(r *judge.Report) string { return printable(r.Summary) }},
+		{"status", func(r *round.Report) string { return string(r.Status) }},
+		{"passed", func(r *round.Report) string { return fmt.Sprintf("%d/%d", r.Passed, r.TotalTests) }},
+		{"failed", func(r *round.Report) string { return fmt.Sprint(r.Failed) }},
+		{"errors", func(r *round.Report) string { return fmt.Sprint(r.Errors) }},
+		{"pass rate", func(r *round.Report) string { return fmt.Sprintf("%.4g", r.PassRate) }},
+		{"score", func(r *round.Report) string { return number(r.Score) }},
+		{"score 0-100", func(r *round.Report) string { return number(r.Score100) }},
+		{"valid", func(r *round.Report) string { return fmt.Sprint(r.Valid) }},
+		{"runtime", func(r *round.Report) string { return fmt.Sprintf("%.1f s", float64(r.JudgeMS)/1000) }},
+		{"summary", func(r *round.Report) string { return printable(r.Summary) }},
 	}
 	metrics := map[string]bool{}
 	for _, r := range reports {
@@ -101,7 +101,7 @@ func showReports(w io.Writer, reports []*judge.Report) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
-		rows = append(rows, row{"metric " + printable(name), func(r *judge.Report) string {
+		rows = append(rows, row{"metric " + printable(name), func(r *round.Report) string {
 			if value, ok := r.Metrics[name]; ok {
 				return shown(value)
 			}

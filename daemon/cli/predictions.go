@@ -17,7 +17,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -163,9 +163,9 @@ func (p *predicted) judge(ctx context.Context, address string, one swebench.Pred
 }
 
 // statusOf is what a trial with this report would come to.
-func statusOf(r judge.Report) (status, reason string) {
+func statusOf(r round.Report) (status, reason string) {
 	switch {
-	case r.Status == judge.StatusError:
+	case r.Status == round.StatusError:
 		return string(trial.InfraError), r.Problem
 	case r.NotRun:
 		return string(trial.TestError), r.Problem

@@ -19,7 +19,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/summary"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // progress shows what happens: a table that is drawn again on a terminal, a line for each
@@ -119,7 +119,7 @@ func (p *progress) events(t reconcile.TrialStatus) {
 		p.once(fmt.Sprint(t.ID, t.Try, "started"), "%s: started, task %s, agent %s, until %s", t.ID, t.Task, agentOf(t), t.Deadline.Local().Format(time.TimeOnly))
 	}
 	for _, r := range t.Rounds {
-		if r.State == judge.StateJudged {
+		if r.State == round.StateJudged {
 			if key := t.ID + r.Round; !p.seen[key] {
 				p.once(key, "%s: %s %s", t.ID, r.Round, verdictOf(r.Report))
 				p.told.round(r.Report)
@@ -139,8 +139,8 @@ func tryOf(t reconcile.TrialStatus) string {
 	return fmt.Sprintf(", try %d", t.Try)
 }
 
-func verdictOf(r *judge.Report) string {
-	if r.Status != judge.StatusOK {
+func verdictOf(r *round.Report) string {
+	if r.Status != round.StatusOK {
 		return fmt.Sprintf("%s (%s)", r.Status, clipLine(r.Problem))
 	}
 	if r.TotalTests == 0 {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -26,8 +27,8 @@ type Rejudged struct {
 	Now    trial.Status  `json:"now"`
 	Why    string        `json:"why,omitempty"` // for what is neither resolved nor unresolved
 	Best   string        `json:"best,omitempty"`
-	Report *judge.Report `json:"report,omitempty"` // of the best round, now
-	Was    *judge.Report `json:"was,omitempty"`    // of the round that was best
+	Report *round.Report `json:"report,omitempty"` // of the best round, now
+	Was    *round.Report `json:"was,omitempty"`    // of the round that was best
 }
 
 // rejudge has every archive of a run's finished trials judged again. It starts no agent and
@@ -86,8 +87,8 @@ func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Eva
 	out := Rejudged{Trial: t.ID, Task: t.Task, Agent: t.Agent, Before: t.Status}
 	ask.Trial = t.ID
 	var rules task.Judge
-	var rounds []judge.Submission
-	known := map[string]*judge.Report{}
+	var rounds []round.Submission
+	known := map[string]*round.Report{}
 	private := false // whether the task has a private set now
 	for _, r := range t.Rounds {
 		if r.Round == t.Best {
@@ -108,13 +109,13 @@ func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Eva
 			known[r.Archive] = report
 		}
 		kind, _, _ := strings.Cut(r.Round, "-")
-		rounds = append(rounds, judge.Submission{Round: r.Round, Kind: judge.Kind(kind), State: judge.StateJudged, Report: report})
+		rounds = append(rounds, round.Submission{Round: r.Round, Kind: round.Kind(kind), State: round.StateJudged, Report: report})
 	}
 	if len(rounds) == 0 {
 		out.Now, out.Why = t.Status, "it has no archive"
 		return out, nil
 	}
-	best, ok := judge.Best(rules, rounds)
+	best, ok := scoring.Best(rules, rounds)
 	if !ok {
 		best = rounds[len(rounds)-1]
 	}
@@ -147,7 +148,7 @@ func (e *env) judgeAgain(ctx context.Context, c *api.Client, ask reconcile.Evalu
 // comesTo is the status that a trial would have with the report that decides. An agent
 // that failed has failed, whatever the tests say: in single mode always, else unless it had
 // solved the task before. What was not judged for another reason stays as it is.
-func comesTo(t reconcile.TrialStatus, decides judge.Report) (status trial.Status, why string) {
+func comesTo(t reconcile.TrialStatus, decides round.Report) (status trial.Status, why string) {
 	text, why := statusOf(decides)
 	status = trial.Status(text)
 	switch {

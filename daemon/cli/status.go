@@ -15,8 +15,8 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -277,7 +277,7 @@ func bestOf(t reconcile.TrialStatus) best {
 		rate = r.Report.PassRate
 		found = best{r.Round, resultOf(r.Report)}
 	}
-	private := func(r reconcile.Round) bool { return strings.HasPrefix(r.Round, string(judge.KindPrivate)) }
+	private := func(r reconcile.Round) bool { return strings.HasPrefix(r.Round, string(round.KindPrivate)) }
 	if i := slices.IndexFunc(t.Private, private); i >= 0 && t.Private[i].Report != nil { // the first is that of the best round
 		found.passed += ", private " + resultOf(t.Private[i].Report)
 	}
@@ -285,7 +285,7 @@ func bestOf(t reconcile.TrialStatus) best {
 }
 
 // resultOf says in a few characters what a report is worth.
-func resultOf(r *judge.Report) string {
+func resultOf(r *round.Report) string {
 	var parts []string
 	if r.TotalTests > 0 || r.Score == nil {
 		parts = append(parts, fmt.Sprintf("%d/%d", r.Passed, r.TotalTests))
@@ -362,7 +362,7 @@ func showRounds(w io.Writer, rounds []reconcile.Round) error {
 			continue
 		}
 		status, took := string(r.Report.Status), fmt.Sprintf("%d ms", r.Report.DurationMS)
-		if r.State != judge.StateJudged { // a game that is being played
+		if r.State != round.StateJudged { // a game that is being played
 			status, took = string(r.State), "-"
 		}
 		passed, score := scoreOf(r.Report)
@@ -379,7 +379,7 @@ func showRounds(w io.Writer, rounds []reconcile.Round) error {
 
 // scoreOf is what passed and what was scored; of a game, out of how much and in how many
 // moves. Without tests there is nothing that could have passed.
-func scoreOf(r *judge.Report) (passed, score string) {
+func scoreOf(r *round.Report) (passed, score string) {
 	passed, score = fmt.Sprintf("%d/%d", r.Passed, r.TotalTests), "-"
 	if r.Score == nil {
 		return passed, score
@@ -396,7 +396,7 @@ func scoreOf(r *judge.Report) (passed, score string) {
 }
 
 // showTests names the tests of a round that did not pass.
-func showTests(w io.Writer, round string, r *judge.Report) {
+func showTests(w io.Writer, round string, r *round.Report) {
 	if r == nil {
 		return
 	}

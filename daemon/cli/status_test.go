@@ -10,14 +10,14 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // played is a game's round: a peak, and how it stands.
-func played(state judge.State, peak float64) reconcile.Round {
-	return reconcile.Round{ID: "0123", Round: "game-1", State: state, Report: &judge.Report{
-		Status: judge.StatusOK, Valid: true, Score: &peak, Metrics: map[string]float64{"max_score": 350, "moves": 12},
+func played(state round.State, peak float64) reconcile.Round {
+	return reconcile.Round{ID: "0123", Round: "game-1", State: state, Report: &round.Report{
+		Status: round.StatusOK, Valid: true, Score: &peak, Metrics: map[string]float64{"max_score": 350, "moves": 12},
 	}}
 }
 
@@ -25,7 +25,7 @@ func played(state judge.State, peak float64) reconcile.Round {
 func TestAGameIsToldOfWhenItIsOver(t *testing.T) {
 	var b bytes.Buffer
 	p := progress{e: &env{err: &b}, seen: map[string]bool{}}
-	for _, r := range []reconcile.Round{played(judge.StateRunning, 0), played(judge.StateRunning, 1), played(judge.StateJudged, 2)} {
+	for _, r := range []reconcile.Round{played(round.StateRunning, 0), played(round.StateRunning, 1), played(round.StateJudged, 2)} {
 		p.events(reconcile.TrialStatus{ID: "g.e1.01234567", Rounds: []reconcile.Round{r}})
 	}
 	if got, want := b.String(), "g.e1.01234567: game-1 score 2\n"; got != want {
@@ -37,11 +37,11 @@ func TestRoundsWithoutTestsShowTheirScores(t *testing.T) {
 	third := 1. / 3
 	var b bytes.Buffer
 	if err := showRounds(&b, []reconcile.Round{
-		played(judge.StateRunning, 7),
-		played(judge.StateJudged, 10),
-		{Round: "agent-1", State: judge.StateJudged, Report: &judge.Report{Status: judge.StatusOK, Score: &third}},
-		{Round: "agent-2", State: judge.StateJudged, Report: &judge.Report{Status: judge.StatusOK, Passed: 1, TotalTests: 2}},
-		{Round: "agent-3", State: judge.StateQueued},
+		played(round.StateRunning, 7),
+		played(round.StateJudged, 10),
+		{Round: "agent-1", State: round.StateJudged, Report: &round.Report{Status: round.StatusOK, Score: &third}},
+		{Round: "agent-2", State: round.StateJudged, Report: &round.Report{Status: round.StatusOK, Passed: 1, TotalTests: 2}},
+		{Round: "agent-3", State: round.StateQueued},
 	}); err != nil {
 		t.Fatal(err)
 	}

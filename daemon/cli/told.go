@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/agent"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task/runner"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -26,8 +26,8 @@ type told struct {
 }
 
 // round notes what the line of a round has said.
-func (s *told) round(r *judge.Report) {
-	if r.Status != judge.StatusOK && r.Problem == clipLine(r.Problem) {
+func (s *told) round(r *round.Report) {
+	if r.Status != round.StatusOK && r.Problem == clipLine(r.Problem) {
 		s.problems = append(s.problems, r.Problem)
 	}
 }

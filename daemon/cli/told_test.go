@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -24,9 +24,9 @@ func failed(id, detail string) reconcile.TrialStatus {
 // second try, and the outcome.
 func TestWhatWentWrongIsSaidOnce(t *testing.T) {
 	const problem, detail = "no test result found", "a.hcl:3: the judge fails: no test result found"
-	invalid := &judge.Report{Status: judge.StatusInvalid, Problem: problem}
+	invalid := &round.Report{Status: round.StatusInvalid, Problem: problem}
 	first, second, third := failed("a", detail), failed("b", detail), failed("c", "another")
-	first.Rounds = []reconcile.Round{{Round: "agent-1", State: judge.StateJudged, Report: invalid}}
+	first.Rounds = []reconcile.Round{{Round: "agent-1", State: round.StateJudged, Report: invalid}}
 	retried := failed("a", detail)
 	retried.Try = 2
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/assayd/assayd/runtime/clock"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/waiting"
 )
 
@@ -216,7 +216,7 @@ func (a *Controller) AcquireWork(ctx context.Context, n Need) (release func(), e
 	}
 }
 
-// TryJudge is judge.Capacity.TryJudge; the first judging is always admitted, whatever games are
+// TryJudge is round.Capacity.TryJudge; the first judging is always admitted, whatever games are
 // open.
 func (a *Controller) TryJudge(cpus float64, memory int64) (release func(), ok bool) {
 	a.mu.Lock()
@@ -224,13 +224,13 @@ func (a *Controller) TryJudge(cpus float64, memory int64) (release func(), ok bo
 	return a.tryJudge(Need{CPUs: cpus, Memory: memory}, false)
 }
 
-// TryGame is judge.Capacity.TryGame: beside what is judged just now.
+// TryGame is round.Capacity.TryGame: beside what is judged just now.
 func (a *Controller) TryGame(cpus float64, memory int64) (release func(), ok bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := Need{CPUs: cpus, Memory: memory}
 	if !a.leavesOne(n) {
-		return nil, false, fmt.Errorf("room for a game beside %d others: %w", a.games, judge.ErrBusy)
+		return nil, false, fmt.Errorf("room for a game beside %d others: %w", a.games, round.ErrBusy)
 	}
 	release, ok = a.tryJudge(n, true)
 	return release, ok, nil
@@ -245,7 +245,7 @@ func (a *Controller) tryJudge(n Need, game bool) (release func(), ok bool) {
 	return sync.OnceFunc(func() { a.releaseJudge(n, game) }), true
 }
 
-// Changed is judge.Capacity.Changed.
+// Changed is round.Capacity.Changed.
 func (a *Controller) Changed() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // machine has four CPUs, of which one is the judge's.
@@ -123,7 +123,7 @@ func TestGamesLeaveRoomForJudging(t *testing.T) {
 					defer release()
 					continue
 				}
-				if n != tt.games || !errors.Is(err, judge.ErrBusy) {
+				if n != tt.games || !errors.Is(err, round.ErrBusy) {
 					t.Errorf("%d games were admitted: %v", n, err)
 				}
 				break

@@ -12,15 +12,15 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 func TestAnExportIsRefreshed(t *testing.T) {
 	h := newHouse(t)
-	round := judged(judge.KindAgent, 1, judge.Report{Status: judge.StatusOK, Valid: true})
-	round.Archive = h.archive("x")
-	s := h.trial(func(*trial.State) {}, round)
+	one := judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true})
+	one.Archive = h.archive("x")
+	s := h.trial(func(*trial.State) {}, one)
 	h.export(0)
 	foreign := filepath.Join(h.dir, "runs/r.e1/t/submissions/agent-1/notes.txt")
 	if err := os.WriteFile(foreign, []byte("mine"), 0o644); err != nil {
@@ -30,7 +30,7 @@ func TestAnExportIsRefreshed(t *testing.T) {
 	h.trial(func(s *trial.State) { s.Execution = 2 })
 	h.export(0)
 	h.do(func(tx *store.Tx) error { return tx.DeleteSubmission("0000000000000002") })
-	second := judged(judge.KindAgent, 2, judge.Report{Status: judge.StatusOK, Valid: true})
+	second := judged(round.KindAgent, 2, round.Report{Status: round.StatusOK, Valid: true})
 	h.round(s, second)
 	h.export(1)
 	files := h.files()
@@ -77,8 +77,8 @@ func TestAFolderOfSomethingElseIsLeftAlone(t *testing.T) {
 // The viewers of this layout compare the runs of one folder.
 func TestOneFolderHoldsManyRuns(t *testing.T) {
 	h, other := newHouse(t), newHouse(t)
-	round := judged(judge.KindAgent, 1, judge.Report{Status: judge.StatusOK, Valid: true})
-	s := h.trial(func(*trial.State) {}, round)
+	one := judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true})
+	s := h.trial(func(*trial.State) {}, one)
 	h.do(func(tx *store.Tx) error {
 		return tx.PutExecution(store.ExecutionRow{Spec: "run.q", N: 1, Trigger: "accepted", StartedAt: begun})
 	})
@@ -101,7 +101,7 @@ func TestOneFolderHoldsManyRuns(t *testing.T) {
 		}
 	}
 	h.do(func(tx *store.Tx) error { return tx.DeleteSubmission("0000000000000002") })
-	h.round(s, judged(judge.KindAgent, 2, judge.Report{Status: judge.StatusOK, Valid: true}))
+	h.round(s, judged(round.KindAgent, 2, round.Report{Status: round.StatusOK, Valid: true}))
 	h.export(0) // of run.r again
 	files := h.files()
 	for name, want := range map[string]bool{
@@ -125,7 +125,7 @@ func TestOneFolderHoldsManyRuns(t *testing.T) {
 // An export that stopped half-way has written files that no list names yet.
 func TestAnExportThatWasInterruptedCanBeRepeated(t *testing.T) {
 	h := newHouse(t)
-	s := h.trial(func(*trial.State) {}, judged(judge.KindAgent, 1, judge.Report{Status: judge.StatusOK, Valid: true}))
+	s := h.trial(func(*trial.State) {}, judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true}))
 	log := trial.LogFile(h.store.Dir(), s.ID, s.Try)
 	if err := os.MkdirAll(log, 0o755); err != nil { // which cannot be read
 		t.Fatal(err)

@@ -10,12 +10,12 @@ import (
 	"path"
 
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // game writes what is kept of one session with a game server: steps.jsonl, and the entry
 // of the history with its steps. Of one that is still played only the standing is known.
-func (x *sforge) game(dir, taskID string, sub judge.Submission) error {
+func (x *sforge) game(dir, taskID string, sub round.Submission) error {
 	if sub.Report == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (x *sforge) game(dir, taskID string, sub judge.Submission) error {
 }
 
 // withSteps reads the steps of a session, which the judge has bounded.
-func (x *sforge) withSteps(e GameEntry, sub judge.Submission) (_ GameEntry, err error) {
+func (x *sforge) withSteps(e GameEntry, sub round.Submission) (_ GameEntry, err error) {
 	if sub.Report == nil || sub.Report.Output == "" {
 		return e, nil
 	}
@@ -107,7 +107,7 @@ func (x *sforge) gameHistory(r reconcile.TrialRecord) func(name string, value an
 	}
 }
 
-func (x *sforge) writeEntry(w io.Writer, i int, e any, sub judge.Submission) (err error) {
+func (x *sforge) writeEntry(w io.Writer, i int, e any, sub round.Submission) (err error) {
 	if game, ok := e.(GameEntry); ok {
 		if e, err = x.withSteps(game, sub); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 	"github.com/assayd/assayd/reconcile/export"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -64,7 +64,7 @@ func (h *house) begin(n int) {
 }
 
 // trial puts one in; change makes it what the test needs.
-func (h *house) trial(change func(*trial.State), rounds ...judge.Submission) trial.State {
+func (h *house) trial(change func(*trial.State), rounds ...round.Submission) trial.State {
 	h.Helper()
 	h.n++
 	s := trial.State{
@@ -99,7 +99,7 @@ func (h *house) trial(change func(*trial.State), rounds ...judge.Submission) tri
 	return s
 }
 
-func (h *house) round(s trial.State, sub judge.Submission) {
+func (h *house) round(s trial.State, sub round.Submission) {
 	h.Helper()
 	h.n++
 	sub.ID, sub.Trial = fmt.Sprintf("%016x", h.n), s.ID
@@ -112,10 +112,10 @@ func (h *house) round(s trial.State, sub judge.Submission) {
 	}
 	ledger := reconcile.NewLedger(h.store)
 	reserve := sub
-	reserve.Report, reserve.State = nil, judge.StateReserved
-	_, err := ledger.Reserve(h.Context(), s.ID, func([]judge.Submission) (judge.Submission, error) { return reserve, nil })
-	if err == nil && sub.State != judge.StateReserved {
-		_, err = ledger.Update(h.Context(), sub.ID, func(u *judge.Submission) error { *u = sub; return nil })
+	reserve.Report, reserve.State = nil, round.StateReserved
+	_, err := ledger.Reserve(h.Context(), s.ID, func([]round.Submission) (round.Submission, error) { return reserve, nil })
+	if err == nil && sub.State != round.StateReserved {
+		_, err = ledger.Update(h.Context(), sub.ID, func(u *round.Submission) error { *u = sub; return nil })
 	}
 	if err != nil {
 		h.Fatal(err)
@@ -227,8 +227,8 @@ func (h *house) has(name string, got map[string]any, want map[string]any) {
 	}
 }
 
-func judged(kind judge.Kind, n int, r judge.Report) judge.Submission {
-	return judge.Submission{Kind: kind, Number: n, State: judge.StateJudged, Report: &r}
+func judged(kind round.Kind, n int, r round.Report) round.Submission {
+	return round.Submission{Kind: kind, Number: n, State: round.StateJudged, Report: &r}
 }
 
 // inside names the first member of a tar.gz.

@@ -10,8 +10,9 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // layout is one in which what trials have come to is written. Each has a folder of its own
@@ -84,13 +85,13 @@ type outcomes struct {
 type outcome struct {
 	reconcile.TrialRecord
 	name string            // of its own, as a part of a path
-	best *judge.Submission // nil = nothing was judged
+	best *round.Submission // nil = nothing was judged
 }
 
 func outcomesOf(ctx context.Context, ledger *reconcile.Submissions, run reconcile.RunRecord) (all []outcome, err error) {
 	for _, r := range run.Trials {
 		o := outcome{TrialRecord: r, name: safe(r.Cell.Task.Name) + "__" + safe(r.Key[:min(len(r.Key), 8)])}
-		if best, ok := judge.Best(r.Cell.Task.Judge, rounds(r)); ok {
+		if best, ok := scoring.Best(r.Cell.Task.Judge, rounds(r)); ok {
 			whole, err := ledger.Submission(ctx, best.ID)
 			if err != nil {
 				return nil, fmt.Errorf("read round %s of trial %s: %w", best.Round, r.ID, err)

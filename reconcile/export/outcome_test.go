@@ -19,8 +19,8 @@ import (
 	"github.com/assayd/assayd/reconcile/export"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -41,12 +41,12 @@ func tests() []parser.Test {
 func outcomes(t *testing.T) *house {
 	h := newHouse(t)
 	score := 12.5
-	round := judged(judge.KindAgent, 2, judge.Report{
-		Status: judge.StatusOK, Valid: true, PassRate: 0.5, Score: &score, Passed: 1, Failed: 1, Errors: 1, TotalTests: 4, Summary: "1/4 tests passed",
+	later := judged(round.KindAgent, 2, round.Report{
+		Status: round.StatusOK, Valid: true, PassRate: 0.5, Score: &score, Passed: 1, Failed: 1, Errors: 1, TotalTests: 4, Summary: "1/4 tests passed",
 		Tests: tests(), JudgeMS: 1500, DurationMS: 2000, Output: h.blob([]byte("the output\n")), Isolation: "shared",
 	})
-	round.StartedAt, round.JudgedAt = begun.Add(20*time.Second), begun.Add(22*time.Second)
-	worse := judged(judge.KindAgent, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 0.25, TotalTests: 1})
+	later.StartedAt, later.JudgedAt = begun.Add(20*time.Second), begun.Add(22*time.Second)
+	worse := judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.25, TotalTests: 1})
 	ended := func(s *trial.State, name string, status trial.Status, reason, detail string, usage trial.Usage) {
 		s.Cell.Task.Name, s.Cell.Task.Instruction = name, "Do "+name+".\n"
 		s.Result = &trial.Finished{Status: status, Reason: reason, Detail: detail, Flags: []string{}, Usage: usage}
@@ -55,11 +55,11 @@ func outcomes(t *testing.T) *house {
 		ended(s, "partly", trial.Unresolved, "deadline", "", trial.Usage{InputTokens: 100, OutputTokens: 20, CachedTokens: 50, Requests: 3, CostUSD: 0.25})
 		s.Result.TimedOut, s.Try = true, 2
 		s.Result.Trajectory = h.trajectory(s.ID, s.Try)
-	}, worse, round)
+	}, worse, later)
 	h.trial(func(s *trial.State) {
 		ended(s, "solved", trial.Resolved, "agent_exit", "", trial.Usage{})
 		s.Cell.Attempt = 2
-	}, judged(judge.KindFinal, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 1, Passed: 1, TotalTests: 1, Tests: tests()[:1]}))
+	}, judged(round.KindFinal, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 1, Passed: 1, TotalTests: 1, Tests: tests()[:1]}))
 	h.trial(func(s *trial.State) {
 		ended(s, "crashed", trial.AgentError, "agent_exit", "exit code 3", trial.Usage{})
 		s.Result.Trajectory = &trial.FileRecord{File: "trials/gone/1/trajectory.json"}
@@ -75,7 +75,7 @@ func outcomes(t *testing.T) *house {
 		ended(s, "private", trial.Unresolved, "deadline", "", trial.Usage{})
 		s.Cell.Agent = agent.Agent{Name: "b"}
 		s.Result.Private = &trial.PrivateSet{Round: "agent-1", Score: trial.Score{PassRate: 0.75}}
-	}, judged(judge.KindAgent, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 1}))
+	}, judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 1}))
 	return h
 }
 

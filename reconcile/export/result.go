@@ -8,7 +8,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -138,7 +138,7 @@ func resultOf(r reconcile.TrialRecord, h History, taskID, version string, archiv
 	if !r.StartedAt.IsZero() && r.EndedAt.After(r.StartedAt) {
 		out.Runtime = math.Round(r.EndedAt.Sub(r.StartedAt).Seconds()*1000) / 1000
 	}
-	if best, ok := judge.Best(j, rounds(r)); ok {
+	if best, ok := scoring.Best(j, rounds(r)); ok {
 		out.Score100 = best.Report.Score100
 	}
 	if f := r.Result; f != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -127,16 +127,16 @@ func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) e
 
 // roundsFolder is where the folder of a round is. The viewer takes each round below submissions for a
 // verdict, and one without a report for a zero.
-func roundsFolder(sub judge.Submission) string {
-	if statusOf(sub) == "completed" || sub.Kind == judge.KindGame && statusOf(sub) == "running" {
+func roundsFolder(sub round.Submission) string {
+	if statusOf(sub) == "completed" || sub.Kind == round.KindGame && statusOf(sub) == "running" {
 		return "submissions"
 	}
 	return "unjudged"
 }
 
 // round writes what is kept of one submission.
-func (x *sforge) round(ctx context.Context, dir, taskID string, sub judge.Submission) error {
-	if sub.Kind == judge.KindGame {
+func (x *sforge) round(ctx context.Context, dir, taskID string, sub round.Submission) error {
+	if sub.Kind == round.KindGame {
 		return x.game(dir, taskID, sub)
 	}
 	if sub.Archive != "" {
@@ -144,7 +144,7 @@ func (x *sforge) round(ctx context.Context, dir, taskID string, sub judge.Submis
 			return err
 		}
 	}
-	if sub.State != judge.StateJudged {
+	if sub.State != round.StateJudged {
 		return nil
 	}
 	if sub.Report.Output != "" {
@@ -156,7 +156,7 @@ func (x *sforge) round(ctx context.Context, dir, taskID string, sub judge.Submis
 			return err
 		}
 	}
-	if sub.Report.Status == judge.StatusError {
+	if sub.Report.Status == round.StatusError {
 		return nil // the machinery failed: there is no verdict, and a zero would be taken for one
 	}
 	whole, err := x.ledger.Submission(ctx, sub.ID)
@@ -170,7 +170,7 @@ func (x *sforge) round(ctx context.Context, dir, taskID string, sub judge.Submis
 // none, the last round.
 func (x *sforge) finalArchive(dir string, r reconcile.TrialRecord) (size int64, err error) {
 	subs := rounds(r)
-	with := func(ok func(judge.Submission) bool) string {
+	with := func(ok func(round.Submission) bool) string {
 		for _, sub := range slices.Backward(subs) {
 			if sub.Archive != "" && ok(sub) {
 				return sub.Archive
@@ -178,9 +178,9 @@ func (x *sforge) finalArchive(dir string, r reconcile.TrialRecord) (size int64, 
 		}
 		return ""
 	}
-	digest := with(func(s judge.Submission) bool { return s.Round == r.FinalRound })
+	digest := with(func(s round.Submission) bool { return s.Round == r.FinalRound })
 	if digest == "" {
-		digest = with(func(judge.Submission) bool { return true })
+		digest = with(func(round.Submission) bool { return true })
 	}
 	if digest == "" {
 		return 0, nil

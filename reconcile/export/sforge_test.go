@@ -13,33 +13,33 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
 	"github.com/assayd/assayd/runtime/agent"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 func TestTheTreeOfAnIterativeTask(t *testing.T) {
 	h := newHouse(t)
 	score := 12.5
-	first := judged(judge.KindAgent, 1, judge.Report{
-		Status: judge.StatusOK, Valid: true, PassRate: 0.5, Score: &score, Score100: &score, Passed: 1, Failed: 1, TotalTests: 2, Summary: "1/2 tests passed",
+	first := judged(round.KindAgent, 1, round.Report{
+		Status: round.StatusOK, Valid: true, PassRate: 0.5, Score: &score, Score100: &score, Passed: 1, Failed: 1, TotalTests: 2, Summary: "1/2 tests passed",
 		Tests:   []parser.Test{{Name: "x", Status: parser.Passed}, {Name: "y", Status: parser.Failed, Message: "no"}, {Name: "z", Status: parser.Skipped}},
 		Metrics: map[string]float64{"k": 1}, JudgeMS: 1500, Output: h.blob([]byte("the output\n")), Isolation: "shared",
 	})
 	first.Archive, first.AcceptedAt = h.archive("first"), begun.Add(10*time.Second)
-	auto := judged(judge.KindAuto, 1, judge.Report{Status: judge.StatusTimeout, Valid: true, PassRate: 0.25})
+	auto := judged(round.KindAuto, 1, round.Report{Status: round.StatusTimeout, Valid: true, PassRate: 0.25})
 	auto.Archive = h.archive("auto")
-	broken := judged(judge.KindAgent, 2, judge.Report{Status: judge.StatusError, Problem: "the engine fell over"})
+	broken := judged(round.KindAgent, 2, round.Report{Status: round.StatusError, Problem: "the engine fell over"})
 	broken.Archive = h.archive("broken")
-	gone := judged(judge.KindAgent, 3, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 0.25})
+	gone := judged(round.KindAgent, 3, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.25})
 	gone.Archive = strings.Repeat("0", 64) // collected
-	former := judged(judge.KindAgent, 4, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 1})
+	former := judged(round.KindAgent, 4, round.Report{Status: round.StatusOK, Valid: true, PassRate: 1})
 	former.Try = 1
 	s := h.trial(func(s *trial.State) {
 		s.Try, s.FinalRound, s.TimedOut, s.Resumes, s.Cell.Max, s.Cell.Cooldown = 2, "agent-1", true, 3, 7, 2*time.Minute
 	}, first, auto, broken, gone, former,
-		judged(judge.KindPrivate, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 1}),
-		judge.Submission{Kind: judge.KindAgent, Number: 5, State: judge.StateQueued}, judge.Submission{Kind: judge.KindAgent, Number: 6, State: judge.StateReserved})
+		judged(round.KindPrivate, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 1}),
+		round.Submission{Kind: round.KindAgent, Number: 5, State: round.StateQueued}, round.Submission{Kind: round.KindAgent, Number: 6, State: round.StateReserved})
 	h.says(s, "said\n")
 	if w := h.export(0); w.Trials != 1 || w.Rounds != 5 || !slices.Equal(w.Runs, []string{"runs/r.e1"}) || w.Execution != 1 {
 		t.Errorf("written: %+v", w)
@@ -126,13 +126,13 @@ func TestAGameHasItsSteps(t *testing.T) {
 {"move":2,"action":"go","observation":"lost","score":3}
 {"cut":true}
 `
-	report := judge.Report{
-		Status: judge.StatusOK, Valid: true, PassRate: 0.5, Output: h.blob([]byte(steps)), Summary: "peak score 5",
+	report := round.Report{
+		Status: round.StatusOK, Valid: true, PassRate: 0.5, Output: h.blob([]byte(steps)), Summary: "peak score 5",
 		Metrics: map[string]float64{"final_score": 3, "peak_score": 5, "max_score": 10, "moves": 2},
 	}
-	playing := judged(judge.KindGame, 2, judge.Report{Metrics: map[string]float64{"peak_score": 1}})
-	playing.State = judge.StateRunning
-	h.trial(func(s *trial.State) { s.Cell.Task.Judge.Game = "serve" }, judged(judge.KindGame, 1, report), playing)
+	playing := judged(round.KindGame, 2, round.Report{Metrics: map[string]float64{"peak_score": 1}})
+	playing.State = round.StateRunning
+	h.trial(func(s *trial.State) { s.Cell.Task.Judge.Game = "serve" }, judged(round.KindGame, 1, report), playing)
 	h.export(0)
 	const dir = "runs/r.e1/t/"
 	lines, err := os.ReadFile(filepath.Join(h.dir, dir, "submissions/game-1/steps.jsonl"))
@@ -223,9 +223,9 @@ func TestATaskWithoutAResult(t *testing.T) {
 // TestTheRoundAtTheEndHasANameThatTheViewerKnows, and so has whatever speaks of it.
 func TestTheRoundAtTheEndHasANameThatTheViewerKnows(t *testing.T) {
 	h := newHouse(t)
-	auto := judged(judge.KindAuto, 2, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 0.25})
+	auto := judged(round.KindAuto, 2, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.25})
 	auto.AcceptedAt, auto.Bytes = begun.Add(time.Minute), 512
-	final := judged(judge.KindFinal, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 0.5})
+	final := judged(round.KindFinal, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.5})
 	final.AcceptedAt, final.JudgedAt, final.Archive = begun.Add(2*time.Minute), begun.Add(3*time.Minute), h.archive("final")
 	h.trial(func(s *trial.State) { s.FinalRound = "final-1" }, auto, final)
 	h.export(0)
@@ -251,8 +251,8 @@ func TestTheRoundAtTheEndHasANameThatTheViewerKnows(t *testing.T) {
 
 func TestTheHistoryOfARunHasAllItsTrials(t *testing.T) {
 	h := newHouse(t)
-	h.trial(func(s *trial.State) { s.Cell.Task.Name = "one" }, judged(judge.KindAgent, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 0.25}))
-	two := h.trial(func(s *trial.State) { s.Cell.Task.Name = "two" }, judged(judge.KindAuto, 1, judge.Report{Status: judge.StatusOK, Valid: true, PassRate: 0.5}))
+	h.trial(func(s *trial.State) { s.Cell.Task.Name = "one" }, judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.25}))
+	two := h.trial(func(s *trial.State) { s.Cell.Task.Name = "two" }, judged(round.KindAuto, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.5}))
 	run, err := reconcile.Records(t.Context(), h.store, "run.r", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // History is the host's view of what was submitted: the agent's, and besides it the
@@ -73,18 +74,18 @@ func HistoryOf(runID, taskID string, r reconcile.TrialRecord) History {
 	h := History{RunID: runID, Entries: []any{}}
 	for _, sub := range rounds(r) {
 		switch sub.Kind {
-		case judge.KindAgent:
+		case round.KindAgent:
 			h.Agent++
-		case judge.KindAuto:
+		case round.KindAuto:
 			h.Auto++
 		}
-		if sub.Kind == judge.KindGame {
+		if sub.Kind == round.KindGame {
 			h.Entries = append(h.Entries, gameEntry(taskID, sub))
 		} else {
 			h.Entries = append(h.Entries, entry(taskID, sub))
 		}
 	}
-	if best, ok := judge.Best(r.Cell.Task.Judge, rounds(r)); ok {
+	if best, ok := scoring.Best(r.Cell.Task.Judge, rounds(r)); ok {
 		h.Score, h.PassRate, h.Round = best.Report.Score, best.Report.PassRate, best.Round
 	}
 	return h
@@ -125,7 +126,7 @@ func ofTrial(e any, id string) any {
 
 // gameEntry is a session without its steps. One that is still played stands where its
 // peak is.
-func gameEntry(taskID string, sub judge.Submission) GameEntry {
+func gameEntry(taskID string, sub round.Submission) GameEntry {
 	e := GameEntry{Type: "game", Status: statusOf(sub), ID: sub.ID, TaskID: taskID, Round: sub.Round}
 	if r := sub.Report; r != nil {
 		e.MaxScore, e.PeakScore, e.FinalScore = r.Metrics["max_score"], r.Metrics["peak_score"], r.Metrics["final_score"]
@@ -134,11 +135,11 @@ func gameEntry(taskID string, sub judge.Submission) GameEntry {
 	return e
 }
 
-func statusOf(sub judge.Submission) string {
+func statusOf(sub round.Submission) string {
 	switch {
-	case sub.State != judge.StateJudged:
+	case sub.State != round.StateJudged:
 		return "running"
-	case sub.Report.Status == judge.StatusError:
+	case sub.Report.Status == round.StatusError:
 		return "error"
 	}
 	return "completed"
@@ -146,16 +147,16 @@ func statusOf(sub judge.Submission) string {
 
 // rounds are those that others know of. A private set is none of them: who took it for a
 // round would take its rate for progress.
-func rounds(r reconcile.TrialRecord) (known []judge.Submission) {
+func rounds(r reconcile.TrialRecord) (known []round.Submission) {
 	for _, sub := range r.Rounds {
-		if !sub.Kind.Apart() {
+		if !sub.Kind.Internal() {
 			known = append(known, sub)
 		}
 	}
 	return known
 }
 
-func entry(taskID string, sub judge.Submission) Entry {
+func entry(taskID string, sub round.Submission) Entry {
 	e := Entry{
 		Type: "submission", Status: statusOf(sub), ID: sub.ID, TaskID: taskID, Round: sub.Round, SubmittedAt: unix(sub.AcceptedAt),
 	}
@@ -165,7 +166,7 @@ func entry(taskID string, sub judge.Submission) Entry {
 	case "completed":
 		e.Numbers = &Numbers{
 			PassRate: r.PassRate, Score: r.Score, Score100: r.Score100, Passed: r.Passed, Failed: r.Failed, Total: r.TotalTests,
-			Valid: r.Valid, Summary: r.Summary, Runtime: seconds(r.JudgeMS), TimedOut: r.Status == judge.StatusTimeout,
+			Valid: r.Valid, Summary: r.Summary, Runtime: seconds(r.JudgeMS), TimedOut: r.Status == round.StatusTimeout,
 		}
 	}
 	return e
@@ -192,8 +193,8 @@ type report struct {
 	SubmittedAt float64            `json:"submitted_at"`
 
 	Round     string       `json:"round"`
-	Kind      judge.Kind   `json:"kind"`
-	Status    judge.Status `json:"status"`
+	Kind      round.Kind   `json:"kind"`
+	Status    round.Status `json:"status"`
 	Problem   string       `json:"problem,omitempty"`
 	ExitCode  int          `json:"exit_code"`
 	Isolation string       `json:"isolation"`
@@ -211,11 +212,11 @@ type test struct {
 	Weight  *float64 `json:"weight,omitempty"`
 }
 
-func reportOf(taskID string, sub judge.Submission) report {
+func reportOf(taskID string, sub round.Submission) report {
 	r := sub.Report
 	out := report{
 		TaskID: taskID, ID: sub.ID, Total: r.TotalTests, Passed: r.Passed, Failed: r.Failed, Errors: r.Errors,
-		PassRate: r.PassRate, Score: r.Score, Score100: r.Score100, TimedOut: r.Status == judge.StatusTimeout,
+		PassRate: r.PassRate, Score: r.Score, Score100: r.Score100, TimedOut: r.Status == round.StatusTimeout,
 		Runtime: seconds(r.JudgeMS), TestDetails: []test{}, Valid: r.Valid, Details: []test{},
 		Metrics: map[string]float64{}, SubmittedAt: unix(sub.AcceptedAt),
 		Round: sub.Round, Kind: sub.Kind, Status: r.Status, Problem: r.Problem, ExitCode: r.ExitCode, Isolation: r.Isolation,

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // asViewed is a trial with its rounds under names that SForge's viewer knows: it has none for the
@@ -19,21 +20,21 @@ import (
 func asViewed(r reconcile.TrialRecord) reconcile.TrialRecord {
 	last := 0
 	for _, sub := range r.Rounds {
-		if sub.Kind == judge.KindAuto {
+		if sub.Kind == round.KindAuto {
 			last = max(last, sub.Number)
 		}
 	}
 	r.Rounds = slices.Clone(r.Rounds)
 	for i, sub := range r.Rounds {
-		if sub.Kind != judge.KindFinal {
+		if sub.Kind != round.KindFinal {
 			continue
 		}
 		last++
-		name := fmt.Sprintf("%s-%d", judge.KindAuto, last)
+		name := fmt.Sprintf("%s-%d", round.KindAuto, last)
 		if r.FinalRound == sub.Round {
 			r.FinalRound = name
 		}
-		r.Rounds[i].Round, r.Rounds[i].Kind, r.Rounds[i].Number = name, judge.KindAuto, last
+		r.Rounds[i].Round, r.Rounds[i].Kind, r.Rounds[i].Number = name, round.KindAuto, last
 	}
 	return r
 }
@@ -94,20 +95,20 @@ func program(r reconcile.TrialRecord) string {
 // seen writes what the agent has learned of its rounds, as its client keeps that.
 func (x *sforge) seen(dir string, r reconcile.TrialRecord) error {
 	type row struct {
-		Kind     judge.Kind `json:"kind"`
+		Kind     round.Kind `json:"kind"`
 		Round    string     `json:"round"`
 		At       float64    `json:"at"`
 		PassRate float64    `json:"pass_rate"`
 		Score    *float64   `json:"score"`
 	}
-	known, rows := []judge.Submission{}, []row{}
+	known, rows := []round.Submission{}, []row{}
 	for _, sub := range rounds(r) {
-		if sub.Kind == judge.KindAgent && statusOf(sub) == "completed" {
+		if sub.Kind == round.KindAgent && statusOf(sub) == "completed" {
 			known = append(known, sub)
 			rows = append(rows, row{sub.Kind, sub.Round, unix(sub.AcceptedAt), sub.Report.PassRate, sub.Report.Score})
 		}
 	}
-	best, ok := judge.Best(r.Cell.Task.Judge, known)
+	best, ok := scoring.Best(r.Cell.Task.Judge, known)
 	if !ok {
 		return nil
 	}
@@ -120,11 +121,11 @@ func (x *sforge) seen(dir string, r reconcile.TrialRecord) error {
 func ticks(r reconcile.TrialRecord) string {
 	var b strings.Builder
 	for _, sub := range rounds(r) {
-		if sub.Kind != judge.KindAuto || sub.AcceptedAt.IsZero() {
+		if sub.Kind != round.KindAuto || sub.AcceptedAt.IsZero() {
 			continue
 		}
 		at := sub.AcceptedAt.In(time.Local).Format("2006-01-02 15:04:05")
-		if sub.State == judge.StateJudged && sub.Report.Status == judge.StatusError {
+		if sub.State == round.StateJudged && sub.Report.Status == round.StatusError {
 			fmt.Fprintf(&b, "[%s] error: %s\n", at, strings.Join(strings.Fields(sub.Report.Problem), " "))
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/agent"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -125,16 +125,16 @@ func TestWhatTheViewerReads(t *testing.T) {
 	named := func(s *trial.State, name string) { s.Cell.Task.Name, s.Cell.Task.Instruction = name, "Do "+name+"." }
 	open := func(s *trial.State) { s.Result, s.EndedAt, s.Phase = nil, time.Time{}, trial.Running }
 	score, rescaled := 12.5, 62.5
-	report := judge.Report{
-		Status: judge.StatusOK, Valid: true, PassRate: 0.5, Score: &score, Score100: &rescaled, Passed: 1, Failed: 1, TotalTests: 2, JudgeMS: 1500,
+	report := round.Report{
+		Status: round.StatusOK, Valid: true, PassRate: 0.5, Score: &score, Score100: &rescaled, Passed: 1, Failed: 1, TotalTests: 2, JudgeMS: 1500,
 		Tests:  []parser.Test{{Name: "x", Status: parser.Passed}, {Name: "y", Status: parser.Failed, Message: "no"}},
 		Output: h.blob([]byte("the output\n")), Summary: "1/2 tests passed",
 	}
-	first := judged(judge.KindAgent, 1, report)
+	first := judged(round.KindAgent, 1, report)
 	first.AcceptedAt, first.Archive = begun.Add(10*time.Second), h.archive("first")
-	broken := judged(judge.KindAgent, 2, judge.Report{Status: judge.StatusError, Problem: "the engine fell over"})
+	broken := judged(round.KindAgent, 2, round.Report{Status: round.StatusError, Problem: "the engine fell over"})
 	broken.AcceptedAt, broken.Archive = begun.Add(20*time.Second), h.archive("second")
-	waiting := judge.Submission{Kind: judge.KindAgent, Number: 3, State: judge.StateQueued, Archive: h.archive("third"), AcceptedAt: begun.Add(30 * time.Second)}
+	waiting := round.Submission{Kind: round.KindAgent, Number: 3, State: round.StateQueued, Archive: h.archive("third"), AcceptedAt: begun.Add(30 * time.Second)}
 	s := h.trial(func(s *trial.State) { named(s, "open"); open(s); s.Cell.Agent.Program = agent.ClaudeCode }, first, broken, waiting)
 	h.says(s, `{"type":"system","subtype":"init","model":"m"}`+"\n")
 
@@ -144,16 +144,16 @@ func TestWhatTheViewerReads(t *testing.T) {
 		s.Result = &trial.Finished{Status: trial.SetupError, Reason: trial.ReasonImage, Detail: "no image\nof that name"}
 	})
 
-	played := judged(judge.KindGame, 1, judge.Report{
-		Status: judge.StatusOK, Valid: true, PassRate: 0.5, Score: new(5.0), Output: h.blob([]byte(`{"move":0,"score":0}` + "\n" + `{"move":1,"score":3}` + "\n")),
+	played := judged(round.KindGame, 1, round.Report{
+		Status: round.StatusOK, Valid: true, PassRate: 0.5, Score: new(5.0), Output: h.blob([]byte(`{"move":0,"score":0}` + "\n" + `{"move":1,"score":3}` + "\n")),
 		Metrics: map[string]float64{"final_score": 3, "peak_score": 5, "max_score": 10, "moves": 1},
 	})
-	playing := judged(judge.KindGame, 2, judge.Report{Status: judge.StatusOK, Metrics: map[string]float64{"final_score": 1, "peak_score": 2, "max_score": 10, "moves": 4}})
-	playing.State = judge.StateRunning
-	lost := judged(judge.KindGame, 3, judge.Report{Status: judge.StatusError, Problem: "the engine fell over"})
+	playing := judged(round.KindGame, 2, round.Report{Status: round.StatusOK, Metrics: map[string]float64{"final_score": 1, "peak_score": 2, "max_score": 10, "moves": 4}})
+	playing.State = round.StateRunning
+	lost := judged(round.KindGame, 3, round.Report{Status: round.StatusError, Problem: "the engine fell over"})
 	h.trial(func(s *trial.State) { named(s, "game"); s.Cell.Task.Judge.Game = "serve" }, played, playing, lost)
 
-	auto := judged(judge.KindAuto, 1, judge.Report{Status: judge.StatusTimeout, Valid: true})
+	auto := judged(round.KindAuto, 1, round.Report{Status: round.StatusTimeout, Valid: true})
 	auto.AcceptedAt, auto.Bytes = begun.Add(40*time.Second), 512
 	s = h.trial(func(s *trial.State) {
 		named(s, "codex")

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/stats"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -60,13 +61,13 @@ func bestRounds(outcomes []Outcome, taken func(o Outcome, elapsed time.Duration)
 
 // bestBy is the best of those rounds alone that are taken; nil = none counts.
 func bestBy(o *Outcome, taken func(elapsed time.Duration) bool) *trial.Best {
-	rounds := make([]judge.Submission, 0, len(o.Rounds))
+	rounds := make([]round.Submission, 0, len(o.Rounds))
 	for _, r := range o.Rounds {
 		if taken(r.AcceptedAt.Sub(o.Started)) {
 			rounds = append(rounds, r)
 		}
 	}
-	best, ok := judge.Best(o.Judge, rounds)
+	best, ok := scoring.Best(o.Judge, rounds)
 	if !ok {
 		return nil
 	}
@@ -157,7 +158,7 @@ func (o *Outcome) hasScore() bool {
 func lastRound(outcomes []Outcome) (end time.Duration) {
 	for _, o := range outcomes {
 		for _, r := range o.Rounds {
-			if o.Finished.Status.Counts() && !r.Kind.Apart() {
+			if o.Finished.Status.Counts() && !r.Kind.Internal() {
 				end = max(end, r.AcceptedAt.Sub(o.Started))
 			}
 		}

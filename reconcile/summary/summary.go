@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/stats"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
@@ -24,7 +24,7 @@ type Outcome struct {
 	Judge     task.Judge // how rounds of its task are compared
 	Timeout   time.Duration
 	Started   time.Time
-	Rounds    []judge.Submission
+	Rounds    []round.Submission
 
 	Content *task.Task // as it was when the trial began; shared
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -32,10 +32,10 @@ func outcome(task, agent string, s trial.Status, rate float64) Outcome {
 }
 
 // judged is one judged round of an outcome, so long after its start.
-func judged(after time.Duration, rate float64, score *float64) judge.Submission {
-	return judge.Submission{
-		State: judge.StateJudged, AcceptedAt: start.Add(after),
-		Report: &judge.Report{Status: judge.StatusOK, Valid: true, PassRate: rate, Score: score, JudgeMS: 1500},
+func judged(after time.Duration, rate float64, score *float64) round.Submission {
+	return round.Submission{
+		State: round.StateJudged, AcceptedAt: start.Add(after),
+		Report: &round.Report{Status: round.StatusOK, Valid: true, PassRate: rate, Score: score, JudgeMS: 1500},
 	}
 }
 
@@ -71,10 +71,10 @@ func TestPassAtK(t *testing.T) {
 
 func TestScoreByTime(t *testing.T) {
 	one := outcome("a", "x", trial.Unresolved, 0.75)
-	one.Rounds = []judge.Submission{judged(15*time.Minute, 0.25, nil), judged(30*time.Minute, 0.75, new(4.0)), judged(50*time.Minute, 0.5, nil)}
+	one.Rounds = []round.Submission{judged(15*time.Minute, 0.25, nil), judged(30*time.Minute, 0.75, new(4.0)), judged(50*time.Minute, 0.5, nil)}
 	two := outcome("b", "x", trial.Resolved, 1)
 	two.Timeout = 2 * time.Hour
-	two.Rounds = []judge.Submission{judged(2*time.Hour+time.Second, 1, new(8.0))} // the last snapshot
+	two.Rounds = []round.Submission{judged(2*time.Hour+time.Second, 1, new(8.0))} // the last snapshot
 	want := []TimePoint{
 		{1. / 6, 1200, new(0.0), nil, 0, nil},
 		{2. / 6, 2400, new(0.125), nil, 0, nil},
@@ -100,7 +100,7 @@ func TestSummary(t *testing.T) {
 	outcomes[2].Finished.Usage = trial.Usage{InputTokens: 4, OutputTokens: 9, CostUSD: 0.25}
 	outcomes[0].Finished.LostUsage = trial.Usage{InputTokens: 2, CostUSD: 0.125}
 	outcomes[2].Finished.LostUsage = trial.Usage{OutputTokens: 5}
-	outcomes[0].Rounds = []judge.Submission{judged(0, 1, nil), judged(0, 1, nil)}
+	outcomes[0].Rounds = []round.Submission{judged(0, 1, nil), judged(0, 1, nil)}
 	s := Summarize(outcomes)
 	if want := (Counts{1, 1, 1, 1, 1, 1, 1, 1}); s.Counts != want || s.Total != 8 {
 		t.Errorf("counts %+v of %d", s.Counts, s.Total)
@@ -185,7 +185,7 @@ func TestScoresThatNoMeanCanBeMadeOf(t *testing.T) {
 	for i := range 3 {
 		o := outcome(fmt.Sprint(i), "x", trial.Unresolved, 0)
 		o.Finished.Best.Score = new(math.MaxFloat64)
-		o.Rounds = []judge.Submission{judged(time.Minute, 0, o.Finished.Best.Score)}
+		o.Rounds = []round.Submission{judged(time.Minute, 0, o.Finished.Best.Score)}
 		outcomes = append(outcomes, o)
 	}
 	outcomes[0].Finished.Best.Score = new(2.5)
@@ -205,7 +205,7 @@ func TestScoresThatAreRescaled(t *testing.T) {
 		o.Judge.Rescale = &task.Rescale{}
 	}
 	one.Finished.Best.Score100 = new(60.0)
-	one.Rounds = []judge.Submission{judged(45*time.Minute, 0, new(3.0))}
+	one.Rounds = []round.Submission{judged(45*time.Minute, 0, new(3.0))}
 	one.Rounds[0].Report.Score100 = new(60.0)
 	two.Finished.Best = nil
 	lost := outcome("c", "x", trial.InfraError, 0)

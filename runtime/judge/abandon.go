@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // Abandon gives every accepted round of the try, and of those before it, that has no
@@ -16,16 +18,16 @@ func (j *Judge) Abandon(ctx context.Context, trial string, try int, reason strin
 		close(s.over)
 	}
 	j.mu.Unlock()
-	if err := j.finishGames(ctx, trial, try); err != nil {
+	if err := j.games.Close(ctx, trial, try); err != nil {
 		return err
 	}
-	var all []Submission
+	var all []round.Submission
 	// Not by Submissions: a round that is just being accepted is waited for.
-	_, err := j.opts.Ledger.Reserve(ctx, trial, func(past []Submission) (Submission, error) {
+	_, err := j.opts.Ledger.Reserve(ctx, trial, func(past []round.Submission) (round.Submission, error) {
 		all = past
-		return Submission{}, errUnchanged
+		return round.Submission{}, round.ErrUnchanged
 	})
-	if err != nil && !errors.Is(err, errUnchanged) {
+	if err != nil && !errors.Is(err, round.ErrUnchanged) {
 		return fmt.Errorf("list submissions of trial %s: %w", trial, err)
 	}
 	problem := "the trial was over before this round was judged"
@@ -36,10 +38,10 @@ func (j *Judge) Abandon(ctx context.Context, trial string, try int, reason strin
 	for _, sub := range all {
 		switch {
 		case sub.Try > try:
-		case sub.Kind == KindGame && sub.State == StateRunning:
-			errs = append(errs, j.orphaned(ctx, sub, problem))
-		case sub.State == StateQueued || sub.State == StateRunning:
-			errs = append(errs, j.publish(ctx, sub, failed(problem)))
+		case sub.Kind == round.KindGame && sub.State == round.StateRunning:
+			errs = append(errs, j.games.Orphaned(ctx, sub, problem))
+		case sub.State == round.StateQueued || sub.State == round.StateRunning:
+			errs = append(errs, j.publish(ctx, sub, round.Failed(problem)))
 		}
 	}
 	return errors.Join(errs...)

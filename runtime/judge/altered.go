@@ -7,13 +7,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
 )
 
 // maxLookedAt bounds how many hidden files are compared where there is no guest to do it.
@@ -21,46 +23,6 @@ const maxLookedAt = 200
 
 // differs is what the guest's comparison begins with when it names a file.
 const differs = "differs: "
-
-// comparable reports whether a hidden file has to be after a run what it was before. Runs write
-// to databases, logs and what is made of other files; and of what lies in the image and only
-// matches a pattern, source alone is compared.
-func comparable(name string, laid bool) bool {
-	written := []string{
-		".db", ".sqlite", ".sqlite3", ".log", ".lock", ".pid", ".tmp", ".cache", ".out", ".pyc", ".pyo", ".class", ".o", ".a", ".so", ".coverage",
-	}
-	source := []string{
-		".py", ".go", ".rs", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".java", ".kt", ".groovy", ".scala", ".rb", ".php", ".sh", ".pl",
-		".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cs", ".swift", ".bats", ".t",
-	}
-	made := []string{"__pycache__", "node_modules", "target", "build", "dist", "out", ".git", ".tox", ".venv", "vendor"}
-	if slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(dir string) bool { return slices.Contains(made, dir) }) && !laid {
-		return false
-	}
-	ext := path.Ext(name)
-	return slices.Contains(source, ext) || laid && !slices.Contains(written, ext)
-}
-
-// digest takes the digest of a hidden file of the image that has to stay what it is: of its
-// content where that was read, else of what is left of the stream.
-func (p *profile) digest(r io.Reader, name string, content []byte, laid bool) error {
-	if !comparable(name, laid) {
-		return nil
-	}
-	sum := sha256.New()
-	if content != nil {
-		sum.Write(content)
-	} else if _, err := io.Copy(sum, r); err != nil {
-		return err
-	}
-	if p.Sums == nil {
-		p.Sums = map[string]string{}
-	}
-	p.Sums[name] = text(sum)
-	return nil
-}
-
-func text(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
 // nowLaid notes that a hidden file, by its path in the container, is replaced by the judge
 // itself: some tripwires are tests that are added to one.
@@ -82,7 +44,7 @@ func (g *grading) laid(name string, content []byte) {
 	if g.replaced == nil {
 		g.replaced = map[string]string{}
 	}
-	g.replaced[name] = text(sum)
+	g.replaced[name] = hex.EncodeToString(sum.Sum(nil))
 }
 
 // sums are the digests that the hidden files have to have after the run.
@@ -124,7 +86,7 @@ func (g *grading) lookedAt(ctx context.Context) (string, error) {
 			break
 		}
 		same, err := g.sameIn(ctx, name, sums[name])
-		if err != nil && (ctx.Err() != nil || machinery(err)) {
+		if err != nil && (ctx.Err() != nil || sandbox.Machinery(err)) {
 			return "", fmt.Errorf("compare %s with what was laid: %w", name, err)
 		}
 		if err != nil || !same {
@@ -141,7 +103,7 @@ const maxLooks = 3
 // sameIn is same, of several looks.
 func (g *grading) sameIn(ctx context.Context, name, want string) (same bool, err error) {
 	for look := range maxLooks {
-		if same, err = g.same(ctx, name, want); err == nil || machinery(err) {
+		if same, err = g.same(ctx, name, want); err == nil || sandbox.Machinery(err) {
 			return same, err
 		}
 		select {
@@ -171,11 +133,11 @@ func (g *grading) same(ctx context.Context, name, want string) (_ bool, err erro
 	if _, err := io.Copy(sum, r); err != nil {
 		return false, err
 	}
-	return text(sum) == want, nil
+	return hex.EncodeToString(sum.Sum(nil)) == want, nil
 }
 
 // compared holds against a report that counts for something that a hidden file was altered.
-func (g *grading) compared(ctx context.Context, r Report) (Report, error) {
+func (g *grading) compared(ctx context.Context, r round.Report) (round.Report, error) {
 	if !r.Valid || r.PassRate == 0 && r.Score == nil {
 		return r, nil
 	}
@@ -187,7 +149,7 @@ func (g *grading) compared(ctx context.Context, r Report) (Report, error) {
 	if r.Problem != "" {
 		why = r.Problem + "; " + why
 	}
-	r.Status, r.Tampered, r.Valid, r.PassRate, r.Score, r.Score100 = StatusTampered, true, false, 0, nil, nil
-	r.Problem = clip(why, 1000)
+	r.Status, r.Tampered, r.Valid, r.PassRate, r.Score, r.Score100 = round.StatusTampered, true, false, 0, nil, nil
+	r.Problem = round.Clip(why, 1000)
 	return r, nil
 }

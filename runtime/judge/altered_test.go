@@ -10,6 +10,8 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // A hidden file that cannot be read is no proof against a submission as long as another look shows it
@@ -17,8 +19,8 @@ import (
 func TestAHiddenFileIsLookedAtAgainWhereItCannotBeRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		failures int32
-		want     Status
-	}{"each time": {99, StatusTampered}, "once": {1, StatusOK}, "twice": {2, StatusOK}, "never": {0, StatusOK}} {
+		want     round.Status
+	}{"each time": {99, round.StatusTampered}, "once": {1, round.StatusOK}, "twice": {2, round.StatusOK}, "never": {0, round.StatusOK}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
@@ -39,8 +41,8 @@ func TestAHiddenFileIsLookedAtAgainWhereItCannotBeRead(t *testing.T) {
 					}
 					return nil
 				})
-				r := b.judgeOne(t, "t", file("src/answer", "x")).Report
-				if r.Status != tc.want || tc.want == StatusTampered && !strings.Contains(r.Problem, "tests/test_a.py") {
+				r := b.judgeOne(t, "t", judgetest.File("src/answer", "x")).Report
+				if r.Status != tc.want || tc.want == round.StatusTampered && !strings.Contains(r.Problem, "tests/test_a.py") {
 					t.Errorf("%s: %s", r.Status, r.Problem)
 				}
 			})

@@ -8,15 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // attack is a submission to a judge in a real container that shall not win by it.
 type attack struct {
 	name    string
-	archive []tarEntry
+	archive []judgetest.Entry
 	change  func(*task.Judge) // nil = pytest, as root, with nobody knowing the tests' names
-	status  Status
+	status  round.Status
 	rate    float64
 	passed  int
 
@@ -42,18 +44,18 @@ var expected = []string{"tests/test_answer.py::test_right", "tests/test_answer.p
 func attackedImage(t *testing.T, b *bench) string {
 	t.Helper()
 	grader := "import answer, json\nok = answer.value() == 42\nprint(json.dumps({'valid': True, 'pass_rate': float(ok), 'score': answer.value()}))\n"
-	return b.imageWith(t, "attacked", folder("work"), folder("work/tests"), file("work/tests/test_answer.py", firstTests), file("work/tests/test_later.py", secondTests),
-		file("work/tests/grade.py", grader), file("work/tests/total.py", "import answer\nprint('TOTAL_SCORE', answer.value())\n"),
-		file("work/tests/check.py", "import answer, sys\nsys.exit(answer.value() != 42)\n"))
+	return b.imageWith(t, "attacked", judgetest.Folder("work"), judgetest.Folder("work/tests"), judgetest.File("work/tests/test_answer.py", firstTests), judgetest.File("work/tests/test_later.py", secondTests),
+		judgetest.File("work/tests/grade.py", grader), judgetest.File("work/tests/total.py", "import answer\nprint('TOTAL_SCORE', answer.value())\n"),
+		judgetest.File("work/tests/check.py", "import answer, sys\nsys.exit(answer.value() != 42)\n"))
 }
 
 // attacked is the session in which an attack is judged.
-func (a attack) attacked(b *bench, trial string) Session {
+func (a attack) attacked(b *bench, trial string) round.Session {
 	terms := task.Judge{Parser: "pytest", Command: task.Command{Shell: "python3 -m pytest -q tests"}, Timeout: 2 * time.Minute}
 	if a.change != nil {
 		a.change(&terms)
 	}
-	return Session{Trial: trial, JudgeImage: b.image, Task: task.Task{
+	return round.Session{Trial: trial, JudgeImage: b.image, Task: task.Task{
 		Name: "t", Workdir: "/work", Judge: terms,
 		Submit: task.Submit{Paths: []string{"."}, Exclude: []string{"tests/"}, MaxBytes: 1 << 20, MaxFiles: 100},
 	}}
@@ -61,7 +63,7 @@ func (a attack) attacked(b *bench, trial string) Session {
 
 // staged is the same task with a judge in stages: the code that was submitted leaves a
 // number, and the tests read that.
-func (a attack) staged(t *testing.T, b *bench, trial, plain string) Session {
+func (a attack) staged(t *testing.T, b *bench, trial, plain string) round.Session {
 	s := a.attacked(b, trial)
 	s.RunImage, s.GradeImage = plain, plain // the answers are in neither
 	s.Task.Judge.Expect, s.Task.Judge.Command, s.Task.Judge.Parser, s.Task.Judge.Part = nil, task.Command{}, "pytest", task.Part{}
@@ -70,7 +72,7 @@ func (a attack) staged(t *testing.T, b *bench, trial, plain string) Session {
 		Timeout: time.Minute, Outputs: []string{"out.json"},
 	}
 	s.Task.Judge.Grade = &task.Stage{
-		Context: b.tree(t, file("compare/test_out.py", "import json\n\ndef test_out():\n    assert json.load(open('out.json')) == 42\n")),
+		Context: b.tree(t, judgetest.File("compare/test_out.py", "import json\n\ndef test_out():\n    assert json.load(open('out.json')) == 42\n")),
 		Command: task.Command{Shell: "python3 -m pytest -q compare"}, Timeout: time.Minute,
 	}
 	return s
@@ -79,11 +81,11 @@ func (a attack) staged(t *testing.T, b *bench, trial, plain string) Session {
 // try submits all attacks at once, as trials of their own, and then looks at each verdict.
 func try(t *testing.T, b *bench, plain string, attacks []attack) {
 	t.Helper()
-	subs, inStages := make([]Submission, len(attacks)), make([]Submission, len(attacks))
-	submit := func(s Session, a attack) Submission {
+	subs, inStages := make([]round.Submission, len(attacks)), make([]round.Submission, len(attacks))
+	submit := func(s round.Session, a attack) round.Submission {
 		b.Open(s)
 		t.Cleanup(func() { b.Forget(s.Trial) })
-		sub, err := b.Submit(t.Context(), s.Trial, SubmitRequest{Kind: KindAgent, Archive: bytes.NewReader(pack(t, a.archive...))})
+		sub, err := b.Submit(t.Context(), s.Trial, round.SubmitRequest{Kind: round.KindAgent, Archive: bytes.NewReader(judgetest.Pack(t, a.archive...))})
 		if err != nil {
 			t.Fatalf("%s: %v", a.name, err)
 		}
@@ -105,7 +107,7 @@ func try(t *testing.T, b *bench, plain string, attacks []attack) {
 			if r.Status != a.status || r.PassRate != a.rate || r.Passed != a.passed {
 				t.Errorf("%s (%s), rate %v, %d passed; want %s, %v, %d\n%s", r.Status, r.Problem, r.PassRate, r.Passed, a.status, a.rate, a.passed, b.output(t, r.Output))
 			}
-			if resolves(r) && a.listed == "" && !strings.HasPrefix(a.name, "honest and right") {
+			if judgetest.Resolves(r) && a.listed == "" && !strings.HasPrefix(a.name, "honest and right") {
 				t.Error("it wins, and README.md does not list it")
 			}
 			if r.JudgeMS > 180_000 {
@@ -117,15 +119,12 @@ func try(t *testing.T, b *bench, plain string, attacks []attack) {
 			if !bytes.Contains(page, []byte("**It "+a.listed)) {
 				t.Errorf("README.md does not say %q", a.listed)
 			}
-			if r := b.judged(t, inStages[i].ID).Report; resolves(r) || r.Isolation != "staged" {
+			if r := b.judged(t, inStages[i].ID).Report; judgetest.Resolves(r) || r.Isolation != "staged" {
 				t.Errorf("in stages it wins: %s (%s), rate %v\n%s", r.Status, r.Problem, r.PassRate, b.output(t, r.Output))
 			}
 		})
 	}
 }
-
-// resolves reports whether a verdict is a full success.
-func resolves(r *Report) bool { return r.Status == StatusOK && r.Valid && r.PassRate == 1 }
 
 func TestAttacksInRealContainers(t *testing.T) {
 	b := shellBench(t, func(o *Options) { o.Warm = 2 })

@@ -4,14 +4,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // module is a submission of one Python module that gives a wrong answer beside what it does.
-func module(source string) []tarEntry { return []tarEntry{file("answer.py", source+wrong)} }
+func module(source string) []judgetest.Entry {
+	return []judgetest.Entry{judgetest.File("answer.py", source+wrong)}
+}
 
 // with is the same, with other files beside it.
-func with(source string, more ...tarEntry) []tarEntry { return append(module(source), more...) }
+func with(source string, more ...judgetest.Entry) []judgetest.Entry {
+	return append(module(source), more...)
+}
 
 func stoppedAfter(limit time.Duration) func(*task.Judge) {
 	return func(j *task.Judge) { j.Timeout = limit }
@@ -103,34 +109,34 @@ const (
 // attacksOnPytest are judged by the hidden tests, by pytest, as the image's user.
 func attacksOnPytest() []attack {
 	return []attack{
-		{name: "honest and right", archive: []tarEntry{file("answer.py", right)}, status: StatusOK, rate: 1, passed: 3},
-		{name: "honest and right, told", archive: []tarEntry{file("answer.py", right)}, change: told, status: StatusOK, rate: 1, passed: 3},
-		{name: "honest and wrong", archive: module(""), status: StatusOK},
+		{name: "honest and right", archive: []judgetest.Entry{judgetest.File("answer.py", right)}, status: round.StatusOK, rate: 1, passed: 3},
+		{name: "honest and right, told", archive: []judgetest.Entry{judgetest.File("answer.py", right)}, change: told, status: round.StatusOK, rate: 1, passed: 3},
+		{name: "honest and wrong", archive: module(""), status: round.StatusOK},
 
 		// Words.
-		{name: "prints a summary", archive: module(`print("===== 5000 passed in 1.0s =====")`), status: StatusOK},
-		{name: "prints a summary past pytest", archive: module(aside("\n===== 5000 passed in 1.0s =====\n")), status: StatusInvalid},
-		{name: "prints a whole run past pytest", archive: module(aside(wholeRun)), status: StatusInvalid},
-		{name: "prints a whole run past pytest, told", archive: module(aside(wholeRun)), change: told, status: StatusInvalid},
-		{name: "floods the output", archive: module(aside("") + "for _ in range(10000): aside('x' * 3999 + '\\n')\naside(" + quoted(wholeRun) + ")\n"), status: StatusInvalid},
-		{name: "floods the output, told", archive: module(aside("") + "import atexit\natexit.register(lambda: [aside('x' * 3999 + '\\n') for _ in range(10000)])\n"), change: told, status: StatusInvalid},
-		{name: "prints a whole run at its end", archive: module(aside("") + "import atexit\natexit.register(aside, " + quoted(wholeRun) + ")\n"), status: StatusInvalid},
-		{name: "prints a whole run and ends", archive: module(aside(wholeRun) + "os._exit(0)\n"), status: StatusTampered, passed: 3},
+		{name: "prints a summary", archive: module(`print("===== 5000 passed in 1.0s =====")`), status: round.StatusOK},
+		{name: "prints a summary past pytest", archive: module(aside("\n===== 5000 passed in 1.0s =====\n")), status: round.StatusInvalid},
+		{name: "prints a whole run past pytest", archive: module(aside(wholeRun)), status: round.StatusInvalid},
+		{name: "prints a whole run past pytest, told", archive: module(aside(wholeRun)), change: told, status: round.StatusInvalid},
+		{name: "floods the output", archive: module(aside("") + "for _ in range(10000): aside('x' * 3999 + '\\n')\naside(" + quoted(wholeRun) + ")\n"), status: round.StatusInvalid},
+		{name: "floods the output, told", archive: module(aside("") + "import atexit\natexit.register(lambda: [aside('x' * 3999 + '\\n') for _ in range(10000)])\n"), change: told, status: round.StatusInvalid},
+		{name: "prints a whole run at its end", archive: module(aside("") + "import atexit\natexit.register(aside, " + quoted(wholeRun) + ")\n"), status: round.StatusInvalid},
+		{name: "prints a whole run and ends", archive: module(aside(wholeRun) + "os._exit(0)\n"), status: round.StatusTampered, passed: 3},
 
 		// Ends.
-		{name: "ends with 0 on import", archive: module("import os\nos._exit(0)\n"), status: StatusInvalid},
-		{name: "exits with 0 on import", archive: module("import sys\nsys.exit(0)\n"), status: StatusOK},
-		{name: "ends with 0 at its end", archive: module("import atexit, os\natexit.register(os._exit, 0)\n"), status: StatusOK},
-		{name: "ends after the first pass", archive: []tarEntry{file("answer.py", counting("os._exit(0)"))}, status: StatusInvalid, rate: .5, passed: 1},
-		{name: "hangs after the first pass", archive: []tarEntry{file("answer.py", counting("time.sleep(600)"))}, change: stoppedAfter(30 * time.Second), status: StatusTimeout, rate: .5, passed: 1},
-		{name: "kills the runner", archive: module("import os\nos.kill(os.getpid(), 9)\n"), status: StatusInvalid},
-		{name: "stops the runner", archive: module("import os\nos.kill(os.getpid(), 19)\n"), change: stoppedAfter(4 * time.Second), status: StatusTimeout},
+		{name: "ends with 0 on import", archive: module("import os\nos._exit(0)\n"), status: round.StatusInvalid},
+		{name: "exits with 0 on import", archive: module("import sys\nsys.exit(0)\n"), status: round.StatusOK},
+		{name: "ends with 0 at its end", archive: module("import atexit, os\natexit.register(os._exit, 0)\n"), status: round.StatusOK},
+		{name: "ends after the first pass", archive: []judgetest.Entry{judgetest.File("answer.py", counting("os._exit(0)"))}, status: round.StatusInvalid, rate: .5, passed: 1},
+		{name: "hangs after the first pass", archive: []judgetest.Entry{judgetest.File("answer.py", counting("time.sleep(600)"))}, change: stoppedAfter(30 * time.Second), status: round.StatusTimeout, rate: .5, passed: 1},
+		{name: "kills the runner", archive: module("import os\nos.kill(os.getpid(), 9)\n"), status: round.StatusInvalid},
+		{name: "stops the runner", archive: module("import os\nos.kill(os.getpid(), 19)\n"), change: stoppedAfter(4 * time.Second), status: round.StatusTimeout},
 		{name: "prints a whole run and kills who waits for it", archive: module(aside(wholeRun) + "os.kill(os.getppid(), 9)\nos._exit(0)\n"), change: func(j *task.Judge) {
 			j.Command.Shell = "python3 -m pytest -q tests; exit $?"
-		}, status: StatusTampered, passed: 3},
+		}, status: round.StatusTampered, passed: 3},
 
 		// Failures that are expected.
-		{name: "marks the modules that import it", archive: module(expecting("frame.f_globals['pytestmark'] = pytest.mark.xfail")), status: StatusOK},
+		{name: "marks the modules that import it", archive: module(expecting("frame.f_globals['pytestmark'] = pytest.mark.xfail")), status: round.StatusOK},
 		{name: "marks each test that is collected", archive: module(`
 import pytest
 make = pytest.Function.__init__
@@ -138,10 +144,10 @@ def marking(self, *args, **kwargs):
     make(self, *args, **kwargs)
     if not self.name.startswith("test_must"): self.add_marker(pytest.mark.xfail)
 pytest.Function.__init__ = marking
-`), change: told, status: StatusTampered},
+`), change: told, status: round.StatusTampered},
 
 		// The runner, from inside.
-		{name: "patches the class of reports", archive: module(forgedReports), status: StatusTampered, passed: 3},
+		{name: "patches the class of reports", archive: module(forgedReports), status: round.StatusTampered, passed: 3},
 		{name: "finds the runner's parts by the garbage collector", archive: module(`
 import gc
 import _pytest.config, pytest
@@ -151,72 +157,72 @@ class Forger:
         result = yield
         result.get_result().outcome = "passed"
 [o for o in gc.get_objects() if isinstance(o, _pytest.config.PytestPluginManager)][0].register(Forger())
-`), status: StatusTampered, passed: 3},
+`), status: round.StatusTampered, passed: 3},
 		{name: "throws the added tests out", archive: module(forgedReports + `
 import gc
 import _pytest.config
 manager = [o for o in gc.get_objects() if isinstance(o, _pytest.config.PytestPluginManager)][0]
 for plugin in manager.get_plugins():
     if getattr(plugin, "__file__", None) == "/conftest.py": manager.unregister(plugin)
-`), status: StatusTampered, passed: 3},
+`), status: round.StatusTampered, passed: 3},
 		{name: "forgets the failures when all is over", archive: module(`
 import _pytest.terminal
 def forget(self):
     self.stats["passed"] = self.stats.get("passed", []) + self.stats.pop("failed", [])
     self._session.testsfailed = 0
 _pytest.terminal.TerminalReporter.summary_failures = forget
-`), status: StatusInvalid},
+`), status: round.StatusInvalid},
 		{name: "knows its tests by name", archive: module(`
 import pytest, re
 run = pytest.Function.runtest
 pytest.Function.runtest = lambda self: run(self) if re.search("[0-9a-f]{16}", self.name) else None
-`), status: StatusOK, rate: 1, passed: 3, listed: addsTests},
-		{name: "equals everything", archive: []tarEntry{file("answer.py", "class Yes:\n    def __eq__(self, other): return True\n    def __add__(self, other): return self\n\ndef value(): return Yes()\n")}, change: told, status: StatusOK, rate: 1, passed: 3, listed: agrees},
-		{name: "copies the answer out of the tests", archive: []tarEntry{file("answer.py", `
+`), status: round.StatusOK, rate: 1, passed: 3, listed: addsTests},
+		{name: "equals everything", archive: []judgetest.Entry{judgetest.File("answer.py", "class Yes:\n    def __eq__(self, other): return True\n    def __add__(self, other): return self\n\ndef value(): return Yes()\n")}, change: told, status: round.StatusOK, rate: 1, passed: 3, listed: agrees},
+		{name: "copies the answer out of the tests", archive: []judgetest.Entry{judgetest.File("answer.py", `
 import re
 def value(): return int(re.search(r"== (\d+)", open("/work/tests/test_later.py").read())[1])
-`)}, status: StatusOK, rate: 1, passed: 3, listed: readsTheWire},
+`)}, status: round.StatusOK, rate: 1, passed: 3, listed: readsTheWire},
 
 		// The runner, from beside.
-		{name: "settings of pytest and Python", archive: with("", file("conftest.py", forgedReports), file("pytest.ini", "[pytest]\naddopts = -k nothing\n"), file("tox.ini", "[pytest]\naddopts = -k nothing\n"),
-			file("setup.cfg", "[tool:pytest]\naddopts = -k nothing\n"), file("sitecustomize.py", forgedReports), file("usercustomize.py", forgedReports), file("evil.pth", "import os; os._exit(0)\n"),
-			file(".pytest.ini", "[pytest]\naddopts = -k nothing\n")), status: StatusOK},
-		{name: "files that a shell or a linker reads elsewhere", archive: with("", file(".env", "LD_PRELOAD=/work/evil.so\n"), file("evil.so", "\x7fELF"), file("ld.so.preload", "/work/evil.so\n"), file("etc/ld.so.preload", "/work/evil.so\n"),
-			file(".profile", "exit 0\n"), file(".bashrc", "exit 0\n"), file(".pythonrc.py", "import os; os._exit(0)\n"), file("bin/python3", "#!/bin/sh\nexit 0\n"), file("python3", "#!/bin/sh\nexit 0\n")), status: StatusOK},
-		{name: "a plugin by an entry point", archive: with("", file("evil.py", forgedReports), file("evil-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"),
-			file("evil-1.0.dist-info/entry_points.txt", "[pytest11]\nevil = evil\n")), status: StatusOK},
-		{name: "an old kind of entry point", archive: with("", file("evil.py", forgedReports), file("evil.egg-info/PKG-INFO", "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"),
-			file("evil.egg-info/entry_points.txt", "[pytest11]\nevil = evil\n")), status: StatusOK},
-		{name: "a plugin by pyproject.toml", archive: with("", file("evil.py", forgedReports), file("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-p evil\"\n")), status: StatusOK},
-		{name: "a runner that says nothing", archive: with("", file("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-p no:terminal\"\n")), status: StatusOK},
-		{name: "a runner that only helps", archive: with("", file("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"--help\"\n")), status: StatusOK},
-		{name: "a runner that collects only", archive: with("", file("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"--co\"\n")), status: StatusOK},
-		{name: "a runner of its own", archive: with("", file("pytest.py", aside(wholeRun)+"os._exit(0)\n")), status: StatusOK},
-		{name: "a part of the runner of its own", archive: with("", file("pluggy.py", aside(wholeRun)+"os._exit(0)\n")), status: StatusOK},
-		{name: "a part of Python of its own", archive: with("", file("argparse.py", aside(wholeRun)+"os._exit(0)\n")), status: StatusOK},
-		{name: "tests by other names", archive: with("", file("TESTS/test_answer.py", "def test_right(): pass\n"), file("Tests/test_answer.py", "def test_right(): pass\n"), file(`tests\test_answer.py`, "def test_right(): pass\n"),
-			file("te\u017fts/test_answer.py", ""), file("gra\u0308der/x", "1"), file("gr\u00e4der/x", "2")), status: StatusOK},
+		{name: "settings of pytest and Python", archive: with("", judgetest.File("conftest.py", forgedReports), judgetest.File("pytest.ini", "[pytest]\naddopts = -k nothing\n"), judgetest.File("tox.ini", "[pytest]\naddopts = -k nothing\n"),
+			judgetest.File("setup.cfg", "[tool:pytest]\naddopts = -k nothing\n"), judgetest.File("sitecustomize.py", forgedReports), judgetest.File("usercustomize.py", forgedReports), judgetest.File("evil.pth", "import os; os._exit(0)\n"),
+			judgetest.File(".pytest.ini", "[pytest]\naddopts = -k nothing\n")), status: round.StatusOK},
+		{name: "files that a shell or a linker reads elsewhere", archive: with("", judgetest.File(".env", "LD_PRELOAD=/work/evil.so\n"), judgetest.File("evil.so", "\x7fELF"), judgetest.File("ld.so.preload", "/work/evil.so\n"), judgetest.File("etc/ld.so.preload", "/work/evil.so\n"),
+			judgetest.File(".profile", "exit 0\n"), judgetest.File(".bashrc", "exit 0\n"), judgetest.File(".pythonrc.py", "import os; os._exit(0)\n"), judgetest.File("bin/python3", "#!/bin/sh\nexit 0\n"), judgetest.File("python3", "#!/bin/sh\nexit 0\n")), status: round.StatusOK},
+		{name: "a plugin by an entry point", archive: with("", judgetest.File("evil.py", forgedReports), judgetest.File("evil-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"),
+			judgetest.File("evil-1.0.dist-info/entry_points.txt", "[pytest11]\nevil = evil\n")), status: round.StatusOK},
+		{name: "an old kind of entry point", archive: with("", judgetest.File("evil.py", forgedReports), judgetest.File("evil.egg-info/PKG-INFO", "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"),
+			judgetest.File("evil.egg-info/entry_points.txt", "[pytest11]\nevil = evil\n")), status: round.StatusOK},
+		{name: "a plugin by pyproject.toml", archive: with("", judgetest.File("evil.py", forgedReports), judgetest.File("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-p evil\"\n")), status: round.StatusOK},
+		{name: "a runner that says nothing", archive: with("", judgetest.File("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-p no:terminal\"\n")), status: round.StatusOK},
+		{name: "a runner that only helps", archive: with("", judgetest.File("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"--help\"\n")), status: round.StatusOK},
+		{name: "a runner that collects only", archive: with("", judgetest.File("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"--co\"\n")), status: round.StatusOK},
+		{name: "a runner of its own", archive: with("", judgetest.File("pytest.py", aside(wholeRun)+"os._exit(0)\n")), status: round.StatusOK},
+		{name: "a part of the runner of its own", archive: with("", judgetest.File("pluggy.py", aside(wholeRun)+"os._exit(0)\n")), status: round.StatusOK},
+		{name: "a part of Python of its own", archive: with("", judgetest.File("argparse.py", aside(wholeRun)+"os._exit(0)\n")), status: round.StatusOK},
+		{name: "tests by other names", archive: with("", judgetest.File("TESTS/test_answer.py", "def test_right(): pass\n"), judgetest.File("Tests/test_answer.py", "def test_right(): pass\n"), judgetest.File(`tests\test_answer.py`, "def test_right(): pass\n"),
+			judgetest.File("te\u017fts/test_answer.py", ""), judgetest.File("gra\u0308der/x", "1"), judgetest.File("gr\u00e4der/x", "2")), status: round.StatusOK},
 
 		// Tests.
-		{name: "settings that leave tests out", archive: []tarEntry{file("answer.py", onlyLater("return 0")), file("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k later\"\n")}, status: StatusOK, rate: 1. / 3, passed: 1},
-		{name: "honest and right, with settings that would leave tests out", archive: []tarEntry{file("answer.py", right), file("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k later\"\n")}, change: told, status: StatusOK, rate: 1, passed: 3},
-		{name: "settings that leave tests out, protected", archive: with("", file("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k later\"\n")), change: func(j *task.Judge) { j.Protect = []string{"pyproject.toml"} }, status: StatusOK},
-		{name: "skips all tests", archive: []tarEntry{file("answer.py", "import pytest\ndef value(): pytest.skip('no')\n")}, status: StatusInvalid},
-		{name: "skips the tests that it would fail", archive: []tarEntry{file("answer.py", onlyLater("pytest.skip('no')"))}, status: StatusOK, rate: 1, passed: 1, listed: fewerTests},
-		{name: "skips the tests that it would fail, told", archive: []tarEntry{file("answer.py", onlyLater("pytest.skip('no')"))}, change: told, status: StatusOK, rate: 1. / 3, passed: 1},
-		{name: "adds tests to the hidden ones", archive: module(addingTests), status: StatusOK, rate: .97, passed: 97, listed: ownTests},
-		{name: "adds tests to the hidden ones, told", archive: module(addingTests), change: told, status: StatusOK},
-		{name: "prints letters of tests past pytest", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), status: StatusInvalid, rate: .625, passed: 5},
-		{name: "prints letters of tests past pytest, told", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), change: told, status: StatusInvalid},
-		{name: "writes other tests and begins again", archive: module("place, back = '/work', False\n" + easyTests), change: told, status: StatusTampered, passed: 3},
-		{name: "writes other tests, begins again, and puts the old ones back", archive: module("place, back = '/work', True\n" + easyTests), change: told, status: StatusOK, rate: 1, passed: 3, listed: hiddenFiles},
-		{name: "writes other tests as another user", archive: module("place, back = '/work', False\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: StatusOK},
-		{name: "begins again with tests of its own", archive: module("place, back = '/tmp/own', False\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: StatusOK, rate: 1, passed: 3, listed: startsAnew},
-		{name: "writes over the second test while the first runs", archive: module("open('/work/tests/test_later.py', 'w').write('def test_later(): pass\\n')\n"), status: StatusTampered, passed: 1},
+		{name: "settings that leave tests out", archive: []judgetest.Entry{judgetest.File("answer.py", onlyLater("return 0")), judgetest.File("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k later\"\n")}, status: round.StatusOK, rate: 1. / 3, passed: 1},
+		{name: "honest and right, with settings that would leave tests out", archive: []judgetest.Entry{judgetest.File("answer.py", right), judgetest.File("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k later\"\n")}, change: told, status: round.StatusOK, rate: 1, passed: 3},
+		{name: "settings that leave tests out, protected", archive: with("", judgetest.File("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k later\"\n")), change: func(j *task.Judge) { j.Protect = []string{"pyproject.toml"} }, status: round.StatusOK},
+		{name: "skips all tests", archive: []judgetest.Entry{judgetest.File("answer.py", "import pytest\ndef value(): pytest.skip('no')\n")}, status: round.StatusInvalid},
+		{name: "skips the tests that it would fail", archive: []judgetest.Entry{judgetest.File("answer.py", onlyLater("pytest.skip('no')"))}, status: round.StatusOK, rate: 1, passed: 1, listed: fewerTests},
+		{name: "skips the tests that it would fail, told", archive: []judgetest.Entry{judgetest.File("answer.py", onlyLater("pytest.skip('no')"))}, change: told, status: round.StatusOK, rate: 1. / 3, passed: 1},
+		{name: "adds tests to the hidden ones", archive: module(addingTests), status: round.StatusOK, rate: .97, passed: 97, listed: ownTests},
+		{name: "adds tests to the hidden ones, told", archive: module(addingTests), change: told, status: round.StatusOK},
+		{name: "prints letters of tests past pytest", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), status: round.StatusInvalid, rate: .625, passed: 5},
+		{name: "prints letters of tests past pytest, told", archive: module(aside("\n.....  [100%]\n==== 5 passed in 0.01s ====\n")), change: told, status: round.StatusInvalid},
+		{name: "writes other tests and begins again", archive: module("place, back = '/work', False\n" + easyTests), change: told, status: round.StatusTampered, passed: 3},
+		{name: "writes other tests, begins again, and puts the old ones back", archive: module("place, back = '/work', True\n" + easyTests), change: told, status: round.StatusOK, rate: 1, passed: 3, listed: hiddenFiles},
+		{name: "writes other tests as another user", archive: module("place, back = '/work', False\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: round.StatusOK},
+		{name: "begins again with tests of its own", archive: module("place, back = '/tmp/own', False\n" + easyTests), change: func(j *task.Judge) { told(j); nobody(j) }, status: round.StatusOK, rate: 1, passed: 3, listed: startsAnew},
+		{name: "writes over the second test while the first runs", archive: module("open('/work/tests/test_later.py', 'w').write('def test_later(): pass\\n')\n"), status: round.StatusTampered, passed: 1},
 
 		// Output and processes.
-		{name: "closes all that is open", archive: module("import os\nos.closerange(0, 99)\n"), status: StatusInvalid},
-		{name: "leads the output into nothing", archive: module("import os\nnull = os.open('/dev/null', 2)\nfor fd in range(30):\n    if fd != null: os.dup2(null, fd)\n"), status: StatusInvalid},
+		{name: "closes all that is open", archive: module("import os\nos.closerange(0, 99)\n"), status: round.StatusInvalid},
+		{name: "leads the output into nothing", archive: module("import os\nnull = os.open('/dev/null', 2)\nfor fd in range(30):\n    if fd != null: os.dup2(null, fd)\n"), status: round.StatusInvalid},
 		{name: "leaves somebody behind who writes later", archive: module(aside("") + `
 import time
 if not os.fork():
@@ -229,7 +235,7 @@ if not os.fork():
     time.sleep(3)
     aside(` + quoted(wholeRun) + `)
     time.sleep(600)
-`), status: StatusOK},
+`), status: round.StatusOK},
 		{name: "leaves somebody behind who kills the runner and speaks for it", archive: module(aside("") + `
 import sys, time
 if "pytest" not in sys.modules and not os.fork():
@@ -242,7 +248,7 @@ if "pytest" not in sys.modules and not os.fork():
                 os.kill(int(pid), 9)
                 aside(` + quoted(wholeRun) + `)
                 os._exit(0)
-`), change: twice, status: StatusTampered, passed: 3},
+`), change: twice, status: round.StatusTampered, passed: 3},
 		{name: "writes into the first process of its container", archive: module(`
 import ctypes, os
 ctypes.CDLL(None).ptrace(16, 1, 0, 0)
@@ -254,7 +260,7 @@ for name in ("/proc/1/mem", "/proc/%d/mem" % os.getppid()):
                 try: f.seek(low); f.write(b"\0" * 4096)
                 except OSError: pass
     except (OSError, ValueError): pass
-`), status: StatusOK},
+`), status: round.StatusOK},
 	}
 }
 

@@ -12,16 +12,18 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // between takes away what a command has left running, and its tripwire.
-func (g *grading) between(ctx context.Context, before commandRun) error {
+func (g *grading) between(ctx context.Context, before scoring.Command) error {
 	if err := g.quieten(ctx); err != nil {
 		return err
 	}
 	var names strings.Builder
-	for _, wire := range before.wires {
-		for _, name := range slices.Sorted(maps.Keys(wire.Files)) {
+	for _, canary := range before.Canaries {
+		for _, name := range slices.Sorted(maps.Keys(canary.Files)) {
 			names.WriteString(strings.TrimPrefix(name, "/") + "\x00")
 		}
 	}
@@ -63,7 +65,7 @@ func (g *grading) quieten(ctx context.Context) error {
 	}
 	w := g.workload
 	w.Name = inst.Name // one that waited has a name of its own
-	if _, err := g.judge.launch(ctx, w); err != nil {
+	if _, err := g.judge.host.Launch(ctx, w); err != nil {
 		return blamed(ctx, fmt.Errorf("start a judge container again: %w", err))
 	}
 	return nil
@@ -71,34 +73,34 @@ func (g *grading) quieten(ctx context.Context) error {
 
 // armCommand adds the tripwire of a command's runner, where it has one, and returns the
 // environment for the command. It can be taken away again only by the guest.
-func (g *grading) armCommand(ctx context.Context, run *commandRun, env map[string]string) (map[string]string, error) {
-	if g.judge.opts.Guest == "" || len(run.runners) != 1 || run.runners[0].Tripwire == nil || !run.runners[0].Whole {
+func (g *grading) armCommand(ctx context.Context, run *scoring.Command, env map[string]string) (map[string]string, error) {
+	if g.judge.opts.Guest == "" || len(run.Runners) != 1 || run.Runners[0].Tripwire == nil || !run.Runners[0].Whole {
 		return env, nil
 	}
-	wire, ok := run.runners[0].Tripwire(parser.Site{
-		Command: run.text, Workdir: g.session.Task.Workdir, Env: env, Hidden: g.profile.Files, Nonce: newID(),
+	canary, ok := run.Runners[0].Tripwire(parser.Site{
+		Command: run.Text, Workdir: g.session.Task.Workdir, Env: env, Hidden: g.profile.Files, Nonce: round.NewID(),
 		Read: func(name string) []byte { return g.profile.Content[name] },
 	})
 	if !ok {
 		return env, nil
 	}
-	run.wires = []parser.Tripwire{wire}
+	run.Canaries = []parser.Tripwire{canary}
 	out := maps.Clone(env)
 	if out == nil {
 		out = map[string]string{}
 	}
-	maps.Copy(out, wire.Env)
-	return out, g.plant(ctx, wire)
+	maps.Copy(out, canary.Env)
+	return out, g.plant(ctx, canary)
 }
 
 // plant lays the files of a tripwire into the container, as root's. Each is of a time of its
 // own: of equal ones some runtimes would take what they made of the last.
-func (g *grading) plant(ctx context.Context, wire parser.Tripwire) error {
+func (g *grading) plant(ctx context.Context, canary parser.Tripwire) error {
 	g.planted++
 	at := g.sub.StartedAt.Truncate(time.Second).Add(time.Duration(g.planted-1) * time.Second)
-	return g.judge.pour(ctx, g.id, "/", func(w *tar.Writer) error {
-		for _, name := range slices.Sorted(maps.Keys(wire.Files)) {
-			content := wire.Files[name]
+	return g.judge.host.Pour(ctx, g.id, "/", func(w *tar.Writer) error {
+		for _, name := range slices.Sorted(maps.Keys(canary.Files)) {
+			content := canary.Files[name]
 			g.nowLaid(name, content)
 			h := &tar.Header{
 				Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: 0o644,

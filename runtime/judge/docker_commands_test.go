@@ -12,24 +12,26 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // guestBench is a bench whose judge containers are held by the guest, as the daemon's are,
 // with an image that has entries below /.
-func guestBench(t *testing.T, entries ...tarEntry) *bench {
+func guestBench(t *testing.T, entries ...judgetest.Entry) *bench {
 	t.Helper()
 	mounts := guestMount(t)
 	b := shellBench(t, func(o *Options) {
-		o.Hold, o.Guest, o.Mounts, o.Warm = []string{guest.Program, "hold"}, guest.Program, mounts, 2
+		o.PauseProcess, o.Guest, o.Mounts, o.Warm = []string{guest.Program, "hold"}, guest.Program, mounts, 2
 	})
 	b.image = b.imageWith(t, "commands", entries...)
 	return b
 }
 
 // imageWith is the image of a bench on Docker with more entries below /. It goes with the test.
-func (b *bench) imageWith(t *testing.T, name string, entries ...tarEntry) string {
+func (b *bench) imageWith(t *testing.T, name string, entries ...judgetest.Entry) string {
 	t.Helper()
 	engine, ok := b.opts.Engine.(*docker.Engine)
 	if !ok {
@@ -42,7 +44,7 @@ func (b *bench) imageWith(t *testing.T, name string, entries ...tarEntry) string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.CopyTo(t.Context(), c.ID, "/", bytes.NewReader(pack(t, entries...))); err != nil {
+	if err := engine.CopyTo(t.Context(), c.ID, "/", bytes.NewReader(judgetest.Pack(t, entries...))); err != nil {
 		t.Fatal(err)
 	}
 	img, err := engine.Commit(t.Context(), c.ID, "assayd-test/"+name+":"+containertest.Unique(), container.ImageConfig{Labels: label})
@@ -59,8 +61,8 @@ func (b *bench) imageWith(t *testing.T, name string, entries ...tarEntry) string
 }
 
 // byCommands is a session of a task whose tests are commands.
-func (b *bench) byCommands(trial string, failToPass, passToPass []string) Session {
-	return Session{Trial: trial, JudgeImage: b.image, Task: task.Task{
+func (b *bench) byCommands(trial string, failToPass, passToPass []string) round.Session {
+	return round.Session{Trial: trial, JudgeImage: b.image, Task: task.Task{
 		Name: "t", Workdir: "/work", FailToPass: failToPass, PassToPass: passToPass,
 		Submit: task.Submit{Paths: []string{"."}, Exclude: []string{"tests/"}, MaxBytes: 1 << 20, MaxFiles: 100},
 		Judge:  task.Judge{Timeout: time.Minute},
@@ -83,10 +85,10 @@ const (
 
 func TestJudgingByCommandsInRealContainers(t *testing.T) {
 	unit := "import unittest, answer\n\nclass Test(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(answer.value(), 42)\n"
-	work := folder("work")
-	work.head.Mode = 0o777
-	b := guestBench(t, work, folder("work/tests"), file("work/tests/test_answer.py", firstTests), file("work/tests/test_later.py", secondTests),
-		file("work/tests/unit.py", unit), folder("work/old"), file("work/old/code.py", ""), file("work/old/conftest.py", ""), link("work/way", "tests"), link("work/out", "/etc"), file("work/old/tests/test_kept.py", "def test_kept(): pass\n"))
+	work := judgetest.Folder("work")
+	work.Head.Mode = 0o777
+	b := guestBench(t, work, judgetest.Folder("work/tests"), judgetest.File("work/tests/test_answer.py", firstTests), judgetest.File("work/tests/test_later.py", secondTests),
+		judgetest.File("work/tests/unit.py", unit), judgetest.Folder("work/old"), judgetest.File("work/old/code.py", ""), judgetest.File("work/old/conftest.py", ""), judgetest.Link("work/way", "tests"), judgetest.Link("work/out", "/etc"), judgetest.File("work/old/tests/test_kept.py", "def test_kept(): pass\n"))
 	const (
 		first  = "python3 -m pytest -q tests/test_answer.py"
 		later  = "cd tests && PYTHONPATH=.. python3 -m pytest test_later.py"
@@ -96,34 +98,34 @@ func TestJudgingByCommandsInRealContainers(t *testing.T) {
 	tests := []struct {
 		name           string
 		f2p, p2p       []string
-		archive        []tarEntry
+		archive        []judgetest.Entry
 		change         func(*task.Judge)
-		status         Status
+		status         round.Status
 		want           string // of each command: "passed 0", "failed 1"
 		message        string // in the first command's
 		notRun         bool
 		problem, print string
 	}{
-		{name: "honest and right", f2p: []string{first, later}, p2p: []string{asUnit, first, "test ! -e /conftest.py"}, archive: []tarEntry{file("answer.py", right)}, status: StatusOK, want: "passed 0, passed 0, passed 0, passed 0", print: "[assayd: command 2: " + later + "]"},
-		{name: "honest and wrong", f2p: []string{first}, p2p: []string{"true"}, archive: []tarEntry{file("answer.py", wrong)}, status: StatusOK, want: "failed 1, passed 0", message: "1"},
-		{name: "as quiet as can be", f2p: []string{"PYTHONPATH=. pytest -qq tests/test_answer.py", first + " 2>&1 | tail -1"}, archive: []tarEntry{file("answer.py", right)}, status: StatusOK, want: "passed 0, passed 0"},
-		{name: "an output that is thrown away", f2p: []string{first + " > /dev/null"}, archive: []tarEntry{file("answer.py", right)}, status: StatusOK, want: "passed 0", message: "exit code alone"},
-		{name: "another user", f2p: []string{first, alone}, archive: []tarEntry{file("answer.py", leaves+right)}, change: func(j *task.Judge) { j.User = "nobody" }, status: StatusOK, want: "passed 0, passed 0"},
-		{name: "it ends the process with 0", f2p: []string{first, later, asUnit}, archive: []tarEntry{file("answer.py", exits)}, status: StatusOK, want: "failed 0, failed 0, failed 0", message: "exit code 0, but"},
-		{name: "it ends the process behind a pipe", f2p: []string{first + " | tail -3"}, archive: []tarEntry{file("answer.py", exits)}, status: StatusOK, want: "failed 0", message: "nothing of pytest"},
-		{name: "it prints a summary and ends the process", f2p: []string{first}, archive: []tarEntry{file("answer.py", forges)}, status: StatusTampered, want: "failed 0", message: "missing"},
-		{name: "it kills its parent", f2p: []string{first + "; true"}, p2p: []string{"true"}, archive: []tarEntry{file("answer.py", slays)}, status: StatusOK, want: "failed 137, passed 0"},
-		{name: "it leaves a process behind", f2p: []string{first, alone}, archive: []tarEntry{file("answer.py", leaves+right)}, status: StatusOK, want: "passed 0, passed 0"},
-		{name: "it leaves a killer behind", f2p: []string{first, "sleep 1; true"}, archive: []tarEntry{file("answer.py", guards+right)}, status: StatusOK, want: "passed 0, passed 0"},
-		{name: "it is out of time", f2p: []string{"sleep 300 & sleep 300", "true"}, change: func(j *task.Judge) { j.Timeout = 2 * time.Second }, archive: []tarEntry{file("answer.py", right)}, status: StatusTimeout, want: "failed -, passed 0", message: "out of time", problem: "1 of 2 commands did not end within 2s"},
-		{name: "a tool that is not there", f2p: []string{"no-such-tool"}, p2p: []string{"true"}, archive: []tarEntry{file("answer.py", right)}, status: StatusInvalid, want: "error 127, passed 0", notRun: true, problem: "not found"},
-		{name: "a tool that is not there, for one of many", f2p: []string{first}, p2p: []string{"no-such-tool"}, archive: []tarEntry{file("answer.py", right)}, status: StatusOK, want: "passed 0, error 127"},
+		{name: "honest and right", f2p: []string{first, later}, p2p: []string{asUnit, first, "test ! -e /conftest.py"}, archive: []judgetest.Entry{judgetest.File("answer.py", right)}, status: round.StatusOK, want: "passed 0, passed 0, passed 0, passed 0", print: "[assayd: command 2: " + later + "]"},
+		{name: "honest and wrong", f2p: []string{first}, p2p: []string{"true"}, archive: []judgetest.Entry{judgetest.File("answer.py", wrong)}, status: round.StatusOK, want: "failed 1, passed 0", message: "1"},
+		{name: "as quiet as can be", f2p: []string{"PYTHONPATH=. pytest -qq tests/test_answer.py", first + " 2>&1 | tail -1"}, archive: []judgetest.Entry{judgetest.File("answer.py", right)}, status: round.StatusOK, want: "passed 0, passed 0"},
+		{name: "an output that is thrown away", f2p: []string{first + " > /dev/null"}, archive: []judgetest.Entry{judgetest.File("answer.py", right)}, status: round.StatusOK, want: "passed 0", message: "exit code alone"},
+		{name: "another user", f2p: []string{first, alone}, archive: []judgetest.Entry{judgetest.File("answer.py", leaves+right)}, change: func(j *task.Judge) { j.User = "nobody" }, status: round.StatusOK, want: "passed 0, passed 0"},
+		{name: "it ends the process with 0", f2p: []string{first, later, asUnit}, archive: []judgetest.Entry{judgetest.File("answer.py", exits)}, status: round.StatusOK, want: "failed 0, failed 0, failed 0", message: "exit code 0, but"},
+		{name: "it ends the process behind a pipe", f2p: []string{first + " | tail -3"}, archive: []judgetest.Entry{judgetest.File("answer.py", exits)}, status: round.StatusOK, want: "failed 0", message: "nothing of pytest"},
+		{name: "it prints a summary and ends the process", f2p: []string{first}, archive: []judgetest.Entry{judgetest.File("answer.py", forges)}, status: round.StatusTampered, want: "failed 0", message: "missing"},
+		{name: "it kills its parent", f2p: []string{first + "; true"}, p2p: []string{"true"}, archive: []judgetest.Entry{judgetest.File("answer.py", slays)}, status: round.StatusOK, want: "failed 137, passed 0"},
+		{name: "it leaves a process behind", f2p: []string{first, alone}, archive: []judgetest.Entry{judgetest.File("answer.py", leaves+right)}, status: round.StatusOK, want: "passed 0, passed 0"},
+		{name: "it leaves a killer behind", f2p: []string{first, "sleep 1; true"}, archive: []judgetest.Entry{judgetest.File("answer.py", guards+right)}, status: round.StatusOK, want: "passed 0, passed 0"},
+		{name: "it is out of time", f2p: []string{"sleep 300 & sleep 300", "true"}, change: func(j *task.Judge) { j.Timeout = 2 * time.Second }, archive: []judgetest.Entry{judgetest.File("answer.py", right)}, status: round.StatusTimeout, want: "failed -, passed 0", message: "out of time", problem: "1 of 2 commands did not end within 2s"},
+		{name: "a tool that is not there", f2p: []string{"no-such-tool"}, p2p: []string{"true"}, archive: []judgetest.Entry{judgetest.File("answer.py", right)}, status: round.StatusInvalid, want: "error 127, passed 0", notRun: true, problem: "not found"},
+		{name: "a tool that is not there, for one of many", f2p: []string{first}, p2p: []string{"no-such-tool"}, archive: []judgetest.Entry{judgetest.File("answer.py", right)}, status: round.StatusOK, want: "passed 0, error 127"},
 		{
 			name: "it removes what it may", f2p: []string{"test ! -e old/code.py && test -e old/tests/test_kept.py && test -e old/conftest.py && test -e tests/test_answer.py && test -e way/test_later.py && test -e /etc/passwd"}, p2p: []string{"pytest -q old"},
-			archive: []tarEntry{gone("old/code.py"), gone("old/tests/test_kept.py"), gone("old/conftest.py"), gone("tests/test_answer.py"), gone("tests"), gone("way/test_later.py"), gone("way"), gone("out/passwd"), gone("out")}, status: StatusOK, want: "passed 0, passed 0",
+			archive: []judgetest.Entry{judgetest.Gone("old/code.py"), judgetest.Gone("old/tests/test_kept.py"), judgetest.Gone("old/conftest.py"), judgetest.Gone("tests/test_answer.py"), judgetest.Gone("tests"), judgetest.Gone("way/test_later.py"), judgetest.Gone("way"), judgetest.Gone("out/passwd"), judgetest.Gone("out")}, status: round.StatusOK, want: "passed 0, passed 0",
 		},
 	}
-	subs := make([]Submission, len(tests))
+	subs := make([]round.Submission, len(tests))
 	for i, tt := range tests {
 		s := b.byCommands(fmt.Sprint("t", i), tt.f2p, tt.p2p)
 		if tt.change != nil {
@@ -132,7 +134,7 @@ func TestJudgingByCommandsInRealContainers(t *testing.T) {
 		b.Open(s)
 		t.Cleanup(func() { b.Forget(s.Trial) })
 		var err error
-		if subs[i], err = b.Submit(t.Context(), s.Trial, SubmitRequest{Kind: KindAgent, Archive: bytes.NewReader(pack(t, tt.archive...))}); err != nil {
+		if subs[i], err = b.Submit(t.Context(), s.Trial, round.SubmitRequest{Kind: round.KindAgent, Archive: bytes.NewReader(judgetest.Pack(t, tt.archive...))}); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -108,10 +111,10 @@ func newFileDiff(name string) []byte {
 }
 
 // laid are files as entries below a folder.
-func laid(below string, all ...map[string]string) (entries []tarEntry) {
+func laid(below string, all ...map[string]string) (entries []judgetest.Entry) {
 	for _, files := range all {
 		for name, content := range files {
-			entries = append(entries, file(below+name, content))
+			entries = append(entries, judgetest.File(below+name, content))
 		}
 	}
 	return entries
@@ -132,7 +135,7 @@ func (a theft) stolen(t *testing.T, b *bench, engine *docker.Engine) []byte {
 			t.Error(err)
 		}
 	}()
-	if err := engine.CopyTo(t.Context(), c.ID, "/", bytes.NewReader(pack(t, append([]tarEntry{folder("work")}, laid("work/", a.files)...)...))); err != nil {
+	if err := engine.CopyTo(t.Context(), c.ID, "/", bytes.NewReader(judgetest.Pack(t, append([]judgetest.Entry{judgetest.Folder("work")}, laid("work/", a.files)...)...))); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
@@ -147,7 +150,7 @@ func (a theft) stolen(t *testing.T, b *bench, engine *docker.Engine) []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	all := func(*tar.Header) bool { return true }
-	if err := errors.Join(Renamed(tar.NewReader(src), w, "work", ".", all), src.Close(), w.Close()); err != nil {
+	if err := errors.Join(sanitize.Renamed(tar.NewReader(src), w, "work", ".", all), src.Close(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -157,7 +160,7 @@ func (a theft) stolen(t *testing.T, b *bench, engine *docker.Engine) []byte {
 func (a theft) patched(t *testing.T, tree []byte) []byte {
 	t.Helper()
 	base, err := patch.New(t.TempDir()).Base(t.Context(), a.name, func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(pack(t, laid("", a.files)...))), nil
+		return io.NopCloser(bytes.NewReader(judgetest.Pack(t, laid("", a.files)...))), nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +200,7 @@ func tryThefts(whole *testing.T, all []theft) {
 			}
 			b.image = image.ID
 			tree := a.stolen(t, b, engine)
-			s := Session{JudgeImage: b.imageWith(whole, "owned", append([]tarEntry{folder("work")}, laid("work/", a.files, a.hidden)...)...), Task: task.Task{
+			s := round.Session{JudgeImage: b.imageWith(whole, "owned", append([]judgetest.Entry{judgetest.Folder("work")}, laid("work/", a.files, a.hidden)...)...), Task: task.Task{
 				Name: "t", Workdir: "/work", Submit: task.Submit{Paths: []string{"."}, MaxBytes: 64 << 20, MaxFiles: 5000},
 				Judge: task.Judge{Parser: a.parser, Command: task.Command{Shell: a.command}, Timeout: 4 * time.Minute},
 			}}
@@ -209,20 +212,20 @@ func tryThefts(whole *testing.T, all []theft) {
 			}
 			rounds := []struct {
 				name    string
-				kind    Kind
+				kind    round.Kind
 				archive []byte
 				wins    bool
 			}{
-				{"honest", KindAgent, pack(t, laid("", a.right)...), true},
-				{"iterative", KindAgent, tree, false},
-				{"single", KindFinal, a.patched(t, tree), false},
+				{"honest", round.KindAgent, judgetest.Pack(t, laid("", a.right)...), true},
+				{"iterative", round.KindAgent, tree, false},
+				{"single", round.KindFinal, a.patched(t, tree), false},
 			}
 			ids := make([]string, len(rounds))
 			for i, r := range rounds {
 				s.Trial = strings.ReplaceAll(a.name, " ", "-") + "-" + r.name
 				b.Open(s)
 				defer b.Forget(s.Trial)
-				sub, err := b.Submit(t.Context(), s.Trial, SubmitRequest{Kind: r.kind, Archive: bytes.NewReader(r.archive)})
+				sub, err := b.Submit(t.Context(), s.Trial, round.SubmitRequest{Kind: r.kind, Archive: bytes.NewReader(r.archive)})
 				if err != nil {
 					t.Fatalf("%s: %v", r.name, err)
 				}
@@ -230,7 +233,7 @@ func tryThefts(whole *testing.T, all []theft) {
 			}
 			for i, r := range rounds {
 				report := b.judged(t, ids[i]).Report
-				if resolves(report) != r.wins {
+				if judgetest.Resolves(report) != r.wins {
 					t.Errorf("%s: %s (%s), rate %v\n%s", r.name, report.Status, report.Problem, report.PassRate, b.output(t, report.Output))
 				}
 				t.Logf("%s: %s, rate %v, %d ms", r.name, report.Status, report.PassRate, report.DurationMS)

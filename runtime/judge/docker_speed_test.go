@@ -13,6 +13,9 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/container/docker/dockertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -22,17 +25,17 @@ type realBench struct {
 	engine *docker.Engine
 	owner  string
 	image  string
-	blobs  *memoryBlobs
+	blobs  *judgetest.Blobs
 }
 
 func newRealBench(t *testing.T) *realBench {
 	t.Helper()
 	engine, owner, probe := dockertest.Probe(t)
-	b := &realBench{engine: engine, owner: owner, image: judgeImage(t, engine, owner, probe), blobs: newMemoryBlobs()}
+	b := &realBench{engine: engine, owner: owner, image: judgeImage(t, engine, owner, probe), blobs: judgetest.NewBlobs()}
 	var err error
 	if b.Judge, err = New(Options{
-		Engine: engine, Ledger: newMemoryLedger(), Blobs: b.blobs, Capacity: newPlaces(2), Owner: owner,
-		Hold: []string{"/probe", "sleep", "1h"}, Spool: t.TempDir(),
+		Engine: engine, Ledger: judgetest.NewLedger(), Blobs: b.blobs, Capacity: judgetest.NewPlaces(2), Owner: owner,
+		PauseProcess: []string{"/probe", "sleep", "1h"}, Spool: t.TempDir(),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -50,14 +53,14 @@ func newRealBench(t *testing.T) *realBench {
 }
 
 func (b *realBench) open(trial string, judge task.Judge) {
-	b.Open(Session{Trial: trial, JudgeImage: b.image, Task: task.Task{
+	b.Open(round.Session{Trial: trial, JudgeImage: b.image, Task: task.Task{
 		Name: "t", Workdir: "/work", Submit: task.Submit{Paths: []string{"src"}}, Judge: judge,
 	}})
 }
 
 func (b *realBench) submit(t *testing.T, trial, answer string) string {
 	t.Helper()
-	sub, err := b.Submit(t.Context(), trial, SubmitRequest{Kind: KindAgent, Archive: upload(t, answer)})
+	sub, err := b.Submit(t.Context(), trial, round.SubmitRequest{Kind: round.KindAgent, Archive: upload(t, answer)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,7 @@ func (b *realBench) submit(t *testing.T, trial, answer string) string {
 }
 
 // result waits for the verdict and what the judge command said.
-func (b *realBench) result(t *testing.T, id string) (_ Submission, output string) {
+func (b *realBench) result(t *testing.T, id string) (_ round.Submission, output string) {
 	t.Helper()
 	sub, err := b.Wait(t.Context(), id)
 	if err != nil {
@@ -108,7 +111,7 @@ func (b *realBench) warm(t *testing.T) map[string]bool {
 	}
 	ids := map[string]bool{}
 	for _, c := range all {
-		if c.Labels[LabelWarm] != "" && c.Phase == container.PhaseRunning {
+		if c.Labels[sandbox.LabelWarm] != "" && c.Phase == container.PhaseRunning {
 			ids[c.ID] = true
 		}
 	}
@@ -120,9 +123,7 @@ func (b *realBench) warm(t *testing.T) map[string]bool {
 
 // pooled reports whether the pool holds a container.
 func (b *realBench) pooled() bool {
-	b.pool.mu.Lock()
-	defer b.pool.mu.Unlock()
-	return len(b.pool.ready) > 0
+	return b.pool.Ready() > 0
 }
 
 // TestRealContainersWaitForSubmissions: what is judged in a container that waited is judged
@@ -131,7 +132,7 @@ func TestRealContainersWaitForSubmissions(t *testing.T) {
 	b := newRealBench(t)
 	b.open("t", task.Judge{Command: task.Command{Argv: []string{"/probe", "cat", "src/answer"}}, Part: task.Part{CPUs: 1, Memory: 64 << 20}})
 	var before map[string]bool
-	for round, harm := range []bool{false, false, true, false} {
+	for n, harm := range []bool{false, false, true, false} {
 		until(t, "a container waits", func() bool { before = b.warm(t); return len(before) == 1 })
 		for id := range before {
 			if harm {
@@ -140,9 +141,9 @@ func TestRealContainersWaitForSubmissions(t *testing.T) {
 				}
 			}
 		}
-		answer := fmt.Sprint("answer ", round)
+		answer := fmt.Sprint("answer ", n)
 		sub, out := b.result(t, b.submit(t, "t", answer))
-		if sub.Refunds > 0 || sub.Report.Status != StatusOK || out != answer {
+		if sub.Refunds > 0 || sub.Report.Status != round.StatusOK || out != answer {
 			t.Errorf("%+v after %d refunds, with output %q", sub.Report, sub.Refunds, out)
 		}
 		until(t, "what was judged in is gone", func() bool {
@@ -157,16 +158,23 @@ func TestRealContainersWaitForSubmissions(t *testing.T) {
 	}
 }
 
-// TestRealContainersLeaveTheCPUsOfAnExclusiveJudge.
+// firstOf lists the first n CPUs as an engine does.
+func firstOf(n int) string {
+	if n == 1 {
+		return "0"
+	}
+	return fmt.Sprint("0-", n-1)
+}
+
 func TestRealContainersLeaveTheCPUsOfAnExclusiveJudge(t *testing.T) {
 	b := newRealBench(t)
 	host, err := b.engine.HostInfo(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, rest, own := cpuList(firstCPUs(host.CPUs)), cpuList(firstCPUs(host.CPUs)), cpuList(firstCPUs(host.CPUs))
+	all, rest, own := firstOf(host.CPUs), firstOf(host.CPUs), firstOf(host.CPUs)
 	if host.CPUs > 1 {
-		rest, own = cpuList(firstCPUs(host.CPUs-1)), fmt.Sprint(host.CPUs-1)
+		rest, own = firstOf(host.CPUs-1), fmt.Sprint(host.CPUs-1)
 	}
 	neighbour, err := b.engine.Start(t.Context(), container.Workload{
 		Name: "assayd-judge-test-" + containertest.Unique(), Image: b.image, Argv: []string{"/probe", "sleep", "10m"},
@@ -200,8 +208,8 @@ func TestRealContainersLeaveTheCPUsOfAnExclusiveJudge(t *testing.T) {
 	alone.Command.Argv, alone.Timeout = []string{"/probe", "sleep", "10m"}, 3*time.Second
 	b.open("t", alone)
 	id := b.submit(t, "t", "y")
-	until(t, "the neighbour is narrowed", func() bool { return cpus() == rest })
-	if sub, _ := b.result(t, id); sub.Report.Status != StatusTimeout {
+	until(t, "the neighbour is confined", func() bool { return cpus() == rest })
+	if sub, _ := b.result(t, id); sub.Report.Status != round.StatusTimeout {
 		t.Errorf("%+v", sub.Report)
 	}
 	until(t, "the neighbour has all CPUs again", func() bool { return cpus() == all })

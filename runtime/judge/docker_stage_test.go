@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container/docker/dockertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -49,10 +51,10 @@ func shellBench(t *testing.T, change ...func(*Options)) *bench {
 	if err != nil {
 		t.Fatalf("this test needs Docker and an image of contrib/images/base: %v", err)
 	}
-	b := &bench{ledger: newMemoryLedger(), blobs: newMemoryBlobs(), image: image.ID}
+	b := &bench{ledger: judgetest.NewLedger(), blobs: judgetest.NewBlobs(), image: image.ID}
 	o := Options{
-		Engine: engine, Ledger: b.ledger, Blobs: b.blobs, Capacity: newPlaces(2), Owner: owner,
-		Hold: []string{"sleep", "1h"}, Spool: t.TempDir(), Warm: -1,
+		Engine: engine, Ledger: b.ledger, Blobs: b.blobs, Capacity: judgetest.NewPlaces(2), Owner: owner,
+		PauseProcess: []string{"sleep", "1h"}, Spool: t.TempDir(), Warm: -1,
 	}
 	for _, c := range change {
 		c(&o)
@@ -76,31 +78,31 @@ func shellBench(t *testing.T, change ...func(*Options)) *bench {
 func TestStagesInRealContainers(t *testing.T) {
 	b := shellBench(t)
 	sh := func(script string) task.Command { return task.Command{Shell: script} }
-	b.Open(Session{Trial: "t", JudgeImage: b.image, Task: task.Task{
+	b.Open(round.Session{Trial: "t", JudgeImage: b.image, Task: task.Task{
 		Name: "t", Workdir: "/tmp", Submit: task.Submit{Paths: []string{"."}, MaxBytes: 1 << 20, MaxFiles: 100},
 		Judge: task.Judge{
 			Parser: "tap",
 			Run:    &task.Stage{Command: sh("sh solve.sh"), Timeout: time.Minute, Outputs: []string{"out", "root/etc/passwd", "etc"}},
-			Grade:  &task.Stage{Command: sh("sh compare.sh"), Timeout: time.Minute, Context: b.tree(t, file("expected", "42\n"), file("compare.sh", comparison), folder("out"), file("out/sealed", "sealed"))},
+			Grade:  &task.Stage{Command: sh("sh compare.sh"), Timeout: time.Minute, Context: b.tree(t, judgetest.File("expected", "42\n"), judgetest.File("compare.sh", comparison), judgetest.Folder("out"), judgetest.File("out/sealed", "sealed"))},
 		},
-		Private: &task.Private{Context: b.tree(t, file("expected", "43\n")), Command: sh(`test "$(cat out/answer)" = "$(cat expected)" && echo ok 1 - answer || echo not ok 1 - answer; echo 1..1`), Timeout: time.Minute},
+		Private: &task.Private{Context: b.tree(t, judgetest.File("expected", "43\n")), Command: sh(`test "$(cat out/answer)" = "$(cat expected)" && echo ok 1 - answer || echo not ok 1 - answer; echo 1..1`), Timeout: time.Minute},
 	}})
 	defer b.Forget("t")
-	sub, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: bytes.NewReader(pack(t, file("solve.sh", solve)))})
+	sub, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindAgent, Archive: bytes.NewReader(judgetest.Pack(t, judgetest.File("solve.sh", solve)))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := b.judged(t, sub.ID)
-	if r := got.Report; r.Status != StatusOK || r.Passed != 9 || r.PassRate != 1 || r.Isolation != "staged" {
-		t.Errorf("%s (%s), %d passed:\n%s\nhanded on: %s", r.Status, r.Problem, r.Passed, b.output(t, r.Output), listing(t, []byte(b.output(t, r.Outputs))))
+	if r := got.Report; r.Status != round.StatusOK || r.Passed != 9 || r.PassRate != 1 || r.Isolation != "staged" {
+		t.Errorf("%s (%s), %d passed:\n%s\nhanded on: %s", r.Status, r.Problem, r.Passed, b.output(t, r.Output), judgetest.Listing(t, []byte(b.output(t, r.Outputs))))
 	}
-	if list := listing(t, []byte(b.output(t, got.Report.Outputs))); strings.Contains(list, "root/") {
+	if list := judgetest.Listing(t, []byte(b.output(t, got.Report.Outputs))); strings.Contains(list, "root/") {
 		t.Errorf("handed on: %s", list)
 	}
 	if sub, err = b.Private(t.Context(), "t", got); err != nil {
 		t.Fatal(err)
 	}
-	if r := b.judged(t, sub.ID).Report; r.Status != StatusOK || r.PassRate != 0 || r.TotalTests != 1 {
+	if r := b.judged(t, sub.ID).Report; r.Status != round.StatusOK || r.PassRate != 0 || r.TotalTests != 1 {
 		t.Errorf("by the private set: %+v", r)
 	}
 }
@@ -109,7 +111,7 @@ func TestStagesInRealContainers(t *testing.T) {
 // could not make it, below a folder that is not there either.
 func TestResultFilesOutsideOfWorkdirInRealContainers(t *testing.T) {
 	b := shellBench(t)
-	b.Open(Session{Trial: "t", JudgeImage: b.image, Task: task.Task{
+	b.Open(round.Session{Trial: "t", JudgeImage: b.image, Task: task.Task{
 		Name: "t", Workdir: "/tmp", Submit: task.Submit{Paths: []string{"."}, MaxBytes: 1 << 20, MaxFiles: 100},
 		Judge: task.Judge{
 			Part: task.Part{User: "nobody"}, Parser: "reward", Timeout: time.Minute,
@@ -117,8 +119,8 @@ func TestResultFilesOutsideOfWorkdirInRealContainers(t *testing.T) {
 		},
 	}})
 	defer b.Forget("t")
-	r := b.judgeOne(t, "t", file("reward.txt", "1"), file("logs/verifier/reward.txt", "1")).Report
-	if out := b.output(t, r.Output); r.Status != StatusOK || r.PassRate != 0.75 || out != "nobody\n" {
+	r := b.judgeOne(t, "t", judgetest.File("reward.txt", "1"), judgetest.File("logs/verifier/reward.txt", "1")).Report
+	if out := b.output(t, r.Output); r.Status != round.StatusOK || r.PassRate != 0.75 || out != "nobody\n" {
 		t.Errorf("%s (%s), rate %v, printed %q", r.Status, r.Problem, r.PassRate, out)
 	}
 }

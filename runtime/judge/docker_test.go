@@ -12,6 +12,8 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/container/docker/dockertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -26,8 +28,8 @@ func judgeImage(t *testing.T, e *docker.Engine, owner, probe string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := pack(t, folder("tests"), file("tests/verdict.json", `{"valid":true,"details":[{"name":"a","status":"PASSED"},{"name":"b","status":"FAILED"}]}`),
-		folder("src"), file("src/conftest.py", "hidden"), link("way", "tests"), link("out", "/etc"))
+	files := judgetest.Pack(t, judgetest.Folder("tests"), judgetest.File("tests/verdict.json", `{"valid":true,"details":[{"name":"a","status":"PASSED"},{"name":"b","status":"FAILED"}]}`),
+		judgetest.Folder("src"), judgetest.File("src/conftest.py", "hidden"), judgetest.Link("way", "tests"), judgetest.Link("out", "/etc"))
 	if err := e.CopyTo(ctx, c.ID, "/work", bytes.NewReader(files)); err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +50,10 @@ func judgeImage(t *testing.T, e *docker.Engine, owner, probe string) string {
 func TestJudgingInRealContainers(t *testing.T) {
 	engine, owner, probe := dockertest.Probe(t)
 	image := judgeImage(t, engine, owner, probe)
-	ledger, blobs := newMemoryLedger(), newMemoryBlobs()
+	ledger, blobs := judgetest.NewLedger(), judgetest.NewBlobs()
 	j, err := New(Options{
-		Engine: engine, Ledger: ledger, Blobs: blobs, Capacity: newPlaces(2), Owner: owner,
-		Hold: []string{"/probe", "sleep", "1h"}, Spool: t.TempDir(),
+		Engine: engine, Ledger: ledger, Blobs: blobs, Capacity: judgetest.NewPlaces(2), Owner: owner,
+		PauseProcess: []string{"/probe", "sleep", "1h"}, Spool: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,13 +61,13 @@ func TestJudgingInRealContainers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- j.Run(ctx) }()
-	honest := []tarEntry{folder("src"), file("src/answer", "mine"), file("src/verdict.json", `{"details":[{"name":"a","status":"PASSED"}]}`)}
-	evil := append([]tarEntry{
-		file("./tests/verdict.json", `{"valid":true,"pass_rate":1}`), link("src/t", "../tests"), file("src/t/verdict.json", "evil"),
-		file("way/verdict.json", "evil"), hard("src/h", "tests/verdict.json"), link("tests", "src"), file("out/passwd", "evil"),
-		folder("way"), file("src/conftest.py", "evil"),
+	honest := []judgetest.Entry{judgetest.Folder("src"), judgetest.File("src/answer", "mine"), judgetest.File("src/verdict.json", `{"details":[{"name":"a","status":"PASSED"}]}`)}
+	evil := append([]judgetest.Entry{
+		judgetest.File("./tests/verdict.json", `{"valid":true,"pass_rate":1}`), judgetest.Link("src/t", "../tests"), judgetest.File("src/t/verdict.json", "evil"),
+		judgetest.File("way/verdict.json", "evil"), judgetest.Hard("src/h", "tests/verdict.json"), judgetest.Link("tests", "src"), judgetest.File("out/passwd", "evil"),
+		judgetest.Folder("way"), judgetest.File("src/conftest.py", "evil"),
 	}, honest...)
-	output := func(t *testing.T, r *Report) string {
+	output := func(t *testing.T, r *round.Report) string {
 		f, err := blobs.Open(r.Output)
 		if err != nil {
 			t.Fatal(err)
@@ -80,25 +82,25 @@ func TestJudgingInRealContainers(t *testing.T) {
 	tests := map[string]struct {
 		argv    []string
 		parser  string
-		archive []tarEntry
+		archive []judgetest.Entry
 		change  func(*task.Judge)
-		status  Status
+		status  round.Status
 		rate    float64
 		notRun  bool
 		output  string // something of it
 		all     string // the whole of it
 	}{
-		"a result that the submission made": {argv: []string{"/probe", "cat", "src/verdict.json"}, parser: "structured_json", archive: honest, status: StatusOK, rate: 1},
-		"hidden tests survive every attack": {argv: []string{"/probe", "cat", "tests/verdict.json"}, parser: "structured_json", archive: evil, status: StatusOK, rate: .5},
-		"so do they through a link":         {argv: []string{"/probe", "cat", "way/verdict.json"}, parser: "structured_json", archive: evil, status: StatusOK, rate: .5},
-		"and the runner's settings":         {argv: []string{"/probe", "cat", "src/conftest.py"}, archive: evil, status: StatusOK, rate: 1, output: "hidden", change: func(j *task.Judge) { j.Protect = []string{"conftest.py"} }},
-		"as the image's user":               {argv: []string{"/probe", "id"}, archive: honest, status: StatusOK, rate: 1, output: "1000"},
-		"who owns what was submitted":       {argv: []string{"/probe", "write", "src/answer", "x"}, archive: honest, status: StatusOK, rate: 1},
-		"but not what is hidden":            {argv: []string{"/probe", "write", "tests/verdict.json", "x"}, archive: honest, status: StatusOK, rate: 0},
-		"without a network":                 {argv: []string{"/probe", "links"}, archive: honest, status: StatusOK, rate: 1, all: "lo\n"},
-		"in time":                           {argv: []string{"/probe", "stubborn", "5m"}, archive: honest, status: StatusTimeout, change: func(j *task.Judge) { j.Timeout = time.Second }},
-		"in memory":                         {argv: []string{"/probe", "hog", "268435456"}, archive: honest, status: StatusInvalid, change: func(j *task.Judge) { j.Memory = 32 << 20 }},
-		"with a command that exists":        {argv: []string{"/no/such"}, archive: honest, status: StatusInvalid, notRun: true},
+		"a result that the submission made": {argv: []string{"/probe", "cat", "src/verdict.json"}, parser: "structured_json", archive: honest, status: round.StatusOK, rate: 1},
+		"hidden tests survive every attack": {argv: []string{"/probe", "cat", "tests/verdict.json"}, parser: "structured_json", archive: evil, status: round.StatusOK, rate: .5},
+		"so do they through a link":         {argv: []string{"/probe", "cat", "way/verdict.json"}, parser: "structured_json", archive: evil, status: round.StatusOK, rate: .5},
+		"and the runner's settings":         {argv: []string{"/probe", "cat", "src/conftest.py"}, archive: evil, status: round.StatusOK, rate: 1, output: "hidden", change: func(j *task.Judge) { j.Protect = []string{"conftest.py"} }},
+		"as the image's user":               {argv: []string{"/probe", "id"}, archive: honest, status: round.StatusOK, rate: 1, output: "1000"},
+		"who owns what was submitted":       {argv: []string{"/probe", "write", "src/answer", "x"}, archive: honest, status: round.StatusOK, rate: 1},
+		"but not what is hidden":            {argv: []string{"/probe", "write", "tests/verdict.json", "x"}, archive: honest, status: round.StatusOK, rate: 0},
+		"without a network":                 {argv: []string{"/probe", "links"}, archive: honest, status: round.StatusOK, rate: 1, all: "lo\n"},
+		"in time":                           {argv: []string{"/probe", "stubborn", "5m"}, archive: honest, status: round.StatusTimeout, change: func(j *task.Judge) { j.Timeout = time.Second }},
+		"in memory":                         {argv: []string{"/probe", "hog", "268435456"}, archive: honest, status: round.StatusInvalid, change: func(j *task.Judge) { j.Memory = 32 << 20 }},
+		"with a command that exists":        {argv: []string{"/no/such"}, archive: honest, status: round.StatusInvalid, notRun: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,13 +108,13 @@ func TestJudgingInRealContainers(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&terms)
 			}
-			j.Open(Session{
+			j.Open(round.Session{
 				Trial: name, JudgeImage: image, Task: task.Task{
 					Name: "t", Workdir: "/work", Submit: task.Submit{Paths: []string{"."}, Exclude: []string{"tests/"}}, Judge: terms,
 				},
 			})
 			defer j.Forget(name)
-			sub, err := j.Submit(t.Context(), name, SubmitRequest{Kind: KindAgent, Archive: bytes.NewReader(zipped(t, pack(t, tc.archive...)))})
+			sub, err := j.Submit(t.Context(), name, round.SubmitRequest{Kind: round.KindAgent, Archive: bytes.NewReader(judgetest.Zipped(t, judgetest.Pack(t, tc.archive...)))})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,8 +17,12 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
+
+// betweenLooks is how often the judge looks for containers that started meanwhile.
+const betweenLooks = time.Second
 
 // crew is a bench whose judge commands run until they are let go, by their answer.
 type crew struct {
@@ -52,13 +56,13 @@ func newCrew(t *testing.T, cpus int, change ...func(*Options)) *crew {
 }
 
 // run sends a submission of an exclusive judge.
-func (c *crew) run(t *testing.T, trial string, cpus float64) Submission {
+func (c *crew) run(t *testing.T, trial string, cpus float64) round.Submission {
 	t.Helper()
-	c.open(trial, func(s *Session) {
+	c.open(trial, func(s *round.Session) {
 		s.Task.Judge.Exclusive, s.Task.Judge.Timeout = true, time.Hour
 		s.Task.Judge.Part = task.Part{CPUs: cpus}
 	})
-	sub := c.submit(t, trial, KindAgent, trial)
+	sub := c.submit(t, trial, round.KindAgent, trial)
 	synctest.Wait()
 	return sub
 }
@@ -74,12 +78,12 @@ func (c *crew) where(trial string) string {
 }
 
 // end lets a judge command end, and waits for its container to be gone.
-func (c *crew) end(t *testing.T, trial string, sub Submission) {
+func (c *crew) end(t *testing.T, trial string, sub round.Submission) {
 	t.Helper()
 	c.mu.Lock()
 	close(c.running[trial].end)
 	c.mu.Unlock()
-	if r := c.judged(t, sub.ID).Report; r.Status != StatusOK {
+	if r := c.judged(t, sub.ID).Report; r.Status != round.StatusOK {
 		t.Errorf("%s: %+v", trial, r)
 	}
 	synctest.Wait()
@@ -127,14 +131,14 @@ func TestAnExclusiveJudgeHasCPUsOfItsOwn(t *testing.T) {
 		c.neighbour(t, "late")
 		c.fake.Kill("stops", container.Exit{})
 		c.fake.Vanish("goes")
-		time.Sleep(2 * narrowEvery)
+		time.Sleep(2 * betweenLooks)
 		c.expect(t, "later", map[string]string{"late": "0-1", "t": "2-3"})
-		if _, err := os.Stat(c.cpus.marker()); err != nil {
+		if _, err := os.Stat(filepath.Join(c.opts.Spool, "narrowed-owner-of-tests")); err != nil {
 			t.Errorf("a crash would be forgotten: %v", err)
 		}
 		c.end(t, "t", sub)
 		c.expect(t, "afterwards", map[string]string{"work": "0-3", "stops": "0-3", "frozen": "0-3", "late": "0-3"})
-		if _, err := os.Stat(c.cpus.marker()); err == nil {
+		if _, err := os.Stat(filepath.Join(c.opts.Spool, "narrowed-owner-of-tests")); err == nil {
 			t.Error("the marker is left")
 		}
 		var calls atomic.Int32
@@ -156,7 +160,7 @@ func TestExclusiveJudgesRunSideBySideWhileThereAreCPUs(t *testing.T) {
 		small := c.run(t, "small", 1) // passes over the big one
 		time.Sleep(time.Minute)
 		c.expect(t, "three at once", map[string]string{"a": "3", "b": "2", "big": "-", "small": "1", "work": "0"})
-		if got, err := c.ledger.Submission(t.Context(), big.ID); err != nil || got.State != StateQueued {
+		if got, err := c.ledger.Submission(t.Context(), big.ID); err != nil || got.State != round.StateQueued {
 			t.Errorf("one that waits for CPUs is %s (%v)", got.State, err)
 		}
 		c.end(t, "b", b)
@@ -177,7 +181,7 @@ func TestAbandonedRoundsLeaveTheLineForCPUs(t *testing.T) {
 		if err := c.Abandon(t.Context(), "second", 1, "over"); err != nil {
 			t.Fatal(err)
 		}
-		if r := c.judged(t, second.ID).Report; r.Status != StatusError {
+		if r := c.judged(t, second.ID).Report; r.Status != round.StatusError {
 			t.Errorf("%+v", r)
 		}
 		c.end(t, "first", first)
@@ -226,9 +230,9 @@ func TestWithoutCPUsToGiveAwayAnExclusiveJudgeRunsWithWhatThereIs(t *testing.T) 
 					c.expect(t, "while it runs", map[string]string{"t": tc.judge, "work": tc.others})
 					c.end(t, "t", sub)
 					c.Forget("t")
-					c.ledger.mu.Lock()
-					c.ledger.all = nil
-					c.ledger.mu.Unlock()
+					c.ledger.Mu.Lock()
+					c.ledger.All = nil
+					c.ledger.Mu.Unlock()
 				}
 				c.stop()
 				if lines := strings.Count(log.String(), "\n"); lines > 1 || !strings.Contains(log.String(), tc.says) || (tc.says == "") != (lines == 0) {
@@ -260,7 +264,7 @@ func TestAfterACrashAllContainersGetAllCPUsBack(t *testing.T) {
 				}
 				c.fake.Kill("stopped", container.Exit{})
 				c.fake.SetDown(true) // the engine comes up later than the daemon
-				time.Sleep(10 * narrowEvery)
+				time.Sleep(10 * betweenLooks)
 				c.fake.SetDown(false)
 				c.fake.Intercept(func(string, string) error {
 					mu.Lock()
@@ -290,7 +294,7 @@ func TestTheEndOfTheJudgeGivesCPUsBack(t *testing.T) {
 		c.expect(t, "while it runs", map[string]string{"t": "1", "work": "0"})
 		c.stop()
 		c.expect(t, "afterwards", map[string]string{"work": "0-1"})
-		if _, err := os.Stat(c.cpus.marker()); err == nil {
+		if _, err := os.Stat(filepath.Join(c.opts.Spool, "narrowed-owner-of-tests")); err == nil {
 			t.Error("the marker is left")
 		}
 	})
@@ -328,7 +332,7 @@ func TestAnEngineThatCannotPinNowIsWaitedForOrDoneWithout(t *testing.T) {
 					t.Errorf("%d refunds", got.Refunds)
 				}
 				c.fake.Intercept(nil)
-				time.Sleep(2 * narrowEvery)
+				time.Sleep(2 * betweenLooks)
 				c.expect(t, "afterwards", map[string]string{"work": "0-1"})
 			})
 		})

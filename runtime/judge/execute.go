@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // errStopped: the judge's container ended while the command ran in it. Once that may be the
@@ -19,12 +21,6 @@ var (
 	errNotRun    = errors.New("the judge command could not be run")
 	errNotTaken  = errors.New("an output of the run could not be read")
 )
-
-// machinery reports whether no submission can be the cause of the error: the engine is away
-// or full, or the container is gone.
-func machinery(err error) bool {
-	return container.Unavailable(err) || errors.Is(err, container.ErrNoSpace) || errors.Is(err, container.ErrNotFound)
-}
 
 // ownDoing reports whether an error that comes in every try is the submission's doing.
 func ownDoing(err error) bool {
@@ -39,20 +35,20 @@ var errTimeout = errors.New("the judge command's time is over")
 func (g *grading) timed(ctx context.Context, c container.Command) (exit int, why, err error) {
 	timeout := g.session.Task.Judge.Timeout
 	if timeout <= 0 {
-		timeout = defaultTimeout
+		timeout = scoring.DefaultTimeout
 	}
 	within, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	limited, unwatch := container.WatchDisk(within, g.judge.opts.Engine, g.id, g.session.diskLimit, g.judge.opts.Log)
-	exit, err = g.judge.execer.Exec(limited, g.id, c)
+	exit, err = g.judge.host.Execer.Exec(limited, g.id, c)
 	unwatch()
 	return exit, context.Cause(limited), err
 }
 
 // execute fills in how the command ended. An error is one of the machinery.
-func (g *grading) execute(ctx context.Context, o *observation, c container.Command) error {
+func (g *grading) execute(ctx context.Context, o *scoring.Observation, c container.Command) error {
 	exit, why, err := g.timed(ctx, c)
-	o.exit = exit
+	o.Exit = exit
 	full, overfull := errors.AsType[*container.DiskError](why)
 	switch {
 	case err == nil && exit != 137:
@@ -60,13 +56,13 @@ func (g *grading) execute(ctx context.Context, o *observation, c container.Comma
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, container.ErrCommandNotFound):
-		o.noStart = fmt.Sprintf("%q is not in the judge image, or cannot be executed", c.Argv[0])
+		o.NoStart = fmt.Sprintf("%q is not in the judge image, or cannot be executed", c.Argv[0])
 		return nil
 	case err != nil && errors.Is(why, errTimeout):
-		o.timedOut, o.exit = true, 137
+		o.TimedOut, o.Exit = true, 137
 		return g.kill(ctx)
 	case err != nil && overfull:
-		o.overfull, o.exit = full.Error(), 137
+		o.Overfull, o.Exit = full.Error(), 137
 		return g.kill(ctx)
 	}
 	return g.killed(ctx, o, err)
@@ -83,7 +79,7 @@ func (g *grading) kill(ctx context.Context) error {
 // blamed holds an engine's failure at a container in which the submission has run against the
 // submission, if that comes in every try, unless nothing that runs there can be its cause.
 func blamed(ctx context.Context, err error) error {
-	if ctx.Err() != nil || machinery(err) {
+	if ctx.Err() != nil || sandbox.Machinery(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errNotRun, err)
@@ -110,7 +106,7 @@ func (g *grading) outlives(ctx context.Context) (bool, error) {
 // killed looks at why a command did not end by itself: the kernel's out-of-memory killer,
 // its own doing, or somebody who stopped the whole container, which is the machinery's
 // failure.
-func (g *grading) killed(ctx context.Context, o *observation, cause error) error {
+func (g *grading) killed(ctx context.Context, o *scoring.Observation, cause error) error {
 	engine := g.judge.opts.Engine
 	inst, err := engine.Inspect(ctx, g.id)
 	if err != nil {
@@ -136,10 +132,10 @@ func (g *grading) killed(ctx context.Context, o *observation, cause error) error
 			return errors.Join(cause, err)
 		}
 	}
-	switch o.oom = inst.Exit.OOM; {
-	case o.oom:
-		o.exit = 137
-	case cause != nil && !machinery(cause):
+	switch o.OOM = inst.Exit.OOM; {
+	case o.OOM:
+		o.Exit = 137
+	case cause != nil && !sandbox.Machinery(cause):
 		return fmt.Errorf("%w: %w", errNotRun, cause)
 	case cause != nil:
 		return fmt.Errorf("run the judge command: %w", cause)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // FuzzEveryRoute sends anything to anywhere on a trial's door: the answer is JSON that says
@@ -26,19 +28,19 @@ func FuzzEveryRoute(f *testing.F) {
 		f.Add(method, target, "Bearer token-t", []byte(`{"action":"a","session_id":"1"}`), false)
 		f.Add(method, target, "", []byte("{"), true)
 	}
-	fake, ledger := containertest.NewFake(), newMemoryLedger()
+	fake, ledger := containertest.NewFake(), judgetest.NewLedger()
 	f.Cleanup(func() { _ = fake.Close() })
 	fake.Handle(func(context.Context, *containertest.FakeContainer) int { return 1 }) // no game ever answers
 	image := fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/work/tests/x": ""})
 	j, err := New(Options{
-		Engine: fake, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: newPlaces(1), Owner: "fuzz", Hold: []string{"/hold"},
+		Engine: fake, Ledger: ledger, Blobs: judgetest.NewBlobs(), Capacity: judgetest.NewPlaces(1), Owner: "fuzz", PauseProcess: []string{"/hold"},
 		Parsers: lineParser, Spool: f.TempDir(),
 	})
 	if err != nil {
 		f.Fatal(err)
 	}
 	const secret = "neighbours-token"
-	s := Session{Trial: "t", Token: "token-t", JudgeImage: image.ID, Max: 1}
+	s := round.Session{Trial: "t", Token: "token-t", JudgeImage: image.ID, Max: 1}
 	s.Task.Workdir, s.Task.Submit.Paths, s.Task.Judge.Parser = "/work", []string{"."}, "lines"
 	neighbour := s
 	neighbour.Trial, neighbour.Token = "n", secret
@@ -54,7 +56,7 @@ func FuzzEveryRoute(f *testing.F) {
 		j.Open(neighbour)
 		defer j.Forget("t")
 		defer j.Forget("n")
-		defer func() { ledger.all = nil }()
+		defer func() { ledger.All = nil }()
 		r.RequestURI = target
 		r.Header.Set("Authorization", authorization)
 		if form {
@@ -70,7 +72,7 @@ func FuzzEveryRoute(f *testing.F) {
 		if w.Code >= 500 || !redirect && w.Code != http.StatusMethodNotAllowed && !json.Valid([]byte(text)) {
 			t.Fatalf("%d %q", w.Code, text)
 		}
-		for _, x := range ledger.all {
+		for _, x := range ledger.All {
 			if x.Trial != "t" {
 				t.Fatalf("a round of trial %s came in by the door of t", x.Trial)
 			}

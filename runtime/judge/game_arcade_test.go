@@ -16,6 +16,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -158,7 +159,7 @@ func newGameBench(t *testing.T, change ...func(*Options)) (*bench, *arcade) {
 	return b, newArcade(b)
 }
 
-func plays(s *Session) {
+func plays(s *round.Session) {
 	s.Task.Name = "zork"
 	s.Task.Judge = task.Judge{Game: "serve --port 8000", Port: 8000, Rescale: &task.Rescale{Kind: "linear", Anchors: map[string]float64{"lower": 0, "upper": 50}}}
 }
@@ -203,7 +204,7 @@ func (b *bench) move(t *testing.T, trial, id, action string) *httptest.ResponseR
 }
 
 func (b *bench) rounds(trial string) (rounds []string) {
-	for _, s := range b.ledger.of(trial) {
+	for _, s := range b.ledger.Of(trial) {
 		line := fmt.Sprintf("%s %s", s.Round, s.State)
 		if s.Report != nil {
 			line += fmt.Sprintf(" %s %s", s.Report.Status, s.Report.Summary)

@@ -15,15 +15,18 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge/game"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 func TestBoundsOnSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, _ := newGameBench(t, func(o *Options) { o.Capacity = newPlaces(4) })
+		b, _ := newGameBench(t, func(o *Options) { o.Capacity = judgetest.NewPlaces(4) })
 		b.open("t", plays)
 		b.open("u", plays)
 		var ids []string
-		for range gamesPerTrial {
+		for range game.PerTrial {
 			ids = append(ids, b.begin(t, "t"))
 		}
 		w := b.play(t, "t", "new", "")
@@ -38,7 +41,7 @@ func TestBoundsOnSessions(t *testing.T) {
 		b.begin(t, "u")
 		begun := time.Now()
 		w = b.play(t, "u", "new", "")
-		if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "room") || time.Since(begun) != gameWait {
+		if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "room") || time.Since(begun) != game.WaitTime {
 			t.Errorf("no room: %d %s after %s", w.Code, w.Body, time.Since(begun))
 		}
 		b.play(t, "t", ids[1]+"/close", "")
@@ -50,21 +53,23 @@ func TestBoundsOnSessions(t *testing.T) {
 			}
 		}
 		synctest.Wait() // until the game that was closed has left
-		b.games.mu.Lock()
-		for len(b.games.open) < gamesInAll {
-			b.games.open[fmt.Sprint(len(b.games.open))] = &game{session: &session{Session: Session{Trial: "many"}}}
+	})
+}
+
+func TestThereAreOnlySoManyGames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := newGameBench(t, func(o *Options) { o.Capacity = judgetest.NewPlaces(2 * game.InAll) })
+		for n := range game.InAll {
+			trial := fmt.Sprint("t", n/game.PerTrial)
+			if n%game.PerTrial == 0 {
+				b.open(trial, plays)
+			}
+			b.begin(t, trial)
 		}
-		b.games.mu.Unlock()
+		b.open("u", plays)
 		if w := b.play(t, "u", "new", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "too many") {
 			t.Errorf("no place: %d %s", w.Code, w.Body)
 		}
-		b.games.mu.Lock()
-		for id, g := range b.games.open {
-			if g.judge == nil {
-				delete(b.games.open, id)
-			}
-		}
-		b.games.mu.Unlock()
 	})
 }
 
@@ -72,17 +77,17 @@ func TestNumbersOfSessionsAreTheTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := newGameBench(t)
 		b.open("t", plays)
-		opened := make(chan int, gamesPerTrial)
-		for range gamesPerTrial {
+		opened := make(chan int, game.PerTrial)
+		for range game.PerTrial {
 			go func() { opened <- b.play(t, "t", "new", "").Code }()
 		}
-		for range gamesPerTrial {
+		for range game.PerTrial {
 			if code := <-opened; code != 200 {
 				t.Errorf("new: %d", code)
 			}
 		}
 		b.play(t, "t", "close-all", "")
-		b.open("t", plays, func(s *Session) { s.Try = 2 })
+		b.open("t", plays, func(s *round.Session) { s.Try = 2 })
 		b.begin(t, "t")
 		for i, line := range b.rounds("t") {
 			if !strings.HasPrefix(line, fmt.Sprintf("game-%d ", i+1)) {
@@ -100,7 +105,7 @@ func TestAGameBelongsToItsTrial(t *testing.T) {
 		b.open("sums")
 		b.open("closed", plays)
 		b.Close("closed")
-		b.open("late", plays, func(s *Session) { s.Deadline = time.Now() })
+		b.open("late", plays, func(s *round.Session) { s.Deadline = time.Now() })
 		id := b.begin(t, "t")
 		tests := map[string]struct {
 			answer *httptest.ResponseRecorder
@@ -123,9 +128,11 @@ func TestAGameBelongsToItsTrial(t *testing.T) {
 			"an archive":              {b.post(t, "t", "", tarball(t, "a passed")), 403, "game"},
 			"its own, with its token": {b.play(t, "t", id+"/status", "", "Authorization", "Bearer token-t"), 200, `"score":0`},
 			"an archive of the daemon": {func() *httptest.ResponseRecorder {
-				_, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindFinal, Archive: upload(t, "x")})
+				_, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindFinal, Archive: upload(t, "x")})
 				w := httptest.NewRecorder()
-				(&agentAPI{judge: b.Judge, trial: "t"}).fail(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), err)
+				if refusal, ok := errors.AsType[*round.Refusal](err); ok {
+					http.Error(w, refusal.Detail, refusal.Code)
+				}
 				return w
 			}(), 403, "game"},
 		}
@@ -155,7 +162,7 @@ func TestAServerThatDoesNotStartIsToldOnceAndIsNoZero(t *testing.T) {
 						t.Fatalf("new: %d %s", w.Code, w.Body)
 					}
 				}
-				all := b.ledger.of("t")
+				all := b.ledger.Of("t")
 				if len(all) != 1 || all[0].Report == nil || !all[0].Report.NotRun || all[0].Report.Valid || !strings.Contains(all[0].Report.Problem, says) {
 					t.Fatalf("%+v", all)
 				}
@@ -175,7 +182,7 @@ func TestAnEngineThatFailsSpendsNoNumber(t *testing.T) {
 		b.open("t", plays)
 		synctest.Wait()
 		b.fake.SetDown(true)
-		if w := b.play(t, "t", "new", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" || len(b.ledger.of("t")) != 0 {
+		if w := b.play(t, "t", "new", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" || len(b.ledger.Of("t")) != 0 {
 			t.Errorf("an engine that is away: %d %s, %v", w.Code, w.Body, b.rounds("t"))
 		}
 		b.fake.SetDown(false)
@@ -196,8 +203,8 @@ func TestAWaitingClientThatLeavesLeavesNoSession(t *testing.T) {
 		r := httptest.NewRequestWithContext(ctx, "POST", "/api/v1/game/t/zork/new", nil)
 		b.Handler("t").ServeHTTP(httptest.NewRecorder(), r)
 		synctest.Wait()
-		if n := len(b.games.of("t")) + len(containers(t, b)) + len(b.ledger.of("t")); n != 0 {
-			t.Errorf("left: %d sessions, %d containers, %v", len(b.games.of("t")), len(containers(t, b)), b.rounds("t"))
+		if n := len(b.games.Of("t")) + len(containers(t, b)) + len(b.ledger.Of("t")); n != 0 {
+			t.Errorf("left: %d sessions, %d containers, %v", len(b.games.Of("t")), len(containers(t, b)), b.rounds("t"))
 		}
 	})
 }
@@ -208,14 +215,14 @@ func TestAVerdictThatCannotBeStoredIsTriedAgain(t *testing.T) {
 		b.open("t", plays)
 		id := b.begin(t, "t")
 		failures := 0
-		b.ledger.mu.Lock()
-		b.ledger.fail = func(call string) error {
+		b.ledger.Mu.Lock()
+		b.ledger.Fail = func(call string) error {
 			if failures++; failures <= 3 {
 				return io.ErrShortWrite
 			}
 			return nil
 		}
-		b.ledger.mu.Unlock()
+		b.ledger.Mu.Unlock()
 		if w := b.move(t, "t", id, "add 7"); w.Code != 200 {
 			t.Errorf("a move while the ledger fails: %d %s", w.Code, w.Body)
 		}
@@ -246,13 +253,13 @@ func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 // that a session may take to begin.
 func TestASlowStartIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, a := newGameBench(t, func(o *Options) { o.Capacity = newPlaces(1) })
+		b, a := newGameBench(t, func(o *Options) { o.Capacity = judgetest.NewPlaces(1) })
 		b.open("t", plays)
-		room := b.opts.Capacity.(*places)
-		room.hold()
+		room := b.opts.Capacity.(*judgetest.Places)
+		room.Hold()
 		a.behave("ill")
 		begun := time.Now()
-		time.AfterFunc(29*time.Second, room.release)
+		time.AfterFunc(29*time.Second, room.Release)
 		time.AfterFunc(50*time.Second, func() { a.behave("") })
 		l := make(pipes, 1)
 		near, far := net.Pipe()
@@ -281,10 +288,10 @@ func TestASlowStartIsWaitedFor(t *testing.T) {
 func TestAGameThatFillsTheDiskIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := newGameBench(t)
-		b.open("t", plays, func(s *Session) { s.Task.Judge.Disk = 1 << 20 })
+		b.open("t", plays, func(s *round.Session) { s.Task.Judge.Disk = 1 << 20 })
 		id := b.begin(t, "t")
 		b.move(t, "t", id, "add 5")
-		b.fake.Container(b.name("game-" + id)).SetUsage(container.Usage{DiskBytes: 2 << 20})
+		b.fake.Container(b.container("game-" + id)).SetUsage(container.Usage{DiskBytes: 2 << 20})
 		if r := b.judged(t, id).Report; *r.Score != 5 || !strings.Contains(r.Problem, "1.0 MiB is the limit") {
 			t.Errorf("%+v", r)
 		}

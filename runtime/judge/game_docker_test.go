@@ -17,6 +17,9 @@ import (
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/container/docker/dockertest"
 	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -65,7 +68,7 @@ func gameImage(t *testing.T, e *docker.Engine, owner string, mounts []container.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.CopyTo(ctx, c.ID, "/", bytes.NewReader(pack(t, folder("work"), file("work/game.py", string(server))))); err != nil {
+	if err := e.CopyTo(ctx, c.ID, "/", bytes.NewReader(judgetest.Pack(t, judgetest.Folder("work"), judgetest.File("work/game.py", string(server))))); err != nil {
 		t.Fatal(err)
 	}
 	img, err := e.Commit(ctx, c.ID, "assayd-test/game:"+containertest.Unique(), container.ImageConfig{
@@ -87,16 +90,16 @@ func TestAGameInARealContainer(t *testing.T) {
 	engine, owner := dockertest.New(t)
 	mounts := guestMount(t)
 	image := gameImage(t, engine, owner, mounts)
-	ledger := newMemoryLedger()
+	ledger := judgetest.NewLedger()
 	start := func() (*bench, func()) {
 		j, err := New(Options{
-			Engine: engine, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: newPlaces(4), Owner: owner,
-			Hold: []string{guest.Program, "hold"}, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: t.TempDir(),
+			Engine: engine, Ledger: ledger, Blobs: judgetest.NewBlobs(), Capacity: judgetest.NewPlaces(4), Owner: owner,
+			PauseProcess: []string{guest.Program, "hold"}, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: t.TempDir(),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Open(Session{Trial: "t", Try: 1, JudgeImage: image, Deadline: time.Now().Add(time.Hour), Task: task.Task{
+		j.Open(round.Session{Trial: "t", Try: 1, JudgeImage: image, Deadline: time.Now().Add(time.Hour), Task: task.Task{
 			Name: "zork", Workdir: "/work", Judge: task.Judge{Game: "python3 game.py 8123", Port: 8123},
 		}})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -136,7 +139,7 @@ func TestAGameInARealContainer(t *testing.T) {
 	says(b.move(t, "t", second, "treasure"), 200, `"done":true`)
 	says(b.move(t, "t", second, "north"), 410, "peak score 10 of 10, 2 moves: the game is done")
 	says(b.play(t, "t", first+"/close", ""), 200, `"final_score":1,"peak_score":4`)
-	if r := b.judged(t, second).Report; r.PassRate != 1 || b.ledger.of("t")[1].Round != "game-2" {
+	if r := b.judged(t, second).Report; r.PassRate != 1 || b.ledger.Of("t")[1].Round != "game-2" {
 		t.Errorf("the second session is worth %+v", r)
 	}
 
@@ -151,12 +154,12 @@ func TestAGameInARealContainer(t *testing.T) {
 
 	fourth := b.begin(t, "t")
 	b.move(t, "t", fourth, "north")
-	killed := ledger.of("t")[3] // as a daemon that is killed leaves it
+	killed := ledger.Of("t")[3] // as a daemon that is killed leaves it
 	stop()
-	ledger.all[3] = killed
+	ledger.All[3] = killed
 	b, stop = start()
 	defer stop()
-	if err := b.Resume(t.Context(), ledger.of("t")[3:]); err != nil {
+	if err := b.Resume(t.Context(), ledger.Of("t")[3:]); err != nil {
 		t.Error(err)
 	}
 	says(b.move(t, "t", fourth, "north"), 410, "peak score 4 of 10, 1 move")
@@ -165,7 +168,7 @@ func TestAGameInARealContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range left {
-		if c.Labels[container.LabelRole] == container.RoleJudge && c.Labels[LabelSubmission] != "" {
+		if c.Labels[container.LabelRole] == container.RoleJudge && c.Labels[sandbox.LabelSubmission] != "" {
 			t.Errorf("game container %s is left", c.Name)
 		}
 	}

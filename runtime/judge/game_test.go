@@ -11,13 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/judge/game"
+	"github.com/assayd/assayd/runtime/judge/httpapi"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 func TestAGameIsPlayedAndItsPeakCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, a := newGameBench(t)
-		b.open("t", plays, func(s *Session) { s.Task.Judge.Feedback = "none" }) // of no account to games
+		b.open("t", plays, func(s *round.Session) { s.Task.Judge.Feedback = "none" }) // of no account to games
 		id := b.begin(t, "t")
 		b.move(t, "t", id, "add 40")
 		time.Sleep(time.Minute)
@@ -28,7 +31,7 @@ func TestAGameIsPlayedAndItsPeakCounts(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		if s := b.ledger.of("t")[0]; s.State != StateRunning || *s.Report.Score != 40 || !s.AcceptedAt.Equal(time.Now().Add(-time.Minute)) {
+		if s := b.ledger.Of("t")[0]; s.State != round.StateRunning || *s.Report.Score != 40 || !s.AcceptedAt.Equal(time.Now().Add(-time.Minute)) {
 			t.Errorf("a crash now would keep %+v of %s", s.Report, s.AcceptedAt)
 		}
 		delete(want, "observation")
@@ -41,7 +44,7 @@ func TestAGameIsPlayedAndItsPeakCounts(t *testing.T) {
 		}
 		s := b.judged(t, id)
 		r := s.Report
-		if r.Status != StatusOK || !r.Valid || *r.Score != 40 || r.PassRate != .4 || *r.Score100 != 80 || r.Isolation != "staged" || s.Round != "game-1" ||
+		if r.Status != round.StatusOK || !r.Valid || *r.Score != 40 || r.PassRate != .4 || *r.Score100 != 80 || r.Isolation != "staged" || s.Round != "game-1" ||
 			r.Metrics["final_score"] != 10 || r.Metrics["peak_score"] != 40 || r.Metrics["moves"] != 2 || r.QueuedMS != 0 || r.DurationMS != 60_000 {
 			t.Errorf("%+v", r)
 		}
@@ -102,7 +105,7 @@ func TestHowASessionEnds(t *testing.T) {
 			time.Sleep(9 * time.Minute)
 			b.play(t, "t", id+"/status", "")
 			time.Sleep(9 * time.Minute)
-			if n := len(b.games.of("t")); n != 1 {
+			if n := len(b.games.Of("t")); n != 1 {
 				t.Errorf("ended nine minutes after a call")
 			}
 			time.Sleep(90 * time.Second)
@@ -125,7 +128,7 @@ func TestHowASessionEnds(t *testing.T) {
 			}
 		}, "the game server ended by itself with exit code 1", true},
 		"a container that is gone": {func(_ *testing.T, b *bench, _ *arcade, id string) {
-			b.fake.Vanish(b.name("game-" + id))
+			b.fake.Vanish(b.container("game-" + id))
 		}, "the game server ended by itself with exit code 137", true},
 		"a stop of the daemon": {func(_ *testing.T, b *bench, _ *arcade, _ string) { b.stop() }, "the daemon was stopped", true},
 	}
@@ -139,15 +142,15 @@ func TestHowASessionEnds(t *testing.T) {
 				tc.end(t, b, a, id)
 				synctest.Wait()
 				s := b.judged(t, id)
-				if r := s.Report; r.Status != StatusOK || *r.Score != 20 || !strings.HasSuffix(r.Summary, ": "+tc.says) || r.Output == "" || (r.Problem != "") != tc.problem {
+				if r := s.Report; r.Status != round.StatusOK || *r.Score != 20 || !strings.HasSuffix(r.Summary, ": "+tc.says) || r.Output == "" || (r.Problem != "") != tc.problem {
 					t.Errorf("%+v", r)
 				}
 				w := b.move(t, "t", id, "look")
 				if w.Code != 410 || !strings.Contains(w.Body.String(), "peak score 20 of 100") || !strings.Contains(w.Body.String(), tc.says) {
 					t.Errorf("the next call: %d %s", w.Code, w.Body)
 				}
-				if left := containers(t, b); len(left) != 0 || len(b.games.of("t")) != 0 || b.opts.Capacity.(*places).held() != 0 {
-					t.Errorf("left: %d containers, %d sessions, %d places", len(left), len(b.games.of("t")), b.opts.Capacity.(*places).held())
+				if left := containers(t, b); len(left) != 0 || len(b.games.Of("t")) != 0 || b.opts.Capacity.(*judgetest.Places).Held() != 0 {
+					t.Errorf("left: %d containers, %d sessions, %d places", len(left), len(b.games.Of("t")), b.opts.Capacity.(*judgetest.Places).Held())
 				}
 			})
 		})
@@ -159,7 +162,7 @@ func TestAMoveThatFailsLeavesTheSessionOpen(t *testing.T) {
 		b, _ := newGameBench(t)
 		b.open("t", plays)
 		id := b.begin(t, "t")
-		big := strings.Repeat("x", maxAction)
+		big := strings.Repeat("x", httpapi.MaxAction)
 		tests := []struct {
 			name, body string
 			code       int
@@ -182,8 +185,8 @@ func TestAMoveThatFailsLeavesTheSessionOpen(t *testing.T) {
 				t.Errorf("%s: %d %s", tc.name, w.Code, w.Body)
 			}
 		}
-		seen, _ := fields(t, b.move(t, "t", id, fmt.Sprintf("say %d", maxObservation+1001)))["observation"].(string)
-		if len(seen) > maxObservation+100 || !strings.HasSuffix(seen, "ü\n[1000 bytes of the observation left out]") {
+		seen, _ := fields(t, b.move(t, "t", id, fmt.Sprintf("say %d", game.MaxObservation+1001)))["observation"].(string)
+		if len(seen) > game.MaxObservation+100 || !strings.HasSuffix(seen, "ü\n[1000 bytes of the observation left out]") {
 			t.Errorf("an observation of %d bytes ends with %q", len(seen), seen[max(0, len(seen)-60):])
 		}
 		if w := b.move(t, "t", id, "add 3"); w.Code != 200 || fields(t, w)["peak_score"] != 3. {
@@ -206,19 +209,8 @@ func TestMovesOfASessionAreMadeOneAtATime(t *testing.T) {
 		}
 		got := []int{<-codes, <-codes, <-codes}
 		slices.Sort(got)
-		if !slices.Equal(got, []int{200, 200, 504}) || !slices.Equal(a.actions, []string{"hang", "add 1", "add 1"}) || time.Since(begun) != serverStep {
+		if !slices.Equal(got, []int{200, 200, 504}) || !slices.Equal(a.actions, []string{"hang", "add 1", "add 1"}) || time.Since(begun) != game.StepTime {
 			t.Errorf("%v after %s: %q", got, time.Since(begun), a.actions)
 		}
 	})
-}
-
-func TestWhatAGameIsWorth(t *testing.T) {
-	for _, tc := range []struct {
-		peak, max, rate float64
-	}{{0, 0, 0}, {5, 0, 0}, {-5, 10, 0}, {5, 10, .5}, {20, 10, 1}, {2.5, 10, .25}, {5, -10, 0}} {
-		n := standing{peak: tc.peak, max: tc.max}
-		if r := n.report(task.Task{}); r.PassRate != tc.rate || *r.Score != tc.peak || r.Score100 != nil {
-			t.Errorf("%v of %v: rate %v, score %v", tc.peak, tc.max, r.PassRate, *r.Score)
-		}
-	}
 }

@@ -6,37 +6,36 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
-const (
-	defaultTimeout = 10 * time.Minute
-	maxResultFiles = 32 << 20
-)
+const maxResultFiles = 32 << 20
 
 // grading is one container of a judging and what is run in it.
 type grading struct {
 	judge    *Judge
 	session  *session // the terms of this container
-	sub      Submission
+	sub      round.Submission
 	archive  string // blob of what is laid over the image
-	profile  *profile
+	profile  *sandbox.Profile
 	id       string             // of the container
 	workload container.Workload // that it can be started with again; only its name may differ
 	planted  int                // tripwires so far
 	replaced map[string]string  // digests of hidden files that are not the image's, as profile.Sums: tripwires were added, or a mix has others
 	mix      map[string][]byte  // what some hidden files hold in place of what the image has
-	wire     *parser.Tripwire
+	canary   *parser.Tripwire
 }
 
 // grade judges once. It returns a report, or an error of the machinery; done removes the
 // containers and must be called in either case.
-func (j *Judge) grade(ctx context.Context, s *session, sub Submission) (_ Report, done func(), err error) {
+func (j *Judge) grade(ctx context.Context, s *session, sub round.Submission) (_ round.Report, done func(), err error) {
 	terms := s.judgedIn(sub.Kind)
 	last := &grading{judge: j, session: terms, sub: sub, archive: sub.Archive}
 	done = func() { last.end(ctx) }
@@ -45,7 +44,7 @@ func (j *Judge) grade(ctx context.Context, s *session, sub Submission) (_ Report
 		if terms == nil {
 			problem = "the task has no private set any more"
 		}
-		return Report{Status: StatusInvalid, NotRun: true, Isolation: isolation(s.Task), Problem: problem}, done, nil
+		return round.Report{Status: round.StatusInvalid, NotRun: true, Isolation: scoring.Isolation(s.Task), Problem: problem}, done, nil
 	}
 	if !s.Task.Judge.Staged() {
 		r, err := last.do(ctx, nil)
@@ -58,11 +57,11 @@ func (j *Judge) grade(ctx context.Context, s *session, sub Submission) (_ Report
 }
 
 // do makes a container, lays what is judged over it and runs the judge command.
-func (g *grading) do(ctx context.Context, before *handover) (Report, error) {
+func (g *grading) do(ctx context.Context, before *handover) (round.Report, error) {
 	if err := g.ready(ctx); err != nil {
-		return Report{}, err
+		return round.Report{}, err
 	}
-	if ByCommands(g.session.Task) {
+	if scoring.ByCommands(g.session.Task) {
 		return g.commands(ctx)
 	}
 	return g.run(ctx, before)
@@ -89,44 +88,29 @@ func (g *grading) ready(ctx context.Context) (err error) {
 
 // cached returns the report of an earlier submission of the same tree in the same try, if
 // its verdict was a sound one. To judge it again could only draw another lot.
-func (j *Judge) cached(ctx context.Context, sub Submission) (Report, bool, error) {
+func (j *Judge) cached(ctx context.Context, sub round.Submission) (round.Report, bool, error) {
 	all, err := j.opts.Ledger.Submissions(ctx, sub.Trial)
 	if err != nil {
-		return Report{}, false, fmt.Errorf("list submissions of trial %s: %w", sub.Trial, err)
+		return round.Report{}, false, fmt.Errorf("list submissions of trial %s: %w", sub.Trial, err)
 	}
 	for _, o := range all {
-		if o.ID != sub.ID && treeOf(o) == treeOf(sub) && o.State == StateJudged && o.Report != nil && sound(*o.Report) && !o.Report.Cached {
+		if o.ID != sub.ID && treeOf(o) == treeOf(sub) && o.State == round.StateJudged && o.Report != nil && sound(*o.Report) && !o.Report.Cached {
 			if o, err = j.opts.Ledger.Submission(ctx, o.ID); err != nil {
-				return Report{}, false, fmt.Errorf("load submission %s: %w", o.ID, err)
+				return round.Report{}, false, fmt.Errorf("load submission %s: %w", o.ID, err)
 			}
 			r := *o.Report
 			r.Cached, r.JudgeMS = true, 0
 			return r, true, nil
 		}
 	}
-	return Report{}, false, nil
+	return round.Report{}, false, nil
 }
 
 // sound reports whether a verdict is the last word on its tree. What a run out of time has
 // shown counts, so another run would be another lot. A verdict that counts for nothing may
 // be a flaky test's doing, and is never held against the tree.
-func sound(r Report) bool {
-	return r.Status == StatusOK || r.Status == StatusTimeout && r.Valid
-}
-
-// commandText is a command as one line of shell.
-func commandText(shell string, argv []string) string {
-	if shell != "" {
-		return shell
-	}
-	quoted := make([]string, len(argv))
-	for i, a := range argv {
-		quoted[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`;&|<>()*?[]#~!{}") {
-			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
+func sound(r round.Report) bool {
+	return r.Status == round.StatusOK || r.Status == round.StatusTimeout && r.Valid
 }
 
 // environ is the command's environment before the tripwire's.
@@ -140,36 +124,36 @@ func (g *grading) environ() map[string]string {
 
 // run executes the judge command and makes a report of what it left, and of what came
 // before it, if anything did.
-func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
-	o := observation{parser: g.session.parser, wire: g.wire, starts: startsOf(g.session.Task)}
+func (g *grading) run(ctx context.Context, before *handover) (round.Report, error) {
+	o := scoring.Observation{Parser: g.session.parser, Canary: g.canary, Starts: scoring.StartsOf(g.session.Task)}
 	if g.session.parser.Name == "gotest" {
-		o.elsewhere = goElsewhere(g.profile)
+		o.Elsewhere = scoring.GoElsewhere(scoring.HiddenFiles{Names: g.profile.Files, Content: g.profile.Content, Present: g.profile.Present})
 	}
 	if !g.session.Task.Judge.Staged() {
-		o.expects = g.mayFail
+		o.Expects = g.mayFail
 	}
 	var printed []byte
 	if before != nil {
-		o.run, printed = &before.seen, before.printed
+		o.Run, printed = &before.seen, before.printed
 	}
 	out, took, err := g.command(ctx, &o)
 	if err != nil {
-		return Report{}, err
+		return round.Report{}, err
 	}
 	files, err := g.results(ctx)
 	if err != nil {
-		return Report{}, err
+		return round.Report{}, err
 	}
-	if seen, problem := within(g.session.Task.Judge.Window, out); problem != "" {
-		o.result.Problem = problem
+	if seen, problem := scoring.WithinWindow(g.session.Task.Judge.Window, out); problem != "" {
+		o.Result.Problem = problem
 	} else {
-		o.cut = o.cut && readsOutput(g.session.parser, files)
-		in := parser.Input{Output: seen, Files: files, ExitCode: o.exit, TimedOut: o.timedOut, Cut: o.cut}
-		o.result, o.running = explained(g.session.parser, in)
+		o.Cut = o.Cut && scoring.ReadsOutput(g.session.parser, files)
+		in := parser.Input{Output: seen, Files: files, ExitCode: o.Exit, TimedOut: o.TimedOut, Cut: o.Cut}
+		o.Result, o.Running = scoring.Parse(g.session.parser, in)
 	}
-	r, err := g.compared(ctx, verdict(g.session.Task, o))
+	r, err := g.compared(ctx, scoring.Verdict(g.session.Task, o))
 	if err != nil {
-		return Report{}, err
+		return round.Report{}, err
 	}
 	fault.Reached(fault.VerdictParsed)
 	r.JudgeMS = took.Milliseconds()
@@ -181,53 +165,25 @@ func (g *grading) run(ctx context.Context, before *handover) (Report, error) {
 }
 
 // command runs the container's command and returns what it printed, bounded, and its time.
-func (g *grading) command(ctx context.Context, o *observation) (printed []byte, took time.Duration, err error) {
+func (g *grading) command(ctx context.Context, o *scoring.Observation) (printed []byte, took time.Duration, err error) {
 	t := g.session.Task
-	output := &capture{half: outputHalf}
+	output := sandbox.NewCapture(sandbox.OutputHalf)
 	env := g.environ()
-	if g.wire != nil {
+	if g.canary != nil {
 		if env == nil {
 			env = map[string]string{}
 		}
-		maps.Copy(env, g.wire.Env)
+		maps.Copy(env, g.canary.Env)
 	}
 	begun := time.Now()
 	err = g.execute(ctx, o, container.Command{
 		Argv: t.Judge.Command.Args(), Env: env, User: g.profile.User, Workdir: t.Workdir, Stdout: output, Stderr: output,
 	})
 	took = time.Since(begun)
-	printed = output.bytes()
-	o.cut = output.cut()
-	o.lastLine = lastLine(printed)
+	printed = output.Bytes()
+	o.Cut = output.Cut()
+	o.LastLine = round.LastLine(printed)
 	return printed, took, err
-}
-
-// parse guards the daemon: an output that a parser stumbles over must not stop it, and
-// again at every restart.
-func parse(p parser.Parser, in parser.Input) (r parser.Result) {
-	defer func() {
-		if bug := recover(); bug != nil {
-			r = parser.Result{Problem: fmt.Sprintf("parser %s stumbled over the output: %v", p.Name, bug)}
-		}
-	}()
-	return p.Parse(in)
-}
-
-// explained is parse, and of an output that tells nothing the result says what may be wrong. running
-// is the test that had begun when the time was over; "" = not known. A hint is looked for by other
-// parsers: where one stumbles there is none.
-func explained(p parser.Parser, in parser.Input) (r parser.Result, running string) {
-	r = parse(p, in)
-	defer func() { _ = recover() }()
-	switch {
-	case in.TimedOut:
-		running = parser.Unfinished(p, in.Output)
-	case len(r.Tests) == 0 && r.Score == nil && r.PassRate == nil:
-		if hint := parser.Hint(p, in); hint != "" {
-			r.Problem = strings.TrimPrefix(r.Problem+"; "+hint, "; ")
-		}
-	}
-	return r, running
 }
 
 // results fetches the parser's result files, from workdir or, with an absolute path, from
@@ -239,8 +195,8 @@ func (g *grading) results(ctx context.Context) (map[string][]byte, error) {
 		if !path.IsAbs(name) {
 			place = path.Join(g.session.Task.Workdir, name)
 		}
-		found, err := g.judge.fetch(ctx, g.id, place, maxResultFiles)
-		if err != nil && (ctx.Err() != nil || machinery(err)) {
+		found, err := g.judge.host.Fetch(ctx, g.id, place, maxResultFiles)
+		if err != nil && (ctx.Err() != nil || sandbox.Machinery(err)) {
 			return nil, fmt.Errorf("fetch result file %s: %w", name, err)
 		}
 		if err != nil {

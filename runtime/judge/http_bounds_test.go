@@ -15,6 +15,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/assayd/assayd/runtime/judge/httpapi"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // served gives connections to a server of a trial's API, in memory: what is written has to
@@ -52,13 +56,13 @@ func TestNobodyKeepsARequestGoing(t *testing.T) {
 		says   string
 		within time.Duration
 	}{
-		"a question with a body":                 {"GET /api/v1/history HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n12", requestTime},
-		"a body without an end":                  {"GET /api/v1/result/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", requestTime},
-		"a body for nobody":                      {"PUT /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n12", requestTime},
-		"an upload":                              {"POST /api/v1/submit HTTP/1.1\r\nHost: x\r\n" + formHead + "Content-Length: 99\r\n\r\n--x\r\n", uploadTime},
-		"an upload that is refused":              {"POST /api/v1/submit HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer no\r\n" + formHead + "Content-Length: 99\r\n\r\n--x\r\n", answerTime},
-		"an upload that is no form":              {"POST /api/v1/submit HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n--x\r\n", answerTime},
-		"an upload with a token behind its time": {"POST /api/v1/submit?token=x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n" + formHead + "Content-Length: 99\r\n\r\n", uploadTime},
+		"a question with a body":                 {"GET /api/v1/history HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n12", httpapi.RequestTime},
+		"a body without an end":                  {"GET /api/v1/result/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", httpapi.RequestTime},
+		"a body for nobody":                      {"PUT /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n12", httpapi.RequestTime},
+		"an upload":                              {"POST /api/v1/submit HTTP/1.1\r\nHost: x\r\n" + formHead + "Content-Length: 99\r\n\r\n--x\r\n", httpapi.UploadTime},
+		"an upload that is refused":              {"POST /api/v1/submit HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer no\r\n" + formHead + "Content-Length: 99\r\n\r\n--x\r\n", httpapi.AnswerTime},
+		"an upload that is no form":              {"POST /api/v1/submit HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n--x\r\n", httpapi.AnswerTime},
+		"an upload with a token behind its time": {"POST /api/v1/submit?token=x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n" + formHead + "Content-Length: 99\r\n\r\n", httpapi.UploadTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,7 +72,7 @@ func TestNobodyKeepsARequestGoing(t *testing.T) {
 				began := time.Now()
 				say(c, tt.says)
 				_, _ = io.Copy(io.Discard, c) // to its end
-				if took := time.Since(began); took > tt.within+answerTime+time.Second {
+				if took := time.Since(began); took > tt.within+httpapi.AnswerTime+time.Second {
 					t.Errorf("the connection was held for %s", took)
 				}
 			})
@@ -79,12 +83,12 @@ func TestNobodyKeepsARequestGoing(t *testing.T) {
 // long fills a trial's history with rounds, so that an answer is longer than what a
 // connection takes in passing.
 func (b *bench) long(trial string, rounds int) {
-	b.ledger.mu.Lock()
-	defer b.ledger.mu.Unlock()
+	b.ledger.Mu.Lock()
+	defer b.ledger.Mu.Unlock()
 	for n := range rounds {
-		b.ledger.all = append(b.ledger.all, Submission{
-			ID: fmt.Sprint(trial, n), Trial: trial, Try: 1, Round: fmt.Sprint("agent-", n+1), Number: n + 1, Kind: KindAgent, State: StateJudged,
-			ReservedAt: time.Now(), AcceptedAt: time.Now(), Report: &Report{Status: StatusOK},
+		b.ledger.All = append(b.ledger.All, round.Submission{
+			ID: fmt.Sprint(trial, n), Trial: trial, Try: 1, Round: fmt.Sprint("agent-", n+1), Number: n + 1, Kind: round.KindAgent, State: round.StateJudged,
+			ReservedAt: time.Now(), AcceptedAt: time.Now(), Report: &round.Report{Status: round.StatusOK},
 		})
 	}
 }
@@ -110,15 +114,15 @@ func TestAnAnswerThatIsNotTakenIsGivenUp(t *testing.T) {
 			after time.Duration
 		}{
 			{other(), "/api/v1/history", 0},
-			{dial(), "/api/v1/history", answerTime},
-			{dial(), "/api/v1/result/t5?wait=9s", answerTime},
+			{dial(), "/api/v1/history", httpapi.AnswerTime},
+			{dial(), "/api/v1/result/t5?wait=9s", httpapi.AnswerTime},
 		} {
 			began := time.Now()
 			ask(tt.from, tt.path)
 			if tt.after > 0 {
 				synctest.Wait()
 			}
-			giveUp := time.AfterFunc(2*answerTime, func() { _ = tt.from.Close() })
+			giveUp := time.AfterFunc(2*httpapi.AnswerTime, func() { _ = tt.from.Close() })
 			answer, err := http.ReadResponse(bufio.NewReader(tt.from), nil)
 			giveUp.Stop()
 			if err != nil || answer.StatusCode != 200 || time.Since(began) > tt.after {
@@ -167,13 +171,13 @@ func TestAFormIsBoundedWhereItIsNotItsArchive(t *testing.T) {
 		"no beginning":                     {"", "nothing that begins a part\r\n"},
 		"a header behind the archive":      {archive + "--x\r\n", "X-Padding: 0123456789\r\n"},
 		"a field behind the archive":       {archive + "--x\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\n", "token-t"},
-		"fields, one after the other":      {"", "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + strings.Repeat("b", 2*maxField) + "\r\n"},
+		"fields, one after the other":      {"", "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + strings.Repeat("b", 2*httpapi.MaxField) + "\r\n"},
 		"small fields, more than are read": {"", "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
-				b.open("t", func(s *Session) { s.Task.Submit.MaxBytes = 1 << 30 })
+				b.open("t", func(s *round.Session) { s.Task.Submit.MaxBytes = 1 << 30 })
 				body := &readCounter{r: io.MultiReader(strings.NewReader(tt.begins), &endless{text: tt.goesOn})}
 				r := httptest.NewRequestWithContext(t.Context(), "POST", "/api/v1/submit", body)
 				r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
@@ -182,10 +186,10 @@ func TestAFormIsBoundedWhereItIsNotItsArchive(t *testing.T) {
 				if w.Code/100 != 4 {
 					t.Errorf("%d %s", w.Code, w.Body)
 				}
-				if limit := int64(len(tt.begins) + maxFields + 8<<10); body.n > limit {
+				if limit := int64(len(tt.begins) + httpapi.MaxFields + 8<<10); body.n > limit {
 					t.Errorf("%d bytes were read, %d at most are of use", body.n, limit)
 				}
-				if n := len(b.ledger.of("t")); n != 0 {
+				if n := len(b.ledger.Of("t")); n != 0 {
 					t.Errorf("%d rounds", n)
 				}
 			})
@@ -197,7 +201,7 @@ func TestAnIdempotencyKeyIsAName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.open("t")
-		for n, code := range map[int]int{maxKey: 200, maxKey + 1: 400} {
+		for n, code := range map[int]int{httpapi.MaxKey: 200, httpapi.MaxKey + 1: 400} {
 			if w := b.post(t, "t", strings.Repeat("k", n), tarball(t, "a passed")); w.Code != code {
 				t.Errorf("a key of %d bytes: %d %s", n, w.Code, w.Body)
 			}
@@ -222,7 +226,7 @@ func TestWhoeverGoesAwayIsNoTroubleOfTheJudge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		b := newBench(t, func(o *Options) {
-			o.Log, o.Capacity = slog.New(slog.NewTextHandler(&log, nil)), newPlaces(0) // nothing is ever judged
+			o.Log, o.Capacity = slog.New(slog.NewTextHandler(&log, nil)), judgetest.NewPlaces(0) // nothing is ever judged
 		})
 		b.open("t")
 		whole := "--x\r\nContent-Disposition: form-data; name=\"archive\"; filename=\"a\"\r\n\r\n" + tarball(t, "a passed").value
@@ -234,13 +238,13 @@ func TestWhoeverGoesAwayIsNoTroubleOfTheJudge(t *testing.T) {
 				t.Errorf("an upload that breaks off after %d bytes: %d %s", at, w.Code, w.Body)
 			}
 		}
-		sub := b.submit(t, "t", KindAgent, "b passed")
+		sub := b.submit(t, "t", round.KindAgent, "b passed")
 		gone, leave := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, leave)
 		for _, path := range []string{"/api/v1/result/" + sub.ID + "?wait=60s", "/api/v1/history", "/api/v1/result/" + sub.ID} {
 			b.Handler("t").ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", path, nil))
 		}
-		b.session("t").lanes.agent <- struct{}{} // another upload goes on
+		b.session("t").uploads.agent <- struct{}{} // another upload goes on
 		r := httptest.NewRequestWithContext(gone, "POST", "/api/v1/submit", strings.NewReader(whole+"\r\n--x--\r\n"))
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 		b.Handler("t").ServeHTTP(httptest.NewRecorder(), r)
@@ -256,18 +260,18 @@ func TestRoundsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.open("t")
-		b.long("t", maxRounds-1)
+		b.long("t", round.MaxRounds-1)
 		if w := b.post(t, "t", "", tarball(t, "a passed")); w.Code != 200 {
 			t.Errorf("the last round: %d %s", w.Code, w.Body)
 		}
 		w := b.post(t, "t", "", tarball(t, "b passed"))
-		if w.Code != 429 || w.Header().Get("Retry-After") != "" || !strings.Contains(w.Body.String(), fmt.Sprint(maxRounds)) {
+		if w.Code != 429 || w.Header().Get("Retry-After") != "" || !strings.Contains(w.Body.String(), fmt.Sprint(round.MaxRounds)) {
 			t.Errorf("one more: %d %v %s", w.Code, w.Header(), w.Body)
 		}
-		if sub := b.submit(t, "t", KindFinal, "b passed"); sub.Round != "final-1" {
+		if sub := b.submit(t, "t", round.KindFinal, "b passed"); sub.Round != "final-1" {
 			t.Errorf("the last snapshot is %s", sub.Round)
 		}
-		b.open("t", func(s *Session) { s.Try = 2 })
+		b.open("t", func(s *round.Session) { s.Try = 2 })
 		if w := b.post(t, "t", "", tarball(t, "a passed")); w.Code != 200 {
 			t.Errorf("the next try: %d %s", w.Code, w.Body)
 		}

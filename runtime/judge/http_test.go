@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,8 +15,8 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/judge/parser"
-	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // field is one part of an upload, in order.
@@ -73,14 +72,14 @@ func fields(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
 }
 
 func tarball(t *testing.T, answer string) field {
-	return field{"archive", string(zipped(t, pack(t, file("src/answer", answer))))}
+	return field{"archive", string(judgetest.Zipped(t, judgetest.Pack(t, judgetest.File("src/answer", answer))))}
 }
 
 func TestAnAgentSubmitsWaitsAndLooksBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.open("t", func(s *Session) { s.Max = 3 })
-		b.judged(t, b.submit(t, "t", KindAuto, "secret passed").ID)
+		b.open("t", func(s *round.Session) { s.Max = 3 })
+		b.judged(t, b.submit(t, "t", round.KindAuto, "secret passed").ID)
 
 		w := b.post(t, "t", "", field{"token", "token-t"}, field{"kind", "agent"}, field{"admin_secret", ""}, tarball(t, "a passed\nb failed"))
 		sent := fields(t, w)
@@ -112,16 +111,16 @@ func TestAnAgentSubmitsWaitsAndLooksBack(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.MaxQueue = 2; o.Capacity = newPlaces(0) }) // nothing is ever judged
+		b := newBench(t, func(o *Options) { o.MaxQueue = 2; o.Capacity = judgetest.NewPlaces(0) }) // nothing is ever judged
 		b.open("t")
 		b.open("other")
 		b.open("closed")
 		b.Close("closed")
-		auto := b.submit(t, "other", KindFinal, "x")
+		auto := b.submit(t, "other", round.KindFinal, "x")
 		foreign := auto.ID
 		synctest.Wait()
 		ok := tarball(t, "a passed")
-		big := field{"archive", string(pack(t, file("src/big", strings.Repeat("x", 1<<20+1))))}
+		big := field{"archive", string(judgetest.Pack(t, judgetest.File("src/big", strings.Repeat("x", 1<<20+1))))}
 		tests := map[string]struct {
 			answer *httptest.ResponseRecorder
 			code   int
@@ -135,7 +134,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			"no archive":               {b.post(t, "t", "", field{"kind", "agent"}), 400, "no archive"},
 			"two archives":             {b.post(t, "t", "", ok, ok), 400, "two archives"},
 			"a bad archive":            {b.post(t, "t", "", field{"archive", "junk"}), 400, "cannot be read"},
-			"an evil archive":          {b.post(t, "t", "", field{"archive", string(pack(t, file("a/../tests/x", "")))}), 400, "a/../tests/x"},
+			"an evil archive":          {b.post(t, "t", "", field{"archive", string(judgetest.Pack(t, judgetest.File("a/../tests/x", "")))}), 400, "a/../tests/x"},
 			"too large":                {b.post(t, "t", "", big), 413, "1048576"},
 			"much too large":           {b.post(t, "t", "", field{"archive", strings.Repeat("\x00", 5<<20)}), 413, "larger"},
 			"no form":                  {b.get(t, "t", "/api/v1/submit"), 404, "GET"},
@@ -155,7 +154,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 				t.Errorf("%s: %d %q, want %d and %q", name, tc.answer.Code, detail, tc.code, tc.says)
 			}
 		}
-		if n := len(b.ledger.of("t")); n != 0 {
+		if n := len(b.ledger.Of("t")); n != 0 {
 			t.Errorf("%d refused submissions spent a round", n)
 		}
 		if w := b.post(t, "t", "", ok); w.Code != 200 {
@@ -171,7 +170,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 func TestBudgetAndCooldownAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.open("t", func(s *Session) { s.Max, s.Cooldown = 2, time.Minute })
+		b.open("t", func(s *round.Session) { s.Max, s.Cooldown = 2, time.Minute })
 		b.post(t, "t", "", tarball(t, "a passed"))
 		time.Sleep(10 * time.Second)
 		w := b.post(t, "t", "", tarball(t, "b passed"))
@@ -193,7 +192,7 @@ func TestBudgetAndCooldownAreTold(t *testing.T) {
 func TestARepeatedKeyGetsTheFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.open("t", func(s *Session) { s.Max = 5 })
+		b.open("t", func(s *round.Session) { s.Max = 5 })
 		answers := make(chan string, 3)
 		for range 3 { // also while the first is under way
 			go func() { answers <- b.post(t, "t", "key", tarball(t, "a passed")).Body.String() }()
@@ -206,7 +205,7 @@ func TestARepeatedKeyGetsTheFirstAnswer(t *testing.T) {
 		if again := b.post(t, "t", "key", tarball(t, "a passed")).Body.String(); again != first {
 			t.Errorf("much later %s, first %s", again, first)
 		}
-		if n := len(b.ledger.of("t")); n != 2 {
+		if n := len(b.ledger.Of("t")); n != 2 {
 			t.Errorf("%d rounds", n)
 		}
 	})
@@ -221,7 +220,7 @@ func TestALongPollEndsWithTheVerdictOrItsTime(t *testing.T) {
 			<-go2
 			return 0
 		})
-		sub := b.submit(t, "t", KindAgent, "x")
+		sub := b.submit(t, "t", round.KindAgent, "x")
 		began := time.Now()
 		if got := fields(t, b.get(t, "t", "/api/v1/result/"+sub.ID)); got["status"] == "completed" || time.Since(began) > 0 {
 			t.Errorf("without waiting: %v after %s", got, time.Since(began))
@@ -232,6 +231,41 @@ func TestALongPollEndsWithTheVerdictOrItsTime(t *testing.T) {
 		go func() { time.Sleep(time.Second); close(go2) }()
 		if got := fields(t, b.get(t, "t", "/api/v1/result/"+sub.ID+"?wait=60")); got["status"] != "completed" || time.Since(began) != 11*time.Second {
 			t.Errorf("at the verdict: %v after %s", got["status"], time.Since(began))
+		}
+	})
+}
+
+func FuzzSubmit(f *testing.F) {
+	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\ntoken-t\r\n--x\r\n" +
+		"Content-Disposition: form-data; name=\"archive\"; filename=\"a\"\r\n\r\n" + string(judgetest.Pack(f, judgetest.File("src/a", "1"))) + "\r\n--x--\r\n"))
+	f.Add([]byte("--x--"))
+	fake, ledger := containertest.NewFake(), judgetest.NewLedger()
+	f.Cleanup(func() { _ = fake.Close() })
+	fake.Handle(func(ctx context.Context, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 })
+	image := fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/work/tests/x": ""})
+	j, err := New(Options{
+		Engine: fake, Ledger: ledger, Blobs: judgetest.NewBlobs(), Capacity: judgetest.NewPlaces(1), Owner: "fuzz", PauseProcess: []string{"/hold"},
+		Parsers: lineParser, Spool: f.TempDir(),
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := round.Session{Trial: "t", Token: "token-t", JudgeImage: image.ID, Max: 1}
+	s.Task.Workdir, s.Task.Submit.Paths, s.Task.Judge.Parser = "/work", []string{"."}, "lines"
+	f.Fuzz(func(t *testing.T, body []byte) {
+		j.Open(s)
+		defer j.Forget("t")
+		defer func() { ledger.All = nil }()
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/api/v1/submit", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		w := httptest.NewRecorder()
+		j.Handler("t").ServeHTTP(w, r)
+		rounds, places := len(ledger.All), j.queue.taken
+		switch {
+		case w.Code == 200 && rounds == 1 && places == 1:
+		case w.Code >= 400 && w.Code < 500 && rounds == 0 && places == 0:
+		default:
+			t.Fatalf("%d %s with %d rounds and %d places", w.Code, w.Body, rounds, places)
 		}
 	})
 }
@@ -255,8 +289,8 @@ func TestFeedbackTellsNoMoreThanTheTaskAllows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
-				b.open("t", func(s *Session) { s.Task.Judge.Feedback, s.Task.Judge.Expect = tc.level, tc.expect })
-				sub := b.submit(t, "t", KindAgent, answer)
+				b.open("t", func(s *round.Session) { s.Task.Judge.Feedback, s.Task.Judge.Expect = tc.level, tc.expect })
+				sub := b.submit(t, "t", round.KindAgent, answer)
 				b.judged(t, sub.ID)
 				all := b.get(t, "t", "/api/v1/result/"+sub.ID).Body.String() + b.get(t, "t", "/api/v1/history").Body.String()
 				for _, word := range tc.tells {
@@ -272,97 +306,4 @@ func TestFeedbackTellsNoMoreThanTheTaskAllows(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What tests of SForge's print may hold expected values: its agents are told statuses.
-func TestFeedbackOfSForgesParsersHasNoMessages(t *testing.T) {
-	r := &Report{Status: StatusOK, Problem: "it ended with 3: E assert 3 == 5", Tests: []parser.Test{{Name: "a", Status: parser.Failed, Message: "assert 3 == 5"}, {Name: "b", Status: parser.Passed}}}
-	for name, message := range map[string]string{"pytest_v": "", "score_sum": "", "pytest": "assert 3 == 5", "structured_json": "assert 3 == 5"} {
-		v := feedback(task.Task{Judge: task.Judge{Feedback: "full", Parser: name}}, Submission{Report: r})
-		want := []agentTest{{Name: "a", Status: "FAILED", Message: message}, {Name: "b", Status: "PASSED"}}
-		if !slices.Equal(v.Details, want) {
-			t.Errorf("%s: %+v, want %+v", name, v.Details, want)
-		}
-		if told := strings.Contains(v.Summary, "assert 3 == 5"); told != (message != "") {
-			t.Errorf("%s: the summary is %q", name, v.Summary)
-		}
-	}
-}
-
-// TestTheSummaryOfSForgesParsersNamesFailingTests, and none that the manifest does not name.
-func TestTheSummaryOfSForgesParsersNamesFailingTests(t *testing.T) {
-	many := strings.Repeat("x+ ", 3)
-	for i := range 12 {
-		many += fmt.Sprintf("f%d- ", i)
-	}
-	for _, tt := range []struct{ parser, expect, seen, want string }{
-		{"pytest_v", "", "a+ b+ .", "2/2 tests passed"},
-		{"pytest_v", "", "a+ b- c! d~ .", "1/3 tests passed. Failed: b, c"},
-		{"score_sum", "", many + ".", "3/15 tests passed. Failed: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 (+2 more)"},
-		{"pytest_v", "a b c d", "a+ b- c~ leak- .", "1/4 tests passed. Failed: b, c, d"},
-		{"pytest", "", "a+ b- .", "1/2 tests passed"},
-	} {
-		p, _ := parser.Lookup(tt.parser)
-		tk := task.Task{Judge: task.Judge{Parser: tt.parser, Expect: strings.Fields(tt.expect)}}
-		exit := min(1, strings.Count(tt.seen, "- "))
-		if r := verdict(tk, observation{parser: p, result: runs(tt.seen), exit: exit}); r.Summary != tt.want {
-			t.Errorf("%s, %q: %q, want %q", tt.parser, tt.seen, r.Summary, tt.want)
-		}
-	}
-}
-
-// What has to be mended comes first: an agent learns of it however many tests there are.
-func TestFeedbackShowsFailingTestsFirst(t *testing.T) {
-	var tests []parser.Test
-	var names []string
-	for i := range 900 {
-		tests = append(tests, parser.Test{Name: fmt.Sprint("t", i), Status: parser.Passed})
-		names = append(names, fmt.Sprint("t", i))
-	}
-	tests[899].Status, tests[800].Status = parser.Failed, parser.Errored
-	r := &Report{Status: StatusOK, Tests: tests}
-	for _, tt := range []struct {
-		expect []string
-		want   int
-	}{{nil, feedbackTests}, {names, 900}} {
-		v := feedback(task.Task{Judge: task.Judge{Feedback: "full", Expect: tt.expect}}, Submission{Report: r})
-		if len(v.Details) != tt.want || v.Details[0].Name != "t800" || v.Details[1].Name != "t899" {
-			t.Errorf("%d details, beginning with %+v", len(v.Details), v.Details[:2])
-		}
-	}
-}
-
-func FuzzSubmit(f *testing.F) {
-	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\ntoken-t\r\n--x\r\n" +
-		"Content-Disposition: form-data; name=\"archive\"; filename=\"a\"\r\n\r\n" + string(pack(f, file("src/a", "1"))) + "\r\n--x--\r\n"))
-	f.Add([]byte("--x--"))
-	fake, ledger := containertest.NewFake(), newMemoryLedger()
-	f.Cleanup(func() { _ = fake.Close() })
-	fake.Handle(func(ctx context.Context, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 })
-	image := fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/work/tests/x": ""})
-	j, err := New(Options{
-		Engine: fake, Ledger: ledger, Blobs: newMemoryBlobs(), Capacity: newPlaces(1), Owner: "fuzz", Hold: []string{"/hold"},
-		Parsers: lineParser, Spool: f.TempDir(),
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
-	s := Session{Trial: "t", Token: "token-t", JudgeImage: image.ID, Max: 1}
-	s.Task.Workdir, s.Task.Submit.Paths, s.Task.Judge.Parser = "/work", []string{"."}, "lines"
-	f.Fuzz(func(t *testing.T, body []byte) {
-		j.Open(s)
-		defer j.Forget("t")
-		defer func() { ledger.all = nil }()
-		r := httptest.NewRequestWithContext(t.Context(), "POST", "/api/v1/submit", bytes.NewReader(body))
-		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
-		w := httptest.NewRecorder()
-		j.Handler("t").ServeHTTP(w, r)
-		rounds, places := len(ledger.all), j.queue.taken
-		switch {
-		case w.Code == 200 && rounds == 1 && places == 1:
-		case w.Code >= 400 && w.Code < 500 && rounds == 0 && places == 0:
-		default:
-			t.Fatalf("%d %s with %d rounds and %d places", w.Code, w.Body, rounds, places)
-		}
-	})
 }

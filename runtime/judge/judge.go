@@ -2,8 +2,6 @@ package judge
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,61 +11,65 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge/game"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // Options are what a judge works with.
 type Options struct {
-	Engine   container.Engine // must also be a container.Execer and a container.Copier
-	Ledger   Ledger
-	Blobs    Blobs
-	Capacity Capacity
-	Owner    string                                  // id of the state directory, for names and labels
-	Hold     []string                                // first process of judge containers: reaps and does nothing
-	Guest    string                                  // the guest program in judge containers; "" = there is none, and nothing can be removed there
-	Dial     []string                                // with an address added, a connection to it from inside a judge container
-	Mounts   []container.Mount                       // where Hold and Dial live, read-only
-	Parsers  func(name string) (parser.Parser, bool) // nil = parser.Lookup
-	Spool    string                                  // folder for archives being cleaned and transcripts of open games; "" = the system's
-	MaxQueue int                                     // rounds waiting; 0 = 256. One trial can take a quarter
-	Warm     int                                     // containers started ahead of submissions; 0 = 4, negative = none
-	Full     func() bool                             // the disk is so full that only last snapshots are accepted; nil = never
-	Leave    func(id string)                         // has a container removed later that cannot be removed now; nil = nobody does
-	Log      *slog.Logger                            // nil = nowhere
+	Engine       container.Engine // must also be a container.Execer and a container.Copier
+	Ledger       round.Ledger
+	Blobs        round.Blobs
+	Capacity     round.Capacity
+	Owner        string                                  // id of the state directory, for names and labels
+	PauseProcess []string                                // first process of judge containers: reaps and does nothing
+	Guest        string                                  // the guest program in judge containers; "" = there is none, and nothing can be removed there
+	Dial         []string                                // with an address added, a connection to it from inside a judge container
+	Mounts       []container.Mount                       // where PauseProcess and Dial live, read-only
+	Parsers      func(name string) (parser.Parser, bool) // nil = parser.Lookup
+	Spool        string                                  // folder for archives being cleaned and transcripts of open games; "" = the system's
+	MaxQueue     int                                     // rounds waiting; 0 = 256. One trial can take a quarter
+	Warm         int                                     // containers started ahead of submissions; 0 = 4, negative = none
+	Full         func() bool                             // the disk is so full that only last snapshots are accepted; nil = never
+	RemoveLater  func(id string)                         // has a container removed later that cannot be removed now; nil = nobody does
+	Log          *slog.Logger                            // nil = nowhere
 }
 
 // Judge accepts submissions and judges them. All methods may be called at once. It judges
 // only while Run runs.
 type Judge struct {
-	opts   Options
-	execer container.Execer
-	copier container.Copier
-	queue  *queue
-	twins  *twins
-	games  *games
-	pool   *pool
-	cpus   *exclusive
+	opts      Options
+	host      *sandbox.Host
+	queue     *queue
+	coalescer *coalescer
+	games     *game.Games
+	pool      *sandbox.Pool
+	cpus      *sandbox.CPUs
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	profiles profiles
-	verdicts map[string]*bell // by submission id
-	fresh    chan string      // trials whose image may have to be looked at
+	profiles *sandbox.Profiles
+	verdicts map[string]*broadcast // by submission id
+	fresh    chan string           // trials whose image may have to be looked at
 }
 
 // session is a Session in force.
 type session struct {
-	Session
+	round.Session
 	parser  parser.Parser
 	known   bool // the parser is one
 	key     string
-	context task.Tree // laid over workdir before what is submitted
-	overlay task.Tree // the same, after it
-	grades  bool      // what is laid over workdir are outputs of a run
-	folders []string  // of hidden tests: see testFolders
+	terms   sandbox.Terms // of its container
+	context task.Tree     // laid over workdir before what is submitted
+	overlay task.Tree     // the same, after it
+	grades  bool          // what is laid over workdir are outputs of a run
+	folders []string      // of hidden tests: see testFolders
 	free    []string
-	lanes   *lanes
+	uploads *uploadSlots
 	ending  *sync.RWMutex // held for reading by each judging, until its container is dealt with
 	closed  bool          // guarded by Judge.mu
 	over    chan struct{} // closed when its rounds are abandoned; under Judge.mu
@@ -80,18 +82,18 @@ type session struct {
 // diskLimit is how many bytes a container of the judge may hold.
 func (s *session) diskLimit() int64 { return s.Task.Judge.Disk }
 
-// lanes let one archive of an agent and one of the daemon in at a time, so that a slow
-// upload of the agent never holds up a snapshot. An agent looks back in one lane, too: a
+// uploadSlots let one archive of an agent and one of the daemon in at a time, so that a slow
+// upload of the agent never holds up a snapshot. An agent looks back in one slot, too: a
 // small question may have an answer of thousands of rounds. They outlive a replaced session.
-type lanes struct{ agent, daemon, look chan struct{} }
+type uploadSlots struct{ agent, daemon, looks chan struct{} }
 
-func newLanes() *lanes {
-	return &lanes{agent: make(chan struct{}, 1), daemon: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+func newUploadSlots() *uploadSlots {
+	return &uploadSlots{agent: make(chan struct{}, 1), daemon: make(chan struct{}, 1), looks: make(chan struct{}, 1)}
 }
 
-// bell rings once, when a submission is judged.
-type bell struct {
-	rung    chan struct{}
+// broadcast rings once, when a submission is judged.
+type broadcast struct {
+	judged  chan struct{}
 	waiting int
 }
 
@@ -107,7 +109,7 @@ func New(o Options) (*Judge, error) {
 		return nil, fmt.Errorf("judge with an engine that copies no files: %w", container.ErrUnsupported)
 	}
 	if o.Spool != "" { // it is ours alone
-		if err := sweepSpools(o.Spool); err != nil {
+		if err := sanitize.SweepSpools(o.Spool); err != nil {
 			return nil, fmt.Errorf("remove what a former judge left: %w", err)
 		}
 	}
@@ -124,33 +126,39 @@ func New(o Options) (*Judge, error) {
 		o.Parsers = parser.Lookup
 	}
 	j := &Judge{
-		opts: o, execer: execer, copier: copier, queue: newQueue(o.MaxQueue), twins: newTwins(), games: newGames(),
-		sessions: map[string]*session{}, profiles: profiles{entries: map[string]*profileEntry{}},
-		verdicts: map[string]*bell{}, fresh: make(chan string, 64),
+		opts: o, queue: newQueue(o.MaxQueue), coalescer: newCoalescer(),
+		sessions: map[string]*session{},
+		verdicts: map[string]*broadcast{}, fresh: make(chan string, 64),
 	}
-	j.pool, j.cpus = newPool(j), newExclusive(j)
+	j.host = &sandbox.Host{
+		Engine: o.Engine, Execer: execer, Copier: copier, Blobs: o.Blobs, Owner: o.Owner, PauseProcess: o.PauseProcess, Mounts: o.Mounts,
+		Later: o.RemoveLater, Spool: o.Spool, Log: o.Log,
+	}
+	j.profiles, j.cpus = sandbox.NewProfiles(j.host), sandbox.NewCPUs(j.host, j.queue.signal)
+	j.pool = sandbox.NewPool(j.host, j.cpus, o.Warm, j.warmable)
+	j.games = j.newGames()
 	return j, nil
 }
 
 // Open lets a trial submit, or replaces the terms on which it does. After a restart of
 // the daemon the caller opens all sessions again, and then calls Resume.
-func (j *Judge) Open(o Session) {
+func (j *Judge) Open(o round.Session) {
 	s := newSession(o, j.opts.Parsers)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, c := range s.containers() {
-		j.profiles.acquire(c.key)
+		j.profiles.Acquire(c.key)
 	}
 	if old := j.sessions[o.Trial]; old != nil {
-		s.lanes, s.ending = old.lanes, old.ending
+		s.uploads, s.ending = old.uploads, old.ending
 		for _, c := range old.containers() {
-			j.profiles.release(c.key)
+			j.profiles.Release(c.key)
 		}
 		if old.Try == o.Try {
 			s.over = old.over
 		}
 	} else {
-		s.lanes, s.ending = newLanes(), &sync.RWMutex{}
+		s.uploads, s.ending = newUploadSlots(), &sync.RWMutex{}
 	}
 	if s.over == nil {
 		s.over = make(chan struct{})
@@ -169,7 +177,7 @@ func (j *Judge) Close(trial string) {
 	defer j.mu.Unlock()
 	if s := j.sessions[trial]; s != nil {
 		s.closed = true
-		j.games.finish(trial, s.Try)
+		j.games.Finish(trial, s.Try)
 	}
 }
 
@@ -179,13 +187,13 @@ func (j *Judge) Forget(trial string) {
 	j.mu.Lock()
 	if s := j.sessions[trial]; s != nil {
 		for _, c := range s.containers() {
-			j.profiles.release(c.key)
+			j.profiles.Release(c.key)
 		}
 		delete(j.sessions, trial)
 	}
 	j.mu.Unlock()
 	j.forgetRounds(trial)
-	j.pool.signal()
+	j.pool.Signal()
 }
 
 // session returns the session of a trial, or nil.
@@ -206,11 +214,11 @@ func (j *Judge) now(trial string) time.Time {
 
 // shut reports whether rounds of the kind that came under the session's terms are not
 // accepted any more.
-func (j *Judge) shut(s *session, kind Kind) bool {
+func (j *Judge) shut(s *session, kind round.Kind) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := j.sessions[s.Trial]
-	return now == nil || now.Try != s.Try || now.isOver() || now.closed && limited(kind)
+	return now == nil || now.Try != s.Try || now.isOver() || now.closed && round.Limited(kind)
 }
 
 // isOver reports whether the session's rounds are abandoned.
@@ -227,17 +235,17 @@ func (s *session) isOver() bool {
 // the beginning), games by the peak that they had reached; reservations without an archive
 // or a game are released. The sessions must be
 // open; rounds of trials without one are left alone and named in the error.
-func (j *Judge) Resume(ctx context.Context, rounds []Submission) error {
+func (j *Judge) Resume(ctx context.Context, rounds []round.Submission) error {
 	var errs []error
 	for _, r := range rounds {
 		switch {
-		case r.State == StateReserved:
+		case r.State == round.StateReserved:
 			if err := j.opts.Ledger.Release(ctx, r.ID); err != nil {
 				errs = append(errs, fmt.Errorf("release submission %s: %w", r.ID, err))
 			}
-		case r.State == StateRunning && r.Kind == KindGame:
-			errs = append(errs, j.orphaned(ctx, r, "the daemon that held the session stopped"))
-		case r.State == StateQueued || r.State == StateRunning:
+		case r.State == round.StateRunning && r.Kind == round.KindGame:
+			errs = append(errs, j.games.Orphaned(ctx, r, "the daemon that held the session stopped"))
+		case r.State == round.StateQueued || r.State == round.StateRunning:
 			if j.session(r.Trial) == nil {
 				errs = append(errs, fmt.Errorf("resume submission %s: trial %s has no session", r.ID, r.Trial))
 				continue
@@ -250,7 +258,7 @@ func (j *Judge) Resume(ctx context.Context, rounds []Submission) error {
 }
 
 // Wait returns the submission, with the tests of its report, once it is judged.
-func (j *Judge) Wait(ctx context.Context, id string) (Submission, error) {
+func (j *Judge) Wait(ctx context.Context, id string) (round.Submission, error) {
 	rung, leave := j.listen(id)
 	defer leave()
 	for {
@@ -258,7 +266,7 @@ func (j *Judge) Wait(ctx context.Context, id string) (Submission, error) {
 		if err != nil {
 			return s, fmt.Errorf("load submission %s: %w", id, err)
 		}
-		if s.State == StateJudged {
+		if s.State == round.StateJudged {
 			return s, nil
 		}
 		select {
@@ -270,20 +278,17 @@ func (j *Judge) Wait(ctx context.Context, id string) (Submission, error) {
 	}
 }
 
-// errUnchanged makes an update of the ledger a look at it.
-var errUnchanged = errors.New("unchanged")
-
 // listen returns a channel that is closed at the submission's verdict.
 func (j *Judge) listen(id string) (rung <-chan struct{}, leave func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	b := j.verdicts[id]
 	if b == nil {
-		b = &bell{rung: make(chan struct{})}
+		b = &broadcast{judged: make(chan struct{})}
 		j.verdicts[id] = b
 	}
 	b.waiting++
-	return b.rung, func() {
+	return b.judged, func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		if b.waiting--; b.waiting == 0 && j.verdicts[id] == b {
@@ -292,11 +297,11 @@ func (j *Judge) listen(id string) (rung <-chan struct{}, leave func()) {
 	}
 }
 
-func (j *Judge) ring(id string) {
+func (j *Judge) broadcast(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if b := j.verdicts[id]; b != nil {
-		close(b.rung)
+		close(b.judged)
 		delete(j.verdicts, id)
 	}
 }
@@ -311,18 +316,4 @@ func (s *session) protect() []string {
 		}
 	}
 	return globs
-}
-
-func parserName(name string) string {
-	if name == "" {
-		return "exit_code"
-	}
-	return name
-}
-
-// newID returns 16 random hex digits.
-func newID() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }

@@ -14,7 +14,10 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -23,8 +26,8 @@ import (
 type bench struct {
 	*Judge
 	fake   *containertest.Fake
-	ledger *memoryLedger
-	blobs  *memoryBlobs
+	ledger *judgetest.Ledger
+	blobs  *judgetest.Blobs
 	image  string
 	stop   func()
 }
@@ -42,7 +45,7 @@ func lineParser(name string) (parser.Parser, bool) {
 
 func newBench(t *testing.T, change ...func(*Options)) *bench {
 	t.Helper()
-	b := &bench{fake: containertest.NewFake(), ledger: newMemoryLedger(), blobs: newMemoryBlobs()}
+	b := &bench{fake: containertest.NewFake(), ledger: judgetest.NewLedger(), blobs: judgetest.NewBlobs()}
 	b.image = b.fake.AddImage("judge:1", container.ImageConfig{User: "agent"}, map[string]string{
 		"/hold": "", "/judge": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n", "/work/tests/hidden": "hidden", "/work/src/old": "old",
 	}).ID
@@ -53,8 +56,8 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 		return 0
 	})
 	o := Options{
-		Engine: b.fake, Ledger: b.ledger, Blobs: b.blobs, Capacity: newPlaces(4),
-		Owner: "owner-of-tests", Hold: []string{"/hold"}, Parsers: lineParser, Spool: t.TempDir(),
+		Engine: b.fake, Ledger: b.ledger, Blobs: b.blobs, Capacity: judgetest.NewPlaces(4),
+		Owner: "owner-of-tests", PauseProcess: []string{"/hold"}, Parsers: lineParser, Spool: t.TempDir(),
 	}
 	for _, c := range change {
 		c(&o)
@@ -85,8 +88,11 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	return b
 }
 
-func (b *bench) open(trial string, change ...func(*Session)) {
-	s := Session{
+// container is the name of one of the judge's containers.
+func (b *bench) container(what string) string { return "assayd-j-owner-of-" + what }
+
+func (b *bench) open(trial string, change ...func(*round.Session)) {
+	s := round.Session{
 		Trial: trial, Try: 1, Token: "token-" + trial, JudgeImage: b.image, Deadline: time.Now().Add(time.Hour),
 		Task: task.Task{
 			Name: "sums", Workdir: "/work", Submit: task.Submit{Paths: []string{"src"}, Exclude: []string{"tests/"}, MaxBytes: 1 << 20, MaxFiles: 100},
@@ -99,31 +105,31 @@ func (b *bench) open(trial string, change ...func(*Session)) {
 	b.Open(s)
 }
 
-func (b *bench) submit(t *testing.T, trial string, kind Kind, answer string) Submission {
+func (b *bench) submit(t *testing.T, trial string, kind round.Kind, answer string) round.Submission {
 	t.Helper()
-	sub, err := b.Submit(t.Context(), trial, SubmitRequest{Kind: kind, Archive: upload(t, answer)})
+	sub, err := b.Submit(t.Context(), trial, round.SubmitRequest{Kind: kind, Archive: upload(t, answer)})
 	if err != nil {
 		t.Fatalf("submit %s: %v", kind, err)
 	}
 	return sub
 }
 
-func (b *bench) judged(t *testing.T, id string) Submission {
+func (b *bench) judged(t *testing.T, id string) round.Submission {
 	t.Helper()
 	sub, err := b.Wait(t.Context(), id)
 	if err != nil {
 		t.Fatalf("wait for %s: %v", id, err)
 	}
-	b.ledger.mu.Lock()
-	defer b.ledger.mu.Unlock()
-	if n := b.ledger.verdicts[id]; n != 1 {
+	b.ledger.Mu.Lock()
+	defer b.ledger.Mu.Unlock()
+	if n := b.ledger.Verdicts[id]; n != 1 {
 		t.Errorf("submission %s has %d verdicts", id, n)
 	}
 	return sub
 }
 
 func upload(t testing.TB, answer string) io.Reader {
-	return bytes.NewReader(zipped(t, pack(t, file("src/answer", answer))))
+	return bytes.NewReader(judgetest.Zipped(t, judgetest.Pack(t, judgetest.File("src/answer", answer))))
 }
 
 func containers(t *testing.T, b *bench) []container.Instance {
@@ -139,12 +145,12 @@ func TestASubmissionBecomesAVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.open("t")
-		sub := b.submit(t, "t", KindAgent, "a passed\nb failed\n")
-		if sub.Round != "agent-1" || sub.State != StateQueued || sub.Archive == "" {
+		sub := b.submit(t, "t", round.KindAgent, "a passed\nb failed\n")
+		if sub.Round != "agent-1" || sub.State != round.StateQueued || sub.Archive == "" {
 			t.Errorf("accepted as %+v", sub)
 		}
 		got := b.judged(t, sub.ID)
-		if r := got.Report; r.Status != StatusOK || r.PassRate != .5 || r.Output == "" || r.Isolation != "shared" {
+		if r := got.Report; r.Status != round.StatusOK || r.PassRate != .5 || r.Output == "" || r.Isolation != "shared" {
 			t.Errorf("report %+v", got.Report)
 		}
 		b.stop()
@@ -171,7 +177,7 @@ func TestTheVerdictDoesNotWaitForCleaning(t *testing.T) {
 			return nil
 		})
 		b.open("t")
-		b.judged(t, b.submit(t, "t", KindAgent, "a passed").ID)
+		b.judged(t, b.submit(t, "t", round.KindAgent, "a passed").ID)
 		<-held
 		close(hold)
 	})
@@ -181,21 +187,21 @@ func TestFailuresOfTheMachineryAreRefundedAndNeverAZero(t *testing.T) {
 	tests := map[string]struct {
 		failures int32
 		err      error
-		status   Status
+		status   round.Status
 		refunds  int
 	}{
-		"once":                   {1, errors.New("boom"), StatusOK, 1},
-		"for good":               {99, container.ErrNotFound, StatusError, 3},
-		"a disk that is seen to": {20, container.ErrNoSpace, StatusOK, 0},
-		"a disk that stays full": {9999, container.ErrNoSpace, StatusError, 3},
-		"the engine is away":     {7, container.ErrUnavailable, StatusOK, 0},
-		"somebody removed them":  {2, container.ErrNotFound, StatusOK, 2},
+		"once":                   {1, errors.New("boom"), round.StatusOK, 1},
+		"for good":               {99, container.ErrNotFound, round.StatusError, 3},
+		"a disk that is seen to": {20, container.ErrNoSpace, round.StatusOK, 0},
+		"a disk that stays full": {9999, container.ErrNoSpace, round.StatusError, 3},
+		"the engine is away":     {7, container.ErrUnavailable, round.StatusOK, 0},
+		"somebody removed them":  {2, container.ErrNotFound, round.StatusOK, 2},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
-				b.open("t", func(s *Session) { s.Max = 1 })
+				b.open("t", func(s *round.Session) { s.Max = 1 })
 				var failed atomic.Int32
 				b.fake.Intercept(func(call, target string) error {
 					if call == "CopyTo" && failed.Add(1) <= tc.failures {
@@ -203,13 +209,13 @@ func TestFailuresOfTheMachineryAreRefundedAndNeverAZero(t *testing.T) {
 					}
 					return nil
 				})
-				sub := b.submit(t, "t", KindAgent, "a passed")
+				sub := b.submit(t, "t", round.KindAgent, "a passed")
 				got := b.judged(t, sub.ID)
-				if got.Report.Status != tc.status || got.Refunds != tc.refunds || got.Report.Valid == (tc.status == StatusError) {
+				if got.Report.Status != tc.status || got.Refunds != tc.refunds || got.Report.Valid == (tc.status == round.StatusError) {
 					t.Errorf("status %s after %d refunds, want %s after %d", got.Report.Status, got.Refunds, tc.status, tc.refunds)
 				}
-				_, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: upload(t, "b passed")})
-				if again := err == nil; again != (tc.status == StatusError) {
+				_, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindAgent, Archive: upload(t, "b passed")})
+				if again := err == nil; again != (tc.status == round.StatusError) {
 					t.Errorf("another round of a budget of one: %v", err)
 				}
 			})
@@ -219,7 +225,7 @@ func TestFailuresOfTheMachineryAreRefundedAndNeverAZero(t *testing.T) {
 
 // A trial has but one last snapshot, and the engine may be seen to meanwhile.
 func TestTheMachineryMayFailLongerOnTheLastSnapshot(t *testing.T) {
-	for kind, want := range map[Kind]int{KindAgent: maxTries, KindAuto: maxTries, KindFinal: lastTries} {
+	for kind, want := range map[round.Kind]int{round.KindAgent: maxTries, round.KindAuto: maxTries, round.KindFinal: lastTries} {
 		for _, failures := range []int{want - 1, want} {
 			t.Run(fmt.Sprint(kind, failures), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -234,11 +240,11 @@ func TestTheMachineryMayFailLongerOnTheLastSnapshot(t *testing.T) {
 					})
 					began := time.Now()
 					got := b.judged(t, b.submit(t, "t", kind, "a passed").ID)
-					status := StatusOK
+					status := round.StatusOK
 					if failures == want {
-						status = StatusError
+						status = round.StatusError
 					}
-					if took := time.Since(began); got.Report.Status != status || kind == KindFinal && (took < 7*time.Minute || took > 9*time.Minute) {
+					if took := time.Since(began); got.Report.Status != status || kind == round.KindFinal && (took < 7*time.Minute || took > 9*time.Minute) {
 						t.Errorf("%s after %s, want %s", got.Report.Status, took, status)
 					}
 				})
@@ -251,7 +257,7 @@ func TestTheMachineryMayFailLongerOnTheLastSnapshot(t *testing.T) {
 func TestAContainerThatComesUpLateIsLeftToBeRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left []string
-		b := newBench(t, func(o *Options) { o.Leave = func(id string) { left = append(left, id) } })
+		b := newBench(t, func(o *Options) { o.RemoveLater = func(id string) { left = append(left, id) } })
 		b.open("t")
 		var failed atomic.Int32
 		b.fake.Intercept(func(call, _ string) error {
@@ -260,8 +266,8 @@ func TestAContainerThatComesUpLateIsLeftToBeRemoved(t *testing.T) {
 			}
 			return nil
 		})
-		sub := b.submit(t, "t", KindAgent, "a passed")
-		if got := b.judged(t, sub.ID); got.Report.Status != StatusOK || got.Refunds != 2 {
+		sub := b.submit(t, "t", round.KindAgent, "a passed")
+		if got := b.judged(t, sub.ID); got.Report.Status != round.StatusOK || got.Refunds != 2 {
 			t.Errorf("%s after %d refunds", got.Report.Status, got.Refunds)
 		}
 		synctest.Wait()
@@ -277,20 +283,20 @@ func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.open("t")
-		b.judged(t, b.submit(t, "t", KindAgent, "first passed").ID) // its archive is what the others get
-		stored := b.ledger.of("t")[0].Archive
-		left := []Submission{
-			{ID: "0000000000000001", Trial: "t", Kind: KindAgent, Try: 2, Number: 2, Round: "agent-2", State: StateRunning, Archive: stored},
-			{ID: "0000000000000002", Trial: "t", Kind: KindAgent, Try: 3, Number: 3, Round: "agent-3", State: StateQueued, Archive: stored},
-			{ID: "0000000000000003", Trial: "t", Kind: KindAgent, Try: 3, Number: 4, Round: "agent-4", State: StateReserved},
-			{ID: "0000000000000004", Trial: "gone", Kind: KindAgent, Try: 1, Number: 1, Round: "agent-1", State: StateQueued, Archive: stored},
+		b.judged(t, b.submit(t, "t", round.KindAgent, "first passed").ID) // its archive is what the others get
+		stored := b.ledger.Of("t")[0].Archive
+		left := []round.Submission{
+			{ID: "0000000000000001", Trial: "t", Kind: round.KindAgent, Try: 2, Number: 2, Round: "agent-2", State: round.StateRunning, Archive: stored},
+			{ID: "0000000000000002", Trial: "t", Kind: round.KindAgent, Try: 3, Number: 3, Round: "agent-3", State: round.StateQueued, Archive: stored},
+			{ID: "0000000000000003", Trial: "t", Kind: round.KindAgent, Try: 3, Number: 4, Round: "agent-4", State: round.StateReserved},
+			{ID: "0000000000000004", Trial: "gone", Kind: round.KindAgent, Try: 1, Number: 1, Round: "agent-1", State: round.StateQueued, Archive: stored},
 		}
-		b.ledger.mu.Lock()
-		b.ledger.all = append(b.ledger.all, left...)
-		b.ledger.mu.Unlock()
+		b.ledger.Mu.Lock()
+		b.ledger.All = append(b.ledger.All, left...)
+		b.ledger.Mu.Unlock()
 		// The interrupted judging left its container, with something in it.
 		s := b.session("t")
-		dirty, err := b.fake.Start(t.Context(), b.workload(s, b.name(left[0].ID+"-0"), left[0].ID))
+		dirty, err := b.fake.Start(t.Context(), b.host.Workload(s.terms, b.container(left[0].ID+"-0"), left[0].ID, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,8 +316,8 @@ func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
 				t.Errorf("%s: %+v", sub.Round, got.Report)
 			}
 		}
-		for _, sub := range b.ledger.of("t") {
-			if sub.State == StateReserved {
+		for _, sub := range b.ledger.Of("t") {
+			if sub.State == round.StateReserved {
 				t.Error("a reservation without archive survived")
 			}
 		}
@@ -321,25 +327,25 @@ func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
 func TestWhatIsRejectedSpendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.open("t", func(s *Session) { s.Max, s.Cooldown = 1, time.Minute })
+		b.open("t", func(s *round.Session) { s.Max, s.Cooldown = 1, time.Minute })
 		bad := []io.Reader{
-			strings.NewReader("no archive"), bytes.NewReader(pack(t, file("../x", ""))),
-			io.MultiReader(bytes.NewReader(zipped(t, pack(t, file("src/a", "1")))[:30]), failingReader{}),
+			strings.NewReader("no archive"), bytes.NewReader(judgetest.Pack(t, judgetest.File("../x", ""))),
+			io.MultiReader(bytes.NewReader(judgetest.Zipped(t, judgetest.Pack(t, judgetest.File("src/a", "1")))[:30]), failingReader{}),
 		}
 		for _, r := range bad {
-			if _, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: r}); err == nil {
+			if _, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindAgent, Archive: r}); err == nil {
 				t.Error("a bad archive was accepted")
 			}
 		}
-		b.ledger.fail = func(call string) error { return fmt.Errorf("disk full at %s", call) }
-		if _, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: upload(t, "")}); err == nil {
+		b.ledger.Fail = func(call string) error { return fmt.Errorf("disk full at %s", call) }
+		if _, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindAgent, Archive: upload(t, "")}); err == nil {
 			t.Error("accepted without being stored")
 		}
-		b.ledger.fail = nil
-		if b.queue.taken != 0 || len(b.ledger.all) != 0 {
-			t.Errorf("%d places and %d rounds are spent", b.queue.taken, len(b.ledger.all))
+		b.ledger.Fail = nil
+		if b.queue.taken != 0 || len(b.ledger.All) != 0 {
+			t.Errorf("%d places and %d rounds are spent", b.queue.taken, len(b.ledger.All))
 		}
-		b.submit(t, "t", KindAgent, "a passed")
+		b.submit(t, "t", round.KindAgent, "a passed")
 	})
 }
 
@@ -354,23 +360,23 @@ func TestNothingIsAcceptedAfterTheDeadlineButTheLastSnapshot(t *testing.T) {
 		r, w := io.Pipe()
 		refused := make(chan error, 1)
 		go func() {
-			_, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: r})
+			_, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindAgent, Archive: r})
 			refused <- err
 		}()
-		whole := pack(t, file("src/answer", "a passed"))
+		whole := judgetest.Pack(t, judgetest.File("src/answer", "a passed"))
 		if _, err := w.Write(whole[:600]); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour) // the deadline passes while the archive is under way
 		b.Close("t")
-		if got := b.submit(t, "t", KindFinal, "a passed"); got.Round != "final-1" {
+		if got := b.submit(t, "t", round.KindFinal, "a passed"); got.Round != "final-1" {
 			t.Errorf("the last snapshot is %s", got.Round)
 		}
 		if _, err := w.Write(whole[600:]); err != nil {
 			t.Fatal(err)
 		}
 		_ = w.Close()
-		if r, ok := errors.AsType[*Refusal](<-refused); !ok || r.Code != 403 {
+		if r, ok := errors.AsType[*round.Refusal](<-refused); !ok || r.Code != 403 {
 			t.Errorf("a late archive: %v", r)
 		}
 		if rounds, err := b.ledger.Submissions(t.Context(), "t"); err != nil || len(rounds) != 1 {
@@ -389,13 +395,13 @@ func TestAnUnchangedTreeIsNotJudgedAgain(t *testing.T) {
 			_, _ = io.WriteString(cmd.Stdout, "a passed")
 			return 0
 		})
-		first := b.submit(t, "t", KindAgent, "same")
-		known, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindFinal, Archive: upload(t, "same"), SkipKnown: true})
+		first := b.submit(t, "t", round.KindAgent, "same")
+		known, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindFinal, Archive: upload(t, "same"), SkipKnown: true})
 		if err != nil || known.ID != first.ID {
 			t.Errorf("the known tree became %s (%v)", known.Round, err)
 		}
 		b.judged(t, first.ID)
-		again := b.judged(t, b.submit(t, "t", KindAgent, "same").ID)
+		again := b.judged(t, b.submit(t, "t", round.KindAgent, "same").ID)
 		if !again.Report.Cached || again.Report.PassRate != 1 || again.Round != "agent-2" {
 			t.Errorf("the same tree again: %+v", again.Report)
 		}
@@ -408,7 +414,7 @@ func TestAnUnchangedTreeIsNotJudgedAgain(t *testing.T) {
 func TestHiddenFilesAreOutOfReachInTheContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.open("t", func(s *Session) {
+		b.open("t", func(s *round.Session) {
 			s.Task.Submit.Paths, s.HiddenPaths = []string{"."}, []string{"src/old"}
 			s.Task.Judge.Protect = []string{"*.cfg"}
 		})
@@ -424,13 +430,13 @@ func TestHiddenFilesAreOutOfReachInTheContainer(t *testing.T) {
 			_, _ = io.WriteString(cmd.Stdout, "a passed")
 			return 0
 		})
-		evil := pack(t, file("./tests/hidden", "evil"), file("src//old", "evil"), link("tests", "src"), file("x.cfg", "evil"),
-			hard("src/h", "tests/hidden"), link("src/l", "../tests/hidden"), file("src/answer", "mine"))
-		sub, err := b.Submit(t.Context(), "t", SubmitRequest{Kind: KindAgent, Archive: bytes.NewReader(evil)})
+		evil := judgetest.Pack(t, judgetest.File("./tests/hidden", "evil"), judgetest.File("src//old", "evil"), judgetest.Link("tests", "src"), judgetest.File("x.cfg", "evil"),
+			judgetest.Hard("src/h", "tests/hidden"), judgetest.Link("src/l", "../tests/hidden"), judgetest.File("src/answer", "mine"))
+		sub, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindAgent, Archive: bytes.NewReader(evil)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := b.judged(t, sub.ID); got.Dropped != 6 || got.Report.Status != StatusOK {
+		if got := b.judged(t, sub.ID); got.Dropped != 6 || got.Report.Status != round.StatusOK {
 			t.Errorf("dropped %d, %+v", got.Dropped, got.Report)
 		}
 	})
@@ -439,33 +445,33 @@ func TestHiddenFilesAreOutOfReachInTheContainer(t *testing.T) {
 func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 	tests := map[string]struct {
 		exec    func(ctx context.Context, b *bench, c *containertest.FakeContainer) int
-		status  Status
+		status  round.Status
 		problem string
 		refunds int
 	}{
 		"runs too long": {
 			func(ctx context.Context, _ *bench, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 },
-			StatusTimeout, "within 1m", 0,
+			round.StatusTimeout, "within 1m", 0,
 		},
 		"takes all memory": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			b.fake.Kill(c.ID(), container.Exit{Code: 137, OOM: true})
 			<-ctx.Done()
 			return 137
-		}, StatusInvalid, "memory", 0},
+		}, round.StatusInvalid, "memory", 0},
 		"ends its own container each time": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			b.fake.Kill(c.ID(), container.Exit{Code: 137})
 			<-ctx.Done()
 			return 137
-		}, StatusInvalid, "stopped while the submission ran", 2},
+		}, round.StatusInvalid, "stopped while the submission ran", 2},
 		"is killed, and told of only then": {func(_ context.Context, b *bench, c *containertest.FakeContainer) int {
 			time.AfterFunc(100*time.Millisecond, func() { b.fake.Vanish(c.ID()) })
 			return 137
-		}, StatusError, "", 3},
+		}, round.StatusError, "", 3},
 		"vanishes": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			b.fake.Vanish(c.ID())
 			<-ctx.Done()
 			return 137
-		}, StatusError, "", 3},
+		}, round.StatusError, "", 3},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -476,7 +482,7 @@ func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 					_, _ = io.WriteString(cmd.Stdout, "a passed\n")
 					return tc.exec(ctx, b, c)
 				})
-				got := b.judged(t, b.submit(t, "t", KindAgent, "x").ID)
+				got := b.judged(t, b.submit(t, "t", round.KindAgent, "x").ID)
 				r := got.Report
 				if r.Status != tc.status || !strings.Contains(r.Problem, tc.problem) || r.PassRate == 1 || got.Refunds != tc.refunds {
 					t.Errorf("%s (%s), rate %v after %d refunds", r.Status, r.Problem, r.PassRate, got.Refunds)
@@ -494,7 +500,7 @@ func TestATripwireIsArmedAndShowsTampering(t *testing.T) {
 		p.Tripwire = func(s parser.Site) (parser.Tripwire, bool) {
 			site = s
 			return parser.Tripwire{
-				Files: map[string]string{"/plugin.py": "wire"}, Env: map[string]string{"OPTIONS": "-p wire"},
+				Files: map[string]string{"/plugin.py": "canary"}, Env: map[string]string{"OPTIONS": "-p canary"},
 				MustPass: is("P"), MustFail: is("F"), ExitCode: 1,
 			}, true
 		}
@@ -503,33 +509,33 @@ func TestATripwireIsArmedAndShowsTampering(t *testing.T) {
 	tests := map[string]struct {
 		output string
 		exit   int
-		status Status
+		status round.Status
 		rate   float64
 	}{
-		"an honest run":    {"a passed\nP passed\nF failed", 1, StatusOK, 1},
-		"a patched runner": {"a passed\nP passed\nF passed", 0, StatusTampered, 0},
-		"a forged output":  {"a passed", 0, StatusTampered, 0},
+		"an honest run":    {"a passed\nP passed\nF failed", 1, round.StatusOK, 1},
+		"a patched runner": {"a passed\nP passed\nF passed", 0, round.StatusTampered, 0},
+		"a forged output":  {"a passed", 0, round.StatusTampered, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, func(o *Options) { o.Parsers = wired })
-				b.open("t", func(s *Session) {
+				b.open("t", func(s *round.Session) {
 					s.Task.Judge.Command = task.Command{Argv: []string{"/judge", "a b"}}
 					s.Task.Judge.Env = map[string]string{"GIVEN": "1"}
 				})
 				b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
-					if wire, _ := c.ReadFile("/plugin.py"); string(wire) != "wire" || cmd.Env["OPTIONS"] != "-p wire" || cmd.Env["GIVEN"] != "1" {
-						t.Errorf("the command sees %q and %v", wire, cmd.Env)
+					if canary, _ := c.ReadFile("/plugin.py"); string(canary) != "canary" || cmd.Env["OPTIONS"] != "-p canary" || cmd.Env["GIVEN"] != "1" {
+						t.Errorf("the command sees %q and %v", canary, cmd.Env)
 					}
 					_, _ = io.WriteString(cmd.Stdout, tc.output)
 					return tc.exit
 				})
-				r := b.judged(t, b.submit(t, "t", KindAgent, "x").ID).Report
+				r := b.judged(t, b.submit(t, "t", round.KindAgent, "x").ID).Report
 				if r.Status != tc.status || r.PassRate != tc.rate || r.TotalTests != 1 || len(r.Tests) != 1 {
 					t.Errorf("%+v", r)
 				}
-				if best, ok := Best(task.Judge{}, b.ledger.all); ok != (tc.status == StatusOK) {
+				if best, ok := scoring.Best(task.Judge{}, b.ledger.All); ok != (tc.status == round.StatusOK) {
 					t.Errorf("best is %s, %t", best.Round, ok)
 				}
 				if got := string(site.Read("tests/hidden")); got != "hidden" || site.Command != "/judge 'a b'" || len(site.Nonce) != 16 {
@@ -548,9 +554,9 @@ func TestAParserThatIsUnknownOrStumblesStopsNothing(t *testing.T) {
 			}
 		})
 		for _, name := range []string{"buggy", "no-such"} {
-			b.open(name, func(s *Session) { s.Task.Judge.Parser = name })
-			r := b.judged(t, b.submit(t, name, KindAgent, "x").ID).Report
-			if r.Status != StatusInvalid || r.Valid || !strings.Contains(r.Problem, name) {
+			b.open(name, func(s *round.Session) { s.Task.Judge.Parser = name })
+			r := b.judged(t, b.submit(t, name, round.KindAgent, "x").ID).Report
+			if r.Status != round.StatusInvalid || r.Valid || !strings.Contains(r.Problem, name) {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}

@@ -2,25 +2,15 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
-
-// Unfit says that nothing can be judged in an image as the task has it. Its author has to mend
-// that: it is so for each submission.
-type Unfit struct {
-	Attribute string // what of the task does not go with the image: "judge.user", "private.context"
-	error
-}
-
-// Unwrap gives the cause.
-func (u *Unfit) Unwrap() error { return u.error }
 
 // Look looks at each image that rounds of the trial are judged in, unless that was done, so
 // that what stands in the way of all of them is known before there are any. What is wrong with
-// the task is an *Unfit; any other error is one of the machinery.
+// the task is an *sandbox.ImageError; any other error is one of the machinery.
 func (j *Judge) Look(ctx context.Context, trial string) error {
 	s := j.session(trial)
 	if s == nil {
@@ -34,17 +24,25 @@ func (j *Judge) Look(ctx context.Context, trial string) error {
 	return nil
 }
 
-// attributeOf says where in a task a tree stands that is laid over an image.
-func attributeOf(t task.Task, tree task.Tree) string {
-	if p := t.Private; p != nil && p.Context == tree {
-		return "private.context"
+// mayFail says of a test whether its failure may be expected: the judge's own files have to say
+// so and, where a reference run has shown outcomes, that run.
+func (g *grading) mayFail(name string) bool {
+	if g.session.Outcomes && !slices.Contains(g.session.Expected, name) {
+		return false
 	}
-	return "judge.stage"
+	return scoring.AllowsFailure(g.profile.Expecting, name)
 }
 
-// rejected reports whether an engine that works did not take what was to be copied into a
-// container: it does not go with what is there.
-func rejected(ctx context.Context, err error) bool {
-	_, ours := errors.AsType[*sourceError](err)
-	return err != nil && ctx.Err() == nil && !machinery(err) && !ours
+// Expects reports whether the judge's files may have a test that the trial's task declares
+// fail as expected. It is known once the images were looked at.
+func (j *Judge) Expects(ctx context.Context, trial string) (bool, error) {
+	s := j.session(trial)
+	if s == nil || scoring.ByCommands(s.Task) || s.Task.Judge.Staged() || s.Task.Judge.Game != "" {
+		return false, nil
+	}
+	p, err := j.profile(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(scoring.DeclaredTests(s.Task), func(name string) bool { return scoring.AllowsFailure(p.Expecting, name) }), nil
 }

@@ -12,11 +12,14 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // withTests gives the session an image with two hidden tests in files of code.
-func (b *bench) withTests(s *Session) {
+func (b *bench) withTests(s *round.Session) {
 	s.JudgeImage = b.fake.AddImage("judge:code", container.ImageConfig{User: "agent"}, map[string]string{
 		"/hold": "", "/judge": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n",
 		"/work/tests/test_a.py": "assert a == 1\n", "/work/tests/test_b.py": "assert b == 1\n", "/work/src/old": "old",
@@ -51,7 +54,7 @@ func TestAMixedRunHasOtherHiddenFiles(t *testing.T) {
 			shows(c, cmd.Stdout)
 			return 0
 		})
-		got := b.judgeOne(t, "t", file("src/answer", "x"))
+		got := b.judgeOne(t, "t", judgetest.File("src/answer", "x"))
 		if got.Report.PassRate != 1 {
 			t.Fatalf("%+v", got.Report)
 		}
@@ -70,7 +73,7 @@ func TestAMixedRunHasOtherHiddenFiles(t *testing.T) {
 			t.Errorf("asked twice: %s and %s of %s, %v", sub.ID, again.ID, sub.Round, err)
 		}
 		r := b.judged(t, sub.ID).Report
-		if r.Status != StatusOK || r.Tampered || r.Cached || r.PassRate != .5 || r.Tests[0].Status != "failed" || r.Tests[1].Status != "passed" {
+		if r.Status != round.StatusOK || r.Tampered || r.Cached || r.PassRate != .5 || r.Tests[0].Status != "failed" || r.Tests[1].Status != "passed" {
 			t.Errorf("%+v", r)
 		}
 		if got := argv.Load(); got != "/judge" {
@@ -84,7 +87,7 @@ func TestAMixedRunHasOtherHiddenFiles(t *testing.T) {
 		if r := b.judged(t, other.ID).Report; r.Cached || runs.Load() != 3 {
 			t.Errorf("after %d runs %+v", runs.Load(), r)
 		}
-		if best, _ := Best(task.Judge{}, b.ledger.of("t")); best.ID != got.ID {
+		if best, _ := scoring.Best(task.Judge{}, b.ledger.Of("t")); best.ID != got.ID {
 			t.Errorf("the best round is %s", best.Round)
 		}
 		for _, path := range []string{"/api/v1/history", "/api/v1/result/" + sub.ID} {
@@ -110,7 +113,7 @@ func TestAMixedRunIsComparedWithWhatWasLaid(t *testing.T) {
 			shows(c, cmd.Stdout)
 			return 0
 		})
-		got := b.judgeOne(t, "t", file("src/answer", "x"))
+		got := b.judgeOne(t, "t", judgetest.File("src/answer", "x"))
 		if got.Report.PassRate != 1 || got.Report.Tampered {
 			t.Fatalf("%+v", got.Report)
 		}
@@ -132,12 +135,12 @@ func TestAMixOfWhatIsNotHiddenIsNotLaid(t *testing.T) {
 			shows(c, cmd.Stdout)
 			return 0
 		})
-		got := b.judgeOne(t, "t", file("src/answer", "x"))
+		got := b.judgeOne(t, "t", judgetest.File("src/answer", "x"))
 		sub, err := b.Mixed(t.Context(), "t", got, "k", map[string][]byte{"src/old": []byte("new")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := b.judged(t, sub.ID).Report; r.Status != StatusError || !strings.Contains(r.Problem, "src/old is no hidden file") {
+		if r := b.judged(t, sub.ID).Report; r.Status != round.StatusError || !strings.Contains(r.Problem, "src/old is no hidden file") {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -155,7 +158,7 @@ func TestAMixedRunSurvivesARestart(t *testing.T) {
 			shows(c, cmd.Stdout)
 			return 0
 		})
-		got := b.judgeOne(t, "t", file("src/answer", "x"))
+		got := b.judgeOne(t, "t", judgetest.File("src/answer", "x"))
 		b.stop()
 		sub, err := b.Mixed(t.Context(), "t", got, "k", map[string][]byte{"tests/test_b.py": []byte("other")})
 		if err != nil {
@@ -167,7 +170,7 @@ func TestAMixedRunSurvivesARestart(t *testing.T) {
 		}
 		b.Judge = next
 		b.open("t", b.withTests)
-		if err := next.Resume(t.Context(), b.ledger.of("t")); err != nil {
+		if err := next.Resume(t.Context(), b.ledger.Of("t")); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -188,15 +191,15 @@ func TestAMixedRunSurvivesARestart(t *testing.T) {
 func TestMixedRunsTakeNoPlaceOfTheQueue(t *testing.T) {
 	q := newQueue(4)
 	for n := range 10 {
-		if !q.takeFor("a", KindMixed, false) {
+		if !q.takeFor("a", round.KindMixed, false) {
 			t.Fatalf("mixed run %d is refused", n+1)
 		}
-		q.enqueue("a", fmt.Sprint("m", n), KindMixed)
+		q.enqueue("a", fmt.Sprint("m", n), round.KindMixed)
 	}
 	if !q.take("b", false) {
 		t.Fatal("a round is refused because of mixed runs")
 	}
-	q.enqueue("b", "b1", KindAgent)
+	q.enqueue("b", "b1", round.KindAgent)
 	var order []string
 	q.offer(func(w *waiter, _ bool) served {
 		order = append(order, w.id)
@@ -205,7 +208,7 @@ func TestMixedRunsTakeNoPlaceOfTheQueue(t *testing.T) {
 	if len(order) != 11 || order[0] != "b1" || q.taken != 0 || len(q.byTrial) != 0 {
 		t.Errorf("in the order %q, and then %d places are taken", order, q.taken)
 	}
-	q.enqueue("a", "m", KindMixed)
+	q.enqueue("a", "m", round.KindMixed)
 	q.forget("a")
 	if q.taken != 0 {
 		t.Errorf("%d places are taken", q.taken)
@@ -216,9 +219,9 @@ func TestPatientRoundsComeBehindTheOthers(t *testing.T) {
 	q := newQueue(16)
 	for _, id := range []string{"a1", "b1", "a2", "c1", "d1"} {
 		q.take(id[:1], true)
-		kind := KindAgent
+		kind := round.KindAgent
 		if id[:1] == "a" || id[:1] == "c" {
-			kind = KindMixed
+			kind = round.KindMixed
 		}
 		q.enqueue(id[:1], id, kind)
 	}

@@ -11,25 +11,27 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // owned are the rules for an image that holds these files, of which some are hidden.
-func owned(t *testing.T, image map[string]string, hidden []string, runners ...string) Rules {
+func owned(t *testing.T, image map[string]string, hidden []string, runners ...string) sanitize.Rules {
 	t.Helper()
-	r := Rules{
+	r := sanitize.Rules{
 		Submit: task.Submit{Paths: []string{"."}, MaxBytes: 1 << 20, MaxFiles: 500}, Hidden: hidden, Present: map[string]bool{},
-		Spool: t.TempDir(), Own: &Own{Runners: runners, Kept: steered(runners), Marks: map[string]bool{}, Settings: map[string][]byte{}},
+		Spool: t.TempDir(), Own: &sanitize.Own{Runners: runners, Kept: steered(runners), Marks: map[string]bool{}, Settings: map[string][]byte{}},
 	}
 	for name, content := range image {
 		if slices.Contains(hidden, name) {
 			continue
 		}
-		for up := range upwards(name) {
+		for up := range sanitize.Upwards(name) {
 			r.Present[up] = up != name
 		}
-		if mark(name) {
+		if sanitize.Mark(name) {
 			r.Own.Marks[name], r.Own.Settings[name] = true, []byte(content)
 		}
 	}
@@ -37,10 +39,10 @@ func owned(t *testing.T, image map[string]string, hidden []string, runners ...st
 }
 
 // taken are the files that cleaning lets through, by content.
-func taken(t *testing.T, rules Rules, entries ...tarEntry) map[string]string {
+func taken(t *testing.T, rules sanitize.Rules, entries ...judgetest.Entry) map[string]string {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := Clean(bytes.NewReader(pack(t, entries...)), &out, rules); err != nil {
+	if _, err := sanitize.Clean(bytes.NewReader(judgetest.Pack(t, entries...)), &out, rules); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]string{}
@@ -78,9 +80,9 @@ func (c leftOut) check(t *testing.T) {
 	for _, name := range strings.Fields(c.image + " " + c.hidden) {
 		image[name] = "{}"
 	}
-	var entries []tarEntry
+	var entries []judgetest.Entry
 	for _, name := range strings.Fields(c.archive) {
-		entries = append(entries, file(name, "{}"))
+		entries = append(entries, judgetest.File(name, "{}"))
 	}
 	got := taken(t, owned(t, image, strings.Fields(c.hidden), c.runner), entries...)
 	if names := strings.Join(slices.Sorted(maps.Keys(got)), " "); names != c.want {
@@ -118,13 +120,13 @@ func TestWhatToolsMakeOfOtherFilesIsNotTakenIn(t *testing.T) {
 func TestWhatTheTaskAsksForIsTakenIn(t *testing.T) {
 	rules := owned(t, map[string]string{"Cargo.toml": ""}, nil, "cargo")
 	rules.Submit.Paths = []string{"target/wasm", "src"}
-	got := taken(t, rules, file("target/wasm/a.wasm", "1"), file("target/debug/a", "1"), file("src/a.rs", "1"), file("src/x.pyc", "1"))
+	got := taken(t, rules, judgetest.File("target/wasm/a.wasm", "1"), judgetest.File("target/debug/a", "1"), judgetest.File("src/a.rs", "1"), judgetest.File("src/x.pyc", "1"))
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"src/a.rs", "target/wasm/a.wasm"}) {
 		t.Errorf("let through %q", names)
 	}
 	rules = owned(t, nil, nil, "gotest")
 	rules.Own.Caches = []string{"cached"}
-	if got := taken(t, rules, file("cached/x", "1")); len(got) > 0 {
+	if got := taken(t, rules, judgetest.File("cached/x", "1")); len(got) > 0 {
 		t.Errorf("let through %v of a cache", got)
 	}
 }
@@ -196,9 +198,9 @@ func TestTheFoldersOfHiddenTestsAreTheJudges(t *testing.T) {
 		rules.Own.Folders, rules.Own.Free = testFolders(task.Task{
 			Judge: task.Judge{Patch: diff(strings.Fields(c.tests)...)}, Solution: &task.Solution{Patch: diff(strings.Fields(c.fix)...)},
 		})
-		var entries []tarEntry
+		var entries []judgetest.Entry
 		for _, name := range strings.Fields(c.archive) {
-			entries = append(entries, file(name, "1"))
+			entries = append(entries, judgetest.File(name, "1"))
 		}
 		got := taken(t, rules, entries...)
 		if names := strings.Join(slices.Sorted(maps.Keys(got)), " "); names != c.want {
@@ -210,9 +212,9 @@ func TestTheFoldersOfHiddenTestsAreTheJudges(t *testing.T) {
 func TestMixedSettingsKeepTheRunnersPart(t *testing.T) {
 	const base = "[project]\nname = \"a\"\n\n[tool.pytest.ini_options]\naddopts = \"-ra\"\n"
 	rules := owned(t, map[string]string{"pyproject.toml": base}, nil, "pytest")
-	got := taken(t, rules, file("pyproject.toml", "[project]\nname = \"a\"\ndependencies = [\"x\"]\n[tool.pytest.ini_options]\naddopts = \"-k nothing -p evil\"\n"),
-		file("tests/pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k nothing\"\n"), file("bad/pyproject.toml", "[[["), file("x.toml", "[[["),
-		file("big/pyproject.toml", strings.Repeat("#", 300<<10)))
+	got := taken(t, rules, judgetest.File("pyproject.toml", "[project]\nname = \"a\"\ndependencies = [\"x\"]\n[tool.pytest.ini_options]\naddopts = \"-k nothing -p evil\"\n"),
+		judgetest.File("tests/pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k nothing\"\n"), judgetest.File("bad/pyproject.toml", "[[["), judgetest.File("x.toml", "[[["),
+		judgetest.File("big/pyproject.toml", strings.Repeat("#", 300<<10)))
 	if s := got["pyproject.toml"]; !strings.Contains(s, "'-ra'") || strings.Contains(s, "evil") || !strings.Contains(s, "'x'") {
 		t.Errorf("at the top: %s", s)
 	}
@@ -222,17 +224,17 @@ func TestMixedSettingsKeepTheRunnersPart(t *testing.T) {
 	if len(got) != 3 {
 		t.Errorf("let through %v", slices.Sorted(maps.Keys(got)))
 	}
-	var many []tarEntry
-	for i := range maxMixed + 5 {
-		many = append(many, file(fmt.Sprintf("p%04d/pyproject.toml", i), ""))
+	var many []judgetest.Entry
+	for i := range sanitize.MaxMixed + 5 {
+		many = append(many, judgetest.File(fmt.Sprintf("p%04d/pyproject.toml", i), ""))
 	}
-	rules.Submit.MaxFiles = 3 * maxMixed
-	if got := taken(t, rules, many...); len(got) != maxMixed {
+	rules.Submit.MaxFiles = 3 * sanitize.MaxMixed
+	if got := taken(t, rules, many...); len(got) != sanitize.MaxMixed {
 		t.Errorf("let through %d settings files", len(got))
 	}
 	var out bytes.Buffer
-	stats, err := Clean(bytes.NewReader(pack(t, gone("pyproject.toml"), gone("other.toml"), link("deep/pyproject.toml", "../x.toml"), file("x.toml", ""))), &out, rules)
-	if err != nil || stats.Dropped != 2 || strings.Contains(strings.Join(shown(t, out.Bytes()), " "), "pyproject") {
-		t.Errorf("%+v %v %v", stats, err, shown(t, out.Bytes()))
+	stats, err := sanitize.Clean(bytes.NewReader(judgetest.Pack(t, judgetest.Gone("pyproject.toml"), judgetest.Gone("other.toml"), judgetest.Link("deep/pyproject.toml", "../x.toml"), judgetest.File("x.toml", ""))), &out, rules)
+	if err != nil || stats.Dropped != 2 || strings.Contains(strings.Join(judgetest.Shown(t, out.Bytes()), " "), "pyproject") {
+		t.Errorf("%+v %v %v", stats, err, judgetest.Shown(t, out.Bytes()))
 	}
 }

@@ -7,24 +7,29 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/patch"
 )
 
 // place lays what is judged over the image, the task's own trees before and after it, and
 // then the tripwire.
 func (g *grading) place(ctx context.Context) error {
-	if _, err := g.judge.lay(ctx, g.id, g.session.Task.Workdir, g.session.context, g.newest()); err != nil {
+	if _, err := g.judge.host.Overlay(ctx, g.id, g.session.Task.Workdir, g.session.context, g.newest()); err != nil {
 		return err
 	}
 	err := g.remove(ctx)
 	if err == nil {
 		err = g.layOver(ctx)
 	}
-	if rejected(ctx, err) {
+	if sandbox.Rejected(ctx, err) {
 		return fmt.Errorf("%w: %w", errNotPlaced, err)
 	}
 	return err
@@ -33,11 +38,11 @@ func (g *grading) place(ctx context.Context) error {
 func (g *grading) layOver(ctx context.Context) error {
 	blob, err := g.judge.opts.Blobs.Open(g.archive)
 	if err != nil {
-		return &sourceError{fmt.Errorf("open archive %s: %w", g.archive, err)}
+		return &sandbox.SourceError{Cause: fmt.Errorf("open archive %s: %w", g.archive, err)}
 	}
 	defer func() { _ = blob.Close() }() // only read
 	workdir := g.session.Task.Workdir
-	if err := g.judge.pour(ctx, g.id, workdir, func(w *tar.Writer) error {
+	if err := g.judge.host.Pour(ctx, g.id, workdir, func(w *tar.Writer) error {
 		if err := g.own(tar.NewReader(blob), w); err != nil {
 			return err
 		}
@@ -45,7 +50,7 @@ func (g *grading) layOver(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if _, err := g.judge.lay(ctx, g.id, workdir, g.session.overlay, g.newest()); err != nil {
+	if _, err := g.judge.host.Overlay(ctx, g.id, workdir, g.session.overlay, g.newest()); err != nil {
 		return err
 	}
 	if err := g.makeFolders(ctx); err != nil {
@@ -108,14 +113,57 @@ func (g *grading) arm(ctx context.Context) error {
 		return nil
 	}
 	tests := t.Judge.Tests()
-	wire, ok := p.Tripwire(parser.Site{
-		Command: commandText(tests.Shell, tests.Argv), Workdir: t.Workdir, Env: g.environ(),
-		Hidden: g.profile.Files, Expect: manifest(t), Nonce: newID(),
+	canary, ok := p.Tripwire(parser.Site{
+		Command: tests.Line(), Workdir: t.Workdir, Env: g.environ(),
+		Hidden: g.profile.Files, Expect: scoring.DeclaredTests(t), Nonce: round.NewID(),
 		Read: g.content,
 	})
 	if !ok {
 		return nil
 	}
-	g.wire = &wire
-	return g.plant(ctx, wire)
+	g.canary = &canary
+	return g.plant(ctx, canary)
+}
+
+// makeFolders makes the folders outside of workdir that the parser's result files are to be
+// in, where the image has none, and gives them to the judge's user.
+func (g *grading) makeFolders(ctx context.Context) error {
+	var missing []string
+	for _, name := range g.session.parser.Files {
+		dir := path.Dir(name)
+		if !path.IsAbs(name) || dir == "/" || slices.Contains(missing, dir) {
+			continue
+		}
+		there, err := g.exists(ctx, dir)
+		if err != nil {
+			return err
+		}
+		if !there {
+			missing = append(missing, dir)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return g.judge.host.Pour(ctx, g.id, "/", func(w *tar.Writer) error {
+		for _, dir := range missing {
+			h := &tar.Header{
+				Typeflag: tar.TypeDir, Name: strings.TrimPrefix(dir, "/") + "/", Mode: 0o755,
+				Uid: g.profile.UID, Gid: g.profile.GID, ModTime: g.sub.StartedAt,
+			}
+			if err := w.WriteHeader(h); err != nil {
+				return fmt.Errorf("make folder %s: %w", dir, err)
+			}
+		}
+		return nil
+	})
+}
+
+// exists reports whether there is anything at a path of the container.
+func (g *grading) exists(ctx context.Context, name string) (bool, error) {
+	stream, err := g.open(ctx, name)
+	if err != nil || stream == nil {
+		return false, err
+	}
+	return true, stream.Close()
 }

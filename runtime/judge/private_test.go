@@ -14,14 +14,17 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // withPrivate gives the task a private set: a file that its command compares with.
-func (b *bench) withPrivate(t *testing.T) func(*Session) {
-	return func(s *Session) {
+func (b *bench) withPrivate(t *testing.T) func(*round.Session) {
+	return func(s *round.Session) {
 		s.Task.Private = &task.Private{
-			Context: b.tree(t, folder("secret"), file("secret/set", "b passed")), Timeout: 2 * time.Minute,
+			Context: b.tree(t, judgetest.Folder("secret"), judgetest.File("secret/set", "b passed")), Timeout: 2 * time.Minute,
 			Command: task.Command{Argv: []string{"/judge", "privately"}},
 		}
 		s.HiddenPaths = append(s.HiddenPaths, "secret/set")
@@ -54,7 +57,7 @@ func TestThePrivateSetJudgesAnArchiveOnceMore(t *testing.T) {
 						return 0
 					}
 				} else {
-					b.open("t", b.withPrivate(t), func(s *Session) { s.Task.Submit.Paths = []string{"."} })
+					b.open("t", b.withPrivate(t), func(s *round.Session) { s.Task.Submit.Paths = []string{"."} })
 					b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 						want(t, c, "/work/src/answer", "a passed")
 						if len(cmd.Argv) == 1 {
@@ -66,7 +69,7 @@ func TestThePrivateSetJudgesAnArchiveOnceMore(t *testing.T) {
 						return 0
 					})
 				}
-				got := b.judgeOne(t, "t", file("src/answer", "a passed"), file("secret/set", "evil"))
+				got := b.judgeOne(t, "t", judgetest.File("src/answer", "a passed"), judgetest.File("secret/set", "evil"))
 				if got.Report.PassRate != 1 || got.Dropped != 1 {
 					t.Fatalf("%+v", got.Report)
 				}
@@ -84,7 +87,7 @@ func TestThePrivateSetJudgesAnArchiveOnceMore(t *testing.T) {
 				if r.PassRate != .5 || r.TotalTests != 2 || r.Cached || r.Isolation != isolation {
 					t.Errorf("%+v", r)
 				}
-				if best, _ := Best(task.Judge{}, b.ledger.of("t")); best.ID != got.ID {
+				if best, _ := scoring.Best(task.Judge{}, b.ledger.Of("t")); best.ID != got.ID {
 					t.Errorf("the best round is %s", best.Round)
 				}
 				for _, path := range []string{"/api/v1/history", "/api/v1/result/" + sub.ID} {
@@ -112,7 +115,7 @@ func TestAPrivateRoundSurvivesARestart(t *testing.T) {
 			_, _ = io.WriteString(cmd.Stdout, "a passed")
 			return 0
 		})
-		got := b.judgeOne(t, "t", file("src/answer", "x"))
+		got := b.judgeOne(t, "t", judgetest.File("src/answer", "x"))
 		b.stop()
 		sub, err := b.Private(t.Context(), "t", got)
 		if err != nil {
@@ -124,7 +127,7 @@ func TestAPrivateRoundSurvivesARestart(t *testing.T) {
 		}
 		b.Judge = next
 		b.open("t", b.withPrivate(t))
-		if err := next.Resume(t.Context(), b.ledger.of("t")); err != nil {
+		if err := next.Resume(t.Context(), b.ledger.Of("t")); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -148,7 +151,7 @@ func TestATaskWithoutAPrivateSetHasNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.open("t")
-		if _, err := b.Private(t.Context(), "t", b.judgeOne(t, "t", file("src/answer", "a passed"))); err == nil {
+		if _, err := b.Private(t.Context(), "t", b.judgeOne(t, "t", judgetest.File("src/answer", "a passed"))); err == nil {
 			t.Error("there is nothing to judge by")
 		}
 	})
@@ -161,26 +164,26 @@ func TestAManifestComesFromTheTaskOrAReferenceRun(t *testing.T) {
 		b := newBench(t)
 		reference := []string{"a", "b"}
 		for name, tc := range map[string]struct {
-			change func(*Session)
+			change func(*round.Session)
 			source string
 			rate   float64
 		}{
-			"none":            {func(s *Session) { s.Reference = nil }, NoManifest, 1},
-			"a reference run": {func(*Session) {}, FromReference, .5},
-			"declared":        {func(s *Session) { s.Task.Judge.Expect = []string{"a"} }, Declared, 1},
-			"by lists":        {func(s *Session) { s.Task.FailToPass, s.Task.PassToPass = []string{"a"}, []string{"b", "c", "d"} }, Declared, .25},
+			"none":            {func(s *round.Session) { s.Reference = nil }, scoring.NoManifest, 1},
+			"a reference run": {func(*round.Session) {}, scoring.FromReference, .5},
+			"declared":        {func(s *round.Session) { s.Task.Judge.Expect = []string{"a"} }, scoring.Declared, 1},
+			"by lists":        {func(s *round.Session) { s.Task.FailToPass, s.Task.PassToPass = []string{"a"}, []string{"b", "c", "d"} }, scoring.Declared, .25},
 		} {
-			var terms Session
-			b.open(name, func(s *Session) { s.Reference = reference; tc.change(s); terms = *s })
-			if _, source := Manifest(terms.Task, terms.Reference); source != tc.source {
+			var terms round.Session
+			b.open(name, func(s *round.Session) { s.Reference = reference; tc.change(s); terms = *s })
+			if _, source := scoring.Manifest(terms.Task, terms.Reference); source != tc.source {
 				t.Errorf("%s: from %s", name, source)
 			}
-			if r := b.judgeOne(t, name, file("src/answer", "a passed\nx passed")).Report; r.PassRate != tc.rate {
+			if r := b.judgeOne(t, name, judgetest.File("src/answer", "a passed\nx passed")).Report; r.PassRate != tc.rate {
 				t.Errorf("%s: rate %v, want %v", name, r.PassRate, tc.rate)
 			}
 		}
 		for _, p := range []string{"exit_code", "", "score_sum", "reward"} {
-			if _, source := Manifest(task.Task{Judge: task.Judge{Parser: p}}, reference); source != NoManifest {
+			if _, source := scoring.Manifest(task.Task{Judge: task.Judge{Parser: p}}, reference); source != scoring.NoManifest {
 				t.Errorf("parser %q: from %s", p, source)
 			}
 		}
@@ -190,8 +193,8 @@ func TestAManifestComesFromTheTaskOrAReferenceRun(t *testing.T) {
 // TestTheScoreOf100IsNotForAgents: existing clients never saw it.
 func TestTheScoreOf100IsNotForAgents(t *testing.T) {
 	for _, level := range []string{"none", "score", "names", "full"} {
-		s := Submission{State: StateJudged, Report: &Report{Status: StatusOK, Valid: true, Score: new(7.), Score100: new(77.5)}}
-		text, err := json.Marshal(resultView(task.Task{Judge: task.Judge{Feedback: level}}, s))
+		s := round.Submission{State: round.StateJudged, Report: &round.Report{Status: round.StatusOK, Valid: true, Score: new(7.), Score100: new(77.5)}}
+		text, err := json.Marshal(scoring.ResultView(task.Task{Judge: task.Judge{Feedback: level}}, s))
 		if err != nil || bytes.Contains(text, []byte("77.5")) || bytes.Contains(text, []byte("0_100")) {
 			t.Errorf("%s: %s, %v", level, text, err)
 		}

@@ -3,6 +3,8 @@ package judge
 import (
 	"slices"
 	"sync"
+
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // queue offers rounds to judge, and games that wait for room, trial by trial in turn. What does
@@ -35,10 +37,10 @@ type waiter struct {
 // placed reports whether the waiter has a place of the queue.
 func (w *waiter) placed() bool { return w.room == nil && !w.patient }
 
-// kind is KindMixed of a patient waiter; of others it says nothing.
-func (w *waiter) kind() Kind {
+// kind is round.KindMixed of a patient waiter; of others it says nothing.
+func (w *waiter) kind() round.Kind {
 	if w.patient {
-		return KindMixed
+		return round.KindMixed
 	}
 	return ""
 }
@@ -78,13 +80,13 @@ func (q *queue) take(trial string, force bool) bool {
 
 // takeFor is take for a round of a kind. For a mixed run no agent waits: it takes no place away
 // from those for which one does.
-func (q *queue) takeFor(trial string, kind Kind, force bool) bool {
-	return kind == KindMixed || q.take(trial, force)
+func (q *queue) takeFor(trial string, kind round.Kind, force bool) bool {
+	return kind == round.KindMixed || q.take(trial, force)
 }
 
 // giveFor returns what takeFor took.
-func (q *queue) giveFor(trial string, kind Kind) {
-	if kind != KindMixed {
+func (q *queue) giveFor(trial string, kind round.Kind) {
+	if kind != round.KindMixed {
 		q.give(trial)
 	}
 }
@@ -108,8 +110,8 @@ func (q *queue) push(trial, id string) { q.add(&waiter{trial: trial, id: id}) }
 
 // enqueue is push for a round of a kind, with what takeFor took: a mixed run comes behind the rounds
 // of all trials.
-func (q *queue) enqueue(trial, id string, kind Kind) {
-	q.add(&waiter{trial: trial, id: id, patient: kind == KindMixed})
+func (q *queue) enqueue(trial, id string, kind round.Kind) {
+	q.add(&waiter{trial: trial, id: id, patient: kind == round.KindMixed})
 }
 
 func (q *queue) add(w *waiter) {

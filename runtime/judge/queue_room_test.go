@@ -13,13 +13,15 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // TestAJudgingThatWaitsForCPUsHoldsUpNoOther: what fits is judged meanwhile. After maxPassed
 // others it holds its place, and is judged before all that came later.
 func TestAJudgingThatWaitsForCPUsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Capacity, o.Warm, o.MaxQueue = newPlaces(4), -1, 400 })
+		b := newBench(t, func(o *Options) { o.Capacity, o.Warm, o.MaxQueue = judgetest.NewPlaces(4), -1, 400 })
 		var mu sync.Mutex
 		var order []string
 		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
@@ -31,13 +33,13 @@ func TestAJudgingThatWaitsForCPUsHoldsUpNoOther(t *testing.T) {
 			_, _ = fmt.Fprintf(cmd.Stdout, "%s passed", answer)
 			return 0
 		})
-		b.open("large", func(s *Session) { s.Task.Judge.CPUs = 4 })
-		b.open("small", func(s *Session) { s.Task.Judge.CPUs = 1 })
-		room := b.opts.Capacity.(*places)
-		room.hold() // for longer than all small ones take
-		subs := []Submission{b.submit(t, "large", KindAgent, "large")}
+		b.open("large", func(s *round.Session) { s.Task.Judge.CPUs = 4 })
+		b.open("small", func(s *round.Session) { s.Task.Judge.CPUs = 1 })
+		room := b.opts.Capacity.(*judgetest.Places)
+		room.Hold() // for longer than all small ones take
+		subs := []round.Submission{b.submit(t, "large", round.KindAgent, "large")}
 		for n := range 2 * maxPassed {
-			subs = append(subs, b.submit(t, "small", KindAgent, fmt.Sprintf("%02d", n)))
+			subs = append(subs, b.submit(t, "small", round.KindAgent, fmt.Sprintf("%02d", n)))
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -46,7 +48,7 @@ func TestAJudgingThatWaitsForCPUsHoldsUpNoOther(t *testing.T) {
 			t.Errorf("beside one that waits for room these were judged: %v; want %d", order, maxPassed)
 		}
 		mu.Unlock()
-		room.release()
+		room.Release()
 		for _, sub := range subs {
 			b.judged(t, sub.ID)
 		}
@@ -59,31 +61,32 @@ func TestAJudgingThatWaitsForCPUsHoldsUpNoOther(t *testing.T) {
 // TestAJudgingThatWaitsForCPUsOfItsOwnTakesNoRoomMeanwhile: others of its kind have them all.
 func TestAJudgingThatWaitsForCPUsOfItsOwnTakesNoRoomMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Capacity, o.Warm = newPlaces(8), -1 })
-		if total, err := b.cpus.size(t.Context()); err != nil || total < 2 {
-			t.Fatalf("%d CPUs (%v)", total, err)
+		b := newBench(t, func(o *Options) { o.Capacity, o.Warm = judgetest.NewPlaces(8), -1 })
+		cpus, err := b.cpus.Size(t.Context())
+		if err != nil || cpus < 2 {
+			t.Fatalf("%d CPUs (%v)", cpus, err)
 		}
-		total := float64(b.cpus.cpus)
-		room := b.opts.Capacity.(*places)
-		room.max = 4 * total
+		total := float64(cpus)
+		room := b.opts.Capacity.(*judgetest.Places)
+		room.Max = 4 * total
 		b.fake.HandleExec(func(ctx context.Context, _ *containertest.FakeContainer, _ container.Command) int {
 			<-ctx.Done()
 			return 137
 		})
 		for _, trial := range []string{"a", "b"} {
-			b.open(trial, func(s *Session) { s.Task.Judge.Exclusive, s.Task.Judge.CPUs = true, total })
-			b.submit(t, trial, KindAgent, "passed")
+			b.open(trial, func(s *round.Session) { s.Task.Judge.Exclusive, s.Task.Judge.CPUs = true, total })
+			b.submit(t, trial, round.KindAgent, "passed")
 		}
 		synctest.Wait()
-		if held := room.held(); held != int(total) {
+		if held := room.Held(); held != int(total) {
 			t.Errorf("%d CPUs are held; the one that is judged takes %v", held, total)
 		}
 		if b.Abandon(t.Context(), "a", 1, "over") != nil {
 			t.Error("the first cannot be abandoned")
 		}
 		synctest.Wait()
-		if got := b.ledger.of("b")[0]; got.State != StateRunning || room.held() != int(total) {
-			t.Errorf("when the first is over the second is %s, and %d CPUs are held", got.State, room.held())
+		if got := b.ledger.Of("b")[0]; got.State != round.StateRunning || room.Held() != int(total) {
+			t.Errorf("when the first is over the second is %s, and %d CPUs are held", got.State, room.Held())
 		}
 	})
 }

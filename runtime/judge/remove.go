@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
 	"github.com/assayd/assayd/runtime/patch"
 )
 
@@ -33,7 +35,7 @@ func (g *grading) remove(ctx context.Context) error {
 func (g *grading) removed() (names []string, err error) {
 	blob, err := g.judge.opts.Blobs.Open(g.archive)
 	if err != nil {
-		return nil, &sourceError{fmt.Errorf("open archive %s: %w", g.archive, err)}
+		return nil, &sandbox.SourceError{Cause: fmt.Errorf("open archive %s: %w", g.archive, err)}
 	}
 	defer func() { _ = blob.Close() }() // only read
 	for r := tar.NewReader(blob); ; {
@@ -42,7 +44,7 @@ func (g *grading) removed() (names []string, err error) {
 		case errors.Is(err, io.EOF):
 			return names, nil
 		case err != nil:
-			return nil, &sourceError{fmt.Errorf("read archive %s: %w", g.archive, err)}
+			return nil, &sandbox.SourceError{Cause: fmt.Errorf("read archive %s: %w", g.archive, err)}
 		case !patch.Removes(h): // they come first
 			return names, nil
 		}
@@ -58,14 +60,14 @@ func (g *grading) guest(ctx context.Context, in io.Reader, what, dir string) (sa
 	if g.judge.opts.Guest == "" {
 		return "", errNoGuest
 	}
-	output := &capture{half: 4 << 10}
-	code, err := g.judge.execer.Exec(ctx, g.id, container.Command{
+	output := sandbox.NewCapture(4 << 10)
+	code, err := g.judge.host.Execer.Exec(ctx, g.id, container.Command{
 		Argv: []string{g.judge.opts.Guest, what}, User: "0:0", Workdir: dir, Stdin: in, Stdout: output, Stderr: output,
 	})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("%w (exit code %d)", errGuest, code)
 	}
-	return lastLine(output.bytes()), err
+	return round.LastLine(output.Bytes()), err
 }
 
 // orSaid adds what a failed command printed to its error.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // maxTries is how often the machinery may fail on one submission before it is given up
@@ -35,9 +37,9 @@ func (j *Judge) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	workers.Go(func() { j.prepare(ctx) })
-	workers.Go(func() { j.play(ctx) })
-	workers.Go(func() { j.pool.run(ctx) })
-	workers.Go(func() { j.cpus.watch(ctx) })
+	workers.Go(func() { j.games.Play(ctx) })
+	workers.Go(func() { j.pool.Run(ctx) })
+	workers.Go(func() { j.cpus.Watch(ctx) })
 	for {
 		var changed <-chan struct{}
 		j.queue.offer(func(w *waiter, first bool) served {
@@ -70,10 +72,10 @@ func (j *Judge) serve(ctx context.Context, workers *sync.WaitGroup, w *waiter, g
 		return needless // forgotten meanwhile
 	}
 	if w.leads == nil {
-		of, leads, err := j.board(ctx, id)
+		of, leads, err := j.join(ctx, id)
 		if err != nil {
 			j.opts.Log.Warn("a round could not be looked at yet", "trial", trial, "submission", id, "error", err)
-			workers.Go(func() { j.requeue(ctx, trial, id, kind, backoff(maxTries)) })
+			workers.Go(func() { j.requeue(ctx, trial, id, kind, round.Backoff(maxTries)) })
 		}
 		if err != nil || !leads {
 			return needless
@@ -82,7 +84,7 @@ func (j *Judge) serve(ctx context.Context, workers *sync.WaitGroup, w *waiter, g
 	}
 	of := *w.leads
 	if s.isOver() { // it gets its verdict without a judging
-		j.land(of, id)
+		j.finish(of, id)
 		return needless
 	}
 	release, ok := j.room(s, id)
@@ -90,7 +92,7 @@ func (j *Judge) serve(ctx context.Context, workers *sync.WaitGroup, w *waiter, g
 	case !ok:
 		return noRoom
 	case grew():
-		j.cpus.revoke(id)
+		j.cpus.Revoke(id)
 		release()
 		return moreRoom
 	}
@@ -100,7 +102,7 @@ func (j *Judge) serve(ctx context.Context, workers *sync.WaitGroup, w *waiter, g
 		if again > 0 {
 			j.requeue(ctx, trial, id, kind, again)
 		} else {
-			j.land(of, id)
+			j.finish(of, id)
 		}
 	})
 	return hasRoom
@@ -118,11 +120,11 @@ func isClosed(c <-chan struct{}) bool {
 // room takes what a judging needs of the machine, if all of it is there now.
 func (j *Judge) room(s *session, id string) (release func(), ok bool) {
 	p := s.Task.Judge.Part
-	if s.Task.Judge.Exclusive && !j.cpus.promise(id, p.CPUs) {
+	if s.Task.Judge.Exclusive && !j.cpus.Promise(id, p.CPUs) {
 		return nil, false
 	}
 	if release, ok = j.opts.Capacity.TryJudge(p.CPUs, p.Memory); !ok {
-		j.cpus.revoke(id)
+		j.cpus.Revoke(id)
 	}
 	return release, ok
 }
@@ -136,7 +138,7 @@ func (j *Judge) prepare(ctx context.Context) {
 				if _, err := j.profile(ctx, s); err != nil && ctx.Err() == nil {
 					j.opts.Log.Warn("the judge image could not be looked at yet", "trial", trial, "error", err)
 				}
-				j.pool.signal()
+				j.pool.Signal()
 			}
 		case <-ctx.Done():
 			return
@@ -144,7 +146,7 @@ func (j *Judge) prepare(ctx context.Context) {
 	}
 }
 
-func (j *Judge) requeue(ctx context.Context, trial, id string, kind Kind, after time.Duration) {
+func (j *Judge) requeue(ctx context.Context, trial, id string, kind round.Kind, after time.Duration) {
 	timer := time.NewTimer(after)
 	defer timer.Stop()
 	select {
@@ -164,10 +166,10 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 	working, cancel := s.whileWanted(ctx)
 	defer cancel()
 	if s.Task.Judge.Exclusive {
-		release, err := j.cpus.claim(working, id, s.Task.Judge.CPUs)
+		release, err := j.cpus.Claim(working, id, s.Task.Judge.CPUs)
 		if err != nil && working.Err() == nil {
 			log.Warn("a judging could not get CPUs of its own yet", "error", err)
-			return backoff(maxTries)
+			return round.Backoff(maxTries)
 		}
 		if err != nil {
 			return 0
@@ -175,18 +177,18 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 		defer release()
 	}
 	sub, err := j.begin(ctx, id)
-	if errors.Is(err, errUnchanged) {
+	if errors.Is(err, round.ErrUnchanged) {
 		return 0
 	}
 	fault.Reached(fault.RoundRunning)
-	var report Report
+	var report round.Report
 	done := func() {}
 	if err == nil {
 		report, done, err = j.grade(working, s, sub)
 	}
 	defer done() // after the verdict is out: cleaning never delays it
 	if err != nil && working.Err() != nil && sub.ID != "" {
-		j.leave(j.judgingName(sub))
+		j.host.RemoveLater(j.judgingName(sub))
 	}
 	if working.Err() != nil {
 		return 0 // a restart judges it again, or it has been abandoned
@@ -196,90 +198,85 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 		if j.waitedFor(sub, err) || sub.ID == "" || sub.Refunds+1 < tries(sub, err) {
 			return j.refund(ctx, sub, id, err)
 		}
-		j.leave(j.judgingName(sub))
-		report = failed(err.Error())
-		report.Isolation = isolation(s.Task)
+		j.host.RemoveLater(j.judgingName(sub))
+		report = round.Failed(err.Error())
+		report.Isolation = scoring.Isolation(s.Task)
 		if ownDoing(err) {
-			report.Status = StatusInvalid // or code that fails could hide behind a broken machine
+			report.Status = round.StatusInvalid // or code that fails could hide behind a broken machine
 		}
 	}
 	if err := j.publish(ctx, sub, report); err != nil {
 		log.Error("a verdict could not be stored; the round is judged again", "error", err)
-		return backoff(maxTries)
+		return round.Backoff(maxTries)
 	}
 	return 0
 }
 
 // begin marks a round as running. One that has a verdict already is errUnchanged.
-func (j *Judge) begin(ctx context.Context, id string) (Submission, error) {
-	sub, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
-		if u.State == StateJudged {
-			return errUnchanged
+func (j *Judge) begin(ctx context.Context, id string) (round.Submission, error) {
+	sub, err := j.opts.Ledger.Update(ctx, id, func(u *round.Submission) error {
+		if u.State == round.StateJudged {
+			return round.ErrUnchanged
 		}
-		u.State, u.StartedAt = StateRunning, j.now(u.Trial)
+		u.State, u.StartedAt = round.StateRunning, j.now(u.Trial)
 		return nil
 	})
-	if errors.Is(err, errUnchanged) {
-		j.ring(id)
+	if errors.Is(err, round.ErrUnchanged) {
+		j.broadcast(id)
 	}
 	return sub, err
 }
 
-// failed is the report on a round of which nothing is known.
-func failed(problem string) Report {
-	return Report{Status: StatusError, Isolation: "shared", Problem: clip(problem, 1000)}
-}
-
 // waitedFor reports whether an error says that the engine is away, or the own disk full, or,
 // for a while, that of the engine.
-func (j *Judge) waitedFor(sub Submission, err error) bool {
+func (j *Judge) waitedFor(sub round.Submission, err error) bool {
 	if errors.Is(err, container.ErrNoSpace) && sub.ID != "" {
 		return j.now(sub.Trial).Sub(sub.AcceptedAt) < enginePatience
 	}
-	return container.Unavailable(err) || unwritable(err)
+	return container.Unavailable(err) || round.Unwritable(err)
 }
 
 // refund puts a submission back into line. The count of refunds says how long to wait.
-func (j *Judge) refund(ctx context.Context, sub Submission, id string, cause error) time.Duration {
+func (j *Judge) refund(ctx context.Context, sub round.Submission, id string, cause error) time.Duration {
 	switch {
 	case j.waitedFor(sub, cause) && errors.Is(cause, container.ErrNoSpace):
 		return fullPause
 	case j.waitedFor(sub, cause) || sub.ID == "":
-		return backoff(maxTries)
+		return round.Backoff(maxTries)
 	}
-	_, err := j.opts.Ledger.Update(ctx, id, func(u *Submission) error {
-		if u.State == StateJudged {
-			return errUnchanged // it was abandoned meanwhile
+	_, err := j.opts.Ledger.Update(ctx, id, func(u *round.Submission) error {
+		if u.State == round.StateJudged {
+			return round.ErrUnchanged // it was abandoned meanwhile
 		}
-		u.State, u.Refunds = StateQueued, u.Refunds+1
+		u.State, u.Refunds = round.StateQueued, u.Refunds+1
 		return nil
 	})
-	if errors.Is(err, errUnchanged) {
+	if errors.Is(err, round.ErrUnchanged) {
 		return 0
 	}
 	if err != nil {
 		j.opts.Log.Warn("a refund could not be stored", "submission", id, "error", err)
 	}
-	j.leave(j.judgingName(sub))
+	j.host.RemoveLater(j.judgingName(sub))
 	if last(sub) {
 		return lastPause << sub.Refunds
 	}
-	return backoff(sub.Refunds)
+	return round.Backoff(sub.Refunds)
 }
 
-func last(sub Submission) bool { return sub.Kind == KindFinal || sub.Kind == KindPrivate }
+func last(sub round.Submission) bool {
+	return sub.Kind == round.KindFinal || sub.Kind == round.KindPrivate
+}
 
-func tries(sub Submission, err error) int {
+func tries(sub round.Submission, err error) int {
 	if last(sub) && !ownDoing(err) {
 		return lastTries
 	}
 	return maxTries
 }
 
-func backoff(tries int) time.Duration { return time.Second << min(tries, 4) }
-
 // publish stores the verdict; a submission gets exactly one.
-func (j *Judge) publish(ctx context.Context, sub Submission, r Report) error {
+func (j *Judge) publish(ctx context.Context, sub round.Submission, r round.Report) error {
 	now := j.now(sub.Trial)
 	started := sub.StartedAt
 	if started.IsZero() {
@@ -287,20 +284,20 @@ func (j *Judge) publish(ctx context.Context, sub Submission, r Report) error {
 	}
 	r.QueuedMS = started.Sub(sub.AcceptedAt).Milliseconds()
 	r.DurationMS = now.Sub(started).Milliseconds()
-	_, err := j.opts.Ledger.Update(ctx, sub.ID, func(u *Submission) error {
-		if u.State == StateJudged {
-			return errUnchanged
+	_, err := j.opts.Ledger.Update(ctx, sub.ID, func(u *round.Submission) error {
+		if u.State == round.StateJudged {
+			return round.ErrUnchanged
 		}
-		u.State, u.JudgedAt, u.Report = StateJudged, now, &r
-		if r.Status == StatusError {
+		u.State, u.JudgedAt, u.Report = round.StateJudged, now, &r
+		if r.Status == round.StatusError {
 			u.Refunds++
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errUnchanged) {
+	if err != nil && !errors.Is(err, round.ErrUnchanged) {
 		return fmt.Errorf("store the verdict on submission %s: %w", sub.ID, err)
 	}
 	fault.Reached(fault.VerdictStored)
-	j.ring(sub.ID)
+	j.broadcast(sub.ID)
 	return nil
 }

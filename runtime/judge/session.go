@@ -2,23 +2,28 @@ package judge
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
+	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // newSession turns a trial's terms into those of each container that its judgings need.
 // The session itself is that of the container in which submitted code runs.
-func newSession(o Session, parsers func(string) (parser.Parser, bool)) *session {
+func newSession(o round.Session, parsers func(string) (parser.Parser, bool)) *session {
 	s := &session{Session: o}
-	s.parser, s.known = parsers(parserName(o.Task.Judge.Parser))
-	if ByCommands(o.Task) {
+	s.parser, s.known = parsers(scoring.ParserName(o.Task.Judge.Parser))
+	if scoring.ByCommands(o.Task) {
 		s.parser, s.known = commandsParser(o.Task), true
 	}
 	s.folders, s.free = testFolders(o.Task)
-	if names, source := Manifest(o.Task, o.Reference); source == FromReference {
+	if names, source := scoring.Manifest(o.Task, o.Reference); source == scoring.FromReference {
 		s.Task.Judge.Expect = names
 	}
 	if g := o.Task.Judge.Grade; o.Task.Judge.Staged() {
@@ -33,7 +38,8 @@ func newSession(o Session, parsers func(string) (parser.Parser, bool)) *session 
 		s.JudgeImage = cmp.Or(o.RunImage, o.JudgeImage)
 	}
 	for _, c := range s.containers() {
-		c.key = c.profileKey()
+		c.terms = c.made()
+		c.key = c.terms.Key()
 	}
 	return s
 }
@@ -70,15 +76,15 @@ func (s *session) privately(p task.Private) *session {
 		c = s.alike()
 		c.Task.Judge.Command, c.Task.Judge.Timeout, c.overlay = p.Command, p.Timeout, p.Context
 	}
-	c.Task, c.Outcomes = withoutManifest(c.Task), false
+	c.Task, c.Outcomes = scoring.WithoutManifest(c.Task), false
 	c.Task.Judge.Window = nil
 	return c
 }
 
 // judgedIn are the terms of the container whose command has the last word on a submission.
-func (s *session) judgedIn(kind Kind) *session {
+func (s *session) judgedIn(kind round.Kind) *session {
 	switch {
-	case kind == KindPrivate:
+	case kind == round.KindPrivate:
 		return s.private
 	case s.grader != nil:
 		return s.grader
@@ -86,10 +92,41 @@ func (s *session) judgedIn(kind Kind) *session {
 	return s
 }
 
-// isolation says what kept submitted code and answers apart.
-func isolation(t task.Task) string {
-	if t.Judge.Staged() {
-		return "staged"
+// made are the terms of the session's container.
+func (s *session) made() sandbox.Terms {
+	return sandbox.Terms{
+		Trial: s.Trial, Image: s.JudgeImage, Labels: s.Labels, Task: s.Task, Context: s.context, Overlay: s.overlay,
+		Protect: s.protect(), HiddenPaths: s.HiddenPaths,
 	}
-	return "shared"
+}
+
+// profile returns the profile of the session's judge image, looking at the image when that was
+// not done yet.
+func (j *Judge) profile(ctx context.Context, s *session) (*sandbox.Profile, error) {
+	return j.profiles.Of(ctx, s.key, s.terms)
+}
+
+// warmable lists the containers that the sessions could use at once.
+func (j *Judge) warmable() (all []container.Workload) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, s := range j.sessions {
+		if s.isOver() {
+			continue
+		}
+		for _, c := range []*session{s, s.grader} { // the private set is run but once, at the end
+			if c != nil && c.warmable() {
+				all = append(all, j.host.Workload(c.terms, "", "", ""))
+			}
+		}
+	}
+	return all
+}
+
+// warmable reports whether a container may be started ahead for the session. An exclusive
+// judge runs on CPUs that are not known yet, a game's container lives for a session, and one
+// that stays has to bear the labels of its trial.
+func (s *session) warmable() bool {
+	j := s.Task.Judge
+	return s.known && !s.Keep && !j.Exclusive && j.Game == ""
 }

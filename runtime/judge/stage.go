@@ -12,11 +12,15 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // handover is what a run stage leaves to the grade stage.
 type handover struct {
-	seen    observation
+	seen    scoring.Observation
 	printed []byte
 	took    time.Duration
 	outputs string // blob, a cleaned tar
@@ -27,49 +31,49 @@ const stageLine = "\n[assayd: the run stage ends here, the grade stage begins]\n
 
 // before runs a submission's stage, takes the outputs out, and has the last stage grade
 // them. The two containers are never there at once.
-func (g *grading) before(ctx context.Context, last *grading) (Report, error) {
+func (g *grading) before(ctx context.Context, last *grading) (round.Report, error) {
 	if err := g.ready(ctx); err != nil {
-		return Report{}, err
+		return round.Report{}, err
 	}
-	h := &handover{seen: observation{parser: g.session.parser}}
+	h := &handover{seen: scoring.Observation{Parser: g.session.parser}}
 	var err error
 	if h.printed, h.took, err = g.command(ctx, &h.seen); err != nil {
-		return Report{}, err
+		return round.Report{}, err
 	}
-	if h.seen.noStart != "" {
+	if h.seen.NoStart != "" {
 		return g.unstarted(h)
 	}
 	// Nothing moves any more while the outputs are read.
 	if err := g.kill(ctx); err != nil {
-		return Report{}, err
+		return round.Report{}, err
 	}
 	if last.profile, err = g.judge.profile(ctx, last.session); err != nil {
-		return Report{}, err
+		return round.Report{}, err
 	}
 	taken, err := g.take(ctx, h, last)
-	if refusal, ok := errors.AsType[*Refusal](err); ok {
+	if refusal, ok := errors.AsType[*round.Refusal](err); ok {
 		return g.unusable(h, refusal)
 	}
 	if err != nil {
-		return Report{}, fmt.Errorf("take the outputs of submission %s: %w", g.sub.ID, err)
+		return round.Report{}, fmt.Errorf("take the outputs of submission %s: %w", g.sub.ID, err)
 	}
 	fault.Reached(fault.OutputsTaken)
 	if err := g.judge.opts.Engine.Remove(ctx, g.id); err != nil {
-		return Report{}, fmt.Errorf("remove the container of a run stage: %w", err)
+		return round.Report{}, fmt.Errorf("remove the container of a run stage: %w", err)
 	}
 	fault.Reached(fault.StageRemoved)
 	g.id = ""
 	last.archive, h.printed = h.outputs, append(h.printed, stageLine...)
 	r, err := last.do(ctx, h)
-	if code := h.seen.exit; err == nil && taken == 0 && (code == 126 || code == 127) {
+	if code := h.seen.Exit; err == nil && taken == 0 && (code == 126 || code == 127) {
 		r.NotRun = true // a shell's words for a program that is not there
 	}
 	return r, err
 }
 
 // unstarted is the report on a run that could not begin.
-func (g *grading) unstarted(h *handover) (Report, error) {
-	r := verdict(g.session.Task, h.seen)
+func (g *grading) unstarted(h *handover) (round.Report, error) {
+	r := scoring.Verdict(g.session.Task, h.seen)
 	r.JudgeMS = h.took.Milliseconds()
 	var err error
 	r.Output, err = g.keep(h.printed)
@@ -77,10 +81,10 @@ func (g *grading) unstarted(h *handover) (Report, error) {
 }
 
 // unusable is the report on outputs that cannot be honest, or are too many.
-func (g *grading) unusable(h *handover, why *Refusal) (Report, error) {
-	r := Report{
-		Status: StatusInvalid, ExitCode: h.seen.exit, Isolation: isolation(g.session.Task), Summary: "nothing was graded",
-		JudgeMS: h.took.Milliseconds(), Problem: clip("the outputs of the run were not taken: "+why.Detail, 1000),
+func (g *grading) unusable(h *handover, why *round.Refusal) (round.Report, error) {
+	r := round.Report{
+		Status: round.StatusInvalid, ExitCode: h.seen.Exit, Isolation: scoring.Isolation(g.session.Task), Summary: "nothing was graded",
+		JudgeMS: h.took.Milliseconds(), Problem: round.Clip("the outputs of the run were not taken: "+why.Detail, 1000),
 	}
 	var err error
 	r.Output, err = g.keep(h.printed)
@@ -108,9 +112,9 @@ func (g *grading) take(ctx context.Context, h *handover, last *grading) (taken i
 	}()
 	rules := g.judge.rulesFor(last.session, last.profile)
 	rules.Protect = slices.Concat(rules.Protect, loadedUnasked())
-	stats, err := Clean(r, blob, rules)
-	r.CloseWithError(errCopied)
-	if cerr := <-copied; cerr != nil && !errors.Is(cerr, errCopied) {
+	stats, err := sanitize.Clean(r, blob, rules)
+	r.CloseWithError(sandbox.ErrCopied)
+	if cerr := <-copied; cerr != nil && !errors.Is(cerr, sandbox.ErrCopied) {
 		return 0, cerr
 	}
 	if err != nil {
@@ -137,7 +141,7 @@ func (g *grading) collect(ctx context.Context, w *tar.Writer) error {
 		err := g.collectOne(ctx, w, output)
 		switch {
 		case err == nil:
-		case ctx.Err() != nil || errors.Is(err, errCopied) || errors.Is(err, errNotTaken) || machinery(err):
+		case ctx.Err() != nil || errors.Is(err, sandbox.ErrCopied) || errors.Is(err, errNotTaken) || sandbox.Machinery(err):
 			return err
 		default:
 			g.judge.opts.Log.Debug("an output cannot be fetched", "submission", g.sub.ID, "output", output, "error", err)
@@ -148,7 +152,7 @@ func (g *grading) collect(ctx context.Context, w *tar.Writer) error {
 
 func (g *grading) collectOne(ctx context.Context, w *tar.Writer, output string) (err error) {
 	workdir := g.session.Task.Workdir
-	for dir := range upwards(path.Dir(output)) {
+	for dir := range sanitize.Upwards(path.Dir(output)) {
 		// An engine follows links on the way, and they may lead where the code itself could
 		// not read.
 		if plain, err := g.isFolder(ctx, path.Join(workdir, dir)); err != nil || !plain {
@@ -161,7 +165,7 @@ func (g *grading) collectOne(ctx context.Context, w *tar.Writer, output string) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	if err = Renamed(tar.NewReader(stream), w, path.Base(whole), output, outputKind); err != nil && ctx.Err() == nil && !machinery(err) {
+	if err = sanitize.Renamed(tar.NewReader(stream), w, path.Base(whole), output, outputKind); err != nil && ctx.Err() == nil && !sandbox.Machinery(err) {
 		err = fmt.Errorf("%w: %w", errNotTaken, err)
 	}
 	return err
@@ -189,7 +193,7 @@ func (g *grading) isFolder(ctx context.Context, name string) (_ bool, err error)
 
 // open returns a path of the container as a tar stream, nil where there is nothing.
 func (g *grading) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	stream, err := g.judge.copier.CopyFrom(ctx, g.id, name)
+	stream, err := g.judge.host.Copier.CopyFrom(ctx, g.id, name)
 	if errors.Is(err, container.ErrNotFound) {
 		_, gone := g.judge.opts.Engine.Inspect(ctx, g.id)
 		return nil, gone

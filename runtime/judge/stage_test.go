@@ -15,18 +15,20 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/judgetest"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // tree stores a tree of a task.
-func (b *bench) tree(t *testing.T, entries ...tarEntry) task.Tree {
+func (b *bench) tree(t *testing.T, entries ...judgetest.Entry) task.Tree {
 	t.Helper()
 	blob, err := b.blobs.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := blob.Write(pack(t, entries...)); err != nil {
+	if _, err := blob.Write(judgetest.Pack(t, entries...)); err != nil {
 		t.Fatal(err)
 	}
 	digest, _, err := blob.Commit()
@@ -48,7 +50,7 @@ type stages struct {
 
 // staged opens a trial whose judge has stages: "run" copies src/answer to out/answer, and
 // "grade" prints that.
-func (b *bench) staged(t *testing.T, trial string, change ...func(*Session)) *stages {
+func (b *bench) staged(t *testing.T, trial string, change ...func(*round.Session)) *stages {
 	t.Helper()
 	st := &stages{
 		run: func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
@@ -75,23 +77,23 @@ func (b *bench) staged(t *testing.T, trial string, change ...func(*Session)) *st
 	files := map[string]string{"/hold": "", "/run": "", "/grade": "", "/judge": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n", "/work/tests/hidden": "hidden"}
 	runImage := b.fake.AddImage("run:1", container.ImageConfig{User: "agent"}, files)
 	gradeImage := b.fake.AddImage("grade:1", container.ImageConfig{}, files)
-	b.open(trial, append([]func(*Session){func(s *Session) {
+	b.open(trial, append([]func(*round.Session){func(s *round.Session) {
 		s.RunImage, s.GradeImage = runImage.ID, gradeImage.ID
 		s.Task.Submit.Paths = []string{"."}
 		s.Task.Judge.Command = task.Command{}
 		s.Task.Judge.Run = &task.Stage{
-			Context: b.tree(t, file("harness", "run it")), Command: task.Command{Argv: []string{"/run"}}, Timeout: time.Minute, Outputs: []string{"out", "log.txt"},
+			Context: b.tree(t, judgetest.File("harness", "run it")), Command: task.Command{Argv: []string{"/run"}}, Timeout: time.Minute, Outputs: []string{"out", "log.txt"},
 		}
 		s.Task.Judge.Grade = &task.Stage{
-			Context: b.tree(t, folder("out"), file("expected", "a passed"), file("out/sealed", "sealed")), Command: task.Command{Argv: []string{"/grade"}}, Timeout: time.Minute,
+			Context: b.tree(t, judgetest.Folder("out"), judgetest.File("expected", "a passed"), judgetest.File("out/sealed", "sealed")), Command: task.Command{Argv: []string{"/grade"}}, Timeout: time.Minute,
 		}
 	}}, change...)...)
 	return st
 }
 
-func (b *bench) judgeOne(t *testing.T, trial string, entries ...tarEntry) Submission {
+func (b *bench) judgeOne(t *testing.T, trial string, entries ...judgetest.Entry) round.Submission {
 	t.Helper()
-	sub, err := b.Submit(t.Context(), trial, SubmitRequest{Kind: KindAgent, Archive: bytes.NewReader(pack(t, entries...))})
+	sub, err := b.Submit(t.Context(), trial, round.SubmitRequest{Kind: round.KindAgent, Archive: bytes.NewReader(judgetest.Pack(t, entries...))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,9 +157,9 @@ func TestStagesKeepCodeAndAnswersApart(t *testing.T) {
 			want(t, c, "/work/src/answer", "")
 			return grade(ctx, c, cmd)
 		}
-		got := b.judgeOne(t, "t", file("src/answer", "a passed"), file("harness", "evil"))
+		got := b.judgeOne(t, "t", judgetest.File("src/answer", "a passed"), judgetest.File("harness", "evil"))
 		r := got.Report
-		if r.Status != StatusOK || r.PassRate != 1 || r.Isolation != "staged" || got.Dropped != 1 || r.Outputs == "" {
+		if r.Status != round.StatusOK || r.PassRate != 1 || r.Isolation != "staged" || got.Dropped != 1 || r.Outputs == "" {
 			t.Errorf("%+v", r)
 		}
 		if text := b.output(t, r.Output); text != "running\n"+stageLine+"a passed" {
@@ -174,35 +176,35 @@ func TestStagesKeepCodeAndAnswersApart(t *testing.T) {
 // the grader, within bounds, and none in place of what is hidden there.
 func TestOutputsAreHostile(t *testing.T) {
 	tests := map[string]struct {
-		left    []tarEntry // by the run, in workdir
-		want    string     // what the grader was given
-		problem string     // why it was not asked
+		left    []judgetest.Entry // by the run, in workdir
+		want    string            // what the grader was given
+		problem string            // why it was not asked
 	}{
-		"files and folders":        {[]tarEntry{file("out/answer", "a passed"), folder("out/d"), file("out/d/e", "x"), file("log.txt", "l")}, "log.txt=l out/answer=a passed out/d/ out/d/e=x", ""},
-		"what was not declared":    {[]tarEntry{file("out/a", "x"), file("grade.py", "evil"), file("src/b", "x")}, "out/a=x", ""},
-		"a link to an answer":      {[]tarEntry{file("out/a", "x"), link("out/l", "../expected"), link("out/m", "/etc/passwd"), link("log.txt", "expected")}, "out/a=x", ""},
-		"an output that is a link": {[]tarEntry{link("out", "/etc")}, "", ""},
-		"a hard link is a copy":    {[]tarEntry{file("out/a", "x"), hard("out/b", "out/a")}, "out/a=x out/b=x", ""},
-		"devices and pipes":        {[]tarEntry{file("out/a", "x"), special(tar.TypeChar, "out/null"), special(tar.TypeFifo, "out/pipe")}, "out/a=x", ""},
-		"what the context hides":   {[]tarEntry{file("out/sealed", "evil"), file("out/a", "x")}, "out/a=x", ""},
-		"what the judge protects":  {[]tarEntry{file("out/conftest.py", "evil"), file("out/a", "x")}, "out/a=x", ""},
-		"what is loaded unasked": {[]tarEntry{
-			file("out/a", "x"), file("out/sitecustomize.py", "evil"), file("out/sitecustomize/__init__.py", "evil"), file("out/x.pth", "evil"),
-			file("out/__pycache__/a.pyc", "evil"), file("out/node_modules/a/index.js", "evil"), file("out/d/conftest.py", "evil"),
+		"files and folders":        {[]judgetest.Entry{judgetest.File("out/answer", "a passed"), judgetest.Folder("out/d"), judgetest.File("out/d/e", "x"), judgetest.File("log.txt", "l")}, "log.txt=l out/answer=a passed out/d/ out/d/e=x", ""},
+		"what was not declared":    {[]judgetest.Entry{judgetest.File("out/a", "x"), judgetest.File("grade.py", "evil"), judgetest.File("src/b", "x")}, "out/a=x", ""},
+		"a link to an answer":      {[]judgetest.Entry{judgetest.File("out/a", "x"), judgetest.Link("out/l", "../expected"), judgetest.Link("out/m", "/etc/passwd"), judgetest.Link("log.txt", "expected")}, "out/a=x", ""},
+		"an output that is a link": {[]judgetest.Entry{judgetest.Link("out", "/etc")}, "", ""},
+		"a hard link is a copy":    {[]judgetest.Entry{judgetest.File("out/a", "x"), judgetest.Hard("out/b", "out/a")}, "out/a=x out/b=x", ""},
+		"devices and pipes":        {[]judgetest.Entry{judgetest.File("out/a", "x"), judgetest.Special(tar.TypeChar, "out/null"), judgetest.Special(tar.TypeFifo, "out/pipe")}, "out/a=x", ""},
+		"what the context hides":   {[]judgetest.Entry{judgetest.File("out/sealed", "evil"), judgetest.File("out/a", "x")}, "out/a=x", ""},
+		"what the judge protects":  {[]judgetest.Entry{judgetest.File("out/conftest.py", "evil"), judgetest.File("out/a", "x")}, "out/a=x", ""},
+		"what is loaded unasked": {[]judgetest.Entry{
+			judgetest.File("out/a", "x"), judgetest.File("out/sitecustomize.py", "evil"), judgetest.File("out/sitecustomize/__init__.py", "evil"), judgetest.File("out/x.pth", "evil"),
+			judgetest.File("out/__pycache__/a.pyc", "evil"), judgetest.File("out/node_modules/a/index.js", "evil"), judgetest.File("out/d/conftest.py", "evil"),
 		}, "out/a=x", ""},
 		"nothing":                        {nil, "", ""},
-		"a file over the bound":          {[]tarEntry{file("out/big", strings.Repeat("x", 2<<20))}, "", "more than"},
+		"a file over the bound":          {[]judgetest.Entry{judgetest.File("out/big", strings.Repeat("x", 2<<20))}, "", "more than"},
 		"too many files":                 {many("out/f", 200), "", "more than 100 entries"},
-		"a name with a control in it":    {[]tarEntry{file("out/a\x1b[2J", "x")}, "", "control character"},
-		"a file where there is a folder": {[]tarEntry{file("out", "x")}, "", ""},
+		"a name with a control in it":    {[]judgetest.Entry{judgetest.File("out/a\x1b[2J", "x")}, "", "control character"},
+		"a file where there is a folder": {[]judgetest.Entry{judgetest.File("out", "x")}, "", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
-				st := b.staged(t, "t", func(s *Session) { s.Task.Judge.Protect = []string{"conftest.py"} })
+				st := b.staged(t, "t", func(s *round.Session) { s.Task.Judge.Protect = []string{"conftest.py"} })
 				st.run = func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
-					if err := b.fake.CopyTo(ctx, c.ID(), "/work", bytes.NewReader(pack(t, tc.left...))); err != nil {
+					if err := b.fake.CopyTo(ctx, c.ID(), "/work", bytes.NewReader(judgetest.Pack(t, tc.left...))); err != nil {
 						t.Error(err)
 					}
 					return 0
@@ -214,17 +216,17 @@ func TestOutputsAreHostile(t *testing.T) {
 					_, _ = io.WriteString(cmd.Stdout, "a passed")
 					return 0
 				}
-				r := b.judgeOne(t, "t", file("src/answer", "")).Report
+				r := b.judgeOne(t, "t", judgetest.File("src/answer", "")).Report
 				if tc.problem != "" {
-					if graded.Load() || r.Status != StatusInvalid || r.Valid || !strings.Contains(r.Problem, tc.problem) {
+					if graded.Load() || r.Status != round.StatusInvalid || r.Valid || !strings.Contains(r.Problem, tc.problem) {
 						t.Errorf("graded: %t, %s (%s)", graded.Load(), r.Status, r.Problem)
 					}
 					return
 				}
-				if !graded.Load() || r.Status != StatusOK {
+				if !graded.Load() || r.Status != round.StatusOK {
 					t.Fatalf("graded: %t, %s (%s)", graded.Load(), r.Status, r.Problem)
 				}
-				if got := listing(t, []byte(b.output(t, r.Outputs))); got != tc.want {
+				if got := judgetest.Listing(t, []byte(b.output(t, r.Outputs))); got != tc.want {
 					t.Errorf("the grader got %q, want %q", got, tc.want)
 				}
 			})
@@ -232,9 +234,9 @@ func TestOutputsAreHostile(t *testing.T) {
 	}
 }
 
-func many(name string, n int) (all []tarEntry) {
+func many(name string, n int) (all []judgetest.Entry) {
 	for i := range n {
-		all = append(all, file(name+strings.Repeat("x", i), ""))
+		all = append(all, judgetest.File(name+strings.Repeat("x", i), ""))
 	}
 	return all
 }
@@ -244,7 +246,7 @@ func TestARunThatDoesNotEndWell(t *testing.T) {
 	leave := func(c *containertest.FakeContainer) { c.WriteFile("/work/out/answer", []byte("a passed\nb passed")) }
 	tests := map[string]struct {
 		run     func(ctx context.Context, b *bench, c *containertest.FakeContainer) int
-		status  Status
+		status  round.Status
 		valid   bool
 		rate    float64
 		exit    int
@@ -255,20 +257,20 @@ func TestARunThatDoesNotEndWell(t *testing.T) {
 			leave(c)
 			<-ctx.Done()
 			return 137
-		}, StatusTimeout, true, 2. / 3, 137, "did not end within 1m", false},
+		}, round.StatusTimeout, true, 2. / 3, 137, "did not end within 1m", false},
 		"out of time with nothing": {func(ctx context.Context, _ *bench, c *containertest.FakeContainer) int {
 			<-ctx.Done()
 			return 137
-		}, StatusInvalid, false, 0, 137, "did not end within 1m", false},
+		}, round.StatusInvalid, false, 0, 137, "did not end within 1m", false},
 		"out of memory": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
 			leave(c)
 			b.fake.Kill(c.ID(), container.Exit{Code: 137, OOM: true})
 			<-ctx.Done()
 			return 137
-		}, StatusInvalid, false, 1, 137, "out of memory", false},
-		"exit code 3":              {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { leave(c); return 3 }, StatusInvalid, false, 1, 3, "exit code 3", false},
-		"no program, by the shell": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { return 127 }, StatusInvalid, false, 0, 127, "exit code 127", true},
-		"exit code 0, and nothing": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { return 0 }, StatusInvalid, false, 0, 0, "no result", false},
+		}, round.StatusInvalid, false, 1, 137, "out of memory", false},
+		"exit code 3":              {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { leave(c); return 3 }, round.StatusInvalid, false, 1, 3, "exit code 3", false},
+		"no program, by the shell": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { return 127 }, round.StatusInvalid, false, 0, 127, "exit code 127", true},
+		"exit code 0, and nothing": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { return 0 }, round.StatusInvalid, false, 0, 0, "no result", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +280,7 @@ func TestARunThatDoesNotEndWell(t *testing.T) {
 				st.run = func(ctx context.Context, c *containertest.FakeContainer, _ container.Command) int {
 					return tc.run(ctx, b, c)
 				}
-				r := b.judgeOne(t, "t", file("src/answer", "")).Report
+				r := b.judgeOne(t, "t", judgetest.File("src/answer", "")).Report
 				if r.Status != tc.status || r.Valid != tc.valid || r.PassRate != tc.rate || r.ExitCode != tc.exit || !strings.Contains(r.Problem, tc.problem) || r.NotRun != tc.notRun {
 					t.Errorf("%s valid=%t rate %v exit %d not run %t (%s)", r.Status, r.Valid, r.PassRate, r.ExitCode, r.NotRun, r.Problem)
 				}
@@ -293,9 +295,9 @@ func TestARunThatDoesNotEndWell(t *testing.T) {
 func TestARunCommandThatIsNotThereIsNotGraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		st := b.staged(t, "t", func(s *Session) { s.Task.Judge.Run.Command = task.Command{Argv: []string{"/no/such"}} })
-		r := b.judgeOne(t, "t", file("src/answer", "")).Report
-		if r.Status != StatusInvalid || !r.NotRun || r.Isolation != "staged" || !strings.Contains(r.Problem, `"/no/such" is not in the judge image`) || len(st.calls) != 0 {
+		st := b.staged(t, "t", func(s *round.Session) { s.Task.Judge.Run.Command = task.Command{Argv: []string{"/no/such"}} })
+		r := b.judgeOne(t, "t", judgetest.File("src/answer", "")).Report
+		if r.Status != round.StatusInvalid || !r.NotRun || r.Isolation != "staged" || !strings.Contains(r.Problem, `"/no/such" is not in the judge image`) || len(st.calls) != 0 {
 			t.Errorf("%+v after %v", r, st.calls)
 		}
 	})
@@ -313,8 +315,8 @@ func TestAStageIsRepeatedAsAWhole(t *testing.T) {
 			}
 			return nil
 		})
-		got := b.judgeOne(t, "t", file("src/answer", "a passed"))
-		if got.Report.Status != StatusOK || got.Refunds != 1 {
+		got := b.judgeOne(t, "t", judgetest.File("src/answer", "a passed"))
+		if got.Report.Status != round.StatusOK || got.Refunds != 1 {
 			t.Errorf("%s (%s) after %d refunds", got.Report.Status, got.Report.Problem, got.Refunds)
 		}
 	})
@@ -332,7 +334,7 @@ func TestAStageThatFailsForGoodIsStaged(t *testing.T) {
 			}
 			return nil
 		})
-		if r := b.judgeOne(t, "t", file("src/answer", "a passed")).Report; r.Status != StatusError || r.Isolation != "staged" {
+		if r := b.judgeOne(t, "t", judgetest.File("src/answer", "a passed")).Report; r.Status != round.StatusError || r.Isolation != "staged" {
 			t.Errorf("%s, %s", r.Status, r.Isolation)
 		}
 	})
@@ -350,7 +352,7 @@ func TestResultFilesOutsideOfWorkdir(t *testing.T) {
 				}}, true
 			}
 		})
-		b.open("t", func(s *Session) { s.Task.Submit.Paths = []string{"."} })
+		b.open("t", func(s *round.Session) { s.Task.Submit.Paths = []string{"."} })
 		var folder *tar.Header
 		b.fake.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, _ container.Command) int {
 			stream, err := b.fake.CopyFrom(ctx, c.ID(), "/logs/verifier")
@@ -366,7 +368,7 @@ func TestResultFilesOutsideOfWorkdir(t *testing.T) {
 			c.WriteFile("/work/near.txt", []byte("near"))
 			return 0
 		})
-		got := b.judgeOne(t, "t", file("logs/verifier/reward.txt", "mine"), file("near.txt", "evil"))
+		got := b.judgeOne(t, "t", judgetest.File("logs/verifier/reward.txt", "mine"), judgetest.File("near.txt", "evil"))
 		if got.Report.Summary != "0.5|near" || got.Dropped != 1 {
 			t.Errorf("%+v, %d dropped", got.Report, got.Dropped)
 		}

@@ -16,12 +16,14 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // soon is when the pool has done, in a bubble, what it was woken for.
 func soon() {
-	time.Sleep(2 * warmRest)
+	time.Sleep(2 * sandbox.WarmRest)
 	synctest.Wait()
 }
 
@@ -29,7 +31,7 @@ func soon() {
 func waiting(t *testing.T, b *bench) (all []container.Instance) {
 	t.Helper()
 	for _, c := range containers(t, b) {
-		if c.Labels[LabelWarm] != "" {
+		if c.Labels[sandbox.LabelWarm] != "" {
 			all = append(all, c)
 		}
 	}
@@ -66,14 +68,14 @@ func TestASubmissionIsJudgedInAContainerThatWaitedAndThatIsUsedOnce(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		used := usedBy(b)
-		b.open("t", func(s *Session) {
+		b.open("t", func(s *round.Session) {
 			s.Labels = map[string]string{container.LabelRole: container.RoleJudge, container.LabelSpec: "run.x"}
 			s.Task.Judge.Part = task.Part{CPUs: 2, Memory: 1 << 30, PIDs: 7}
 		})
 		soon()
 		first := one(t, containers(t, b)) // nothing but it: the profile's is gone
 		want := map[string]string{
-			container.LabelOwner: "owner-of-tests", container.LabelRole: container.RoleJudge, LabelWarm: "true",
+			container.LabelOwner: "owner-of-tests", container.LabelRole: container.RoleJudge, sandbox.LabelWarm: "true",
 			container.LabelHash: first.Labels[container.LabelHash],
 		}
 		if !maps.Equal(first.Labels, want) {
@@ -84,7 +86,7 @@ func TestASubmissionIsJudgedInAContainerThatWaitedAndThatIsUsedOnce(t *testing.T
 			t.Errorf("what waits is %+v", w)
 		}
 		for _, answer := range []string{"x", "y"} {
-			b.judged(t, b.submit(t, "t", KindAgent, answer).ID)
+			b.judged(t, b.submit(t, "t", round.KindAgent, answer).ID)
 			soon()
 		}
 		ids := used()
@@ -114,7 +116,7 @@ func TestTheVerdictDoesNotWaitForTheCleaningOfAWarmContainer(t *testing.T) {
 			}
 			return nil
 		})
-		b.judged(t, b.submit(t, "t", KindAgent, "a passed").ID)
+		b.judged(t, b.submit(t, "t", round.KindAgent, "a passed").ID)
 		if _, err := b.fake.Inspect(t.Context(), id); err != nil {
 			t.Errorf("the container that was judged in: %v", err)
 		}
@@ -123,7 +125,7 @@ func TestTheVerdictDoesNotWaitForTheCleaningOfAWarmContainer(t *testing.T) {
 }
 
 func TestWhatIsStartedAhead(t *testing.T) {
-	open := func(n int, change func(*Session)) func(*bench) {
+	open := func(n int, change func(*round.Session)) func(*bench) {
 		return func(b *bench) {
 			for i := range n {
 				b.open(fmt.Sprint("t", i), change)
@@ -135,20 +137,20 @@ func TestWhatIsStartedAhead(t *testing.T) {
 		open func(*bench)
 		want int
 	}{
-		"one for a session":      {0, open(1, func(*Session) {}), 1},
-		"four at most":           {0, open(9, func(*Session) {}), 4},
-		"or as many as are told": {2, open(9, func(*Session) {}), 2},
-		"or none":                {-1, open(9, func(*Session) {}), 0},
-		"none for a session whose judge runs alone": {0, open(1, func(s *Session) { s.Task.Judge.Exclusive = true }), 0},
-		"none for a session that keeps one":         {0, open(1, func(s *Session) { s.Keep = true }), 0},
-		"none for games":                            {0, open(1, func(s *Session) { s.Task.Judge.Game = "/play" }), 0},
-		"none for what cannot run":                  {0, open(1, func(s *Session) { s.Task.Judge.Parser = "unknown" }), 0},
-		"none without its image":                    {0, open(1, func(s *Session) { s.JudgeImage = "gone:1" }), 0},
-		"one with the same network":                 {0, open(1, func(s *Session) { s.Task.Judge.Network = true }), 1},
+		"one for a session":      {0, open(1, func(*round.Session) {}), 1},
+		"four at most":           {0, open(9, func(*round.Session) {}), 4},
+		"or as many as are told": {2, open(9, func(*round.Session) {}), 2},
+		"or none":                {-1, open(9, func(*round.Session) {}), 0},
+		"none for a session whose judge runs alone": {0, open(1, func(s *round.Session) { s.Task.Judge.Exclusive = true }), 0},
+		"none for a session that keeps one":         {0, open(1, func(s *round.Session) { s.Keep = true }), 0},
+		"none for games":                            {0, open(1, func(s *round.Session) { s.Task.Judge.Game = "/play" }), 0},
+		"none for what cannot run":                  {0, open(1, func(s *round.Session) { s.Task.Judge.Parser = "unknown" }), 0},
+		"none without its image":                    {0, open(1, func(s *round.Session) { s.JudgeImage = "gone:1" }), 0},
+		"one with the same network":                 {0, open(1, func(s *round.Session) { s.Task.Judge.Network = true }), 1},
 		"each kind before a second of one": {3, func(b *bench) {
-			open(5, func(*Session) {})(b)
-			b.open("other", func(s *Session) { s.Task.Judge.CPUs = 3 })
-			b.open("third", func(s *Session) { s.Task.Judge.Network = true })
+			open(5, func(*round.Session) {})(b)
+			b.open("other", func(s *round.Session) { s.Task.Judge.CPUs = 3 })
+			b.open("third", func(s *round.Session) { s.Task.Judge.Network = true })
 		}, 3},
 	}
 	for name, tc := range tests {
@@ -163,7 +165,8 @@ func TestWhatIsStartedAhead(t *testing.T) {
 				}
 				kinds := map[string]bool{}
 				for _, c := range all {
-					kinds[kindOf(b.fake.Container(c.ID).Workload())] = true
+					w := b.fake.Container(c.ID).Workload()
+					kinds[fmt.Sprint(w.Image, w.Network, w.Limits)] = true
 				}
 				if s := b.session("third"); s != nil && len(kinds) != 3 {
 					t.Errorf("they are of %d kinds", len(kinds))
@@ -177,7 +180,7 @@ func TestAContainerWaitsTenMinutesAndForASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.open("t")
-		b.open("heavy", func(s *Session) { s.Task.Judge.CPUs = 3 })
+		b.open("heavy", func(s *round.Session) { s.Task.Judge.CPUs = 3 })
 		soon()
 		began := time.Now()
 		for _, c := range waiting(t, b) {
@@ -191,12 +194,12 @@ func TestAContainerWaitsTenMinutesAndForASession(t *testing.T) {
 				t.Fatalf("%d containers wait after %s", len(all), time.Since(began))
 			}
 			for _, c := range all {
-				if age := time.Since(c.CreatedAt); age > warmLife+2*warmRest {
+				if age := time.Since(c.CreatedAt); age > sandbox.WarmLife+2*sandbox.WarmRest {
 					t.Fatalf("a container waits for %s", age)
 				}
 			}
 		}
-		b.open("t", func(s *Session) { s.Task.Judge.CPUs = 3 }) // its terms have changed
+		b.open("t", func(s *round.Session) { s.Task.Judge.CPUs = 3 }) // its terms have changed
 		soon()
 		b.Forget("heavy")
 		soon()
@@ -211,22 +214,15 @@ func TestAContainerWaitsTenMinutesAndForASession(t *testing.T) {
 	})
 }
 
-func TestNoContainerIsUsedThatIsTooOldOrOfAnotherKind(t *testing.T) {
+func TestNoContainerIsUsedThatIsOfAnotherKind(t *testing.T) {
 	tests := map[string]func(b *bench){
-		"too old": func(b *bench) {
-			b.pool.mu.Lock()
-			defer b.pool.mu.Unlock()
-			for i := range b.pool.ready {
-				b.pool.ready[i].until = time.Now()
-			}
-		},
-		"other limits": func(b *bench) { b.open("t", func(s *Session) { s.Task.Judge.PIDs = 9 }) },
+		"other limits": func(b *bench) { b.open("t", func(s *round.Session) { s.Task.Judge.PIDs = 9 }) },
 		"other image": func(b *bench) {
 			other := b.fake.AddImage("judge:2", container.ImageConfig{}, map[string]string{"/hold": "", "/judge": "", "/work/src/x": ""})
-			b.open("t", func(s *Session) { s.JudgeImage = other.ID })
+			b.open("t", func(s *round.Session) { s.JudgeImage = other.ID })
 		},
-		"network":   func(b *bench) { b.open("t", func(s *Session) { s.Task.Judge.Network = true }) },
-		"exclusive": func(b *bench) { b.open("t", func(s *Session) { s.Task.Judge.Exclusive = true }) },
+		"network":   func(b *bench) { b.open("t", func(s *round.Session) { s.Task.Judge.Network = true }) },
+		"exclusive": func(b *bench) { b.open("t", func(s *round.Session) { s.Task.Judge.Exclusive = true }) },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +233,7 @@ func TestNoContainerIsUsedThatIsTooOldOrOfAnotherKind(t *testing.T) {
 				soon()
 				old := one(t, waiting(t, b)).ID
 				change(b)
-				if got := b.judged(t, b.submit(t, "t", KindFinal, "x").ID); got.Report.Status != StatusOK {
+				if got := b.judged(t, b.submit(t, "t", round.KindFinal, "x").ID); got.Report.Status != round.StatusOK {
 					t.Errorf("%+v", got.Report)
 				}
 				if ids := used(); len(ids) != 1 || ids[0] == old {
@@ -275,8 +271,8 @@ func TestAWarmContainerThatDiedCostsNobodyAnything(t *testing.T) {
 				soon()
 				id := one(t, waiting(t, b)).ID
 				harm(b, id)
-				got := b.judged(t, b.submit(t, "t", KindAgent, "x").ID)
-				if got.Report.Status != StatusOK || got.Refunds > 0 || used()[0] == id {
+				got := b.judged(t, b.submit(t, "t", round.KindAgent, "x").ID)
+				if got.Report.Status != round.StatusOK || got.Refunds > 0 || used()[0] == id {
 					t.Errorf("%s after %d refunds in %v", got.Report.Status, got.Refunds, used())
 				}
 				soon()
@@ -291,7 +287,7 @@ func TestAWarmContainerThatDiedCostsNobodyAnything(t *testing.T) {
 func TestAnEngineThatFailsWhileWarmingHarmsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := make(chan string, 100)
-		b := newBench(t, func(o *Options) { o.Leave = func(id string) { left <- id } })
+		b := newBench(t, func(o *Options) { o.RemoveLater = func(id string) { left <- id } })
 		var broken atomic.Bool
 		broken.Store(true)
 		b.fake.Intercept(func(call, target string) error {
@@ -302,12 +298,12 @@ func TestAnEngineThatFailsWhileWarmingHarmsNobody(t *testing.T) {
 		})
 		b.open("t")
 		soon()
-		got := b.judged(t, b.submit(t, "t", KindAgent, "a passed").ID)
-		if got.Report.Status != StatusOK || got.Refunds > 0 {
+		got := b.judged(t, b.submit(t, "t", round.KindAgent, "a passed").ID)
+		if got.Report.Status != round.StatusOK || got.Refunds > 0 {
 			t.Errorf("%+v after %d refunds", got.Report, got.Refunds)
 		}
 		broken.Store(false)
-		time.Sleep(2 * warmRetry)
+		time.Sleep(2 * sandbox.WarmRetry)
 		synctest.Wait()
 		id := one(t, waiting(t, b)).ID
 

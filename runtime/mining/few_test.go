@@ -13,15 +13,15 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 )
 
 // either has upstream's tests pass with either function mended, and those of test_new.py and
 // test_alpha_value.py with the first one only. Tests run whose files the command names.
-func either(of task.Task, fix []byte) (judge.Report, error) {
+func either(of task.Task, fix []byte) (round.Report, error) {
 	status := func(ok bool) parser.Status {
 		if ok {
 			return parser.Passed
@@ -116,7 +116,7 @@ func TestTestsAreWrittenBesideThoseThatAreTooFew(t *testing.T) {
 		},
 		"but not for those that pass before": {
 			change: func(w *world) {
-				w.judge = func(of task.Task, _ []byte) (judge.Report, error) { return either(of, []byte("b/"+source(1))) }
+				w.judge = func(of task.Task, _ []byte) (round.Report, error) { return either(of, []byte("b/"+source(1))) }
 			},
 			want: "rejected validation passes_before",
 		},
@@ -251,7 +251,7 @@ func TestALifeMayEndBetweenBothPasses(t *testing.T) {
 		t.Fatalf("it ended with %q, %v", cause, err)
 	}
 	w.book.after, w.broken = nil, true
-	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 		if !bytes.Contains(of.Judge.Patch, []byte("test_same")) {
 			t.Error("upstream's tests are proved alone again")
 		}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/output"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -23,7 +23,7 @@ func TestWhatTheTriageHasSaidIsTold(t *testing.T) {
 		w.odd = func(q question) (modeltest.Answer, bool) {
 			return calling("rate_difficulty", map[string]any{"reasoning": "It moves all.", "difficulty": "hard", "score": 0.8}), q == question{title(shop, 1), "triage/0"}
 		}
-		w.judge = func(task.Task, []byte) (judge.Report, error) {
+		w.judge = func(task.Task, []byte) (round.Report, error) {
 			return report(parser.Test{Name: "tests/test_f1.py::test_f1", Status: parser.Passed}), nil // also before
 		}
 		w.serve().mine(nothingMore)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -22,7 +22,7 @@ func TestEachProposalHasItsOwnInterface(t *testing.T) {
 		file := "tests/test_" + name + ".py"
 		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), name != ""
 	}
-	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 		if bytes.Contains(of.Judge.Patch, []byte("alpha_value")) {
 			if !strings.Contains(of.Instruction, "alpha_value") {
 				t.Errorf("what the tests need is not named:\n%s", of.Instruction)
@@ -52,15 +52,15 @@ func TestAnAttemptKnowsNothingOfTheOneBefore(t *testing.T) {
 	w := newWorld(t, repository{name: shop, pulls: []int{1}})
 	var away atomic.Bool
 	w.waitable = func(err error) bool { return strings.Contains(err.Error(), errAway.Error()) }
-	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 		if strings.Contains(of.Instruction, "mystery_one") && away.CompareAndSwap(false, true) {
-			return judge.Report{}, errAway
+			return round.Report{}, errAway
 		}
 		if bytes.Contains(fix, []byte("+    return 1\n")) {
 			return outcome(of, fix)
 		}
 		r := report(parser.Test{Name: "tests/test_f1.py", Status: parser.Errored, Message: "cannot import name 'mystery_one' from 'calc'"})
-		r.Status, r.Valid, r.Problem = judge.StatusInvalid, false, "the run did not come to its end"
+		r.Status, r.Valid, r.Problem = round.StatusInvalid, false, "the run did not come to its end"
 		return r, nil
 	}
 	w.serve().mine(nothingMore)
@@ -83,7 +83,7 @@ func TestARefusedInterfaceIsForgotten(t *testing.T) {
 		file := "tests/test_" + name + ".py"
 		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), name != ""
 	}
-	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 		if bytes.Contains(of.Judge.Patch, []byte("alpha_value")) {
 			return report(parser.Test{Name: "tests/test_f1.py::test_f1", Status: parser.Passed}), nil // also before
 		}
@@ -91,7 +91,7 @@ func TestARefusedInterfaceIsForgotten(t *testing.T) {
 			return outcome(of, fix)
 		}
 		r := report(parser.Test{Name: "tests/test_f1.py", Status: parser.Errored, Message: "cannot import name 'mystery_one' from 'calc'"})
-		r.Status, r.Valid, r.Problem = judge.StatusInvalid, false, "the run did not come to its end"
+		r.Status, r.Valid, r.Problem = round.StatusInvalid, false, "the run did not come to its end"
 		return r, nil
 	}
 	w.serve().mine(nothingMore)
@@ -116,7 +116,7 @@ func TestAnEnvironmentThatRunsTheTestsOfAnotherIsAskedForAnew(t *testing.T) {
 		}
 		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "cd . && python -m pytest " + tests(n)}), true
 	}
-	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 		if own := strings.TrimPrefix(of.Name, "acme-shop-"); !strings.Contains(of.Judge.Command.Shell, "test_f"+own+".py") {
 			return report(parser.Test{Name: "tests/test_f1.py::test_f1", Status: parser.Passed}), nil
 		}
@@ -137,12 +137,12 @@ func TestAnInterfaceGrows(t *testing.T) {
 		const file = "tests/test_alpha_value.py"
 		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), q.key == "environment/0"
 	}
-	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 		if bytes.Contains(fix, []byte("+    return 1\n")) {
 			return outcome(of, fix)
 		}
 		r := report(parser.Test{Name: "tests/test_f1.py", Status: parser.Errored, Message: "cannot import name 'mystery_one' from 'calc'"})
-		r.Status, r.Valid, r.Problem = judge.StatusInvalid, false, "the run did not come to its end"
+		r.Status, r.Valid, r.Problem = round.StatusInvalid, false, "the run did not come to its end"
 		return r, nil
 	}
 	w.serve().mine(nothingMore)
@@ -177,7 +177,7 @@ func TestAStatementThatNamesATestIsFoundOutAtTheLast(t *testing.T) {
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		return calling("write_statement", map[string]any{"statement": "What test_rounding_of_prices looks at gives zero where it should give a number."}), q.key == "statement/0"
 	}
-	w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 		r, err := outcome(of, fix)
 		if err == nil { // a test that was there, and whose body is changed
 			r = report(r.Tests[0], parser.Test{Name: "tests/test_f1.py::test_rounding_of_prices", Status: r.Tests[1].Status})

@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/image"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -42,7 +42,7 @@ type Options struct {
 	// Judge has a patch judged in a fresh container, nil being the untouched tree.
 	Judge proof.Run
 	// Printed is what the judge command printed of which a report came.
-	Printed func(ctx context.Context, r judge.Report) (string, error)
+	Printed func(ctx context.Context, r round.Report) (string, error)
 	Trees   task.Trees
 	// Waitable reports whether trouble passes without anybody's doing: an engine is away.
 	Waitable func(error) bool

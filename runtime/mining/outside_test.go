@@ -15,8 +15,8 @@ import (
 
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -116,17 +116,17 @@ var hidden = regexp.MustCompile(`\+def test_f(\d+)\(`)
 
 // judged has a patch judged as the tests of the repositories do: test_fn passes where fn
 // returns n.
-func (w *world) judged(_ context.Context, t task.Task, fix []byte) (judge.Report, error) {
+func (w *world) judged(_ context.Context, t task.Task, fix []byte) (round.Report, error) {
 	if w.judge != nil {
 		return w.judge(t, fix)
 	}
 	return outcome(t, fix)
 }
 
-func outcome(t task.Task, fix []byte) (judge.Report, error) {
+func outcome(t task.Task, fix []byte) (round.Report, error) {
 	m := hidden.FindSubmatch(t.Judge.Patch)
 	if m == nil {
-		return judge.Report{}, &patch.NotApplied{Words: "there are no such tests"}
+		return round.Report{}, &patch.NotApplied{Words: "there are no such tests"}
 	}
 	status := parser.Failed
 	if bytes.Contains(fix, []byte("+    return "+string(m[1])+"\n")) {
@@ -137,8 +137,8 @@ func outcome(t task.Task, fix []byte) (judge.Report, error) {
 }
 
 // report is that of some tests.
-func report(all ...parser.Test) judge.Report {
-	r := judge.Report{Status: judge.StatusOK, Valid: true, JudgeMS: 10, Tests: all, TotalTests: len(all)}
+func report(all ...parser.Test) round.Report {
+	r := round.Report{Status: round.StatusOK, Valid: true, JudgeMS: 10, Tests: all, TotalTests: len(all)}
 	for _, t := range all {
 		if t.Status == parser.Passed {
 			r.Passed++

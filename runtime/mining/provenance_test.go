@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/output"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -24,7 +24,7 @@ func TestTheProvenanceTellsOfTheEnvironmentAndTheProof(t *testing.T) {
 	w := newWorld(t, repository{name: shop, pulls: []int{1}})
 	w.spec.Repeats = 3
 	var runs atomic.Int64
-	w.judge = func(t task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(t task.Task, fix []byte) (round.Report, error) {
 		r, err := outcome(t, fix)
 		if err != nil {
 			return r, err

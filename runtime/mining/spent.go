@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/workbench"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -136,7 +136,7 @@ func (s *stretches) sum() time.Duration {
 
 // timedJudge is Options.Judge, which notes how long the tests took. They end right before their
 // report.
-func (m *Miner) timedJudge(ctx context.Context, t task.Task, patch []byte) (judge.Report, error) {
+func (m *Miner) timedJudge(ctx context.Context, t task.Task, patch []byte) (round.Report, error) {
 	r, err := m.o.Judge(ctx, t, patch)
 	m.spent.since(onCommands, time.Now().Add(-time.Duration(r.JudgeMS)*time.Millisecond))
 	return r, err

@@ -17,7 +17,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/git"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/llm"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/extract"
@@ -31,10 +31,10 @@ func TestTroubleThatStays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}}).serve()
 	var tries atomic.Int32
-	w.judge = func(t task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(t task.Task, fix []byte) (round.Report, error) {
 		if t.Name == "acme-shop-1" {
 			tries.Add(1)
-			return judge.Report{}, errors.New("the judge has lost its mind")
+			return round.Report{}, errors.New("the judge has lost its mind")
 		}
 		return outcome(t, fix)
 	}
@@ -57,9 +57,9 @@ func TestTroubleThatPasses(t *testing.T) {
 	w := newWorld(t, repository{name: shop, pulls: []int{1}}).serve()
 	var calls atomic.Int32
 	w.waitable = func(err error) bool { return errors.Is(err, errAway) }
-	w.judge = func(t task.Task, fix []byte) (judge.Report, error) {
+	w.judge = func(t task.Task, fix []byte) (round.Report, error) {
 		if calls.Add(1) <= 2 {
-			return judge.Report{}, errAway
+			return round.Report{}, errAway
 		}
 		return outcome(t, fix)
 	}
@@ -289,7 +289,7 @@ func TestATaskIsProvedOnce(t *testing.T) {
 			t.Parallel()
 			w := shared.again(t)
 			tc.trouble(w)
-			w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+			w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 				if w.questions("classify/0") > 0 {
 					t.Error("the task is proved again")
 				}
@@ -340,7 +340,7 @@ func TestAProofIsOfWhatIsProved(t *testing.T) {
 			}
 			change(w)
 			var again atomic.Bool
-			w.judge = func(of task.Task, fix []byte) (judge.Report, error) {
+			w.judge = func(of task.Task, fix []byte) (round.Report, error) {
 				again.Store(true)
 				return outcome(of, fix)
 			}

@@ -25,7 +25,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/image"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -60,7 +60,7 @@ type world struct {
 	hours  map[string][]byte // files of the archive
 	refuse []http.Response   // that the archive answers first, one after the other
 
-	judge    func(t task.Task, fix []byte) (judge.Report, error) // nil = as the tests of the repositories come out
+	judge    func(t task.Task, fix []byte) (round.Report, error) // nil = as the tests of the repositories come out
 	waitable func(error) bool
 	broken   bool // a life was broken off
 

@@ -1,6 +1,9 @@
 package task
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Task is one problem.
 type Task struct {
@@ -110,6 +113,21 @@ func (c Command) Args() []string {
 		return []string{"/bin/sh", "-c", c.Shell}
 	}
 	return c.Argv
+}
+
+// Line is the command as one line of shell.
+func (c Command) Line() string {
+	if c.Shell != "" {
+		return c.Shell
+	}
+	quoted := make([]string, len(c.Argv))
+	for i, a := range c.Argv {
+		quoted[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`;&|<>()*?[]#~!{}") {
+			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }
 
 // Judge says how a submission is judged: by Command, by Stages, by playing Game, or, where

@@ -12,7 +12,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // How often the size of a container is looked at, and how long the guest's own word is
@@ -139,7 +139,7 @@ func (m *Machine) adopted(s State) Effect {
 
 func (m *Machine) started(s State) Started {
 	t := s.Cell.Task
-	names, source := judge.Manifest(t, s.Reference)
+	names, source := scoring.Manifest(t, s.Reference)
 	return Started{
 		Trial: s.ID, Try: s.Try, Deadline: s.Deadline, Task: t.Name, Agent: s.Cell.Agent.Title(),
 		Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,

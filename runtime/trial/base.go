@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -57,7 +57,7 @@ func (h Host) spooled(ctx context.Context, t task.Task, id string) (_ *os.File, 
 	if !ok {
 		return nil, fmt.Errorf("look at an image with this engine: %w", container.ErrUnsupported)
 	}
-	spool, err := os.CreateTemp(h.spool(), judge.TreePrefix)
+	spool, err := os.CreateTemp(h.spool(), sanitize.TreePrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (h Host) cleaned(t task.Task, tree io.Reader, read func(clean io.Reader) er
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		_, err := judge.Clean(tree, w, judge.Rules{Submit: t.Submit, Workdir: t.Workdir, Spool: h.spool()})
+		_, err := sanitize.Clean(tree, w, sanitize.Rules{Submit: t.Submit, Workdir: t.Workdir, Spool: h.spool()})
 		w.CloseWithError(err)
 		done <- err
 	}()

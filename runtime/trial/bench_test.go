@@ -30,19 +30,20 @@ import (
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ledger is a judge.Ledger in memory.
+// ledger is a round.Ledger in memory.
 type ledger struct {
 	mu  sync.Mutex
-	all []judge.Submission
+	all []round.Submission
 }
 
-func (l *ledger) Reserve(_ context.Context, id string, decide func([]judge.Submission) (judge.Submission, error)) (judge.Submission, error) {
+func (l *ledger) Reserve(_ context.Context, id string, decide func([]round.Submission) (round.Submission, error)) (round.Submission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := decide(l.of(id))
@@ -52,16 +53,16 @@ func (l *ledger) Reserve(_ context.Context, id string, decide func([]judge.Submi
 	return s, err
 }
 
-func (l *ledger) Update(_ context.Context, id string, change func(*judge.Submission) error) (judge.Submission, error) {
+func (l *ledger) Update(_ context.Context, id string, change func(*round.Submission) error) (round.Submission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.all, func(s judge.Submission) bool { return s.ID == id })
+	i := slices.IndexFunc(l.all, func(s round.Submission) bool { return s.ID == id })
 	if i < 0 {
-		return judge.Submission{}, fs.ErrNotExist
+		return round.Submission{}, fs.ErrNotExist
 	}
 	s := l.all[i]
 	if err := change(&s); err != nil {
-		return judge.Submission{}, err
+		return round.Submission{}, err
 	}
 	l.all[i] = s
 	return s, nil
@@ -70,28 +71,28 @@ func (l *ledger) Update(_ context.Context, id string, change func(*judge.Submiss
 func (l *ledger) Release(_ context.Context, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = slices.DeleteFunc(l.all, func(s judge.Submission) bool { return s.ID == id })
+	l.all = slices.DeleteFunc(l.all, func(s round.Submission) bool { return s.ID == id })
 	return nil
 }
 
-func (l *ledger) Submission(_ context.Context, id string) (judge.Submission, error) {
+func (l *ledger) Submission(_ context.Context, id string) (round.Submission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.all, func(s judge.Submission) bool { return s.ID == id })
+	i := slices.IndexFunc(l.all, func(s round.Submission) bool { return s.ID == id })
 	if i < 0 {
-		return judge.Submission{}, fs.ErrNotExist
+		return round.Submission{}, fs.ErrNotExist
 	}
 	return l.all[i], nil
 }
 
-func (l *ledger) Submissions(_ context.Context, id string) ([]judge.Submission, error) {
+func (l *ledger) Submissions(_ context.Context, id string) ([]round.Submission, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.of(id), nil
 }
 
-func (l *ledger) of(id string) []judge.Submission {
-	own := slices.DeleteFunc(slices.Clone(l.all), func(s judge.Submission) bool { return s.Trial != id })
+func (l *ledger) of(id string) []round.Submission {
+	own := slices.DeleteFunc(slices.Clone(l.all), func(s round.Submission) bool { return s.Trial != id })
 	for i, s := range own {
 		if s.Report != nil {
 			brief := *s.Report
@@ -101,13 +102,13 @@ func (l *ledger) of(id string) []judge.Submission {
 	return own
 }
 
-// blobs is a judge.Blobs in memory.
+// blobs is a round.Blobs in memory.
 type blobs struct {
 	mu  sync.Mutex
 	all map[string][]byte
 }
 
-func (b *blobs) Create() (judge.BlobWriter, error) { return &blob{blobs: b}, nil }
+func (b *blobs) Create() (round.BlobWriter, error) { return &blob{blobs: b}, nil }
 
 func (b *blobs) Open(digest string) (io.ReadCloser, error) {
 	b.mu.Lock()
@@ -134,7 +135,7 @@ func (b *blob) Commit() (string, int64, error) {
 
 func (b *blob) Close() error { return nil }
 
-// plenty is a judge.Capacity without bounds.
+// plenty is a round.Capacity without bounds.
 type plenty struct{}
 
 func (plenty) TryJudge(float64, int64) (func(), bool)       { return func() {}, true }
@@ -196,7 +197,7 @@ func newBench(t *testing.T) *bench {
 	store := &blobs{all: map[string][]byte{}}
 	b.store = store
 	j, err := judge.New(judge.Options{
-		Engine: b.fake, Ledger: b.ledger, Blobs: store, Capacity: plenty{}, Owner: "owner", Hold: []string{"/hold"}, Dial: []string{"/dial"}, Parsers: lines, Spool: filepath.Join(state, "spool"),
+		Engine: b.fake, Ledger: b.ledger, Blobs: store, Capacity: plenty{}, Owner: "owner", PauseProcess: []string{"/hold"}, Dial: []string{"/dial"}, Parsers: lines, Spool: filepath.Join(state, "spool"),
 	})
 	if err != nil {
 		t.Fatal(err)

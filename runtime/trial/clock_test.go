@@ -7,7 +7,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // A trial whose line is an hour off is one that began an hour's step of the wall clock ago.
@@ -102,7 +102,7 @@ func TestADeadlineThatPassedInARebootIsTheEnd(t *testing.T) {
 	if r := s.Result; r.Status != Resolved || r.Reason != ReasonDeadline || !r.TimedOut || !s.EndedAt.Equal(deadline) || s.Try != 1 {
 		t.Errorf("%s, %s, timed out %v, ended at %s in try %d", r.Status, r.Reason, r.TimedOut, s.EndedAt, s.Try)
 	}
-	if subs := b.ledger.of(s.ID); len(subs) != 1 || subs[0].Kind != judge.KindFinal {
+	if subs := b.ledger.of(s.ID); len(subs) != 1 || subs[0].Kind != round.KindFinal {
 		t.Errorf("rounds %+v", subs)
 	}
 }

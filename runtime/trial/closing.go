@@ -10,7 +10,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 )
 
@@ -20,7 +20,7 @@ const snapshotTime = 2 * time.Minute
 // autoEval takes a snapshot from outside and has it judged, unless that tree was judged
 // before. A snapshot that cannot be taken is an event, never the trial's end.
 func (m *Machine) autoEval(ctx context.Context, s State) (State, []Effect, error) {
-	_, err := m.snapshot(ctx, s, judge.KindAuto, fmt.Sprintf("auto-%d", s.AutoCount+1))
+	_, err := m.snapshot(ctx, s, round.KindAuto, fmt.Sprintf("auto-%d", s.AutoCount+1))
 	if ctx.Err() != nil {
 		return s, nil, context.Cause(ctx)
 	}
@@ -86,11 +86,11 @@ func (m *Machine) halt(ctx context.Context, s State) error {
 }
 
 // last has what the agent leaves judged.
-func (m *Machine) last(ctx context.Context, s State) (judge.Submission, error) {
+func (m *Machine) last(ctx context.Context, s State) (round.Submission, error) {
 	if single(s) {
 		return m.handIn(ctx, s)
 	}
-	return m.snapshot(ctx, s, judge.KindFinal, "final-1")
+	return m.snapshot(ctx, s, round.KindFinal, "final-1")
 }
 
 // lastWords gives the agent's last output a moment to arrive: a guest says that the agent
@@ -120,7 +120,7 @@ func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Ef
 	if ctx.Err() != nil {
 		return s, nil, context.Cause(ctx)
 	}
-	if container.Unavailable(err) || errors.Is(err, judge.ErrBusy) || ownTrouble(err) {
+	if container.Unavailable(err) || errors.Is(err, round.ErrBusy) || ownTrouble(err) {
 		return s, nil, err
 	}
 	if _, gone := m.host.Engine.Inspect(ctx, s.Container); errors.Is(gone, container.ErrNotFound) {
@@ -146,7 +146,7 @@ func (m *Machine) notTaken(ctx context.Context, s State, err error) (State, []Ef
 // refused reports whether the tree itself is why it was not taken, which the agent made so, and
 // says so in words for a record.
 func refused(err error) (why error, ok bool) {
-	if refusal, ok := errors.AsType[*judge.Refusal](err); ok {
+	if refusal, ok := errors.AsType[*round.Refusal](err); ok {
 		return refusal, true
 	}
 	if unfit, ok := errors.AsType[*patch.NotApplied](err); ok {
@@ -170,9 +170,9 @@ func (n *notCopied) Unwrap() error { return n.error }
 var errStopped = errors.New("the judge stopped reading")
 
 // snapshot streams submit.paths to the judge. The key makes a repeated call spend nothing.
-func (m *Machine) snapshot(ctx context.Context, s State, kind judge.Kind, key string) (sub judge.Submission, err error) {
+func (m *Machine) snapshot(ctx context.Context, s State, kind round.Kind, key string) (sub round.Submission, err error) {
 	err = m.still(ctx, s, func(ctx context.Context, tree io.Reader) error {
-		sub, err = m.host.Judge.Submit(ctx, s.ID, judge.SubmitRequest{Kind: kind, Key: key, Archive: tree, SkipKnown: true})
+		sub, err = m.host.Judge.Submit(ctx, s.ID, round.SubmitRequest{Kind: kind, Key: key, Archive: tree, SkipKnown: true})
 		return err
 	})
 	return sub, err
@@ -257,7 +257,7 @@ func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error)
 		return s, nil, err
 	}
 	for _, sub := range OfTry(subs, s.Try) {
-		if sub.State == judge.StateJudged || sub.State == judge.StateReserved {
+		if sub.State == round.StateJudged || sub.State == round.StateReserved {
 			continue
 		}
 		if _, err := m.host.Judge.Wait(ctx, sub.ID); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 )
 
 // packed is a tar of "name", "name/", "name -> target" (a link) and "name = target" (a
@@ -92,7 +92,7 @@ func TestRenamed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
 			w := tar.NewWriter(&out)
-			if err := judge.Renamed(tar.NewReader(packed(t, tt.in...)), w, tt.base, tt.to, all); err != nil {
+			if err := sanitize.Renamed(tar.NewReader(packed(t, tt.in...)), w, tt.base, tt.to, all); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Close(); err != nil {
@@ -118,7 +118,7 @@ func TestRenamedMovesATree(t *testing.T) {
 		}
 		var out bytes.Buffer
 		w := tar.NewWriter(&out)
-		if err := errors.Join(judge.Renamed(tar.NewReader(packed(t, in...)), w, base, p, all), w.Close()); err != nil {
+		if err := errors.Join(sanitize.Renamed(tar.NewReader(packed(t, in...)), w, base, p, all), w.Close()); err != nil {
 			rt.Fatal(err)
 		}
 		if got := listed(t, &out); fmt.Sprint(got) != fmt.Sprint(want) {

@@ -22,7 +22,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 )
 
 var errEngine = errors.New("the engine answers that it cannot")
@@ -453,17 +453,17 @@ func TestWhatCannotBeSubmittedIsLeftOut(t *testing.T) {
 	}
 	task := (&bench{}).fresh().Cell.Task
 	task.Submit.Exclude = []string{"node_modules"}
-	filter, err := judge.NewFilter(task.Submit)
+	filter, err := sanitize.NewFilter(task.Submit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	kept := tar.NewWriter(&out)
-	keep := func(h *tar.Header) bool { return judge.Submittable(h, task.Workdir) && filter.Keep(h.Name) }
-	if err := errors.Join(judge.Renamed(tar.NewReader(&in), kept, "src", "src", keep), kept.Close()); err != nil {
+	keep := func(h *tar.Header) bool { return sanitize.Submittable(h, task.Workdir) && filter.Keep(h.Name) }
+	if err := errors.Join(sanitize.Renamed(tar.NewReader(&in), kept, "src", "src", keep), kept.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := judge.Clean(bytes.NewReader(out.Bytes()), io.Discard, judge.Rules{Submit: task.Submit, Workdir: task.Workdir, Spool: t.TempDir()}); err != nil {
+	if _, err := sanitize.Clean(bytes.NewReader(out.Bytes()), io.Discard, sanitize.Rules{Submit: task.Submit, Workdir: task.Workdir, Spool: t.TempDir()}); err != nil {
 		t.Errorf("the judge refuses what was left: %v", err)
 	}
 	if diff := cmp.Diff([]string{"src/", "src/good/", "src/good/ünïcode -> x"}, listed(t, &out)); diff != "" {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
 )
 
 // TestAKeptContainerCanBeStartedAgain: what it has mounted is there, and its guest reads that it
@@ -96,7 +96,7 @@ func TestAKilledDaemonLeavesWhatIsKept(t *testing.T) {
 		}
 		all, err := b.fake.Observe(t.Context(), "owner")
 		all = slices.DeleteFunc(all, func(c container.Instance) bool { // the judge may still look at an image
-			return c.Labels[container.LabelRole] == container.RoleJudge && c.Labels[judge.LabelSubmission] == ""
+			return c.Labels[container.LabelRole] == container.RoleJudge && c.Labels[sandbox.LabelSubmission] == ""
 		})
 		for _, c := range all {
 			if c.Phase != container.PhaseExited {

@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // TestAnHourOf429IsNoScore has an agent ask for an hour, of the clock of the test, a provider that
@@ -45,7 +45,7 @@ func TestAnHourOf429IsNoScore(t *testing.T) {
 				s.Cell.Task.Judge.Command.Shell = "true"
 				m.live = &live{session: session, since: s.StartedAt}
 				s = m.ended(s, &guest.Event{Type: guest.EventEnded, Reason: end})
-				for _, subs := range [][]judge.Submission{nil, {judged(1, half())}} {
+				for _, subs := range [][]round.Submission{nil, {judged(1, half())}} {
 					if f := Decide(s, subs); f.Status != InfraError || f.Reason != ReasonProvider || f.Detail == "" {
 						t.Errorf("%s, %s: %s, %s: %s", name, end, f.Status, f.Reason, f.Detail)
 					}
@@ -59,7 +59,7 @@ func TestAnHourOf429IsNoScore(t *testing.T) {
 }
 
 // half is a round that passes half of its tests.
-func half() judge.Report {
+func half() round.Report {
 	r := ok(1)
 	r.PassRate = 0.5
 	return r

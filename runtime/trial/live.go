@@ -15,7 +15,8 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -147,9 +148,9 @@ func (n *notStarted) Unwrap() error { return n.error }
 func (m *Machine) openSession(s State) { m.host.Judge.Open(Session(m.host.Owner, s)) }
 
 // Session is the right to submit of a trial whose images are made.
-func Session(owner string, s State) judge.Session {
+func Session(owner string, s State) round.Session {
 	c := s.Cell
-	return judge.Session{
+	return round.Session{
 		Trial: s.ID, Try: s.Try, Labels: labels(owner, s, container.RoleJudge), Token: s.Token, Task: asJudged(s), Once: single(s), Keep: s.MayKeep(),
 		JudgeImage: s.JudgeImage.ID, HiddenPaths: s.Hidden, Deadline: s.Deadline, Max: c.Max, Cooldown: c.Cooldown,
 		RunImage: s.RunImage, GradeImage: s.GradeImage, Reference: s.Reference, Outcomes: s.Outcomes, Expected: s.Expected, Line: s.Line,
@@ -160,7 +161,7 @@ func Session(owner string, s State) judge.Session {
 // mode says how long each may take.
 func asJudged(s State) task.Task {
 	t := s.Cell.Task
-	if single(s) && judge.ByCommands(t) && s.Cell.TestTimeout > 0 {
+	if single(s) && scoring.ByCommands(t) && s.Cell.TestTimeout > 0 {
 		t.Judge.Timeout = s.Cell.TestTimeout
 	}
 	return t

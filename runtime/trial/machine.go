@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
@@ -23,7 +24,7 @@ type Host struct {
 	Engine   container.Engine
 	Images   *image.Builder
 	Judge    *judge.Judge
-	Ledger   judge.Ledger
+	Ledger   round.Ledger
 	OpenBlob func(digest string) (io.ReadCloser, error)
 	StateDir string // absolute
 	GuestDir string // holds the static program under its names

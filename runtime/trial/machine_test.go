@@ -18,7 +18,7 @@ import (
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 func TestLifeOfATrial(t *testing.T) {
@@ -351,7 +351,7 @@ func TestAnEarlierTrysRoundsAreNotWaitedFor(t *testing.T) {
 	b.play(work(solved))
 	s := b.fresh()
 	s.Try = 2
-	b.ledger.all = []judge.Submission{{ID: "lost", Trial: s.ID, Try: 1, Kind: judge.KindAgent, Number: 1, State: judge.StateQueued}}
+	b.ledger.all = []round.Submission{{ID: "lost", Trial: s.ID, Try: 1, Kind: round.KindAgent, Number: 1, State: round.StateQueued}}
 	if s, _ = b.until(b.machine(s), s, Done); s.Result.Status != Resolved || s.Result.Submissions.Agent != 0 {
 		t.Errorf("%+v", s.Result)
 	}

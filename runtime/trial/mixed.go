@@ -13,6 +13,8 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -134,7 +136,7 @@ func (m *Machine) drawn(ctx context.Context, s State) (State, []Effect, error) {
 		runs.None = "decoys are not made here"
 	default:
 		if err := m.draw(ctx, s, runs, rounds); err != nil {
-			if ctx.Err() != nil || container.Unavailable(err) || errors.Is(err, judge.ErrBusy) || ownTrouble(err) || m.waits(s) {
+			if ctx.Err() != nil || container.Unavailable(err) || errors.Is(err, round.ErrBusy) || ownTrouble(err) || m.waits(s) {
 				return s, nil, err
 			}
 			*runs = MixedRuns{None: "no decoys could be made: " + err.Error()}
@@ -145,7 +147,7 @@ func (m *Machine) drawn(ctx context.Context, s State) (State, []Effect, error) {
 	return s, nil, nil
 }
 
-func (m *Machine) draw(ctx context.Context, s State, runs *MixedRuns, rounds []judge.Submission) error {
+func (m *Machine) draw(ctx context.Context, s State, runs *MixedRuns, rounds []round.Submission) error {
 	of, err := m.subject(ctx, s)
 	if err != nil {
 		return err
@@ -179,14 +181,14 @@ func (m *Machine) draw(ctx context.Context, s State, runs *MixedRuns, rounds []j
 
 // mixedRounds are the rounds of a try that are judged again: the best one, and the first
 // with full marks if that is another tree.
-func mixedRounds(s State, subs []judge.Submission) []judge.Submission {
-	best, ok := judge.Best(s.Cell.Task.Judge, subs)
+func mixedRounds(s State, subs []round.Submission) []round.Submission {
+	best, ok := scoring.Best(s.Cell.Task.Judge, subs)
 	if !ok {
 		return nil
 	}
-	rounds := []judge.Submission{best}
-	first := slices.IndexFunc(subs, func(o judge.Submission) bool {
-		return !o.Kind.Apart() && o.State == judge.StateJudged && resolves(o.Report, true)
+	rounds := []round.Submission{best}
+	first := slices.IndexFunc(subs, func(o round.Submission) bool {
+		return !o.Kind.Internal() && o.State == round.StateJudged && resolves(o.Report, true)
 	})
 	if first >= 0 && subs[first].Archive != best.Archive {
 		rounds = append(rounds, subs[first])
@@ -196,14 +198,14 @@ func mixedRounds(s State, subs []judge.Submission) []judge.Submission {
 
 // judgeMixed has the drawn runs of a round judged and says what they show. void are the draws in
 // which no test was seen and nobody knows why. cut says why not all were judged: the time is over.
-func (m *Machine) judgeMixed(ctx context.Context, s State, set mixed.Set, round MixedRound) (v mixed.Verdict, void []int, cut string, err error) {
+func (m *Machine) judgeMixed(ctx context.Context, s State, set mixed.Set, drawn MixedRound) (v mixed.Verdict, void []int, cut string, err error) {
 	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
 	if err != nil {
 		return v, nil, "", err
 	}
-	i := slices.IndexFunc(subs, func(o judge.Submission) bool { return o.Round == round.Round && o.Try == s.Try })
+	i := slices.IndexFunc(subs, func(o round.Submission) bool { return o.Round == drawn.Round && o.Try == s.Try })
 	if i < 0 {
-		return v, nil, "", fmt.Errorf("judge round %s of trial %s again: there is none", round.Round, s.ID)
+		return v, nil, "", fmt.Errorf("judge round %s of trial %s again: there is none", drawn.Round, s.ID)
 	}
 	passed, err := m.passedIn(ctx, s, subs[i].ID)
 	if err != nil {
@@ -211,7 +213,7 @@ func (m *Machine) judgeMixed(ctx context.Context, s State, set mixed.Set, round 
 	}
 	within, cancel := m.mixedTime(ctx, s)
 	defer cancel()
-	asked, err := m.askMixed(within, s, set, round, subs[i])
+	asked, err := m.askMixed(within, s, set, drawn, subs[i])
 	if err != nil && !mixedOver(ctx, within) {
 		return v, nil, "", err
 	}
@@ -225,17 +227,17 @@ func (m *Machine) judgeMixed(ctx context.Context, s State, set mixed.Set, round 
 		case err != nil:
 			return v, nil, "", err
 		}
-		run := mixed.Run{Draw: round.Draws[n], Observed: Observe(s.Cell.Task, *judged.Report)}
-		if at := slices.IndexFunc(round.Void, func(v VoidRun) bool { return v.Run == n }); at >= 0 {
-			run.Fault = round.Void[at].Fault
+		run := mixed.Run{Draw: drawn.Draws[n], Observed: Observe(s.Cell.Task, *judged.Report)}
+		if at := slices.IndexFunc(drawn.Void, func(v VoidRun) bool { return v.Run == n }); at >= 0 {
+			run.Fault = drawn.Void[at].Fault
 		} else if run.Void() && m.host.Control != nil {
 			void = append(void, n)
 		}
 		runs = append(runs, run)
 	}
-	v = mixed.Judge(set, passed, runs, round.First)
-	if len(runs) < len(round.Draws) {
-		cut = fmt.Sprintf("the time was over after %d of %d runs", len(runs), len(round.Draws))
+	v = mixed.Judge(set, passed, runs, drawn.First)
+	if len(runs) < len(drawn.Draws) {
+		cut = fmt.Sprintf("the time was over after %d of %d runs", len(runs), len(drawn.Draws))
 	}
 	return v, void, cut, nil
 }
@@ -298,7 +300,7 @@ func mixedOver(ctx, within context.Context) bool {
 
 // askMixed asks for all runs that a round has drawn; those that were asked before are not
 // asked again.
-func (m *Machine) askMixed(ctx context.Context, s State, set mixed.Set, round MixedRound, of judge.Submission) (asked []judge.Submission, err error) {
+func (m *Machine) askMixed(ctx context.Context, s State, set mixed.Set, round MixedRound, of round.Submission) (asked []round.Submission, err error) {
 	for n, draw := range round.Draws {
 		if ctx.Err() != nil {
 			return asked, context.Cause(ctx)
@@ -350,15 +352,15 @@ func (m *Machine) decoySet(digest string) (set mixed.Set, err error) {
 }
 
 // Observe is what a report shows of the tests that a task declares.
-func Observe(t task.Task, r judge.Report) mixed.Observed {
+func Observe(t task.Task, r round.Report) mixed.Observed {
 	declared := map[string]bool{}
 	for _, name := range slices.Concat(t.FailToPass, t.PassToPass, t.Judge.Expect) {
 		declared[name] = true
 	}
-	o := mixed.Observed{Tests: map[string]mixed.Outcome{}, Whole: r.Status == judge.StatusOK, TookMS: r.JudgeMS, Tampered: r.Tampered}
+	o := mixed.Observed{Tests: map[string]mixed.Outcome{}, Whole: r.Status == round.StatusOK, TookMS: r.JudgeMS, Tampered: r.Tampered}
 	for _, test := range r.Tests {
 		if declared[test.Name] {
-			o.Tests[test.Name] = mixed.Outcome{Passed: test.Status == parser.Passed, Seen: judge.Seen(test), Message: test.Message + "\n" + test.Detail}
+			o.Tests[test.Name] = mixed.Outcome{Passed: test.Status == parser.Passed, Seen: scoring.Seen(test), Message: test.Message + "\n" + test.Detail}
 		}
 	}
 	return o

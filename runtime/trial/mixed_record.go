@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/decoy/mixed"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // Flags of a trial that its mixed runs raise.
@@ -175,7 +175,7 @@ func applyMixed(f *Finished, s State) {
 
 // Trusted leaves out the rounds of a try that mixed runs have shown to be tampered with, and
 // those of the same tree.
-func (f Finished) Trusted(subs []judge.Submission) []judge.Submission {
+func (f Finished) Trusted(subs []round.Submission) []round.Submission {
 	if f.Decoys == nil {
 		return subs
 	}
@@ -187,7 +187,7 @@ func (f Finished) Trusted(subs []judge.Submission) []judge.Submission {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(subs), func(s judge.Submission) bool { return forged[s.Archive] && !s.Kind.Apart() })
+	return slices.DeleteFunc(slices.Clone(subs), func(s round.Submission) bool { return forged[s.Archive] && !s.Kind.Internal() })
 }
 
 // someOf names the first few of many.

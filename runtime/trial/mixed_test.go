@@ -16,7 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/decoy"
 	"github.com/assayd/assayd/runtime/decoy/mixed"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // mixedBench has a judge image with two hidden tests, t1 and t2, and decoys of both. What a
@@ -330,11 +330,11 @@ func TestFeedbackSaysWhatAnAgentMayKnow(t *testing.T) {
 
 func TestAForgedTreeIsInNoCurve(t *testing.T) {
 	f := Finished{Decoys: &DecoyRecord{Rounds: []MixedVerdict{{Round: "agent-2", Verdict: mixed.Verdict{Tampered: "why"}}}}}
-	subs := []judge.Submission{
-		{Round: "agent-1", Kind: judge.KindAgent, Archive: "fair"},
-		{Round: "agent-2", Kind: judge.KindAgent, Archive: "forged"},
-		{Round: "final-1", Kind: judge.KindFinal, Archive: "forged"},
-		{Round: "mixed-1", Kind: judge.KindMixed, Archive: "forged"},
+	subs := []round.Submission{
+		{Round: "agent-1", Kind: round.KindAgent, Archive: "fair"},
+		{Round: "agent-2", Kind: round.KindAgent, Archive: "forged"},
+		{Round: "final-1", Kind: round.KindFinal, Archive: "forged"},
+		{Round: "mixed-1", Kind: round.KindMixed, Archive: "forged"},
 	}
 	var left []string
 	for _, sub := range f.Trusted(subs) {

@@ -13,7 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // pastLedger says that a try had so many tokens of answers before.
@@ -100,7 +100,7 @@ func TestAnOutageIsNoScore(t *testing.T) {
 			if f := Decide(s, nil); f.Status != tt.want || f.Status == InfraError && f.Reason != ReasonProvider {
 				t.Errorf("%s, %s: %s", f.Status, f.Reason, f.Detail)
 			}
-			if f := Decide(s, []judge.Submission{judged(1, ok(1))}); f.Status != Resolved {
+			if f := Decide(s, []round.Submission{judged(1, ok(1))}); f.Status != Resolved {
 				t.Errorf("resolved, it is %s", f.Status)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -18,9 +20,9 @@ func (m *Machine) private(ctx context.Context, s State) (State, []Effect, error)
 	if err != nil {
 		return s, nil, err
 	}
-	var asked []judge.Submission
-	for _, round := range privateRounds(s, OfTry(subs, s.Try)) {
-		sub, err := m.host.Judge.Private(ctx, s.ID, round)
+	var asked []round.Submission
+	for _, of := range privateRounds(s, OfTry(subs, s.Try)) {
+		sub, err := m.host.Judge.Private(ctx, s.ID, of)
 		if err != nil {
 			return s, nil, err
 		}
@@ -51,13 +53,13 @@ func hasPrivate(t task.Task) bool { return t.Private != nil && t.Judge.Game == "
 
 // privateRounds are the rounds of a try whose archives the private set judges: the best
 // one, and the last snapshot if that is another tree.
-func privateRounds(s State, subs []judge.Submission) []judge.Submission {
-	best, ok := judge.Best(s.Cell.Task.Judge, subs)
+func privateRounds(s State, subs []round.Submission) []round.Submission {
+	best, ok := scoring.Best(s.Cell.Task.Judge, subs)
 	if !ok || !hasPrivate(s.Cell.Task) {
 		return nil
 	}
-	rounds := []judge.Submission{best}
-	i := slices.IndexFunc(subs, func(o judge.Submission) bool { return o.Round == s.FinalRound && o.State == judge.StateJudged })
+	rounds := []round.Submission{best}
+	i := slices.IndexFunc(subs, func(o round.Submission) bool { return o.Round == s.FinalRound && o.State == round.StateJudged })
 	if i >= 0 && subs[i].Archive != best.Archive {
 		rounds = append(rounds, subs[i])
 	}
@@ -65,9 +67,9 @@ func privateRounds(s State, subs []judge.Submission) []judge.Submission {
 }
 
 // privately finds what the private set said of a round; nil when it did not.
-func privately(subs []judge.Submission, round string) *judge.Report {
+func privately(subs []round.Submission, name string) *round.Report {
 	for _, sub := range subs {
-		if sub.Kind == judge.KindPrivate && sub.Key == judge.PrivateKey(round) && sub.State == judge.StateJudged {
+		if sub.Kind == round.KindPrivate && sub.Key == judge.PrivateKey(name) && sub.State == round.StateJudged {
 			return sub.Report
 		}
 	}
@@ -75,14 +77,14 @@ func privately(subs []judge.Submission, round string) *judge.Report {
 }
 
 // privateRecord tells of the private set in the verdict; nil when it says nothing.
-func privateRecord(s State, subs []judge.Submission) *PrivateSet {
+func privateRecord(s State, subs []round.Submission) *PrivateSet {
 	var record *PrivateSet
-	for i, round := range privateRounds(s, subs) {
-		r := privately(subs, round.Round)
+	for i, of := range privateRounds(s, subs) {
+		r := privately(subs, of.Round)
 		switch {
-		case r == nil || r.Status == judge.StatusError:
+		case r == nil || r.Status == round.StatusError:
 		case i == 0:
-			record = &PrivateSet{Round: round.Round, Score: scoreOf(r)}
+			record = &PrivateSet{Round: of.Round, Score: scoreOf(r)}
 		case record != nil:
 			record.Final = new(scoreOf(r))
 		}
@@ -90,6 +92,6 @@ func privateRecord(s State, subs []judge.Submission) *PrivateSet {
 	return record
 }
 
-func scoreOf(r *judge.Report) Score {
+func scoreOf(r *round.Report) Score {
 	return Score{r.Status, r.Valid, r.PassRate, r.Score, r.Score100}
 }

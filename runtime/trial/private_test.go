@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -65,7 +66,7 @@ func (b *bench) submits(trial string, answers ...string) func(context.Context, *
 			err := w.WriteHeader(head)
 			_, werr := io.WriteString(w, answer)
 			err = errors.Join(err, werr, w.Close())
-			sub, serr := b.host.Judge.Submit(ctx, trial, judge.SubmitRequest{Kind: judge.KindAgent, Archive: &buf})
+			sub, serr := b.host.Judge.Submit(ctx, trial, round.SubmitRequest{Kind: round.KindAgent, Archive: &buf})
 			if err = errors.Join(err, serr); err == nil {
 				_, err = b.host.Judge.Wait(ctx, sub.ID)
 			}
@@ -81,8 +82,8 @@ func (b *bench) submits(trial string, answers ...string) func(context.Context, *
 }
 
 func TestThePrivateSetDecides(t *testing.T) {
-	sure := Score{Status: judge.StatusOK, Valid: true, PassRate: 1}
-	half := Score{Status: judge.StatusOK, Valid: true, PassRate: 0.5}
+	sure := Score{Status: round.StatusOK, Valid: true, PassRate: 1}
+	half := Score{Status: round.StatusOK, Valid: true, PassRate: 0.5}
 	for _, tt := range []struct {
 		name    string
 		answers []string
@@ -143,34 +144,34 @@ func TestACrashBetweenTwoPrivateJudgings(t *testing.T) {
 }
 
 func TestDecidePrivately(t *testing.T) {
-	private := func(of string, r judge.Report) judge.Submission {
+	private := func(of string, r round.Report) round.Submission {
 		s := judged(9, r)
-		s.Kind, s.Key, s.Round = judge.KindPrivate, judge.PrivateKey(of), "private-1"
+		s.Kind, s.Key, s.Round = round.KindPrivate, judge.PrivateKey(of), "private-1"
 		return s
 	}
 	cut := ok(1)
-	cut.Valid, cut.Status = false, judge.StatusTimeout
+	cut.Valid, cut.Status = false, round.StatusTimeout
 	for _, tt := range []struct {
 		name   string
 		change func(*State)
-		rounds []judge.Submission
+		rounds []round.Submission
 		status Status
 		reason string
 		said   bool
 		flags  int
 	}{
-		{"all pass", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", ok(1))}, Resolved, ReasonAgentExit, true, 0},
-		{"some do", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", ok(0.5))}, Unresolved, ReasonAgentExit, true, 0},
-		{"it is not valid", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", cut)}, Unresolved, ReasonAgentExit, true, 0},
-		{"it is tampered with", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", tampered)}, Unresolved, ReasonAgentExit, true, 1},
-		{"the machinery failed", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", broken)}, InfraError, ReasonJudge, false, 0},
-		{"it was not judged", nil, []judge.Submission{judged(1, ok(1))}, InfraError, ReasonJudge, false, 0},
-		{"its command is not there", nil, []judge.Submission{judged(1, ok(1)), private("agent-1", notRun)}, TestError, ReasonJudge, true, 0},
-		{"of another round than the best", nil, []judge.Submission{judged(1, ok(0.5)), judged(2, ok(1)), private("agent-1", ok(1))}, InfraError, ReasonJudge, false, 0},
-		{"no round is valid", nil, []judge.Submission{judged(1, invalid)}, Unresolved, ReasonAgentExit, false, 0},
-		{"a game has no archive to judge", func(s *State) { s.Cell.Task.Judge.Game = "serve" }, []judge.Submission{judged(1, ok(1))}, Resolved, ReasonAgentExit, false, 0},
-		{"the agent crashed", func(s *State) { s.Crashed = true }, []judge.Submission{judged(1, ok(1)), private("agent-1", ok(0))}, AgentError, ReasonAgentExit, true, 0},
-		{"the trial was cancelled", func(s *State) { s.Failure, s.Reason = Cancelled, ReasonCancelled }, []judge.Submission{judged(1, ok(1))}, Cancelled, ReasonCancelled, false, 0},
+		{"all pass", nil, []round.Submission{judged(1, ok(1)), private("agent-1", ok(1))}, Resolved, ReasonAgentExit, true, 0},
+		{"some do", nil, []round.Submission{judged(1, ok(1)), private("agent-1", ok(0.5))}, Unresolved, ReasonAgentExit, true, 0},
+		{"it is not valid", nil, []round.Submission{judged(1, ok(1)), private("agent-1", cut)}, Unresolved, ReasonAgentExit, true, 0},
+		{"it is tampered with", nil, []round.Submission{judged(1, ok(1)), private("agent-1", tampered)}, Unresolved, ReasonAgentExit, true, 1},
+		{"the machinery failed", nil, []round.Submission{judged(1, ok(1)), private("agent-1", broken)}, InfraError, ReasonJudge, false, 0},
+		{"it was not judged", nil, []round.Submission{judged(1, ok(1))}, InfraError, ReasonJudge, false, 0},
+		{"its command is not there", nil, []round.Submission{judged(1, ok(1)), private("agent-1", notRun)}, TestError, ReasonJudge, true, 0},
+		{"of another round than the best", nil, []round.Submission{judged(1, ok(0.5)), judged(2, ok(1)), private("agent-1", ok(1))}, InfraError, ReasonJudge, false, 0},
+		{"no round is valid", nil, []round.Submission{judged(1, invalid)}, Unresolved, ReasonAgentExit, false, 0},
+		{"a game has no archive to judge", func(s *State) { s.Cell.Task.Judge.Game = "serve" }, []round.Submission{judged(1, ok(1))}, Resolved, ReasonAgentExit, false, 0},
+		{"the agent crashed", func(s *State) { s.Crashed = true }, []round.Submission{judged(1, ok(1)), private("agent-1", ok(0))}, AgentError, ReasonAgentExit, true, 0},
+		{"the trial was cancelled", func(s *State) { s.Failure, s.Reason = Cancelled, ReasonCancelled }, []round.Submission{judged(1, ok(1))}, Cancelled, ReasonCancelled, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := State{Try: 1, Retries: 2, StartedAt: began, EndedAt: began.Add(90 * time.Second), Reason: ReasonAgentExit}
@@ -311,18 +312,18 @@ func TestReferenceRuns(t *testing.T) {
 	long := strings.Repeat("x", maxReferenceBytes)
 	for _, tt := range []struct {
 		name     string
-		change   func(*judge.Report)
+		change   func(*round.Report)
 		want     string
 		unusable bool
 	}{
-		{"a solution that passed all", func(*judge.Report) {}, "a b", false},
-		{"skipped tests are not expected", func(r *judge.Report) { r.Tests = append(r.Tests, test("s", parser.Skipped)) }, "a b", false},
-		{"not all passed", func(r *judge.Report) { r.PassRate = 0.5 }, "", false},
-		{"out of time", func(r *judge.Report) { r.Status = judge.StatusTimeout }, "", false},
-		{"a cut list", func(r *judge.Report) { r.TotalTests = 3 }, "", false},
-		{"names without end", func(r *judge.Report) { r.Tests[0].Name = long }, "", false},
-		{"no tests", func(r *judge.Report) { r.Tests, r.TotalTests = nil, 0 }, "", false},
-		{"no command", func(r *judge.Report) { r.NotRun, r.Valid, r.Problem = true, false, "not found" }, "", true},
+		{"a solution that passed all", func(*round.Report) {}, "a b", false},
+		{"skipped tests are not expected", func(r *round.Report) { r.Tests = append(r.Tests, test("s", parser.Skipped)) }, "a b", false},
+		{"not all passed", func(r *round.Report) { r.PassRate = 0.5 }, "", false},
+		{"out of time", func(r *round.Report) { r.Status = round.StatusTimeout }, "", false},
+		{"a cut list", func(r *round.Report) { r.TotalTests = 3 }, "", false},
+		{"names without end", func(r *round.Report) { r.Tests[0].Name = long }, "", false},
+		{"no tests", func(r *round.Report) { r.Tests, r.TotalTests = nil, 0 }, "", false},
+		{"no command", func(r *round.Report) { r.NotRun, r.Valid, r.Problem = true, false, "not found" }, "", true},
 	} {
 		r := ok(1)
 		r.Tests, r.TotalTests = []parser.Test{test("a", parser.Passed), test("b", parser.Passed)}, 2
@@ -337,10 +338,10 @@ func TestReferenceRuns(t *testing.T) {
 	if known := ReferenceOf(xfail); !known.Passed || !slices.Equal(known.Expected, xfail.Expected) {
 		t.Errorf("outcomes are not kept: %+v", known)
 	}
-	if flags := Decide(State{Try: 1}, []judge.Submission{judged(1, xfail)}).Flags; !slices.Contains(flags, FlagExpected) {
+	if flags := Decide(State{Try: 1}, []round.Submission{judged(1, xfail)}).Flags; !slices.Contains(flags, FlagExpected) {
 		t.Errorf("what nobody has shown to be expected is not flagged: %v", flags)
 	}
-	if flags := Decide(State{Try: 1, Outcomes: true}, []judge.Submission{judged(1, xfail)}).Flags; slices.Contains(flags, FlagExpected) {
+	if flags := Decide(State{Try: 1, Outcomes: true}, []round.Submission{judged(1, xfail)}).Flags; slices.Contains(flags, FlagExpected) {
 		t.Errorf("what a reference run has shown is flagged: %v", flags)
 	}
 	var of task.Task

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // Started is the record trial.started.
@@ -125,7 +125,7 @@ type PrivateSet struct {
 
 // Score is the private set's outcome for one tree.
 type Score struct {
-	Status   judge.Status `json:"status"`
+	Status   round.Status `json:"status"`
 	Valid    bool         `json:"valid"`
 	PassRate float64      `json:"pass_rate"`
 	Score    *float64     `json:"score"`

@@ -11,8 +11,9 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -84,7 +85,7 @@ func (m *Machine) reference(ctx context.Context, of Subject) (s State, unusable 
 		return s, false, err
 	}
 	s.Reference, s.Outcomes, s.Expected = known.Tests, known.Passed, known.Expected
-	s.NoManifest = len(known.Tests) == 0 && !judge.FixesTotal(t)
+	s.NoManifest = len(known.Tests) == 0 && !scoring.FixesTotal(t)
 	return s, known.Unusable, nil
 }
 
@@ -118,8 +119,8 @@ func (m *Machine) broken(ctx context.Context, of Subject, ask bool) (why string,
 
 // WantsReference reports whether a reference run could be the manifest of the task.
 func WantsReference(t task.Task) bool {
-	_, source := judge.Manifest(t, nil)
-	return source == judge.NoManifest && judge.NamesTests(t.Judge.Parser) && t.Judge.Game == ""
+	_, source := scoring.Manifest(t, nil)
+	return source == scoring.NoManifest && scoring.NamesTests(t.Judge.Parser) && t.Judge.Game == ""
 }
 
 // ReferenceKey identifies what a trial is judged by: the same tests are seen where it is the
@@ -139,7 +140,7 @@ func ReferenceKey(s State) string {
 }
 
 // ReferenceOf says what the report on a task's solution comes to.
-func ReferenceOf(r judge.Report) (known Reference) {
+func ReferenceOf(r round.Report) (known Reference) {
 	size, shown := 0, []string{}
 	for _, t := range r.Tests {
 		if t.Status == parser.Skipped {
@@ -149,9 +150,9 @@ func ReferenceOf(r judge.Report) (known Reference) {
 		size += len(t.Name)
 	}
 	switch {
-	case judge.Unusable(r) != "":
-		known.Unusable, known.Problem = true, judge.Unusable(r)
-	case r.Status != judge.StatusOK || !r.Valid || r.PassRate < 1:
+	case scoring.Unusable(r) != "":
+		known.Unusable, known.Problem = true, scoring.Unusable(r)
+	case r.Status != round.StatusOK || !r.Valid || r.PassRate < 1:
 		known.Problem = "the task's own solution does not pass: " + r.Summary
 	// A report that does not hold them all says nothing about the rest.
 	case len(shown) != r.TotalTests || len(shown) == 0 || len(shown) > maxReference || size > maxReferenceBytes:
@@ -180,9 +181,9 @@ func (m *Machine) dubious(ctx context.Context, s State) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(o judge.Submission) bool { return o.Kind.Apart() || o.State != judge.StateJudged })
+	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(o round.Submission) bool { return o.Kind.Internal() || o.State != round.StateJudged })
 	for _, o := range subs {
-		if r := o.Report; r == nil || r.Status == judge.StatusError || r.Tampered || judge.Silent(*r) == "" {
+		if r := o.Report; r == nil || r.Status == round.StatusError || r.Tampered || scoring.Silent(*r) == "" {
 			return false, nil
 		}
 	}
@@ -190,7 +191,7 @@ func (m *Machine) dubious(ctx context.Context, s State) (bool, error) {
 		return false, nil
 	}
 	last, err := m.host.Ledger.Submission(ctx, subs[len(subs)-1].ID)
-	return err == nil && last.Report != nil && judge.Silent(*last.Report) != "", err
+	return err == nil && last.Report != nil && scoring.Silent(*last.Report) != "", err
 }
 
 // brokenJudge asks whether the judge is at fault where nothing of a trial could be judged, and

@@ -10,7 +10,9 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // sanity has the tree judged as it is before any agent touches it: what is to be made to
@@ -45,11 +47,11 @@ func (m *Machine) looked(ctx context.Context, s State) error {
 // unlooked decides what it means that nothing can be judged yet: the task's author has to mend
 // it, or it is waited for.
 func (m *Machine) unlooked(ctx context.Context, s State, err error) (State, []Effect, error) {
-	if ctx.Err() != nil || container.Unavailable(err) || errors.Is(err, judge.ErrBusy) || ownTrouble(err) {
+	if ctx.Err() != nil || container.Unavailable(err) || errors.Is(err, round.ErrBusy) || ownTrouble(err) {
 		return s, nil, err
 	}
-	if unfit, ok := errors.AsType[*judge.Unfit](err); ok {
-		err = m.host.at(err, "benchmark", s.Cell.Task.Benchmark, s.Cell.Task.Name, unfit.Attribute, "judge")
+	if unsound, ok := errors.AsType[*sandbox.ImageError](err); ok {
+		err = m.host.at(err, "benchmark", s.Cell.Task.Benchmark, s.Cell.Task.Name, unsound.Attribute, "judge")
 		return fail(s, SetupError, ReasonSetup, err), nil, nil
 	}
 	if m.waits(s) {
@@ -86,7 +88,7 @@ func sanityKey(s State) string {
 
 func (m *Machine) askSanity(ctx context.Context, s State) (out Sanity, err error) {
 	m.openSession(s)
-	sub, err := m.host.Judge.Submit(ctx, s.ID, judge.SubmitRequest{Kind: judge.KindSanity, Key: "sanity"})
+	sub, err := m.host.Judge.Submit(ctx, s.ID, round.SubmitRequest{Kind: round.KindSanity, Key: "sanity"})
 	if err != nil {
 		return out, err
 	}
@@ -95,12 +97,12 @@ func (m *Machine) askSanity(ctx context.Context, s State) (out Sanity, err error
 		return out, err
 	}
 	switch r := *sub.Report; {
-	case r.Status == judge.StatusError:
+	case r.Status == round.StatusError:
 		out.Trouble = "the tests were not run on the untouched tree: " + r.Problem
-	case judge.Unusable(r) != "":
-		out.NotRun = judge.Unusable(r)
+	case scoring.Unusable(r) != "":
+		out.NotRun = scoring.Unusable(r)
 	default:
-		out.Offence = judge.Sane(s.Cell.Task, r)
+		out.Offence = scoring.Sane(s.Cell.Task, r)
 	}
 	return out, nil
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/assayd/assayd/runtime/cheat"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 )
 
@@ -44,10 +44,10 @@ func (s State) WithFlags(flags []string) State {
 // Scan looks for what those do who cheat, in what the agent of an ended try said and in what it left,
 // and returns the flags that the trial gets and the records that say why. It never changes a verdict.
 // A record also says what could not be looked at: no finding is no clean record there.
-func (h Host) Scan(ctx context.Context, s State, subs []judge.Submission) (flags []string, effects []Effect) {
+func (h Host) Scan(ctx context.Context, s State, subs []round.Submission) (flags []string, effects []Effect) {
 	sources, done, unread := h.sources(s)
 	defer done()
-	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(sub judge.Submission) bool { return sub.Archive == "" || sub.Kind == judge.KindMixed })
+	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(sub round.Submission) bool { return sub.Archive == "" || sub.Kind == round.KindMixed })
 	findings, err := h.findings(ctx, s, subs, handedIn(s, subs), sources)
 	if len(findings) > 0 {
 		f := Flagged{Trial: s.ID, Try: s.Try, Flags: cheat.Flags(findings)}
@@ -98,7 +98,7 @@ func (h Host) sources(s State) (sources cheat.Sources, done func(), err error) {
 }
 
 // handedIn is the round whose tree says what the agent changed: the best one, else the last.
-func handedIn(s State, subs []judge.Submission) (round judge.Submission) {
+func handedIn(s State, subs []round.Submission) (round round.Submission) {
 	name := s.FinalRound
 	if s.Result != nil && s.Result.Best != nil {
 		name = s.Result.Best.Round
@@ -112,7 +112,7 @@ func handedIn(s State, subs []judge.Submission) (round judge.Submission) {
 }
 
 // otherRounds are the archives of the other rounds, the latest first and equal ones once.
-func (h Host) otherRounds(subs []judge.Submission, round judge.Submission) (others []cheat.Archive) {
+func (h Host) otherRounds(subs []round.Submission, round round.Submission) (others []cheat.Archive) {
 	seen := map[string]bool{round.Archive: true}
 	for _, sub := range slices.Backward(subs) {
 		if !seen[sub.Archive] {
@@ -125,7 +125,7 @@ func (h Host) otherRounds(subs []judge.Submission, round judge.Submission) (othe
 
 // findings are what the rules find in the sources, in what a round has changed, and in the other
 // rounds. Without the tree that the agent began with nobody knows what it changed.
-func (h Host) findings(ctx context.Context, s State, subs []judge.Submission, round judge.Submission, sources cheat.Sources) (found []cheat.Finding, err error) {
+func (h Host) findings(ctx context.Context, s State, subs []round.Submission, round round.Submission, sources cheat.Sources) (found []cheat.Finding, err error) {
 	look := func(untouched func(string) ([]byte, bool)) {
 		ctx, cancel := context.WithTimeout(ctx, scanTime)
 		defer cancel()
@@ -156,7 +156,7 @@ func (h Host) findings(ctx context.Context, s State, subs []judge.Submission, ro
 }
 
 // changed is what a round changed in the tree that the agent began with, as a diff.
-func (h Host) changed(ctx context.Context, s State, base *patch.Base, round judge.Submission) ([]byte, error) {
+func (h Host) changed(ctx context.Context, s State, base *patch.Base, round round.Submission) ([]byte, error) {
 	if round.Archive == "" {
 		return nil, nil
 	}

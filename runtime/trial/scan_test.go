@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/agent"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -129,16 +129,16 @@ func TestWhatIsHandedInIsLookedAt(t *testing.T) {
 			s.Cell.Task.Workdir, s.Cell.Task.Submit = "/work", task.Submit{Paths: []string{"."}}
 			begun(t, m.host, s, tree)
 			var f Finished
-			var subs []judge.Submission
+			var subs []round.Submission
 			if tt.best != nil {
 				blobs["b"] = archived(t, tt.best)
 				f.Best = &Best{Round: "agent-1"}
-				subs = append(subs, judge.Submission{Try: 1, Round: "agent-1", Archive: "b"})
+				subs = append(subs, round.Submission{Try: 1, Round: "agent-1", Archive: "b"})
 			}
 			if tt.final != nil {
 				blobs["f"] = archived(t, tt.final)
 				s.FinalRound = "final-1"
-				subs = append(subs, judge.Submission{Try: 1, Round: "final-1", Archive: "f"})
+				subs = append(subs, round.Submission{Try: 1, Round: "final-1", Archive: "f"})
 			}
 			for name, text := range map[string]string{LogFile(m.host.StateDir, s.ID, 1): tt.log, PatchFile(m.host.StateDir, s.ID, 1): tt.patch} {
 				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -255,7 +255,7 @@ func TestWhatCouldNotBeLookedAtIsInTheRecord(t *testing.T) {
 				tt.spoil(t, w)
 			}
 			f := Finished{Best: &Best{Round: "agent-1"}}
-			subs := []judge.Submission{{Try: 1, Round: "agent-1", Archive: "b"}, {Try: 1, Round: "final-1", Archive: "f"}}
+			subs := []round.Submission{{Try: 1, Round: "agent-1", Archive: "b"}, {Try: 1, Round: "final-1", Archive: "f"}}
 			var lines []string
 			s.Result = &f
 			flags, effects := m.host.Scan(ctx, s, subs)

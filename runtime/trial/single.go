@@ -14,7 +14,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 )
 
@@ -32,7 +32,7 @@ func PatchFile(stateDir, id string, try int) string {
 
 // handIn takes the patch, unless a crash came after that, and has it judged. The key makes a
 // repeated call spend nothing.
-func (m *Machine) handIn(ctx context.Context, s State) (sub judge.Submission, err error) {
+func (m *Machine) handIn(ctx context.Context, s State) (sub round.Submission, err error) {
 	base, err := m.host.Base(ctx, s.Cell.Task, s.WorkImage, labels(m.host.Owner, s, container.RoleBuild))
 	if err != nil {
 		return sub, err
@@ -50,7 +50,7 @@ func (m *Machine) handIn(ctx context.Context, s State) (sub judge.Submission, er
 	}
 	defer func() { err = errors.Join(err, changes.Close()) }()
 	err = Packed(changes, func(archive io.Reader) error {
-		sub, err = m.host.Judge.Submit(ctx, s.ID, judge.SubmitRequest{Kind: judge.KindFinal, Key: "final-1", Archive: archive, SkipKnown: true})
+		sub, err = m.host.Judge.Submit(ctx, s.ID, round.SubmitRequest{Kind: round.KindFinal, Key: "final-1", Archive: archive, SkipKnown: true})
 		return err
 	})
 	return sub, err

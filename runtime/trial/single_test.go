@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/guest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 func once(c *Cell) { c.Mode, c.SanityCheck = Single, true }
@@ -149,8 +149,8 @@ func TestInSingleModeAnAgentSubmitsNothing(t *testing.T) {
 	b.before(sound)
 	b.play(idle)
 	s, _ := b.until(b.machine(b.fresh(once)), b.fresh(once), Running)
-	_, err := b.host.Judge.Submit(t.Context(), s.ID, judge.SubmitRequest{Kind: judge.KindAgent, Archive: strings.NewReader("")})
-	if refusal, ok := errors.AsType[*judge.Refusal](err); !ok || refusal.Code != 403 || !strings.Contains(refusal.Detail, "nothing to submit") {
+	_, err := b.host.Judge.Submit(t.Context(), s.ID, round.SubmitRequest{Kind: round.KindAgent, Archive: strings.NewReader("")})
+	if refusal, ok := errors.AsType[*round.Refusal](err); !ok || refusal.Code != 403 || !strings.Contains(refusal.Detail, "nothing to submit") {
 		t.Errorf("an agent's submission: %v", err)
 	}
 }

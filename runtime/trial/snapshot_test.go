@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 )
 
@@ -101,7 +101,7 @@ func TestALastTreeThatIsRefused(t *testing.T) {
 		phase Phase
 		flags []string
 	}{
-		{"by the judge", &judge.Refusal{Code: 413, Detail: "too big"}, Grading, []string{"final_refused"}},
+		{"by the judge", &round.Refusal{Code: 413, Detail: "too big"}, Grading, []string{"final_refused"}},
 		{"for a patch that would be too long", patch.ErrTooLong, Grading, []string{"final_refused"}},
 		{"for a patch that does not apply", &patch.NotApplied{Words: "corrupt"}, Grading, []string{"final_refused"}},
 		{"for what is not known", errEngine, Verdict, nil},

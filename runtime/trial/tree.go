@@ -7,7 +7,7 @@ import (
 	"path"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -16,7 +16,7 @@ import (
 // client in the container does. An agent may have put a link where the whole work directory
 // was: it is followed, as the agent's own programs do.
 func copyPaths(ctx context.Context, c container.Copier, id string, t task.Task, w *tar.Writer) error {
-	filter, err := judge.NewFilter(t.Submit)
+	filter, err := sanitize.NewFilter(t.Submit)
 	if err != nil {
 		return err
 	}
@@ -33,8 +33,8 @@ func copyPaths(ctx context.Context, c container.Copier, id string, t task.Task, 
 		if err != nil {
 			return err
 		}
-		err = judge.Renamed(tar.NewReader(src), w, path.Base(path.Join(t.Workdir, p)), p, func(h *tar.Header) bool {
-			return judge.Submittable(h, t.Workdir) && filter.Keep(h.Name)
+		err = sanitize.Renamed(tar.NewReader(src), w, path.Base(path.Join(t.Workdir, p)), p, func(h *tar.Header) bool {
+			return sanitize.Submittable(h, t.Workdir) && filter.Keep(h.Name)
 		})
 		if err = errors.Join(err, src.Close()); err != nil {
 			return err

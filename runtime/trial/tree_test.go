@@ -11,7 +11,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -68,7 +68,7 @@ func TestACopyOfATreeHasNoNameWhileItIsMade(t *testing.T) {
 			return nil
 		}
 		copies++
-		left, err := filepath.Glob(filepath.Join(b.host.spool(), judge.TreePrefix+"*"))
+		left, err := filepath.Glob(filepath.Join(b.host.spool(), sanitize.TreePrefix+"*"))
 		if len(left) > 0 {
 			t.Errorf("%s lies in the spool", left[0])
 		}

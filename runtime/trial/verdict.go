@@ -15,8 +15,9 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -39,12 +40,12 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	if err != nil {
 		return s, nil, err
 	}
-	if best, ok := judge.Best(s.Cell.Task.Judge, OfTry(subs, s.Try)); ok { // its tests are needed, too
+	if best, ok := scoring.Best(s.Cell.Task.Judge, OfTry(subs, s.Try)); ok { // its tests are needed, too
 		whole, err := m.host.Ledger.Submission(ctx, best.ID)
 		if err != nil {
 			return s, nil, err
 		}
-		subs[slices.IndexFunc(subs, func(o judge.Submission) bool { return o.ID == best.ID })] = whole
+		subs[slices.IndexFunc(subs, func(o round.Submission) bool { return o.ID == best.ID })] = whole
 	}
 	f := Decide(s, subs)
 	if f.Status == TestError && s.Failure == "" { // a failure has said where already
@@ -65,7 +66,7 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 }
 
 // Decide is the verdict as a function of the trial and its rounds.
-func Decide(s State, subs []judge.Submission) Finished {
+func Decide(s State, subs []round.Submission) Finished {
 	subs = OfTry(subs, s.Try)
 	f := Finished{
 		Trial: s.ID, Try: s.Try, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
@@ -79,8 +80,8 @@ func Decide(s State, subs []judge.Submission) Finished {
 		count(&f, sub)
 	}
 	all := subs
-	subs = slices.DeleteFunc(slices.Clone(all), func(o judge.Submission) bool { return o.Kind.Apart() })
-	best, ok := judge.Best(s.Cell.Task.Judge, subs)
+	subs = slices.DeleteFunc(slices.Clone(all), func(o round.Submission) bool { return o.Kind.Internal() })
+	best, ok := scoring.Best(s.Cell.Task.Judge, subs)
 	if ok {
 		r := best.Report
 		f.Best = &Best{best.Round, r.PassRate, r.Score, r.Score100, seconds(best.AcceptedAt.Sub(s.StartedAt))}
@@ -91,7 +92,7 @@ func Decide(s State, subs []judge.Submission) Finished {
 		f.PassToPass = Outcomes(s.Cell.Task.PassToPass, r)
 	}
 	f.Private = privateRecord(s, all)
-	var counts *judge.Report
+	var counts *round.Report
 	if ok {
 		counts = best.Report
 	}
@@ -112,15 +113,15 @@ func Decide(s State, subs []judge.Submission) Finished {
 }
 
 // OfTry are the rounds of one try of a trial.
-func OfTry(subs []judge.Submission, try int) []judge.Submission {
-	return slices.DeleteFunc(slices.Clone(subs), func(s judge.Submission) bool { return s.Try != try })
+func OfTry(subs []round.Submission, try int) []round.Submission {
+	return slices.DeleteFunc(slices.Clone(subs), func(s round.Submission) bool { return s.Try != try })
 }
 
-func count(f *Finished, sub judge.Submission) {
+func count(f *Finished, sub round.Submission) {
 	switch sub.Kind {
-	case judge.KindAgent:
+	case round.KindAgent:
 		f.Submissions.Agent++
-	case judge.KindAuto:
+	case round.KindAuto:
 		f.Submissions.Auto++
 	}
 	if sub.Report != nil && sub.Report.Tampered {
@@ -131,7 +132,7 @@ func count(f *Finished, sub judge.Submission) {
 // decideStatus: a broken machine is never a zero score, and a tampered round never
 // resolves a trial. The report that counts is the best round's, or what the private set
 // says of that.
-func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.Report, ok bool) {
+func decideStatus(f *Finished, s State, subs []round.Submission, counts *round.Report, ok bool) {
 	switch {
 	case s.Failure != "":
 		f.Status = s.Failure
@@ -139,7 +140,7 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 		f.Status, f.Reason, f.Detail = InfraError, ReasonProvider, s.Outage
 	case single(s) && (s.Crashed || s.TimedOut): // whatever it left is not what it handed in
 		f.Status = AgentError
-	case ok && (counts == nil || counts.Status == judge.StatusError):
+	case ok && (counts == nil || counts.Status == round.StatusError):
 		f.Status, f.Reason, f.Detail = InfraError, ReasonJudge, "the private set was not judged"
 		if counts != nil {
 			f.Detail += ": " + counts.Problem
@@ -168,14 +169,14 @@ func decideStatus(f *Finished, s State, subs []judge.Submission, counts *judge.R
 }
 
 // resolves reports whether what counts is a pass of everything.
-func resolves(counts *judge.Report, ok bool) bool {
+func resolves(counts *round.Report, ok bool) bool {
 	return ok && counts != nil && counts.Valid && !counts.Tampered && counts.PassRate == 1
 }
 
 // unusable says why nothing that was judged counts: what the report has to say that does, if
 // it is not valid, else the last round where no round is. "" = something counts, or there is
 // no round.
-func unusable(subs []judge.Submission, counts *judge.Report, ok bool) string {
+func unusable(subs []round.Submission, counts *round.Report, ok bool) string {
 	switch {
 	case ok && counts.Valid || !ok && len(subs) == 0:
 		return ""
@@ -191,21 +192,21 @@ func unusable(subs []judge.Submission, counts *judge.Report, ok bool) string {
 // unjudgeable reports whether a task does not say how it is judged.
 func unjudgeable(t task.Task) bool {
 	j := t.Judge
-	return j.Command.Empty() && !j.Staged() && j.Game == "" && !judge.ByCommands(t)
+	return j.Command.Empty() && !j.Staged() && j.Game == "" && !scoring.ByCommands(t)
 }
 
 // lastFailed reports whether the machinery of the judge failed on the last round: what
 // the trial is worth is not known then.
-func lastFailed(subs []judge.Submission) bool {
+func lastFailed(subs []round.Submission) bool {
 	if len(subs) == 0 {
 		return false
 	}
 	r := subs[len(subs)-1].Report
-	return r != nil && r.Status == judge.StatusError
+	return r != nil && r.Status == round.StatusError
 }
 
 // neverRan reports whether in no round the judge command could even be started.
-func neverRan(subs []judge.Submission) bool {
+func neverRan(subs []round.Submission) bool {
 	for _, s := range subs {
 		if s.Report == nil || !s.Report.NotRun {
 			return false
@@ -215,7 +216,7 @@ func neverRan(subs []judge.Submission) bool {
 }
 
 // Outcomes tells of each declared test whether it passed in the report.
-func Outcomes(names []string, r *judge.Report) []TestRecord {
+func Outcomes(names []string, r *round.Report) []TestRecord {
 	seen := map[string]parser.Test{}
 	for _, t := range r.Tests {
 		seen[t.Name] = t

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -80,7 +80,7 @@ func runners(t task.Task) (names []string) {
 	if j.Staged() {
 		commands = []string{commandText(j.Run.Command), commandText(j.Grade.Command)}
 	}
-	if judge.ByCommands(t) {
+	if scoring.ByCommands(t) {
 		commands = slices.Concat(t.FailToPass, t.PassToPass)
 	}
 	for _, command := range commands {

@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // Run is one judging of a task.
 type Run struct {
-	Report judge.Report
+	Report round.Report
 	Memory int64  // bytes that its containers were seen to use; 0 = not known
 	Lost   string // why there is no report, as of a patch that does not apply
 }
@@ -111,10 +112,10 @@ func concludeNop(t task.Task, runs Runs, say sayer) (fails bool) {
 	fails = true
 	seen := map[string]bool{}
 	for _, r := range runs.Nop {
-		offence, severity := judge.Sane(t, r.Report), Breaks
-		if problem := judge.Unusable(r.Report); r.Lost != "" || problem != "" {
+		offence, severity := scoring.Sane(t, r.Report), Breaks
+		if problem := scoring.Unusable(r.Report); r.Lost != "" || problem != "" {
 			offence = "nothing is known of the tests on the untouched tree: " + r.Lost + problem
-			if r.Lost == "" && r.Report.Status == judge.StatusInvalid && !r.Report.NotRun {
+			if r.Lost == "" && r.Report.Status == round.StatusInvalid && !r.Report.NotRun {
 				severity = Flags // it does fail, and single mode takes nobody's work then
 			}
 		}
@@ -206,7 +207,7 @@ func concludeCheats(t task.Task, runs Runs, say sayer) []string {
 		case passes(r):
 			gained = append(gained, name)
 			say(Cheating, Flags, "%s passes: %s", name, about(name))
-		case r.Report.Status == judge.StatusError:
+		case r.Report.Status == round.StatusError:
 			say(Cheating, Flags, "%s was not judged: %s", name, r.Report.Problem)
 		case counts && r.Report.PassRate > rate+1e-9:
 			say(Cheating, Warns, "%s reaches a pass rate of %.4g, where the untouched tree has %.4g", name, r.Report.PassRate, rate)
@@ -244,7 +245,7 @@ func concludeUse(t task.Task, runs Runs, say sayer) (ms, memory int64) {
 	longest := int64(0) // of what has the timeout to itself
 	for _, r := range slices.Concat(runs.Oracle, runs.Nop) {
 		ms, memory = max(ms, r.Report.JudgeMS), max(memory, r.Memory)
-		if judge.ByCommands(t) {
+		if scoring.ByCommands(t) {
 			for _, test := range r.Report.Tests {
 				if test.DurationMS != nil {
 					longest = max(longest, *test.DurationMS)
@@ -273,7 +274,7 @@ var expectation = regexp.MustCompile(`(?i)\bassert\b.*[!=]=|\bexpect(ed|ing)?\b|
 
 // concludeFeedback looks for expected values in what agents would be told.
 func concludeFeedback(t task.Task, runs Runs, say sayer) {
-	if !judge.TellsMessages(t) {
+	if !scoring.TellsMessages(t) {
 		return
 	}
 	for _, r := range slices.Concat(runs.Nop, slices.Collect(maps.Values(runs.Cheats))) {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
 
 // report is what a judge says when these tests came out like that: "a+ b- c~".
 func report(tests string) Run {
-	r := judge.Report{Status: judge.StatusOK, Valid: true, JudgeMS: 1000}
+	r := round.Report{Status: round.StatusOK, Valid: true, JudgeMS: 1000}
 	for word := range strings.FieldsSeq(tests) {
 		name, how := word[:len(word)-1], word[len(word)-1]
 		t := parser.Test{Name: name, Status: map[byte]parser.Status{'+': parser.Passed, '-': parser.Failed, '~': parser.Skipped}[how]}
@@ -57,11 +57,11 @@ func TestWhatAllJudgingsOfATaskShow(t *testing.T) {
 		{name: "a test to be made to pass that passes", task: task.Task{FailToPass: []string{"b"}}, runs: honest, verdict: "broken", want: []string{"nop: b of fail_to_pass passes"}},
 		{name: "a test not to be broken that fails", task: task.Task{PassToPass: []string{"a"}}, runs: honest, verdict: "broken", want: []string{"nop: a of pass_to_pass fails"}},
 		{name: "an untouched tree of which nothing is known", runs: with(func(r *Runs) {
-			r.Nop = both(Run{Report: judge.Report{Status: judge.StatusInvalid, Problem: "no test result found"}})
+			r.Nop = both(Run{Report: round.Report{Status: round.StatusInvalid, Problem: "no test result found"}})
 			r.Empty = r.Nop
 		}), verdict: "flagged", want: []string{"nop: no test result found"}},
 		{name: "a judge command that cannot be run", runs: with(func(r *Runs) {
-			r.Nop = both(Run{Report: judge.Report{Status: judge.StatusInvalid, NotRun: true, Problem: "not in the image"}})
+			r.Nop = both(Run{Report: round.Report{Status: round.StatusInvalid, NotRun: true, Problem: "not in the image"}})
 			r.Empty = r.Nop
 		}), verdict: "broken", want: []string{"nop: not in the image"}},
 		{name: "a flip with the solution", runs: with(func(r *Runs) { r.Oracle = []Run{report("a+ b+"), report("a+ b-")} }), verdict: "broken", want: []string{"oracle: 1 of 2 times", "stable: b is not stable with the solution: failed 1×, passed 1×"}},

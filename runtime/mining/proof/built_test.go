@@ -5,13 +5,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // outcomes is a report of tests by name.
 func outcomes(all map[string]parser.Status) seen {
-	r := judge.Report{}
+	r := round.Report{}
 	for name, status := range all {
 		r.Tests = append(r.Tests, parser.Test{Name: name, Status: status})
 	}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/reason"
 )
 
@@ -247,7 +247,7 @@ func (p *prover) fixWithout(units []unit) []byte {
 
 // fateOf says what became of the tests that have to pass.
 func (p *prover) fateOf(s seen) fate {
-	if s.report.Status == judge.StatusTimeout {
+	if s.report.Status == round.StatusTimeout {
 		return fell // it hangs: what ran without end passes with the fix
 	}
 	if s.fault("") != nil {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/diff"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/patch"
@@ -18,7 +18,7 @@ import (
 // with a patch applied, nil = untouched. Equal calls are repetitions, each with a run of its
 // own: an answer must never be that of an earlier call. A patch that does not apply is an
 // error that wraps a *patch.NotApplied. It may be called twice at once.
-type Run func(ctx context.Context, t task.Task, patch []byte) (judge.Report, error)
+type Run func(ctx context.Context, t task.Task, patch []byte) (round.Report, error)
 
 // Case is a task to be proved.
 type Case struct {
@@ -33,7 +33,7 @@ type Case struct {
 
 	// Printed returns what the judge command printed, for the names that were missing; nil =
 	// only what the report itself says is known.
-	Printed func(ctx context.Context, r judge.Report) (string, error)
+	Printed func(ctx context.Context, r round.Report) (string, error)
 }
 
 // Proof is what the judgings of a task have shown. All lists are sorted.
@@ -190,7 +190,7 @@ func (p *prover) lists() error {
 		return reason.Reject(FailsAfter, "%s%s", some(t.failing), behind(p.after[0].why(t.failing)))
 	}
 	for _, s := range p.after {
-		if s.report.Status != judge.StatusOK {
+		if s.report.Status != round.StatusOK {
 			return reason.Reject(Unusable, "with the fix%s", behind(s.report.Problem))
 		}
 	}
@@ -215,7 +215,7 @@ func (p *prover) confirm(ctx context.Context) error {
 		odd := p.odd(fixed, untouched)
 		if len(odd) == 0 {
 			switch r := fixed.report; {
-			case r.Status != judge.StatusOK || !r.Valid || r.PassRate != 1:
+			case r.Status != round.StatusOK || !r.Valid || r.PassRate != 1:
 				return reason.Reject(Unusable, "with the fix and the lists of tests%s", behind(fixed.why(t.FailToPass)))
 			case untouched.passes():
 				return reason.Reject(PassesBefore, "the judge takes the untouched tree for a success")

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/diff"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/patch"
@@ -138,7 +138,7 @@ func TestHunksThatNoTestNeedsAreTold(t *testing.T) {
 func TestFlakyTestsAreListedAndLeftOut(t *testing.T) {
 	w := &world{base: base(), tests: usual()}
 	w.tests[testLuck] = always(parser.Passed)
-	w.twist = func(r *judge.Report, _ files, of string, n int) {
+	w.twist = func(r *round.Report, _ files, of string, n int) {
 		if of == "" && n == 2 {
 			set(r, testLuck, parser.Errored)
 		}
@@ -152,7 +152,7 @@ func TestFlakyTestsAreListedAndLeftOut(t *testing.T) {
 func TestATestThatIsFoundFlakyAtTheLastIsLeftOut(t *testing.T) {
 	w := &world{base: base(), tests: usual()}
 	w.tests[testLuck] = always(parser.Passed)
-	w.twist = func(r *judge.Report, _ files, of string, n int) {
+	w.twist = func(r *round.Report, _ files, of string, n int) {
 		if of != "" && n == 4 {
 			set(r, testLuck, parser.Failed)
 		}
@@ -206,10 +206,10 @@ func TestAnInterfaceHasToNameWhatIsMissing(t *testing.T) {
 		"one of two is missing": {"cannot import name 'minus'\nNo module named 'calc.plus'", CollectionError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{base: base(), tests: usual(), twist: func(r *judge.Report, f files, _ string, _ int) {
+			w := &world{base: base(), tests: usual(), twist: func(r *round.Report, f files, _ string, _ int) {
 				if !adds(f) {
 					r.Tests = []parser.Test{{Name: "tests/test_calc.py", Status: parser.Errored, Message: tc.said}}
-					end(judge.StatusInvalid, "the run did not come to its end", nil)(r)
+					end(round.StatusInvalid, "the run did not come to its end", nil)(r)
 				}
 			}}
 			_, err := scene{world: w, fixed: fixed(t), c: Case{Interface: true, Statement: "## Interface\n`calc.minus(a, b)`"}}.prove(t)
@@ -227,9 +227,9 @@ func TestWhatWasPrintedTellsTheMissingNames(t *testing.T) {
 		}
 		return ""
 	}}
-	c := Case{Printed: func(_ context.Context, r judge.Report) (string, error) {
+	c := Case{Printed: func(_ context.Context, r round.Report) (string, error) {
 		const always = "No module named 'optional'\n"
-		if r.Status == judge.StatusOK {
+		if r.Status == round.StatusOK {
 			return always, nil
 		}
 		return always + "./calc_test.go:5:2: undefined: calc.Plus\n./calc_test.go:6:2: undefined: calc.Plus\n" + strings.Repeat("noise\n", 1000), nil
@@ -388,11 +388,11 @@ func numbersTo(n int) (all []int) {
 }
 
 func TestTroubleIsNoFaultOfTheTask(t *testing.T) {
-	for name, twist := range map[string]func(r *judge.Report){
-		"a lost machine":  end(judge.StatusError, "the machine is gone", nil),
-		"a broken engine": func(r *judge.Report) { r.Problem = "the world ends" },
+	for name, twist := range map[string]func(r *round.Report){
+		"a lost machine":  end(round.StatusError, "the machine is gone", nil),
+		"a broken engine": func(r *round.Report) { r.Problem = "the world ends" },
 	} {
-		w := &world{base: base(), tests: usual(), twist: func(r *judge.Report, _ files, _ string, n int) {
+		w := &world{base: base(), tests: usual(), twist: func(r *round.Report, _ files, _ string, n int) {
 			if n == 3 {
 				twist(r)
 			}
@@ -404,7 +404,7 @@ func TestTroubleIsNoFaultOfTheTask(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("stopped"))
-	run := func(context.Context, task.Task, []byte) (judge.Report, error) { return judge.Report{}, patch.ErrEmpty }
+	run := func(context.Context, task.Task, []byte) (round.Report, error) { return round.Report{}, patch.ErrEmpty }
 	_, err := Prove(ctx, Case{Fix: difference(t, base(), fixed(t))}, run)
 	if err == nil || reason.Of(err) != nil {
 		t.Errorf("cancelled: %v", err)

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/reason"
 )
 
 // set changes the outcome of a test in a report.
-func set(r *judge.Report, name string, status parser.Status) {
+func set(r *round.Report, name string, status parser.Status) {
 	for i := range r.Tests {
 		if r.Tests[i].Name == name {
 			r.Tests[i].Status = status
@@ -19,8 +19,8 @@ func set(r *judge.Report, name string, status parser.Status) {
 }
 
 // end makes a report one of another end.
-func end(status judge.Status, problem string, more func(r *judge.Report)) func(r *judge.Report) {
-	return func(r *judge.Report) {
+func end(status round.Status, problem string, more func(r *round.Report)) func(r *round.Report) {
+	return func(r *round.Report) {
 		r.Status, r.Problem, r.Valid = status, problem, false
 		if more != nil {
 			more(r)
@@ -29,26 +29,26 @@ func end(status judge.Status, problem string, more func(r *judge.Report)) func(r
 }
 
 func TestUnsoundTasksAreRejectedForTheirReason(t *testing.T) {
-	onBoth := func(do func(r *judge.Report)) func(*judge.Report, files, string, int) {
-		return func(r *judge.Report, _ files, _ string, _ int) { do(r) }
+	onBoth := func(do func(r *round.Report)) func(*round.Report, files, string, int) {
+		return func(r *round.Report, _ files, _ string, _ int) { do(r) }
 	}
-	onFix := func(do func(r *judge.Report)) func(*judge.Report, files, string, int) {
-		return func(r *judge.Report, f files, _ string, _ int) {
+	onFix := func(do func(r *round.Report)) func(*round.Report, files, string, int) {
+		return func(r *round.Report, f files, _ string, _ int) {
 			if adds(f) {
 				do(r)
 			}
 		}
 	}
-	onBase := func(do func(r *judge.Report)) func(*judge.Report, files, string, int) {
-		return func(r *judge.Report, f files, _ string, _ int) {
+	onBase := func(do func(r *round.Report)) func(*round.Report, files, string, int) {
+		return func(r *round.Report, f files, _ string, _ int) {
 			if !adds(f) {
 				do(r)
 			}
 		}
 	}
-	none := func(r *judge.Report) { r.Tests = nil }
-	luck := func(yes bool) func(*judge.Report, files, string, int) {
-		return func(r *judge.Report, f files, _ string, n int) {
+	none := func(r *round.Report) { r.Tests = nil }
+	luck := func(yes bool) func(*round.Report, files, string, int) {
+		return func(r *round.Report, f files, _ string, n int) {
 			if adds(f) == yes && n%2 == 0 {
 				status := parser.Failed
 				if !yes {
@@ -74,7 +74,7 @@ func TestUnsoundTasksAreRejectedForTheirReason(t *testing.T) {
 		"a fix for something else": {DoesNotApply, "with the fix: error: patch failed: calc.py", scene{
 			c: Case{Fix: []byte("diff --git a/calc.py b/calc.py\n--- a/calc.py\n+++ b/calc.py\n@@ -1 +1 @@\n-what\n+that\n")},
 		}},
-		"nothing runs with the fix": {NoTestsRan, "no result", scene{world: &world{twist: onBoth(end(judge.StatusInvalid, "the output holds no result", none))}}},
+		"nothing runs with the fix": {NoTestsRan, "no result", scene{world: &world{twist: onBoth(end(round.StatusInvalid, "the output holds no result", none))}}},
 		"all tests are skipped":     {NoTestsRan, "with the fix", scene{world: &world{tests: map[string]func(files) parser.Status{testAdd: always(parser.Skipped)}}}},
 		"there is no test":          {NoTestsRan, "with the fix", scene{world: &world{tests: map[string]func(files) parser.Status{"x": always("")}}}},
 		"nothing fails before":      {PassesBefore, "2 tests pass", scene{world: &world{tests: map[string]func(files) parser.Status{testAdd: always(parser.Passed), testOther: always(parser.Passed)}}}},
@@ -82,24 +82,24 @@ func TestUnsoundTasksAreRejectedForTheirReason(t *testing.T) {
 		"what passed fails after":   {FailsAfter, testBroken, scene{world: &world{tests: map[string]func(files) parser.Status{testBroken: always(parser.Failed), testOther: when(func(f files) bool { return !adds(f) })}}}},
 		"flaky with the fix":        {Flaky, testAdd, scene{world: &world{twist: luck(true)}}},
 		"flaky without the fix":     {Flaky, testAdd, scene{world: &world{twist: luck(false)}}},
-		"flaky at the last": {Flaky, testAdd, scene{world: &world{twist: func(r *judge.Report, f files, _ string, n int) {
+		"flaky at the last": {Flaky, testAdd, scene{world: &world{twist: func(r *round.Report, f files, _ string, n int) {
 			if adds(f) && n == 4 {
 				set(r, testAdd, parser.Failed)
 			}
 		}}}},
-		"out of time with the fix": {Timeout, "with the fix: within 1m", scene{world: &world{twist: onFix(end(judge.StatusTimeout, "within 1m", nil))}}},
-		"out of time before":       {Timeout, "on the untouched tree: within 1m", scene{world: &world{twist: onBase(end(judge.StatusTimeout, "within 1m", none))}}},
-		"a command that is not there": {NotFound, "exit code 127", scene{world: &world{twist: onBoth(end(judge.StatusInvalid, "exit code 127", func(r *judge.Report) {
+		"out of time with the fix": {Timeout, "with the fix: within 1m", scene{world: &world{twist: onFix(end(round.StatusTimeout, "within 1m", nil))}}},
+		"out of time before":       {Timeout, "on the untouched tree: within 1m", scene{world: &world{twist: onBase(end(round.StatusTimeout, "within 1m", none))}}},
+		"a command that is not there": {NotFound, "exit code 127", scene{world: &world{twist: onBoth(end(round.StatusInvalid, "exit code 127", func(r *round.Report) {
 			r.Tests, r.NotRun = nil, true
 		}))}}},
-		"a command that only the fix brings": {NotFound, "on the untouched tree", scene{world: &world{twist: onBase(end(judge.StatusInvalid, "exit code 126", func(r *judge.Report) {
+		"a command that only the fix brings": {NotFound, "on the untouched tree", scene{world: &world{twist: onBase(end(round.StatusInvalid, "exit code 126", func(r *round.Report) {
 			r.Tests, r.NotRun = nil, true
 		}))}}},
-		"a tampered run":             {Tampered, "the tripwire", scene{world: &world{twist: onFix(end(judge.StatusTampered, "the tripwire", nil))}}},
-		"a run that never ends well": {Unusable, "did not come to its end", scene{world: &world{twist: onFix(end(judge.StatusInvalid, "did not come to its end", nil))}}},
-		"a judge that wants more": {Unusable, "too slow", scene{world: &world{twist: func(r *judge.Report, f files, _ string, n int) {
+		"a tampered run":             {Tampered, "the tripwire", scene{world: &world{twist: onFix(end(round.StatusTampered, "the tripwire", nil))}}},
+		"a run that never ends well": {Unusable, "did not come to its end", scene{world: &world{twist: onFix(end(round.StatusInvalid, "did not come to its end", nil))}}},
+		"a judge that wants more": {Unusable, "too slow", scene{world: &world{twist: func(r *round.Report, f files, _ string, n int) {
 			if adds(f) && n > 3 {
-				end(judge.StatusOK, "too slow", nil)(r)
+				end(round.StatusOK, "too slow", nil)(r)
 			}
 		}}}},
 		"tests that do not build": {CollectionError, "missing: plus: ", scene{world: &world{broke: func(f files) string {
@@ -108,7 +108,7 @@ func TestUnsoundTasksAreRejectedForTheirReason(t *testing.T) {
 			}
 			return ""
 		}}}},
-		"tests that do not build in silence": {CollectionError, "did not run", scene{world: &world{twist: onBase(end(judge.StatusInvalid, "", none))}}},
+		"tests that do not build in silence": {CollectionError, "did not run", scene{world: &world{twist: onBase(end(round.StatusInvalid, "", none))}}},
 		"a statement that has other names": {CollectionError, "missing: plus: ", scene{c: Case{Statement: "Let calc have surplus."}, world: &world{broke: func(f files) string {
 			if !adds(f) {
 				return "tests/test_calc.py"

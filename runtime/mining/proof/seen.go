@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
@@ -43,7 +43,7 @@ func (p *prover) judge(ctx context.Context, jobs []job) ([]seen, error) {
 				all[i] = seen{lost: refused.Words}
 			case err != nil:
 				return fmt.Errorf("judge %s for its proof: %w", j.task.Name, err)
-			case report.Status == judge.StatusError:
+			case report.Status == round.StatusError:
 				return fmt.Errorf("judge %s for its proof: %s", j.task.Name, clip(report.Problem, 1000))
 			default:
 				all[i] = newSeen(report)
@@ -68,12 +68,12 @@ const (
 
 // seen is one judging: its report, or why there is none.
 type seen struct {
-	report judge.Report
+	report round.Report
 	lost   string
 	ways   map[string]way // of a name that was seen twice the worse
 }
 
-func newSeen(r judge.Report) seen {
+func newSeen(r round.Report) seen {
 	s := seen{report: r, ways: map[string]way{}}
 	for _, t := range r.Tests {
 		w := failed
@@ -114,11 +114,11 @@ func (s seen) fault(side string) error {
 	switch {
 	case s.lost != "":
 		return reason.Reject(DoesNotApply, "%s: %s", side, s.lost)
-	case r.Tampered || r.Status == judge.StatusTampered:
+	case r.Tampered || r.Status == round.StatusTampered:
 		return reason.Reject(Tampered, "%s%s", side, behind(r.Problem))
 	case r.NotRun:
 		return reason.Reject(NotFound, "%s%s", side, behind(r.Problem))
-	case r.Status == judge.StatusTimeout:
+	case r.Status == round.StatusTimeout:
 		return reason.Reject(Timeout, "%s%s", side, behind(r.Problem))
 	}
 	return nil

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assayd/assayd/runtime/git"
-	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -47,7 +47,7 @@ type world struct {
 	base  files
 	tests map[string]func(f files) parser.Status
 	broke func(f files) string                             // the name under which a build fails, "" = it does not
-	twist func(r *judge.Report, f files, of string, n int) // changes the nth report of a patch
+	twist func(r *round.Report, f files, of string, n int) // changes the nth report of a patch
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -59,14 +59,14 @@ type world struct {
 
 // run is a Run in the world.
 func (w *world) run(t *testing.T) Run {
-	return func(ctx context.Context, of task.Task, diff []byte) (judge.Report, error) {
+	return func(ctx context.Context, of task.Task, diff []byte) (round.Report, error) {
 		n, done := w.enter(string(diff))
 		defer done()
 		tree := maps.Clone(w.base)
 		if len(diff) > 0 {
 			var err error
 			if tree, err = w.applied(t, diff); err != nil {
-				return judge.Report{}, err
+				return round.Report{}, err
 			}
 		}
 		r := w.report(of, tree)
@@ -112,15 +112,15 @@ func (w *world) enter(diff string) (n int, done func()) {
 	}
 }
 
-func (w *world) report(of task.Task, tree files) judge.Report {
-	r := judge.Report{Status: judge.StatusOK, Valid: true, JudgeMS: 1500}
+func (w *world) report(of task.Task, tree files) round.Report {
+	r := round.Report{Status: round.StatusOK, Valid: true, JudgeMS: 1500}
 	broken := ""
 	if w.broke != nil {
 		broken = w.broke(tree)
 	}
 	if broken != "" {
 		r.Tests = append(r.Tests, parser.Test{Name: broken, Status: parser.Errored, Message: "cannot import name 'plus' from 'calc'"})
-		r.Status, r.Valid, r.Problem = judge.StatusInvalid, false, "the run did not come to its end"
+		r.Status, r.Valid, r.Problem = round.StatusInvalid, false, "the run did not come to its end"
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.tests)) {
 		if broken != "" && strings.HasPrefix(name, broken) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/judge"
+	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/sforge"
 )
@@ -245,7 +245,7 @@ func TestAPatternHasNoAlternatives(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := only(t, with(t, built, map[string]any{"submit_paths": []string{"."}, "submit_exclude": []json.RawMessage{text}}))
-		filter, err := judge.NewFilter(got.Submit)
+		filter, err := sanitize.NewFilter(got.Submit)
 		if err != nil {
 			t.Fatalf("%s: %v", c.pattern, err)
 		}
