@@ -21,8 +21,8 @@ const (
 	feedbackSummary  = 4096
 )
 
-// The agent's views of a submission, in the shapes that existing clients expect.
 type (
+	// Result is a submission as its agent sees it, in the shape that existing clients expect.
 	Result struct {
 		ID     string    `json:"submission_id"`
 		Status string    `json:"status"` // queued, running, completed, error
@@ -30,6 +30,7 @@ type (
 		Error  *string   `json:"error"`
 	}
 
+	// Feedback is what the agent is told of a verdict.
 	Feedback struct {
 		TaskID      string             `json:"task_id"`
 		ID          string             `json:"submission_id"`
@@ -49,6 +50,7 @@ type (
 		Metrics     map[string]float64 `json:"metrics"`
 	}
 
+	// TestFeedback is what the agent is told of a test.
 	TestFeedback struct {
 		Name    string   `json:"name"`
 		Status  string   `json:"status"` // PASSED, FAILED, ERROR, SKIPPED
@@ -57,6 +59,7 @@ type (
 		Weight  *float64 `json:"weight,omitempty"`
 	}
 
+	// History is what the agent is told of its trial so far.
 	History struct {
 		RunID    string   `json:"run_id"`
 		Score    *float64 `json:"best_score"`
@@ -67,6 +70,7 @@ type (
 		Entries  []any    `json:"entries"`          // Entry, or GameEntry
 	}
 
+	// Entry is a submission in a history.
 	Entry struct {
 		Type     string   `json:"type"`
 		Status   string   `json:"status"` // running, completed, error
