@@ -13,9 +13,9 @@ const aheadAtOnce = 2
 
 // ahead holds the contents whose decoys are being made while agents work. The zero value has none.
 type ahead struct {
-	mu    sync.Mutex
-	under map[string]bool // way, by execution and content
-	slots chan struct{}
+	mu     sync.Mutex
+	making map[string]bool // by execution and content
+	slots  chan struct{}
 }
 
 // begin reports whether no one else makes those of a key. slots has a place for each that is made
@@ -23,20 +23,20 @@ type ahead struct {
 func (a *ahead) begin(key string) (slots chan struct{}, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.under == nil {
-		a.under, a.slots = map[string]bool{}, make(chan struct{}, aheadAtOnce)
+	if a.making == nil {
+		a.making, a.slots = map[string]bool{}, make(chan struct{}, aheadAtOnce)
 	}
-	if a.under[key] {
+	if a.making[key] {
 		return nil, false
 	}
-	a.under[key] = true
+	a.making[key] = true
 	return a.slots, true
 }
 
 func (a *ahead) end(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.under, key)
+	delete(a.making, key)
 }
 
 // foresee is trial.Host.Foresee. What fails here is tried again by the verdict. It ends with the
