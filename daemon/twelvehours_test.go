@@ -94,7 +94,7 @@ func TestTwelveHoursOfTroubleEndWithTheWholeCurve(t *testing.T) {
 		return shell(r)
 	})
 	w.write("r.hcl", w.benchmark()+w.worker()+w.run("long", []string{`agent "worker" { model = "scripted" }`},
-		fmt.Sprintf("timeout = %q", 12*hour+60*time.Second), `auto_eval = "10s"`, `idle = 2`, "resume {\n    backoff = \"20ms\"\n  }"))
+		fmt.Sprintf("timeout = %q", 12*hour+5*time.Minute), `auto_eval = "10s"`, `idle = 2`, "resume {\n    backoff = \"20ms\"\n  }"))
 	w.serve()
 	var trial string
 	w.until("the trial has begun", func() error {
@@ -138,7 +138,7 @@ func TestTwelveHoursOfTroubleEndWithTheWholeCurve(t *testing.T) {
 		w.inside(b.ID, `for p in /proc/[0-9]*; do case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in "python3 /agent/main.py"*) kill -9 ${p#/proc/};; esac; done; true`)
 		crashes++
 	}
-	run := w.settled("run.long", 3*time.Minute)
+	run := w.settled("run.long", 7*time.Minute)
 	got := run.Trials[0]
 	if got.Status != "resolved" || got.Try != 1 || !got.Deadline.Equal(deadline) {
 		t.Errorf("trial %s: %s %s in try %d, its deadline %s was %s: %s", trial, got.Status, got.Reason, got.Try, got.Deadline, deadline, got.Detail)

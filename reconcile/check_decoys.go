@@ -13,11 +13,11 @@ import (
 
 // CheckedDecoys says which tests of a task have decoys.
 type CheckedDecoys struct {
-	Tests     int                   `json:"tests"`    // of fail_to_pass
-	Checked   int                   `json:"checked"`  // of them, those with a decoy
-	Eligible  int                   `json:"eligible"` // tests that decoys were looked for of: of pass_to_pass those that are hidden, 16 at most
-	Made      float64               `json:"made"`     // share of them that have one, 0 to 1
-	Decoys    int                   `json:"decoys"`
+	Tests     int                   `json:"tests"`          // of fail_to_pass
+	Checked   int                   `json:"checked"`        // of them, those with a decoy
+	Eligible  int                   `json:"eligible"`       // tests that decoys were looked for of: of pass_to_pass those that are hidden, 16 at most
+	Made      float64               `json:"made"`           // share of them that have one, 0 to 1
+	Copies    int                   `json:"copies"`         // decoys in all
 	Weak      int                   `json:"weak"`           // decoys that never decide alone
 	Sides     map[decoy.Side]int    `json:"sides"`          // decoys by what they change
 	None      string                `json:"none,omitempty"` // why there are none
@@ -76,7 +76,7 @@ func (k *checking) decoys(ctx context.Context) error {
 	}
 	for _, g := range known.Set.Groups {
 		for _, d := range g.Decoys {
-			out.Decoys++
+			out.Copies++
 			out.Sides[d.Side]++
 			if d.Weak {
 				out.Weak++
