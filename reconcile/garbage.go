@@ -170,11 +170,7 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 		if run.desired == nil {
 			continue
 		}
-		var e store.ExecutionRow
-		err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-			e, err = tx.LatestExecution(address)
-			return err
-		})
+		e, err := r.latestExecution(ctx, address)
 		if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.Before(since) || run.rerun) {
 			continue
 		}
@@ -203,6 +199,15 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 	return over, nil
 }
 
+// latestExecution reads the latest execution of a run, or returns store.ErrNotFound.
+func (r *Reconciler) latestExecution(ctx context.Context, address string) (e store.ExecutionRow, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		e, err = tx.LatestExecution(address)
+		return err
+	})
+	return e, err
+}
+
 // wantedTasks are the tasks whose images are needed, each once; their images are named as
 // in the execution that wants them.
 func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, error) {
@@ -224,11 +229,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 		if run.desired == nil {
 			continue
 		}
-		var e store.ExecutionRow
-		err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-			e, err = tx.LatestExecution(address)
-			return err
-		})
+		e, err := r.latestExecution(ctx, address)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}

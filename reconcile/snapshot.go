@@ -223,7 +223,7 @@ func (s *snapshot) addresses() (all []string) {
 	return all
 }
 
-// unknown says that there is no run of that name, and which one was probably meant.
+// suggest says which run or mining spec was probably meant.
 func (s *snapshot) suggest(name string) string {
 	known := s.addresses()
 	for address := range inOrder(s.minings, "") {
@@ -232,7 +232,7 @@ func (s *snapshot) suggest(name string) string {
 	return suggest(name, known)
 }
 
-// waits says for what a run waits before it begins, and how far that is.
+// waitsOf says what a run waits for before it begins, and how far that is.
 func (r *Reconciler) waitsOf(s *snapshot, address string, d *Run) string {
 	if d == nil || d.Waits == "" {
 		return ""
