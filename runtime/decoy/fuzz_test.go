@@ -1,6 +1,7 @@
 package decoy
 
 import (
+	"math"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -167,9 +168,11 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestLinear reads text that is made to be slow to read.
+// TestLinear reads text that is made to be slow to read. What takes time in the square of the length
+// takes more than a second here, and what is linear 100 ms at most on a quiet machine: on a busy one
+// the least of three times counts.
 func TestLinear(t *testing.T) {
-	const size = 1 << 17
+	const size, tries = 1 << 15, 3
 	pieces := []string{
 		"(", "[", "{", "((", "([{", ")", "\"", "'", "`", "${", "`${`", "\"\"\"", "r#", "r##\"", "/", "(/", "/[", "/*", "//\n", "\\", "'\\", "%", "#[", "@\n",
 		"if ", "if a == b {", "assert ", "assert a == ", "== ", "== (", "in ", "for a in ", "for x in y:\n", "eq(", "assertEqual(", "assert_eq!(", "assert(", "expect(a).", "expect(",
@@ -182,7 +185,7 @@ func TestLinear(t *testing.T) {
 		for _, before := range []string{"", opening(name)} {
 			for _, piece := range pieces {
 				src := before + strings.Repeat(piece, size/len(piece))
-				took := spent(t, func() {
+				took := spent(t, tries, func() {
 					f := newFile(fileName(name), src, l)
 					var tests []string
 					for n, u := range l.units(f) {
@@ -209,14 +212,18 @@ func opening(language string) string {
 	}[language]
 }
 
-// spent is the CPU time of this thread that f takes.
-func spent(t *testing.T, f func()) time.Duration {
+// spent is the CPU time of this thread that f takes: the least of so many times, if it is over a second.
+func spent(t *testing.T, tries int, f func()) time.Duration {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before := used(t)
-	f()
-	return used(t) - before
+	least := time.Duration(math.MaxInt64)
+	for ; tries > 0 && least > time.Second; tries-- {
+		before := used(t)
+		f()
+		least = min(least, used(t)-before)
+	}
+	return least
 }
 
 func used(t *testing.T) time.Duration {
