@@ -140,6 +140,19 @@ func (d *dockerd) stop(s syscall.Signal) {
 	d.forget()
 }
 
+// freezeUnheard freezes a container in such a way that the engine never hears of it: it is stopped
+// meanwhile, and must be killed before it goes on.
+func (d *dockerd) freezeUnheard(id string) {
+	d.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		d.Fatal(err)
+	}
+	ctr := exec.CommandContext(d.Context(), "ctr", "--address", filepath.Join(d.dir, "x/containerd/containerd.sock"), "--namespace", "moby", "tasks", "pause", id)
+	if out, err := ctr.CombinedOutput(); err != nil {
+		d.Fatalf("freeze a container behind the engine's back: %v: %s", err, out)
+	}
+}
+
 // kill is stop by SIGKILL for an engine that may have ended.
 func (d *dockerd) kill() {
 	if d.exited == nil {

@@ -191,6 +191,45 @@ func TestAnEngineThatStopsItsContainersResumesThem(t *testing.T) {
 	w.nothingIsLost(file)
 }
 
+// An engine that is killed while it freezes a container takes it for one that runs when it is back,
+// and can neither freeze nor thaw it. The container is started again, from its layer and in its try.
+func TestAnEngineThatForgetsAFreezeLosesNoTrial(t *testing.T) {
+	t.Parallel()
+	d := newDockerd(t, true)
+	w := d.world("")
+	w.write("r.hcl", w.benchmark()+w.agent("eager", eager)+w.run("frozen", []string{`agent "eager" {}`}, `timeout = "5m"`, `auto_eval = "0s"`))
+	w.serve()
+	var trial string
+	w.until("a trial submits", func() error {
+		for _, r := range ofType("trial.started", w.records("r.run.frozen.jsonl")) {
+			if trial = r.Trial; accepted.MatchString(w.agentLog(trial)) {
+				return nil
+			}
+		}
+		return errors.New("none does")
+	})
+	before := w.body(trial)
+	d.freezeUnheard(before.ID)
+	d.stop(syscall.SIGKILL)
+	d.start()
+	w.until("the agent is started again", func() error {
+		if n := strings.Count(w.agentLog(trial), "born "); n != 2 {
+			return fmt.Errorf("it was started %d times", n)
+		}
+		return nil
+	})
+	if after := w.body(trial); after.ID != before.ID {
+		t.Error("the trial has another container than before")
+	}
+	w.letGo(trial)
+	for _, trial := range w.settled("run.frozen", 2*time.Minute).Trials {
+		if trial.Status != "unresolved" || trial.Try != 1 || trial.Reason != "agent_exit" {
+			t.Errorf("trial %s: %s %s in try %d: %s", trial.ID, trial.Status, trial.Reason, trial.Try, trial.Detail)
+		}
+	}
+	w.nothingIsLost("r.run.frozen.jsonl")
+}
+
 // A slow engine, and one whose connections break, make everything slower and nothing else.
 func TestABadConnectionToTheEngineOnlyTakesTime(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,8 @@ type Copier interface {
 // Without it a trial takes its snapshots from a moving tree and says so.
 type Freezer interface {
 	// Freeze of a frozen container and Thaw of a running one are success. A freeze waits for
-	// commands that are being started in the container to be running.
+	// commands that are being started in the container to be running. One of which the engine
+	// has forgotten that it is frozen cannot be thawed: it is killed, and the answer ErrConflict.
 	Freeze(ctx context.Context, id string) error
 	Thaw(ctx context.Context, id string) error
 }

@@ -13,23 +13,30 @@ import (
 
 // Freeze implements container.Freezer. A container that does not run is ErrConflict.
 func (e *Engine) Freeze(ctx context.Context, id string) error {
-	return e.setFrozen(ctx, "freeze", id, true, func(id string) error {
-		leave, err := e.gates.freezing(ctx, id)
-		if err != nil {
-			return err
-		}
-		defer leave()
-		return e.freeze(ctx, id)
-	})
+	full, err := e.fullID(ctx, id)
+	if err != nil {
+		return fmt.Errorf("freeze: %w", err)
+	}
+	leave, err := e.gates.freezing(ctx, full)
+	if err != nil {
+		return fmt.Errorf("freeze container %q: %w", id, err)
+	}
+	defer leave()
+	return e.setFrozen(ctx, "freeze", full, true, func(id string) error { return e.pause(ctx, id) })
 }
 
-// freeze asks again when the kernel could not stop all processes at once: on control groups v1
+// pause asks again when the kernel could not stop all processes at once: on control groups v1
 // a container that starts many has to be caught between two of them.
-func (e *Engine) freeze(ctx context.Context, id string) error {
+func (e *Engine) pause(ctx context.Context, id string) error {
 	const attempts = 10
 	for attempt, wait := 1, minPoll; ; attempt, wait = attempt+1, min(2*wait, maxPoll) {
 		_, err := e.calls.ContainerPause(ctx, id, client.ContainerPauseOptions{})
-		if err == nil || attempt == attempts || !strings.Contains(err.Error(), "unable to freeze") {
+		switch {
+		case err == nil:
+			return nil
+		case strings.Contains(err.Error(), "cannot pause a paused container"):
+			return e.killForgotten(ctx, id)
+		case attempt == attempts || !strings.Contains(err.Error(), "unable to freeze"):
 			return err
 		}
 		e.log.Debug("Docker is unable to freeze a container, trying again", "container", id, "in", wait, "error", err)
@@ -39,12 +46,53 @@ func (e *Engine) freeze(ctx context.Context, id string) error {
 	}
 }
 
+// killForgotten kills a container that is frozen and that Docker takes for one that runs. Docker becomes
+// that wrong when it is killed while it freezes: the container is frozen after that, and what
+// Docker wrote down is not. It then refuses to freeze it and to thaw it, for good. A container
+// that is killed can be started again from its layer.
+func (e *Engine) killForgotten(ctx context.Context, id string) error {
+	e.log.Warn("Docker has forgotten that it froze a container, and cannot thaw it: it is killed, to be started again", "container", id)
+	if _, err := e.calls.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
+		return fmt.Errorf("kill a container that cannot be thawed: %w", err)
+	}
+	return fmt.Errorf("%w: the engine could not thaw it, and it was killed", container.ErrConflict)
+}
+
 // Thaw implements container.Freezer. A container that does not run is ErrConflict.
 func (e *Engine) Thaw(ctx context.Context, id string) error {
 	return e.setFrozen(ctx, "thaw", id, false, func(id string) error {
 		_, err := e.calls.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 		return err
 	})
+}
+
+// findForgotten finds out, after Docker was away, whether it has forgotten that it froze a
+// container, and kills that. The others are frozen for a moment: nothing else makes Docker ask
+// the kernel. Who freezes a container at the same time waits for this, and then looks.
+func (e *Engine) findForgotten(ctx context.Context, id string) error {
+	leave, err := e.gates.freezing(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for tried := false; ; tried = true {
+		inst, err := e.Inspect(ctx, id)
+		switch {
+		case err == nil && (inst.Phase != container.PhaseRunning || inst.Frozen && !tried):
+			return nil
+		case err == nil && !inst.Frozen:
+			err = failure(ctx, e.pause(ctx, id), "freeze container %q for a moment", id)
+		}
+		if err == nil {
+			err = e.Thaw(ctx, id)
+		}
+		if !container.Unavailable(err) {
+			return err
+		}
+		if err := clock.Sleep(ctx, maxBackoff); err != nil {
+			return err
+		}
+	}
 }
 
 // setFrozen looks, acts if something is to be done, and after an error looks again:

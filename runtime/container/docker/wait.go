@@ -24,11 +24,18 @@ const (
 // Wait implements container.Engine. Only what an inspection shows counts; an answer of
 // the engine's own wait, or its breaking off, only says that it is time to look again.
 func (e *Engine) Wait(ctx context.Context, id string) (contract.Exit, error) {
-	backoff := minBackoff
+	backoff, away := minBackoff, false
 	for {
 		c, err := e.inspect(ctx, id, false)
+		if err == nil && away {
+			away = false
+			if err = e.findForgotten(ctx, c.ID); errors.Is(err, contract.ErrConflict) { // it was killed, or ended just now
+				continue
+			}
+		}
 		switch {
 		case contract.Unavailable(err) && ctx.Err() == nil:
+			away = true
 			e.log.Info("cannot ask Docker about a container, trying again", "container", id, "in", backoff, "error", err)
 		case err != nil:
 			return contract.Exit{}, fmt.Errorf("wait: %w", err)
