@@ -20,7 +20,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/image"
 )
@@ -29,6 +28,11 @@ import (
 // themselves is judged, and comes out as the task does.
 func TestWhatIsExportedIsJudgedTheSameWithoutOurNote(t *testing.T) {
 	t.Parallel()
+	judgedWithoutOurNote(t, "swebench")
+}
+
+func judgedWithoutOurNote(t *testing.T, formats ...string) {
+	t.Helper()
 	p := good("letters" + strings.ToLower(containertest.Unique()))
 	q := newQuarry(t, p)
 	q.image = q.equipped(p)
@@ -39,7 +43,7 @@ func TestWhatIsExportedIsJudgedTheSameWithoutOurNote(t *testing.T) {
 	q.write("solver/solution.patch", string(solution))
 	text := "agent \"solver\" {\n  dir     = \"solver\"\n  command = \"git apply /agent/solution.patch\"\n}\n"
 	want := map[string]map[string]string{}
-	for _, format := range daemon.FormatNames() {
+	for _, format := range formats {
 		out := filepath.Join(q.TempDir(), format)
 		q.ok(slices.Concat([]string{"export", format, q.address(), out}, q.flags)...)
 		bare := filepath.Join(q.specs, "bare", format)

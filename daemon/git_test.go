@@ -239,10 +239,13 @@ func TestSpecsOfARepositoryReachNothingElsewhere(t *testing.T) {
 		t.Errorf("the status says %+v", git)
 	}
 	for _, name := range []string{"up", "absolute", "link"} {
-		text, err := os.ReadFile(filepath.Join(w.specs, name+".status.jsonl"))
-		if !strings.Contains(string(text), "which specs from a Git repository may not") {
-			t.Errorf("of %s.hcl is said %s, %v", name, text, err)
-		}
+		w.until("the file says what is wrong with "+name+".hcl", func() error {
+			text, err := os.ReadFile(filepath.Join(w.specs, name+".status.jsonl"))
+			if !strings.Contains(string(text), "which specs from a Git repository may not") {
+				err = fmt.Errorf("it says %s, %w", text, err)
+			}
+			return err
+		})
 	}
 	if _, err := w.status("run.watched"); err != nil {
 		t.Errorf("the settings allow the folder to the watched file: %v", err)

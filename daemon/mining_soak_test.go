@@ -23,3 +23,13 @@ func TestSoakThirtyKillsOfMining(t *testing.T) {
 		}
 	}
 }
+
+// Every bad pull request that one can think of is refused, each for what is wrong with it, and
+// those that are good become tasks, with upstream's tests, with those that a model wrote, and with
+// both. That lines come to end in CRLF is nothing that a fix does.
+func TestSoakEveryBadPullRequestIsRejectedForTheRightReason(t *testing.T) {
+	windows, made, few := onWindows("windows"), withoutTests("made"), withFewTests("few")
+	q := rejectsTheBad(t, append(rejections(), invalid()...), windows, made, few)
+	q.byteExact(windows)
+	q.keepsUpstream(few)
+}

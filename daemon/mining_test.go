@@ -424,7 +424,7 @@ func (q *quarry) isProvedIn(name string) {
 // While it waits for more a spec tells of its progress, with what the model has counted.
 func TestProgressTellsWhatTheModelHasCounted(t *testing.T) {
 	t.Parallel()
-	bad := rejections()[0] // after most has been paid for it
+	bad := rejection("passes") // after most has been paid for it
 	q := newQuarry(t, good("letters"), good("words"), bad)
 	q.write("m.hcl", q.spec("max_tasks = 0", `every = "1h"`, "validation { repeats = 1 }"))
 	q.serve()

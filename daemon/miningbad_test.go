@@ -32,20 +32,14 @@ func bad(name, want string, spoil func(*planted)) *planted {
 	return p
 }
 
-// rejections are bad pull requests, each with the stage and the reason that it ends with.
+// rejections are bad pull requests, each with the stage and the reason that it ends with. Few of
+// them are built and tested: invalid has more of those.
 func rejections() []*planted {
 	return []*planted{
 		bad("passes", "validation passes_before", func(p *planted) {
 			p.after["tests/test_count.py"] = "import count\n\n\ndef test_one_more():\n    assert count.letters('ab') == count.letters('a') + 1\n"
 		}),
-		bad("greps", "validation tests_grep_source", func(p *planted) {
-			p.after["tests/test_count.py"] = "import pathlib\n\n\ndef test_begins_at_zero():\n    text = pathlib.Path(__file__).parent.with_name('count.py').read_text()\n    assert 'n = 0' in text\n"
-		}),
 		bad("lottery", "validation flaky", lottery),
-		bad("unnamed", "feasibility statement_incomplete", func(p *planted) {
-			p.after["count.py"] += "\n\ndef tally_words(text):\n    return len(text.split())\n"
-			p.after["tests/test_count.py"] += "\n\ndef test_words_are_counted():\n    assert count.tally_words('a b') == 2\n"
-		}),
 		bad("docs", "filter docs_only", func(p *planted) {
 			p.after = map[string]string{"README.md": "Counts letters.\n\nSpaces are no letters.\nNothing has none.\n", "docs/use.md": "Call it.\n"}
 		}),
@@ -66,6 +60,26 @@ func rejections() []*planted {
 			p.after["tests/sample.bin"] = "\x00\x01letters\x00"
 		}),
 		bad("submodule", "extract submodule", submodule),
+	}
+}
+
+// rejection is one of them.
+func rejection(name string) *planted {
+	all := rejections()
+	return all[slices.IndexFunc(all, func(p *planted) bool { return p.name == name })]
+}
+
+// invalid are bad pull requests that only their tests, or a model that reads them, tell from good
+// ones: each takes an image and a dozen containers.
+func invalid() []*planted {
+	return []*planted{
+		bad("greps", "validation tests_grep_source", func(p *planted) {
+			p.after["tests/test_count.py"] = "import pathlib\n\n\ndef test_begins_at_zero():\n    text = pathlib.Path(__file__).parent.with_name('count.py').read_text()\n    assert 'n = 0' in text\n"
+		}),
+		bad("unnamed", "feasibility statement_incomplete", func(p *planted) {
+			p.after["count.py"] += "\n\ndef tally_words(text):\n    return len(text.split())\n"
+			p.after["tests/test_count.py"] += "\n\ndef test_words_are_counted():\n    assert count.tally_words('a b') == 2\n"
+		}),
 		bad("endings", "validation passes_before", func(p *planted) {
 			p.after["count.py"] = withCRLF(p.before["count.py"])
 			p.after["tests/test_count.py"] = "import count\n\n\ndef test_two_are_more():\n    assert count.letters('ab') > count.letters('')\n"
@@ -331,14 +345,20 @@ func (q *quarry) solves(address string, tasks ...string) {
 	}
 }
 
-// Every bad pull request that one can think of is refused, each for what is wrong with it, and
-// those that are good become tasks, with upstream's tests, with those that a model wrote, and with
-// both. That lines come to end in CRLF is nothing that a fix does. A file whose lines do is nothing
-// bad: what is mined of it is byte for byte what was merged, and so the task is sound, in every format.
+// A bad pull request is refused for what is wrong with it, and a good one becomes a task. That a
+// file's lines end in CRLF is nothing bad: what is mined of it is byte for byte what was merged, and
+// so the task is sound, in every format.
 func TestPlantedPullRequestsAreRejectedForTheRightReason(t *testing.T) {
 	t.Parallel()
-	windows, made, few := onWindows("windows"), withoutTests("made"), withFewTests("few")
-	q := newQuarry(t, append(rejections(), windows, made, few)...)
+	windows := onWindows("windows")
+	q := rejectsTheBad(t, rejections(), windows)
+	q.byteExact(windows)
+}
+
+// rejectsTheBad has good and bad pull requests mined, and checks what becomes of each.
+func rejectsTheBad(t *testing.T, bad []*planted, good ...*planted) *quarry {
+	t.Helper()
+	q := newQuarry(t, append(slices.Clone(good), bad...)...)
 	q.write("m.hcl", inEachFormat(q.spec("max_tasks = 0", "validation { repeats = 2 }"))+q.over())
 	q.serve()
 	m := q.mined(15 * time.Minute)
@@ -346,11 +366,14 @@ func TestPlantedPullRequestsAreRejectedForTheRightReason(t *testing.T) {
 	paid := q.eachHasOneRecord(prs)
 	q.countersAddUp(last.Progress, prs)
 	q.isTold(last.Progress, paid)
-	q.byteExact(windows)
-	q.keepsUpstream(few)
-	q.solves("run.over", windows.task(), made.task(), few.task())
-	q.judgedOut(t, windows, made, few)
-	for _, p := range []*planted{windows, made, few} {
+	var tasks []string
+	for _, p := range good {
+		tasks = append(tasks, p.task())
+	}
+	q.solves("run.over", tasks...)
+	q.judgedOut(t, good...)
+	for _, p := range good {
 		q.solvedAsTheirs(p, filepath.Join(q.specs, "mined", "sweforge", p.task()))
 	}
+	return q
 }

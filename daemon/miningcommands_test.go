@@ -48,7 +48,7 @@ func TestAMiningSpecTakesCommands(t *testing.T) {
 	first, second := good("first"), good("second")
 	goOn := make(chan struct{})
 	second.hold = modeltest.HoldAt(0, goOn)
-	q := newQuarry(t, first, second, rejections()[4])
+	q := newQuarry(t, first, second, rejection("docs"))
 	declare := func(most int) {
 		q.write("m.hcl", q.spec(fmt.Sprintf("max_tasks = %d", most), "validation { repeats = 1 }")+q.over())
 	}

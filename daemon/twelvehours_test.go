@@ -189,39 +189,57 @@ func (w *world) upgraded() {
 // said before, and it goes by the same name.
 func TestAnAgentProgramThatIsKilledGoesOnWithItsSession(t *testing.T) {
 	t.Parallel()
+	killedInTheMiddle(t, "codex", "worker")
+}
+
+// killedInTheMiddle kills each of these agents while it waits for a tool.
+func killedInTheMiddle(t *testing.T, agents ...string) {
+	t.Helper()
 	w := newWorld(t)
 	w.crowded()
-	server := w.knows(modeltest.Shell(
+	was := map[string]chan struct{}{} // by agent, closed when it was killed
+	for _, name := range agents {
+		was[name] = make(chan struct{})
+	}
+	steps := modeltest.Shell(
 		"echo 4 > src/level && assay-submit", "touch /var/tmp/waiting; until [ -e /var/tmp/go ]; do sleep 0.2; done",
-		"echo 10 > src/level && assay-submit"))
+		"echo 10 > src/level && assay-submit")
+	server := w.knows(func(r modeltest.Request) modeltest.Answer {
+		if r.Results() == 2 { // there are programs that ask what to do while a tool works for long
+			select {
+			case <-was[r.Model]:
+			case <-t.Context().Done():
+			}
+		}
+		return steps(r)
+	})
 	w.shareLayers()
-	agents := []string{"claude-code", "codex", "opencode", "worker"}
 	var asked []string // each its own model, by which its conversations are known
 	for _, name := range agents {
 		asked = append(asked, fmt.Sprintf("agent %q { model = %q }", name, name))
 	}
 	w.write("r.hcl", w.roomy()+w.worker()+w.run("killed", asked, `timeout = "10m"`, `parallel = 4`, `auto_eval = "0s"`, `idle = 1`))
 	w.serve()
-	var trials []string
-	w.untilWithin(4*time.Minute, "four trials have begun", func() error {
-		trials = nil
+	trials := map[string]string{} // their agents
+	w.untilWithin(4*time.Minute, "all trials have begun", func() error {
 		for _, r := range ofType("trial.started", w.records("r.run.killed.jsonl")) {
-			trials = append(trials, r.Trial)
+			trials[r.Trial] = r.Agent
 		}
-		if len(trials) < 4 {
+		if len(trials) < len(agents) {
 			return fmt.Errorf("%d have", len(trials))
 		}
 		return nil
 	})
 	killed := map[string]bool{}
-	w.untilWithin(4*time.Minute, "all four were killed while they wait", func() error {
-		for _, trial := range trials {
+	w.untilWithin(4*time.Minute, "all were killed while they wait", func() error {
+		for trial, agent := range trials {
 			id := w.bodies()[trial].ID
 			if killed[trial] || id == "" || strings.TrimSpace(w.inside(id, "ls /var/tmp/waiting 2>/dev/null || true")) == "" {
 				continue
 			}
 			w.inside(id, `for p in /proc/[0-9]*; do case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in */claude\ *|*/codex\ *|*/opencode\ *|"python3 /agent/main.py"*) kill -9 ${p#/proc/};; esac; done; touch /var/tmp/go`)
 			killed[trial] = true
+			close(was[agent])
 		}
 		if len(killed) < len(trials) {
 			return fmt.Errorf("%d were", len(killed))

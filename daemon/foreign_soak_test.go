@@ -1,0 +1,17 @@
+//go:build soak
+
+package daemon_test
+
+import (
+	"testing"
+
+	"github.com/assayd/assayd/daemon"
+)
+
+func TestSoakEveryFormatIsJudgedTheSameWithoutOurNote(t *testing.T) {
+	judgedWithoutOurNote(t, daemon.FormatNames()...)
+}
+
+func TestSoakEachAgentProgramThatIsKilledGoesOnWithItsSession(t *testing.T) {
+	killedInTheMiddle(t, "claude-code", "codex", "opencode", "worker")
+}
