@@ -33,6 +33,7 @@ func outcomesOf(tx *store.Tx, address string, n int) (outcomes []summary.Outcome
 		return nil, 0, err
 	}
 	var known parts
+	outcomes = make([]summary.Outcome, 0, len(rows))
 	for _, row := range rows {
 		b, err := known.brief(row)
 		if err != nil {

@@ -138,18 +138,14 @@ func compareOutcomes(a, b []Outcome) Comparison {
 
 func sideOf(outcomes []Outcome) Side {
 	s := Side{Total: len(outcomes)}
-	for _, o := range outcomes {
-		s.add(o.Finished.Status)
+	for i := range outcomes {
+		s.add(outcomes[i].Finished.Status)
 	}
 	return s
 }
 
 func byTask(outcomes []Outcome) map[string][]Outcome {
-	groups := map[string][]Outcome{}
-	for _, o := range outcomes {
-		groups[o.key()] = append(groups[o.key()], o)
-	}
-	return groups
+	return grouped(outcomes, (*Outcome).key)
 }
 
 // sameTask compares all of a task that can change a verdict. Its solution only the oracle has.

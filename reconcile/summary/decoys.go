@@ -20,7 +20,8 @@ type DecoySummary struct {
 func decoySummary(outcomes []Outcome) *DecoySummary {
 	s := &DecoySummary{Knowledge: map[string]int{}, Reasons: map[string]int{}}
 	made := 0.0
-	for _, o := range outcomes {
+	for i := range outcomes {
+		o := &outcomes[i]
 		d := o.Finished.Decoys
 		if d == nil {
 			continue

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -20,52 +21,47 @@ type TimePoint struct {
 	Score100 *float64 `json:"score_0_100,omitempty"` // of all tasks that rescale
 }
 
-// byTime is the table of scores at 1/6 … 6/6 of the time.
+// byTime is the table of scores at 1/6 … 6/6 of the time of each trial. All rounds count at its end.
 func byTime(outcomes []Outcome) []TimePoint {
 	const parts = 6
 	points := make([]TimePoint, parts)
+	then, by := slices.Clone(outcomes), placesOf(outcomes, (*Outcome).key)
 	for i := range points {
 		p := &points[i]
 		p.Fraction = float64(i+1) / parts
-		for _, o := range outcomes {
-			if o.Finished.Status.Counts() {
+		for j := range outcomes {
+			if o := &outcomes[j]; o.Finished.Status.Counts() {
 				p.ElapsedS = max(p.ElapsedS, p.Fraction*o.Timeout.Seconds())
 			}
 		}
-		then := bestRounds(outcomes, func(o Outcome, elapsed time.Duration) bool {
-			return i == parts-1 || elapsed <= time.Duration(p.Fraction*float64(o.Timeout))
-		})
-		p.PassRate, _ = averageOf(then, passRate)
-		p.Score, p.ScoreN = averageOf(then, score)
-		p.Score100, _ = averageOf(then, score100)
+		at := func(o *Outcome, part int) time.Duration {
+			if part == parts {
+				return math.MaxInt64
+			}
+			return time.Duration(float64(part) / parts * float64(o.Timeout))
+		}
+		advance(then, outcomes, i == 0, func(o *Outcome) (from, until time.Duration) { return at(o, i), at(o, i+1) })
+		p.PassRate, _ = average(by.samples(then, passRate))
+		p.Score, p.ScoreN = average(by.samples(then, score))
+		p.Score100, _ = average(by.samples(then, score100))
 	}
 	return points
 }
 
-func averageOf(outcomes []Outcome, of measure) (*float64, int) {
-	v, n := stats.Average(samples(outcomes, of))
+func average(samples []stats.Sample) (*float64, int) {
+	v, n := stats.Average(samples)
 	if n == 0 {
 		return nil, 0
 	}
 	return &v, n
 }
 
-// bestRounds are the outcomes with the best of those rounds alone that are taken.
-func bestRounds(outcomes []Outcome, taken func(o Outcome, elapsed time.Duration) bool) []Outcome {
-	then := slices.Clone(outcomes)
-	for i := range then {
-		then[i].Finished.Best = bestBy(&outcomes[i], func(elapsed time.Duration) bool { return taken(outcomes[i], elapsed) })
-	}
-	return then
-}
-
-// bestBy is the best of those rounds alone that are taken; nil = none counts.
-func bestBy(o *Outcome, taken func(elapsed time.Duration) bool) *trial.Best {
-	rounds := make([]round.Submission, 0, len(o.Rounds))
-	for _, r := range o.Rounds {
-		if taken(r.AcceptedAt.Sub(o.Started)) {
-			rounds = append(rounds, r)
-		}
+// bestUntil is the best of the rounds that were accepted by then; nil = none counts.
+func bestUntil(o *Outcome, until time.Duration) *trial.Best {
+	late := func(r round.Submission) bool { return r.AcceptedAt.Sub(o.Started) > until }
+	rounds := o.Rounds
+	if slices.ContainsFunc(rounds, late) {
+		rounds = slices.DeleteFunc(slices.Clone(rounds), late)
 	}
 	best, ok := scoring.Best(o.Judge, rounds)
 	if !ok {
@@ -95,11 +91,12 @@ func curveOf(outcomes []Outcome, end time.Duration) []CurvePoint {
 	const n = curveParts + 1
 	points := make([]CurvePoint, n)
 	lists := make([][]stats.Sample, 3*n) // of pass rates, of scores, of rescaled scores
-	scored := scoredOf(bestRounds(outcomes, func(Outcome, time.Duration) bool { return true }))
-	then, by := slices.Clone(outcomes), placesOf(outcomes, Outcome.key)
+	then, by := slices.Clone(outcomes), placesOf(outcomes, (*Outcome).key)
+	advance(then, outcomes, true, func(*Outcome) (from, until time.Duration) { return 0, math.MaxInt64 })
+	scored := scoredOf(then)
 	for i := range points {
 		until := end * time.Duration(i) / curveParts
-		advance(then, outcomes, end*time.Duration(i-1)/curveParts, until)
+		advance(then, outcomes, i == 0, func(*Outcome) (time.Duration, time.Duration) { return end * time.Duration(i-1) / curveParts, until })
 		points[i].ElapsedS = until.Seconds()
 		lists[i], lists[2*n+i] = by.samples(then, passRate), by.samples(then, score100)
 		if scoredOf(then) == scored {
@@ -113,18 +110,19 @@ func curveOf(outcomes []Outcome, end time.Duration) []CurvePoint {
 	return points
 }
 
-// advance brings outcomes with their best rounds of one time to a later one. Before 0 nothing was
-// accepted.
-func advance(then, outcomes []Outcome, from, until time.Duration) {
+// advance gives outcomes the best of the rounds that were accepted until a time of each. They have the
+// best until an earlier one, unless this is the first.
+func advance(then, outcomes []Outcome, first bool, window func(*Outcome) (from, until time.Duration)) {
 	for i := range outcomes {
 		o := &outcomes[i]
-		changed := from < 0
-		for j := range o.Rounds {
+		from, until := window(o)
+		changed := first
+		for j := 0; j < len(o.Rounds) && !changed; j++ {
 			elapsed := o.Rounds[j].AcceptedAt.Sub(o.Started)
-			changed = changed || from < elapsed && elapsed <= until
+			changed = from < elapsed && elapsed <= until
 		}
 		if changed {
-			then[i].Finished.Best = bestBy(o, func(elapsed time.Duration) bool { return elapsed <= until })
+			then[i].Finished.Best = bestUntil(o, until)
 		}
 	}
 }
@@ -156,7 +154,8 @@ func (o *Outcome) hasScore() bool {
 
 // lastRound is when the last round of a trial that counts was accepted.
 func lastRound(outcomes []Outcome) (end time.Duration) {
-	for _, o := range outcomes {
+	for i := range outcomes {
+		o := &outcomes[i]
 		for _, r := range o.Rounds {
 			if o.Finished.Status.Counts() && !r.Kind.Internal() {
 				end = max(end, r.AcceptedAt.Sub(o.Started))

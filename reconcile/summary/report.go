@@ -108,14 +108,16 @@ func agentReport(name string, of []Outcome, all Summary, end time.Duration) Agen
 
 func taskReport(task string, of []Outcome) TaskReport {
 	t := TaskReport{Task: task, Repo: of[0].Repo}
-	for _, o := range of {
+	for i := range of {
+		o := &of[i]
 		t.add(o.Finished.Status)
 		t.AgentDurationS += o.Finished.AgentDuration
 		t.Usage.Add(o.Finished.Usage)
 		t.NoManifest = t.NoManifest || o.Finished.Status.Counts() && o.unfixed()
 	}
-	t.PassRate, _ = averageOf(of, passRate)
-	t.Score, _ = averageOf(of, score)
-	t.Score100, _ = averageOf(of, score100)
+	by := placesOf(of, (*Outcome).key)
+	t.PassRate, _ = average(by.samples(of, passRate))
+	t.Score, _ = average(by.samples(of, score))
+	t.Score100, _ = average(by.samples(of, score100))
 	return t
 }

@@ -39,7 +39,7 @@ func RepoOf(t task.Task) string {
 }
 
 // key tells tasks apart; two benchmarks may have one of the same name.
-func (o Outcome) key() string {
+func (o *Outcome) key() string {
 	if o.Benchmark == "" {
 		return o.Task
 	}
@@ -130,7 +130,10 @@ func intervalOf(e stats.Estimate, ok bool) *Interval {
 // Summarize computes the summary of trials; it is deterministic.
 func Summarize(outcomes []Outcome) Summary {
 	outcomes = sorted(outcomes)
-	agents := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Control })
+	agents := outcomes
+	if isControl := func(o Outcome) bool { return o.Control }; slices.ContainsFunc(outcomes, isControl) {
+		agents = slices.DeleteFunc(slices.Clone(outcomes), isControl)
+	}
 	s := totals(outcomes)
 	s.rates(agents)
 	groups := map[bool]map[string]Summary{true: {}, false: {}}
@@ -147,33 +150,63 @@ func Summarize(outcomes []Outcome) Summary {
 }
 
 // sorted puts outcomes into an order that does not depend on which trial was planned, or
-// ended, first: sums of floating point numbers and resamples do.
+// ended, first: sums of floating point numbers and resamples do. It sorts pointers: an outcome is large.
 func sorted(outcomes []Outcome) []Outcome {
-	return slices.SortedStableFunc(slices.Values(outcomes), func(a, b Outcome) int {
-		return cmp.Or(
-			cmp.Compare(a.key(), b.key()), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model),
-			cmp.Compare(a.Finished.Attempt, b.Finished.Attempt),
-		)
-	})
+	order := make([]*Outcome, len(outcomes))
+	for i := range outcomes {
+		order[i] = &outcomes[i]
+	}
+	if slices.IsSortedFunc(order, inOrder) {
+		return outcomes
+	}
+	slices.SortStableFunc(order, inOrder)
+	all := make([]Outcome, len(order))
+	for i, o := range order {
+		all[i] = *o
+	}
+	return all
+}
+
+func inOrder(a, b *Outcome) int {
+	return cmp.Or(
+		cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model),
+		cmp.Compare(a.Finished.Attempt, b.Finished.Attempt),
+	)
 }
 
 // byAgent groups outcomes by the agent's label, with the model where one agent has several.
 func byAgent(outcomes []Outcome) map[string][]Outcome {
 	models := map[string]string{}
 	several := map[string]bool{}
-	for _, o := range outcomes {
+	for i := range outcomes {
+		o := &outcomes[i]
 		if model, seen := models[o.Agent]; seen && model != o.Model {
 			several[o.Agent] = true
 		}
 		models[o.Agent] = o.Model
 	}
-	groups := map[string][]Outcome{}
-	for _, o := range outcomes {
-		name := o.Agent
-		if several[name] {
-			name += " " + o.Model
+	name := func(o *Outcome) string {
+		if several[o.Agent] {
+			return o.Agent + " " + o.Model
 		}
-		groups[name] = append(groups[name], o)
+		return o.Agent
+	}
+	return grouped(outcomes, name)
+}
+
+// grouped are the outcomes of each name, in their order.
+func grouped(outcomes []Outcome, name func(*Outcome) string) map[string][]Outcome {
+	sizes := map[string]int{}
+	for i := range outcomes {
+		sizes[name(&outcomes[i])]++
+	}
+	groups := make(map[string][]Outcome, len(sizes))
+	for name, size := range sizes {
+		groups[name] = make([]Outcome, 0, size)
+	}
+	for i := range outcomes {
+		of := name(&outcomes[i])
+		groups[of] = append(groups[of], outcomes[i])
 	}
 	return groups
 }
@@ -189,7 +222,8 @@ func summarize(outcomes []Outcome) Summary {
 // totals are the parts of a summary that are of all trials.
 func totals(outcomes []Outcome) Summary {
 	s := Summary{Total: len(outcomes), ScoreByTime: []TimePoint{}}
-	for _, o := range outcomes {
+	for i := range outcomes {
+		o := &outcomes[i]
 		s.add(o.Finished.Status)
 		s.AgentDurationS += o.Finished.AgentDuration
 		s.Usage.Add(o.Finished.Usage)
@@ -206,7 +240,8 @@ func totals(outcomes []Outcome) Summary {
 // rates fills in what is a rate or a mean of trials.
 func (s *Summary) rates(outcomes []Outcome) {
 	passed, counted := 0, 0
-	for _, o := range outcomes {
+	for i := range outcomes {
+		o := &outcomes[i]
 		if o.Finished.Status.Counts() {
 			counted++
 			if o.unfixed() {
@@ -223,7 +258,7 @@ func (s *Summary) rates(outcomes []Outcome) {
 	if rate, err := stats.Wilson(passed, counted); err == nil {
 		s.ResolvedRate = &Interval{Value: rate.Value, Low: rate.Low, High: rate.High, N: rate.N}
 	}
-	by := placesOf(outcomes, Outcome.key)
+	by := placesOf(outcomes, (*Outcome).key)
 	of := meansOf(by.samples(outcomes, resolved), by.samples(outcomes, passRate), by.samples(outcomes, score), by.samples(outcomes, score100))
 	if tasks := of[0]; tasks.Clusters > 0 || tasks.N < counted {
 		s.ResolvedByTask = tasks
@@ -281,7 +316,7 @@ func valued(v *float64) stats.Outcome {
 // samples has one of each task. Trials that do not count are in none: this is the only
 // place where outcomes become numbers.
 func samples(outcomes []Outcome, of measure) []stats.Sample {
-	return placesOf(outcomes, Outcome.key).samples(outcomes, of)
+	return placesOf(outcomes, (*Outcome).key).samples(outcomes, of)
 }
 
 // places tells for each of some outcomes, in their order, of which sample its number is. It holds for
@@ -293,7 +328,7 @@ type places struct {
 }
 
 // placesOf has one sample for each key; those of one task are never apart.
-func placesOf(outcomes []Outcome, key func(Outcome) string) places {
+func placesOf(outcomes []Outcome, key func(*Outcome) string) places {
 	p := places{of: make([]int, len(outcomes))}
 	at := map[string]int{}
 	for i := range outcomes {
@@ -302,7 +337,7 @@ func placesOf(outcomes []Outcome, key func(Outcome) string) places {
 			p.of[i] = -1
 			continue
 		}
-		k := key(*o)
+		k := key(o)
 		place, seen := at[k]
 		if !seen {
 			place = len(p.empty)
@@ -342,7 +377,7 @@ func meansOf(lists ...[]stats.Sample) []*Interval {
 // ofEachK is pass@k and pass^k averaged over pairs of task and agent, for every k up to the
 // smallest number of attempts; nil with a single attempt.
 func ofEachK(outcomes []Outcome) (at, hat map[string]float64) {
-	pairs := placesOf(outcomes, func(o Outcome) string { return o.key() + "\x00" + o.Agent + "\x00" + o.Model }).samples(outcomes, resolved)
+	pairs := placesOf(outcomes, func(o *Outcome) string { return o.key() + "\x00" + o.Agent + "\x00" + o.Model }).samples(outcomes, resolved)
 	one, every := stats.PassValuesOfEachK(pairs)
 	if len(one) < 2 {
 		return nil, nil

@@ -2,7 +2,6 @@ package scoring
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
@@ -13,14 +12,10 @@ import (
 // never count, nor does what the private set or the untouched tree says; when no other is left there is no best.
 // Of equals the earliest wins. Where a selection by score finds none, the pass rate decides.
 func Best(t task.Judge, rounds []round.Submission) (round.Submission, bool) {
-	if !byRate(t) && !slices.ContainsFunc(rounds, func(r round.Submission) bool { return counts(t, r) }) {
+	best := bestAt(&t, rounds)
+	if best < 0 && !byRate(&t) {
 		t.Select = "pass_rate_first" // nothing has a score: what passed is all there is to go by
-	}
-	best := -1
-	for i, r := range rounds {
-		if counts(t, r) && (best < 0 || compare(t, *r.Report, *rounds[best].Report) > 0) {
-			best = i
-		}
+		best = bestAt(&t, rounds)
 	}
 	if best < 0 {
 		return round.Submission{}, false
@@ -28,7 +23,18 @@ func Best(t task.Judge, rounds []round.Submission) (round.Submission, bool) {
 	return rounds[best], true
 }
 
-func counts(t task.Judge, s round.Submission) bool {
+// bestAt is the index of the round that counts; -1 = none does.
+func bestAt(t *task.Judge, rounds []round.Submission) int {
+	best := -1
+	for i := range rounds {
+		if counts(t, &rounds[i]) && (best < 0 || compare(t, rounds[i].Report, rounds[best].Report) > 0) {
+			best = i
+		}
+	}
+	return best
+}
+
+func counts(t *task.Judge, s *round.Submission) bool {
 	r := s.Report
 	if s.State != round.StateJudged || s.Kind.Internal() || r == nil || !r.Valid || r.Tampered {
 		return false
@@ -39,13 +45,13 @@ func counts(t task.Judge, s round.Submission) bool {
 	return byRate(t) || r.Score != nil
 }
 
-func byRate(t task.Judge) bool {
+func byRate(t *task.Judge) bool {
 	return t.Select != "score_first" && t.Select != "valid_then_score"
 }
 
 // compare orders reports by worth. The selections by score break ties by the pass rate,
 // the one by pass rate breaks them by score at every rate.
-func compare(t task.Judge, a, b round.Report) int {
+func compare(t *task.Judge, a, b *round.Report) int {
 	rate := cmp.Compare(a.PassRate, b.PassRate)
 	score := compareScores(t, a.Score, b.Score)
 	if byRate(t) {
@@ -54,7 +60,7 @@ func compare(t task.Judge, a, b round.Report) int {
 	return cmp.Or(score, rate)
 }
 
-func compareScores(t task.Judge, a, b *float64) int {
+func compareScores(t *task.Judge, a, b *float64) int {
 	switch {
 	case a == nil && b == nil:
 		return 0
