@@ -16,10 +16,10 @@ FUZZTIME     := 10s
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/assayd ./daemon/assayd
 
-# The race detector looks at all code but SQLite (C made into Go), regexp, and our parsers: there it
-# finds nothing and takes twice the time. What keeps a cache for all, as encoding/json does, has to be
+# The race detector looks at all code but SQLite (C made into Go), regexp, HCL, the shell's parser, and
+# our own parsers: there it finds nothing and takes twice the time. What keeps a cache for all, as encoding/json does, has to be
 # looked at: else its locks are not seen, and races are that are none.
-UNRACED := modernc.org/... regexp/... github.com/assayd/assayd/runtime/judge/parser/... github.com/assayd/assayd/runtime/decoy/...
+UNRACED := modernc.org/... regexp/... github.com/hashicorp/hcl/v2/... github.com/zclconf/go-cty/... mvdan.cc/sh/v3/... github.com/assayd/assayd/runtime/judge/parser/... github.com/assayd/assayd/runtime/decoy/...
 RACE := -race $(foreach path,$(UNRACED),'-gcflags=$(path)=-race=false -d=checkptr=0')
 
 # Everything: unit, race, command-line and container tests, on a machine with Go alone. It ends

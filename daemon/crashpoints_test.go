@@ -18,13 +18,14 @@ import (
 // A third of the points is tried here, another one each day, and all in TestSoakACrash….
 func TestACrashAtAnyPointOfATrialCostsNothing(t *testing.T) {
 	t.Parallel()
-	crashOfATrial(t, thirdOf(ofATrial))
+	crashOfATrial(t, partOf(ofATrial, 6))
 }
 
-// thirdOf leaves every third lap: the same all day, so that what fails can be looked into.
-func thirdOf(laps []lap) (some []lap) {
+// partOf leaves every nth lap: the same all day, so that what fails can be looked into, and others
+// tomorrow. The long suites take all.
+func partOf(laps []lap, n int) (some []lap) {
 	for i, l := range laps {
-		if i%3 == time.Now().UTC().YearDay()%3 {
+		if i%n == time.Now().UTC().YearDay()%n {
 			some = append(some, l)
 		}
 	}
@@ -109,14 +110,14 @@ var ofATrial = []lap{
 // archives judged without a trial, and the collection of garbage.
 func TestACrashAtAnyPointOfOtherWorkCostsNothing(t *testing.T) {
 	t.Parallel()
-	crashOfOtherWork(t, thirdOf(ofOtherWork))
+	crashOfOtherWork(t, partOf(ofOtherWork, 6))
 }
 
 func crashOfOtherWork(t *testing.T, laps []lap) {
 	t.Helper()
 	c := newCrashes(t)
 	c.torn = "r.run.games.jsonl"
-	c.write("r.hcl", c.arcade()+c.staged()+c.withDecoys()+c.withPrivateSet()+c.agent("player", player)+
+	c.write("r.hcl", c.arcade()+c.staged()+c.withPrivateSet()+c.agent("player", player)+
 		fmt.Sprintf("\nrun \"games\" {\n  tasks = [benchmark.%s-games]\n  agent \"player\" {}\n  timeout = \"30m\"\n}\n", c.bench))
 	c.start()
 	games := c.begun("r.run.games.jsonl")
@@ -149,9 +150,6 @@ var ofOtherWork = []lap{
 	{at: fault.GameKept},
 	{at: fault.GameJudged},
 	{at: fault.GameRemoved},
-	{at: fault.MixedDrawn, lead: mixedUp},
-	{at: fault.MixedAsked, lead: mixedUp},
-	{at: fault.MixedJudged, lead: mixedUp},
 	{at: fault.OutputsTaken, lead: inStages},
 	{at: fault.StageRemoved, lead: inStages},
 	{at: fault.BuildStarted, lead: build},
@@ -172,7 +170,7 @@ var ofOtherWork = []lap{
 func TestTheCrashSuiteKnowsEveryPoint(t *testing.T) {
 	t.Parallel()
 	killed := map[fault.Point]bool{}
-	for _, l := range slices.Concat(ofATrial, ofOtherWork, ofAnExchange) {
+	for _, l := range slices.Concat(ofATrial, ofOtherWork, ofMixedRuns, ofAnExchange) {
 		killed[l.at] = true
 	}
 	for _, p := range fault.Points {
