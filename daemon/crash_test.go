@@ -72,7 +72,7 @@ func hail(t *testing.T, seed uint64, trials, kills int) {
 	v.start()
 	v.tidy()
 	v.look()
-	run := v.settled("run.crash", 5*time.Minute)
+	run := v.settled("run.crash", 12*time.Minute)
 	v.settledWell(file)
 	v.look()
 	for _, trial := range run.Trials {

@@ -284,7 +284,7 @@ func TestADiskThatIsFullAtAnyWriteCostsNothing(t *testing.T) {
 			return nil
 		})
 	}
-	for _, trial := range w.settled("run.full", 2*time.Minute).Trials {
+	for _, trial := range w.settled("run.full", 12*time.Minute).Trials {
 		if trial.Status != "unresolved" || trial.Reason != "agent_exit" || trial.Try != 1 {
 			t.Errorf("trial %s: %s %s, try %d, %s", trial.ID, trial.Status, trial.Reason, trial.Try, trial.Detail)
 		}

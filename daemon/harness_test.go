@@ -106,7 +106,7 @@ func (w *world) breakable() {
 }
 
 // patience bounds every wait for something that should happen soon.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // world is one state directory, one watched folder, and the daemon on them.
 type world struct {

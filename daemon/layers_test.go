@@ -30,7 +30,7 @@ agent "taken" {
 }
 `, base)+w.run("installed", []string{`agent "made" {}`, `agent "taken" {}`}, `timeout = "2m"`, `auto_eval = "0s"`))
 	w.serve()
-	for _, trial := range w.settled("run.installed", 4*time.Minute).Trials {
+	for _, trial := range w.settled("run.installed", 12*time.Minute).Trials {
 		if trial.Status != "resolved" {
 			t.Errorf("trial %s (%s): %s %s, %s\n%s", trial.ID, trial.Agent, trial.Status, trial.Reason, trial.Detail, w.agentLog(trial.ID))
 		}
@@ -54,17 +54,17 @@ func TestBudgetsAndProvidersEndTrialsByTheirName(t *testing.T) {
 		w.run("total", []string{`agent "worker" { model = "scripted" }`}, `timeout = "3m"`, `auto_eval = "0s"`, `attempts = 2`, "budget {\n    total { usd = 0.02 }\n  }")+
 		w.run("away", []string{`agent "worker" { model = "forbidden" }`}, `timeout = "3m"`, `auto_eval = "0s"`, `retry { infra = 0 }`, `resume { max = 0 }`))
 	w.serve()
-	if got := w.settled("run.each", 3*time.Minute).Trials[0]; got.Status != "resolved" || got.Reason != "budget_tokens" || got.Usage.Tokens() < 3000 {
+	if got := w.settled("run.each", 12*time.Minute).Trials[0]; got.Status != "resolved" || got.Reason != "budget_tokens" || got.Usage.Tokens() < 3000 {
 		t.Errorf("it is %s by %s and spent %+v: %s", got.Status, got.Reason, got.Usage, got.Detail)
 	}
 	if told := ofType("trial.event", w.history("r.run.each.jsonl")); len(told) != 1 || told[0].Event != "budget" {
 		t.Errorf("of the end of its budget is told: %+v", told)
 	}
-	both := w.settled("run.total", 3*time.Minute).Trials
+	both := w.settled("run.total", 12*time.Minute).Trials
 	if len(both) != 2 || both[0].Reason != "budget_usd" || both[1].Reason != "budget_usd" || both[0].Status != "resolved" || both[1].Status != "cancelled" || !both[1].Started.IsZero() {
 		t.Errorf("two trials of one budget: %+v", both)
 	}
-	if got := w.settled("run.away", 3*time.Minute).Trials[0]; got.Status != "infra_error" || got.Reason != "provider" {
+	if got := w.settled("run.away", 12*time.Minute).Trials[0]; got.Status != "infra_error" || got.Reason != "provider" {
 		t.Errorf("an agent whose provider takes no key is %s by %s: %s", got.Status, got.Reason, got.Detail)
 	}
 }

@@ -369,7 +369,7 @@ run "over" {
 	}
 	q.isProvedIn("acme-letters-7")
 	q.solvedAsTheirs(p, filepath.Join(q.specs, "mined", "acme-letters-7"))
-	run := q.settled("run.over", 3*time.Minute)
+	run := q.settled("run.over", 12*time.Minute)
 	for _, x := range run.Trials {
 		want := map[string]string{"oracle": "resolved", "nop": "unresolved"}[x.Agent]
 		if string(x.Status) != want {

@@ -130,7 +130,7 @@ func TestADeclaredAgentIsSentBackByItsHook(t *testing.T) {
 // that they began in, and the others in a new one each time.
 func (w *world) sentBack(name string, hooked map[string]bool) reconcile.RunStatus {
 	w.Helper()
-	run := w.settled("run."+name, 6*time.Minute)
+	run := w.settled("run."+name, 12*time.Minute)
 	if len(run.Trials) != len(hooked) {
 		w.Errorf("there are %d trials, want %d", len(run.Trials), len(hooked))
 	}
@@ -321,7 +321,7 @@ agent "talker" {
 	})
 	c.letGo(trial)
 	c.finished()
-	run := c.settled("run.talk", time.Minute)
+	run := c.settled("run.talk", 12*time.Minute)
 	usage := run.Trials[0].Usage
 	exact := usage.Tokens() - usage.EstimatedTokens
 	answers := regexp.MustCompile(`told (\d+)\n`).FindAllStringSubmatch(c.agentLog(trial), -1)
@@ -346,7 +346,7 @@ func TestWhoCheatsIsMarkedAndJudgedAllTheSame(t *testing.T) {
 	w.write("r.hcl", w.benchmark()+w.worker()+w.run("cheat", []string{`agent "worker" { model = "scripted" }`},
 		`timeout = "3m"`, `auto_eval = "0s"`, `resume { max = 0 }`))
 	w.serve()
-	trial := w.settled("run.cheat", 2*time.Minute).Trials[0]
+	trial := w.settled("run.cheat", 12*time.Minute).Trials[0]
 	if trial.Status != "resolved" || !slices.Contains(trial.Flags, "cheat:future_history") || !slices.Contains(trial.Flags, "cheat:judge_paths") {
 		t.Errorf("it is %s with the flags %v", trial.Status, trial.Flags)
 	}

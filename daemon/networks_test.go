@@ -94,7 +94,7 @@ agent %q {
 	w.write("r.hcl", w.benchmark()+agent("roamer")+
 		w.run("listed", []string{`agent "roamer" {}`}, `timeout = "3m"`, `auto_eval = "0s"`, `resume { max = 0 }`, fmt.Sprintf(`network = ["127.0.0.1:%s"]`, listed)))
 	w.serve()
-	run := w.settled("run.listed", 2*time.Minute)
+	run := w.settled("run.listed", 12*time.Minute)
 	log := w.agentLog(run.Trials[0].ID)
 	for _, want := range []string{
 		"proxy http://127.0.0.1:7433 http://127.0.0.1:7433", "tunnel listed -> tunnel 200 listed", "plain listed -> plain 200 listed",

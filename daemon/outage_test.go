@@ -90,7 +90,7 @@ func TestAnEngineThatIsAwayCostsNothing(t *testing.T) {
 	for _, r := range started {
 		w.letGo(r.Trial)
 	}
-	run := w.settled("run.away", 2*time.Minute)
+	run := w.settled("run.away", 12*time.Minute)
 	for _, trial := range run.Trials {
 		if trial.Status != "unresolved" || trial.Try != 1 || trial.Reason != "agent_exit" || trial.Best == "" {
 			t.Errorf("trial %s: %s %s, try %d, best %q, %s", trial.ID, trial.Status, trial.Reason, trial.Try, trial.Best, trial.Detail)
@@ -167,7 +167,7 @@ func TestAnEngineThatStopsItsContainersResumesThem(t *testing.T) {
 		}
 		w.letGo(r.Trial)
 	}
-	for _, trial := range w.settled("run.stopped", 2*time.Minute).Trials {
+	for _, trial := range w.settled("run.stopped", 12*time.Minute).Trials {
 		if trial.Status != "resolved" || trial.Try != 1 {
 			t.Errorf("trial %s is %s in try %d: %s", trial.ID, trial.Status, trial.Try, trial.Detail)
 		}
@@ -224,7 +224,7 @@ func TestAnEngineThatForgetsAFreezeLosesNoTrial(t *testing.T) {
 		t.Error("the trial has another container than before")
 	}
 	w.letGo(trial)
-	for _, trial := range w.settled("run.frozen", 2*time.Minute).Trials {
+	for _, trial := range w.settled("run.frozen", 12*time.Minute).Trials {
 		if trial.Status != "unresolved" || trial.Try != 1 || trial.Reason != "agent_exit" {
 			t.Errorf("trial %s: %s %s in try %d: %s", trial.ID, trial.Status, trial.Reason, trial.Try, trial.Detail)
 		}

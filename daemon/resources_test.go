@@ -233,7 +233,7 @@ benchmark %q {
 `, w.bench, base)+w.agent("hoggish", hoggish)+w.run("hogs", []string{`agent "hoggish" {}`}, `timeout = "5m"`, `auto_eval = "0s"`))
 	w.serve()
 	stop := w.strained()
-	trial := w.settled("run.hogs", 5*time.Minute).Trials[0]
+	trial := w.settled("run.hogs", 12*time.Minute).Trials[0]
 	w.bore(stop())
 	judged := ofType("submission", w.history("r.run.hogs.jsonl"))
 	var got []string

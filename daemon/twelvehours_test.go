@@ -138,7 +138,7 @@ func TestTwelveHoursOfTroubleEndWithTheWholeCurve(t *testing.T) {
 		w.inside(b.ID, `for p in /proc/[0-9]*; do case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in "python3 /agent/main.py"*) kill -9 ${p#/proc/};; esac; done; true`)
 		crashes++
 	}
-	run := w.settled("run.long", 7*time.Minute)
+	run := w.settled("run.long", 12*time.Minute)
 	got := run.Trials[0]
 	if got.Status != "resolved" || got.Try != 1 || !got.Deadline.Equal(deadline) {
 		t.Errorf("trial %s: %s %s in try %d, its deadline %s was %s: %s", trial, got.Status, got.Reason, got.Try, got.Deadline, deadline, got.Detail)
@@ -246,7 +246,7 @@ func killedInTheMiddle(t *testing.T, agents ...string) {
 		}
 		return nil
 	})
-	run := w.settled("run.killed", 5*time.Minute)
+	run := w.settled("run.killed", 12*time.Minute)
 	all := w.history("r.run.killed.jsonl")
 	for _, trial := range run.Trials {
 		said := w.agentLog(trial.ID)
