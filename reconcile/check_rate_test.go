@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/mining"
@@ -149,7 +150,7 @@ func TestAModelRatesATaskOrTheRatingSaysWhyNot(t *testing.T) {
 			}
 			t.Cleanup(g.Close)
 			r := &Reconciler{o: Options{Host: trial.Host{Gateway: g, OpenBlob: h.store.Blobs().Open}}}
-			address := addressOf("b", tc.name)
+			address := plan.TaskAddress("b", tc.name)
 			k := &checking{r: r, task: tc.task, address: address, out: &Checked{}}
 			if err := k.rate(t.Context(), Rater{"p", "m"}); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -33,8 +34,8 @@ func conflict(format string, args ...any) error { return &Conflict{fmt.Errorf(fo
 
 // Rerun makes a new execution of a run, or of one trial's cell, with content as it is now, and
 // tells how that differs from the latest execution's; nil = it does not.
-func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *Stale, err error) {
-	if isMining(name) {
+func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stale, err error) {
+	if plan.IsMining(name) {
 		return nil, r.ask(ctx, func() error { return r.rerunMining(ctx, name) })
 	}
 	var address string
@@ -62,7 +63,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *Stale, er
 			return conflict("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
 		r.look(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
-		asked := &Rerun{}
+		asked := &plan.Rerun{}
 		if cell != "" {
 			s, err := r.stateOfTrial(ctx, name)
 			if err != nil {
@@ -93,7 +94,7 @@ func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
 		switch {
 		case c.Key == s.Key:
 			return []string{c.Key}
-		case c.slot() == slotOf(s.Cell):
+		case c.Slot() == plan.SlotOf(s.Cell):
 			only = []string{c.Key}
 		}
 	}
@@ -104,7 +105,7 @@ func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
 // has no execution or the last one is over.
 func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 	return r.change(ctx, func() error {
-		if isMining(name) {
+		if plan.IsMining(name) {
 			return r.cancelMining(ctx, name)
 		}
 		address, cell, err := r.resolve(ctx, name)
@@ -115,7 +116,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			if err := r.mayCancel(ctx, name); err != nil {
 				return err
 			}
-			return r.cancelTrial(ctx, Action{Kind: CancelTrial, Trial: name, Cause: "cancelled by a user"})
+			return r.cancelTrial(ctx, plan.Action{Kind: plan.CancelTrial, Trial: name, Cause: "cancelled by a user"})
 		}
 		if r.rerun[address] != nil { // it has not begun yet
 			delete(r.rerun, address)
@@ -177,7 +178,7 @@ func (r *Reconciler) command(ctx context.Context, f func() error) (err error) {
 
 // resolve finds the run that a name means, and the cell when it is a trial's; for the loop.
 func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell string, err error) {
-	if _, is := r.runView(name); is && !isMining(name) {
+	if _, is := r.runView(name); is && !plan.IsMining(name) {
 		return name, "", nil
 	}
 	return r.runNamed(ctx, r.shown.latest.Load(), name)

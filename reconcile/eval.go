@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
@@ -191,7 +192,7 @@ func (r *Reconciler) askedTask(ctx context.Context, set *config.Set, e Evaluatio
 	if gaps := selected.Unsupported(); len(gaps) > 0 {
 		return t, mistake("%s: %s is not in this version yet", out.Task, gaps[0])
 	}
-	if t, err = CompileTask(selected); err != nil {
+	if t, err = plan.CompileTask(selected); err != nil {
 		return t, err
 	}
 	return t, judgeable(t, out.Task)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -378,7 +379,7 @@ func TestATrialThatIsGivenUpBeforeItHasACellHasItsRounds(t *testing.T) {
 		}
 		return err
 	}))
-	check(t, r.giveUp(t.Context(), between, Action{Cause: "cancelled"}))
+	check(t, r.giveUp(t.Context(), between, plan.Action{Cause: "cancelled"}))
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
 		c, err := tx.Cell(between.ID)
 		if c.Rounds != 2 || c.Round != "agent-2" {

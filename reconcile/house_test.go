@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -300,7 +301,7 @@ func (d *daemon) checkSnapshot(t *testing.T, latest *snapshot) {
 	runs, minings := map[string]runView{}, map[string]miningView{}
 	for _, all := range []iter.Seq[string]{maps.Keys(d.desired), maps.Keys(d.gone), maps.Keys(d.mines)} {
 		for address := range all {
-			if view, is := d.runView(address); is && !isMining(address) {
+			if view, is := d.runView(address); is && !plan.IsMining(address) {
 				runs[address] = view
 			}
 			if view, is := d.miningView(address); is {
@@ -496,3 +497,13 @@ func (h *house) container(r RunStatus) *containertest.FakeContainer {
 
 // roomy is a disk that has enough left.
 func roomy() int64 { return 1 << 40 }
+
+// noon is the present of these tests.
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	check(t, os.WriteFile(path, []byte(text), 0o644))
+}

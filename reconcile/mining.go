@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/mining"
@@ -48,9 +49,6 @@ func (s miningState) over(generation string) bool {
 }
 
 func miningKey(address string) string { return "mining/" + address }
-
-// isMining reports whether an address is that of a mining spec.
-func isMining(address string) bool { return strings.HasPrefix(address, "mining.") }
 
 // miningOf is a mining spec in force, nil if there is none.
 func (r *Reconciler) miningOf(address string) *config.Mining {
@@ -142,8 +140,8 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 	spec, live := r.miningOf(address), r.miners[address]
 	switch {
 	case spec == nil && live != nil:
-		if until := r.gone[address].Add(removalGrace); r.now().Before(until) {
-			r.note(address, "the block is gone; it ends at "+stamp(r.line.Wall(until)))
+		if until := r.gone[address].Add(plan.RemovalGrace); r.now().Before(until) {
+			r.note(address, "the block is gone; it ends at "+plan.Stamp(r.line.Wall(until)))
 			r.queue.add(address, until)
 			return nil
 		}
@@ -280,16 +278,16 @@ func (r *Reconciler) grown(name string) {
 	if r.set == nil {
 		return
 	}
-	compiler := NewCompiler(r.set)
+	compiler := plan.NewCompiler(r.set)
 	for i := range r.set.Blocks.Runs {
 		run := &r.set.Blocks.Runs[i]
 		if !slices.ContainsFunc(run.Tasks, func(ref config.Ref) bool { return ref.Kind == "mining" && ref.Name == name }) {
 			continue
 		}
 		address := run.Address()
-		var d *Run
+		var d *plan.Run
 		var err error
-		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.source.origin().set == r.set) {
+		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.MadeFrom(r.set)) {
 			d, err = compiler.Grow(was, run)
 		} else {
 			d, err = r.pinnedAgain(run)
@@ -305,12 +303,12 @@ func (r *Reconciler) grown(name string) {
 }
 
 // pinnedAgain compiles a run with the content of its execution.
-func (r *Reconciler) pinnedAgain(run *config.Run) (d *Run, err error) {
+func (r *Reconciler) pinnedAgain(run *config.Run) (d *plan.Run, err error) {
 	err = r.o.Store.View(r.life, func(tx *store.Tx) error {
 		p := r.pinner(tx, r.set)
 		p.dry = true
-		var newest *Run
-		d, newest, _, err = p.compiled(run, r.contents.of[run.Address()].clone())
+		var newest *plan.Run
+		d, newest, _, err = p.compiled(run, r.contents.of[run.Address()].Clone())
 		if err == nil && newest != nil {
 			r.contents.newest[run.Address()] = newest
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/mining"
@@ -186,7 +187,7 @@ func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
 func (p *pit) has(name string) {
 	p.t.Helper()
 	set := config.Load([]config.Input{{Path: "/b.hcl", Text: []byte(benchmarkSpec)}}, nil, config.Options{})
-	task, err := CompileTask(allTasks(set)[0])
+	task, err := plan.CompileTask(allTasks(set)[0])
 	check(p.t, err)
 	task.Benchmark, task.Name = "x", name
 	check(p.t, p.store.Do(p.t.Context(), func(tx *store.Tx) error {
@@ -210,7 +211,7 @@ func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
 		t.Errorf("within the grace it is %s", run.State)
 	}
 	check(t, d.do(t.Context(), func() {
-		d.gone["mining.x"] = d.now().Add(-removalGrace)
+		d.gone["mining.x"] = d.now().Add(-plan.RemovalGrace)
 		d.queue.add("mining.x", d.now())
 	}))
 	d.untilState(t, "finished")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
@@ -53,8 +54,8 @@ type RunStatus struct {
 	Filling   bool             `json:"filling,omitempty"`   // trials of an earlier version are still being counted
 	Summary   *summary.Summary `json:"summary,omitempty"`   // of the trials that are over and not superseded
 	SummaryOf time.Time        `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
-	Stale     *Stale           `json:"stale,omitempty"`     // how content differs from that of the execution
-	Differs   *Stale           `json:"differs,omitempty"`   // how that differs from the content of the execution before
+	Stale     *plan.Stale      `json:"stale,omitempty"`     // how content differs from that of the execution
+	Differs   *plan.Stale      `json:"differs,omitempty"`   // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
@@ -93,7 +94,7 @@ func (r *Reconciler) StatusOf(ctx context.Context, q StatusQuery) (s Status, err
 	s = r.status(now)
 	runs, mines := now.views(q.Address)
 	undeclared := q.Address != "" && len(mines)+len(runs) == 0
-	if undeclared && !isMining(q.Address) {
+	if undeclared && !plan.IsMining(q.Address) {
 		runs = []runView{{address: q.Address}} // its results may still be there
 	}
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
@@ -256,7 +257,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, now *snapshot, seen runView) (RunSt
 	address, d := seen.address, seen.desired
 	run := RunStatus{Address: address, File: seen.file, Note: seen.note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.stale}
 	if d != nil {
-		run.Generation, run.Wanted = d.Generation, d.cells.len()
+		run.Generation, run.Wanted = d.Generation, d.Wanted().Len()
 	} else {
 		run.Note = "no file declares it"
 	}
@@ -273,7 +274,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, now *snapshot, seen runView) (RunSt
 	}
 	if d != nil && d.Schedule != nil && run.Note == "" {
 		if next := d.Schedule.Next(clock.Now().UTC()); !next.IsZero() {
-			run.Note = "fires next at " + stamp(next)
+			run.Note = "fires next at " + plan.Stamp(next)
 		}
 	}
 	e, err := tx.LatestExecution(address)
@@ -290,7 +291,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, now *snapshot, seen runView) (RunSt
 	}
 	run.Differs = execution.Differs
 	if d != nil {
-		run.Wanted = d.wantedIn(*execution)
+		run.Wanted = d.WantedIn(*execution)
 	}
 	if run.State != "blocked" {
 		run.State = "running"
@@ -313,12 +314,4 @@ func resultsOf(tx *store.Tx, address string) (path, elsewhere string, err error)
 		return "", "", nil
 	}
 	return cmp.Or(stream.File, stream.Path), stream.Why, err
-}
-
-// wanted are the cells of a run; none for a run that no file declares.
-func (d *Run) wanted() *wantedCells {
-	if d == nil {
-		return nil
-	}
-	return d.cells
 }

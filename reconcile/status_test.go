@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -33,7 +34,9 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 			s, _ := openStore(t)
 			r := New(Options{Store: s})
 			last := tt.cells[len(tt.cells)-1]
-			r.desired = map[string]*Run{"run.x": {cells: cellsOf([]Cell{{Key: last.Key()}})}}
+			d := &plan.Run{}
+			d.SetCells([]plan.Cell{{Key: last.Key()}})
+			r.desired = map[string]*plan.Run{"run.x": d}
 			check(t, s.Do(t.Context(), func(tx *store.Tx) error {
 				check(t, tx.PutExecution(store.ExecutionRow{Spec: "run.x", N: 1}))
 				for _, c := range tt.cells {

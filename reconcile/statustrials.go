@@ -3,13 +3,14 @@ package reconcile
 import (
 	"slices"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
 // doneOfRun fills in what was done in a run's execution: counts, trials, money, the summary.
-func (r *Reconciler) doneOfRun(tx *store.Tx, d *Run, run *RunStatus, q StatusQuery) error {
+func (r *Reconciler) doneOfRun(tx *store.Tx, d *plan.Run, run *RunStatus, q StatusQuery) error {
 	counts, err := tx.CellCounts(run.Address, run.Execution)
 	if err != nil {
 		return err
@@ -96,12 +97,12 @@ func uncounted(tx *store.Tx, run *RunStatus, q StatusQuery) (counts []store.Coun
 }
 
 // trialStatuses fills in trials of an execution, in the order of the run as it is declared now.
-func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) error {
+func trialStatuses(tx *store.Tx, d *plan.Run, rows []store.TrialRow, run *RunStatus) error {
 	superseded, err := supersededIn(tx, rows)
 	if err != nil {
 		return err
 	}
-	cells, place := d.wanted(), map[string]int{}
+	cells, place := d.Wanted(), map[string]int{}
 	total := gateway.Budget{}
 	for at, row := range rows {
 		s, err := stateOf(row)
@@ -116,9 +117,9 @@ func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) 
 		if err != nil {
 			return err
 		}
-		i, wanted := cells.place(s.Key, slotOf(s.Cell))
+		i, wanted := cells.Place(s.Key, plan.SlotOf(s.Cell))
 		if !wanted {
-			i = cells.len()
+			i = cells.Len()
 		}
 		t.Wanted, t.Superseded, place[t.ID] = wanted, superseded(row.ID, s.Replaced), i
 		run.Trials = append(run.Trials, t)
@@ -134,7 +135,7 @@ func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) 
 }
 
 // spentStatus fills in what all tries of an execution have spent on models, if one may.
-func spentStatus(tx *store.Tx, d *Run, run *RunStatus) error {
+func spentStatus(tx *store.Tx, d *plan.Run, run *RunStatus) error {
 	asks := slices.ContainsFunc(run.Trials, func(t TrialStatus) bool { return t.Usage != nil })
 	if d != nil && d.Total != (gateway.Budget{}) {
 		run.Budget = &d.Total

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -179,7 +180,7 @@ func (r *Reconciler) hasOpenRun(ctx context.Context, previous config.Previous, s
 			if err != nil {
 				return false, err
 			}
-			finished := o.Execution != nil && o.Execution.Finished && !slices.ContainsFunc(o.Trials, Trial.Running)
+			finished := o.Execution != nil && o.Execution.Finished && !slices.ContainsFunc(o.Trials, plan.Trial.Running)
 			if len(run.Unsupported) == 0 && (run.Schedule != "" || !finished) {
 				return true, nil
 			}

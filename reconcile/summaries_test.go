@@ -8,17 +8,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // plantCells stores so many trials of run.r e1 that are over.
-func (h *house) plantCells(n int) *Run {
+func (h *house) plantCells(n int) *plan.Run {
 	h.t.Helper()
 	text := manyAttempts(n)
 	set := loaded(h.t, text)
-	d, err := Compile(set, *set.Run("r"))
+	d, err := plan.Compile(set, *set.Run("r"))
 	check(h.t, err)
 	h.plantEnded(d, n)
 	return d

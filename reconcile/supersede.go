@@ -8,21 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
-
-// slot is what a cell keeps when an edit changes what is in it.
-type slot struct {
-	benchmark, task, agent string
-	attempt                int
-}
-
-func slotOf(c trial.Cell) slot {
-	return slot{c.Task.Benchmark, c.Task.Name, c.Agent.Title(), c.Attempt}
-}
-
-func (c Cell) slot() slot { return slotOf(c.Whole()) }
 
 // standing are the trials of an execution that are not superseded, by id. Every number is made
 // of these.
@@ -69,7 +58,7 @@ func supersededIn(tx *store.Tx, rows []store.TrialRow) (func(id string, replaced
 
 // supersede marks an ended trial and records why, or takes the mark away: the record of its
 // verdict is then written again, and the last record of a trial says whether it counts.
-func (r *Reconciler) supersede(ctx context.Context, address string, a Action) error {
+func (r *Reconciler) supersede(ctx context.Context, address string, a plan.Action) error {
 	r.harness.note(address)
 	r.touch(address, a.Trial)
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
@@ -78,13 +67,13 @@ func (r *Reconciler) supersede(ctx context.Context, address string, a Action) er
 			return err
 		}
 		s, err := stateOf(row)
-		if err != nil || s.Superseded() == (a.Kind == Supersede) {
+		if err != nil || s.Superseded() == (a.Kind == plan.Supersede) {
 			return err
 		}
 		if err := reopen(tx, address); err != nil { // its summary is another one now
 			return err
 		}
-		if a.Kind == Supersede {
+		if a.Kind == plan.Supersede {
 			return markSuperseded(tx, row, s, trial.Superseded{Trial: a.Trial, By: a.By, Because: a.Cause})
 		}
 		s.Replaced = nil
@@ -189,13 +178,13 @@ func formerly(rows []store.TrialRow) (all []trial.Superseded, err error) {
 		row   store.TrialRow
 		state trial.State
 	}
-	slots := map[slot][]made{}
+	slots := map[plan.Slot][]made{}
 	for _, row := range rows {
 		s, err := stateOf(row)
 		if err != nil {
 			return nil, err
 		}
-		at := slotOf(s.Cell)
+		at := plan.SlotOf(s.Cell)
 		slots[at] = append(slots[at], made{row, s})
 	}
 	for _, of := range slots {
@@ -212,7 +201,7 @@ func formerly(rows []store.TrialRow) (all []trial.Superseded, err error) {
 			switch {
 			case m.row.Status == "" || m.row.ID == last.row.ID && !takenAway(m.state):
 			case m.row.ID == last.row.ID:
-				all = append(all, trial.Superseded{Trial: m.row.ID, Because: noLongerWanted})
+				all = append(all, trial.Superseded{Trial: m.row.ID, Because: plan.NoLongerWanted})
 			default:
 				all = append(all, trial.Superseded{Trial: m.row.ID, By: []string{last.row.ID}, Because: "an edit of the spec changed this cell"})
 			}
@@ -224,5 +213,5 @@ func formerly(rows []store.TrialRow) (all []trial.Superseded, err error) {
 
 // takenAway reports whether an edit cancelled a trial, rather than the end of its block.
 func takenAway(s trial.State) bool {
-	return s.Unwanted && s.Result != nil && !strings.Contains(s.Result.Detail, blockGone)
+	return s.Unwanted && s.Result != nil && !strings.Contains(s.Result.Detail, plan.BlockGone)
 }

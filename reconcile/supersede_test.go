@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/task"
@@ -148,7 +149,7 @@ func TestSupersededTrialsOfAnEarlierVersionAreMarkedOnce(t *testing.T) {
 	put(cell("mine", "first"), trial.Unresolved, false, "")
 	put(cell("mine", "second"), trial.Resolved, false, "")
 	put(cell("other", "first"), trial.Resolved, false, "")
-	put(cell("taken", "first"), trial.Cancelled, true, noLongerWanted+"; it ran")
+	put(cell("taken", "first"), trial.Cancelled, true, plan.NoLongerWanted+"; it ran")
 	put(cell("ended", "first"), trial.Cancelled, true, "the block is gone; it ran")
 	want := []string{
 		trial.ID("r", 1, cell("mine", "second").Key()), trial.ID("r", 1, cell("other", "first").Key()), trial.ID("r", 1, cell("ended", "first").Key()),

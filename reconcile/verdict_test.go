@@ -3,6 +3,7 @@ package reconcile
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func openStore(t *testing.T) (s *store.Store, id string) {
 			t.Error(err)
 		}
 	})
-	state := trial.State{ID: "r.e1.aaaaaaaa", Spec: "run.r", Generation: "g1", Execution: 1, Key: cellOf("a").Key, Try: 1, StartedAt: noon, Phase: trial.Running}
+	state := trial.State{ID: "r.e1.aaaaaaaa", Spec: "run.r", Generation: "g1", Execution: 1, Key: strings.Repeat("a", 64), Try: 1, StartedAt: noon, Phase: trial.Running}
 	data, err := json.Marshal(state)
 	if err != nil {
 		t.Fatal(err)

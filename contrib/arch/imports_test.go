@@ -98,6 +98,11 @@ var mayImport = map[string][]string{
 	},
 
 	"reconcile/admission": {"runtime/judge/round"},
+	"reconcile/plan": {
+		"config", "config/shell", "runtime/trial", "reconcile/admission",
+		// The plain values that a run is compiled into.
+		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest", "runtime/gateway",
+	},
 	"reconcile/summary":   {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
 	"reconcile/store":     {},
 	"reconcile/results":   {},
@@ -106,8 +111,8 @@ var mayImport = map[string][]string{
 		"reconcile", "reconcile/store", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile": {
-		"config", "config/shell", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/summary",
-		// The plain values that a spec is compiled into, the ledger that the judge writes to, and
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/summary",
+		// The ledger that the judge writes to, and
 		// the images that are built ahead and collected, and what tasks are checked for.
 		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sandbox", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",
 		"runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",

@@ -1,4 +1,4 @@
-package reconcile
+package plan
 
 import (
 	"errors"
@@ -79,10 +79,10 @@ type Plan struct {
 	Wake    time.Time // zero = only when something changes
 }
 
-// carryOut executes the plan in order. Where there is no room for a container none is started after
+// CarryOut executes the plan in order. Where there is no room for a container none is started after
 // it, and the trials that run are taken up all the same. Anything else after which no more can be done
 // ends it.
-func (p Plan) carryOut(execute func(Action) (more bool, err error)) error {
+func (p Plan) CarryOut(execute func(Action) (more bool, err error)) error {
 	var errs []error
 	full := false
 	for _, a := range p.Actions {
@@ -126,7 +126,7 @@ func (p Plan) String() string {
 		fmt.Fprintf(&b, "%s: %s\n", p.Address, a.text(called))
 	}
 	if !p.Wake.IsZero() {
-		fmt.Fprintf(&b, "%s: look again at %s\n", p.Address, stamp(p.Wake))
+		fmt.Fprintf(&b, "%s: look again at %s\n", p.Address, Stamp(p.Wake))
 	}
 	return b.String()
 }
@@ -155,7 +155,8 @@ func (p *Plan) wakeAt(t time.Time) {
 	}
 }
 
-func (p *Plan) has(k ActionKind) bool {
+// Has reports whether the plan has an action of a kind.
+func (p *Plan) Has(k ActionKind) bool {
 	for _, a := range p.Actions {
 		if a.Kind == k {
 			return true

@@ -1,4 +1,4 @@
-package reconcile
+package plan
 
 import (
 	"crypto/sha256"
@@ -31,13 +31,41 @@ type Run struct {
 	Images     map[string][]string // names of images that it is made of, with the addresses of their tasks
 	OnChange   string              // config.OnChangeRerun: another execution when content has changed
 
-	cells  *wantedCells
+	cells  *WantedCells
 	source *source // of the cells
-	summed string  // by sum
+	summed string  // by Sum
 }
 
 // Cells are the cells that the run wants, in order.
 func (d *Run) Cells() []Cell { return d.cells.all() }
+
+// SetCells gives the run these cells, in this order, in place of those that it was compiled with.
+func (d *Run) SetCells(cells []Cell) { d.cells = cellsOf(cells) }
+
+// Wanted are the cells of a run; none for nil, which is a run that no file declares.
+func (d *Run) Wanted() *WantedCells {
+	if d == nil {
+		return nil
+	}
+	return d.cells
+}
+
+// MadeFrom reports whether the cells of the run are made from a set.
+func (d *Run) MadeFrom(set *config.Set) bool { return d.source.origin().set == set }
+
+// SolutionOf is the solution of the task of the cell with a key, which an edit has left in its slot; nil = the task
+// has none. wanted is false where the run does not have the cell, or does not say what the solution is.
+func (d *Run) SolutionOf(key string, of Slot) (s *task.Solution, wanted bool) {
+	place, is := d.cells.Place(key, of)
+	if !is {
+		return nil, false
+	}
+	c := d.cells.At(place)
+	if c.solution == nil {
+		return nil, false
+	}
+	return c.solution(), true
+}
 
 // Cell is a cell with its key. The whole of it is made when it is asked for: of a run that is
 // wanted only the key counts, most of the time.
@@ -47,15 +75,18 @@ type Cell struct {
 	solution func() *task.Solution // of the task; nil = not known
 }
 
-// Whole is all that the cell consists of; it must be declared.
+// Declared reports whether a block declares the cell; if not, only its key is known.
+func (c Cell) Declared() bool { return c.whole != nil }
+
+// Whole is all that the cell consists of. It panics for a cell that is not Declared.
 func (c Cell) Whole() trial.Cell { return c.whole() }
 
-// sum identifies what of a run decides whether an execution of it is over. Two attempts at one task
+// Sum identifies what of a run decides whether an execution of it is over. Two attempts at one task
 // differ in nothing but their number.
-func (d *Run) sum() string {
+func (d *Run) Sum() string {
 	if d.summed == "" {
 		h := sha256.New()
-		fmt.Fprintf(h, "%+v\n%d\n", d.Total, d.cells.len())
+		fmt.Fprintf(h, "%+v\n%d\n", d.Total, d.cells.Len())
 		for _, key := range d.cells.first() {
 			fmt.Fprintln(h, key)
 		}
@@ -64,8 +95,8 @@ func (d *Run) sum() string {
 	return d.summed
 }
 
-// grows reports whether an execution may come to have more cells.
-func (d *Run) grows(e Execution) bool { return d.Grows && len(e.Only) == 0 }
+// MayGrow reports whether an execution may come to have more cells.
+func (d *Run) MayGrow(e Execution) bool { return d.Grows && len(e.Only) == 0 }
 
 // Execution is one doing of a run.
 type Execution struct {
@@ -80,8 +111,8 @@ type Execution struct {
 	Ended     string   // for what it was over, once it was; "" = an earlier version did not note it
 }
 
-// over reports whether the execution is over and the run wants nothing else since.
-func (e Execution) over(d *Run) bool { return e.Finished && (d == nil || e.Ended == d.sum()) }
+// Over reports whether the execution is over and the run wants nothing else since.
+func (e Execution) Over(d *Run) bool { return e.Finished && (d == nil || e.Ended == d.Sum()) }
 
 // Trial is what is known about one trial of the execution.
 type Trial struct {
@@ -95,7 +126,7 @@ type Trial struct {
 	EndedAt   time.Time    // of the last try
 	Cancelled bool         // cancelling is under way
 
-	Slot       slot // of its cell
+	Slot       Slot // of its cell
 	place      int  // of its cell among those that are wanted, from 1; 0 = it is not
 	Superseded bool // it is in no number any more
 	Again      bool // a user asked for another try
@@ -124,22 +155,22 @@ type Observed struct {
 // Rerun asks for a new execution.
 type Rerun struct{ Only []string }
 
-// removalGrace is how long a vanished block with running trials is waited for.
-const removalGrace = time.Minute
+// RemovalGrace is how long a vanished block with running trials is waited for.
+const RemovalGrace = time.Minute
 
 // Diff says what is to be done so that the run exists as wanted. It is pure, and it is
 // the only place where policy lives. desired is nil when no file declares the run. It is given all
 // trials of the execution.
 func Diff(address string, desired *Run, o Observed, now time.Time) Plan {
-	x := newCellIndex(desired, o.Execution)
+	x := NewCellIndex(desired, o.Execution)
 	for _, t := range o.Trials {
-		x.put(t)
+		x.Put(t)
 	}
-	return x.worklist(o).diff(address, desired, now)
+	return x.Worklist(o).Diff(address, desired, now)
 }
 
-// diff is Diff from what asks for something.
-func (w worklist) diff(address string, desired *Run, now time.Time) Plan {
+// Diff is as the function of that name, made from what asks for something.
+func (w Worklist) Diff(address string, desired *Run, now time.Time) Plan {
 	p := Plan{Address: address}
 	switch {
 	case desired == nil:
@@ -159,30 +190,30 @@ func (w worklist) diff(address string, desired *Run, now time.Time) Plan {
 }
 
 // remove cancels what a vanished block left open, after the grace if anything runs.
-func (p *Plan) remove(w worklist, now time.Time) {
+func (p *Plan) remove(w Worklist, now time.Time) {
 	running, open := false, false
 	for _, t := range w.Trials {
 		running = running || t.Running() && !t.Cancelled
 		open = open || t.Open()
 	}
-	if until := w.GoneSince.Add(removalGrace); running && now.Before(until) {
-		p.add(Action{Kind: Wait, Cause: "the block is gone; its running trials are cancelled at " + stamp(until)})
+	if until := w.GoneSince.Add(RemovalGrace); running && now.Before(until) {
+		p.add(Action{Kind: Wait, Cause: "the block is gone; its running trials are cancelled at " + Stamp(until)})
 		p.wakeAt(until)
 		p.takeUp(w)
 		return
 	}
 	if open {
-		p.cancelUnwanted(w, blockGone)
+		p.cancelUnwanted(w, BlockGone)
 		return
 	}
 	if w.Execution != nil && !w.Execution.Finished {
-		p.add(Action{Kind: Finish, Execution: w.Execution.N, Cause: blockGone})
+		p.add(Action{Kind: Finish, Execution: w.Execution.N, Cause: BlockGone})
 	}
 	p.add(Action{Kind: Forget, Cause: "no file declares it"})
 }
 
 // pursue makes an execution exist and its cells run.
-func (p *Plan) pursue(d *Run, w worklist, now time.Time) {
+func (p *Plan) pursue(d *Run, w Worklist, now time.Time) {
 	if begin, ok := p.begins(d, w.Observed, now); ok {
 		p.add(begin)
 		return // the next pass sees the execution
@@ -195,20 +226,20 @@ func (p *Plan) pursue(d *Run, w worklist, now time.Time) {
 		p.wind(w)
 		return
 	}
-	p.cancelUnwanted(w, noLongerWanted)
+	p.cancelUnwanted(w, NoLongerWanted)
 	p.supersede(d, w)
 	open := p.start(d, w, now) || slices.ContainsFunc(w.Trials, Trial.Running)
 	switch {
-	case open || p.has(CancelTrial) || e.Finished && !p.has(Supersede) && !p.has(Reinstate):
-	case d.grows(*e) && w.begun && !e.Settled:
+	case open || p.Has(CancelTrial) || e.Finished && !p.Has(Supersede) && !p.Has(Reinstate):
+	case d.MayGrow(*e) && w.begun && !e.Settled:
 		p.add(Action{Kind: Settle, Execution: e.N, Cause: "no cell is open, and more may come"})
-	case !d.grows(*e):
+	case !d.MayGrow(*e):
 		p.add(Action{Kind: Finish, Execution: e.N, Cause: "no cell is open"})
 	}
 }
 
 // wind ends an execution that a user cancelled.
-func (p *Plan) wind(w worklist) {
+func (p *Plan) wind(w Worklist) {
 	open := false
 	for _, t := range w.Trials {
 		if t.Open() {
@@ -244,7 +275,7 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 		return Action{Kind: Begin, Execution: n, Trigger: "accepted", Cause: "the run is new"}, o.Execution == nil
 	}
 	if o.LastFired.Sub(now) > correction {
-		p.add(Action{Kind: Recount, At: now, Cause: "the last firing was at " + stamp(o.LastFired) + ", which is yet to come: the clock was wrong then"})
+		p.add(Action{Kind: Recount, At: now, Cause: "the last firing was at " + Stamp(o.LastFired) + ", which is yet to come: the clock was wrong then"})
 		return Action{}, false
 	}
 	due := d.Schedule.Next(o.LastFired)
@@ -263,17 +294,17 @@ func (p *Plan) begins(d *Run, o Observed, now time.Time) (Action, bool) {
 		p.add(Action{Kind: Skip, Execution: o.Execution.N, At: due, Cause: "the last execution still runs"})
 		return Action{}, false
 	}
-	return Action{Kind: Begin, Execution: n, Trigger: "schedule", At: due, Cause: "the schedule fired at " + stamp(due)}, true
+	return Action{Kind: Begin, Execution: n, Trigger: "schedule", At: due, Cause: "the schedule fired at " + Stamp(due)}, true
 }
 
 // contentRests is how long content must be left alone before a run with on_change is done again.
 const contentRests = 5 * time.Second
 
-// wantedIn is how many cells an execution is to have.
-func (d *Run) wantedIn(e Execution) int { return cellsWanted(d, e).len() }
+// WantedIn is how many cells an execution is to have.
+func (d *Run) WantedIn(e Execution) int { return cellsWanted(d, e).Len() }
 
 // cellsWanted are the cells that an execution is to have.
-func cellsWanted(d *Run, e Execution) *wantedCells {
+func cellsWanted(d *Run, e Execution) *WantedCells {
 	if len(e.Only) == 0 {
 		return d.cells
 	}
@@ -290,7 +321,7 @@ func cellsWanted(d *Run, e Execution) *wantedCells {
 	return cellsOf(cells)
 }
 
-func (p *Plan) cancelUnwanted(w worklist, cause string) {
+func (p *Plan) cancelUnwanted(w Worklist, cause string) {
 	for _, t := range w.Trials {
 		if t.place == 0 && t.Open() && !t.Cancelled {
 			p.add(Action{Kind: CancelTrial, Trial: t.ID, Unwanted: true, Cause: cause})
@@ -298,19 +329,19 @@ func (p *Plan) cancelUnwanted(w worklist, cause string) {
 	}
 }
 
-// noLongerWanted is why a cell is cancelled, or its trial superseded, that an edit took away.
-const noLongerWanted = "the run no longer wants this cell"
+// NoLongerWanted is why a cell is cancelled, or its trial superseded, that an edit took away.
+const NoLongerWanted = "the run no longer wants this cell"
 
-// blockGone is why the trials of a block are cancelled that no file declares any more.
-const blockGone = "the block is gone"
+// BlockGone is why the trials of a block are cancelled that no file declares any more.
+const BlockGone = "the block is gone"
 
 // supersede takes the ended trials out of all numbers that an edit replaced, and takes those
 // in again that the run wants again.
-func (p *Plan) supersede(d *Run, w worklist) {
+func (p *Plan) supersede(d *Run, w Worklist) {
 	if len(w.Execution.Only) > 0 {
 		return // it was asked for by the key of a cell, which an edit changes
 	}
-	var bySlot map[slot][]string
+	var bySlot map[Slot][]string
 	for _, t := range w.Trials {
 		switch {
 		case t.Open():
@@ -320,7 +351,7 @@ func (p *Plan) supersede(d *Run, w worklist) {
 			if bySlot == nil {
 				bySlot = w.bySlot(d)
 			}
-			a := Action{Kind: Supersede, Execution: w.Execution.N, Trial: t.ID, Cause: noLongerWanted, By: bySlot[t.Slot]}
+			a := Action{Kind: Supersede, Execution: w.Execution.N, Trial: t.ID, Cause: NoLongerWanted, By: bySlot[t.Slot]}
 			if len(a.By) > 0 {
 				a.Cause = "an edit or a retry changed this cell"
 			}
@@ -330,10 +361,10 @@ func (p *Plan) supersede(d *Run, w worklist) {
 }
 
 // bySlot are the ids that the trials of wanted cells have.
-func (w worklist) bySlot(d *Run) map[slot][]string {
-	ids := make(map[slot][]string, w.wanted.len())
+func (w Worklist) bySlot(d *Run) map[Slot][]string {
+	ids := make(map[Slot][]string, w.wanted.Len())
 	for _, c := range w.wanted.all() {
-		s := c.slot()
+		s := c.Slot()
 		ids[s] = append(ids[s], trial.ID(d.Name, w.Execution.N, c.Key))
 	}
 	return ids
@@ -341,7 +372,7 @@ func (w worklist) bySlot(d *Run) map[slot][]string {
 
 // start lets open cells begin, in the order of the run and as far as parallel and stagger allow,
 // and reports whether any cell is open. What was interrupted goes on first: it has its place already.
-func (p *Plan) start(d *Run, w worklist, now time.Time) (open bool) {
+func (p *Plan) start(d *Run, w Worklist, now time.Time) (open bool) {
 	places := d.Parallel
 	for _, t := range w.Trials {
 		if t.Running() {
@@ -369,10 +400,10 @@ func (p *Plan) start(d *Run, w worklist, now time.Time) (open bool) {
 			continue
 		}
 		places--
-		c := w.wanted.at(fresh[0])
+		c := w.wanted.At(fresh[0])
 		fresh = fresh[1:]
 		cause := "new cell"
-		if len(w.left) > 0 && w.left[c.slot()] {
+		if len(w.left) > 0 && w.left[c.Slot()] {
 			cause = "an edit or a retry changed this cell"
 		}
 		p.startCell(d, w, c, 1, cause)
@@ -380,12 +411,12 @@ func (p *Plan) start(d *Run, w worklist, now time.Time) (open bool) {
 	return open
 }
 
-func (p *Plan) startCell(d *Run, w worklist, c Cell, try int, cause string) {
+func (p *Plan) startCell(d *Run, w Worklist, c Cell, try int, cause string) {
 	p.add(Action{Kind: StartTrial, Trial: trial.ID(d.Name, w.Execution.N, c.Key), Cell: c, Try: try, Cause: cause})
 }
 
 // takeUp lets every trial go on that runs and that nobody drives, wanted or not.
-func (p *Plan) takeUp(w worklist) {
+func (p *Plan) takeUp(w Worklist) {
 	for _, t := range w.Trials {
 		if t.Running() && !t.Live {
 			p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: w.cellOf(t), Try: t.Try, Cause: goesOn})
@@ -395,7 +426,7 @@ func (p *Plan) takeUp(w worklist) {
 
 // goOn takes up trials that run and that nobody drives, and reports whether any of the wanted
 // cells has one that runs.
-func (p *Plan) goOn(w worklist) (open bool) {
+func (p *Plan) goOn(w Worklist) (open bool) {
 	for _, t := range w.inOrder(Trial.Running) {
 		open = true
 		if !t.Live {
@@ -435,4 +466,5 @@ func retryPause(try int) time.Duration {
 	return min(5*time.Second<<min(max(try-1, 0), 10), 5*time.Minute)
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// Stamp is a time as plans and notes show it.
+func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,4 +1,4 @@
-package reconcile
+package plan
 
 import (
 	"cmp"
@@ -41,6 +41,9 @@ func NewCompiler(set *config.Set) *Compiler {
 	return &Compiler{set: set, read: map[config.Selected]task.Task{}}
 }
 
+// Set is the set whose runs it compiles.
+func (all *Compiler) Set() *config.Set { return all.set }
+
 // Compile is as the function of that name. The run keeps r, which must not change.
 func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	c := compiler{Compiler: all, origin: &origin{set: all.set, run: r}}
@@ -61,7 +64,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 		}
 		d.Schedule = s
 	}
-	d.Waits, d.Grows = waitsFor(all.set, r), grows(all.set, r)
+	d.Waits, d.Grows = WaitsFor(all.set, r), grows(all.set, r)
 	if len(tasks) == 0 && len(c.blocked) == 0 && d.Waits == "" && !d.Grows {
 		c.block("it selects no task")
 	}
@@ -80,7 +83,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
 	all := map[string][]string{}
 	for _, t := range tasks {
-		refs := imagesOf(t)
+		refs := ImagesOf(t)
 		for _, a := range agents {
 			if a.Layer != nil {
 				refs = append(refs, a.Layer.Image)
@@ -88,7 +91,7 @@ func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
 		}
 		for _, ref := range slices.Compact(slices.Sorted(slices.Values(refs))) {
 			if ref != "" {
-				all[ref] = append(all[ref], addressOf(t.Benchmark, t.Name))
+				all[ref] = append(all[ref], TaskAddress(t.Benchmark, t.Name))
 			}
 		}
 	}
@@ -98,7 +101,7 @@ func imagesOfAll(tasks []task.Task, agents []agent.Agent) map[string][]string {
 // Grow compiles a run again that has got tasks since. Where these are the last ones, only those are
 // compiled, and all their attempts come behind the cells that there were: thousands may come, one by one.
 func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
-	if was == nil || was.Blocked != "" || was.cells.len() == 0 || was.cells.batches == nil {
+	if was == nil || was.Blocked != "" || was.cells.Len() == 0 || was.cells.batches == nil {
 		return all.Compile(r)
 	}
 	before := was.source.origin()
@@ -110,7 +113,7 @@ func (all *Compiler) Grow(was *Run, r *config.Run) (*Run, error) {
 		return all.Compile(r)
 	}
 	d := *was
-	d.summed, d.Waits, d.Grows = "", waitsFor(all.set, r), grows(all.set, r)
+	d.summed, d.Waits, d.Grows = "", WaitsFor(all.set, r), grows(all.set, r)
 	c := compiler{Compiler: all, origin: &origin{set: all.set, run: r}}
 	tasks := c.compile(selected[n:])
 	agents := c.agents()
@@ -245,8 +248,8 @@ func grows(set *config.Set, r *config.Run) bool {
 	return slices.ContainsFunc(r.Tasks, func(ref config.Ref) bool { return ref.Kind == "mining" && set.Mined().Grows(ref.Name) })
 }
 
-// waitsFor says which dataset, or copy of a folder, of a run is not there yet; "" if all are.
-func waitsFor(set *config.Set, r *config.Run) string {
+// WaitsFor says which dataset, or copy of a folder, of a run is not there yet; "" if all are.
+func WaitsFor(set *config.Set, r *config.Run) string {
 	for _, ref := range r.Tasks {
 		b := set.Benchmark(ref.Name)
 		if ref.Kind != "benchmark" || b == nil {

@@ -1,4 +1,4 @@
-package reconcile
+package plan
 
 import (
 	"fmt"
@@ -79,7 +79,7 @@ func final(t *Trial)      { t.Final = true }
 func unwanted(t *Trial)   { t.Unwanted, t.Final, t.Status = true, true, trial.Cancelled }
 func superseded(t *Trial) { t.Superseded = true }
 func slotAs(name string) func(*Trial) {
-	return func(t *Trial) { t.Slot = cellOf(name).slot() }
+	return func(t *Trial) { t.Slot = cellOf(name).Slot() }
 }
 
 func try(n int) func(*Trial) {
@@ -287,3 +287,44 @@ func TestForeseeGoesOnPastTheBeginning(t *testing.T) {
 }
 
 func waitingFor(why string) func(*Run) { return func(r *Run) { r.Waits = why } }
+
+// No time of day fires twice for a clock that was set back a little; one that was wrong by
+// days does not silence a schedule for as long.
+func TestAScheduleWhoseLastFiringIsYetToCome(t *testing.T) {
+	d := wantedRun("a", scheduled(t, "0 * * * *"))
+	for name, tt := range map[string]struct {
+		fired time.Time
+		now   time.Time
+		want  string
+	}{
+		"set back an hour":             {noon, noon.Add(-50 * time.Minute), "look again at 2030-05-01T13:00:00Z"},
+		"and there once more":          {noon, noon, "look again at 2030-05-01T13:00:00Z"},
+		"set ahead an hour":            {noon.Add(-time.Hour), noon.Add(time.Minute), "begin e1 (the schedule fired at 2030-05-01T12:00:00Z)"},
+		"set back by the year it lost": {noon.AddDate(1, 0, 0), noon, "recount (the last firing was at 2031-05-01T12:00:00Z, which is yet to come: the clock was wrong then)"},
+	} {
+		if got := Diff("run.r", d, Observed{LastFired: tt.fired}, tt.now).String(); got != "run.r: "+tt.want+"\n" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestATrialThatRunsIsTakenUpWhereThereIsNoRoom: another one of its run that waits for room is no
+// reason to leave it alone.
+func TestATrialThatRunsIsTakenUpWhereThereIsNoRoom(t *testing.T) {
+	p := Plan{Address: "run.r", Actions: []Action{
+		{Kind: StartTrial, Trial: "waits", Cause: goesOn}, {Kind: StartTrial, Trial: "fresh", Cause: "new cell"}, {Kind: StartTrial, Trial: "runs", Cause: goesOn},
+	}}
+	var tried []string
+	if err := p.CarryOut(func(a Action) (bool, error) {
+		tried = append(tried, a.Trial)
+		return a.Trial == "runs", nil
+	}); err != nil || strings.Join(tried, " ") != "waits runs" {
+		t.Errorf("tried %v (%v)", tried, err)
+	}
+}
+
+// never is a schedule that fires no more.
+type never struct{}
+
+// Next implements cron.Schedule: the zero time is no time.
+func (never) Next(time.Time) time.Time { return time.Time{} }

@@ -1,4 +1,4 @@
-package reconcile
+package plan
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestARaisedBudgetGoesOnWithWhatIsNotDone(t *testing.T) {
 		"solved":                      {trial.Resolved, trial.ReasonAgentExit, budget(2), false},
 	} {
 		s := trial.State{Cell: trial.Cell{Total: budget(1)}, Result: &trial.Finished{Status: tt.status, Reason: tt.reason, Final: true}}
-		if got := funded(s, tt.now); got != tt.want {
+		if got := Funded(s, tt.now); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package reconcile
+package plan
 
 import (
 	"crypto/sha256"
@@ -12,9 +12,9 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// wantedCells are the cells of a run, in order. Each is made when somebody asks for it: a run may have a
+// WantedCells are the cells of a run, in order. Each is made when somebody asks for it: a run may have a
 // hundred thousand, and most of them are over or have not begun. Any goroutine may ask.
-type wantedCells struct {
+type WantedCells struct {
 	n       int
 	batches []*batch // in order; nil = the cells are listed
 	listed  []Cell
@@ -37,15 +37,15 @@ type batch struct {
 }
 
 // cellsOf are cells that there are already.
-func cellsOf(cells []Cell) *wantedCells { return &wantedCells{n: len(cells), listed: cells} }
+func cellsOf(cells []Cell) *WantedCells { return &WantedCells{n: len(cells), listed: cells} }
 
 // with are the cells with those of further tasks of a source behind them, of which from were before them.
-func (w *wantedCells) with(of *source, from, tasks, agents int) *wantedCells {
-	p := &batch{source: of, start: w.len(), from: from, tasks: tasks, agents: agents, attempts: max(of.origin().run.Attempts, 1)}
+func (w *WantedCells) with(of *source, from, tasks, agents int) *WantedCells {
+	p := &batch{source: of, start: w.Len(), from: from, tasks: tasks, agents: agents, attempts: max(of.origin().run.Attempts, 1)}
 	if p.len() == 0 {
 		return w
 	}
-	out := &wantedCells{n: p.start + p.len()}
+	out := &WantedCells{n: p.start + p.len()}
 	if w != nil {
 		out.batches = w.batches[:len(w.batches):len(w.batches)]
 	}
@@ -53,7 +53,7 @@ func (w *wantedCells) with(of *source, from, tasks, agents int) *wantedCells {
 	for i := range tasks {
 		selected := of.origin().selected[from+i]
 		t, _ := CompileTask(selected) // it has been compiled before, so it can be
-		of.places.Store(addressOf(t.Benchmark, t.Name), placeOfTask{p, i})
+		of.places.Store(TaskAddress(t.Benchmark, t.Name), placeOfTask{p, i})
 	}
 	return out
 }
@@ -87,16 +87,16 @@ func (p *batch) at(i int) Cell {
 	return Cell{Key: p.keys[k](attempt), whole: r.cell, solution: r.solution}
 }
 
-// len is how many there are.
-func (w *wantedCells) len() int {
+// Len is how many there are.
+func (w *WantedCells) Len() int {
 	if w == nil {
 		return 0
 	}
 	return w.n
 }
 
-// at is the cell at a place.
-func (w *wantedCells) at(place int) Cell {
+// At is the cell at a place, from 0.
+func (w *WantedCells) At(place int) Cell {
 	if w.batches == nil {
 		return w.listed[place]
 	}
@@ -105,7 +105,7 @@ func (w *wantedCells) at(place int) Cell {
 }
 
 // all are all of them.
-func (w *wantedCells) all() []Cell {
+func (w *WantedCells) all() []Cell {
 	switch {
 	case w == nil:
 		return nil
@@ -115,14 +115,14 @@ func (w *wantedCells) all() []Cell {
 	w.once.Do(func() {
 		w.made = make([]Cell, w.n)
 		for i := range w.made {
-			w.made[i] = w.at(i)
+			w.made[i] = w.At(i)
 		}
 	})
 	return w.made
 }
 
-// place tells where the cell with a key is, which an edit has left in its slot if it is there still.
-func (w *wantedCells) place(key string, of slot) (place int, is bool) {
+// Place tells where the cell with a key is, from 0, which an edit has left in its slot if it is there still.
+func (w *WantedCells) Place(key string, of Slot) (place int, is bool) {
 	switch {
 	case w == nil:
 		return 0, false
@@ -137,24 +137,33 @@ func (w *wantedCells) place(key string, of slot) (place int, is bool) {
 		return place, is
 	}
 	source := w.batches[0].source
-	found, is := source.places.Load(addressOf(of.benchmark, of.task))
-	agent, declared := source.agents[of.agent]
+	found, is := source.places.Load(TaskAddress(of.Benchmark, of.Task))
+	agent, declared := source.agents[of.Agent]
 	if !is || !declared {
 		return 0, false
 	}
 	at := found.(placeOfTask) //nolint:forcetypeassert // nothing else is stored
-	if p := at.batch; of.attempt < 1 || of.attempt > p.attempts || agent >= p.agents {
+	if p := at.batch; of.Attempt < 1 || of.Attempt > p.attempts || agent >= p.agents {
 		return 0, false
 	}
-	place = at.batch.start + (of.attempt-1)*at.batch.tasks*at.batch.agents + at.i*at.batch.agents + agent
-	if place >= w.n || w.at(place).Key != key { // it came later, or an edit changed the cell
+	place = at.batch.start + (of.Attempt-1)*at.batch.tasks*at.batch.agents + at.i*at.batch.agents + agent
+	if place >= w.n || w.At(place).Key != key { // it came later, or an edit changed the cell
 		return 0, false
 	}
 	return place, true
 }
 
+// KeysMade is how many keys of cells have been made so far, where they are not listed: of a run that is over nobody
+// asks for any. The attempts of one agent at one task count once. It is for tests.
+func (w *WantedCells) KeysMade() (n int) {
+	for _, p := range w.batches {
+		n += len(p.keys)
+	}
+	return n
+}
+
 // first are the keys of the first attempts, or all keys where the cells are listed.
-func (w *wantedCells) first() (keys []string) {
+func (w *WantedCells) first() (keys []string) {
 	if w == nil {
 		return nil
 	}
@@ -171,7 +180,7 @@ func (w *wantedCells) first() (keys []string) {
 
 // layout identifies the order of the cells, which depends on when tasks were added; "" where the cells
 // are listed.
-func (w *wantedCells) layout() string {
+func (w *WantedCells) layout() string {
 	if w == nil || w.batches == nil {
 		return ""
 	}
@@ -182,8 +191,8 @@ func (w *wantedCells) layout() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// tasks are the tasks of the cells, each once, as the cells have them but for the solution.
-func (d *Run) tasks() (all []task.Task) {
+// Tasks are the tasks of the cells, each once, as the cells have them but for the solution.
+func (d *Run) Tasks() (all []task.Task) {
 	of := d.source.origin()
 	for i := range of.selected {
 		t, _ := CompileTask(of.selected[i]) // it has been compiled before, so it can be

@@ -1,13 +1,13 @@
-package reconcile
+package plan
 
 import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// funded reports whether a trial was cancelled because its run had nothing left to spend, and the
+// Funded reports whether a trial was cancelled because its run had nothing left to spend, and the
 // run may spend more now than the trial knew of.
-func funded(s trial.State, total gateway.Budget) bool {
+func Funded(s trial.State, total gateway.Budget) bool {
 	if s.Result == nil || s.Result.Status != trial.Cancelled {
 		return false
 	}
