@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
@@ -60,11 +60,11 @@ func (r *Reconciler) indexOpen(tx *store.Tx, address string, x *plan.CellIndex) 
 	behind := -noted.First // trials of cells behind the noted ones
 	for _, c := range counts {
 		behind += c.Cells
-		if c.State == StateSuperseded && c.Cells > 0 {
+		if c.State == history.StateSuperseded && c.Cells > 0 {
 			return false, nil
 		}
 	}
-	fresh, known, err := x.FreshBehind(noted.First, behind, func(key string) (bool, error) { return hasTrial(tx, address, x.Execution(), key) })
+	fresh, known, err := x.FreshBehind(noted.First, behind, func(key string) (bool, error) { return history.HasTrial(tx, address, x.Execution(), key) })
 	if err != nil || !known {
 		return false, err
 	}
@@ -77,20 +77,6 @@ func (r *Reconciler) indexOpen(tx *store.Tx, address string, x *plan.CellIndex) 
 	return true, nil
 }
 
-// hasTrial reports whether a cell has a trial.
-func hasTrial(tx *store.Tx, address string, execution int, key string) (bool, error) {
-	for _, id := range trial.IDs(strings.TrimPrefix(address, "run."), execution, key) {
-		c, err := tx.Cell(id)
-		if errors.Is(err, store.ErrNotFound) {
-			return false, nil
-		}
-		if err != nil || c.Key == key {
-			return err == nil, err
-		}
-	}
-	return false, nil
-}
-
 // asking are the trials of an execution that may ask for something.
 func (r *Reconciler) asking(tx *store.Tx, address string, execution int) (trials []plan.Trial, err error) {
 	ids := map[string]bool{}
@@ -99,7 +85,7 @@ func (r *Reconciler) asking(tx *store.Tx, address string, execution int) (trials
 			ids[id] = true // also one that is over, as long as its goroutine is not
 		}
 	}
-	for _, state := range append([]string{string(trial.Cancelled)}, OpenStates...) { // of what was cancelled, the budget counts
+	for _, state := range append([]string{string(trial.Cancelled)}, history.OpenStates...) { // of what was cancelled, the budget counts
 		cells, err := tx.CellsOf(store.CellQuery{Spec: address, Execution: execution, State: state, Limit: math.MaxInt32})
 		if err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
@@ -24,9 +25,9 @@ func TestAStartReadsWhatIsOpen(t *testing.T) {
 		run, err := plan.Compile(set, *set.Run("r"))
 		check(t, err)
 		h.plantEnded(run, done)
-		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 		working := func(d *daemon) {
-			d.until(t, "at work", func(r RunStatus) bool { return r.Cells[StateWorking] == 1 })
+			d.until(t, "at work", func(r RunStatus) bool { return r.Cells[history.StateWorking] == 1 })
 			d.stop()
 		}
 		working(h.start()) // the first one reads all, and notes what has begun
@@ -68,16 +69,16 @@ func TestTheIndexOfWhatIsOpenIsThatOfAll(t *testing.T) {
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 		row, err := tx.Trial(trial.ID("r", 1, run.Wanted().At(3).Key))
 		check(t, err)
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		check(t, err)
 		for _, place := range []int{all/2 + 2, all/2 + 5} { // with holes before them
 			s.Key = run.Wanted().At(place).Key
 			s.ID, s.Cell.Attempt, s.Phase, s.Result = trial.ID("r", 1, s.Key), place+1, trial.Running, nil
 			row.ID, row.Cell, row.Phase, row.Status = s.ID, s.Key, string(s.Phase), ""
 			row.Data = mustJSON(t, s)
-			check(t, putTrial(tx, row, s))
+			check(t, history.PutTrial(tx, row, s))
 		}
-		return tx.PutMeta(filledKey, filledAll)
+		return tx.PutMeta(history.FilledKey, history.FilledAll)
 	}))
 	r := New(Options{Store: h.store})
 	e := &plan.Execution{N: 1, StartedAt: noon.Add(-time.Hour)}

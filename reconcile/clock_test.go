@@ -8,6 +8,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
@@ -102,11 +103,11 @@ func TestWhatIsYoungIsNotTakenForOldWhenTheClockWasSet(t *testing.T) {
 func TestAnExecutionAndATryBeganWhenTheyDidAlthoughTheClockWasSet(t *testing.T) {
 	for name, step := range steps {
 		line := clock.From(clock.Now().Add(-step))
-		data, err := json.Marshal(executionData{Line: line})
+		data, err := json.Marshal(history.ExecutionData{Line: line})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := executionOf(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: line.Now(), Data: data})
+		e, err := history.ExecutionOf(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: line.Now(), Data: data})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -134,7 +136,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			case !e.FinishedAt.IsZero():
 				return fmt.Errorf("cancel %s: %w: execution e%d is over", address, ErrNothing, e.N)
 			}
-			var d executionData
+			var d history.ExecutionData
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
@@ -192,7 +194,7 @@ func (r *Reconciler) runNamed(ctx context.Context, now *snapshot, name string) (
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(name)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(name, now.addresses()))
+			return fmt.Errorf("%w: %s%s", history.ErrUnknown, name, suggest(name, now.addresses()))
 		}
 		address, cell = row.Spec, row.Cell
 		return err
@@ -222,7 +224,7 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 	if err != nil || now.run(address).desired != nil || now.mines(address) { // it may have no records yet
 		return nil, err
 	}
-	return nil, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, now.addresses()))
+	return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, address, suggest(address, now.addresses()))
 }
 
 // Output is what the judge command wrote in a round of a trial, or of a session without
@@ -230,7 +232,7 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 func (r *Reconciler) Output(ctx context.Context, id, roundName string) (io.ReadCloser, error) {
 	var all []round.Submission
 	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		all, err = submissions(tx, id)
+		all, err = ledger.OfTrial(tx, id)
 		return err
 	})
 	if err != nil {
@@ -253,9 +255,9 @@ func (r *Reconciler) Output(ctx context.Context, id, roundName string) (io.ReadC
 		return r.o.Host.OpenBlob(x.Report.Output)
 	}
 	if len(rounds) == 0 {
-		return nil, &unknownName{fmt.Sprintf("%s has no round; to see why: assayd submissions %s", id, id)}
+		return nil, history.Unknown("%s has no round; to see why: assayd submissions %s", id, id)
 	}
-	return nil, &unknownName{fmt.Sprintf("%s has no round %q; its rounds are %s", id, roundName, strings.Join(rounds, ", "))}
+	return nil, history.Unknown("%s has no round %q; its rounds are %s", id, roundName, strings.Join(rounds, ", "))
 }
 
 // OpenLog reads the log of a trial's try from offset on (trial.OpenLog); try 0 is the last one.
@@ -265,7 +267,7 @@ func (r *Reconciler) OpenLog(ctx context.Context, id string, try int, offset int
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
-			return noTrial(tx, id)
+			return history.UnknownTrial(tx, id)
 		}
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -93,7 +94,7 @@ func (h *house) hasDecoys(d *daemon) {
 			if err != nil {
 				return err
 			}
-			s, err := stateOf(row)
+			s, err := history.StateOf(row)
 			if err != nil || s.JudgeImage.ID == "" {
 				return err
 			}

@@ -8,39 +8,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/trial"
 )
-
-// executionData is what an execution's row holds beyond its columns.
-type executionData struct {
-	Only      []string     `json:"only,omitempty"`
-	Cancelled bool         `json:"cancelled,omitempty"`
-	Content   []plan.Layer `json:"content,omitempty"` // with which it is done
-	Differs   *plan.Stale  `json:"differs,omitempty"` // how that differs from the content of the execution before
-	Ended     string       `json:"ended,omitempty"`   // for what cells and budget it was over (plan.Run.Sum)
-	// Line is what the start of the execution is of.
-	Line clock.Line `json:"line,omitzero"`
-}
-
-func executionOf(row store.ExecutionRow) (*plan.Execution, error) {
-	var d executionData
-	if len(row.Data) > 0 {
-		if err := json.Unmarshal(row.Data, &d); err != nil {
-			return nil, fmt.Errorf("read execution e%d of %s: %w", row.N, row.Spec, err)
-		}
-	}
-	return &plan.Execution{
-		N: row.N, Trigger: row.Trigger, StartedAt: d.Line.Wall(row.StartedAt), Settled: !row.SettledAt.IsZero(),
-		Finished: !row.FinishedAt.IsZero(), Only: d.Only, Cancelled: d.Cancelled, Differs: d.Differs, Ended: d.Ended,
-	}, nil
-}
 
 // execute carries out one action and reports whether the plan's others may follow. It
 // decides nothing but whether there is room for another container.
@@ -97,7 +73,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) e
 		if c, err = p.begun(run, a.Execution); err != nil {
 			return err
 		}
-		data, err := json.Marshal(executionData{Only: a.Only, Line: line, Content: c.Layers, Differs: r.contents.stale[address]})
+		data, err := json.Marshal(history.ExecutionData{Only: a.Only, Line: line, Content: c.Layers, Differs: r.contents.stale[address]})
 		if err != nil {
 			return err
 		}
@@ -216,7 +192,7 @@ func stateAs(tx *store.Tx, fresh trial.State) (s trial.State, stored []byte, err
 		case err != nil:
 			return fresh, nil, err
 		case row.Cell == fresh.Key:
-			s, err = stateOf(row)
+			s, err = history.StateOf(row)
 			return s, row.Data, err
 		}
 	}
@@ -292,11 +268,11 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			}
 		}
 		if s.Phase == trial.Pending {
-			if err := reopen(tx, s.Spec); err != nil {
+			if err := history.Reopen(tx, s.Spec); err != nil {
 				return err
 			}
 		}
-		if err := putTrial(tx, row, s); err != nil {
+		if err := history.PutTrial(tx, row, s); err != nil {
 			return err
 		}
 		if s.Phase == trial.Done {
@@ -305,7 +281,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			}
 		}
 		for _, e := range effects {
-			if err := record(tx, s, e); err != nil {
+			if err := history.AppendEffect(tx, s, e); err != nil {
 				return err
 			}
 		}
@@ -315,15 +291,6 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 		r.scans.add(scan)
 	}
 	return err
-}
-
-func reopen(tx *store.Tx, address string) error {
-	e, err := tx.LatestExecution(address)
-	if err != nil || e.SettledAt.IsZero() {
-		return err
-	}
-	e.SettledAt, e.FinishedAt = time.Time{}, time.Time{} // what it was over for is told again at its end
-	return tx.PutExecution(e)
 }
 
 // cancelTrial asks a trial to end; one that no goroutine drives is driven to its end.
@@ -369,7 +336,7 @@ func (r *Reconciler) stored(ctx context.Context, id string) (state trial.State, 
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if err == nil {
-			state, err = stateOf(row)
+			state, err = history.StateOf(row)
 		}
 		return err
 	})
@@ -404,11 +371,11 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 	r.shown.show(address)
 	r.o.Log.Info("spec removed", "spec", address)
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		path, err := tx.Meta(homeKey(address))
+		path, err := tx.Meta(history.HomeKey(address))
 		if err != nil || path == "" {
 			return err
 		}
-		if err := errors.Join(tx.PutMeta(homeKey(address), ""), tx.PutMeta(scheduleKey(address), ""), tx.PutMeta(begunKey(address), "")); err != nil {
+		if err := errors.Join(tx.PutMeta(history.HomeKey(address), ""), tx.PutMeta(scheduleKey(address), ""), tx.PutMeta(begunKey(address), "")); err != nil {
 			return err
 		}
 		_, err = tx.AppendLine(r.statusStream(path, r.roots.of(path)), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})

@@ -2,9 +2,9 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -105,7 +105,7 @@ func (r *Reconciler) putFinish(ctx context.Context, address string, a plan.Actio
 		e.SettledAt = now
 		if a.Kind == plan.Finish {
 			e.FinishedAt = now
-			if err := endFor(&e, r.desired[address]); err != nil {
+			if err := history.EndFor(&e, r.desired[address]); err != nil {
 				return err
 			}
 		}
@@ -125,25 +125,9 @@ func (r *Reconciler) stayOver(ctx context.Context, address string, e plan.Execut
 		if err != nil {
 			return err
 		}
-		if err := endFor(&row, d); err != nil {
+		if err := history.EndFor(&row, d); err != nil {
 			return err
 		}
 		return tx.PutExecution(row)
 	})
-}
-
-// endFor notes for what an execution is over: as long as the run wants no more, nobody reads its
-// trials to find out.
-func endFor(e *store.ExecutionRow, d *plan.Run) (err error) {
-	var data executionData
-	if len(e.Data) > 0 {
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			return fmt.Errorf("read execution e%d of %s: %w", e.N, e.Spec, err)
-		}
-	}
-	if data.Ended = ""; d != nil {
-		data.Ended = d.Sum()
-	}
-	e.Data, err = json.Marshal(data)
-	return err
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -242,7 +244,7 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, of harnessPl
 		if err != nil {
 			return err
 		}
-		superseded, err := supersededIn(tx, rows)
+		superseded, err := history.SupersededIn(tx, rows)
 		if err != nil {
 			return err
 		}
@@ -250,7 +252,7 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, of harnessPl
 			if row.Status == "" {
 				continue
 			}
-			s, err := stateOf(row)
+			s, err := history.StateOf(row)
 			if err != nil {
 				return err
 			}
@@ -264,7 +266,7 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, of harnessPl
 			if s.Cell.Mode != trial.Single {
 				return nil
 			}
-			subs, err := submissions(tx, row.ID)
+			subs, err := ledger.OfTrial(tx, row.ID)
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -127,11 +128,11 @@ func (h *house) checkCells() {
 	ctx := context.WithoutCancel(h.t.Context()) // also when the test is over
 	var filled string
 	check(h.t, h.store.View(ctx, func(tx *store.Tx) (err error) {
-		filled, err = tx.Meta(filledKey)
+		filled, err = tx.Meta(history.FilledKey)
 		return err
 	}))
-	if filled == filledAll {
-		check(h.t, CheckCells(ctx, h.store))
+	if filled == history.FilledAll {
+		check(h.t, history.CheckCells(ctx, h.store))
 	}
 }
 
@@ -154,7 +155,7 @@ func (h *house) answer(ctx context.Context, c *containertest.FakeContainer) stri
 		if err != nil {
 			return err
 		}
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		if err != nil {
 			return err
 		}
@@ -257,7 +258,7 @@ func (h *house) start() *daemon {
 // begin is start without waiting for the daemon to become ready.
 func (h *house) begin() (d *daemon, ready chan struct{}) {
 	h.t.Helper()
-	log, ledger, owner := slog.New(slog.DiscardHandler), NewLedger(h.store), h.store.Owner()
+	log, ledger, owner := slog.New(slog.DiscardHandler), history.NewLedger(h.store), h.store.Owner()
 	d = &daemon{}
 	spool := filepath.Join(h.store.Dir(), "spool")
 	check(h.t, os.MkdirAll(spool, 0o700))
@@ -432,7 +433,7 @@ func (d *daemon) untilOver(t *testing.T, address string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
 		s, err := d.Status(t.Context(), address)
-		if !errors.Is(err, ErrUnknown) { // a young file is given time
+		if !errors.Is(err, history.ErrUnknown) { // a young file is given time
 			check(t, err)
 		}
 		if len(s.Runs) == 1 && s.Runs[0].State == "finished" {

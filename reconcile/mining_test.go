@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -41,7 +42,7 @@ func newPit(t *testing.T) *pit {
 	p.more = func(o *Options) {
 		g, err := gateway.New(gateway.Options{
 			Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil }}},
-			Ledger:    NewBooks(p.store), Log: log,
+			Ledger:    ledger.NewUsageLedger(p.store), Log: log,
 		})
 		check(t, err)
 		t.Cleanup(g.Close)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/mining"
 )
@@ -79,7 +80,7 @@ func (r *Reconciler) miningHead(ctx context.Context, seen miningView) (MiningSta
 	case spec == nil:
 		spec = &config.Mining{Block: config.Block{Kind: "mining", Name: strings.TrimPrefix(seen.address, "mining.")}}
 	}
-	m.Progress, err = mining.Reached(ctx, &miningBook{r: r, spec: *spec}, *spec, usageOf(spent))
+	m.Progress, err = mining.Reached(ctx, &miningBook{r: r, spec: *spec}, *spec, ledger.UsageOf(spent))
 	return m, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
@@ -74,7 +75,7 @@ func (r *Reconciler) latest(tx *store.Tx, address string) (plan.Observed, error)
 	if err != nil {
 		return o, err
 	}
-	o.Execution, err = executionOf(e)
+	o.Execution, err = history.ExecutionOf(e)
 	return o, err
 }
 
@@ -118,7 +119,7 @@ func (r *Reconciler) observed(tx *store.Tx, address string) (plan.Worklist, erro
 
 // index puts the trials of an execution in their index. Those that ask for nothing are not read.
 func (r *Reconciler) index(tx *store.Tx, address string, x *plan.CellIndex) error {
-	filled, err := allFilled(tx)
+	filled, err := history.AllFilled(tx)
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (r *Reconciler) trialOf(row store.TrialRow) (plan.Trial, error) {
 		t.Status = ""
 		return t, nil
 	}
-	s, err := stateOf(row)
+	s, err := history.StateOf(row)
 	if err != nil {
 		return t, err
 	}

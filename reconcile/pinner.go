@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 )
@@ -271,7 +272,7 @@ func (p *pinner) contentOf(run *config.Run, before config.Previous) (*plan.Conte
 	if err != nil {
 		return nil, err
 	}
-	var d executionData
+	var d history.ExecutionData
 	if len(row.Data) > 0 {
 		if err := json.Unmarshal(row.Data, &d); err != nil {
 			return nil, fmt.Errorf("read execution e%d of %s: %w", row.N, row.Spec, err)
@@ -300,7 +301,7 @@ func (p *pinner) put(address string, c *plan.Content) error {
 	if err != nil || row.N != c.N {
 		return err
 	}
-	var d executionData
+	var d history.ExecutionData
 	if len(row.Data) > 0 {
 		if err := json.Unmarshal(row.Data, &d); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
@@ -20,7 +21,7 @@ import (
 // Options are what a Reconciler is made of.
 type Options struct {
 	Store      *store.Store
-	Ledger     *Submissions
+	Ledger     *ledger.Submissions
 	Host       trial.Host
 	Admission  *admission.Controller
 	Daemon     string         // id of this process, which its containers bear

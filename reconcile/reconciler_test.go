@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
@@ -217,7 +218,7 @@ func TestCancel(t *testing.T) {
 	if got := phases(run); got != "x/1 cancelled, y/1 cancelled" || run.Summary.Cancelled != 2 || strings.Count(h.records(), "trial.finished") != 2 {
 		t.Errorf("%s, %+v, %s", got, run.Summary, h.records())
 	}
-	if err := d.Cancel(t.Context(), "run.none"); !errors.Is(err, ErrUnknown) {
+	if err := d.Cancel(t.Context(), "run.none"); !errors.Is(err, history.ErrUnknown) {
 		t.Errorf("cancel of what nobody knows: %v", err)
 	}
 }
@@ -266,7 +267,7 @@ func TestWhatATryTookThatCountsAfterAllIsNotLost(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		s, err = stateOf(row)
+		s, err = history.StateOf(row)
 		return err
 	}))
 	if f := s.Result; !f.Final || f.Usage.InputTokens != 2000 || f.LostUsage.InputTokens != 1000 {

@@ -2,13 +2,13 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
@@ -88,7 +88,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 			return err
 		}
 		out.Execution = e.N
-		states, err := standing(tx, address, e.N)
+		states, err := history.Standing(tx, address, e.N)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 		if err := p.put(address, c); err != nil {
 			return err
 		}
-		return reopenAll(tx, address)
+		return history.Revive(tx, address)
 	})
 	if err != nil || len(out.Trials) == 0 {
 		return out, err
@@ -198,29 +198,7 @@ func tryAgain(tx *store.Tx, d *plan.Run, s trial.State) error {
 	open.Final = false
 	s.Result, s.Unwanted, s.Again = &open, false, true
 	row.Wanted = true
-	return putState(tx, row, s)
-}
-
-// reopenAll lets an execution go on, also one that a user cancelled.
-func reopenAll(tx *store.Tx, address string) error {
-	e, err := tx.LatestExecution(address)
-	if err != nil {
-		return err
-	}
-	var d executionData
-	if len(e.Data) > 0 {
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			return err
-		}
-	}
-	d.Cancelled = false
-	if e.Data, err = json.Marshal(d); err != nil {
-		return err
-	}
-	if err := tx.PutExecution(e); err != nil {
-		return err
-	}
-	return reopen(tx, address)
+	return history.PutState(tx, row, s)
 }
 
 // forgetImages has the names of images looked up anew that only tasks use which were pinned again.
@@ -298,7 +276,7 @@ func (r *Reconciler) outdated(ctx context.Context, address string, n int) (outda
 		return false, nil
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		states, err := standing(tx, address, n)
+		states, err := history.Standing(tx, address, n)
 		outdated = slices.ContainsFunc(states, func(s trial.State) bool {
 			return (s.Result == nil || s.Result.Status.Counts()) && slices.Contains(stale.Tasks, plan.TaskAddressOf(s))
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -110,7 +111,7 @@ func (r *Reconciler) StatusOf(ctx context.Context, q StatusQuery) (s Status, err
 		r.sumUp(&s.Runs[i])
 	}
 	if q.Address != "" && len(mines)+len(s.Runs) == 0 {
-		return s, fmt.Errorf("%w: %s%s", ErrUnknown, q.Address, now.suggest(q.Address))
+		return s, fmt.Errorf("%w: %s%s", history.ErrUnknown, q.Address, now.suggest(q.Address))
 	}
 	for _, seen := range mines {
 		m, err := r.miningStatus(ctx, seen)
@@ -161,55 +162,6 @@ func (r *Reconciler) status(now *snapshot) Status {
 	return s
 }
 
-// ErrUnknown says that there is no such run or trial.
-var ErrUnknown = errors.New("no such run or trial")
-
-// unknownName is an ErrUnknown without its words.
-type unknownName struct{ text string }
-
-func (e *unknownName) Error() string { return e.text }
-
-// Is makes it an ErrUnknown.
-func (e *unknownName) Is(target error) bool { return target == ErrUnknown }
-
-// trialsToName is how many trials of a run are named in an error.
-const trialsToName = 10
-
-// noTrial says why there is no trial of that name: it may be a run's.
-func noTrial(tx *store.Tx, id string) error {
-	address := "run." + strings.TrimPrefix(id, "run.")
-	e, err := tx.LatestExecution(address)
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("%w: %s", ErrUnknown, id)
-	}
-	if err != nil {
-		return err
-	}
-	counts, err := tx.CellCounts(address, e.N)
-	if err != nil {
-		return err
-	}
-	cells, err := tx.CellsOf(store.CellQuery{Spec: address, Execution: e.N, Limit: trialsToName})
-	if err != nil {
-		return err
-	}
-	var ids []string
-	for _, c := range cells {
-		ids = append(ids, c.Trial)
-	}
-	all := 0
-	for _, c := range counts {
-		all += c.Cells
-	}
-	switch {
-	case all == 0:
-		return &unknownName{fmt.Sprintf("%s is a run, which has no trials yet", address)}
-	case all > len(ids):
-		ids = append(ids, fmt.Sprintf("and %d more", all-len(ids)))
-	}
-	return &unknownName{fmt.Sprintf("%s is a run; name one of its trials: %s", address, strings.Join(ids, ", "))}
-}
-
 // suggest names what was probably meant: the same without its kind, or a near miss.
 func suggest(name string, known []string) string {
 	best := config.Nearest(name, known)
@@ -226,7 +178,7 @@ func suggest(name string, known []string) string {
 
 // runStatuses are those of runs. Those that work have their trials first, as far as they reach.
 func (r *Reconciler) runStatuses(tx *store.Tx, now *snapshot, seen []runView, q StatusQuery) ([]RunStatus, error) {
-	filled, err := allFilled(tx)
+	filled, err := history.AllFilled(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +237,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, now *snapshot, seen runView) (RunSt
 		return run, err
 	}
 	run.Execution = e.N
-	execution, err := executionOf(e)
+	execution, err := history.ExecutionOf(e)
 	if err != nil {
 		return run, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
@@ -86,7 +87,7 @@ func TestARunThatIsNotDeclaredAnyMoreHasAStatus(t *testing.T) {
 	if err != nil || len(s.Runs) != 1 || s.Runs[0].State != "finished" || s.Runs[0].Note != "no file declares it" || len(s.Runs[0].Trials) != 1 {
 		t.Errorf("%+v, %v", s.Runs, err)
 	}
-	if _, err := d.Status(t.Context(), "run.none"); !errors.Is(err, ErrUnknown) {
+	if _, err := d.Status(t.Context(), "run.none"); !errors.Is(err, history.ErrUnknown) {
 		t.Errorf("of a run that never was: %v", err)
 	}
 	if s, err := d.Status(t.Context(), ""); err != nil || len(s.Runs) != 0 {

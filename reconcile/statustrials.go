@@ -3,6 +3,8 @@ package reconcile
 import (
 	"slices"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -42,7 +44,7 @@ func (run *RunStatus) count(counts []store.CountRow) {
 		if c.Cells > 0 {
 			run.Cells[c.State] = c.Cells
 		}
-		if c.State != StateSuperseded {
+		if c.State != history.StateSuperseded {
 			begun += c.Cells
 		}
 	}
@@ -80,11 +82,11 @@ func uncounted(tx *store.Tx, run *RunStatus, q StatusQuery) (counts []store.Coun
 	}
 	cells := map[string]int{}
 	for _, row := range rows {
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		if err != nil {
 			return nil, nil, err
 		}
-		cells[stateWord(s)]++
+		cells[history.StateWord(s)]++
 	}
 	for state, n := range cells {
 		counts = append(counts, store.CountRow{State: state, Cells: n})
@@ -98,18 +100,18 @@ func uncounted(tx *store.Tx, run *RunStatus, q StatusQuery) (counts []store.Coun
 
 // trialStatuses fills in trials of an execution, in the order of the run as it is declared now.
 func trialStatuses(tx *store.Tx, d *plan.Run, rows []store.TrialRow, run *RunStatus) error {
-	superseded, err := supersededIn(tx, rows)
+	superseded, err := history.SupersededIn(tx, rows)
 	if err != nil {
 		return err
 	}
 	cells, place := d.Wanted(), map[string]int{}
 	total := gateway.Budget{}
 	for at, row := range rows {
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		if err != nil {
 			return err
 		}
-		subs, err := submissions(tx, s.ID)
+		subs, err := ledger.OfTrial(tx, s.ID)
 		if err != nil {
 			return err
 		}
@@ -142,7 +144,7 @@ func spentStatus(tx *store.Tx, d *plan.Run, run *RunStatus) error {
 	}
 	spent, err := tx.SpentByExecution(run.Address, run.Execution)
 	if asks || spent.Exchanges > 0 {
-		usage := usageOf(spent)
+		usage := ledger.UsageOf(spent)
 		run.Usage = &usage
 	}
 	return err
@@ -174,7 +176,7 @@ func (r *Reconciler) keptSummary(tx *store.Tx, run *RunStatus, counts []store.Co
 		}
 	}
 	var err error
-	run.outcomes, _, err = outcomesOf(tx, run.Address, run.Execution)
+	run.outcomes, _, err = history.Outcomes(tx, run.Address, run.Execution)
 	return err
 }
 

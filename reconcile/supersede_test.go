@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
@@ -68,7 +69,7 @@ func (h *house) numbers(d *daemon, run RunStatus) {
 	if err != nil || report.Summary.Total != len(want) {
 		h.t.Errorf("the report counts %d, the records %v: %v", report.Summary.Total, want, err)
 	}
-	record, err := Records(h.t.Context(), h.store, "run.r", 0)
+	record, err := history.Records(h.t.Context(), h.store, "run.r", 0)
 	check(h.t, err)
 	var exported []string
 	for _, t := range record.Trials {
@@ -156,7 +157,7 @@ func TestSupersededTrialsOfAnEarlierVersionAreMarkedOnce(t *testing.T) {
 	}
 	slices.Sort(want)
 	ids := func() (all []string) {
-		record, err := Records(t.Context(), h.store, "run.r", 1)
+		record, err := history.Records(t.Context(), h.store, "run.r", 1)
 		check(t, err)
 		for _, x := range record.Trials {
 			all = append(all, x.ID)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
@@ -27,7 +28,7 @@ func (h *house) plantEnded(d *plan.Run, n int, change ...func(*trial.State)) {
 	h.t.Helper()
 	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error {
 		line := clock.Begin()
-		data, err := json.Marshal(executionData{Line: line})
+		data, err := json.Marshal(history.ExecutionData{Line: line})
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (h *house) plantEnded(d *plan.Run, n int, change ...func(*trial.State)) {
 				return err
 			}
 			row := store.TrialRow{ID: id, Spec: s.Spec, Execution: 1, Cell: s.Key, Try: 1, Phase: string(s.Phase), Status: string(s.Result.Status), Wanted: true, Data: data, FinishedAt: line.Now()}
-			if err := putTrial(tx, row, s); err != nil {
+			if err := history.PutTrial(tx, row, s); err != nil {
 				return err
 			}
 		}
@@ -169,12 +170,12 @@ func TestAnExecutionThatEndedWithoutABlockIsReadAgain(t *testing.T) {
 	d.SetCells([]plan.Cell{{Key: "a"}, {Key: "b"}})
 	fewer.SetCells(d.Cells()[:1])
 	var e store.ExecutionRow
-	check(t, endFor(&e, d))
-	if x, err := executionOf(e); err != nil || x.Ended != d.Sum() || (plan.Execution{Finished: true, Ended: x.Ended}).Over(fewer) {
+	check(t, history.EndFor(&e, d))
+	if x, err := history.ExecutionOf(e); err != nil || x.Ended != d.Sum() || (plan.Execution{Finished: true, Ended: x.Ended}).Over(fewer) {
 		t.Errorf("%+v, %v", x, err)
 	}
-	check(t, endFor(&e, nil))
-	if x, err := executionOf(e); err != nil || x.Ended != "" || (plan.Execution{Finished: true}).Over(d) {
+	check(t, history.EndFor(&e, nil))
+	if x, err := history.ExecutionOf(e); err != nil || x.Ended != "" || (plan.Execution{Finished: true}).Over(d) {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
@@ -217,7 +218,7 @@ func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 	}
 	d := h.start()
 	begin(d)
-	d.until(t, "at work", func(r RunStatus) bool { return r.Cells[StateWorking] == 100 })
+	d.until(t, "at work", func(r RunStatus) bool { return r.Cells[history.StateWorking] == 100 })
 	d.stop()
 	before := stored()
 	d = h.start()

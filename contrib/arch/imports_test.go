@@ -103,15 +103,21 @@ var mayImport = map[string][]string{
 		// The plain values that a run is compiled into.
 		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest", "runtime/gateway",
 	},
-	"reconcile/summary":   {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
-	"reconcile/store":     {},
-	"reconcile/results":   {},
-	"reconcile/report":    {"reconcile/summary"},
+	"reconcile/summary": {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
+	"reconcile/store":   {},
+	"reconcile/results": {},
+	"reconcile/report":  {"reconcile/summary"},
+	"reconcile/ledger":  {"reconcile/store", "reconcile/results", "runtime/gateway", "runtime/judge/round"},
+	"reconcile/history": {
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/judge/round",
+		// Of what outcomes are made.
+		"runtime/task", "runtime/agent",
+	},
 	"reconcile/export": {
-		"reconcile", "reconcile/store", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/summary",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary",
 		// The ledger that the judge writes to, and
 		// the images that are built ahead and collected, and what tasks are checked for.
 		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sandbox", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",

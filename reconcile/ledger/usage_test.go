@@ -1,4 +1,4 @@
-package reconcile
+package ledger
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 // it took; the books know it by its try and by its execution.
 func TestBooksAreKeptByTryAndByExecution(t *testing.T) {
 	s := emptyStore(t)
-	b := NewBooks(s)
+	b := NewUsageLedger(s)
 	spent := func(a gateway.Account) gateway.Usage {
 		t.Helper()
 		u, err := b.Spent(t.Context(), a)
@@ -81,7 +81,7 @@ func TestBooksSurviveARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := NewBooks(s)
+		b := NewUsageLedger(s)
 		if u, err := b.Spent(t.Context(), a); err != nil || u.Requests != int64(n) || u.InputTokens != int64(7*n) {
 			t.Errorf("after %d exchanges: %+v, %v", n, u, err)
 		}
@@ -97,7 +97,7 @@ func TestBooksSurviveARestart(t *testing.T) {
 // Entries that are made at once are made together, and each has its own outcome.
 func TestManyWriteIntoTheBooksAtOnce(t *testing.T) {
 	s := emptyStore(t)
-	b := NewBooks(s)
+	b := NewUsageLedger(s)
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	ids := map[int64]bool{}
@@ -129,7 +129,7 @@ func TestManyWriteIntoTheBooksAtOnce(t *testing.T) {
 // One entry that cannot be made spoils none of those that are made with it.
 func TestABadEntrySpoilsNoOther(t *testing.T) {
 	s := emptyStore(t)
-	b := NewBooks(s)
+	b := NewUsageLedger(s)
 	a := gateway.Account{Spec: "run.r", Execution: 1, Trial: "1", Try: 1}
 	b.writing = true // so that all that come wait
 	var all sync.WaitGroup

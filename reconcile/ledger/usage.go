@@ -1,4 +1,4 @@
-package reconcile
+package ledger
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
-// Books keep in the store what agents spend on models. Entries that are made at the same time
+// UsageLedger keeps in the store what agents spend on models. It implements gateway.Ledger. Entries that are made at the same time
 // are made in one transaction: each of these waits for the disk, and two hundred streams would
 // wait for each other.
-type Books struct {
+type UsageLedger struct {
 	store *store.Store
 
 	mu      sync.Mutex
@@ -19,18 +19,18 @@ type Books struct {
 	waiting []*entry // what came in the meantime
 }
 
-// entry is one change of the books, and where its outcome is told.
+// entry is one change of the ledger, and where its outcome is told.
 type entry struct {
 	make func(*store.Tx) error
 	done chan error
 	turn chan []*entry // or it is to write all of these, itself among them
 }
 
-// NewBooks returns the books of a store.
-func NewBooks(s *store.Store) *Books { return &Books{store: s} }
+// NewUsageLedger returns the usage ledger of a store.
+func NewUsageLedger(s *store.Store) *UsageLedger { return &UsageLedger{store: s} }
 
 // Begin implements gateway.Ledger.
-func (b *Books) Begin(ctx context.Context, c gateway.Charge) (id int64, err error) {
+func (b *UsageLedger) Begin(ctx context.Context, c gateway.Charge) (id int64, err error) {
 	err = b.enter(ctx, func(tx *store.Tx) (err error) {
 		id, err = tx.InsertExchange(exchangeRow(c))
 		return err
@@ -39,13 +39,13 @@ func (b *Books) Begin(ctx context.Context, c gateway.Charge) (id int64, err erro
 }
 
 // End implements gateway.Ledger.
-func (b *Books) End(ctx context.Context, id int64, c gateway.Charge) error {
+func (b *UsageLedger) End(ctx context.Context, id int64, c gateway.Charge) error {
 	return b.enter(ctx, func(tx *store.Tx) error { return tx.UpdateExchange(id, exchangeRow(c)) })
 }
 
 // enter makes an entry, which is durable when it returns. It waits for the store, whatever
 // becomes of the context meanwhile.
-func (b *Books) enter(ctx context.Context, change func(*store.Tx) error) error {
+func (b *UsageLedger) enter(ctx context.Context, change func(*store.Tx) error) error {
 	e := &entry{make: change, done: make(chan error, 1), turn: make(chan []*entry, 1)}
 	b.mu.Lock()
 	if b.writing {
@@ -65,7 +65,7 @@ func (b *Books) enter(ctx context.Context, change func(*store.Tx) error) error {
 
 // write makes entries together, or each by itself where that fails, and returns what came of
 // the first. Then it is the turn of one of those that have come since.
-func (b *Books) write(ctx context.Context, together []*entry) error {
+func (b *UsageLedger) write(ctx context.Context, together []*entry) error {
 	ctx = context.WithoutCancel(ctx) // it is not for the first alone
 	err := b.store.Do(ctx, func(tx *store.Tx) error {
 		for _, e := range together {
@@ -92,7 +92,7 @@ func (b *Books) write(ctx context.Context, together []*entry) error {
 }
 
 // Spent implements gateway.Ledger.
-func (b *Books) Spent(ctx context.Context, a gateway.Account) (gateway.Usage, error) {
+func (b *UsageLedger) Spent(ctx context.Context, a gateway.Account) (gateway.Usage, error) {
 	var s store.Spent
 	err := b.store.View(ctx, func(tx *store.Tx) (err error) {
 		if a.Trial == "" {
@@ -102,10 +102,11 @@ func (b *Books) Spent(ctx context.Context, a gateway.Account) (gateway.Usage, er
 		s, err = tx.SpentByTry(a.Spec, a.Execution, a.Trial, a.Try)
 		return err
 	})
-	return usageOf(s), err
+	return UsageOf(s), err
 }
 
-func usageOf(s store.Spent) gateway.Usage {
+// UsageOf is what was spent as the gateway counts it.
+func UsageOf(s store.Spent) gateway.Usage {
 	return gateway.Usage{
 		InputTokens: s.Input, OutputTokens: s.Output, CachedTokens: s.Cached, EstimatedTokens: s.Estimated,
 		Requests: s.Exchanges, CostUSD: s.USD,

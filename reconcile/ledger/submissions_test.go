@@ -1,4 +1,4 @@
-package reconcile
+package ledger
 
 import (
 	"errors"
@@ -211,7 +211,7 @@ func TestUnjudged(t *testing.T) {
 	for _, state := range []round.State{round.StateReserved, round.StateQueued, round.StateRunning, round.StateJudged} {
 		reserved(t, l, round.Submission{ID: string(state), Trial: aTrial, Try: 1, Kind: round.KindAgent, State: state, Report: &round.Report{}})
 	}
-	subs, err := l.unjudged(t.Context())
+	subs, err := l.Unjudged(t.Context())
 	if err != nil || len(subs) != 2 || subs[0].ID != "queued" || subs[1].ID != "running" {
 		t.Errorf("to be judged: %+v, %v", subs, err)
 	}

@@ -1,4 +1,4 @@
-package reconcile
+package history
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -73,7 +74,7 @@ func checkCellsOf(tx *store.Tx, spec string, n int) error {
 
 // checkCell compares a cell with what its trial and that one's rounds make of it.
 func checkCell(tx *store.Tx, row store.TrialRow, has store.CellRow) error {
-	s, err := stateOf(row)
+	s, err := StateOf(row)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func checkCell(tx *store.Tx, row store.TrialRow, has store.CellRow) error {
 
 // latelyJudged has the rates of the round that a cell says was judged last, if it is one of the try.
 func latelyJudged(tx *store.Tx, s trial.State, has store.CellRow, want *store.CellRow) error {
-	subs, err := submissions(tx, s.ID)
+	subs, err := ledger.OfTrial(tx, s.ID)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,11 @@
-package reconcile
+package history
 
 import (
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/agent"
@@ -13,20 +14,20 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// outcomesOf reads the finished ones of the trials that count, with their rounds, and how many
+// Outcomes reads the finished ones of the trials that count, with their rounds, and how many
 // others are open. What was superseded does not count.
-func outcomesOf(tx *store.Tx, address string, n int) (outcomes []summary.Outcome, open int, err error) {
+func Outcomes(tx *store.Tx, address string, n int) (outcomes []summary.Outcome, open int, err error) {
 	rows, err := tx.Trials(address, n)
 	if err != nil {
 		return nil, 0, err
 	}
-	superseded, err := supersededIn(tx, rows)
+	superseded, err := SupersededIn(tx, rows)
 	if err != nil {
 		return nil, 0, err
 	}
 	subs := map[string][]round.Submission{} // by trial
 	if err := tx.EachSubmission(address, n, func(row store.SubmissionRow) error {
-		s, err := briefly(row)
+		s, err := ledger.Decode(row)
 		subs[row.Trial] = append(subs[row.Trial], s)
 		return err
 	}); err != nil {

@@ -1,4 +1,4 @@
-package reconcile
+package history
 
 import (
 	"fmt"
@@ -7,12 +7,12 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// record appends the record of an effect, and keeps what later trials are to know of it.
-func record(tx *store.Tx, s trial.State, e trial.Effect) error {
+// AppendEffect appends the record of an effect, and keeps what later trials are to know of it.
+func AppendEffect(tx *store.Tx, s trial.State, e trial.Effect) error {
 	if told, err := builtBefore(tx, s, e); err != nil || told {
 		return err
 	}
-	if _, err := tx.AppendLine(store.StreamRef{Spec: s.Spec}, envelope(e.Type, s), e.Fields); err != nil {
+	if _, err := tx.AppendLine(store.StreamRef{Spec: s.Spec}, Envelope(e.Type, s), e.Fields); err != nil {
 		return err
 	}
 	if e.Type == "trial.finished" {

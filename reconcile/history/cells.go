@@ -1,10 +1,10 @@
-package reconcile
+package history
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -23,8 +23,8 @@ const (
 // OpenStates are those of cells that are still to come to a verdict.
 var OpenStates = []string{StateSetup, StateWorking, StateJudging, StateRetrying}
 
-// stateWord is what a trial is counted as.
-func stateWord(s trial.State) string {
+// StateWord is what a trial is counted as.
+func StateWord(s trial.State) string {
 	switch {
 	case s.Superseded():
 		return StateSuperseded
@@ -50,7 +50,7 @@ func cellRow(row store.TrialRow, s trial.State) store.CellRow {
 	c := store.CellRow{
 		Trial: s.ID, Spec: row.Spec, Execution: row.Execution, Key: row.Cell,
 		Benchmark: t.Benchmark, Task: t.Name, Repo: summary.RepoOf(t), Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
-		Control: s.Cell.Agent.Control(), Try: row.Try, Phase: row.Phase, Status: row.Status, State: stateWord(s), Reason: s.Reason,
+		Control: s.Cell.Agent.Control(), Try: row.Try, Phase: row.Phase, Status: row.Status, State: StateWord(s), Reason: s.Reason,
 		Superseded: s.Superseded(), Unwanted: s.Unwanted, Created: row.CreatedAt, Started: s.StartedAt, Deadline: s.Deadline, Ended: s.EndedAt,
 		Finished: row.FinishedAt, Flags: s.Flags,
 	}
@@ -63,8 +63,8 @@ func cellRow(row store.TrialRow, s trial.State) store.CellRow {
 	return c
 }
 
-// putTrial stores a trial with what lists show of it.
-func putTrial(tx *store.Tx, row store.TrialRow, s trial.State) error {
+// PutTrial stores a trial with what lists show of it.
+func PutTrial(tx *store.Tx, row store.TrialRow, s trial.State) error {
 	if err := tx.PutTrial(row); err != nil {
 		return err
 	}
@@ -87,80 +87,23 @@ func putRound(tx *store.Tx, s round.Submission) error {
 	return tx.PutRound(store.RoundRow{Trial: s.Trial, Try: s.Try, Round: s.Round, PassRate: &r.PassRate, Score: r.Score, Score100: r.Score100})
 }
 
-// filledKey says how far the trials of an earlier version have their cells: the id of the last one,
-// or filledAll.
+// FilledKey says how far the trials of an earlier version have their cells: the id of the last one,
+// or FilledAll, which is all of them.
 const (
-	filledKey = "cells-filled"
-	filledAll = "*"
+	FilledKey = "cells-filled"
+	FilledAll = "*"
 )
 
-// allFilled reports whether each trial has its cell.
-func allFilled(tx *store.Tx) (bool, error) {
-	filled, err := tx.Meta(filledKey)
-	return filled == filledAll, err
+// AllFilled reports whether each trial has its cell.
+func AllFilled(tx *store.Tx) (bool, error) {
+	filled, err := tx.Meta(FilledKey)
+	return filled == FilledAll, err
 }
 
-// filling is how trials of an earlier version get their cells.
-type filling struct {
-	atOnce int                   // trials in one transaction
-	after  func(context.Context) // called after each transaction, by tests; nil = nothing
-}
-
-// atOnceFilled is filling.atOnce of a daemon.
-const atOnceFilled = 100
-
-// fillOpen makes the cells of open trials that an earlier version stored: before any of them goes on.
-func (r *Reconciler) fillOpen(ctx context.Context) error {
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		filled, err := tx.Meta(filledKey)
-		if err != nil || filled != "" {
-			return err
-		}
-		if rows, err := tx.TrialsAfter("", 1); err != nil || len(rows) == 0 {
-			return errors.Join(err, tx.PutMeta(filledKey, filledAll))
-		}
-		rows, err := tx.OpenTrials()
-		if err != nil {
-			return err
-		}
-		return fill(tx, rows)
-	})
-}
-
-// fillCells makes the cells of the trials that an earlier version stored, some at a time, while all
-// else goes on. A daemon that ends before goes on where the last one stopped.
-func (r *Reconciler) fillCells(ctx context.Context) {
-	for more := true; more && ctx.Err() == nil; {
-		err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
-			filled, err := tx.Meta(filledKey)
-			if more = err == nil && filled != filledAll; !more {
-				return err
-			}
-			rows, err := tx.TrialsAfter(filled, r.filling.atOnce)
-			if err != nil {
-				return err
-			}
-			if len(rows) == 0 {
-				return tx.PutMeta(filledKey, filledAll)
-			}
-			if err := fill(tx, rows); err != nil {
-				return err
-			}
-			return tx.PutMeta(filledKey, rows[len(rows)-1].ID)
-		})
-		if err != nil && ctx.Err() == nil {
-			r.o.Log.Error("read the trials of an earlier version; until this is mended, lists lack some of them", "error", err)
-			return
-		}
-		if r.filling.after != nil {
-			r.filling.after(ctx)
-		}
-	}
-}
-
-func fill(tx *store.Tx, rows []store.TrialRow) error {
+// FillCells makes the cells of some trials that an earlier version stored.
+func FillCells(tx *store.Tx, rows []store.TrialRow) error {
 	for _, row := range rows {
-		s, err := stateOf(row)
+		s, err := StateOf(row)
 		if err != nil {
 			return err
 		}
@@ -182,7 +125,7 @@ func countedRound(s round.Submission) bool {
 
 // countRounds fills in the rounds of a cell from the submissions themselves.
 func countRounds(tx *store.Tx, s trial.State, c *store.CellRow) error {
-	subs, err := submissions(tx, s.ID)
+	subs, err := ledger.OfTrial(tx, s.ID)
 	if err != nil {
 		return fmt.Errorf("count the rounds of trial %s: %w", s.ID, err)
 	}

@@ -1,10 +1,11 @@
-package reconcile
+package history
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -12,7 +13,7 @@ import (
 
 // NewLedger returns the submissions of a store, whose verdicts are reported in the results of their
 // runs. A store has at most one that writes.
-func NewLedger(s *store.Store) *Submissions { return NewSubmissions(s, report) }
+func NewLedger(s *store.Store) *ledger.Submissions { return ledger.NewSubmissions(s, report) }
 
 // submissionRecord is the record "submission".
 type submissionRecord struct {
@@ -34,14 +35,15 @@ type submissionRecord struct {
 	QueuedMS   int64        `json:"queued_ms"`
 	JudgeMS    int64        `json:"judge_ms"`
 	DurationMS int64        `json:"duration_ms"`
-	Archive    archive      `json:"archive"`
+	Archive    Archive      `json:"archive"`
 	Cached     bool         `json:"cached"`
 	Isolation  string       `json:"isolation"`
 	Tampered   bool         `json:"tampered"`
 	Problem    string       `json:"problem,omitempty"`
 }
 
-type archive struct {
+// Archive is what was submitted.
+type Archive struct {
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
 }
@@ -63,26 +65,28 @@ func report(tx *store.Tx, s round.Submission) error {
 	if err != nil {
 		return err
 	}
-	state, err := stateOf(row)
+	state, err := StateOf(row)
 	if err != nil {
 		return err
 	}
 	r := s.Report
-	_, err = tx.AppendLine(store.StreamRef{Spec: row.Spec}, envelope("submission", state), submissionRecord{
+	_, err = tx.AppendLine(store.StreamRef{Spec: row.Spec}, Envelope("submission", state), submissionRecord{
 		Trial: s.Trial, Try: s.Try, Round: s.Round, Kind: s.Kind, Status: r.Status, PassRate: r.PassRate, Score: r.Score,
 		Score100: r.Score100, Valid: r.Valid, Passed: r.Passed, Failed: r.Failed, Errors: r.Errors, TotalTests: r.TotalTests,
 		Summary: r.Summary, ElapsedS: float64(s.AcceptedAt.Sub(state.StartedAt).Milliseconds()) / 1000,
-		QueuedMS: r.QueuedMS, JudgeMS: r.JudgeMS, DurationMS: r.DurationMS, Archive: archive{s.Archive, s.Bytes},
+		QueuedMS: r.QueuedMS, JudgeMS: r.JudgeMS, DurationMS: r.DurationMS, Archive: Archive{s.Archive, s.Bytes},
 		Cached: r.Cached, Isolation: r.Isolation, Tampered: r.Tampered, Problem: r.Problem,
 	})
 	return err
 }
 
-func envelope(typ string, s trial.State) store.Envelope {
+// Envelope is the envelope of a record about a trial.
+func Envelope(typ string, s trial.State) store.Envelope {
 	return store.Envelope{Type: typ, Spec: s.Spec, Generation: s.Generation, Execution: s.Execution}
 }
 
-func stateOf(row store.TrialRow) (trial.State, error) {
+// StateOf is the state of a trial as the store has it.
+func StateOf(row store.TrialRow) (trial.State, error) {
 	var s trial.State
 	if err := json.Unmarshal(row.Data, &s); err != nil {
 		return s, fmt.Errorf("read trial %s: %w", row.ID, err)

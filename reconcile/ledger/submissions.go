@@ -1,4 +1,4 @@
-package reconcile
+package ledger
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (l *Submissions) Reserve(ctx context.Context, id string, decide func([]roun
 		if _, err := tx.InsertSubmission(row); err != nil {
 			return changed, err
 		}
-		brief, err := briefly(row)
+		brief, err := Decode(row)
 		return list{id, append(lacking(past, made.ID), brief)}, err
 	})
 	return made, err
@@ -58,7 +58,7 @@ func (l *Submissions) Reserve(ctx context.Context, id string, decide func([]roun
 func (l *Submissions) Update(ctx context.Context, id string, change func(*round.Submission) error) (round.Submission, error) {
 	var sub round.Submission
 	err := l.write(ctx, func(tx *store.Tx) (changed list, err error) {
-		if sub, err = wholeSubmission(tx, id); err != nil {
+		if sub, err = Whole(tx, id); err != nil {
 			return changed, err
 		}
 		before := sub.State
@@ -77,7 +77,7 @@ func (l *Submissions) Update(ctx context.Context, id string, change func(*round.
 				return changed, err
 			}
 		}
-		brief, err := briefly(row)
+		brief, err := Decode(row)
 		return list{row.Trial, replacing(l.long.get(row.Trial), brief)}, err
 	})
 	return sub, err
@@ -125,7 +125,7 @@ func (l *Submissions) write(ctx context.Context, fn func(*store.Tx) (list, error
 // Submission implements round.Ledger.
 func (l *Submissions) Submission(ctx context.Context, id string) (s round.Submission, err error) {
 	err = l.store.View(ctx, func(tx *store.Tx) error {
-		s, err = wholeSubmission(tx, id)
+		s, err = Whole(tx, id)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -140,7 +140,7 @@ func (l *Submissions) Submissions(ctx context.Context, id string) (subs []round.
 		return slices.Clone(subs), nil
 	}
 	err = l.store.View(ctx, func(tx *store.Tx) error {
-		subs, err = submissions(tx, id)
+		subs, err = OfTrial(tx, id)
 		return err
 	})
 	return subs, err
@@ -151,16 +151,16 @@ func (l *Submissions) submissions(tx *store.Tx, id string) ([]round.Submission, 
 	if subs := l.long.get(id); subs != nil {
 		return subs, nil
 	}
-	return submissions(tx, id)
+	return OfTrial(tx, id)
 }
 
-// wholeSubmission reads one with the tests of its report, which the row keeps apart.
-func wholeSubmission(tx *store.Tx, id string) (s round.Submission, err error) {
+// Whole reads one with the tests of its report, which the row keeps apart.
+func Whole(tx *store.Tx, id string) (s round.Submission, err error) {
 	row, err := tx.Submission(id)
 	if err != nil {
 		return s, err
 	}
-	if s, err = briefly(row); err != nil {
+	if s, err = Decode(row); err != nil {
 		return s, err
 	}
 	if s.Report != nil && len(row.Detail) > 0 {
@@ -171,23 +171,23 @@ func wholeSubmission(tx *store.Tx, id string) (s round.Submission, err error) {
 	return s, nil
 }
 
-// submissions reads those of a trial, without the tests of their reports.
-func submissions(tx *store.Tx, id string) ([]round.Submission, error) {
+// OfTrial reads those of a trial, without the tests of their reports.
+func OfTrial(tx *store.Tx, id string) ([]round.Submission, error) {
 	rows, err := tx.Submissions(id)
 	if err != nil {
 		return nil, err
 	}
 	subs := make([]round.Submission, len(rows))
 	for i, row := range rows {
-		if subs[i], err = briefly(row); err != nil {
+		if subs[i], err = Decode(row); err != nil {
 			return nil, err
 		}
 	}
 	return subs, nil
 }
 
-// briefly reads one without the tests of its report.
-func briefly(row store.SubmissionRow) (s round.Submission, err error) {
+// Decode reads one without the tests of its report.
+func Decode(row store.SubmissionRow) (s round.Submission, err error) {
 	if err := json.Unmarshal(row.Data, &s); err != nil {
 		return s, fmt.Errorf("read submission %s: %w", row.ID, err)
 	}
@@ -212,9 +212,9 @@ func submissionRow(s round.Submission) (row store.SubmissionRow, err error) {
 	return row, nil
 }
 
-// unjudged takes what a former daemon left: reservations whose archive never arrived are
+// Unjudged takes what a former daemon left: reservations whose archive never arrived are
 // forgotten, the others are returned to be judged.
-func (l *Submissions) unjudged(ctx context.Context) (subs []round.Submission, err error) {
+func (l *Submissions) Unjudged(ctx context.Context) (subs []round.Submission, err error) {
 	err = l.store.Do(ctx, func(tx *store.Tx) error {
 		rows, err := tx.SubmissionsInState(string(round.StateReserved), string(round.StateQueued), string(round.StateRunning))
 		if err != nil {
@@ -227,7 +227,7 @@ func (l *Submissions) unjudged(ctx context.Context) (subs []round.Submission, er
 				}
 				continue
 			}
-			s, err := briefly(row)
+			s, err := Decode(row)
 			if err != nil {
 				return err
 			}
