@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 )
 
@@ -16,13 +17,13 @@ func (r *Reconciler) previewMinings(ctx context.Context, set *config.Set) (strin
 	var b strings.Builder
 	for _, m := range set.Blocks.Minings {
 		address := m.Address()
-		state, err := r.miningState(ctx, address)
+		state, err := ledger.MiningStateOf(ctx, r.o.Store, address)
 		if err != nil {
 			return "", err
 		}
 		switch {
 		case state.Generation == m.Generation: // at work, over or cancelled
-		case state == miningState{}:
+		case state == (ledger.MiningState{}):
 			b.WriteString(plan.ForeseeMining(address))
 		default:
 			b.WriteString(plan.MiningAction(address, "begin", "the spec was edited"))

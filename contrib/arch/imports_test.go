@@ -107,7 +107,11 @@ var mayImport = map[string][]string{
 	"reconcile/store":   {},
 	"reconcile/results": {},
 	"reconcile/report":  {"reconcile/summary"},
-	"reconcile/ledger":  {"reconcile/store", "reconcile/results", "runtime/gateway", "runtime/judge/round"},
+	"reconcile/ledger": {
+		"config", "reconcile/store", "reconcile/results", "runtime/gateway", "runtime/judge/round",
+		// What the book of mining is about.
+		"runtime/mining", "runtime/mining/github", "runtime/mining/output", "runtime/mining/workbench",
+	},
 	"reconcile/history": {
 		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/judge/round",
 		// Of what outcomes are made.

@@ -1,4 +1,4 @@
-package reconcile
+package ledger
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -20,20 +21,23 @@ import (
 	"github.com/assayd/assayd/runtime/mining/workbench"
 )
 
-// miningBook keeps what a miner must not forget in the store, with the records that tell it.
-type miningBook struct {
-	r      *Reconciler
-	spec   config.Mining
-	stream store.StreamRef
+// Mining keeps what the miner of one spec must not forget in the store, with the records of it. It implements
+// mining.Book. Its fields must not change once it is in use; it may be used by any goroutine.
+type Mining struct {
+	Store  *store.Store
+	Spec   config.Mining
+	Stream store.StreamRef // of the records
+	Log    *slog.Logger
+	TakeIn func(mining.Mined) error // called for each task once it is stored
 
 	listing sync.Mutex            // held by who adds to the list of decided pull requests
 	classes map[github.Ref]string // of those that are listed with one
 }
 
-func (b *miningBook) address() string { return b.spec.Address() }
+func (b *Mining) address() string { return b.Spec.Address() }
 
-func (b *miningBook) line(tx *store.Tx, typ string, fields any) error {
-	_, err := tx.AppendLine(b.stream, store.Envelope{Type: typ, Spec: b.address(), Generation: b.spec.Generation}, fields)
+func (b *Mining) line(tx *store.Tx, typ string, fields any) error {
+	_, err := tx.AppendLine(b.Stream, store.Envelope{Type: typ, Spec: b.address(), Generation: b.Spec.Generation}, fields)
 	return err
 }
 
@@ -66,9 +70,9 @@ type taskMined struct {
 }
 
 // Find implements mining.Book.
-func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining.Mark) error {
+func (b *Mining) Find(ctx context.Context, found []mining.Found, mark mining.Mark) error {
 	var decided []output.PR
-	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+	err := b.Store.Do(ctx, func(tx *store.Tx) error {
 		decided = decided[:0]
 		for _, f := range found {
 			fresh, err := tx.FindPull(b.address(), f.Ref.Repo, f.Ref.Number)
@@ -101,8 +105,8 @@ func (b *miningBook) Find(ctx context.Context, found []mining.Found, mark mining
 }
 
 // Marks implements mining.Book.
-func (b *miningBook) Marks(ctx context.Context, prefix string) (marks []mining.Mark, err error) {
-	err = b.r.o.Store.View(ctx, func(tx *store.Tx) error {
+func (b *Mining) Marks(ctx context.Context, prefix string) (marks []mining.Mark, err error) {
+	err = b.Store.View(ctx, func(tx *store.Tx) error {
 		rows, err := tx.Answers(b.address(), prefix)
 		for _, row := range rows {
 			marks = append(marks, mining.Mark{Key: row.Key, Value: string(row.Value)})
@@ -113,8 +117,8 @@ func (b *miningBook) Marks(ctx context.Context, prefix string) (marks []mining.M
 }
 
 // Open implements mining.Book.
-func (b *miningBook) Open(ctx context.Context, after int64, limit int) (open []mining.Candidate, err error) {
-	err = b.r.o.Store.View(ctx, func(tx *store.Tx) error {
+func (b *Mining) Open(ctx context.Context, after int64, limit int) (open []mining.Candidate, err error) {
+	err = b.Store.View(ctx, func(tx *store.Tx) error {
 		rows, err := tx.OpenPulls(b.address(), after, limit)
 		for _, row := range rows {
 			open = append(open, mining.Candidate{Place: row.N, Ref: github.Ref{Repo: row.Repo, Number: row.Number}})
@@ -125,8 +129,8 @@ func (b *miningBook) Open(ctx context.Context, after int64, limit int) (open []m
 }
 
 // Decide implements mining.Book.
-func (b *miningBook) Decide(ctx context.Context, all ...mining.Decision) error {
-	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+func (b *Mining) Decide(ctx context.Context, all ...mining.Decision) error {
+	err := b.Store.Do(ctx, func(tx *store.Tx) error {
 		for _, d := range all {
 			if err := b.decide(tx, d); err != nil {
 				return err
@@ -149,25 +153,11 @@ func (b *miningBook) Decide(ctx context.Context, all ...mining.Decision) error {
 		if d.Mined == nil {
 			continue
 		}
-		if err := b.takeIn(*d.Mined); err != nil {
+		if err := b.TakeIn(*d.Mined); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// takeIn has the runs over the spec know of a task.
-func (b *miningBook) takeIn(m mining.Mined) error {
-	data, err := json.Marshal(m.Task)
-	if err != nil {
-		return err
-	}
-	return b.r.do(b.r.life, func() { // also when the spec is edited just now
-		if err := b.r.addMined(b.address(), m.Task.Name, data); err != nil {
-			b.r.o.Log.Error("take in a mined task", "spec", b.address(), "error", err)
-		}
-		b.r.grown(b.spec.Name)
-	})
 }
 
 // listable is the entry of a pull request that was decided for a reason in the list of those, if it has
@@ -186,24 +176,24 @@ func listable(ref github.Ref, why, class string) (output.PR, bool) {
 }
 
 // list adds decided pull requests to the file of the spec that lists them.
-func (b *miningBook) list(prs ...output.PR) {
-	if b.spec.PRFile == "" {
+func (b *Mining) list(prs ...output.PR) {
+	if b.Spec.PRFile == "" {
 		return
 	}
 	if err := b.add(prs); err != nil {
-		b.r.o.Log.Warn("list pull requests as decided", "spec", b.address(), "error", err)
+		b.Log.Warn("list pull requests as decided", "spec", b.address(), "error", err)
 	}
 }
 
 // add adds to the list what it does not have: what is taken up again may be decided as before.
-func (b *miningBook) add(prs []output.PR) error {
-	if err := b.spec.Inside(); err != nil {
+func (b *Mining) add(prs []output.PR) error {
+	if err := b.Spec.Inside(); err != nil {
 		return err
 	}
 	b.listing.Lock()
 	defer b.listing.Unlock()
 	prs = slices.DeleteFunc(prs, func(pr output.PR) bool { return pr.Class != "" && b.classes[pr.Ref] == pr.Class })
-	if err := output.AppendPRs(b.spec.PRFile, prs...); err != nil {
+	if err := output.AppendPRs(b.Spec.PRFile, prs...); err != nil {
 		return err
 	}
 	b.note(prs)
@@ -211,7 +201,7 @@ func (b *miningBook) add(prs []output.PR) error {
 }
 
 // note keeps in mind which pull requests are listed with a class. It is called with the lock held.
-func (b *miningBook) note(prs []output.PR) {
+func (b *Mining) note(prs []output.PR) {
 	for _, pr := range prs {
 		if b.classes == nil {
 			b.classes = map[github.Ref]string{}
@@ -222,7 +212,7 @@ func (b *miningBook) note(prs []output.PR) {
 	}
 }
 
-func (b *miningBook) decide(tx *store.Tx, d mining.Decision) error {
+func (b *Mining) decide(tx *store.Tx, d mining.Decision) error {
 	row := store.PullRow{
 		Spec: b.address(), Repo: d.Ref.Repo, Number: d.Ref.Number, Verdict: d.Verdict, Stage: d.Stage, Reason: d.Reason, Class: d.Classification,
 	}
@@ -252,7 +242,7 @@ func (b *miningBook) decide(tx *store.Tx, d mining.Decision) error {
 	return tx.DropAnswers(b.address(), d.Ref.String())
 }
 
-func (b *miningBook) decideMined(tx *store.Tx, m mining.Mined, class string) error {
+func (b *Mining) decideMined(tx *store.Tx, m mining.Mined, class string) error {
 	data, err := json.Marshal(m.Task)
 	if err != nil {
 		return fmt.Errorf("encode task %s: %w", m.Task.Name, err)
@@ -267,8 +257,8 @@ func (b *miningBook) decideMined(tx *store.Tx, m mining.Mined, class string) err
 }
 
 // Answer implements mining.Book.
-func (b *miningBook) Answer(ctx context.Context, pull, key string) (value []byte, ok bool, err error) {
-	err = b.r.o.Store.View(ctx, func(tx *store.Tx) error {
+func (b *Mining) Answer(ctx context.Context, pull, key string) (value []byte, ok bool, err error) {
+	err = b.Store.View(ctx, func(tx *store.Tx) error {
 		value, err = tx.Answer(b.address(), pull, key)
 		return err
 	})
@@ -279,8 +269,8 @@ func (b *miningBook) Answer(ctx context.Context, pull, key string) (value []byte
 }
 
 // Keep implements mining.Book.
-func (b *miningBook) Keep(ctx context.Context, answers ...mining.Answer) error {
-	err := b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+func (b *Mining) Keep(ctx context.Context, answers ...mining.Answer) error {
+	err := b.Store.Do(ctx, func(tx *store.Tx) error {
 		for _, a := range answers {
 			if err := tx.PutAnswer(b.address(), a.Pull, a.Key, a.Value); err != nil {
 				return err
@@ -293,9 +283,9 @@ func (b *miningBook) Keep(ctx context.Context, answers ...mining.Answer) error {
 }
 
 // Environment implements mining.Book.
-func (b *miningBook) Environment(ctx context.Context, repo, lock string) (*workbench.Environment, error) {
+func (b *Mining) Environment(ctx context.Context, repo, lock string) (*workbench.Environment, error) {
 	var text string
-	err := b.r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+	err := b.Store.View(ctx, func(tx *store.Tx) (err error) {
 		text, err = tx.Environment(repo, lock)
 		return err
 	})
@@ -313,17 +303,17 @@ func (b *miningBook) Environment(ctx context.Context, repo, lock string) (*workb
 }
 
 // KeepEnvironment implements mining.Book.
-func (b *miningBook) KeepEnvironment(ctx context.Context, repo, lock string, e workbench.Environment) error {
+func (b *Mining) KeepEnvironment(ctx context.Context, repo, lock string, e workbench.Environment) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	return b.r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutEnvironment(repo, lock, string(text)) })
+	return b.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutEnvironment(repo, lock, string(text)) })
 }
 
 // Counts implements mining.Book.
-func (b *miningBook) Counts(ctx context.Context) (c mining.Counts, err error) {
-	err = b.r.o.Store.View(ctx, func(tx *store.Tx) error {
+func (b *Mining) Counts(ctx context.Context) (c mining.Counts, err error) {
+	err = b.Store.View(ctx, func(tx *store.Tx) error {
 		c, err = miningCounts(tx, b.address())
 		return err
 	})
@@ -355,10 +345,10 @@ func miningCounts(tx *store.Tx, address string) (mining.Counts, error) {
 
 // Report implements mining.Book. That a spec is over is stored with the record that says so:
 // after a crash it is not said again.
-func (b *miningBook) Report(ctx context.Context, typ string, fields any) error {
-	return b.r.o.Store.Do(ctx, func(tx *store.Tx) error {
+func (b *Mining) Report(ctx context.Context, typ string, fields any) error {
+	return b.Store.Do(ctx, func(tx *store.Tx) error {
 		if end, ok := fields.(interface{ Over() string }); ok {
-			if err := putMiningState(tx, b.address(), miningState{Generation: b.spec.Generation, Over: true, Cause: end.Over()}); err != nil {
+			if err := PutMiningState(tx, b.address(), MiningState{Generation: b.Spec.Generation, Over: true, Cause: end.Over()}); err != nil {
 				return err
 			}
 		}
@@ -366,9 +356,9 @@ func (b *miningBook) Report(ctx context.Context, typ string, fields any) error {
 	})
 }
 
-// catchUp notes the pull requests as decided that a crash kept from being noted.
-func (b *miningBook) catchUp(ctx context.Context) error {
-	if b.spec.PRFile == "" {
+// CatchUp notes the pull requests as decided that a crash kept from being noted.
+func (b *Mining) CatchUp(ctx context.Context) error {
+	if b.Spec.PRFile == "" {
 		return nil
 	}
 	noted, err := b.noted()
@@ -377,7 +367,7 @@ func (b *miningBook) catchUp(ctx context.Context) error {
 	}
 	for last := int64(0); ; {
 		var rows []store.PullRow
-		err := b.r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		err := b.Store.View(ctx, func(tx *store.Tx) (err error) {
 			rows, err = tx.PullsFrom(b.address(), last, catchUpAtOnce)
 			return err
 		})
@@ -403,9 +393,9 @@ const catchUpAtOnce = 1000
 
 // noted are the pull requests that the file of the spec lists, with their classes, which the book keeps
 // in mind from then on.
-func (b *miningBook) noted() (map[github.Ref]string, error) {
+func (b *Mining) noted() (map[github.Ref]string, error) {
 	noted := map[github.Ref]string{}
-	f, err := os.Open(b.spec.PRFile)
+	f, err := os.Open(b.Spec.PRFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return noted, nil
 	}
