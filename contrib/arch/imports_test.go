@@ -122,16 +122,15 @@ var mayImport = map[string][]string{
 	},
 	"reconcile": {
 		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary",
-		// The ledger that the judge writes to, and
-		// the images that are built ahead and collected, and what tasks are checked for.
+		// The verdicts of the judge, the images that are built ahead and collected, and what tasks are checked for.
 		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sandbox", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",
 		"runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 		// What runs in single mode are told as.
 		"runtime/task/swebench", "runtime/task/sweforge",
-		// The books that the gateway writes to.
+		// What agents spend on models.
 		"runtime/gateway",
-		// What the book of mining is about.
-		"runtime/mining/github", "runtime/mining/screen", "runtime/mining/workbench", "runtime/mining/output",
+		// What a miner is given.
+		"runtime/mining/github", "runtime/mining/screen", "runtime/mining/workbench",
 	},
 
 	"daemon/watch":  {},
