@@ -24,6 +24,7 @@ import (
 	"github.com/assayd/assayd/daemon/notify"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/results"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -156,7 +157,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	mounts := []container.Mount{{Source: guestDir, Target: guest.BinDir, ReadOnly: true}}
 	machine, dataRoot := machineOf(ctx, d.engine, o.Log)
 	admission := admission.New(LimitsOf(o.Settings.Limits, machine), func() int64 { return freeAt(dataRoot) }, func() { d.rec.Freed() })
-	ledger := reconcile.NewLedger(d.store)
+	ledger := history.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),
 		PauseProcess: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,

@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/gitsync"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/results"
 	"github.com/assayd/assayd/reconcile/store"
 )
@@ -74,7 +75,7 @@ func (d *Daemon) gitResults(ctx context.Context) (list []gitsync.Result, err err
 // projection is the store for the writer of result files. Where these are pushed, the
 // repository hears of each that has grown.
 func (d *Daemon) projection() results.Source {
-	source := reconcile.Projection(d.store)
+	source := ledger.Projection(d.store)
 	if d.git == nil || d.opts.Settings.Git.PushResults == "" {
 		return source
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -267,7 +267,7 @@ func (w *world) cells() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(reconcile.CheckCells(w.Context(), s), s.Close())
+	return errors.Join(history.CheckCells(w.Context(), s), s.Close())
 }
 
 // over stops the daemon, when everything has come to its end, and checks that it leaves

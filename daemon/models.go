@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/layer"
@@ -33,7 +33,7 @@ func openGateway(settings *config.Settings, secret func(string) (string, bool), 
 			},
 		})
 	}
-	return gateway.New(gateway.Options{Providers: providers, Ledger: reconcile.NewBooks(s), Log: log})
+	return gateway.New(gateway.Options{Providers: providers, Ledger: ledger.NewUsageLedger(s), Log: log})
 }
 
 // openModels makes what agents reach their models by, and the store of their programs.

@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -30,7 +31,7 @@ import (
 type bar struct {
 	*testing.T
 	*judge.Judge
-	ledger *reconcile.Submissions
+	ledger *ledger.Submissions
 	dir    string
 }
 
@@ -57,7 +58,7 @@ func newBar(t *testing.T, cooldown time.Duration) bar {
 	fake.Handle(func(ctx context.Context, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 })
 	fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int { return 0 })
 	img := fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/work/tests/x": ""})
-	b := bar{T: t, ledger: reconcile.NewLedger(s), dir: dir}
+	b := bar{T: t, ledger: history.NewLedger(s), dir: dir}
 	b.Judge, err = judge.New(judge.Options{
 		Engine: fake, Ledger: b.ledger, Blobs: storedBlobs{s.Blobs()}, Capacity: roomy{}, Owner: s.Owner(), PauseProcess: []string{"/hold"}, Spool: t.TempDir(),
 		Parsers: func(string) (parser.Parser, bool) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/plan"
 )
 
 // load compiles a spec that imports the folder tasks beside it.
@@ -83,7 +83,7 @@ func TestAnImportTakesWhatItsGlobsSay(t *testing.T) {
 func TestAnImportedTaskIsWhatItsFileSays(t *testing.T) {
 	dir := many(t, 1)
 	first := load(t, dir, "").Benchmark("b")
-	compiled, err := reconcile.CompileTask(first.All()[0])
+	compiled, err := plan.CompileTask(first.All()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestAnImportedTaskIsWhatItsFileSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := load(t, dir, "").Benchmark("b")
-	edited, err := reconcile.CompileTask(second.All()[0])
+	edited, err := plan.CompileTask(second.All()[0])
 	if err != nil {
 		t.Fatal(err)
 	}

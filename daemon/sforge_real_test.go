@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/image"
@@ -42,7 +43,7 @@ func TestRealSForgeTasksLoadUnchanged(t *testing.T) {
 	}
 	got := map[string][]string{}
 	for i := range tasks {
-		one, err := reconcile.CompileTask(config.Selected{Benchmark: &config.Benchmark{}, Imported: &tasks[i]})
+		one, err := plan.CompileTask(config.Selected{Benchmark: &config.Benchmark{}, Imported: &tasks[i]})
 		if err != nil {
 			t.Fatal(err)
 		}

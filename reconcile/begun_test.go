@@ -2,11 +2,14 @@ package reconcile
 
 import (
 	"fmt"
-	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -14,17 +17,17 @@ import (
 // A start reads of an open execution what is open, however many of its cells are over.
 func TestAStartReadsWhatIsOpen(t *testing.T) {
 	read := map[int]int64{}
-	for _, done := range []int{begunAtLeast, 2 * begunAtLeast} {
+	for _, done := range []int{plan.NotedAtLeast, 2 * plan.NotedAtLeast} {
 		h := newHouse(t)
 		text := manyAttempts(done + 8)
 		h.write("r.hcl", text)
 		set := loaded(t, text)
-		run, err := Compile(set, *set.Run("r"))
+		run, err := plan.Compile(set, *set.Run("r"))
 		check(t, err)
 		h.plantEnded(run, done)
-		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 		working := func(d *daemon) {
-			d.until(t, "at work", func(r RunStatus) bool { return r.Cells[StateWorking] == 1 })
+			d.until(t, "at work", func(r RunStatus) bool { return r.Cells[history.StateWorking] == 1 })
 			d.stop()
 		}
 		working(h.start()) // the first one reads all, and notes what has begun
@@ -33,13 +36,13 @@ func TestAStartReadsWhatIsOpen(t *testing.T) {
 		<-ready
 		read[done] = h.store.Work().Rows - before
 		working(d)
-		if done == begunAtLeast {
+		if done == plan.NotedAtLeast {
 			close(h.let)
 			h.start().untilState(t, "finished").expect(t, done+8)
 		}
 	}
 	t.Logf("rows read by a start, by trials that are over: %v", read)
-	if few, many := read[begunAtLeast], read[2*begunAtLeast]; many > few+few/4 {
+	if few, many := read[plan.NotedAtLeast], read[2*plan.NotedAtLeast]; many > few+few/4 {
 		t.Errorf("rows read by a start, by trials that are over: %v", read)
 	}
 }
@@ -57,34 +60,45 @@ func (run RunStatus) expect(t *testing.T, resolved int) {
 func TestTheIndexOfWhatIsOpenIsThatOfAll(t *testing.T) {
 	h := newHouse(t)
 	h.byHand = true
-	const all = begunAtLeast + 100
+	const all = plan.NotedAtLeast + 100
 	text := manyAttempts(all)
 	set := loaded(t, text)
-	run, err := Compile(set, *set.Run("r"))
+	run, err := plan.Compile(set, *set.Run("r"))
 	check(t, err)
 	h.plantEnded(run, all/2)
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-		row, err := tx.Trial(trial.ID("r", 1, run.cells.at(3).Key))
+		row, err := tx.Trial(trial.ID("r", 1, run.Wanted().At(3).Key))
 		check(t, err)
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		check(t, err)
 		for _, place := range []int{all/2 + 2, all/2 + 5} { // with holes before them
-			s.Key = run.cells.at(place).Key
+			s.Key = run.Wanted().At(place).Key
 			s.ID, s.Cell.Attempt, s.Phase, s.Result = trial.ID("r", 1, s.Key), place+1, trial.Running, nil
 			row.ID, row.Cell, row.Phase, row.Status = s.ID, s.Key, string(s.Phase), ""
 			row.Data = mustJSON(t, s)
-			check(t, putTrial(tx, row, s))
+			check(t, history.PutTrial(tx, row, s))
 		}
-		return tx.PutMeta(filledKey, filledAll)
+		return tx.PutMeta(history.FilledKey, history.FilledAll)
 	}))
 	r := New(Options{Store: h.store})
-	indexed := func() *cellIndex {
-		x := newCellIndex(run, execution(1))
-		check(t, h.store.View(t.Context(), func(tx *store.Tx) error { return r.index(tx, "run.r", x) }))
-		return x
+	e := &plan.Execution{N: 1, StartedAt: noon.Add(-time.Hour)}
+	indexed := func() (x *plan.CellIndex, quick bool) {
+		x = plan.NewCellIndex(run, e)
+		check(t, h.store.View(t.Context(), func(tx *store.Tx) (err error) {
+			if quick, err = r.indexOpen(tx, "run.r", x); err != nil || quick {
+				return err
+			}
+			return r.index(tx, "run.r", x)
+		}))
+		return x, quick
 	}
-	whole := indexed()
-	if whole.notedOf != nil {
+	widely := *run
+	widely.Parallel = all + 2
+	planned := func(x *plan.CellIndex) string { // all that is open, and all that has not begun
+		return x.Worklist(plan.Observed{Execution: e}).Diff("run.r", &widely, noon).String()
+	}
+	whole, quick := indexed()
+	if quick {
 		t.Fatal("it is noted already")
 	}
 	for _, tt := range []struct {
@@ -92,16 +106,17 @@ func TestTheIndexOfWhatIsOpenIsThatOfAll(t *testing.T) {
 		quick bool
 	}{{0, true}, {all/2 - 7, true}, {all / 2, true}, {all + 1, false}} {
 		t.Run(fmt.Sprint(tt.first), func(t *testing.T) {
-			note := begun{1, whole.cellsID(), tt.first}
+			note, _ := whole.Note()
+			note.First = tt.first
 			check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(begunKey("run.r"), string(mustJSON(t, note))) }))
-			x := indexed()
-			if quick := x.notedOf != nil; quick != tt.quick {
+			x, quick := indexed()
+			if quick != tt.quick {
 				t.Errorf("only what is open is read: %v", quick)
 			}
-			if !slices.Equal(whole.fresh, x.fresh) || whole.begun != x.begun {
-				t.Errorf("%d cells without a trial, want %d", len(x.fresh), len(whole.fresh))
+			if diff := cmp.Diff(planned(whole), planned(x)); diff != "" {
+				t.Errorf("the plan (-all +open): %s", diff)
 			}
-			if diff := cmp.Diff(fmt.Sprint(whole.asking), fmt.Sprint(x.asking)); diff != "" {
+			if diff := cmp.Diff(whole.Worklist(plan.Observed{}).Trials, x.Worklist(plan.Observed{}).Trials, cmpopts.IgnoreUnexported(plan.Trial{})); diff != "" {
 				t.Errorf("trials that ask for something (-all +open): %s", diff)
 			}
 		})

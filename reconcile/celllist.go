@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/trial"
@@ -92,7 +94,7 @@ func ParseCellKey(text string) (k CellKey, err error) {
 
 // CellStates are what State of a filter may be.
 func CellStates() []string {
-	states := append(slices.Clone(OpenStates), StateSuperseded)
+	states := append(slices.Clone(history.OpenStates), history.StateSuperseded)
 	for _, s := range []trial.Status{
 		trial.Resolved, trial.Unresolved, trial.AgentError, trial.TestError, trial.SetupError, trial.SanityFail, trial.InfraError, trial.Cancelled,
 	} {
@@ -114,7 +116,7 @@ func (r *Reconciler) CellsAfter(ctx context.Context, f CellFilter, after CellKey
 		}
 		f.Execution = cmp.Or(f.Execution, after.Execution, last.N)
 		if f.Execution > last.N || f.Execution < 0 {
-			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", ErrUnknown, f.Run, f.Execution, last.N)
+			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", history.ErrUnknown, f.Run, f.Execution, last.N)
 		}
 		q := store.CellQuery{
 			Spec: f.Run, Execution: f.Execution, State: f.State, Agent: f.Agent, Model: f.Model, Task: f.Task, Flag: f.Flag, Latest: f.Latest, Limit: limit,
@@ -133,7 +135,7 @@ func (r *Reconciler) CellsAfter(ctx context.Context, f CellFilter, after CellKey
 				return err
 			}
 			if spent.Exchanges > 0 {
-				usage := usageOf(spent)
+				usage := ledger.UsageOf(spent)
 				info.Usage = &usage
 			}
 			infos = append(infos, info)
@@ -154,7 +156,7 @@ func (r *Reconciler) notBegun(address string) error {
 	if slices.Contains(known, address) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, known))
+	return fmt.Errorf("%w: %s%s", history.ErrUnknown, address, suggest(address, known))
 }
 
 func cellInfo(c store.CellRow) CellInfo {

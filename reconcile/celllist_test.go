@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -42,7 +43,7 @@ func TestAListOfTrialsReadsItsPage(t *testing.T) {
 	if page, err := r.CellsAfter(t.Context(), CellFilter{Run: "run.r"}, CellKey{}, 7); err != nil || len(page) != 0 {
 		t.Errorf("of the execution that has begun: %d trials, %v", len(page), err)
 	}
-	if _, err := r.CellsAfter(t.Context(), CellFilter{Run: "run.none"}, CellKey{}, 7); !errors.Is(err, ErrUnknown) {
+	if _, err := r.CellsAfter(t.Context(), CellFilter{Run: "run.none"}, CellKey{}, 7); !errors.Is(err, history.ErrUnknown) {
 		t.Errorf("of no run: %v", err)
 	}
 	for _, text := range []string{"x", "1 2", "1 2 x t"} {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -153,7 +155,7 @@ func (r *Reconciler) scanTrial(ctx context.Context, c cheatScan) error {
 	wanted := false
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if s, wanted, err = c.wanted(tx); err == nil && wanted {
-			subs, err = submissions(tx, c.trial)
+			subs, err = ledger.OfTrial(tx, c.trial)
 		}
 		return err
 	}); err != nil {
@@ -188,7 +190,7 @@ func (c cheatScan) wanted(tx *store.Tx) (s trial.State, wanted bool, err error) 
 	}
 	row, err := tx.Trial(c.trial)
 	if err == nil {
-		s, err = stateOf(row)
+		s, err = history.StateOf(row)
 	}
 	now, due := scanOf(s)
 	return s, due && now == c, err
@@ -218,7 +220,7 @@ func (c cheatScan) flag(tx *store.Tx, s trial.State, flags []string, effects []t
 			return err
 		}
 		s = s.WithFlags(flags)
-		if err := putState(tx, row, s); err != nil {
+		if err := history.PutState(tx, row, s); err != nil {
 			return err
 		}
 		data, err := json.Marshal(s)
@@ -230,7 +232,7 @@ func (c cheatScan) flag(tx *store.Tx, s trial.State, flags []string, effects []t
 		}
 	}
 	for _, e := range effects {
-		if err := record(tx, s, e); err != nil {
+		if err := history.AppendEffect(tx, s, e); err != nil {
 			return err
 		}
 	}
@@ -247,7 +249,7 @@ func (r *Reconciler) neededByScans(ctx context.Context, needed map[string]bool) 
 			if err != nil {
 				return err
 			}
-			s, err := stateOf(row)
+			s, err := history.StateOf(row)
 			if err != nil {
 				return err
 			}

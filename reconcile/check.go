@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
@@ -98,7 +99,7 @@ func (r *Reconciler) CheckTask(ctx context.Context, c Check) (out Checked, ds co
 	k := &checking{r: r, address: out.Task, repeat: c.Repeat, meter: newMeter(r.o.Host), out: &out}
 	if gaps := selected.Unsupported(); len(gaps) > 0 {
 		k.say(vet.Images, vet.Breaks, "%s is not in this version yet", gaps[0])
-	} else if k.task, err = CompileTask(selected); err == nil {
+	} else if k.task, err = plan.CompileTask(selected); err == nil {
 		if err = k.all(ctx); err == nil && c.Rater != nil {
 			err = k.rate(ctx, *c.Rater)
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/mining"
@@ -142,14 +144,14 @@ func TestAModelRatesATaskOrTheRatingSaysWhyNot(t *testing.T) {
 					Name: "p", Protocol: gateway.OpenAI, BaseURL: server.URL + "/v1", Prices: map[string]gateway.Price{"m": {Input: 10, Output: 100}},
 					Key: func() (string, error) { return "sk", nil },
 				}},
-				Ledger: NewBooks(h.store), Log: slog.New(slog.DiscardHandler),
+				Ledger: ledger.NewUsageLedger(h.store), Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(g.Close)
 			r := &Reconciler{o: Options{Host: trial.Host{Gateway: g, OpenBlob: h.store.Blobs().Open}}}
-			address := addressOf("b", tc.name)
+			address := plan.TaskAddress("b", tc.name)
 			k := &checking{r: r, task: tc.task, address: address, out: &Checked{}}
 			if err := k.rate(t.Context(), Rater{"p", "m"}); err != nil {
 				t.Fatal(err)
@@ -161,7 +163,7 @@ func TestAModelRatesATaskOrTheRatingSaysWhyNot(t *testing.T) {
 			if told := server.Usage(); got.Usage.InputTokens != int64(told.Prompt()) || got.Usage.OutputTokens != int64(told.Output) || got.CostUSD != got.Usage.CostUSD {
 				t.Errorf("counted %+v, told %+v", got.Usage, told)
 			}
-			booked, err := NewBooks(h.store).Spent(t.Context(), gateway.Account{Spec: address})
+			booked, err := ledger.NewUsageLedger(h.store).Spent(t.Context(), gateway.Account{Spec: address})
 			if err != nil || booked != got.Usage {
 				t.Errorf("the books have %+v (%v), the rating %+v", booked, err, got.Usage)
 			}

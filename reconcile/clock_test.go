@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robfig/cron/v3"
+
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 )
@@ -29,7 +33,9 @@ func TestTheLoopHeedsAStepOfTheWallClock(t *testing.T) {
 			if p := r.Progress(); p < 0 || p > time.Minute {
 				t.Errorf("the last turn was %s ago", p)
 			}
-			r.desired = map[string]*Run{"run.once": {}, "run.daily": wantedRun("a", scheduled(t, "0 3 * * *"))}
+			daily, err := cron.ParseStandard("TZ=UTC 0 3 * * *")
+			check(t, err)
+			r.desired = map[string]*plan.Run{"run.once": {}, "run.daily": {Schedule: daily}}
 			r.queue.add("run.once", r.now().Add(time.Minute))
 			r.queue.add("run.daily", r.now().Add(20*time.Hour))
 			for range 2 {
@@ -62,11 +68,11 @@ func TestMiningEndsWhenItsBlockIsGoneForAMinuteAlthoughTheClockWasSet(t *testing
 				if err := r.tend(t.Context(), address); err != nil || live.stopping {
 					t.Errorf("within the grace it ends: %v, %v", live.stopping, err)
 				}
-				if _, wait, ok := r.queue.peek(r.now()); !ok || wait < 50*time.Second || wait > removalGrace {
+				if _, wait, ok := r.queue.peek(r.now()); !ok || wait < 50*time.Second || wait > plan.RemovalGrace {
 					t.Errorf("it is looked at in %s, %v", wait, ok)
 				}
 			}
-			r.gone[address] = r.now().Add(-removalGrace)
+			r.gone[address] = r.now().Add(-plan.RemovalGrace)
 			if err := r.tend(t.Context(), address); err != nil || !live.stopping {
 				t.Errorf("after the grace it ends: %v, %v", live.stopping, err)
 			}
@@ -97,11 +103,11 @@ func TestWhatIsYoungIsNotTakenForOldWhenTheClockWasSet(t *testing.T) {
 func TestAnExecutionAndATryBeganWhenTheyDidAlthoughTheClockWasSet(t *testing.T) {
 	for name, step := range steps {
 		line := clock.From(clock.Now().Add(-step))
-		data, err := json.Marshal(executionData{Line: line})
+		data, err := json.Marshal(history.ExecutionData{Line: line})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := executionOf(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: line.Now(), Data: data})
+		e, err := history.ExecutionOf(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: line.Now(), Data: data})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,24 +133,4 @@ func mustJSON(t *testing.T, v any) []byte {
 		t.Fatal(err)
 	}
 	return text
-}
-
-// No time of day fires twice for a clock that was set back a little; one that was wrong by
-// days does not silence a schedule for as long.
-func TestAScheduleWhoseLastFiringIsYetToCome(t *testing.T) {
-	d := wantedRun("a", scheduled(t, "0 * * * *"))
-	for name, tt := range map[string]struct {
-		fired time.Time
-		now   time.Time
-		want  string
-	}{
-		"set back an hour":             {noon, noon.Add(-50 * time.Minute), "look again at 2030-05-01T13:00:00Z"},
-		"and there once more":          {noon, noon, "look again at 2030-05-01T13:00:00Z"},
-		"set ahead an hour":            {noon.Add(-time.Hour), noon.Add(time.Minute), "begin e1 (the schedule fired at 2030-05-01T12:00:00Z)"},
-		"set back by the year it lost": {noon.AddDate(1, 0, 0), noon, "recount (the last firing was at 2031-05-01T12:00:00Z, which is yet to come: the clock was wrong then)"},
-	} {
-		if got := Diff("run.r", d, Observed{LastFired: tt.fired}, tt.now).String(); got != "run.r: "+tt.want+"\n" {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
 }

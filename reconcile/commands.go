@@ -8,6 +8,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -33,8 +36,8 @@ func conflict(format string, args ...any) error { return &Conflict{fmt.Errorf(fo
 
 // Rerun makes a new execution of a run, or of one trial's cell, with content as it is now, and
 // tells how that differs from the latest execution's; nil = it does not.
-func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *Stale, err error) {
-	if isMining(name) {
+func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stale, err error) {
+	if plan.IsMining(name) {
 		return nil, r.ask(ctx, func() error { return r.rerunMining(ctx, name) })
 	}
 	var address string
@@ -62,7 +65,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *Stale, er
 			return conflict("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
 		r.look(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
-		asked := &Rerun{}
+		asked := &plan.Rerun{}
 		if cell != "" {
 			s, err := r.stateOfTrial(ctx, name)
 			if err != nil {
@@ -93,7 +96,7 @@ func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
 		switch {
 		case c.Key == s.Key:
 			return []string{c.Key}
-		case c.slot() == slotOf(s.Cell):
+		case c.Slot() == plan.SlotOf(s.Cell):
 			only = []string{c.Key}
 		}
 	}
@@ -104,7 +107,7 @@ func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
 // has no execution or the last one is over.
 func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 	return r.change(ctx, func() error {
-		if isMining(name) {
+		if plan.IsMining(name) {
 			return r.cancelMining(ctx, name)
 		}
 		address, cell, err := r.resolve(ctx, name)
@@ -115,7 +118,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			if err := r.mayCancel(ctx, name); err != nil {
 				return err
 			}
-			return r.cancelTrial(ctx, Action{Kind: CancelTrial, Trial: name, Cause: "cancelled by a user"})
+			return r.cancelTrial(ctx, plan.Action{Kind: plan.CancelTrial, Trial: name, Cause: "cancelled by a user"})
 		}
 		if r.rerun[address] != nil { // it has not begun yet
 			delete(r.rerun, address)
@@ -133,7 +136,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			case !e.FinishedAt.IsZero():
 				return fmt.Errorf("cancel %s: %w: execution e%d is over", address, ErrNothing, e.N)
 			}
-			var d executionData
+			var d history.ExecutionData
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
@@ -177,7 +180,7 @@ func (r *Reconciler) command(ctx context.Context, f func() error) (err error) {
 
 // resolve finds the run that a name means, and the cell when it is a trial's; for the loop.
 func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell string, err error) {
-	if _, is := r.runView(name); is && !isMining(name) {
+	if _, is := r.runView(name); is && !plan.IsMining(name) {
 		return name, "", nil
 	}
 	return r.runNamed(ctx, r.shown.latest.Load(), name)
@@ -191,7 +194,7 @@ func (r *Reconciler) runNamed(ctx context.Context, now *snapshot, name string) (
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(name)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(name, now.addresses()))
+			return fmt.Errorf("%w: %s%s", history.ErrUnknown, name, suggest(name, now.addresses()))
 		}
 		address, cell = row.Spec, row.Cell
 		return err
@@ -221,7 +224,7 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 	if err != nil || now.run(address).desired != nil || now.mines(address) { // it may have no records yet
 		return nil, err
 	}
-	return nil, fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, now.addresses()))
+	return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, address, suggest(address, now.addresses()))
 }
 
 // Output is what the judge command wrote in a round of a trial, or of a session without
@@ -229,7 +232,7 @@ func (r *Reconciler) Lines(ctx context.Context, address string, seq, limit int) 
 func (r *Reconciler) Output(ctx context.Context, id, roundName string) (io.ReadCloser, error) {
 	var all []round.Submission
 	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		all, err = submissions(tx, id)
+		all, err = ledger.OfTrial(tx, id)
 		return err
 	})
 	if err != nil {
@@ -252,9 +255,9 @@ func (r *Reconciler) Output(ctx context.Context, id, roundName string) (io.ReadC
 		return r.o.Host.OpenBlob(x.Report.Output)
 	}
 	if len(rounds) == 0 {
-		return nil, &unknownName{fmt.Sprintf("%s has no round; to see why: assayd submissions %s", id, id)}
+		return nil, history.Unknown("%s has no round; to see why: assayd submissions %s", id, id)
 	}
-	return nil, &unknownName{fmt.Sprintf("%s has no round %q; its rounds are %s", id, roundName, strings.Join(rounds, ", "))}
+	return nil, history.Unknown("%s has no round %q; its rounds are %s", id, roundName, strings.Join(rounds, ", "))
 }
 
 // OpenLog reads the log of a trial's try from offset on (trial.OpenLog); try 0 is the last one.
@@ -264,7 +267,7 @@ func (r *Reconciler) OpenLog(ctx context.Context, id string, try int, offset int
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
-			return noTrial(tx, id)
+			return history.UnknownTrial(tx, id)
 		}
 		if err != nil {
 			return err

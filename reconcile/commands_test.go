@@ -8,12 +8,6 @@ import (
 	"time"
 )
 
-// never is a schedule that fires no more.
-type never struct{}
-
-// Next implements cron.Schedule: the zero time is no time.
-func (never) Next(time.Time) time.Time { return time.Time{} }
-
 func TestADrainingDaemonBeginsNothing(t *testing.T) {
 	h := newHouse(t)
 	h.write("a.hcl", spec("x"))

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/agent"
@@ -85,12 +86,12 @@ func (p *past) did(run string, execution int, task, agentName string, status tri
 	}
 	err = p.store.Do(p.t.Context(), func(tx *store.Tx) error {
 		e := store.ExecutionRow{Spec: run, N: execution, Trigger: "accepted", StartedAt: noon}
-		return errors.Join(tx.PutExecution(e), putTrial(tx, row, s))
+		return errors.Join(tx.PutExecution(e), history.PutTrial(tx, row, s))
 	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ledger := NewLedger(p.store)
+	ledger := history.NewLedger(p.store)
 	for _, sub := range rounds {
 		p.n++
 		sub.ID, sub.Trial, sub.Try, sub.Kind, sub.Round = fmt.Sprintf("%016x", p.n), s.ID, 1, round.KindAgent, fmt.Sprint("agent-", p.n)
@@ -138,7 +139,7 @@ func TestAReportIsOfOneExecution(t *testing.T) {
 		t.Errorf("a task where nothing counts: %+v", b)
 	}
 	for _, name := range []string{"run.q", "run.r.e3", "run.r.e0", "r", "run.r.e99999999999"} {
-		if _, err := p.Report(t.Context(), name); !errors.Is(err, ErrUnknown) {
+		if _, err := p.Report(t.Context(), name); !errors.Is(err, history.ErrUnknown) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -285,7 +286,7 @@ func TestAgentsThatAreCompared(t *testing.T) {
 			t.Errorf("%s %s %q: %q, %v; want %q", tc.a, tc.b, tc.agents, got, err, tc.want)
 		}
 	}
-	if _, err := p.Compare(t.Context(), "run.a", "run.nothing", nil); !errors.Is(err, ErrUnknown) {
+	if _, err := p.Compare(t.Context(), "run.a", "run.nothing", nil); !errors.Is(err, history.ErrUnknown) {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -92,7 +94,7 @@ func (h *house) hasDecoys(d *daemon) {
 			if err != nil {
 				return err
 			}
-			s, err := stateOf(row)
+			s, err := history.StateOf(row)
 			if err != nil || s.JudgeImage.ID == "" {
 				return err
 			}
@@ -191,7 +193,7 @@ func TestWhichTasksHaveMixedRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := config.Load([]config.Input{{Path: "/a.hcl", Text: []byte(c.text)}}, nil, config.Options{Parsers: []string{"pytest"}})
-			task, err := CompileTask(set.Benchmark("edge").All()[0])
+			task, err := plan.CompileTask(set.Benchmark("edge").All()[0])
 			if err != nil || task.Judge.Decoys != c.want {
 				t.Errorf("%d mixed runs, want %d (%v)", task.Judge.Decoys, c.want, err)
 			}
@@ -199,11 +201,11 @@ func TestWhichTasksHaveMixedRuns(t *testing.T) {
 	}
 	for solution, want := range map[string]int{`{"Solution": {"Script": "true"}}`: 6, `{}`: 0} {
 		imported := config.Selected{Benchmark: &config.Benchmark{}, Imported: &config.Imported{Name: "x", Task: []byte(solution)}, Decoys: 6}
-		if task, err := CompileTask(imported); err != nil || task.Judge.Decoys != want {
+		if task, err := plan.CompileTask(imported); err != nil || task.Judge.Decoys != want {
 			t.Errorf("an imported task has %d mixed runs, want %d (%v)", task.Judge.Decoys, want, err)
 		}
 		imported.Decoys = 0
-		if task, err := CompileTask(imported); err != nil || task.Judge.Decoys != 0 {
+		if task, err := plan.CompileTask(imported); err != nil || task.Judge.Decoys != 0 {
 			t.Errorf("an imported task has %d mixed runs without a word (%v)", task.Judge.Decoys, err)
 		}
 	}

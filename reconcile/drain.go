@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"slices"
+
+	"github.com/assayd/assayd/reconcile/plan"
 )
 
 // drain follows what a drain waits for: nobody has to ask again and again. It belongs to the loop,
@@ -81,19 +83,19 @@ func (r *Reconciler) endDrain() {
 }
 
 // undone reports whether a run has something that a drain waits for.
-func undone(d *Run, o Observed) bool {
+func undone(d *plan.Run, o plan.Observed) bool {
 	switch {
 	case d.Blocked != "" || o.Execution == nil || o.Execution.Finished:
 		return false
-	case d.grows(*o.Execution):
-		return slices.ContainsFunc(o.Trials, Trial.Running)
+	case d.MayGrow(*o.Execution):
+		return slices.ContainsFunc(o.Trials, plan.Trial.Running)
 	}
 	return true
 }
 
 // drained is the run as it is wanted: of one that grows a drain has no cell start.
-func (r *Reconciler) drained(d *Run, o Observed) *Run {
-	if r.draining == nil || d == nil || o.Execution == nil || !d.grows(*o.Execution) {
+func (r *Reconciler) drained(d *plan.Run, o plan.Observed) *plan.Run {
+	if r.draining == nil || d == nil || o.Execution == nil || !d.MayGrow(*o.Execution) {
 		return d
 	}
 	still := *d

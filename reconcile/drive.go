@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/trial"
@@ -19,7 +20,7 @@ type liveTrial struct {
 	machine   *trial.Machine
 	need      admission.Need
 	spec      string
-	slot      slot
+	slot      plan.Slot
 	cancelled bool
 }
 
@@ -27,7 +28,7 @@ type liveTrial struct {
 // loop, or when the loop ends.
 func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 	ctx := r.life
-	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec, slot: slotOf(s.Cell)}
+	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec, slot: plan.SlotOf(s.Cell)}
 	r.live[s.ID] = l
 	r.waitlist.Count(s.Spec, 1)
 	r.touch(s.Spec, s.ID)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
@@ -68,7 +70,7 @@ func (e Evaluated) Deciding() round.Report {
 
 // Provenance says what a verdict was made of.
 type Provenance struct {
-	Archive archive                   `json:"archive"` // as it was cleaned
+	Archive history.Archive           `json:"archive"` // as it was cleaned
 	Images  map[string]trial.ImageRef `json:"images"`  // by role
 	Judge   string                    `json:"judge_sha256"`
 }
@@ -191,7 +193,7 @@ func (r *Reconciler) askedTask(ctx context.Context, set *config.Set, e Evaluatio
 	if gaps := selected.Unsupported(); len(gaps) > 0 {
 		return t, mistake("%s: %s is not in this version yet", out.Task, gaps[0])
 	}
-	if t, err = CompileTask(selected); err != nil {
+	if t, err = plan.CompileTask(selected); err != nil {
 		return t, err
 	}
 	return t, judgeable(t, out.Task)
@@ -209,10 +211,10 @@ func (r *Reconciler) stateOfTrial(ctx context.Context, id string) (s trial.State
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
-			return noTrial(tx, id)
+			return history.UnknownTrial(tx, id)
 		}
 		if err == nil {
-			s, err = stateOf(row)
+			s, err = history.StateOf(row)
 		}
 		return err
 	})
@@ -318,7 +320,7 @@ func (r *Reconciler) judgeOnce(ctx context.Context, session round.Session, e Eva
 	}
 	fault.Reached(fault.EvalAccepted)
 	out.Submission, out.Round = sub.ID, sub.Round
-	out.Provenance.Archive = archive{sub.Archive, sub.Bytes}
+	out.Provenance.Archive = history.Archive{SHA256: sub.Archive, Bytes: sub.Bytes}
 	out.Dropped, out.Empty = sub.Dropped, sub.Bytes <= endMark
 	if sub, err = j.Wait(ctx, sub.ID); err != nil {
 		return err

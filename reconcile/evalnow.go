@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 )
 
 // asItIsNow is the set with the file that declares the asked task as that file and its
 // folders are now. All the rest, and this one too where it is gone or wrong, is as it was
 // accepted; of what the daemon has in force nothing changes.
 func (r *Reconciler) asItIsNow(ctx context.Context, set *config.Set, e Evaluation) (*config.Set, config.Diagnostics, error) {
-	if isMining(e.Task) {
+	if plan.IsMining(e.Task) {
 		return set, nil, nil // it is what it was when it was mined
 	}
 	ref, err := r.askedNames(ctx, e)

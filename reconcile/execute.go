@@ -8,72 +8,49 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// executionData is what an execution's row holds beyond its columns.
-type executionData struct {
-	Only      []string `json:"only,omitempty"`
-	Cancelled bool     `json:"cancelled,omitempty"`
-	Content   []layer  `json:"content,omitempty"` // with which it is done
-	Differs   *Stale   `json:"differs,omitempty"` // how that differs from the content of the execution before
-	Ended     string   `json:"ended,omitempty"`   // for what cells and budget it was over (Run.sum)
-	// Line is what the start of the execution is of.
-	Line clock.Line `json:"line,omitzero"`
-}
-
-func executionOf(row store.ExecutionRow) (*Execution, error) {
-	var d executionData
-	if len(row.Data) > 0 {
-		if err := json.Unmarshal(row.Data, &d); err != nil {
-			return nil, fmt.Errorf("read execution e%d of %s: %w", row.N, row.Spec, err)
-		}
-	}
-	return &Execution{
-		N: row.N, Trigger: row.Trigger, StartedAt: d.Line.Wall(row.StartedAt), Settled: !row.SettledAt.IsZero(),
-		Finished: !row.FinishedAt.IsZero(), Only: d.Only, Cancelled: d.Cancelled, Differs: d.Differs, Ended: d.Ended,
-	}, nil
-}
-
 // execute carries out one action and reports whether the plan's others may follow. It
 // decides nothing but whether there is room for another container.
-func (r *Reconciler) execute(ctx context.Context, address string, a Action) (more bool, err error) {
+func (r *Reconciler) execute(ctx context.Context, address string, a plan.Action) (more bool, err error) {
 	switch a.Kind {
-	case Begin:
+	case plan.Begin:
 		return true, r.begin(ctx, address, a)
-	case Skip:
+	case plan.Skip:
 		return true, r.skip(ctx, address, a)
-	case Recount:
+	case plan.Recount:
 		return true, r.recount(ctx, address, a)
-	case StartTrial:
+	case plan.StartTrial:
 		return r.startTrial(ctx, address, a)
-	case CancelTrial:
+	case plan.CancelTrial:
 		return true, r.cancelTrial(ctx, a)
-	case Supersede, Reinstate:
+	case plan.Supersede, plan.Reinstate:
 		return true, r.supersede(ctx, address, a)
-	case Settle, Finish:
+	case plan.Settle, plan.Finish:
 		return r.finish(ctx, address, a)
-	case Forget:
+	case plan.Forget:
 		return true, r.forget(ctx, address)
-	case Blocked, Wait:
+	case plan.Blocked, plan.Wait:
 		r.note(address, a.Cause)
 	}
 	return true, nil
 }
 
 type runStarted struct {
-	Trials  int    `json:"trials"`
-	Trigger string `json:"trigger"`
-	Differs *Stale `json:"differs,omitempty"` // from the content of the execution before
+	Trials  int         `json:"trials"`
+	Trigger string      `json:"trigger"`
+	Differs *plan.Stale `json:"differs,omitempty"` // from the content of the execution before
 }
 
-func (r *Reconciler) begin(ctx context.Context, address string, a Action) error {
+func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) error {
 	if a.Trigger != "rerun" {
 		r.freshen(ctx, address)
 	}
@@ -82,11 +59,11 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 		return nil // the next pass sees that it is gone
 	}
 	if folder, _ := r.set.PendingFolder(run); folder != "" {
-		r.note(address, waitsFor(r.set, run))
+		r.note(address, plan.WaitsFor(r.set, run))
 		return nil // when it is there, the run is looked at again
 	}
-	var d *Run
-	var c *content
+	var d *plan.Run
+	var c *plan.Content
 	line := clock.Begin()
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) (err error) {
 		p := r.pinner(tx, r.set)
@@ -96,7 +73,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 		if c, err = p.begun(run, a.Execution); err != nil {
 			return err
 		}
-		data, err := json.Marshal(executionData{Only: a.Only, Line: line, Content: c.Layers, Differs: r.contents.stale[address]})
+		data, err := json.Marshal(history.ExecutionData{Only: a.Only, Line: line, Content: c.Layers, Differs: r.contents.stale[address]})
 		if err != nil {
 			return err
 		}
@@ -104,7 +81,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 			return err
 		}
 		if !a.At.IsZero() {
-			if err := tx.PutMeta(firedKey(address), stamp(a.At)); err != nil {
+			if err := tx.PutMeta(firedKey(address), plan.Stamp(a.At)); err != nil {
 				return err
 			}
 		}
@@ -112,7 +89,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 		if err := tx.PutExecution(row); err != nil {
 			return err
 		}
-		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{d.wantedIn(Execution{Only: a.Only}), a.Trigger, r.contents.stale[address]})
+		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{d.WantedIn(plan.Execution{Only: a.Only}), a.Trigger, r.contents.stale[address]})
 		return err
 	})
 	if err != nil {
@@ -128,7 +105,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a Action) error 
 }
 
 // startTrial admits and starts a trial, its next try, or one that a former daemon drove.
-func (r *Reconciler) startTrial(ctx context.Context, address string, a Action) (more bool, err error) {
+func (r *Reconciler) startTrial(ctx context.Context, address string, a plan.Action) (more bool, err error) {
 	state, stored, err := r.nextState(ctx, address, a)
 	if err != nil {
 		return false, err
@@ -179,7 +156,7 @@ func (r *Reconciler) needOf(ctx context.Context, s trial.State) (admission.Need,
 	return n, err
 }
 
-func diskKey(s trial.State) string { return "disk/" + taskAddress(s) }
+func diskKey(s trial.State) string { return "disk/" + plan.TaskAddressOf(s) }
 
 // seenDisk is the most that a container of the trial's task was seen to take; 0 = none was seen.
 func seenDisk(tx *store.Tx, s trial.State) (int64, error) {
@@ -189,7 +166,7 @@ func seenDisk(tx *store.Tx, s trial.State) (int64, error) {
 	}
 	seen, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("read what disk %s takes: %w", taskAddress(s), err)
+		return 0, fmt.Errorf("read what disk %s takes: %w", plan.TaskAddressOf(s), err)
 	}
 	return seen, nil
 }
@@ -215,7 +192,7 @@ func stateAs(tx *store.Tx, fresh trial.State) (s trial.State, stored []byte, err
 		case err != nil:
 			return fresh, nil, err
 		case row.Cell == fresh.Key:
-			s, err = stateOf(row)
+			s, err = history.StateOf(row)
 			return s, row.Data, err
 		}
 	}
@@ -223,9 +200,9 @@ func stateAs(tx *store.Tx, fresh trial.State) (s trial.State, stored []byte, err
 }
 
 // nextState is the state that a start begins with, and what of the trial is stored.
-func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (state trial.State, stored []byte, err error) {
+func (r *Reconciler) nextState(ctx context.Context, address string, a plan.Action) (state trial.State, stored []byte, err error) {
 	fresh := trial.State{ID: a.Trial, Spec: address, Key: a.Cell.Key, Try: 1, Phase: trial.Pending}
-	if a.Cell.whole != nil {
+	if a.Cell.Declared() {
 		fresh.Cell = a.Cell.Whole()
 	}
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
@@ -241,7 +218,7 @@ func (r *Reconciler) nextState(ctx context.Context, address string, a Action) (s
 	}
 	d := r.desired[address]
 	if state.Phase == trial.Done {
-		if d != nil && funded(state, d.Total) { // its verdict was that it could not be paid for
+		if d != nil && plan.Funded(state, d.Total) { // its verdict was that it could not be paid for
 			open := *state.Result
 			open.Final = false
 			state.Result = &open
@@ -291,11 +268,11 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			}
 		}
 		if s.Phase == trial.Pending {
-			if err := reopen(tx, s.Spec); err != nil {
+			if err := history.Reopen(tx, s.Spec); err != nil {
 				return err
 			}
 		}
-		if err := putTrial(tx, row, s); err != nil {
+		if err := history.PutTrial(tx, row, s); err != nil {
 			return err
 		}
 		if s.Phase == trial.Done {
@@ -304,7 +281,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			}
 		}
 		for _, e := range effects {
-			if err := record(tx, s, e); err != nil {
+			if err := history.AppendEffect(tx, s, e); err != nil {
 				return err
 			}
 		}
@@ -316,17 +293,8 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 	return err
 }
 
-func reopen(tx *store.Tx, address string) error {
-	e, err := tx.LatestExecution(address)
-	if err != nil || e.SettledAt.IsZero() {
-		return err
-	}
-	e.SettledAt, e.FinishedAt = time.Time{}, time.Time{} // what it was over for is told again at its end
-	return tx.PutExecution(e)
-}
-
 // cancelTrial asks a trial to end; one that no goroutine drives is driven to its end.
-func (r *Reconciler) cancelTrial(ctx context.Context, a Action) error {
+func (r *Reconciler) cancelTrial(ctx context.Context, a plan.Action) error {
 	l, ok := r.live[a.Trial]
 	if !ok {
 		state, err := r.stored(ctx, a.Trial)
@@ -368,7 +336,7 @@ func (r *Reconciler) stored(ctx context.Context, id string) (state trial.State, 
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if err == nil {
-			state, err = stateOf(row)
+			state, err = history.StateOf(row)
 		}
 		return err
 	})
@@ -376,7 +344,7 @@ func (r *Reconciler) stored(ctx context.Context, id string) (state trial.State, 
 }
 
 // giveUp makes the last try of a trial count, because there will be no other.
-func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a Action) error {
+func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a plan.Action) error {
 	final := *s.Result
 	final.Final, final.Detail = true, a.Cause+"; "+final.Detail
 	if err := r.o.Host.Charge(ctx, s, &final); err != nil { // what it took is not lost any more
@@ -403,11 +371,11 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 	r.shown.show(address)
 	r.o.Log.Info("spec removed", "spec", address)
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		path, err := tx.Meta(homeKey(address))
+		path, err := tx.Meta(history.HomeKey(address))
 		if err != nil || path == "" {
 			return err
 		}
-		if err := errors.Join(tx.PutMeta(homeKey(address), ""), tx.PutMeta(scheduleKey(address), ""), tx.PutMeta(begunKey(address), "")); err != nil {
+		if err := errors.Join(tx.PutMeta(history.HomeKey(address), ""), tx.PutMeta(scheduleKey(address), ""), tx.PutMeta(begunKey(address), "")); err != nil {
 			return err
 		}
 		_, err = tx.AppendLine(r.statusStream(path, r.roots.of(path)), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})

@@ -2,9 +2,10 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
@@ -29,7 +30,7 @@ type summing struct {
 // that all its trials are looked through for signs of cheating, so that who reads up to the end has all
 // flags; each is within minutes. The summary of thousands of trials takes seconds, so it is made beside the loop: until it is there,
 // finish reports that nothing more can be done.
-func (r *Reconciler) finish(ctx context.Context, address string, a Action) (more bool, err error) {
+func (r *Reconciler) finish(ctx context.Context, address string, a plan.Action) (more bool, err error) {
 	if n := r.scans.of(address); n > 0 {
 		r.note(address, fmt.Sprintf("the agents' work is looked through for signs of cheating before the end is recorded; trials to go: %d", n))
 		return false, nil
@@ -46,7 +47,7 @@ func (r *Reconciler) finish(ctx context.Context, address string, a Action) (more
 		return false, err
 	}
 	delete(r.sums, address)
-	if a.Kind == Finish {
+	if a.Kind == plan.Finish {
 		delete(r.cells, address) // there is nothing to follow
 		fault.Reached(fault.RunFinished)
 		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
@@ -83,7 +84,7 @@ func (r *Reconciler) sum(address string, n int) {
 }
 
 // putFinish stores that an execution has no open cell, or is over, with the records that say so.
-func (r *Reconciler) putFinish(ctx context.Context, address string, a Action, record runFinished) error {
+func (r *Reconciler) putFinish(ctx context.Context, address string, a plan.Action, record runFinished) error {
 	now := clock.Now().UTC()
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
@@ -93,7 +94,7 @@ func (r *Reconciler) putFinish(ctx context.Context, address string, a Action, re
 		types := []string{"run.settled", "run.finished"}
 		if !e.SettledAt.IsZero() { // which was said already
 			types = types[1:]
-		} else if a.Kind == Settle {
+		} else if a.Kind == plan.Settle {
 			types = types[:1]
 		}
 		for _, typ := range types {
@@ -102,9 +103,9 @@ func (r *Reconciler) putFinish(ctx context.Context, address string, a Action, re
 			}
 		}
 		e.SettledAt = now
-		if a.Kind == Finish {
+		if a.Kind == plan.Finish {
 			e.FinishedAt = now
-			if err := endFor(&e, r.desired[address]); err != nil {
+			if err := history.EndFor(&e, r.desired[address]); err != nil {
 				return err
 			}
 		}
@@ -114,9 +115,9 @@ func (r *Reconciler) putFinish(ctx context.Context, address string, a Action, re
 
 // stayOver notes that an execution that is over is so for what its run wants now, too: an edit can have
 // changed it in what asks for nothing, and earlier versions noted it in other words.
-func (r *Reconciler) stayOver(ctx context.Context, address string, e Execution) error {
+func (r *Reconciler) stayOver(ctx context.Context, address string, e plan.Execution) error {
 	d := r.desired[address]
-	if d == nil || e.over(d) {
+	if d == nil || e.Over(d) {
 		return nil
 	}
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
@@ -124,25 +125,9 @@ func (r *Reconciler) stayOver(ctx context.Context, address string, e Execution) 
 		if err != nil {
 			return err
 		}
-		if err := endFor(&row, d); err != nil {
+		if err := history.EndFor(&row, d); err != nil {
 			return err
 		}
 		return tx.PutExecution(row)
 	})
-}
-
-// endFor notes for what an execution is over: as long as the run wants no more, nobody reads its
-// trials to find out.
-func endFor(e *store.ExecutionRow, d *Run) (err error) {
-	var data executionData
-	if len(e.Data) > 0 {
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			return fmt.Errorf("read execution e%d of %s: %w", e.N, e.Spec, err)
-		}
-	}
-	if data.Ended = ""; d != nil {
-		data.Ended = d.sum()
-	}
-	e.Data, err = json.Marshal(data)
-	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/results"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -113,7 +114,7 @@ func (f *former) outside(t *testing.T, h *house) {
 				Name: "p", Protocol: gateway.OpenAI, BaseURL: model.URL + "/v1", Key: func() (string, error) { return "key", nil },
 				Prices: map[string]gateway.Price{"m": {Input: 3, Output: 15}},
 			}},
-			Ledger: NewBooks(h.store), Log: log,
+			Ledger: ledger.NewUsageLedger(h.store), Log: log,
 		})
 		check(t, err)
 		t.Cleanup(g.Close)
@@ -159,7 +160,7 @@ func (f *former) containers(t *testing.T, h *house) {
 // write has the result files written until the end of the test, or until stop is called.
 func (f *former) write(t *testing.T, s *store.Store) (stop func()) {
 	t.Helper()
-	w := results.NewWriter(Projection(s), results.Options{Dir: filepath.Join(s.Dir(), "results"), Log: slog.New(slog.DiscardHandler)})
+	w := results.NewWriter(ledger.Projection(s), results.Options{Dir: filepath.Join(s.Dir(), "results"), Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { check(t, w.Run(ctx)) })

@@ -18,6 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -244,7 +247,7 @@ func (h *house) checkGame(t *testing.T) {
 		if err != nil || len(rows) != 1 {
 			return fmt.Errorf("%d trials: %w", len(rows), err)
 		}
-		subs, err := submissions(tx, rows[0].ID)
+		subs, err := ledger.OfTrial(tx, rows[0].ID)
 		if err != nil || len(subs) != 2 {
 			return fmt.Errorf("%d rounds: %w", len(subs), err)
 		}
@@ -325,10 +328,10 @@ func TestCellsOfAnEarlierVersionAreMadeByTheNextDaemon(t *testing.T) {
 		t.Errorf("while cells are made there are %d trials, %v", len(run.Trials), run.Cells)
 	}
 	d.stop()
-	if at := h.filled(t); at == "" || at == filledAll {
+	if at := h.filled(t); at == "" || at == history.FilledAll {
 		t.Errorf("the daemon that ended came to %q", at)
 	}
-	if err := CheckCells(t.Context(), h.store); err == nil {
+	if err := history.CheckCells(t.Context(), h.store); err == nil {
 		t.Error("all cells are there: nothing was left to do")
 	}
 	h.tune = func(r *Reconciler) { r.filling.atOnce = 3 }
@@ -336,7 +339,7 @@ func TestCellsOfAnEarlierVersionAreMadeByTheNextDaemon(t *testing.T) {
 	close(h.let)
 	d.untilAll(t)
 	d.stop()
-	if at := h.filled(t); at != filledAll {
+	if at := h.filled(t); at != history.FilledAll {
 		t.Errorf("the next daemon came to %q", at)
 	}
 }
@@ -345,7 +348,7 @@ func TestCellsOfAnEarlierVersionAreMadeByTheNextDaemon(t *testing.T) {
 func (h *house) filled(t *testing.T) (at string) {
 	t.Helper()
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) (err error) {
-		at, err = tx.Meta(filledKey)
+		at, err = tx.Meta(history.FilledKey)
 		return err
 	}))
 	return at
@@ -371,14 +374,14 @@ func TestATrialThatIsGivenUpBeforeItHasACellHasItsRounds(t *testing.T) {
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
 		rows, err := tx.Trials("run.r", 1)
 		for _, row := range rows {
-			s, bad := stateOf(row)
+			s, bad := history.StateOf(row)
 			if err = errors.Join(err, bad); s.Cell.Agent.Title() == "between" {
 				between = s
 			}
 		}
 		return err
 	}))
-	check(t, r.giveUp(t.Context(), between, Action{Cause: "cancelled"}))
+	check(t, r.giveUp(t.Context(), between, plan.Action{Cause: "cancelled"}))
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
 		c, err := tx.Cell(between.ID)
 		if c.Rounds != 2 || c.Round != "agent-2" {

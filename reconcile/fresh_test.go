@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 )
 
 // filed is the spec with an instruction in a file of its own.
@@ -52,7 +53,7 @@ func TestAnExecutionKeepsItsContent(t *testing.T) {
 			t.Errorf("%s the execution is done with other content (-want +got):\n%s", when, diff)
 		}
 		run := d.until(t, "stale", func(r RunStatus) bool { return r.Stale != nil })
-		want := &Stale{Files: []string{h.specs + "/prompt.md"}, Tasks: []string{`benchmark.edge["one"]`}}
+		want := &plan.Stale{Files: []string{h.specs + "/prompt.md"}, Tasks: []string{`benchmark.edge["one"]`}}
 		if diff := cmp.Diff(want, run.Stale); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/task"
@@ -177,7 +178,7 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range run.desired.tasks() {
+		for _, t := range run.desired.Tasks() {
 			if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
 				return nil, err
 			}
@@ -237,7 +238,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 		if over && !every {
 			continue
 		}
-		for _, t := range run.desired.tasks() {
+		for _, t := range run.desired.Tasks() {
 			if !over && e.N > 0 {
 				if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
 					return nil, err
@@ -248,7 +249,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 	}
 	if every {
 		for _, s := range allTasks(now.set) {
-			if t, err := CompileTask(s); err == nil {
+			if t, err := plan.CompileTask(s); err == nil {
 				add(t)
 			}
 		}
@@ -288,7 +289,7 @@ func (r *Reconciler) collectBlobs(ctx context.Context, s Sweep, out *Swept) erro
 	if now.set == nil {
 		return errors.New("the specs have not been read yet")
 	}
-	var desired []*Run
+	var desired []*plan.Run
 	for _, run := range inOrder(now.runs, "") {
 		desired = append(desired, run.desired)
 	}

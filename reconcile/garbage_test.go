@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
@@ -138,7 +139,7 @@ func TestWhichTasksAreChosen(t *testing.T) {
 		chosen, err := chooseTasks(set, ImageWork{Verb: image.Build, Tasks: c.tasks})
 		var got []string
 		for _, s := range chosen {
-			got = append(got, addressOf(s.Benchmark.Name, s.Name()))
+			got = append(got, plan.TaskAddress(s.Benchmark.Name, s.Name()))
 		}
 		if _, mistaken := err.(*Mistake); strings.Join(got, " ") != c.want || mistaken != (c.want == "") { //nolint:errorlint // as it is returned
 			t.Errorf("%q: %q, %v", c.tasks, got, err)

@@ -15,6 +15,9 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -126,13 +129,13 @@ var errNoFile = errors.New("no record of the run is written yet")
 
 // harnessPlan is of a run what the store does not know.
 type harnessPlan struct {
-	cells   *wantedCells // nil = no file declares it
-	several bool         // it has several agents
+	cells   *plan.WantedCells // nil = no file declares it
+	several bool              // it has several agents
 }
 
 func (s *snapshot) harnessPlan(address string) harnessPlan {
 	run := s.set.Run(strings.TrimPrefix(address, "run."))
-	return harnessPlan{s.run(address).desired.wanted(), run != nil && len(run.Agents) > 1}
+	return harnessPlan{s.run(address).desired.Wanted(), run != nil && len(run.Agents) > 1}
 }
 
 // writeHarness writes the files of the latest execution of a run.
@@ -144,8 +147,8 @@ func (r *Reconciler) writeHarness(ctx context.Context, address string) error {
 	return r.writeHarnessBy(ctx, address, now.harnessPlan(address))
 }
 
-func (r *Reconciler) writeHarnessBy(ctx context.Context, address string, plan harnessPlan) error {
-	results, err := r.harnessOf(ctx, address, plan)
+func (r *Reconciler) writeHarnessBy(ctx context.Context, address string, of harnessPlan) error {
+	results, err := r.harnessOf(ctx, address, of)
 	if err != nil || len(results) == 0 {
 		return err
 	}
@@ -166,7 +169,7 @@ func (r *Reconciler) writeHarnessBy(ctx context.Context, address string, plan ha
 	}
 	for agent, outcomes := range byAgent {
 		file := name + ".report.json"
-		if plan.several {
+		if of.several {
 			file = name + "." + fileName(agent) + ".report.json"
 		}
 		report, err := swebench.Encoded(swebench.NewReport(outcomes))
@@ -228,7 +231,7 @@ func (r *Reconciler) Harness(ctx context.Context, address string) (s sweforge.Su
 
 // harnessOf reads the finished trials of the latest execution of a run in single mode, in
 // the order of the plan; of any other run there are none.
-func (r *Reconciler) harnessOf(ctx context.Context, address string, plan harnessPlan) (results []harnessResult, err error) {
+func (r *Reconciler) harnessOf(ctx context.Context, address string, of harnessPlan) (results []harnessResult, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
@@ -241,7 +244,7 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, plan harness
 		if err != nil {
 			return err
 		}
-		superseded, err := supersededIn(tx, rows)
+		superseded, err := history.SupersededIn(tx, rows)
 		if err != nil {
 			return err
 		}
@@ -249,21 +252,21 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, plan harness
 			if row.Status == "" {
 				continue
 			}
-			s, err := stateOf(row)
+			s, err := history.StateOf(row)
 			if err != nil {
 				return err
 			}
 			if superseded(row.ID, s.Replaced) {
 				continue
 			}
-			place, wanted := plan.cells.place(row.Cell, slotOf(s.Cell))
+			place, wanted := of.cells.Place(row.Cell, plan.SlotOf(s.Cell))
 			if !wanted {
-				place = plan.cells.len()
+				place = of.cells.Len()
 			}
 			if s.Cell.Mode != trial.Single {
 				return nil
 			}
-			subs, err := submissions(tx, row.ID)
+			subs, err := ledger.OfTrial(tx, row.ID)
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -126,11 +128,11 @@ func (h *house) checkCells() {
 	ctx := context.WithoutCancel(h.t.Context()) // also when the test is over
 	var filled string
 	check(h.t, h.store.View(ctx, func(tx *store.Tx) (err error) {
-		filled, err = tx.Meta(filledKey)
+		filled, err = tx.Meta(history.FilledKey)
 		return err
 	}))
-	if filled == filledAll {
-		check(h.t, CheckCells(ctx, h.store))
+	if filled == history.FilledAll {
+		check(h.t, history.CheckCells(ctx, h.store))
 	}
 }
 
@@ -153,7 +155,7 @@ func (h *house) answer(ctx context.Context, c *containertest.FakeContainer) stri
 		if err != nil {
 			return err
 		}
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		if err != nil {
 			return err
 		}
@@ -256,7 +258,7 @@ func (h *house) start() *daemon {
 // begin is start without waiting for the daemon to become ready.
 func (h *house) begin() (d *daemon, ready chan struct{}) {
 	h.t.Helper()
-	log, ledger, owner := slog.New(slog.DiscardHandler), NewLedger(h.store), h.store.Owner()
+	log, ledger, owner := slog.New(slog.DiscardHandler), history.NewLedger(h.store), h.store.Owner()
 	d = &daemon{}
 	spool := filepath.Join(h.store.Dir(), "spool")
 	check(h.t, os.MkdirAll(spool, 0o700))
@@ -300,7 +302,7 @@ func (d *daemon) checkSnapshot(t *testing.T, latest *snapshot) {
 	runs, minings := map[string]runView{}, map[string]miningView{}
 	for _, all := range []iter.Seq[string]{maps.Keys(d.desired), maps.Keys(d.gone), maps.Keys(d.mines)} {
 		for address := range all {
-			if view, is := d.runView(address); is && !isMining(address) {
+			if view, is := d.runView(address); is && !plan.IsMining(address) {
 				runs[address] = view
 			}
 			if view, is := d.miningView(address); is {
@@ -431,7 +433,7 @@ func (d *daemon) untilOver(t *testing.T, address string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
 		s, err := d.Status(t.Context(), address)
-		if !errors.Is(err, ErrUnknown) { // a young file is given time
+		if !errors.Is(err, history.ErrUnknown) { // a young file is given time
 			check(t, err)
 		}
 		if len(s.Runs) == 1 && s.Runs[0].State == "finished" {
@@ -496,3 +498,13 @@ func (h *house) container(r RunStatus) *containertest.FakeContainer {
 
 // roomy is a disk that has enough left.
 func roomy() int64 { return 1 << 40 }
+
+// noon is the present of these tests.
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	check(t, os.WriteFile(path, []byte(text), 0o644))
+}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/task"
@@ -85,7 +86,7 @@ func compileForImages(s config.Selected) (t task.Task, err error) {
 	if gaps := s.Unsupported(); len(gaps) > 0 {
 		return t, fmt.Errorf("%s is not in this version yet", gaps[0])
 	}
-	return CompileTask(s)
+	return plan.CompileTask(s)
 }
 
 // chooseTasks are the tasks that were asked for, each once.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/sandbox"
@@ -199,7 +200,7 @@ func keptOf(tx *store.Tx, c container.Instance) (k Kept, err error) {
 		return k, nil //nolint:nilerr // a label that is not ours
 	}
 	k = Kept{Instance: c, Last: row.Try}
-	if k.Trial, err = stateOf(row); err != nil {
+	if k.Trial, err = history.StateOf(row); err != nil {
 		return k, err
 	}
 	k.Trial.Try = n
@@ -213,10 +214,10 @@ func FindKeptOf(ctx context.Context, s *store.Store, engine container.Engine, id
 	err := s.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
-			return noTrial(tx, id)
+			return history.UnknownTrial(tx, id)
 		}
 		if err == nil {
-			of, err = stateOf(row)
+			of, err = history.StateOf(row)
 		}
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
@@ -180,7 +181,7 @@ func TestWhatReplacesATrialRemovesItsContainers(t *testing.T) {
 	if _, err := FindKeptOf(t.Context(), h.store, h.fake, first, container.RoleWork); err == nil || !strings.Contains(err.Error(), "has no work container") {
 		t.Errorf("what was replaced: %v", err)
 	}
-	if _, err := FindKeptOf(t.Context(), h.store, h.fake, "r.e1.none", container.RoleWork); !errors.Is(err, ErrUnknown) {
+	if _, err := FindKeptOf(t.Context(), h.store, h.fake, "r.e1.none", container.RoleWork); !errors.Is(err, history.ErrUnknown) {
 		t.Errorf("what there never was: %v", err)
 	}
 }

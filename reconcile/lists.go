@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/mining"
 )
@@ -56,7 +57,7 @@ func (r *Reconciler) RunOf(ctx context.Context, address string) (RunInfo, error)
 	}
 	infos, err := r.runInfos(ctx, now, []runView{now.run(address)})
 	if err == nil && len(infos) == 0 {
-		err = fmt.Errorf("%w: %s%s", ErrUnknown, address, suggest(address, now.addresses()))
+		err = fmt.Errorf("%w: %s%s", history.ErrUnknown, address, suggest(address, now.addresses()))
 	}
 	if err != nil {
 		return RunInfo{}, err
@@ -146,7 +147,7 @@ func (r *Reconciler) TasksAfter(ctx context.Context, of, after string, limit int
 		kind, name, _ := strings.Cut(of, ".")
 		known := false
 		if all, known = tasksOf(set, config.Ref{Kind: kind, Name: name}); !known || kind != "benchmark" && kind != "mining" {
-			return nil, fmt.Errorf("%w: %s%s", ErrUnknown, of, suggest(of, blockAddresses(set)))
+			return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, of, suggest(of, blockAddresses(set)))
 		}
 	}
 	for _, s := range behind(all, after, limit, config.Selected.Address) {
@@ -182,7 +183,7 @@ func (r *Reconciler) MiningOf(ctx context.Context, address string) (m MiningInfo
 	}
 	seen, is := now.minings.Get([]byte(address))
 	if !is {
-		return m, fmt.Errorf("%w: %s", ErrUnknown, address)
+		return m, fmt.Errorf("%w: %s", history.ErrUnknown, address)
 	}
 	s, err := r.miningHead(ctx, seen)
 	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Progress}, err
@@ -228,7 +229,7 @@ func (r *Reconciler) PullsBefore(ctx context.Context, address string, f store.Pu
 		err = r.o.Store.View(ctx, func(tx *store.Tx) error { // it may have been declared once
 			counts, err := tx.PullCounts(address)
 			if err == nil && len(counts) == 0 {
-				err = fmt.Errorf("%w: %s", ErrUnknown, address)
+				err = fmt.Errorf("%w: %s", history.ErrUnknown, address)
 			}
 			return err
 		})

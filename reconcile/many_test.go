@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -88,8 +89,8 @@ func imported(t *testing.T, runs int) *config.Set {
 func TestCellsHoldNoCopyOfTheirTask(t *testing.T) {
 	set := imported(t, 50)
 	before := inUse()
-	var runs []*Run
-	compiler := NewCompiler(set)
+	var runs []*plan.Run
+	compiler := plan.NewCompiler(set)
 	for i := range set.Blocks.Runs {
 		d, err := compiler.Compile(&set.Blocks.Runs[i])
 		if err != nil || len(d.Cells()) != 1 || d.Blocked != "" {
@@ -121,7 +122,7 @@ func TestManyRunsAreReadAtOnce(t *testing.T) {
 	fire := func(at time.Time) error {
 		return h.store.Do(t.Context(), func(tx *store.Tx) (err error) {
 			for _, a := range addresses {
-				err = errors.Join(err, tx.PutMeta(firedKey(a), stamp(at)))
+				err = errors.Join(err, tx.PutMeta(firedKey(a), plan.Stamp(at)))
 			}
 			return err
 		})
@@ -246,7 +247,7 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 		h.sleepers(n)
 		d := h.start()
 		edited := "run.sleeper3"
-		before := map[string]*Run{}
+		before := map[string]*plan.Run{}
 		var last *config.Set
 		check(t, d.do(t.Context(), func() {
 			maps.Copy(before, d.desired)
@@ -263,7 +264,7 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 				if again := run != before[address]; again != (address == edited) {
 					t.Errorf("compiled again: %s %v", address, again)
 				}
-				if run.source.origin().set != d.set || run.source.origin().set == last {
+				if !run.MadeFrom(d.set) || run.MadeFrom(last) {
 					t.Errorf("%s holds the set before the edit", address)
 				}
 			}

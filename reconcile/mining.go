@@ -13,6 +13,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/mining"
@@ -33,24 +35,6 @@ type miningEnd struct {
 	over    bool // there is nothing more to do for the spec as it was
 	cause   string
 }
-
-// miningState is what is kept of a mining spec.
-type miningState struct {
-	Generation string `json:"generation"` // that it was begun with
-	Over       bool   `json:"over,omitempty"`
-	Cause      string `json:"cause,omitempty"` // why it is over
-	Cancelled  bool   `json:"cancelled,omitempty"`
-}
-
-// over reports whether there is nothing more to do for a spec of that generation.
-func (s miningState) over(generation string) bool {
-	return s.Generation == generation && (s.Over || s.Cancelled)
-}
-
-func miningKey(address string) string { return "mining/" + address }
-
-// isMining reports whether an address is that of a mining spec.
-func isMining(address string) bool { return strings.HasPrefix(address, "mining.") }
 
 // miningOf is a mining spec in force, nil if there is none.
 func (r *Reconciler) miningOf(address string) *config.Mining {
@@ -92,8 +76,8 @@ func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time
 	for _, m := range set.Blocks.Minings {
 		address := m.Address()
 		delete(r.gone, address)
-		state, err := r.miningState(ctx, address)
-		r.o.Config.Mined.Over(m.Name, err == nil && state.over(m.Generation))
+		state, err := ledger.MiningStateOf(ctx, r.o.Store, address)
+		r.o.Config.Mined.Over(m.Name, err == nil && state.Done(m.Generation))
 		r.mines[address] = true
 		r.queue.add(address, now)
 	}
@@ -111,39 +95,13 @@ func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time
 	}
 }
 
-func (r *Reconciler) miningState(ctx context.Context, address string) (s miningState, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		text, err := tx.Meta(miningKey(address))
-		if err != nil || text == "" {
-			return err
-		}
-		return json.Unmarshal([]byte(text), &s)
-	})
-	if err != nil {
-		err = fmt.Errorf("read the state of %s: %w", address, err)
-	}
-	return s, err
-}
-
-func (r *Reconciler) putMiningState(ctx context.Context, address string, s miningState) error {
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return putMiningState(tx, address, s) })
-}
-
-func putMiningState(tx *store.Tx, address string, s miningState) error {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return tx.PutMeta(miningKey(address), string(text))
-}
-
 // tend makes one pass over a mining spec: it is begun, begun anew, or stopped.
 func (r *Reconciler) tend(ctx context.Context, address string) error {
 	spec, live := r.miningOf(address), r.miners[address]
 	switch {
 	case spec == nil && live != nil:
-		if until := r.gone[address].Add(removalGrace); r.now().Before(until) {
-			r.note(address, "the block is gone; it ends at "+stamp(r.line.Wall(until)))
+		if until := r.gone[address].Add(plan.RemovalGrace); r.now().Before(until) {
+			r.note(address, "the block is gone; it ends at "+plan.Stamp(r.line.Wall(until)))
 			r.queue.add(address, until)
 			return nil
 		}
@@ -161,12 +119,12 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 	case r.draining != nil:
 		return nil
 	}
-	state, err := r.miningState(ctx, address)
+	state, err := ledger.MiningStateOf(ctx, r.o.Store, address)
 	if err != nil {
 		return err
 	}
 	switch {
-	case state.over(spec.Generation):
+	case state.Done(spec.Generation):
 		return nil
 	case state.Generation != spec.Generation:
 		if err := r.renewMining(ctx, *spec, state); err != nil {
@@ -181,17 +139,17 @@ func (r *Reconciler) tend(ctx context.Context, address string) error {
 }
 
 // renewMining begins a spec, or one that was edited: what was not wanted any more may be now.
-func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was miningState) error {
+func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was ledger.MiningState) error {
 	address := spec.Address()
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		if was != (miningState{}) {
+		if was != (ledger.MiningState{}) {
 			for _, why := range []string{mining.ReasonEnough, mining.ReasonBudget} {
 				if _, err := tx.ReopenPulls(address, why); err != nil {
 					return err
 				}
 			}
 		}
-		return putMiningState(tx, address, miningState{Generation: spec.Generation})
+		return ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation})
 	})
 	if err != nil {
 		return fmt.Errorf("begin %s: %w", address, err)
@@ -219,7 +177,10 @@ func (r *Reconciler) mine(spec config.Mining) error {
 		return fmt.Errorf("begin %s: %w", address, err)
 	}
 	o.Spec, o.Log, o.Gateway, o.Images = spec, r.o.Log, r.o.Host.Gateway, r.o.Host.Images
-	book := &miningBook{r: r, spec: spec, stream: r.stream(address)}
+	book := &ledger.Mining{
+		Store: r.o.Store, Spec: spec, Stream: r.stream(address), Log: r.o.Log,
+		TakeIn: func(m mining.Mined) error { return r.takeIn(spec, m) },
+	}
 	o.Book = book
 	o.Room, o.Judge, o.Printed = r.room, r.judgePatch, r.printed
 	o.Waitable = func(err error) bool {
@@ -232,7 +193,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 	r.drivers.Go(func() {
 		defer stop()
 		end := miningEnd{address: address}
-		if err := book.catchUp(ctx); err != nil {
+		if err := book.CatchUp(ctx); err != nil {
 			r.o.Log.Warn("note pull requests as decided", "spec", address, "error", err)
 		}
 		for pause := (pauses{}); ctx.Err() == nil && !end.over; {
@@ -250,6 +211,20 @@ func (r *Reconciler) mine(spec config.Mining) error {
 		}
 	})
 	return nil
+}
+
+// takeIn has the runs over a mining spec know of a task.
+func (r *Reconciler) takeIn(spec config.Mining, m mining.Mined) error {
+	data, err := json.Marshal(m.Task)
+	if err != nil {
+		return err
+	}
+	return r.do(r.life, func() { // also when the spec is edited just now
+		if err := r.addMined(spec.Address(), m.Task.Name, data); err != nil {
+			r.o.Log.Error("take in a mined task", "spec", spec.Address(), "error", err)
+		}
+		r.grown(spec.Name)
+	})
 }
 
 // minedOut takes in that the goroutine of a mining spec has ended. That the spec is over was
@@ -280,16 +255,16 @@ func (r *Reconciler) grown(name string) {
 	if r.set == nil {
 		return
 	}
-	compiler := NewCompiler(r.set)
+	compiler := plan.NewCompiler(r.set)
 	for i := range r.set.Blocks.Runs {
 		run := &r.set.Blocks.Runs[i]
 		if !slices.ContainsFunc(run.Tasks, func(ref config.Ref) bool { return ref.Kind == "mining" && ref.Name == name }) {
 			continue
 		}
 		address := run.Address()
-		var d *Run
+		var d *plan.Run
 		var err error
-		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.source.origin().set == r.set) {
+		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.MadeFrom(r.set)) {
 			d, err = compiler.Grow(was, run)
 		} else {
 			d, err = r.pinnedAgain(run)
@@ -305,12 +280,12 @@ func (r *Reconciler) grown(name string) {
 }
 
 // pinnedAgain compiles a run with the content of its execution.
-func (r *Reconciler) pinnedAgain(run *config.Run) (d *Run, err error) {
+func (r *Reconciler) pinnedAgain(run *config.Run) (d *plan.Run, err error) {
 	err = r.o.Store.View(r.life, func(tx *store.Tx) error {
 		p := r.pinner(tx, r.set)
 		p.dry = true
-		var newest *Run
-		d, newest, _, err = p.compiled(run, r.contents.of[run.Address()].clone())
+		var newest *plan.Run
+		d, newest, _, err = p.compiled(run, r.contents.of[run.Address()].Clone())
 		if err == nil && newest != nil {
 			r.contents.newest[run.Address()] = newest
 		}

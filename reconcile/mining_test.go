@@ -5,23 +5,20 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/github/githubtest"
-	"github.com/assayd/assayd/runtime/mining/output"
 )
 
 // pit is a house whose daemons mine. GitHub has nothing, and says so when it is let.
@@ -40,7 +37,7 @@ func newPit(t *testing.T) *pit {
 	p.more = func(o *Options) {
 		g, err := gateway.New(gateway.Options{
 			Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil }}},
-			Ledger:    NewBooks(p.store), Log: log,
+			Ledger:    ledger.NewUsageLedger(p.store), Log: log,
 		})
 		check(t, err)
 		t.Cleanup(g.Close)
@@ -104,27 +101,6 @@ func (d *daemon) untilMining(t *testing.T, address, state string) (m MiningStatu
 	return m
 }
 
-// What was answered about a pull request goes with its decision, unless it may be taken up
-// again.
-func TestAnswersStayWithWhatMayBeTakenUpAgain(t *testing.T) {
-	s, _ := openStore(t)
-	r := New(Options{Store: s, Log: slog.New(slog.DiscardHandler)})
-	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}}
-	book := &miningBook{r: r, spec: spec, stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}
-	for i, c := range []struct {
-		reason string
-		stays  bool
-	}{{mining.ReasonEnough, true}, {mining.ReasonBudget, true}, {"low_quality", false}, {"trouble", false}} {
-		ref := github.Ref{Repo: "acme/shop", Number: i + 1}
-		check(t, book.Find(t.Context(), []mining.Found{{Ref: ref}}, mining.Mark{}))
-		check(t, book.Keep(t.Context(), mining.Answer{Pull: ref.String(), Key: "triage/0", Value: []byte("paid")}))
-		check(t, book.Decide(t.Context(), mining.Decision{Ref: ref, Verdict: mining.Rejected, Stage: mining.StageQuality, Reason: c.reason}))
-		if _, ok, err := book.Answer(t.Context(), ref.String(), "triage/0"); ok != c.stays || err != nil {
-			t.Errorf("%s: the answer is there: %v, %v", c.reason, ok, err)
-		}
-	}
-}
-
 // A pull request has one record between two edits or reruns, and another only where it is taken up
 // again; it is counted once, as it was decided last.
 func TestAPullRequestHasOneRecordUntilItIsTakenUpAgain(t *testing.T) {
@@ -133,10 +109,10 @@ func TestAPullRequestHasOneRecordUntilItIsTakenUpAgain(t *testing.T) {
 			s, _ := openStore(t)
 			r := New(Options{Store: s, Log: slog.New(slog.DiscardHandler)})
 			spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x", Generation: "g"}}
-			book := &miningBook{r: r, spec: spec, stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}
+			book := &ledger.Mining{Store: s, Spec: spec, Log: slog.New(slog.DiscardHandler), Stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}
 			ref := github.Ref{Repo: "acme/shop", Number: 1}
 			for life := range 3 {
-				check(t, r.renewMining(t.Context(), spec, miningState{Generation: spec.Generation, Over: life > 0}))
+				check(t, r.renewMining(t.Context(), spec, ledger.MiningState{Generation: spec.Generation, Over: life > 0}))
 				for range 2 { // the source tells of it twice, and it is decided twice
 					check(t, book.Find(t.Context(), []mining.Found{{Ref: ref}}, mining.Mark{}))
 					check(t, book.Decide(t.Context(), mining.Decision{Ref: ref, Verdict: mining.Rejected, Stage: mining.StageEnrich, Reason: reason}))
@@ -186,7 +162,7 @@ func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
 func (p *pit) has(name string) {
 	p.t.Helper()
 	set := config.Load([]config.Input{{Path: "/b.hcl", Text: []byte(benchmarkSpec)}}, nil, config.Options{})
-	task, err := CompileTask(allTasks(set)[0])
+	task, err := plan.CompileTask(allTasks(set)[0])
 	check(p.t, err)
 	task.Benchmark, task.Name = "x", name
 	check(p.t, p.store.Do(p.t.Context(), func(tx *store.Tx) error {
@@ -210,7 +186,7 @@ func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
 		t.Errorf("within the grace it is %s", run.State)
 	}
 	check(t, d.do(t.Context(), func() {
-		d.gone["mining.x"] = d.now().Add(-removalGrace)
+		d.gone["mining.x"] = d.now().Add(-plan.RemovalGrace)
 		d.queue.add("mining.x", d.now())
 	}))
 	d.untilState(t, "finished")
@@ -321,83 +297,4 @@ func TestAMiningSpecThatIsOverHasItsLimits(t *testing.T) {
 			t.Errorf("%s: wanted are %d, left %v", state, progress.Wanted, progress.BudgetLeft)
 		}
 	}
-}
-
-// What a crash kept from being listed is listed by the next life, once, however much there is.
-func TestDecidedPullRequestsAreListedAfterACrash(t *testing.T) {
-	s, _ := openStore(t)
-	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}, PRFile: filepath.Join(t.TempDir(), "prs.jsonl")}
-	book := &miningBook{r: New(Options{Store: s, Log: slog.New(slog.DiscardHandler)}), spec: spec}
-	const seen = 2*catchUpAtOnce + 10
-	check(t, s.Do(t.Context(), func(tx *store.Tx) error {
-		for n := 1; n <= seen; n++ {
-			_, err := tx.FindPull(spec.Address(), "acme/shop", n)
-			why := []string{"stars", mining.ReasonEnough}[n%2]
-			if _, bad := tx.DecidePull(store.PullRow{Spec: spec.Address(), Repo: "acme/shop", Number: n, Verdict: mining.Rejected, Reason: why}); errors.Join(err, bad) != nil {
-				return errors.Join(err, bad)
-			}
-		}
-		return nil
-	}))
-	book.list(output.PR{Ref: github.Ref{Repo: "acme/shop", Number: 4}})
-	for range 2 {
-		check(t, book.catchUp(t.Context()))
-		listed, err := book.noted()
-		text, bad := os.ReadFile(spec.PRFile)
-		if lines := strings.Count(string(text), "\n"); err != nil || bad != nil || len(listed) != seen/2 || lines != seen/2 {
-			t.Errorf("%d pull requests in %d lines, %v, %v", len(listed), lines, err, bad)
-		} else if _, ok := listed[github.Ref{Repo: "acme/shop", Number: 1}]; ok {
-			t.Error("one that may be taken up again is listed")
-		}
-	}
-}
-
-// What was not wanted for its class is listed with it, once, also over a crash; what is decided for
-// another reason later is listed without.
-func TestPullRequestsOfAnUnwantedClassAreListedWithIt(t *testing.T) {
-	s, _ := openStore(t)
-	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}, PRFile: filepath.Join(t.TempDir(), "prs.jsonl")}
-	r := New(Options{Store: s, Log: slog.New(slog.DiscardHandler)})
-	life := func() *miningBook {
-		b := &miningBook{r: r, spec: spec, stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}
-		check(t, b.catchUp(t.Context()))
-		return b
-	}
-	decide := func(b *miningBook, n int, verdict, why, class string) {
-		check(t, b.Decide(t.Context(), mining.Decision{
-			Ref: github.Ref{Repo: "acme/shop", Number: n}, Verdict: verdict, Stage: mining.StageTriage, Reason: why, Classification: class,
-		}))
-	}
-	has := func(want ...string) {
-		t.Helper()
-		text, err := os.ReadFile(spec.PRFile)
-		if diff := cmp.Diff(strings.Join(want, "\n")+"\n", string(text)); diff != "" || err != nil {
-			t.Error(err, diff)
-		}
-	}
-	first := life()
-	var found []mining.Found
-	for n := range 6 {
-		found = append(found, mining.Found{Ref: github.Ref{Repo: "acme/shop", Number: n + 1}})
-	}
-	check(t, first.Find(t.Context(), found, mining.Mark{}))
-	decide(first, 1, mining.Rejected, mining.ReasonDifficulty, "easy")
-	decide(first, 2, mining.Rejected, mining.ReasonEnough, "hard")
-	decide(first, 3, mining.Rejected, mining.ReasonEnough, "")
-	decide(first, 4, mining.Rejected, mining.ReasonListed, "hard")
-	decide(first, 5, mining.Rejected, "low_quality", "hard")
-	lines := []string{
-		`{"pr":1,"repo":"acme/shop","classification":"easy"}`, `{"pr":2,"repo":"acme/shop","classification":"hard"}`, `{"pr":5,"repo":"acme/shop"}`,
-	}
-	has(lines...)
-	again := life()
-	decide(again, 2, mining.Rejected, mining.ReasonEnough, "hard")
-	has(lines...)
-	check(t, os.Remove(spec.PRFile))
-	life()
-	has(lines...)
-	again = life()
-	again.list(output.PR{Ref: github.Ref{Repo: "acme/shop", Number: 2}})
-	life()
-	has(append(lines, `{"pr":2,"repo":"acme/shop"}`)...)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -27,20 +28,20 @@ func TestThePlanForMiningSpecs(t *testing.T) {
 	set := &config.Set{}
 	for _, c := range []struct {
 		name  string
-		state miningState
+		state ledger.MiningState
 	}{
-		{"fresh", miningState{}},
-		{"edited", miningState{Generation: "before", Over: true}},
-		{"over", miningState{Generation: "now", Over: true}},
-		{"stopped", miningState{Generation: "now", Cancelled: true}},
-		{"working", miningState{Generation: "now"}},
+		{"fresh", ledger.MiningState{}},
+		{"edited", ledger.MiningState{Generation: "before", Over: true}},
+		{"over", ledger.MiningState{Generation: "now", Over: true}},
+		{"stopped", ledger.MiningState{Generation: "now", Cancelled: true}},
+		{"working", ledger.MiningState{Generation: "now"}},
 	} {
 		m := config.Mining{Block: config.Block{Kind: "mining", Name: c.name, Generation: "now"}}
 		set.Blocks.Minings = append(set.Blocks.Minings, m)
-		if c.state == (miningState{}) {
+		if c.state == (ledger.MiningState{}) {
 			continue
 		}
-		if err := r.putMiningState(t.Context(), m.Address(), c.state); err != nil {
+		if err := s.Do(t.Context(), func(tx *store.Tx) error { return ledger.PutMiningState(tx, m.Address(), c.state) }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/mining"
 )
@@ -43,7 +44,7 @@ func (r *Reconciler) miningStatus(ctx context.Context, seen miningView) (MiningS
 // loop has no part in it.
 func (r *Reconciler) miningHead(ctx context.Context, seen miningView) (MiningStatus, error) {
 	m := MiningStatus{Address: seen.address, State: "waiting", Note: seen.note, Tasks: []string{}}
-	state, err := r.miningState(ctx, seen.address)
+	state, err := ledger.MiningStateOf(ctx, r.o.Store, seen.address)
 	if err != nil {
 		return m, err
 	}
@@ -79,7 +80,7 @@ func (r *Reconciler) miningHead(ctx context.Context, seen miningView) (MiningSta
 	case spec == nil:
 		spec = &config.Mining{Block: config.Block{Kind: "mining", Name: strings.TrimPrefix(seen.address, "mining.")}}
 	}
-	m.Progress, err = mining.Reached(ctx, &miningBook{r: r, spec: *spec}, *spec, usageOf(spent))
+	m.Progress, err = mining.Reached(ctx, &ledger.Mining{Store: r.o.Store, Spec: *spec, Log: r.o.Log}, *spec, ledger.UsageOf(spent))
 	return m, err
 }
 
@@ -87,14 +88,16 @@ func (r *Reconciler) miningHead(ctx context.Context, seen miningView) (MiningSta
 // by rerun.
 func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 	spec, live := r.miningOf(address), r.miners[address]
-	state, err := r.miningState(ctx, address)
+	state, err := ledger.MiningStateOf(ctx, r.o.Store, address)
 	if err != nil {
 		return err
 	}
-	if spec == nil || live == nil && state.over(spec.Generation) {
+	if spec == nil || live == nil && state.Done(spec.Generation) {
 		return fmt.Errorf("cancel %s: %w", address, ErrNothing)
 	}
-	if err := r.putMiningState(ctx, address, miningState{Generation: spec.Generation, Cancelled: true}); err != nil {
+	if err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
+		return ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true})
+	}); err != nil {
 		return err
 	}
 	if live != nil { // else it has not begun yet
@@ -108,7 +111,7 @@ func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 
 // reviveMining has a spec go on that a user cancelled.
 func (r *Reconciler) reviveMining(ctx context.Context, address string) error {
-	state, err := r.miningState(ctx, address)
+	state, err := ledger.MiningStateOf(ctx, r.o.Store, address)
 	if err != nil || !state.Cancelled {
 		return err
 	}
@@ -124,7 +127,7 @@ func (r *Reconciler) rerunMining(ctx context.Context, address string) error {
 	case r.miners[address] != nil:
 		return conflict("rerun %s: it is at work; cancel it or wait for its end", address)
 	}
-	if err := r.renewMining(ctx, *spec, miningState{Over: true}); err != nil {
+	if err := r.renewMining(ctx, *spec, ledger.MiningState{Over: true}); err != nil {
 		return err
 	}
 	r.queue.add(address, r.now())

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
@@ -79,12 +80,12 @@ func (r *Reconciler) usesAny(is func(name string) bool) bool {
 
 // moved tells which names of images mean others now than an execution has pinned, and whose
 // tasks those are; nil = none. A name that means nothing now has not moved.
-func (p *pinner) moved(address string, n int, d *Run) (*Stale, error) {
+func (p *pinner) moved(address string, n int, d *plan.Run) (*plan.Stale, error) {
 	names := p.r.contents.names
 	if names == nil {
 		return nil, nil
 	}
-	var out Stale
+	var out plan.Stale
 	for _, ref := range slices.Sorted(maps.Keys(d.Images)) {
 		pinned, err := p.tx.Meta(pinKey(address, n, ref))
 		if err != nil {
@@ -98,15 +99,6 @@ func (p *pinner) moved(address string, n int, d *Run) (*Stale, error) {
 	if len(out.Files) == 0 {
 		return nil, nil
 	}
-	out.Tasks = union(out.Tasks, nil)
+	out.Tasks = slices.Compact(slices.Sorted(slices.Values(out.Tasks)))
 	return &out, nil
-}
-
-func union(a, b []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
-}
-
-// and is both.
-func (s *Stale) and(more *Stale) *Stale {
-	return &Stale{Files: union(s.Files, more.Files), Tasks: union(s.Tasks, more.Tasks), Images: slices.Concat(s.Images, more.Images)}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// history is what befalls run.r: its agents come and go in any order, its judge and its
+// editing is what befalls run.r: its agents come and go in any order, its judge and its
 // solution are edited, daemons die, and it is run again.
-type history struct {
+type editing struct {
 	*house
 	t      *testing.T
 	d      *daemon
@@ -34,7 +34,7 @@ type history struct {
 var everybody = []string{"m", "k", "n", "o"}
 
 // text is run.r with agents in that order, with a judge command and a solution.
-func (h *history) text(agents []string, judge, script string) string {
+func (h *editing) text(agents []string, judge, script string) string {
 	text := strings.NewReplacer(`command = "true"`, fmt.Sprintf("command = %q", judge), `script = "true"`, fmt.Sprintf("script = %q", script)).Replace(runOf(false))
 	for _, a := range agents {
 		kind := map[string]string{"n": "nop", "o": "oracle"}[a]
@@ -46,14 +46,14 @@ func (h *history) text(agents []string, judge, script string) string {
 	return text + mine
 }
 
-func (h *history) shuffled() []string {
+func (h *editing) shuffled() []string {
 	all := slices.Clone(everybody)
 	h.rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
 // edit puts another content into force.
-func (h *history) edit(agents []string, judge, script string) {
+func (h *editing) edit(agents []string, judge, script string) {
 	h.agents = agents
 	text := h.text(agents, judge, script)
 	h.write("a.hcl", text)
@@ -72,7 +72,7 @@ func (h *history) edit(agents []string, judge, script string) {
 }
 
 // settle waits until every agent of the content in force has its verdict, and nothing runs.
-func (h *history) settle() RunStatus {
+func (h *editing) settle() RunStatus {
 	return h.d.until(h.t, "settled with "+strings.Join(h.agents, " "), func(r RunStatus) bool {
 		var done []string
 		for _, x := range r.Trials {
@@ -86,7 +86,7 @@ func (h *history) settle() RunStatus {
 }
 
 // happen lets one thing happen.
-func (h *history) happen() {
+func (h *editing) happen() {
 	switch h.rand.IntN(6) {
 	case 0, 1:
 		h.edit(h.shuffled()[:1+h.rand.IntN(4)], []string{"true", "exit 0"}[h.rand.IntN(2)], "true")
@@ -175,7 +175,7 @@ func TestNumbersAreThoseOfTheContent(t *testing.T) {
 	}
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			h := &history{house: newHouse(t), t: t, rand: rand.New(rand.NewPCG(seed, 17)), agents: everybody} //nolint:gosec // no secret
+			h := &editing{house: newHouse(t), t: t, rand: rand.New(rand.NewPCG(seed, 17)), agents: everybody} //nolint:gosec // no secret
 			h.script = "tests:ABCDEFGHIJKL"
 			h.answers = map[string]string{"m": "tests:ABCDEFGHIj", "k": "tests:ABCDEFGHIJ", "n": "tests:a", "o": h.script}
 			close(h.let)

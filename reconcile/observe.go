@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // sighting is what was observed of one run, or why it could not be read.
 type sighting struct {
-	worklist
+	plan.Worklist
 	err error
 }
 
@@ -21,7 +23,7 @@ func (r *Reconciler) observe(ctx context.Context, addresses []string) []sighting
 	all := make([]sighting, len(addresses))
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		for i, address := range addresses {
-			all[i].worklist, all[i].err = r.observed(tx, address)
+			all[i].Worklist, all[i].err = r.observed(tx, address)
 		}
 		return nil
 	})
@@ -34,13 +36,13 @@ func (r *Reconciler) observe(ctx context.Context, addresses []string) []sighting
 }
 
 // observeOne reads what exists of a run. Of the trials it has those that ask for something.
-func (r *Reconciler) observeOne(ctx context.Context, address string) (Observed, error) {
+func (r *Reconciler) observeOne(ctx context.Context, address string) (plan.Observed, error) {
 	seen := r.observe(ctx, []string{address})[0]
 	return seen.Observed, seen.err
 }
 
 // observeAll reads what exists of a run, with all trials of its execution.
-func (r *Reconciler) observeAll(ctx context.Context, address string) (o Observed, err error) {
+func (r *Reconciler) observeAll(ctx context.Context, address string) (o plan.Observed, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		if o, err = r.latest(tx, address); err != nil || o.Execution == nil {
 			return err
@@ -52,8 +54,8 @@ func (r *Reconciler) observeAll(ctx context.Context, address string) (o Observed
 }
 
 // latest is what exists of a run, but for the trials of its latest execution.
-func (r *Reconciler) latest(tx *store.Tx, address string) (Observed, error) {
-	o := Observed{Rerun: r.rerun[address], Stale: r.contents.stale[address], StaleSince: r.contents.since[address]}
+func (r *Reconciler) latest(tx *store.Tx, address string) (plan.Observed, error) {
+	o := plan.Observed{Rerun: r.rerun[address], Stale: r.contents.stale[address], StaleSince: r.contents.since[address]}
 	if since, gone := r.gone[address]; gone {
 		o.GoneSince = r.line.Wall(since)
 	}
@@ -73,72 +75,72 @@ func (r *Reconciler) latest(tx *store.Tx, address string) (Observed, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Execution, err = executionOf(e)
+	o.Execution, err = history.ExecutionOf(e)
 	return o, err
 }
 
 // observed is what a plan for a run is made from. The trials of an execution are read once; after
 // that each is read when it has changed.
-func (r *Reconciler) observed(tx *store.Tx, address string) (worklist, error) {
+func (r *Reconciler) observed(tx *store.Tx, address string) (plan.Worklist, error) {
 	o, err := r.latest(tx, address)
 	d := r.desired[address]
 	if err != nil || o.Execution == nil {
-		return newCellIndex(d, nil).worklist(o), err
+		return plan.NewCellIndex(d, nil).Worklist(o), err
 	}
 	x := r.cells[address]
-	if x == nil && o.Execution.over(d) {
+	if x == nil && o.Execution.Over(d) {
 		delete(r.changed, address)
-		return worklist{Observed: o, run: d, begun: true}, nil
+		return plan.Over(d, o), nil
 	}
-	if x == nil || x.execution != o.Execution.N || x.run != d && !x.grow(d, o.Execution) {
-		x = newCellIndex(d, o.Execution)
+	if x == nil || !x.Fits(d, o.Execution) {
+		x = plan.NewCellIndex(d, o.Execution)
 		if err := r.index(tx, address, x); err != nil {
-			return worklist{}, err
+			return plan.Worklist{}, err
 		}
 		r.cells[address] = x
 	}
 	for id := range r.changed[address] {
 		row, err := tx.Trial(id)
-		if errors.Is(err, store.ErrNotFound) || err == nil && row.Execution != x.execution {
+		if errors.Is(err, store.ErrNotFound) || err == nil && row.Execution != o.Execution.N {
 			continue // it was not stored, or is one of an earlier execution
 		}
 		if err != nil {
-			return worklist{}, err
+			return plan.Worklist{}, err
 		}
 		t, err := r.trialOf(row)
 		if err != nil {
-			return worklist{}, err
+			return plan.Worklist{}, err
 		}
-		x.put(t)
+		x.Put(t)
 	}
 	delete(r.changed, address)
-	return x.worklist(o), nil
+	return x.Worklist(o), nil
 }
 
 // index puts the trials of an execution in their index. Those that ask for nothing are not read.
-func (r *Reconciler) index(tx *store.Tx, address string, x *cellIndex) error {
-	filled, err := allFilled(tx)
+func (r *Reconciler) index(tx *store.Tx, address string, x *plan.CellIndex) error {
+	filled, err := history.AllFilled(tx)
 	if err != nil {
 		return err
 	}
 	if !filled { // some have no cell yet
-		trials, err := r.trialsOf(tx, address, x.execution)
-		x.putAll(trials)
+		trials, err := r.trialsOf(tx, address, x.Execution())
+		x.PutAll(trials)
 		return err
 	}
 	if done, err := r.indexOpen(tx, address, x); done || err != nil {
 		return err
 	}
-	var trials []Trial
+	var trials []plan.Trial
 	var asking []string
-	if err := tx.EachCell(address, x.execution, func(c store.CellRow) error {
+	if err := tx.EachCell(address, x.Execution(), func(c store.CellRow) error {
 		if r.live[c.Trial] != nil || !c.Stands || c.Status == string(trial.Cancelled) { // of what was cancelled, the budget counts
 			asking = append(asking, c.Trial)
 			return nil
 		}
-		trials = append(trials, Trial{
+		trials = append(trials, plan.Trial{
 			ID: c.Trial, Key: c.Key, Try: c.Try, Status: trial.Status(c.Status), Final: true, Unwanted: c.Unwanted, EndedAt: c.Finished,
-			Slot: slot{c.Benchmark, c.Task, c.Agent, c.Attempt}, Superseded: c.Superseded,
+			Slot: plan.Slot{Benchmark: c.Benchmark, Task: c.Task, Agent: c.Agent, Attempt: c.Attempt}, Superseded: c.Superseded,
 		})
 		return nil
 	}); err != nil {
@@ -155,7 +157,7 @@ func (r *Reconciler) index(tx *store.Tx, address string, x *cellIndex) error {
 		}
 		trials = append(trials, t)
 	}
-	x.putAll(trials)
+	x.PutAll(trials)
 	return nil
 }
 
@@ -176,12 +178,12 @@ func (r *Reconciler) touchAll(address string) {
 }
 
 // trialsOf are all trials of an execution.
-func (r *Reconciler) trialsOf(tx *store.Tx, address string, n int) ([]Trial, error) {
+func (r *Reconciler) trialsOf(tx *store.Tx, address string, n int) ([]plan.Trial, error) {
 	rows, err := tx.Trials(address, n)
 	if err != nil {
 		return nil, err
 	}
-	trials := make([]Trial, len(rows))
+	trials := make([]plan.Trial, len(rows))
 	for i, row := range rows {
 		if trials[i], err = r.trialOf(row); err != nil {
 			return nil, err
@@ -191,25 +193,25 @@ func (r *Reconciler) trialsOf(tx *store.Tx, address string, n int) ([]Trial, err
 }
 
 // trialOf is a trial as plans see it.
-func (r *Reconciler) trialOf(row store.TrialRow) (Trial, error) {
-	t := Trial{ID: row.ID, Key: row.Cell, Try: row.Try, Status: trial.Status(row.Status), EndedAt: row.FinishedAt}
+func (r *Reconciler) trialOf(row store.TrialRow) (plan.Trial, error) {
+	t := plan.Trial{ID: row.ID, Key: row.Cell, Try: row.Try, Status: trial.Status(row.Status), EndedAt: row.FinishedAt}
 	if l, ok := r.live[row.ID]; ok {
 		t.Live, t.Cancelled, t.Slot = true, l.cancelled, l.slot
 		t.Status = ""
 		return t, nil
 	}
-	s, err := stateOf(row)
+	s, err := history.StateOf(row)
 	if err != nil {
 		return t, err
 	}
-	t.Slot = slotOf(s.Cell)
+	t.Slot = plan.SlotOf(s.Cell)
 	if t.Status == "" {
 		return t, nil
 	}
 	t.EndedAt = s.Line.Wall(row.FinishedAt)
 	t.Final, t.Unwanted, t.Again = s.Result != nil && s.Result.Final, s.Unwanted, s.Again
 	if d := r.desired[row.Spec]; d != nil {
-		t.Funded = funded(s, d.Total)
+		t.Funded = plan.Funded(s, d.Total)
 	}
 	t.Superseded = s.Superseded()
 	return t, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 )
 
 // packing copies folders that specs name, beside the loop and each once. The loop is told when copies
@@ -235,7 +236,7 @@ func (r *Reconciler) prepackRun(ctx context.Context, address string) error {
 		return nil
 	}
 	var dirs []string
-	for path := range filesOf(set, run) {
+	for path := range plan.FilesOf(set, run) {
 		for _, content := range set.Accepted()[path].Content() {
 			if content.Kind == config.ContentFolder {
 				dirs = append(dirs, content.Name)

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -64,7 +65,7 @@ func (r *Reconciler) patchOf(ctx context.Context, s trial.State, archive io.Read
 	labels := map[string]string{container.LabelOwner: h.Owner, container.LabelTrial: s.ID, container.LabelRole: container.RoleBuild}
 	work, err := h.Images.Work(ctx, t, labels)
 	if err != nil {
-		return nil, fmt.Errorf("make the work image of %s: %w", addressOf(t.Benchmark, t.Name), err)
+		return nil, fmt.Errorf("make the work image of %s: %w", plan.TaskAddress(t.Benchmark, t.Name), err)
 	}
 	base, err := h.Base(ctx, t, trial.ImageRef{Ref: work.Ref, ID: work.ID}, labels)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -17,27 +19,27 @@ import (
 type pinner struct {
 	r        *Reconciler
 	set      *config.Set
-	compiler *Compiler
+	compiler *plan.Compiler
 	tx       *store.Tx
 	hashes   map[string]string          // of the content of files, by path
 	stored   map[string]config.Compiled // what was pinned, by key
 	texts    map[string]config.Input
 
-	compilers map[string]*Compiler // by what of the set is as an execution has it
-	dry       bool                 // nothing is stored
+	compilers map[string]*plan.Compiler // by what of the set is as an execution has it
+	dry       bool                      // nothing is stored
 }
 
 func (r *Reconciler) pinner(tx *store.Tx, set *config.Set) *pinner {
 	return &pinner{
-		r: r, set: set, compiler: NewCompiler(set), tx: tx, hashes: map[string]string{}, stored: map[string]config.Compiled{},
-		texts: r.contents.texts, compilers: map[string]*Compiler{}, dry: r.o.Idle,
+		r: r, set: set, compiler: plan.NewCompiler(set), tx: tx, hashes: map[string]string{}, stored: map[string]config.Compiled{},
+		texts: r.contents.texts, compilers: map[string]*plan.Compiler{}, dry: r.o.Idle,
 	}
 }
 
 func (p *pinner) hash(path string) string {
 	hash, ok := p.hashes[path]
 	if !ok {
-		hash = hashOf(p.set.Accepted()[path].Content())
+		hash = plan.ContentHash(p.set.Accepted()[path].Content())
 		p.hashes[path] = hash
 	}
 	return hash
@@ -45,7 +47,7 @@ func (p *pinner) hash(path string) string {
 
 // compiled is a run as its latest execution has it, as it would be with the content of now
 // (nil where that is the same), and what differs.
-func (p *pinner) compiled(run *config.Run, c *content) (d, newest *Run, stale *Stale, err error) {
+func (p *pinner) compiled(run *config.Run, c *plan.Content) (d, newest *plan.Run, stale *plan.Stale, err error) {
 	if c == nil {
 		d, err = compiledBy(p.compiler, run)
 		return d, nil, nil, err
@@ -63,11 +65,11 @@ func (p *pinner) compiled(run *config.Run, c *content) (d, newest *Run, stale *S
 	if stale == nil {
 		return d, d, moved, nil
 	}
-	return d, newest, stale.and(moved), nil
+	return d, newest, stale.And(moved), nil
 }
 
 // withFiles is compiled, but for what names of images mean.
-func (p *pinner) withFiles(run *config.Run, c *content) (d, newest *Run, stale *Stale, err error) {
+func (p *pinner) withFiles(run *config.Run, c *plan.Content) (d, newest *plan.Run, stale *plan.Stale, err error) {
 	differs := false
 	var names []string
 	var versions []layerSet
@@ -92,24 +94,24 @@ func (p *pinner) withFiles(run *config.Run, c *content) (d, newest *Run, stale *
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		d.cells = cellsOf(withTasks(d.Cells(), over.Cells(), c.Layers[i].Tasks))
+		d.SetCells(plan.WithTasks(d.Cells(), over.Cells(), c.Layers[i].Tasks))
 		maps.Copy(d.Images, over.Images)
 	}
-	tasks := changedTasks(d.Cells(), newest.Cells())
+	tasks := plan.ChangedTasks(d.Cells(), newest.Cells())
 	if len(tasks) == 0 {
 		return d, nil, nil, nil
 	}
 	slices.Sort(names)
-	return d, newest, &Stale{Files: slices.Compact(names), Tasks: tasks}, nil
+	return d, newest, &plan.Stale{Files: slices.Compact(names), Tasks: tasks}, nil
 }
 
 // compile makes the run with other versions of files: benchmarks of over, where it has them,
 // and all else of base.
-func (p *pinner) compile(run *config.Run, base, over []config.Compiled) (*Run, error) {
+func (p *pinner) compile(run *config.Run, base, over []config.Compiled) (*plan.Run, error) {
 	sum := sha256.New()
 	for _, files := range [][]config.Compiled{base, over} {
 		for _, c := range files {
-			fmt.Fprintf(sum, "%q %s %s\n", c.Path, c.Hash, hashOf(c.Content()))
+			fmt.Fprintf(sum, "%q %s %s\n", c.Path, c.Hash, plan.ContentHash(c.Content()))
 		}
 		fmt.Fprintln(sum)
 	}
@@ -121,10 +123,10 @@ func (p *pinner) compile(run *config.Run, base, over []config.Compiled) (*Run, e
 		if over != nil {
 			set = set.With(over, o, func(b config.Block) bool { return b.Kind == "benchmark" })
 		}
-		compiler = NewCompiler(set)
+		compiler = plan.NewCompiler(set)
 		p.compilers[key] = compiler
 	}
-	if now := compiler.set.Run(run.Name); now != nil {
+	if now := compiler.Set().Run(run.Name); now != nil {
 		run = now
 	}
 	return compiledBy(compiler, run)
@@ -135,7 +137,7 @@ type compileError struct{ error }
 
 func (e compileError) Unwrap() error { return e.error }
 
-func compiledBy(c *Compiler, run *config.Run) (*Run, error) {
+func compiledBy(c *plan.Compiler, run *config.Run) (*plan.Run, error) {
 	d, err := c.Compile(run)
 	if err != nil {
 		return nil, compileError{err}
@@ -152,15 +154,15 @@ type layerSet struct {
 
 // version finds what of a layer is not as it is in force, and brings the layer up to date with
 // the text of the files.
-func (p *pinner) version(run *config.Run, c *content, i int) (v layerSet, err error) {
+func (p *pinner) version(run *config.Run, c *plan.Content, i int) (v layerSet, err error) {
 	files := c.Layers[i].Files
-	for _, path := range slices.Sorted(maps.Keys(filesOf(p.set, run))) {
+	for _, path := range slices.Sorted(maps.Keys(plan.FilesOf(p.set, run))) {
 		now, ok := p.set.Accepted()[path]
 		if !ok {
 			continue
 		}
 		was, known := files[path]
-		same := pinned{Hash: now.Hash, Content: p.hash(path), Key: was.Key}
+		same := plan.PinnedFile{Hash: now.Hash, Content: p.hash(path), Key: was.Key}
 		switch {
 		case !known && (i > 0 || now.Copying()): // what is being copied is fixed when it is there: the run waits
 		case !known:
@@ -187,7 +189,7 @@ func (p *pinner) version(run *config.Run, c *content, i int) (v layerSet, err er
 }
 
 // repinned is a file as its text is now, with the content of an execution.
-func (p *pinner) repinned(now config.Compiled, was pinned) (config.Compiled, []string, error) {
+func (p *pinner) repinned(now config.Compiled, was plan.PinnedFile) (config.Compiled, []string, error) {
 	old, err := p.read(was.Key)
 	if err != nil {
 		return now, nil, err
@@ -216,13 +218,13 @@ func (p *pinner) repinned(now config.Compiled, was pinned) (config.Compiled, []s
 }
 
 // keep stores a version of a file.
-func (p *pinner) keep(c config.Compiled) (pinned, error) {
+func (p *pinner) keep(c config.Compiled) (plan.PinnedFile, error) {
 	data, err := json.Marshal(c)
 	if err != nil {
-		return pinned{}, fmt.Errorf("encode what is pinned of %s: %w", c.Path, err)
+		return plan.PinnedFile{}, fmt.Errorf("encode what is pinned of %s: %w", c.Path, err)
 	}
 	sum := sha256.Sum256(data)
-	one := pinned{Hash: c.Hash, Content: hashOf(c.Content()), Key: hex.EncodeToString(sum[:])}
+	one := plan.PinnedFile{Hash: c.Hash, Content: plan.ContentHash(c.Content()), Key: hex.EncodeToString(sum[:])}
 	if _, known := p.stored[one.Key]; known {
 		return one, nil
 	}
@@ -254,55 +256,15 @@ func (p *pinner) read(key string) (config.Compiled, error) {
 }
 
 // begun is the content of an execution that begins now.
-func (p *pinner) begun(run *config.Run, n int) (*content, error) {
-	c := &content{N: n, Layers: []layer{{Files: map[string]pinned{}}}}
+func (p *pinner) begun(run *config.Run, n int) (*plan.Content, error) {
+	c := &plan.Content{N: n, Layers: []plan.Layer{{Files: map[string]plan.PinnedFile{}}}}
 	_, err := p.version(run, c, 0)
 	return c, err
 }
 
-// withTasks is cells with those of some tasks taken from over.
-func withTasks(cells, over []Cell, tasks []string) []Cell {
-	by := map[slot]Cell{}
-	for _, c := range over {
-		by[c.slot()] = c
-	}
-	out := slices.Clone(cells)
-	for i, c := range out {
-		s := c.slot()
-		if other, ok := by[s]; ok && slices.Contains(tasks, addressOf(s.benchmark, s.task)) {
-			out[i] = other
-		}
-	}
-	return out
-}
-
-// changedTasks are the addresses of tasks whose cells are others, or that only one side has.
-func changedTasks(was, now []Cell) []string {
-	keys := map[string]bool{}
-	for _, c := range was {
-		keys[c.Key] = !keys[c.Key]
-	}
-	same := map[string]bool{}
-	for _, c := range now {
-		same[c.Key] = true
-	}
-	changed := map[string]bool{}
-	add := func(cells []Cell, other map[string]bool) {
-		for _, c := range cells {
-			if _, ok := other[c.Key]; !ok {
-				s := c.slot()
-				changed[addressOf(s.benchmark, s.task)] = true
-			}
-		}
-	}
-	add(was, same)
-	add(now, keys)
-	return slices.Sorted(maps.Keys(changed))
-}
-
 // contentOf reads with what the latest execution of a run is done; nil = there is none. One
 // that an earlier version began is done with what was accepted last.
-func (p *pinner) contentOf(run *config.Run, before config.Previous) (*content, error) {
+func (p *pinner) contentOf(run *config.Run, before config.Previous) (*plan.Content, error) {
 	row, err := p.tx.LatestExecution(run.Address())
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
@@ -310,16 +272,16 @@ func (p *pinner) contentOf(run *config.Run, before config.Previous) (*content, e
 	if err != nil {
 		return nil, err
 	}
-	var d executionData
+	var d history.ExecutionData
 	if len(row.Data) > 0 {
 		if err := json.Unmarshal(row.Data, &d); err != nil {
 			return nil, fmt.Errorf("read execution e%d of %s: %w", row.N, row.Spec, err)
 		}
 	}
-	c := &content{N: row.N, Layers: d.Content}
+	c := &plan.Content{N: row.N, Layers: d.Content}
 	if len(c.Layers) == 0 {
-		c.Layers = []layer{{Files: map[string]pinned{}}}
-		for path := range filesOf(p.set, run) {
+		c.Layers = []plan.Layer{{Files: map[string]plan.PinnedFile{}}}
+		for path := range plan.FilesOf(p.set, run) {
 			if was, ok := before[path]; ok {
 				if c.Layers[0].Files[path], err = p.keep(was); err != nil {
 					return nil, err
@@ -331,7 +293,7 @@ func (p *pinner) contentOf(run *config.Run, before config.Previous) (*content, e
 }
 
 // put stores with what the execution is done.
-func (p *pinner) put(address string, c *content) error {
+func (p *pinner) put(address string, c *plan.Content) error {
 	if p.dry {
 		return nil
 	}
@@ -339,7 +301,7 @@ func (p *pinner) put(address string, c *content) error {
 	if err != nil || row.N != c.N {
 		return err
 	}
-	var d executionData
+	var d history.ExecutionData
 	if len(row.Data) > 0 {
 		if err := json.Unmarshal(row.Data, &d); err != nil {
 			return err

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 )
 
 // Previewed is what would be done.
 type Previewed struct {
-	Plan  string            `json:"plan"`            // a line an action
-	Stale map[string]*Stale `json:"stale,omitempty"` // runs by address whose execution keeps other content
+	Plan  string                 `json:"plan"`            // a line an action
+	Stale map[string]*plan.Stale `json:"stale,omitempty"` // runs by address whose execution keeps other content
 }
 
 // Preview says what would be done if these were the files.
@@ -83,7 +84,7 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 		}
 		if b.WriteString(text); stale != nil {
 			if out.Stale == nil {
-				out.Stale = map[string]*Stale{}
+				out.Stale = map[string]*plan.Stale{}
 			}
 			out.Stale[run.Address()] = stale
 		}
@@ -97,14 +98,14 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 			return out, err
 		}
 		o.GoneSince = now
-		b.WriteString(Diff(address, nil, o, now).String())
+		b.WriteString(plan.Diff(address, nil, o, now).String())
 	}
 	out.Plan = b.String()
 	return out, nil
 }
 
 // previewRun is what would be done about a run, with the content of its execution.
-func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, stale *Stale, err error) {
+func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, stale *plan.Stale, err error) {
 	address := run.Address()
 	o, err := r.observeAll(ctx, address)
 	if err != nil {
@@ -113,43 +114,23 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		p := r.pinner(tx, set)
 		p.texts, p.dry = texts, true
-		d, newest, differs, err := p.compiled(run, r.contents.of[address].clone())
+		d, newest, differs, err := p.compiled(run, r.contents.of[address].Clone())
 		if err != nil {
 			return err
 		}
 		o.Stale, stale = differs, differs
-		plan := Foresee(address, d, o, now)
+		todo := plan.Foresee(address, d, o, now)
 		switch {
-		case stale != nil && plan.has(Begin):
-			plan = Foresee(address, newest, o, now)
+		case stale != nil && todo.Has(plan.Begin):
+			todo = plan.Foresee(address, newest, o, now)
 		case stale != nil:
 			text = fmt.Sprintf("%s: stale (%s); e%d keeps the content that it began with; to take it up: assayd rerun %s\n", address, stale, o.Execution.N, address)
 		}
-		text += plan.String()
+		text += todo.String()
 		if d != nil && r.o.Admission != nil {
-			text += plan.Room(d.Parallel, r.o.Admission.Limits())
+			text += todo.Room(d.Parallel, r.o.Admission.Limits())
 		}
 		return nil
 	})
 	return text, stale, err
-}
-
-// Foresee is Diff carried on past the beginning of an execution: what would be done about
-// a run from now on, without the limits of parallel.
-func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
-	if d == nil {
-		return Diff(address, d, o, now)
-	}
-	all := *d
-	all.Parallel = d.cells.len() + len(o.Trials) + 1
-	plan := Diff(address, &all, o, now)
-	if !plan.has(Begin) {
-		return plan
-	}
-	begin := plan.Actions[0]
-	o.Execution = &Execution{N: begin.Execution, Trigger: begin.Trigger, StartedAt: now, Only: begin.Only}
-	o.Trials, o.Rerun, o.LastFired, o.Stale = nil, nil, now, nil
-	after := Diff(address, &all, o, now)
-	plan.Actions = append(plan.Actions, after.Actions...)
-	return plan
 }

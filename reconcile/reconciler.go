@@ -10,6 +10,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
@@ -19,7 +21,7 @@ import (
 // Options are what a Reconciler is made of.
 type Options struct {
 	Store      *store.Store
-	Ledger     *Submissions
+	Ledger     *ledger.Submissions
 	Host       trial.Host
 	Admission  *admission.Controller
 	Daemon     string         // id of this process, which its containers bear
@@ -69,14 +71,14 @@ type Reconciler struct {
 	again     time.Time // when to look at the files by itself; zero = not
 	set       *config.Set
 	roots     roots // of the set's files
-	desired   map[string]*Run
+	desired   map[string]*plan.Run
 	gone      map[string]time.Time // since when a block with history is missed
 	live      map[string]*liveTrial
-	cells     map[string]*cellIndex      // of the latest executions that are open, by address
+	cells     map[string]*plan.CellIndex // of the latest executions that are open, by address
 	changed   map[string]map[string]bool // trials that are not in their index as they are now, by address and id
 	changes   map[string]int             // how often trials of a run have changed, by address
 	sums      map[string]*summing        // by address
-	rerun     map[string]*Rerun
+	rerun     map[string]*plan.Rerun
 	contents  contents
 	stirred   stirred
 	waitlist  *admission.Waitlist
@@ -100,9 +102,9 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	r := &Reconciler{
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: newSnapshots(), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
-		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*Run{}, gone: map[string]time.Time{},
+		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
-		live: map[string]*liveTrial{}, cells: map[string]*cellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
+		live: map[string]*liveTrial{}, cells: map[string]*plan.CellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -394,11 +396,11 @@ func (r *Reconciler) due() (addresses []string) {
 func (r *Reconciler) reconcile(ctx context.Context, address string, seen sighting) error {
 	r.waitlist.Leave(address, r.now())
 	r.shown.show(address)
-	if isMining(address) {
+	if plan.IsMining(address) {
 		delete(r.notes, address)
 		return r.tend(ctx, address)
 	}
-	if seen.err == nil && seen.run != r.desired[address] { // it was edited since it was looked at
+	if seen.err == nil && seen.Run != r.desired[address] { // it was edited since it was looked at
 		seen = r.observe(ctx, []string{address})[0]
 	}
 	if seen.err != nil {
@@ -408,27 +410,27 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen sightin
 	if d, e := r.desired[address], observed.Execution; d != nil && e != nil && r.o.Host.Gateway != nil {
 		r.o.Host.Gateway.SetTotal(address, e.N, d.Total)
 	}
-	plan := seen.diff(address, r.drained(r.desired[address], observed), now)
-	if text := plan.String(); text != "" {
+	todo := seen.Diff(address, r.drained(r.desired[address], observed), now)
+	if text := todo.String(); text != "" {
 		r.o.Log.Debug("plan", "spec", address, "plan", text)
 	}
-	if r.draining != nil && plan.has(Begin) {
+	if r.draining != nil && todo.Has(plan.Begin) {
 		return nil // the next daemon begins it
 	}
-	if !plan.Wake.IsZero() {
-		r.queue.add(address, r.now().Add(plan.Wake.Sub(now)))
+	if !todo.Wake.IsZero() {
+		r.queue.add(address, r.now().Add(todo.Wake.Sub(now)))
 	}
 	delete(r.notes, address)
-	if observed.Execution != nil && observed.Execution.Finished && len(plan.Actions) == 0 {
+	if observed.Execution != nil && observed.Execution.Finished && len(todo.Actions) == 0 {
 		delete(r.cells, address)
-		if len(seen.Trials) == 0 && len(seen.fresh) == 0 && r.draining == nil {
+		if seen.Idle() && r.draining == nil {
 			if err := r.stayOver(ctx, address, *observed.Execution); err != nil {
 				return err
 			}
 		}
 	}
-	err := plan.carryOut(func(a Action) (more bool, err error) {
-		if a.Kind == StartTrial && r.begunEnough() {
+	err := todo.CarryOut(func(a plan.Action) (more bool, err error) {
+		if a.Kind == plan.StartTrial && r.begunEnough() {
 			return false, nil // also one that only goes on: a thousand do after a crash
 		}
 		return r.execute(ctx, address, a)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
@@ -179,7 +181,7 @@ func TestABlockRemovedWhileNoDaemonRan(t *testing.T) {
 			}
 			if end == "after the grace" {
 				check(t, d.do(t.Context(), func() {
-					d.gone["run.r"] = time.Now().Add(-removalGrace)
+					d.gone["run.r"] = time.Now().Add(-plan.RemovalGrace)
 					d.queue.add("run.r", time.Now())
 				}))
 			} else {
@@ -216,7 +218,7 @@ func TestCancel(t *testing.T) {
 	if got := phases(run); got != "x/1 cancelled, y/1 cancelled" || run.Summary.Cancelled != 2 || strings.Count(h.records(), "trial.finished") != 2 {
 		t.Errorf("%s, %+v, %s", got, run.Summary, h.records())
 	}
-	if err := d.Cancel(t.Context(), "run.none"); !errors.Is(err, ErrUnknown) {
+	if err := d.Cancel(t.Context(), "run.none"); !errors.Is(err, history.ErrUnknown) {
 		t.Errorf("cancel of what nobody knows: %v", err)
 	}
 }
@@ -259,13 +261,13 @@ func TestWhatATryTookThatCountsAfterAllIsNotLost(t *testing.T) {
 		ID: "r.e1.0", Spec: "run.r", Execution: 1, Try: 2, Phase: trial.Done, Cell: trial.Cell{Agent: agent.Agent{API: "openai"}},
 		Result: &trial.Finished{Trial: "r.e1.0", Try: 2, Status: trial.InfraError, Usage: trial.Usage{InputTokens: 2000}, LostUsage: trial.Usage{InputTokens: 2000}},
 	}
-	check(t, r.giveUp(t.Context(), s, Action{Cause: "cancelled"}))
+	check(t, r.giveUp(t.Context(), s, plan.Action{Cause: "cancelled"}))
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
 		row, err := tx.Trial(s.ID)
 		if err != nil {
 			return err
 		}
-		s, err = stateOf(row)
+		s, err = history.StateOf(row)
 		return err
 	}))
 	if f := s.Result; !f.Final || f.Usage.InputTokens != 2000 || f.LostUsage.InputTokens != 1000 {
@@ -304,7 +306,7 @@ func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
 	d.until(t, "waiting", func(r RunStatus) bool { return r.State == "waiting" && r.Execution == 0 })
 	check(t, d.do(t.Context(), func() {
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-			return tx.PutMeta(firedKey("run.r"), stamp(time.Now().AddDate(-3, 0, 0)))
+			return tx.PutMeta(firedKey("run.r"), plan.Stamp(time.Now().AddDate(-3, 0, 0)))
 		}))
 		d.queue.add("run.r", time.Now())
 	}))

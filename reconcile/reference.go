@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -213,9 +214,7 @@ func (r *Reconciler) solutionOf(ctx context.Context, of trial.Subject) (s *task.
 	wanted := false
 	err = r.do(ctx, func() {
 		if d := r.desired[of.State.Spec]; d != nil {
-			if i, is := d.cells.place(of.State.Key, slotOf(of.State.Cell)); is && d.cells.at(i).solution != nil {
-				s, wanted = d.cells.at(i).solution(), true
-			}
+			s, wanted = d.SolutionOf(of.State.Key, plan.SlotOf(of.State.Cell))
 		}
 	})
 	if err == nil && !wanted { // it comes back, or the trial is cancelled

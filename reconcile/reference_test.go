@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge"
@@ -19,7 +21,7 @@ import (
 // TestAPrivateVerdictIsNoRecord: the trial's own verdict tells of it.
 func TestAPrivateVerdictIsNoRecord(t *testing.T) {
 	s, id := openStore(t)
-	l := NewLedger(s)
+	l := history.NewLedger(s)
 	reserve(t, l, round.Submission{ID: "s1", Trial: id, Try: 1, Kind: round.KindPrivate, Number: 1, Round: "private-1", State: round.StateQueued, Key: judge.PrivateKey("agent-1")})
 	_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
 		u.State, u.Report = round.StateJudged, &round.Report{Status: round.StatusOK, PassRate: 0.5, Valid: true}
@@ -30,7 +32,7 @@ func TestAPrivateVerdictIsNoRecord(t *testing.T) {
 	}
 	var status TrialStatus
 	err = s.View(t.Context(), func(tx *store.Tx) (err error) {
-		subs, err := submissions(tx, id)
+		subs, err := ledger.OfTrial(tx, id)
 		if err == nil {
 			status, err = trialStatus(tx, trial.State{ID: id}, subs)
 		}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 )
@@ -32,7 +33,7 @@ func (r *Reconciler) doing(ctx context.Context, name string) (d summary.Executio
 	}
 	d.Address, d.N = of.address, of.n
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		d.Outcomes, d.Open, err = outcomesOf(tx, d.Address, d.N)
+		d.Outcomes, d.Open, err = history.Outcomes(tx, d.Address, d.N)
 		return err
 	})
 	return d, err
@@ -55,11 +56,11 @@ func (r *Reconciler) executionNamed(ctx context.Context, name string) (d doneOf,
 		case errors.Is(err, store.ErrNotFound) && now.knows(d.address):
 			return fmt.Errorf("report on %s: %w: it has not begun", d.address, ErrNothing)
 		case errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("%w: %s%s", ErrUnknown, name, suggest(d.address, now.addresses()))
+			return fmt.Errorf("%w: %s%s", history.ErrUnknown, name, suggest(d.address, now.addresses()))
 		case err != nil:
 			return err
 		case d.n > last.N:
-			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", ErrUnknown, d.address, d.n, last.N)
+			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", history.ErrUnknown, d.address, d.n, last.N)
 		}
 		d.n = cmp.Or(d.n, last.N)
 		return nil

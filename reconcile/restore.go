@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
@@ -17,7 +18,7 @@ import (
 // restore takes up what a former daemon left in the store: the judge gets its sessions
 // and unjudged rounds back before any trial goes on.
 func (r *Reconciler) restore(ctx context.Context) error {
-	subs, err := r.o.Ledger.unjudged(ctx)
+	subs, err := r.o.Ledger.Unjudged(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (r *Reconciler) openTrials(ctx context.Context) (states []trial.State, err 
 			return err
 		}
 		for _, row := range rows {
-			s, err := stateOf(row)
+			s, err := history.StateOf(row)
 			if err != nil {
 				return err
 			}

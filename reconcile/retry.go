@@ -2,15 +2,15 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -25,7 +25,7 @@ type Retried struct {
 // Retry tries again, in the latest execution, the trials of a run that are excluded from
 // rates, or one of them. ErrNothing where there is none.
 func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err error) {
-	if isMining(name) {
+	if plan.IsMining(name) {
 		return out, mistake("%s is a mining spec; a run or a trial can be tried again", name)
 	}
 	var of string
@@ -75,9 +75,9 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 		return out, err
 	}
 	out.Run = address
-	var d, newest *Run
-	var stale *Stale
-	c := r.contents.of[address].clone()
+	var d, newest *plan.Run
+	var stale *plan.Stale
+	c := r.contents.of[address].Clone()
 	r.touchAll(address)
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
@@ -88,7 +88,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 			return err
 		}
 		out.Execution = e.N
-		states, err := standing(tx, address, e.N)
+		states, err := history.Standing(tx, address, e.N)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 		if err := p.put(address, c); err != nil {
 			return err
 		}
-		return reopenAll(tx, address)
+		return history.Revive(tx, address)
 	})
 	if err != nil || len(out.Trials) == 0 {
 		return out, err
@@ -136,25 +136,25 @@ func (r *Reconciler) complete(address string) (*config.Run, error) {
 		return nil, conflict("no file declares %s", address)
 	}
 	if folder, _ := r.set.PendingFolder(run); folder != "" {
-		return nil, conflict("%s; try again when it is there", waitsFor(r.set, run))
+		return nil, conflict("%s; try again when it is there", plan.WaitsFor(r.set, run))
 	}
 	return run, nil
 }
 
 // repin adds a layer of those tasks of some trials of which no verdict counts and no trial
 // runs; where that are all tasks of the execution, all content is as it is now.
-func (p *pinner) repin(run *config.Run, c *content, again, all []trial.State) (tasks []string, err error) {
+func (p *pinner) repin(run *config.Run, c *plan.Content, again, all []trial.State) (tasks []string, err error) {
 	if c == nil {
 		return nil, nil
 	}
 	decided, some := map[string]bool{}, false
 	for _, s := range all {
 		if s.Result == nil || s.Result.Status.Counts() {
-			decided[taskAddress(s)], some = true, true
+			decided[plan.TaskAddressOf(s)], some = true, true
 		}
 	}
 	for _, s := range again {
-		if at := taskAddress(s); !decided[at] && !slices.Contains(tasks, at) {
+		if at := plan.TaskAddressOf(s); !decided[at] && !slices.Contains(tasks, at) {
 			tasks = append(tasks, at)
 		}
 	}
@@ -168,8 +168,8 @@ func (p *pinner) repin(run *config.Run, c *content, again, all []trial.State) (t
 		}
 		return tasks, err
 	}
-	over := layer{Tasks: tasks, Files: map[string]pinned{}}
-	for path := range filesOf(p.set, run) {
+	over := plan.Layer{Tasks: tasks, Files: map[string]plan.PinnedFile{}}
+	for path := range plan.FilesOf(p.set, run) {
 		if now, ok := p.set.Accepted()[path]; ok {
 			if over.Files[path], err = p.keep(now); err != nil {
 				return nil, err
@@ -179,17 +179,15 @@ func (p *pinner) repin(run *config.Run, c *content, again, all []trial.State) (t
 	for i := 1; i < len(c.Layers); i++ { // the last layer of a task counts
 		c.Layers[i].Tasks = slices.DeleteFunc(slices.Clone(c.Layers[i].Tasks), func(t string) bool { return slices.Contains(tasks, t) })
 	}
-	c.Layers = slices.DeleteFunc(c.Layers, func(l layer) bool { return l.Tasks != nil && len(l.Tasks) == 0 })
+	c.Layers = slices.DeleteFunc(c.Layers, func(l plan.Layer) bool { return l.Tasks != nil && len(l.Tasks) == 0 })
 	c.Layers = append(c.Layers, over)
 	return tasks, nil
 }
 
-func taskAddress(s trial.State) string { return addressOf(s.Cell.Task.Benchmark, s.Cell.Task.Name) }
-
 // tryAgain lets an ended trial go into its next try, where its cell is still wanted. One whose
 // cell is another now is superseded instead.
-func tryAgain(tx *store.Tx, d *Run, s trial.State) error {
-	if _, is := d.cells.place(s.Key, slotOf(s.Cell)); !is {
+func tryAgain(tx *store.Tx, d *plan.Run, s trial.State) error {
+	if _, is := d.Wanted().Place(s.Key, plan.SlotOf(s.Cell)); !is {
 		return nil
 	}
 	row, err := tx.Trial(s.ID)
@@ -200,46 +198,24 @@ func tryAgain(tx *store.Tx, d *Run, s trial.State) error {
 	open.Final = false
 	s.Result, s.Unwanted, s.Again = &open, false, true
 	row.Wanted = true
-	return putState(tx, row, s)
-}
-
-// reopenAll lets an execution go on, also one that a user cancelled.
-func reopenAll(tx *store.Tx, address string) error {
-	e, err := tx.LatestExecution(address)
-	if err != nil {
-		return err
-	}
-	var d executionData
-	if len(e.Data) > 0 {
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			return err
-		}
-	}
-	d.Cancelled = false
-	if e.Data, err = json.Marshal(d); err != nil {
-		return err
-	}
-	if err := tx.PutExecution(e); err != nil {
-		return err
-	}
-	return reopen(tx, address)
+	return history.PutState(tx, row, s)
 }
 
 // forgetImages has the names of images looked up anew that only tasks use which were pinned again.
 func forgetImages(tx *store.Tx, address string, n int, tasks []string, all []trial.State) error {
 	kept := map[string]bool{}
 	for _, s := range all {
-		if !slices.Contains(tasks, taskAddress(s)) {
-			for _, ref := range imagesOf(s.Cell.Task) {
+		if !slices.Contains(tasks, plan.TaskAddressOf(s)) {
+			for _, ref := range plan.ImagesOf(s.Cell.Task) {
 				kept[ref] = true
 			}
 		}
 	}
 	for _, s := range all {
-		if !slices.Contains(tasks, taskAddress(s)) {
+		if !slices.Contains(tasks, plan.TaskAddressOf(s)) {
 			continue
 		}
-		for _, ref := range imagesOf(s.Cell.Task) {
+		for _, ref := range plan.ImagesOf(s.Cell.Task) {
 			if ref == "" || kept[ref] {
 				continue
 			}
@@ -256,7 +232,7 @@ func forgetImages(tx *store.Tx, address string, n int, tasks []string, all []tri
 // rest the trials are tried again that the machinery failed.
 func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 	for _, address := range addresses {
-		if isMining(address) {
+		if plan.IsMining(address) {
 			if err := r.reviveMining(ctx, address); err != nil {
 				return err
 			}
@@ -287,7 +263,7 @@ func (r *Reconciler) reviveRun(ctx context.Context, address string) error {
 		again = r.contents.stale[address] != nil
 	}
 	if again && o.Execution.Finished {
-		r.rerun[address] = &Rerun{}
+		r.rerun[address] = &plan.Rerun{}
 		r.queue.add(address, r.now())
 	}
 	return nil
@@ -300,25 +276,11 @@ func (r *Reconciler) outdated(ctx context.Context, address string, n int) (outda
 		return false, nil
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		states, err := standing(tx, address, n)
+		states, err := history.Standing(tx, address, n)
 		outdated = slices.ContainsFunc(states, func(s trial.State) bool {
-			return (s.Result == nil || s.Result.Status.Counts()) && slices.Contains(stale.Tasks, taskAddress(s))
+			return (s.Result == nil || s.Result.Status.Counts()) && slices.Contains(stale.Tasks, plan.TaskAddressOf(s))
 		})
 		return err
 	})
 	return outdated, err
-}
-
-// imagesOf are the names of images that a task is made of.
-func imagesOf(t task.Task) []string {
-	refs := []string{t.Image, t.Work.Image, t.Judge.Image}
-	if t.Base != nil {
-		refs = append(refs, t.Base.Image)
-	}
-	for _, s := range []*task.Stage{t.Judge.Run, t.Judge.Grade} {
-		if s != nil {
-			refs = append(refs, s.Image)
-		}
-	}
-	return refs
 }

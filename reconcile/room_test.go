@@ -142,18 +142,3 @@ func TestRoomIsOfferedUntilItIsGone(t *testing.T) {
 		t.Errorf("only %v were to start", slices.Sorted(maps.Keys(seen.made)))
 	}
 }
-
-// TestATrialThatRunsIsTakenUpWhereThereIsNoRoom: another one of its run that waits for room is no
-// reason to leave it alone.
-func TestATrialThatRunsIsTakenUpWhereThereIsNoRoom(t *testing.T) {
-	p := Plan{Address: "run.r", Actions: []Action{
-		{Kind: StartTrial, Trial: "waits", Cause: goesOn}, {Kind: StartTrial, Trial: "fresh", Cause: "new cell"}, {Kind: StartTrial, Trial: "runs", Cause: goesOn},
-	}}
-	var tried []string
-	if err := p.carryOut(func(a Action) (bool, error) {
-		tried = append(tried, a.Trial)
-		return a.Trial == "runs", nil
-	}); err != nil || strings.Join(tried, " ") != "waits runs" {
-		t.Errorf("tried %v (%v)", tried, err)
-	}
-}

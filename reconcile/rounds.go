@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -46,7 +47,7 @@ type TrialInfo struct {
 // TrialOf returns a trial of any execution; another is an ErrUnknown.
 func (r *Reconciler) TrialOf(ctx context.Context, id string) (info TrialInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		s, err := knownTrial(tx, id)
+		s, err := history.KnownTrial(tx, id)
 		if err != nil {
 			return err
 		}
@@ -61,18 +62,6 @@ func (r *Reconciler) TrialOf(ctx context.Context, id string) (info TrialInfo, er
 	return info, err
 }
 
-// knownTrial is the stored state of a trial, or an error that says what may be meant instead.
-func knownTrial(tx *store.Tx, id string) (s trial.State, err error) {
-	row, err := tx.Trial(id)
-	if errors.Is(err, store.ErrNotFound) {
-		return s, noTrial(tx, id)
-	}
-	if err != nil {
-		return s, err
-	}
-	return stateOf(row)
-}
-
 // RoundInfo is one submission of a trial, whose report comes without tests.
 type RoundInfo struct {
 	N int `json:"n"` // in the order of all submissions
@@ -85,13 +74,13 @@ type RoundInfo struct {
 // untouched tree. A trial that is not known is an ErrUnknown.
 func (r *Reconciler) RoundsAfter(ctx context.Context, id string, after, limit int) (infos []RoundInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		s, err := knownTrial(tx, id)
+		s, err := history.KnownTrial(tx, id)
 		if err != nil {
 			return err
 		}
 		rows, err := tx.SubmissionsAfter(id, after, limit)
 		for _, row := range rows {
-			sub, err := briefly(row)
+			sub, err := ledger.Decode(row)
 			if err != nil {
 				return err
 			}
@@ -106,31 +95,15 @@ func (r *Reconciler) RoundsAfter(ctx context.Context, id string, after, limit in
 // not known is an ErrUnknown.
 func (r *Reconciler) RoundOf(ctx context.Context, id, roundName string) (info RoundInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		s, err := knownTrial(tx, id)
+		s, err := history.KnownTrial(tx, id)
 		if err != nil {
 			return err
 		}
-		row, sub, err := knownRound(tx, id, roundName)
+		row, sub, err := history.KnownRound(tx, id, roundName)
 		info = RoundInfo{row.N, roundOf(s, sub), sub.Kind}
 		return err
 	})
 	return info, err
-}
-
-func knownRound(tx *store.Tx, id, roundName string) (row store.SubmissionRow, sub round.Submission, err error) {
-	kind, number, _ := strings.Cut(roundName, "-")
-	n, err := strconv.Atoi(number)
-	if err == nil {
-		row, err = tx.SubmissionOf(id, kind, n)
-	}
-	switch {
-	case err == nil:
-		sub, err = briefly(row)
-		return row, sub, err
-	case n == 0 || errors.Is(err, store.ErrNotFound):
-		return row, sub, &unknownName{fmt.Sprintf("%s has no round %q", id, roundName)}
-	}
-	return row, sub, err
 }
 
 // TestInfo is one test of a round.
@@ -145,12 +118,12 @@ type TestInfo struct {
 func (r *Reconciler) TestsAfter(ctx context.Context, id, roundName, status, name string, after, limit int) (infos []TestInfo, err error) {
 	var sub round.Submission
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		if _, err := knownTrial(tx, id); err != nil {
+		if _, err := history.KnownTrial(tx, id); err != nil {
 			return err
 		}
-		_, known, err := knownRound(tx, id, roundName)
+		_, known, err := history.KnownRound(tx, id, roundName)
 		if err == nil {
-			sub, err = wholeSubmission(tx, known.ID)
+			sub, err = ledger.Whole(tx, known.ID)
 		}
 		return err
 	}); err != nil {
@@ -187,8 +160,8 @@ const OutputPageSize = 64 << 10
 func (r *Reconciler) OutputAt(ctx context.Context, id, roundName string, offset int64) (page OutputPage, err error) {
 	var sub round.Submission
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		if _, err = knownTrial(tx, id); err == nil {
-			_, sub, err = knownRound(tx, id, roundName)
+		if _, err = history.KnownTrial(tx, id); err == nil {
+			_, sub, err = history.KnownRound(tx, id, roundName)
 		}
 		return err
 	}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -29,7 +30,7 @@ func settleSchedules(tx *store.Tx, set *config.Set, moved func(config.Block) boo
 		if err := tx.PutMeta(key, run.Schedule); err != nil {
 			return err
 		}
-		if err := tx.PutMeta(firedKey(run.Address()), stamp(now)); err != nil {
+		if err := tx.PutMeta(firedKey(run.Address()), plan.Stamp(now)); err != nil {
 			return err
 		}
 	}
@@ -42,11 +43,11 @@ type runSkipped struct {
 }
 
 // skip records a firing that nothing follows.
-func (r *Reconciler) skip(ctx context.Context, address string, a Action) error {
+func (r *Reconciler) skip(ctx context.Context, address string, a plan.Action) error {
 	r.o.Log.Warn("firing skipped", "spec", address, "cause", a.Cause)
 	r.queue.add(address, r.now()) // for the firing after this one
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		if err := tx.PutMeta(firedKey(address), stamp(a.At)); err != nil {
+		if err := tx.PutMeta(firedKey(address), plan.Stamp(a.At)); err != nil {
 			return err
 		}
 		_, err := tx.AppendLine(r.stream(address), r.envelope(address, "run.skipped", a.Execution), runSkipped{a.At, a.Cause})
@@ -55,8 +56,8 @@ func (r *Reconciler) skip(ctx context.Context, address string, a Action) error {
 }
 
 // recount lets the firings of a schedule count from now on.
-func (r *Reconciler) recount(ctx context.Context, address string, a Action) error {
+func (r *Reconciler) recount(ctx context.Context, address string, a plan.Action) error {
 	r.o.Log.Warn("the schedule counts from now on", "spec", address, "cause", a.Cause)
 	r.queue.add(address, r.now()) // for the firing after this one
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(firedKey(address), stamp(a.At)) })
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(firedKey(address), plan.Stamp(a.At)) })
 }

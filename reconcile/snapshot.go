@@ -9,6 +9,7 @@ import (
 	iradix "github.com/hashicorp/go-immutable-radix/v2"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -25,10 +26,10 @@ type snapshot struct {
 // runView is a run in a snapshot.
 type runView struct {
 	address string
-	desired *Run // nil = no file declares it
+	desired *plan.Run // nil = no file declares it
 	file    string
 	note    string
-	stale   *Stale
+	stale   *plan.Stale
 	rerun   bool // another execution is asked for
 }
 
@@ -101,7 +102,7 @@ func (r *Reconciler) publish() {
 	var announced []string
 	for address := range r.shown.changed {
 		var changed bool
-		if isMining(address) {
+		if plan.IsMining(address) {
 			view, is := r.miningView(address)
 			changed = putView(minings, address, view, is)
 		} else {
@@ -233,7 +234,7 @@ func (s *snapshot) suggest(name string) string {
 }
 
 // waitsOf says what a run waits for before it begins, and how far that is.
-func (r *Reconciler) waitsOf(s *snapshot, address string, d *Run) string {
+func (r *Reconciler) waitsOf(s *snapshot, address string, d *plan.Run) string {
 	if d == nil || d.Waits == "" {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
@@ -351,7 +352,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.P
 	r.shown.showAll()
 	now := r.now()
 	r.adoptMinings(ctx, set, now)
-	desired, err := r.pinRuns(ctx, set, before, unchanged{last, changed})
+	desired, err := r.pinRuns(ctx, set, before, plan.Unchanged{Last: last, Changed: changed})
 	if err != nil { // the next look adopts the set: without its runs nothing may be taken for gone
 		if r.set = last; last != nil {
 			r.roots = rootsOf(last)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
@@ -53,8 +55,8 @@ type RunStatus struct {
 	Filling   bool             `json:"filling,omitempty"`   // trials of an earlier version are still being counted
 	Summary   *summary.Summary `json:"summary,omitempty"`   // of the trials that are over and not superseded
 	SummaryOf time.Time        `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
-	Stale     *Stale           `json:"stale,omitempty"`     // how content differs from that of the execution
-	Differs   *Stale           `json:"differs,omitempty"`   // how that differs from the content of the execution before
+	Stale     *plan.Stale      `json:"stale,omitempty"`     // how content differs from that of the execution
+	Differs   *plan.Stale      `json:"differs,omitempty"`   // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
@@ -93,7 +95,7 @@ func (r *Reconciler) StatusOf(ctx context.Context, q StatusQuery) (s Status, err
 	s = r.status(now)
 	runs, mines := now.views(q.Address)
 	undeclared := q.Address != "" && len(mines)+len(runs) == 0
-	if undeclared && !isMining(q.Address) {
+	if undeclared && !plan.IsMining(q.Address) {
 		runs = []runView{{address: q.Address}} // its results may still be there
 	}
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
@@ -109,7 +111,7 @@ func (r *Reconciler) StatusOf(ctx context.Context, q StatusQuery) (s Status, err
 		r.sumUp(&s.Runs[i])
 	}
 	if q.Address != "" && len(mines)+len(s.Runs) == 0 {
-		return s, fmt.Errorf("%w: %s%s", ErrUnknown, q.Address, now.suggest(q.Address))
+		return s, fmt.Errorf("%w: %s%s", history.ErrUnknown, q.Address, now.suggest(q.Address))
 	}
 	for _, seen := range mines {
 		m, err := r.miningStatus(ctx, seen)
@@ -160,55 +162,6 @@ func (r *Reconciler) status(now *snapshot) Status {
 	return s
 }
 
-// ErrUnknown says that there is no such run or trial.
-var ErrUnknown = errors.New("no such run or trial")
-
-// unknownName is an ErrUnknown without its words.
-type unknownName struct{ text string }
-
-func (e *unknownName) Error() string { return e.text }
-
-// Is makes it an ErrUnknown.
-func (e *unknownName) Is(target error) bool { return target == ErrUnknown }
-
-// trialsToName is how many trials of a run are named in an error.
-const trialsToName = 10
-
-// noTrial says why there is no trial of that name: it may be a run's.
-func noTrial(tx *store.Tx, id string) error {
-	address := "run." + strings.TrimPrefix(id, "run.")
-	e, err := tx.LatestExecution(address)
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("%w: %s", ErrUnknown, id)
-	}
-	if err != nil {
-		return err
-	}
-	counts, err := tx.CellCounts(address, e.N)
-	if err != nil {
-		return err
-	}
-	cells, err := tx.CellsOf(store.CellQuery{Spec: address, Execution: e.N, Limit: trialsToName})
-	if err != nil {
-		return err
-	}
-	var ids []string
-	for _, c := range cells {
-		ids = append(ids, c.Trial)
-	}
-	all := 0
-	for _, c := range counts {
-		all += c.Cells
-	}
-	switch {
-	case all == 0:
-		return &unknownName{fmt.Sprintf("%s is a run, which has no trials yet", address)}
-	case all > len(ids):
-		ids = append(ids, fmt.Sprintf("and %d more", all-len(ids)))
-	}
-	return &unknownName{fmt.Sprintf("%s is a run; name one of its trials: %s", address, strings.Join(ids, ", "))}
-}
-
 // suggest names what was probably meant: the same without its kind, or a near miss.
 func suggest(name string, known []string) string {
 	best := config.Nearest(name, known)
@@ -225,7 +178,7 @@ func suggest(name string, known []string) string {
 
 // runStatuses are those of runs. Those that work have their trials first, as far as they reach.
 func (r *Reconciler) runStatuses(tx *store.Tx, now *snapshot, seen []runView, q StatusQuery) ([]RunStatus, error) {
-	filled, err := allFilled(tx)
+	filled, err := history.AllFilled(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +209,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, now *snapshot, seen runView) (RunSt
 	address, d := seen.address, seen.desired
 	run := RunStatus{Address: address, File: seen.file, Note: seen.note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.stale}
 	if d != nil {
-		run.Generation, run.Wanted = d.Generation, d.cells.len()
+		run.Generation, run.Wanted = d.Generation, d.Wanted().Len()
 	} else {
 		run.Note = "no file declares it"
 	}
@@ -273,7 +226,7 @@ func (r *Reconciler) runStatus(tx *store.Tx, now *snapshot, seen runView) (RunSt
 	}
 	if d != nil && d.Schedule != nil && run.Note == "" {
 		if next := d.Schedule.Next(clock.Now().UTC()); !next.IsZero() {
-			run.Note = "fires next at " + stamp(next)
+			run.Note = "fires next at " + plan.Stamp(next)
 		}
 	}
 	e, err := tx.LatestExecution(address)
@@ -284,13 +237,13 @@ func (r *Reconciler) runStatus(tx *store.Tx, now *snapshot, seen runView) (RunSt
 		return run, err
 	}
 	run.Execution = e.N
-	execution, err := executionOf(e)
+	execution, err := history.ExecutionOf(e)
 	if err != nil {
 		return run, err
 	}
 	run.Differs = execution.Differs
 	if d != nil {
-		run.Wanted = d.wantedIn(*execution)
+		run.Wanted = d.WantedIn(*execution)
 	}
 	if run.State != "blocked" {
 		run.State = "running"
@@ -313,12 +266,4 @@ func resultsOf(tx *store.Tx, address string) (path, elsewhere string, err error)
 		return "", "", nil
 	}
 	return cmp.Or(stream.File, stream.Path), stream.Why, err
-}
-
-// wanted are the cells of a run; none for a run that no file declares.
-func (d *Run) wanted() *wantedCells {
-	if d == nil {
-		return nil
-	}
-	return d.cells
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -33,7 +35,9 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 			s, _ := openStore(t)
 			r := New(Options{Store: s})
 			last := tt.cells[len(tt.cells)-1]
-			r.desired = map[string]*Run{"run.x": {cells: cellsOf([]Cell{{Key: last.Key()}})}}
+			d := &plan.Run{}
+			d.SetCells([]plan.Cell{{Key: last.Key()}})
+			r.desired = map[string]*plan.Run{"run.x": d}
 			check(t, s.Do(t.Context(), func(tx *store.Tx) error {
 				check(t, tx.PutExecution(store.ExecutionRow{Spec: "run.x", N: 1}))
 				for _, c := range tt.cells {
@@ -83,7 +87,7 @@ func TestARunThatIsNotDeclaredAnyMoreHasAStatus(t *testing.T) {
 	if err != nil || len(s.Runs) != 1 || s.Runs[0].State != "finished" || s.Runs[0].Note != "no file declares it" || len(s.Runs[0].Trials) != 1 {
 		t.Errorf("%+v, %v", s.Runs, err)
 	}
-	if _, err := d.Status(t.Context(), "run.none"); !errors.Is(err, ErrUnknown) {
+	if _, err := d.Status(t.Context(), "run.none"); !errors.Is(err, history.ErrUnknown) {
 		t.Errorf("of a run that never was: %v", err)
 	}
 	if s, err := d.Status(t.Context(), ""); err != nil || len(s.Runs) != 0 {

@@ -3,13 +3,16 @@ package reconcile
 import (
 	"slices"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
 // doneOfRun fills in what was done in a run's execution: counts, trials, money, the summary.
-func (r *Reconciler) doneOfRun(tx *store.Tx, d *Run, run *RunStatus, q StatusQuery) error {
+func (r *Reconciler) doneOfRun(tx *store.Tx, d *plan.Run, run *RunStatus, q StatusQuery) error {
 	counts, err := tx.CellCounts(run.Address, run.Execution)
 	if err != nil {
 		return err
@@ -41,7 +44,7 @@ func (run *RunStatus) count(counts []store.CountRow) {
 		if c.Cells > 0 {
 			run.Cells[c.State] = c.Cells
 		}
-		if c.State != StateSuperseded {
+		if c.State != history.StateSuperseded {
 			begun += c.Cells
 		}
 	}
@@ -79,11 +82,11 @@ func uncounted(tx *store.Tx, run *RunStatus, q StatusQuery) (counts []store.Coun
 	}
 	cells := map[string]int{}
 	for _, row := range rows {
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		if err != nil {
 			return nil, nil, err
 		}
-		cells[stateWord(s)]++
+		cells[history.StateWord(s)]++
 	}
 	for state, n := range cells {
 		counts = append(counts, store.CountRow{State: state, Cells: n})
@@ -96,19 +99,19 @@ func uncounted(tx *store.Tx, run *RunStatus, q StatusQuery) (counts []store.Coun
 }
 
 // trialStatuses fills in trials of an execution, in the order of the run as it is declared now.
-func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) error {
-	superseded, err := supersededIn(tx, rows)
+func trialStatuses(tx *store.Tx, d *plan.Run, rows []store.TrialRow, run *RunStatus) error {
+	superseded, err := history.SupersededIn(tx, rows)
 	if err != nil {
 		return err
 	}
-	cells, place := d.wanted(), map[string]int{}
+	cells, place := d.Wanted(), map[string]int{}
 	total := gateway.Budget{}
 	for at, row := range rows {
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		if err != nil {
 			return err
 		}
-		subs, err := submissions(tx, s.ID)
+		subs, err := ledger.OfTrial(tx, s.ID)
 		if err != nil {
 			return err
 		}
@@ -116,9 +119,9 @@ func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) 
 		if err != nil {
 			return err
 		}
-		i, wanted := cells.place(s.Key, slotOf(s.Cell))
+		i, wanted := cells.Place(s.Key, plan.SlotOf(s.Cell))
 		if !wanted {
-			i = cells.len()
+			i = cells.Len()
 		}
 		t.Wanted, t.Superseded, place[t.ID] = wanted, superseded(row.ID, s.Replaced), i
 		run.Trials = append(run.Trials, t)
@@ -134,14 +137,14 @@ func trialStatuses(tx *store.Tx, d *Run, rows []store.TrialRow, run *RunStatus) 
 }
 
 // spentStatus fills in what all tries of an execution have spent on models, if one may.
-func spentStatus(tx *store.Tx, d *Run, run *RunStatus) error {
+func spentStatus(tx *store.Tx, d *plan.Run, run *RunStatus) error {
 	asks := slices.ContainsFunc(run.Trials, func(t TrialStatus) bool { return t.Usage != nil })
 	if d != nil && d.Total != (gateway.Budget{}) {
 		run.Budget = &d.Total
 	}
 	spent, err := tx.SpentByExecution(run.Address, run.Execution)
 	if asks || spent.Exchanges > 0 {
-		usage := usageOf(spent)
+		usage := ledger.UsageOf(spent)
 		run.Usage = &usage
 	}
 	return err
@@ -173,7 +176,7 @@ func (r *Reconciler) keptSummary(tx *store.Tx, run *RunStatus, counts []store.Co
 		}
 	}
 	var err error
-	run.outcomes, _, err = outcomesOf(tx, run.Address, run.Execution)
+	run.outcomes, _, err = history.Outcomes(tx, run.Address, run.Execution)
 	return err
 }
 

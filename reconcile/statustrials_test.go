@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -31,12 +32,12 @@ func (h *house) change(at int) (id string) {
 		if err != nil {
 			return err
 		}
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		if err != nil {
 			return err
 		}
 		id = s.ID
-		return putState(tx, row, s)
+		return history.PutState(tx, row, s)
 	}))
 	return id
 }
@@ -46,7 +47,7 @@ func (h *house) change(at int) (id string) {
 func TestAStatusTellsWhatHasChangedSince(t *testing.T) {
 	h := newHouse(t)
 	r := New(Options{Store: h.store})
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	const cells = 12
 	h.plantCells(cells)
 	first := h.statusOf(r, StatusQuery{Trials: 5})
@@ -87,7 +88,7 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	h := newHouse(t)
 	h.byHand = true
 	r := New(Options{Store: h.store})
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	d := h.plantCells(3)
 	var seen []runView
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
@@ -106,13 +107,13 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				s, err := stateOf(row)
+				s, err := history.StateOf(row)
 				if err != nil {
 					return err
 				}
 				s.ID, row.Spec = trial.ID(fmt.Sprintf("r%d", i), 1, c.Key), address
 				row.ID = s.ID
-				if err := putTrial(tx, row, s); err != nil {
+				if err := history.PutTrial(tx, row, s); err != nil {
 					return err
 				}
 			}

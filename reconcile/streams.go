@@ -5,10 +5,9 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 )
-
-func homeKey(address string) string { return "home/" + address }
 
 // settleHomes remembers in which file each run and mining spec stands that may have moved, and lets its
 // results follow it.
@@ -26,14 +25,14 @@ func (r *Reconciler) settleHomes(tx *store.Tx, set *config.Set, moved func(confi
 			continue
 		}
 		address := run.Address()
-		old, err := tx.Meta(homeKey(address))
+		old, err := tx.Meta(history.HomeKey(address))
 		if err != nil {
 			return err
 		}
 		if old == run.Path {
 			continue
 		}
-		if err := tx.PutMeta(homeKey(address), run.Path); err != nil {
+		if err := tx.PutMeta(history.HomeKey(address), run.Path); err != nil {
 			return err
 		}
 		to := r.streamAt(address, run.Path, under.of(run.Path))

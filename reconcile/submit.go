@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -169,7 +171,7 @@ func (r *Reconciler) closed(ctx context.Context, previous config.Previous) (all 
 func (r *Reconciler) hasOpenRun(ctx context.Context, previous config.Previous, s submission) (bool, error) {
 	for _, path := range s.Paths {
 		for _, m := range previous[path].Blocks.Minings {
-			state, err := r.miningState(ctx, m.Address())
+			state, err := ledger.MiningStateOf(ctx, r.o.Store, m.Address())
 			if err != nil || state.Generation != m.Generation || !state.Over && !state.Cancelled {
 				return err == nil, err
 			}
@@ -179,7 +181,7 @@ func (r *Reconciler) hasOpenRun(ctx context.Context, previous config.Previous, s
 			if err != nil {
 				return false, err
 			}
-			finished := o.Execution != nil && o.Execution.Finished && !slices.ContainsFunc(o.Trials, Trial.Running)
+			finished := o.Execution != nil && o.Execution.Finished && !slices.ContainsFunc(o.Trials, plan.Trial.Running)
 			if len(run.Unsupported) == 0 && (run.Schedule != "" || !finished) {
 				return true, nil
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
@@ -118,7 +119,7 @@ func (k *summaries) report(ctx context.Context, of doneOf) (summary.Report, erro
 		if err != nil {
 			return err
 		}
-		if filled, err = allFilled(tx); err != nil {
+		if filled, err = history.AllFilled(tx); err != nil {
 			return err
 		}
 		open = working(counts)
@@ -170,13 +171,13 @@ func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(summar
 			return err
 		}
 		row.Cells, row.N = over(counts)
-		if filled, err = allFilled(tx); err != nil {
+		if filled, err = history.AllFilled(tx); err != nil {
 			return err
 		}
 		if last, fresh, err = kept[T](tx, a, counts); err != nil || fresh {
 			return err
 		}
-		d.Outcomes, d.Open, err = outcomesOf(tx, a.address, a.n)
+		d.Outcomes, d.Open, err = history.Outcomes(tx, a.address, a.n)
 		return err
 	}); err != nil {
 		return m, err
@@ -202,9 +203,9 @@ func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(summar
 func over(counts []store.CountRow) (cells int, n int64) {
 	for _, c := range counts {
 		switch c.State {
-		case StateSetup, StateWorking, StateJudging:
+		case history.StateSetup, history.StateWorking, history.StateJudging:
 			continue
-		case StateSuperseded:
+		case history.StateSuperseded:
 		default:
 			cells += c.Cells
 		}
@@ -217,7 +218,7 @@ func over(counts []store.CountRow) (cells int, n int64) {
 func working(counts []store.CountRow) (cells int) {
 	for _, c := range counts {
 		switch c.State {
-		case StateSetup, StateWorking, StateJudging:
+		case history.StateSetup, history.StateWorking, history.StateJudging:
 			cells += c.Cells
 		}
 	}
@@ -227,7 +228,7 @@ func working(counts []store.CountRow) (cells int) {
 // kept is what is stored of an execution with these counts, nil if there is none, and whether nothing
 // has changed since.
 func kept[T any](tx *store.Tx, a amount, counts []store.CountRow) (*made[T], bool, error) {
-	filled, err := allFilled(tx)
+	filled, err := history.AllFilled(tx)
 	if err != nil || !filled {
 		return nil, false, err
 	}

@@ -8,17 +8,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // plantCells stores so many trials of run.r e1 that are over.
-func (h *house) plantCells(n int) *Run {
+func (h *house) plantCells(n int) *plan.Run {
 	h.t.Helper()
 	text := manyAttempts(n)
 	set := loaded(h.t, text)
-	d, err := Compile(set, *set.Run("r"))
+	d, err := plan.Compile(set, *set.Run("r"))
 	check(h.t, err)
 	h.plantEnded(d, n)
 	return d
@@ -29,7 +31,7 @@ func (h *house) plantCells(n int) *Run {
 func TestASummaryOfManyTrialsIsMadeBesideItsStatus(t *testing.T) {
 	h := newHouse(t)
 	r := New(Options{Store: h.store})
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	h.plantCells(manyOutcomes + 1)
 	look := func() RunStatus {
 		run := RunStatus{Address: "run.r", Execution: 1, State: "running"}
@@ -58,11 +60,11 @@ func TestASummaryOfManyTrialsIsMadeBesideItsStatus(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		s, err := stateOf(row)
+		s, err := history.StateOf(row)
 		s.Again = true
-		return errors.Join(err, putState(tx, row, s))
+		return errors.Join(err, history.PutState(tx, row, s))
 	}))
-	if run := look(); run.Summary == nil || !run.SummaryOf.Equal(made.at) || len(r.summaries.wanted) != 1 || run.Cells[StateRetrying] != 1 {
+	if run := look(); run.Summary == nil || !run.SummaryOf.Equal(made.at) || len(r.summaries.wanted) != 1 || run.Cells[history.StateRetrying] != 1 {
 		t.Errorf("after a change: %+v of %s, %d wanted, %v", run.Summary, run.SummaryOf, len(r.summaries.wanted), run.Cells)
 	}
 }
@@ -75,10 +77,10 @@ func TestASummaryIsOfWhatIsOver(t *testing.T) {
 		cells  int
 		n      int64
 	}{
-		{"nothing is over", []store.CountRow{{State: StateSetup, Cells: 1, N: 9}, {State: StateWorking, Cells: 1, N: 8}, {State: StateJudging, N: 7}}, 0, 0},
-		{"some is", []store.CountRow{{State: StateWorking, Cells: 1, N: 8}, {State: string(trial.Resolved), Cells: 2, N: 5}, {State: StateRetrying, Cells: 1, N: 6}}, 3, 6},
-		{"one was superseded", []store.CountRow{{State: StateSuperseded, Cells: 1, N: 8}, {State: string(trial.Resolved), Cells: 1, N: 8}}, 1, 8},
-		{"one is open again", []store.CountRow{{State: StateSetup, Cells: 1, N: 9}, {State: string(trial.Resolved), N: 9}}, 0, 9},
+		{"nothing is over", []store.CountRow{{State: history.StateSetup, Cells: 1, N: 9}, {State: history.StateWorking, Cells: 1, N: 8}, {State: history.StateJudging, N: 7}}, 0, 0},
+		{"some is", []store.CountRow{{State: history.StateWorking, Cells: 1, N: 8}, {State: string(trial.Resolved), Cells: 2, N: 5}, {State: history.StateRetrying, Cells: 1, N: 6}}, 3, 6},
+		{"one was superseded", []store.CountRow{{State: history.StateSuperseded, Cells: 1, N: 8}, {State: string(trial.Resolved), Cells: 1, N: 8}}, 1, 8},
+		{"one is open again", []store.CountRow{{State: history.StateSetup, Cells: 1, N: 9}, {State: string(trial.Resolved), N: 9}}, 0, 9},
 	} {
 		if cells, n := over(tt.counts); cells != tt.cells || n != tt.n {
 			t.Errorf("%s: %d cells by change %d", tt.name, cells, n)
@@ -115,7 +117,7 @@ func TestSummariesAreMadeOneAtATime(t *testing.T) {
 func TestAReportIsMadeOnceForWhatIsOver(t *testing.T) {
 	h := newHouse(t)
 	r := New(Options{Store: h.store})
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	const cells = manyOutcomes + 20
 	h.plantCells(cells)
 	of := doneOf{"run.r", 1}
@@ -149,7 +151,7 @@ func TestAReportIsMadeOnceForWhatIsOver(t *testing.T) {
 func TestAReportOnFewTrialsIsOfThePresent(t *testing.T) {
 	h := newHouse(t)
 	r := New(Options{Store: h.store})
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	h.plantCells(3)
 	of := doneOf{"run.r", 1}
 	if _, err := r.summaries.report(t.Context(), of); err != nil {
@@ -165,7 +167,7 @@ func TestAReportOnFewTrialsIsOfThePresent(t *testing.T) {
 // Whoever asks gets a report also where it cannot be kept.
 func TestAReportIsReadWhereNothingCanBeWritten(t *testing.T) {
 	h := newHouse(t)
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(filledKey, filledAll) }))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	h.plantCells(3)
 	reading, err := store.Open(t.Context(), h.store.Dir(), store.Options{ReadOnly: true})
 	check(t, err)

@@ -1,75 +1,18 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// slot is what a cell keeps when an edit changes what is in it.
-type slot struct {
-	benchmark, task, agent string
-	attempt                int
-}
-
-func slotOf(c trial.Cell) slot {
-	return slot{c.Task.Benchmark, c.Task.Name, c.Agent.Title(), c.Attempt}
-}
-
-func (c Cell) slot() slot { return slotOf(c.Whole()) }
-
-// standing are the trials of an execution that are not superseded, by id. Every number is made
-// of these.
-func standing(tx *store.Tx, address string, n int) ([]trial.State, error) {
-	rows, err := tx.Trials(address, n)
-	if err != nil {
-		return nil, err
-	}
-	superseded, err := supersededIn(tx, rows)
-	if err != nil {
-		return nil, err
-	}
-	var states []trial.State
-	for _, row := range rows {
-		s, err := stateOf(row)
-		if err != nil {
-			return nil, err
-		}
-		if !superseded(row.ID, s.Replaced) {
-			states = append(states, s)
-		}
-	}
-	return states, nil
-}
-
-// supersededIn tells of each trial of an execution whether it is superseded, by its id and what its
-// state says has replaced it. In a state directory that an earlier version wrote, and that is open for
-// reading only, states do not say.
-func supersededIn(tx *store.Tx, rows []store.TrialRow) (func(id string, replaced *trial.Superseded) bool, error) {
-	marked, err := tx.Meta(markedKey)
-	if err != nil {
-		return nil, err
-	}
-	if marked != "" {
-		return func(_ string, replaced *trial.Superseded) bool { return replaced != nil }, nil
-	}
-	old, err := formerly(rows)
-	gone := map[string]bool{}
-	for _, s := range old {
-		gone[s.Trial] = true
-	}
-	return func(id string, _ *trial.Superseded) bool { return gone[id] }, err
-}
-
 // supersede marks an ended trial and records why, or takes the mark away: the record of its
 // verdict is then written again, and the last record of a trial says whether it counts.
-func (r *Reconciler) supersede(ctx context.Context, address string, a Action) error {
+func (r *Reconciler) supersede(ctx context.Context, address string, a plan.Action) error {
 	r.harness.note(address)
 	r.touch(address, a.Trial)
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
@@ -77,21 +20,21 @@ func (r *Reconciler) supersede(ctx context.Context, address string, a Action) er
 		if err != nil {
 			return err
 		}
-		s, err := stateOf(row)
-		if err != nil || s.Superseded() == (a.Kind == Supersede) {
+		s, err := history.StateOf(row)
+		if err != nil || s.Superseded() == (a.Kind == plan.Supersede) {
 			return err
 		}
-		if err := reopen(tx, address); err != nil { // its summary is another one now
+		if err := history.Reopen(tx, address); err != nil { // its summary is another one now
 			return err
 		}
-		if a.Kind == Supersede {
-			return markSuperseded(tx, row, s, trial.Superseded{Trial: a.Trial, By: a.By, Because: a.Cause})
+		if a.Kind == plan.Supersede {
+			return history.MarkSuperseded(tx, row, s, trial.Superseded{Trial: a.Trial, By: a.By, Because: a.Cause})
 		}
 		s.Replaced = nil
-		if err := putState(tx, row, s); err != nil {
+		if err := history.PutState(tx, row, s); err != nil {
 			return err
 		}
-		_, err = tx.AppendLine(store.StreamRef{Spec: address}, envelope("trial.finished", s), s.Result)
+		_, err = tx.AppendLine(store.StreamRef{Spec: address}, history.Envelope("trial.finished", s), s.Result)
 		return err
 	})
 	if err == nil {
@@ -101,45 +44,13 @@ func (r *Reconciler) supersede(ctx context.Context, address string, a Action) er
 	return err
 }
 
-func markSuperseded(tx *store.Tx, row store.TrialRow, s trial.State, why trial.Superseded) error {
-	if why.By == nil {
-		why.By = []string{}
-	}
-	s.Replaced = &why
-	if err := putState(tx, row, s); err != nil {
-		return err
-	}
-	_, err := tx.AppendLine(store.StreamRef{Spec: row.Spec}, envelope("trial.superseded", s), why)
-	return err
-}
-
-// putState stores another state of an ended trial.
-func putState(tx *store.Tx, row store.TrialRow, s trial.State) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("encode trial %s: %w", s.ID, err)
-	}
-	row.Data = data
-	if err := tx.PutTrial(row); err != nil {
-		return err
-	}
-	c := cellRow(row, s)
-	if err := countRounds(tx, s, &c); err != nil { // an earlier version may have counted none
-		return err
-	}
-	return tx.PutCell(c)
-}
-
-// markedKey says that the trials of the state directory bear marks where they are superseded.
-const markedKey = "superseded-marked"
-
 // markFormer marks the trials that edits replaced under an earlier version, once, an execution
 // a transaction.
 func (r *Reconciler) markFormer(ctx context.Context) error {
 	var executions []store.ExecutionRow
 	done := false
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		marked, err := tx.Meta(markedKey)
+		marked, err := tx.Meta(history.MarkedKey)
 		if done = marked != ""; done || err != nil {
 			return err
 		}
@@ -150,79 +61,9 @@ func (r *Reconciler) markFormer(ctx context.Context) error {
 		return err
 	}
 	for _, e := range executions {
-		if err := r.o.Store.Do(ctx, func(tx *store.Tx) error { return markFormerOf(tx, e) }); err != nil {
+		if err := r.o.Store.Do(ctx, func(tx *store.Tx) error { return history.MarkFormer(tx, e) }); err != nil {
 			return fmt.Errorf("mark the superseded trials of %s e%d: %w", e.Spec, e.N, err)
 		}
 	}
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(markedKey, "1") })
-}
-
-func markFormerOf(tx *store.Tx, e store.ExecutionRow) error {
-	rows, err := tx.Trials(e.Spec, e.N)
-	if err != nil {
-		return err
-	}
-	old, err := formerly(rows)
-	for _, why := range old {
-		row, err := tx.Trial(why.Trial)
-		if err != nil {
-			return err
-		}
-		s, err := stateOf(row)
-		if err != nil {
-			return err
-		}
-		if s.Superseded() {
-			continue
-		}
-		if err := markSuperseded(tx, row, s, why); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// formerly finds what was superseded in an execution of an earlier version, which bears no
-// marks: of ended trials of one slot the one counts that was made last.
-func formerly(rows []store.TrialRow) (all []trial.Superseded, err error) {
-	type made struct {
-		row   store.TrialRow
-		state trial.State
-	}
-	slots := map[slot][]made{}
-	for _, row := range rows {
-		s, err := stateOf(row)
-		if err != nil {
-			return nil, err
-		}
-		at := slotOf(s.Cell)
-		slots[at] = append(slots[at], made{row, s})
-	}
-	for _, of := range slots {
-		slices.SortStableFunc(of, func(a, b made) int {
-			return cmp.Or(a.row.CreatedAt.Compare(b.row.CreatedAt), cmp.Compare(a.row.ID, b.row.ID))
-		})
-		last := of[len(of)-1]
-		for i := len(of) - 1; i >= 0 && last.state.Unwanted; i-- { // an edit was taken back
-			if !of[i].state.Unwanted {
-				last = of[i]
-			}
-		}
-		for _, m := range of {
-			switch {
-			case m.row.Status == "" || m.row.ID == last.row.ID && !takenAway(m.state):
-			case m.row.ID == last.row.ID:
-				all = append(all, trial.Superseded{Trial: m.row.ID, Because: noLongerWanted})
-			default:
-				all = append(all, trial.Superseded{Trial: m.row.ID, By: []string{last.row.ID}, Because: "an edit of the spec changed this cell"})
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b trial.Superseded) int { return cmp.Compare(a.Trial, b.Trial) })
-	return all, nil
-}
-
-// takenAway reports whether an edit cancelled a trial, rather than the end of its block.
-func takenAway(s trial.State) bool {
-	return s.Unwanted && s.Result != nil && !strings.Contains(s.Result.Detail, blockGone)
+	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(history.MarkedKey, "1") })
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/task"
@@ -67,7 +69,7 @@ func (h *house) numbers(d *daemon, run RunStatus) {
 	if err != nil || report.Summary.Total != len(want) {
 		h.t.Errorf("the report counts %d, the records %v: %v", report.Summary.Total, want, err)
 	}
-	record, err := Records(h.t.Context(), h.store, "run.r", 0)
+	record, err := history.Records(h.t.Context(), h.store, "run.r", 0)
 	check(h.t, err)
 	var exported []string
 	for _, t := range record.Trials {
@@ -148,14 +150,14 @@ func TestSupersededTrialsOfAnEarlierVersionAreMarkedOnce(t *testing.T) {
 	put(cell("mine", "first"), trial.Unresolved, false, "")
 	put(cell("mine", "second"), trial.Resolved, false, "")
 	put(cell("other", "first"), trial.Resolved, false, "")
-	put(cell("taken", "first"), trial.Cancelled, true, noLongerWanted+"; it ran")
+	put(cell("taken", "first"), trial.Cancelled, true, plan.NoLongerWanted+"; it ran")
 	put(cell("ended", "first"), trial.Cancelled, true, "the block is gone; it ran")
 	want := []string{
 		trial.ID("r", 1, cell("mine", "second").Key()), trial.ID("r", 1, cell("other", "first").Key()), trial.ID("r", 1, cell("ended", "first").Key()),
 	}
 	slices.Sort(want)
 	ids := func() (all []string) {
-		record, err := Records(t.Context(), h.store, "run.r", 1)
+		record, err := history.Records(t.Context(), h.store, "run.r", 1)
 		check(t, err)
 		for _, x := range record.Trials {
 			all = append(all, x.ID)

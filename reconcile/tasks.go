@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -48,7 +49,7 @@ func taskInfo(s config.Selected) TaskInfo {
 		ID: s.Name(), Address: s.Address(), Benchmark: s.Benchmark.Name, Name: s.Name(),
 		Missing: strings.Join(s.Unsupported(), "; "),
 	}
-	t, err := CompileTask(s)
+	t, err := plan.CompileTask(s)
 	if err != nil {
 		info.Missing = err.Error()
 	} else {
@@ -69,11 +70,6 @@ func describe(info *TaskInfo, t task.Task) {
 	info.Game = t.Judge.Game != ""
 }
 
-// addressOf is a task's address as specs write it, benchmark.x["t"].
-func addressOf(benchmark, name string) string {
-	return config.Ref{Kind: "benchmark", Name: benchmark, Task: name}.String()
-}
-
 // addressIn is addressOf where the task may be one that was mined.
 func addressIn(set *config.Set, benchmark, name string) string {
 	for _, kind := range []string{"benchmark", "mining"} {
@@ -82,7 +78,7 @@ func addressIn(set *config.Set, benchmark, name string) string {
 			return all[i].Address()
 		}
 	}
-	return addressOf(benchmark, name)
+	return plan.TaskAddress(benchmark, name)
 }
 
 // findTask finds benchmark.x["t"], benchmark.x.t, or the only task of benchmark.x, and the same
@@ -182,7 +178,7 @@ func taskOfRun(set *config.Set, s trial.State) (task.Task, bool) {
 	if run == nil {
 		return task.Task{}, false
 	}
-	d, err := Compile(set, *run)
+	d, err := plan.Compile(set, *run)
 	if err != nil {
 		return task.Task{}, false
 	}

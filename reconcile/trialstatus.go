@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -78,7 +80,7 @@ func trialStatus(tx *store.Tx, s trial.State, subs []round.Submission) (TrialSta
 		if err != nil {
 			return t, err
 		}
-		usage := usageOf(spent)
+		usage := ledger.UsageOf(spent)
 		t.Usage = &usage
 	}
 	if s.Cell.Each != (gateway.Budget{}) {
@@ -97,11 +99,11 @@ func trialStatus(tx *store.Tx, s trial.State, subs []round.Submission) (TrialSta
 // Trial reads the state of one trial, of any execution.
 func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		s, err := knownTrial(tx, id)
+		s, err := history.KnownTrial(tx, id)
 		if err != nil {
 			return err
 		}
-		subs, err := submissions(tx, s.ID)
+		subs, err := ledger.OfTrial(tx, s.ID)
 		if err != nil {
 			return err
 		}
@@ -110,7 +112,7 @@ func (r *Reconciler) Trial(ctx context.Context, id string) (t TrialStatus, err e
 		}
 		for _, rounds := range [][]Round{t.Rounds, t.Private} { // tests are asked for a trial at a time
 			for i, round := range rounds {
-				sub, err := wholeSubmission(tx, round.ID)
+				sub, err := ledger.Whole(tx, round.ID)
 				if err != nil {
 					return err
 				}

@@ -3,11 +3,11 @@ package reconcile
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -26,7 +26,7 @@ func openStore(t *testing.T) (s *store.Store, id string) {
 			t.Error(err)
 		}
 	})
-	state := trial.State{ID: "r.e1.aaaaaaaa", Spec: "run.r", Generation: "g1", Execution: 1, Key: cellOf("a").Key, Try: 1, StartedAt: noon, Phase: trial.Running}
+	state := trial.State{ID: "r.e1.aaaaaaaa", Spec: "run.r", Generation: "g1", Execution: 1, Key: strings.Repeat("a", 64), Try: 1, StartedAt: noon, Phase: trial.Running}
 	data, err := json.Marshal(state)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func linesOf(t *testing.T, s *store.Store, spec, typ string) (lines []map[string
 }
 
 // reserve makes a submission.
-func reserve(t *testing.T, l *Submissions, s round.Submission) round.Submission {
+func reserve(t *testing.T, l *ledger.Submissions, s round.Submission) round.Submission {
 	t.Helper()
 	made, err := l.Reserve(t.Context(), s.Trial, func([]round.Submission) (round.Submission, error) { return s, nil })
 	if err != nil {
@@ -79,40 +79,9 @@ func reserve(t *testing.T, l *Submissions, s round.Submission) round.Submission 
 	return made
 }
 
-func TestAVerdictIsReportedOnce(t *testing.T) {
-	s, id := openStore(t)
-	l := NewLedger(s)
-	reserve(t, l, round.Submission{ID: "s1", Trial: id, Try: 1, Kind: round.KindAgent, Number: 1, Round: "agent-1", State: round.StateQueued})
-	for range 2 { // the second time nothing becomes judged
-		_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
-			u.State, u.AcceptedAt, u.Archive, u.Bytes = round.StateJudged, noon.Add(1500*time.Millisecond), "abc", 7
-			u.Report = &round.Report{Status: round.StatusOK, PassRate: 0.5, Score: new(3.0), Valid: true, Passed: 1, Failed: 1, TotalTests: 2, Isolation: "shared", JudgeMS: 9}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	lines := linesOf(t, s, "run.r", "submission")
-	if len(lines) != 1 {
-		t.Fatalf("%d lines report one verdict", len(lines))
-	}
-	delete(lines[0], "time")
-	want := map[string]any{
-		"v": 1.0, "seq": 2.0, "type": "submission", "spec": "run.r", "generation": "g1", "execution": "e1",
-		"trial": id, "try": 1.0, "round": "agent-1", "kind": "agent", "status": "ok", "pass_rate": 0.5, "score": 3.0, "score_0_100": nil,
-		"valid": true, "passed": 1.0, "failed": 1.0, "errors": 0.0, "total_tests": 2.0, "summary": "", "elapsed_s": 1.5,
-		"queued_ms": 0.0, "judge_ms": 9.0, "duration_ms": 0.0, "archive": map[string]any{"sha256": "abc", "bytes": 7.0},
-		"cached": false, "isolation": "shared", "tampered": false,
-	}
-	if diff := cmp.Diff(want, lines[0]); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestTheStatusOfATrialHasTheTestsOfItsRounds(t *testing.T) {
 	s, id := openStore(t)
-	l := NewLedger(s)
+	l := history.NewLedger(s)
 	reserve(t, l, round.Submission{ID: "s1", Trial: id, Try: 1, Kind: round.KindAgent, State: round.StateQueued})
 	_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
 		u.State = round.StateJudged
@@ -125,18 +94,5 @@ func TestTheStatusOfATrialHasTheTestsOfItsRounds(t *testing.T) {
 	status, err := (&Reconciler{o: Options{Store: s}}).Trial(t.Context(), id)
 	if err != nil || len(status.Rounds) != 1 || len(status.Rounds[0].Report.Tests) != 2 {
 		t.Errorf("the status of the trial: %+v, %v", status.Rounds, err)
-	}
-}
-
-func TestARoundOfNoTrialIsReportedNowhere(t *testing.T) {
-	s, _ := openStore(t)
-	l := NewLedger(s)
-	reserve(t, l, round.Submission{ID: "s1", Trial: "eval", Try: 1, Kind: round.KindManual, State: round.StateQueued})
-	_, err := l.Update(t.Context(), "s1", func(u *round.Submission) error {
-		u.State, u.Report = round.StateJudged, &round.Report{}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }

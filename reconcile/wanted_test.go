@@ -19,7 +19,7 @@ func TestAStartMakesNoCellsOfARunThatIsOver(t *testing.T) {
 		for !looked { // a turn follows each look at the files
 			check(t, d.do(t.Context(), func() {
 				if run := d.desired["run.r"]; run != nil {
-					looked, made = true, len(run.cells.batches[0].keys)
+					looked, made = true, run.Wanted().KeysMade()
 				}
 			}))
 		}

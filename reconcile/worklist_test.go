@@ -4,17 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
@@ -23,61 +23,12 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// anyTrial is a trial of a cell of that name, in any state that a store can have.
-func anyTrial(t *rapid.T, name string) Trial {
-	x := known(name, slotAs(rapid.SampledFrom([]string{"a", "b", name}).Draw(t, "slot")), try(rapid.IntRange(1, 4).Draw(t, "try")))
-	yes := rapid.Bool()
-	switch rapid.SampledFrom([]string{"left", "live", "ended", "ended", "ended"}).Draw(t, "state") {
-	case "live":
-		x.Live, x.Cancelled = true, yes.Draw(t, "cancelled")
-	case "ended":
-		ended(rapid.SampledFrom([]trial.Status{trial.Resolved, trial.InfraError, trial.Cancelled}).Draw(t, "status"), ago(time.Duration(rapid.IntRange(0, 20).Draw(t, "ago"))*time.Second))(&x)
-		x.Unwanted, x.Superseded, x.Again, x.Funded = yes.Draw(t, "unwanted"), yes.Draw(t, "superseded"), yes.Draw(t, "again"), yes.Draw(t, "funded")
-	}
-	return x
-}
-
-// What is followed trial by trial gives the plan that all trials together give, however often each
-// of them changes.
-func TestAnIndexOfCellsPlansAsAllTrialsDo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := wantedRun(rapid.StringMatching(`a?b?c?d?e?`).Draw(t, "cells"), parallel(rapid.IntRange(1, 4).Draw(t, "parallel")))
-		d.Stagger = time.Duration(rapid.IntRange(0, 2).Draw(t, "stagger")) * time.Hour
-		if rapid.IntRange(0, 9).Draw(t, "declared") == 0 {
-			d = nil
-		}
-		e := execution(1)
-		e.Finished, e.Cancelled = rapid.Bool().Draw(t, "finished"), rapid.IntRange(0, 4).Draw(t, "cancelled") == 0
-		index, all := newCellIndex(d, e), map[string]Trial{}
-		for range rapid.IntRange(0, 12).Draw(t, "changes") {
-			x := anyTrial(t, rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "x"}).Draw(t, "trial"))
-			if before, known := all[x.ID]; known {
-				x.Slot = before.Slot // an edit makes another cell, not another slot
-			}
-			all[x.ID] = x
-			index.put(x)
-		}
-		o := Observed{Execution: e, GoneSince: ago(30 * time.Second)}
-		got := index.worklist(o).diff("run.r", d, noon)
-		for _, x := range all {
-			o.Trials = append(o.Trials, x)
-		}
-		slices.SortFunc(o.Trials, func(a, b Trial) int { return strings.Compare(a.ID, b.ID) })
-		if diff := cmp.Diff(Diff("run.r", d, o, noon).String(), got.String()); diff != "" {
-			t.Fatalf("plan (-from all +from the index):\n%s", diff)
-		}
-		if d != nil && len(index.asking) > len(all) {
-			t.Fatalf("%d trials ask, of %d", len(index.asking), len(all))
-		}
-	})
-}
-
 // plantEnded stores so many trials of an execution as resolved, in place of trials that were done.
-func (h *house) plantEnded(d *Run, n int, change ...func(*trial.State)) {
+func (h *house) plantEnded(d *plan.Run, n int, change ...func(*trial.State)) {
 	h.t.Helper()
 	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error {
 		line := clock.Begin()
-		data, err := json.Marshal(executionData{Line: line})
+		data, err := json.Marshal(history.ExecutionData{Line: line})
 		if err != nil {
 			return err
 		}
@@ -98,7 +49,7 @@ func (h *house) plantEnded(d *Run, n int, change ...func(*trial.State)) {
 				return err
 			}
 			row := store.TrialRow{ID: id, Spec: s.Spec, Execution: 1, Cell: s.Key, Try: 1, Phase: string(s.Phase), Status: string(s.Result.Status), Wanted: true, Data: data, FinishedAt: line.Now()}
-			if err := putTrial(tx, row, s); err != nil {
+			if err := history.PutTrial(tx, row, s); err != nil {
 				return err
 			}
 		}
@@ -120,7 +71,7 @@ func TestATrialCostsTheSameWhateverIsDone(t *testing.T) {
 		close(h.let)
 		h.write("r.hcl", manyAttempts(done+left))
 		set := loaded(t, manyAttempts(done+left))
-		d, err := Compile(set, *set.Run("r"))
+		d, err := plan.Compile(set, *set.Run("r"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,71 +107,6 @@ func TestATrialCostsTheSameWhateverIsDone(t *testing.T) {
 	}
 }
 
-// A run that gets a task is as one that had it from the beginning. Its other cells are not made again,
-// and its trials are not read again.
-func TestARunGrowsByItsNewTasksAlone(t *testing.T) {
-	for _, attempts := range []int{1, 3} {
-		t.Run(fmt.Sprint(attempts, " attempts"), func(t *testing.T) { growsByItsNewTasks(t, attempts) })
-	}
-}
-
-func growsByItsNewTasks(t *testing.T, attempts int) {
-	t.Helper()
-	text := benchmarkSpec + minedFrom("pulls") + fmt.Sprintf("run \"r\" {\n tasks = [mining.pulls]\n attempts = %d\n", attempts) + " agent \"nop\" {}\n agent \"nop\" { label = \"b\" }\n}\n"
-	options := withMined("pulls", "a-b-1", "a-b-2")
-	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, options)
-	if set.Diagnostics.HasErrors() {
-		t.Fatal(set.Diagnostics)
-	}
-	was, err := NewCompiler(set).Compile(set.Run("r"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	index := newCellIndex(was, execution(1))
-	done := Trial{ID: trial.ID("r", 1, was.Cells()[0].Key), Key: was.Cells()[0].Key, Slot: was.Cells()[0].slot(), Status: trial.Resolved, Final: true, Try: 1}
-	index.put(done)
-	options.Mined.Add("pulls", config.Imported{Name: "a-b-3", Task: json.RawMessage(`{"Benchmark":"pulls","Name":"a-b-3","Image":"y"}`)})
-	grown, err := NewCompiler(set).Grow(was, set.Run("r"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if grown.source != was.source {
-		t.Error("all cells were made again")
-	}
-	whole, err := NewCompiler(set).Compile(set.Run("r"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := func(d *Run) (all []string) {
-		for _, c := range d.Cells() {
-			all = append(all, c.Key)
-			if cell := c.Whole(); cell.Key() != c.Key {
-				t.Errorf("a cell of %s has the key of another", cell.Task.Name)
-			}
-		}
-		slices.Sort(all) // the grown run has the new cells last
-		return all
-	}
-	if diff := cmp.Diff(keys(whole), keys(grown)); diff != "" || len(grown.Cells()) != 6*attempts {
-		t.Errorf("cells (-whole +grown): %s", diff)
-	}
-	if diff := cmp.Diff(whole.Images, grown.Images); diff != "" {
-		t.Errorf("images (-whole +grown): %s", diff)
-	}
-	if !index.grow(grown, execution(1)) {
-		t.Error("its trials are read again")
-	}
-	want := Diff("run.r", grown, Observed{Execution: execution(1), Trials: []Trial{done}}, noon).String()
-	if diff := cmp.Diff(want, index.worklist(Observed{Execution: execution(1)}).diff("run.r", grown, noon).String()); diff != "" {
-		t.Errorf("plan (-all +grown): %s", diff)
-	}
-	options.Mined.Add("pulls", config.Imported{Name: "a-b-1", Task: json.RawMessage(`{"Benchmark":"pulls","Name":"a-b-1","Image":"z"}`)})
-	other, err := NewCompiler(set).Grow(grown, set.Run("r"))
-	if err != nil || other.source == grown.source || index.grow(other, execution(1)) {
-		t.Errorf("a task is another now, and its run was taken for grown: %v", err)
-	}
-}
-
 // loaded is what a spec says, as a daemon would read it.
 func loaded(t *testing.T, text string) *config.Set {
 	t.Helper()
@@ -239,7 +125,7 @@ func TestWhatCouldNotBePaidForBeginsWhenTheBudgetIsRaised(t *testing.T) {
 		return benchmarkSpec + fmt.Sprintf("run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n budget {\n total {\n usd = %d\n }\n }\n agent \"nop\" {}\n}\n", usd)
 	}
 	set := loaded(t, text(1))
-	d, err := Compile(set, *set.Run("r"))
+	d, err := plan.Compile(set, *set.Run("r"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,14 +166,16 @@ func TestAPlanIsMadeForTheRunThatWasObserved(t *testing.T) {
 
 // For what an execution was over is no answer where it ended without a block.
 func TestAnExecutionThatEndedWithoutABlockIsReadAgain(t *testing.T) {
-	d := wantedRun("ab")
+	d, fewer := &plan.Run{}, &plan.Run{}
+	d.SetCells([]plan.Cell{{Key: "a"}, {Key: "b"}})
+	fewer.SetCells(d.Cells()[:1])
 	var e store.ExecutionRow
-	check(t, endFor(&e, d))
-	if x, err := executionOf(e); err != nil || x.Ended != d.sum() || (Execution{Finished: true, Ended: x.Ended}).over(wantedRun("a")) {
+	check(t, history.EndFor(&e, d))
+	if x, err := history.ExecutionOf(e); err != nil || x.Ended != d.Sum() || (plan.Execution{Finished: true, Ended: x.Ended}).Over(fewer) {
 		t.Errorf("%+v, %v", x, err)
 	}
-	check(t, endFor(&e, nil))
-	if x, err := executionOf(e); err != nil || x.Ended != "" || (Execution{Finished: true}).over(d) {
+	check(t, history.EndFor(&e, nil))
+	if x, err := history.ExecutionOf(e); err != nil || x.Ended != "" || (plan.Execution{Finished: true}).Over(d) {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
@@ -330,7 +218,7 @@ func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 	}
 	d := h.start()
 	begin(d)
-	d.until(t, "at work", func(r RunStatus) bool { return r.Cells[StateWorking] == 100 })
+	d.until(t, "at work", func(r RunStatus) bool { return r.Cells[history.StateWorking] == 100 })
 	d.stop()
 	before := stored()
 	d = h.start()
@@ -348,7 +236,7 @@ func TestCellsWhoseKeysBeginAlikeHaveTrialsOfTheirOwn(t *testing.T) {
 	text := manyAttempts(2)
 	h.write("r.hcl", text)
 	set := loaded(t, text)
-	d, err := Compile(set, *set.Run("r"))
+	d, err := plan.Compile(set, *set.Run("r"))
 	check(t, err)
 	first := d.Cells()[0].Key
 	h.plantEnded(d, 1, func(s *trial.State) { s.Key = first[:8] + strings.Repeat("0", len(first)-8) }) // as if another cell had its name

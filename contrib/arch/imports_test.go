@@ -98,25 +98,39 @@ var mayImport = map[string][]string{
 	},
 
 	"reconcile/admission": {"runtime/judge/round"},
-	"reconcile/summary":   {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
-	"reconcile/store":     {},
-	"reconcile/results":   {},
-	"reconcile/report":    {"reconcile/summary"},
+	"reconcile/plan": {
+		"config", "config/shell", "runtime/trial", "reconcile/admission",
+		// The plain values that a run is compiled into.
+		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest", "runtime/gateway",
+	},
+	"reconcile/summary": {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
+	"reconcile/store":   {},
+	"reconcile/results": {},
+	"reconcile/report":  {"reconcile/summary"},
+	"reconcile/ledger": {
+		"config", "reconcile/store", "reconcile/results", "runtime/gateway", "runtime/judge/round",
+		// What the book of mining is about.
+		"runtime/mining", "runtime/mining/github", "runtime/mining/output", "runtime/mining/workbench",
+	},
+	"reconcile/history": {
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/judge/round",
+		// Of what outcomes are made.
+		"runtime/task", "runtime/agent",
+	},
 	"reconcile/export": {
-		"reconcile", "reconcile/store", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile": {
-		"config", "config/shell", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/summary",
-		// The plain values that a spec is compiled into, the ledger that the judge writes to, and
-		// the images that are built ahead and collected, and what tasks are checked for.
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary",
+		// The verdicts of the judge, the images that are built ahead and collected, and what tasks are checked for.
 		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sandbox", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",
 		"runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 		// What runs in single mode are told as.
 		"runtime/task/swebench", "runtime/task/sweforge",
-		// The books that the gateway writes to.
+		// What agents spend on models.
 		"runtime/gateway",
-		// What the book of mining is about.
-		"runtime/mining/github", "runtime/mining/screen", "runtime/mining/workbench", "runtime/mining/output",
+		// What a miner is given.
+		"runtime/mining/github", "runtime/mining/screen", "runtime/mining/workbench",
 	},
 
 	"daemon/watch":  {},

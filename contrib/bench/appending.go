@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/results"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
@@ -71,7 +71,7 @@ type appender struct {
 }
 
 // source tells when the writer has made lines durable: that is what it marks.
-func (a *appender) source() results.Source { return marking{reconcile.Projection(a.store), a.durable} }
+func (a *appender) source() results.Source { return marking{ledger.Projection(a.store), a.durable} }
 
 type marking struct {
 	results.Source

@@ -18,6 +18,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -197,7 +198,7 @@ func (h *cellHost) started(ctx context.Context, until func(context.Context) erro
 }
 
 func (h *cellHost) start(ctx context.Context, ready func()) error {
-	log, ledger, owner := slog.New(slog.DiscardHandler), reconcile.NewLedger(h.store), h.store.Owner()
+	log, ledger, owner := slog.New(slog.DiscardHandler), history.NewLedger(h.store), h.store.Owner()
 	spool := filepath.Join(h.store.Dir(), "spool")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return err

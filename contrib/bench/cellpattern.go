@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -83,7 +83,7 @@ func (p *pattern) fill(ctx context.Context, h *cellHost, n int) error {
 	if set.Diagnostics.HasErrors() {
 		return fmt.Errorf("compile the run: %v", set.Diagnostics)
 	}
-	run, err := reconcile.Compile(set, *set.Run("r"))
+	run, err := plan.Compile(set, *set.Run("r"))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (p *pattern) fill(ctx context.Context, h *cellHost, n int) error {
 }
 
 // clone stores the trial as that of another cell.
-func (p *pattern) clone(tx *store.Tx, cell reconcile.Cell, i int) error {
+func (p *pattern) clone(tx *store.Tx, cell plan.Cell, i int) error {
 	s := p.state
 	s.ID, s.Key, s.Cell = trial.ID("r", 1, cell.Key), cell.Key, cell.Whole()
 	task := s.Cell.Task

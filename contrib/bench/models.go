@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -302,7 +302,7 @@ func serveGateway(ctx context.Context, dir, model string) error {
 			Name: "p", Protocol: gateway.OpenAI, BaseURL: model + "/v1", Key: func() (string, error) { return "sk-of-nobody", nil },
 			Prices: map[string]gateway.Price{"*": {Input: 3, Output: 15}},
 		}},
-		Ledger: reconcile.NewBooks(s), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Ledger: ledger.NewUsageLedger(s), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		return err

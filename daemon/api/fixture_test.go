@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/api/apitest"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -139,7 +140,7 @@ func (f *fixture) start(engine container.Engine, idle bool) (stop func()) {
 	settings.Providers = map[string]config.Provider{"p": {Protocol: "openai", BaseURL: "http://model.test/v1", APIKey: config.SecretText("key")}}
 	ready := make(chan struct{})
 	o := reconcile.Options{
-		Store: f.store, Ledger: reconcile.NewLedger(f.store), Roots: []string{f.specs}, Log: log, Ready: func() { close(ready) }, Idle: idle,
+		Store: f.store, Ledger: history.NewLedger(f.store), Roots: []string{f.specs}, Log: log, Ready: func() { close(ready) }, Idle: idle,
 		Config: config.Options{Settings: settings},
 		Mining: func(config.Mining) (mining.Options, error) {
 			return mining.Options{}, errors.New("there is no GitHub here")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/plan"
 )
 
 // Socket is where the daemon of a state directory listens.
@@ -43,7 +44,7 @@ type Planned struct {
 
 // Rerun answers POST /v1/rerun.
 type Rerun struct {
-	Differs *reconcile.Stale `json:"differs"` // from the content of the execution before; null = nothing
+	Differs *plan.Stale `json:"differs"` // from the content of the execution before; null = nothing
 }
 
 // poll is how often progress is told, at most.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
@@ -151,7 +152,7 @@ func classify(err error) (status int, kind Kind) {
 		kind = TooLarge
 	case mistake, malformed:
 		kind = Invalid
-	case is(reconcile.ErrUnknown):
+	case is(history.ErrUnknown):
 		kind = NotFound
 	case is(reconcile.ErrNeedsEngine):
 		kind = NoEngine

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
@@ -35,7 +36,7 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		kind   Kind
 	}{
 		{errors.New("anything else"), 500, Internal},
-		{wrapped(reconcile.ErrUnknown), 404, NotFound},
+		{wrapped(history.ErrUnknown), 404, NotFound},
 		{wrapped(reconcile.ErrNothing), 409, Conflict},
 		{wrapped(summary.ErrPairs), 409, Conflict},
 		{wrapped(&reconcile.Conflict{}), 409, Conflict},
@@ -56,7 +57,7 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		{wrapped(&round.Refusal{Code: 429}), 429, Busy},
 		{wrapped(&round.Refusal{Code: 503}), 503, Busy},
 		{wrapped(&round.Refusal{Code: 502}), 502, Internal},
-		{errors.Join(syscall.ENOSPC, reconcile.ErrUnknown), 404, NotFound},
+		{errors.Join(syscall.ENOSPC, history.ErrUnknown), 404, NotFound},
 	} {
 		if status, kind := classify(tt.err); status != tt.status || kind != tt.kind {
 			t.Errorf("%v is %d %s, want %d %s", tt.err, status, kind, tt.status, tt.kind)

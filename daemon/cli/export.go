@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/daemon"
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -118,7 +118,7 @@ func (e *env) exportRun(ctx context.Context, format, address string, execution i
 	if taken, ok := errors.AsType[*export.TakenError](err); ok {
 		return usage{taken}
 	}
-	if errors.Is(err, reconcile.ErrUnknown) && !strings.HasPrefix(address, "run.") {
+	if errors.Is(err, history.ErrUnknown) && !strings.HasPrefix(address, "run.") {
 		err = fmt.Errorf("%w; did you mean run.%s?", err, address)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -159,7 +160,7 @@ func (e *env) tasksOf(set *config.Set, address string) (tasks []task.Task, err e
 		return nil, usage{err}
 	}
 	for _, one := range selected {
-		t, err := reconcile.CompileTask(one)
+		t, err := plan.CompileTask(one)
 		if err != nil {
 			return nil, err
 		}

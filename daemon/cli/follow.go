@@ -8,6 +8,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 )
 
 // followed is what a command waits for.
@@ -55,7 +56,7 @@ func begunOf(r reconcile.RunStatus) (n int) {
 		return len(r.Trials)
 	}
 	for state, cells := range r.Cells {
-		if state != "waiting" && state != reconcile.StateSuperseded {
+		if state != "waiting" && state != history.StateSuperseded {
 			n += cells
 		}
 	}

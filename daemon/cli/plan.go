@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/plan"
 )
 
 func (e *env) plan() *cobra.Command {
@@ -76,15 +76,15 @@ func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err err
 		return p, nil
 	}
 	for _, m := range set.Blocks.Minings {
-		p.Plan += reconcile.ForeseeMining(m.Address())
+		p.Plan += plan.ForeseeMining(m.Address())
 	}
 	now := time.Now().UTC()
 	for _, run := range set.Blocks.Runs {
-		d, err := reconcile.Compile(set, run)
+		d, err := plan.Compile(set, run)
 		if err != nil {
 			return p, err
 		}
-		plan := reconcile.Foresee(run.Address(), d, reconcile.Observed{LastFired: now}, now)
+		plan := plan.Foresee(run.Address(), d, plan.Observed{LastFired: now}, now)
 		p.Plan += plan.String() + plan.Room(d.Parallel, daemon.LimitsOf(settings.Limits, options.Host))
 	}
 	return p, nil

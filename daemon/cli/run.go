@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/runtime/task/runner"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
@@ -355,7 +356,7 @@ func judged(r reconcile.RunStatus) bool {
 		return false
 	}
 	for state, cells := range r.Cells {
-		if cells > 0 && state != string(trial.Resolved) && state != string(trial.Unresolved) && state != reconcile.StateSuperseded {
+		if cells > 0 && state != string(trial.Resolved) && state != string(trial.Unresolved) && state != history.StateSuperseded {
 			return false
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 )
 
 // Bounds on a log of Codex, which an agent may write as it likes.
@@ -85,7 +85,7 @@ type codexText struct {
 }
 
 // writeCodex writes the log of a trial of Codex, whose first session is thread.
-func writeCodex(w io.Writer, log *bufio.Reader, thread string, r reconcile.TrialRecord) error {
+func writeCodex(w io.Writer, log *bufio.Reader, thread string, r history.TrialRecord) error {
 	t := codexText{w: bufio.NewWriter(w), dir: r.Cell.Task.Workdir, prompt: r.Prompt()}
 	t.header(thread, r)
 	for {
@@ -124,7 +124,7 @@ func wholeLine(in *bufio.Reader) (line []byte, whole bool, err error) {
 	}
 }
 
-func (t *codexText) header(thread string, r reconcile.TrialRecord) {
+func (t *codexText) header(thread string, r history.TrialRecord) {
 	a := r.Cell.Agent
 	title, rows := "OpenAI Codex", [][2]string{{"workdir", t.dir}, {"model", a.Model}, {"provider", a.Provider}}
 	if a.Program == "codex" { // the built-in one

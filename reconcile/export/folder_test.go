@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -186,7 +186,7 @@ func TestARunThatIsNotThere(t *testing.T) {
 		address   string
 		execution int
 	}{{"run.q", 0}, {"run.r", 2}, {"run.r", -1}} {
-		if _, err := export.SForge(t.Context(), h.store, tc.address, tc.execution, h.dir, "v"); !errors.Is(err, reconcile.ErrUnknown) {
+		if _, err := export.SForge(t.Context(), h.store, tc.address, tc.execution, h.dir, "v"); !errors.Is(err, history.ErrUnknown) {
 			t.Errorf("%v: %v", tc, err)
 		}
 	}

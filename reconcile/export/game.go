@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
@@ -82,7 +82,7 @@ func eachStep(r io.Reader, f func(line []byte) error) error {
 
 // gameHistory writes a history whose sessions have all their steps, one session at a time:
 // together they may be more than fits into memory.
-func (x *sforge) gameHistory(r reconcile.TrialRecord) func(name string, value any) error {
+func (x *sforge) gameHistory(r history.TrialRecord) func(name string, value any) error {
 	return func(name string, value any) error {
 		h, _ := value.(History)
 		entries := h.Entries

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -110,7 +110,7 @@ func (h *house) round(s trial.State, sub round.Submission) {
 	if sub.AcceptedAt.IsZero() {
 		sub.AcceptedAt = begun.Add(time.Duration(h.n) * time.Second)
 	}
-	ledger := reconcile.NewLedger(h.store)
+	ledger := history.NewLedger(h.store)
 	reserve := sub
 	reserve.Report, reserve.State = nil, round.StateReserved
 	_, err := ledger.Reserve(h.Context(), s.ID, func([]round.Submission) (round.Submission, error) { return reserve, nil })

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -41,7 +42,7 @@ func Write(ctx context.Context, s *store.Store, format, address string, executio
 	if !ok {
 		return out, fmt.Errorf("there is no format %q; there are %s", format, strings.Join(Formats(), ", "))
 	}
-	run, err := reconcile.Records(ctx, s, address, execution)
+	run, err := history.Records(ctx, s, address, execution)
 	if err != nil {
 		return out, err
 	}
@@ -57,7 +58,7 @@ func Write(ctx context.Context, s *store.Store, format, address string, executio
 	if err := t.claim([]string{x.dir}); err != nil {
 		return out, err
 	}
-	if x.trials, err = outcomesOf(ctx, reconcile.NewLedger(s), run); err != nil {
+	if x.trials, err = outcomesOf(ctx, history.NewLedger(s), run); err != nil {
 		return out, err
 	}
 	if err := l.write(x); err != nil {
@@ -74,7 +75,7 @@ func Write(ctx context.Context, s *store.Store, format, address string, executio
 type outcomes struct {
 	tree    *tree
 	store   *store.Store
-	run     reconcile.RunRecord
+	run     history.RunRecord
 	version string
 	name    string // of the execution, as a part of a path
 	dir     string // where it goes
@@ -83,12 +84,12 @@ type outcomes struct {
 
 // outcome is a trial with the round that counts.
 type outcome struct {
-	reconcile.TrialRecord
+	history.TrialRecord
 	name string            // of its own, as a part of a path
 	best *round.Submission // nil = nothing was judged
 }
 
-func outcomesOf(ctx context.Context, ledger *reconcile.Submissions, run reconcile.RunRecord) (all []outcome, err error) {
+func outcomesOf(ctx context.Context, ledger *ledger.Submissions, run history.RunRecord) (all []outcome, err error) {
 	for _, r := range run.Trials {
 		o := outcome{TrialRecord: r, name: safe(r.Cell.Task.Name) + "__" + safe(r.Key[:min(len(r.Key), 8)])}
 		if best, ok := scoring.Best(r.Cell.Task.Judge, rounds(r)); ok {

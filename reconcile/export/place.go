@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 )
 
 // place is where a trial goes: runs/<run>/<task>.
@@ -18,7 +18,7 @@ type place struct{ run, task string }
 // models of one agent .<model>, several efforts .<effort>, several attempts .a<N>. Of what is still the same, which an
 // edit of the spec left behind, the youngest stays and the others get eight digits of their
 // cell's key.
-func places(run reconcile.RunRecord) map[string]place {
+func places(run history.RunRecord) map[string]place {
 	titles, models, attempts := map[string]bool{}, map[string]map[string]bool{}, 1
 	benchmarks := map[string]map[string]bool{} // by task name
 	efforts := map[string]map[string]bool{}    // by agent and model
@@ -30,7 +30,7 @@ func places(run reconcile.RunRecord) map[string]place {
 		put(efforts, title+"\x00"+t.Cell.Agent.Model, t.Cell.Agent.Effort)
 		attempts = max(attempts, t.Cell.Attempt)
 	}
-	found, youngest := map[string]place{}, map[place]reconcile.TrialRecord{}
+	found, youngest := map[string]place{}, map[place]history.TrialRecord{}
 	for _, t := range run.Trials {
 		title := t.Cell.Agent.Title()
 		p := place{fmt.Sprintf("%s.e%d", safe(strings.TrimPrefix(run.Address, "run.")), run.Execution), safe(t.Cell.Task.Name)}
@@ -75,7 +75,7 @@ func foldersOf(at map[string]place) []string {
 }
 
 // younger reports whether a trial began after another; one that has not begun is the youngest.
-func younger(t, than reconcile.TrialRecord) bool {
+func younger(t, than history.TrialRecord) bool {
 	if t.StartedAt.IsZero() || than.StartedAt.IsZero() {
 		return t.StartedAt.IsZero() && !than.StartedAt.IsZero()
 	}

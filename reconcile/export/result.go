@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial"
@@ -50,14 +50,14 @@ type origin struct {
 	Assayd    string            `json:"assayd"` // version of who exported
 }
 
-func originOf(r reconcile.TrialRecord, version string) origin {
+func originOf(r history.TrialRecord, version string) origin {
 	return origin{
 		Trial: r.ID, Try: r.Try, Benchmark: r.Cell.Task.Benchmark, Assayd: version,
 		Images: map[string]string{"work": r.WorkImage.ID, "judge": r.JudgeImage.ID},
 	}
 }
 
-func configOf(r reconcile.TrialRecord, taskID, version string) taskConfig {
+func configOf(r history.TrialRecord, taskID, version string) taskConfig {
 	c, j := r.Cell, r.Cell.Task.Judge
 	out := taskConfig{
 		TaskID: taskID, Agent: c.Agent.Title(), Model: c.Agent.Model, Timeout: c.Timeout.Seconds(), EvalInterval: c.AutoEval.Seconds(),
@@ -126,7 +126,7 @@ type failedTask struct {
 	Status trial.Status `json:"status"`
 }
 
-func resultOf(r reconcile.TrialRecord, h History, taskID, version string, archiveBytes int64) finalResult {
+func resultOf(r history.TrialRecord, h History, taskID, version string, archiveBytes int64) finalResult {
 	j := r.Cell.Task.Judge
 	out := finalResult{
 		Agent: r.Cell.Agent.Title(), Task: taskID, RunID: h.RunID, Model: r.Cell.Agent.Model,

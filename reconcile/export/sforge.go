@@ -12,7 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -31,7 +32,7 @@ type Written struct {
 // run or of others; an earlier one of the run is brought up to date. Any other folder, and
 // one that holds something else in a place of the run, is a *TakenError.
 func SForge(ctx context.Context, s *store.Store, address string, execution int, dir, version string) (out Written, err error) {
-	run, err := reconcile.Records(ctx, s, address, execution)
+	run, err := history.Records(ctx, s, address, execution)
 	if err != nil {
 		return out, err
 	}
@@ -40,7 +41,7 @@ func SForge(ctx context.Context, s *store.Store, address string, execution int, 
 		return out, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	x := sforge{tree: t, store: s, ledger: reconcile.NewLedger(s), run: run, version: version, groups: map[string]*group{}}
+	x := sforge{tree: t, store: s, ledger: history.NewLedger(s), run: run, version: version, groups: map[string]*group{}}
 	at := places(run)
 	if err := t.claim(foldersOf(at)); err != nil {
 		return out, err
@@ -68,8 +69,8 @@ func SForge(ctx context.Context, s *store.Store, address string, execution int, 
 type sforge struct {
 	tree    *tree
 	store   *store.Store
-	ledger  *reconcile.Submissions
-	run     reconcile.RunRecord
+	ledger  *ledger.Submissions
+	run     history.RunRecord
 	version string
 	groups  map[string]*group
 	order   []*group
@@ -92,7 +93,7 @@ func (x *sforge) group(id string) *group {
 }
 
 // trial writes the folder of one task.
-func (x *sforge) trial(ctx context.Context, at place, r reconcile.TrialRecord) error {
+func (x *sforge) trial(ctx context.Context, at place, r history.TrialRecord) error {
 	r = asViewed(r)
 	dir := path.Join(folderOf(at.run), at.task)
 	for _, sub := range rounds(r) {
@@ -168,7 +169,7 @@ func (x *sforge) round(ctx context.Context, dir, taskID string, sub round.Submis
 
 // finalArchive writes the tree that the agent left: the last snapshot, and where there was
 // none, the last round.
-func (x *sforge) finalArchive(dir string, r reconcile.TrialRecord) (size int64, err error) {
+func (x *sforge) finalArchive(dir string, r history.TrialRecord) (size int64, err error) {
 	subs := rounds(r)
 	with := func(ok func(round.Submission) bool) string {
 		for _, sub := range slices.Backward(subs) {
@@ -231,7 +232,7 @@ func (x *sforge) blob(name, digest string, copyTo func(io.Writer, io.Reader) err
 
 // log writes what the agent has written so far, the events of Codex in the form that the viewer
 // reads.
-func (x *sforge) log(dir string, r reconcile.TrialRecord) (err error) {
+func (x *sforge) log(dir string, r history.TrialRecord) (err error) {
 	log, _, err := trial.OpenLog(trial.LogFile(x.store.Dir(), r.ID, r.Try), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -255,7 +256,7 @@ func (x *sforge) log(dir string, r reconcile.TrialRecord) (err error) {
 }
 
 // startedAt writes two lines: local time, and seconds of the epoch.
-func (x *sforge) startedAt(dir string, r reconcile.TrialRecord) error {
+func (x *sforge) startedAt(dir string, r history.TrialRecord) error {
 	if r.StartedAt.IsZero() {
 		return nil
 	}

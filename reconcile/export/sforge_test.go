@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -253,7 +253,7 @@ func TestTheHistoryOfARunHasAllItsTrials(t *testing.T) {
 	h := newHouse(t)
 	h.trial(func(s *trial.State) { s.Cell.Task.Name = "one" }, judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.25}))
 	two := h.trial(func(s *trial.State) { s.Cell.Task.Name = "two" }, judged(round.KindAuto, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.5}))
-	run, err := reconcile.Records(t.Context(), h.store, "run.r", 0)
+	run, err := history.Records(t.Context(), h.store, "run.r", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

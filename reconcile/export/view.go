@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
@@ -70,7 +70,7 @@ type GameEntry struct {
 }
 
 // HistoryOf is the history of one trial, under the names that it is to have.
-func HistoryOf(runID, taskID string, r reconcile.TrialRecord) History {
+func HistoryOf(runID, taskID string, r history.TrialRecord) History {
 	h := History{RunID: runID, Entries: []any{}}
 	for _, sub := range rounds(r) {
 		switch sub.Kind {
@@ -93,7 +93,7 @@ func HistoryOf(runID, taskID string, r reconcile.TrialRecord) History {
 
 // HistoryOfRun is the history of all trials of a run; the best is that of the trial with
 // the highest rate.
-func HistoryOfRun(runID string, trials []reconcile.TrialRecord) History {
+func HistoryOfRun(runID string, trials []history.TrialRecord) History {
 	if len(trials) == 1 {
 		return HistoryOf(runID, trials[0].Cell.Task.Name, trials[0])
 	}
@@ -147,7 +147,7 @@ func statusOf(sub round.Submission) string {
 
 // rounds are those that others know of. A private set is none of them: who took it for a
 // round would take its rate for progress.
-func rounds(r reconcile.TrialRecord) (known []round.Submission) {
+func rounds(r history.TrialRecord) (known []round.Submission) {
 	for _, sub := range r.Rounds {
 		if !sub.Kind.Internal() {
 			known = append(known, sub)

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
 // asViewed is a trial with its rounds under names that SForge's viewer knows: it has none for the
 // round that is judged at the end, which is its next automatic one.
-func asViewed(r reconcile.TrialRecord) reconcile.TrialRecord {
+func asViewed(r history.TrialRecord) history.TrialRecord {
 	last := 0
 	for _, sub := range r.Rounds {
 		if sub.Kind == round.KindAuto {
@@ -40,7 +40,7 @@ func asViewed(r reconcile.TrialRecord) reconcile.TrialRecord {
 }
 
 // texts writes the logs that SForge's viewer reads beside the results of a task.
-func (x *sforge) texts(dir string, r reconcile.TrialRecord) error {
+func (x *sforge) texts(dir string, r history.TrialRecord) error {
 	write := func(name, text string) error {
 		if text == "" {
 			return nil
@@ -63,7 +63,7 @@ func logged(at time.Time, level, format string, args ...any) string {
 
 // runLog tells how a trial went. A line of the level ERROR is what the viewer takes for a failure of
 // the machinery; nothing else is one.
-func runLog(r reconcile.TrialRecord) string {
+func runLog(r history.TrialRecord) string {
 	var b strings.Builder
 	if !r.StartedAt.IsZero() {
 		b.WriteString(logged(r.StartedAt, "INFO", "Running agent: %s on task %s, trial %s, try %d", program(r), r.Cell.Task.Name, r.ID, r.Try))
@@ -84,7 +84,7 @@ func runLog(r reconcile.TrialRecord) string {
 }
 
 // program is the command by which the viewer knows an agent while there is no result.
-func program(r reconcile.TrialRecord) string {
+func program(r history.TrialRecord) string {
 	a := r.Cell.Agent
 	if a.Program == "claude-code" {
 		return "claude"
@@ -93,7 +93,7 @@ func program(r reconcile.TrialRecord) string {
 }
 
 // seen writes what the agent has learned of its rounds, as its client keeps that.
-func (x *sforge) seen(dir string, r reconcile.TrialRecord) error {
+func (x *sforge) seen(dir string, r history.TrialRecord) error {
 	type row struct {
 		Kind     round.Kind `json:"kind"`
 		Round    string     `json:"round"`
@@ -118,7 +118,7 @@ func (x *sforge) seen(dir string, r reconcile.TrialRecord) error {
 }
 
 // ticks are the automatic rounds.
-func ticks(r reconcile.TrialRecord) string {
+func ticks(r history.TrialRecord) string {
 	var b strings.Builder
 	for _, sub := range rounds(r) {
 		if sub.Kind != round.KindAuto || sub.AcceptedAt.IsZero() {
@@ -135,7 +135,7 @@ func ticks(r reconcile.TrialRecord) string {
 }
 
 // installed says where the agent's program comes from: it is not installed in the container.
-func installed(r reconcile.TrialRecord) string {
+func installed(r history.TrialRecord) string {
 	a := r.Cell.Agent
 	switch {
 	case a.Program != "":

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	stored "github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 )
@@ -123,7 +123,7 @@ func TestWhatAnAgentSawTheEndOfSurvivesKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	spent := reconcile.NewBooks(s)
+	spent := stored.NewUsageLedger(s)
 	for w := range wish(killWishes) {
 		u, err := spent.Spent(t.Context(), account(w.String(), w.provider()))
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/assayd/assayd/reconcile"
+	stored "github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
@@ -196,7 +196,7 @@ func openBooks(ctx context.Context, dir, url string, trials []string) (b *books,
 			{Name: "o", Protocol: gateway.OpenAI, BaseURL: url + "/v1", Key: key, Concurrency: 20},
 			{Name: "a", Protocol: gateway.Anthropic, BaseURL: url, Key: key},
 		},
-		Ledger: reconcile.NewBooks(b.store), Log: slog.New(slog.DiscardHandler),
+		Ledger: stored.NewUsageLedger(b.store), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err
