@@ -66,6 +66,7 @@ func TestATaskIsTakenAsItIsNow(t *testing.T) {
 		if err != nil || now != set || len(ds) != 1 || ds.HasErrors() || ds[0].Detail != file+" "+tc.says {
 			t.Errorf("%s: %v, %v", tc.says, ds, err)
 		}
+		check(t, os.WriteFile(file, []byte(text), 0o644)) // the daemon looks by itself, too, after a while
 	}
 	if after := inForce(); after != before {
 		t.Errorf("what is in force has changed from\n%s\nto\n%s", before, after)
