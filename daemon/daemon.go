@@ -20,6 +20,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/daemon/gitsync"
 	"github.com/assayd/assayd/daemon/notify"
 	"github.com/assayd/assayd/reconcile"
@@ -28,7 +29,6 @@ import (
 	"github.com/assayd/assayd/reconcile/results"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -57,14 +57,7 @@ type Options struct {
 	HTTP     []net.Listener // such listeners taken over from systemd
 	Log      *slog.Logger
 
-	engine func(daemon string) engine // of tests; nil = Docker, as the settings say
-}
-
-// engine is what a daemon needs of the engine itself; its parts look for more.
-type engine interface {
-	container.Engine
-	container.Host
-	io.Closer
+	kinds engines.Kinds // of tests; nil = all that there are
 }
 
 // Daemon is one process on one state directory.
@@ -72,7 +65,7 @@ type Daemon struct {
 	opts     Options
 	id       string // of this life of the state directory
 	store    *store.Store
-	engine   engine
+	engine   engines.Engine
 	judge    *judge.Judge
 	rec      *reconcile.Reconciler
 	writer   *results.Writer
@@ -126,20 +119,16 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	return d, d.listenHTTP(ctx)
 }
 
-// connect prepares the engine.
-func (d *Daemon) connect(ctx context.Context) error {
-	if d.opts.engine != nil {
-		d.engine = d.opts.engine(d.id)
-		return nil
+// connect opens the engine.
+func (d *Daemon) connect(ctx context.Context) (err error) {
+	kinds := d.opts.kinds
+	if kinds == nil {
+		kinds = engines.All()
 	}
-	e, err := docker.New(ctx, docker.Options{
-		Host: d.opts.Settings.Engines["docker"].Host, Log: d.opts.Log, Daemon: d.id, Dir: filepath.Join(d.opts.StateDir, "etc"),
+	d.engine, err = kinds.Open(ctx, engines.Docker, d.opts.Settings, engines.Options{
+		Log: d.opts.Log, Daemon: d.id, Dir: filepath.Join(d.opts.StateDir, "etc"),
 	})
-	if err != nil {
-		return err
-	}
-	d.engine = e
-	return nil
+	return err
 }
 
 // wire makes the parts and gives each what it needs.

@@ -1,10 +1,18 @@
 package daemon
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/engines"
+)
 
 // On has a daemon use another engine, which is given the id of the process.
-func On[E engine](o Options, connect func(daemon string) E) Options {
-	o.engine = func(daemon string) engine { return connect(daemon) }
+func On[E engines.Engine](o Options, connect func(daemon string) E) Options {
+	o.kinds = engines.Kinds{engines.Docker: func(_ context.Context, _ config.Engine, o engines.Options) (engines.Engine, error) {
+		return connect(o.Daemon), nil
+	}}
 	return o
 }
 

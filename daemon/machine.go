@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/container/docker"
 )
 
 // machineOf is what the engine's machine has, and the folder in which it keeps containers; while
@@ -35,7 +35,7 @@ func machineOf(ctx context.Context, engine container.Host, log *slog.Logger) (ha
 func Machine(ctx context.Context, settings *config.Settings) config.Host {
 	asked, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	engine, err := docker.New(asked, docker.Options{Host: settings.Engines["docker"].Host, Log: slog.New(slog.DiscardHandler)})
+	engine, err := engines.Default(asked, settings)
 	if err != nil {
 		return config.Host{}
 	}

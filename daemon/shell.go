@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -41,7 +41,7 @@ func Enter(ctx context.Context, settings *config.Settings, dir string, s Shell) 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, state.Close()) }()
-	engine, err := docker.New(ctx, docker.Options{Host: settings.Engines["docker"].Host})
+	engine, err := engines.Default(ctx, settings)
 	if err != nil {
 		return 0, err
 	}

@@ -151,6 +151,9 @@ var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/waiting", "run
 // there and its types appear nowhere else. One that ends in /* is every package below: of
 // formats, which are files in another's words. Blanks stand between several.
 var ownerOf = map[string]string{
+	// An engine is named in one place.
+	"github.com/assayd/assayd/runtime/container/docker": "daemon/engines runtime/container/docker/dockertest",
+
 	"github.com/moby/moby":              "runtime/container/docker",
 	"github.com/moby/buildkit":          "runtime/image",
 	"github.com/docker/docker":          "runtime/container/docker",

@@ -13,9 +13,10 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -39,7 +40,7 @@ func (e *env) doctor() *cobra.Command {
 				return err
 			}
 			checks := []check{
-				checkEngine(cmd.Context(), settings.Engines["docker"].Host), checkState(dir), checkDisk(dir),
+				checkEngine(cmd.Context(), settings), checkState(dir), checkDisk(dir),
 				checkDaemon(cmd.Context(), dir), checkGit(),
 			}
 			return e.report(checks)
@@ -72,8 +73,8 @@ func (e *env) report(checks []check) error {
 }
 
 // askEngine asks the container engine what it has.
-func askEngine(ctx context.Context, host string) (info container.HostInfo, err error) {
-	engine, err := docker.New(ctx, docker.Options{Host: host})
+func askEngine(ctx context.Context, settings *config.Settings) (info container.HostInfo, err error) {
+	engine, err := engines.Default(ctx, settings)
 	if err != nil {
 		return info, err
 	}
@@ -81,18 +82,18 @@ func askEngine(ctx context.Context, host string) (info container.HostInfo, err e
 	return engine.HostInfo(ctx)
 }
 
-func checkEngine(ctx context.Context, host string) check {
+func checkEngine(ctx context.Context, settings *config.Settings) check {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	info, err := askEngine(ctx, host)
+	info, err := askEngine(ctx, settings)
 	if err != nil {
-		return check{"docker", false, err.Error()}
+		return check{engines.Docker, false, err.Error()}
 	}
 	quota := "disk use is watched, the storage driver has no quotas"
 	if info.DiskQuota {
 		quota = "disk quotas are enforced by the storage driver"
 	}
-	return check{"docker", true, fmt.Sprintf("engine %s on %s: %d CPUs, %s of memory; %s",
+	return check{engines.Docker, true, fmt.Sprintf("engine %s on %s: %d CPUs, %s of memory; %s",
 		info.Version, info.Platform, info.CPUs, humanize.IBytes(uint64(max(info.Memory, 0))), quota)}
 }
 

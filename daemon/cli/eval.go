@@ -204,7 +204,7 @@ func (e *env) judgeAt(ctx context.Context, settings *config.Settings, dir string
 	if err != nil {
 		return nil, nil, usage{err}
 	}
-	if _, err := askEngine(ctx, settings.Engines["docker"].Host); err != nil {
+	if _, err := askEngine(ctx, settings); err != nil {
 		return nil, nil, fmt.Errorf("nothing was done: %w", err)
 	}
 	return daemon.Alone(ctx, daemon.Options{Settings: settings, StateDir: dir, Version: e.version, Log: log})

@@ -12,9 +12,10 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
+	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -71,23 +72,27 @@ func (e *env) exportTasks(ctx context.Context, format, from, of, dir string) (er
 func onlyHere(ctx context.Context, settings *config.Settings, tasks []task.Task, lost map[string]bool) (notices []importedNotice) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // an engine that hangs is as none
 	defer cancel()
-	engine, err := docker.New(ctx, docker.Options{Host: settings.Engines["docker"].Host})
+	engine, err := engines.Default(ctx, settings)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = engine.Close() }() // it was only asked
+	images, ok := engine.(container.Images)
+	if !ok {
+		return nil
+	}
 	here := map[string]bool{}
 	for _, t := range tasks {
-		images := []string{t.Image, t.Work.Image, t.Judge.Image}
+		names := []string{t.Image, t.Work.Image, t.Judge.Image}
 		if t.Base != nil {
-			images = append(images, t.Base.Image)
+			names = append(names, t.Base.Image)
 		}
-		for _, name := range images {
+		for _, name := range names {
 			if name == "" || lost[t.Name] || here[name] {
 				continue
 			}
 			here[name] = true
-			if img, err := engine.Image(ctx, name); err == nil && len(img.Digests) == 0 {
+			if img, err := images.Image(ctx, name); err == nil && len(img.Digests) == 0 {
 				notices = append(notices, importedNotice{Task: t.Name, Text: fmt.Sprintf("its image %s came from no registry: push it to one, and name it so, before the task is run elsewhere", name)})
 			}
 		}

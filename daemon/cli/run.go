@@ -133,7 +133,7 @@ func (e *env) runAlone(ctx context.Context, settings *config.Settings, dir strin
 	if err != nil {
 		return usage{err}
 	}
-	if _, err := askEngine(ctx, settings.Engines["docker"].Host); err != nil {
+	if _, err := askEngine(ctx, settings); err != nil {
 		return fmt.Errorf("nothing was started: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
