@@ -270,8 +270,8 @@ func TestWhatATryTookThatCountsAfterAllIsNotLost(t *testing.T) {
 		s, err = history.StateOf(row)
 		return err
 	}))
-	if f := s.Result; !f.Final || f.Usage.InputTokens != 2000 || f.LostUsage.InputTokens != 1000 {
-		t.Errorf("final %v, used %+v, lost %+v", f.Final, f.Usage, f.LostUsage)
+	if f := s.Result; !f.Final || f.Usage.InputTokens != 2000 || f.DiscardedUsage.InputTokens != 1000 {
+		t.Errorf("final %v, used %+v, discarded %+v", f.Final, f.Usage, f.DiscardedUsage)
 	}
 }
 

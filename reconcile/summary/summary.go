@@ -65,8 +65,9 @@ type Summary struct {
 	PassAtK        map[string]float64 `json:"pass_at_k,omitempty"`
 	PassHatK       map[string]float64 `json:"pass_hat_k,omitempty"` // all of k attempts
 	ScoreByTime    []TimePoint        `json:"score_by_time"`
-	Usage          trial.Usage        `json:"usage"`               // of all tries
-	LostUsage      trial.Usage        `json:"lost_usage,omitzero"` // of it, what went into tries that do not count
+	Usage          trial.Usage        `json:"usage"`                    // of all tries
+	DiscardedUsage trial.Usage        `json:"discarded_usage,omitzero"` // of it, what went into tries that do not count
+	LostUsage      trial.Usage        `json:"lost_usage,omitzero"`      // the same under the name that it had first
 	AgentDurationS float64            `json:"agent_duration_s"`
 	JudgeDurationS float64            `json:"judge_duration_s"`
 	Agents         map[string]Summary `json:"agents,omitempty"`   // where there is more than one that is no control
@@ -227,13 +228,14 @@ func totals(outcomes []Outcome) Summary {
 		s.add(o.Finished.Status)
 		s.AgentDurationS += o.Finished.AgentDuration
 		s.Usage.Add(o.Finished.Usage)
-		s.LostUsage.Add(o.Finished.LostUsage)
+		s.DiscardedUsage.Add(o.Finished.Discarded())
 		for _, r := range o.Rounds {
 			if r.Report != nil {
 				s.JudgeDurationS += float64(r.Report.JudgeMS) / 1000
 			}
 		}
 	}
+	s.LostUsage = s.DiscardedUsage
 	return s
 }
 

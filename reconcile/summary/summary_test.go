@@ -99,7 +99,7 @@ func TestSummary(t *testing.T) {
 	outcomes[0].Finished.Usage = trial.Usage{InputTokens: 3, Requests: 1, CostUSD: 0.5}
 	outcomes[2].Finished.Usage = trial.Usage{InputTokens: 4, OutputTokens: 9, CostUSD: 0.25}
 	outcomes[0].Finished.LostUsage = trial.Usage{InputTokens: 2, CostUSD: 0.125}
-	outcomes[2].Finished.LostUsage = trial.Usage{OutputTokens: 5}
+	outcomes[2].Finished.DiscardedUsage = trial.Usage{OutputTokens: 5}
 	outcomes[0].Rounds = []round.Submission{judged(0, 1, nil), judged(0, 1, nil)}
 	s := Summarize(outcomes)
 	if want := (Counts{1, 1, 1, 1, 1, 1, 1, 1}); s.Counts != want || s.Total != 8 {
@@ -117,8 +117,8 @@ func TestSummary(t *testing.T) {
 	if s.AgentDurationS != 2.5 || s.JudgeDurationS != 3 || s.Usage != (trial.Usage{InputTokens: 7, OutputTokens: 9, Requests: 1, CostUSD: 0.75}) {
 		t.Errorf("costs: %v s, %v s, %+v", s.AgentDurationS, s.JudgeDurationS, s.Usage)
 	}
-	if s.LostUsage != (trial.Usage{InputTokens: 2, OutputTokens: 5, CostUSD: 0.125}) {
-		t.Errorf("lost: %+v", s.LostUsage)
+	if want := (trial.Usage{InputTokens: 2, OutputTokens: 5, CostUSD: 0.125}); s.DiscardedUsage != want || s.LostUsage != want {
+		t.Errorf("discarded: %+v, by the old name %+v", s.DiscardedUsage, s.LostUsage)
 	}
 	if x := s.Agents["x"]; len(s.Agents) != 2 || x.Total != 4 || x.ResolvedRate.Value != 0.5 || x.Agents != nil {
 		t.Errorf("by agent: %+v", s.Agents)

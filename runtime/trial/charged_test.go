@@ -36,18 +36,18 @@ func TestAllTriesAreCharged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		try         int
 		final       bool
-		whole, lost Usage
+		whole, discarded Usage
 	}{
 		"the only one":               {1, true, used(1, 1), Usage{}},
 		"one that is tried again":    {1, false, used(1, 1), used(1, 1)},
 		"the third, which counts":    {3, true, used(6, 3), used(3, 2)},
 		"the second, which does not": {2, false, used(3, 2), used(3, 2)},
 	} {
-		f := Finished{Final: tc.final, LostUsage: used(100, 1)} // of the last time that it was asked
+		f := Finished{Final: tc.final, DiscardedUsage: used(100, 1)} // of the last time that it was asked
 		if err := (Host{Gateway: g}).Charge(t.Context(), State{ID: "t1", Spec: "run.r", Execution: 2, Try: tc.try, Cell: asks}, &f); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]Usage{tc.whole, tc.lost}, []Usage{f.Usage, f.LostUsage}); diff != "" {
+		if diff := cmp.Diff([]Usage{tc.whole, tc.discarded, tc.discarded}, []Usage{f.Usage, f.DiscardedUsage, f.LostUsage}); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -165,13 +165,13 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 	return nil
 }
 
-// Charge fills in what the tries of a trial took up to that of the state: of those that do not
-// count it is lost. It is done again when the last one comes to count after all.
+// Charge fills in what the tries of a trial took up to that of the state: what those took that do
+// not count is discarded. It is done again when the last one comes to count after all.
 func (h Host) Charge(ctx context.Context, s State, f *Finished) error {
 	if h.Gateway == nil || !s.Cell.Agent.Asks() {
 		return nil
 	}
-	f.Usage, f.LostUsage = Usage{}, Usage{}
+	f.Usage, f.DiscardedUsage = Usage{}, Usage{}
 	for a := account(s); a.Try > 0; a.Try-- {
 		u, err := h.Gateway.Spent(ctx, a)
 		if err != nil {
@@ -179,9 +179,10 @@ func (h Host) Charge(ctx context.Context, s State, f *Finished) error {
 		}
 		f.Usage.Add(u)
 		if a.Try < s.Try || !f.Final {
-			f.LostUsage.Add(u)
+			f.DiscardedUsage.Add(u)
 		}
 	}
+	f.LostUsage = f.DiscardedUsage
 	return nil
 }
 

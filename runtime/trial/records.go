@@ -79,15 +79,26 @@ type Finished struct {
 	AgentDuration float64      `json:"agent_duration_s"`
 	TimedOut      bool         `json:"timed_out"`
 	Resumes       int          `json:"resumes"`
-	Usage         Usage        `json:"usage"`               // of all tries so far
-	LostUsage     Usage        `json:"lost_usage,omitzero"` // of it, what went into tries that do not count
-	FailToPass    []TestRecord `json:"fail_to_pass"`
-	PassToPass    []TestRecord `json:"pass_to_pass"`
-	Flags         []string     `json:"flags"`
-	Log           *FileRecord  `json:"log,omitempty"`
-	Patch         *FileRecord  `json:"patch,omitempty"`      // what the agent changed, in single mode
-	Transcript    *FileRecord  `json:"transcript,omitempty"` // what passed between the agent and its models
-	Trajectory    *FileRecord  `json:"trajectory,omitempty"` // the same as an ATIF document
+	Usage         Usage        `json:"usage"` // of all tries so far
+	// DiscardedUsage is what of it went into tries that do not count. LostUsage is the same under the
+	// name that it had first, for readers of records of version 1.
+	DiscardedUsage Usage        `json:"discarded_usage,omitzero"`
+	LostUsage      Usage        `json:"lost_usage,omitzero"`
+	FailToPass     []TestRecord `json:"fail_to_pass"`
+	PassToPass     []TestRecord `json:"pass_to_pass"`
+	Flags          []string     `json:"flags"`
+	Log            *FileRecord  `json:"log,omitempty"`
+	Patch          *FileRecord  `json:"patch,omitempty"`      // what the agent changed, in single mode
+	Transcript     *FileRecord  `json:"transcript,omitempty"` // what passed between the agent and its models
+	Trajectory     *FileRecord  `json:"trajectory,omitempty"` // the same as an ATIF document
+}
+
+// Discarded is DiscardedUsage, also of a trial that an earlier version ended.
+func (f *Finished) Discarded() Usage {
+	if f.DiscardedUsage == (Usage{}) {
+		return f.LostUsage
+	}
+	return f.DiscardedUsage
 }
 
 // Flagged is the record trial.flagged: what the agent of a finished trial did that is worth a second

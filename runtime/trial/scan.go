@@ -58,7 +58,9 @@ func (h Host) Scan(ctx context.Context, s State, subs []round.Submission) (flags
 	}
 	if err := errors.Join(unread, err); err != nil {
 		detail := "not all of what the agent did could be looked at: " + strings.ReplaceAll(err.Error(), "\n", "; ")
-		effects = append(effects, happened(s, "cheat_unread", detail))
+		for _, event := range []string{"cheat_scan_incomplete", "cheat_unread"} { // the second is the name that it had first
+			effects = append(effects, happened(s, event, detail))
+		}
 	}
 	return flags, effects
 }

@@ -260,7 +260,7 @@ func TestWhatCouldNotBeLookedAtIsInTheRecord(t *testing.T) {
 			s.Result = &f
 			flags, effects := m.host.Scan(ctx, s, subs)
 			for _, e := range effects {
-				if h, ok := e.Fields.(Happened); ok && h.Event == "cheat_unread" {
+				if h, ok := e.Fields.(Happened); ok && h.Event == "cheat_scan_incomplete" {
 					lines = append(lines, h.Detail)
 				}
 			}
