@@ -29,9 +29,9 @@ type Unknown struct {
 
 // Found is what one look at a root has found.
 type Found struct {
-	Inputs  []Input // also one without a text for each Previous file that is unknown
-	Unknown []Unknown
-	Sight   Sight // of it all
+	Inputs   []Input // also one without a text for each Previous file that is unknown
+	Unknown  []Unknown
+	Snapshot StatSnapshot // of it all
 }
 
 // Scan finds the spec files below a root: *.hcl, but not in folders that a spec names as
@@ -46,7 +46,7 @@ func scanAt(now time.Time, root string, prev Previous, o Options) *Found {
 		o.Settings = DefaultSettings(o.Env)
 	}
 	s := &scan{root: filepath.Clean(root), prev: prev, o: &o, data: map[string]bool{}, around: map[string]bool{}, seen: map[string]bool{}, read: map[string][]byte{}, reals: map[string]string{}}
-	s.found.Sight.at = now
+	s.found.Snapshot.at = now
 	if err := s.open(); err != nil {
 		s.unknown(s.root, err)
 		return &s.found
@@ -92,7 +92,7 @@ type scan struct {
 }
 
 func (s *scan) open() error {
-	s.found.Sight.follow(s.root)
+	s.found.Snapshot.follow(s.root)
 	real, err := filepath.EvalSymlinks(s.root)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *scan) text(path string) (text []byte, err error) {
 	if text, ok := s.read[path]; ok {
 		return text, nil
 	}
-	s.found.Sight.note(path)
+	s.found.Snapshot.note(path)
 	folder := filepath.Dir(path)
 	real, ok := s.reals[folder]
 	if !ok {
@@ -138,7 +138,7 @@ func (s *scan) text(path string) (text []byte, err error) {
 
 // unknown notes that nothing is known below a path: what was accepted there stays.
 func (s *scan) unknown(path string, err error) {
-	s.found.Sight.vague = true
+	s.found.Snapshot.vague = true
 	s.found.Unknown = append(s.found.Unknown, Unknown{path, err})
 	for _, known := range sortedKeys(s.prev) {
 		if s.prev[known].Root == s.root && within(known, path) {
@@ -172,7 +172,7 @@ func (s *scan) folder(path string) {
 		return
 	}
 	s.seen[real] = true
-	entries, err := s.found.Sight.list(real)
+	entries, err := s.found.Snapshot.list(real)
 	if err != nil {
 		s.unknown(path, err)
 		return
@@ -197,7 +197,7 @@ func isSpec(name string) bool { return filepath.Ext(name) == ".hcl" }
 
 // link follows a symbolic link that stays in the root.
 func (s *scan) link(path string) {
-	s.found.Sight.follow(path)
+	s.found.Snapshot.follow(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		s.broken(path, err)

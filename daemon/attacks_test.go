@@ -72,7 +72,7 @@ python3 /tmp/besiege.py
 // changes neither the hidden tests nor the way in which they are run.
 func TestHostileArchivesChangeNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.pytest(".", "def test_right(): assert answer.value == 42\ndef test_again(): assert answer.value == 42\n", `timeout = "1m"`)+w.agent("besieger", besieger)+w.run("siege", []string{`agent "besieger" {}`}, `timeout = "4m"`, `auto_eval = "0s"`))
 	w.serve()
 	trial := w.settled("run.siege", 5*patience).Trials[0]

@@ -27,7 +27,7 @@ func faultClock(step, boot string) string {
 }
 
 // clocked makes the world's daemons test builds whose clock set changes.
-func (w *world) clocked() (set func(step, boot string)) {
+func (w *fixture) clocked() (set func(step, boot string)) {
 	w.breakable()
 	file := filepath.Join(filepath.Dir(w.state), "clock")
 	w.env = append(w.env, "ASSAYD_FAULT_CLOCK="+file)
@@ -74,7 +74,7 @@ var (
 // no deadline, no cooldown and no elapsed time, and fires no schedule twice.
 func TestAStepOfTheWallClockMovesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	set := w.clocked()
 	bench := inWork(w.benchmark(), `ASSAYD_FAULT_CLOCK = "/var/tmp/clock"`)
 	inHalfAnHour := (time.Now().UTC().Minute() + 30) % 60
@@ -139,7 +139,7 @@ func TestAStepOfTheWallClockMovesNothing(t *testing.T) {
 }
 
 // snapshots counts the rounds of auto-eval.
-func (w *world) snapshots(file string) (n int) {
+func (w *fixture) snapshots(file string) (n int) {
 	for _, r := range ofType("submission", w.records(file)) {
 		if r.Kind == "auto" {
 			n++
@@ -150,7 +150,7 @@ func (w *world) snapshots(file string) (n int) {
 
 // keptPace fails unless a pacer was let submit four times, each at least 5 s and at most 45 s
 // after the one before, and was told the truth about the time that was left.
-func (w *world) keptPace(trial string) {
+func (w *fixture) keptPace(trial string) {
 	w.Helper()
 	log := w.agentLog(trial)
 	var asked, judged, left []int
@@ -191,7 +191,7 @@ type measure struct {
 }
 
 // measured reads a result file for what it says of time.
-func (w *world) measured(name string) (all []measure) {
+func (w *fixture) measured(name string) (all []measure) {
 	w.Helper()
 	text, err := os.ReadFile(filepath.Join(w.specs, name))
 	if err != nil {
@@ -225,7 +225,7 @@ echo bye
 // the clock may show another time after it. Nobody loses more than the time it took.
 func TestAfterARebootTrialsGoOnWithTheTimeThatIsLeft(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	set := w.clocked()
 	set("", "first")
 	bench := strings.Replace(w.benchmark(), `command = "sh tests/check.sh"`, `command = "sleep 4; sh tests/check.sh"`, 1)
@@ -283,7 +283,7 @@ func TestAfterARebootTrialsGoOnWithTheTimeThatIsLeft(t *testing.T) {
 }
 
 // judging counts the judgings that are under way.
-func (w *world) judging() (n int) {
+func (w *fixture) judging() (n int) {
 	w.Helper()
 	all, err := w.engine.Observe(w.Context(), w.owner)
 	if err != nil {
@@ -304,7 +304,7 @@ func (w *world) judging() (n int) {
 
 // reboot leaves behind what a boot of the machine finds: no daemon, every container exited,
 // no socket.
-func (w *world) reboot() {
+func (w *fixture) reboot() {
 	w.Helper()
 	w.kill()
 	all, err := w.engine.Observe(w.Context(), w.owner)
@@ -323,7 +323,7 @@ func (w *world) reboot() {
 }
 
 // keptDeadline fails unless the only trial of a run still has its deadline.
-func (w *world) keptDeadline(address string, deadline time.Time) {
+func (w *fixture) keptDeadline(address string, deadline time.Time) {
 	w.Helper()
 	run, err := w.status(address)
 	if err != nil {

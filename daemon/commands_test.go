@@ -13,7 +13,7 @@ import (
 
 // stream runs a command that follows something; its lines come through the channel, which
 // is closed at its end.
-func (w *world) stream(args ...string) (lines <-chan string) {
+func (w *fixture) stream(args ...string) (lines <-chan string) {
 	w.Helper()
 	cmd := exec.CommandContext(w.Context(), binary, append(args, "--state", w.state)...)
 	out, err := cmd.StdoutPipe()

@@ -24,7 +24,7 @@ func hail(t *testing.T, seed uint64, trials, kills int) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	const pause = 3 * time.Second
 	limit := kills * 2 / 3
-	v := newWorld(t).vigil()
+	v := newFixture(t).vigil()
 	v.crowded()
 	v.declaresVolume()
 	var agents []string

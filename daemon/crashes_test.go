@@ -34,7 +34,7 @@ type crashes struct {
 
 func newCrashes(t *testing.T) *crashes {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.breakable()
 	c := &crashes{vigil: w.vigil(), armed: filepath.Join(filepath.Dir(w.state), "armed")}
 	c.crowded()
@@ -43,13 +43,13 @@ func newCrashes(t *testing.T) *crashes {
 }
 
 // crowded has daemons admit more at once than a small machine is made for.
-func (w *world) crowded() {
+func (w *fixture) crowded() {
 	w.Helper()
 	w.configured("limits {\n  cpus   = 16\n  memory = \"16GiB\"\n  disk   = \"1TiB\"\n}\n")
 }
 
 // configured adds to the settings of the world's daemons.
-func (w *world) configured(text string) {
+func (w *fixture) configured(text string) {
 	w.Helper()
 	settings := filepath.Join(filepath.Dir(w.state), "assayd.hcl")
 	f, err := os.OpenFile(settings, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

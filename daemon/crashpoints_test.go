@@ -65,7 +65,7 @@ var ofATrial = []lap{
 	{at: fault.StoreOpened, start: true},
 	{at: fault.SocketOpened, start: true},
 	{at: fault.RoundsRestored, start: true},
-	{at: fault.DoorOpened, start: true},
+	{at: fault.TrialSocketOpened, start: true},
 	{at: fault.ImageLookedAt, start: true},
 	{at: fault.ContextStored, lead: anew},
 	{at: fault.SpecsAccepted, lead: anew},

@@ -197,7 +197,7 @@ func (c *crashes) everyMixedRunCountsOnce(trials int) {
 func inStages(c *crashes) { c.another(c.bench+"-staged", quick) }
 
 // arcade declares a game in which each move is a point.
-func (w *world) arcade() string {
+func (w *fixture) arcade() string {
 	return fmt.Sprintf(`
 benchmark "%s-games" {
   task "count" {
@@ -269,7 +269,7 @@ PY
 
 // everyGameHasItsVerdict fails unless each session that the agent was told of is stored as
 // judged and recorded, by at least the score that the agent was told.
-func (w *world) everyGameHasItsVerdict(trial string, all []record) {
+func (w *fixture) everyGameHasItsVerdict(trial string, all []record) {
 	w.Helper()
 	reached := map[string]float64{}
 	for line := range strings.Lines(w.agentLog(trial)) {

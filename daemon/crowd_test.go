@@ -72,7 +72,7 @@ var loopAge = regexp.MustCompile(`(?m)^loop age (\d+) ms$`)
 
 // crowd is a run of very many trials on a fake engine that is a process of its own.
 type crowd struct {
-	*world
+	*fixture
 	cells, live int
 	socket      string
 	model       string // URL of what its agents talk to; "" = they submit
@@ -98,8 +98,8 @@ func newTalkingCrowd(t *testing.T, cells, live int, model string) *crowd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), program: self, bench: "crowd"}
-	c := &crowd{world: w, cells: cells, live: live, socket: filepath.Join(dir, "e"), model: model}
+	w := &fixture{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), program: self, bench: "crowd"}
+	c := &crowd{fixture: w, cells: cells, live: live, socket: filepath.Join(dir, "e"), model: model}
 	if err := os.Mkdir(w.specs, 0o755); err != nil {
 		t.Fatal(err)
 	}

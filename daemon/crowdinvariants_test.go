@@ -99,7 +99,7 @@ func (c *crowd) nothingIsLeft() {
 		}
 		return err
 	})
-	v := &vigil{world: c.world, launched: time.Now().Add(time.Hour)} // everything is from before
+	v := &vigil{fixture: c.fixture, launched: time.Now().Add(time.Hour)} // everything is from before
 	if err := errors.Join(v.strayFiles(nil), v.torn()); err != nil {
 		c.Error(err)
 	}

@@ -162,7 +162,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	}
 	options.Snapshot, options.Host = func(dir string) (string, error) { return d.snapshot(ctx, dir, func() {}) }, machine
 	options.Watched, options.Checkout = d.opts.Roots, gitsync.Root(d.store.Dir(), config.Git{})
-	kept := trees{ctx, func(dir string) (string, error) { return d.snapshot(ctx, dir, d.rec.Working) }, blobs.Open, builder}
+	kept := trees{ctx, func(dir string) (string, error) { return d.snapshot(ctx, dir, d.rec.Heartbeat) }, blobs.Open, builder}
 	datasets, err := d.openDatasets(ctx, kept, &options)
 	if err == nil {
 		err = d.openModels(options.Secret)
@@ -196,14 +196,14 @@ func (d *Daemon) wire(ctx context.Context) error {
 // openImages makes what builds images. hold and mounts are of the containers that it does so in.
 func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func(string) (string, bool), scarce func() bool) (*image.Builder, error) {
 	o, blobs := d.opts, d.store.Blobs()
-	lent, err := lentTo(o.Settings, secret)
+	lent, err := buildSecrets(o.Settings, secret)
 	if err = errors.Join(err, os.MkdirAll(filepath.Join(d.store.Dir(), "spool"), 0o700)); err != nil {
 		return nil, err
 	}
 	builder := image.New(image.Options{
 		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
-		Lent: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, Leave: d.leave, Scarce: scarce, Nearest: config.Nearest,
+		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest,
 	})
 	return builder, builder.Tidy()
 }
@@ -287,8 +287,8 @@ var ErrReplaced = errors.New("another daemon takes over")
 // to be called once.
 func (d *Daemon) Replace() { close(d.replace) }
 
-// Hurry ends the wait of a daemon that drains; what is open stays for the next one.
-func (d *Daemon) Hurry() { d.hurry() }
+// ForceStop ends the wait of a daemon that drains; what is open stays for the next one.
+func (d *Daemon) ForceStop() { d.hurry() }
 
 // Close gives the state directory back. A daemon whose Run has returned is closed.
 func (d *Daemon) Close() error {
@@ -374,7 +374,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return d.judge.Run(gctx) })
 	g.Go(func() error { return d.writer.Run(gctx) })
 	g.Go(func() error { return d.recheck(gctx) })
-	g.Go(func() error { return lean(gctx) })
+	g.Go(func() error { return trimMemory(gctx) })
 	g.Go(func() error { return d.collect(gctx) })
 	g.Go(func() error { return d.datasets.run(gctx) })
 	g.Go(func() error { return d.rec.Run(gctx, d.pulses) })

@@ -42,7 +42,7 @@ while :; do sleep 1; done
 
 func TestTheDeadlineHoldsWithoutADaemon(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.agent("immortal", immortal)+w.run("late", []string{`agent "immortal" {}`}, `timeout = "12s"`, `auto_eval = "0s"`))
 	const file = "r.run.late.jsonl"
 	w.serve()
@@ -86,7 +86,7 @@ func TestTheDeadlineHoldsWithoutADaemon(t *testing.T) {
 // Nothing is accepted after the deadline, not even what began to arrive before it.
 func TestNothingIsAcceptedAfterTheDeadline(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	// The judge takes its time, so that the door is still open when the time is over.
 	spec := strings.Replace(w.benchmark(), `command = "sh tests/check.sh"`, `command = "sleep 4; sh tests/check.sh"`, 1)
 	w.write("r.hcl", spec+w.agent("immortal", immortal)+w.run("late", []string{`agent "immortal" {}`}, `timeout = "6s"`, `auto_eval = "0s"`))
@@ -172,7 +172,7 @@ echo bye
 
 func TestAutoEvalJudgesFromOutside(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.agent("silent", silent)+w.run("auto", []string{`agent "silent" {}`}, `timeout = "3m"`, `auto_eval = "1s"`))
 	const file = "r.run.auto.jsonl"
 	w.serve()

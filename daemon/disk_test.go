@@ -37,7 +37,7 @@ type disk struct {
 }
 
 // onSmallDisk puts a folder of a world that has no daemon yet on a file system of its own.
-func (w *world) onSmallDisk(dir string, mib int) *disk {
+func (w *fixture) onSmallDisk(dir string, mib int) *disk {
 	w.Helper()
 	d := &disk{T: w.T, dir: dir, filler: filepath.Join(dir, "filler")}
 	kept := w.TempDir()
@@ -114,7 +114,7 @@ type reply struct {
 
 // submitAs sends a tree of one file to the judge, as the agent of the only trial that runs
 // could: through the door of its container.
-func (w *world) submitAs(level int, ballast []byte) reply {
+func (w *fixture) submitAs(level int, ballast []byte) reply {
 	w.Helper()
 	doors, err := filepath.Glob(filepath.Join(w.state, "t", "*", "judge.sock"))
 	if err != nil || len(doors) != 1 {
@@ -155,7 +155,7 @@ func (w *world) submitAs(level int, ballast []byte) reply {
 // round, no try. With room again all goes on by itself.
 func TestAFullStateDirectoryCostsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.configured(everyTry)
 	disk := w.onSmallDisk(w.state, 128)
 	slow := strings.Replace(w.benchmark(), `command = "sh tests/check.sh"`, `command = "sleep 2; sh tests/check.sh"`, 1)
@@ -245,7 +245,7 @@ func TestAFullStateDirectoryCostsNothing(t *testing.T) {
 }
 
 // logs waits until the daemon says something.
-func (w *world) logs(what string) {
+func (w *fixture) logs(what string) {
 	w.Helper()
 	w.until("the daemon says: "+what, func() error {
 		if !strings.Contains(w.daemonLog(), what) {
@@ -256,7 +256,7 @@ func (w *world) logs(what string) {
 }
 
 // verdictOn waits for the record of a round.
-func (w *world) verdictOn(file, round string) record {
+func (w *fixture) verdictOn(file, round string) record {
 	w.Helper()
 	return w.recorded(file, "the verdict on "+round, func(r record) bool { return r.Type == "submission" && r.Round == round })
 }
@@ -264,7 +264,7 @@ func (w *world) verdictOn(file, round string) record {
 // Whatever the daemon writes, a disk that is full just then is waited for.
 func TestADiskThatIsFullAtAnyWriteCostsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.configured(everyTry)
 	w.breakable()
 	point := filepath.Join(filepath.Dir(w.state), "point")
@@ -300,7 +300,7 @@ const everyTry = "log {\n  level = \"debug\"\n}\n"
 
 // withoutRoom leaves a place that writes without room until it has failed three times after
 // something was done. The file is the one that the daemon looks into.
-func (w *world) withoutRoom(file string, p fault.Point, lead func()) {
+func (w *fixture) withoutRoom(file string, p fault.Point, lead func()) {
 	w.Helper()
 	if err := os.WriteFile(file, []byte(p), 0o600); err != nil {
 		w.Fatal(err)
@@ -321,7 +321,7 @@ func (w *world) withoutRoom(file string, p fault.Point, lead func()) {
 // and nothing of it is left out.
 func TestADiskThatIsFullLosesNothingOfWhatIsToldAndPlayed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.configured(everyTry)
 	w.breakable()
 	w.crowded()
@@ -389,7 +389,7 @@ agent "talker" {
 // and what runs goes on.
 func TestAStateDirectoryThatCannotBeWrittenIsNoStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	disk := w.onSmallDisk(w.state, 128) // the program of the tests alone takes 60
 	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("wait", []string{`agent "waiter" {}`}, `timeout = "5m"`, `auto_eval = "0s"`))
 	const file = "r.run.wait.jsonl"
@@ -478,7 +478,7 @@ func TestAStateDirectoryThatBecomesReadOnlyCostsNothing(t *testing.T) {
 // under the state directory, as the status says, until it can be.
 func TestResultFilesWaitForTheirDisk(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	disk := w.onSmallDisk(w.specs, 8)
 	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("wait", []string{`agent "waiter" {}`}, `timeout = "5m"`, `auto_eval = "0s"`))
 	const file = "r.run.wait.jsonl"

@@ -256,11 +256,11 @@ func (d *dockerd) load() {
 	}
 }
 
-// world makes a world whose containers are this engine's. Its daemons reach it at host,
+// fixture makes a world whose containers are this engine's. Its daemons reach it at host,
 // which may be a door before it; "" is the engine's own.
-func (d *dockerd) world(host string) *world {
+func (d *dockerd) fixture(host string) *fixture {
 	d.Helper()
-	w := newWorldOn(d.T, "/tmp", d.host())
+	w := newFixtureOn(d.T, "/tmp", d.host())
 	w.image = smallImage
 	settings := filepath.Join(filepath.Dir(w.state), "assayd.hcl")
 	text := fmt.Sprintf("engine \"docker\" {\n  host = %q\n}\n", cmp.Or(host, d.host()))

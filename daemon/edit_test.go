@@ -14,7 +14,7 @@ import (
 
 // edits is a spec with two agents at work that is then edited under them.
 type edits struct {
-	*world
+	*fixture
 	common string // benchmark and agent
 	beacon int
 }
@@ -22,8 +22,8 @@ type edits struct {
 // newEdits starts the run with the agents a and b and waits until both are at work.
 func newEdits(t *testing.T) (e *edits, bodies map[string]body) {
 	t.Helper()
-	w := newWorld(t)
-	e = &edits{world: w, common: w.benchmark() + w.agent("waiter", waiter)}
+	w := newFixture(t)
+	e = &edits{fixture: w, common: w.benchmark() + w.agent("waiter", waiter)}
 	e.write("one.hcl", e.common+e.block([]string{"a", "b"}, "parallel = 3"))
 	w.serve()
 	return e, e.atWork("a", "b")

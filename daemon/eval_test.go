@@ -19,12 +19,12 @@ import (
 )
 
 // slow declares a task whose judge does not come to an end by itself.
-func (w *world) slow() string {
+func (w *fixture) slow() string {
 	return strings.NewReplacer(`"sh tests/check.sh"`, `"sleep 1200"`, `timeout = "30s"`, `timeout = "20m"`).Replace(w.benchmark())
 }
 
 // levelArchive is what an agent would submit.
-func (w *world) levelArchive(level string) string {
+func (w *fixture) levelArchive(level string) string {
 	w.Helper()
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
@@ -38,7 +38,7 @@ func (w *world) levelArchive(level string) string {
 }
 
 // evaluating starts `assayd eval` and waits until its round runs.
-func (w *world) evaluating() *process {
+func (w *fixture) evaluating() *process {
 	w.Helper()
 	cmd := exec.Command(binary, "eval", "--task", "benchmark."+w.bench+".climb", "--archive", w.levelArchive("3"), "--state", w.state)
 	p := &process{cmd: cmd, exited: make(chan struct{})}
@@ -66,7 +66,7 @@ func (w *world) evaluating() *process {
 }
 
 // manual reads the rounds without a trial that are in a state.
-func (w *world) manual(state round.State) (rounds []round.Submission, err error) {
+func (w *fixture) manual(state round.State) (rounds []round.Submission, err error) {
 	s, err := store.Open(w.Context(), w.state, store.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (w *world) manual(state round.State) (rounds []round.Submission, err error)
 
 // givenUp waits until so many rounds without a trial have ended without a verdict, and
 // none is open.
-func (w *world) givenUp(n int) {
+func (w *fixture) givenUp(n int) {
 	w.Helper()
 	w.until(fmt.Sprintf("%d rounds are given up", n), func() error {
 		running, err := w.manual(round.StateRunning)
@@ -109,7 +109,7 @@ func (w *world) givenUp(n int) {
 // Nobody waits for a round without a trial but who asked for it.
 func TestARoundWithoutATrialIsGivenUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.slow()+w.run("quiet", []string{`agent "nop" {}`}, `schedule = "0 0 1 1 *"`))
 	w.serve()
 	w.evaluating().kill() // who asked is gone

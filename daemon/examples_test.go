@@ -24,7 +24,7 @@ import (
 // The first thing a new user runs: three agents, one of which gets better from round to
 // round, and an outcome with a table, a curve and the path of the results.
 func TestTheQuickstartRunsAsItIs(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if err := os.CopyFS(w.specs, os.DirFS("../examples/quickstart")); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestTheExamplesRunAsTheyAre(t *testing.T) {
 	} {
 		t.Run(example.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			if example.base != "" {
 				if said, err := exec.CommandContext(t.Context(), "../contrib/images/base", example.base).CombinedOutput(); err != nil {
 					t.Fatalf("make the base image %s: %v\n%s", example.base, err, said)
@@ -139,7 +139,7 @@ func TestTheExamplesRunAsTheyAre(t *testing.T) {
 // from one without a key, and planned by a daemon that has never seen it.
 func TestTheExampleOfMiningIsValidAndPlanned(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	folder := t.TempDir() // which no daemon watches
 	if err := os.CopyFS(folder, os.DirFS("../examples/mining")); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestTheExampleOfMiningIsValidAndPlanned(t *testing.T) {
 // request and why, the tasks are sound, and nothing of it is left but its folder.
 func TestMiningCanBeTriedOffline(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	if err := os.Symlink(w.state, filepath.Join(w.specs, ".assayd")); err != nil { // so that the test knows whose containers to look for
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ type offlineRecord struct {
 }
 
 // offlineRecords are the records of a type in a file beside the specs.
-func (w *world) offlineRecords(file, typ string) (all []offlineRecord) {
+func (w *fixture) offlineRecords(file, typ string) (all []offlineRecord) {
 	w.Helper()
 	text, err := os.ReadFile(filepath.Join(w.specs, file))
 	if err != nil {

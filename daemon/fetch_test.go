@@ -49,7 +49,7 @@ run "r" {
 }
 
 // hub has the daemons of a world use a hub.
-func (w *world) hub(hub *remotetest.Hub) {
+func (w *fixture) hub(hub *remotetest.Hub) {
 	w.Helper()
 	name := filepath.Join(filepath.Dir(w.state), "assayd.hcl")
 	text := fmt.Sprintf("huggingface {\n  base_url = %q\n  token    = secret(\"hub\")\n}\n", hub.URL)
@@ -69,7 +69,7 @@ func TestARunWaitsForItsDataset(t *testing.T) {
 	hub.Put("o/n", files)
 	release := hub.Hold()
 	defer release()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.hub(hub)
 	w.write("b.hcl", importing(w.bench, `dataset = "o/n"`))
 	w.serve()
@@ -113,7 +113,7 @@ func TestARunWaitsForItsDataset(t *testing.T) {
 func TestFilesThatAreHandedInWaitForTheirDatasets(t *testing.T) {
 	repo := remotetest.NewRepository(t)
 	repo.Commit(harborTask("one"))
-	w := newWorld(t)
+	w := newFixture(t)
 	spec := filepath.Join(w.specs, "a.hcl")
 	run := func() (stdout, stderr string, code int) {
 		return w.assayd(slices.Concat([]string{"run", "--state", w.state}, w.flags, []string{spec})...)

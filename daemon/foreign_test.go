@@ -34,7 +34,7 @@ func TestWhatIsExportedIsJudgedTheSameWithoutOurNote(t *testing.T) {
 func judgedWithoutOurNote(t *testing.T, formats ...string) {
 	t.Helper()
 	p := good("letters" + strings.ToLower(containertest.Unique()))
-	q := newQuarry(t, p)
+	q := newFakeForge(t, p)
 	q.image = q.equipped(p)
 	q.write("m.hcl", q.spec("validation { repeats = 1 }"))
 	q.serve()
@@ -91,7 +91,7 @@ run "bare-%[2]s" {
 // equipped is the base image with all that foreign files need of one and that would come over
 // the network: the repository where SWE-bench's images have it, the forge, and the names of
 // the tools that swe-forge installs and no test here uses.
-func (q *quarry) equipped(p *planted) string {
+func (q *fakeForge) equipped(p *planted) string {
 	q.Helper()
 	ref := "assayd-test/equipped:" + strings.ToLower(containertest.Unique())
 	build := exec.Command("sh", "-ec", `
@@ -117,7 +117,7 @@ func (q *quarry) equipped(p *planted) string {
 }
 
 // tagged gives the image of the rows the name that they call it by.
-func (q *quarry) tagged(rows string) {
+func (q *fakeForge) tagged(rows string) {
 	q.Helper()
 	text, err := os.ReadFile(rows)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestForgersCannotTellWhichTestsAreReal(t *testing.T) {
 // no honest solution is doubted.
 func forgersAreFound(t *testing.T, task forgedTask) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.forgedSpec(task))
 	w.serve()
 	w.settled("run.forge", time.Duration(2+len(task.candidates))*patience)
@@ -106,7 +106,7 @@ func passedDecoys(d *trial.DecoyRecord) (n int) {
 }
 
 // forgedSpec writes the files of a task and its candidates, and returns a spec with one run.
-func (w *world) forgedSpec(task forgedTask) string {
+func (w *fixture) forgedSpec(task forgedTask) string {
 	w.Helper()
 	for dir, files := range map[string]map[string]string{"work": task.work, "hidden": task.hidden, "solution": task.solution} {
 		for name, content := range files {

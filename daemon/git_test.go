@@ -17,13 +17,13 @@ import (
 
 // upstream is a repository that people push specs to.
 type upstream struct {
-	*world
+	*fixture
 	dir string
 }
 
 // follow makes the world's daemons take specs from a new repository, and from nowhere else
 // but the world's folder.
-func (w *world) follow(lines ...string) (up *upstream) {
+func (w *fixture) follow(lines ...string) (up *upstream) {
 	w.Helper()
 	up = &upstream{w, filepath.Join(filepath.Dir(w.state), "up")}
 	if err := os.Mkdir(up.dir, 0o755); err != nil {
@@ -90,7 +90,7 @@ func (up *upstream) settledAt(commit, verdict string) reconcile.GitStatus {
 
 func TestSpecsComeFromARepository(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	up := w.follow(`push_results = "results"`)
 	good := up.push("team/a.hcl", up.declaring("nightly"))
 	w.serve()
@@ -170,7 +170,7 @@ func TestSpecsComeFromARepository(t *testing.T) {
 // spec names is taken up as well.
 func TestARepositoryStandsBesideWatchedFolders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	watched := w.specs
 	up := w.follow()
 	w.bench += "a"
@@ -197,7 +197,7 @@ func TestARepositoryStandsBesideWatchedFolders(t *testing.T) {
 }
 
 // told looks for a record of a type and a commit in the status file.
-func (w *world) told(typ, commit string) error {
+func (w *fixture) told(typ, commit string) error {
 	text, err := os.ReadFile(filepath.Join(w.specs, "team", "a.status.jsonl"))
 	for line := range strings.Lines(string(text)) {
 		if strings.Contains(line, `"type":"`+typ+`"`) && strings.Contains(line, `"commit":"`+commit+`"`) {
@@ -211,7 +211,7 @@ func (w *world) told(typ, commit string) error {
 // they reach nothing beside themselves.
 func TestSpecsOfARepositoryReachNothingElsewhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	watched, outside := w.specs, filepath.Join(filepath.Dir(w.state), "outside")
 	if err := errors.Join(os.MkdirAll(outside, 0o755), os.WriteFile(filepath.Join(outside, "agent.py"), nil, 0o644)); err != nil {
 		t.Fatal(err)

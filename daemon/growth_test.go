@@ -18,7 +18,7 @@ import (
 // greedy ones, and what a repository of Git unfolds to in those of runtime/git.
 func TestWhatIsReadEndsWithinItsBound(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	importing := func(name, format, path string) string {
 		return fmt.Sprintf("benchmark %q {\n  import %q {\n    path = %q\n  }\n}\n", name, format, path)
 	}

@@ -96,7 +96,7 @@ var faulty = sync.OnceValues(func() (path string, err error) {
 })
 
 // breakable makes the world's daemons test builds.
-func (w *world) breakable() {
+func (w *fixture) breakable() {
 	w.Helper()
 	program, err := faulty()
 	if err != nil {
@@ -108,8 +108,8 @@ func (w *world) breakable() {
 // patience bounds every wait for something that should happen soon.
 const patience = 4 * time.Minute
 
-// world is one state directory, one watched folder, and the daemon on them.
-type world struct {
+// fixture is one state directory, one watched folder, and the daemon on them.
+type fixture struct {
 	*testing.T
 	state, specs string
 	owner        string
@@ -125,26 +125,26 @@ type world struct {
 	daemon       *process   // nil = none runs
 }
 
-// newWorld makes the two folders. When the test is over, no container may be left.
-func newWorld(t *testing.T) *world {
+// newFixture makes the two folders. When the test is over, no container may be left.
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newWorldBelow(t, "/tmp")
+	return newFixtureBelow(t, "/tmp")
 }
 
-// newWorldBelow makes the two folders below another one, whose path must be short.
-func newWorldBelow(t *testing.T, parent string) *world {
+// newFixtureBelow makes the two folders below another one, whose path must be short.
+func newFixtureBelow(t *testing.T, parent string) *fixture {
 	t.Helper()
-	return newWorldOn(t, parent, "")
+	return newFixtureOn(t, parent, "")
 }
 
-// newWorldOn is newWorldBelow with another engine than the machine's own.
-func newWorldOn(t *testing.T, parent, engine string) *world {
+// newFixtureOn is newWorldBelow with another engine than the machine's own.
+func newFixtureOn(t *testing.T, parent, engine string) *fixture {
 	t.Helper()
 	dir, err := os.MkdirTemp(parent, "a") // short, because sockets lie below
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), image: base, program: binary, bench: "e2e" + strings.ToLower(containertest.Unique())}
+	w := &fixture{T: t, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), image: base, program: binary, bench: "e2e" + strings.ToLower(containertest.Unique())}
 	if err := os.Mkdir(w.specs, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ type process struct {
 }
 
 // launch starts `assayd serve` without waiting for anything.
-func (w *world) launch(flags ...string) *process {
+func (w *fixture) launch(flags ...string) *process {
 	w.Helper()
 	if w.daemon != nil {
 		w.Fatal("a daemon runs already")
@@ -215,7 +215,7 @@ func (w *world) launch(flags ...string) *process {
 }
 
 // serve starts the daemon and waits until it answers.
-func (w *world) serve(flags ...string) {
+func (w *fixture) serve(flags ...string) {
 	w.Helper()
 	p := w.launch(flags...)
 	w.until("the daemon answers", func() error {
@@ -230,7 +230,7 @@ func (w *world) serve(flags ...string) {
 }
 
 // kill -9s the daemon, as a crash of the machine's software would.
-func (w *world) kill() {
+func (w *fixture) kill() {
 	w.Helper()
 	w.daemon.kill()
 	w.daemon = nil
@@ -242,13 +242,13 @@ func (p *process) kill() {
 }
 
 // terminate sends SIGTERM and waits until the daemon has ended well.
-func (w *world) terminate() {
+func (w *fixture) terminate() {
 	w.Helper()
 	w.signal(syscall.SIGTERM)
 	w.ended(patience)
 }
 
-func (w *world) signal(s os.Signal) {
+func (w *fixture) signal(s os.Signal) {
 	w.Helper()
 	if err := w.daemon.cmd.Process.Signal(s); err != nil {
 		w.Fatal(err)
@@ -256,7 +256,7 @@ func (w *world) signal(s os.Signal) {
 }
 
 // ended waits until the daemon has ended well.
-func (w *world) ended(within time.Duration) {
+func (w *fixture) ended(within time.Duration) {
 	w.Helper()
 	p := w.daemon
 	select {
@@ -271,7 +271,7 @@ func (w *world) ended(within time.Duration) {
 }
 
 // assayd runs a command of the program on the world's state directory.
-func (w *world) assayd(args ...string) (stdout, stderr string, code int) {
+func (w *fixture) assayd(args ...string) (stdout, stderr string, code int) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
@@ -287,7 +287,7 @@ func (w *world) assayd(args ...string) (stdout, stderr string, code int) {
 }
 
 // ok runs a command that must succeed and returns what it printed.
-func (w *world) ok(args ...string) string {
+func (w *fixture) ok(args ...string) string {
 	w.Helper()
 	stdout, stderr, code := w.assayd(args...)
 	if code != 0 {
@@ -297,7 +297,7 @@ func (w *world) ok(args ...string) string {
 }
 
 // daemonLog is what the running daemon has said so far.
-func (w *world) daemonLog() string {
+func (w *fixture) daemonLog() string {
 	w.Helper()
 	text, err := os.ReadFile(w.daemon.log)
 	if err != nil {
@@ -307,12 +307,12 @@ func (w *world) daemonLog() string {
 }
 
 // until waits for a condition: it is met when the function returns nil.
-func (w *world) until(what string, met func() error) {
+func (w *fixture) until(what string, met func() error) {
 	w.Helper()
 	w.untilWithin(patience, what, met)
 }
 
-func (w *world) untilWithin(limit time.Duration, what string, met func() error) {
+func (w *fixture) untilWithin(limit time.Duration, what string, met func() error) {
 	w.Helper()
 	deadline := time.After(limit)
 	for {
@@ -330,7 +330,7 @@ func (w *world) untilWithin(limit time.Duration, what string, met func() error) 
 }
 
 // status is the state of one run, as the daemon tells it.
-func (w *world) status(address string) (reconcile.RunStatus, error) {
+func (w *fixture) status(address string) (reconcile.RunStatus, error) {
 	s, err := w.client.Status(w.Context(), address)
 	if err != nil {
 		return reconcile.RunStatus{}, err
@@ -339,7 +339,7 @@ func (w *world) status(address string) (reconcile.RunStatus, error) {
 }
 
 // trial returns the trial of an agent in the present execution of a run.
-func (w *world) trial(address, agent string) (reconcile.TrialStatus, error) {
+func (w *fixture) trial(address, agent string) (reconcile.TrialStatus, error) {
 	run, err := w.status(address)
 	if err != nil {
 		return reconcile.TrialStatus{}, err
@@ -353,7 +353,7 @@ func (w *world) trial(address, agent string) (reconcile.TrialStatus, error) {
 }
 
 // settled waits until a run has no open trial.
-func (w *world) settled(address string, within time.Duration) reconcile.RunStatus {
+func (w *fixture) settled(address string, within time.Duration) reconcile.RunStatus {
 	w.Helper()
 	var run reconcile.RunStatus
 	w.untilWithin(within, address+" is finished", func() (err error) {
@@ -366,7 +366,7 @@ func (w *world) settled(address string, within time.Duration) reconcile.RunStatu
 }
 
 // write saves a file in the watched folder as an editor does: whole, by rename.
-func (w *world) write(name, text string) {
+func (w *fixture) write(name, text string) {
 	w.Helper()
 	path := filepath.Join(w.specs, name)
 	temporary := filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path))
@@ -380,7 +380,7 @@ func (w *world) write(name, text string) {
 	}
 }
 
-func (w *world) remove(name string) {
+func (w *fixture) remove(name string) {
 	w.Helper()
 	if err := os.Remove(filepath.Join(w.specs, name)); err != nil {
 		w.Fatal(err)
@@ -388,7 +388,7 @@ func (w *world) remove(name string) {
 }
 
 // agentLog is what a trial's agent has written so far, as the daemon keeps it.
-func (w *world) agentLog(trial string) string {
+func (w *fixture) agentLog(trial string) string {
 	text, err := os.ReadFile(filepath.Join(w.state, "trials", trial, "try-1", "agent.log"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		w.Fatal(err)
@@ -397,7 +397,7 @@ func (w *world) agentLog(trial string) string {
 }
 
 // said waits until a trial's agent has written a line with the given text.
-func (w *world) said(trial, text string) {
+func (w *fixture) said(trial, text string) {
 	w.Helper()
 	w.until(fmt.Sprintf("the agent of %s says %q", trial, text), func() error {
 		if !strings.Contains(w.agentLog(trial), text) {

@@ -29,7 +29,7 @@ import (
 const token = "correct horse battery staple, and more"
 
 // settings writes a settings file outside the watched folder.
-func (w *world) settings(text string) (path string) {
+func (w *fixture) settings(text string) (path string) {
 	w.Helper()
 	path = filepath.Join(filepath.Dir(w.state), "assayd.hcl")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -41,7 +41,7 @@ func (w *world) settings(text string) (path string) {
 var listens = regexp.MustCompile(`msg="HTTP listener" address=(\S+)`)
 
 // listener is the base address of the HTTP listener of the running daemon.
-func (w *world) listener() string {
+func (w *fixture) listener() string {
 	w.Helper()
 	all := listens.FindAllStringSubmatch(w.daemonLog(), -1)
 	if all == nil {
@@ -51,7 +51,7 @@ func (w *world) listener() string {
 }
 
 // ask makes one request that must be answered; no header is sent for an empty authorization.
-func (w *world) ask(method, url, authorization string, body io.Reader, header ...string) (code int, answer string) {
+func (w *fixture) ask(method, url, authorization string, body io.Reader, header ...string) (code int, answer string) {
 	w.Helper()
 	code, answer, err := w.request(method, url, authorization, body, header...)
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *world) ask(method, url, authorization string, body io.Reader, header ..
 	return code, answer
 }
 
-func (w *world) request(method, url, authorization string, body io.Reader, header ...string) (code int, answer string, err error) {
+func (w *fixture) request(method, url, authorization string, body io.Reader, header ...string) (code int, answer string, err error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
@@ -86,7 +86,7 @@ func (w *world) request(method, url, authorization string, body io.Reader, heade
 
 func TestTheHTTPListenerServesWhoHasTheToken(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.run("quiet", []string{`agent "nop" {}`}, `schedule = "0 0 1 1 *"`))
 	w.serve("--config", w.settings(fmt.Sprintf("http { token = %q }\n", token)), "--http", ":0")
 	at := w.listener()
@@ -153,7 +153,7 @@ func TestTheHTTPListenerServesWhoHasTheToken(t *testing.T) {
 // Off this machine it is allowed, and warned of.
 func TestTheHTTPListenerOnANetworkIsWarnedOf(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", "locals {}")
 	w.serve("--config", w.settings(fmt.Sprintf("http {\n  listen = \"0.0.0.0:0\"\n  token = %q\n}\n", token)))
 	if log := w.daemonLog(); !strings.Contains(log, "level=WARN") || !strings.Contains(log, "not encrypted") {
@@ -166,7 +166,7 @@ func TestTheHTTPListenerOnANetworkIsWarnedOf(t *testing.T) {
 // asks at that very moment may be cut off; and the new token counts.
 func TestTheHTTPListenerOfSystemdOutlivesAReload(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", "locals {}")
 	config := w.settings(fmt.Sprintf("http { token = %q }\n", token))
 	control, err := net.Listen("unix", api.Socket(w.state))
@@ -228,7 +228,7 @@ func closers(files []*os.File) (all []io.Closer) {
 // A signed event has the repository asked at once; nothing else about it needs the token.
 func TestAWebhookBringsTheCommit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	repo := filepath.Join(filepath.Dir(w.state), "repo")
 	git := func(args ...string) {
 		t.Helper()

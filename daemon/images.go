@@ -10,10 +10,10 @@ import (
 	"github.com/assayd/assayd/runtime/image"
 )
 
-// lentTo is what the settings lend to the commands of builds.
-func lentTo(settings *config.Settings, read func(name string) (string, bool)) (image.Lent, error) {
+// buildSecrets is what the settings lend to the commands of builds.
+func buildSecrets(settings *config.Settings, read func(name string) (string, bool)) (image.BuildSecrets, error) {
 	b := settings.Build
-	lent := image.Lent{Secrets: map[string]string{}, Mirrors: b.Mirrors, Forge: forgeOf(settings.GitHub.BaseURL), Proxy: b.Proxy}
+	lent := image.BuildSecrets{Secrets: map[string]string{}, Mirrors: b.Mirrors, Forge: forgeOf(settings.GitHub.BaseURL), Proxy: b.Proxy}
 	for key, secret := range b.Secrets {
 		value, ok := secret.Value(read)
 		if !ok {

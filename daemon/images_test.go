@@ -15,7 +15,7 @@ import (
 // asking for it; an open run keeps its own.
 func TestImagesOfARunThatIsOverAreWithinTheSetting(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.configured("build {\n  keep = \"64B\"\n}\n")
 	one := strings.Replace(w.benchmark(), `"src/level" = "0"`, `"src/level" = "0", "src/more" = "`+strings.Repeat("x", 100)+`"`, 1)
 	other := strings.NewReplacer(w.bench, w.bench+"-other", "xxx", "yyy").Replace(one)
@@ -50,7 +50,7 @@ func TestImagesOfARunThatIsOverAreWithinTheSetting(t *testing.T) {
 }
 
 // imagesOf is how many images the world has of each benchmark.
-func (w *world) imagesOf() map[string]int {
+func (w *fixture) imagesOf() map[string]int {
 	w.Helper()
 	made, err := w.engine.ListImages(w.Context(), image.LabelImageOwner, w.owner)
 	if err != nil {

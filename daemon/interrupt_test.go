@@ -19,7 +19,7 @@ import (
 // moment, it leaves no container behind.
 func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	common := w.benchmark() + w.agent("waiter", waiter)
 	for round := range 10 {
 		w.write("r.hcl", common+w.run("brief", []string{fmt.Sprintf(`agent "waiter" { env = { ROUND = "%d" } }`, round)}, `timeout = "3m"`, `auto_eval = "1s"`))

@@ -17,7 +17,7 @@ import (
 )
 
 // rounds are all that was sent to the judge, by trial in order, as it is stored.
-func (w *world) rounds() map[string][]round.Submission {
+func (w *fixture) rounds() map[string][]round.Submission {
 	w.Helper()
 	s, err := store.Open(w.Context(), w.state, store.Options{ReadOnly: true})
 	if err != nil {
@@ -62,7 +62,7 @@ func (v *vigil) settledWell(names ...string) {
 }
 
 // reported fails unless what is stored of a trial's rounds is what its result file tells.
-func (w *world) reported(all []record, rounds []round.Submission) {
+func (w *fixture) reported(all []record, rounds []round.Submission) {
 	w.Helper()
 	for _, sub := range rounds {
 		if sub.State != round.StateJudged || sub.Report.Status == round.StatusError {
@@ -79,7 +79,7 @@ func (w *world) reported(all []record, rounds []round.Submission) {
 
 // limitsHeld fails unless the agent of a trial got exactly the rounds that it may have, and
 // no two of them within the cooldown.
-func (w *world) limitsHeld(id string, limit int, cooldown time.Duration) {
+func (w *fixture) limitsHeld(id string, limit int, cooldown time.Duration) {
 	w.Helper()
 	var last time.Time
 	count := 0
@@ -106,7 +106,7 @@ var (
 )
 
 // oneLife fails unless one process wrote the whole log of an agent that counts its steps.
-func (w *world) oneLife(id string) {
+func (w *fixture) oneLife(id string) {
 	w.Helper()
 	log := w.agentLog(id)
 	steps := step.FindAllStringSubmatch(log, -1)
@@ -122,7 +122,7 @@ func (w *world) oneLife(id string) {
 
 // keptCounting fails unless one process wrote the whole log of an agent that numbers its
 // steps, from the first to its end.
-func (w *world) keptCounting(trial string) {
+func (w *fixture) keptCounting(trial string) {
 	w.Helper()
 	w.oneLife(trial)
 	log := w.agentLog(trial)
@@ -133,7 +133,7 @@ func (w *world) keptCounting(trial string) {
 
 // patientRefusals fails if an agent was ever told to wait beyond the end of the cooldown
 // that its last accepted round began.
-func (w *world) patientRefusals(id string) {
+func (w *fixture) patientRefusals(id string) {
 	w.Helper()
 	log := w.agentLog(id)
 	said := cooldown.FindStringSubmatch(log)
@@ -159,14 +159,14 @@ func (w *world) patientRefusals(id string) {
 }
 
 // history waits until the file tells of the run's end and returns all of it.
-func (w *world) history(file string) []record {
+func (w *fixture) history(file string) []record {
 	w.Helper()
 	w.recorded(file, "the run's end", func(r record) bool { return r.Type == "run.finished" })
 	return w.records(file)
 }
 
 // everyRoundHasItsVerdict compares what agents were told with what was judged.
-func (w *world) everyRoundHasItsVerdict(all []record) {
+func (w *fixture) everyRoundHasItsVerdict(all []record) {
 	w.Helper()
 	judged := map[string]bool{}
 	for _, r := range ofType("submission", all) {

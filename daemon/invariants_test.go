@@ -24,7 +24,7 @@ import (
 
 // vigil watches what no end of a daemon may change, through any number of them.
 type vigil struct {
-	*world
+	*fixture
 	agents    map[string]body      // by trial, as first seen
 	deadlines map[string]time.Time // by trial and try
 	lines     map[string][]byte    // what result files were seen to hold, by name
@@ -32,13 +32,13 @@ type vigil struct {
 	launched  time.Time            // of the daemon that runs
 }
 
-func (w *world) vigil() *vigil {
+func (w *fixture) vigil() *vigil {
 	w.Helper()
 	networks, err := w.listed("network", "{{.Name}}")
 	if err != nil {
 		w.Fatal(err)
 	}
-	return &vigil{world: w, agents: map[string]body{}, deadlines: map[string]time.Time{}, lines: map[string][]byte{}, networks: networks}
+	return &vigil{fixture: w, agents: map[string]body{}, deadlines: map[string]time.Time{}, lines: map[string][]byte{}, networks: networks}
 }
 
 // start starts a daemon that is not expected to die.
@@ -111,7 +111,7 @@ func (v *vigil) tidy() {
 }
 
 // open are the states of the trials that are not done.
-func (w *world) open() (states []trial.State, err error) {
+func (w *fixture) open() (states []trial.State, err error) {
 	s, err := store.Open(w.Context(), w.state, store.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (v *vigil) strayResources() error {
 
 // listed are the engine's volumes or networks. No test makes a network, and so those of
 // parallel ones are equal.
-func (w *world) listed(kind, format string) ([]string, error) {
+func (w *fixture) listed(kind, format string) ([]string, error) {
 	out, err := exec.CommandContext(w.Context(), "docker", kind, "ls", "--format", format).Output()
 	if err != nil {
 		return nil, fmt.Errorf("docker %s ls: %w", kind, err)
@@ -195,7 +195,7 @@ func (v *vigil) declaresVolume() {
 }
 
 // volumes are those that the engine made for containers of the world.
-func (w *world) volumes() (names []string, err error) {
+func (w *fixture) volumes() (names []string, err error) {
 	places, err := w.listed("volume", "{{.Mountpoint}}")
 	for _, place := range places {
 		if _, err := os.Stat(filepath.Join(place, w.owner)); err == nil {
@@ -237,7 +237,7 @@ func (v *vigil) strayFiles(open []trial.State) error {
 	return errors.Join(stray...)
 }
 
-func (w *world) found(pattern string) []string {
+func (w *fixture) found(pattern string) []string {
 	w.Helper()
 	paths, err := filepath.Glob(filepath.Join(w.state, pattern))
 	if err != nil {
@@ -262,7 +262,7 @@ func (v *vigil) torn() error {
 }
 
 // cells compares what lists and counts show of trials with these.
-func (w *world) cells() error {
+func (w *fixture) cells() error {
 	s, err := store.Open(w.Context(), w.state, store.Options{ReadOnly: true})
 	if err != nil {
 		return err

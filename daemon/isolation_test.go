@@ -66,7 +66,7 @@ var (
 
 func TestAnAgentIsAloneInItsContainer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.agent("prober", prober)+w.run("alone", []string{
 		`agent "prober" { label = "a" }`, `agent "prober" { label = "b" }`,
 	}, `timeout = "3m"`, `parallel = 2`, `auto_eval = "0s"`))
@@ -129,7 +129,7 @@ assay-submit --details
 
 func TestAPatchedTestRunnerIsTampering(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.pytest("src/", "def test_right(): assert answer.value == 42\ndef test_wrong(): assert answer.value != 42\n")+w.agent("forger", forger)+w.run("forge", []string{`agent "forger" {}`}, `timeout = "2m"`, `auto_eval = "0s"`))
 	w.serve()
 	trial := w.settled("run.forge", patience).Trials[0]

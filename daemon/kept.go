@@ -80,11 +80,11 @@ func newSource(ctx context.Context, settings *config.Settings) (*Source, error) 
 	if err != nil {
 		return nil, err
 	}
-	lent, err := lentTo(settings, ConfigOptions(settings).Secret)
+	lent, err := buildSecrets(settings, ConfigOptions(settings).Secret)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	trees := keptTrees{ctx: ctx, dir: dir, builder: image.New(image.Options{CacheDir: filepath.Join(dir, "git"), Lent: lent, Log: slog.New(slog.DiscardHandler)})}
+	trees := keptTrees{ctx: ctx, dir: dir, builder: image.New(image.Options{CacheDir: filepath.Join(dir, "git"), BuildSecrets: lent, Log: slog.New(slog.DiscardHandler)})}
 	trees.open = func(digest string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, digest)) }
 	return &Source{Trees: trees, dir: dir}, nil
 }

@@ -14,7 +14,7 @@ import (
 // commands on top of the work image, or taken from an image.
 func TestWhatAnAgentHasInstalledIsThere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("made/tool.sh", "echo 10 >src/level\n")
 	w.write("r.hcl", w.benchmark()+fmt.Sprintf(`
 agent "made" {
@@ -41,7 +41,7 @@ agent "taken" {
 // has nothing left does not begin; and an agent that nobody thinks for is no bad agent.
 func TestBudgetsAndProvidersEndTrialsByTheirName(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	shell := modeltest.Shell("echo 10 > src/level", "sleep 1", "sleep 1", "sleep 60", "sleep 60")
 	w.knows(func(r modeltest.Request) modeltest.Answer {
 		if r.Model == "forbidden" {

@@ -27,7 +27,7 @@ import (
 // sweep removes the world's containers and what was built in it: an image for each task and
 // role. The engine may make a container for a daemon that was killed meanwhile, which keeps its
 // image in use until it is swept, too.
-func (w *world) sweep() error {
+func (w *fixture) sweep() error {
 	for deadline := time.Now().Add(patience); ; <-time.After(100 * time.Millisecond) {
 		containertest.Sweep(w.T, w.engine, w.owner)
 		err := w.removeImages()
@@ -37,7 +37,7 @@ func (w *world) sweep() error {
 	}
 }
 
-func (w *world) removeImages() error {
+func (w *fixture) removeImages() error {
 	ctx := context.WithoutCancel(w.Context())
 	made, err := w.engine.ListImages(ctx, image.LabelImageOwner, w.owner)
 	for _, img := range made {
@@ -49,7 +49,7 @@ func (w *world) removeImages() error {
 }
 
 // explain shows what the daemons said, and why the engine does not answer, if it does not.
-func (w *world) explain() {
+func (w *fixture) explain() {
 	logs, _ := filepath.Glob(filepath.Join(filepath.Dir(w.state), "*.log"))
 	for _, name := range logs {
 		text, _ := os.ReadFile(name)
@@ -69,7 +69,7 @@ func (w *world) explain() {
 
 // engineStacks is where the machine's dockerd waits for a lock, if contrib/docker/up has started
 // it: no other is sent a signal.
-func (w *world) engineStacks() string {
+func (w *fixture) engineStacks() string {
 	text, err := os.ReadFile("/var/run/assayd-dockerd.pid")
 	if err != nil {
 		return "it is not ours, and not asked where it waits"
@@ -134,7 +134,7 @@ func TestADockerdIsAskedWhereItWaits(t *testing.T) {
 
 // A killed daemon's request may arrive at the engine when all was swept already.
 func TestWhatTheEngineMakesLateIsSwept(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	const ref = "assayd-test/late:1"
 	rootfs, err := smallTar()
 	if err != nil {
@@ -171,7 +171,7 @@ func TestWhatTheEngineMakesLateIsSwept(t *testing.T) {
 // inside runs a shell command in a container as root, in the folder and with the variables of
 // its first process. It does not ask the engine: the daemon may freeze the container at any
 // moment, and Docker locks one up in which another process starts a command just then.
-func (w *world) inside(id, script string) string {
+func (w *fixture) inside(id, script string) string {
 	w.Helper()
 	pid, err := firstProcess(id)
 	if err != nil {

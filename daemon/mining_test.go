@@ -26,10 +26,10 @@ import (
 	"github.com/assayd/assayd/runtime/mining/github/githubtest"
 )
 
-// quarry is what a world's daemon mines: an archive, a GitHub, a forge with the repositories,
+// fakeForge is what a world's daemon mines: an archive, a GitHub, a forge with the repositories,
 // and a model that knows what to answer about each pull request.
-type quarry struct {
-	*world
+type fakeForge struct {
+	*fixture
 	forge   string // folder of bare repositories, owner/name
 	github  *githubtest.Server
 	model   *modeltest.Server
@@ -45,8 +45,8 @@ type planted struct {
 	before      map[string]string
 	after       map[string]string // what the merge changes; "" = the file is gone
 	title, body string
-	change      func(*github.Pull)          // what else GitHub says of it
-	onTop       func(q *quarry, dir string) // what is done in the work tree before the merge is committed
+	change      func(*github.Pull)             // what else GitHub says of it
+	onTop       func(q *fakeForge, dir string) // what is done in the work tree before the merge is committed
 
 	// What the model says; "" = what suits most.
 	statement, section, class, test string
@@ -77,7 +77,7 @@ func (p *planted) task() string {
 }
 
 // git runs the host's Git in a folder.
-func (q *quarry) git(dir string, args ...string) string {
+func (q *fakeForge) git(dir string, args ...string) string {
 	q.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main", "-c", "core.autocrlf=false"}, args...)...)
 	cmd.Dir = dir
@@ -90,7 +90,7 @@ func (q *quarry) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func (q *quarry) lay(dir string, files map[string]string) {
+func (q *fakeForge) lay(dir string, files map[string]string) {
 	q.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -107,7 +107,7 @@ func (q *quarry) lay(dir string, files map[string]string) {
 }
 
 // plant makes the repository of a pull request, and what GitHub says of it.
-func (q *quarry) plant(p *planted) {
+func (q *fakeForge) plant(p *planted) {
 	q.Helper()
 	dir := filepath.Join(q.TempDir(), p.name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -149,7 +149,7 @@ func (q *quarry) plant(p *planted) {
 }
 
 // changed lists the files between two commits as GitHub does.
-func (q *quarry) changed(dir, base, merge string) (files []github.File) {
+func (q *fakeForge) changed(dir, base, merge string) (files []github.File) {
 	q.Helper()
 	status := map[string]string{"A": "added", "M": "modified", "D": "removed", "T": "changed"}
 	kinds := map[string]string{}
@@ -167,10 +167,10 @@ func (q *quarry) changed(dir, base, merge string) (files []github.File) {
 	return files
 }
 
-// newQuarry makes a world whose daemon mines these pull requests.
-func newQuarry(t *testing.T, pulls ...*planted) *quarry {
+// newFakeForge makes a world whose daemon mines these pull requests.
+func newFakeForge(t *testing.T, pulls ...*planted) *fakeForge {
 	t.Helper()
-	q := &quarry{world: newWorld(t), forge: t.TempDir(), hour: time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)}
+	q := &fakeForge{fixture: newFixture(t), forge: t.TempDir(), hour: time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)}
 	for _, p := range pulls {
 		q.plant(p)
 	}
@@ -179,7 +179,7 @@ func newQuarry(t *testing.T, pulls ...*planted) *quarry {
 }
 
 // begin starts what the daemon mines from.
-func (q *quarry) begin() {
+func (q *fakeForge) begin() {
 	q.Helper()
 	world := githubtest.World{}
 	for _, p := range q.pulls {
@@ -193,7 +193,7 @@ func (q *quarry) begin() {
 }
 
 // serveHour is the archive: it has an hour with the merge events of all pull requests.
-func (q *quarry) serveHour(w http.ResponseWriter, r *http.Request) {
+func (q *fakeForge) serveHour(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/"+archive.Name(q.hour) {
 		for i, text := range q.hours {
 			if r.URL.Path == "/"+archive.Name(q.hour.Add(-time.Duration(i+1)*time.Hour)) {
@@ -229,7 +229,7 @@ func (q *quarry) serveHour(w http.ResponseWriter, r *http.Request) {
 var perAnswer = modeltest.Usage{Input: 100, Output: 10}
 
 // think is the model. It finds out which pull request it is asked about by its title.
-func (q *quarry) think(r modeltest.Request) modeltest.Answer {
+func (q *fakeForge) think(r modeltest.Request) modeltest.Answer {
 	var text strings.Builder
 	for _, turn := range r.Turns {
 		text.WriteString(turn.Text)
@@ -272,7 +272,7 @@ func or(a, b string) string {
 
 // work is what the model does in the workbench: it looks around, writes tests if there are any
 // to be written, and submits.
-func (q *quarry) work(r modeltest.Request, p *planted, call func(string, map[string]any) modeltest.Answer) modeltest.Answer {
+func (q *fakeForge) work(r modeltest.Request, p *planted, call func(string, map[string]any) modeltest.Answer) modeltest.Answer {
 	steps := []modeltest.Answer{call("shell", map[string]any{"command": "ls && git log --oneline | head -3"})}
 	names, files := []string{}, p.files
 	if slices.ContainsFunc(r.Turns, func(turn modeltest.Turn) bool { return strings.Contains(turn.Text, "This environment runs its tests") }) {
@@ -300,7 +300,7 @@ func (q *quarry) work(r modeltest.Request, p *planted, call func(string, map[str
 }
 
 // spec is a mining spec with these lines.
-func (q *quarry) spec(lines ...string) string {
+func (q *fakeForge) spec(lines ...string) string {
 	return fmt.Sprintf(`
 mining %q {
   source "gharchive" {
@@ -316,10 +316,10 @@ mining %q {
 `, q.bench, q.archive.URL, q.image, strings.Join(lines, "\n  "))
 }
 
-func (q *quarry) address() string { return "mining." + q.bench }
+func (q *fakeForge) address() string { return "mining." + q.bench }
 
 // mined waits until the spec is over.
-func (q *quarry) mined(within time.Duration) (m reconcile.MiningStatus) {
+func (q *fakeForge) mined(within time.Duration) (m reconcile.MiningStatus) {
 	q.Helper()
 	q.untilWithin(within, q.address()+" is over", func() error {
 		s, err := q.client.Status(q.Context(), q.address())
@@ -352,7 +352,7 @@ func good(name string) *planted {
 func TestAPullRequestBecomesATask(t *testing.T) {
 	t.Parallel()
 	p := good("letters")
-	q := newQuarry(t, p)
+	q := newFakeForge(t, p)
 	q.write("m.hcl", q.spec()+fmt.Sprintf(`
 run "over" {
   tasks   = [mining.%s]
@@ -387,7 +387,7 @@ run "over" {
 
 // isProvedIn fails unless the provenance of a task has the image of its environment and what that
 // is made from, as the engine has them, and what the proof has shown.
-func (q *quarry) isProvedIn(name string) {
+func (q *fakeForge) isProvedIn(name string) {
 	q.Helper()
 	text, err := os.ReadFile(filepath.Join(q.specs, "mined", name, "provenance.json"))
 	if err != nil {
@@ -425,7 +425,7 @@ func (q *quarry) isProvedIn(name string) {
 func TestProgressTellsWhatTheModelHasCounted(t *testing.T) {
 	t.Parallel()
 	bad := rejection("passes") // after most has been paid for it
-	q := newQuarry(t, good("letters"), good("words"), bad)
+	q := newFakeForge(t, good("letters"), good("words"), bad)
 	q.write("m.hcl", q.spec("max_tasks = 0", `every = "1h"`, "validation { repeats = 1 }"))
 	q.serve()
 	var told []lastWords

@@ -101,7 +101,7 @@ func lottery(p *planted) {
 // behind merges the branch of somebody else into that of the pull request, which becomes the
 // main one: between the merge and its first parent lies what the other one did.
 func behind(p *planted) {
-	p.onTop = func(q *quarry, dir string) {
+	p.onTop = func(q *fakeForge, dir string) {
 		q.git(dir, "add", "-A")
 		q.git(dir, "commit", "-q", "-m", "the work itself")
 		q.git(dir, "checkout", "-q", "-b", "others", "HEAD~1")
@@ -120,7 +120,7 @@ func behind(p *planted) {
 // submodule makes another repository part of this one.
 func submodule(p *planted) {
 	p.after[".gitmodules"] = "[submodule \"words\"]\n\tpath = words\n\turl = https://example.com/words\n"
-	p.onTop = func(q *quarry, dir string) {
+	p.onTop = func(q *fakeForge, dir string) {
 		if err := os.Mkdir(filepath.Join(dir, "words"), 0o755); err != nil {
 			q.Fatal(err)
 		}
@@ -164,7 +164,7 @@ type lastWords struct {
 }
 
 // miningRecords reads the records of the spec: those about pull requests, and the last one.
-func (q *quarry) miningRecords(path string) (prs map[string][]prRecord, last lastWords) {
+func (q *fakeForge) miningRecords(path string) (prs map[string][]prRecord, last lastWords) {
 	q.Helper()
 	var text []byte
 	q.until("the records are all in their file", func() (err error) { // which follows the database
@@ -189,7 +189,7 @@ func (q *quarry) miningRecords(path string) (prs map[string][]prRecord, last las
 }
 
 // eachHasOneRecord checks what is told of each pull request, and adds up what was paid for them.
-func (q *quarry) eachHasOneRecord(prs map[string][]prRecord) (paid gateway.Usage) {
+func (q *fakeForge) eachHasOneRecord(prs map[string][]prRecord) (paid gateway.Usage) {
 	q.Helper()
 	for _, p := range q.pulls {
 		all := prs[p.ref().String()]
@@ -220,7 +220,7 @@ func (q *quarry) eachHasOneRecord(prs map[string][]prRecord) (paid gateway.Usage
 }
 
 // countersAddUp checks that every pull request is counted once at each stage that it came to.
-func (q *quarry) countersAddUp(p mining.Progress, prs map[string][]prRecord) {
+func (q *fakeForge) countersAddUp(p mining.Progress, prs map[string][]prRecord) {
 	q.Helper()
 	type count struct{ Entered, Passed, Rejected, Failed, Open int }
 	want, got := map[string]count{}, map[string]count{}
@@ -250,7 +250,7 @@ func (q *quarry) countersAddUp(p mining.Progress, prs map[string][]prRecord) {
 }
 
 // isTold checks what a spec says that it has paid against what the model has told.
-func (q *quarry) isTold(p mining.Progress, paid gateway.Usage) {
+func (q *fakeForge) isTold(p mining.Progress, paid gateway.Usage) {
 	q.Helper()
 	told := q.model.Usage()
 	cost := float64(told.Prompt())*10/1e6 + float64(told.Output)*100/1e6
@@ -267,7 +267,7 @@ func (q *quarry) isTold(p mining.Progress, paid gateway.Usage) {
 }
 
 // minedTask is a task as the state has it.
-func (q *quarry) minedTask(name string) (t task.Task) {
+func (q *fakeForge) minedTask(name string) (t task.Task) {
 	q.Helper()
 	s, err := store.Open(q.Context(), q.state, store.Options{ReadOnly: true})
 	if err != nil {
@@ -289,7 +289,7 @@ func (q *quarry) minedTask(name string) (t task.Task) {
 }
 
 // byteExact checks that both patches of a task are as Git writes them.
-func (q *quarry) byteExact(p *planted) {
+func (q *fakeForge) byteExact(p *planted) {
 	q.Helper()
 	t := q.minedTask(p.task())
 	for pathspec, patch := range map[string][]byte{":!tests": t.Solution.Patch, "tests": t.Judge.Patch} {
@@ -302,7 +302,7 @@ func (q *quarry) byteExact(p *planted) {
 
 // keepsUpstream checks that a task has the tests of its pull request as they were merged, and
 // behind them those that a model wrote; and that both decide.
-func (q *quarry) keepsUpstream(p *planted) {
+func (q *fakeForge) keepsUpstream(p *planted) {
 	q.Helper()
 	t := q.minedTask(p.task())
 	upstream := q.git(filepath.Join(q.forge, "acme", p.name), "diff", "--binary", "--full-index", p.pull.Parents[0], p.pull.MergeSHA, "--", "tests")
@@ -316,7 +316,7 @@ func (q *quarry) keepsUpstream(p *planted) {
 }
 
 // over is a run over the tasks of the spec.
-func (q *quarry) over() string {
+func (q *fakeForge) over() string {
 	return fmt.Sprintf(`
 run "over" {
   tasks    = [mining.%s]
@@ -331,7 +331,7 @@ run "over" {
 
 // solves checks that a run's tasks are those, that the solution solves each, and that doing
 // nothing solves none.
-func (q *quarry) solves(address string, tasks ...string) {
+func (q *fakeForge) solves(address string, tasks ...string) {
 	q.Helper()
 	got, want := map[string]string{}, map[string]string{}
 	for _, x := range q.settled(address, 10*time.Minute).Trials {
@@ -356,9 +356,9 @@ func TestPlantedPullRequestsAreRejectedForTheRightReason(t *testing.T) {
 }
 
 // rejectsTheBad has good and bad pull requests mined, and checks what becomes of each.
-func rejectsTheBad(t *testing.T, bad []*planted, good ...*planted) *quarry {
+func rejectsTheBad(t *testing.T, bad []*planted, good ...*planted) *fakeForge {
 	t.Helper()
-	q := newQuarry(t, append(slices.Clone(good), bad...)...)
+	q := newFakeForge(t, append(slices.Clone(good), bad...)...)
 	q.write("m.hcl", inEachFormat(q.spec("max_tasks = 0", "validation { repeats = 2 }"))+q.over())
 	q.serve()
 	m := q.mined(15 * time.Minute)

@@ -17,7 +17,7 @@ import (
 )
 
 // mining is the status of the spec.
-func (q *quarry) mining() (m reconcile.MiningStatus, err error) {
+func (q *fakeForge) mining() (m reconcile.MiningStatus, err error) {
 	s, err := q.client.Status(q.Context(), q.address())
 	if err != nil {
 		return m, err
@@ -27,7 +27,7 @@ func (q *quarry) mining() (m reconcile.MiningStatus, err error) {
 
 // ends runs a command of the program with the settings of the daemon, and checks how it ends
 // and what it says.
-func (q *quarry) ends(code int, says []string, args ...string) {
+func (q *fakeForge) ends(code int, says []string, args ...string) {
 	q.Helper()
 	stdout, stderr, got := q.assayd(append(args, q.flags...)...)
 	if got != code {
@@ -48,7 +48,7 @@ func TestAMiningSpecTakesCommands(t *testing.T) {
 	first, second := good("first"), good("second")
 	goOn := make(chan struct{})
 	second.hold = modeltest.HoldAt(0, goOn)
-	q := newQuarry(t, first, second, rejection("docs"))
+	q := newFakeForge(t, first, second, rejection("docs"))
 	declare := func(most int) {
 		q.write("m.hcl", q.spec(fmt.Sprintf("max_tasks = %d", most), "validation { repeats = 1 }")+q.over())
 	}
@@ -107,7 +107,7 @@ func TestAMiningSpecTakesCommands(t *testing.T) {
 }
 
 // isOver waits until the spec is over with so many tasks, and says why it is.
-func (q *quarry) isOver(tasks int, cause string) (m reconcile.MiningStatus) {
+func (q *fakeForge) isOver(tasks int, cause string) (m reconcile.MiningStatus) {
 	q.Helper()
 	q.untilWithin(10*time.Minute, q.address()+" is over", func() (err error) {
 		if m, err = q.mining(); err == nil && (m.State != "finished" || m.Note != cause || len(m.Tasks) != tasks || m.Progress.Open != 0) {
@@ -124,7 +124,7 @@ func TestMiningThatMakesNoTaskFails(t *testing.T) {
 	cheap := slices.DeleteFunc(rejections(), func(p *planted) bool {
 		return !strings.HasPrefix(p.want, "filter") && !strings.HasPrefix(p.want, "source")
 	})
-	q := newQuarry(t, cheap...)
+	q := newFakeForge(t, cheap...)
 	q.write("m.hcl", q.spec("validation { repeats = 1 }"))
 	q.ends(1, []string{
 		q.address() + ": finished (the source has nothing more)",

@@ -33,7 +33,7 @@ type question struct{ pull, key string }
 // watched is a quarry whose daemon is killed, and which knows what must not be paid twice.
 type watched struct {
 	*vigil
-	quarry *quarry
+	quarry *fakeForge
 	armed  string           // file that tells the daemon where to die
 	order  []string         // the questions about a pull request that becomes a task
 	next   map[question]int // how many kills found it to be the next to be asked, or being asked
@@ -42,7 +42,7 @@ type watched struct {
 }
 
 // watch has a quarry's daemons killed. Its spec asks the questions in this order.
-func (q *quarry) watch(order ...string) *watched {
+func (q *fakeForge) watch(order ...string) *watched {
 	q.Helper()
 	q.breakable()
 	w := &watched{
@@ -139,7 +139,7 @@ func (w *watched) askedGitHubOnce() {
 }
 
 // asked counts the questions that the model was asked.
-func (q *quarry) asked() map[question]int {
+func (q *fakeForge) asked() map[question]int {
 	q.Helper()
 	keys := map[string]string{
 		"rate_difficulty": "triage/0", "write_statement": "statement/0", "classify": "classify/0", "rate_quality": "quality/0",
@@ -163,7 +163,7 @@ func (q *quarry) asked() map[question]int {
 }
 
 // about is the pull request that the model is asked about.
-func (q *quarry) about(r modeltest.Request) (*planted, bool) {
+func (q *fakeForge) about(r modeltest.Request) (*planted, bool) {
 	for _, p := range q.pulls {
 		for _, turn := range r.Turns {
 			if strings.Contains(turn.Text, p.title) {
@@ -214,7 +214,7 @@ type pullLine struct {
 
 // sameTasks fails unless the spec has made the tasks that it makes undisturbed, and nothing
 // else: their records, and their files.
-func (q *quarry) sameTasks(m reconcile.MiningStatus) {
+func (q *fakeForge) sameTasks(m reconcile.MiningStatus) {
 	q.Helper()
 	var text []byte
 	q.until("the end is on disk, which comes after the status", func() (err error) {
@@ -271,7 +271,7 @@ func (q *quarry) sameTasks(m reconcile.MiningStatus) {
 }
 
 // isWhole fails unless the folder is the task that a good pull request becomes.
-func (q *quarry) isWhole(dir string) {
+func (q *fakeForge) isWhole(dir string) {
 	q.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "workspace.yaml"))
 	for _, name := range []string{"test_nothing", "test_words", "test_kind", "test_more_is_more"} {
@@ -335,7 +335,7 @@ func questions(first ...string) []string {
 // run over them takes up each, and nothing is asked or told twice.
 func TestACrashAtAnyPointOfMiningCostsNothing(t *testing.T) {
 	t.Parallel()
-	q := newQuarry(t, good("alpha"), good("beta"), bot("gamma"))
+	q := newFakeForge(t, good("alpha"), good("beta"), bot("gamma"))
 	w := q.watch(questions()...)
 	q.write("m.hcl", q.spec("max_tasks = 0", `pr_file = "decided.list"`, "validation { repeats = 1 }", "concurrency {\n    archive = 1\n    enrich  = 1\n    deep    = 1\n  }")+fmt.Sprintf(`
 run "over" {

@@ -57,7 +57,7 @@ func withFewTests(name string) *planted {
 // judgedOut has the benchmarks that the spec has written judged, out of every format: each
 // test of each task comes out as it did when the task was proved, with the solution and
 // without.
-func (q *quarry) judgedOut(t *testing.T, goods ...*planted) {
+func (q *fakeForge) judgedOut(t *testing.T, goods ...*planted) {
 	var spec strings.Builder
 	for _, format := range minedFormats() {
 		reader := format
@@ -106,7 +106,7 @@ run "as-%[2]s" {
 }
 
 // outcomes are how the trials of a run came out, and each of the tests that their tasks name.
-func (q *quarry) outcomes(run reconcile.RunStatus) map[string]map[string]string {
+func (q *fakeForge) outcomes(run reconcile.RunStatus) map[string]map[string]string {
 	q.Helper()
 	text, err := os.ReadFile(run.Results)
 	if err != nil {

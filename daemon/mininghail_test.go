@@ -29,7 +29,7 @@ func hailOfMining(t *testing.T, seed uint64, pulls, kills int) int {
 	for i := range pulls {
 		all = append(all, good(fmt.Sprintf("n%02d", i)))
 	}
-	q := newQuarry(t, all...)
+	q := newFakeForge(t, all...)
 	w := q.watch(questions("triage/0")...)
 	q.write("m.hcl", q.spec(`difficulty = ["medium"]`, "max_tasks = 0", "validation { repeats = 1 }"))
 	for w.kills < kills {

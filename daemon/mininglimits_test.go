@@ -17,7 +17,7 @@ import (
 )
 
 // rumoured is a pull request of which there is nothing but what GitHub says: a robot made it.
-func (q *quarry) rumoured(name string) *planted {
+func (q *fakeForge) rumoured(name string) *planted {
 	p := bot(name)
 	p.pull = github.Pull{
 		Ref: p.ref(), Title: p.title, Body: p.body, Merged: true, MergedBy: "grace", MergedAt: q.hour, Commits: 1,
@@ -37,16 +37,16 @@ func (q *quarry) rumoured(name string) *planted {
 func TestTheStatusSaysWhatMiningWaitsFor(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		url  func(q *quarry) string
+		url  func(q *fakeForge) string
 		want string
 	}{
-		"archive": {func(q *quarry) string { return q.archive.URL }, "the archive: read "},
-		"GitHub":  {func(q *quarry) string { return q.github.API }, "GitHub: "},
-		"model":   {func(q *quarry) string { return q.model.URL }, "acme/letters#7: ask provider openai: "},
+		"archive": {func(q *fakeForge) string { return q.archive.URL }, "the archive: read "},
+		"GitHub":  {func(q *fakeForge) string { return q.github.API }, "GitHub: "},
+		"model":   {func(q *fakeForge) string { return q.model.URL }, "acme/letters#7: ask provider openai: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := newQuarry(t, good("letters"))
+			q := newFakeForge(t, good("letters"))
 			q.write("m.hcl", q.spec())
 			for _, file := range []string{filepath.Join(filepath.Dir(q.state), "assayd.hcl"), filepath.Join(q.specs, "m.hcl")} {
 				text, err := os.ReadFile(file)
@@ -82,7 +82,7 @@ func TestTheStatusSaysWhatMiningWaitsFor(t *testing.T) {
 // nothing that was answered is asked again: only later.
 func TestMiningGetsByWithATightAndBrokenGitHub(t *testing.T) {
 	t.Parallel()
-	q := newQuarry(t, good("alpha"), good("beta"))
+	q := newFakeForge(t, good("alpha"), good("beta"))
 	for i := range 24 {
 		q.pulls = append(q.pulls, q.rumoured(fmt.Sprintf("bump%02d", i)))
 	}

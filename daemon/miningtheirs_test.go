@@ -15,7 +15,7 @@ import (
 // solvedAsTheirs has a mined workspace judged as swe-forge's own harness does, which knows no key of ours
 // and no patch of tests: in a clone at the base with meta.test_files in place, each command of fail_to_pass
 // fails and each of pass_to_pass passes; with the reference patch all pass.
-func (q *quarry) solvedAsTheirs(p *planted, workspace string) {
+func (q *fakeForge) solvedAsTheirs(p *planted, workspace string) {
 	q.Helper()
 	read := sweforge.Read(workspace, task.ReadOptions{Forge: "https://github.com"})
 	if len(read.Tasks) != 1 {
@@ -41,7 +41,7 @@ func (q *quarry) solvedAsTheirs(p *planted, workspace string) {
 }
 
 // comeOut runs the commands of a workspace in a repository, each in a container of its own.
-func (q *quarry) comeOut(repo, workspace, when string, want map[string]bool) {
+func (q *fakeForge) comeOut(repo, workspace, when string, want map[string]bool) {
 	q.Helper()
 	for kind, passes := range want {
 		scripts, err := filepath.Glob(filepath.Join(workspace, "tests", kind+"_*.sh"))

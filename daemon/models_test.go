@@ -28,7 +28,7 @@ import (
 const modelKey = "sk-the-key-that-stays-home"
 
 // knows has the world's daemons know a scripted provider under the names of both protocols.
-func (w *world) knows(script modeltest.Script) *modeltest.Server {
+func (w *fixture) knows(script modeltest.Script) *modeltest.Server {
 	w.Helper()
 	server := modeltest.New(w.T, script)
 	server.RequireKey(modelKey)
@@ -46,7 +46,7 @@ provider %q {
 
 // shareLayers has the world's daemon keep agent programs where all tests find them: they are
 // downloaded once.
-func (w *world) shareLayers() {
+func (w *fixture) shareLayers() {
 	w.Helper()
 	cache, err := os.UserCacheDir()
 	if err == nil {
@@ -59,7 +59,7 @@ func (w *world) shareLayers() {
 }
 
 // roomy is the world's benchmark with room for the programs of others.
-func (w *world) roomy() string {
+func (w *fixture) roomy() string {
 	return strings.Replace(w.benchmark(), "cpus   = 0.25\n      memory = \"256MiB\"", "cpus   = 0.5\n      memory = \"1500MiB\"", 1)
 }
 
@@ -80,7 +80,7 @@ const look = "{ env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline; } >>/var/tmp
 // The key of their provider is nowhere.
 func TestAgentProgramsWorkOffline(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.crowded()
 	server := w.knows(stubborn())
 	w.shareLayers()
@@ -109,7 +109,7 @@ func TestAgentProgramsWorkOffline(t *testing.T) {
 // declaration names, and stays; without one it is resumed.
 func TestADeclaredAgentIsSentBackByItsHook(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.crowded()
 	w.knows(stubborn())
 	agents, hooked := w.worker(), map[string]bool{"worker": false}
@@ -128,7 +128,7 @@ func TestADeclaredAgentIsSentBackByItsHook(t *testing.T) {
 // sentBack waits for the end of a run whose agents wanted to stop too early, each of which has
 // a hook or has none: all worked on until the policy let go, those with a hook in the process
 // that they began in, and the others in a new one each time.
-func (w *world) sentBack(name string, hooked map[string]bool) reconcile.RunStatus {
+func (w *fixture) sentBack(name string, hooked map[string]bool) reconcile.RunStatus {
 	w.Helper()
 	run := w.settled("run."+name, 12*time.Minute)
 	if len(run.Trials) != len(hooked) {
@@ -158,7 +158,7 @@ func (w *world) sentBack(name string, hooked map[string]bool) reconcile.RunStatu
 
 // keyIsNowhere looks for the provider's key in everything that the daemon keeps, in all
 // containers, and in their images.
-func (w *world) keyIsNowhere() {
+func (w *fixture) keyIsNowhere() {
 	w.Helper()
 	for _, root := range []string{w.state, filepath.Join(w.state, "layers") + "/"} { // the latter may be a link
 		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -215,7 +215,7 @@ func (w *world) keyIsNowhere() {
 }
 
 // keyIsNotIn reads a file.
-func (w *world) keyIsNotIn(path string) {
+func (w *fixture) keyIsNotIn(path string) {
 	w.Helper()
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -233,7 +233,7 @@ func (w *world) keyIsNotIn(path string) {
 
 // keyIsNotPrinted reads what a command of the engine's own client says, which must have other
 // texts in it.
-func (w *world) keyIsNotPrinted(others []string, args ...string) {
+func (w *fixture) keyIsNotPrinted(others []string, args ...string) {
 	w.Helper()
 	s := search{texts: append([]string{modelKey}, others...)}
 	cmd := exec.CommandContext(w.Context(), "docker", args...)
@@ -341,7 +341,7 @@ var ofAnExchange = slices.Repeat([]lap{{at: fault.ExchangeBooked}, {at: fault.Ex
 // verdict stays what the tests say.
 func TestWhoCheatsIsMarkedAndJudgedAllTheSame(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.knows(modeltest.Shell("git log --all -p -S answer", "find / -name check.sh; cat tests/check.sh", "echo 10 > src/level"))
 	w.write("r.hcl", w.benchmark()+w.worker()+w.run("cheat", []string{`agent "worker" { model = "scripted" }`},
 		`timeout = "3m"`, `auto_eval = "0s"`, `resume { max = 0 }`))

@@ -70,7 +70,7 @@ print("over", flush=True)
 // proxy; what was asked for is told at the end.
 func TestANetworkListIsTheOnlyWayOut(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	answer := func(text string) (port string) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }))
 		t.Cleanup(server.Close)

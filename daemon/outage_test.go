@@ -39,7 +39,7 @@ echo "done $$"
 func TestAnEngineThatIsAwayCostsNothing(t *testing.T) {
 	t.Parallel()
 	d := newDockerd(t, true)
-	w := d.world("")
+	w := d.fixture("")
 	w.write("r.hcl", w.benchmark()+w.agent("eager", eager)+w.run("away", []string{
 		`agent "eager" { label = "a" }`, `agent "eager" { label = "b" }`, `agent "eager" { label = "c" }`,
 	}, `timeout = "5m"`, `parallel = 3`, `auto_eval = "7s"`))
@@ -109,7 +109,7 @@ func TestAnEngineThatIsAwayCostsNothing(t *testing.T) {
 
 // nothingIsLost is what holds at the end of each run whose agents did no wrong, whatever
 // the machinery did to it.
-func (w *world) nothingIsLost(file string) {
+func (w *fixture) nothingIsLost(file string) {
 	w.Helper()
 	all := w.history(file)
 	w.oneVerdictEach(all)
@@ -132,7 +132,7 @@ func (w *world) nothingIsLost(file string) {
 func TestAnEngineThatStopsItsContainersResumesThem(t *testing.T) {
 	t.Parallel()
 	d := newDockerd(t, false)
-	w := d.world("")
+	w := d.fixture("")
 	slow := strings.Replace(w.benchmark(), `command = "sh tests/check.sh"`, `command = "sleep 2; sh tests/check.sh"`, 1)
 	w.write("r.hcl", slow+w.agent("waiter", waiter)+w.run("stopped", []string{
 		`agent "waiter" { label = "a" }`, `agent "waiter" { label = "b" }`,
@@ -198,7 +198,7 @@ func TestAnEngineThatStopsItsContainersResumesThem(t *testing.T) {
 func TestAnEngineThatForgetsAFreezeLosesNoTrial(t *testing.T) {
 	t.Parallel()
 	d := newDockerd(t, true)
-	w := d.world("")
+	w := d.fixture("")
 	w.write("r.hcl", w.benchmark()+w.agent("eager", eager)+w.run("frozen", []string{`agent "eager" {}`}, `timeout = "5m"`, `auto_eval = "0s"`))
 	w.serve()
 	var trial string
@@ -248,7 +248,7 @@ func TestABadConnectionToTheEngineOnlyTakesTime(t *testing.T) {
 			mine.T = t
 			wire := newWire(t, d.socket())
 			spoil(wire)
-			w := mine.world(wire.host())
+			w := mine.fixture(wire.host())
 			w.write("r.hcl", w.benchmark()+w.agent("climber", climber)+w.run("bad", []string{
 				`agent "climber" {
     label = "a"
@@ -285,7 +285,7 @@ func TestABadConnectionToTheEngineOnlyTakesTime(t *testing.T) {
 }
 
 // noTwins fails when a trial has two work containers.
-func (w *world) noTwins() {
+func (w *fixture) noTwins() {
 	w.Helper()
 	all, err := w.engine.Observe(w.Context(), w.owner)
 	if err != nil {
@@ -309,7 +309,7 @@ func (w *world) noTwins() {
 func TestADaemonWaitsForItsEngine(t *testing.T) {
 	t.Parallel()
 	d := newDockerd(t, true)
-	w := d.world("")
+	w := d.fixture("")
 	w.write("r.hcl", w.benchmark()+w.agent("immortal", immortalShell)+w.run("late", []string{`agent "immortal" {}`}, `timeout = "15s"`, `auto_eval = "0s"`))
 	const file = "r.run.late.jsonl"
 	d.stop(syscall.SIGKILL)

@@ -18,7 +18,7 @@ import (
 )
 
 // intruder is an agent that tries to reach what is not its own.
-func (w *world) intruder(name string, lines ...string) string {
+func (w *fixture) intruder(name string, lines ...string) string {
 	w.Helper()
 	program, err := os.ReadFile("testdata/intruder.py")
 	if err != nil {
@@ -29,7 +29,7 @@ func (w *world) intruder(name string, lines ...string) string {
 }
 
 // roundOf waits until a trial has a judged round of a kind, and returns its id.
-func (w *world) roundOf(trial string, kind round.Kind) (id string) {
+func (w *fixture) roundOf(trial string, kind round.Kind) (id string) {
 	w.Helper()
 	w.until(fmt.Sprintf("%s has a judged round of kind %s", trial, kind), func() error {
 		t, err := w.client.Trial(w.Context(), trial)
@@ -46,7 +46,7 @@ func (w *world) roundOf(trial string, kind round.Kind) (id string) {
 
 // tell puts a file into the folder that is mounted into a trial's container, whole. Nothing
 // is executed there: an exec may meet a freeze, on which old engines wait for ever.
-func (w *world) tell(trial, name, text string) {
+func (w *fixture) tell(trial, name, text string) {
 	w.Helper()
 	configs, err := filepath.Glob(filepath.Join(w.state, "t", "*", "guest.json"))
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *world) tell(trial, name, text string) {
 var intruderSays = regexp.MustCompile(`(?m)^IDENTITY (\S+) (\S+)$`)
 
 // reached checks what an intruder has found out.
-func (w *world) reached(log string, may []string, answers map[string]string) {
+func (w *fixture) reached(log string, may []string, answers map[string]string) {
 	w.Helper()
 	for line := range strings.Lines(log) {
 		line = strings.TrimSuffix(line, "\n")
@@ -124,7 +124,7 @@ func answersOfTheJudge() map[string]string {
 // W-20, W-21 of the reference.
 func TestAnAgentReachesNothingOfAnother(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.intruder("root")+w.intruder("nobody", `user = "65534:65534"`)+
 		w.run("reach", []string{`agent "root" {}`, `agent "nobody" {}`}, `timeout = "4m"`, `parallel = 2`, `auto_eval = "5s"`))
 	const file = "r.run.reach.jsonl"
@@ -177,7 +177,7 @@ func TestAnAgentReachesNothingOfAnother(t *testing.T) {
 
 // forgedNothing: what an agent said in the guest's name has moved no deadline and is no
 // record but a guest's.
-func (w *world) forgedNothing(trial, file string) {
+func (w *fixture) forgedNothing(trial, file string) {
 	w.Helper()
 	all := w.history(file)
 	i := slices.IndexFunc(all, func(r record) bool { return r.Type == "trial.started" && r.Trial == trial })

@@ -17,7 +17,7 @@ import (
 // Who only asks must not be taken for a daemon, nor keep one out.
 func TestCommandThatReadsIsNoDaemon(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.run("quiet", []string{`agent "nop" {}`}, `schedule = "0 0 1 1 *"`))
 	w.serve()
 	w.kill() // leaves a socket and a write-ahead log
@@ -54,7 +54,7 @@ func second[T any](_ T, err error) error { return err }
 // What an earlier version left is brought up to date by a daemon, not by who only asks.
 func TestAStateDirectoryOfAnEarlierVersionIsNotRead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	db, err := sql.Open("sqlite", filepath.Join(w.state, "assayd.db"))
 	if err != nil {
 		t.Fatal(err)

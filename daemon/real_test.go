@@ -28,7 +28,7 @@ import (
 // the fix and then all of it sees what each is worth, test by test.
 func TestRealPullRequests(t *testing.T) {
 	pulls := realPulls(t)
-	w := newWorld(t)
+	w := newFixture(t)
 	run := w.makeTrue(writeSpec(t, w.specs, w.bench, pulls, realRun{Agents: []string{"oracle", "nop", "halfway"}, Parallel: 4}))
 	w.noContainerIsLeft()
 	log := readResults(t, run.Results)
@@ -44,7 +44,7 @@ func TestRealPullRequests(t *testing.T) {
 }
 
 // makeTrue runs a spec file to its end and returns the state of its only run.
-func (w *world) makeTrue(spec string) reconcile.RunStatus {
+func (w *fixture) makeTrue(spec string) reconcile.RunStatus {
 	w.Helper()
 	w.configured(fmt.Sprintf("repositories {\n  allow_file = [%q]\n}\n", os.Getenv("ASSAYD_REPOS")))
 	var said strings.Builder
@@ -66,7 +66,7 @@ func (w *world) makeTrue(spec string) reconcile.RunStatus {
 }
 
 // roundsOf are the rounds of a trial with all their tests, which the state of a run leaves out.
-func (w *world) roundsOf(trial string) (rounds []reconcile.Round) {
+func (w *fixture) roundsOf(trial string) (rounds []reconcile.Round) {
 	w.Helper()
 	out, err := exec.CommandContext(w.Context(), binary, "submissions", "--json", "--state", w.state, trial).Output()
 	if err == nil {
@@ -245,7 +245,7 @@ func checkRound(t *testing.T, p pull, agent string, info reconcile.Round, failin
 
 // checkWorkImage: the work image has the history up to the base commit, not one object
 // more, and none of the hidden tests wherever it may lie.
-func (w *world) checkWorkImage(t *testing.T, p pull, ref, workdir string) {
+func (w *fixture) checkWorkImage(t *testing.T, p pull, ref, workdir string) {
 	t.Helper()
 	c, err := w.engine.Start(t.Context(), container.Workload{
 		Name: "assayd-real-" + containertest.Unique(), Image: ref, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone,

@@ -20,7 +20,7 @@ func TestRealDecoys(t *testing.T) {
 	for _, language := range []string{"go", "javascript", "python", "rust"} {
 		t.Run(language, func(t *testing.T) {
 			own := slices.DeleteFunc(slices.Clone(pulls), func(p pull) bool { return p.Language != language })
-			w := newWorld(t)
+			w := newFixture(t)
 			run := w.makeTrue(writeSpec(t, w.specs, w.bench, own, realRun{Agents: []string{"oracle", "nop"}, Parallel: 2, Decoys: 4}))
 			w.noContainerIsLeft()
 			log := readResults(t, run.Results)

@@ -41,7 +41,7 @@ func TestRealTasksAreJudgedTheSameInEveryFormat(t *testing.T) {
 	pulls := slices.DeleteFunc(realPulls(t), func(p pull) bool {
 		return !slices.Contains([]string{"python-semver__python-semver-427", "tidwall__gjson-291", "delvedor__find-my-way-442"}, p.ID)
 	})
-	w := newWorld(t)
+	w := newFixture(t)
 	writeRows(t, filepath.Join(w.specs, "rows"), w.rowsOf(pulls)...)
 	settings := w.forge("")
 	original := swebench.Read(filepath.Join(w.specs, "rows"), task.ReadOptions{})
@@ -49,7 +49,7 @@ func TestRealTasksAreJudgedTheSameInEveryFormat(t *testing.T) {
 		t.Fatalf("%d tasks of %d rows: %+v", len(original.Tasks), len(pulls), original.Problems)
 	}
 	trees := cloning{&tasktest.Trees{}, t.Context(), image.New(image.Options{
-		Engine: w.engine, CacheDir: t.TempDir(), Lent: image.Lent{Mirrors: map[string]string{"git": w.mirror()}}, Log: slog.New(slog.DiscardHandler),
+		Engine: w.engine, CacheDir: t.TempDir(), BuildSecrets: image.BuildSecrets{Mirrors: map[string]string{"git": w.mirror()}}, Log: slog.New(slog.DiscardHandler),
 	})}
 	agents := []string{"oracle", "nop"}
 	var names []string

@@ -24,7 +24,7 @@ import (
 func TestRealThreeHundredTrials(t *testing.T) {
 	const attempts, kills, keep = 25, 2, 2 << 20
 	pulls := realPulls(t)
-	w := newWorld(t)
+	w := newFixture(t)
 	writeRows(t, filepath.Join(w.specs, "rows"), w.rowsOf(pulls)...)
 	var names []string
 	for _, p := range pulls {
@@ -81,7 +81,7 @@ func TestRealThreeHundredTrials(t *testing.T) {
 }
 
 // over is how many trials of a run have a verdict.
-func (w *world) over(address string) (n int, err error) {
+func (w *fixture) over(address string) (n int, err error) {
 	run, err := w.status(address)
 	for _, x := range run.Trials {
 		if x.Status != "" {
@@ -92,7 +92,7 @@ func (w *world) over(address string) (n int, err error) {
 }
 
 // allImageBytes is what images that the daemon built take, each with what it is made of.
-func (w *world) allImageBytes(t *testing.T) (bytes int64) {
+func (w *fixture) allImageBytes(t *testing.T) (bytes int64) {
 	t.Helper()
 	all, err := w.engine.ListImages(w.Context(), image.LabelImageOwner, w.owner)
 	if err != nil {
@@ -105,7 +105,7 @@ func (w *world) allImageBytes(t *testing.T) (bytes int64) {
 }
 
 // imageBytes is what images take that no open run needs.
-func (w *world) imageBytes(t *testing.T) (bytes int64) {
+func (w *fixture) imageBytes(t *testing.T) (bytes int64) {
 	t.Helper()
 	var swept reconcile.Swept
 	if err := json.Unmarshal([]byte(w.ok("gc", "--dry-run", "--keep", "0", "--json")), &swept); err != nil {

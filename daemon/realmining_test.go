@@ -64,7 +64,7 @@ func told(text string) string {
 }
 
 // real is the pull request as GitHub would have it, with what the model says of it.
-func (p known) real(q *quarry) *planted {
+func (p known) real(q *fakeForge) *planted {
 	message := p.git(q.T, "show", "--no-patch", "--format=%B", p.Merge)
 	out := &planted{
 		title: strings.Join(strings.Fields(p.Title), " "), body: told(message) + "\n" + strings.Repeat("As the project's issue describes in detail. ", 3),
@@ -114,7 +114,7 @@ func (p known) real(q *quarry) *planted {
 
 // stock makes the image that is the usual one for a language, out of our base image and what
 // the repositories need from a package registry, unless there is one of that name.
-func (q *quarry) stock(name, language string, pulls []known) {
+func (q *fakeForge) stock(name, language string, pulls []known) {
 	q.Helper()
 	if _, err := q.engine.Image(q.Context(), name); err == nil {
 		q.Fatalf("there is an image %s already: these tests make one of that name", name)
@@ -151,7 +151,7 @@ func (q *quarry) stock(name, language string, pulls []known) {
 // others because nothing fails before. All of them are solved by their solution and by nothing else.
 func TestRealPullRequestsAreMined(t *testing.T) {
 	pulls := knownPulls(t)
-	q := &quarry{world: newWorld(t), hour: time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)}
+	q := &fakeForge{fixture: newFixture(t), hour: time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)}
 	q.forge = strings.TrimPrefix(q.mirror(), "file://")
 	for _, p := range pulls {
 		q.pulls = append(q.pulls, p.real(q))
@@ -231,7 +231,7 @@ func realHours(t *testing.T) (hours [][]byte, merged []string) {
 
 // realRecords holds what was mined against what is known, and looks for a record of each pull
 // request that is merged in the real hours.
-func (q *quarry) realRecords(pulls []known, merged []string, file string) {
+func (q *fakeForge) realRecords(pulls []known, merged []string, file string) {
 	q.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -316,7 +316,7 @@ func (p known) asPrinted(names []string) []string {
 func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
 // minedLists are the tests of a mined task, as trials judge by them.
-func (q *quarry) minedLists(name string) (f2p, p2p []string, patch []byte) {
+func (q *fakeForge) minedLists(name string) (f2p, p2p []string, patch []byte) {
 	q.Helper()
 	var mined struct {
 		FailToPass, PassToPass []string

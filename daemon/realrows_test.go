@@ -80,7 +80,7 @@ func writeRows(t *testing.T, dir string, rows ...row) {
 }
 
 // rowsOf are the rows of all pull requests, in images that hold what their tests need.
-func (w *world) rowsOf(pulls []pull) []row {
+func (w *fixture) rowsOf(pulls []pull) []row {
 	w.Helper()
 	images := map[string]string{} // by repository: an install has no network here
 	var rows []row
@@ -95,7 +95,7 @@ func (w *world) rowsOf(pulls []pull) []row {
 
 // imageWithModules is the language's base image with the modules of a repository where its
 // tools look for them.
-func (w *world) imageWithModules(p pull) string {
+func (w *fixture) imageWithModules(p pull) string {
 	w.Helper()
 	c := toolchains()[p.Language]
 	if c.cache == nil {
@@ -154,7 +154,7 @@ func cachePackages(t *testing.T, p pull, dir string) { installPackages(t, p, dir
 
 // forge writes settings by which clones are taken from a folder, where they are as on a
 // forge.
-func (w *world) forge(more string) (settings string) {
+func (w *fixture) forge(more string) (settings string) {
 	w.Helper()
 	settings = filepath.Join(w.TempDir(), "assayd.hcl")
 	write(w.T, settings, fmt.Sprintf("build {\n  mirrors = { git = %q }\n%s}\n", w.mirror(), more))
@@ -162,7 +162,7 @@ func (w *world) forge(more string) (settings string) {
 }
 
 // mirror is the address of a folder in which the clones are as on a forge.
-func (w *world) mirror() string {
+func (w *fixture) mirror() string {
 	w.Helper()
 	dir := w.TempDir()
 	clones, err := filepath.Glob(filepath.Join(os.Getenv("ASSAYD_REPOS"), "*+*", "repo"))

@@ -24,7 +24,7 @@ import (
 // mode, come to every status there is, and each for its reason.
 func TestRealRowsInSingleMode(t *testing.T) {
 	pulls := realPulls(t)
-	w := newWorld(t)
+	w := newFixture(t)
 	writeRows(t, filepath.Join(w.specs, "rows"), append(w.rowsOf(pulls), broken(t, pulls)...)...)
 	writeAgents(t, filepath.Join(w.specs, "agent"), pulls)
 	var names []string
@@ -97,7 +97,7 @@ func TestRealRowsInSingleMode(t *testing.T) {
 }
 
 // resolvedInSingle: the reference patch resolves the task, and is what was taken of it.
-func (w *world) resolvedInSingle(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
+func (w *fixture) resolvedInSingle(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Resolved, true)
 	f := log.finished[x.ID]
@@ -207,7 +207,7 @@ func listOf(names []string) string {
 }
 
 // single runs a spec file to its end, and returns its runs by name.
-func (w *world) single(settings, spec string) map[string]reconcile.RunStatus {
+func (w *fixture) single(settings, spec string) map[string]reconcile.RunStatus {
 	w.Helper()
 	var said strings.Builder
 	cmd := exec.CommandContext(w.Context(), binary, "run", "--json", "--config", settings, "--state", w.state, spec)

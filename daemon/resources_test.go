@@ -18,7 +18,7 @@ import (
 )
 
 // greedy is an agent that takes all of something.
-func (w *world) greedy(name string, args ...string) string {
+func (w *fixture) greedy(name string, args ...string) string {
 	w.Helper()
 	program, err := os.ReadFile("testdata/greedy.py")
 	if err != nil {
@@ -48,7 +48,7 @@ func peak(proc string) (memory int64) {
 }
 
 // strained asks the daemon again and again until stop is called, which tells how that went.
-func (w *world) strained() (stop func() strain) {
+func (w *fixture) strained() (stop func() strain) {
 	ctx, cancel := context.WithCancel(w.Context())
 	var most strain
 	var wg sync.WaitGroup
@@ -81,7 +81,7 @@ func (w *world) strained() (stop func() strain) {
 
 // bore fails unless the daemon has stayed what it is. The machine may be busy with other
 // tests; one that hangs answers never.
-func (w *world) bore(s strain) {
+func (w *fixture) bore(s strain) {
 	w.Helper()
 	w.Logf("at most: an answer in %s, %d MiB of memory, %d open files", s.answer.Round(time.Millisecond), s.memory>>10, s.files)
 	if s.failures > 0 || s.answer > time.Minute {
@@ -107,7 +107,7 @@ func TestAGreedyAgentHarmsOnlyItself(t *testing.T) {
 // greed has agents of these kinds work side by side, one of which prints so many bytes, and
 // checks how their trials end.
 func greed(t *testing.T, printed int64, cpus string, kinds map[string]string) {
-	w := newWorld(t)
+	w := newFixture(t)
 	spec := strings.Replace(w.benchmark(), "cpus   = 0.25\n      memory = \"256MiB\"", "cpus   = "+cpus+"\n      memory = \"256MiB\"\n      pids   = 100\n      disk   = \"128MiB\"", 1)
 	var agents []string
 	for name := range kinds {
@@ -161,7 +161,7 @@ func greed(t *testing.T, printed int64, cpus string, kinds map[string]string) {
 }
 
 // keptOutput: of what an agent prints without end, the first gigabyte is kept at most.
-func (w *world) keptOutput(x reconcile.TrialStatus, printed int64) {
+func (w *fixture) keptOutput(x reconcile.TrialStatus, printed int64) {
 	w.Helper()
 	info, err := os.Stat(filepath.Join(w.state, "trials", x.ID, "try-1", "agent.log"))
 	if err != nil {
@@ -205,7 +205,7 @@ END
 // TestAGreedySubmissionHarmsOnlyItself: each gets one verdict, and the next one is judged.
 func TestAGreedySubmissionHarmsOnlyItself(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", fmt.Sprintf(`
 benchmark %q {
   task "hog" {

@@ -12,7 +12,7 @@ import (
 // agent is resumed, and the clock goes on as if nothing had happened.
 func TestAKilledContainerGoesOnFromItsLayer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("resume", []string{`agent "waiter" {}`}, `timeout = "3m"`, `auto_eval = "0s"`))
 	const file = "r.run.resume.jsonl"
 	w.serve()
@@ -51,7 +51,7 @@ func TestAKilledContainerGoesOnFromItsLayer(t *testing.T) {
 }
 
 // strike kills the first process of a container and waits until it is dead.
-func (w *world) strike(id string) {
+func (w *fixture) strike(id string) {
 	w.Helper()
 	before := w.instance(id)
 	if err := w.engine.Stop(w.Context(), id, 0); err != nil {
@@ -68,7 +68,7 @@ func (w *world) strike(id string) {
 // A container that is gone, with its layer, costs a try and no more.
 func TestALostContainerCostsOneTry(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("lost", []string{`agent "waiter" {}`}, `timeout = "3m"`, `auto_eval = "0s"`))
 	const file = "r.run.lost.jsonl"
 	w.serve()

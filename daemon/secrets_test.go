@@ -38,7 +38,7 @@ var buried = map[string]string{
 }
 
 // plant gives the world's daemon settings with all of them.
-func (w *world) plant() {
+func (w *fixture) plant() {
 	w.Helper()
 	dir := filepath.Join(filepath.Dir(w.state), "secrets")
 	err := os.Mkdir(dir, 0o700)
@@ -75,7 +75,7 @@ http {
 }
 
 // findPlanted complains of each of the secrets in a text.
-func (w *world) findPlanted(where string, text []byte) {
+func (w *fixture) findPlanted(where string, text []byte) {
 	w.Helper()
 	for place, secret := range buried {
 		for _, form := range []string{secret, strings.ReplaceAll(strings.ReplaceAll(secret, `\`, `\\`), `"`, `\"`)} {
@@ -88,7 +88,7 @@ func (w *world) findPlanted(where string, text []byte) {
 }
 
 // findPlantedBelow looks into all files of a folder.
-func (w *world) findPlantedBelow(dir string, except func(path string) bool) {
+func (w *fixture) findPlantedBelow(dir string, except func(path string) bool) {
 	w.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || except(path) {
@@ -112,7 +112,7 @@ func (w *world) findPlantedBelow(dir string, except func(path string) bool) {
 // message or a name finds it in no file of the daemon's.
 func TestSecretsAreTakenOutOfStateRecordsAndLog(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.plant()
 	var env strings.Builder
 	for place, secret := range buried {
@@ -147,7 +147,7 @@ func TestASecretOfARepositoryIsFoundNowhere(t *testing.T) {
 	} {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			up := w.follow()
 			base, _ := gittest.Serve(t, up.dir, buried[place])
 			url := strings.Replace(base, "http://", "http://"+login.user, 1) + "/team/specs.git"
@@ -192,7 +192,7 @@ echo 10 >src/level
 // are made, run and judged, nor in what a daemon leaves that is ended by a signal that dumps it.
 func TestASecretOfTheSettingsIsFoundNowhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.plant()
 	bench := strings.Replace(w.benchmark(), "    work {\n", "    work {\n      setup = [\"test -n \\\"$BUILD_TOKEN\\\" -a -n \\\"$FOLDER\\\" -a -n \\\"$PIP_INDEX_URL\\\"\"]\n", 1)
 	w.write("r.hcl", bench+w.agent("nosy", nosy)+w.run("nosy", []string{`agent "nosy" {}`}, `timeout = "10m"`, `auto_eval = "1s"`))
@@ -241,7 +241,7 @@ func TestASecretOfTheSettingsIsFoundNowhere(t *testing.T) {
 
 // findPlantedInProcesses looks at the arguments and the environments of processes and of all that
 // they have begun; the environment of the daemon itself is its user's.
-func (w *world) findPlantedInProcesses(mine map[int]bool) {
+func (w *fixture) findPlantedInProcesses(mine map[int]bool) {
 	w.Helper()
 	parent := map[int]int{}
 	folders, err := filepath.Glob("/proc/[0-9]*")

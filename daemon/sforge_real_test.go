@@ -188,7 +188,7 @@ for action in ["north", " ", "north", "south", "quit"]:
 // Each of the released files runs from end to end: cleaned by its own lists, judged by its
 // own command and parser, rescaled by its own anchors.
 func TestRealSForgeTasksRunOnStandIns(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if err := os.CopyFS(filepath.Join(w.specs, "tasks"), os.DirFS(realTasks(t))); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ const labelStandIn = "assayd.standin"
 
 // standIn makes an image under a name that somebody else's may have: such a one is left
 // alone, and the test fails.
-func (w *world) standIn(ref, script, user string) {
+func (w *fixture) standIn(ref, script, user string) {
 	w.Helper()
 	switch img, err := w.engine.Image(w.Context(), ref); {
 	case err == nil && img.Config.Labels[labelStandIn] == "":

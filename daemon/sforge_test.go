@@ -19,7 +19,7 @@ import (
 )
 
 // dataset lays out a folder in SForge's format, with an agent that uses SForge's client.
-func (w *world) dataset(benchmark string) {
+func (w *fixture) dataset(benchmark string) {
 	w.Helper()
 	for to, from := range map[string]string{"tasks": "testdata/sforge/tasks", "player": "testdata/sforge"} {
 		if err := os.CopyFS(filepath.Join(w.specs, to), os.DirFS(from)); err != nil {
@@ -41,7 +41,7 @@ base_images:
 // client, unchanged, works against the judge: results, details, history, limits, errors.
 // What the client must see is what the agent's log says.
 func TestABenchmarkInSForgesFormatAndItsClient(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.dataset(fmt.Sprintf(baseYAML, w.bench))
 	w.write("tasks/broken.json", `{"task_id": "broken"`)
 	w.write("sforge.hcl", fmt.Sprintf(`
@@ -92,7 +92,7 @@ run "troubled" {
 }
 
 // builtUnder checks the names of all images of the world's benchmark.
-func (w *world) builtUnder(want ...string) {
+func (w *fixture) builtUnder(want ...string) {
 	w.Helper()
 	got := map[string]bool{}
 	images, err := w.engine.ListImages(w.Context(), "assayd.image.owner", w.owner)
@@ -113,7 +113,7 @@ func (w *world) builtUnder(want ...string) {
 	}
 }
 
-func checkNumbers(t *testing.T, w *world, x reconcile.TrialStatus) {
+func checkNumbers(t *testing.T, w *fixture, x reconcile.TrialStatus) {
 	t.Helper()
 	if x.Status != trial.Resolved {
 		t.Errorf("numbers is %s", x.Status)

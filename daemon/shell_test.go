@@ -21,7 +21,7 @@ import (
 )
 
 // enter runs assayd shell with these commands as its input.
-func (w *world) enter(commands string, args ...string) (stdout, stderr string, code int) {
+func (w *fixture) enter(commands string, args ...string) (stdout, stderr string, code int) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
@@ -37,7 +37,7 @@ func (w *world) enter(commands string, args ...string) (stdout, stderr string, c
 }
 
 // phases are those of the world's containers, by role.
-func (w *world) phases() map[string]container.Phase {
+func (w *fixture) phases() map[string]container.Phase {
 	w.Helper()
 	found, err := w.engine.Observe(w.Context(), w.owner)
 	if err != nil {
@@ -55,7 +55,7 @@ func (w *world) phases() map[string]container.Phase {
 }
 
 // stopped wants both containers of a trial to be there, and none to run.
-func (w *world) stopped() {
+func (w *fixture) stopped() {
 	w.Helper()
 	if p := w.phases(); len(p) != 2 || p[container.RoleWork] != container.PhaseExited || p[container.RoleJudge] != container.PhaseExited {
 		w.Errorf("the containers that are kept: %v", p)
@@ -66,7 +66,7 @@ func (w *world) stopped() {
 // the agent is not, and gc leaves nothing.
 func TestAKeptTrialCanBeEntered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("look", []string{`agent "waiter" {}`}, `timeout = "5m"`, `auto_eval = "0s"`, `keep = "always"`))
 	w.serve()
 	trial := w.recorded("r.run.look.jsonl", "the trial's start", func(r record) bool { return r.Type == "trial.started" }).Trial
@@ -113,7 +113,7 @@ func TestAKeptTrialCanBeEntered(t *testing.T) {
 }
 
 // terminal enters the work container from a terminal.
-func (w *world) terminal(trial string) {
+func (w *fixture) terminal(trial string) {
 	w.Helper()
 	ours, theirs := w.pty()
 	defer ours.Close()
@@ -137,7 +137,7 @@ func (w *world) terminal(trial string) {
 }
 
 // pty is a terminal of 33 lines.
-func (w *world) pty() (ours, theirs *os.File) {
+func (w *fixture) pty() (ours, theirs *os.File) {
 	w.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -156,7 +156,7 @@ func (w *world) pty() (ours, theirs *os.File) {
 }
 
 // killed enters the work container and is killed there; gc leaves the container alone until then.
-func (w *world) killed(trial string) {
+func (w *fixture) killed(trial string) {
 	w.Helper()
 	in, commands, err := os.Pipe()
 	if err != nil {

@@ -27,7 +27,7 @@ type body struct {
 }
 
 // bodies are the running work containers by trial, seen without the daemon.
-func (w *world) bodies() map[string]body {
+func (w *fixture) bodies() map[string]body {
 	w.Helper()
 	all, err := w.engine.Observe(w.Context(), w.owner)
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *world) bodies() map[string]body {
 }
 
 // body waits until the container of a trial runs with an agent in it.
-func (w *world) body(trial string) (b body) {
+func (w *fixture) body(trial string) (b body) {
 	w.Helper()
 	w.until("the agent of "+trial+" runs", func() error {
 		if b = w.bodies()[trial]; b.Agent == "" {
@@ -61,7 +61,7 @@ func (w *world) body(trial string) (b body) {
 }
 
 // instance is a container as the engine sees it.
-func (w *world) instance(id string) container.Instance {
+func (w *fixture) instance(id string) container.Instance {
 	w.Helper()
 	c, err := w.engine.Inspect(w.Context(), id)
 	if err != nil {
@@ -72,7 +72,7 @@ func (w *world) instance(id string) container.Instance {
 
 // untouched fails unless each of the trials still has the body it had, or had to be started again
 // because its engine was killed while it froze the container.
-func (w *world) untouched(before map[string]body) {
+func (w *fixture) untouched(before map[string]body) {
 	w.Helper()
 	now := w.bodies()
 	for trial, b := range before {
@@ -83,7 +83,7 @@ func (w *world) untouched(before map[string]body) {
 }
 
 // forgotten tells that a container was killed because its engine had forgotten that it froze it.
-func (w *world) forgotten(b body) bool {
+func (w *fixture) forgotten(b body) bool {
 	w.Helper()
 	for line := range strings.Lines(w.daemonLog()) {
 		if strings.Contains(line, "has forgotten that it froze a container") && strings.Contains(line, b.ID) {
@@ -137,7 +137,7 @@ func processes(t *testing.T, id string) (found []inhabitant) {
 }
 
 // noContainerIsLeft waits until the last container of the owner is gone.
-func (w *world) noContainerIsLeft() {
+func (w *fixture) noContainerIsLeft() {
 	w.Helper()
 	w.until("no container is left", func() error {
 		left, err := w.engine.Observe(w.Context(), w.owner)
@@ -186,7 +186,7 @@ type record struct {
 
 // records reads a result file and checks what holds for each at any moment: every line but
 // a torn last one is a record, and seq counts from 1 without a gap.
-func (w *world) records(name string) []record {
+func (w *fixture) records(name string) []record {
 	w.Helper()
 	text, err := os.ReadFile(filepath.Join(w.specs, name))
 	if err != nil {
@@ -210,7 +210,7 @@ func (w *world) records(name string) []record {
 }
 
 // recorded waits until a record of the file matches, and returns it.
-func (w *world) recorded(name, what string, matches func(record) bool) (found record) {
+func (w *fixture) recorded(name, what string, matches func(record) bool) (found record) {
 	w.Helper()
 	w.until(name+" tells of "+what, func() error {
 		all := w.records(name)
@@ -230,7 +230,7 @@ func ofType(typ string, all []record) []record {
 
 // oneVerdictEach fails unless every trial has exactly one final trial.finished and no
 // round of a trial is reported twice.
-func (w *world) oneVerdictEach(all []record) {
+func (w *fixture) oneVerdictEach(all []record) {
 	w.Helper()
 	finals, rounds := map[string]int{}, map[string]int{}
 	for _, r := range all {

@@ -34,7 +34,7 @@ func TestSubmissionsLeaveNothingBehindInTheDaemon(t *testing.T) {
 // Two in eight are judged, three were handed in before, and three are refused.
 func soak(t *testing.T, trials, submissions int) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.crowded()
 	w.write("r.hcl", w.benchmark()+w.agent("immortal", immortal)+
 		w.run("soak", []string{`agent "immortal" {}`}, `auto_eval = "0s"`, fmt.Sprintf("attempts = %d", trials), fmt.Sprintf("parallel = %d", trials)))
@@ -85,7 +85,7 @@ func soak(t *testing.T, trials, submissions int) {
 // taken is what a daemon holds.
 type taken struct{ goroutines, files, heap int }
 
-func (w *world) takes(control *http.Client) (now taken) {
+func (w *fixture) takes(control *http.Client) (now taken) {
 	w.Helper()
 	files, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(w.daemon.cmd.Process.Pid), "fd"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // benchmark declares one task: write a number from 0 to 10 into src/level. A judge that
 // the agent cannot see turns it into that many of ten tests passed.
-func (w *world) benchmark() string {
+func (w *fixture) benchmark() string {
 	return fmt.Sprintf(`
 benchmark %q {
   task "climb" {
@@ -48,7 +48,7 @@ benchmark %q {
 
 // pytest is the world's benchmark with a task that pytest judges, by these tests of the module
 // answer.
-func (w *world) pytest(paths, tests string, judge ...string) string {
+func (w *fixture) pytest(paths, tests string, judge ...string) string {
 	return fmt.Sprintf(`
 benchmark %q {
   task "answer" {
@@ -76,7 +76,7 @@ benchmark %q {
 }
 
 // agent declares an agent and writes its program.
-func (w *world) agent(name, script string, lines ...string) string {
+func (w *fixture) agent(name, script string, lines ...string) string {
 	w.write(name+"/agent.sh", script)
 	return fmt.Sprintf(`
 agent %q {
@@ -88,7 +88,7 @@ agent %q {
 }
 
 // run declares a run of these agents over the world's benchmark.
-func (w *world) run(name string, agents []string, lines ...string) string {
+func (w *fixture) run(name string, agents []string, lines ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nrun %q {\n  tasks = [benchmark.%s]\n", name, w.bench)
 	for _, a := range agents {
@@ -129,7 +129,7 @@ echo bye
 `
 
 // letGo lets the waiter of a trial finish.
-func (w *world) letGo(trial string) {
+func (w *fixture) letGo(trial string) {
 	w.Helper()
 	w.inside(w.body(trial).ID, "touch /var/tmp/go")
 }

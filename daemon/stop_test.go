@@ -13,9 +13,9 @@ import (
 )
 
 // waiting starts one run with one waiter and waits until it is at work.
-func waiting(t *testing.T, flags ...string) (w *world, trial string, bodies map[string]body) {
+func waiting(t *testing.T, flags ...string) (w *fixture, trial string, bodies map[string]body) {
 	t.Helper()
-	w = newWorld(t)
+	w = newFixture(t)
 	w.write("r.hcl", w.benchmark()+w.agent("waiter", waiter)+w.run("wait", []string{`agent "waiter" {}`}, `timeout = "5m"`, `auto_eval = "0s"`))
 	w.serve(flags...)
 	trial = w.recorded("r.run.wait.jsonl", "the trial's start", func(r record) bool { return r.Type == "trial.started" }).Trial
@@ -47,7 +47,7 @@ func TestSIGTERMLeavesTheWorkToTheNextDaemon(t *testing.T) {
 
 func TestASecondDaemonIsTurnedAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.serve()
 	_, problems, code := w.assayd("serve", "--watch", w.specs)
 	if want := fmt.Sprintf("in use by process %d", w.daemon.cmd.Process.Pid); code != 1 || !strings.Contains(problems, want) || !strings.Contains(problems, w.state) {

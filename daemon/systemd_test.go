@@ -21,7 +21,7 @@ import (
 // steps are those of the unit's first lines, the machine's Docker does the work.
 func TestTheServiceUnderSystemd(t *testing.T) {
 	t.Parallel()
-	w := newWorldBelow(t, "/var/lib") // not /tmp, of which the service has one of its own
+	w := newFixtureBelow(t, "/var/lib") // not /tmp, of which the service has one of its own
 	s := w.bootSystemd()
 	s.install()
 
@@ -97,13 +97,13 @@ func TestTheServiceUnderSystemd(t *testing.T) {
 
 // system is a container in which systemd runs, with the world's folders at their places.
 type system struct {
-	*world
+	*fixture
 	name     string
 	settings string
 }
 
 // bootSystemd starts it. Docker's own --privileged is more than some machines can give.
-func (w *world) bootSystemd() *system {
+func (w *fixture) bootSystemd() *system {
 	w.Helper()
 	build := exec.CommandContext(w.Context(), "../contrib/images/base", "systemd")
 	build.Stderr = os.Stderr
@@ -111,7 +111,7 @@ func (w *world) bootSystemd() *system {
 	if err != nil {
 		w.Fatalf("make the image with systemd: %v", err)
 	}
-	s := &system{world: w, name: "assayd-" + w.bench}
+	s := &system{fixture: w, name: "assayd-" + w.bench}
 	dir := filepath.Dir(w.state)
 	run := []string{"run", "--cap-add", "ALL"}
 	if strings.HasPrefix(w.docker("version", "--format", "{{.Server.Version}}"), "20.") { // it asks for rights that the machine itself may lack
@@ -222,7 +222,7 @@ func (s *system) run(args ...string) string {
 }
 
 // docker does a command of the engine's own client that must succeed.
-func (w *world) docker(args ...string) string {
+func (w *fixture) docker(args ...string) string {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), 2*patience)
 	defer cancel()

@@ -93,7 +93,7 @@ func (s sum) hcl() string {
 }
 
 // checked runs `assayd task check` and returns what it says of each task, by name.
-func (w *world) checked(code int, args ...string) map[string]api.Checked {
+func (w *fixture) checked(code int, args ...string) map[string]api.Checked {
 	w.Helper()
 	var out, problems bytes.Buffer
 	cmd := exec.CommandContext(w.Context(), binary, append([]string{"task", "check", "--json", "--state", w.state}, args...)...)
@@ -124,7 +124,7 @@ func has(c api.Checked, check string, severity vet.Severity, words ...string) bo
 // A task is sound, or the check says what is wrong with it, and writes it beside the spec.
 func TestATaskIsCheckedForWhatWouldSpoilItsVerdicts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	plain := sum{instruction: "Write add.", before: wrongSum, solution: rightSum, test: sumTests}
 	task := func(name string, change func(*sum)) string {
 		s := plain
@@ -187,7 +187,7 @@ func TestATaskIsCheckedForWhatWouldSpoilItsVerdicts(t *testing.T) {
 // Who interrupts a check leaves no container and no round behind.
 func TestAnInterruptedCheckLeavesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.write("r.hcl", w.slow())
 	w.serve()
 	cmd := exec.Command(binary, "task", "check", "benchmark."+w.bench, "--state", w.state)

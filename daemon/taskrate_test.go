@@ -35,7 +35,7 @@ func rates(but string) modeltest.Script {
 // check says why it is not.
 func TestTasksAreRatedByAModel(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	server := w.knows(rates("unspeakable"))
 	plain := sum{name: "scripted", instruction: "Write add.", before: wrongSum, solution: rightSum, test: sumTests}
 	refused := plain
@@ -86,7 +86,7 @@ func TestTasksAreRatedByAModel(t *testing.T) {
 // in a benchmark.
 func TestAMinedTaskHasAnAddress(t *testing.T) {
 	t.Parallel()
-	q := newQuarry(t, good("letters"))
+	q := newFakeForge(t, good("letters"))
 	q.write("m.hcl", q.spec("validation { repeats = 1 }"))
 	q.serve()
 	q.mined(4 * time.Minute)

@@ -57,7 +57,7 @@ print("stop", flush=True)
 `
 
 // worker declares the agent, with a command that goes on.
-func (w *world) worker() string {
+func (w *fixture) worker() string {
 	w.write("worker/main.py", worker)
 	return `
 agent "worker" {
@@ -77,7 +77,7 @@ const hour = 10 * time.Second
 // the end there is the whole curve, a right verdict, and every token in the books.
 func TestTwelveHoursOfTroubleEndWithTheWholeCurve(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.breakable()
 	full := filepath.Join(filepath.Dir(w.state), "full")
 	w.env = append(w.env, "ASSAYD_FAULT_FULL_FILE="+full, "ASSAYD_FAULT_FULL_WHILE="+full)
@@ -166,7 +166,7 @@ func TestTwelveHoursOfTroubleEndWithTheWholeCurve(t *testing.T) {
 }
 
 // put writes a small file at once.
-func (w *world) put(path, text string) {
+func (w *fixture) put(path, text string) {
 	w.Helper()
 	if err := errors.Join(os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path)); err != nil {
 		w.Fatal(err)
@@ -174,7 +174,7 @@ func (w *world) put(path, text string) {
 }
 
 // upgraded stops the daemon as systemd does, and starts another version of the program.
-func (w *world) upgraded() {
+func (w *fixture) upgraded() {
 	w.Helper()
 	other := filepath.Join(filepath.Dir(w.state), "assayd-next")
 	if err := buildProgram(other, "-tags", "faults", "-ldflags", "-X main.version=next"); err != nil {
@@ -195,7 +195,7 @@ func TestAnAgentProgramThatIsKilledGoesOnWithItsSession(t *testing.T) {
 // killedInTheMiddle kills each of these agents while it waits for a tool.
 func killedInTheMiddle(t *testing.T, agents ...string) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.crowded()
 	was := map[string]chan struct{}{} // by agent, closed when it was killed
 	for _, name := range agents {

@@ -18,7 +18,7 @@ import (
 // run there is a beacon: one that never begins, and whose generation tells which state of
 // the files was taken in.
 type follower struct {
-	*world
+	*fixture
 	spec   string // benchmark, agent and the run that works
 	beacon int
 	bodies map[string]body
@@ -27,7 +27,7 @@ type follower struct {
 // newFollower returns a world that does not run yet.
 func newFollower(t *testing.T) *follower {
 	t.Helper()
-	f := &follower{world: newWorld(t)}
+	f := &follower{fixture: newFixture(t)}
 	f.spec = f.benchmark() + f.agent("waiter", waiter) +
 		f.run("wait", []string{`agent "waiter" {}`}, `timeout = "10m"`, `auto_eval = "0s"`)
 	return f
@@ -58,7 +58,7 @@ func (f *follower) work(flags ...string) {
 		}
 		return err
 	})
-	f.bodies = f.world.bodies()
+	f.bodies = f.fixture.bodies()
 }
 
 // generation is which state of the files is in force, "" = none.

@@ -18,7 +18,7 @@ import (
 func TestAStartReadsWhatIsOpen(t *testing.T) {
 	read := map[int]int64{}
 	for _, done := range []int{plan.NotedAtLeast, 2 * plan.NotedAtLeast} {
-		h := newHouse(t)
+		h := newFixture(t)
 		text := manyAttempts(done + 8)
 		h.write("r.hcl", text)
 		set := loaded(t, text)
@@ -58,7 +58,7 @@ func (run RunStatus) expect(t *testing.T, resolved int) {
 // What is read of what is open gives the index that all trials give, wherever the noted cells end, and
 // also where trials lie behind cells without one.
 func TestTheIndexOfWhatIsOpenIsThatOfAll(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.byHand = true
 	const all = plan.NotedAtLeast + 100
 	text := manyAttempts(all)

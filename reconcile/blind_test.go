@@ -12,7 +12,7 @@ import (
 )
 
 // blind makes every look fail until the returned function is called.
-func (h *house) blind() (see func()) {
+func (h *fixture) blind() (see func()) {
 	h.t.Helper()
 	set := func(value string) (before string) {
 		check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) (err error) {
@@ -29,7 +29,7 @@ func (h *house) blind() (see func()) {
 
 // A look that fails is no look: what it does not see is not missed.
 func TestALookThatFailsCountsNoFileAsWithdrawn(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	d := h.start()
 	dir := t.TempDir()
 	put(t, dir, "a.hcl", spec("x"))
@@ -41,11 +41,11 @@ func TestALookThatFailsCountsNoFileAsWithdrawn(t *testing.T) {
 	for range 3 {
 		d.look(t)
 		check(t, d.do(t.Context(), func() { // as if that look were long ago
-			for path, since := range d.presence.missed {
-				d.presence.missed[path] = since.Add(-time.Hour)
+			for path, since := range d.deletions.missed {
+				d.deletions.missed[path] = since.Add(-time.Hour)
 			}
-			if len(d.gone) > 0 || d.desired["run.r"] == nil || len(d.presence.missed) > 0 {
-				t.Errorf("after a look that failed: gone %v, missed %v", d.gone, d.presence.missed)
+			if len(d.gone) > 0 || d.desired["run.r"] == nil || len(d.deletions.missed) > 0 {
+				t.Errorf("after a look that failed: gone %v, missed %v", d.gone, d.deletions.missed)
 			}
 		}))
 	}
@@ -65,7 +65,7 @@ func TestALookThatFailsCountsNoFileAsWithdrawn(t *testing.T) {
 
 // A daemon that starts knows of open trials before it knows whether a file wants them.
 func TestNothingIsDoneBeforeALookHasSucceeded(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	first := h.start()
 	first.untilTrials(t, "x/1 running")

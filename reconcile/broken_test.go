@@ -51,7 +51,7 @@ func TestABrokenJudgeIsTheTasksDefect(t *testing.T) {
 		"the submission breaks the runner":           {expect(spec()), one, breaks, "test_error judge", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.script = "tests:AB"
 			h.answers = map[string]string{"m": "breaks", "n": "breaks"}
 			h.runner = tt.runner
@@ -92,7 +92,7 @@ func TestABrokenJudgeIsTheTasksDefect(t *testing.T) {
 
 // TestAMendedJudgeIsAskedAgain: a later try finds out for itself, before any agent works.
 func TestAMendedJudgeIsAskedAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.runner = func(string) (string, int) { return "", 127 }
 	close(h.let)
 	h.write("a.hcl", spec("x"))
@@ -111,7 +111,7 @@ func TestAMendedJudgeIsAskedAgain(t *testing.T) {
 
 // TestControlsStandBesideTheRates in every number that is made of several agents.
 func TestControlsStandBesideTheRates(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.script = "tests:AB"
 	h.answers = map[string]string{"m": "tests:Ab", "o": "tests:AB", "n": "tests:ab"}
 	close(h.let)

@@ -11,7 +11,7 @@ import (
 
 // A page of trials costs what is on it, and a list keeps to its execution.
 func TestAListOfTrialsReadsItsPage(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := New(Options{Store: h.store})
 	h.plantCells(60)
 	var all []string

@@ -20,7 +20,7 @@ import (
 
 // cheats has agents leave code that ends the runner of the tests. While gate holds, what they
 // left cannot be read by those who look through it; asked counts how often they wanted to.
-func (h *house) cheats() (gate chan struct{}, asked *atomic.Int32) {
+func (h *fixture) cheats() (gate chan struct{}, asked *atomic.Int32) {
 	gate, asked = make(chan struct{}), &atomic.Int32{}
 	h.fake.AddImage("work:1", container.ImageConfig{}, map[string]string{"/workspace/x": ""})
 	h.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int {
@@ -43,7 +43,7 @@ func (h *house) cheats() (gate chan struct{}, asked *atomic.Int32) {
 	return gate, asked
 }
 
-func (h *house) marks() (marks map[string]string) {
+func (h *fixture) marks() (marks map[string]string) {
 	h.t.Helper()
 	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) (err error) {
 		marks, err = tx.MetaBelow(scanPrefix)
@@ -53,7 +53,7 @@ func (h *house) marks() (marks map[string]string) {
 }
 
 // flagged are the records trial.flagged of run.r.
-func (h *house) flagged() (all []trial.Flagged) {
+func (h *fixture) flagged() (all []trial.Flagged) {
 	h.t.Helper()
 	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) error {
 		stream, err := tx.Stream("run.r")
@@ -79,7 +79,7 @@ func (h *house) flagged() (all []trial.Flagged) {
 // TestAVerdictWaitsForNoLookAtWhatTheAgentDid: it is recorded, the findings come after it, exactly
 // once, whatever is restarted in between, and the run is over after them.
 func TestAVerdictWaitsForNoLookAtWhatTheAgentDid(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	gate, asked := h.cheats()
 	h.write("a.hcl", spec("x"))
 	d := h.start()
@@ -163,7 +163,7 @@ func TestOnlyWhatCountsIsLookedAt(t *testing.T) {
 
 // TestAnotherTryIsLookedAtInPlaceOfTheOneBefore: what was found in that one is told of no other.
 func TestAnotherTryIsLookedAtInPlaceOfTheOneBefore(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	first, second := cheatScan{"run.r", "t", 1}, cheatScan{"run.r", "t", 2}
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 		return errors.Join(tx.PutMeta(first.mark()), tx.PutMeta(second.mark()))

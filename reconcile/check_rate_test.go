@@ -70,7 +70,7 @@ provider "anthropic" { api_key = "sk" }
 
 // Who cannot rate is told before anything is made.
 func TestACheckWithoutAModelToAskBeginsNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, h.specs, "a.hcl", benchmarkSpec)
 	d := h.start()
 	_, _, err := d.CheckTask(t.Context(), Check{Task: "benchmark.edge.one", Rater: &Rater{"nobody", "m"}})
@@ -81,7 +81,7 @@ func TestACheckWithoutAModelToAskBeginsNothing(t *testing.T) {
 }
 
 // tree is a blob with some files.
-func (h *house) tree(files map[string]string) task.Tree {
+func (h *fixture) tree(files map[string]string) task.Tree {
 	h.t.Helper()
 	w, err := h.store.Blobs().Create()
 	if err != nil {
@@ -102,7 +102,7 @@ func (h *house) tree(files map[string]string) task.Tree {
 const rateFix = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-wrong\n+right\n"
 
 func TestAModelRatesATaskOrTheRatingSaysWhyNot(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	private := &task.Private{Context: h.tree(map[string]string{"private.txt": "nobody's business\n"})}
 	whole := task.Task{
 		Name: "one", Title: "Make it right", Instruction: "Set x to what is right.", Workdir: "/workspace", FailToPass: []string{"test_right"},

@@ -65,7 +65,7 @@ func (r *Reconciler) Took(ctx context.Context, changed []string) (ds config.Diag
 	}
 	err = r.command(ctx, func() error {
 		r.dismiss(root)
-		r.look(ctx, fresh)
+		r.rescan(ctx, fresh)
 		if r.set == nil {
 			return errors.New("the specs cannot be looked at")
 		}
@@ -105,7 +105,7 @@ func (r *Reconciler) dismiss(root string) {
 		return
 	}
 	for _, path := range missing {
-		r.presence.missed[path] = time.Time{} // for long enough
+		r.deletions.missed[path] = time.Time{} // for long enough
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // repository makes the house's folder one that is replaced a commit at a time.
-func (h *house) repository() (whole *atomic.Bool, commit *atomic.Value) {
+func (h *fixture) repository() (whole *atomic.Bool, commit *atomic.Value) {
 	whole, commit = &atomic.Bool{}, &atomic.Value{}
 	whole.Store(true)
 	commit.Store("c1")
@@ -27,7 +27,7 @@ func (h *house) repository() (whole *atomic.Bool, commit *atomic.Value) {
 }
 
 // took is what is wrong after a commit that changed these files.
-func (h *house) took(d *daemon, names ...string) config.Diagnostics {
+func (h *fixture) took(d *daemon, names ...string) config.Diagnostics {
 	h.t.Helper()
 	changed := []string{}
 	for _, name := range names {
@@ -50,7 +50,7 @@ func inForce(d *daemon) string {
 func agentFile(name string) string { return fmt.Sprintf("agent %q { command = \"x\" }\n", name) }
 
 func TestACheckoutThatIsNotWholeIsNotLookedAt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	whole, commit := h.repository()
 	h.write("a.hcl", agentFile("a"))
 	h.write("b.hcl", agentFile("b"))
@@ -82,7 +82,7 @@ func TestACheckoutThatIsNotWholeIsNotLookedAt(t *testing.T) {
 }
 
 func TestACommitIsReadAtOnceAndAsAWhole(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	_, commit := h.repository()
 	h.write("a.hcl", agentFile("a"))
 	d := h.start()
@@ -109,7 +109,7 @@ func TestACommitIsReadAtOnceAndAsAWhole(t *testing.T) {
 }
 
 func TestACommitWithoutMostOfItsFilesIsAwaited(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.repository()
 	names := []string{"a.hcl", "b.hcl", "c.hcl", "d.hcl"}
 	for _, name := range names {
@@ -126,7 +126,7 @@ func TestACommitWithoutMostOfItsFilesIsAwaited(t *testing.T) {
 }
 
 // told are the types and commits of a status file's records.
-func (h *house) told(d *daemon, name string) string {
+func (h *fixture) told(d *daemon, name string) string {
 	h.t.Helper()
 	var all []string
 	path := filepath.Join(h.specs, name)

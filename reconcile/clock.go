@@ -16,9 +16,9 @@ func (r *Reconciler) stamped(at time.Time) time.Time {
 	return at
 }
 
-// heed takes in that the wall clock was set: the next firing of a schedule, which is a time
+// onClockStep takes in that the wall clock was set: the next firing of a schedule, which is a time
 // of day, is another moment then.
-func (r *Reconciler) heed() {
+func (r *Reconciler) onClockStep() {
 	now := r.now()
 	step := r.line.Wall(now).Sub(now)
 	if step == r.step {

@@ -29,7 +29,7 @@ func TestTheLoopHeedsAStepOfTheWallClock(t *testing.T) {
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
 			r := stepping(step)
-			r.Working()
+			r.Heartbeat()
 			if p := r.Progress(); p < 0 || p > time.Minute {
 				t.Errorf("the last turn was %s ago", p)
 			}
@@ -39,7 +39,7 @@ func TestTheLoopHeedsAStepOfTheWallClock(t *testing.T) {
 			r.queue.add("run.once", r.now().Add(time.Minute))
 			r.queue.add("run.daily", r.now().Add(20*time.Hour))
 			for range 2 {
-				r.heed()
+				r.onClockStep()
 			}
 			if key, ok := r.queue.pop(r.now()); !ok || key != "run.daily" {
 				t.Errorf("looked at is %q, %v", key, ok)
@@ -65,7 +65,7 @@ func TestMiningEndsWhenItsBlockIsGoneForAMinuteAlthoughTheClockWasSet(t *testing
 			r.miss(address, r.now())
 			for range 2 {
 				r.queue.pop(r.now())
-				if err := r.tend(t.Context(), address); err != nil || live.stopping {
+				if err := r.reconcileMining(t.Context(), address); err != nil || live.stopping {
 					t.Errorf("within the grace it ends: %v, %v", live.stopping, err)
 				}
 				if _, wait, ok := r.queue.peek(r.now()); !ok || wait < 50*time.Second || wait > plan.RemovalGrace {
@@ -73,7 +73,7 @@ func TestMiningEndsWhenItsBlockIsGoneForAMinuteAlthoughTheClockWasSet(t *testing
 				}
 			}
 			r.gone[address] = r.now().Add(-plan.RemovalGrace)
-			if err := r.tend(t.Context(), address); err != nil || !live.stopping {
+			if err := r.reconcileMining(t.Context(), address); err != nil || !live.stopping {
 				t.Errorf("after the grace it ends: %v, %v", live.stopping, err)
 			}
 		})

@@ -64,7 +64,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 		if o.Execution != nil && !o.Execution.Finished {
 			return conflict("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
-		r.look(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
+		r.rescan(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
 		asked := &plan.Rerun{}
 		if cell != "" {
 			s, err := r.stateOfTrial(ctx, name)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestADrainingDaemonBeginsNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
@@ -44,7 +44,7 @@ func TestADrainingDaemonBeginsNothing(t *testing.T) {
 
 // A drain hears of what it waits for: it does not ask for each run again and again.
 func TestADrainIsToldOfItsEnd(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.sleepers(50)
 	h.write("a.hcl", strings.TrimPrefix(spec("x"), benchmarkSpec))
 	d := h.start()
@@ -79,7 +79,7 @@ func TestADrainIsToldOfItsEnd(t *testing.T) {
 }
 
 func TestCancelSaysWhenThereIsNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	h.write("b.hcl", strings.Replace(strings.SplitAfter(spec(), "}\n}\n")[1], `run "r" {`, "run \"later\" {\n schedule = \"0 0 1 1 *\"\n agent \"nop\" {}", 1))
 	d := h.start()
@@ -95,7 +95,7 @@ func TestCancelSaysWhenThereIsNothing(t *testing.T) {
 }
 
 func TestWithdrawnFilesAreGoneAtOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	d := h.start()
 	dir := t.TempDir()
 	put(t, dir, "a.hcl", strings.Replace(spec("x"), "auto_eval", "schedule = \"0 0 1 1 *\"\n auto_eval", 1))
@@ -112,7 +112,7 @@ func TestWithdrawnFilesAreGoneAtOnce(t *testing.T) {
 	}
 }
 
-func (h *house) waitDraining(d *daemon) {
+func (h *fixture) waitDraining(d *daemon) {
 	h.t.Helper()
 	for draining := false; !draining; {
 		check(h.t, d.do(h.t.Context(), func() { draining = d.draining != nil }))

@@ -34,9 +34,9 @@ var (
 
 // newSumHouse is a house whose judge image has sumTests, and whose judge command runs what is
 // laid of them.
-func newSumHouse(t *testing.T) *house {
+func newSumHouse(t *testing.T) *fixture {
 	t.Helper()
-	h := newHouse(t)
+	h := newFixture(t)
 	h.fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{
 		"/hold": "", "/bin/sh": "", "/workspace/x": "", "/workspace/tests/test_sum.py": sumTests, "/etc/passwd": "root:x:0:0::/:\n",
 	})
@@ -82,7 +82,7 @@ func sumSpec(more string, agents ...string) string {
 }
 
 // hasDecoys waits until an execution of run.r keeps decoys.
-func (h *house) hasDecoys(d *daemon) {
+func (h *fixture) hasDecoys(d *daemon) {
 	h.t.Helper()
 	d.until(h.t, "with decoys", func(r RunStatus) bool {
 		if len(r.Trials) == 0 {

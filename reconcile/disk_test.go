@@ -11,7 +11,7 @@ import (
 // Of the disk as much is reserved as containers of the task were seen to take, and a fifth, and
 // no more than they may.
 func TestTheDiskThatIsReservedIsWhatWasSeen(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	of := func(name string, seen int64) trial.State {

@@ -11,7 +11,7 @@ import (
 // Who judges anew gets the task as its file and folders are now, and leaves what is in
 // force alone.
 func TestATaskIsTakenAsItIsNow(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, h.specs, "hidden/a.txt", "first")
 	text := strings.Replace(benchmarkSpec, `image       = "work:1"`, "image       = \"work:1\"\n    solution {\n      context = \"hidden\"\n    }", 1)
 	file := filepath.Join(h.specs, "a.hcl")

@@ -77,11 +77,11 @@ func (f *former) database(t *testing.T, mode string) *sql.DB {
 	return db
 }
 
-// house is one in which today's daemons go on: GitHub and the model answer now, and the
+// fixture is one in which today's daemons go on: GitHub and the model answer now, and the
 // engine has the containers that it had.
-func (f *former) house(t *testing.T) *house {
+func (f *former) fixture(t *testing.T) *fixture {
 	t.Helper()
-	h := newHouseIn(t, f.dir)
+	h := newFixtureIn(t, f.dir)
 	h.answers = map[string]string{"works": "tests:ABcd", "lost": "tests:ABCd", "between": "tests:ABCD", "mines": "tests:ABCD"}
 	h.runner = func(answer string) (string, int) {
 		if answer == "slow" { // the round that was being judged
@@ -98,7 +98,7 @@ func (f *former) house(t *testing.T) *house {
 }
 
 // outside is what mining and gateways reach.
-func (f *former) outside(t *testing.T, h *house) {
+func (f *former) outside(t *testing.T, h *fixture) {
 	t.Helper()
 	model := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
 		return call("rate_difficulty", map[string]any{"reasoning": "one line", "difficulty": "easy", "score": 0.2})
@@ -129,7 +129,7 @@ func (f *former) outside(t *testing.T, h *house) {
 }
 
 // containers gives the engine those that it had, with their ids, which it counts.
-func (f *former) containers(t *testing.T, h *house) {
+func (f *former) containers(t *testing.T, h *fixture) {
 	t.Helper()
 	type made struct {
 		ID       string

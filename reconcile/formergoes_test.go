@@ -83,7 +83,7 @@ func ends(s Status) string {
 
 func TestAStateDirectoryOfAnEarlierVersionGoesOn(t *testing.T) {
 	f := unpack(t)
-	h := f.house(t)
+	h := f.fixture(t)
 	before := h.linesOf(t)
 	stop := f.write(t, h.store)
 	d := h.start()
@@ -145,7 +145,7 @@ func (f *former) sameNumbers(t *testing.T, r RunStatus) {
 }
 
 // linesOf are all stored lines, by spec.
-func (h *house) linesOf(t *testing.T) map[string][]string {
+func (h *fixture) linesOf(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
@@ -223,7 +223,7 @@ func checkRecords(t *testing.T, all map[string][]string) {
 }
 
 // checkFiles holds that the result files are what is stored.
-func (h *house) checkFiles(t *testing.T) {
+func (h *fixture) checkFiles(t *testing.T) {
 	t.Helper()
 	all := h.linesOf(t)
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
@@ -240,7 +240,7 @@ func (h *house) checkFiles(t *testing.T) {
 }
 
 // checkGame holds that the session which was open has the verdict of its peak, with all moves.
-func (h *house) checkGame(t *testing.T) {
+func (h *fixture) checkGame(t *testing.T) {
 	t.Helper()
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
 		rows, err := tx.Trials("run.g", 1)
@@ -306,7 +306,7 @@ func checkSpent(t *testing.T, f *former) {
 // What a daemon did not come to before it ended, the next one does; meanwhile all trials are told.
 func TestCellsOfAnEarlierVersionAreMadeByTheNextDaemon(t *testing.T) {
 	f := unpack(t)
-	h := f.house(t)
+	h := f.fixture(t)
 	reached := make(chan struct{})
 	h.tune = func(r *Reconciler) {
 		var once sync.Once
@@ -345,7 +345,7 @@ func TestCellsOfAnEarlierVersionAreMadeByTheNextDaemon(t *testing.T) {
 }
 
 // filled is how far cells are made.
-func (h *house) filled(t *testing.T) (at string) {
+func (h *fixture) filled(t *testing.T) (at string) {
 	t.Helper()
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) (err error) {
 		at, err = tx.Meta(history.FilledKey)
@@ -367,7 +367,7 @@ func TestAStateDirectoryOfAnEarlierVersionIsNotReadBeforeADaemonHadIt(t *testing
 // Between two tries a trial has a status, and no cell before all have theirs.
 func TestATrialThatIsGivenUpBeforeItHasACellHasItsRounds(t *testing.T) {
 	f := unpack(t)
-	h := f.house(t)
+	h := f.fixture(t)
 	r := New(Options{Store: h.store, Log: slog.New(slog.DiscardHandler)})
 	check(t, r.fillOpen(t.Context()))
 	var between trial.State

@@ -28,7 +28,7 @@ func (d *daemon) instructions(t *testing.T) (all []string) {
 }
 
 // preview is the plan for the house's a.hcl.
-func (h *house) preview(d *daemon) string {
+func (h *fixture) preview(d *daemon) string {
 	h.t.Helper()
 	inputs, err := config.ReadAll([]string{h.specs + "/a.hcl"})
 	check(h.t, err)
@@ -40,7 +40,7 @@ func (h *house) preview(d *daemon) string {
 // Content is fixed when an execution begins: whatever is read anew changes no execution that is
 // there, open or over, and all that tells of the run says so.
 func TestAnExecutionKeepsItsContent(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, h.specs, "prompt.md", "first")
 	h.write("a.hcl", filed("x"))
 	d := h.start()
@@ -79,7 +79,7 @@ func TestAnExecutionKeepsItsContent(t *testing.T) {
 
 // An edit of the spec takes effect in the present execution, and content does not come with it.
 func TestAnEditOfTheSpecKeepsTheContent(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	put(t, h.specs, "prompt.md", "first")
 	h.write("a.hcl", filed("x"))
@@ -103,7 +103,7 @@ func TestAnEditOfTheSpecKeepsTheContent(t *testing.T) {
 
 // A rerun reads content for its own run, and starts nothing of others.
 func TestARerunIsOfTheRunThatItNames(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, h.specs, "prompt.md", "first")
 	other := "run \"other\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n agent \"nop\" { label = \"o\" }\n}\n"
 	h.write("a.hcl", filed("x")+other)
@@ -139,7 +139,7 @@ func TestARerunIsOfTheRunThatItNames(t *testing.T) {
 
 // A rerun beside an open run of the same benchmark judges with what there is now.
 func TestARerunBesideAnOpenRunReadsItsContent(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, h.specs, "prompt.md", "first")
 	h.write("a.hcl", filed("x"))
 	close(h.let)
@@ -170,7 +170,7 @@ func TestARerunBesideAnOpenRunReadsItsContent(t *testing.T) {
 
 // Where files are handed in again, other content begins another execution and more cells do not.
 func TestHandingInAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	dir := t.TempDir()
 	put(t, dir, "prompt.md", "first")
@@ -201,7 +201,7 @@ func TestHandingInAgain(t *testing.T) {
 }
 
 func TestARunCanBeDoneAgainWheneverContentChanges(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	put(t, h.specs, "prompt.md", "first")
 	h.write("a.hcl", strings.Replace(filed("x"), "auto_eval", "on_change = \"rerun\"\n auto_eval", 1))
@@ -217,7 +217,7 @@ func TestARunCanBeDoneAgainWheneverContentChanges(t *testing.T) {
 
 // Nobody needs to ask: an edit of content under a daemon is seen when it has come to rest.
 func TestADaemonTellsThatContentChanged(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	put(t, h.specs, "prompt.md", "first")
 	h.write("a.hcl", filed("x"))

@@ -25,7 +25,7 @@ func names(out Swept) (all []string) {
 }
 
 func TestCollectKeepsWhatAnOpenRunNeeds(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ours := func(ref string) {
 		h.fake.AddImage(ref, container.ImageConfig{Labels: map[string]string{
 			image.LabelImageOwner: h.store.Owner(), image.LabelName: ref,
@@ -72,7 +72,7 @@ func TestCollectKeepsWhatAnOpenRunNeeds(t *testing.T) {
 }
 
 func TestCollectRemovesOrphanedBlobs(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	put := func(text string, old bool) string {
@@ -106,7 +106,7 @@ func TestCollectRemovesOrphanedBlobs(t *testing.T) {
 }
 
 func TestTheUseOfAnImageIsRemembered(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	uses := NewUses(h.store, nil)
 	began := time.Now().Add(-time.Second)
 	for range 3 {

@@ -36,9 +36,9 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// house is a watched folder, a state directory and a fake engine, in which one daemon
+// fixture is a watched folder, a state directory and a fake engine, in which one daemon
 // after the other works. Agents say hello and work until the test lets them end.
-type house struct {
+type fixture struct {
 	t      *testing.T
 	specs  string
 	store  *store.Store
@@ -59,9 +59,9 @@ type house struct {
 	tests func(c *containertest.FakeContainer) string // what the judge command prints by what is in its container; nil = runner
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newHouseIn(t, shortDir(t))
+	return newFixtureIn(t, shortDir(t))
 }
 
 // shortDir is a folder that goes with the test; sockets need a short path.
@@ -75,10 +75,10 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// newHouseIn is a house whose state directory and folder may be there already.
-func newHouseIn(t *testing.T, dir string) *house {
+// newFixtureIn is a house whose state directory and folder may be there already.
+func newFixtureIn(t *testing.T, dir string) *fixture {
 	t.Helper()
-	h := &house{t: t, specs: filepath.Join(dir, "specs"), fake: containertest.NewFake(), let: make(chan struct{})}
+	h := &fixture{t: t, specs: filepath.Join(dir, "specs"), fake: containertest.NewFake(), let: make(chan struct{})}
 	var err error
 	if h.store, err = store.Open(t.Context(), filepath.Join(dir, "s"), store.Options{}); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func newHouseIn(t *testing.T, dir string) *house {
 
 // checkCells holds that lists and counts show of trials what these are, unless cells of an earlier
 // version are still to be made.
-func (h *house) checkCells() {
+func (h *fixture) checkCells() {
 	h.t.Helper()
 	ctx := context.WithoutCancel(h.t.Context()) // also when the test is over
 	var filled string
@@ -137,7 +137,7 @@ func (h *house) checkCells() {
 }
 
 // work is a guest with an agent that answers when it is let.
-func (h *house) work(ctx context.Context, c *containertest.FakeContainer) {
+func (h *fixture) work(ctx context.Context, c *containertest.FakeContainer) {
 	post(ctx, c, "/v1/hello", guest.Hello{Version: guest.Version})
 	select {
 	case <-h.let:
@@ -148,7 +148,7 @@ func (h *house) work(ctx context.Context, c *containertest.FakeContainer) {
 }
 
 // answer is what the agent of a work container leaves.
-func (h *house) answer(ctx context.Context, c *containertest.FakeContainer) string {
+func (h *fixture) answer(ctx context.Context, c *containertest.FakeContainer) string {
 	answer := "passed"
 	_ = h.store.View(ctx, func(tx *store.Tx) error { // what cannot be read has the usual answer
 		row, err := tx.Trial(c.Workload().Labels[container.LabelTrial])
@@ -244,7 +244,7 @@ type daemon struct {
 }
 
 // start makes the next daemon of the house.
-func (h *house) start() *daemon {
+func (h *fixture) start() *daemon {
 	h.t.Helper()
 	d, ready := h.begin()
 	select {
@@ -256,7 +256,7 @@ func (h *house) start() *daemon {
 }
 
 // begin is start without waiting for the daemon to become ready.
-func (h *house) begin() (d *daemon, ready chan struct{}) {
+func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 	h.t.Helper()
 	log, ledger, owner := slog.New(slog.DiscardHandler), history.NewLedger(h.store), h.store.Owner()
 	d = &daemon{}
@@ -348,7 +348,7 @@ benchmark "edge" {
 
 // write puts a file into the watched folder; an empty text removes it. The daemon is told
 // to look by look.
-func (h *house) write(name, text string) {
+func (h *fixture) write(name, text string) {
 	h.t.Helper()
 	if text == "" {
 		check(h.t, os.Remove(filepath.Join(h.specs, name)))
@@ -446,7 +446,7 @@ func (d *daemon) untilOver(t *testing.T, address string) {
 }
 
 // records are the types of the lines of run.r.
-func (h *house) records() string {
+func (h *fixture) records() string {
 	h.t.Helper()
 	var all []string
 	err := h.store.View(h.t.Context(), func(tx *store.Tx) error {
@@ -469,7 +469,7 @@ func (h *house) records() string {
 }
 
 // untilEmpty waits until no container is left.
-func (h *house) untilEmpty() {
+func (h *fixture) untilEmpty() {
 	h.t.Helper()
 	var found []container.Instance
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
@@ -484,7 +484,7 @@ func (h *house) untilEmpty() {
 }
 
 // container is the work container of the first trial, or nil.
-func (h *house) container(r RunStatus) *containertest.FakeContainer {
+func (h *fixture) container(r RunStatus) *containertest.FakeContainer {
 	h.t.Helper()
 	found, err := h.fake.Observe(h.t.Context(), h.store.Owner())
 	check(h.t, err)

@@ -89,7 +89,7 @@ func TestWhyATrialCannotBeEntered(t *testing.T) {
 }
 
 // kept are the containers that are there, "role phase".
-func (h *house) kept() (all []string) {
+func (h *fixture) kept() (all []string) {
 	h.t.Helper()
 	found, err := h.fake.Observe(h.t.Context(), h.store.Owner())
 	check(h.t, err)
@@ -102,7 +102,7 @@ func (h *house) kept() (all []string) {
 	return all
 }
 
-func (h *house) untilKept(want ...string) {
+func (h *fixture) untilKept(want ...string) {
 	h.t.Helper()
 	var all []string
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
@@ -120,7 +120,7 @@ func withKeep(text, keep string) string {
 // TestKeptContainersOutliveDaemonsUntilGc: the sweep of the next daemon leaves them, and stops one
 // that nobody is in any more; gc removes all, with what they had mounted.
 func TestKeptContainersOutliveDaemonsUntilGc(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	lives := 0
 	h.more = func(o *Options) { lives++; o.Daemon = fmt.Sprint("life ", lives) }
 	close(h.let)
@@ -166,7 +166,7 @@ func TestKeptContainersOutliveDaemonsUntilGc(t *testing.T) {
 
 // TestWhatReplacesATrialRemovesItsContainers: an edit that changes its cell.
 func TestWhatReplacesATrialRemovesItsContainers(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	h.write("a.hcl", withKeep(spec("x"), "always"))
 	d := h.start()

@@ -33,7 +33,7 @@ func inUse() int64 {
 
 // sleepers writes a benchmark and files with a run each, which are not due for long, and
 // waits until none of them is so young that it would be held back.
-func (h *house) sleepers(n int) {
+func (h *fixture) sleepers(n int) {
 	h.t.Helper()
 	h.write("shared.hcl", benchmarkSpec)
 	for i := range n {
@@ -45,7 +45,7 @@ func (h *house) sleepers(n int) {
 // A spec that sleeps takes less than 5 KB: a daemon with ten thousand has no more than 50 MB of
 // them.
 func TestASleepingSpecTakesLittleMemory(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.sleepers(many)
 	before := inUse()
 	d := h.start()
@@ -118,7 +118,7 @@ func TestCellsHoldNoCopyOfTheirTask(t *testing.T) {
 
 // Runs are read in one transaction: a writer changes all or none of them.
 func TestManyRunsAreReadAtOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var addresses []string
 	for i := range 20 {
 		addresses = append(addresses, fmt.Sprintf("run.r%d", i))
@@ -159,7 +159,7 @@ func TestManyRunsAreReadAtOnce(t *testing.T) {
 
 // One run that cannot be read keeps none of the others from its turn, however many are due.
 func TestARunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.sleepers(atOnce + 10)
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 		return errors.Join(tx.PutMeta(firedKey("run.sleeper7"), "never"), tx.PutMeta(scheduleKey("run.sleeper7"), "0 0 1 1 *"))
@@ -191,7 +191,7 @@ func TestARunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 // Files rest while nothing changes. What is missing or wrong is looked at again and again,
 // and whoever asks for a look gets one.
 func TestFilesRestOnlyWhenAllIsWell(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", benchmarkSpec)
 	handedIn := filepath.Join(t.TempDir(), "b.hcl")
 	if err := os.WriteFile(handedIn, []byte(strings.TrimPrefix(spec("x"), benchmarkSpec)), 0o644); err != nil {
@@ -200,7 +200,7 @@ func TestFilesRestOnlyWhenAllIsWell(t *testing.T) {
 	d := h.start()
 	rests := func() (n int) {
 		t.Helper()
-		check(t, d.do(t.Context(), func() { n = len(d.rest.sights) }))
+		check(t, d.do(t.Context(), func() { n = len(d.scanned.sights) }))
 		return n
 	}
 	untilRest := func(want int) {
@@ -232,8 +232,8 @@ func TestARestEnds(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "a.hcl", benchmarkSpec)
 	now := time.Now()
-	sights := []config.Sight{config.Scan(dir, nil, config.Options{}).Sight}
-	for name, r := range map[string]rest{
+	sights := []config.StatSnapshot{config.Scan(dir, nil, config.Options{}).Snapshot}
+	for name, r := range map[string]scanCache{
 		"none has begun": {}, "of no root": {nil, now.Add(time.Hour)}, "its time is over": {sights, now}, "a file is young": {sights, now.Add(time.Hour)},
 	} {
 		if r.lasts(now) {
@@ -247,7 +247,7 @@ func TestARestEnds(t *testing.T) {
 func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 	asked := map[int]int64{}
 	for _, n := range []int{10, 300} {
-		h := newHouse(t)
+		h := newFixture(t)
 		h.sleepers(n)
 		d := h.start()
 		edited := "run.sleeper3"
@@ -260,7 +260,7 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 		h.write("sleeper3.hcl", "run \"sleeper3\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 2 1 *\"\n  agent \"nop\" {}\n}\n")
 		queries := h.store.Work().Queries
 		check(t, d.do(t.Context(), func() { // as for who asks for it: nobody waits for a file that is young
-			d.Reconciler.look(t.Context(), among([]string{filepath.Join(h.specs, "sleeper3.hcl")}))
+			d.Reconciler.rescan(t.Context(), among([]string{filepath.Join(h.specs, "sleeper3.hcl")}))
 		}))
 		asked[n] = h.store.Work().Queries - queries
 		check(t, d.do(t.Context(), func() {

@@ -95,8 +95,8 @@ func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time
 	}
 }
 
-// tend makes one pass over a mining spec: it is begun, begun anew, or stopped.
-func (r *Reconciler) tend(ctx context.Context, address string) error {
+// reconcileMining makes one pass over a mining spec: it is begun, begun anew, or stopped.
+func (r *Reconciler) reconcileMining(ctx context.Context, address string) error {
 	spec, live := r.miningOf(address), r.miners[address]
 	switch {
 	case spec == nil && live != nil:

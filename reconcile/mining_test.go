@@ -23,13 +23,13 @@ import (
 
 // pit is a house whose daemons mine. GitHub has nothing, and says so when it is let.
 type pit struct {
-	*house
+	*fixture
 	tell chan struct{} // closed: GitHub answers
 }
 
 func newPit(t *testing.T) *pit {
 	t.Helper()
-	p := &pit{house: newHouse(t), tell: make(chan struct{})}
+	p := &pit{fixture: newFixture(t), tell: make(chan struct{})}
 	settings := config.DefaultSettings(nil)
 	settings.Providers = map[string]config.Provider{"p": {Protocol: "openai", BaseURL: "http://model.test/v1", APIKey: config.SecretText("key")}}
 	clones := t.TempDir()
@@ -69,10 +69,10 @@ func (h *held) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 }
 
-// quarry is mining.x with these lines.
-func quarry(lines string) string { return quarryOf("x", lines) }
+// pulls is mining.x with these lines.
+func pulls(lines string) string { return pullsOf("x", lines) }
 
-func quarryOf(name, lines string) string {
+func pullsOf(name, lines string) string {
 	return fmt.Sprintf("mining %q {\n source \"repos\" { names = [\"acme/shop\"] }\n provider = \"p\"\n model = \"m\"\n %s\n}\n", name, lines)
 }
 
@@ -142,7 +142,7 @@ func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
 	p := newPit(t)
 	d := p.start()
 	dir := t.TempDir()
-	put(t, dir, "m.hcl", quarryOf("x", "")+quarryOf("y", ""))
+	put(t, dir, "m.hcl", pullsOf("x", "")+pullsOf("y", ""))
 	paths := []string{filepath.Join(dir, "m.hcl")}
 	for range 2 {
 		if addresses, ds, err := d.Submit(t.Context(), paths); err != nil || len(addresses) != 2 {
@@ -174,7 +174,7 @@ func (p *pit) has(name string) {
 func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
 	p := newPit(t)
 	p.has("one")
-	p.write("m.hcl", quarry(""))
+	p.write("m.hcl", pulls(""))
 	p.write("r.hcl", overQuarry)
 	d := p.start()
 	close(p.let)
@@ -224,7 +224,7 @@ func TestADrainEndsMiningAndFinishesWhatRuns(t *testing.T) {
 	p := newPit(t)
 	p.has("one")
 	p.has("two")
-	p.write("a.hcl", quarry("")+overQuarry)
+	p.write("a.hcl", pulls("")+overQuarry)
 	d := p.start()
 	d.untilMining(t, "mining.x", "running")
 	before := d.untilTrials(t, "nop/1 running")
@@ -251,7 +251,7 @@ func TestMiningThatCannotBeginIsTold(t *testing.T) {
 		able(o)
 		o.Mining = func(config.Mining) (mining.Options, error) { return mining.Options{}, errors.New("the list is gone") }
 	}
-	p.write("a.hcl", quarry(""))
+	p.write("a.hcl", pulls(""))
 	d := p.start()
 	if m := d.untilMining(t, "mining.x", "waiting"); m.Note != "begin mining.x: the list is gone" {
 		t.Errorf("it waits, and says %q", m.Note)
@@ -266,7 +266,7 @@ func TestMiningThatCannotBeginIsTold(t *testing.T) {
 	d.stop()
 	p.more = able
 	next := p.start()
-	check(t, next.do(t.Context(), func() { check(t, next.tend(t.Context(), "mining.x")) }))
+	check(t, next.do(t.Context(), func() { check(t, next.reconcileMining(t.Context(), "mining.x")) }))
 	next.untilMining(t, "mining.x", "cancelled")
 }
 
@@ -274,7 +274,7 @@ func TestMiningThatCannotBeginIsTold(t *testing.T) {
 func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
 	p := newPit(t)
 	p.has("one")
-	p.write("a.hcl", quarry(""))
+	p.write("a.hcl", pulls(""))
 	d := p.start()
 	d.untilMining(t, "mining.x", "running")
 	for every, want := range map[bool]int{true: 1, false: 0} {
@@ -287,7 +287,7 @@ func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
 // What a spec wants and may spend is told of one that is over, too.
 func TestAMiningSpecThatIsOverHasItsLimits(t *testing.T) {
 	p := newPit(t)
-	p.write("a.hcl", quarry("max_tasks = 3\n budget {\n total { tokens = 500 }\n }"))
+	p.write("a.hcl", pulls("max_tasks = 3\n budget {\n total { tokens = 500 }\n }"))
 	d := p.start()
 	at := d.untilMining(t, "mining.x", "running").Progress
 	close(p.tell)

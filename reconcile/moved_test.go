@@ -12,7 +12,7 @@ import (
 // A name of an image that means another one now is content that differs: the run is stale and
 // says so once, and a rerun takes the other image.
 func TestAMovedTagMakesARunStale(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	h.write("a.hcl", spec("x"))
 	d := h.start()

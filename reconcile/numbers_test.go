@@ -22,7 +22,7 @@ import (
 // editing is what befalls run.r: its agents come and go in any order, its judge and its
 // solution are edited, daemons die, and it is run again.
 type editing struct {
-	*house
+	*fixture
 	t      *testing.T
 	d      *daemon
 	rand   *rand.Rand
@@ -130,7 +130,7 @@ func shown(t *testing.T, d *daemon) (lines []string) {
 }
 
 // recorded are the same numbers from the records alone, as the jq line counts them.
-func (h *house) recorded() (lines []string) {
+func (h *fixture) recorded() (lines []string) {
 	h.t.Helper()
 	counts := h.counted()
 	rates := map[string]string{}
@@ -175,7 +175,7 @@ func TestNumbersAreThoseOfTheContent(t *testing.T) {
 	}
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			h := &editing{house: newHouse(t), t: t, rand: rand.New(rand.NewPCG(seed, 17)), agents: everybody} //nolint:gosec // no secret
+			h := &editing{fixture: newFixture(t), t: t, rand: rand.New(rand.NewPCG(seed, 17)), agents: everybody} //nolint:gosec // no secret
 			h.script = "tests:ABCDEFGHIJKL"
 			h.answers = map[string]string{"m": "tests:ABCDEFGHIj", "k": "tests:ABCDEFGHIJ", "n": "tests:a", "o": h.script}
 			close(h.let)

@@ -12,15 +12,15 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// sighting is what was observed of one run, or why it could not be read.
-type sighting struct {
+// observation is what was observed of one run, or why it could not be read.
+type observation struct {
 	plan.Worklist
 	err error
 }
 
 // observe reads what exists of some runs, in one transaction.
-func (r *Reconciler) observe(ctx context.Context, addresses []string) []sighting {
-	all := make([]sighting, len(addresses))
+func (r *Reconciler) observe(ctx context.Context, addresses []string) []observation {
+	all := make([]observation, len(addresses))
 	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		for i, address := range addresses {
 			all[i].Worklist, all[i].err = r.observed(tx, address)

@@ -274,5 +274,5 @@ func (r *Reconciler) digestsOf(inputs []config.Input) func(dir string) (string, 
 
 // copied has the specs looked at again of which copies have come.
 func (r *Reconciler) copied(ctx context.Context) {
-	_ = r.do(ctx, func() { r.look(ctx, func(string) bool { return false }) }) // fails where the loop has ended
+	_ = r.do(ctx, func() { r.rescan(ctx, func(string) bool { return false }) }) // fails where the loop has ended
 }

@@ -25,7 +25,7 @@ type copier struct {
 	fail  error
 }
 
-func (h *house) copier() *copier {
+func (h *fixture) copier() *copier {
 	c := &copier{gate: make(chan struct{})}
 	before := h.more
 	h.more = func(o *Options) {
@@ -114,7 +114,7 @@ func packedNow(t *testing.T, dir string) string {
 // A folder is copied beside the loop, once. Its run waits and says for what, all else goes on, and a
 // daemon that ends meanwhile costs nothing.
 func TestAFolderIsCopiedBesideTheLoop(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	c := h.copier()
 	put(t, h.specs, "tool/main.sh", "one")
 	h.write("a.hcl", withFolder)
@@ -154,7 +154,7 @@ func TestAFolderIsCopiedBesideTheLoop(t *testing.T) {
 
 // What is changed while a folder is copied is in the copy that counts.
 func TestAnEditWhileAFolderIsCopiedIsSeen(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	c := h.copier()
 	put(t, h.specs, "tool/main.sh", "one")
 	h.write("a.hcl", withFolder)
@@ -171,7 +171,7 @@ func TestAnEditWhileAFolderIsCopiedIsSeen(t *testing.T) {
 
 // A folder that cannot be copied is an error of the file, as one that is not there, until it can be.
 func TestAFolderThatCannotBeCopiedIsAnError(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	c := h.copier()
 	put(t, h.specs, "tool/main.sh", "one")
 	h.write("a.hcl", withFolder)
@@ -194,7 +194,7 @@ func TestAFolderThatCannotBeCopiedIsAnError(t *testing.T) {
 // An execution keeps the folder that it began with while another copy is made, and its run is stale
 // once that is there.
 func TestAnExecutionGoesOnWhileAFolderIsCopiedAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	c := h.copier()
 	c.let(nil)
 	put(t, h.specs, "tool/main.sh", "one")
@@ -227,7 +227,7 @@ func TestAnExecutionGoesOnWhileAFolderIsCopiedAgain(t *testing.T) {
 // Who hands a file in waits for its folders: the run begins with what they hold then, at once, and each
 // is copied once.
 func TestAFileThatIsHandedInIsCopiedFirst(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	c := h.copier()
 	d := h.start()
 	dir := t.TempDir()
@@ -281,7 +281,7 @@ func TestAFolderThatNeverRestsIsCopied(t *testing.T) {
 
 // A run whose time has come begins with the folder as it is then: it waits for the copy.
 func TestARunThatIsDueWaitsForItsFolder(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	c := h.copier()
 	c.let(nil)
 	put(t, h.specs, "tool/main.sh", "one")

@@ -9,7 +9,7 @@ import (
 
 // A name is asked for once an execution, whatever it means later.
 func TestAnImagesNameIsResolvedOnceAnExecution(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	first := trial.State{Spec: "run.other", Execution: 1}

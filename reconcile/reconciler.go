@@ -45,7 +45,7 @@ type Reconciler struct {
 	ended    chan string // ids of trials whose goroutine has ended
 	freed    chan struct{}
 	finished chan struct{}
-	line     clock.Line // of now; begun with the reconciler
+	line     clock.Timeline // of now; begun with the reconciler
 	born     time.Time
 	progress atomic.Int64 // the loop's last turn, in nanoseconds since born
 	waits    atomic.Bool  // the loop has nothing to do
@@ -54,20 +54,20 @@ type Reconciler struct {
 	shown    *snapshots
 
 	life      context.Context // of Run: a trial outlives the request that made it go on
-	left      *leftovers      // safe for any goroutine
+	left      *orphanList     // safe for any goroutine
 	keeping   *keeping        // safe for any goroutine
-	harness   *harness        // safe for any goroutine
+	foreign   *foreignReports // safe for any goroutine
 	troubles  troubles        // safe for any goroutine
 	summaries *summaries      // safe for any goroutine
 	scans     *cheatScans     // safe for any goroutine
 	packing   *packing        // safe for any goroutine; nil = folders are named, not copied
 	filling   filling         // set before Run
-	sanity    turns           // safe for any goroutine
+	sanity    keyedOnce       // safe for any goroutine
 	ahead     ahead           // safe for any goroutine
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
-	presence  presence
-	writing   writing
+	deletions deletionGuard
+	debounce  debounce
 	again     time.Time // when to look at the files by itself; zero = not
 	set       *config.Set
 	roots     roots // of the set's files
@@ -84,7 +84,7 @@ type Reconciler struct {
 	waitlist  *admission.Waitlist
 	previous  config.Previous   // what was last accepted; nil until it is read
 	seen      [32]byte          // fingerprint of the files that the set was made of
-	rest      rest              // for how long they need not be read again
+	scanned   scanCache         // for how long they need not be read again
 	blind     string            // why the last look at the files failed
 	trouble   []string          // places that could not be looked at, as last logged
 	notes     map[string]string // what a run waits for, for the status
@@ -102,14 +102,14 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	r := &Reconciler{
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: newSnapshots(), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
-		queue: newQueue(), presence: newPresence(o.Log), writing: writing{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
+		queue: newQueue(), deletions: newDeletionGuard(o.Log), debounce: debounce{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
 		live: map[string]*liveTrial{}, cells: map[string]*plan.CellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.harness, r.keeping, r.summaries, r.scans = newHarness(r), newKeeping(), newSummaries(o.Store, o.Idle), newCheatScans()
+	r.foreign, r.keeping, r.summaries, r.scans = newHarness(r), newKeeping(), newSummaries(o.Store, o.Idle), newCheatScans()
 	if o.Config.Snapshot != nil {
 		r.packing = newPacking(o.Config.Snapshot, r.copied)
 	}
@@ -150,8 +150,8 @@ func (r *Reconciler) Age() time.Duration {
 	return r.Progress()
 }
 
-// Working says that the loop is at work on something long, such as copying a context.
-func (r *Reconciler) Working() { r.progress.Store(int64(time.Since(r.born))) }
+// Heartbeat says that the loop is at work on something long, such as copying a context.
+func (r *Reconciler) Heartbeat() { r.progress.Store(int64(time.Since(r.born))) }
 
 // declared are the runs of the set in force; none before a look has succeeded.
 func (r *Reconciler) declared() []config.Run {
@@ -171,7 +171,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	r.life = ctx
 	loop := store.First(ctx) // it never waits for the many trials that write
 	begun := r.now()
-	r.Working()
+	r.Heartbeat()
 	if err := r.loadMined(loop); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer r.drivers.Wait()
 	defer r.publish() // some of them may wait for it
 	r.contents.names = r.imageNames(ctx)
-	for r.look(loop, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
+	for r.rescan(loop, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
 		r.wait(loop, pulses)
 	}
 	if r.set == nil {
@@ -201,10 +201,10 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	r.turn(loop)
 	for _, run := range r.declared() {
 		if run.Mode == trial.Single { // a crash may have come before its files
-			r.harness.note(run.Address())
+			r.foreign.note(run.Address())
 		}
 	}
-	strays, err := r.strays(loop)
+	strays, err := r.orphans(loop)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	}
 	for ctx.Err() == nil {
 		r.wait(loop, pulses)
-		r.heed()
+		r.onClockStep()
 		r.turn(loop)
 	}
 	return nil
@@ -226,7 +226,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 	group.Go(func() { r.left.run(ctx) })
 	group.Go(func() { r.boundKept(ctx) })
-	group.Go(func() { r.harness.run(ctx) })
+	group.Go(func() { r.foreign.run(ctx) })
 	group.Go(func() { r.fillCells(ctx) })
 	for range scanners {
 		group.Go(func() { r.scanTrials(ctx) })
@@ -261,7 +261,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 
 // wait blocks until something may have changed, and takes that in.
 func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
-	r.Working()
+	r.Heartbeat()
 	r.publish()
 	pause := idleTurn
 	if _, due, ok := r.queue.peek(r.now()); ok && r.set != nil {
@@ -289,8 +289,8 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case <-ctx.Done():
 	case <-pulses:
 		r.begins()
-		if !r.rest.lasts(time.Now()) {
-			r.look(ctx, nil)
+		if !r.scanned.lasts(time.Now()) {
+			r.rescan(ctx, nil)
 		}
 		if now := time.Now(); !now.Before(r.stirred.next) {
 			r.lookAtContent(ctx)
@@ -312,7 +312,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case <-timer.C:
 		r.begins()
 		if !r.again.IsZero() && !time.Now().Before(r.again) {
-			r.look(ctx, nil)
+			r.rescan(ctx, nil)
 		}
 		if !time.Now().Before(r.stirred.due) {
 			r.lookAtContent(ctx)
@@ -322,7 +322,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 
 // begins says that the loop has something to do.
 func (r *Reconciler) begins() {
-	r.Working()
+	r.Heartbeat()
 	r.tired = time.Now().Add(startsWithin)
 	r.waits.Store(false)
 }
@@ -347,7 +347,7 @@ func (r *Reconciler) begunEnough() bool {
 // begin too many trials.
 func (r *Reconciler) turn(ctx context.Context) {
 	for ctx.Err() == nil && !r.begunEnough() {
-		r.Working()
+		r.Heartbeat()
 		due := r.due()
 		if len(due) == 0 {
 			address, ok := r.waitlist.Offer(r.note)
@@ -365,7 +365,7 @@ func (r *Reconciler) turn(ctx context.Context) {
 				r.queue.add(due[i], r.now())
 				continue
 			}
-			r.Working()
+			r.Heartbeat()
 			err := r.reconcile(ctx, due[i], seen)
 			r.follow(ctx, due[i])
 			if err != nil && ctx.Err() == nil {
@@ -393,12 +393,12 @@ func (r *Reconciler) due() (addresses []string) {
 }
 
 // reconcile makes one pass over one run.
-func (r *Reconciler) reconcile(ctx context.Context, address string, seen sighting) error {
+func (r *Reconciler) reconcile(ctx context.Context, address string, seen observation) error {
 	r.waitlist.Leave(address, r.now())
 	r.shown.show(address)
 	if plan.IsMining(address) {
 		delete(r.notes, address)
-		return r.tend(ctx, address)
+		return r.reconcileMining(ctx, address)
 	}
 	if seen.err == nil && seen.Run != r.desired[address] { // it was edited since it was looked at
 		seen = r.observe(ctx, []string{address})[0]
@@ -469,5 +469,5 @@ func (r *Reconciler) Look(ctx context.Context, fresh bool) error {
 	if !fresh {
 		which = nil
 	}
-	return r.do(ctx, func() { r.look(ctx, which) })
+	return r.do(ctx, func() { r.rescan(ctx, which) })
 }

@@ -22,7 +22,7 @@ import (
 )
 
 func TestARunFromFileToVerdict(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x", "y"))
 	close(h.let)
 	d := h.start()
@@ -60,7 +60,7 @@ func TestARunFromFileToVerdict(t *testing.T) {
 }
 
 func TestARestartAdoptsWhatRuns(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	first := h.start()
 	before := first.untilTrials(t, "x/1 running")
@@ -84,7 +84,7 @@ func TestARestartAdoptsWhatRuns(t *testing.T) {
 
 // TestABrokenFileIsFrozen: also after a restart, and also after the file was away.
 func TestABrokenFileIsFrozen(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	h.write("b.hcl", "locals {}")
 	d := h.start()
@@ -113,7 +113,7 @@ func TestABrokenFileIsFrozen(t *testing.T) {
 }
 
 func TestABlockThatMovesTakesItsResultsAlong(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", benchmarkSpec)
 	h.write("b.hcl", strings.TrimPrefix(spec("x"), benchmarkSpec))
 	d := h.start()
@@ -130,7 +130,7 @@ func TestABlockThatMovesTakesItsResultsAlong(t *testing.T) {
 }
 
 func TestTwoDeclarationsChangeNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
@@ -148,7 +148,7 @@ func TestTwoDeclarationsChangeNothing(t *testing.T) {
 }
 
 func TestACellThatIsWantedAgainStartsAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x", "y"))
 	d := h.start()
 	d.untilTrials(t, "x/1 running, y/1 running")
@@ -167,7 +167,7 @@ func TestACellThatIsWantedAgainStartsAgain(t *testing.T) {
 func TestABlockRemovedWhileNoDaemonRan(t *testing.T) {
 	for _, end := range []string{"after the grace", "by a request that goes away"} {
 		t.Run(end, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.write("a.hcl", spec("x"))
 			first := h.start()
 			first.untilTrials(t, "x/1 running")
@@ -201,7 +201,7 @@ func TestABlockRemovedWhileNoDaemonRan(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x", "y"))
 	d := h.start()
 	run := d.untilTrials(t, "x/1 running, y/1 running")
@@ -225,7 +225,7 @@ func TestCancel(t *testing.T) {
 
 // TestCancelBetweenTwoTries: nothing runs that could end, and the run ends all the same.
 func TestCancelBetweenTwoTries(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	run := d.untilTrials(t, "x/1 running")
@@ -247,7 +247,7 @@ func (spending) Spent(context.Context, gateway.Account) (gateway.Usage, error) {
 
 // TestWhatATryTookThatCountsAfterAllIsNotLost: it was, as long as another one was to come.
 func TestWhatATryTookThatCountsAfterAllIsNotLost(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	models, err := gateway.New(gateway.Options{Ledger: spending{}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestWhatATryTookThatCountsAfterAllIsNotLost(t *testing.T) {
 }
 
 func TestALostContainerCostsATry(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	run := d.untilTrials(t, "x/1 running")
@@ -300,7 +300,7 @@ func TestALostContainerCostsATry(t *testing.T) {
 }
 
 func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", strings.Replace(spec("x"), "parallel", "schedule = \"0 2 1 1 *\"\n parallel", 1))
 	d := h.start()
 	d.until(t, "waiting", func(r RunStatus) bool { return r.State == "waiting" && r.Execution == 0 })
@@ -317,7 +317,7 @@ func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
 // TestStrayContainers: what belongs to no open trial is removed, what this daemon made or
 // another state directory's is not.
 func TestStrayContainers(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	for name, labels := range map[string]map[string]string{
 		"left":   {container.LabelOwner: h.store.Owner(), container.LabelRole: container.RoleJudge, container.LabelDaemon: "former"},
@@ -348,7 +348,7 @@ func TestStrayContainers(t *testing.T) {
 }
 
 func TestDrainBeginsNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x")+strings.Replace(strings.TrimPrefix(spec("x"), benchmarkSpec), `run "r" {`, "run \"later\" {\n schedule = \"0 2 1 1 *\"", 1))
 	d := h.start()
 	d.untilTrials(t, "x/1 running")

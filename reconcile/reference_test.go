@@ -70,7 +70,7 @@ func runOf(solves bool, agents ...string) string {
 }
 
 // rates are "label passed/total source" of each trial of run.r, by label.
-func (h *house) rates() (all []string) {
+func (h *fixture) rates() (all []string) {
 	h.t.Helper()
 	source := map[string]string{}
 	for _, line := range linesOf(h.t, h.store, "run.r", "trial.started") {
@@ -95,7 +95,7 @@ func TestADenominatorDoesNotDependOnWhatRanBefore(t *testing.T) {
 		"two of them":      {runOf(true, "a", "b")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.script = "tests:ABCDEFGHIJKL"
 			h.answers = map[string]string{"a": "tests:ABCDEFGHIj", "b": "tests:ABCDEFGHIJ", "o": h.script}
 			close(h.let)
@@ -123,7 +123,7 @@ func TestADenominatorDoesNotDependOnWhatRanBefore(t *testing.T) {
 // TestAReferenceRunSurvivesACrash: it is repeated where a daemon died before its verdict was
 // stored, and never afterwards.
 func TestAReferenceRunSurvivesACrash(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.script = "tests:ABC"
 	h.answers = map[string]string{"a": "tests:AB", "b": "tests:A"}
 	close(h.let)
@@ -159,7 +159,7 @@ func TestAReferenceRunSurvivesACrash(t *testing.T) {
 // TestAnExecutionKeepsItsReference when the solution is edited while it is open; the next one
 // has the new one.
 func TestAnExecutionKeepsItsReference(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.script = "tests:ABC"
 	h.answers = map[string]string{"a": "tests:A", "b": "tests:A"}
 	close(h.let)
@@ -198,7 +198,7 @@ func TestWithoutAManifestNothingIsPooled(t *testing.T) {
 		"a grader's count": {strings.Replace(spec("a"), `"pytest"`, `"structured_json"`, 1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.script = "tests:a"
 			h.answers = map[string]string{"a": "tests:Ab"}
 			close(h.let)

@@ -73,9 +73,9 @@ func (r *Reconciler) openTrials(ctx context.Context) (states []trial.State, err 
 	return states, err
 }
 
-// strays prepares the sweep: it has runs looked at that are open in the store and that no
+// orphans prepares the sweep: it has runs looked at that are open in the store and that no
 // file declares, and returns the containers that stay because their trials are open.
-func (r *Reconciler) strays(ctx context.Context) (keep map[string]bool, err error) {
+func (r *Reconciler) orphans(ctx context.Context) (keep map[string]bool, err error) {
 	open, err := r.openTrials(ctx)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 		if r.desired[address] == nil {
 			return conflict("retry %s: no file declares %s", name, address)
 		}
-		r.look(ctx, r.filesOfRun(address))
+		r.rescan(ctx, r.filesOfRun(address))
 		chosen := func(s trial.State) bool { return !s.Unwanted }
 		if cell != "" {
 			chosen = func(s trial.State) bool { return s.ID == name }

@@ -20,7 +20,7 @@ func once(text string) string {
 func TestAMendedSetupErrorIsTriedAgainInTheSameExecution(t *testing.T) {
 	for _, how := range []string{"handed in again", "retry of the run", "retry of the trial"} {
 		t.Run(how, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			close(h.let)
 			dir := t.TempDir()
 			put(t, dir, "a.hcl", once(strings.Replace(spec("x"), "work:1", "work:2", 1)))
@@ -56,7 +56,7 @@ func TestAMendedSetupErrorIsTriedAgainInTheSameExecution(t *testing.T) {
 }
 
 func TestWhatWasCancelledIsTriedAgainByNameOnly(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	dir := t.TempDir()
 	put(t, dir, "a.hcl", spec("x", "y"))
 	d := h.start()
@@ -84,7 +84,7 @@ func TestWhatWasCancelledIsTriedAgainByNameOnly(t *testing.T) {
 
 // A task of which no verdict counts is pinned again when it is tried again, and no other.
 func TestATaskWithoutAVerdictIsPinnedAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	two := strings.Replace(filed("x", "y"), "  task \"one\"", `  task "two" {
     image       = trimspace(file("image.txt"))
@@ -149,7 +149,7 @@ func TestATaskWithoutAVerdictIsPinnedAgain(t *testing.T) {
 }
 
 func TestARetryIsStoredBeforeItIsAnswered(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	h.write("a.hcl", once(strings.Replace(spec("x"), "work:1", "work:2", 1)))
 	d := h.start()

@@ -36,7 +36,7 @@ func manyRuns(name string, cells int) string {
 }
 
 // oneByOne has agents end one by one, and tells in which order the runs of their trials began.
-func (h *house) oneByOne() (next func(), order func() []string) {
+func (h *fixture) oneByOne() (next func(), order func() []string) {
 	var mu sync.Mutex
 	var began []string
 	ends := make(chan struct{})
@@ -71,7 +71,7 @@ func (h *house) oneByOne() (next func(), order func() []string) {
 }
 
 // accept adds a run, and waits until it is in line.
-func (h *house) accept(d *daemon, name string, cells int) {
+func (h *fixture) accept(d *daemon, name string, cells int) {
 	h.t.Helper()
 	h.write(name+".hcl", manyRuns(name, cells))
 	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
@@ -90,7 +90,7 @@ func (h *house) accept(d *daemon, name string, cells int) {
 // TestRoomIsOfferedInOrder: a run that has more cells does not take back what its trials leave while
 // another waits longer.
 func TestRoomIsOfferedInOrder(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.most = 1
 	next, order := h.oneByOne()
 	h.write("shared.hcl", benchmarkSpec)
@@ -112,7 +112,7 @@ func TestRoomIsOfferedInOrder(t *testing.T) {
 // TestRoomIsOfferedUntilItIsGone: what comes free has one run looked at, not all that wait.
 func TestRoomIsOfferedUntilItIsGone(t *testing.T) {
 	const waiting = 15
-	h := newHouse(t)
+	h := newFixture(t)
 	h.most = 1
 	next, _ := h.oneByOne()
 	seen := &starts{made: map[string]int{}}

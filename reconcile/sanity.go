@@ -44,26 +44,26 @@ func (r *Reconciler) sane(ctx context.Context, s trial.State, key string, ask fu
 	return answer, r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(key, string(text)) })
 }
 
-// turns lets one at a time do what has a key.
-type turns struct {
+// keyedOnce lets one at a time do what has a key.
+type keyedOnce struct {
 	mu   sync.Mutex
-	held map[string]*turn
+	held map[string]*keyedTurn
 }
 
-type turn struct {
+type keyedTurn struct {
 	token chan struct{}
 	users int
 }
 
 // take waits for the turn of a key. Whoever has it must release it.
-func (t *turns) take(ctx context.Context, key string) (release func(), err error) {
+func (t *keyedOnce) take(ctx context.Context, key string) (release func(), err error) {
 	t.mu.Lock()
 	if t.held == nil {
-		t.held = map[string]*turn{}
+		t.held = map[string]*keyedTurn{}
 	}
 	mine := t.held[key]
 	if mine == nil {
-		mine = &turn{token: make(chan struct{}, 1)}
+		mine = &keyedTurn{token: make(chan struct{}, 1)}
 		t.held[key] = mine
 	}
 	mine.users++

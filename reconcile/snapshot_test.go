@@ -8,7 +8,7 @@ import (
 
 // Questions are answered while the loop is at work on something long.
 func TestQuestionsNeedNoLoop(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
@@ -49,7 +49,7 @@ func TestQuestionsNeedNoLoop(t *testing.T) {
 func TestAPageOfRunsCostsThePage(t *testing.T) {
 	read := map[int]int64{}
 	for _, runs := range []int{20, 200} {
-		h := newHouse(t)
+		h := newFixture(t)
 		text := benchmarkSpec
 		for i := range runs {
 			text += fmt.Sprintf("run \"r%03d\" {\n tasks = [benchmark.edge]\n schedule = \"0 0 1 1 *\"\n agent \"nop\" {}\n}\n", i)

@@ -22,11 +22,11 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 )
 
-// look reads the files, accepts what is valid, and has every run looked at that may be
+// rescan reads the files, accepts what is valid, and has every run looked at that may be
 // touched by it. Files for which fresh holds are compiled, and their contexts read, anew
 // also when their text is unchanged; nil = none. It sets when to look again by itself. A look
 // that fails changes nothing: no file counts as missed by it.
-func (r *Reconciler) look(ctx context.Context, fresh func(path string) bool) {
+func (r *Reconciler) rescan(ctx context.Context, fresh func(path string) bool) {
 	r.again = time.Now().Add(time.Second) // unless all goes well
 	err := r.lookOnce(ctx, fresh)
 	switch {
@@ -51,9 +51,9 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 	}
 	release, known := r.holdCheckout()
 	defer release()
-	r.rest = rest{}
+	r.scanned = scanCache{}
 	found, emptied, sights := r.scan(previous, handedIn, known)
-	inputs, again := r.presence.settle(previous, found, emptied, time.Now())
+	inputs, again := r.deletions.settle(previous, found, emptied, time.Now())
 	sum := fingerprint(inputs)
 	if r.set != nil && sum == r.seen && fresh == nil && !r.set.Diagnostics.HasErrors() {
 		r.again = again
@@ -62,7 +62,7 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 	}
 	o := r.inLoop()
 	o.Fresh = fresh
-	set, settled := r.writing.load(inputs, previous, r.whole(fresh), o, time.Now())
+	set, settled := r.debounce.load(inputs, previous, r.whole(fresh), o, time.Now())
 	if !settled.IsZero() {
 		sum = [sha256.Size]byte{} // what was held back is compiled when it has settled
 		again = sooner(again, settled)
@@ -93,7 +93,7 @@ func among(paths []string) func(string) bool {
 
 // Fetched has files looked at whose datasets have come.
 func (r *Reconciler) Fetched(ctx context.Context, paths []string) error {
-	return r.do(ctx, func() { r.look(ctx, among(paths)) })
+	return r.do(ctx, func() { r.rescan(ctx, among(paths)) })
 }
 
 func byPath(inputs []config.Input) map[string]config.Input {
@@ -138,7 +138,7 @@ func (r *Reconciler) accepted(ctx context.Context) (config.Previous, error) {
 
 // scan lists the spec files under the watched roots and those that were handed in, and
 // the roots that hold nothing at all. The checkout is only looked at where it is known.
-func (r *Reconciler) scan(previous config.Previous, handedIn []submission, known bool) (inputs []config.Input, emptied []string, sights []config.Sight) {
+func (r *Reconciler) scan(previous config.Previous, handedIn []submission, known bool) (inputs []config.Input, emptied []string, sights []config.StatSnapshot) {
 	inputs, emptied, sights = r.scanRoots(previous, known)
 	if slices.ContainsFunc(handedIn, func(s submission) bool { return !s.Over }) {
 		sights = nil // they lie anywhere, and are read at each look
@@ -149,21 +149,21 @@ func (r *Reconciler) scan(previous config.Previous, handedIn []submission, known
 // scanRoots lists the spec files under the watched roots, and the roots that hold nothing
 // at all: a mount point whose file system is not there looks like that. With them comes how
 // each root lay in the file system, none where not all was looked at.
-func (r *Reconciler) scanRoots(previous config.Previous, known bool) (inputs []config.Input, emptied []string, sights []config.Sight) {
+func (r *Reconciler) scanRoots(previous config.Previous, known bool) (inputs []config.Input, emptied []string, sights []config.StatSnapshot) {
 	var trouble []string
 	for _, root := range r.o.Roots {
 		if !known && root == r.o.Checkout.Root {
 			inputs = append(inputs, unknown(root, previous)...)
-			sights = append(sights, config.Sight{})
+			sights = append(sights, config.StatSnapshot{})
 			continue
 		}
 		found := config.Scan(root, previous, r.o.Config)
 		empty := slices.ContainsFunc(found.Unknown, func(u config.Unknown) bool { return errors.Is(u.Err, config.ErrEmpty) })
 		if empty {
-			emptied, sights = append(emptied, root), append(sights, config.Sight{})
+			emptied, sights = append(emptied, root), append(sights, config.StatSnapshot{})
 			continue
 		}
-		inputs, sights = append(inputs, found.Inputs...), append(sights, found.Sight)
+		inputs, sights = append(inputs, found.Inputs...), append(sights, found.Snapshot)
 		for _, u := range found.Unknown {
 			place := u.String()
 			if u.Path == root && errors.Is(u.Err, fs.ErrNotExist) {

@@ -77,7 +77,7 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 
 // A run that no file declares any more is known as long as its results are.
 func TestARunThatIsNotDeclaredAnyMoreHasAStatus(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	h.write("a.hcl", spec("x"))
 	d := h.start()

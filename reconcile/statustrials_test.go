@@ -13,7 +13,7 @@ import (
 )
 
 // statusOf is a status of run.r e1, with what the query asks for.
-func (h *house) statusOf(r *Reconciler, q StatusQuery) RunStatus {
+func (h *fixture) statusOf(r *Reconciler, q StatusQuery) RunStatus {
 	h.t.Helper()
 	run := RunStatus{Address: "run.r", Execution: 1, State: "running", Wanted: 50}
 	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) error { return r.doneOfRun(tx, nil, &run, q) }))
@@ -21,7 +21,7 @@ func (h *house) statusOf(r *Reconciler, q StatusQuery) RunStatus {
 }
 
 // change makes a trial of run.r e1 change, and returns its id.
-func (h *house) change(at int) (id string) {
+func (h *fixture) change(at int) (id string) {
 	h.t.Helper()
 	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error {
 		cells, err := tx.CellsOf(store.CellQuery{Spec: "run.r", Execution: 1, Limit: 100})
@@ -45,7 +45,7 @@ func (h *house) change(at int) (id string) {
 // Who asks for what has changed since the last answer is told each change, in answers that have a
 // bound, and nothing else.
 func TestAStatusTellsWhatHasChangedSince(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := New(Options{Store: h.store})
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	const cells = 12
@@ -85,7 +85,7 @@ func TestAStatusTellsWhatHasChangedSince(t *testing.T) {
 
 // All runs together tell no more trials than one, those that work first.
 func TestAStatusOfManyRunsHasABound(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.byHand = true
 	r := New(Options{Store: h.store})
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))

@@ -49,7 +49,7 @@ func (r *Reconciler) lookAtContent(ctx context.Context) {
 				fresh[path] = true
 			}
 		}
-		r.Working()
+		r.Heartbeat()
 	}
 	for path := range fresh {
 		for _, content := range r.set.Accepted()[path].Taken {
@@ -65,7 +65,7 @@ func (r *Reconciler) lookAtContent(ctx context.Context) {
 		s.due = s.next
 	}
 	if anyOf(fresh) {
-		r.look(ctx, func(path string) bool { return fresh[path] })
+		r.rescan(ctx, func(path string) bool { return fresh[path] })
 	}
 }
 
@@ -87,7 +87,7 @@ func (r *Reconciler) freshen(ctx context.Context, address string) {
 		}
 		for _, content := range c.Taken {
 			if _, changed := content.Stirred(); changed {
-				r.look(ctx, files)
+				r.rescan(ctx, files)
 				return
 			}
 		}

@@ -60,7 +60,7 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 			return err
 		}
 		r.answered = paths
-		r.look(ctx, among(paths)) // who hands a file in means its folders as they are now
+		r.rescan(ctx, among(paths)) // who hands a file in means its folders as they are now
 		r.answered = nil
 		addresses, ds = addressesOf(r.set, paths), complaintsOf(r.set, paths)
 		return r.revive(ctx, addresses)
@@ -81,9 +81,9 @@ func (r *Reconciler) Withdraw(ctx context.Context, paths []string) error {
 			return err
 		}
 		for _, path := range paths {
-			r.presence.missed[path] = time.Time{} // for long enough
+			r.deletions.missed[path] = time.Time{} // for long enough
 		}
-		r.look(ctx, nil)
+		r.rescan(ctx, nil)
 		return nil
 	})
 }
@@ -93,7 +93,7 @@ func (r *Reconciler) rehearse(previous config.Previous, all []submission) *confi
 	release, known := r.holdCheckout()
 	defer release()
 	found, emptied, _ := r.scanRoots(previous, known)
-	looks := presence{log: slog.New(slog.DiscardHandler), missed: maps.Clone(r.presence.missed)}
+	looks := deletionGuard{log: slog.New(slog.DiscardHandler), missed: maps.Clone(r.deletions.missed)}
 	inputs, _ := looks.settle(previous, withSubmissions(found, all), emptied, time.Now())
 	o := r.inLoop()
 	return config.Load(inputs, previous, o)

@@ -16,7 +16,7 @@ import (
 )
 
 // plantCells stores so many trials of run.r e1 that are over.
-func (h *house) plantCells(n int) *plan.Run {
+func (h *fixture) plantCells(n int) *plan.Run {
 	h.t.Helper()
 	text := manyAttempts(n)
 	set := loaded(h.t, text)
@@ -29,7 +29,7 @@ func (h *house) plantCells(n int) *plan.Run {
 // A status makes a small summary, has a large one made, and tells the one that is kept as long as
 // that takes. It reads no trial for it.
 func TestASummaryOfManyTrialsIsMadeBesideItsStatus(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := New(Options{Store: h.store})
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	h.plantCells(manyOutcomes + 1)
@@ -90,7 +90,7 @@ func TestASummaryIsOfWhatIsOver(t *testing.T) {
 
 // Who asks often has a summary made seldom, and never by two at a time.
 func TestSummariesAreMadeOneAtATime(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := New(Options{Store: h.store})
 	h.plantCells(3)
 	of := doneOf{"run.r", 1}
@@ -115,7 +115,7 @@ func TestSummariesAreMadeOneAtATime(t *testing.T) {
 // A report is kept until a trial has ended since; while that took long, the kept one is told with its
 // time.
 func TestAReportIsMadeOnceForWhatIsOver(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := New(Options{Store: h.store})
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	const cells = manyOutcomes + 20
@@ -149,7 +149,7 @@ func TestAReportIsMadeOnceForWhatIsOver(t *testing.T) {
 
 // The report on a few trials is always of the present: to make it takes no time.
 func TestAReportOnFewTrialsIsOfThePresent(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := New(Options{Store: h.store})
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	h.plantCells(3)
@@ -166,7 +166,7 @@ func TestAReportOnFewTrialsIsOfThePresent(t *testing.T) {
 
 // Whoever asks gets a report also where it cannot be kept.
 func TestAReportIsReadWhereNothingCanBeWritten(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	h.plantCells(3)
 	reading, err := store.Open(t.Context(), h.store.Dir(), store.Options{ReadOnly: true})

@@ -20,7 +20,7 @@ import (
 
 // counted are the ids that the records of run.r count in its last execution, as the jq line of
 // the page on records does: the last of a trial's records decides.
-func (h *house) counted() []string {
+func (h *fixture) counted() []string {
 	h.t.Helper()
 	counts, last := map[string]bool{}, 0
 	err := h.store.View(h.t.Context(), func(tx *store.Tx) error {
@@ -59,7 +59,7 @@ func (h *house) counted() []string {
 }
 
 // numbers are what everything that counts trials of run.r says; they are to be the same.
-func (h *house) numbers(d *daemon, run RunStatus) {
+func (h *fixture) numbers(d *daemon, run RunStatus) {
 	h.t.Helper()
 	want := h.counted()
 	if run.Summary == nil || run.Summary.Total != len(want) {
@@ -81,7 +81,7 @@ func (h *house) numbers(d *daemon, run RunStatus) {
 }
 
 func TestWhatAnEditReplacesIsInNoNumber(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	first := spec("x", "y")
 	second := strings.Replace(spec("x"), `"do it"`, `"do it well"`, 1)
@@ -124,7 +124,7 @@ func TestWhatAnEditReplacesIsInNoNumber(t *testing.T) {
 
 // An earlier version left no marks: what counts is found once, and until then by those who only read.
 func TestSupersededTrialsOfAnEarlierVersionAreMarkedOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	cell := func(agentName, instruction string) trial.Cell {
 		return trial.Cell{Task: task.Task{Benchmark: "edge", Name: "one", Instruction: instruction}, Agent: agent.Agent{Name: agentName}, Attempt: 1}
 	}

@@ -32,7 +32,7 @@ func (j *journal) count(words string) int {
 }
 
 func TestWhatKeepsAllFromTheEngineIsLoggedOnceUntilItChanges(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	log := &journal{}
 	h.more = func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) }

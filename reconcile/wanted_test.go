@@ -9,7 +9,7 @@ import (
 // A start makes no keys of cells of a run that is over, and reads none of its trials, however many there are.
 // Where an earlier version noted in other words for what the run is over, the first start does.
 func TestAStartMakesNoCellsOfARunThatIsOver(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	h.write("r.hcl", manyAttempts(40))
 	started := func() (made int) {

@@ -24,7 +24,7 @@ import (
 )
 
 // plantEnded stores so many trials of an execution as resolved, in place of trials that were done.
-func (h *house) plantEnded(d *plan.Run, n int, change ...func(*trial.State)) {
+func (h *fixture) plantEnded(d *plan.Run, n int, change ...func(*trial.State)) {
 	h.t.Helper()
 	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error {
 		line := clock.Begin()
@@ -67,7 +67,7 @@ func TestATrialCostsTheSameWhateverIsDone(t *testing.T) {
 	const left = 4
 	read := map[int]int64{}
 	for _, done := range []int{20, 600} {
-		h := newHouse(t)
+		h := newFixture(t)
 		close(h.let)
 		h.write("r.hcl", manyAttempts(done+left))
 		set := loaded(t, manyAttempts(done+left))
@@ -119,7 +119,7 @@ func loaded(t *testing.T, text string) *config.Set {
 
 // A trial that could not be paid for has a verdict that stands, until the run may spend more.
 func TestWhatCouldNotBePaidForBeginsWhenTheBudgetIsRaised(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	text := func(usd int) string {
 		return benchmarkSpec + fmt.Sprintf("run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n budget {\n total {\n usd = %d\n }\n }\n agent \"nop\" {}\n}\n", usd)
@@ -143,7 +143,7 @@ func TestWhatCouldNotBePaidForBeginsWhenTheBudgetIsRaised(t *testing.T) {
 
 // What was observed of a run is no base for a plan once the run is another.
 func TestAPlanIsMadeForTheRunThatWasObserved(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
@@ -183,7 +183,7 @@ func TestAnExecutionThatEndedWithoutABlockIsReadAgain(t *testing.T) {
 // Who asks the loop waits for a few trials to begin, and not for all that a run may have at once. So it
 // is after a crash, when all of them go on: what is stored of them is not stored again.
 func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("r.hcl", strings.Replace(manyAttempts(100), "parallel = 1", "parallel = 100", 1))
 	h.more = func(o *Options) {
 		o.Admission = admission.New(admission.Limits{CPUs: 1000, Memory: 1 << 40}, roomy, func() {})
@@ -231,7 +231,7 @@ func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 
 // Of a hundred thousand cells two have keys that begin alike: each has a trial of its own.
 func TestCellsWhoseKeysBeginAlikeHaveTrialsOfTheirOwn(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.let)
 	text := manyAttempts(2)
 	h.write("r.hcl", text)

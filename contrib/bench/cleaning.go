@@ -26,7 +26,7 @@ const (
 
 // cleaning measures how fast an archive is read, checked and written anew, against tar,
 // which lists what is in it. Both unpack the same gzip stream.
-func (w *world) cleaning(ctx context.Context) (_ []result, err error) {
+func (w *fixture) cleaning(ctx context.Context) (_ []result, err error) {
 	name := filepath.Join(w.dir, "tree.tar.gz")
 	if err := writeTree(name); err != nil {
 		return nil, fmt.Errorf("make an archive: %w", err)
@@ -42,7 +42,7 @@ func (w *world) cleaning(ctx context.Context) (_ []result, err error) {
 		called("cleaning", "an archive cleaned and stored", "tar -tzf of it")}, nil
 }
 
-func (w *world) clean(ctx context.Context, name string, m measures) (err error) {
+func (w *fixture) clean(ctx context.Context, name string, m measures) (err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ const decoyTests = "def level():\n    return int(open('src/level').read())\n\n\n
 // decoys measures what the mixed runs of a trial take, one trial after the other: from the verdict
 // of its round to its own, less the same of trials without mixed runs. The decoys are proved before.
 func decoys(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
-	w, err := newWorld(ctx, o, engine)
+	w, err := newFixture(ctx, o, engine)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func decoys(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 
 // mixedRun runs the oracle over the task of a benchmark, and takes of each trial how long its round
 // was judged, and how long it took from there to the verdict of the trial.
-func (w *world) mixedRun(ctx context.Context, name, benchmark string) (measures, error) {
+func (w *fixture) mixedRun(ctx context.Context, name, benchmark string) (measures, error) {
 	run := fmt.Sprintf("run %q {\n  tasks    = [benchmark.%s]\n  mode     = \"single\"\n  attempts = %d\n  parallel = 1\n  agent \"oracle\" {}\n}\n", name, benchmark, mixedTrials)
 	if _, err := w.drop("run-"+name+".hcl", run); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (w *world) mixedRun(ctx context.Context, name, benchmark string) (measures,
 }
 
 // mixedTask is a benchmark of that name with a task with so many mixed runs.
-func (w *world) mixedTask(name string, runs int) string {
+func (w *fixture) mixedTask(name string, runs int) string {
 	return fmt.Sprintf(`
 benchmark "%[1]s" {
   task "level" {

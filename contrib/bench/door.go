@@ -20,7 +20,7 @@ import (
 type door struct{ http.Client }
 
 // findDoors finds the doors of all trials that have one.
-func (w *world) findDoors() ([]*door, error) {
+func (w *fixture) findDoors() ([]*door, error) {
 	sockets, err := filepath.Glob(filepath.Join(w.state, "t", "*", "judge.sock"))
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ const settle = 100 * time.Millisecond
 
 // drops measures from a file that appears to the request for the first container, which is
 // when the engine says that it was created.
-func (w *world) drops(ctx context.Context) ([]result, error) {
+func (w *fixture) drops(ctx context.Context) ([]result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	hints := w.engine.Hints(ctx, w.owner)
 	defer func() {
@@ -44,7 +44,7 @@ func (w *world) drops(ctx context.Context) ([]result, error) {
 
 // dropOne drops a run and waits for its end. It returns how long after the drop each thing
 // happened, in milliseconds.
-func (w *world) dropOne(ctx context.Context, name string, hints <-chan string, seen map[string]bool) (map[string]float64, error) {
+func (w *fixture) dropOne(ctx context.Context, name string, hints <-chan string, seen map[string]bool) (map[string]float64, error) {
 	dropped, err := w.drop(name+".hcl", w.nopRun(name))
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func first(ctx context.Context, hints <-chan string, seen map[string]bool) (id s
 }
 
 // told waits for a record that the daemon writes.
-func (w *world) told(ctx context.Context, file, typ string) (found record, err error) {
+func (w *fixture) told(ctx context.Context, file, typ string) (found record, err error) {
 	return found, until(ctx, typ+" is in "+file, 20*time.Millisecond, func() (ok bool, err error) {
 		all, err := w.records(file)
 		found, ok = ofType(all, typ)

@@ -20,11 +20,11 @@ const idleFor = 64 * time.Second
 
 // idling compares a daemon that has many specs and nothing to do with one that has two.
 func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
-	var daemons [2]*world
+	var daemons [2]*fixture
 	var starts, rests [2]time.Duration
 	var ready [2]use
 	for i, specs := range []int{1, o.specs} {
-		w, err := newWorld(ctx, o, engine)
+		w, err := newFixture(ctx, o, engine)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 }
 
 // startedAgain kills the daemons and says how long each took until it was ready once more.
-func startedAgain(daemons [2]*world) (took [2]time.Duration, err error) {
+func startedAgain(daemons [2]*fixture) (took [2]time.Duration, err error) {
 	for i, w := range daemons {
 		if err := w.kill(); err != nil {
 			return took, err
@@ -95,7 +95,7 @@ func startedAgain(daemons [2]*world) (took [2]time.Duration, err error) {
 
 // sleepers writes spec files whose runs begin at a time that never comes in a bench: the
 // next new year's first minute.
-func (w *world) sleepers(n int) error {
+func (w *fixture) sleepers(n int) error {
 	shared, _, _ := strings.Cut(w.benchmark(), `agent "sleeper"`)
 	if _, err := w.drop("shared.hcl", shared); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (w *world) sleepers(n int) error {
 
 // atRest waits until the daemon has said of the last file that it was accepted: after its
 // start it writes a status file for each.
-func (w *world) atRest(ctx context.Context, specs int) error {
+func (w *fixture) atRest(ctx context.Context, specs int) error {
 	return until(ctx, "every file has its status", settle, func() (bool, error) {
 		told, err := filepath.Glob(filepath.Join(w.specs, "nightly*.status.jsonl"))
 		return len(told) == specs, err
@@ -125,7 +125,7 @@ type use struct {
 	cpu    float64 // seconds since its start
 }
 
-func useOf(daemons [2]*world) (all [2]use, err error) {
+func useOf(daemons [2]*fixture) (all [2]use, err error) {
 	for i, w := range daemons {
 		if all[i], err = w.use(); err != nil {
 			return all, err
@@ -135,7 +135,7 @@ func useOf(daemons [2]*world) (all [2]use, err error) {
 }
 
 // use is what the daemon has taken until now.
-func (w *world) use() (u use, err error) {
+func (w *fixture) use() (u use, err error) {
 	proc := filepath.Join("/proc", strconv.Itoa(w.daemon.Process.Pid))
 	status, serr := os.ReadFile(filepath.Join(proc, "status"))
 	stat, terr := os.ReadFile(filepath.Join(proc, "stat"))

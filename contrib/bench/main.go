@@ -116,7 +116,7 @@ func run(ctx context.Context, o options) (err error) {
 
 // measure makes the chosen measurements, one after the other so that none disturbs another.
 func measure(ctx context.Context, o options, chosen []subject, engine *docker.Engine) (all []result, err error) {
-	var busy *world // for all that need one
+	var busy *fixture // for all that need one
 	defer func() {
 		if busy != nil {
 			err = errors.Join(err, busy.close(ctx))

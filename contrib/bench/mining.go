@@ -35,12 +35,12 @@ const (
 // mined measures what mining takes beside the commands that test: archive, GitHub and model
 // answer at once, and repositories are on this disk, so that all else is ours or the engine's.
 func mined(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
-	w, err := newWorld(ctx, o, engine)
+	w, err := newFixture(ctx, o, engine)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
-	q, err := newQuarry(ctx, w.dir)
+	q, err := newFakeForge(ctx, w.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func share(took time.Duration, spent map[string]float64) result {
 		fmt.Sprintf("all of it; its tests take %d s each time", testSeconds))
 }
 
-// quarry is what the daemon mines from.
-type quarry struct {
+// fakeForge is what the daemon mines from.
+type fakeForge struct {
 	forge   string // folder of bare repositories, owner/name
 	hour    time.Time
 	pulls   []github.Pull
@@ -96,8 +96,8 @@ type quarry struct {
 	model   *modeltest.Server
 }
 
-func newQuarry(ctx context.Context, dir string) (*quarry, error) {
-	q := &quarry{forge: filepath.Join(dir, "forge"), hour: time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)}
+func newFakeForge(ctx context.Context, dir string) (*fakeForge, error) {
+	q := &fakeForge{forge: filepath.Join(dir, "forge"), hour: time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)}
 	for n := range pulls {
 		p, err := q.plant(ctx, fmt.Sprintf("letters%d", n))
 		if err != nil {
@@ -115,7 +115,7 @@ func newQuarry(ctx context.Context, dir string) (*quarry, error) {
 	return q, nil
 }
 
-func (q *quarry) close() {
+func (q *fakeForge) close() {
 	q.model.Close()
 	q.archive.Close()
 	q.github.Close()
@@ -137,7 +137,7 @@ const (
 )
 
 // plant makes a repository with one merge, and what GitHub says of it.
-func (q *quarry) plant(ctx context.Context, name string) (p github.Pull, err error) {
+func (q *fakeForge) plant(ctx context.Context, name string) (p github.Pull, err error) {
 	dir := filepath.Join(q.forge, "work", name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return p, err
@@ -181,7 +181,7 @@ git -C "../../acme/$1" config uploadpack.allowAnySHA1InWant true
 }
 
 // serveHour is the archive: it has one hour with the merges.
-func (q *quarry) serveHour(w http.ResponseWriter, r *http.Request) {
+func (q *fakeForge) serveHour(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/"+archive.Name(q.hour) {
 		http.NotFound(w, r)
 		return
@@ -223,7 +223,7 @@ func think(r modeltest.Request) modeltest.Answer {
 }
 
 // settings are the daemon's.
-func (q *quarry) settings() string {
+func (q *fakeForge) settings() string {
 	return fmt.Sprintf(`
 github {
   base_url = %q
@@ -241,7 +241,7 @@ provider "scripted" {
 `, q.github.URL, "file://"+q.forge, q.model.URL+"/v1")
 }
 
-func (q *quarry) spec(name, image string) string {
+func (q *fakeForge) spec(name, image string) string {
 	return fmt.Sprintf(`
 mining %q {
   source "gharchive" {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestTheQuarryTellsTheSameEverywhere(t *testing.T) {
-	q, err := newQuarry(t.Context(), t.TempDir())
+	q, err := newFakeForge(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ const (
 // parallel measures how many submissions a second are judged when many are sent at once,
 // by all trials in turn, against how many containers the engine starts, uses and removes,
 // as many at once.
-func (w *world) parallel(ctx context.Context) ([]result, error) {
+func (w *fixture) parallel(ctx context.Context) ([]result, error) {
 	ours, err := w.rate(ctx, func(ctx context.Context, n int) error {
 		d := w.doors[n%len(w.doors)]
 		a, err := d.submit(ctx, 1000+n)
@@ -45,7 +45,7 @@ func (w *world) parallel(ctx context.Context) ([]result, error) {
 }
 
 // rate does one thing many times, several at once, and returns how often a second.
-func (w *world) rate(ctx context.Context, do func(ctx context.Context, n int) error) (float64, error) {
+func (w *fixture) rate(ctx context.Context, do func(ctx context.Context, n int) error) (float64, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	begun := time.Now()

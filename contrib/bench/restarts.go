@@ -17,7 +17,7 @@ const crowd = 50
 
 // restarts measures from the start of a daemon, after kill -9 of the former one, until the
 // judge answers every trial that lived on, against listing the containers once.
-func (w *world) restarts(ctx context.Context) ([]result, error) {
+func (w *fixture) restarts(ctx context.Context) ([]result, error) {
 	r, err := w.restart(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func adoption(ctx context.Context, o options, engine *docker.Engine) (_ []result
 		"listing their containers once")}, nil
 }
 
-func (w *world) restart(ctx context.Context) (r result, err error) {
+func (w *fixture) restart(ctx context.Context) (r result, err error) {
 	var ours, ready, listing []float64
 	for range restarts {
 		if err := w.kill(); err != nil {

@@ -27,7 +27,7 @@ const (
 // other and with the sanity check of each task, and what the images of tasks of one
 // repository take on the disk.
 func single(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
-	w, err := newWorld(ctx, o, engine)
+	w, err := newFixture(ctx, o, engine)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func single(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 }
 
 // repository makes one with a commit for each task, and returns the tasks.
-func (w *world) repository(ctx context.Context) (string, error) {
+func (w *fixture) repository(ctx context.Context) (string, error) {
 	dir := filepath.Join(w.dir, "repo")
 	script := `set -e
 git init -q --initial-branch=main .
@@ -136,12 +136,12 @@ for n in $(seq ` + fmt.Sprint(singles) + `); do echo $n > number; git add .; git
 	return b.String(), nil
 }
 
-func (w *world) oracleRun(name string) string {
+func (w *fixture) oracleRun(name string) string {
 	return fmt.Sprintf("run %q {\n  tasks = [benchmark.%s]\n  mode = \"single\"\n  agent \"oracle\" {}\n}\n", name, w.name())
 }
 
 // trialTimes takes the trials of a run apart, which came one after the other, in milliseconds.
-func (w *world) trialTimes(file string) (measures, error) {
+func (w *fixture) trialTimes(file string) (measures, error) {
 	all, err := w.records(file)
 	m := measures{}
 	var last time.Time
@@ -168,7 +168,7 @@ func (w *world) trialTimes(file string) (measures, error) {
 }
 
 // imageSizes are what the images take that nothing else shares, in MB for each task.
-func (w *world) imageSizes(ctx context.Context) (r result, err error) {
+func (w *fixture) imageSizes(ctx context.Context) (r result, err error) {
 	none := int64(0)
 	swept, err := w.client.Collect(ctx, reconcile.Sweep{Dry: true, Keep: &none})
 	if err != nil {

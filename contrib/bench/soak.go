@@ -37,7 +37,7 @@ func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result, er
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
 	m := measures{}
-	s := soaking{world: w, control: overSocket(api.Socket(w.state))}
+	s := soaking{fixture: w, control: overSocket(api.Socket(w.state))}
 	defer s.control.CloseIdleConnections()
 	total := int(o.hours * perHour * usual)
 	for sent := -2 * wave; sent < total; sent += wave { // two waves warm things up
@@ -57,7 +57,7 @@ func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result, er
 
 // soaking is a soak under way.
 type soaking struct {
-	*world
+	*fixture
 	control http.Client
 }
 

@@ -17,7 +17,7 @@ var judgeLimits = container.Limits{CPUs: 1, Memory: 256 << 20, PIDs: 128}
 
 // benchmark is a task whose judge command takes no time at all, an agent that waits, and a
 // run of several such trials. Its name is new each time, so that no image of it is there.
-func (w *world) benchmark() string {
+func (w *fixture) benchmark() string {
 	return fmt.Sprintf(`
 benchmark %q {
   task "idle" {
@@ -57,10 +57,10 @@ run "long" {
 }
 
 // name is the benchmark's.
-func (w *world) name() string { return "bench" + w.owner[:8] }
+func (w *fixture) name() string { return "bench" + w.owner[:8] }
 
 // nopRun is a run that is over as soon as it has begun.
-func (w *world) nopRun(name string, lines ...string) string {
+func (w *fixture) nopRun(name string, lines ...string) string {
 	return fmt.Sprintf(`
 run %q {
   tasks     = [benchmark.%s]
@@ -91,7 +91,7 @@ type record struct {
 
 // records reads a file of the daemon's beside the specs. A file that is not there yet has
 // no records.
-func (w *world) records(name string) (all []record, err error) {
+func (w *fixture) records(name string) (all []record, err error) {
 	f, err := os.Open(filepath.Join(w.specs, name))
 	if os.IsNotExist(err) {
 		return nil, nil

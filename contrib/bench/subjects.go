@@ -14,17 +14,17 @@ import (
 type subject struct {
 	name  string
 	ours  bool // it measures the packages of this tree, and not the program
-	busy  func(*world, context.Context) ([]result, error)
+	busy  func(*fixture, context.Context) ([]result, error)
 	alone func(context.Context, options, *docker.Engine) ([]result, error)
 }
 
 // subjects are all of them, in the order in which they are measured.
 var subjects = []subject{
-	{name: "submissions", busy: (*world).submissions},
-	{name: "parallel", busy: (*world).parallel},
-	{name: "cleaning", busy: (*world).cleaning, ours: true},
-	{name: "drops", busy: (*world).drops},
-	{name: "restarts", busy: (*world).restarts},
+	{name: "submissions", busy: (*fixture).submissions},
+	{name: "parallel", busy: (*fixture).parallel},
+	{name: "cleaning", busy: (*fixture).cleaning, ours: true},
+	{name: "drops", busy: (*fixture).drops},
+	{name: "restarts", busy: (*fixture).restarts},
 	{name: "adoption", alone: adoption},
 	{name: "appending", alone: appending, ours: true},
 	{name: "cells", alone: cells, ours: true},

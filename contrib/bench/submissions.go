@@ -20,8 +20,8 @@ const longResults = "long.run.long.jsonl"
 const usual = 4
 
 // begun is a world whose daemon has that many live trials.
-func begun(ctx context.Context, o options, engine *docker.Engine, trials int) (*world, error) {
-	w, err := newWorld(ctx, o, engine)
+func begun(ctx context.Context, o options, engine *docker.Engine, trials int) (*fixture, error) {
+	w, err := newFixture(ctx, o, engine)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func begun(ctx context.Context, o options, engine *docker.Engine, trials int) (*
 }
 
 // begin starts the daemon and waits until the long trials run and are judged for.
-func (w *world) begin(ctx context.Context) error {
+func (w *fixture) begin(ctx context.Context) error {
 	if _, err := w.drop("long.hcl", w.benchmark()); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ type lap struct{ start, exec, remove float64 }
 // submissions measures from the sending of an archive to the verdict, against what the
 // engine needs for a container of the same image and limits, in turns. The judge command
 // is `true`, which the reference executes as well, so nothing is taken off.
-func (w *world) submissions(ctx context.Context) ([]result, error) {
+func (w *fixture) submissions(ctx context.Context) ([]result, error) {
 	var shots []shot
 	for n := range rounds + 1 {
 		s, err := w.shoot(ctx, n)
@@ -122,7 +122,7 @@ func (s shot) apart(r record) map[string]float64 {
 }
 
 // shoot makes one submission and then one reference.
-func (w *world) shoot(ctx context.Context, n int) (s shot, err error) {
+func (w *fixture) shoot(ctx context.Context, n int) (s shot, err error) {
 	d := w.doors[0]
 	if err := w.quiet(ctx); err != nil {
 		return s, err
@@ -153,7 +153,7 @@ func (w *world) shoot(ctx context.Context, n int) (s shot, err error) {
 }
 
 // reference is what no judging in a fresh container can do without.
-func (w *world) reference(ctx context.Context, n int) (l lap, err error) {
+func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 	var c container.Instance
 	if l.start, err = timed(func() error {
 		c, err = w.engine.Start(ctx, container.Workload{
@@ -180,7 +180,7 @@ func (w *world) reference(ctx context.Context, n int) (l lap, err error) {
 
 // verdicts waits until all verdicts are in the results, and returns them by round. A
 // record's time is that of the transaction that stored the verdict.
-func (w *world) verdicts(ctx context.Context) (map[string]record, error) {
+func (w *fixture) verdicts(ctx context.Context) (map[string]record, error) {
 	found := map[string]record{}
 	return found, until(ctx, "all verdicts are in the results", 20*time.Millisecond, func() (bool, error) {
 		all, err := w.records(longResults)

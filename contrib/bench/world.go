@@ -25,8 +25,8 @@ import (
 // with ten thousand specs.
 const patience = 3 * time.Minute
 
-// world is one state directory, one watched folder, and the daemon on them.
-type world struct {
+// fixture is one state directory, one watched folder, and the daemon on them.
+type fixture struct {
 	program, image string
 	dir            string // of everything below; short, because sockets lie in it
 	state, specs   string
@@ -41,12 +41,12 @@ type world struct {
 	doors          []*door // of the trials that live through it all
 }
 
-func newWorld(ctx context.Context, o options, engine *docker.Engine) (_ *world, err error) {
+func newFixture(ctx context.Context, o options, engine *docker.Engine) (_ *fixture, err error) {
 	dir, err := os.MkdirTemp("/tmp", "b")
 	if err != nil {
 		return nil, err
 	}
-	w := &world{
+	w := &fixture{
 		program: o.program, image: o.image, dir: dir, state: filepath.Join(dir, "s"), specs: filepath.Join(dir, "w"), engine: engine,
 		trials: usual,
 	}
@@ -68,7 +68,7 @@ func newWorld(ctx context.Context, o options, engine *docker.Engine) (_ *world, 
 
 // found has the program make its state directory, and reads whose it is. A program refuses what
 // a newer one has made, and this one may be newer than what it measures.
-func (w *world) found(ctx context.Context) error {
+func (w *fixture) found(ctx context.Context) error {
 	if _, err := w.serve(); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (w *world) found(ctx context.Context) error {
 
 // serve starts the daemon and returns how long it took until it was ready: until its
 // first pass over the specs was done.
-func (w *world) serve() (time.Duration, error) {
+func (w *fixture) serve() (time.Duration, error) {
 	begun := time.Now()
 	if err := w.launch(); err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (w *world) serve() (time.Duration, error) {
 }
 
 // launch starts the daemon and waits for nothing.
-func (w *world) launch() error {
+func (w *fixture) launch() error {
 	log, err := os.OpenFile(filepath.Join(w.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (w *world) launch() error {
 }
 
 // awaitReady waits for the daemon's word, as systemd does.
-func (w *world) awaitReady() error {
+func (w *fixture) awaitReady() error {
 	if err := w.ready.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (w *world) awaitReady() error {
 }
 
 // said is the end of what the daemon has logged.
-func (w *world) said() string {
+func (w *fixture) said() string {
 	text, err := os.ReadFile(filepath.Join(w.dir, "log"))
 	if err != nil {
 		return err.Error()
@@ -142,7 +142,7 @@ func (w *world) said() string {
 }
 
 // kill ends the daemon as kill -9 does.
-func (w *world) kill() error {
+func (w *fixture) kill() error {
 	if w.daemon == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (w *world) kill() error {
 }
 
 // drop puts a file into the watched folder, whole, and returns when.
-func (w *world) drop(name, text string) (time.Time, error) {
+func (w *fixture) drop(name, text string) (time.Time, error) {
 	begun := filepath.Join(w.dir, name)
 	if err := os.WriteFile(begun, []byte(text), 0o644); err != nil {
 		return time.Time{}, err
@@ -163,7 +163,7 @@ func (w *world) drop(name, text string) (time.Time, error) {
 }
 
 // close ends the daemon and removes all that was made, also when ctx has ended.
-func (w *world) close(ctx context.Context) error {
+func (w *fixture) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	w.client.Close()
@@ -181,7 +181,7 @@ func (w *world) close(ctx context.Context) error {
 }
 
 // sweep removes the containers and images that this world's daemon made.
-func (w *world) sweep(ctx context.Context) error {
+func (w *fixture) sweep(ctx context.Context) error {
 	found, err := w.engine.Observe(ctx, w.owner)
 	for _, c := range found {
 		err = errors.Join(err, w.engine.Remove(ctx, c.ID))
@@ -201,7 +201,7 @@ const warmMost = 4
 
 // quiet waits until only the containers of the trials that stay are there, and as many as
 // the judge has waiting for submissions to them.
-func (w *world) quiet(ctx context.Context) error {
+func (w *fixture) quiet(ctx context.Context) error {
 	return until(ctx, "only the long trials have a container", 10*time.Millisecond, func() (bool, error) {
 		others, warm, err := w.containers(ctx)
 		return others == len(w.doors) && len(warm) == min(len(w.doors), warmMost), err
@@ -210,7 +210,7 @@ func (w *world) quiet(ctx context.Context) error {
 
 // containers tells apart those that wait for a submission, or did before one was judged in
 // them.
-func (w *world) containers(ctx context.Context) (others int, warm []string, err error) {
+func (w *fixture) containers(ctx context.Context) (others int, warm []string, err error) {
 	found, err := w.engine.Observe(ctx, w.owner)
 	for _, c := range found {
 		if c.Labels[sandbox.LabelWarm] == "" {
@@ -223,7 +223,7 @@ func (w *world) containers(ctx context.Context) (others int, warm []string, err 
 }
 
 // cleaned waits until the container of a judging is gone: one of those that waited before.
-func (w *world) cleaned(ctx context.Context, before []string) error {
+func (w *fixture) cleaned(ctx context.Context, before []string) error {
 	return until(ctx, "the judge's container is gone", 10*time.Millisecond, func() (bool, error) {
 		others, warm, err := w.containers(ctx)
 		left := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return !slices.Contains(warm, id) })
@@ -232,7 +232,7 @@ func (w *world) cleaned(ctx context.Context, before []string) error {
 }
 
 // settled waits until a run has no open trial.
-func (w *world) settled(ctx context.Context, address string) error {
+func (w *fixture) settled(ctx context.Context, address string) error {
 	return until(ctx, address+" is finished", 50*time.Millisecond, func() (bool, error) {
 		s, err := w.client.Status(ctx, address)
 		return err == nil && s.Runs[0].State == "finished", err

@@ -154,7 +154,7 @@ func (v *server) heed(ctx context.Context, d *daemon.Daemon, o daemon.Options, o
 			}
 		case <-v.ends:
 			if stopping {
-				d.Hurry()
+				d.ForceStop()
 			}
 			stopping = true
 		case <-over:

@@ -47,7 +47,7 @@ func TestKilledAtAnyMomentTheTreeIsWhole(t *testing.T) {
 		o.commit(all)
 	}
 	commitOf(0)
-	h := newHouse(t, config.Git{URL: o.dir, Path: "specs"})
+	h := newFixture(t, config.Git{URL: o.dir, Path: "specs"})
 	h.ok()
 	h.result("specs/0/a0.run.x.jsonl", "{1}\n")
 	halves := 0
@@ -94,7 +94,7 @@ func TestKilledAtAnyMomentTheTreeIsWhole(t *testing.T) {
 }
 
 // oneCommit fails unless all files of the tree are of one commit, and returns which.
-func oneCommit(t *testing.T, h *house, files int) (of string) {
+func oneCommit(t *testing.T, h *fixture, files int) (of string) {
 	t.Helper()
 	n := 0
 	err := filepath.WalkDir(filepath.Join(h.dir, treeName), func(path string, d fs.DirEntry, err error) error {
@@ -124,7 +124,7 @@ func TestAHalfDoneCheckoutIsCompletedBeforeAnybodyLooks(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	o.commit(texts{"a.hcl": "1", "b.hcl": "1", "gone.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	second := o.commit(texts{"a.hcl": "2", "b.hcl": "2", "gone.hcl": "", "new/c.hcl": "2"})
 	tree := plantOnly(t, h)
@@ -160,7 +160,7 @@ func TestATreeThatIsHalfDoneIsHeldBack(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	first := o.commit(texts{"a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	release, ok := h.Checkout().Hold()
 	if !ok {
@@ -200,7 +200,7 @@ func TestADamagedCopyIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	o.commit(texts{"a.hcl": "1", "gone.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	h.write("a.run.x.jsonl", "{1}\n")
 	if err := os.Remove(filepath.Join(h.dir, repoName, "HEAD")); err != nil {
@@ -214,7 +214,7 @@ func TestADamagedCopyIsMadeAnew(t *testing.T) {
 }
 
 // plantOnly brings the present commit without checking it out.
-func plantOnly(t *testing.T, h *house) string {
+func plantOnly(t *testing.T, h *fixture) string {
 	t.Helper()
 	commit, err := h.fetch(t.Context())
 	if err != nil {
@@ -232,7 +232,7 @@ func TestAnotherCommitClearsAwayHalfACheckout(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	first := o.commit(texts{"a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	second := o.commit(texts{"a.hcl": "2", "new/c.hcl": "2"})
 	half := place{second, plantOnly(t, h)}

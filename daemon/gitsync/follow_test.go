@@ -16,7 +16,7 @@ func TestATreeFollowsABranchWithoutHistory(t *testing.T) {
 	o := newOrigin(t)
 	o.commit(texts{"a.hcl": "old", "team/gone.hcl": "x", "kind": "file"})
 	first := o.commit(texts{"a.hcl": "1", "link": "elsewhere"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	h.at(first)
 	h.holds(texts{"a.hcl": "1", "team/gone.hcl": "x", "kind": "file", "link": "elsewhere"})
@@ -56,7 +56,7 @@ func TestWhatARefMayBe(t *testing.T) {
 		"": second, "HEAD": second, "main": second, "light": first, "heavy": first, "side/way": first,
 		"refs/tags/main": first, first: first, "refs/heads/main": second,
 	} {
-		h := newHouse(t, config.Git{URL: "file://" + o.dir, Ref: ref})
+		h := newFixture(t, config.Git{URL: "file://" + o.dir, Ref: ref})
 		h.ok()
 		h.at(want)
 	}
@@ -64,7 +64,7 @@ func TestWhatARefMayBe(t *testing.T) {
 		"away": `no branch or tag "away"`, first[:10]: "no branch or tag",
 		strings.Repeat("0123456789", 4): "not our ref",
 	} {
-		newHouse(t, config.Git{URL: o.dir, Ref: ref}).fails(words)
+		newFixture(t, config.Git{URL: o.dir, Ref: ref}).fails(words)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestForcePushesAndBranchesThatGoAndComeBack(t *testing.T) {
 	first := o.commit(texts{"a.hcl": "1"})
 	o.git("checkout", "--quiet", "-b", "other")
 	o.commit(texts{"b.hcl": "b"})
-	h := newHouse(t, config.Git{URL: o.dir, Ref: "other"})
+	h := newFixture(t, config.Git{URL: o.dir, Ref: "other"})
 	h.ok()
 	h.holds(texts{"a.hcl": "1", "b.hcl": "b"})
 
@@ -110,7 +110,7 @@ func TestAPathIsAllThatIsFetched(t *testing.T) {
 	o := newOrigin(t)
 	commit := o.commit(texts{"specs/team/a.hcl": "1", "huge.bin": "never wanted", "specs.txt": "x"})
 	blob := o.git("rev-parse", "HEAD:huge.bin")
-	h := newHouse(t, config.Git{URL: "file://" + o.dir, Path: "specs"})
+	h := newFixture(t, config.Git{URL: "file://" + o.dir, Path: "specs"})
 	h.ok()
 	h.at(commit)
 	h.holds(texts{"specs/team/a.hcl": "1"})
@@ -134,7 +134,7 @@ func TestAnotherPathInTheSettingsIsCheckedOut(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	o.commit(texts{"one/a.hcl": "1", "two/a.hcl": "2"})
-	h := newHouse(t, config.Git{URL: o.dir, Path: "one"})
+	h := newFixture(t, config.Git{URL: o.dir, Path: "one"})
 	h.ok()
 	h.opts.Git.Path = "two"
 	h.open()
@@ -153,7 +153,7 @@ func TestSubmodulesAreThereAtTheirRecordedCommits(t *testing.T) {
 	first := o.commit(texts{"specs/a.hcl": "1"})
 	middle.commit(texts{"m.txt": "not recorded"})
 	inner.commit(texts{"deep.txt": "not recorded"})
-	h := newHouse(t, config.Git{URL: o.dir, Path: "specs"})
+	h := newFixture(t, config.Git{URL: o.dir, Path: "specs"})
 	h.ok()
 	h.at(first)
 	want := texts{"specs/a.hcl": "1", "specs/data/m.txt": "1", "specs/data/in ner/deep.txt": "1", "specs/data/.gitmodules": ""}
@@ -185,7 +185,7 @@ func TestASubmoduleMayNotRunCommandsNorReadThisMachine(t *testing.T) {
 		o.commit(texts{".gitmodules": "[submodule \"x\"]\n\tpath = x\n\turl = \"" + url + "\"\n"})
 		o.git("update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("ab", 20)+",x")
 		o.git("commit", "--quiet", "--message=bad")
-		newHouse(t, config.Git{URL: o.dir}).fails(words)
+		newFixture(t, config.Git{URL: o.dir}).fails(words)
 	}
 	far := remote{url: "https://git.example/team/specs.git"}
 	for _, local := range []string{"/etc", "file:///etc", "relative"} {
@@ -236,7 +236,7 @@ func TestALargeHistoryIsNotFetched(t *testing.T) {
 	history.WriteString("commit refs/heads/main\ncommitter a <a@b> 1700000000 +0000\ndata 1\nx\nM 100644 inline a.hcl\ndata 1\n1\ndone\n")
 	o.fed(history.String(), "fast-import", "--quiet", "--done")
 	o.git("reset", "--quiet", "--hard", "main")
-	h := newHouse(t, config.Git{URL: "file://" + o.dir})
+	h := newFixture(t, config.Git{URL: "file://" + o.dir})
 	began := time.Now()
 	h.ok()
 	took := time.Since(began)
@@ -258,7 +258,7 @@ func TestALargeHistoryIsNotFetched(t *testing.T) {
 func TestTheRepositoryDoesNotGrowWithoutEnd(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	h := newHouse(t, config.Git{URL: "file://" + o.dir})
+	h := newFixture(t, config.Git{URL: "file://" + o.dir})
 	for i := range 8 {
 		o.commit(texts{"a.hcl": "text " + itoa(i)})
 		h.ok()
@@ -285,7 +285,7 @@ func TestRunFollowsByItselfAndWhenNudged(t *testing.T) {
 	o := newOrigin(t)
 	o.commit(texts{"a.hcl": "1"})
 	for name, interval := range map[string]time.Duration{"poll": 20 * time.Millisecond, "nudge": time.Hour} {
-		h := newHouse(t, config.Git{URL: o.dir, Interval: interval})
+		h := newFixture(t, config.Git{URL: o.dir, Interval: interval})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- h.Syncer.Run(ctx) }()

@@ -92,8 +92,8 @@ func (o *origin) commit(files map[string]string) string {
 	return o.git("rev-parse", "HEAD")
 }
 
-// house is a syncer, and what it reports to.
-type house struct {
+// fixture is a syncer, and what it reports to.
+type fixture struct {
 	*testing.T
 	*Syncer
 	opts Options
@@ -105,9 +105,9 @@ type house struct {
 	results  []Result
 }
 
-func newHouse(t *testing.T, g config.Git) *house {
+func newFixture(t *testing.T, g config.Git) *fixture {
 	t.Helper()
-	h := &house{T: t, log: &bytes.Buffer{}}
+	h := &fixture{T: t, log: &bytes.Buffer{}}
 	if g.Interval == 0 {
 		g.Interval = time.Hour
 	}
@@ -142,7 +142,7 @@ func (l *locked) Write(p []byte) (int, error) {
 }
 
 // open is what a daemon does when it starts.
-func (h *house) open() {
+func (h *fixture) open() {
 	h.Helper()
 	s, err := Open(h.Context(), h.opts)
 	if err != nil {
@@ -153,7 +153,7 @@ func (h *house) open() {
 }
 
 // ok makes a round that must succeed.
-func (h *house) ok() {
+func (h *fixture) ok() {
 	h.Helper()
 	if err := h.round(h.Context()); err != nil {
 		h.Fatalf("%v\n%s", err, h.log)
@@ -161,7 +161,7 @@ func (h *house) ok() {
 }
 
 // fails makes a round that must fail with such words.
-func (h *house) fails(words string) {
+func (h *fixture) fails(words string) {
 	h.Helper()
 	err := h.round(h.Context())
 	if err == nil || !strings.Contains(err.Error(), words) {
@@ -170,7 +170,7 @@ func (h *house) fails(words string) {
 }
 
 // holds checks what the tree is: the files with their texts, and no other.
-func (h *house) holds(want map[string]string) {
+func (h *fixture) holds(want map[string]string) {
 	h.Helper()
 	root := filepath.Join(h.dir, treeName)
 	got := map[string]string{}
@@ -196,7 +196,7 @@ func (h *house) holds(want map[string]string) {
 }
 
 // at checks which commit is said to be in force.
-func (h *house) at(commit string) {
+func (h *fixture) at(commit string) {
 	h.Helper()
 	if got := h.Status().Commit; got != commit {
 		h.Fatalf("the commit in force is %s, want %s", got, commit)
@@ -204,7 +204,7 @@ func (h *house) at(commit string) {
 }
 
 // shown reports whether the reconciler may look at the tree.
-func (h *house) shown() bool {
+func (h *fixture) shown() bool {
 	release, ok := h.Checkout().Hold()
 	if ok {
 		release()
@@ -213,7 +213,7 @@ func (h *house) shown() bool {
 }
 
 // write puts a file into the tree that is not of the repository.
-func (h *house) write(name, text string) string {
+func (h *fixture) write(name, text string) string {
 	h.Helper()
 	path := filepath.Join(h.dir, treeName, name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
@@ -223,7 +223,7 @@ func (h *house) write(name, text string) string {
 }
 
 // result is a result file beside a spec.
-func (h *house) result(name, text string) {
+func (h *fixture) result(name, text string) {
 	h.Helper()
 	path := h.write(name, text)
 	h.mu.Lock()

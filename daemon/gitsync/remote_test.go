@@ -25,7 +25,7 @@ func TestATokenIsNowhereButInTheRequest(t *testing.T) {
 	o := newOrigin(t)
 	commit := o.commit(texts{"a.hcl": "1"})
 	base, users := gittest.Serve(t, o.dir, token)
-	h := newHouse(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token), PushResults: "results"})
+	h := newFixture(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token), PushResults: "results"})
 	seen := watchArguments(t)
 	h.ok()
 	h.at(commit)
@@ -63,7 +63,7 @@ func TestATokenIsNowhereButInTheRequest(t *testing.T) {
 }
 
 // nowhere fails where the token is in a file, the log or the status.
-func nowhere(t *testing.T, h *house) {
+func nowhere(t *testing.T, h *fixture) {
 	t.Helper()
 	if strings.Contains(h.log.String(), token) {
 		t.Errorf("the token is in the log:\n%s", h.log)
@@ -124,7 +124,7 @@ func TestATokenIsForOneSiteOnly(t *testing.T) {
 	o.git("update-index", "--add", "--cacheinfo", "160000,"+other.git("rev-parse", "HEAD")+",x")
 	o.git("commit", "--quiet", "--message=x")
 	base, _ := gittest.Serve(t, o.dir, token)
-	h := newHouse(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token)})
+	h := newFixture(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token)})
 	h.fails("submodule x")
 	if elsewhere {
 		t.Error("another host was shown the token")
@@ -135,7 +135,7 @@ func TestARemoteThatIsAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	commit := o.commit(texts{"a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	if err := os.Rename(o.dir, o.dir+"-away"); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestAVerdictIsANoteAtItsCommit(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	good := o.commit(texts{"specs/a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir, Path: "specs", PushResults: "results"})
+	h := newFixture(t, config.Git{URL: o.dir, Path: "specs", PushResults: "results"})
 	h.ok()
 	if got := o.git("notes", "--ref=assayd", "show", good); got != "assayd: accepted" {
 		t.Errorf("the note is %q", got)
@@ -210,7 +210,7 @@ func TestAVerdictIsACommitStatusOnGitHub(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	}))
 	t.Cleanup(api.Close)
-	h := newHouse(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token)})
+	h := newFixture(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token)})
 	h.opts.GitHub = config.GitHub{BaseURL: api.URL, Tokens: []config.Secret{config.SecretText("may-do-it")}}
 	h.open()
 	h.fails("502")
@@ -265,7 +265,7 @@ func TestAnSSHKeyIsLentToOneCommand(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	o.commit(texts{"a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.secrets.key = "-----BEGIN KEY-----"
 	g, done, err := h.letIn(h.git)
 	if err != nil {
@@ -302,7 +302,7 @@ func TestACommandEndsWithItsContext(t *testing.T) {
 		<-q.Context().Done()
 	}))
 	t.Cleanup(silent.Close)
-	h := newHouse(t, config.Git{URL: silent.URL + "/x"})
+	h := newFixture(t, config.Git{URL: silent.URL + "/x"})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- h.Syncer.Run(ctx) }()

@@ -14,7 +14,7 @@ func TestResultFilesSurviveEveryCheckout(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	first := o.commit(texts{"team/a.hcl": "1", "b.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	h.result("team/a.run.x.jsonl", "{1}\n")
 	h.result("b.status.jsonl", "{2}\n")
@@ -55,7 +55,7 @@ func TestWhatIsNotOfTheRepositoryIsNeverOverwritten(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	first := o.commit(texts{"a.hcl": "1", "team/a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	h.write("mined/task", "dear")
 	h.write("note", "dear")
@@ -92,7 +92,7 @@ func TestALinkThatLeavesTheRepositoryIsNotWrittenThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.commit(texts{"a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir})
+	h := newFixture(t, config.Git{URL: o.dir})
 	h.ok()
 	if err := os.Remove(filepath.Join(o.dir, "out")); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestResultFilesArePushedToABranchOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	specs := o.commit(texts{"specs/a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir, Path: "specs", PushResults: "results"})
+	h := newFixture(t, config.Git{URL: o.dir, Path: "specs", PushResults: "results"})
 	h.ok()
 	push := func() {
 		t.Helper()
@@ -157,7 +157,7 @@ func TestAPushThatIsOvertakenIsRebuilt(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	o.commit(texts{"a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: o.dir, PushResults: "results"})
+	h := newFixture(t, config.Git{URL: o.dir, PushResults: "results"})
 	h.ok()
 	h.result("a.run.x.jsonl", "{1}\n")
 	races := 0
@@ -196,7 +196,7 @@ func TestAPushThatIsRefusedIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	base, _ := gittest.Serve(t, o.dir, token)
-	h := newHouse(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token), PushResults: "results"})
+	h := newFixture(t, config.Git{URL: base + "/team/specs.git", Token: config.SecretText(token), PushResults: "results"})
 	h.round(t.Context()) // the note is refused as well
 	h.at(o.git("rev-parse", "HEAD"))
 	h.result("a.run.x.jsonl", "{1}\n")

@@ -14,7 +14,7 @@ func TestNothingIsUnfoldedBeyondItsBound(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	commit := o.commit(texts{"a.hcl": "1"})
-	h := newHouse(t, config.Git{URL: "file://" + o.dir})
+	h := newFixture(t, config.Git{URL: "file://" + o.dir})
 	h.ok()
 	gittest.Bomb(t, o.dir)
 	const words = "unfolds to more than 100000 files and folders; to follow a folder of the repository alone, name it in git { path"
@@ -42,7 +42,7 @@ func TestSubmodulesUnfoldWithinTheSameBound(t *testing.T) {
 	o.commit(texts{"a.hcl": "1", ".gitmodules": "[submodule \"x\"]\n\tpath = x\n\turl = \"" + sub.dir + "\"\n"})
 	o.git("update-index", "--add", "--cacheinfo", "160000,"+sub.git("rev-parse", "main")+",x")
 	o.git("commit", "--quiet", "--message=sub")
-	newHouse(t, config.Git{URL: o.dir}).fails("submodule x: it unfolds to more than 100000 files and folders")
+	newFixture(t, config.Git{URL: o.dir}).fails("submodule x: it unfolds to more than 100000 files and folders")
 }
 
 // What a server sends is bounded before it is looked at. Commits of the past are removed when the
@@ -56,7 +56,7 @@ func TestTheCopyTakesNoMoreThanItMay(t *testing.T) {
 	}
 	o := newOrigin(t)
 	o.commit(texts{"a.hcl": "1", "data": noise(400 << 10)})
-	h := newHouse(t, config.Git{URL: "file://" + o.dir})
+	h := newFixture(t, config.Git{URL: "file://" + o.dir})
 	h.most = 1 << 20
 	h.ok()
 	commit := ""

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAnExportIsRefreshed(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	one := judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true})
 	one.Archive = h.archive("x")
 	s := h.trial(func(*trial.State) {}, one)
@@ -62,7 +62,7 @@ func TestAFolderOfSomethingElseIsLeftAlone(t *testing.T) {
 		"another marker that lies":     {".assayd-export-run.q.json": `[`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			h.trial(func(*trial.State) {})
 			h.fill(files)
 			_, err := export.SForge(t.Context(), h.store, "run.r", 0, h.dir, "v")
@@ -76,7 +76,7 @@ func TestAFolderOfSomethingElseIsLeftAlone(t *testing.T) {
 
 // The viewers of this layout compare the runs of one folder.
 func TestOneFolderHoldsManyRuns(t *testing.T) {
-	h, other := newHouse(t), newHouse(t)
+	h, other := newFixture(t), newFixture(t)
 	one := judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true})
 	s := h.trial(func(*trial.State) {}, one)
 	h.do(func(tx *store.Tx) error {
@@ -90,7 +90,7 @@ func TestOneFolderHoldsManyRuns(t *testing.T) {
 	other.trial(func(*trial.State) {})
 	foreign := map[string]string{"runs/theirs/summary.json": "{}", "notes.txt": "mine"}
 	for i, from := range []struct {
-		*house
+		*fixture
 		address string
 	}{{h, "run.r"}, {h, "run.q"}, {other, "run.o"}} {
 		if _, err := export.SForge(t.Context(), from.store, from.address, 0, h.dir, "v"); err != nil {
@@ -124,7 +124,7 @@ func TestOneFolderHoldsManyRuns(t *testing.T) {
 
 // An export that stopped half-way has written files that no list names yet.
 func TestAnExportThatWasInterruptedCanBeRepeated(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	s := h.trial(func(*trial.State) {}, judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true}))
 	log := trial.LogFile(h.store.Dir(), s.ID, s.Try)
 	if err := os.MkdirAll(log, 0o755); err != nil { // which cannot be read
@@ -145,7 +145,7 @@ func TestAnExportThatWasInterruptedCanBeRepeated(t *testing.T) {
 // What a marker lists is removed when it is no more, so it must not reach outside; nor may
 // links that somebody put into the folder.
 func TestAnExportStaysInItsFolder(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.trial(func(*trial.State) {})
 	victim := filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, []byte("x"), 0o644); err != nil {
@@ -181,7 +181,7 @@ func TestAnExportStaysInItsFolder(t *testing.T) {
 }
 
 func TestARunThatIsNotThere(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, tc := range []struct {
 		address   string
 		execution int

@@ -23,8 +23,8 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// house is a store with one run, whose trials a test puts in.
-type house struct {
+// fixture is a store with one run, whose trials a test puts in.
+type fixture struct {
 	*testing.T
 	store *store.Store
 	dir   string // of the export
@@ -33,7 +33,7 @@ type house struct {
 
 var begun = time.Date(2026, 3, 4, 5, 6, 7, 250e6, time.UTC)
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "s"), store.Options{})
 	if err != nil {
@@ -44,19 +44,19 @@ func newHouse(t *testing.T) *house {
 			t.Error(err)
 		}
 	})
-	h := &house{T: t, store: s, dir: filepath.Join(t.TempDir(), "logs")}
+	h := &fixture{T: t, store: s, dir: filepath.Join(t.TempDir(), "logs")}
 	h.begin(1)
 	return h
 }
 
-func (h *house) do(f func(*store.Tx) error) {
+func (h *fixture) do(f func(*store.Tx) error) {
 	h.Helper()
 	if err := h.store.Do(h.Context(), f); err != nil {
 		h.Fatal(err)
 	}
 }
 
-func (h *house) begin(n int) {
+func (h *fixture) begin(n int) {
 	h.Helper()
 	h.do(func(tx *store.Tx) error {
 		return tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: n, Trigger: "accepted", StartedAt: begun})
@@ -64,7 +64,7 @@ func (h *house) begin(n int) {
 }
 
 // trial puts one in; change makes it what the test needs.
-func (h *house) trial(change func(*trial.State), rounds ...round.Submission) trial.State {
+func (h *fixture) trial(change func(*trial.State), rounds ...round.Submission) trial.State {
 	h.Helper()
 	h.n++
 	s := trial.State{
@@ -99,7 +99,7 @@ func (h *house) trial(change func(*trial.State), rounds ...round.Submission) tri
 	return s
 }
 
-func (h *house) round(s trial.State, sub round.Submission) {
+func (h *fixture) round(s trial.State, sub round.Submission) {
 	h.Helper()
 	h.n++
 	sub.ID, sub.Trial = fmt.Sprintf("%016x", h.n), s.ID
@@ -122,7 +122,7 @@ func (h *house) round(s trial.State, sub round.Submission) {
 	}
 }
 
-func (h *house) blob(content []byte) string {
+func (h *fixture) blob(content []byte) string {
 	h.Helper()
 	w, err := h.store.Blobs().Create()
 	if err != nil {
@@ -136,7 +136,7 @@ func (h *house) blob(content []byte) string {
 	return digest
 }
 
-func (h *house) archive(name string) string {
+func (h *fixture) archive(name string) string {
 	h.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -147,7 +147,7 @@ func (h *house) archive(name string) string {
 	return h.blob(b.Bytes())
 }
 
-func (h *house) export(execution int) export.Written {
+func (h *fixture) export(execution int) export.Written {
 	h.Helper()
 	w, err := export.SForge(h.Context(), h.store, "run.r", execution, h.dir, "v-test")
 	if err != nil {
@@ -157,7 +157,7 @@ func (h *house) export(execution int) export.Written {
 }
 
 // files lists what was written, without the marker.
-func (h *house) files() (names []string) {
+func (h *fixture) files() (names []string) {
 	h.Helper()
 	err := fs.WalkDir(os.DirFS(h.dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if !d.IsDir() && !strings.HasPrefix(name, ".") {
@@ -172,7 +172,7 @@ func (h *house) files() (names []string) {
 }
 
 // fill puts files into the folder of the export.
-func (h *house) fill(files map[string]string) {
+func (h *fixture) fill(files map[string]string) {
 	h.Helper()
 	for name, text := range files {
 		name = filepath.Join(h.dir, name)
@@ -183,7 +183,7 @@ func (h *house) fill(files map[string]string) {
 }
 
 // holds checks that files are as they were filled in.
-func (h *house) holds(files map[string]string) {
+func (h *fixture) holds(files map[string]string) {
 	h.Helper()
 	for name, want := range files {
 		if got, err := os.ReadFile(filepath.Join(h.dir, name)); err != nil || string(got) != want {
@@ -192,7 +192,7 @@ func (h *house) holds(files map[string]string) {
 	}
 }
 
-func (h *house) read(name string) map[string]any {
+func (h *fixture) read(name string) map[string]any {
 	h.Helper()
 	text, err := os.ReadFile(filepath.Join(h.dir, name))
 	if err != nil {
@@ -206,7 +206,7 @@ func (h *house) read(name string) map[string]any {
 }
 
 // says writes the log of an agent.
-func (h *house) says(s trial.State, text string) {
+func (h *fixture) says(s trial.State, text string) {
 	h.Helper()
 	log := trial.LogFile(h.store.Dir(), s.ID, s.Try)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(log), 0o755), os.WriteFile(log, []byte(text), 0o644)); err != nil {
@@ -215,7 +215,7 @@ func (h *house) says(s trial.State, text string) {
 }
 
 // has compares members by their JSON.
-func (h *house) has(name string, got map[string]any, want map[string]any) {
+func (h *fixture) has(name string, got map[string]any, want map[string]any) {
 	h.Helper()
 	for key, value := range want {
 		g, there := got[key]
@@ -232,7 +232,7 @@ func judged(kind round.Kind, n int, r round.Report) round.Submission {
 }
 
 // inside names the first member of a tar.gz.
-func (h *house) inside(name string) string {
+func (h *fixture) inside(name string) string {
 	h.Helper()
 	f, err := os.Open(filepath.Join(h.dir, name))
 	if err != nil {

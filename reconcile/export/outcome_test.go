@@ -38,8 +38,8 @@ func tests() []parser.Test {
 }
 
 // outcomes is a run whose trials have come to everything that a trial can come to.
-func outcomes(t *testing.T) *house {
-	h := newHouse(t)
+func outcomes(t *testing.T) *fixture {
+	h := newFixture(t)
 	score := 12.5
 	later := judged(round.KindAgent, 2, round.Report{
 		Status: round.StatusOK, Valid: true, PassRate: 0.5, Score: &score, Passed: 1, Failed: 1, Errors: 1, TotalTests: 4, Summary: "1/4 tests passed",
@@ -84,7 +84,7 @@ const aTrajectory = `{"schema_version":"ATIF-v1.7","session_id":"r.e1.00000001/2
 	`{"step_id":1,"source":"user","message":"Do partly."},{"step_id":2,"source":"agent","message":"Done."}]}`
 
 // trajectory makes that of a try, as an agent's models leave it.
-func (h *house) trajectory(id string, try int) *trial.FileRecord {
+func (h *fixture) trajectory(id string, try int) *trial.FileRecord {
 	h.Helper()
 	name := filepath.Join(filepath.Dir(trial.LogFile(h.store.Dir(), id, try)), trial.TrajectoryFile)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(aTrajectory), 0o644)); err != nil {
@@ -97,7 +97,7 @@ func (h *house) trajectory(id string, try int) *trial.FileRecord {
 	return &trial.FileRecord{File: rel}
 }
 
-func (h *house) write(format string) export.Written {
+func (h *fixture) write(format string) export.Written {
 	h.Helper()
 	w, err := export.Write(h.Context(), h.store, format, "run.r", 0, h.dir, "v-test")
 	if err != nil {
@@ -107,7 +107,7 @@ func (h *house) write(format string) export.Written {
 }
 
 // golden compares a text with a file of testdata.
-func (h *house) golden(name, got string) {
+func (h *fixture) golden(name, got string) {
 	h.Helper()
 	at := filepath.Join("testdata", name)
 	if *update {
@@ -124,7 +124,7 @@ func (h *house) golden(name, got string) {
 	}
 }
 
-func (h *house) text(name string) string {
+func (h *fixture) text(name string) string {
 	h.Helper()
 	text, err := os.ReadFile(filepath.Join(h.dir, name))
 	if err != nil {
@@ -294,7 +294,7 @@ func TestFormatsSideBySide(t *testing.T) {
 }
 
 func TestAFormatThatIsNone(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	if _, err := export.Write(t.Context(), h.store, "csv", "run.r", 0, h.dir, "v"); err == nil || !strings.Contains(err.Error(), `there is no format "csv"`) {
 		t.Errorf("%v", err)
 	}

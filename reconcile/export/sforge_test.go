@@ -19,7 +19,7 @@ import (
 )
 
 func TestTheTreeOfAnIterativeTask(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	score := 12.5
 	first := judged(round.KindAgent, 1, round.Report{
 		Status: round.StatusOK, Valid: true, PassRate: 0.5, Score: &score, Score100: &score, Passed: 1, Failed: 1, TotalTests: 2, Summary: "1/2 tests passed",
@@ -120,7 +120,7 @@ func TestTheTreeOfAnIterativeTask(t *testing.T) {
 }
 
 func TestAGameHasItsSteps(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	steps := `{"move":0,"action":"","observation":"a house","score":0}
 {"move":1,"action":"look","observation":"a door","score":5}
 {"move":2,"action":"go","observation":"lost","score":3}
@@ -158,7 +158,7 @@ func TestAGameHasItsSteps(t *testing.T) {
 }
 
 func TestOneAgentARun(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	cell := func(agentName, label, model, benchmark, task string, attempt int) {
 		h.trial(func(s *trial.State) {
 			s.Cell.Agent = agent.Agent{Name: agentName, Label: label, Model: model}
@@ -197,7 +197,7 @@ func TestOneAgentARun(t *testing.T) {
 
 // A broken machine is never a zero score.
 func TestATaskWithoutAResult(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.trial(func(s *trial.State) {
 		s.Cell.Task.Name, s.StartedAt, s.EndedAt = "broken", time.Time{}, time.Time{}
 		s.Result = &trial.Finished{Status: trial.InfraError, Reason: trial.ReasonEngine, Detail: "no space left"}
@@ -222,7 +222,7 @@ func TestATaskWithoutAResult(t *testing.T) {
 
 // TestTheRoundAtTheEndHasANameThatTheViewerKnows, and so has whatever speaks of it.
 func TestTheRoundAtTheEndHasANameThatTheViewerKnows(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	auto := judged(round.KindAuto, 2, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.25})
 	auto.AcceptedAt, auto.Bytes = begun.Add(time.Minute), 512
 	final := judged(round.KindFinal, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.5})
@@ -250,7 +250,7 @@ func TestTheRoundAtTheEndHasANameThatTheViewerKnows(t *testing.T) {
 }
 
 func TestTheHistoryOfARunHasAllItsTrials(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.trial(func(s *trial.State) { s.Cell.Task.Name = "one" }, judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.25}))
 	two := h.trial(func(s *trial.State) { s.Cell.Task.Name = "two" }, judged(round.KindAuto, 1, round.Report{Status: round.StatusOK, Valid: true, PassRate: 0.5}))
 	run, err := history.Records(t.Context(), h.store, "run.r", 0)

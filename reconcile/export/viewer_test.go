@@ -35,7 +35,7 @@ type viewed struct {
 }
 
 // textIfAny reads a file of the export; "" where there is none.
-func (h *house) textIfAny(name string) string {
+func (h *fixture) textIfAny(name string) string {
 	h.Helper()
 	if !slices.Contains(h.files(), name) {
 		return ""
@@ -63,7 +63,7 @@ func taskDir(task string) string {
 }
 
 // view reads a task as the viewer does.
-func (h *house) view(task string) (v viewed) {
+func (h *fixture) view(task string) (v viewed) {
 	h.Helper()
 	dir := taskDir(task)
 	values := func(name string) (value map[string]any) {
@@ -120,7 +120,7 @@ func (h *house) view(task string) (v viewed) {
 
 // TestWhatTheViewerReads holds what SForge's viewer finds of each kind of trial, field by field.
 func TestWhatTheViewerReads(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	created, ended := "1772600767.250000", begun.Add(100*time.Second)
 	named := func(s *trial.State, name string) { s.Cell.Task.Name, s.Cell.Task.Instruction = name, "Do "+name+"." }
 	open := func(s *trial.State) { s.Result, s.EndedAt, s.Phase = nil, time.Time{}, trial.Running }
@@ -240,7 +240,7 @@ func either(a, b any) any {
 
 // TestTheLogOfCodexIsWrittenAsItsViewerReadsIt, whatever stands in it.
 func TestTheLogOfCodexIsWrittenAsItsViewerReadsIt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	s := h.trial(func(s *trial.State) {
 		s.Cell.Task.Workdir, s.Cell.Task.Instruction = "/app", "Do it."
 		s.Cell.Agent = agent.Agent{Name: "mine", Model: "gpt\nmodel: other"}

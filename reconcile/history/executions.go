@@ -18,7 +18,7 @@ type ExecutionData struct {
 	Differs   *plan.Stale  `json:"differs,omitempty"` // how that differs from the content of the execution before
 	Ended     string       `json:"ended,omitempty"`   // for what cells and budget it was over (plan.Run.Sum)
 	// Line is what the start of the execution is of.
-	Line clock.Line `json:"line,omitzero"`
+	Line clock.Timeline `json:"line,omitzero"`
 }
 
 // ExecutionOf is an execution as plans see it.

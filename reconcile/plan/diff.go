@@ -176,13 +176,13 @@ func (w Worklist) Diff(address string, desired *Run, now time.Time) Plan {
 	case desired == nil:
 		p.remove(w, now)
 	case desired.Blocked != "" && w.Execution != nil && w.Execution.Cancelled:
-		p.wind(w)
+		p.drain(w)
 	case desired.Blocked != "":
 		p.add(Action{Kind: Blocked, Cause: desired.Blocked})
-		p.takeUp(w)
+		p.adopt(w)
 	case desired.Waits != "" && (w.Execution == nil || !w.Execution.Cancelled):
 		p.add(Action{Kind: Wait, Cause: desired.Waits})
-		p.takeUp(w)
+		p.adopt(w)
 	default:
 		p.pursue(desired, w, now)
 	}
@@ -199,7 +199,7 @@ func (p *Plan) remove(w Worklist, now time.Time) {
 	if until := w.GoneSince.Add(RemovalGrace); running && now.Before(until) {
 		p.add(Action{Kind: Wait, Cause: "the block is gone; its running trials are cancelled at " + Stamp(until)})
 		p.wakeAt(until)
-		p.takeUp(w)
+		p.adopt(w)
 		return
 	}
 	if open {
@@ -223,7 +223,7 @@ func (p *Plan) pursue(d *Run, w Worklist, now time.Time) {
 		return
 	}
 	if e.Cancelled {
-		p.wind(w)
+		p.drain(w)
 		return
 	}
 	p.cancelUnwanted(w, NoLongerWanted)
@@ -238,8 +238,8 @@ func (p *Plan) pursue(d *Run, w Worklist, now time.Time) {
 	}
 }
 
-// wind ends an execution that a user cancelled.
-func (p *Plan) wind(w Worklist) {
+// drain ends an execution that a user cancelled.
+func (p *Plan) drain(w Worklist) {
 	open := false
 	for _, t := range w.Trials {
 		if t.Open() {
@@ -415,8 +415,8 @@ func (p *Plan) startCell(d *Run, w Worklist, c Cell, try int, cause string) {
 	p.add(Action{Kind: StartTrial, Trial: trial.ID(d.Name, w.Execution.N, c.Key), Cell: c, Try: try, Cause: cause})
 }
 
-// takeUp lets every trial go on that runs and that nobody drives, wanted or not.
-func (p *Plan) takeUp(w Worklist) {
+// adopt lets every trial go on that runs and that nobody drives, wanted or not.
+func (p *Plan) adopt(w Worklist) {
 	for _, t := range w.Trials {
 		if t.Running() && !t.Live {
 			p.add(Action{Kind: StartTrial, Trial: t.ID, Cell: w.cellOf(t), Try: t.Try, Cause: goesOn})

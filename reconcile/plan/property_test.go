@@ -10,8 +10,8 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// world is a model of what plans act on: a store, trials, a user and a clock.
-type world struct {
+// fixture is a model of what plans act on: a store, trials, a user and a clock.
+type fixture struct {
 	desired   *Run
 	observed  Observed
 	now       time.Time
@@ -19,7 +19,7 @@ type world struct {
 }
 
 // apply carries out a plan as the reconciler would, and reports whether it did anything.
-func (w *world) apply(t *rapid.T, p Plan) (acted bool) {
+func (w *fixture) apply(t *rapid.T, p Plan) (acted bool) {
 	for _, a := range p.Actions {
 		switch a.Kind {
 		case Begin:
@@ -58,7 +58,7 @@ func (w *world) apply(t *rapid.T, p Plan) (acted bool) {
 	return acted
 }
 
-func (w *world) find(id string) *Trial {
+func (w *fixture) find(id string) *Trial {
 	for i := range w.observed.Trials {
 		if w.observed.Trials[i].ID == id {
 			return &w.observed.Trials[i]
@@ -67,7 +67,7 @@ func (w *world) find(id string) *Trial {
 	return nil
 }
 
-func (w *world) start(t *rapid.T, a Action) {
+func (w *fixture) start(t *rapid.T, a Action) {
 	x := w.find(a.Trial)
 	if x == nil {
 		w.observed.Trials = append(w.observed.Trials, Trial{ID: a.Trial, Key: a.Cell.Key})
@@ -79,7 +79,7 @@ func (w *world) start(t *rapid.T, a Action) {
 	w.observed.Execution.Finished = false
 }
 
-func (w *world) cancel(t *rapid.T, a Action) {
+func (w *fixture) cancel(t *rapid.T, a Action) {
 	x := w.find(a.Trial)
 	switch {
 	case x == nil || x.Cancelled || !x.Open():
@@ -92,7 +92,7 @@ func (w *world) cancel(t *rapid.T, a Action) {
 }
 
 // end gives a running trial its verdict.
-func (w *world) end(x *Trial, s trial.Status) {
+func (w *fixture) end(x *Trial, s trial.Status) {
 	if x.Cancelled {
 		s = trial.Cancelled
 	} else {
@@ -102,7 +102,7 @@ func (w *world) end(x *Trial, s trial.Status) {
 }
 
 // happen lets one thing happen that nobody planned.
-func (w *world) happen(t *rapid.T) {
+func (w *fixture) happen(t *rapid.T) {
 	switch rapid.SampledFrom([]string{"end", "end", "end", "edit", "vanish", "time", "restart", "rerun", "cancel", "only"}).Draw(t, "event") {
 	case "end":
 		running := slices.DeleteFunc(slices.Clone(w.observed.Trials), func(x Trial) bool { return !x.Live })
@@ -145,7 +145,7 @@ func (w *world) happen(t *rapid.T) {
 func TestPlansAreIdempotent(t *testing.T) {
 	hourly := scheduled(t, "0 * * * *")
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{now: noon, desired: wantedRun("ab", parallel(2)), observed: Observed{LastFired: noon}}
+		w := &fixture{now: noon, desired: wantedRun("ab", parallel(2)), observed: Observed{LastFired: noon}}
 		if rapid.Bool().Draw(t, "scheduled") {
 			hourly(w.desired)
 		}

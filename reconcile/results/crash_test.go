@@ -99,7 +99,7 @@ func TestFilesSurviveEverything(t *testing.T) {
 }
 
 // sizes are the files beside the specs.
-func (h *house) sizes() map[string]int64 {
+func (h *fixture) sizes() map[string]int64 {
 	h.Helper()
 	sizes := map[string]int64{}
 	paths, err := filepath.Glob(filepath.Join(h.root, "*.jsonl"))
@@ -116,7 +116,7 @@ func (h *house) sizes() map[string]int64 {
 	return sizes
 }
 
-func (h *house) cut(path string, size int64) {
+func (h *fixture) cut(path string, size int64) {
 	h.Helper()
 	if err := os.Truncate(path, size); err != nil {
 		h.Fatal(err)

@@ -75,8 +75,8 @@ type reporter interface {
 	Fatalf(format string, args ...any)
 }
 
-// house is a state directory, a watched directory and the writer between them.
-type house struct {
+// fixture is a state directory, a watched directory and the writer between them.
+type fixture struct {
 	reporter
 	ctx    context.Context
 	store  *store.Store
@@ -86,9 +86,9 @@ type house struct {
 }
 
 // build opens a house under dir, anew or again.
-func build(ctx context.Context, r reporter, dir string) *house {
+func build(ctx context.Context, r reporter, dir string) *fixture {
 	r.Helper()
-	h := &house{reporter: r, ctx: ctx, state: filepath.Join(dir, "state"), root: filepath.Join(dir, "specs")}
+	h := &fixture{reporter: r, ctx: ctx, state: filepath.Join(dir, "state"), root: filepath.Join(dir, "specs")}
 	if err := os.MkdirAll(h.root, 0o755); err != nil {
 		r.Fatal(err)
 	}
@@ -100,30 +100,30 @@ func build(ctx context.Context, r reporter, dir string) *house {
 	return h
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	h := build(t.Context(), t, t.TempDir())
 	t.Cleanup(h.close)
 	return h
 }
 
-func (h *house) close() {
+func (h *fixture) close() {
 	if err := h.store.Close(); err != nil {
 		h.Fatal(err)
 	}
 }
 
 // restart is a new writer that remembers nothing.
-func (h *house) restart() {
+func (h *fixture) restart() {
 	h.writer = NewWriter(stored{h.store}, Options{Dir: filepath.Join(h.state, "results")})
 }
 
-func (h *house) ref(spec string) store.StreamRef {
+func (h *fixture) ref(spec string) store.StreamRef {
 	return store.StreamRef{Spec: spec, Root: h.root, Path: filepath.Join(h.root, "a."+spec+".jsonl")}
 }
 
 // location is where the lines of spec go: "" before the first write, and why that is not
 // beside the spec, if it is not.
-func (h *house) location(spec string) (path string, aside bool, why string) {
+func (h *fixture) location(spec string) (path string, aside bool, why string) {
 	h.Helper()
 	var s store.Stream
 	err := h.store.View(h.ctx, func(tx *store.Tx) (err error) {
@@ -136,7 +136,7 @@ func (h *house) location(spec string) (path string, aside bool, why string) {
 	return s.File, s.Why != "", s.Why
 }
 
-func (h *house) do(fn func(*store.Tx) error) {
+func (h *fixture) do(fn func(*store.Tx) error) {
 	h.Helper()
 	if err := h.store.Do(h.ctx, fn); err != nil {
 		h.Fatal(err)
@@ -144,7 +144,7 @@ func (h *house) do(fn func(*store.Tx) error) {
 }
 
 // append stores a line for each text.
-func (h *house) append(ref store.StreamRef, texts ...string) {
+func (h *fixture) append(ref store.StreamRef, texts ...string) {
 	h.Helper()
 	h.do(func(tx *store.Tx) error {
 		for _, text := range texts {
@@ -156,13 +156,13 @@ func (h *house) append(ref store.StreamRef, texts ...string) {
 	})
 }
 
-func (h *house) move(to store.StreamRef) {
+func (h *fixture) move(to store.StreamRef) {
 	h.Helper()
 	h.do(func(tx *store.Tx) error { return tx.MoveStream(to, store.Envelope{}, nil) })
 }
 
 // pass runs one pass and says whether every file could be written.
-func (h *house) pass(all bool) bool {
+func (h *fixture) pass(all bool) bool {
 	h.Helper()
 	if err := h.writer.pass(h.ctx, all); err != nil {
 		h.Fatal(err)
@@ -170,7 +170,7 @@ func (h *house) pass(all bool) bool {
 	return len(h.writer.retries) == 0
 }
 
-func (h *house) streams() []Stream {
+func (h *fixture) streams() []Stream {
 	h.Helper()
 	streams, err := stored{h.store}.Streams(h.ctx, false)
 	if err != nil {
@@ -180,7 +180,7 @@ func (h *house) streams() []Stream {
 }
 
 // text is what the file of a stream must be.
-func (h *house) text(stream Stream) string {
+func (h *fixture) text(stream Stream) string {
 	h.Helper()
 	var b strings.Builder
 	for seq := 1; seq <= stream.Last; {
@@ -197,7 +197,7 @@ func (h *house) text(stream Stream) string {
 	return b.String()
 }
 
-func (h *house) read(path string) string {
+func (h *fixture) read(path string) string {
 	h.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -206,7 +206,7 @@ func (h *house) read(path string) string {
 	return string(content)
 }
 
-func (h *house) write(path, content string) {
+func (h *fixture) write(path, content string) {
 	h.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		h.Fatal(err)
@@ -215,7 +215,7 @@ func (h *house) write(path, content string) {
 
 // check fails unless every stream is written and its file holds its lines, which count
 // from 1 with no gap and no repeat.
-func (h *house) check() {
+func (h *fixture) check() {
 	h.Helper()
 	for _, s := range h.streams() {
 		if s.Written != s.Last {

@@ -28,7 +28,7 @@ func mount(t *testing.T, dir string, kib int) {
 }
 
 // at fails unless the lines of run.a are at path.
-func (h *house) at(path string, fallback bool) {
+func (h *fixture) at(path string, fallback bool) {
 	h.Helper()
 	h.check()
 	got, aside, why := h.location("run.a")
@@ -38,14 +38,14 @@ func (h *house) at(path string, fallback bool) {
 }
 
 func TestLocationBeforeTheFirstWrite(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	if path, aside, why := h.location("run.a"); path != "" || aside || why != "" {
 		t.Errorf("%q, %v, %q", path, aside, why)
 	}
 }
 
 func TestReadOnlyFolderAndBack(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	mount(t, h.root, 1024)
 	remount := func(flags uintptr) {
 		if err := unix.Mount("tmpfs", h.root, "tmpfs", unix.MS_REMOUNT|flags, ""); err != nil {
@@ -75,7 +75,7 @@ func TestReadOnlyFolderAndBack(t *testing.T) {
 }
 
 func TestFolderThatGoesAndComes(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ref := h.ref("run.a")
 	ref.Path = filepath.Join(h.root, "team", "a.run.a.jsonl")
 	aside := filepath.Join(h.state, "results", h.root, "team", "a.run.a.jsonl")
@@ -97,7 +97,7 @@ func TestFolderThatGoesAndComes(t *testing.T) {
 }
 
 func TestSwappedLinkIsNotFollowedAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	link := filepath.Join(h.root, "current")
 	swap := func(version string) {
 		if err := os.MkdirAll(filepath.Join(h.root, version), 0o755); err != nil {
@@ -138,7 +138,7 @@ func TestSwappedLinkIsNotFollowedAgain(t *testing.T) {
 }
 
 func TestSwapIsFoundByARecheck(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, version := range []string{"v1", "v2"} {
 		if err := os.Mkdir(filepath.Join(h.root, version), 0o755); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSwapIsFoundByARecheck(t *testing.T) {
 }
 
 func TestMovedBlock(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	here := h.ref("run.a")
 	there := here
 	there.Path = filepath.Join(h.root, "b.run.a.jsonl")
@@ -186,7 +186,7 @@ func TestMovedBlock(t *testing.T) {
 // The closed file of a stream begins like its open one; when damaged, it must not go on
 // in the file of the other.
 func TestDamagedFileDoesNotTakeTheNextOfAnother(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	here := h.ref("run.a")
 	there := here
 	there.Path = filepath.Join(h.root, "b.run.a.jsonl")
@@ -207,7 +207,7 @@ func TestDamagedFileDoesNotTakeTheNextOfAnother(t *testing.T) {
 }
 
 func TestPathOutsideItsRootIsRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ref := store.StreamRef{Spec: "run.a", Root: h.root, Path: filepath.Join(h.root, "..", "none", "a.jsonl")}
 	h.append(ref, "one")
 	if h.pass(false) {
@@ -219,7 +219,7 @@ func TestPathOutsideItsRootIsRefused(t *testing.T) {
 }
 
 func TestFullDiskLosesNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	mount(t, h.root, 512)
 	ballast := filepath.Join(h.root, "ballast")
 	h.write(ballast, strings.Repeat("b", 300<<10))

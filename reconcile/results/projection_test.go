@@ -68,7 +68,7 @@ func TestDamagedFiles(t *testing.T) {
 		{"shortened and changed", func(text string) string { return strings.Replace(text, "two", "tw0", 1)[:len(text)-5] }, "line 2 is not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			ref := h.ref("run.a")
 			h.append(ref, "one", "two", "three")
 			h.pass(false)
@@ -114,7 +114,7 @@ func TestWhatIsNoFileOfOursIsNotFollowed(t *testing.T) {
 		"other text":    func(path, _ string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			ref := h.ref("run.a")
 			other := filepath.Join(h.root, "other")
 			h.write(other, "")
@@ -138,7 +138,7 @@ func TestWhatIsNoFileOfOursIsNotFollowed(t *testing.T) {
 }
 
 func TestOneDamageAfterTheOther(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ref := h.ref("run.a")
 	for n, name := range []string{"a.run.a.jsonl", "a.run.a.2.jsonl", "a.run.a.3.jsonl", "a.run.a.4.jsonl"} {
 		h.append(ref, name)
@@ -153,7 +153,7 @@ func TestOneDamageAfterTheOther(t *testing.T) {
 }
 
 func TestFilesAreReadableByAll(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	old := unix.Umask(0o077)
 	defer unix.Umask(old)
 	h.append(h.ref("run.a"), "one")
@@ -165,7 +165,7 @@ func TestFilesAreReadableByAll(t *testing.T) {
 }
 
 func TestLongFileIsWrittenInBatches(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ref := h.ref("run.a")
 	long := strings.Repeat("x", 900<<10)
 	h.append(ref, long, long, long, long, long, long, "end")

@@ -22,13 +22,13 @@ func (r reads) Lines(ctx context.Context, stream int64, seq int) ([]Line, error)
 
 func TestACheckReadsOnlyFilesThatSomebodyTouched(t *testing.T) {
 	for name, tc := range map[string]struct {
-		touch func(h *house, file string) error
+		touch func(h *fixture, file string) error
 		read  bool
 	}{
-		"nobody did": {func(*house, string) error { return nil }, false},
-		"it is gone": {func(_ *house, file string) error { return os.Remove(file) }, true},
-		"shortened":  {func(_ *house, file string) error { return os.Truncate(file, 3) }, true},
-		"copied back, with its time": {func(_ *house, file string) error {
+		"nobody did": {func(*fixture, string) error { return nil }, false},
+		"it is gone": {func(_ *fixture, file string) error { return os.Remove(file) }, true},
+		"shortened":  {func(_ *fixture, file string) error { return os.Truncate(file, 3) }, true},
+		"copied back, with its time": {func(_ *fixture, file string) error {
 			info, err := os.Stat(file)
 			if err != nil {
 				return err
@@ -45,19 +45,19 @@ func TestACheckReadsOnlyFilesThatSomebodyTouched(t *testing.T) {
 			}
 			return os.Chtimes(file, info.ModTime(), info.ModTime())
 		}, true},
-		"its folder leads elsewhere": {func(h *house, file string) error {
+		"its folder leads elsewhere": {func(h *fixture, file string) error {
 			if err := os.Rename(h.root, h.root+".old"); err != nil {
 				return err
 			}
 			return os.Symlink(h.root+".old", h.root)
 		}, true},
-		"there is more to write": {func(h *house, _ string) error {
+		"there is more to write": {func(h *fixture, _ string) error {
 			h.append(h.ref("run.a"), "more")
 			return nil
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			n := 0
 			h.writer = NewWriter(reads{stored{h.store}, &n}, Options{Dir: filepath.Join(h.state, "results")})
 			h.append(h.ref("run.a"), "one", "two")

@@ -29,7 +29,7 @@ func (m marked) Mark(ctx context.Context, streams []Stream) error {
 }
 
 // run runs the writer of h until the test calls stop.
-func (h *house) run(t *testing.T) (seen <-chan []Stream, stop func()) {
+func (h *fixture) run(t *testing.T) (seen <-chan []Stream, stop func()) {
 	src := marked{stored{h.store}, make(chan []Stream, 100)}
 	h.writer = NewWriter(src, Options{Dir: filepath.Join(h.state, "results")})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,7 +44,7 @@ func (h *house) run(t *testing.T) (seen <-chan []Stream, stop func()) {
 }
 
 func TestRunWritesWhatIsStored(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.append(h.ref("run.a"), "before")
 	seen, stop := h.run(t)
 	<-seen
@@ -69,7 +69,7 @@ func TestRunWritesWhatIsStored(t *testing.T) {
 }
 
 func TestRunWritesTheLastLinesWhenItEnds(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	_, stop := h.run(t)
 	h.append(h.ref("run.a"), "one")
 	h.append(h.ref("run.b"), "two")
@@ -78,7 +78,7 @@ func TestRunWritesTheLastLinesWhenItEnds(t *testing.T) {
 }
 
 func TestIdleStreamsAreLeftAlone(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for i := range 50 {
 		h.append(h.ref(fmt.Sprintf("run.a%d", i)), "one")
 	}
@@ -178,7 +178,7 @@ func TestOutagesAreRetriedLessAndLessOften(t *testing.T) {
 }
 
 func TestStreamOfAClosedFileIsNotItsLocation(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.append(h.ref("run.a"), "one")
 	to := store.StreamRef{Spec: "run.a", Root: h.root, Path: filepath.Join(h.root, "b.jsonl")}
 	h.move(to)

@@ -6,28 +6,28 @@ import "time"
 // to measure what may outlast the process, use a Line.
 func Now() time.Time { return wall() }
 
-// Line is a line of time: the wall clock as it was when the line was begun, going on
+// Timeline is a line of time: the wall clock as it was when the line was begun, going on
 // evenly since. It holds for one boot of the machine; where it does not, and where it is
 // the zero Line, the wall clock takes its place.
-type Line struct {
+type Timeline struct {
 	Boot string    // id of the boot for which the line holds
 	Zero time.Time // the moment of that boot, on the line
 }
 
 // Begin returns a line on which it is now what the wall clock says.
-func Begin() Line { return From(Now()) }
+func Begin() Timeline { return From(Now()) }
 
 // From returns a line on which it is now that time.
-func From(now time.Time) Line {
+func From(now time.Time) Timeline {
 	boot, up := machine()
 	if boot == "" {
-		return Line{}
+		return Timeline{}
 	}
-	return Line{boot, now.UTC().Round(0).Add(-up)}
+	return Timeline{boot, now.UTC().Round(0).Add(-up)}
 }
 
 // Renewed returns the line if it holds, and else a new one.
-func (l Line) Renewed() Line {
+func (l Timeline) Renewed() Timeline {
 	if _, ok := l.now(); ok {
 		return l
 	}
@@ -35,14 +35,14 @@ func (l Line) Renewed() Line {
 }
 
 // Now is what the time is on the line, in UTC.
-func (l Line) Now() time.Time {
+func (l Timeline) Now() time.Time {
 	if now, ok := l.now(); ok {
 		return now
 	}
 	return Now().UTC()
 }
 
-func (l Line) now() (now time.Time, ok bool) {
+func (l Timeline) now() (now time.Time, ok bool) {
 	if l.Boot == "" {
 		return now, false
 	}
@@ -51,15 +51,15 @@ func (l Line) now() (now time.Time, ok bool) {
 }
 
 // Until is how long it is until a time of the line; it is negative after it.
-func (l Line) Until(at time.Time) time.Duration { return at.Sub(l.Now()) }
+func (l Timeline) Until(at time.Time) time.Duration { return at.Sub(l.Now()) }
 
 // Since is how long ago a time of the line was.
-func (l Line) Since(at time.Time) time.Duration { return l.Now().Sub(at) }
+func (l Timeline) Since(at time.Time) time.Duration { return l.Now().Sub(at) }
 
 // Wall translates a time of the line into what the wall clock shows then, if nobody sets it
 // any more. The wall clock's steps count in whole seconds, so that a time is translated into
 // itself where there was none. A line that does not hold is taken for the wall clock.
-func (l Line) Wall(at time.Time) time.Time {
+func (l Timeline) Wall(at time.Time) time.Time {
 	now, ok := l.now()
 	if !ok {
 		return at

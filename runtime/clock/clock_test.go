@@ -33,7 +33,7 @@ func TestALineGoesOnWhateverTheWallClockSays(t *testing.T) {
 }
 
 func TestWhereALineDoesNotHoldTheWallClockTakesItsPlace(t *testing.T) {
-	for name, l := range map[string]Line{
+	for name, l := range map[string]Timeline{
 		"none":         {},
 		"another boot": {Boot: "00000000-0000-0000-0000-000000000000", Zero: Now().Add(-1000 * time.Hour)},
 	} {
@@ -50,12 +50,12 @@ func TestWhereALineDoesNotHoldTheWallClockTakesItsPlace(t *testing.T) {
 }
 
 func TestALineIsTheSameAfterItWasStored(t *testing.T) {
-	for name, want := range map[string]Line{"begun": Begin(), "none": {}} {
+	for name, want := range map[string]Timeline{"begun": Begin(), "none": {}} {
 		text, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got Line
+		var got Timeline
 		if err := json.Unmarshal(text, &got); err != nil || got != want {
 			t.Errorf("%s: %s is read as %+v, %v", name, text, got, err)
 		}

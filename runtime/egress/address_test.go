@@ -107,7 +107,7 @@ func request(p *Proxy, line string) (int, string) {
 }
 
 func TestANameThatLeadsInsideIsRefusedWithTheReason(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	for name, addrs := range map[string][]string{
 		"home.example":       {"127.0.0.1"},
 		"meta.example":       {"169.254.169.254"},
@@ -162,7 +162,7 @@ func (r *turning) LookupNetIP(context.Context, string, string) ([]netip.Addr, er
 // A name server that says something else the second time has nobody who asks twice.
 func TestTheAddressThatWasCheckedIsTheOneThatIsDialled(t *testing.T) {
 	for _, line := range []string{"CONNECT pypi.example:80", "GET http://pypi.example/"} {
-		r, w := &turning{[]string{"151.101.0.223", "127.0.0.1", "127.0.0.1"}}, newWorld()
+		r, w := &turning{[]string{"151.101.0.223", "127.0.0.1", "127.0.0.1"}}, newFixture()
 		p := newProxy(t, w, Options{Allow: []string{"pypi.example:80"}, Resolver: r})
 		if code, text := request(p, line); code != http.StatusBadGateway {
 			t.Errorf("%s: %d %s", line, code, text)
@@ -177,7 +177,7 @@ func TestTheAddressThatWasCheckedIsTheOneThatIsDialled(t *testing.T) {
 // A name with a dot is whole: the search list of this machine's resolver would make another
 // one of it.
 func TestNamesAreLookedUpAsTheyAre(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	p := newProxy(t, w, Options{Allow: []string{"pypi.example:443", "mirror:443"}})
 	defer p.Close()
 	request(p, "CONNECT PyPI.example:443")

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for what must come.
 const patience = 30 * time.Second
 
-// world is the outside: names, and listeners of the test that stand in for addresses. It
+// fixture is the outside: names, and listeners of the test that stand in for addresses. It
 // keeps what was asked of it.
-type world struct {
+type fixture struct {
 	mu      sync.Mutex
 	names   map[string][]netip.Addr
 	at      map[netip.AddrPort]string
@@ -38,11 +38,11 @@ type world struct {
 	dials   []string
 }
 
-func newWorld() *world {
-	return &world{names: map[string][]netip.Addr{}, at: map[netip.AddrPort]string{}}
+func newFixture() *fixture {
+	return &fixture{names: map[string][]netip.Addr{}, at: map[netip.AddrPort]string{}}
 }
 
-func (w *world) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+func (w *fixture) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lookups = append(w.lookups, host)
@@ -52,7 +52,7 @@ func (w *world) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 	return nil, &net.DNSError{Err: "no such host", Name: host, Server: "10.0.0.53:53", IsNotFound: true}
 }
 
-func (w *world) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+func (w *fixture) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
 	w.mu.Lock()
 	w.dials = append(w.dials, addr.String())
 	stand, ok := w.at[addr]
@@ -65,7 +65,7 @@ func (w *world) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
 }
 
 // place puts a listener behind a name.
-func (w *world) place(name, addr string, port uint16, stand net.Addr) {
+func (w *fixture) place(name, addr string, port uint16, stand net.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := netip.MustParseAddr(addr)
@@ -73,7 +73,7 @@ func (w *world) place(name, addr string, port uint16, stand net.Addr) {
 	w.at[netip.AddrPortFrom(a, port)] = stand.String()
 }
 
-func (w *world) asked() (lookups, dials []string) {
+func (w *fixture) asked() (lookups, dials []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.lookups), slices.Clone(w.dials)
@@ -99,7 +99,7 @@ func (l *lines) String() string {
 
 // site is a proxy behind a Unix socket, as a trial has it.
 type site struct {
-	*world
+	*fixture
 	proxy  *Proxy
 	socket string
 	log    *lines
@@ -111,7 +111,7 @@ type fails interface {
 	Fatal(args ...any)
 }
 
-func newProxy(t fails, w *world, o Options) *Proxy {
+func newProxy(t fails, w *fixture, o Options) *Proxy {
 	t.Helper()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -139,9 +139,9 @@ func newSiteWith(t *testing.T, o Options) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{world: newWorld(), socket: filepath.Join(dir, "s"), log: &lines{}}
+	s := &site{fixture: newFixture(), socket: filepath.Join(dir, "s"), log: &lines{}}
 	o.Log = slog.New(slog.NewTextHandler(s.log, nil))
-	s.proxy = newProxy(t, s.world, o)
+	s.proxy = newProxy(t, s.fixture, o)
 	l, err := net.Listen("unix", s.socket)
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestGoTakesTheProxyForAllButTheContainerItself(t *testing.T) {
 
 // A program that nobody told about the proxy but the environment.
 func TestGitGoesThroughTheProxy(t *testing.T) {
-	w := newWorld()
+	w := newFixture()
 	p := newProxy(t, w, Options{Allow: []string{"git.example:443"}})
 	defer p.Close()
 	server := httptest.NewServer(p)

@@ -242,7 +242,7 @@ func (c slow) Close() error {
 func TestWhatPassedIsCountedWhenARequestHasEnded(t *testing.T) {
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	defer up.Close()
-	w := newWorld()
+	w := newFixture()
 	w.place("pypi.example", "151.101.0.223", 80, up.Listener.Addr())
 	p := newProxy(t, w, Options{Allow: []string{"pypi.example:80"}, Dial: func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
 		c, err := w.dial(ctx, a)

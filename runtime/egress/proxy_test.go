@@ -109,7 +109,7 @@ func (waiting) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, erro
 
 func TestWaitingForTheOutsideEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := newFixture()
 		for _, a := range []string{"151.101.0.223", "151.101.64.223", "151.101.128.223"} {
 			w.names["slow.example"] = append(w.names["slow.example"], netip.MustParseAddr(a))
 		}
@@ -148,7 +148,7 @@ func TestCloseEndsWaitingForTheOutside(t *testing.T) {
 		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld()
+			w := newFixture()
 			w.names["slow.example"] = []netip.Addr{netip.MustParseAddr("151.101.0.223")}
 			o.Allow = []string{"slow.example:80"}
 			p := newProxy(t, w, o)
@@ -293,7 +293,7 @@ func heap() int64 {
 
 // BenchmarkRefusal is what an agent can make the daemon do for nothing.
 func BenchmarkRefusal(b *testing.B) {
-	p := newProxy(b, newWorld(), Options{Allow: []string{"pypi.example:443", "*.files.example:443"}})
+	p := newProxy(b, newFixture(), Options{Allow: []string{"pypi.example:443", "*.files.example:443"}})
 	defer p.Close()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -120,7 +120,7 @@ func TestATrialHasSoManyTunnels(t *testing.T) {
 
 func TestOneTooManyWaitsForAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := newFixture()
 		p := newProxy(t, w, Options{Allow: []string{"pypi.example:443"}})
 		defer p.Close()
 		for range maxExchanges {
@@ -240,7 +240,7 @@ func (l pipes) dial() net.Conn {
 // idleSite is a server, a way to it, and where its destinations' ends arrive.
 func idleSite(t *testing.T) (l pipes, ends chan net.Conn) {
 	l, ends = pipes{make(chan net.Conn), make(chan struct{})}, make(chan net.Conn, 1)
-	w := newWorld()
+	w := newFixture()
 	w.names["pypi.example"] = []netip.Addr{netip.MustParseAddr("151.101.0.223")}
 	p := newProxy(t, w, Options{Allow: []string{"pypi.example:443", "pypi.example:80"}, Dial: func(context.Context, netip.AddrPort) (net.Conn, error) {
 		near, far := net.Pipe()

@@ -10,7 +10,7 @@ var Points = []Point{
 	StoreOpened, SocketOpened, RoundsRestored, StraySwept,
 	ContextStored, SpecsAccepted, RunBegun, RunFinished,
 	BuildStarted, WorkdirTaken, ImageBuilt, ImageRemoved, BlobRemoved,
-	StateWritten, FolderMade, AgentStaged, LogAppended, GuestHeard, TrialStarted, DoorOpened, TrialFrozen, AutoTaken,
+	StateWritten, FolderMade, AgentStaged, LogAppended, GuestHeard, TrialStarted, TrialSocketOpened, TrialFrozen, AutoTaken,
 	ContainerCreated, ContainerStarted,
 	SanityAsked, SanityKnown, PatchTaken, PatchKept, FinalTaken, PrivateAsked, PrivateJudged, MixedDrawn, MixedAsked, MixedJudged,
 	TrialFinished, ContainerRemoved, TrialCleaned, TrialScanned, TrialFlagged,
@@ -72,15 +72,15 @@ const (
 
 // A trial, up to its end.
 const (
-	StateWritten Point = "state written"  // a trial's transition is stored
-	FolderMade   Point = "folder made"    // that is mounted into a trial's container
-	AgentStaged  Point = "agent staged"   // what is mounted at /agent, before it has its name
-	LogAppended  Point = "log appended"   // the agent's output, not acknowledged
-	GuestHeard   Point = "guest heard"    // its event is stored, not acknowledged
-	TrialStarted Point = "trial started"  // the deadline is stored, the guest does not know it
-	DoorOpened   Point = "door opened"    // the trial's sockets are there
-	TrialFrozen  Point = "trial frozen"   // for a snapshot
-	AutoTaken    Point = "snapshot taken" // an auto-eval's, before the trial knows
+	StateWritten      Point = "state written"  // a trial's transition is stored
+	FolderMade        Point = "folder made"    // that is mounted into a trial's container
+	AgentStaged       Point = "agent staged"   // what is mounted at /agent, before it has its name
+	LogAppended       Point = "log appended"   // the agent's output, not acknowledged
+	GuestHeard        Point = "guest heard"    // its event is stored, not acknowledged
+	TrialStarted      Point = "trial started"  // the deadline is stored, the guest does not know it
+	TrialSocketOpened Point = "door opened"    // the trial's sockets are there
+	TrialFrozen       Point = "trial frozen"   // for a snapshot
+	AutoTaken         Point = "snapshot taken" // an auto-eval's, before the trial knows
 )
 
 // Containers of any kind.

@@ -52,7 +52,7 @@ func TestBudgets(t *testing.T) {
 		for _, protocol := range protocols {
 			t.Run(name+", "+string(protocol), func(t *testing.T) {
 				model := modeltest.New(t, costly)
-				w := newWorld(t, 0, dear(model.URL, protocol))
+				w := newFixture(t, 0, dear(model.URL, protocol))
 				grant := func(g *gateway.Grant) { g.Each, g.Total = tc.each, tc.total }
 				a := w.agent(protocol, grant)
 				for i := range tc.asked {
@@ -91,7 +91,7 @@ func TestBudgets(t *testing.T) {
 // What one trial spends of the run's budget is what the others do not have.
 func TestTheRunsBudgetIsEverybodys(t *testing.T) {
 	model := modeltest.New(t, costly)
-	w := newWorld(t, 0, dear(model.URL, modeltest.Chat))
+	w := newFixture(t, 0, dear(model.URL, modeltest.Chat))
 	join := func(trial string, execution int) *agent {
 		return w.agent(modeltest.Chat, func(g *gateway.Grant) {
 			g.Trial, g.Execution, g.Dir = trial, execution, t.TempDir()
@@ -121,18 +121,18 @@ func TestTheRunsBudgetIsEverybodys(t *testing.T) {
 		t.Error("who comes later has a budget")
 	}
 	account := gateway.Account{Spec: "run.r", Execution: 1, Trial: "x"}
-	if reason, detail, err := w.Broke(t.Context(), account, gateway.Budget{USD: 1}); err != nil || reason != gateway.OverUSD || detail != "the run's budget of 1 USD is used up" {
+	if reason, detail, err := w.OverBudget(t.Context(), account, gateway.Budget{USD: 1}); err != nil || reason != gateway.OverUSD || detail != "the run's budget of 1 USD is used up" {
 		t.Errorf("%q %q %v", reason, detail, err)
 	}
 	account.Execution = 2
-	if reason, _, err := w.Broke(t.Context(), account, gateway.Budget{USD: 1}); err != nil || reason != "" {
+	if reason, _, err := w.OverBudget(t.Context(), account, gateway.Budget{USD: 1}); err != nil || reason != "" {
 		t.Errorf("%q %v", reason, err)
 	}
 }
 
 // TestABudgetThatIsRaisedHoldsAtOnce: sessions that are open, and what is not begun.
 func TestABudgetThatIsRaisedHoldsAtOnce(t *testing.T) {
-	w := newWorld(t, 0, dear(modeltest.New(t, costly).URL, modeltest.Chat))
+	w := newFixture(t, 0, dear(modeltest.New(t, costly).URL, modeltest.Chat))
 	a := w.agent(modeltest.Chat, func(g *gateway.Grant) { g.Total = gateway.Budget{USD: 0.5} })
 	account := gateway.Account{Spec: "run.r", Execution: 1}
 	a.well(question(modeltest.Chat, false, "Hello?"))
@@ -141,7 +141,7 @@ func TestABudgetThatIsRaisedHoldsAtOnce(t *testing.T) {
 	if closed(a) {
 		t.Error("it is over at 0.8 of 1")
 	}
-	if reason, _, err := w.Broke(t.Context(), account, gateway.Budget{USD: 0.5}); reason != "" || err != nil {
+	if reason, _, err := w.OverBudget(t.Context(), account, gateway.Budget{USD: 0.5}); reason != "" || err != nil {
 		t.Errorf("%q %v", reason, err)
 	}
 	w.SetTotal("run.r", 1, gateway.Budget{USD: 0.7})
@@ -153,7 +153,7 @@ func TestABudgetThatIsRaisedHoldsAtOnce(t *testing.T) {
 var near = cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })
 
 func TestNoBudgetIsNoLimit(t *testing.T) {
-	w := newWorld(t, 0, dear(modeltest.New(t, costly).URL, modeltest.Chat))
+	w := newFixture(t, 0, dear(modeltest.New(t, costly).URL, modeltest.Chat))
 	a := w.agent(modeltest.Chat, nil)
 	for range 5 {
 		a.well(question(modeltest.Chat, false, "Hello?"))
@@ -187,7 +187,7 @@ func TestAnOpeningHoldsNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	w := &world{Gateway: g, t: t}
+	w := &fixture{Gateway: g, t: t}
 	join := func(execution int) *agent {
 		return w.agent(modeltest.Chat, func(g *gateway.Grant) {
 			g.Execution, g.Dir, g.Total = execution, "", gateway.Budget{USD: 0.5}
@@ -212,7 +212,7 @@ func TestABudgetIsExceededByWhatIsUnderWayAlone(t *testing.T) {
 	model := modeltest.New(t, costly)
 	p := dear(model.URL, modeltest.Chat)
 	p.Concurrency = 4
-	w := newWorld(t, 0, p)
+	w := newFixture(t, 0, p)
 	var agents []*agent
 	for _, trial := range []string{"a", "b", "c"} {
 		agents = append(agents, w.agent(modeltest.Chat, func(g *gateway.Grant) {

@@ -133,7 +133,7 @@ func TestAClosedTrialSeesTheModelOfItsRunAlone(t *testing.T) {
 				t.Error("the provider is asked")
 				_, _ = io.WriteString(w, `{"data":[{"id":"m"},{"id":"secret-model-of-the-account"}]}`)
 			})
-			w := newWorld(t, 0, provider(url, protocol))
+			w := newFixture(t, 0, provider(url, protocol))
 			a := w.agent(protocol, func(g *gateway.Grant) { g.Closed, g.Model = true, model })
 			prefix := gateway.OpenAIPrefix
 			if protocol == modeltest.Messages {
@@ -172,7 +172,7 @@ func TestAClosedNetworkHasNoWayByTheProvider(t *testing.T) {
 				if strings.Contains(name, "two types") || strings.Contains(name, "other words") { // as it is
 					body = []byte(strings.TrimSuffix(tc.fields, "}") + `,"model":"m"}`)
 				}
-				w := newWorld(t, 0, provider(url, protocol))
+				w := newFixture(t, 0, provider(url, protocol))
 				a := w.agent(protocol, func(g *gateway.Grant) { g.Closed = true })
 				r := a.send(body)
 				if tc.denied == "" {
@@ -209,7 +209,7 @@ func TestAClosedNetworkHasNoWayByTheProvider(t *testing.T) {
 func TestNothingIsOpenedToBeCounted(t *testing.T) {
 	asked := false
 	url := serve(t, func(http.ResponseWriter, *http.Request) { asked = true })
-	a := newWorld(t, 0, provider(url, modeltest.Messages)).agent(modeltest.Messages, func(g *gateway.Grant) { g.Closed = true })
+	a := newFixture(t, 0, provider(url, modeltest.Messages)).agent(modeltest.Messages, func(g *gateway.Grant) { g.Closed = true })
 	for _, body := range []string{
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"http://example.org"}}]}]}`, `[`, `null`,
 	} {

@@ -26,7 +26,7 @@ func read(t *testing.T, path string) string {
 }
 
 // one is the only charge.
-func (w *world) one() gateway.Usage {
+func (w *fixture) one() gateway.Usage {
 	w.t.Helper()
 	all := w.ledger.all(w.t)
 	if len(all) != 1 {
@@ -47,7 +47,7 @@ func TestWhatTheProviderTellsIsWhatIsBooked(t *testing.T) {
 						Calls: []modeltest.Call{{Name: "shell", Arguments: object{"command": "ls"}}},
 					}
 				})
-				w := newWorld(t, 0, provider(model.URL, protocol))
+				w := newFixture(t, 0, provider(model.URL, protocol))
 				a := w.agent(protocol, nil)
 				a.well(question(protocol, stream, "Hello?"))
 				want := gateway.Usage{InputTokens: 1890, OutputTokens: 321, CachedTokens: 567, Requests: 1}
@@ -71,7 +71,7 @@ func TestAStreamThatBreaksOffIsAnEstimate(t *testing.T) {
 			model := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
 				return modeltest.Answer{Text: said, Deltas: 20, Usage: modeltest.Usage{Input: 4321, Output: 200}, Break: &modeltest.Break{Text: 500}}
 			})
-			w := newWorld(t, 0, provider(model.URL, protocol))
+			w := newFixture(t, 0, provider(model.URL, protocol))
 			a := w.agent(protocol, nil)
 			body := encode(t, question(protocol, true, "Hello?"))
 			r := a.send(body)
@@ -108,7 +108,7 @@ func TestAStreamThatBreaksOffAfterItsUsageIsExact(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		})
-		w := newWorld(t, 0, provider(url, protocol))
+		w := newFixture(t, 0, provider(url, protocol))
 		if r := w.agent(protocol, nil).ask(question(protocol, true, "Hello?")); r.err == nil || r.body != events(event) {
 			t.Errorf("%s: %q, %v", protocol, r.body, r.err)
 		}
@@ -125,7 +125,7 @@ func TestAnAnswerThatBreaksOffIsAnEstimate(t *testing.T) {
 			model := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
 				return modeltest.Answer{Text: strings.Repeat("word ", 200), Usage: modeltest.Usage{Input: 1, Output: 1}, Break: &modeltest.Break{}}
 			})
-			w := newWorld(t, 0, provider(model.URL, protocol))
+			w := newFixture(t, 0, provider(model.URL, protocol))
 			r := w.agent(protocol, nil).ask(question(protocol, false, "Hello?"))
 			if r.status != 503 && r.status != 529 || r.err != nil {
 				t.Errorf("status %d, %v", r.status, r.err)
@@ -150,7 +150,7 @@ func TestAnAgentThatGoesAwayPays(t *testing.T) {
 					Hold: modeltest.HoldAt(12, released),
 				}
 			})
-			w := newWorld(t, 0, provider(model.URL, protocol))
+			w := newFixture(t, 0, provider(model.URL, protocol))
 			a := w.agent(protocol, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			res, err := a.post(ctx, encode(t, question(protocol, true, "Hello?")))
@@ -181,7 +181,7 @@ func TestAnAgentThatDoesNotWaitPaysItsPrompt(t *testing.T) {
 	model := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
 		return modeltest.Answer{Text: "never", Hold: func(ctx context.Context, _ int) { close(reached); <-ctx.Done() }}
 	})
-	w := newWorld(t, 0, provider(model.URL, modeltest.Chat))
+	w := newFixture(t, 0, provider(model.URL, modeltest.Chat))
 	a := w.agent(modeltest.Chat, nil)
 	body := encode(t, question(modeltest.Chat, false, strings.Repeat("word ", 100)))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +209,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 			}
 		}
 	})
-	w := newWorld(t, 0, provider(url, modeltest.Chat))
+	w := newFixture(t, 0, provider(url, modeltest.Chat))
 	a := w.agent(modeltest.Chat, nil)
 	res, err := a.post(t.Context(), encode(t, question(modeltest.Chat, true, "Hello?")))
 	if err != nil {
@@ -253,7 +253,7 @@ func TestAnImageIsNoLongText(t *testing.T) {
 	model := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
 		return modeltest.Answer{Text: "A cat.", Break: &modeltest.Break{Events: 1}}
 	})
-	w := newWorld(t, 0, provider(model.URL, modeltest.Chat))
+	w := newFixture(t, 0, provider(model.URL, modeltest.Chat))
 	a := w.agent(modeltest.Chat, nil)
 	q := question(modeltest.Chat, true, "")
 	q["messages"] = []object{{"role": "user", "content": []object{
@@ -276,7 +276,7 @@ func TestAnEstimateOfTheBeginningEndsNoTrial(t *testing.T) {
 			}
 		}}
 	})
-	w := newWorld(t, 0, provider(model.URL, modeltest.Chat))
+	w := newFixture(t, 0, provider(model.URL, modeltest.Chat))
 	a := w.agent(modeltest.Chat, func(g *gateway.Grant) { g.Each = gateway.Budget{Tokens: 100} })
 	answered := make(chan reply)
 	go func() { answered <- a.ask(question(modeltest.Chat, true, strings.Repeat("word ", 1000))) }()
@@ -313,7 +313,7 @@ func TestAModelWithoutAPriceCostsAsTheDearestDoes(t *testing.T) {
 		"one that has a price costs that": {map[string]gateway.Price{"m": {Input: 1, Output: 10}, "dear-*": {Input: 5, Output: 50}}, "m", "m", 2},
 	} {
 		p.Prices = tc.prices
-		a := newWorld(t, 0, p).agent(modeltest.Chat, func(g *gateway.Grant) { g.Model = tc.run })
+		a := newFixture(t, 0, p).agent(modeltest.Chat, func(g *gateway.Grant) { g.Model = tc.run })
 		q := question(modeltest.Chat, false, "Hello?")
 		q["model"] = tc.asked
 		a.well(q)
@@ -340,7 +340,7 @@ func TestABudgetInDollarsBuysTheCommonService(t *testing.T) {
 	} {
 		for _, total := range []bool{false, true} {
 			model := modeltest.New(t, costly)
-			a := newWorld(t, 0, provider(model.URL, tc.protocol)).agent(tc.protocol, func(g *gateway.Grant) {
+			a := newFixture(t, 0, provider(model.URL, tc.protocol)).agent(tc.protocol, func(g *gateway.Grant) {
 				if total {
 					g.Total = tc.budget
 				} else {
@@ -361,7 +361,7 @@ func TestABudgetInDollarsBuysTheCommonService(t *testing.T) {
 func TestWhatCannotBeBookedIsRefused(t *testing.T) {
 	model := modeltest.New(t, func(modeltest.Request) modeltest.Answer { return modeltest.Answer{Text: "Yes."} })
 	for _, stream := range []bool{false, true} {
-		w := newWorld(t, 0, provider(model.URL, modeltest.Messages))
+		w := newFixture(t, 0, provider(model.URL, modeltest.Messages))
 		w.ledger.full = io.ErrShortWrite
 		if r := w.agent(modeltest.Messages, nil).ask(question(modeltest.Messages, stream, "Hello?")); r.status != 529 || strings.Contains(r.body, "Yes.") {
 			t.Errorf("stream %v: %d %s", stream, r.status, r.body)
@@ -379,7 +379,7 @@ func TestOurQuestionIsAWholeOne(t *testing.T) {
 				}
 				return modeltest.Answer{Text: "Yes.", Usage: modeltest.Usage{Input: 8, Output: 1}}
 			})
-			w := newWorld(t, 0, provider(model.URL, protocol))
+			w := newFixture(t, 0, provider(model.URL, protocol))
 			a := w.agent(protocol, nil)
 			q := question(protocol, true, "Hello?")
 			q["model"] = "another"
@@ -425,7 +425,7 @@ func TestWhoHangsUpEarlyPaysByTheList(t *testing.T) {
 			})
 			p := provider("", modeltest.Chat)
 			p.BaseURL, p.Proxy = "http://openrouter.ai/api/v1", proxy
-			w := newWorld(t, 0, p)
+			w := newFixture(t, 0, p)
 			a := w.agent(modeltest.Chat, func(g *gateway.Grant) { g.Model = "" })
 			ctx, hangUp := context.WithCancel(t.Context())
 			q := question(modeltest.Chat, true, "Hello?")

@@ -144,8 +144,8 @@ func (g *Gateway) Spent(ctx context.Context, a Account) (Usage, error) {
 	return g.opts.Ledger.Spent(ctx, a)
 }
 
-// Broke says whether an execution has used its budget up, as Session.Reason does.
-func (g *Gateway) Broke(ctx context.Context, a Account, total Budget) (reason, detail string, err error) {
+// OverBudget says whether an execution has used its budget up, as Session.Reason does.
+func (g *Gateway) OverBudget(ctx context.Context, a Account, total Budget) (reason, detail string, err error) {
 	g.mu.Lock()
 	if set, ok := g.total[pool{a.Spec, a.Execution}]; ok {
 		total = set

@@ -72,7 +72,7 @@ func TestParallelRequestsTakeNoMoreThanTheBudget(t *testing.T) {
 	for _, total := range []bool{false, true} {
 		c := &counter{release: make(chan struct{})}
 		close(c.release)
-		w := newWorld(t, 2*time.Minute, dollarEach(serve(t, c.ServeHTTP)))
+		w := newFixture(t, 2*time.Minute, dollarEach(serve(t, c.ServeHTTP)))
 		a := w.agent(modeltest.Chat, func(g *gateway.Grant) {
 			g.Each = gateway.Budget{USD: 1}
 			if total {
@@ -95,7 +95,7 @@ func TestParallelRequestsTakeNoMoreThanTheBudget(t *testing.T) {
 func TestARequestWithoutABoundGoesOutAlone(t *testing.T) {
 	c := &counter{release: make(chan struct{})}
 	close(c.release)
-	w := newWorld(t, 2*time.Minute, dollarEach(serve(t, c.ServeHTTP)))
+	w := newFixture(t, 2*time.Minute, dollarEach(serve(t, c.ServeHTTP)))
 	a := w.agent(modeltest.Chat, func(g *gateway.Grant) { g.Each = gateway.Budget{USD: 1} })
 	var all sync.WaitGroup
 	for range 20 {
@@ -124,9 +124,9 @@ func TestAHangUpHidesNoUsage(t *testing.T) {
 }
 
 // drainingWorld is newWorld whose gateway reads on for that long.
-func drainingWorld(t *testing.T, p gateway.Provider, drain time.Duration) *world {
+func drainingWorld(t *testing.T, p gateway.Provider, drain time.Duration) *fixture {
 	t.Helper()
-	w := newWorld(t, 0, p)
+	w := newFixture(t, 0, p)
 	g, err := gateway.New(gateway.Options{Providers: []gateway.Provider{p}, Ledger: w.ledger, Hold: 2 * time.Minute, Drain: drain, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

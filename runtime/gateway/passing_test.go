@@ -51,7 +51,7 @@ func TestStreamsPassByteForByte(t *testing.T) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, before+told+after)
 			})
-			w := newWorld(t, 0, provider(url, modeltest.Chat))
+			w := newFixture(t, 0, provider(url, modeltest.Chat))
 			q := question(modeltest.Chat, true, "Hello?")
 			if tc.options != nil {
 				q["stream_options"] = tc.options
@@ -80,7 +80,7 @@ func TestAnEventDoesNotWaitForTheNext(t *testing.T) {
 		<-release
 		_, _ = io.WriteString(w, second[10:]+events("[DONE]"))
 	})
-	w := newWorld(t, 0, provider(url, modeltest.Chat))
+	w := newFixture(t, 0, provider(url, modeltest.Chat))
 	a := w.agent(modeltest.Chat, nil)
 	res, err := a.post(t.Context(), encode(t, question(modeltest.Chat, true, "Hello?")))
 	if err != nil {
@@ -106,7 +106,7 @@ func TestNothingIsWaitedForAfterTheLastEvent(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	w := newWorld(t, 0, provider(url, modeltest.Chat))
+	w := newFixture(t, 0, provider(url, modeltest.Chat))
 	if r := w.agent(modeltest.Chat, nil).well(question(modeltest.Chat, true, "Hello?")); !strings.Contains(r.body, "[DONE]") {
 		t.Error(r.body)
 	}
@@ -118,7 +118,7 @@ func TestNothingIsWaitedForAfterTheLastEvent(t *testing.T) {
 // Answers in one piece pass as they are.
 func TestAnswersPassByteForByte(t *testing.T) {
 	const body = "{ \"choices\" :[{\"message\":{\"content\":\"<a>\"}}],\n\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}, \"x\":1.50}\n"
-	w := newWorld(t, 0, provider(says(t, "application/json; charset=utf-8", body), modeltest.Chat))
+	w := newFixture(t, 0, provider(says(t, "application/json; charset=utf-8", body), modeltest.Chat))
 	r := w.agent(modeltest.Chat, nil).well(question(modeltest.Chat, false, "Hello?"))
 	if r.body != body || r.header.Get("Content-Type") != "application/json; charset=utf-8" {
 		t.Errorf("%q as %q", r.body, r.header.Get("Content-Type"))
@@ -133,7 +133,7 @@ func TestRequestsPassByteForByte(t *testing.T) {
 		got, query = string(body), r.URL.RequestURI()
 		_, _ = io.WriteString(w, `{}`)
 	})
-	w := newWorld(t, 0, provider(url, modeltest.Messages))
+	w := newFixture(t, 0, provider(url, modeltest.Messages))
 	a := w.agent(modeltest.Messages, nil)
 	const body = "{ \"model\":\"m\",\n \"messages\":[ {\"role\":\"user\",\"content\":\"<&> \\u00e9\"} ], \"max_tokens\": 1e3 }"
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.server.URL+"/anthropic/v1/messages?beta=true", strings.NewReader(body))
@@ -189,7 +189,7 @@ func TestOpenRouterIsAskedForTheCost(t *testing.T) {
 			bodies, answer = nil, tc.answer
 			p := provider("", tc.protocol)
 			p.BaseURL, p.Proxy = tc.base, proxy.URL
-			w := newWorld(t, 0, p)
+			w := newFixture(t, 0, p)
 			q := question(tc.protocol, true, "Hello?")
 			for key, value := range tc.more {
 				q[key] = value
@@ -262,7 +262,7 @@ func TestKeysStayWhereTheyBelong(t *testing.T) {
 				}
 				tc.answer(w)
 			})
-			w := newWorld(t, 1, provider(url, modeltest.Chat)) // the shortest hold
+			w := newFixture(t, 1, provider(url, modeltest.Chat)) // the shortest hold
 			a := w.agent(modeltest.Chat, nil)
 			r := a.ask(question(modeltest.Chat, tc.stream, "Hello?"))
 			silent := a.Silent()
@@ -297,7 +297,7 @@ func TestAWordIsNoKey(t *testing.T) {
 	const body = `{"choices":[{"message":{"content":"EMPTY"}}]}`
 	p := provider(says(t, "application/json", body), modeltest.Chat)
 	p.Key = func() (string, error) { return "EMPTY", nil }
-	w := newWorld(t, 0, p)
+	w := newFixture(t, 0, p)
 	if r := w.agent(modeltest.Chat, nil).well(question(modeltest.Chat, false, "Hello?")); r.body != body {
 		t.Error(r.body)
 	}
@@ -311,7 +311,7 @@ func TestTheKeyIsReadForEachRequest(t *testing.T) {
 	})
 	p := provider(url, modeltest.Messages)
 	p.Key = func() (string, error) { return key, nil }
-	a := newWorld(t, 0, p).agent(modeltest.Messages, nil)
+	a := newFixture(t, 0, p).agent(modeltest.Messages, nil)
 	for _, tc := range []struct{ key, want string }{
 		{"sk-first-key", "sk-first-key Bearer sk-first-key"}, {"sk-second-key", "sk-second-key Bearer sk-second-key"}, {"", " "},
 	} {
@@ -332,7 +332,7 @@ func TestHeadersPassByLists(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "{}")
 	})
-	a := newWorld(t, 0, provider(url, modeltest.Messages)).agent(modeltest.Messages, nil)
+	a := newFixture(t, 0, provider(url, modeltest.Messages)).agent(modeltest.Messages, nil)
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.server.URL+"/anthropic/v1/messages", strings.NewReader(`{"model":"m"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -393,7 +393,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"what is too large and does not say so": {"POST", "/openai/v1/responses", strings.Repeat(" ", 64<<20+1), http.Header{"Transfer-Encoding": {"chunked"}}, 413},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newWorld(t, 0, provider(url, modeltest.Responses)).agent(modeltest.Responses, nil)
+			a := newFixture(t, 0, provider(url, modeltest.Responses)).agent(modeltest.Responses, nil)
 			body := io.Reader(strings.NewReader(tc.body))
 			if tc.header.Get("Transfer-Encoding") != "" {
 				body = io.MultiReader(body) // whose length nobody knows
@@ -440,7 +440,7 @@ func TestWhatNoModelAnswersIsFree(t *testing.T) {
 		{modeltest.Messages, "GET", "/anthropic/v1/models", "", modeltest.Model},
 		{modeltest.Messages, "POST", "/anthropic/v1/messages/count_tokens", `{"model":"m","messages":[{"role":"user","content":"x"}]}`, `"input_tokens":14`},
 	} {
-		w := newWorld(t, 0, provider(model.URL, tc.protocol))
+		w := newFixture(t, 0, provider(model.URL, tc.protocol))
 		a := w.agent(tc.protocol, nil)
 		q, err := http.NewRequestWithContext(t.Context(), tc.method, a.server.URL+tc.path, strings.NewReader(tc.body))
 		if err != nil {

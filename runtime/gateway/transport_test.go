@@ -21,7 +21,7 @@ import (
 var mined = gateway.Account{Spec: "mining.m", Trial: "owner/name#12", Try: 1}
 
 // inside is a client within the daemon.
-func inside(t *testing.T, w *world, each gateway.Budget) (*gateway.Session, *http.Client) {
+func inside(t *testing.T, w *fixture, each gateway.Budget) (*gateway.Session, *http.Client) {
 	t.Helper()
 	s, err := w.Open(t.Context(), gateway.Grant{Account: mined, Provider: "p", Model: "m", Each: each})
 	if err != nil {
@@ -68,7 +68,7 @@ func TestSessionsAreReachedFromWithin(t *testing.T) {
 					return modeltest.Answer{Text: "Yes.", Deltas: 4, Usage: modeltest.Usage{Input: 7, Output: 3}}
 				})
 				model.RequireKey(realKey)
-				w := newWorld(t, 0, provider(model.URL, protocol))
+				w := newFixture(t, 0, provider(model.URL, protocol))
 				s, client := inside(t, w, gateway.Budget{})
 				body := encode(t, question(protocol, stream, "Hello?"))
 				for _, from := range []io.Reader{bytes.NewReader(body), io.MultiReader(bytes.NewReader(body))} {
@@ -104,7 +104,7 @@ func TestBudgetsHoldWithin(t *testing.T) {
 	model := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
 		return modeltest.Answer{Text: "Yes.", Usage: modeltest.Usage{Input: 90, Output: 20}}
 	})
-	w := newWorld(t, 0, provider(model.URL, modeltest.Chat))
+	w := newFixture(t, 0, provider(model.URL, modeltest.Chat))
 	for n, want := range []int{200, 429} {
 		_, client := inside(t, w, gateway.Budget{Tokens: 100})
 		status, text, err := askInside(t, client, modeltest.Chat, bytes.NewReader(encode(t, question(modeltest.Chat, false, "Hello?"))))
@@ -127,7 +127,7 @@ func TestRequestsWithinAreGivenUp(t *testing.T) {
 	})
 	for name, stream := range map[string]bool{"before its answer": false, "in the middle of it": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorldThatDrains(t, 0, time.Hour, provider(model.URL, modeltest.Chat))
+			w := newFixtureThatDrains(t, 0, time.Hour, provider(model.URL, modeltest.Chat))
 			_, client := inside(t, w, gateway.Budget{})
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
@@ -151,7 +151,7 @@ func TestRequestsWithinAreGivenUp(t *testing.T) {
 		})
 	}
 	t.Run("while its body comes", func(t *testing.T) {
-		w := newWorld(t, 0, provider(model.URL, modeltest.Chat))
+		w := newFixture(t, 0, provider(model.URL, modeltest.Chat))
 		_, client := inside(t, w, gateway.Budget{})
 		ctx, cancel := context.WithCancel(t.Context())
 		body, rest := io.Pipe()
@@ -193,7 +193,7 @@ func TestAnswersWithinAreWholeOrNone(t *testing.T) {
 		want  string
 	}{"one that breaks off": {cut, "the answer broke off"}, "one without end": {endless, "more than 67108864 bytes"}} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 0, provider(serve(t, tc.serve), modeltest.Chat))
+			w := newFixture(t, 0, provider(serve(t, tc.serve), modeltest.Chat))
 			_, client := inside(t, w, gateway.Budget{})
 			_, _, err := askInside(t, client, modeltest.Chat, bytes.NewReader(encode(t, question(modeltest.Chat, true, "Hello?"))))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {

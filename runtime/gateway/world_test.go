@@ -84,8 +84,8 @@ func (l *ledger) all(t *testing.T) []gateway.Charge {
 	return l.charges
 }
 
-// world is a gateway with what it needs.
-type world struct {
+// fixture is a gateway with what it needs.
+type fixture struct {
 	*gateway.Gateway
 	t      *testing.T
 	ledger *ledger
@@ -120,15 +120,15 @@ func provider(url string, protocol modeltest.Protocol) gateway.Provider {
 	return p
 }
 
-func newWorld(t *testing.T, hold time.Duration, providers ...gateway.Provider) *world {
+func newFixture(t *testing.T, hold time.Duration, providers ...gateway.Provider) *fixture {
 	t.Helper()
-	return newWorldThatDrains(t, hold, time.Second, providers...)
+	return newFixtureThatDrains(t, hold, time.Second, providers...)
 }
 
-// newWorldThatDrains reads on for that long after an agent has hung up.
-func newWorldThatDrains(t *testing.T, hold, drain time.Duration, providers ...gateway.Provider) *world {
+// newFixtureThatDrains reads on for that long after an agent has hung up.
+func newFixtureThatDrains(t *testing.T, hold, drain time.Duration, providers ...gateway.Provider) *fixture {
 	t.Helper()
-	w := &world{t: t, ledger: &ledger{}, dir: t.TempDir(), log: &logged{}}
+	w := &fixture{t: t, ledger: &ledger{}, dir: t.TempDir(), log: &logged{}}
 	g, err := gateway.New(gateway.Options{
 		Providers: providers, Ledger: w.ledger, Hold: hold, Drain: drain,
 		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -152,7 +152,7 @@ type agent struct {
 }
 
 // agent opens a session of a trial.
-func (w *world) agent(protocol modeltest.Protocol, change func(*gateway.Grant)) *agent {
+func (w *fixture) agent(protocol modeltest.Protocol, change func(*gateway.Grant)) *agent {
 	w.t.Helper()
 	grant := gateway.Grant{Account: gateway.Account{Spec: "run.r", Execution: 1, Trial: "r.e1.1", Try: 1}, Provider: "p", Model: "m", Dir: w.dir}
 	if change != nil {

@@ -39,7 +39,7 @@ const (
 type link struct {
 	client *http.Client
 	log    *slog.Logger
-	notes  *notebook
+	notes  *stateFile
 	output *output
 	boot   string
 

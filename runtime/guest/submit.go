@@ -224,7 +224,7 @@ func leftBy(getenv func(string) string, now time.Time) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("ASSAYD_DEADLINE is not a time: %q", value)
 	}
-	line := clock.Line{}
+	line := clock.Timeline{}
 	if json.Unmarshal([]byte(getenv(clockEnv)), &line) == nil {
 		now = line.Now()
 	}

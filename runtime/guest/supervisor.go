@@ -36,18 +36,18 @@ type supervisor struct {
 	at     layout
 	config Config
 	log    *slog.Logger
-	notes  *notebook
+	notes  *stateFile
 	output *output
 	child  <-chan os.Signal // some child ended
 	todo   chan func()
 
 	pid       int // of the agent; 0 = none runs
 	began     time.Time
-	line      clock.Line  // what Deadline and the times of events are of; zero until the Welcome
-	alive     atomic.Bool // the agent runs, for everybody
-	welcomed  bool        // the daemon knows of this start
-	restarted bool        // the container was stopped since the last start of the agent
-	sink      int         // what the agent writes to; -1 = closed
+	line      clock.Timeline // what Deadline and the times of events are of; zero until the Welcome
+	alive     atomic.Bool    // the agent runs, for everybody
+	welcomed  bool           // the daemon knows of this start
+	restarted bool           // the container was stopped since the last start of the agent
+	sink      int            // what the agent writes to; -1 = closed
 	drained   chan struct{}
 	deadline  *time.Timer
 	resume    *time.Timer

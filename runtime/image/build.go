@@ -52,8 +52,8 @@ func (b *Builder) limits(ctx context.Context) container.Limits {
 	return l
 }
 
-// site is one build: a running container that becomes an image.
-type site struct {
+// buildStep is one build: a running container that becomes an image.
+type buildStep struct {
 	b      *Builder
 	recipe recipe
 	id     string // of the container
@@ -78,7 +78,7 @@ func (b *Builder) build(ctx context.Context, r recipe, parent container.Image, l
 	case <-ctx.Done():
 		return img, context.Cause(ctx)
 	}
-	s := &site{b: b, recipe: r, config: r.config(parent.Config), from: parent.Config, home: parent.Config.Workdir}
+	s := &buildStep{b: b, recipe: r, config: r.config(parent.Config), from: parent.Config, home: parent.Config.Workdir}
 	w := s.workload(parent, labels)
 	w.Limits = b.limits(ctx)
 	// What a crash or a lost answer left behind has half of the work in it.
@@ -90,8 +90,8 @@ func (b *Builder) build(ctx context.Context, r recipe, parent container.Image, l
 		defer cancel()
 		if gone := b.engine.Remove(ctx, w.Name); gone != nil {
 			b.opts.Log.Warn("a build container could not be removed yet", "container", w.Name, "error", gone)
-			if s.id != "" && b.opts.Leave != nil { // the name is that of the next attempt, too, which removes what has it
-				b.opts.Leave(s.id)
+			if s.id != "" && b.opts.RemoveLater != nil { // the name is that of the next attempt, too, which removes what has it
+				b.opts.RemoveLater(s.id)
 			}
 		}
 	}()
@@ -132,7 +132,7 @@ func (b *Builder) build(ctx context.Context, r recipe, parent container.Image, l
 
 // workload is the container in which the image is made. Its name comes from the recipe, so
 // that there is never more than one.
-func (s *site) workload(parent container.Image, labels map[string]string) container.Workload {
+func (s *buildStep) workload(parent container.Image, labels map[string]string) container.Workload {
 	r, o := s.recipe, s.b.opts
 	l := maps.Clone(labels)
 	if l == nil {
@@ -149,7 +149,7 @@ func (s *site) workload(parent container.Image, labels map[string]string) contai
 }
 
 // fill does the recipe, in its order.
-func (s *site) fill(ctx context.Context) error {
+func (s *buildStep) fill(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		s.dockerfile, s.before, s.packages, s.pipPackages, s.after,
 		s.workdir, s.clone, s.context, s.files, s.patch, s.setup, s.lateWorkdir, s.handOver,
@@ -164,7 +164,7 @@ func (s *site) fill(ctx context.Context) error {
 
 // workdir makes the folder in which all the rest happens, unless the setup commands find
 // their own place: then they may want to make it themselves, as by git clone.
-func (s *site) workdir(ctx context.Context) error {
+func (s *buildStep) workdir(ctx context.Context) error {
 	if s.recipe.AtHome && s.recipe.Repo == nil && s.recipe.tree() == "" && len(s.recipe.Patch) == 0 {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (s *site) workdir(ctx context.Context) error {
 }
 
 // lateWorkdir makes workdir when nobody else did.
-func (s *site) lateWorkdir(ctx context.Context) error {
+func (s *buildStep) lateWorkdir(ctx context.Context) error {
 	if s.recipe.Role == container.RoleBase {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (s *site) lateWorkdir(ctx context.Context) error {
 }
 
 // put extracts what write produces into the folder dir of the container, which must exist.
-func (s *site) put(ctx context.Context, dir string, write func(*tar.Writer) error) error {
+func (s *buildStep) put(ctx context.Context, dir string, write func(*tar.Writer) error) error {
 	pr, pw := io.Pipe()
 	done := make(chan error, 1)
 	go func() { // ends at the latest when the reading end is closed below
@@ -208,7 +208,7 @@ func (s *site) put(ctx context.Context, dir string, write func(*tar.Writer) erro
 }
 
 // exists reports whether name, an absolute path, is there in the container.
-func (s *site) exists(ctx context.Context, name string) (bool, error) {
+func (s *buildStep) exists(ctx context.Context, name string) (bool, error) {
 	rc, err := s.b.copier.CopyFrom(ctx, s.id, name)
 	if errors.Is(err, container.ErrNotFound) {
 		return false, nil
@@ -221,7 +221,7 @@ func (s *site) exists(ctx context.Context, name string) (bool, error) {
 
 // makeDirs makes the folder dir, an absolute path, with those above it that are missing,
 // and leaves the ones that are there as they are.
-func (s *site) makeDirs(ctx context.Context, dir string) error {
+func (s *buildStep) makeDirs(ctx context.Context, dir string) error {
 	var missing []string // relative to the first one that exists, deepest last
 	at := path.Clean(dir)
 	for at != "/" {

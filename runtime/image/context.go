@@ -32,7 +32,7 @@ type transfer struct {
 	unpack       bool // archives are laid out
 }
 
-func (s *site) copyCommand(ctx context.Context, c *instructions.CopyCommand) error {
+func (s *buildStep) copyCommand(ctx context.Context, c *instructions.CopyCommand) error {
 	switch {
 	case c.From != "":
 		return mistakef("--from is not supported")
@@ -45,7 +45,7 @@ func (s *site) copyCommand(ctx context.Context, c *instructions.CopyCommand) err
 // remoteSources are how an ADD begins that reads from elsewhere.
 var remoteSources = []string{"http://", "https://", "git://", "ssh://", "git@"}
 
-func (s *site) addCommand(ctx context.Context, c *instructions.AddCommand) error {
+func (s *buildStep) addCommand(ctx context.Context, c *instructions.AddCommand) error {
 	for _, source := range c.SourcePaths {
 		if slices.ContainsFunc(remoteSources, func(p string) bool { return strings.HasPrefix(source, p) }) {
 			return mistakef("%s: only files of the build context can be added", source)
@@ -58,7 +58,7 @@ func (s *site) addCommand(ctx context.Context, c *instructions.AddCommand) error
 }
 
 // bring copies files of the build context, and such that the text holds, into the image.
-func (s *site) bring(ctx context.Context, t transfer) error {
+func (s *buildStep) bring(ctx context.Context, t transfer) error {
 	files, err := s.buildContext()
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func fileBits(text string) (int64, error) {
 }
 
 // owner reads --chown; root where nothing is said.
-func (s *site) owner(ctx context.Context, chown string) (who [2]int, err error) {
+func (s *buildStep) owner(ctx context.Context, chown string) (who [2]int, err error) {
 	if chown == "" {
 		return who, nil
 	}
@@ -122,7 +122,7 @@ func (s *site) owner(ctx context.Context, chown string) (who [2]int, err error) 
 }
 
 // isFolder reports whether a path of the image is a folder.
-func (s *site) isFolder(ctx context.Context, name string) (bool, error) {
+func (s *buildStep) isFolder(ctx context.Context, name string) (bool, error) {
 	if name == "/" {
 		return true, nil
 	}
@@ -142,7 +142,7 @@ func (s *site) isFolder(ctx context.Context, name string) (bool, error) {
 type contextFiles map[string]*tar.Header
 
 // buildContext lists the build context.
-func (s *site) buildContext() (contextFiles, error) {
+func (s *buildStep) buildContext() (contextFiles, error) {
 	files := contextFiles{}
 	if s.recipe.Context == "" {
 		return files, nil

@@ -220,7 +220,7 @@ func TestAnImageWithoutAShellOnDocker(t *testing.T) {
 func TestSecretsOfABuildOnDocker(t *testing.T) {
 	b, e, owner := builderOnDocker(t, []string{"sleep", "1h"}, nil)
 	needPython(t, e)
-	b.opts.Lent = Lent{Secrets: map[string]string{"GIT_TOKEN": "tok-" + owner}, Mirrors: map[string]string{"go": "https://go.example"}}
+	b.opts.BuildSecrets = BuildSecrets{Secrets: map[string]string{"GIT_TOKEN": "tok-" + owner}, Mirrors: map[string]string{"go": "https://go.example"}}
 	tk := task.Task{
 		Benchmark: "edge", Name: owner, Image: pythonBase, Workdir: "/workspace",
 		Work: task.Part{Setup: []string{`test "$GIT_TOKEN" = tok-` + "$(echo " + strings.TrimPrefix(owner, "i") + ` | sed s/^/i/) && echo used > used; echo $GOPROXY >> used`}},

@@ -95,7 +95,7 @@ func (v variables) Keys() []string { return slices.Sorted(maps.Keys(v)) }
 
 // dockerfile does what stands in the part's Dockerfile behind FROM. Then the recipe has its
 // say about how containers are run.
-func (s *site) dockerfile(ctx context.Context) error {
+func (s *buildStep) dockerfile(ctx context.Context) error {
 	if s.recipe.Dockerfile == "" {
 		return nil
 	}
@@ -119,18 +119,18 @@ func (s *site) dockerfile(ctx context.Context) error {
 }
 
 // before does the text that stands right after FROM.
-func (s *site) before(ctx context.Context) error {
+func (s *buildStep) before(ctx context.Context) error {
 	return s.directive(ctx, "user_directive", s.recipe.UserDirective)
 }
 
 // after does the text that stands at the end.
-func (s *site) after(ctx context.Context) error {
+func (s *buildStep) after(ctx context.Context) error {
 	return s.directive(ctx, "post_install_directive", s.recipe.PostInstall)
 }
 
 // directive interprets a part of a Dockerfile, which brings no files: RUN, ENV, ARG, USER
 // and the like. Anything else is an error.
-func (s *site) directive(ctx context.Context, attribute, text string) error {
+func (s *buildStep) directive(ctx context.Context, attribute, text string) error {
 	if !says(text) {
 		return nil
 	}
@@ -169,7 +169,7 @@ func says(text string) bool {
 }
 
 // blame makes a *SetupError of a mistake, and leaves other errors alone.
-func (s *site) blame(attribute string, err error) error {
+func (s *buildStep) blame(attribute string, err error) error {
 	if _, ok := errors.AsType[mistake](err); !ok {
 		return err
 	}
@@ -177,7 +177,7 @@ func (s *site) blame(attribute string, err error) error {
 }
 
 // follow does one instruction.
-func (s *site) follow(ctx context.Context, attribute string, c instructions.Command, escape rune) error {
+func (s *buildStep) follow(ctx context.Context, attribute string, c instructions.Command, escape rune) error {
 	line := c.Location()[0].Start.Line
 	err := s.expand(c, escape)
 	if err == nil {
@@ -194,7 +194,7 @@ func (s *site) follow(ctx context.Context, attribute string, c instructions.Comm
 
 // expand puts variables in where the instruction takes them: those of the image, of ENV and
 // of ARG.
-func (s *site) expand(c instructions.Command, escape rune) error {
+func (s *buildStep) expand(c instructions.Command, escape rune) error {
 	known, lex := variables(merge(s.args, s.config.Env)), lexer.NewLex(escape)
 	word := func(word string) (string, error) {
 		out, _, err := lex.ProcessWord(word, known)
@@ -221,7 +221,7 @@ func (s *site) expand(c instructions.Command, escape rune) error {
 
 // instruct does one instruction in which there is nothing to expand any more. What says how
 // a container is started, watched or reached means nothing here.
-func (s *site) instruct(ctx context.Context, attribute string, line int, c instructions.Command) error {
+func (s *buildStep) instruct(ctx context.Context, attribute string, line int, c instructions.Command) error {
 	switch c := c.(type) {
 	case *instructions.RunCommand:
 		return s.runCommand(ctx, attribute, line, c)
@@ -265,7 +265,7 @@ func (s *site) instruct(ctx context.Context, attribute string, line int, c instr
 }
 
 // below is a path as the present folder of the build has it; a slash at its end stays.
-func (s *site) below(name string) string {
+func (s *buildStep) below(name string) string {
 	if path.IsAbs(name) {
 		return name
 	}
@@ -273,7 +273,7 @@ func (s *site) below(name string) string {
 }
 
 // runCommand does a RUN. What it would mount to be faster it does without.
-func (s *site) runCommand(ctx context.Context, attribute string, line int, c *instructions.RunCommand) error {
+func (s *buildStep) runCommand(ctx context.Context, attribute string, line int, c *instructions.RunCommand) error {
 	for _, m := range instructions.GetMounts(c) {
 		if m.Type != instructions.MountTypeCache && m.Type != instructions.MountTypeTmpfs {
 			return mistakef("--mount=type=%s is not supported", m.Type)

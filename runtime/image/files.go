@@ -23,7 +23,7 @@ import (
 var contentTime = time.Unix(0, 0).UTC()
 
 // context copies the tree of the part into workdir.
-func (s *site) context(ctx context.Context) error {
+func (s *buildStep) context(ctx context.Context) error {
 	tree := s.recipe.tree()
 	if tree == "" {
 		return nil
@@ -41,7 +41,7 @@ func (s *site) context(ctx context.Context) error {
 }
 
 // files writes the files that the spec holds in line.
-func (s *site) files(ctx context.Context) error {
+func (s *buildStep) files(ctx context.Context) error {
 	for _, target := range slices.Sorted(maps.Keys(s.recipe.Files)) {
 		name, err := place(s.recipe.Workdir, target)
 		if err != nil {

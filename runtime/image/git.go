@@ -100,7 +100,7 @@ func (m *mirrors) tidy() error {
 }
 
 // clone puts a clone, cut at the commit, into workdir.
-func (s *site) clone(ctx context.Context) error {
+func (s *buildStep) clone(ctx context.Context) error {
 	if s.recipe.Repo == nil {
 		return nil
 	}

@@ -404,7 +404,7 @@ func TestAMirrorOfGitHubIsAskedInItsPlace(t *testing.T) {
 	if err := os.Symlink(h.dir, filepath.Join(hub, "owner", "name.git")); err != nil {
 		t.Fatal(err)
 	}
-	b := New(Options{CacheDir: t.TempDir(), Lent: Lent{Mirrors: map[string]string{"git": "file://" + hub + "/"}, Forge: "https://ghe.example"}})
+	b := New(Options{CacheDir: t.TempDir(), BuildSecrets: BuildSecrets{Mirrors: map[string]string{"git": "file://" + hub + "/"}, Forge: "https://ghe.example"}})
 	rc, err := b.Clone(t.Context(), task.Repo{URL: "https://github.com/owner/name.git", Commit: h.base})
 	if err != nil {
 		t.Fatal(err)
@@ -427,7 +427,7 @@ func TestAMirrorOfGitHubIsAskedInItsPlace(t *testing.T) {
 }
 
 func TestAPasswordOfAMirrorIsInNoMessage(t *testing.T) {
-	b := New(Options{CacheDir: t.TempDir(), Lent: Lent{Mirrors: map[string]string{"git": "http://bot:s3cr3tword@127.0.0.1:1"}}})
+	b := New(Options{CacheDir: t.TempDir(), BuildSecrets: BuildSecrets{Mirrors: map[string]string{"git": "http://bot:s3cr3tword@127.0.0.1:1"}}})
 	_, err := b.Clone(t.Context(), task.Repo{URL: "https://github.com/owner/name", Commit: strings.Repeat("1", 40)})
 	if err == nil || !strings.Contains(err.Error(), "git fetch") || strings.Contains(err.Error(), "s3cr3tword") {
 		t.Errorf("got %v", err)

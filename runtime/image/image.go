@@ -56,8 +56,8 @@ type Options struct {
 	// CacheDir keeps mirrors of Git repositories. It belongs to one Builder.
 	CacheDir string
 	// MaxBuilds is how many images are built at once; zero means one.
-	MaxBuilds int
-	Lent      Lent
+	MaxBuilds    int
+	BuildSecrets BuildSecrets
 	// Registry is where images are looked for first, and pushed to: "host/name"; "" = none.
 	Registry string
 	// Used, if not nil, hears the name of every image that is asked for.
@@ -66,9 +66,9 @@ type Options struct {
 	Scarce func() bool
 	// Nearest, if not nil, returns the name that a misspelt one comes closest to; "" = none is near.
 	Nearest func(given string, known []string) string
-	// Leave, if not nil, has a container removed later that cannot be removed now.
-	Leave func(id string)
-	Log   *slog.Logger
+	// RemoveLater, if not nil, has a container removed later that cannot be removed now.
+	RemoveLater func(id string)
+	Log         *slog.Logger
 }
 
 // Builder makes images. All methods may be called at once; equal work is done once.
@@ -86,7 +86,7 @@ type Builder struct {
 	builds  *flights
 	arrived *sync.Map // names that were pulled and not yet told of
 	mirrors *mirrors
-	patches *patch.Workshop
+	patches *patch.DiffService
 
 	silence, runtime time.Duration
 	disk             int64 // bytes of a build container; 0 = buildDisk
@@ -116,7 +116,7 @@ func New(o Options) *Builder {
 		slots:   make(chan struct{}, max(o.MaxBuilds, 1)),
 		builds:  &flights{},
 		arrived: &sync.Map{},
-		mirrors: &mirrors{dir: o.CacheDir, hub: o.Lent.Mirrors["git"], forge: o.Lent.Forge, hide: o.Lent.hide},
+		mirrors: &mirrors{dir: o.CacheDir, hub: o.BuildSecrets.Mirrors["git"], forge: o.BuildSecrets.Forge, hide: o.BuildSecrets.hide},
 		patches: patch.New(filepath.Join(o.CacheDir, "patches")),
 		silence: maxSilence, runtime: maxRuntime,
 	}

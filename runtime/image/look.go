@@ -29,8 +29,8 @@ func (b *Builder) Within(ctx context.Context, w container.Workload, use func(ctx
 		defer cancel()
 		if gone := b.engine.Remove(after, w.Name); gone != nil {
 			b.opts.Log.Warn("a container could not be removed yet", "container", w.Name, "error", gone)
-			if b.opts.Leave != nil {
-				b.opts.Leave(w.Name)
+			if b.opts.RemoveLater != nil {
+				b.opts.RemoveLater(w.Name)
 			}
 		}
 	}()

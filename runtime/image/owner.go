@@ -24,7 +24,7 @@ func isRoot(user string) bool {
 
 // handOver gives workdir and all that is in it to the user that the image runs as. It needs
 // no program in the image: what belongs to somebody else is taken out and put back.
-func (s *site) handOver(ctx context.Context) error {
+func (s *buildStep) handOver(ctx context.Context) error {
 	if s.recipe.Role == container.RoleBase || isRoot(s.config.User) {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (s *site) handOver(ctx context.Context) error {
 
 // strangers writes what in workdir belongs to anybody else to w, as if it belonged to uid
 // and gid, and returns the number of entries.
-func (s *site) strangers(ctx context.Context, w io.Writer, uid, gid int) (int, error) {
+func (s *buildStep) strangers(ctx context.Context, w io.Writer, uid, gid int) (int, error) {
 	rc, err := s.b.copier.CopyFrom(ctx, s.id, s.recipe.Workdir)
 	if err != nil {
 		return 0, err
@@ -99,7 +99,7 @@ func (s *site) strangers(ctx context.Context, w io.Writer, uid, gid int) (int, e
 }
 
 // ids finds the numbers of a user: "uid", "uid:gid", or names, which the image must know.
-func (s *site) ids(ctx context.Context, user string) (uid, gid int, err error) {
+func (s *buildStep) ids(ctx context.Context, user string) (uid, gid int, err error) {
 	name, group, hasGroup := strings.Cut(user, ":")
 	passwd, err := s.lines(ctx, "/etc/passwd")
 	if err != nil {
@@ -153,7 +153,7 @@ func lookUp(lines []string, name string) (third, fourth int, ok bool) {
 const maxAccounts = 1 << 20
 
 // lines returns the lines of a regular file of the image; none when it is not there.
-func (s *site) lines(ctx context.Context, name string) ([]string, error) {
+func (s *buildStep) lines(ctx context.Context, name string) ([]string, error) {
 	rc, err := s.b.copier.CopyFrom(ctx, s.id, name)
 	if errors.Is(err, container.ErrNotFound) {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 
 // patch lays the diff over workdir. It applies on this machine, to the files that it names,
 // so that the image needs no program for it. One that does not fit is a *SetupError.
-func (s *site) patch(ctx context.Context) error {
+func (s *buildStep) patch(ctx context.Context) error {
 	if len(bytes.TrimSpace(s.recipe.Patch)) == 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (s *site) patch(ctx context.Context) error {
 }
 
 // changes are what the diff makes of the files in workdir.
-func (s *site) changes(ctx context.Context) (*patch.Changes, error) {
+func (s *buildStep) changes(ctx context.Context) (*patch.Changes, error) {
 	names, err := patch.Paths(s.recipe.Patch)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *site) changes(ctx context.Context) (*patch.Changes, error) {
 }
 
 // take writes those of the names below workdir that are there, each with all below it.
-func (s *site) take(ctx context.Context, names []string, tw *tar.Writer) error {
+func (s *buildStep) take(ctx context.Context, names []string, tw *tar.Writer) error {
 	for _, name := range names {
 		rc, err := s.b.copier.CopyFrom(ctx, s.id, path.Join(s.recipe.Workdir, name))
 		if errors.Is(err, container.ErrNotFound) {
@@ -104,7 +104,7 @@ func renamed(tr *tar.Reader, name string, tw *tar.Writer) error {
 }
 
 // remove has the guest take files below workdir away; it needs no program of the image.
-func (s *site) remove(ctx context.Context, names []string) error {
+func (s *buildStep) remove(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}

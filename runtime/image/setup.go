@@ -80,7 +80,7 @@ type command struct {
 }
 
 // setup runs the setup commands of the task, as root, in workdir or the parent's own folder.
-func (s *site) setup(ctx context.Context) error {
+func (s *buildStep) setup(ctx context.Context) error {
 	env := merge(map[string]string{
 		// Root works in folders that belong to the image's user here, which git refuses.
 		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
@@ -102,7 +102,7 @@ func (s *site) setup(ctx context.Context) error {
 }
 
 // packages installs those of the distribution.
-func (s *site) packages(ctx context.Context) error {
+func (s *buildStep) packages(ctx context.Context) error {
 	if len(s.recipe.Packages) == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s *site) packages(ctx context.Context) error {
 }
 
 // pipPackages installs those of Python, into the system's own Python.
-func (s *site) pipPackages(ctx context.Context) error {
+func (s *buildStep) pipPackages(ctx context.Context) error {
 	if len(s.recipe.PipPackages) == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func noFlags(attribute string, names []string) error {
 	return nil
 }
 
-func (s *site) runArgv(ctx context.Context, attribute string, argv []string) error {
+func (s *buildStep) runArgv(ctx context.Context, attribute string, argv []string) error {
 	return s.run(ctx, command{
 		argv: argv, user: rootUser, dir: "/", attribute: attribute, text: strings.Join(argv, " "),
 		env: map[string]string{"DEBIAN_FRONTEND": "noninteractive", "PIP_BREAK_SYSTEM_PACKAGES": "1"},
@@ -152,14 +152,14 @@ func (s *site) runArgv(ctx context.Context, attribute string, argv []string) err
 }
 
 // run executes one command and bounds it in time and output.
-func (s *site) run(ctx context.Context, c command) error {
+func (s *buildStep) run(ctx context.Context, c command) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(s.b.silence, func() { cancel(errSilent) })
 	defer silence.Stop()
 	defer time.AfterFunc(s.b.runtime, func() { cancel(errTooLong) }).Stop()
 
-	out := &tail{hide: s.b.opts.Lent.hide, heard: func() { silence.Reset(s.b.silence) }}
+	out := &tail{hide: s.b.opts.BuildSecrets.hide, heard: func() { silence.Reset(s.b.silence) }}
 	code, err := s.b.exec.Exec(ctx, s.id, container.Command{
 		Argv: c.argv, Env: s.lend(c.env, c.secrets), User: c.user, Workdir: c.dir, Stdin: c.stdin, Stdout: out, Stderr: out,
 	})

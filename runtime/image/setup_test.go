@@ -23,10 +23,10 @@ func (e execer) Exec(ctx context.Context, _ string, c container.Command) (int, e
 	return e(ctx, c)
 }
 
-func siteWith(e execer, r recipe) *site {
+func siteWith(e execer, r recipe) *buildStep {
 	b := New(Options{})
 	b.exec = e
-	return &site{b: b, recipe: r}
+	return &buildStep{b: b, recipe: r}
 }
 
 func TestTheMessageOfASetupCommandThatFails(t *testing.T) {

@@ -23,7 +23,7 @@ func TestAHiddenFileIsLookedAtAgainWhereItCannotBeRead(t *testing.T) {
 	}{"each time": {99, round.StatusTampered}, "once": {1, round.StatusOK}, "twice": {2, round.StatusOK}, "never": {0, round.StatusOK}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t", b.withTests)
 				var ran atomic.Bool
 				var failed atomic.Int32

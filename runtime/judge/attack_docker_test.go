@@ -41,7 +41,7 @@ const (
 var expected = []string{"tests/test_answer.py::test_right", "tests/test_answer.py::test_again", "tests/test_later.py::test_later"}
 
 // attackedImage has hidden tests and graders of root's in /work.
-func attackedImage(t *testing.T, b *bench) string {
+func attackedImage(t *testing.T, b *fixture) string {
 	t.Helper()
 	grader := "import answer, json\nok = answer.value() == 42\nprint(json.dumps({'valid': True, 'pass_rate': float(ok), 'score': answer.value()}))\n"
 	return b.imageWith(t, "attacked", judgetest.Folder("work"), judgetest.Folder("work/tests"), judgetest.File("work/tests/test_answer.py", firstTests), judgetest.File("work/tests/test_later.py", secondTests),
@@ -50,7 +50,7 @@ func attackedImage(t *testing.T, b *bench) string {
 }
 
 // attacked is the session in which an attack is judged.
-func (a attack) attacked(b *bench, trial string) round.Session {
+func (a attack) attacked(b *fixture, trial string) round.Session {
 	terms := task.Judge{Parser: "pytest", Command: task.Command{Shell: "python3 -m pytest -q tests"}, Timeout: 2 * time.Minute}
 	if a.change != nil {
 		a.change(&terms)
@@ -63,7 +63,7 @@ func (a attack) attacked(b *bench, trial string) round.Session {
 
 // staged is the same task with a judge in stages: the code that was submitted leaves a
 // number, and the tests read that.
-func (a attack) staged(t *testing.T, b *bench, trial, plain string) round.Session {
+func (a attack) staged(t *testing.T, b *fixture, trial, plain string) round.Session {
 	s := a.attacked(b, trial)
 	s.RunImage, s.GradeImage = plain, plain // the answers are in neither
 	s.Task.Judge.Expect, s.Task.Judge.Command, s.Task.Judge.Parser, s.Task.Judge.Part = nil, task.Command{}, "pytest", task.Part{}
@@ -79,7 +79,7 @@ func (a attack) staged(t *testing.T, b *bench, trial, plain string) round.Sessio
 }
 
 // try submits all attacks at once, as trials of their own, and then looks at each verdict.
-func try(t *testing.T, b *bench, plain string, attacks []attack) {
+func try(t *testing.T, b *fixture, plain string, attacks []attack) {
 	t.Helper()
 	subs, inStages := make([]round.Submission, len(attacks)), make([]round.Submission, len(attacks))
 	submit := func(s round.Session, a attack) round.Submission {

@@ -13,7 +13,7 @@ import (
 func TestAStepOfTheWallClockMovesNoLimitOfASession(t *testing.T) {
 	for name, step := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			line := clock.From(clock.Now().Add(-step))
 			terms := func(s *round.Session) {
 				s.Line, s.Deadline, s.Cooldown = line, line.Now().Add(30*time.Minute), 20*time.Minute

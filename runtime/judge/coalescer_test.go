@@ -19,7 +19,7 @@ import (
 
 // lots has the judge command print another score at every run, after a while: the n-th has
 // n tests of ten that pass. Two runs of one tree at a time are an error.
-func (b *bench) lots(t *testing.T) (runs *atomic.Int32) {
+func (b *fixture) lots(t *testing.T) (runs *atomic.Int32) {
 	runs = &atomic.Int32{}
 	var now atomic.Int32
 	b.fake.HandleExec(func(_ context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
@@ -43,7 +43,7 @@ func (b *bench) lots(t *testing.T) (runs *atomic.Int32) {
 
 func TestEqualRoundsSentAtOnceDrawOneLot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		runs := b.lots(t)
 		var subs []round.Submission
@@ -75,7 +75,7 @@ func TestEqualRoundsSentAtOnceDrawOneLot(t *testing.T) {
 // What counts as another tree is judged for itself.
 func TestRoundsThatAreNoTwinsDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		withPrivate := func(s *round.Session) {
 			s.Task.Private = &task.Private{Command: task.Command{Argv: []string{"/judge"}}, Timeout: time.Minute}
 		}
@@ -116,10 +116,10 @@ func TestRoundsThatAreNoTwinsDoNotWaitForEachOther(t *testing.T) {
 
 func TestATwinIsJudgedWhenTheFirstGotNoSoundVerdict(t *testing.T) {
 	tests := map[string]struct {
-		fail   func(t *testing.T, b *bench) // what spoils the first round
+		fail   func(t *testing.T, b *fixture) // what spoils the first round
 		status round.Status
 	}{
-		"the machinery": {func(_ *testing.T, b *bench) {
+		"the machinery": {func(_ *testing.T, b *fixture) {
 			var n atomic.Int32
 			b.fake.Intercept(func(call, _ string) error {
 				if call == "CopyTo" && n.Add(1) <= maxTries {
@@ -128,7 +128,7 @@ func TestATwinIsJudgedWhenTheFirstGotNoSoundVerdict(t *testing.T) {
 				return nil
 			})
 		}, round.StatusError},
-		"a flaky runner": {func(t *testing.T, b *bench) {
+		"a flaky runner": {func(t *testing.T, b *fixture) {
 			b.fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int {
 				b.lots(t)
 				return 127
@@ -138,7 +138,7 @@ func TestATwinIsJudgedWhenTheFirstGotNoSoundVerdict(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t")
 				runs := b.lots(t)
 				tc.fail(t, b)
@@ -178,7 +178,7 @@ func TestATreeThatRanOutOfTimeIsJudgedAgainOnlyIfNothingCounted(t *testing.T) {
 	}{"with a manifest": {[]string{"a", "b"}, true}, "without": {nil, false}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t", func(s *round.Session) { s.Task.Judge.Expect = tc.expect })
 				var runs atomic.Int32
 				b.fake.HandleExec(func(ctx context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
@@ -204,7 +204,7 @@ func TestATreeThatRanOutOfTimeIsJudgedAgainOnlyIfNothingCounted(t *testing.T) {
 
 func TestTwinsThatARestartFoundAreJudgedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		stored := b.judged(t, b.submit(t, "t", round.KindAgent, "same").ID).Archive
 		b.open("t", func(s *round.Session) { s.Try = 2 })
@@ -234,9 +234,9 @@ func TestTwinsThatARestartFoundAreJudgedOnce(t *testing.T) {
 }
 
 func TestTwinsOfATrialThatIsOverLeaveNothing(t *testing.T) {
-	for name, over := range map[string]func(*bench) error{
-		"abandoned": func(b *bench) error { return b.Abandon(context.Background(), "t", 1, "it is cancelled") },
-		"forgotten": func(b *bench) error {
+	for name, over := range map[string]func(*fixture) error{
+		"abandoned": func(b *fixture) error { return b.Abandon(context.Background(), "t", 1, "it is cancelled") },
+		"forgotten": func(b *fixture) error {
 			err := b.Abandon(context.Background(), "t", 1, "it is cancelled")
 			b.Forget("t")
 			return err
@@ -244,7 +244,7 @@ func TestTwinsOfATrialThatIsOverLeaveNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t")
 				b.fake.HandleExec(func(ctx context.Context, _ *containertest.FakeContainer, _ container.Command) int {
 					<-ctx.Done()
@@ -272,7 +272,7 @@ func TestTwinsOfATrialThatIsOverLeaveNothing(t *testing.T) {
 // A ledger that cannot be read holds a round up, and loses none.
 func TestARoundThatCannotBeLookedAtComesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		var failed atomic.Int32
 		b.opts.Ledger = flakyLedger{b.ledger, func() bool { return failed.Add(1) <= 2 }}

@@ -47,7 +47,7 @@ func printing(text string, code int) func(context.Context, *containertest.FakeCo
 }
 
 // openCommands opens a trial that is judged by commands.
-func (b *bench) openCommands(trial string, failToPass, passToPass []string) {
+func (b *fixture) openCommands(trial string, failToPass, passToPass []string) {
 	b.open(trial, func(s *round.Session) {
 		s.JudgeImage = b.guestImage()
 		s.Task.Judge = task.Judge{Timeout: time.Minute}
@@ -57,7 +57,7 @@ func (b *bench) openCommands(trial string, failToPass, passToPass []string) {
 
 func TestCommandsAreRunByTheShellThatTheyWereMadeFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })
+		b := newFixture(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })
 		var ran [][]string
 		b.withGuest(func(_ context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
 			ran = append(ran, cmd.Argv)
@@ -77,7 +77,7 @@ func TestCommandsAreRunByTheShellThatTheyWereMadeFor(t *testing.T) {
 
 func TestCommandsAreRunInOrderOnceEachInOneContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })
+		b := newFixture(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })
 		var order, in []string
 		calls := b.withGuest(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 			order, in = append(order, strings.Join(cmd.Argv, " ")), append(in, c.ID())
@@ -112,7 +112,7 @@ func TestAContainerInWhichNothingCanBeSweptIsStartedAgain(t *testing.T) {
 	for name, guest := range map[string]string{"without a guest": "", "with a guest that fails": "/guest"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(o *Options) { o.Guest, o.Warm = guest, 1 })
+				b := newFixture(t, func(o *Options) { o.Guest, o.Warm = guest, 1 })
 				var runs []int
 				b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 					if cmd.Argv[0] == "/guest" {
@@ -152,7 +152,7 @@ func TestAContainerThatDoesNotComeBackIsTheSubmissionsDoing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })
+				b := newFixture(t, func(o *Options) { o.Guest, o.Warm = "/guest", -1 })
 				b.fake.HandleExec(func(_ context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
 					if cmd.Argv[0] == "/guest" {
 						return 1
@@ -179,7 +179,7 @@ func TestAContainerThatDoesNotComeBackIsTheSubmissionsDoing(t *testing.T) {
 
 func TestACommandOutOfTimeEndsAloneAndTheNextIsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Guest = "/guest" })
+		b := newFixture(t, func(o *Options) { o.Guest = "/guest" })
 		b.withGuest(script{"slow": func(ctx context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
 			_, _ = io.WriteString(cmd.Stdout, "at it\n")
 			<-ctx.Done()
@@ -212,7 +212,7 @@ func TestCommandsThatCannotBeRun(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(o *Options) { o.Guest = "/guest" })
+				b := newFixture(t, func(o *Options) { o.Guest = "/guest" })
 				b.withGuest(script{"gone": printing("sh: 1: gone: not found\n", 127), "forbidden": printing("", 126)}.run)
 				b.openCommands("t", tt.f2p, tt.p2p)
 				r := b.judgeOne(t, "t", judgetest.File("src/x", "")).Report

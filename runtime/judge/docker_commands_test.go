@@ -20,7 +20,7 @@ import (
 
 // guestBench is a bench whose judge containers are held by the guest, as the daemon's are,
 // with an image that has entries below /.
-func guestBench(t *testing.T, entries ...judgetest.Entry) *bench {
+func guestBench(t *testing.T, entries ...judgetest.Entry) *fixture {
 	t.Helper()
 	mounts := guestMount(t)
 	b := shellBench(t, func(o *Options) {
@@ -31,7 +31,7 @@ func guestBench(t *testing.T, entries ...judgetest.Entry) *bench {
 }
 
 // imageWith is the image of a bench on Docker with more entries below /. It goes with the test.
-func (b *bench) imageWith(t *testing.T, name string, entries ...judgetest.Entry) string {
+func (b *fixture) imageWith(t *testing.T, name string, entries ...judgetest.Entry) string {
 	t.Helper()
 	engine, ok := b.opts.Engine.(*docker.Engine)
 	if !ok {
@@ -61,7 +61,7 @@ func (b *bench) imageWith(t *testing.T, name string, entries ...judgetest.Entry)
 }
 
 // byCommands is a session of a task whose tests are commands.
-func (b *bench) byCommands(trial string, failToPass, passToPass []string) round.Session {
+func (b *fixture) byCommands(trial string, failToPass, passToPass []string) round.Session {
 	return round.Session{Trial: trial, JudgeImage: b.image, Task: task.Task{
 		Name: "t", Workdir: "/work", FailToPass: failToPass, PassToPass: passToPass,
 		Submit: task.Submit{Paths: []string{"."}, Exclude: []string{"tests/"}, MaxBytes: 1 << 20, MaxFiles: 100},

@@ -121,7 +121,7 @@ func laid(below string, all ...map[string]string) (entries []judgetest.Entry) {
 }
 
 // stolen is the tree that the theft leaves, as the daemon takes it out of a container.
-func (a theft) stolen(t *testing.T, b *bench, engine *docker.Engine) []byte {
+func (a theft) stolen(t *testing.T, b *fixture, engine *docker.Engine) []byte {
 	t.Helper()
 	c, err := engine.Start(t.Context(), container.Workload{
 		Name: "assayd-judge-test-" + containertest.Unique(), Image: b.image, Argv: []string{"sleep", "10m"}, Network: container.NetworkNone,

@@ -44,14 +44,14 @@ echo 1..9
 `
 
 // shellBench is a judge at work on a real engine, with an image that has a shell.
-func shellBench(t *testing.T, change ...func(*Options)) *bench {
+func shellBench(t *testing.T, change ...func(*Options)) *fixture {
 	t.Helper()
 	engine, owner := dockertest.New(t)
 	image, err := engine.Image(t.Context(), "assayd-base/python:1")
 	if err != nil {
 		t.Fatalf("this test needs Docker and an image of contrib/images/base: %v", err)
 	}
-	b := &bench{ledger: judgetest.NewLedger(), blobs: judgetest.NewBlobs(), image: image.ID}
+	b := &fixture{ledger: judgetest.NewLedger(), blobs: judgetest.NewBlobs(), image: image.ID}
 	o := Options{
 		Engine: engine, Ledger: b.ledger, Blobs: b.blobs, Capacity: judgetest.NewPlaces(2), Owner: owner,
 		PauseProcess: []string{"sleep", "1h"}, Spool: t.TempDir(), Warm: -1,

@@ -63,34 +63,34 @@ func TestOnlyTheJudgesFilesExpectFailures(t *testing.T) {
 // round counts for something; what runs write to is not looked at.
 func TestHiddenFilesAreComparedAfterARun(t *testing.T) {
 	for name, tc := range map[string]struct {
-		does   func(ctx context.Context, b *bench, c *containertest.FakeContainer)
+		does   func(ctx context.Context, b *fixture, c *containertest.FakeContainer)
 		status round.Status
 	}{
-		"nothing": {func(context.Context, *bench, *containertest.FakeContainer) {}, round.StatusOK},
-		"another test": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+		"nothing": {func(context.Context, *fixture, *containertest.FakeContainer) {}, round.StatusOK},
+		"another test": {func(_ context.Context, _ *fixture, c *containertest.FakeContainer) {
 			c.WriteFile("/work/tests/test_a.py", []byte("pass"))
 		}, round.StatusTampered},
-		"another answer": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+		"another answer": {func(_ context.Context, _ *fixture, c *containertest.FakeContainer) {
 			c.WriteFile("/work/data/want.json", []byte("{}"))
 		}, round.StatusTampered},
-		"a link": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) {
+		"a link": {func(ctx context.Context, b *fixture, c *containertest.FakeContainer) {
 			linkOver(ctx, t, b, c, "tests/test_a.py")
 		}, round.StatusTampered},
-		"a database, and a log": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+		"a database, and a log": {func(_ context.Context, _ *fixture, c *containertest.FakeContainer) {
 			c.WriteFile("/work/data/x.db", []byte("x"))
 			c.WriteFile("/work/tests/x.log", []byte("x"))
 		}, round.StatusOK},
-		"what was made of others": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+		"what was made of others": {func(_ context.Context, _ *fixture, c *containertest.FakeContainer) {
 			c.WriteFile("/work/tests/build/a.py", []byte("x"))
 		}, round.StatusOK},
-		"a file of its own": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) {
+		"a file of its own": {func(_ context.Context, _ *fixture, c *containertest.FakeContainer) {
 			c.WriteFile("/work/tests/new.py", []byte("x"))
 		}, round.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, passes := range []bool{true, false} {
 				synctest.Test(t, func(t *testing.T) {
-					b := newBench(t)
+					b := newFixture(t)
 					image := b.fake.AddImage("hidden:1", container.ImageConfig{}, map[string]string{
 						"/hold": "", "/judge": "", "/etc/passwd": "root:x:0:0::/:\n", "/work/src/old": "", "/work/tests/test_a.py": "assert False", "/work/data/want.json": "[]",
 						"/work/data/x.db": "", "/work/tests/x.log": "", "/work/tests/build/a.py": "",
@@ -118,7 +118,7 @@ func TestHiddenFilesAreComparedAfterARun(t *testing.T) {
 	}
 }
 
-func linkOver(ctx context.Context, t *testing.T, b *bench, c *containertest.FakeContainer, name string) {
+func linkOver(ctx context.Context, t *testing.T, b *fixture, c *containertest.FakeContainer, name string) {
 	t.Helper()
 	if err := b.fake.CopyTo(ctx, c.ID(), "/work", bytes.NewReader(judgetest.Pack(t, judgetest.Link(name, "/work/src/old")))); err != nil {
 		t.Error(err)

@@ -26,7 +26,7 @@ const betweenLooks = time.Second
 
 // crew is a bench whose judge commands run until they are let go, by their answer.
 type crew struct {
-	*bench
+	*fixture
 	mu      sync.Mutex
 	running map[string]*job
 }
@@ -37,7 +37,7 @@ type job struct {
 }
 
 func newCrew(t *testing.T, cpus int, change ...func(*Options)) *crew {
-	c := &crew{bench: newBench(t, change...), running: map[string]*job{}}
+	c := &crew{fixture: newFixture(t, change...), running: map[string]*job{}}
 	c.fake.SetHost(container.HostInfo{CPUs: cpus, Memory: 1 << 30})
 	c.fake.HandleExec(func(ctx context.Context, where *containertest.FakeContainer, cmd container.Command) int {
 		answer, _ := where.ReadFile("/work/src/answer")

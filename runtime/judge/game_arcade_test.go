@@ -35,7 +35,7 @@ type cabinet struct {
 	dead         chan struct{}
 }
 
-func newArcade(b *bench) *arcade {
+func newArcade(b *fixture) *arcade {
 	a := &arcade{games: map[string]*cabinet{}}
 	b.fake.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 		switch cmd.Argv[0] {
@@ -150,9 +150,9 @@ func (a *arcade) serve(ctx context.Context, g *cabinet, w http.ResponseWriter, r
 }
 
 // newGameBench is a bench on which games are played.
-func newGameBench(t *testing.T, change ...func(*Options)) (*bench, *arcade) {
+func newGameBench(t *testing.T, change ...func(*Options)) (*fixture, *arcade) {
 	t.Helper()
-	b := newBench(t, append([]func(*Options){func(o *Options) { o.Dial = []string{"/dial"} }}, change...)...)
+	b := newFixture(t, append([]func(*Options){func(o *Options) { o.Dial = []string{"/dial"} }}, change...)...)
 	b.image = b.fake.AddImage("game:1", container.ImageConfig{User: "agent"}, map[string]string{
 		"/hold": "", "/dial": "", "/judge": "", "/bin/sh": "", "/etc/passwd": "agent:x:1000:1001::/:\n", "/work/rom": "rom",
 	}).ID
@@ -165,7 +165,7 @@ func plays(s *round.Session) {
 }
 
 // play makes a request to the game of a trial.
-func (b *bench) play(t *testing.T, trial, path, body string, headers ...string) *httptest.ResponseRecorder {
+func (b *fixture) play(t *testing.T, trial, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	method := "POST"
 	if strings.HasSuffix(path, "/status") {
@@ -184,7 +184,7 @@ func (b *bench) play(t *testing.T, trial, path, body string, headers ...string) 
 }
 
 // begin opens a session and returns its id.
-func (b *bench) begin(t *testing.T, trial string) string {
+func (b *fixture) begin(t *testing.T, trial string) string {
 	t.Helper()
 	w := b.play(t, trial, "new", "{}")
 	id, _ := fields(t, w)["session_id"].(string)
@@ -194,7 +194,7 @@ func (b *bench) begin(t *testing.T, trial string) string {
 	return id
 }
 
-func (b *bench) move(t *testing.T, trial, id, action string) *httptest.ResponseRecorder {
+func (b *fixture) move(t *testing.T, trial, id, action string) *httptest.ResponseRecorder {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"action": action})
 	if err != nil {
@@ -203,7 +203,7 @@ func (b *bench) move(t *testing.T, trial, id, action string) *httptest.ResponseR
 	return b.play(t, trial, id+"/step", string(body))
 }
 
-func (b *bench) rounds(trial string) (rounds []string) {
+func (b *fixture) rounds(trial string) (rounds []string) {
 	for _, s := range b.ledger.Of(trial) {
 		line := fmt.Sprintf("%s %s", s.Round, s.State)
 		if s.Report != nil {

@@ -91,7 +91,7 @@ func TestAGameInARealContainer(t *testing.T) {
 	mounts := guestMount(t)
 	image := gameImage(t, engine, owner, mounts)
 	ledger := judgetest.NewLedger()
-	start := func() (*bench, func()) {
+	start := func() (*fixture, func()) {
 		j, err := New(Options{
 			Engine: engine, Ledger: ledger, Blobs: judgetest.NewBlobs(), Capacity: judgetest.NewPlaces(4), Owner: owner,
 			PauseProcess: []string{guest.Program, "hold"}, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: t.TempDir(),
@@ -105,7 +105,7 @@ func TestAGameInARealContainer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- j.Run(ctx) }()
-		return &bench{Judge: j, ledger: ledger}, func() {
+		return &fixture{Judge: j, ledger: ledger}, func() {
 			cancel()
 			if err := <-done; err != nil {
 				t.Error(err)

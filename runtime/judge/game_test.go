@@ -90,18 +90,18 @@ func TestAGameIsPlayedAndItsPeakCounts(t *testing.T) {
 
 func TestHowASessionEnds(t *testing.T) {
 	tests := map[string]struct {
-		end     func(t *testing.T, b *bench, a *arcade, id string)
+		end     func(t *testing.T, b *fixture, a *arcade, id string)
 		says    string
 		problem bool
 	}{
-		"closed":      {func(t *testing.T, b *bench, _ *arcade, id string) { b.play(t, "t", id+"/close", "") }, "it was closed", false},
-		"closed, all": {func(t *testing.T, b *bench, _ *arcade, _ string) { b.play(t, "t", "close-all", "") }, "it was closed", false},
-		"done": {func(t *testing.T, b *bench, _ *arcade, id string) {
+		"closed":      {func(t *testing.T, b *fixture, _ *arcade, id string) { b.play(t, "t", id+"/close", "") }, "it was closed", false},
+		"closed, all": {func(t *testing.T, b *fixture, _ *arcade, _ string) { b.play(t, "t", "close-all", "") }, "it was closed", false},
+		"done": {func(t *testing.T, b *fixture, _ *arcade, id string) {
 			if w := b.move(t, "t", id, "done"); w.Code != 200 || fields(t, w)["done"] != true {
 				t.Errorf("the last move: %d %s", w.Code, w.Body)
 			}
 		}, "the game is done", false},
-		"idle": {func(t *testing.T, b *bench, _ *arcade, id string) {
+		"idle": {func(t *testing.T, b *fixture, _ *arcade, id string) {
 			time.Sleep(9 * time.Minute)
 			b.play(t, "t", id+"/status", "")
 			time.Sleep(9 * time.Minute)
@@ -110,27 +110,27 @@ func TestHowASessionEnds(t *testing.T) {
 			}
 			time.Sleep(90 * time.Second)
 		}, "nothing was asked of it for 10 minutes", false},
-		"deadline": {func(t *testing.T, b *bench, _ *arcade, id string) {
+		"deadline": {func(t *testing.T, b *fixture, _ *arcade, id string) {
 			for range 13 {
 				time.Sleep(5 * time.Minute)
 				b.play(t, "t", id+"/status", "")
 			}
 		}, "the time was over", false},
-		"the trial's end": {func(_ *testing.T, b *bench, _ *arcade, _ string) { b.Close("t") }, "the trial was over", false},
-		"abandoned": {func(t *testing.T, b *bench, _ *arcade, _ string) {
+		"the trial's end": {func(_ *testing.T, b *fixture, _ *arcade, _ string) { b.Close("t") }, "the trial was over", false},
+		"abandoned": {func(t *testing.T, b *fixture, _ *arcade, _ string) {
 			if err := b.Abandon(t.Context(), "t", 1, "cancelled"); err != nil {
 				t.Error(err)
 			}
 		}, "the trial was over", false},
-		"a crash of the server": {func(t *testing.T, b *bench, _ *arcade, id string) {
+		"a crash of the server": {func(t *testing.T, b *fixture, _ *arcade, id string) {
 			if w := b.move(t, "t", id, "die"); w.Code != 502 && w.Code != 410 {
 				t.Errorf("the move at which it died: %d %s", w.Code, w.Body)
 			}
 		}, "the game server ended by itself with exit code 1", true},
-		"a container that is gone": {func(_ *testing.T, b *bench, _ *arcade, id string) {
+		"a container that is gone": {func(_ *testing.T, b *fixture, _ *arcade, id string) {
 			b.fake.Vanish(b.container("game-" + id))
 		}, "the game server ended by itself with exit code 137", true},
-		"a stop of the daemon": {func(_ *testing.T, b *bench, _ *arcade, _ string) { b.stop() }, "the daemon was stopped", true},
+		"a stop of the daemon": {func(_ *testing.T, b *fixture, _ *arcade, _ string) { b.stop() }, "the daemon was stopped", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // killed is a bench on which the daemon starts again that was killed as b is now.
-func killed(t *testing.T, b *bench, torn string) *bench {
+func killed(t *testing.T, b *fixture, torn string) *fixture {
 	t.Helper()
 	spool := t.TempDir()
 	if err := os.CopyFS(spool, os.DirFS(b.opts.Spool)); err != nil {

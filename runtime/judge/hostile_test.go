@@ -45,7 +45,7 @@ func TestASubmissionCannotBreakTheFetchingOfResults(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(o *Options) { o.Parsers = filesParser })
+				b := newFixture(t, func(o *Options) { o.Parsers = filesParser })
 				b.open("t")
 				var ran atomic.Bool
 				var failed atomic.Int32
@@ -76,7 +76,7 @@ func TestWhatFailsInEveryTryOnASoundEngineIsInvalid(t *testing.T) {
 	} {
 		t.Run(failing, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t")
 				b.fake.Intercept(func(call, _ string) error {
 					if call == failing {
@@ -99,7 +99,7 @@ func TestAnUnreleasedReservationIsTakenOver(t *testing.T) {
 	for name, key := range map[string]string{"same key": "k", "another key": "l", "no key": ""} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t", func(s *round.Session) { s.Max, s.Cooldown = 1, time.Minute })
 				full := errors.New("disk full")
 				b.ledger.Fail = func(call string) error {
@@ -131,7 +131,7 @@ func TestAnUnreleasedReservationIsTakenOver(t *testing.T) {
 // its trial ends first.
 func TestAbandonedRoundsGetTheirVerdicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Capacity, o.Warm = judgetest.NewPlaces(1), -1 })
+		b := newFixture(t, func(o *Options) { o.Capacity, o.Warm = judgetest.NewPlaces(1), -1 })
 		b.open("t")
 		b.open("other")
 		b.fake.HandleExec(func(ctx context.Context, _ *containertest.FakeContainer, _ container.Command) int {
@@ -189,7 +189,7 @@ func TestAbandonedRoundsGetTheirVerdicts(t *testing.T) {
 // TestRoundsWithoutASessionAreAbandonedByTry: a restart finds rounds of tries that are over.
 func TestRoundsWithoutASessionAreAbandonedByTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.ledger.All = []round.Submission{
 			{ID: "1", Trial: "t", Try: 1, State: round.StateRunning, StartedAt: time.Now()},
 			{ID: "2", Trial: "t", Try: 2, State: round.StateQueued},
@@ -217,7 +217,7 @@ func TestACommandThatFillsTheDiskIsStopped(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t", func(s *round.Session) { s.Task.Judge.Disk = 2 << 30 })
 				b.fake.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 					_, _ = io.WriteString(cmd.Stdout, "a passed")
@@ -253,7 +253,7 @@ func TestACommandThatFillsTheDiskIsStopped(t *testing.T) {
 // TestASnapshotMayHoldMuchThatIsLeftOut: a workdir is full of what nobody chose to send.
 func TestASnapshotMayHoldMuchThatIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", func(s *round.Session) {
 			s.Task.Submit.MaxBytes = 64 << 10
 			s.Task.Submit.Exclude = []string{"modules/"}
@@ -280,7 +280,7 @@ func TestASnapshotMayHoldMuchThatIsLeftOut(t *testing.T) {
 func TestAFullDiskIsKeptForLastSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := false
-		b := newBench(t, func(o *Options) { o.Full = func() bool { return full } })
+		b := newFixture(t, func(o *Options) { o.Full = func() bool { return full } })
 		b.open("t")
 		b.submit(t, "t", round.KindAgent, "a passed")
 		full = true

@@ -23,7 +23,7 @@ import (
 
 // served gives connections to a server of a trial's API, in memory: what is written has to
 // be read.
-func (b *bench) served(t *testing.T, trial string) (dial func() net.Conn) {
+func (b *fixture) served(t *testing.T, trial string) (dial func() net.Conn) {
 	t.Helper()
 	l := make(pipes)
 	server := &http.Server{Handler: b.Handler(trial), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
@@ -66,7 +66,7 @@ func TestNobodyKeepsARequestGoing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t")
 				c := b.served(t, "t")()
 				began := time.Now()
@@ -82,7 +82,7 @@ func TestNobodyKeepsARequestGoing(t *testing.T) {
 
 // long fills a trial's history with rounds, so that an answer is longer than what a
 // connection takes in passing.
-func (b *bench) long(trial string, rounds int) {
+func (b *fixture) long(trial string, rounds int) {
 	b.ledger.Mu.Lock()
 	defer b.ledger.Mu.Unlock()
 	for n := range rounds {
@@ -97,7 +97,7 @@ func (b *bench) long(trial string, rounds int) {
 // its trial, while others are answered.
 func TestAnAnswerThatIsNotTakenIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		for _, trial := range []string{"t", "other"} {
 			b.open(trial)
 			b.long(trial, 100)
@@ -176,7 +176,7 @@ func TestAFormIsBoundedWhereItIsNotItsArchive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t", func(s *round.Session) { s.Task.Submit.MaxBytes = 1 << 30 })
 				body := &readCounter{r: io.MultiReader(strings.NewReader(tt.begins), &endless{text: tt.goesOn})}
 				r := httptest.NewRequestWithContext(t.Context(), "POST", "/api/v1/submit", body)
@@ -199,7 +199,7 @@ func TestAFormIsBoundedWhereItIsNotItsArchive(t *testing.T) {
 
 func TestAnIdempotencyKeyIsAName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		for n, code := range map[int]int{httpapi.MaxKey: 200, httpapi.MaxKey + 1: 400} {
 			if w := b.post(t, "t", strings.Repeat("k", n), tarball(t, "a passed")); w.Code != code {
@@ -225,7 +225,7 @@ func (b breaking) Read(p []byte) (int, error) {
 func TestWhoeverGoesAwayIsNoTroubleOfTheJudge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		b := newBench(t, func(o *Options) {
+		b := newFixture(t, func(o *Options) {
 			o.Log, o.Capacity = slog.New(slog.NewTextHandler(&log, nil)), judgetest.NewPlaces(0) // nothing is ever judged
 		})
 		b.open("t")
@@ -258,7 +258,7 @@ func TestWhoeverGoesAwayIsNoTroubleOfTheJudge(t *testing.T) {
 // each new one.
 func TestRoundsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		b.long("t", round.MaxRounds-1)
 		if w := b.post(t, "t", "", tarball(t, "a passed")); w.Code != 200 {

@@ -23,7 +23,7 @@ import (
 type field struct{ name, value string }
 
 // post sends a form to the agent's API of a trial, and get a request without a body.
-func (b *bench) post(t *testing.T, trial, key string, fields ...field) *httptest.ResponseRecorder {
+func (b *fixture) post(t *testing.T, trial, key string, fields ...field) *httptest.ResponseRecorder {
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -50,7 +50,7 @@ func (b *bench) post(t *testing.T, trial, key string, fields ...field) *httptest
 	return w
 }
 
-func (b *bench) get(t *testing.T, trial, path string, headers ...string) *httptest.ResponseRecorder {
+func (b *fixture) get(t *testing.T, trial, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -77,7 +77,7 @@ func tarball(t *testing.T, answer string) field {
 
 func TestAnAgentSubmitsWaitsAndLooksBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", func(s *round.Session) { s.Max = 3 })
 		b.judged(t, b.submit(t, "t", round.KindAuto, "secret passed").ID)
 
@@ -111,7 +111,7 @@ func TestAnAgentSubmitsWaitsAndLooksBack(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.MaxQueue = 2; o.Capacity = judgetest.NewPlaces(0) }) // nothing is ever judged
+		b := newFixture(t, func(o *Options) { o.MaxQueue = 2; o.Capacity = judgetest.NewPlaces(0) }) // nothing is ever judged
 		b.open("t")
 		b.open("other")
 		b.open("closed")
@@ -169,7 +169,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 
 func TestBudgetAndCooldownAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", func(s *round.Session) { s.Max, s.Cooldown = 2, time.Minute })
 		b.post(t, "t", "", tarball(t, "a passed"))
 		time.Sleep(10 * time.Second)
@@ -191,7 +191,7 @@ func TestBudgetAndCooldownAreTold(t *testing.T) {
 
 func TestARepeatedKeyGetsTheFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", func(s *round.Session) { s.Max = 5 })
 		answers := make(chan string, 3)
 		for range 3 { // also while the first is under way
@@ -213,7 +213,7 @@ func TestARepeatedKeyGetsTheFirstAnswer(t *testing.T) {
 
 func TestALongPollEndsWithTheVerdictOrItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		go2 := make(chan struct{})
 		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
@@ -288,7 +288,7 @@ func TestFeedbackTellsNoMoreThanTheTaskAllows(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t", func(s *round.Session) { s.Task.Judge.Feedback, s.Task.Judge.Expect = tc.level, tc.expect })
 				sub := b.submit(t, "t", round.KindAgent, answer)
 				b.judged(t, sub.ID)

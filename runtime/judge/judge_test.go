@@ -21,9 +21,9 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// bench is a judge at work on a fake engine. Its judge command prints the submitted
+// fixture is a judge at work on a fake engine. Its judge command prints the submitted
 // src/answer, one "name status" a line.
-type bench struct {
+type fixture struct {
 	*Judge
 	fake   *containertest.Fake
 	ledger *judgetest.Ledger
@@ -43,9 +43,9 @@ func lineParser(name string) (parser.Parser, bool) {
 	}}, name == "lines"
 }
 
-func newBench(t *testing.T, change ...func(*Options)) *bench {
+func newFixture(t *testing.T, change ...func(*Options)) *fixture {
 	t.Helper()
-	b := &bench{fake: containertest.NewFake(), ledger: judgetest.NewLedger(), blobs: judgetest.NewBlobs()}
+	b := &fixture{fake: containertest.NewFake(), ledger: judgetest.NewLedger(), blobs: judgetest.NewBlobs()}
 	b.image = b.fake.AddImage("judge:1", container.ImageConfig{User: "agent"}, map[string]string{
 		"/hold": "", "/judge": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n", "/work/tests/hidden": "hidden", "/work/src/old": "old",
 	}).ID
@@ -89,9 +89,9 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 }
 
 // container is the name of one of the judge's containers.
-func (b *bench) container(what string) string { return "assayd-j-owner-of-" + what }
+func (b *fixture) container(what string) string { return "assayd-j-owner-of-" + what }
 
-func (b *bench) open(trial string, change ...func(*round.Session)) {
+func (b *fixture) open(trial string, change ...func(*round.Session)) {
 	s := round.Session{
 		Trial: trial, Try: 1, Token: "token-" + trial, JudgeImage: b.image, Deadline: time.Now().Add(time.Hour),
 		Task: task.Task{
@@ -105,7 +105,7 @@ func (b *bench) open(trial string, change ...func(*round.Session)) {
 	b.Open(s)
 }
 
-func (b *bench) submit(t *testing.T, trial string, kind round.Kind, answer string) round.Submission {
+func (b *fixture) submit(t *testing.T, trial string, kind round.Kind, answer string) round.Submission {
 	t.Helper()
 	sub, err := b.Submit(t.Context(), trial, round.SubmitRequest{Kind: kind, Archive: upload(t, answer)})
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *bench) submit(t *testing.T, trial string, kind round.Kind, answer strin
 	return sub
 }
 
-func (b *bench) judged(t *testing.T, id string) round.Submission {
+func (b *fixture) judged(t *testing.T, id string) round.Submission {
 	t.Helper()
 	sub, err := b.Wait(t.Context(), id)
 	if err != nil {
@@ -132,7 +132,7 @@ func upload(t testing.TB, answer string) io.Reader {
 	return bytes.NewReader(judgetest.Zipped(t, judgetest.Pack(t, judgetest.File("src/answer", answer))))
 }
 
-func containers(t *testing.T, b *bench) []container.Instance {
+func containers(t *testing.T, b *fixture) []container.Instance {
 	t.Helper()
 	all, err := b.fake.Observe(t.Context(), "owner-of-tests")
 	if err != nil {
@@ -143,7 +143,7 @@ func containers(t *testing.T, b *bench) []container.Instance {
 
 func TestASubmissionBecomesAVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		sub := b.submit(t, "t", round.KindAgent, "a passed\nb failed\n")
 		if sub.Round != "agent-1" || sub.State != round.StateQueued || sub.Archive == "" {
@@ -162,7 +162,7 @@ func TestASubmissionBecomesAVerdict(t *testing.T) {
 
 func TestTheVerdictDoesNotWaitForCleaning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		var ran atomic.Bool
 		hold, held := make(chan struct{}), make(chan struct{})
 		b.fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int {
@@ -200,7 +200,7 @@ func TestFailuresOfTheMachineryAreRefundedAndNeverAZero(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t", func(s *round.Session) { s.Max = 1 })
 				var failed atomic.Int32
 				b.fake.Intercept(func(call, target string) error {
@@ -229,7 +229,7 @@ func TestTheMachineryMayFailLongerOnTheLastSnapshot(t *testing.T) {
 		for _, failures := range []int{want - 1, want} {
 			t.Run(fmt.Sprint(kind, failures), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					b := newBench(t)
+					b := newFixture(t)
 					b.open("t")
 					var failed atomic.Int32
 					b.fake.Intercept(func(call, _ string) error {
@@ -257,7 +257,7 @@ func TestTheMachineryMayFailLongerOnTheLastSnapshot(t *testing.T) {
 func TestAContainerThatComesUpLateIsLeftToBeRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left []string
-		b := newBench(t, func(o *Options) { o.RemoveLater = func(id string) { left = append(left, id) } })
+		b := newFixture(t, func(o *Options) { o.RemoveLater = func(id string) { left = append(left, id) } })
 		b.open("t")
 		var failed atomic.Int32
 		b.fake.Intercept(func(call, _ string) error {
@@ -281,7 +281,7 @@ func TestAContainerThatComesUpLateIsLeftToBeRemoved(t *testing.T) {
 
 func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		b.judged(t, b.submit(t, "t", round.KindAgent, "first passed").ID) // its archive is what the others get
 		stored := b.ledger.Of("t")[0].Archive
@@ -326,7 +326,7 @@ func TestARestartLosesNothingAndJudgesOnce(t *testing.T) {
 
 func TestWhatIsRejectedSpendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", func(s *round.Session) { s.Max, s.Cooldown = 1, time.Minute })
 		bad := []io.Reader{
 			strings.NewReader("no archive"), bytes.NewReader(judgetest.Pack(t, judgetest.File("../x", ""))),
@@ -355,7 +355,7 @@ func (failingReader) Read([]byte) (int, error) { return 0, errors.New("connectio
 
 func TestNothingIsAcceptedAfterTheDeadlineButTheLastSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		r, w := io.Pipe()
 		refused := make(chan error, 1)
@@ -387,7 +387,7 @@ func TestNothingIsAcceptedAfterTheDeadlineButTheLastSnapshot(t *testing.T) {
 
 func TestAnUnchangedTreeIsNotJudgedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		var runs atomic.Int32
 		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
@@ -413,7 +413,7 @@ func TestAnUnchangedTreeIsNotJudgedAgain(t *testing.T) {
 
 func TestHiddenFilesAreOutOfReachInTheContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", func(s *round.Session) {
 			s.Task.Submit.Paths, s.HiddenPaths = []string{"."}, []string{"src/old"}
 			s.Task.Judge.Protect = []string{"*.cfg"}
@@ -444,30 +444,30 @@ func TestHiddenFilesAreOutOfReachInTheContainer(t *testing.T) {
 
 func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 	tests := map[string]struct {
-		exec    func(ctx context.Context, b *bench, c *containertest.FakeContainer) int
+		exec    func(ctx context.Context, b *fixture, c *containertest.FakeContainer) int
 		status  round.Status
 		problem string
 		refunds int
 	}{
 		"runs too long": {
-			func(ctx context.Context, _ *bench, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 },
+			func(ctx context.Context, _ *fixture, _ *containertest.FakeContainer) int { <-ctx.Done(); return 137 },
 			round.StatusTimeout, "within 1m", 0,
 		},
-		"takes all memory": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
+		"takes all memory": {func(ctx context.Context, b *fixture, c *containertest.FakeContainer) int {
 			b.fake.Kill(c.ID(), container.Exit{Code: 137, OOM: true})
 			<-ctx.Done()
 			return 137
 		}, round.StatusInvalid, "memory", 0},
-		"ends its own container each time": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
+		"ends its own container each time": {func(ctx context.Context, b *fixture, c *containertest.FakeContainer) int {
 			b.fake.Kill(c.ID(), container.Exit{Code: 137})
 			<-ctx.Done()
 			return 137
 		}, round.StatusInvalid, "stopped while the submission ran", 2},
-		"is killed, and told of only then": {func(_ context.Context, b *bench, c *containertest.FakeContainer) int {
+		"is killed, and told of only then": {func(_ context.Context, b *fixture, c *containertest.FakeContainer) int {
 			time.AfterFunc(100*time.Millisecond, func() { b.fake.Vanish(c.ID()) })
 			return 137
 		}, round.StatusError, "", 3},
-		"vanishes": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
+		"vanishes": {func(ctx context.Context, b *fixture, c *containertest.FakeContainer) int {
 			b.fake.Vanish(c.ID())
 			<-ctx.Done()
 			return 137
@@ -476,7 +476,7 @@ func TestWhatASubmissionDoesToTheContainerIsNamed(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t")
 				b.fake.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 					_, _ = io.WriteString(cmd.Stdout, "a passed\n")
@@ -519,7 +519,7 @@ func TestATripwireIsArmedAndShowsTampering(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(o *Options) { o.Parsers = wired })
+				b := newFixture(t, func(o *Options) { o.Parsers = wired })
 				b.open("t", func(s *round.Session) {
 					s.Task.Judge.Command = task.Command{Argv: []string{"/judge", "a b"}}
 					s.Task.Judge.Env = map[string]string{"GIVEN": "1"}
@@ -548,7 +548,7 @@ func TestATripwireIsArmedAndShowsTampering(t *testing.T) {
 
 func TestAParserThatIsUnknownOrStumblesStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) {
+		b := newFixture(t, func(o *Options) {
 			o.Parsers = func(name string) (parser.Parser, bool) {
 				return parser.Parser{Name: name, Parse: func(parser.Input) parser.Result { panic("bug") }}, name == "buggy"
 			}

@@ -17,26 +17,26 @@ func TestLook(t *testing.T) {
 	overFolder := errors.New("a file cannot take the place of a folder")
 	for _, tt := range []struct {
 		name   string
-		change func(*testing.T, *bench, *round.Session)
+		change func(*testing.T, *fixture, *round.Session)
 		copied error  // what the engine says to what is copied into a container
 		want   string // the attribute that the task's author must mend; "" = none
 		err    error  // of the machinery
 	}{
-		{"all is well", func(t *testing.T, b *bench, s *round.Session) { b.withPrivate(t)(s) }, nil, "", nil},
-		{"a user who is not there", func(_ *testing.T, _ *bench, s *round.Session) { s.Task.Judge.User = "nobody" }, nil, "judge.user", nil},
-		{"a group that is not there", func(_ *testing.T, _ *bench, s *round.Session) { s.Task.Judge.User = "agent:nobody" }, nil, "judge.user", nil},
-		{"a private set that does not fit", func(t *testing.T, b *bench, s *round.Session) { b.withPrivate(t)(s) }, overFolder, "private.context", nil},
-		{"a stage that does not fit", func(t *testing.T, b *bench, s *round.Session) {
+		{"all is well", func(t *testing.T, b *fixture, s *round.Session) { b.withPrivate(t)(s) }, nil, "", nil},
+		{"a user who is not there", func(_ *testing.T, _ *fixture, s *round.Session) { s.Task.Judge.User = "nobody" }, nil, "judge.user", nil},
+		{"a group that is not there", func(_ *testing.T, _ *fixture, s *round.Session) { s.Task.Judge.User = "agent:nobody" }, nil, "judge.user", nil},
+		{"a private set that does not fit", func(t *testing.T, b *fixture, s *round.Session) { b.withPrivate(t)(s) }, overFolder, "private.context", nil},
+		{"a stage that does not fit", func(t *testing.T, b *fixture, s *round.Session) {
 			s.Task.Judge.Run = &task.Stage{Outputs: []string{"out"}}
 			s.Task.Judge.Grade = &task.Stage{Context: b.tree(t, judgetest.File("src", "x"))}
 		}, overFolder, "judge.stage", nil},
-		{"an engine that is away", func(t *testing.T, b *bench, s *round.Session) { b.withPrivate(t)(s) }, container.ErrUnavailable, "", container.ErrUnavailable},
-		{"a tree that is lost", func(_ *testing.T, _ *bench, s *round.Session) {
+		{"an engine that is away", func(t *testing.T, b *fixture, s *round.Session) { b.withPrivate(t)(s) }, container.ErrUnavailable, "", container.ErrUnavailable},
+		{"a tree that is lost", func(_ *testing.T, _ *fixture, s *round.Session) {
 			s.Task.Private = &task.Private{Context: task.Tree{Digest: "lost"}}
 		}, nil, "", fs.ErrNotExist},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.fake.Intercept(func(call, _ string) error {
 				if call == "CopyTo" {
 					return tt.copied

@@ -19,7 +19,7 @@ import (
 )
 
 // withTests gives the session an image with two hidden tests in files of code.
-func (b *bench) withTests(s *round.Session) {
+func (b *fixture) withTests(s *round.Session) {
 	s.JudgeImage = b.fake.AddImage("judge:code", container.ImageConfig{User: "agent"}, map[string]string{
 		"/hold": "", "/judge": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n",
 		"/work/tests/test_a.py": "assert a == 1\n", "/work/tests/test_b.py": "assert b == 1\n", "/work/src/old": "old",
@@ -40,7 +40,7 @@ func shows(c *containertest.FakeContainer, out io.Writer) {
 
 func TestAMixedRunHasOtherHiddenFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", b.withTests)
 		var runs atomic.Int32
 		var argv atomic.Value
@@ -103,7 +103,7 @@ func TestAMixedRunHasOtherHiddenFiles(t *testing.T) {
 // TestAMixedRunIsComparedWithWhatWasLaid: a submission that puts the real test back has altered it.
 func TestAMixedRunIsComparedWithWhatWasLaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", b.withTests)
 		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 			if cmd.Argv[0] != "/judge" {
@@ -129,7 +129,7 @@ func TestAMixedRunIsComparedWithWhatWasLaid(t *testing.T) {
 
 func TestAMixOfWhatIsNotHiddenIsNotLaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", b.withTests)
 		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 			shows(c, cmd.Stdout)
@@ -148,7 +148,7 @@ func TestAMixOfWhatIsNotHiddenIsNotLaid(t *testing.T) {
 
 func TestAMixedRunSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		var runs atomic.Int32
 		b.open("t", b.withTests)
 		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {

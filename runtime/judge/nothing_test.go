@@ -26,7 +26,7 @@ func TestNothingPrintedBeforeTheTestsIsAResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var armed string
-				b := newBench(t, func(o *Options) {
+				b := newFixture(t, func(o *Options) {
 					o.Parsers = func(name string) (parser.Parser, bool) {
 						p, ok := lineParser(name)
 						p.Tripwire = func(s parser.Site) (parser.Tripwire, bool) {

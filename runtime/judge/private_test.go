@@ -21,7 +21,7 @@ import (
 )
 
 // withPrivate gives the task a private set: a file that its command compares with.
-func (b *bench) withPrivate(t *testing.T) func(*round.Session) {
+func (b *fixture) withPrivate(t *testing.T) func(*round.Session) {
 	return func(s *round.Session) {
 		s.Task.Private = &task.Private{
 			Context: b.tree(t, judgetest.Folder("secret"), judgetest.File("secret/set", "b passed")), Timeout: 2 * time.Minute,
@@ -36,7 +36,7 @@ func TestThePrivateSetJudgesAnArchiveOnceMore(t *testing.T) {
 	for _, isolation := range []string{"shared", "staged"} {
 		t.Run(isolation, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				private := func(c *containertest.FakeContainer, cmd container.Command) {
 					want(t, c, "/work/secret/set", "b passed")
 					want(t, c, "/work/expected", "")
@@ -105,7 +105,7 @@ func TestThePrivateSetJudgesAnArchiveOnceMore(t *testing.T) {
 // TestAPrivateRoundSurvivesARestart as any other does.
 func TestAPrivateRoundSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		var runs atomic.Int32
 		b.open("t", b.withPrivate(t))
 		b.fake.HandleExec(func(_ context.Context, _ *containertest.FakeContainer, cmd container.Command) int {
@@ -149,7 +149,7 @@ func TestAPrivateRoundSurvivesARestart(t *testing.T) {
 
 func TestATaskWithoutAPrivateSetHasNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		if _, err := b.Private(t.Context(), "t", b.judgeOne(t, "t", judgetest.File("src/answer", "a passed"))); err == nil {
 			t.Error("there is nothing to judge by")
@@ -161,7 +161,7 @@ func TestATaskWithoutAPrivateSetHasNone(t *testing.T) {
 // nothing names.
 func TestAManifestComesFromTheTaskOrAReferenceRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		reference := []string{"a", "b"}
 		for name, tc := range map[string]struct {
 			change func(*round.Session)

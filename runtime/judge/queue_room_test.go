@@ -21,7 +21,7 @@ import (
 // others it holds its place, and is judged before all that came later.
 func TestAJudgingThatWaitsForCPUsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Capacity, o.Warm, o.MaxQueue = judgetest.NewPlaces(4), -1, 400 })
+		b := newFixture(t, func(o *Options) { o.Capacity, o.Warm, o.MaxQueue = judgetest.NewPlaces(4), -1, 400 })
 		var mu sync.Mutex
 		var order []string
 		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
@@ -61,7 +61,7 @@ func TestAJudgingThatWaitsForCPUsHoldsUpNoOther(t *testing.T) {
 // TestAJudgingThatWaitsForCPUsOfItsOwnTakesNoRoomMeanwhile: others of its kind have them all.
 func TestAJudgingThatWaitsForCPUsOfItsOwnTakesNoRoomMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Capacity, o.Warm = judgetest.NewPlaces(8), -1 })
+		b := newFixture(t, func(o *Options) { o.Capacity, o.Warm = judgetest.NewPlaces(8), -1 })
 		cpus, err := b.cpus.Size(t.Context())
 		if err != nil || cpus < 2 {
 			t.Fatalf("%d CPUs (%v)", cpus, err)

@@ -24,7 +24,7 @@ func TestSixteenTrialsShareTheJudge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rooms := judgetest.NewPlaces(1)
 		rooms.Hold() // nothing is judged before all are in line
-		b := newBench(t, func(o *Options) { o.MaxQueue, o.Capacity = room, rooms })
+		b := newFixture(t, func(o *Options) { o.MaxQueue, o.Capacity = room, rooms })
 		var mu sync.Mutex
 		var order []string
 		b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {

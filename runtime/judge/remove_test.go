@@ -17,7 +17,7 @@ import (
 )
 
 // withGuest has a fake engine answer what a judge asks of the guest: the rest goes on to exec.
-func (b *bench) withGuest(exec inContainer) (asked func() []string) {
+func (b *fixture) withGuest(exec inContainer) (asked func() []string) {
 	var calls []string
 	b.fake.HandleExec(func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 		if cmd.Argv[0] != "/guest" {
@@ -39,7 +39,7 @@ func (b *bench) withGuest(exec inContainer) (asked func() []string) {
 
 func TestWhatIsGoneIsRemovedBeforeTheRestIsLaidOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.Guest = "/guest" })
+		b := newFixture(t, func(o *Options) { o.Guest = "/guest" })
 		calls := b.withGuest(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 			if _, ok := c.ReadFile("/work/src/old"); ok {
 				t.Error("src/old is still there")
@@ -61,7 +61,7 @@ func TestWhatIsGoneIsRemovedBeforeTheRestIsLaidOver(t *testing.T) {
 }
 
 // guestImage is the image of a bench with a guest in it.
-func (b *bench) guestImage() string {
+func (b *fixture) guestImage() string {
 	return b.fake.AddImage("guest:1", container.ImageConfig{User: "agent"}, map[string]string{
 		"/hold": "", "/judge": "", "/guest": "", "/bin/sh": "", "/etc/passwd": "root:x:0:0::/:\nagent:x:1000:1001::/:\n",
 		"/work/tests/hidden": "hidden", "/work/src/old": "old",
@@ -70,7 +70,7 @@ func (b *bench) guestImage() string {
 
 func TestWhatCannotBeRemovedIsNoZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		r := b.judgeOne(t, "t", judgetest.Gone("src/old"), judgetest.File("src/answer", "a passed")).Report
 		if r.Status != round.StatusInvalid || !strings.Contains(r.Problem, "no guest") {

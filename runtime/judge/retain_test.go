@@ -14,7 +14,7 @@ import (
 )
 
 // kept are the submissions whose containers are there, stopped.
-func kept(t *testing.T, b *bench) (ids []string) {
+func kept(t *testing.T, b *fixture) (ids []string) {
 	t.Helper()
 	synctest.Wait() // containers are dealt with after the verdict
 	for _, c := range containers(t, b) {
@@ -43,7 +43,7 @@ func TestTheContainerOfTheDecidingJudgingStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				b.open("t", func(s *round.Session) { s.Keep = true })
 				var ids []string
 				for i, answer := range tc.answers {
@@ -65,7 +65,7 @@ func TestTheContainerOfTheDecidingJudgingStays(t *testing.T) {
 
 func TestWhereAPrivateSetDecidesItsContainerStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", b.withPrivate(t), func(s *round.Session) { s.Keep = true })
 		best := b.judged(t, b.submit(t, "t", round.KindAgent, "a passed").ID)
 		worse := b.judged(t, b.submit(t, "t", round.KindFinal, "a failed").ID)
@@ -89,7 +89,7 @@ func TestWhereAPrivateSetDecidesItsContainerStays(t *testing.T) {
 // TestOfStagesTheGradeContainerStays: it has the hidden files.
 func TestOfStagesTheGradeContainerStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.staged(t, "t", func(s *round.Session) { s.Keep = true })
 		sub := b.judgeOne(t, "t", judgetest.File("src/answer", "a passed"))
 		if got := kept(t, b); !slices.Equal(got, []string{sub.ID}) {
@@ -102,7 +102,7 @@ func TestOfStagesTheGradeContainerStays(t *testing.T) {
 // TestAJudgingThatBreaksOffLeavesNoContainer: it is judged again by the next daemon.
 func TestAJudgingThatBreaksOffLeavesNoContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		begun, hold := make(chan struct{}), make(chan struct{})
 		b.fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int {
 			close(begun)

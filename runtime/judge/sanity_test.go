@@ -12,7 +12,7 @@ import (
 
 func TestTheUntouchedTreeIsJudgedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t", func(s *round.Session) { s.Max, s.Cooldown, s.Deadline = 1, time.Hour, time.Time{} })
 		ask := func() round.Submission {
 			sub, err := b.Submit(t.Context(), "t", round.SubmitRequest{Kind: round.KindSanity, Key: "sanity"})

@@ -18,7 +18,7 @@ func TestAKilledJudgeLeavesNothingInItsSpool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	newBench(t, func(o *Options) { o.Spool = dir })
+	newFixture(t, func(o *Options) { o.Spool = dir })
 	for _, prefix := range []string{"assayd-clean-", sanitize.TreePrefix} {
 		if _, err := os.Stat(filepath.Join(dir, prefix+"1")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s1 is there: %v", prefix, err)

@@ -22,7 +22,7 @@ import (
 )
 
 // tree stores a tree of a task.
-func (b *bench) tree(t *testing.T, entries ...judgetest.Entry) task.Tree {
+func (b *fixture) tree(t *testing.T, entries ...judgetest.Entry) task.Tree {
 	t.Helper()
 	blob, err := b.blobs.Create()
 	if err != nil {
@@ -50,7 +50,7 @@ type stages struct {
 
 // staged opens a trial whose judge has stages: "run" copies src/answer to out/answer, and
 // "grade" prints that.
-func (b *bench) staged(t *testing.T, trial string, change ...func(*round.Session)) *stages {
+func (b *fixture) staged(t *testing.T, trial string, change ...func(*round.Session)) *stages {
 	t.Helper()
 	st := &stages{
 		run: func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
@@ -91,7 +91,7 @@ func (b *bench) staged(t *testing.T, trial string, change ...func(*round.Session
 	return st
 }
 
-func (b *bench) judgeOne(t *testing.T, trial string, entries ...judgetest.Entry) round.Submission {
+func (b *fixture) judgeOne(t *testing.T, trial string, entries ...judgetest.Entry) round.Submission {
 	t.Helper()
 	sub, err := b.Submit(t.Context(), trial, round.SubmitRequest{Kind: round.KindAgent, Archive: bytes.NewReader(judgetest.Pack(t, entries...))})
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bench) judgeOne(t *testing.T, trial string, entries ...judgetest.Entry)
 	return b.judged(t, sub.ID)
 }
 
-func (b *bench) output(t *testing.T, digest string) string {
+func (b *fixture) output(t *testing.T, digest string) string {
 	t.Helper()
 	f, err := b.blobs.Open(digest)
 	if err != nil {
@@ -123,7 +123,7 @@ func want(t *testing.T, c *containertest.FakeContainer, name, content string) {
 
 func TestStagesKeepCodeAndAnswersApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) {
+		b := newFixture(t, func(o *Options) {
 			o.Parsers = func(name string) (parser.Parser, bool) {
 				p, ok := lineParser(name)
 				p.Tripwire = func(parser.Site) (parser.Tripwire, bool) {
@@ -201,7 +201,7 @@ func TestOutputsAreHostile(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				st := b.staged(t, "t", func(s *round.Session) { s.Task.Judge.Protect = []string{"conftest.py"} })
 				st.run = func(ctx context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 					if err := b.fake.CopyTo(ctx, c.ID(), "/work", bytes.NewReader(judgetest.Pack(t, tc.left...))); err != nil {
@@ -245,7 +245,7 @@ func many(name string, n int) (all []judgetest.Entry) {
 func TestARunThatDoesNotEndWell(t *testing.T) {
 	leave := func(c *containertest.FakeContainer) { c.WriteFile("/work/out/answer", []byte("a passed\nb passed")) }
 	tests := map[string]struct {
-		run     func(ctx context.Context, b *bench, c *containertest.FakeContainer) int
+		run     func(ctx context.Context, b *fixture, c *containertest.FakeContainer) int
 		status  round.Status
 		valid   bool
 		rate    float64
@@ -253,29 +253,29 @@ func TestARunThatDoesNotEndWell(t *testing.T) {
 		problem string
 		notRun  bool
 	}{
-		"out of time": {func(ctx context.Context, _ *bench, c *containertest.FakeContainer) int {
+		"out of time": {func(ctx context.Context, _ *fixture, c *containertest.FakeContainer) int {
 			leave(c)
 			<-ctx.Done()
 			return 137
 		}, round.StatusTimeout, true, 2. / 3, 137, "did not end within 1m", false},
-		"out of time with nothing": {func(ctx context.Context, _ *bench, c *containertest.FakeContainer) int {
+		"out of time with nothing": {func(ctx context.Context, _ *fixture, c *containertest.FakeContainer) int {
 			<-ctx.Done()
 			return 137
 		}, round.StatusInvalid, false, 0, 137, "did not end within 1m", false},
-		"out of memory": {func(ctx context.Context, b *bench, c *containertest.FakeContainer) int {
+		"out of memory": {func(ctx context.Context, b *fixture, c *containertest.FakeContainer) int {
 			leave(c)
 			b.fake.Kill(c.ID(), container.Exit{Code: 137, OOM: true})
 			<-ctx.Done()
 			return 137
 		}, round.StatusInvalid, false, 1, 137, "out of memory", false},
-		"exit code 3":              {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { leave(c); return 3 }, round.StatusInvalid, false, 1, 3, "exit code 3", false},
-		"no program, by the shell": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { return 127 }, round.StatusInvalid, false, 0, 127, "exit code 127", true},
-		"exit code 0, and nothing": {func(_ context.Context, _ *bench, c *containertest.FakeContainer) int { return 0 }, round.StatusInvalid, false, 0, 0, "no result", false},
+		"exit code 3":              {func(_ context.Context, _ *fixture, c *containertest.FakeContainer) int { leave(c); return 3 }, round.StatusInvalid, false, 1, 3, "exit code 3", false},
+		"no program, by the shell": {func(_ context.Context, _ *fixture, c *containertest.FakeContainer) int { return 127 }, round.StatusInvalid, false, 0, 127, "exit code 127", true},
+		"exit code 0, and nothing": {func(_ context.Context, _ *fixture, c *containertest.FakeContainer) int { return 0 }, round.StatusInvalid, false, 0, 0, "no result", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				st := b.staged(t, "t")
 				st.run = func(ctx context.Context, c *containertest.FakeContainer, _ container.Command) int {
 					return tc.run(ctx, b, c)
@@ -294,7 +294,7 @@ func TestARunThatDoesNotEndWell(t *testing.T) {
 
 func TestARunCommandThatIsNotThereIsNotGraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		st := b.staged(t, "t", func(s *round.Session) { s.Task.Judge.Run.Command = task.Command{Argv: []string{"/no/such"}} })
 		r := b.judgeOne(t, "t", judgetest.File("src/answer", "")).Report
 		if r.Status != round.StatusInvalid || !r.NotRun || r.Isolation != "staged" || !strings.Contains(r.Problem, `"/no/such" is not in the judge image`) || len(st.calls) != 0 {
@@ -306,7 +306,7 @@ func TestARunCommandThatIsNotThereIsNotGraded(t *testing.T) {
 // TestAStageIsRepeatedAsAWhole: a failure of the machinery between the two is a refund.
 func TestAStageIsRepeatedAsAWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.staged(t, "t")
 		var failed atomic.Bool
 		b.fake.Intercept(func(call, _ string) error {
@@ -326,7 +326,7 @@ func TestAStageIsRepeatedAsAWhole(t *testing.T) {
 // have been judged.
 func TestAStageThatFailsForGoodIsStaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.staged(t, "t")
 		b.fake.Intercept(func(call, _ string) error {
 			if call == "Stop" {
@@ -345,7 +345,7 @@ func TestAStageThatFailsForGoodIsStaged(t *testing.T) {
 func TestResultFilesOutsideOfWorkdir(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const reward = "/logs/verifier/reward.txt"
-		b := newBench(t, func(o *Options) {
+		b := newFixture(t, func(o *Options) {
 			o.Parsers = func(name string) (parser.Parser, bool) {
 				return parser.Parser{Name: name, Files: []string{reward, "near.txt"}, Parse: func(in parser.Input) parser.Result {
 					return parser.Result{Complete: true, Summary: string(in.Files[reward]) + "|" + string(in.Files["near.txt"]), PassRate: new(1.)}

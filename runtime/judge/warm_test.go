@@ -28,7 +28,7 @@ func soon() {
 }
 
 // waiting are the containers that were started ahead.
-func waiting(t *testing.T, b *bench) (all []container.Instance) {
+func waiting(t *testing.T, b *fixture) (all []container.Instance) {
 	t.Helper()
 	for _, c := range containers(t, b) {
 		if c.Labels[sandbox.LabelWarm] != "" {
@@ -47,7 +47,7 @@ func one(t *testing.T, all []container.Instance) container.Instance {
 }
 
 // usedBy has the judge command note in which containers it ran.
-func usedBy(b *bench) (ids func() []string) {
+func usedBy(b *fixture) (ids func() []string) {
 	var mu sync.Mutex
 	var used []string
 	b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
@@ -66,7 +66,7 @@ func usedBy(b *bench) (ids func() []string) {
 
 func TestASubmissionIsJudgedInAContainerThatWaitedAndThatIsUsedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		used := usedBy(b)
 		b.open("t", func(s *round.Session) {
 			s.Labels = map[string]string{container.LabelRole: container.RoleJudge, container.LabelSpec: "run.x"}
@@ -105,7 +105,7 @@ func TestASubmissionIsJudgedInAContainerThatWaitedAndThatIsUsedOnce(t *testing.T
 
 func TestTheVerdictDoesNotWaitForTheCleaningOfAWarmContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		soon()
 		id := one(t, waiting(t, b)).ID
@@ -125,8 +125,8 @@ func TestTheVerdictDoesNotWaitForTheCleaningOfAWarmContainer(t *testing.T) {
 }
 
 func TestWhatIsStartedAhead(t *testing.T) {
-	open := func(n int, change func(*round.Session)) func(*bench) {
-		return func(b *bench) {
+	open := func(n int, change func(*round.Session)) func(*fixture) {
+		return func(b *fixture) {
 			for i := range n {
 				b.open(fmt.Sprint("t", i), change)
 			}
@@ -134,7 +134,7 @@ func TestWhatIsStartedAhead(t *testing.T) {
 	}
 	tests := map[string]struct {
 		warm int
-		open func(*bench)
+		open func(*fixture)
 		want int
 	}{
 		"one for a session":      {0, open(1, func(*round.Session) {}), 1},
@@ -147,7 +147,7 @@ func TestWhatIsStartedAhead(t *testing.T) {
 		"none for what cannot run":                  {0, open(1, func(s *round.Session) { s.Task.Judge.Parser = "unknown" }), 0},
 		"none without its image":                    {0, open(1, func(s *round.Session) { s.JudgeImage = "gone:1" }), 0},
 		"one with the same network":                 {0, open(1, func(s *round.Session) { s.Task.Judge.Network = true }), 1},
-		"each kind before a second of one": {3, func(b *bench) {
+		"each kind before a second of one": {3, func(b *fixture) {
 			open(5, func(*round.Session) {})(b)
 			b.open("other", func(s *round.Session) { s.Task.Judge.CPUs = 3 })
 			b.open("third", func(s *round.Session) { s.Task.Judge.Network = true })
@@ -156,7 +156,7 @@ func TestWhatIsStartedAhead(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(o *Options) { o.Warm = tc.warm })
+				b := newFixture(t, func(o *Options) { o.Warm = tc.warm })
 				tc.open(b)
 				soon()
 				all := waiting(t, b)
@@ -178,7 +178,7 @@ func TestWhatIsStartedAhead(t *testing.T) {
 
 func TestAContainerWaitsTenMinutesAndForASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newFixture(t)
 		b.open("t")
 		b.open("heavy", func(s *round.Session) { s.Task.Judge.CPUs = 3 })
 		soon()
@@ -215,19 +215,19 @@ func TestAContainerWaitsTenMinutesAndForASession(t *testing.T) {
 }
 
 func TestNoContainerIsUsedThatIsOfAnotherKind(t *testing.T) {
-	tests := map[string]func(b *bench){
-		"other limits": func(b *bench) { b.open("t", func(s *round.Session) { s.Task.Judge.PIDs = 9 }) },
-		"other image": func(b *bench) {
+	tests := map[string]func(b *fixture){
+		"other limits": func(b *fixture) { b.open("t", func(s *round.Session) { s.Task.Judge.PIDs = 9 }) },
+		"other image": func(b *fixture) {
 			other := b.fake.AddImage("judge:2", container.ImageConfig{}, map[string]string{"/hold": "", "/judge": "", "/work/src/x": ""})
 			b.open("t", func(s *round.Session) { s.JudgeImage = other.ID })
 		},
-		"network":   func(b *bench) { b.open("t", func(s *round.Session) { s.Task.Judge.Network = true }) },
-		"exclusive": func(b *bench) { b.open("t", func(s *round.Session) { s.Task.Judge.Exclusive = true }) },
+		"network":   func(b *fixture) { b.open("t", func(s *round.Session) { s.Task.Judge.Network = true }) },
+		"exclusive": func(b *fixture) { b.open("t", func(s *round.Session) { s.Task.Judge.Exclusive = true }) },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				used := usedBy(b)
 				b.open("t")
 				soon()
@@ -245,15 +245,15 @@ func TestNoContainerIsUsedThatIsOfAnotherKind(t *testing.T) {
 }
 
 func TestAWarmContainerThatDiedCostsNobodyAnything(t *testing.T) {
-	tests := map[string]func(b *bench, id string){
-		"its first process died": func(b *bench, id string) { b.fake.Kill(id, container.Exit{Code: 1}) },
-		"it was removed":         func(b *bench, id string) { b.fake.Vanish(id) },
-		"it was frozen": func(b *bench, id string) {
+	tests := map[string]func(b *fixture, id string){
+		"its first process died": func(b *fixture, id string) { b.fake.Kill(id, container.Exit{Code: 1}) },
+		"it was removed":         func(b *fixture, id string) { b.fake.Vanish(id) },
+		"it was frozen": func(b *fixture, id string) {
 			if err := b.fake.Freeze(context.Background(), id); err != nil {
 				panic(err)
 			}
 		},
-		"nobody knows": func(b *bench, id string) {
+		"nobody knows": func(b *fixture, id string) {
 			b.fake.Intercept(func(call, target string) error {
 				if call == "Inspect" && target == id {
 					return container.ErrUnavailable
@@ -265,7 +265,7 @@ func TestAWarmContainerThatDiedCostsNobodyAnything(t *testing.T) {
 	for name, harm := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				used := usedBy(b)
 				b.open("t")
 				soon()
@@ -287,7 +287,7 @@ func TestAWarmContainerThatDiedCostsNobodyAnything(t *testing.T) {
 func TestAnEngineThatFailsWhileWarmingHarmsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := make(chan string, 100)
-		b := newBench(t, func(o *Options) { o.RemoveLater = func(id string) { left <- id } })
+		b := newFixture(t, func(o *Options) { o.RemoveLater = func(id string) { left <- id } })
 		var broken atomic.Bool
 		broken.Store(true)
 		b.fake.Intercept(func(call, target string) error {

@@ -28,18 +28,18 @@ import (
 const workdir = "/workspace"
 
 // repository is the pull request under the present name of its repository.
-func (k *maker) repository() github.Pull {
+func (k *pipeline) repository() github.Pull {
 	p := k.pull.Pull
 	p.Ref = present(p)
 	return p
 }
 
-func (k *maker) image() string {
+func (k *pipeline) image() string {
 	return cmp.Or(k.m.o.Spec.TestGeneration.Image, toolchain(k.pull.Repository.Language))
 }
 
 // material is what a statement is written from, with these hidden tests.
-func (k *maker) material(tests []byte) statement.Material {
+func (k *pipeline) material(tests []byte) statement.Material {
 	return statement.Material{
 		Repo: k.pull.Repo, Number: k.pull.Number, Title: k.pull.Title, Body: k.pull.Body, Issues: k.pull.Issues,
 		SourcePatch: k.change.Source, TestPatch: tests, Commits: []string{k.pull.MergeSHA, k.pull.HeadSHA, k.pull.BaseSHA},
@@ -54,7 +54,7 @@ func taskName(ref github.Ref) string {
 }
 
 // compose makes the task of a proposal, with these hidden tests.
-func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
+func (k *pipeline) compose(p workbench.Proposal, tests []byte) task.Task {
 	touched, _ := runner.Files(tests) // tests that no base could take are told by the proof
 	t := task.Task{
 		Benchmark: k.m.o.Spec.Name, Name: k.called, Title: k.pull.Title, Workdir: workdir,
@@ -75,7 +75,7 @@ func (k *maker) compose(p workbench.Proposal, tests []byte) task.Task {
 
 // tests are the hidden tests of a proposal: those of the pull request, and what the model has
 // written, as a patch. wrong is for the model.
-func (k *maker) tests(ctx context.Context, p workbench.Proposal) (tests []byte, wrong string, err error) {
+func (k *pipeline) tests(ctx context.Context, p workbench.Proposal) (tests []byte, wrong string, err error) {
 	tests = bytes.Clone(k.change.Tests)
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
 		began := time.Now()
@@ -143,7 +143,7 @@ func enoughOf(class string) error {
 }
 
 // export makes sure of the place and writes the task in the formats of the spec.
-func (k *maker) export(ctx context.Context) error {
+func (k *pipeline) export(ctx context.Context) error {
 	switch ok, err := k.held.use(ctx, k.class.Class); {
 	case err != nil:
 		return err

@@ -51,7 +51,7 @@ func runs(command string, files ...string) modeltest.Answer {
 }
 
 // writesMore has the model of the second pass answer so, and then give up.
-func (w *world) writesMore(answers ...modeltest.Answer) {
+func (w *fixture) writesMore(answers ...modeltest.Answer) {
 	w.judge = either
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		n, second := strings.CutPrefix(q.key, "environment/more/")
@@ -69,11 +69,11 @@ func (w *world) writesMore(answers ...modeltest.Answer) {
 // beside them. What is wrong with tests otherwise is not mended.
 func TestTestsAreWrittenBesideThoseThatAreTooFew(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1}, twice: true})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1}, twice: true})
 	const uncovered = "rejected validation uncovered"
 	for name, tc := range map[string]struct {
 		answers []modeltest.Answer // of the second pass
-		change  func(*world)
+		change  func(*fixture)
 		want    string
 		asked   int // of the second pass
 		detail  string
@@ -92,30 +92,30 @@ func TestTestsAreWrittenBesideThoseThatAreTooFew(t *testing.T) {
 		},
 		"which stay as they are": {answers: []modeltest.Answer{proposes(tests(1)), proposes("tests/test_new.py")}, want: "accepted easy", asked: 2},
 		"but not without turns": {
-			answers: []modeltest.Answer{proposes("tests/test_new.py")}, change: func(w *world) { w.spec.TestGeneration.MaxTurns = 1 },
+			answers: []modeltest.Answer{proposes("tests/test_new.py")}, change: func(w *fixture) { w.spec.TestGeneration.MaxTurns = 1 },
 			want: uncovered, detail: "turns: 1 turns",
 		},
 		"with the turns that are left": {
 			answers: []modeltest.Answer{proposes("tests/test_same.py"), proposes("tests/test_new.py")},
-			change:  func(w *world) { w.spec.TestGeneration.MaxTurns = 2 },
+			change:  func(w *fixture) { w.spec.TestGeneration.MaxTurns = 2 },
 			want:    uncovered, asked: 1, detail: "turns: 2 turns",
 		},
 		"but not without tokens": {
-			answers: []modeltest.Answer{proposes("tests/test_new.py")}, change: func(w *world) { w.spec.TestGeneration.MaxTokens = 110 },
+			answers: []modeltest.Answer{proposes("tests/test_new.py")}, change: func(w *fixture) { w.spec.TestGeneration.MaxTokens = 110 },
 			want: uncovered, detail: "tokens: 110 of 110",
 		},
 		"with the tokens that are left": {
 			answers: []modeltest.Answer{proposes("tests/test_same.py"), proposes("tests/test_new.py")},
-			change:  func(w *world) { w.spec.TestGeneration.MaxTokens = 220 },
+			change:  func(w *fixture) { w.spec.TestGeneration.MaxTokens = 220 },
 			want:    uncovered, asked: 1, detail: "tokens: 220 of 220",
 		},
 		"but not without money": {
 			answers: []modeltest.Answer{proposes("tests/test_new.py")},
-			change:  func(w *world) { w.spec.Budget = &config.Budget{Each: config.Spend{Tokens: 220}} },
+			change:  func(w *fixture) { w.spec.Budget = &config.Budget{Each: config.Spend{Tokens: 220}} },
 			want:    "failed environment budget_per_task",
 		},
 		"but not for those that pass before": {
-			change: func(w *world) {
+			change: func(w *fixture) {
 				w.judge = func(of task.Task, _ []byte) (round.Report, error) { return either(of, []byte("b/"+source(1))) }
 			},
 			want: "rejected validation passes_before",
@@ -150,7 +150,7 @@ func TestTestsAreWrittenBesideThoseThatAreTooFew(t *testing.T) {
 }
 
 // hasBoth looks at a task whose tests are upstream's and a model's.
-func (w *world) hasBoth() {
+func (w *fixture) hasBoth() {
 	w.t.Helper()
 	k := w.book.decision(ref(shop, 1)).Mined.Task
 	upstream := w.git(filepath.Join(w.forge, shop), "", "diff", "--binary", "--full-index", "main~1", "main", "--", "tests")
@@ -174,7 +174,7 @@ func (w *world) hasBoth() {
 
 // hasFiles looks at what swe-forge's harness has of a task, which applies no patch of tests: the files
 // that Git makes with it.
-func (w *world) hasFiles(k task.Task) {
+func (w *fixture) hasFiles(k task.Task) {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	w.git(dir, "", "clone", "--quiet", filepath.Join(w.forge, shop), ".")
@@ -211,7 +211,7 @@ func (w *world) hasFiles(k task.Task) {
 // What written tests need is named, beside what upstream's do.
 func TestWhatIsWrittenBesideOthersIsFeasible(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}, twice: true})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}, twice: true})
 	w.writesMore(proposes("tests/test_alpha_value.py"))
 	w.serve().mine(nothingMore)
 	w.verdicts(map[string]string{"acme/shop#1": "accepted easy"})
@@ -223,7 +223,7 @@ func TestWhatIsWrittenBesideOthersIsFeasible(t *testing.T) {
 // Where the change does nothing, no test covers a part of it, and nobody pays for one.
 func TestNoTestsAreWrittenForWhatDoesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}, idle: true})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}, idle: true})
 	w.writesMore(proposes("tests/test_new.py"))
 	w.serve().mine(nothingMore)
 	w.verdicts(map[string]string{"acme/shop#1": "rejected validation uncovered"})
@@ -237,7 +237,7 @@ func TestNoTestsAreWrittenForWhatDoesNothing(t *testing.T) {
 // tests may come out otherwise.
 func TestALifeMayEndBetweenBothPasses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}, twice: true})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}, twice: true})
 	w.writesMore(proposes("tests/test_same.py"), proposes("tests/test_new.py"), proposes("tests/test_new.py"))
 	w.spec.TestGeneration.MaxTurns = 2
 	w.book.after = func(x write) error {
@@ -267,8 +267,8 @@ func TestALifeMayEndBetweenBothPasses(t *testing.T) {
 // A life may end at each write of one that has tests written beside upstream's, too.
 func TestALifeWithBothPassesMayEndAtEachWrite(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1}, twice: true})
-	endsAnywhere(t, map[string]string{"acme/shop#1": "accepted easy"}, func(t *testing.T) *world {
+	shared := newFixture(t, repository{name: shop, pulls: []int{1}, twice: true})
+	endsAnywhere(t, map[string]string{"acme/shop#1": "accepted easy"}, func(t *testing.T) *fixture {
 		w := shared.again(t)
 		w.writesMore(proposes("tests/test_same.py"), proposes("tests/test_new.py"))
 		return w.serve()

@@ -16,7 +16,7 @@ import (
 // classified.
 func TestWhatTheTriageHasSaidIsTold(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1}})
 	for want, wanted := range map[string]string{"rejected triage difficulty": "easy", "rejected validation passes_before": "hard"} {
 		w := shared.again(t)
 		w.spec.Difficulty = []string{wanted}
@@ -38,26 +38,26 @@ func TestWhatTheTriageHasSaidIsTold(t *testing.T) {
 // asked for that again.
 func TestTheClassOfAListIsUsed(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3, 4}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1, 2, 3, 4}})
 	list := []output.PR{{Ref: ref(shop, 1), Class: "hard"}, {Ref: ref(shop, 2), Class: "medium"}, {Ref: ref(shop, 3)}}
 	for name, tc := range map[string]struct {
-		change func(*world)
+		change func(*fixture)
 		want   map[string]string
 		asked  int // for triage
 		cause  string
 	}{
 		"by a difficulty": {
-			func(w *world) { w.spec.Difficulty = []string{"hard"} },
+			func(w *fixture) { w.spec.Difficulty = []string{"hard"} },
 			map[string]string{"1": "accepted hard", "2": "rejected source decided_elsewhere", "3": "rejected source decided_elsewhere", "4": "rejected triage difficulty"},
 			1, nothingMore,
 		},
 		"by a quota": {
-			func(w *world) { w.spec.Quota = &config.Quota{Hard: 2} },
+			func(w *fixture) { w.spec.Quota = &config.Quota{Hard: 2} },
 			map[string]string{"1": "accepted hard", "2": "rejected source enough", "3": "rejected source decided_elsewhere", "4": "rejected triage enough"},
 			1, nothingMore,
 		},
 		"by any": {
-			func(*world) {},
+			func(*fixture) {},
 			map[string]string{"1": "accepted hard", "2": "accepted medium", "3": "rejected source decided_elsewhere", "4": "accepted easy"},
 			0, nothingMore,
 		},

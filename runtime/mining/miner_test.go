@@ -28,7 +28,7 @@ const (
 
 func TestPullRequestsBecomeTasks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}}).serve()
+	w := newFixture(t, repository{name: shop, pulls: []int{1, 2, 3}}).serve()
 	w.mine(nothingMore)
 	w.verdicts(map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "accepted easy", "acme/shop#3": "accepted easy"})
 	d := w.book.decision(ref(shop, 2))
@@ -52,28 +52,28 @@ func TestPullRequestsBecomeTasks(t *testing.T) {
 // What a spec wants decides how many tasks are made, and nobody pays for more than can be.
 func TestNoMoreThanASpecWants(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3, 4}}, repository{name: store, pulls: []int{5, 6}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1, 2, 3, 4}}, repository{name: store, pulls: []int{5, 6}})
 	for name, tc := range map[string]struct {
-		change func(*world)
+		change func(*fixture)
 		cause  string
 		want   map[string]int // number of verdicts that begin so
 	}{
-		"as many as there are": {func(w *world) {}, nothingMore, map[string]int{"accepted": 6}},
-		"two":                  {func(w *world) { w.spec.MaxTasks = 2 }, errEnough.Error(), map[string]int{"accepted": 2, "rejected enrich enough": 4}},
+		"as many as there are": {func(w *fixture) {}, nothingMore, map[string]int{"accepted": 6}},
+		"two":                  {func(w *fixture) { w.spec.MaxTasks = 2 }, errEnough.Error(), map[string]int{"accepted": 2, "rejected enrich enough": 4}},
 		"two by several at once": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.MaxTasks, w.spec.Concurrency = 2, config.Concurrency{Archive: 1, Enrich: 2, Classify: 3, Deep: 3}
 			},
 			errEnough.Error(),
 			map[string]int{"accepted": 2, "rejected enrich enough": 4},
 		},
 		"one of each repository": {
-			func(w *world) { w.spec.Filter.PerRepo, w.spec.Concurrency.Deep = 1, 3 },
+			func(w *fixture) { w.spec.Filter.PerRepo, w.spec.Concurrency.Deep = 1, 3 },
 			nothingMore,
 			map[string]int{"accepted": 2, "rejected triage per_repo": 4},
 		},
 		"hard ones": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.Difficulty = []string{"hard"}
 				w.class[title(shop, 3)] = "hard"
 			},
@@ -81,7 +81,7 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 			map[string]int{"accepted hard": 1, "rejected triage difficulty": 5},
 		},
 		"hard ones, of which one only looks so": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.Difficulty = []string{"hard"}
 				w.class[title(shop, 3)] = "hard"
 				w.looks(title(store, 5), "hard")
@@ -90,7 +90,7 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 			map[string]int{"accepted hard": 1, "rejected triage difficulty": 4, "rejected classify difficulty": 1},
 		},
 		"one of each class": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.Quota, w.spec.Concurrency.Deep = &config.Quota{Easy: 1, Medium: 1, Hard: 1}, 3
 				w.class[title(shop, 2)], w.class[title(shop, 3)], w.class[title(store, 6)] = "medium", "medium", "hard"
 			},
@@ -98,12 +98,12 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 			map[string]int{"accepted easy": 1, "accepted medium": 1, "accepted hard": 1, "rejected": 3},
 		},
 		"a class that there is not": {
-			func(w *world) { w.spec.Quota = &config.Quota{Easy: 2, Hard: 1} },
+			func(w *fixture) { w.spec.Quota = &config.Quota{Easy: 2, Hard: 1} },
 			nothingMore,
 			map[string]int{"accepted easy": 2, "rejected triage enough": 4},
 		},
 		"one that only looks as if it was of a class": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.Quota = &config.Quota{Easy: 1, Hard: 1}
 				w.class[title(shop, 1)] = "medium"
 				w.class[title(store, 6)] = "hard"
@@ -113,7 +113,7 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 			map[string]int{"accepted easy": 1, "accepted hard": 1, "rejected classify enough": 1, "rejected": 4},
 		},
 		"good ones": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.MinQuality = 0.5
 				w.odd = func(q question) (modeltest.Answer, bool) {
 					return calling("rate_quality", map[string]any{"reasoning": "It is vague.", "score": 0.4}), q == question{title(shop, 4), "quality/0"}
@@ -123,7 +123,7 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 			map[string]int{"accepted": 5, "rejected quality low_quality": 1},
 		},
 		"none of a list": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.PRFile = filepath.Join(t.TempDir(), "prs.jsonl")
 				if err := os.WriteFile(w.spec.PRFile, []byte(`{"repo":"acme/shop","pr":1}`+"\n"+`{"repo":"acme/other","pr":1}`+"\n"), 0o600); err != nil {
 					w.t.Fatal(err)
@@ -151,7 +151,7 @@ func TestNoMoreThanASpecWants(t *testing.T) {
 }
 
 // looks has a pull request look otherwise than it is.
-func (w *world) looks(title, class string) {
+func (w *fixture) looks(title, class string) {
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		return calling("rate_difficulty", map[string]any{"reasoning": "So it seems.", "difficulty": class}), q == question{title, "triage/0"}
 	}
@@ -161,7 +161,7 @@ func (w *world) looks(title, class string) {
 // wants has it decided first.
 func TestALastTaskIsNotLostToAnother(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1, 2, 3}})
 	w.spec.MaxTasks, w.spec.Concurrency.Deep = 2, 2
 	both, arrived := make(chan struct{}), make(chan struct{}, 3)
 	first := make(chan struct{})
@@ -194,9 +194,9 @@ func TestALastTaskIsNotLostToAnother(t *testing.T) {
 }
 
 // leftOver is a world in which a spec has all it wants and n more are open.
-func leftOver(t *testing.T, n int) *world {
+func leftOver(t *testing.T, n int) *fixture {
 	t.Helper()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}}).offline()
+	w := newFixture(t, repository{name: shop, pulls: []int{1}}).offline()
 	var found []Found
 	for i := range n + 1 {
 		found = append(found, Found{Ref: ref(store, i)})
@@ -256,7 +256,7 @@ func TestRatesAreOfAllRuns(t *testing.T) {
 // A task that cannot be written for the folder's sake waits until the folder is mended.
 func TestAFolderThatCannotBeWrittenIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1, 2}})
 	for name, wrong := range map[string]string{"a file is in its place": "", "a file is in the place of a task": "acme-shop-1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -288,15 +288,15 @@ func TestAFolderThatCannotBeWrittenIsWaitedFor(t *testing.T) {
 // A task that was written and is none after all is not left in the folder.
 func TestWhatBecomesNoTaskAfterAllIsNotLeft(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1, 2}})
 	for name, tc := range map[string]struct {
-		change func(w *world)
+		change func(w *fixture)
 		cause  string
 		want   string
 	}{
-		"the rules were edited": {func(w *world) { w.rules.MinStars = 1000 }, nothingMore, "rejected filter stars"},
+		"the rules were edited": {func(w *fixture) { w.rules.MinStars = 1000 }, nothingMore, "rejected filter stars"},
 		"another took its place": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.MaxTasks = 1
 				other := Decision{Ref: ref(store, 1), Verdict: Accepted, Classification: "easy"}
 				if err := errors.Join(w.book.Find(w.t.Context(), []Found{{Ref: other.Ref}}, Mark{}), w.book.Decide(w.t.Context(), other)); err != nil {
@@ -336,7 +336,7 @@ func TestWhatBecomesNoTaskAfterAllIsNotLeft(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	const each = 110 // tokens of an answer
-	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1, 2, 3}})
 	for name, tc := range map[string]struct {
 		budget config.Budget
 		cause  string
@@ -390,26 +390,26 @@ func TestBudgets(t *testing.T) {
 // records tell all that was paid.
 func TestWhatIsTakenUpAgainIsNotPaidAgain(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1, 2, 3}})
 	for name, tc := range map[string]struct {
-		less, more func(*world)
+		less, more func(*fixture)
 		cause      string
 		want       map[string]string
 	}{
 		"when there is money": {
-			func(w *world) { w.spec.Budget = &config.Budget{Total: config.Spend{Tokens: 6 * 110}} },
-			func(w *world) { w.spec.Budget.Total.Tokens *= 10 },
+			func(w *fixture) { w.spec.Budget = &config.Budget{Total: config.Spend{Tokens: 6 * 110}} },
+			func(w *fixture) { w.spec.Budget.Total.Tokens *= 10 },
 			errBroke.Error(),
 			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected enrich budget", "acme/shop#3": "rejected enrich budget"},
 		},
 		"when more are wanted": {
-			func(w *world) {
+			func(w *fixture) {
 				w.spec.Quota = &config.Quota{Easy: 1, Hard: 1}
 				w.class[title(shop, 2)] = "medium"
 				w.class[title(shop, 3)] = "hard"
 				w.looks(title(shop, 2), "hard")
 			},
-			func(w *world) { w.spec.Quota.Medium, w.spec.Quota.Hard = 1, 2 },
+			func(w *fixture) { w.spec.Quota.Medium, w.spec.Quota.Hard = 1, 2 },
 			errEnough.Error(),
 			map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected classify enough", "acme/shop#3": "accepted hard"},
 		},
@@ -438,7 +438,7 @@ func TestWhatIsTakenUpAgainIsNotPaidAgain(t *testing.T) {
 }
 
 // recordsTellAll compares what was paid for each pull request with what was paid for the spec.
-func (w *world) recordsTellAll() {
+func (w *fixture) recordsTellAll() {
 	w.t.Helper()
 	var sum gateway.Usage
 	for _, p := range w.book.pulls {
@@ -452,7 +452,7 @@ func (w *world) recordsTellAll() {
 // What is paid for is finished when there is no money for anything else.
 func TestATaskThatCostsNothingMoreIsFinished(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1, 2}})
 	w.spec.Concurrency.Deep, w.spec.Budget = 2, &config.Budget{Total: config.Spend{Tokens: 5 * 110}}
 	paid, broke := make(chan struct{}), make(chan struct{})
 	w.book.before = func(x write) error {
@@ -478,8 +478,8 @@ func TestATaskThatCostsNothingMoreIsFinished(t *testing.T) {
 // model nothing again that had its answer kept.
 func TestALifeMayEndAtEachWrite(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
-	endsAnywhere(t, map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected classify difficulty"}, func(t *testing.T) *world {
+	shared := newFixture(t, repository{name: shop, pulls: []int{1, 2}})
+	endsAnywhere(t, map[string]string{"acme/shop#1": "accepted easy", "acme/shop#2": "rejected classify difficulty"}, func(t *testing.T) *fixture {
 		w := shared.again(t)
 		w.spec.Difficulty = []string{"easy"}
 		w.class[title(shop, 2)] = "hard"
@@ -490,7 +490,7 @@ func TestALifeMayEndAtEachWrite(t *testing.T) {
 
 // endsAnywhere has a life end before and after each write that one in peace makes, and another
 // one go on.
-func endsAnywhere(t *testing.T, want map[string]string, begin func(*testing.T) *world) {
+func endsAnywhere(t *testing.T, want map[string]string, begin func(*testing.T) *fixture) {
 	t.Helper()
 	calm := begin(t)
 	calm.mine(nothingMore)
@@ -547,7 +547,7 @@ func endsAnywhere(t *testing.T, want map[string]string, begin func(*testing.T) *
 }
 
 // kept are the questions that have their answers now, or need none any more.
-func (w *world) kept() map[question]bool {
+func (w *fixture) kept() map[question]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all, verdicts := map[question]bool{}, w.book.verdicts()

@@ -40,7 +40,7 @@ func stageOf(tools []string) string {
 }
 
 // script is the model.
-func (w *world) script(r modeltest.Request) modeltest.Answer {
+func (w *fixture) script(r modeltest.Request) modeltest.Answer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, said := 0, ""
@@ -89,7 +89,7 @@ func calling(name string, args map[string]any) modeltest.Answer {
 }
 
 // questions counts those of a key, or all.
-func (w *world) questions(key string) (n int) {
+func (w *fixture) questions(key string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for q, times := range w.asked {
@@ -101,7 +101,7 @@ func (w *world) questions(key string) (n int) {
 }
 
 // repeated are the questions that were asked more than once.
-func (w *world) repeated() (all []question) {
+func (w *fixture) repeated() (all []question) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for q, times := range w.asked {
@@ -116,7 +116,7 @@ var hidden = regexp.MustCompile(`\+def test_f(\d+)\(`)
 
 // judged has a patch judged as the tests of the repositories do: test_fn passes where fn
 // returns n.
-func (w *world) judged(_ context.Context, t task.Task, fix []byte) (round.Report, error) {
+func (w *fixture) judged(_ context.Context, t task.Task, fix []byte) (round.Report, error) {
 	if w.judge != nil {
 		return w.judge(t, fix)
 	}

@@ -46,7 +46,7 @@ func (m *Miner) pass(ctx context.Context) error {
 	over := make(chan struct{})    // the source has told all
 	open := make(chan Candidate, m.o.Spec.Batch)
 	wanted := make(chan github.Pull)
-	ready := make(chan looked)
+	ready := make(chan triaged)
 	taking := func(work func(ctx context.Context) error) func() error {
 		return func() error {
 			err := work(intake)
@@ -74,7 +74,7 @@ func (m *Miner) pass(ctx context.Context) error {
 	}))
 	stage(g, c.Enrich, wanted, taking(func(ctx context.Context) error { return m.enrich(ctx, open, wanted) }))
 	stage(g, c.Classify, ready, taking(func(ctx context.Context) error { return m.triage(ctx, wanted, ready) }))
-	stage[looked](g, c.Deep, nil, func() error {
+	stage[triaged](g, c.Deep, nil, func() error {
 		err := m.deep(ctx, ready)
 		if done(err) {
 			stop(err)
@@ -290,26 +290,26 @@ func (m *Miner) screened(ctx context.Context, out github.Outcome, tries int, to 
 	return false, m.decide(ctx, Decision{Ref: out.Asked, Verdict: Failed, Stage: stage, Reason: reasonTrouble, Detail: err.Error()})
 }
 
-// looked is a pull request with what triage thinks of it.
-type looked struct {
+// triaged is a pull request with what triage thinks of it.
+type triaged struct {
 	github.Pull
 	looks   triage.Classification // without a class nobody asked
-	purse   *purse
+	budget  *prBudget
 	started time.Time
 }
 
 // decision begins one that is made at a stage, with what triage thinks.
-func (l *looked) decision(stage string) Decision {
+func (l *triaged) decision(stage string) Decision {
 	return Decision{Stage: stage, Classification: l.looks.Class, DifficultyScore: l.looks.Score, Reasoning: l.looks.Reasoning}
 }
 
 // triage asks a model how hard pull requests look, where the spec wants some of them only.
-func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- looked) error {
+func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- triaged) error {
 	for p := range from {
-		l := looked{Pull: p, started: time.Now()}
+		l := triaged{Pull: p, started: time.Now()}
 		m.enter(p.Ref, StageTriage)
 		var err error
-		if l.purse, err = m.purse(ctx, p.Ref); err != nil {
+		if l.budget, err = m.budgetFor(ctx, p.Ref); err != nil {
 			return err
 		}
 		if len(m.o.Spec.Difficulty) > 0 || m.o.Spec.Quota != nil {
@@ -318,7 +318,7 @@ func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- l
 		if err != nil {
 			err = m.give(ctx, &l, l.decision(StageTriage), err)
 		} else if err = send(ctx, to, l); err != nil {
-			l.purse.close()
+			l.budget.close()
 		}
 		if err != nil {
 			return err
@@ -328,13 +328,13 @@ func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- l
 }
 
 // look finds out how hard a pull request looks: by the list of the spec, else a model is asked.
-func (m *Miner) look(ctx context.Context, l *looked) error {
+func (m *Miner) look(ctx context.Context, l *triaged) error {
 	if class := m.listed[l.Ref]; class != "" {
 		l.looks = triage.Classification{Class: class, Reasoning: "It is listed so in " + m.o.Spec.PRFile + "."}
 		return m.refuse(class)
 	}
-	return m.attempt(ctx, l.purse, func(ctx context.Context) (err error) {
-		if l.looks, err = triage.Triage(ctx, l.purse.ask(StageTriage), l.Title, l.Body); err != nil {
+	return m.attempt(ctx, l.budget, func(ctx context.Context) (err error) {
+		if l.looks, err = triage.Triage(ctx, l.budget.ask(StageTriage), l.Title, l.Body); err != nil {
 			return err
 		}
 		return m.refuse(l.looks.Class)
@@ -353,7 +353,7 @@ func (m *Miner) refuse(class string) error {
 }
 
 // deep makes tasks.
-func (m *Miner) deep(ctx context.Context, from <-chan looked) error {
+func (m *Miner) deep(ctx context.Context, from <-chan triaged) error {
 	for l := range from {
 		if err := m.one(ctx, &l); err != nil {
 			return err
@@ -366,7 +366,7 @@ func (m *Miner) deep(ctx context.Context, from <-chan looked) error {
 }
 
 // one takes a pull request from a place for its task to its end.
-func (m *Miner) one(ctx context.Context, l *looked) error {
+func (m *Miner) one(ctx context.Context, l *triaged) error {
 	m.enter(l.Ref, StageExtract)
 	class := l.looks.Class
 	if m.o.Spec.Quota == nil {
@@ -374,19 +374,19 @@ func (m *Miner) one(ctx context.Context, l *looked) error {
 	}
 	held, refused, err := m.places.take(ctx, class, present(l.Pull).Repo)
 	if err != nil {
-		l.purse.close()
+		l.budget.close()
 		return err
 	}
 	if refused != "" {
 		if refused == ReasonEnough && m.places.full() {
-			l.purse.close()
+			l.budget.close()
 			return errEnough // it stays open, and is ended with the others
 		}
 		return m.give(ctx, l, l.decision(StageTriage), reason.Reject(refused, "the spec has enough of these"))
 	}
 	defer held.release()
-	maker := maker{m: m, pull: l, held: held}
-	err = m.attempt(ctx, l.purse, maker.make)
+	maker := pipeline{m: m, pull: l, held: held}
+	err = m.attempt(ctx, l.budget, maker.make)
 	if given := m.give(ctx, l, maker.decision, err); given != nil || err != nil {
 		return given
 	}
@@ -395,8 +395,8 @@ func (m *Miner) one(ctx context.Context, l *looked) error {
 }
 
 // give ends a pull request with its decision: accepted, or what err says.
-func (m *Miner) give(ctx context.Context, l *looked, d Decision, err error) error {
-	defer l.purse.close()
+func (m *Miner) give(ctx context.Context, l *triaged, d Decision, err error) error {
+	defer l.budget.close()
 	d.Ref, d.Duration = l.Ref, time.Since(l.started)
 	r := reason.Of(err)
 	switch {

@@ -36,7 +36,7 @@ type few struct {
 
 // toProve is the sum of what is to be proved, under which that is kept: another statement, image or
 // patch needs another proof.
-func (k *maker) toProve() (string, error) {
+func (k *pipeline) toProve() (string, error) {
 	of, err := json.Marshal(struct {
 		Task    task.Task
 		Repeats int
@@ -48,7 +48,7 @@ func (k *maker) toProve() (string, error) {
 }
 
 // recall takes the task from a proof that is kept, if there is one.
-func (k *maker) recall(ctx context.Context, sum string) (known bool, err error) {
+func (k *pipeline) recall(ctx context.Context, sum string) (known bool, err error) {
 	var p proved
 	if known, err = k.look(ctx, "proved/"+sum, &p); err != nil || !known {
 		return false, err
@@ -58,12 +58,12 @@ func (k *maker) recall(ctx context.Context, sum string) (known bool, err error) 
 }
 
 // keepProof keeps the proof of the task.
-func (k *maker) keepProof(ctx context.Context, sum string) error {
+func (k *pipeline) keepProof(ctx context.Context, sum string) error {
 	return k.keep(ctx, "proved/"+sum, proved{k.task, k.generated, k.proof})
 }
 
 // recallFew takes from the book that upstream's tests are too few, if it is known.
-func (k *maker) recallFew(ctx context.Context, sum string) (known bool, err error) {
+func (k *pipeline) recallFew(ctx context.Context, sum string) (known bool, err error) {
 	var f few
 	if known, err = k.look(ctx, "few/"+sum, &f); err != nil || !known {
 		return false, err
@@ -74,14 +74,14 @@ func (k *maker) recallFew(ctx context.Context, sum string) (known bool, err erro
 
 // keepFew keeps that upstream's tests are too few. Who goes on there has not waited for the model:
 // what it has answered is not asked again.
-func (k *maker) keepFew(ctx context.Context, sum string) error {
+func (k *pipeline) keepFew(ctx context.Context, sum string) error {
 	f := *k.few
 	f.Spent.Asked = 0
 	return k.keep(ctx, "few/"+sum, f)
 }
 
 // look reads what is kept of a proof, if it is.
-func (k *maker) look(ctx context.Context, key string, into any) (known bool, err error) {
+func (k *pipeline) look(ctx context.Context, key string, into any) (known bool, err error) {
 	value, known, err := k.m.o.Book.Answer(ctx, k.pull.Ref.String(), key)
 	if err != nil || !known {
 		return false, err
@@ -93,7 +93,7 @@ func (k *maker) look(ctx context.Context, key string, into any) (known bool, err
 }
 
 // keep keeps something of a proof.
-func (k *maker) keep(ctx context.Context, key string, what any) error {
+func (k *pipeline) keep(ctx context.Context, key string, what any) error {
 	value, err := json.Marshal(what)
 	if err != nil {
 		return fmt.Errorf("encode the proof of %s: %w", k.pull.Ref.String(), err)

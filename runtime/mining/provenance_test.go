@@ -21,7 +21,7 @@ import (
 // each with its own digest, and tells of the tests that the proof has left out.
 func TestTheProvenanceTellsOfTheEnvironmentAndTheProof(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}})
 	w.spec.Repeats = 3
 	var runs atomic.Int64
 	w.judge = func(t task.Task, fix []byte) (round.Report, error) {

@@ -53,7 +53,7 @@ type claim struct {
 
 // claim finds a name for the task that nobody else has. Of one pull request under two names
 // the first becomes the task: it is known by its merge, which no renaming changes.
-func (k *maker) claim(ctx context.Context) error {
+func (k *pipeline) claim(ctx context.Context) error {
 	k.m.naming.Lock()
 	defer k.m.naming.Unlock()
 	mine := claim{Asked: k.pull.Ref, Now: k.repository().Ref}

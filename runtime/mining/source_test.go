@@ -27,7 +27,7 @@ import (
 
 func TestHoursOfAnArchiveBecomeTasks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}}).archived([]github.Ref{ref(shop, 2), ref(shop, 2)}, nil, []github.Ref{ref(shop, 1), ref("acme/gone", 9)}).serve()
+	w := newFixture(t, repository{name: shop, pulls: []int{1, 2}}).archived([]github.Ref{ref(shop, 2), ref(shop, 2)}, nil, []github.Ref{ref(shop, 1), ref("acme/gone", 9)}).serve()
 	delete(w.hours, "2026-03-01-5.json.gz")
 	w.rules.ExcludeRepos = []string{"acme/hid*"}
 	w.mine(nothingMore)
@@ -141,7 +141,7 @@ func emptyHour(t *testing.T) []byte {
 // A pull request is kept under the name that the source has, and is one task under any.
 func TestRenamedRepositories(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: store, pulls: []int{1, 2, 3}})
+	w := newFixture(t, repository{name: store, pulls: []int{1, 2, 3}})
 	w.hub.Rename = map[string]string{shop: store}
 	w.archived([]github.Ref{ref(shop, 1), ref(store, 1), ref(store, 2)}).serve()
 	w.mine(nothingMore)
@@ -161,7 +161,7 @@ func TestRenamedRepositories(t *testing.T) {
 // What was a task under a name that the repository has no more is none under the new one.
 func TestARepositoryIsRenamedBetweenTwoPasses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}})
 	w.archived([]github.Ref{ref(shop, 1)}).serve()
 	w.mine(nothingMore)
 	if err := os.Rename(filepath.Join(w.forge, shop), filepath.Join(w.forge, store)); err != nil {
@@ -178,7 +178,7 @@ func TestARepositoryIsRenamedBetweenTwoPasses(t *testing.T) {
 // Two repositories may have names that make one.
 func TestEachTaskHasANameOfItsOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: "a/b-c", pulls: []int{1}}, repository{name: "a-b/c", pulls: []int{1}}).serve()
+	w := newFixture(t, repository{name: "a/b-c", pulls: []int{1}}, repository{name: "a-b/c", pulls: []int{1}}).serve()
 	w.mine(nothingMore)
 	var names []string
 	for _, p := range w.book.pulls {
@@ -194,8 +194,8 @@ func TestEachTaskHasANameOfItsOwn(t *testing.T) {
 }
 
 // unwanted is a world in which a rule refuses what GitHub tells of each pull request.
-func unwanted(t *testing.T, numbers ...int) *world {
-	w := newWorld(t, repository{name: shop, pulls: numbers})
+func unwanted(t *testing.T, numbers ...int) *fixture {
+	w := newFixture(t, repository{name: shop, pulls: numbers})
 	w.rules.MinStars = 1000
 	return w
 }
@@ -209,7 +209,7 @@ func all(n int) (numbers []int) {
 }
 
 // count is how many pull requests were refused by that rule.
-func (w *world) refused() int { return w.book.count("rejected filter stars") }
+func (w *fixture) refused() int { return w.book.count("rejected filter stars") }
 
 func TestEveryHourTheSourceIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestAnswersAboutADecidedPullRequestAreDropped(t *testing.T) {
 	for _, noGraph := range []bool{false, true} {
 		t.Run(fmt.Sprint("without GraphQL: ", noGraph), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, repository{name: store, pulls: []int{1, 2}})
+			w := newFixture(t, repository{name: store, pulls: []int{1, 2}})
 			w.rules.MinStars = 1000
 			w.hub.Rename, w.hub.NoGraphQL = map[string]string{shop: store}, noGraph
 			for i := range w.hub.Pulls {

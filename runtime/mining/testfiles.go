@@ -17,7 +17,7 @@ const maxTestFiles = 1 << 20
 
 // testFiles are the files of the hidden tests as the patch makes them. What is removed has none, and
 // there are none where they have too many bytes or one is no text.
-func (k *maker) testFiles(ctx context.Context) (map[string]string, error) {
+func (k *pipeline) testFiles(ctx context.Context) (map[string]string, error) {
 	parts, err := diff.Read(k.task.Judge.Patch)
 	if err != nil {
 		return nil, nil // such a patch has been proved all the same
@@ -40,7 +40,7 @@ func (k *maker) testFiles(ctx context.Context) (map[string]string, error) {
 }
 
 // testFile is a file that a part of the patch makes: what it adds, or what is at the merge.
-func (k *maker) testFile(ctx context.Context, part diff.File) (text string, there bool, err error) {
+func (k *pipeline) testFile(ctx context.Context, part diff.File) (text string, there bool, err error) {
 	if part.Fresh {
 		return added(part), true, nil
 	}

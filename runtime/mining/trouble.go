@@ -110,7 +110,7 @@ func repeats(err error) bool {
 }
 
 // attempt does f again while the outside keeps it from being done.
-func (m *Miner) attempt(ctx context.Context, p *purse, f func(ctx context.Context) error) error {
+func (m *Miner) attempt(ctx context.Context, p *prBudget, f func(ctx context.Context) error) error {
 	ctx, over := m.working(ctx, p.ref.String())
 	defer over()
 	for tries, waits := 1, 0; ; {

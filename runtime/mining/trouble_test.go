@@ -29,7 +29,7 @@ import (
 // Trouble that no waiting mends ends a pull request at the third try, and only that one.
 func TestTroubleThatStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}}).serve()
+	w := newFixture(t, repository{name: shop, pulls: []int{1, 2}}).serve()
 	var tries atomic.Int32
 	w.judge = func(t task.Task, fix []byte) (round.Report, error) {
 		if t.Name == "acme-shop-1" {
@@ -54,7 +54,7 @@ var errAway = errors.New("the engine is away")
 // Trouble that passes costs nothing but time.
 func TestTroubleThatPasses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}}).serve()
+	w := newFixture(t, repository{name: shop, pulls: []int{1}}).serve()
 	var calls atomic.Int32
 	w.waitable = func(err error) bool { return errors.Is(err, errAway) }
 	w.judge = func(t task.Task, fix []byte) (round.Report, error) {
@@ -86,7 +86,7 @@ func TestWhatPassesIsWaitedForHoweverLong(t *testing.T) {
 				w := unwanted(t, 1).offline()
 				m := New(w.options(t))
 				m.o.Waitable = func(err error) bool { return errors.Is(err, errAway) }
-				p, err := m.purse(t.Context(), ref(shop, 1))
+				p, err := m.budgetFor(t.Context(), ref(shop, 1))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -169,7 +169,7 @@ func TestTheStatusTellsOfTheFirstTryThatFails(t *testing.T) {
 // So it is with a model, which is asked through the gateway.
 func TestTheStatusTellsOfAModelThatIsAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}})
 	told := make(chan struct{})
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		select {
@@ -209,7 +209,7 @@ func TestTheStatusTellsOfAModelThatIsAway(t *testing.T) {
 // What a provider has against all questions is no pull request's fault.
 func TestAProviderThatWorksForNobodyIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1}})
 	for name, refusal := range map[string]modeltest.Answer{
 		"the account is empty":   {Status: http.StatusPaymentRequired, Message: "Insufficient credits"},
 		"the key is not taken":   {Status: http.StatusUnauthorized, Message: "No auth credentials found"},
@@ -236,7 +236,7 @@ func TestAProviderThatWorksForNobodyIsWaitedFor(t *testing.T) {
 // What comes again however often it is tried is tried once.
 func TestWhatComesAgainIsTriedOnce(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1}})
 	for name, tc := range map[string]struct {
 		answer    modeltest.Answer
 		questions int
@@ -267,12 +267,12 @@ func TestWhatComesAgainIsTriedOnce(t *testing.T) {
 // again, with another outcome.
 func TestATaskIsProvedOnce(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
+	shared := newFixture(t, repository{name: shop, pulls: []int{1}})
 	for name, tc := range map[string]struct {
-		trouble func(w *world)
+		trouble func(w *fixture)
 		lives   int
 	}{
-		"the provider is away": {func(w *world) {
+		"the provider is away": {func(w *fixture) {
 			away := true
 			w.odd = func(q question) (modeltest.Answer, bool) {
 				was := away
@@ -280,9 +280,9 @@ func TestATaskIsProvedOnce(t *testing.T) {
 				return modeltest.Answer{Status: http.StatusUnauthorized}, was && q.key == "classify/0"
 			}
 		}, 1},
-		"a life ends when it is proved": {func(w *world) { w.endsAt(func(x write) bool { return x.key == "classify/0" }) }, 2},
+		"a life ends when it is proved": {func(w *fixture) { w.endsAt(func(x write) bool { return x.key == "classify/0" }) }, 2},
 		"a life ends when it is written": {
-			func(w *world) { w.endsAt(func(x write) bool { return x.what == "decide" && x.key == Accepted }) }, 2,
+			func(w *fixture) { w.endsAt(func(x write) bool { return x.what == "decide" && x.key == Accepted }) }, 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestATaskIsProvedOnce(t *testing.T) {
 }
 
 // endsAt has the life end before the first such write.
-func (w *world) endsAt(there func(write) bool) {
+func (w *fixture) endsAt(there func(write) bool) {
 	var over atomic.Bool
 	w.book.before = func(x write) error {
 		if there(x) && over.CompareAndSwap(false, true) {
@@ -325,10 +325,10 @@ func (w *world) endsAt(there func(write) bool) {
 // What was proved in another way than the spec wants now is proved again.
 func TestAProofIsOfWhatIsProved(t *testing.T) {
 	t.Parallel()
-	shared := newWorld(t, repository{name: shop, pulls: []int{1}})
-	for name, change := range map[string]func(w *world){
-		"another command timeout": func(w *world) { w.spec.TestGeneration.CommandTimeout = time.Hour },
-		"more repeats":            func(w *world) { w.spec.Repeats = 2 },
+	shared := newFixture(t, repository{name: shop, pulls: []int{1}})
+	for name, change := range map[string]func(w *fixture){
+		"another command timeout": func(w *fixture) { w.spec.TestGeneration.CommandTimeout = time.Hour },
+		"more repeats":            func(w *fixture) { w.spec.Repeats = 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -356,7 +356,7 @@ func TestAProofIsOfWhatIsProved(t *testing.T) {
 // A book that cannot be written fails no pull request: the miner ends, and is run again.
 func TestTroubleOfTheBookEndsTheMiner(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2, 3}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1, 2, 3}})
 	w.spec.Concurrency.Deep = 3
 	full := errors.New("the disk is full")
 	w.book.before = func(x write) error {
@@ -384,7 +384,7 @@ func TestTroubleOfTheBookEndsTheMiner(t *testing.T) {
 // A model that uses more tokens for the workbench than it may has failed at it.
 func TestTheWorkbenchHasItsTokens(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}})
 	w.spec.TestGeneration.MaxTokens = 300 // two answers, and one begun
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		return calling("list_dir", map[string]any{"path": "."}), len(q.key) > len(StageEnvironment) && q.key[:len(StageEnvironment)] == StageEnvironment

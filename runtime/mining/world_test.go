@@ -44,8 +44,8 @@ const patient = 5 * time.Minute
 // merged is when all pull requests were.
 var merged = time.Date(2026, 3, 1, 4, 30, 0, 0, time.UTC)
 
-// world is all that a miner works with. What of it outlives a miner is here.
-type world struct {
+// fixture is all that a miner works with. What of it outlives a miner is here.
+type fixture struct {
 	t      *testing.T
 	spec   config.Mining
 	rules  screen.Rules
@@ -86,11 +86,11 @@ type repository struct {
 	idle     bool // they mend nothing, and add a comment
 }
 
-// newWorld has repositories whose functions are mended one by one: pull request n has the
+// newFixture has repositories whose functions are mended one by one: pull request n has the
 // function fn return n, and a test of that.
-func newWorld(t *testing.T, repositories ...repository) *world {
+func newFixture(t *testing.T, repositories ...repository) *fixture {
 	t.Helper()
-	w := &world{
+	w := &fixture{
 		t: t, forge: t.TempDir(), ledger: &ledger{}, hours: map[string][]byte{}, class: map[string]string{}, asked: map[question]int{},
 		book: newMemory(), rules: screen.Rules{Files: screen.Range{Max: 50}, AddedLines: screen.Range{Max: 1000}},
 		spec: config.Mining{
@@ -120,34 +120,34 @@ func newWorld(t *testing.T, repositories ...repository) *world {
 	fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int { return 0 })
 	w.images = image.New(image.Options{
 		Engine: fake, Trees: noTrees{}, CacheDir: t.TempDir(), Hold: []string{"hold"}, MaxBuilds: 2,
-		Lent: image.Lent{Mirrors: map[string]string{"git": w.forge}}, Log: slog.New(slog.DiscardHandler),
+		BuildSecrets: image.BuildSecrets{Mirrors: map[string]string{"git": w.forge}}, Log: slog.New(slog.DiscardHandler),
 	})
 	return w
 }
 
 // again is another world with the same repositories, of which nothing is known yet.
-func (w *world) again(t *testing.T) *world {
+func (w *fixture) again(t *testing.T) *fixture {
 	t.Helper()
-	n := newWorld(t)
+	n := newFixture(t)
 	n.forge, n.repos, n.images, n.hub, n.spec.Source = w.forge, w.repos, w.images, w.hub, w.spec.Source
 	return n
 }
 
 // serve starts what is reached by a network.
-func (w *world) serve() *world {
+func (w *fixture) serve() *fixture {
 	w.t.Helper()
 	w.github, w.model = githubtest.New(w.t, w.hub), modeltest.New(w.t, w.script)
 	return w
 }
 
 // offline has nothing that is reached by a network, and so no model.
-func (w *world) offline() *world {
+func (w *fixture) offline() *fixture {
 	w.github = githubtest.Offline(w.hub)
 	return w
 }
 
 // archived has the hours of the archive, from the fourth of a day on, tell of merges.
-func (w *world) archived(hours ...[]github.Ref) *world {
+func (w *fixture) archived(hours ...[]github.Ref) *fixture {
 	w.t.Helper()
 	for i, refs := range hours {
 		var b bytes.Buffer
@@ -169,7 +169,7 @@ func (w *world) archived(hours ...[]github.Ref) *world {
 }
 
 // origin makes a repository, and says what GitHub has of its pull requests.
-func (w *world) origin(r repository) (all []github.Pull) {
+func (w *fixture) origin(r repository) (all []github.Pull) {
 	w.t.Helper()
 	dir := filepath.Join(w.forge, r.name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -246,7 +246,7 @@ func tests(n int) string                { return fmt.Sprintf("tests/test_f%d.py"
 func title(repo string, n int) string   { return fmt.Sprintf("Mend f%d of %s", n, repo) }
 func ref(repo string, n int) github.Ref { return github.Ref{Repo: repo, Number: n} }
 
-func (w *world) git(dir, in string, args ...string) string {
+func (w *fixture) git(dir, in string, args ...string) string {
 	w.t.Helper()
 	cmd := exec.CommandContext(w.t.Context(), "git", args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(in)
@@ -266,7 +266,7 @@ type noTrees struct{}
 func (noTrees) Open(string) (io.ReadCloser, error) { return nil, os.ErrNotExist }
 
 // options are those of one life of a miner.
-func (w *world) options(t *testing.T) Options {
+func (w *fixture) options(t *testing.T) Options {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	client, err := github.Open(github.Options{BaseURL: w.github.API, Tokens: []string{"t"}, Client: w.client()})
@@ -301,7 +301,7 @@ func (w *world) options(t *testing.T) Options {
 }
 
 // client is that of a GitHub without a network, nil for one with it.
-func (w *world) client() *http.Client {
+func (w *fixture) client() *http.Client {
 	if w.github.URL != "" {
 		return nil
 	}
@@ -309,7 +309,7 @@ func (w *world) client() *http.Client {
 }
 
 // RoundTrip is the archive.
-func (w *world) RoundTrip(q *http.Request) (*http.Response, error) {
+func (w *fixture) RoundTrip(q *http.Request) (*http.Response, error) {
 	if len(w.refuse) > 0 {
 		res := w.refuse[0]
 		res.Body, res.Request, w.refuse = http.NoBody, q, w.refuse[1:]
@@ -324,7 +324,7 @@ func (w *world) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // run is one life of a miner, up to its end. It leaves no session behind.
-func (w *world) run(ctx context.Context) (cause string, err error) {
+func (w *fixture) run(ctx context.Context) (cause string, err error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
@@ -349,7 +349,7 @@ func (w *world) run(ctx context.Context) (cause string, err error) {
 }
 
 // mine is a life that has to end well.
-func (w *world) mine(want string) {
+func (w *fixture) mine(want string) {
 	w.t.Helper()
 	if cause, err := w.run(w.t.Context()); err != nil || cause != want {
 		w.t.Fatalf("it ended with %q, %v; want %q", cause, err, want)
@@ -358,7 +358,7 @@ func (w *world) mine(want string) {
 }
 
 // sound looks at the end of a spec: each pull request is decided once, and the counters add up.
-func (w *world) sound() {
+func (w *fixture) sound() {
 	w.t.Helper()
 	for _, p := range w.book.pulls {
 		if p.decided != 1 {
@@ -407,7 +407,7 @@ func addsUp(t *testing.T, p Progress) {
 }
 
 // verdicts compares what became of the pull requests.
-func (w *world) verdicts(want map[string]string) {
+func (w *fixture) verdicts(want map[string]string) {
 	w.t.Helper()
 	if diff := cmp.Diff(want, w.book.verdicts()); diff != "" {
 		w.t.Errorf("-want +got\n%s", diff)

@@ -89,7 +89,7 @@ func opener(tree []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tree)), nil }
 }
 
-func baseOf(t testing.TB, w *Workshop, fs files) *Base {
+func baseOf(t testing.TB, w *DiffService, fs files) *Base {
 	t.Helper()
 	tree := packed(t, fs)
 	b, err := w.Base(t.Context(), string(tree), opener(tree))

@@ -49,7 +49,7 @@ type repository struct {
 	git git.Git
 }
 
-func (w *Workshop) repository(dir string) *repository {
+func (w *DiffService) repository(dir string) *repository {
 	return &repository{dir, w.git.In(dir).With("GIT_DIR=" + dir)}
 }
 

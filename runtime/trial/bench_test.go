@@ -154,9 +154,9 @@ func lines(name string) (parser.Parser, bool) {
 	}}, true
 }
 
-// bench is all that a machine needs, on a fake engine. The judge command prints the
+// fixture is all that a machine needs, on a fake engine. The judge command prints the
 // submitted src/answer; what the guest does is the test's.
-type bench struct {
+type fixture struct {
 	t      *testing.T
 	fake   *containertest.Fake
 	ledger *ledger
@@ -167,13 +167,13 @@ type bench struct {
 	guest func(context.Context, *scripted) int
 }
 
-func newBench(t *testing.T) *bench {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	state, err := os.MkdirTemp("", "trial") // sockets need a short path
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, fake: containertest.NewFake(), ledger: &ledger{}}
+	b := &fixture{t: t, fake: containertest.NewFake(), ledger: &ledger{}}
 	b.fake.AddImage("work:1", container.ImageConfig{}, nil)
 	b.fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{"/hold": "", "/judge": "", "/work/src/old": "", "/etc/passwd": "root:x:0:0::/:\n"})
 	b.fake.Handle(func(ctx context.Context, c *containertest.FakeContainer) int {
@@ -226,14 +226,14 @@ func newBench(t *testing.T) *bench {
 }
 
 // play sets what guests do from their next start on.
-func (b *bench) play(script func(context.Context, *scripted) int) {
+func (b *fixture) play(script func(context.Context, *scripted) int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.guest = script
 }
 
 // fresh is a trial that has just been admitted.
-func (b *bench) fresh(change ...func(*Cell)) State {
+func (b *fixture) fresh(change ...func(*Cell)) State {
 	c := Cell{
 		Agent: agent.Agent{Name: "mine", Command: task.Command{Shell: "work"}}, Attempt: 1, Mode: "iterative", Timeout: time.Hour,
 		Task: task.Task{
@@ -249,7 +249,7 @@ func (b *bench) fresh(change ...func(*Cell)) State {
 	return State{ID: ID("r", 1, c.Key()), Spec: "run.r", Execution: 1, Key: c.Key(), Cell: c, Try: 1, Retries: 2, Phase: Pending}
 }
 
-func (b *bench) machine(s State) *Machine {
+func (b *fixture) machine(s State) *Machine {
 	m := New(b.host, s.ID, s.Spec)
 	m.patient = 0 // steps are repeated at once
 	b.t.Cleanup(m.Close)
@@ -257,7 +257,7 @@ func (b *bench) machine(s State) *Machine {
 }
 
 // until makes steps until the trial is in the phase, and adds up what they report.
-func (b *bench) until(m *Machine, s State, phase Phase) (State, []Effect) {
+func (b *fixture) until(m *Machine, s State, phase Phase) (State, []Effect) {
 	b.t.Helper()
 	var told []Effect
 	for s.Phase != phase {

@@ -9,7 +9,7 @@ import (
 func TestCancel(t *testing.T) {
 	for _, phase := range []Phase{Pending, Images, Create, Await, Running, Closing, Grading} {
 		t.Run(string(phase), func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(work(solved))
 			m := b.machine(b.fresh())
 			s, _ := b.until(m, b.fresh(), phase)
@@ -28,7 +28,7 @@ func TestCancel(t *testing.T) {
 
 // TestCancelEndsAWait: a step that waits for the engine gives up.
 func TestCancelEndsAWait(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Create)
 	s, _, err := m.Step(t.Context(), s) // makes the token
@@ -48,7 +48,7 @@ func TestCancelEndsAWait(t *testing.T) {
 }
 
 func TestACancelComesTooLateForAVerdict(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(work(solved))
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Verdict)

@@ -34,8 +34,8 @@ func TestAllTriesAreCharged(t *testing.T) {
 		return Usage{InputTokens: tokens, Requests: tries, CostUSD: float64(tokens)}
 	}
 	for name, tc := range map[string]struct {
-		try         int
-		final       bool
+		try              int
+		final            bool
 		whole, discarded Usage
 	}{
 		"the only one":               {1, true, used(1, 1), Usage{}},

@@ -14,7 +14,7 @@ import (
 func TestAStepOfTheWallClockMovesNothingOfATrial(t *testing.T) {
 	for name, step := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			welcomes := make(chan guest.Welcome, 1)
 			b.play(func(ctx context.Context, g *scripted) int {
 				g.WriteFile("/work/src/answer", []byte(solved))
@@ -63,7 +63,7 @@ func TestAStepOfTheWallClockMovesNothingOfATrial(t *testing.T) {
 
 // After a reboot the wall clock says how much time is left; the deadline is what it was.
 func TestARebootRenewsTheLineAndNothingElse(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(idle)
 	first := b.machine(b.fresh())
 	s, _ := b.until(first, b.fresh(), Running)
@@ -82,7 +82,7 @@ func TestARebootRenewsTheLineAndNothingElse(t *testing.T) {
 // When the machine went down before the deadline and came back after it, the container is
 // started for what its guest still has to tell, and for the last snapshot.
 func TestADeadlineThatPassedInARebootIsTheEnd(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.WriteFile("/work/src/answer", []byte(solved))
 		if w := g.hello(ctx); !w.Now.Before(w.Deadline) {

@@ -47,8 +47,8 @@ func plays(s State) bool { return s.Cell.Task.Judge.Game != "" }
 // closing ends what the agent may do, takes the last snapshot, and hands it to the judge
 // unless that tree was judged. Of a game the sessions are the result, and they end here.
 func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error) {
-	if m.live != nil {
-		m.live.orderEnd()
+	if m.handle != nil {
+		m.handle.orderEnd()
 	}
 	m.openSession(s) // after a restart; the judge must know the trial to take its last round
 	m.host.Judge.Close(s.ID)
@@ -72,7 +72,7 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 }
 
 // unheard reports whether the agent is over and nobody here could tell it so.
-func (m *Machine) unheard(s State) bool { return s.Phase == Closing && m.live == nil }
+func (m *Machine) unheard(s State) bool { return s.Phase == Closing && m.handle == nil }
 
 // halt freezes an agent that a former daemon may not have told to end. What it did since then
 // cannot be told apart; it does no more while the last snapshot is tried again and again.
@@ -96,18 +96,18 @@ func (m *Machine) last(ctx context.Context, s State) (round.Submission, error) {
 // lastWords gives the agent's last output a moment to arrive: a guest says that the agent
 // has ended after it has sent that.
 func (m *Machine) lastWords(ctx context.Context, s State) {
-	if m.live == nil {
+	if m.handle == nil {
 		return
 	}
 	over := time.NewTimer(wordsPatience)
 	defer over.Stop()
-	for !m.live.spoken {
+	for !m.handle.spoken {
 		select {
-		case msg := <-m.live.inbox:
-			m.hear(s, msg) // the state does not change any more
+		case msg := <-m.handle.inbox:
+			m.handleMessage(s, msg) // the state does not change any more
 			m.answer()
 		case <-over.C:
-			m.live.spoken = true
+			m.handle.spoken = true
 		case <-ctx.Done():
 			return
 		}

@@ -36,7 +36,7 @@ func (m *Machine) create(ctx context.Context, s State) (State, []Effect, error) 
 	if err != nil {
 		return m.unlooked(ctx, s, err)
 	}
-	if err := m.furnish(s); ownTrouble(err) {
+	if err := m.prepareDir(s); ownTrouble(err) {
 		return s, nil, fmt.Errorf("prepare the folder of trial %s: %w", s.ID, err)
 	} else if err != nil {
 		return fail(s, InfraError, ReasonEngine, fmt.Errorf("prepare the folder of trial %s: %w", s.ID, err)), nil, nil
@@ -82,7 +82,7 @@ func (m *Machine) workload(s State) container.Workload {
 		Network: network,
 		Limits:  container.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
 		Mounts: []container.Mount{
-			{Source: doorDir(m.host.StateDir, s.ID, s.Try), Target: guest.MountDir, ReadOnly: true},
+			{Source: socketDir(m.host.StateDir, s.ID, s.Try), Target: guest.MountDir, ReadOnly: true},
 			{Source: m.host.GuestDir, Target: guest.BinDir, ReadOnly: true},
 		},
 	}
@@ -112,10 +112,10 @@ func (m *Machine) launch(s State) agent.Launch {
 
 func staged(a agent.Agent) bool { return a.Solves() || a.Dir != task.Tree{} }
 
-// furnish fills the trial's folder: the prompt, the guest's configuration and what is
+// prepareDir fills the trial's folder: the prompt, the guest's configuration and what is
 // mounted at /agent. It may be repeated.
-func (m *Machine) furnish(s State) error {
-	dir := doorDir(m.host.StateDir, s.ID, s.Try)
+func (m *Machine) prepareDir(s State) error {
+	dir := socketDir(m.host.StateDir, s.ID, s.Try)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}

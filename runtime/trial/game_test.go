@@ -29,7 +29,7 @@ func gameTask(c *Cell) {
 
 // serveGames makes the fake's judge containers hold a game of two points, of which each
 // move gets one.
-func serveGames(b *bench, broken bool) {
+func serveGames(b *fixture, broken bool) {
 	b.fake.AddImage("game:1", container.ImageConfig{}, map[string]string{
 		"/hold": "", "/dial": "", "/bin/sh": "", "/work/rom": "", "/etc/passwd": "root:x:0:0::/:\n",
 	})
@@ -115,7 +115,7 @@ func TestATrialOfAGame(t *testing.T) {
 		{"a game that does not start", 0, true, TestError, "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			serveGames(b, tt.broken)
 			s := b.fresh(gameTask)
 			b.play(player(t, s, tt.moves))
@@ -144,7 +144,7 @@ func TestATrialOfAGame(t *testing.T) {
 
 // TestAPlayerIsNotIdle: where an agent plays, no file has to change.
 func TestAPlayerIsNotIdle(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	s := b.fresh(gameTask, func(c *Cell) { c.Idle = 3 })
 	m := b.machine(s)
 	config := m.guestConfig(s, "")

@@ -28,7 +28,7 @@ import (
 var errEngine = errors.New("the engine answers that it cannot")
 
 // refuse lets the engine fail at some calls, so many times; below 0 = always.
-func (b *bench) refuse(calls string, times int, err error) {
+func (b *fixture) refuse(calls string, times int, err error) {
 	var mu sync.Mutex // the engine is called from many goroutines
 	b.fake.Intercept(func(call, _ string) error {
 		mu.Lock()
@@ -42,7 +42,7 @@ func (b *bench) refuse(calls string, times int, err error) {
 }
 
 // insist is until for an engine that fails: steps that do are repeated.
-func (b *bench) insist(m *Machine, s State, phase Phase) (_ State, told []Effect, failed int) {
+func (b *fixture) insist(m *Machine, s State, phase Phase) (_ State, told []Effect, failed int) {
 	b.t.Helper()
 	for s.Phase != phase {
 		next, effects, err := m.Step(b.t.Context(), s)
@@ -73,7 +73,7 @@ func TestAContainerThatCannotBeStartedAgain(t *testing.T) {
 		{"for want of space", solved, container.ErrNoSpace, -1, InfraError, ReasonGuestLost},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(idle)
 			m := b.machine(b.fresh())
 			s, _ := b.until(m, b.fresh(), Running)
@@ -113,7 +113,7 @@ func TestATreeThatCannotBeCopied(t *testing.T) {
 		{"an engine that cannot freeze any more", "Freeze", errEngine, -1, "infra_error judge []"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(work(solved))
 			m := b.machine(b.fresh())
 			s, _ := b.until(m, b.fresh(), Closing)
@@ -147,7 +147,7 @@ func stalled(socket, path string) (net.Conn, error) {
 }
 
 func TestAnUploadThatStallsHoldsUpNothing(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(func(ctx context.Context, g *scripted) int {
 		socket, _ := g.HostPath(guest.GuestSocket)
 		for ctx.Err() == nil {
@@ -166,7 +166,7 @@ func TestAnUploadThatStallsHoldsUpNothing(t *testing.T) {
 func TestADoorClosesOnAStalledUpload(t *testing.T) {
 	dir := doorFolder(t)
 	swallow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	d, err := openDoor(dir, swallow, swallow)
+	d, err := openTrialSocket(dir, swallow, swallow)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
 		{guest.EndedExit, ReasonAgentExit, 100 * time.Hour, 3600},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			begun := make(chan time.Time, 1)
 			b.play(func(ctx context.Context, g *scripted) int {
 				g.hello(ctx)
@@ -224,7 +224,7 @@ func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
 
 // TestTheLastOutputIsWaitedFor also when the end came from the daemon.
 func TestTheLastOutputIsWaitedFor(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	over := make(chan struct{})
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
@@ -246,7 +246,7 @@ func TestTheLastOutputIsWaitedFor(t *testing.T) {
 }
 
 func TestAHelloIsWaitedForFromTheDaemonsStart(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	first := b.machine(b.fresh())
 	s, _ := b.until(first, b.fresh(), Await)
 	first.Close()
@@ -275,7 +275,7 @@ func TestAnEngineThatCannotIsWaitedFor(t *testing.T) {
 		{"its copy", "CopyFrom", Closing, container.ErrNoSpace},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(work(solved))
 			m := b.machine(b.fresh())
 			m.patient = enginePatience
@@ -303,7 +303,7 @@ func TestAnEngineThatCannotIsWaitedFor(t *testing.T) {
 
 // TestALogThatCannotBeOpenedCostsNoTry: it is the daemon that lacks it.
 func TestALogThatCannotBeOpenedCostsNoTry(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(work(solved))
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Await)
@@ -336,7 +336,7 @@ func TestCleaningGivesUp(t *testing.T) {
 		{errEngine, -1, maxAgain - 1, true},
 		{container.ErrUnavailable, 2 * maxAgain, 2 * maxAgain, false}, // as long as it takes
 	} {
-		b := newBench(t)
+		b := newFixture(t)
 		b.play(work(solved))
 		m := b.machine(b.fresh())
 		s, _ := b.until(m, b.fresh(), Cleanup)
@@ -352,7 +352,7 @@ func TestCleaningGivesUp(t *testing.T) {
 func TestAThawThatFailedIsMadeUpFor(t *testing.T) {
 	for _, call := range []string{"Thaw", "Freeze"} {
 		t.Run(call, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			goOn := make(chan struct{})
 			b.play(func(ctx context.Context, g *scripted) int {
 				g.WriteFile("/work/src/answer", []byte("t1 failed"))
@@ -393,7 +393,7 @@ func TestAThawThatFailedIsMadeUpFor(t *testing.T) {
 // cannot know, so the agent does nothing more while its last snapshot is tried.
 func TestAnAgentThatWasNotToldToEnd(t *testing.T) {
 	for _, change := range [][]func(*Cell){nil, {once}} {
-		b := newBench(t)
+		b := newFixture(t)
 		b.before(sound)
 		b.play(idle)
 		first := b.machine(b.fresh(change...))
@@ -451,7 +451,7 @@ func TestWhatCannotBeSubmittedIsLeftOut(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	task := (&bench{}).fresh().Cell.Task
+	task := (&fixture{}).fresh().Cell.Task
 	task.Submit.Exclude = []string{"node_modules"}
 	filter, err := sanitize.NewFilter(task.Submit)
 	if err != nil {
@@ -474,7 +474,7 @@ func TestWhatCannotBeSubmittedIsLeftOut(t *testing.T) {
 // TestWhatIsExcludedDoesNotCount: a large folder that is never submitted does not make
 // the tree too large.
 func TestWhatIsExcludedDoesNotCount(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(func(ctx context.Context, g *scripted) int {
 		for n := range 10 {
 			g.WriteFile(fmt.Sprintf("/work/src/big/%d", n), make([]byte, 1<<20))

@@ -40,7 +40,7 @@ func (m *Machine) retain(ctx context.Context, s State) error {
 	case err != nil:
 		return err
 	}
-	if err := quietFolder(doorDir(m.host.StateDir, s.ID, s.Try), s.ID); err != nil {
+	if err := quietFolder(socketDir(m.host.StateDir, s.ID, s.Try), s.ID); err != nil {
 		return fmt.Errorf("leave the folder of trial %s for a look: %w", s.ID, err)
 	}
 	return nil

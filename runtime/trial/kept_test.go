@@ -18,7 +18,7 @@ import (
 // TestAKeptContainerCanBeStartedAgain: what it has mounted is there, and its guest reads that it
 // has nothing to do; the token of the trial is nowhere in it.
 func TestAKeptContainerCanBeStartedAgain(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(work(solved))
 	s := b.fresh()
 	s.Keep = "always"
@@ -28,7 +28,7 @@ func TestAKeptContainerCanBeStartedAgain(t *testing.T) {
 			t.Errorf("what is mounted at %s: %v", m.Target, err)
 		}
 	}
-	folder := doorDir(b.host.StateDir, s.ID, s.Try)
+	folder := socketDir(b.host.StateDir, s.ID, s.Try)
 	var config guest.Config
 	text, err := os.ReadFile(filepath.Join(folder, filepath.Base(guest.ConfigFile)))
 	if err = errors.Join(err, json.Unmarshal(text, &config)); err != nil || !config.Kept || config.Command != nil {
@@ -58,7 +58,7 @@ func TestAKeptContainerCanBeStartedAgain(t *testing.T) {
 
 // TestOnePersonAtATimeEnters: who is in keeps others out, and those who would remove it.
 func TestOnePersonAtATimeEnters(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	s := b.fresh()
 	if err := os.MkdirAll(tryDir(b.host.StateDir, s.ID, s.Try), 0o755); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestOnePersonAtATimeEnters(t *testing.T) {
 
 // TestAKilledDaemonLeavesWhatIsKept: the next one does its last step again, whatever came of it.
 func TestAKilledDaemonLeavesWhatIsKept(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(work(solved))
 	s := b.fresh()
 	s.Keep = "always"
@@ -106,7 +106,7 @@ func TestAKilledDaemonLeavesWhatIsKept(t *testing.T) {
 		if err != nil || len(all) != 2 {
 			t.Errorf("%d containers are kept, %v", len(all), err)
 		}
-		if _, err := os.Stat(doorDir(b.host.StateDir, s.ID, s.Try)); err != nil {
+		if _, err := os.Stat(socketDir(b.host.StateDir, s.ID, s.Try)); err != nil {
 			t.Errorf("what they have mounted: %v", err)
 		}
 	}

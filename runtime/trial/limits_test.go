@@ -43,7 +43,7 @@ func TestAnHourOf429IsNoScore(t *testing.T) {
 				line := clock.Begin()
 				s := State{Try: 1, Phase: Running, Line: line, StartedAt: line.Now().Add(-2 * time.Hour), Deadline: line.Now().Add(time.Hour)}
 				s.Cell.Task.Judge.Command.Shell = "true"
-				m.live = &live{session: session, since: s.StartedAt}
+				m.handle = &handle{session: session, since: s.StartedAt}
 				s = m.ended(s, &guest.Event{Type: guest.EventEnded, Reason: end})
 				for _, subs := range [][]round.Submission{nil, {judged(1, half())}} {
 					if f := Decide(s, subs); f.Status != InfraError || f.Reason != ReasonProvider || f.Detail == "" {

@@ -62,7 +62,7 @@ type Host struct {
 	// execution, which ask says when nobody has asked before; nil = each trial asks.
 	Sane func(ctx context.Context, s State, key string, ask func() (Sanity, error)) (Sanity, error)
 	// Patches takes and applies the patches of single mode.
-	Patches *patch.Workshop
+	Patches *patch.DiffService
 	// Gateway is what agents reach their models by.
 	Gateway *gateway.Gateway
 	// Layers are what agents have installed.
@@ -88,7 +88,7 @@ type Machine struct {
 	log    *slog.Logger
 	wanted context.Context // ends when the trial is cancelled, with a *Cancellation as its cause
 	unwant context.CancelCauseFunc
-	live   *live    // handles on a running container; nil when there are none
+	handle *handle  // handles on a running container; nil when there are none
 	met    bool     // the guest has greeted this machine
 	asked  bool     // the decoys of its task are asked for
 	acks   []func() // answers owed once the state that justifies them is stored
@@ -98,9 +98,9 @@ type Machine struct {
 	finals   int // of the last snapshot
 	removals int // of the cleaning
 
-	stuck   stuck
-	patient time.Duration // with an engine that answers and cannot
-	moment  time.Duration // that one snapshot may take
+	retrying retryWindow
+	patient  time.Duration // with an engine that answers and cannot
+	moment   time.Duration // that one snapshot may take
 }
 
 // maxAgain is how often an engine that answers may fail at the same thing before it is
@@ -135,9 +135,9 @@ func (m *Machine) Close() {
 
 // drop is Close for a machine that goes on.
 func (m *Machine) drop() {
-	if m.live != nil {
-		m.live.close()
-		m.live = nil
+	if m.handle != nil {
+		m.handle.close()
+		m.handle = nil
 	}
 }
 
@@ -187,7 +187,7 @@ func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 	case Create:
 		return m.create(ctx, s)
 	case Await, Running:
-		return m.attend(ctx, s)
+		return m.supervise(ctx, s)
 	case Closing:
 		return m.closing(ctx, s)
 	case Grading:
@@ -206,7 +206,7 @@ func (m *Machine) step(ctx context.Context, s State) (State, []Effect, error) {
 
 // pending begins a try, unless its execution has nothing left to spend.
 func (m *Machine) pending(ctx context.Context, s State) (State, []Effect, error) {
-	reason, detail, err := m.broke(ctx, s)
+	reason, detail, err := m.overBudget(ctx, s)
 	switch {
 	case err != nil:
 		return s, nil, err
@@ -224,8 +224,8 @@ func (m *Machine) cancellation() (*Cancellation, bool) {
 
 // cancelled sends the trial to its verdict as Cancel asked for.
 func (m *Machine) cancelled(s State, c *Cancellation) State {
-	if m.live != nil {
-		m.live.orderEnd()
+	if m.handle != nil {
+		m.handle.orderEnd()
 	}
 	s.Unwanted = c.Unwanted
 	return fail(s, Cancelled, ReasonCancelled, c)
@@ -260,7 +260,7 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 		return s, nil, err
 	}
 	s.WorkImage, s.ImageUser = ImageRef{work.Ref, work.ID}, work.Config.User
-	if err := m.equip(ctx, &s, work, labels); err != nil {
+	if err := m.installAgent(ctx, &s, work, labels); err != nil {
 		return m.unequipped(ctx, s, err)
 	}
 	if s, err = m.measure(ctx, s, t, work); err != nil || s.Phase == Verdict {

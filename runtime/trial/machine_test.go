@@ -31,7 +31,7 @@ func TestLifeOfATrial(t *testing.T) {
 		{"half solved", "t1 passed\nt2 failed\n", Unresolved, 0.5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(work(tt.answer))
 			s, told := b.until(b.machine(b.fresh()), b.fresh(), Done)
 			if got := types(told); got != "trial.started trial.finished" {
@@ -47,7 +47,7 @@ func TestLifeOfATrial(t *testing.T) {
 			if c := b.fake.Container(s.Workload.Name); c != nil {
 				t.Error("the container is still there")
 			}
-			if exists(t, doorDir(b.host.StateDir, s.ID, 1)) || !exists(t, LogFile(b.host.StateDir, s.ID, 1)) {
+			if exists(t, socketDir(b.host.StateDir, s.ID, 1)) || !exists(t, LogFile(b.host.StateDir, s.ID, 1)) {
 				t.Error("want the trial's folder gone and its log kept")
 			}
 		})
@@ -66,7 +66,7 @@ func repeatEveryStep(t *testing.T, verdicts int, change ...func(*Cell)) {
 	for crash := 0; ; crash++ {
 		steps := 0
 		t.Run(fmt.Sprint(crash), func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(work(solved))
 			b.before(sound)
 			s := b.fresh(change...)
@@ -109,7 +109,7 @@ func repeatEveryStep(t *testing.T, verdicts int, change ...func(*Cell)) {
 }
 
 func TestTheDeadlineIsFixedOnce(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	welcomes := make(chan guest.Welcome, 2)
 	b.play(func(ctx context.Context, g *scripted) int {
 		welcomes <- g.hello(ctx)
@@ -138,7 +138,7 @@ func TestTheDeadlineIsFixedOnce(t *testing.T) {
 
 // TestAnAgentIsToldTheTimeThatIsLeft asks before the agent has begun, and after.
 func TestAnAgentIsToldTheTimeThatIsLeft(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	told := make(chan guest.Left, 2)
 	ask := func(ctx context.Context, g *scripted) {
 		var left guest.Left
@@ -183,7 +183,7 @@ func TestAnAgentIsToldTheTimeThatIsLeft(t *testing.T) {
 // TestAnEventIsAcknowledgedOnceItIsStored: the answer goes out with the step after the one
 // that took the event in, because in between its effects are committed.
 func TestAnEventIsAcknowledgedOnceItIsStored(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	answered := make(chan bool, 1)
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
@@ -215,7 +215,7 @@ func TestAnEventIsAcknowledgedOnceItIsStored(t *testing.T) {
 
 // All that a guest has trouble with is in the records; what the agent ran into marks its verdict.
 func TestTroubleIsAnEventAndMayBeAFlag(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	troubles := []string{
 		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable,
 		guest.TroubleOOM, guest.TroublePIDs,
@@ -244,7 +244,7 @@ func TestTroubleIsAnEventAndMayBeAFlag(t *testing.T) {
 
 // A program that is installed by steps of its own is called by its name, and none is fetched.
 func TestAProgramOfOwnInstallSteps(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	s := b.fresh(func(c *Cell) {
 		c.Agent = agent.Agent{Name: agent.ClaudeCode, Program: agent.ClaudeCode, Layer: &agent.Layer{Setup: []string{"install it"}}}
 	})
@@ -265,7 +265,7 @@ func TestAStoppedContainerGoesOnFromItsLayer(t *testing.T) {
 		{"out of memory", container.Exit{Code: 137, OOM: true}, "oom", []string{"oom"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(idle)
 			m := b.machine(b.fresh())
 			s, _ := b.until(m, b.fresh(), Running)
@@ -292,14 +292,14 @@ func TestAStoppedContainerGoesOnFromItsLayer(t *testing.T) {
 func TestADaemonThatStartsAgainTellsHowItFoundATrial(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		found func(b *bench, container string)
+		found func(b *fixture, container string)
 		want  string
 	}{
-		{"at work", func(*bench, string) {}, "trial.event:adopted"},
-		{"stopped", func(b *bench, name string) { b.fake.Kill(name, container.Exit{Code: 255}) }, "trial.event:engine_lost"},
+		{"at work", func(*fixture, string) {}, "trial.event:adopted"},
+		{"stopped", func(b *fixture, name string) { b.fake.Kill(name, container.Exit{Code: 255}) }, "trial.event:engine_lost"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			again := make(chan struct{})
 			b.play(func(ctx context.Context, g *scripted) int {
 				g.hello(ctx)
@@ -326,7 +326,7 @@ func TestADaemonThatStartsAgainTellsHowItFoundATrial(t *testing.T) {
 }
 
 func TestOnlyAContainerThatIsGoneCostsATry(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(idle)
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Running)
@@ -347,7 +347,7 @@ func TestOnlyAContainerThatIsGoneCostsATry(t *testing.T) {
 
 // TestAnEarlierTrysRoundsAreNotWaitedFor: what was in line when a try was lost is dropped.
 func TestAnEarlierTrysRoundsAreNotWaitedFor(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(work(solved))
 	s := b.fresh()
 	s.Try = 2
@@ -358,7 +358,7 @@ func TestAnEarlierTrysRoundsAreNotWaitedFor(t *testing.T) {
 }
 
 func TestAnEngineThatIsAwayChangesNothing(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(idle)
 	first := b.machine(b.fresh())
 	running, _ := b.until(first, b.fresh(), Running)
@@ -386,7 +386,7 @@ func TestAnEngineThatIsAwayChangesNothing(t *testing.T) {
 }
 
 func TestAFreezeThatACrashLeftIsUndone(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
 		g.WriteFile("/work/src/answer", []byte(solved)) // waits while it is frozen
@@ -406,7 +406,7 @@ func TestAFreezeThatACrashLeftIsUndone(t *testing.T) {
 }
 
 func TestTheDaemonsEndIsNotTheTrials(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(idle)
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Running)
@@ -434,31 +434,31 @@ func TestWithoutTheGuestsWord(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		phase  Phase
-		change func(*bench, *Machine, *State)
+		change func(*fixture, *Machine, *State)
 		want   string // phase, status or reason, records
 	}{
-		{"the deadline and a little more is the end", Running, func(_ *bench, m *Machine, s *State) {
-			s.Deadline, m.live.since = time.Now().Add(-endPatience), time.Now().Add(-queuePatience)
+		{"the deadline and a little more is the end", Running, func(_ *fixture, m *Machine, s *State) {
+			s.Deadline, m.handle.since = time.Now().Add(-endPatience), time.Now().Add(-queuePatience)
 		}, "closing deadline "},
-		{"no hello is a lost guest", Await, func(b *bench, m *Machine, s *State) {
+		{"no hello is a lost guest", Await, func(b *fixture, m *Machine, s *State) {
 			if err := m.attach(b.t.Context(), *s); err != nil {
 				b.t.Fatal(err)
 			}
-			m.live.since = time.Now().Add(-helloPatience)
+			m.handle.since = time.Now().Add(-helloPatience)
 		}, "verdict guest_lost "},
-		{"too much written is the end", Running, func(b *bench, m *Machine, s *State) {
+		{"too much written is the end", Running, func(b *fixture, m *Machine, s *State) {
 			b.fake.Container(s.Workload.Name).SetUsage(container.Usage{DiskBytes: 1<<20 + 1})
-			m.live.nextMeter = time.Now()
+			m.handle.nextMeter = time.Now()
 		}, "closing disk trial.event:disk"},
-		{"more than was reserved is the end where the disk is scarce", Running, func(b *bench, m *Machine, s *State) {
+		{"more than was reserved is the end where the disk is scarce", Running, func(b *fixture, m *Machine, s *State) {
 			b.fake.Container(s.Workload.Name).SetUsage(container.Usage{DiskBytes: 1<<20 - 1})
-			s.DiskHeld, m.host.Scarce, m.live.nextMeter = 1<<19, func() bool { return true }, time.Now()
+			s.DiskHeld, m.host.Scarce, m.handle.nextMeter = 1<<19, func() bool { return true }, time.Now()
 		}, "closing disk trial.event:disk"},
-		{"a container that stops again and again is broken by its agent", Running, func(b *bench, _ *Machine, s *State) {
+		{"a container that stops again and again is broken by its agent", Running, func(b *fixture, _ *Machine, s *State) {
 			s.Restarts = maxRestarts
 			b.fake.Kill(s.Workload.Name, container.Exit{Code: 1})
 		}, "closing guest_lost "},
-		{"a container that stops again and again before there is an agent is lost", Await, func(b *bench, m *Machine, s *State) {
+		{"a container that stops again and again before there is an agent is lost", Await, func(b *fixture, m *Machine, s *State) {
 			if err := m.attach(b.t.Context(), *s); err != nil {
 				b.t.Fatal(err)
 			}
@@ -467,7 +467,7 @@ func TestWithoutTheGuestsWord(t *testing.T) {
 		}, "verdict guest_lost "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			if tt.phase == Running {
 				b.play(idle)
 			}
@@ -493,7 +493,7 @@ func TestWithoutTheGuestsWord(t *testing.T) {
 }
 
 func TestAMissingImageIsASetupError(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.host.Where = func(kind, name, task string, attributes ...string) string {
 		return fmt.Sprintf("%s.%s %s %v", kind, name, task, attributes)
 	}
@@ -522,7 +522,7 @@ func TestARegistryThatIsAwayIsWaitedFor(t *testing.T) {
 			"image": (*Machine).imageFailed, "agent": (*Machine).unequipped,
 		} {
 			t.Run(what+", "+tt.name, func(t *testing.T) {
-				b := newBench(t)
+				b := newFixture(t)
 				s := b.fresh()
 				s.Phase = Images
 				m := b.machine(s)
@@ -549,7 +549,7 @@ func TestKeep(t *testing.T) {
 		{"failed", solved, false},
 		{"always", solved, true},
 	} {
-		b := newBench(t)
+		b := newFixture(t)
 		b.play(work(tt.answer))
 		s := b.fresh()
 		s.Keep = tt.keep

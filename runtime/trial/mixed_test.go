@@ -31,7 +31,7 @@ import (
 //	mute        is honest in its round, and prints nothing in any other run
 //	hiccup      is honest, and prints nothing in the first mixed run
 type mixedBench struct {
-	*bench
+	*fixture
 	runs  atomic.Int32
 	mu    sync.Mutex
 	texts []string // of both tests, run by run
@@ -44,7 +44,7 @@ type mixedBench struct {
 const hiddenTest = "assert answer() == 1\n"
 
 func newMixedBench(t *testing.T) *mixedBench {
-	b := &mixedBench{bench: newBench(t)}
+	b := &mixedBench{fixture: newFixture(t)}
 	b.fake.AddImage("judge:1", container.ImageConfig{}, map[string]string{
 		"/hold": "", "/judge": "", "/work/src/old": "", "/etc/passwd": "root:x:0:0::/:\n",
 		"/work/tests/test_t1.py": hiddenTest, "/work/tests/test_t2.py": hiddenTest,
@@ -101,7 +101,7 @@ func (b *mixedBench) decoys(context.Context, Subject) (Decoys, error) {
 	return b.keep(set)
 }
 
-func (b *bench) keep(set mixed.Set) (d Decoys, err error) {
+func (b *fixture) keep(set mixed.Set) (d Decoys, err error) {
 	blob := &blob{blobs: b.store}
 	_, _ = blob.Write(set.Encode())
 	digest, _, err := blob.Commit()

@@ -88,7 +88,7 @@ func TestAnOutageIsNoScore(t *testing.T) {
 			line := clock.Begin()
 			s := State{Try: 1, Phase: Running, Line: line, StartedAt: line.Now().Add(-time.Hour), Deadline: line.Now().Add(-time.Minute), LastExit: tt.exit}
 			s.Cell.Task.Judge.Command.Shell = "true"
-			m.live = &live{session: asked(t, tt.status, tt.before), since: s.StartedAt}
+			m.handle = &handle{session: asked(t, tt.status, tt.before), since: s.StartedAt}
 			if tt.end == deadline {
 				var err error
 				if s, _, err = m.woke(t.Context(), s); err != nil {

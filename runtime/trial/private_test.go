@@ -34,8 +34,8 @@ func withPrivate(c *Cell) {
 
 // privateBench has a judge that says by the open set what the answer says, and by the
 // private one whether it is overfitted.
-func privateBench(t *testing.T) (b *bench, runs *atomic.Int32) {
-	b, runs = newBench(t), &atomic.Int32{}
+func privateBench(t *testing.T) (b *fixture, runs *atomic.Int32) {
+	b, runs = newFixture(t), &atomic.Int32{}
 	b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 		answer, _ := c.ReadFile("/work/src/answer")
 		if len(cmd.Argv) == 1 {
@@ -55,7 +55,7 @@ func privateBench(t *testing.T) (b *bench, runs *atomic.Int32) {
 
 // submits says hello, submits each answer and waits for its verdict, and leaves the last
 // one as its tree.
-func (b *bench) submits(trial string, answers ...string) func(context.Context, *scripted) int {
+func (b *fixture) submits(trial string, answers ...string) func(context.Context, *scripted) int {
 	return func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
 		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
@@ -197,7 +197,7 @@ func TestAStagedTaskNeedsNoJudgeCommand(t *testing.T) {
 
 // TestStageImagesArePinned to what their names meant when the trial's images were made.
 func TestStageImagesArePinned(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	run := b.fake.AddImage("run:1", container.ImageConfig{}, nil)
 	s, _ := b.until(b.machine(b.fresh()), b.fresh(func(c *Cell) {
 		c.Task.Judge.Command = task.Command{}
@@ -240,7 +240,7 @@ func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 		{"there is no solution", none, 1, ManifestRecord{"none", 0}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			asked := 0
 			b.host.Reference = func(context.Context, Subject) (Reference, error) {
 				asked++
@@ -281,7 +281,7 @@ func TestOutcomesOfAListAreAskedForOnce(t *testing.T) {
 		"nothing is expected to fail": {"/work/tests/test_a.py", "pass", []string{"tests/test_a.py::test_a"}, "mine", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.fake.AddImage("judge:2", container.ImageConfig{}, map[string]string{"/hold": "", "/judge": "", tt.file: tt.content, "/etc/passwd": "root:x:0:0::/:\n"})
 			asked := 0
 			b.host.Reference = func(_ context.Context, of Subject) (Reference, error) {

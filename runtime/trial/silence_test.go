@@ -8,7 +8,7 @@ import (
 
 // A guest that is not heard of is told of once, and once when it is heard again.
 func TestASilentGuestIsAnEvent(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	speak := make(chan struct{})
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
@@ -32,13 +32,13 @@ func TestASilentGuestIsAnEvent(t *testing.T) {
 	}
 	look("")
 	long := time.Now().Add(-2 * guestSilence)
-	m.live.heard.Store(&long)
+	m.handle.heard.Store(&long)
 	look("guest_silent")
 	look("")
 	close(speak)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for m.live.heard.Load() == &long {
+	for m.handle.heard.Load() == &long {
 		<-tick.C
 	}
 	look("guest_back")

@@ -17,7 +17,7 @@ import (
 func once(c *Cell) { c.Mode, c.SanityCheck = Single, true }
 
 // before answers for an untouched tree, and with what the agent wrote for any other.
-func (b *bench) before(answer string) (asked *atomic.Int32) {
+func (b *fixture) before(answer string) (asked *atomic.Int32) {
 	asked = new(atomic.Int32)
 	b.fake.HandleExec(func(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
 		given, there := c.ReadFile("/work/src/answer")
@@ -59,7 +59,7 @@ func TestWhatSingleModeComesTo(t *testing.T) {
 		{"the agent is out of time, whatever it left", sound, ends(solved, guest.Event{Reason: guest.EndedDeadline}), AgentError, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(tt.agent)
 			b.before(tt.before)
 			s, _ := b.until(b.machine(b.fresh(once)), b.fresh(once), Done)
@@ -74,7 +74,7 @@ func TestWhatSingleModeComesTo(t *testing.T) {
 }
 
 func TestAnUnsoundTaskIsToldFromAJudgeThatCannotRun(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.fake.HandleExec(func(context.Context, *containertest.FakeContainer, container.Command) int { return 127 })
 	s, _ := b.until(b.machine(b.fresh(once)), b.fresh(once), Done)
 	if r := s.Result; r.Status != TestError || r.Reason != ReasonJudge {
@@ -99,7 +99,7 @@ func TestAJudgeThatCannotBe(t *testing.T) {
 		{"the same in single mode", []func(*Cell){once}, errEngine, InfraError, ReasonJudge, errEngine.Error()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.host.Where = func(kind, name, task string, attributes ...string) string {
 				return strings.Join([]string{kind, name, task, attributes[0]}, " ")
 			}
@@ -119,7 +119,7 @@ func TestAJudgeThatCannotBe(t *testing.T) {
 }
 
 func TestThePatchIsKeptAndIsWhatIsJudged(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.fake.AddImage("work:1", container.ImageConfig{}, map[string]string{"/work/src/old": "old\n"})
 	b.before(sound)
 	b.play(func(ctx context.Context, g *scripted) int {
@@ -145,7 +145,7 @@ func TestThePatchIsKeptAndIsWhatIsJudged(t *testing.T) {
 }
 
 func TestInSingleModeAnAgentSubmitsNothing(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.before(sound)
 	b.play(idle)
 	s, _ := b.until(b.machine(b.fresh(once)), b.fresh(once), Running)

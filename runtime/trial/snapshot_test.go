@@ -19,7 +19,7 @@ import (
 )
 
 func TestAutoEvalFreezesForTheMomentOfTheCopy(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.WriteFile("/work/src/answer", []byte("t1 failed"))
 		return idle(ctx, g)
@@ -80,7 +80,7 @@ func TestNoSnapshotIsDueAtTheDeadline(t *testing.T) {
 }
 
 func TestATreeThatCannotBeSubmittedLeavesWhatWas(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(work(strings.Repeat("x", 1<<20+1)))
 	m := b.machine(b.fresh())
 	s, told := b.until(m, b.fresh(), Done)
@@ -107,11 +107,11 @@ func TestALastTreeThatIsRefused(t *testing.T) {
 		{"for what is not known", errEngine, Verdict, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.play(work(solved))
 			m := b.machine(b.fresh())
 			s, _ := b.until(m, b.fresh(), Closing)
-			m.stuck = stuck{phase: Closing, times: maxAgain}
+			m.retrying = retryWindow{phase: Closing, times: maxAgain}
 			s, _, err := m.notTaken(t.Context(), s, fmt.Errorf("take it: %w", tt.err))
 			if diff := cmp.Diff(tt.flags, s.Flags); err != nil || s.Phase != tt.phase || diff != "" {
 				t.Errorf("phase %s, %v (%s)\n%s", s.Phase, err, s.Detail, diff)
@@ -121,7 +121,7 @@ func TestALastTreeThatIsRefused(t *testing.T) {
 }
 
 func TestATreeThatIsNotTakenInTime(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.play(work(solved))
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Closing)
@@ -140,7 +140,7 @@ func TestATreeThatIsNotTakenInTime(t *testing.T) {
 }
 
 func TestAPatchThatDoesNotApplyIsTheAgents(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	b.before(sound)
 	b.play(work(solved))
 	m := b.machine(b.fresh(once))

@@ -106,7 +106,7 @@ type State struct {
 
 	// Line is what all times of the try and of its rounds are read from, so that they agree
 	// with each other whatever is done to the wall clock. It is renewed after a reboot.
-	Line      clock.Line
+	Line      clock.Timeline
 	StartedAt time.Time
 	Deadline  time.Time
 	EndedAt   time.Time // of the agent

@@ -36,25 +36,25 @@ func (g *scripted) ask(ctx context.Context) error {
 func TestATryThatWasKilledHasItsTrajectory(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		kill   func(*bench, *Machine, State)
+		kill   func(*fixture, *Machine, State)
 		status Status
 		reason string
 	}{
 		{
-			"cancelled", func(_ *bench, m *Machine, _ State) { m.Cancel(Cancellation{Cause: "not any more"}) },
+			"cancelled", func(_ *fixture, m *Machine, _ State) { m.Cancel(Cancellation{Cause: "not any more"}) },
 			Cancelled, ReasonCancelled,
 		},
 		{
-			"its container is gone", func(b *bench, _ *Machine, s State) { b.fake.Vanish(s.Workload.Name) },
+			"its container is gone", func(b *fixture, _ *Machine, s State) { b.fake.Vanish(s.Workload.Name) },
 			InfraError, ReasonGuestLost,
 		},
 		{
-			"out of time", func(*bench, *Machine, State) {}, // as its guest says
+			"out of time", func(*fixture, *Machine, State) {}, // as its guest says
 			Unresolved, ReasonDeadline,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newFixture(t)
 			b.host.Gateway = models(t, http.StatusOK, 1)
 			asked := make(chan error, 1)
 			b.play(func(ctx context.Context, g *scripted) int {

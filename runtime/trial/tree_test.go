@@ -57,7 +57,7 @@ func TestASnapshotFollowsALinkInPlaceOfTheWorkDirectory(t *testing.T) {
 
 // A daemon may be killed while it copies a tree out of an image, which can take minutes.
 func TestACopyOfATreeHasNoNameWhileItIsMade(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	inst, err := b.fake.Start(t.Context(), container.Workload{Name: "w", Image: "work:1", Argv: []string{"/probe", "sleep", "1h"}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 // or its kernel has too much to do. Somebody may see to it, and a try is not spent before.
 const enginePatience = 30 * time.Minute
 
-// stuck is what an engine cannot do for a trial just now.
-type stuck struct {
+// retryWindow is what an engine cannot do for a trial just now.
+type retryWindow struct {
 	phase Phase
 	since time.Time
 	times int
@@ -21,24 +21,24 @@ type stuck struct {
 // waits reports whether the engine is asked again in this phase, after an answer that it cannot.
 // It always is maxAgain times.
 func (m *Machine) waits(s State) bool {
-	if m.stuck.phase != s.Phase {
-		m.stuck = stuck{phase: s.Phase, since: time.Now()}
+	if m.retrying.phase != s.Phase {
+		m.retrying = retryWindow{phase: s.Phase, since: time.Now()}
 	}
-	m.stuck.times++
-	return m.stuck.times < maxAgain || time.Since(m.stuck.since) < m.patient
+	m.retrying.times++
+	return m.retrying.times < maxAgain || time.Since(m.retrying.since) < m.patient
 }
 
-// lack says that the daemon does not have what a trial needs of it: the log cannot be opened,
+// hostError says that the daemon does not have what a trial needs of it: the log cannot be opened,
 // or the way to its model.
-type lack struct{ error }
+type hostError struct{ error }
 
-func (l *lack) Unwrap() error { return l.error }
+func (l *hostError) Unwrap() error { return l.error }
 
 // ownTrouble reports whether an error is of this machine rather than of the trial: its disk
 // is full, read-only or broken, or it has no file handles left. It passes, or somebody sees
 // to it; until then a trial waits, and it costs no try.
 func ownTrouble(err error) bool {
-	if _, ok := errors.AsType[*lack](err); ok {
+	if _, ok := errors.AsType[*hostError](err); ok {
 		return true
 	}
 	return slices.ContainsFunc([]error{

@@ -25,8 +25,8 @@ import (
 func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error) {
 	m.host.Judge.Close(s.ID)
 	var effects []Effect
-	if m.live != nil && m.live.egress != nil {
-		effects = reached(s, m.live.egress.Counts())
+	if m.handle != nil && m.handle.egress != nil {
+		effects = reached(s, m.handle.egress.Counts())
 	}
 	if err := m.said(); err != nil {
 		return s, nil, err

@@ -55,8 +55,8 @@ func sweep(ctx context.Context, e container.Engine, owner string) (found bool, e
 	return len(all)+len(left) > 0, err
 }
 
-// bench is one test of the suite with an owner of its own.
-type bench struct {
+// fixture is one test of the suite with an owner of its own.
+type fixture struct {
 	*testing.T
 	engine container.Engine
 	image  string
@@ -64,16 +64,16 @@ type bench struct {
 	ctx    context.Context // ends when the test took too long
 }
 
-func newBench(t *testing.T, e container.Engine, image string) *bench {
+func newFixture(t *testing.T, e container.Engine, image string) *fixture {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	b := &bench{T: t, engine: e, image: image, owner: "test-" + Unique(), ctx: ctx}
+	b := &fixture{T: t, engine: e, image: image, owner: "test-" + Unique(), ctx: ctx}
 	t.Cleanup(func() { Sweep(t, e, b.owner) })
 	return b
 }
 
 // workload is a probe with the given arguments, without network.
-func (b *bench) workload(args ...string) container.Workload {
+func (b *fixture) workload(args ...string) container.Workload {
 	return container.Workload{
 		Name:    "assayd-" + b.owner + "-" + Unique(),
 		Image:   b.image,
@@ -84,21 +84,21 @@ func (b *bench) workload(args ...string) container.Workload {
 	}
 }
 
-func (b *bench) start(w container.Workload) container.Instance {
+func (b *fixture) start(w container.Workload) container.Instance {
 	b.Helper()
 	inst, err := b.engine.Start(b.ctx, w)
 	b.must(err)
 	return inst
 }
 
-func (b *bench) inspect(id string) container.Instance {
+func (b *fixture) inspect(id string) container.Instance {
 	b.Helper()
 	inst, err := b.engine.Inspect(b.ctx, id)
 	b.must(err)
 	return inst
 }
 
-func (b *bench) wait(id string) container.Exit {
+func (b *fixture) wait(id string) container.Exit {
 	b.Helper()
 	exit, err := b.engine.Wait(b.ctx, id)
 	b.must(err)
@@ -106,7 +106,7 @@ func (b *bench) wait(id string) container.Exit {
 }
 
 // run executes a probe command in a container and wants it to succeed.
-func (b *bench) run(id string, args ...string) string {
+func (b *fixture) run(id string, args ...string) string {
 	b.Helper()
 	var out bytes.Buffer
 	code, err := b.engine.(container.Execer).Exec(b.ctx, id, container.Command{
@@ -117,7 +117,7 @@ func (b *bench) run(id string, args ...string) string {
 	return out.String()
 }
 
-func (b *bench) must(err error) {
+func (b *fixture) must(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -125,7 +125,7 @@ func (b *bench) must(err error) {
 }
 
 // want checks the kind of an error.
-func (b *bench) want(err, kind error) {
+func (b *fixture) want(err, kind error) {
 	b.Helper()
 	if !errors.Is(err, kind) {
 		b.Errorf("the error is %v, want %q", err, kind)
@@ -133,7 +133,7 @@ func (b *bench) want(err, kind error) {
 }
 
 // eventually looks until the condition is true.
-func (b *bench) eventually(what string, condition func() bool) {
+func (b *fixture) eventually(what string, condition func() bool) {
 	b.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -146,7 +146,7 @@ func (b *bench) eventually(what string, condition func() bool) {
 	}
 }
 
-func equal[V comparable](b *bench, what string, have, want V) {
+func equal[V comparable](b *fixture, what string, have, want V) {
 	b.Helper()
 	if have != want {
 		b.Errorf("%s: %v, want %v", what, have, want)

@@ -15,8 +15,8 @@ import (
 // t.Cleanup. A capability that the engine does not have is not tested.
 func Run(t *testing.T, newEngine func(t *testing.T) (container.Engine, string)) {
 	e, image := newEngine(t)
-	test := func(name string, f func(*bench)) {
-		t.Run(name, func(t *testing.T) { f(newBench(t, e, image)) })
+	test := func(name string, f func(*fixture)) {
+		t.Run(name, func(t *testing.T) { f(newFixture(t, e, image)) })
 	}
 	test("a started workload runs and is what was asked for", startRuns)
 	test("starting what runs leaves it alone", startAdopts)
@@ -57,7 +57,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) (container.Engine, string)) 
 	runReaders(test, e)
 }
 
-func startRuns(b *bench) {
+func startRuns(b *fixture) {
 	w := b.workload("sleep", "1h")
 	inst := b.start(w)
 	equal(b, "name", inst.Name, w.Name)
@@ -73,7 +73,7 @@ func startRuns(b *bench) {
 	equal(b, "name by id", b.inspect(inst.ID).Name, w.Name)
 }
 
-func startAdopts(b *bench) {
+func startAdopts(b *fixture) {
 	w := b.workload("sleep", "1h")
 	first := b.start(w)
 	second := b.start(w.WithLabels(map[string]string{container.LabelTry: "2"})) // labels do not count
@@ -81,7 +81,7 @@ func startAdopts(b *bench) {
 	equal(b, "started", second.StartedAt, first.StartedAt)
 }
 
-func startAgain(b *bench) {
+func startAgain(b *fixture) {
 	w := b.workload("count", "/tmp/starts")
 	first := b.start(w)
 	equal(b, "first exit", b.wait(first.ID).Code, 1)
@@ -93,7 +93,7 @@ func startAgain(b *bench) {
 	}
 }
 
-func startConflicts(b *bench) {
+func startConflicts(b *fixture) {
 	w := b.workload("sleep", "1h")
 	inst := b.start(w)
 	other := w
@@ -105,7 +105,7 @@ func startConflicts(b *bench) {
 	equal(b, "phase", b.inspect(inst.ID).Phase, container.PhaseRunning)
 }
 
-func startFails(b *bench) {
+func startFails(b *fixture) {
 	for _, program := range []string{"/nowhere/program", "no-such-program"} {
 		w := b.workload()
 		w.Argv = []string{program}
@@ -121,7 +121,7 @@ func startFails(b *bench) {
 	equal(b, "containers left", len(all), 0)
 }
 
-func startAtOnce(b *bench) {
+func startAtOnce(b *fixture) {
 	w := b.workload("sleep", "1h")
 	ids := make([]string, 4)
 	var group sync.WaitGroup
@@ -140,7 +140,7 @@ func startAtOnce(b *bench) {
 	}
 }
 
-func waitTellsExit(b *bench) {
+func waitTellsExit(b *fixture) {
 	inst := b.start(b.workload("sleep", "300ms"))
 	equal(b, "code while it ran", b.wait(inst.ID).Code, 0)
 
@@ -158,7 +158,7 @@ func waitTellsExit(b *bench) {
 	equal(b, "code by inspection", inst.Exit.Code, 7)
 }
 
-func waitNotFound(b *bench) {
+func waitNotFound(b *fixture) {
 	_, err := b.engine.Wait(b.ctx, "assayd-test-nobody")
 	b.want(err, container.ErrNotFound)
 
@@ -172,7 +172,7 @@ func waitNotFound(b *bench) {
 	b.want(<-result, container.ErrNotFound)
 }
 
-func waitOOM(b *bench) {
+func waitOOM(b *fixture) {
 	w := b.workload("hog", "268435456")
 	w.Limits.Memory = 32 << 20
 	b.eventually("an engine that has noticed", func() bool {
@@ -182,7 +182,7 @@ func waitOOM(b *bench) {
 	})
 }
 
-func stopKills(b *bench) {
+func stopKills(b *fixture) {
 	for _, c := range []struct {
 		command string
 		grace   time.Duration
@@ -211,7 +211,7 @@ func stopKills(b *bench) {
 // handles waits until the probe in the container had time to handle signals. Commands
 // that run beside it are proof enough: their own program has started after the first, and
 // on a busy machine the last of them long after.
-func (b *bench) handles(id string) {
+func (b *fixture) handles(id string) {
 	if _, ok := b.engine.(container.Execer); ok {
 		for range 3 {
 			b.run(id, "echo", "ready")
@@ -219,7 +219,7 @@ func (b *bench) handles(id string) {
 	}
 }
 
-func removeTwice(b *bench) {
+func removeTwice(b *fixture) {
 	running := b.start(b.workload("sleep", "1h"))
 	exited := b.start(b.workload("exit", "0"))
 	b.wait(exited.ID)
@@ -233,11 +233,11 @@ func removeTwice(b *bench) {
 	b.must(b.engine.Remove(b.ctx, "assayd-test-nobody"))
 }
 
-func observeOwner(b *bench) {
+func observeOwner(b *fixture) {
 	running := b.start(b.workload("sleep", "1h"))
 	exited := b.start(b.workload("exit", "3"))
 	b.wait(exited.ID)
-	other := newBench(b.T, b.engine, b.image)
+	other := newFixture(b.T, b.engine, b.image)
 	other.start(other.workload("sleep", "1h"))
 
 	all, err := b.engine.Observe(b.ctx, b.owner)
@@ -253,7 +253,7 @@ func observeOwner(b *bench) {
 	equal(b, "label", seen[exited.ID].Labels[container.LabelOwner], b.owner)
 }
 
-func notFound(b *bench) {
+func notFound(b *fixture) {
 	inst := b.start(b.workload("sleep", "1h"))
 	for _, id := range []string{"", "assayd-test-nobody", inst.ID[:12], "../images/json", inst.ID + "/../" + inst.ID} {
 		_, err := b.engine.Inspect(b.ctx, id)
@@ -266,7 +266,7 @@ func notFound(b *bench) {
 	equal(b, "phase", b.inspect(inst.ID).Phase, container.PhaseRunning)
 }
 
-func returnsCause(b *bench) {
+func returnsCause(b *fixture) {
 	inst := b.start(b.workload("sleep", "1h"))
 	cause := errors.New("enough of it")
 	ctx, cancel := context.WithCancelCause(b.ctx)
@@ -289,7 +289,7 @@ func returnsCause(b *bench) {
 	equal(b, "phase", b.inspect(inst.ID).Phase, container.PhaseRunning)
 }
 
-func manyAtOnce(b *bench) {
+func manyAtOnce(b *fixture) {
 	var group sync.WaitGroup
 	for code := range 5 {
 		w := b.workload("exit", string(rune('0'+code)))

@@ -16,7 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 )
 
-type tester func(name string, f func(*bench))
+type tester func(name string, f func(*fixture))
 
 func runExecer(test tester) {
 	test("exec reports exit code, output and input", execReports)
@@ -35,7 +35,7 @@ func runRestarter(test tester) {
 	test("what cannot be started again says why", restartFails)
 }
 
-func restartExited(b *bench) {
+func restartExited(b *fixture) {
 	w := b.workload("sleep", "1h")
 	w.Env, w.Workdir = map[string]string{"COLOUR": "green"}, "/work"
 	id := b.start(w).ID
@@ -57,7 +57,7 @@ func restartExited(b *bench) {
 	equal(b, "start of its workload", b.start(w).StartedAt, again.StartedAt)
 }
 
-func restartFails(b *bench) {
+func restartFails(b *fixture) {
 	restarter := b.engine.(container.Restarter)
 	id := b.start(b.workload("sleep", "1h")).ID
 	b.must(b.engine.Remove(b.ctx, id))
@@ -66,7 +66,7 @@ func restartFails(b *bench) {
 }
 
 // execTerminal talks to a program at a terminal: it sees one, of the size that was told last.
-func execTerminal(b *bench) {
+func execTerminal(b *fixture) {
 	id := b.start(b.workload("sleep", "1h")).ID
 	equal(b, "without a terminal", b.run(id, "terminal"), "none\n")
 
@@ -115,7 +115,7 @@ func (s *shared) String() string {
 	return s.buf.String()
 }
 
-func execReports(b *bench) {
+func execReports(b *fixture) {
 	id := b.start(b.workload("sleep", "1h")).ID
 	for _, c := range []struct {
 		args        string
@@ -145,7 +145,7 @@ func execReports(b *bench) {
 	equal(b, "phase", b.inspect(id).Phase, container.PhaseRunning)
 }
 
-func execSurroundings(b *bench) {
+func execSurroundings(b *fixture) {
 	w := b.workload("sleep", "1h")
 	w.Env, w.User, w.Workdir = map[string]string{"COLOUR": "green"}, "1000:1000", "/work"
 	id := b.start(w).ID
@@ -164,7 +164,7 @@ func execSurroundings(b *bench) {
 	}
 }
 
-func execOrphan(b *bench) {
+func execOrphan(b *fixture) {
 	id := b.start(b.workload("sleep", "1h")).ID
 	began := time.Now()
 	equal(b, "output", b.run(id, "orphan", "1h"), "left a child\n")
@@ -173,7 +173,7 @@ func execOrphan(b *bench) {
 	}
 }
 
-func execLarge(b *bench) {
+func execLarge(b *fixture) {
 	id := b.start(b.workload("sleep", "1h")).ID
 	equal(b, "bytes", len(b.run(id, "spew", "3000000")), 3000000)
 
@@ -190,7 +190,7 @@ type refusing struct{ err error }
 
 func (r refusing) Write([]byte) (int, error) { return 0, r.err }
 
-func execCancelled(b *bench) {
+func execCancelled(b *fixture) {
 	id := b.start(b.workload("sleep", "1h")).ID
 	cause := errors.New("enough of it")
 	ctx, cancel := context.WithCancelCause(b.ctx)
@@ -219,7 +219,7 @@ func (a *announcing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func execStopped(b *bench) {
+func execStopped(b *fixture) {
 	id := b.start(b.workload("sleep", "1h")).ID
 	began := make(chan struct{})
 	result := make(chan int, 1)
@@ -239,7 +239,7 @@ func execStopped(b *bench) {
 	}
 }
 
-func execFails(b *bench) {
+func execFails(b *fixture) {
 	exec := b.engine.(container.Execer)
 	id := b.start(b.workload("sleep", "1h")).ID
 	for _, program := range []string{"/nowhere/program", "no-such-program"} {
@@ -260,7 +260,7 @@ func runCopier(test tester) {
 	test("a copy that cannot be done says why", copyFails)
 }
 
-func copyBothWays(b *bench) {
+func copyBothWays(b *fixture) {
 	inst := b.start(b.workload("sleep", "1h"))
 	b.copyTo(inst.ID, "/work", map[string]string{"a/b/": "", "a/b/c.txt": "sea", "a/d.txt": "dee"})
 	names, content := b.copyFrom(inst.ID, "/work/a")
@@ -275,7 +275,7 @@ func copyBothWays(b *bench) {
 	equal(b, "content after exit", content["late.txt"], "late")
 }
 
-func copyLinks(b *bench) {
+func copyLinks(b *fixture) {
 	id := b.start(b.workload("sleep", "1h")).ID
 	b.copyTo(id, "/work", map[string]string{"real/": "", "real/a.txt": "ay"})
 	var buf bytes.Buffer
@@ -296,13 +296,13 @@ func copyLinks(b *bench) {
 	equal(b, "names of a folder", strings.Join(names, " "), "real/ real/a.txt")
 }
 
-func (b *bench) copyTo(id, dir string, files map[string]string) {
+func (b *fixture) copyTo(id, dir string, files map[string]string) {
 	b.Helper()
 	b.must(b.engine.(container.Copier).CopyTo(b.ctx, id, dir, bytes.NewReader(b.tar(files))))
 }
 
 // tar makes an archive; names that end in a slash are folders.
-func (b *bench) tar(files map[string]string) []byte {
+func (b *fixture) tar(files map[string]string) []byte {
 	b.Helper()
 	var names []string
 	for name := range files {
@@ -325,7 +325,7 @@ func (b *bench) tar(files map[string]string) []byte {
 }
 
 // copyFrom returns the sorted names and the contents.
-func (b *bench) copyFrom(id, path string) (names []string, content map[string]string) {
+func (b *fixture) copyFrom(id, path string) (names []string, content map[string]string) {
 	b.Helper()
 	stream, err := b.engine.(container.Copier).CopyFrom(b.ctx, id, path)
 	b.must(err)
@@ -345,7 +345,7 @@ func (b *bench) copyFrom(id, path string) (names []string, content map[string]st
 	}
 }
 
-func copyFails(b *bench) {
+func copyFails(b *fixture) {
 	copier := b.engine.(container.Copier)
 	id := b.start(b.workload("sleep", "1h")).ID
 	archive := b.tar(map[string]string{"x": "y"})
@@ -375,7 +375,7 @@ func runFreezerAndExecer(test tester) {
 	test("a freeze and a command that starts do not wait for each other", freezeWhileCommandsStart)
 }
 
-func freezeAndThaw(b *bench) {
+func freezeAndThaw(b *fixture) {
 	freezer := b.engine.(container.Freezer)
 	w := b.workload("ticks", "/tmp/ticks")
 	id := b.start(w).ID
@@ -405,7 +405,7 @@ func freezeAndThaw(b *bench) {
 	b.want(freezer.Freeze(b.ctx, "assayd-test-nobody"), container.ErrNotFound)
 }
 
-func freezeAndStop(b *bench) {
+func freezeAndStop(b *fixture) {
 	freezer := b.engine.(container.Freezer)
 	id := b.start(b.workload("sleep", "1h")).ID
 	b.must(freezer.Freeze(b.ctx, id))

@@ -9,7 +9,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 )
 
-func execWaitsForThaw(b *bench) {
+func execWaitsForThaw(b *fixture) {
 	freezer, exec := b.engine.(container.Freezer), b.engine.(container.Execer)
 	id := b.start(b.workload("sleep", "1h")).ID
 	run := func(ctx context.Context) (int, error) {
@@ -47,7 +47,7 @@ func execWaitsForThaw(b *bench) {
 // freezeWhileCommandsStart freezes a container again and again in which commands are being
 // started, some of them by callers who go away in that moment, while somebody looks at it. An
 // engine that lets the two meet can be asked nothing about the container any more.
-func freezeWhileCommandsStart(b *bench) {
+func freezeWhileCommandsStart(b *fixture) {
 	freezer, exec := b.engine.(container.Freezer), b.engine.(container.Execer)
 	id := b.start(b.workload("sleep", "1h")).ID
 	ctx, cancel := context.WithCancel(b.ctx)

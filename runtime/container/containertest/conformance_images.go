@@ -15,7 +15,7 @@ func runImages(test tester) {
 	test("an image that is not there is not found, and removing it succeeds", imageMissing)
 }
 
-func commitAndRun(b *bench) {
+func commitAndRun(b *fixture) {
 	images := b.engine.(container.Images)
 	maker := b.start(b.workload("write", "/work/made.txt", "by the container"))
 	equal(b, "exit code", b.wait(maker.ID).Code, 0)
@@ -53,7 +53,7 @@ func commitAndRun(b *bench) {
 	b.want(err, container.ErrNotFound)
 }
 
-func tagImage(b *bench) {
+func tagImage(b *fixture) {
 	images := b.engine.(container.Images)
 	old, err := images.Image(b.ctx, b.image)
 	b.must(err)
@@ -78,7 +78,7 @@ func tagImage(b *bench) {
 	equal(b, "names left", len(found.Refs), len(old.Refs))
 }
 
-func imageMissing(b *bench) {
+func imageMissing(b *fixture) {
 	images := b.engine.(container.Images)
 	ref := "assayd-test/no-such-image:" + Unique()
 	_, err := images.Image(b.ctx, ref)
@@ -98,13 +98,13 @@ func imageMissing(b *bench) {
 
 func runReaders(test tester, e container.Engine) {
 	if h, ok := e.(container.Hinter); ok {
-		test("hints tell of the owner's containers until the context ends", func(b *bench) { hintsTell(b, h) })
+		test("hints tell of the owner's containers until the context ends", func(b *fixture) { hintsTell(b, h) })
 	}
 	if m, ok := e.(container.Meter); ok {
-		test("usage is what the container uses", func(b *bench) { usageTells(b, m) })
+		test("usage is what the container uses", func(b *fixture) { usageTells(b, m) })
 	}
 	if h, ok := e.(container.Host); ok {
-		test("the host has a size", func(b *bench) {
+		test("the host has a size", func(b *fixture) {
 			info, err := h.HostInfo(b.ctx)
 			b.must(err)
 			if info.CPUs < 1 || info.Memory < 1<<20 || info.Version == "" || info.DataRoot == "" {
@@ -115,10 +115,10 @@ func runReaders(test tester, e container.Engine) {
 	}
 }
 
-func hintsTell(b *bench, h container.Hinter) {
+func hintsTell(b *fixture, h container.Hinter) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	hints := h.Hints(ctx, b.owner)
-	other := newBench(b.T, b.engine, b.image)
+	other := newFixture(b.T, b.engine, b.image)
 	stranger := other.start(other.workload("exit", "0"))
 
 	inst := b.start(b.workload("sleep", "1h"))
@@ -133,7 +133,7 @@ func hintsTell(b *bench, h container.Hinter) {
 }
 
 // hinted reads hints up to one of the container or of all; the stranger's never comes.
-func (b *bench) hinted(hints <-chan string, id, stranger string) {
+func (b *fixture) hinted(hints <-chan string, id, stranger string) {
 	b.Helper()
 	for {
 		select {
@@ -152,7 +152,7 @@ func (b *bench) hinted(hints <-chan string, id, stranger string) {
 	}
 }
 
-func usageTells(b *bench, m container.Meter) {
+func usageTells(b *fixture, m container.Meter) {
 	inst := b.start(b.workload("sleep", "1h"))
 	if copier, ok := b.engine.(container.Copier); ok {
 		content := b.tar(map[string]string{"big": strings.Repeat("0123456789", 100_000)})

@@ -13,7 +13,7 @@ func runPinner(test tester) {
 }
 
 // spots are a single CPU that the host has, and all of them.
-func (b *bench) spots() (one, all string) {
+func (b *fixture) spots() (one, all string) {
 	b.Helper()
 	count := 1
 	if h, ok := b.engine.(container.Host); ok {
@@ -24,9 +24,9 @@ func (b *bench) spots() (one, all string) {
 	return cpuRange(count-1, count-1), cpuRange(0, count-1)
 }
 
-func (b *bench) cpus(id string) string { return strings.TrimSpace(b.run(id, "cpus")) }
+func (b *fixture) cpus(id string) string { return strings.TrimSpace(b.run(id, "cpus")) }
 
-func pinMoves(b *bench) {
+func pinMoves(b *fixture) {
 	pinner := b.engine.(container.Pinner)
 	one, all := b.spots()
 	w := b.workload("sleep", "1h")
@@ -52,7 +52,7 @@ func pinMoves(b *bench) {
 	equal(b, "CPUs of one that was made so", b.cpus(b.start(w).ID), one)
 }
 
-func pinWaits(b *bench) {
+func pinWaits(b *fixture) {
 	one, _ := b.spots()
 	w := b.workload("sleep", "1h")
 	id := b.start(w).ID
@@ -63,7 +63,7 @@ func pinWaits(b *bench) {
 	equal(b, "CPUs", b.cpus(id), one)
 }
 
-func pinFails(b *bench) {
+func pinFails(b *fixture) {
 	pinner := b.engine.(container.Pinner)
 	_, all := b.spots()
 	id := b.start(b.workload("sleep", "1h")).ID

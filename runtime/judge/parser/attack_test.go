@@ -25,8 +25,8 @@ type attack struct {
 	want   outcome
 }
 
-// bench judges submissions with one runner.
-type bench struct {
+// fixture judges submissions with one runner.
+type fixture struct {
 	parser    string
 	command   string // run by sh
 	submitted string // file of the submitted module
@@ -34,7 +34,7 @@ type bench struct {
 	env       []string
 }
 
-func (b bench) judge(t *testing.T, source string) (outcome, Result) {
+func (b fixture) judge(t *testing.T, source string) (outcome, Result) {
 	t.Helper()
 	root := t.TempDir()
 	work := filepath.Join(root, "work")
@@ -81,7 +81,7 @@ func (b bench) judge(t *testing.T, source string) (outcome, Result) {
 	return got, r
 }
 
-func (b bench) try(t *testing.T, attacks []attack) {
+func (b fixture) try(t *testing.T, attacks []attack) {
 	t.Helper()
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
@@ -220,7 +220,7 @@ pytest.Function.runtest = lambda self: None if self.name in ("test_one", "test_t
 	interpreter := python(t)
 	for _, flags := range []string{"-q -p no:cacheprovider -o addopts= test_mod.py", "-v", "-x -rA test_mod.py::test_one test_mod.py::test_two --deselect nothing"} {
 		t.Run(flags, func(t *testing.T) {
-			b := bench{parser: "pytest", submitted: "mod.py", hidden: map[string]string{"test_mod.py": pytestHidden}}
+			b := fixture{parser: "pytest", submitted: "mod.py", hidden: map[string]string{"test_mod.py": pytestHidden}}
 			b.command = "PYTHONPATH=src " + interpreter + " -m pytest " + flags
 			if strings.HasPrefix(flags, "-x") {
 				// After the first failure the second test does not run; the added ones do.
@@ -283,7 +283,7 @@ func TestAttacksOnGoTest(t *testing.T) {
 	}
 	for _, flags := range []string{"-v .", "-json ./..."} {
 		t.Run(flags, func(t *testing.T) {
-			b := bench{
+			b := fixture{
 				parser: "gotest", command: "go test -vet=off " + flags, submitted: "mod.go",
 				hidden: map[string]string{"mod_test.go": gotestHidden, "go.mod": "module example.org/mod\n\ngo 1.21\n"},
 				env:    []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local"},
@@ -303,7 +303,7 @@ test('two', async (t) => { await t.test('sub', () => { assert.equal(mod.f(), 1);
 func TestAttacksOnNode(t *testing.T) {
 	requireTool(t, "node")
 	wrong := "\nexports.f = () => 0;\n"
-	b := bench{
+	b := fixture{
 		parser: "node", command: "node --test mod.test.js", submitted: "mod.js",
 		hidden: map[string]string{"mod.test.js": nodeHidden},
 	}

@@ -243,7 +243,7 @@ unittest.TestCase.assertEqual = lambda self, a, b: None
 	interpreter := python(t)
 	for _, flags := range []string{"-v", "discover -v -b -p 'test_*.py'"} {
 		t.Run(flags, func(t *testing.T) {
-			b := bench{
+			b := fixture{
 				parser: "unittest", command: interpreter + " -m unittest " + flags, submitted: "mod.py",
 				hidden: map[string]string{"test_mod.py": unittestHidden}, env: []string{"PYTHONDONTWRITEBYTECODE=1"},
 			}

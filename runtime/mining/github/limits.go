@@ -93,16 +93,16 @@ func (t *token) free(of resource, now time.Time) time.Time {
 	return at
 }
 
-// purse holds the tokens.
-type purse struct {
+// tokenQuota holds the tokens.
+type tokenQuota struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
 	tokens []*token
 }
 
-func newPurse(secrets []string, log *slog.Logger) *purse {
-	p := &purse{log: log}
+func newPurse(secrets []string, log *slog.Logger) *tokenQuota {
+	p := &tokenQuota{log: log}
 	if len(secrets) == 0 {
 		secrets = []string{""}
 	}
@@ -117,7 +117,7 @@ var errNone = errors.New("no token is left to ask with")
 
 // take hands out the token that has the most left, or says when one will have something. What
 // is taken is given back by settle. Tokens in without are passed over.
-func (p *purse) take(of resource, without map[*token]bool) (best *token, at time.Time, err error) {
+func (p *tokenQuota) take(of resource, without map[*token]bool) (best *token, at time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -159,7 +159,7 @@ const (
 )
 
 // settle takes a token back, with what GitHub said of its limits.
-func (p *purse) settle(t *token, of resource, c came, h http.Header) {
+func (p *tokenQuota) settle(t *token, of resource, c came, h http.Header) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.budget(of).flying--
@@ -210,7 +210,7 @@ func (b *budget) note(h http.Header) {
 }
 
 // drop puts a token away that GitHub does not know.
-func (p *purse) drop(t *token) {
+func (p *tokenQuota) drop(t *token) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t.secret != "" && !time.Now().Before(t.refused) {

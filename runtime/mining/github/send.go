@@ -36,7 +36,7 @@ const (
 type api struct {
 	host      string
 	transport http.RoundTripper
-	purse     *purse
+	purse     *tokenQuota
 	log       *slog.Logger
 }
 

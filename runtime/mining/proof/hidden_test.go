@@ -42,7 +42,7 @@ func TestWhichTestsAreHiddenOnes(t *testing.T) {
 
 // A command that runs the tests of somebody else says nothing of these.
 func TestTestsOfOthersAreNoHiddenOnes(t *testing.T) {
-	w := &world{base: base(), tests: map[string]func(files) parser.Status{"tests/test_elsewhere.py::test_more": always(parser.Passed)}}
+	w := &fixture{base: base(), tests: map[string]func(files) parser.Status{"tests/test_elsewhere.py::test_more": always(parser.Passed)}}
 	_, err := scene{world: w, fixed: fixed(t)}.prove(t)
 	if r := reason.Of(err); r == nil || r.Code != NoTestsRan {
 		t.Errorf("%v, want %s", err, NoTestsRan)

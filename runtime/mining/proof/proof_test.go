@@ -54,7 +54,7 @@ func newTest(lines ...string) []byte {
 
 // scene is a case in a world.
 type scene struct {
-	world *world
+	world *fixture
 	fixed files
 	tests []byte // "" = some that read nothing
 	c     Case
@@ -102,7 +102,7 @@ func TestASoundTaskIsProved(t *testing.T) {
 	after := fixed(t).edited(t, "calc.py", "    a = a + 1\n", "    a = a + 1  # one\n    a = a + 0\n", "# a calculator", "# The calculator")
 	after["README.md"] = "The calculator.\n"
 	after["CHANGELOG"] = "It adds.\n"
-	got, err := scene{world: &world{base: base(), tests: usual()}, fixed: after}.prove(t)
+	got, err := scene{world: &fixture{base: base(), tests: usual()}, fixed: after}.prove(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestHunksThatNoTestNeedsAreTold(t *testing.T) {
 	from := base()
 	from["calc.py"] += far + "def more():\n    return 2\n" + far + "def last():\n    return 3\n"
 	after := from.edited(t, "calc.py", "a - b", "a + b", "return 2", "return 4", "return 3", "return 9")
-	w := &world{base: from, tests: usual()}
+	w := &fixture{base: from, tests: usual()}
 	w.tests["tests/test_calc.py::test_last"] = when(func(f files) bool { return f.does("calc.py", "return 9") })
 	after["other.py"] = "def other():\n    return 2\n"
 	got, err := scene{world: w, fixed: after}.prove(t)
@@ -136,7 +136,7 @@ func TestHunksThatNoTestNeedsAreTold(t *testing.T) {
 }
 
 func TestFlakyTestsAreListedAndLeftOut(t *testing.T) {
-	w := &world{base: base(), tests: usual()}
+	w := &fixture{base: base(), tests: usual()}
 	w.tests[testLuck] = always(parser.Passed)
 	w.twist = func(r *round.Report, _ files, of string, n int) {
 		if of == "" && n == 2 {
@@ -150,7 +150,7 @@ func TestFlakyTestsAreListedAndLeftOut(t *testing.T) {
 }
 
 func TestATestThatIsFoundFlakyAtTheLastIsLeftOut(t *testing.T) {
-	w := &world{base: base(), tests: usual()}
+	w := &fixture{base: base(), tests: usual()}
 	w.tests[testLuck] = always(parser.Passed)
 	w.twist = func(r *round.Report, _ files, of string, n int) {
 		if of != "" && n == 4 {
@@ -179,7 +179,7 @@ func TestTestsMayNotBuildBeforeWhereTheStatementNamesWhatIsMissing(t *testing.T)
 		"an interface":    {Interface: true, Statement: "## Interface\n`plus(a, b)`"},
 		"the name itself": {Statement: "Add calc.plus, which adds."},
 	} {
-		w := &world{base: base(), tests: map[string]func(files) parser.Status{testAdd: when(adds), testOther: always(parser.Passed), "tests/test_x.py::test_x": always(parser.Passed)}, broke: broke}
+		w := &fixture{base: base(), tests: map[string]func(files) parser.Status{testAdd: when(adds), testOther: always(parser.Passed), "tests/test_x.py::test_x": always(parser.Passed)}, broke: broke}
 		got, err := scene{world: w, fixed: after, c: c}.prove(t)
 		if err != nil {
 			t.Fatal(name, err)
@@ -206,7 +206,7 @@ func TestAnInterfaceHasToNameWhatIsMissing(t *testing.T) {
 		"one of two is missing": {"cannot import name 'minus'\nNo module named 'calc.plus'", CollectionError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{base: base(), tests: usual(), twist: func(r *round.Report, f files, _ string, _ int) {
+			w := &fixture{base: base(), tests: usual(), twist: func(r *round.Report, f files, _ string, _ int) {
 				if !adds(f) {
 					r.Tests = []parser.Test{{Name: "tests/test_calc.py", Status: parser.Errored, Message: tc.said}}
 					end(round.StatusInvalid, "the run did not come to its end", nil)(r)
@@ -221,7 +221,7 @@ func TestAnInterfaceHasToNameWhatIsMissing(t *testing.T) {
 }
 
 func TestWhatWasPrintedTellsTheMissingNames(t *testing.T) {
-	w := &world{base: base(), tests: usual(), broke: func(f files) string {
+	w := &fixture{base: base(), tests: usual(), broke: func(f files) string {
 		if !adds(f) {
 			return "tests/test_calc.py"
 		}
@@ -245,7 +245,7 @@ func TestWhatWasPrintedTellsTheMissingNames(t *testing.T) {
 
 // A test that kills the process takes those behind it along: all of them have failed.
 func TestTestsThatWereNotReachedHaveFailed(t *testing.T) {
-	w := &world{base: base(), tests: usual()}
+	w := &fixture{base: base(), tests: usual()}
 	w.tests["tests/test_calc.py::test_later"] = func(f files) parser.Status {
 		if !adds(f) {
 			return ""
@@ -259,7 +259,7 @@ func TestTestsThatWereNotReachedHaveFailed(t *testing.T) {
 }
 
 func TestATestThatReadsSourcesAmongOthersIsLeftOut(t *testing.T) {
-	w := &world{base: base(), tests: usual()}
+	w := &fixture{base: base(), tests: usual()}
 	greps := "tests/test_calc.py::test_text"
 	w.tests[greps] = when(func(f files) bool { return strings.Contains(f["calc.py"], "a + b") })
 	tests := newTest("import inspect, calc", "def test_text(): assert 'a + b' in inspect.getsource(calc)")
@@ -274,7 +274,7 @@ func TestATestThatReadsSourcesAmongOthersIsLeftOut(t *testing.T) {
 
 func TestTestsThatReadFilesOfTheirOwnAreSound(t *testing.T) {
 	tests := newTest("from calc import add", "data = open(os.path.join(os.path.dirname(__file__), 'data.json'))", "# of calc.py", "def test_add(): pass")
-	got, err := scene{world: &world{base: base(), tests: usual()}, fixed: fixed(t), tests: tests}.prove(t)
+	got, err := scene{world: &fixture{base: base(), tests: usual()}, fixed: fixed(t), tests: tests}.prove(t)
 	if diff := cmp.Diff([]string{testAdd}, got.FailToPass); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
@@ -291,7 +291,7 @@ func TestPartsThatNeedEachOtherToBuildAreTriedTogether(t *testing.T) {
 		"tested":   {func(f files) bool { return strings.Contains(f["a.go"], "Itoa(2)") }},
 		"untested": {func(f files) bool { return strings.Contains(f["b.go"], "2") }},
 	} {
-		w := &world{
+		w := &fixture{
 			base: from, tests: map[string]func(files) parser.Status{"a::TestF": when(s.needs), "a::TestG": always(parser.Passed)},
 			broke: func(f files) string {
 				if strings.Contains(f["a.go"], "\"strconv\"") != strings.Contains(f["a.go"], "strconv.Itoa") {
@@ -328,7 +328,7 @@ func TestManyHunksAreTriedInGroups(t *testing.T) {
 		name := "more/" + string(rune('a'+i/10)) + "/" + string(rune('a'+i%10)) + ".py"
 		from[name], after[name] = "x = 1\n", "x = 2\n"
 	}
-	w := &world{base: from, tests: usual()}
+	w := &fixture{base: from, tests: usual()}
 	got, err := scene{world: w, fixed: after}.prove(t)
 	if err != nil {
 		t.Fatal(err)
@@ -362,7 +362,7 @@ func TestManyHunksOfOneFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{base: from, tests: usual()}
+			w := &fixture{base: from, tests: usual()}
 			for _, n := range tc.needs {
 				w.tests["tests/test_many.py::test_"+strconv.Itoa(n)] = when(func(f files) bool { return f.does("many.py", "return "+strconv.Itoa(n+1)) })
 			}
@@ -392,7 +392,7 @@ func TestTroubleIsNoFaultOfTheTask(t *testing.T) {
 		"a lost machine":  end(round.StatusError, "the machine is gone", nil),
 		"a broken engine": func(r *round.Report) { r.Problem = "the world ends" },
 	} {
-		w := &world{base: base(), tests: usual(), twist: func(r *round.Report, _ files, _ string, n int) {
+		w := &fixture{base: base(), tests: usual(), twist: func(r *round.Report, _ files, _ string, n int) {
 			if n == 3 {
 				twist(r)
 			}

@@ -42,8 +42,8 @@ func (f files) does(name, line string) bool {
 	return false
 }
 
-// world is a repository whose tests are functions. A test that returns "" is not there.
-type world struct {
+// fixture is a repository whose tests are functions. A test that returns "" is not there.
+type fixture struct {
 	base  files
 	tests map[string]func(f files) parser.Status
 	broke func(f files) string                             // the name under which a build fails, "" = it does not
@@ -58,7 +58,7 @@ type world struct {
 }
 
 // run is a Run in the world.
-func (w *world) run(t *testing.T) Run {
+func (w *fixture) run(t *testing.T) Run {
 	return func(ctx context.Context, of task.Task, diff []byte) (round.Report, error) {
 		n, done := w.enter(string(diff))
 		defer done()
@@ -81,7 +81,7 @@ func (w *world) run(t *testing.T) Run {
 }
 
 // applied is the base with a patch, which Git applies once.
-func (w *world) applied(t *testing.T, diff []byte) (files, error) {
+func (w *fixture) applied(t *testing.T, diff []byte) (files, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if tree := w.trees[string(diff)]; tree != nil {
@@ -95,7 +95,7 @@ func (w *world) applied(t *testing.T, diff []byte) (files, error) {
 	return tree, err
 }
 
-func (w *world) enter(diff string) (n int, done func()) {
+func (w *fixture) enter(diff string) (n int, done func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.counts == nil {
@@ -112,7 +112,7 @@ func (w *world) enter(diff string) (n int, done func()) {
 	}
 }
 
-func (w *world) report(of task.Task, tree files) round.Report {
+func (w *fixture) report(of task.Task, tree files) round.Report {
 	r := round.Report{Status: round.StatusOK, Valid: true, JudgeMS: 1500}
 	broken := ""
 	if w.broke != nil {

@@ -55,8 +55,8 @@ func theirNames(parser string, names []string) []string {
 	return out
 }
 
-// twins are two tests of jest that SWE-bench would take for one.
-func twins(t task.Task) (title string, found bool) {
+// sameTitles are two tests of jest that SWE-bench would take for one.
+func sameTitles(t task.Task) (title string, found bool) {
 	if t.Judge.Parser != "jest" {
 		return "", false
 	}

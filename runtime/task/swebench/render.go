@@ -16,7 +16,7 @@ import (
 // newRow writes a task as a row, or says what of it no row can hold.
 func newRow(t task.Task) (row, []string) {
 	t = folder.Unnamed(t)
-	if title, ok := twins(t); ok {
+	if title, ok := sameTitles(t); ok {
 		return nil, []string{fmt.Sprintf("it has two tests with the title %q, by which SWE-bench tells tests of jest apart", title)}
 	}
 	if problems := beyond(t); len(problems) > 0 {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func world() githubtest.World {
+func hub() githubtest.World {
 	p := github.Pull{
 		Ref: github.Ref{Repo: "o/r", Number: 7}, Title: "Mend it", Merged: true, MergeSHA: "c0ffee", Parents: []string{"a", "b"}, MergedAt: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC),
 		Issues: []github.Issue{{Repo: "o/r", Number: 3, Title: "Broken"}}, Repository: github.Repository{Name: "o/r", Language: "Go", License: "MIT", DefaultBranch: "main"},
@@ -76,7 +76,7 @@ func TestItAnswersAsGitHubDoes(t *testing.T) {
 		{"limits", "/rate_limit", 200, "", `"search":{"limit":10`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := githubtest.New(t, world())
+			s := githubtest.New(t, hub())
 			res, body := ask(t, s, "GET", tt.path, "")
 			name, value, _ := strings.Cut(tt.header, ": ")
 			if res == nil || res.StatusCode != tt.status || !strings.Contains(res.Header.Get(name), value) || !strings.Contains(body, tt.body) {
@@ -87,7 +87,7 @@ func TestItAnswersAsGitHubDoes(t *testing.T) {
 }
 
 func TestAConditionalRequestCostsNothing(t *testing.T) {
-	s := githubtest.New(t, world())
+	s := githubtest.New(t, hub())
 	first, _ := ask(t, s, "GET", "/repos/o/r", "")
 	again, body := ask(t, s, "GET", "/repos/o/r", "", "If-None-Match", first.Header.Get("ETag"))
 	if again.StatusCode != 304 || body != "" || again.Header.Get("X-RateLimit-Remaining") != "59" || len(s.Repeated()) > 0 {
@@ -100,7 +100,7 @@ func TestAConditionalRequestCostsNothing(t *testing.T) {
 }
 
 func TestLimitsAreThoseOfATokenAndAResource(t *testing.T) {
-	w := world()
+	w := hub()
 	w.Tokens = []string{"a", "b"}
 	w.Limits = map[string]githubtest.Limit{"core": {Requests: 1, Window: time.Hour}, "graphql": {Requests: 0, Window: time.Hour}}
 	s := githubtest.New(t, w)
@@ -129,7 +129,7 @@ func TestEachFault(t *testing.T) {
 		githubtest.Secondary: "secondary rate limit", githubtest.TooMany: "secondary rate limit", githubtest.BadGateway: "Server Error",
 		githubtest.Page: "Unicorn", githubtest.Dropped: "EOF", githubtest.Half: "EOF",
 	} {
-		w := world()
+		w := hub()
 		w.Faults = githubtest.Faults{Share: 1, Kinds: []githubtest.Fault{kind}}
 		s := githubtest.New(t, w)
 		if res, body := ask(t, s, "GET", "/repos/o/r", ""); !strings.Contains(body, want) || len(s.Answered()) > 0 {
@@ -155,7 +155,7 @@ func TestGraphQLRefusesWhatItDoesNotKnow(t *testing.T) {
 		{"half a query", `query { repository(`, "Parse error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := githubtest.New(t, world())
+			s := githubtest.New(t, hub())
 			body, err := json.Marshal(map[string]any{"query": tt.query, "variables": map[string]any{"n": 7, "m": 9}})
 			if err != nil {
 				t.Fatal(err)
@@ -170,7 +170,7 @@ func TestGraphQLRefusesWhatItDoesNotKnow(t *testing.T) {
 			}
 		})
 	}
-	s := githubtest.New(t, world())
+	s := githubtest.New(t, hub())
 	if res, _ := ask(t, s, "POST", "/graphql", "{}"); res.StatusCode != 401 {
 		t.Errorf("without a token: %d", res.StatusCode)
 	}
@@ -190,7 +190,7 @@ func order(t *testing.T, text string) string {
 }
 
 func TestTheWorldChanges(t *testing.T) {
-	s := githubtest.New(t, world())
+	s := githubtest.New(t, hub())
 	s.Change(func(w *githubtest.World) { w.Gone = map[string]int{"o/r#7": 410, "o/r": 0} })
 	if res, _ := ask(t, s, "GET", "/repos/o/r/pulls/7", ""); res.StatusCode != 410 {
 		t.Errorf("%d", res.StatusCode)

@@ -64,7 +64,7 @@ func TestTheSummaryInventsNothingOfATest(t *testing.T) {
 
 // Trials end faster than summaries are written, and after `assayd run` there is no next daemon.
 func TestTheSummaryIsWholeWhenTheDaemonEnds(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.write("a.hcl", strings.Replace(strings.Replace(spec("a", "b"),
 		`"work:1"`, `"none:1"`, 1),
 		"parallel = 4", "parallel = 4\n mode = \"single\"\n retry {\n  infra = 0\n }", 1))

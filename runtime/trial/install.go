@@ -29,8 +29,8 @@ type Mounted struct {
 	Target string
 }
 
-// equip makes or finds what the agent needs installed.
-func (m *Machine) equip(ctx context.Context, s *State, work image.Built, labels map[string]string) error {
+// installAgent makes or finds what the agent needs installed.
+func (m *Machine) installAgent(ctx context.Context, s *State, work image.Built, labels map[string]string) error {
 	a := s.Cell.Agent
 	if a.Program != "" && a.Layer != nil { // it is installed by steps of its own, into PATH or these folders
 		s.Program, s.Path = layer.Executable(a.Program), []string{"/agent", "/agent/bin", layerDir, layerDir + "/bin", layerDir + "/usr/bin", layerDir + "/usr/local/bin"}

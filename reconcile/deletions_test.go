@@ -39,7 +39,7 @@ func TestPresence(t *testing.T) {
 		{"a new file is no matter of presence", "", nil, []look{{at: 0, seen: "z"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPresence(slog.New(slog.DiscardHandler))
+			p := newDeletionGuard(slog.New(slog.DiscardHandler))
 			previous := config.Previous{}
 			for _, name := range tt.known {
 				path := fmt.Sprintf("/root/%c", name)
@@ -78,7 +78,7 @@ func TestPresence(t *testing.T) {
 
 // TestUnknownIsKept: what a scan could not read is neither missed nor absent, however long.
 func TestUnknownIsKept(t *testing.T) {
-	p := newPresence(slog.New(slog.DiscardHandler))
+	p := newDeletionGuard(slog.New(slog.DiscardHandler))
 	previous := config.Previous{"/root/a": {Path: "/root/a", Root: "/root"}}
 	unread := []config.Input{{Path: "/root/a", Unknown: "permission denied"}}
 	for _, after := range []time.Duration{0, time.Second, time.Hour} {

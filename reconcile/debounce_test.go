@@ -54,7 +54,7 @@ func TestHalfAFileIsNotTakenForTheWhole(t *testing.T) {
 			}
 			previous := config.Load(old, nil, config.Options{}).Accepted()
 			whole := func(path string) bool { return path == "/root/"+tt.asked }
-			set, again := writing{}.load(inputs, previous, whole, config.Options{}, noon)
+			set, again := debounce{}.load(inputs, previous, whole, config.Options{}, noon)
 			if got := told(set); got != tt.want {
 				t.Errorf("in force is %q, want %q", got, tt.want)
 			}
@@ -82,7 +82,7 @@ func told(set *config.Set) string {
 
 // A file that is written all the time is looked at now and then as it is.
 func TestAFileThatNeverRestsIsTakenAsItIs(t *testing.T) {
-	w := writing{}
+	w := debounce{}
 	var taken []int
 	for at := 0; at < 12_000; at += 50 {
 		now := noon.Add(time.Duration(at) * time.Millisecond)

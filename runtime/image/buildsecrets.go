@@ -17,9 +17,9 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 )
 
-// Lent is what the commands of a build are lent: it is in no image, no name and no history.
+// BuildSecrets is what the commands of a build are lent: it is in no image, no name and no history.
 // Passwords in addresses are kept as secret as Secrets.
-type Lent struct {
+type BuildSecrets struct {
 	// Secrets are given to the setup commands of tasks, by the name of the variable.
 	Secrets map[string]string
 	// Mirrors are addresses to be used in place of the usual ones, by kind: apt, pip, npm,
@@ -37,7 +37,7 @@ var mirrorVariables = map[string]string{
 }
 
 // env is the environment of every command of a build.
-func (l Lent) env() map[string]string {
+func (l BuildSecrets) env() map[string]string {
 	env := map[string]string{}
 	for kind, variable := range mirrorVariables {
 		if at := l.Mirrors[kind]; at != "" {
@@ -55,7 +55,7 @@ func (l Lent) env() map[string]string {
 // Lends is what commands with network may know of the settings, as environment: mirrors and the
 // proxy. It holds no secret: an address with a password is left out.
 func (b *Builder) Lends() map[string]string {
-	env := b.opts.Lent.env()
+	env := b.opts.BuildSecrets.env()
 	maps.DeleteFunc(env, func(_, address string) bool {
 		at, err := url.Parse(address)
 		return err != nil || at.User != nil
@@ -64,7 +64,7 @@ func (b *Builder) Lends() map[string]string {
 }
 
 // hide replaces secrets in what a command said.
-func (l Lent) hide(text []byte) []byte {
+func (l BuildSecrets) hide(text []byte) []byte {
 	for _, form := range l.forms(1) {
 		text = bytes.ReplaceAll(text, form, []byte("***"))
 	}
@@ -72,7 +72,7 @@ func (l Lent) hide(text []byte) []byte {
 }
 
 // passwords are those in the addresses of mirrors and of the proxy.
-func (l Lent) passwords() (all []string) {
+func (l BuildSecrets) passwords() (all []string) {
 	for _, address := range append(slices.Collect(maps.Values(l.Mirrors)), l.Proxy) {
 		if at, err := url.Parse(address); err == nil {
 			if password, ok := at.User.Password(); ok {
@@ -84,7 +84,7 @@ func (l Lent) passwords() (all []string) {
 }
 
 // forms are the texts that show a secret of at least so many bytes, the longest first.
-func (l Lent) forms(least int) (all [][]byte) {
+func (l BuildSecrets) forms(least int) (all [][]byte) {
 	for _, value := range append(slices.Collect(maps.Values(l.Secrets)), l.passwords()...) {
 		value = strings.TrimSpace(value)
 		shown := []string{value, url.QueryEscape(value), url.PathEscape(value)}
@@ -110,8 +110,8 @@ const shortSecret = 8
 
 // leaks looks for secrets in all files of the container, which must not run. It does not
 // see what is compressed.
-func (s *site) leaks(ctx context.Context) error {
-	l := s.b.opts.Lent
+func (s *buildStep) leaks(ctx context.Context) error {
+	l := s.b.opts.BuildSecrets
 	if s.recipe.Role == container.RoleBase {
 		l.Secrets = nil // its commands were lent none
 	}
@@ -139,7 +139,7 @@ func (s *site) leaks(ctx context.Context) error {
 			return fmt.Errorf("look for secrets in %s of the image: %w", h.Name, err)
 		}
 		if found {
-			return &LeakError{s.recipe.Role, string(s.b.opts.Lent.hide([]byte(path.Join("/", h.Name))))}
+			return &LeakError{s.recipe.Role, string(s.b.opts.BuildSecrets.hide([]byte(path.Join("/", h.Name))))}
 		}
 	}
 }
@@ -197,8 +197,8 @@ type source struct {
 }
 
 // throughMirror points apt at the mirror, if there is one, and returns what undoes it.
-func (s *site) throughMirror(ctx context.Context) (undo func(context.Context) error, err error) {
-	mirror := strings.TrimSuffix(s.b.opts.Lent.Mirrors["apt"], "/")
+func (s *buildStep) throughMirror(ctx context.Context) (undo func(context.Context) error, err error) {
+	mirror := strings.TrimSuffix(s.b.opts.BuildSecrets.Mirrors["apt"], "/")
 	if mirror == "" {
 		return func(context.Context) error { return nil }, nil
 	}
@@ -224,7 +224,7 @@ func (s *site) throughMirror(ctx context.Context) (undo func(context.Context) er
 }
 
 // sources are the lists that name a server of the distribution.
-func (s *site) sources(ctx context.Context) (all []source, err error) {
+func (s *buildStep) sources(ctx context.Context) (all []source, err error) {
 	rc, err := s.b.copier.CopyFrom(ctx, s.id, "/etc/apt")
 	if errors.Is(err, container.ErrNotFound) {
 		return nil, nil
@@ -260,7 +260,7 @@ func (s *site) sources(ctx context.Context) (all []source, err error) {
 	}
 }
 
-func (s *site) putSources(ctx context.Context, all []source) error {
+func (s *buildStep) putSources(ctx context.Context, all []source) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -279,13 +279,13 @@ func (s *site) putSources(ctx context.Context, all []source) error {
 
 // lend adds what every command is lent, and to those of tasks the secrets. What the recipe
 // says itself wins over mirrors.
-func (s *site) lend(env map[string]string, secrets bool) map[string]string {
-	env = merge(s.b.opts.Lent.env(), env)
+func (s *buildStep) lend(env map[string]string, secrets bool) map[string]string {
+	env = merge(s.b.opts.BuildSecrets.env(), env)
 	if secrets {
 		if env == nil {
 			env = map[string]string{}
 		}
-		maps.Copy(env, s.b.opts.Lent.Secrets)
+		maps.Copy(env, s.b.opts.BuildSecrets.Secrets)
 	}
 	return env
 }

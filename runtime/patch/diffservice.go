@@ -28,9 +28,9 @@ const (
 	baseSuffix    = ".git"
 )
 
-// Workshop makes and applies patches. Its folder belongs to it alone. All methods, and those
+// DiffService makes and applies patches. Its folder belongs to it alone. All methods, and those
 // of its bases, may be called at once.
-type Workshop struct {
+type DiffService struct {
 	dir  string
 	most int64 // bytes of a diff that is made
 
@@ -48,27 +48,27 @@ type shelf struct {
 
 // Base is a tree that patches are made against and applied to.
 type Base struct {
-	w    *Workshop
+	w    *DiffService
 	name string
 	open func() (io.ReadCloser, error)
 }
 
 // New returns a Workshop that keeps its files in the folder dir. It touches nothing yet.
-func New(dir string) *Workshop {
-	return &Workshop{dir: dir, most: MaxBytes, shelves: map[string]*shelf{}}
+func New(dir string) *DiffService {
+	return &DiffService{dir: dir, most: MaxBytes, shelves: map[string]*shelf{}}
 }
 
 // Base returns the tree that key identifies: equal keys mean equal content. open gives it as
 // a tar with names relative to its top, when it is not kept yet; a base that was not used
 // for long may be asked for again, as long as it is held.
-func (w *Workshop) Base(ctx context.Context, key string, open func() (io.ReadCloser, error)) (*Base, error) {
+func (w *DiffService) Base(ctx context.Context, key string, open func() (io.ReadCloser, error)) (*Base, error) {
 	sum := sha256.Sum256([]byte(key))
 	b := &Base{w, hex.EncodeToString(sum[:16]), open}
 	return b, b.use(ctx, func(*repository, string) error { return nil })
 }
 
 // prepare makes the folder once, and removes what a crash left in it.
-func (w *Workshop) prepare() error {
+func (w *DiffService) prepare() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ready {
@@ -169,7 +169,7 @@ func (b *Base) make(ctx context.Context, dir string) (tree string, err error) {
 }
 
 // tidy removes the bases that were not used for the longest time.
-func (w *Workshop) tidy() error {
+func (w *DiffService) tidy() error {
 	all, err := filepath.Glob(filepath.Join(w.dir, "*"+baseSuffix))
 	if err != nil || len(all) <= maxBases {
 		return err
@@ -190,7 +190,7 @@ func (w *Workshop) tidy() error {
 }
 
 // discard removes a base, unless somebody uses it.
-func (w *Workshop) discard(dir string) error {
+func (w *DiffService) discard(dir string) error {
 	gone, err := os.MkdirTemp(w.dir, scratchPrefix)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (w *Workshop) discard(dir string) error {
 
 // scratch has a repository for as long as do works in it. It sees the objects of another
 // one, "" = none.
-func (w *Workshop) scratch(objects string, do func(*repository) error) (err error) {
+func (w *DiffService) scratch(objects string, do func(*repository) error) (err error) {
 	dir, err := os.MkdirTemp(w.dir, scratchPrefix)
 	if err != nil {
 		return err

@@ -8,10 +8,10 @@ import (
 	"github.com/assayd/assayd/config"
 )
 
-// writing holds back files that somebody may still be writing, so that half a file is
+// debounce holds back files that somebody may still be writing, so that half a file is
 // neither taken for the whole nor complained about: what was accepted of it before stays. It
 // says of each since when.
-type writing map[string]time.Time
+type debounce map[string]time.Time
 
 // A file is held back while it is very young, and for longer while it looks like the
 // beginning of another: with an error, or without a block that was there before.
@@ -23,7 +23,7 @@ const (
 
 // load compiles the inputs without those that are held back. It returns when to look again,
 // zero for not by itself.
-func (w writing) load(inputs []config.Input, previous config.Previous, whole func(path string) bool, o config.Options, now time.Time) (set *config.Set, again time.Time) {
+func (w debounce) load(inputs []config.Input, previous config.Previous, whole func(path string) bool, o config.Options, now time.Time) (set *config.Set, again time.Time) {
 	held := map[string]bool{}
 	hold := func(in config.Input, age time.Duration) {
 		until := in.Changed.Add(age)

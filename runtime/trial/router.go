@@ -21,9 +21,9 @@ import (
 	"github.com/assayd/assayd/runtime/guest"
 )
 
-// front answers everything that an agent asks by its relay: the judge, the gateway to its
+// router answers everything that an agent asks by its relay: the judge, the gateway to its
 // model, and the proxy to what its network list names.
-type front struct {
+type router struct {
 	judge   http.Handler
 	session *gateway.Session // nil = the agent has no model
 	egress  *egress.Proxy    // nil = the task has no network list
@@ -31,7 +31,7 @@ type front struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect || r.URL.IsAbs():
 		if f.egress == nil {
@@ -97,16 +97,16 @@ func account(s State) gateway.Account {
 	return gateway.Account{Spec: s.Spec, Execution: s.Execution, Trial: s.ID, Try: s.Try}
 }
 
-// broke says whether the whole execution has nothing left to spend.
-func (m *Machine) broke(ctx context.Context, s State) (reason, detail string, err error) {
+// overBudget says whether the whole execution has nothing left to spend.
+func (m *Machine) overBudget(ctx context.Context, s State) (reason, detail string, err error) {
 	if m.host.Gateway == nil || !s.Cell.Agent.Asks() {
 		return "", "", nil
 	}
-	return m.host.Gateway.Broke(ctx, account(s), s.Cell.Total)
+	return m.host.Gateway.OverBudget(ctx, account(s), s.Cell.Total)
 }
 
 // left is what the trial still has. Before the agent has begun it is all of its time.
-func (l *live) left(line clock.Line, timeout time.Duration) func() guest.Left {
+func (l *handle) left(line clock.Timeline, timeout time.Duration) func() guest.Left {
 	return func() guest.Left {
 		until := timeout
 		if deadline := l.deadline.Load(); deadline != nil {
@@ -123,7 +123,7 @@ func (l *live) left(line clock.Line, timeout time.Duration) func() guest.Left {
 
 // overspent ends a trial whose budget is used up: what it has is judged.
 func (m *Machine) overspent(s State) (State, []Effect) {
-	s.Reason, s.Detail = m.live.session.Reason()
+	s.Reason, s.Detail = m.handle.session.Reason()
 	s.EndedAt, s.Phase = s.Line.Now(), Closing
 	return s, []Effect{m.happened(s, "budget", s.Detail)}
 }
@@ -136,10 +136,10 @@ const (
 
 // said waits until the transcript is written, before its session is closed.
 func (m *Machine) said() error {
-	if m.live == nil || m.live.session == nil {
+	if m.handle == nil || m.handle.session == nil {
 		return nil
 	}
-	if err := m.live.session.Flush(); ownTrouble(err) {
+	if err := m.handle.session.Flush(); ownTrouble(err) {
 		return err
 	}
 	return nil // what is lost is told when it is closed

@@ -16,8 +16,8 @@ import (
 // errPerTask says that one pull request has cost as much as one may.
 var errPerTask = errors.New("it has cost as much as one task may")
 
-// purse pays for what models are asked about one pull request.
-type purse struct {
+// prBudget pays for what models are asked about one pull request.
+type prBudget struct {
 	m       *Miner
 	ref     github.Ref
 	each    gateway.Budget
@@ -25,8 +25,8 @@ type purse struct {
 	model   *llm.Model
 }
 
-func (m *Miner) purse(ctx context.Context, ref github.Ref) (*purse, error) {
-	p := &purse{m: m, ref: ref}
+func (m *Miner) budgetFor(ctx context.Context, ref github.Ref) (*prBudget, error) {
+	p := &prBudget{m: m, ref: ref}
 	grant := gateway.Grant{Account: m.account(ref), Provider: m.o.Spec.Provider, Model: m.o.Spec.Model, Total: totalOf(m.o.Spec)}
 	if b := m.o.Spec.Budget; b != nil {
 		grant.Each = gateway.Budget(b.Each)
@@ -48,7 +48,7 @@ func totalOf(spec config.Mining) gateway.Budget {
 	return gateway.Budget{}
 }
 
-func (p *purse) close() {
+func (p *prBudget) close() {
 	if err := p.session.Close(); err != nil {
 		p.m.o.Log.Warn("close the session of a pull request", "pull", p.ref.String(), "error", err)
 	}
@@ -73,7 +73,7 @@ type kept struct {
 
 // ask asks the model at a stage. What it has answered before is given again: the questions of
 // a stage are numbered, and the same ones are asked again after a crash.
-func (p *purse) ask(stage string) llm.Ask {
+func (p *prBudget) ask(stage string) llm.Ask {
 	n := 0
 	return func(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Answer, error) {
 		key := fmt.Sprintf("%s/%d", stage, n)
@@ -98,7 +98,7 @@ func (p *purse) ask(stage string) llm.Ask {
 }
 
 // pay asks the model and keeps what it answers before anybody uses it.
-func (p *purse) pay(ctx context.Context, key string, messages []llm.Message, tools []llm.Tool) (k kept, err error) {
+func (p *prBudget) pay(ctx context.Context, key string, messages []llm.Message, tools []llm.Tool) (k kept, err error) {
 	asked := time.Now()
 	k.Answer, err = p.model.Ask(ctx, messages, tools)
 	p.m.spent.since(onModel, asked)
@@ -118,11 +118,11 @@ func (p *purse) pay(ctx context.Context, key string, messages []llm.Message, too
 // broke says whose budget is used up, where that is why a model was not asked. Where it is
 // none of ours, the account at the provider is empty: that is llm.ErrBudget still, and passes
 // when somebody pays.
-func (m *Miner) broke(ctx context.Context, p *purse, err error) error {
+func (m *Miner) broke(ctx context.Context, p *prBudget, err error) error {
 	if !errors.Is(err, llm.ErrBudget) {
 		return err
 	}
-	code, detail, other := m.o.Gateway.Broke(ctx, gateway.Account{Spec: m.o.Spec.Address()}, totalOf(m.o.Spec))
+	code, detail, other := m.o.Gateway.OverBudget(ctx, gateway.Account{Spec: m.o.Spec.Address()}, totalOf(m.o.Spec))
 	switch {
 	case other != nil:
 		return other

@@ -21,11 +21,11 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// maker makes a task of one pull request. What it finds on the way is in its fields. What the
+// pipeline makes a task of one pull request. What it finds on the way is in its fields. What the
 // outside answers and a proof are kept: made again from the beginning it finds the same.
-type maker struct {
+type pipeline struct {
 	m        *Miner
-	pull     *looked
+	pull     *triaged
 	held     *place
 	decision Decision
 
@@ -46,8 +46,8 @@ type maker struct {
 
 // make takes the pull request through the stages that cost. It returns a *reason.Rejected
 // where the pull request becomes no task.
-func (k *maker) make(ctx context.Context) error {
-	*k = maker{m: k.m, pull: k.pull, held: k.held, decision: k.pull.decision("")} // nothing is left of an attempt before
+func (k *pipeline) make(ctx context.Context) error {
+	*k = pipeline{m: k.m, pull: k.pull, held: k.held, decision: k.pull.decision("")} // nothing is left of an attempt before
 	for _, s := range []struct {
 		stage string
 		do    func(context.Context) error
@@ -68,12 +68,12 @@ func (k *maker) make(ctx context.Context) error {
 	return nil
 }
 
-func (k *maker) enter(stage string) {
+func (k *pipeline) enter(stage string) {
 	k.decision.Stage = stage
 	k.m.enter(k.pull.Ref, stage)
 }
 
-func (k *maker) extract(ctx context.Context) (err error) {
+func (k *pipeline) extract(ctx context.Context) (err error) {
 	if err := k.claim(ctx); err != nil {
 		return err
 	}
@@ -82,13 +82,13 @@ func (k *maker) extract(ctx context.Context) (err error) {
 	return err
 }
 
-func (k *maker) describe(ctx context.Context) (err error) {
-	k.text, err = statement.Write(ctx, k.pull.purse.ask(StageStatement), k.material(k.change.Tests))
+func (k *pipeline) describe(ctx context.Context) (err error) {
+	k.text, err = statement.Write(ctx, k.pull.budget.ask(StageStatement), k.material(k.change.Tests))
 	return err
 }
 
 // feasible adds to the statement what the upstream tests need and nobody could know.
-func (k *maker) feasible(ctx context.Context) error {
+func (k *pipeline) feasible(ctx context.Context) error {
 	if len(k.change.Tests) == 0 {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (k *maker) feasible(ctx context.Context) error {
 }
 
 // name has the statement name what these tests need, if it does not.
-func (k *maker) name(ctx context.Context, stage string, tests []byte) error {
+func (k *pipeline) name(ctx context.Context, stage string, tests []byte) error {
 	needs, err := statement.Needs(k.change.Source, tests, func(words []string) (map[string]bool, error) {
 		defer k.m.spent.since(onGit, time.Now())
 		return k.m.o.Repos.Has(ctx, k.repository().Repo, k.change.Base, words)
@@ -109,9 +109,9 @@ func (k *maker) name(ctx context.Context, stage string, tests []byte) error {
 
 // section adds to the statement what names these things, which these tests need. Who needs others asks another
 // question: the tests of one proposal are not those of the next.
-func (k *maker) section(ctx context.Context, stage string, tests []byte, needs []string) error {
+func (k *pipeline) section(ctx context.Context, stage string, tests []byte, needs []string) error {
 	question := fmt.Sprintf("%s/interface/%x", stage, sha256.Sum256([]byte(strings.Join(needs, "\x00"))))
-	section, err := statement.Interface(ctx, k.pull.purse.ask(question), k.material(tests), needs)
+	section, err := statement.Interface(ctx, k.pull.budget.ask(question), k.material(tests), needs)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (k *maker) section(ctx context.Context, stage string, tests []byte, needs [
 
 // prove finds out how the repository is installed and tested, and proves the task by it, unless
 // that was done before.
-func (k *maker) prove(ctx context.Context) error {
+func (k *pipeline) prove(ctx context.Context) error {
 	sum, err := k.toProve()
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (k *maker) prove(ctx context.Context) error {
 
 // install has a model find out how the repository is installed and tested, so that the task is
 // proved, and write tests where upstream has none or too few.
-func (k *maker) install(ctx context.Context, sum string) error {
+func (k *pipeline) install(ctx context.Context, sum string) error {
 	repo := k.repository().Repo
 	began := time.Now()
 	lock, err := k.m.o.Repos.Lock(ctx, repo, k.change.Base)
@@ -157,7 +157,7 @@ func (k *maker) install(ctx context.Context, sum string) error {
 
 // first has upstream's tests proved, or others where there are none. That they are too few is
 // no error, and is not found out again.
-func (k *maker) first(ctx context.Context, lock, sum string) (workbench.Proposal, error) {
+func (k *pipeline) first(ctx context.Context, lock, sum string) (workbench.Proposal, error) {
 	if known, err := k.recallFew(ctx, sum); err != nil || known {
 		return workbench.Proposal{}, err
 	}
@@ -178,7 +178,7 @@ func (k *maker) first(ctx context.Context, lock, sum string) (workbench.Proposal
 
 // more has a model write tests beside upstream's, where those are too few. What it took to find
 // that out counts against the bounds.
-func (k *maker) more(ctx context.Context) (workbench.Proposal, error) {
+func (k *pipeline) more(ctx context.Context) (workbench.Proposal, error) {
 	k.generated = true
 	p, err := k.work(ctx, StageEnvironment+"/more", &k.few.Environment)
 	if r := reason.Of(err); r != nil {
@@ -189,7 +189,7 @@ func (k *maker) more(ctx context.Context) (workbench.Proposal, error) {
 }
 
 // work has a model work at the workbench. Its answers are kept under the key.
-func (k *maker) work(ctx context.Context, key string, hint *workbench.Environment) (p workbench.Proposal, err error) {
+func (k *pipeline) work(ctx context.Context, key string, hint *workbench.Environment) (p workbench.Proposal, err error) {
 	g := k.m.o.Spec.TestGeneration
 	job := workbench.Job{
 		Repo: k.repository().Repo, Language: k.pull.Repository.Language, Title: k.pull.Title, Statement: k.text,
@@ -209,8 +209,8 @@ func (k *maker) work(ctx context.Context, key string, hint *workbench.Environmen
 }
 
 // turns asks the model for the turns of the workbench.
-func (k *maker) turns(key string) workbench.Ask {
-	ask, most := k.pull.purse.ask(key), k.m.o.Spec.TestGeneration.MaxTokens
+func (k *pipeline) turns(key string) workbench.Ask {
+	ask, most := k.pull.budget.ask(key), k.m.o.Spec.TestGeneration.MaxTokens
 	return func(ctx context.Context, _ int, messages []llm.Message, tools []llm.Tool) (llm.Answer, error) {
 		k.enter(StageEnvironment) // again, after a proposal that was refused
 		if most > 0 && k.tokens >= most {
@@ -226,7 +226,7 @@ func (k *maker) turns(key string) workbench.Ask {
 }
 
 // try builds and proves what the model proposes. What the model can mend comes back in words.
-func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, err error) {
+func (k *pipeline) try(ctx context.Context, p workbench.Proposal) (wrong string, err error) {
 	tests, wrong, err := k.tests(ctx, p)
 	if err != nil || wrong != "" {
 		return wrong, err
@@ -261,7 +261,7 @@ func (k *maker) try(ctx context.Context, p workbench.Proposal) (wrong string, er
 }
 
 // judge proves the task of a proposal by execution.
-func (k *maker) judge(ctx context.Context, p workbench.Proposal, tests []byte) (t task.Task, err error) {
+func (k *pipeline) judge(ctx context.Context, p workbench.Proposal, tests []byte) (t task.Task, err error) {
 	t = k.compose(p, tests)
 	k.proof, err = proof.Prove(ctx, proof.Case{
 		Task: t, Fix: k.change.Source, Repeats: k.m.o.Spec.Repeats, Statement: k.text, Interface: k.names, Printed: k.m.o.Printed,
@@ -271,7 +271,7 @@ func (k *maker) judge(ctx context.Context, p workbench.Proposal, tests []byte) (
 
 // silent rejects a statement that tells of the hidden tests: by now all of their names are
 // known.
-func (k *maker) silent(tests []byte) error {
+func (k *pipeline) silent(tests []byte) error {
 	m := k.material(tests)
 	m.TestNames = k.proof.FailToPass
 	if offences := statement.Check(k.text, m); len(offences) > 0 {
@@ -282,7 +282,7 @@ func (k *maker) silent(tests []byte) error {
 
 // keepsUpstream rejects a proposal under which upstream's tests do not come out any more as they did
 // alone: it does not run them all, or changes what they run with.
-func (k *maker) keepsUpstream() error {
+func (k *pipeline) keepsUpstream() error {
 	if k.few == nil {
 		return nil
 	}
@@ -302,7 +302,7 @@ func (k *maker) keepsUpstream() error {
 var environmental = []string{proof.NoTestsRan, proof.NotFound, proof.Timeout, proof.Unusable, proof.FailsAfter}
 
 // mendable turns what the model can mend into words for it.
-func (k *maker) mendable(err error) (wrong string, _ error) {
+func (k *pipeline) mendable(err error) (wrong string, _ error) {
 	if setup, ok := errors.AsType[*image.SetupError](err); ok {
 		return "the installation failed: " + setup.Error(), nil
 	}
@@ -316,8 +316,8 @@ func (k *maker) mendable(err error) (wrong string, _ error) {
 	return "", err
 }
 
-func (k *maker) classify(ctx context.Context) (err error) {
-	k.class, err = triage.Classify(ctx, k.pull.purse.ask(StageClassify), k.judged())
+func (k *pipeline) classify(ctx context.Context) (err error) {
+	k.class, err = triage.Classify(ctx, k.pull.budget.ask(StageClassify), k.judged())
 	if err != nil {
 		return err
 	}
@@ -332,8 +332,8 @@ func (k *maker) classify(ctx context.Context) (err error) {
 	return nil
 }
 
-func (k *maker) rate(ctx context.Context) (err error) {
-	k.quality, err = triage.Quality(ctx, k.pull.purse.ask(StageQuality), k.judged(), k.task.Instruction)
+func (k *pipeline) rate(ctx context.Context) (err error) {
+	k.quality, err = triage.Quality(ctx, k.pull.budget.ask(StageQuality), k.judged(), k.task.Instruction)
 	if err != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ func (k *maker) rate(ctx context.Context) (err error) {
 }
 
 // judged is what a model sees of the task to judge it.
-func (k *maker) judged() triage.Change {
+func (k *pipeline) judged() triage.Change {
 	return triage.Change{
 		Title: k.pull.Title, Body: k.pull.Body, Diff: k.change.Source, Tests: k.task.Judge.Patch,
 		Spec: triage.Spec{Command: k.task.Judge.Command.Shell, FailToPass: k.task.FailToPass, PassToPass: k.task.PassToPass},

@@ -20,10 +20,10 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// live is what a daemon holds on a running container: the door, the log, and a goroutine
+// handle is what a daemon holds on a running container: the door, the log, and a goroutine
 // that waits for its end. All of it can be dropped and made again.
-type live struct {
-	door    *door
+type handle struct {
+	socket  *trialSocket
 	inbox   chan message
 	exits   chan error // nil: exited; the wait of the present start
 	end     chan struct{}
@@ -50,13 +50,13 @@ type live struct {
 }
 
 // hears notes that the guest says something.
-func (l *live) hears() {
+func (l *handle) hears() {
 	now := time.Now()
 	l.heard.Store(&now)
 }
 
 // fixed notes the deadline, where there is one by now.
-func (l *live) fixed(deadline time.Time) {
+func (l *handle) fixed(deadline time.Time) {
 	if !deadline.IsZero() {
 		l.deadline.Store(&deadline)
 	}
@@ -75,15 +75,15 @@ type message struct {
 // the door, and makes the container run, which adopts it after a restart of the daemon
 // and starts it again from its own layer after one of the engine.
 func (m *Machine) attach(ctx context.Context, s State) error {
-	if m.live != nil {
+	if m.handle != nil {
 		return nil
 	}
 	logFile, err := openLog(LogFile(m.host.StateDir, s.ID, s.Try))
 	if err != nil {
-		return &lack{fmt.Errorf("open the agent's log: %w", err)}
+		return &hostError{fmt.Errorf("open the agent's log: %w", err)}
 	}
 	now := s.Line.Now()
-	l := &live{
+	l := &handle{
 		inbox: make(chan message), exits: make(chan error, 1), end: make(chan struct{}), log: logFile,
 		since: now, nextMeter: now.Add(meterEvery),
 	}
@@ -93,14 +93,14 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	m.openSession(s)
 	if l.session, err = m.openModels(ctx, s); err != nil {
 		l.close()
-		return &lack{err}
+		return &hostError{err}
 	}
 	if l.egress, err = m.openEgress(s); err != nil {
 		l.close()
 		return err
 	}
-	front := &front{judge: m.host.Judge.Handler(s.ID), session: l.session, egress: l.egress, left: l.left(s.Line, s.Cell.Timeout)}
-	l.door, err = openDoor(doorDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log, func() {
+	front := &router{judge: m.host.Judge.Handler(s.ID), session: l.session, egress: l.egress, left: l.left(s.Line, s.Cell.Timeout)}
+	l.socket, err = openTrialSocket(socketDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log, func() {
 		if m.host.Logged != nil {
 			m.host.Logged(s.ID)
 		}
@@ -109,14 +109,14 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		l.close()
 		return err
 	}
-	fault.Reached(fault.DoorOpened)
-	m.live = l
+	fault.Reached(fault.TrialSocketOpened)
+	m.handle = l
 	return m.watch(ctx, s)
 }
 
 // watch makes sure that the container runs and waits for its exit in the background.
 func (m *Machine) watch(ctx context.Context, s State) error {
-	l := m.live
+	l := m.handle
 	c, err := m.host.Engine.Inspect(ctx, s.Container)
 	if err != nil {
 		return err
@@ -168,17 +168,17 @@ func asJudged(s State) task.Task {
 }
 
 // orderEnd tells the guest to kill what is left of the agent.
-func (l *live) orderEnd() { l.endOnce.Do(func() { close(l.end) }) }
+func (l *handle) orderEnd() { l.endOnce.Do(func() { close(l.end) }) }
 
 // over is closed when there is nothing left to spend.
-func (l *live) over() <-chan struct{} {
+func (l *handle) over() <-chan struct{} {
 	if l.session == nil {
 		return nil
 	}
 	return l.session.Over()
 }
 
-func (l *live) close() {
+func (l *handle) close() {
 	l.cancel()
 	if l.session != nil {
 		_ = l.session.Close() // before the door, which waits for the requests under way
@@ -186,8 +186,8 @@ func (l *live) close() {
 	if l.egress != nil {
 		l.egress.Close() // the same
 	}
-	if l.door != nil {
-		l.door.close()
+	if l.socket != nil {
+		l.socket.close()
 	}
 	l.wg.Wait()
 	l.log.close()
@@ -195,7 +195,7 @@ func (l *live) close() {
 
 // guestHandler answers the guest. Everything the guest says is a hint from hostile
 // ground: it can only end or harm its own trial. Logged is told when its log has grown.
-func (l *live) guestHandler(log *slog.Logger, logged func()) *guest.Host {
+func (l *handle) guestHandler(log *slog.Logger, logged func()) *guest.Host {
 	return guest.NewHost(guest.HostOptions{
 		Hello: func(ctx context.Context, h guest.Hello) (guest.Welcome, error) {
 			msg := message{hello: &h, welcome: make(chan guest.Welcome, 1)}
@@ -256,7 +256,7 @@ const beatHold = 15 * time.Second
 
 var errClosed = errors.New("the daemon lets go of this trial")
 
-func (l *live) post(ctx context.Context, msg message) error {
+func (l *handle) post(ctx context.Context, msg message) error {
 	select {
 	case l.inbox <- msg:
 		return nil

@@ -8,10 +8,10 @@ import (
 	"github.com/assayd/assayd/config"
 )
 
-// presence tells files that are gone from files that are only not seen. A file counts as
+// deletionGuard tells files that are gone from files that are only not seen. A file counts as
 // absent when two looks in a row miss it; when most of a tree vanishes at once, or a root
 // holds nothing at all, only after that has lasted.
-type presence struct {
+type deletionGuard struct {
 	log    *slog.Logger
 	missed map[string]time.Time // since when
 	loud   bool
@@ -23,13 +23,13 @@ const (
 	massAtLeast = 4                      // files that make "most of a tree"
 )
 
-func newPresence(log *slog.Logger) presence {
-	return presence{log: log, missed: map[string]time.Time{}}
+func newDeletionGuard(log *slog.Logger) deletionGuard {
+	return deletionGuard{log: log, missed: map[string]time.Time{}}
 }
 
 // settle turns what was found into the inputs of a load: files that may come back are
 // unknown. It returns when to look again, zero for not by itself.
-func (p *presence) settle(previous config.Previous, found []config.Input, emptied []string, now time.Time) (inputs []config.Input, again time.Time) {
+func (p *deletionGuard) settle(previous config.Previous, found []config.Input, emptied []string, now time.Time) (inputs []config.Input, again time.Time) {
 	inputs = found
 	seen := map[string]bool{}
 	for _, i := range inputs {

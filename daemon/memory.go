@@ -16,8 +16,8 @@ const (
 	garbage   = 50       // percent of what is in use that may be garbage before it is collected
 )
 
-// lean gives memory back to the system until the context ends.
-func lean(ctx context.Context) error {
+// trimMemory gives memory back to the system until the context ends.
+func trimMemory(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	tick := time.NewTicker(leanEvery)
 	defer tick.Stop()

@@ -33,21 +33,21 @@ const (
 	maxRestarts    = 20
 )
 
-// attend waits for the next thing that changes a trial whose container is up.
-func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) {
+// supervise waits for the next thing that changes a trial whose container is up.
+func (m *Machine) supervise(ctx context.Context, s State) (State, []Effect, error) {
 	if err := m.attach(ctx, s); err != nil {
 		return m.lost(ctx, s, err)
 	}
 	m.foresee(s)
-	l := m.live
+	l := m.handle
 	wake := time.NewTimer(s.Line.Until(m.nextWake(s)))
 	defer wake.Stop()
 	select {
 	case <-ctx.Done():
 		return s, nil, context.Cause(ctx)
 	case msg := <-l.inbox:
-		m.losses, m.stuck = 0, stuck{}
-		next, effects := m.hear(s, msg)
+		m.losses, m.retrying = 0, retryWindow{}
+		next, effects := m.handleMessage(s, msg)
 		return next, effects, nil
 	case err := <-l.exits:
 		return m.exited(ctx, s, err)
@@ -55,7 +55,7 @@ func (m *Machine) attend(ctx context.Context, s State) (State, []Effect, error) 
 		next, effects := m.overspent(s)
 		return next, effects, nil
 	case <-wake.C:
-		m.losses, m.stuck = 0, stuck{}
+		m.losses, m.retrying = 0, retryWindow{}
 		return m.woke(ctx, s)
 	}
 }
@@ -65,16 +65,16 @@ func (m *Machine) overWhile(s State) <-chan struct{} {
 	if s.Phase != Running {
 		return nil
 	}
-	return m.live.over()
+	return m.handle.over()
 }
 
 // patience is when the guest is not waited for any longer. What it has to tell may have
 // waited for a daemon that was away, even beyond the deadline.
 func (m *Machine) patience(s State) time.Time {
 	if s.Phase == Await {
-		return m.live.since.Add(helloPatience)
+		return m.handle.since.Add(helloPatience)
 	}
-	end, heard := s.Deadline.Add(endPatience), m.live.since.Add(queuePatience)
+	end, heard := s.Deadline.Add(endPatience), m.handle.since.Add(queuePatience)
 	if heard.After(end) {
 		return heard
 	}
@@ -90,37 +90,37 @@ func (m *Machine) nextWake(s State) time.Time {
 	if !s.NextAuto.IsZero() && s.NextAuto.Before(next) {
 		next = s.NextAuto
 	}
-	if m.live.nextMeter.Before(next) {
-		next = m.live.nextMeter
+	if m.handle.nextMeter.Before(next) {
+		next = m.handle.nextMeter
 	}
 	return next
 }
 
-// hear takes in what the guest says.
-func (m *Machine) hear(s State, msg message) (State, []Effect) {
+// handleMessage takes in what the guest says.
+func (m *Machine) handleMessage(s State, msg message) (State, []Effect) {
 	if msg.hello != nil {
-		return m.greet(s, msg)
+		return m.handleHello(s, msg)
 	}
-	m.live.spoken = m.live.spoken || msg.event.Type == guest.EventEnded
-	return m.note(s, msg)
+	m.handle.spoken = m.handle.spoken || msg.event.Type == guest.EventEnded
+	return m.handleEvent(s, msg)
 }
 
-// greet answers a hello. The first one fixes the deadline, for good.
-func (m *Machine) greet(s State, msg message) (State, []Effect) {
+// handleHello answers a hello. The first one fixes the deadline, for good.
+func (m *Machine) handleHello(s State, msg message) (State, []Effect) {
 	var effects []Effect
 	if s.Phase == Await {
 		now := s.Line.Now()
 		s.Phase, s.StartedAt, s.Deadline = Running, now, now.Add(s.Cell.Timeout)
 		s.NextAuto = nextAuto(s, now)
 		m.openSession(s) // with the deadline
-		m.live.fixed(s.Deadline)
+		m.handle.fixed(s.Deadline)
 		effects = append(effects, Effect{"trial.started", m.started(s)})
 		m.acks = append(m.acks, func() { fault.Reached(fault.TrialStarted) })
 	} else if !m.met {
 		effects = append(effects, m.adopted(s))
 	}
 	m.met = true
-	l := m.live
+	l := m.handle
 	welcome := guest.Welcome{Version: guest.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
 	m.acks = append(m.acks, func() {
 		welcome.Now = s.Line.Now()
@@ -131,7 +131,7 @@ func (m *Machine) greet(s State, msg message) (State, []Effect) {
 
 // adopted tells how a daemon that was started again has found the trial.
 func (m *Machine) adopted(s State) Effect {
-	if m.live.raised {
+	if m.handle.raised {
 		return m.happened(s, "engine_lost", "the daemon was started again, found the container stopped, and started it from its layer")
 	}
 	return m.happened(s, "adopted", "the daemon was started again; the agent goes on as it was")
@@ -149,8 +149,8 @@ func (m *Machine) started(s State) Started {
 	}
 }
 
-// note stores an event of the guest. One that is stored already is answered again.
-func (m *Machine) note(s State, msg message) (State, []Effect) {
+// handleEvent stores an event of the guest. One that is stored already is answered again.
+func (m *Machine) handleEvent(s State, msg message) (State, []Effect) {
 	m.acks = append(m.acks, func() { fault.Reached(fault.GuestHeard); close(msg.stored) })
 	e := msg.event
 	if s.Phase != Running || e.Seq <= s.EventSeq || e.Seq > maxGuestEvents {
@@ -222,7 +222,7 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 // good, or it never had an answer, however it ended then. What others left is worth what it is, whether or not there
 // was an answer at their end.
 func (m *Machine) outage(failed bool) string {
-	session := m.live.session
+	session := m.handle.session
 	if session != nil && session.Unanswered() != "" {
 		return cmp.Or(session.Silent(), session.Unanswered())
 	}
@@ -282,10 +282,10 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 
 // forgotten tells once that the log has got longer than what is kept of it.
 func (m *Machine) forgotten(s State) []Effect {
-	if m.live.short || !m.live.log.dropped() {
+	if m.handle.short || !m.handle.log.dropped() {
 		return nil
 	}
-	m.live.short = true
+	m.handle.short = true
 	return []Effect{m.happened(s, guest.TroubleLogTruncated, "of the agent's log the first 512 MiB are kept, and the last")}
 }
 
@@ -293,11 +293,11 @@ func (m *Machine) forgotten(s State) []Effect {
 // that it does again. It is the first process of a container that runs: what keeps it silent
 // (a frozen container, a machine without air) may pass, and ends no trial.
 func (m *Machine) silence(s State) []Effect {
-	quiet := time.Since(*m.live.heard.Load())
-	if m.live.mute == (quiet > guestSilence) {
+	quiet := time.Since(*m.handle.heard.Load())
+	if m.handle.mute == (quiet > guestSilence) {
 		return nil
 	}
-	if m.live.mute = !m.live.mute; m.live.mute {
+	if m.handle.mute = !m.handle.mute; m.handle.mute {
 		return []Effect{m.happened(s, "guest_silent", fmt.Sprintf("the guest has said nothing for %s", quiet.Round(time.Second)))}
 	}
 	return []Effect{m.happened(s, "guest_back", "the guest speaks again")}
@@ -306,7 +306,7 @@ func (m *Machine) silence(s State) []Effect {
 // meter looks at what the container uses; where the storage driver has no quota this is
 // what bounds the disk.
 func (m *Machine) meter(ctx context.Context, s State) (State, []Effect) {
-	m.live.nextMeter = s.Line.Now().Add(meterEvery)
+	m.handle.nextMeter = s.Line.Now().Add(meterEvery)
 	engine, ok := m.host.Engine.(container.Meter)
 	limit := s.Workload.Limits.Disk
 	if !ok || limit == 0 {
@@ -362,7 +362,7 @@ func (m *Machine) exited(ctx context.Context, s State, err error) (State, []Effe
 	if err := m.watch(ctx, s); err != nil {
 		return m.lost(ctx, s, err)
 	}
-	m.live.since = s.Line.Now()
+	m.handle.since = s.Line.Now()
 	detail := fmt.Sprintf("the container stopped with exit code %d and was started again from its layer", c.Exit.Code)
 	return s, []Effect{m.happened(s, event, detail)}, nil
 }

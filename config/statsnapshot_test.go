@@ -56,7 +56,7 @@ func TestASightHoldsUntilALookWouldFindSomethingElse(t *testing.T) {
 			write(t, dir, files...)
 			link(t, "v1", filepath.Join(dir, "root"))
 			link(t, "a.hcl", filepath.Join(dir, "v1", "link.hcl"))
-			sight := scanAt(later(), filepath.Join(dir, "root"), nil, testOptions()).Sight
+			sight := scanAt(later(), filepath.Join(dir, "root"), nil, testOptions()).Snapshot
 			if err := test.change(dir); err != nil {
 				t.Fatal(err)
 			}
@@ -80,10 +80,10 @@ func relink(target, path string) error {
 func TestASightOfWhatIsYoungHoldsNothing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, at("a.hcl", anAgent))
-	if scanAt(time.Now(), dir, nil, testOptions()).Sight.Holds(later()) {
+	if scanAt(time.Now(), dir, nil, testOptions()).Snapshot.Holds(later()) {
 		t.Error("a file that was made a moment ago is taken for settled")
 	}
-	sight := scanAt(later(), dir, nil, testOptions()).Sight
+	sight := scanAt(later(), dir, nil, testOptions()).Snapshot
 	if err := os.WriteFile(filepath.Join(dir, "a.status.jsonl"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +97,10 @@ func TestASightOfWhatCannotBeSeenHoldsNothing(t *testing.T) {
 	write(t, dir, at("a.hcl", anAgent))
 	link(t, "nothing", filepath.Join(dir, "b"))
 	prev := Previous{filepath.Join(dir, "b", "c.hcl"): {Root: dir}}
-	if scanAt(later(), dir, prev, testOptions()).Sight.Holds(later()) {
+	if scanAt(later(), dir, prev, testOptions()).Snapshot.Holds(later()) {
 		t.Error("a place that cannot be looked at is taken for known")
 	}
-	if (Sight{}).Holds(later()) {
+	if (StatSnapshot{}).Holds(later()) {
 		t.Error("a look that saw nothing says that nothing has changed")
 	}
 }

@@ -10,16 +10,16 @@ import (
 // systems, mounted over a network for the most part, that do not say when a file changed.
 const readEvery = 10 * time.Minute
 
-// rest is the time in which files need not be read again, because nothing changes. The zero
+// scanCache is the time in which files need not be read again, because nothing changes. The zero
 // rest is none.
-type rest struct {
-	sights []config.Sight // of all roots
+type scanCache struct {
+	sights []config.StatSnapshot // of all roots
 	until  time.Time
 }
 
 // lasts reports whether everything lies as it lay. What is asked of the file system is what
 // an idle daemon does about ten thousand specs.
-func (r rest) lasts(now time.Time) bool {
+func (r scanCache) lasts(now time.Time) bool {
 	if !now.Before(r.until) {
 		return false
 	}
@@ -33,8 +33,8 @@ func (r rest) lasts(now time.Time) bool {
 
 // settled lets the files rest after a look that took all of them in: a file that is missed or
 // held back, or one with an error, is looked at again without having changed.
-func (r *Reconciler) settled(sights []config.Sight) {
+func (r *Reconciler) settled(sights []config.StatSnapshot) {
 	if r.again.IsZero() && !r.set.Diagnostics.HasErrors() {
-		r.rest = rest{sights, time.Now().Add(readEvery)}
+		r.scanned = scanCache{sights, time.Now().Add(readEvery)}
 	}
 }

@@ -21,10 +21,10 @@ import (
 // Unix socket holds 107 of them.
 const MaxStateDir = 107 - len("/t/0123456789ab/judge.sock")
 
-// doorDir is the folder mounted into the trial's container. It is short because it holds
+// socketDir is the folder mounted into the trial's container. It is short because it holds
 // sockets, and its parent is closed to other users of the host: having the folder is
 // having the identity.
-func doorDir(stateDir, id string, try int) string {
+func socketDir(stateDir, id string, try int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", id, try))
 	return filepath.Join(stateDir, "t", hex.EncodeToString(sum[:6]))
 }
@@ -39,17 +39,17 @@ func agentDir(stateDir, id string, try int) string {
 	return filepath.Join(tryDir(stateDir, id, try), "agent")
 }
 
-// door serves a trial's two sockets: one for the agent's requests to the judge, one for
+// trialSocket serves a trial's two sockets: one for the agent's requests to the judge, one for
 // the guest.
-type door struct {
+type trialSocket struct {
 	servers  []*http.Server
 	wg       sync.WaitGroup
 	requests sync.RWMutex // held for reading by each request under way
 	closed   bool         // guarded by requests
 }
 
-func openDoor(dir string, judge, guests http.Handler) (*door, error) {
-	d := &door{}
+func openTrialSocket(dir string, judge, guests http.Handler) (*trialSocket, error) {
+	d := &trialSocket{}
 	for _, s := range []struct {
 		path    string
 		mode    os.FileMode
@@ -65,7 +65,7 @@ func openDoor(dir string, judge, guests http.Handler) (*door, error) {
 
 // serve replaces the socket file: the folder is mounted, not the socket, so that the
 // guest finds the new one.
-func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
+func (d *trialSocket) serve(path string, mode os.FileMode, h http.Handler) error {
 	if err := fault.Err(fault.WriteDoor); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (d *door) serve(path string, mode os.FileMode, h http.Handler) error {
 }
 
 // admit passes requests on until the door is closed.
-func (d *door) admit(h http.Handler) http.Handler {
+func (d *trialSocket) admit(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		d.requests.RLock()
 		defer d.requests.RUnlock()
@@ -102,7 +102,7 @@ func (d *door) admit(h http.Handler) http.Handler {
 
 // close ends all connections at once: clients retry against the next daemon. It returns
 // when no request is under way any more: one may have a container to remove.
-func (d *door) close() {
+func (d *trialSocket) close() {
 	for _, s := range d.servers {
 		_ = s.Close()
 	}
@@ -184,7 +184,7 @@ func (c *boundedConn) CloseWrite() error {
 // the trial.
 func RemoveFolder(stateDir, id string, try int) error {
 	agents := agentDir(stateDir, id, try)
-	err := errors.Join(os.RemoveAll(doorDir(stateDir, id, try)), os.RemoveAll(agents), os.RemoveAll(agents+partial))
+	err := errors.Join(os.RemoveAll(socketDir(stateDir, id, try)), os.RemoveAll(agents), os.RemoveAll(agents+partial))
 	if err != nil {
 		return fmt.Errorf("remove the folder of trial %s: %w", id, err)
 	}

@@ -28,11 +28,11 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// harness writes what the harnesses of others say at the end, for runs in single mode and as
+// foreignReports writes what the harnesses of others say at the end, for runs in single mode and as
 // their trials end: <stem>.run.<name>.summary.json as swe-forge's does, and
 // <stem>.run.<name>.report.json as SWE-bench's does, one for each agent where there are
 // several. They are made anew from the store each time, so that nothing is lost by a crash.
-type harness struct {
+type foreignReports struct {
 	write func(ctx context.Context, address string) error
 	tell  func(address string, err error)
 	wake  chan struct{} // holds one value while there may be something to do
@@ -41,8 +41,8 @@ type harness struct {
 	stale map[string]bool
 }
 
-func newHarness(r *Reconciler) *harness {
-	return &harness{
+func newHarness(r *Reconciler) *foreignReports {
+	return &foreignReports{
 		write: r.writeHarness, wake: make(chan struct{}, 1), stale: map[string]bool{},
 		tell: func(address string, err error) {
 			r.o.Log.Warn("the summary of a run in single mode is not written yet", "spec", address, "error", err)
@@ -51,7 +51,7 @@ func newHarness(r *Reconciler) *harness {
 }
 
 // note says that a run's files are not what they should be; safe from any goroutine.
-func (h *harness) note(address string) {
+func (h *foreignReports) note(address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.stale[address] = true
@@ -69,7 +69,7 @@ const (
 )
 
 // run writes until the context ends; what is stale then is for finishHarness.
-func (h *harness) run(ctx context.Context) {
+func (h *foreignReports) run(ctx context.Context) {
 	for {
 		select {
 		case <-h.wake:
@@ -105,14 +105,14 @@ func (r *Reconciler) finishHarness(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), harnessTime)
 	defer cancel()
-	for _, address := range r.harness.take() {
+	for _, address := range r.foreign.take() {
 		if err := r.writeHarnessBy(ctx, address, now.harnessPlan(address)); err != nil {
-			r.harness.tell(address, err)
+			r.foreign.tell(address, err)
 		}
 	}
 }
 
-func (h *harness) take() []string {
+func (h *foreignReports) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all []string

@@ -59,7 +59,7 @@ func ask(t *testing.T, dir, socket string) string {
 
 func TestADoorHasASocketForEach(t *testing.T) {
 	dir := doorFolder(t)
-	d, err := openDoor(dir, saying("judge"), saying("guest"))
+	d, err := openTrialSocket(dir, saying("judge"), saying("guest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestADoorIsMadeAnewOverWhatACrashLeft(t *testing.T) {
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDoor(dir, saying("again"), saying(""))
+	d, err := openTrialSocket(dir, saying("again"), saying(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestADoorIsMadeAnewOverWhatACrashLeft(t *testing.T) {
 
 func TestADoorHoldsSoManyConnections(t *testing.T) {
 	dir := doorFolder(t)
-	d, err := openDoor(dir, saying("judge"), saying("guest"))
+	d, err := openTrialSocket(dir, saying("judge"), saying("guest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestToRefuseCostsTheDaemonLittle(t *testing.T) {
 // TestADoorReadsNoLongHeaders: headers take many times their size in memory.
 func TestADoorReadsNoLongHeaders(t *testing.T) {
 	dir := doorFolder(t)
-	d, err := openDoor(dir, saying("judge"), saying("guest"))
+	d, err := openTrialSocket(dir, saying("judge"), saying("guest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,17 +197,17 @@ func TestADoorReadsNoLongHeaders(t *testing.T) {
 
 func TestDoorsArePrivateAndShort(t *testing.T) {
 	state := strings.Repeat("s", MaxStateDir)
-	one, two := doorDir(state, "r.e1.aaaaaaaa", 1), doorDir(state, "r.e1.aaaaaaaa", 2)
+	one, two := socketDir(state, "r.e1.aaaaaaaa", 1), socketDir(state, "r.e1.aaaaaaaa", 2)
 	if one == two {
 		t.Error("two tries share a folder")
 	}
 	if n := len(filepath.Join(one, filepath.Base(guest.GuestSocket))); n > 107 {
 		t.Errorf("a socket's path has %d bytes, 107 are possible", n)
 	}
-	b := newBench(t)
+	b := newFixture(t)
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Await)
-	dir := doorDir(b.host.StateDir, s.ID, 1)
+	dir := socketDir(b.host.StateDir, s.ID, 1)
 	parent, err := os.Stat(filepath.Dir(dir))
 	if err != nil || parent.Mode().Perm() != 0o700 {
 		t.Errorf("the parent of the folders: %v, %v", parent, err)

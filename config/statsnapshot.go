@@ -10,10 +10,10 @@ import (
 	"github.com/assayd/assayd/runtime/kernel"
 )
 
-// Sight is how everything that one look at a root has gone by lay in the file system. While
+// StatSnapshot is how everything that one look at a root has gone by lay in the file system. While
 // it holds, another look would find the same: of ten thousand files that nobody touches
 // none needs to be read again.
-type Sight struct {
+type StatSnapshot struct {
 	at     time.Time // when the look began
 	places []place
 	vague  bool // something was not to be seen, or too young to be told from what comes next
@@ -50,7 +50,7 @@ func (t trace) old(now time.Time) bool { return now.Sub(t.changedAt()) > youngTr
 
 // note keeps how a file lies before it is read: what is changed in between is then seen by
 // the next look.
-func (s *Sight) note(path string) {
+func (s *StatSnapshot) note(path string) {
 	t := traceOf(path)
 	if !t.missing && !t.old(s.at) {
 		s.vague = true
@@ -59,12 +59,12 @@ func (s *Sight) note(path string) {
 }
 
 // follow keeps where a path leads to.
-func (s *Sight) follow(path string) {
+func (s *StatSnapshot) follow(path string) {
 	s.places = append(s.places, place{path: path, trace: traceOf(path).identity(), lead: true})
 }
 
 // list reads a folder and keeps how it lay before.
-func (s *Sight) list(path string) ([]fs.DirEntry, error) {
+func (s *StatSnapshot) list(path string) ([]fs.DirEntry, error) {
 	t := traceOf(path)
 	entries, err := os.ReadDir(path)
 	if err == nil {
@@ -101,7 +101,7 @@ func sumOf(entries []fs.DirEntry) [sha256.Size]byte {
 
 // Holds reports whether nothing of it has changed. It asks for each file and folder once and
 // reads no file. It cannot speak for a file system that does not keep change times.
-func (s Sight) Holds(now time.Time) bool {
+func (s StatSnapshot) Holds(now time.Time) bool {
 	for i := range s.places {
 		if !s.places[i].holds(now) {
 			return false

@@ -27,9 +27,9 @@ type memory struct {
 	Ended    string // reason, when the agent has ended for good
 }
 
-// notebook keeps the memory in a file, replaced as a whole at each change. When it cannot
+// stateFile keeps the memory in a file, replaced as a whole at each change. When it cannot
 // be written, the memory goes on in the process and the next change writes it all.
-type notebook struct {
+type stateFile struct {
 	path string
 
 	mu     sync.Mutex
@@ -42,8 +42,8 @@ const stateBytes = 16 << 20
 
 // openNotebook reads the notebook in dir. What is unreadable, or another trial's, is
 // forgotten; in the first case trouble says so.
-func openNotebook(dir, trial string) (n *notebook, trouble error) {
-	n = &notebook{path: filepath.Join(dir, "state.json"), added: make(chan struct{}, 1)}
+func openNotebook(dir, trial string) (n *stateFile, trouble error) {
+	n = &stateFile{path: filepath.Join(dir, "state.json"), added: make(chan struct{}, 1)}
 	m, err := readMemory(n.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		trouble = fmt.Errorf("read the guest's state: %w", err)
@@ -71,7 +71,7 @@ func readMemory(path string) (m memory, err error) {
 }
 
 // look returns the memory as it is now.
-func (n *notebook) look() memory {
+func (n *stateFile) look() memory {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m := n.memory
@@ -80,7 +80,7 @@ func (n *notebook) look() memory {
 }
 
 // update changes the memory and writes it. The change holds even if writing fails.
-func (n *notebook) update(change func(*memory)) error {
+func (n *stateFile) update(change func(*memory)) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	change(&n.memory)

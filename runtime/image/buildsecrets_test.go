@@ -17,7 +17,7 @@ import (
 )
 
 // lent is what the tests lend.
-var lent = Lent{
+var lent = BuildSecrets{
 	Secrets: map[string]string{"SFORGE_GIT_TOKEN": "s3cr3t/token\n", "SFORGE_GIT_USER": "bot"},
 	Mirrors: map[string]string{
 		"apt": "https://mirror.example/", "pip": "https://pip.example", "npm": "https://npm.example",
@@ -37,10 +37,10 @@ func TestWhatIsLentIsForCommandsAlone(t *testing.T) {
 	tk.Base.Ref, tk.Work.Ref, tk.Judge.Ref, tk.Work.User = "", "", "", "" // so that names tell of recipes
 	tk.Base.PipPackages, tk.Base.PostInstall = []string{"pytest"}, "RUN make"
 	tk.Work.Env["GOPROXY"] = "https://own.example"
-	build := func(l Lent) (images []Built, ran map[string]map[string]string) {
+	build := func(l BuildSecrets) (images []Built, ran map[string]map[string]string) {
 		t.Helper()
 		b, f, _ := builderOnFake(t, nil)
-		b.opts.Lent = l
+		b.opts.BuildSecrets = l
 		ran = map[string]map[string]string{}
 		f.HandleExec(func(_ context.Context, _ *containertest.FakeContainer, c container.Command) int {
 			ran[c.Argv[len(c.Argv)-1]] = c.Env
@@ -66,7 +66,7 @@ func TestWhatIsLentIsForCommandsAlone(t *testing.T) {
 		return images, ran
 	}
 	with, ran := build(lent)
-	without, _ := build(Lent{})
+	without, _ := build(BuildSecrets{})
 	for i := range with {
 		if with[i].Ref == "" || with[i].Role != without[i].Role || i == 0 && with[i].Ref != without[i].Ref {
 			t.Errorf("what is lent changed a name: %s, %s", with[i].Ref, without[i].Ref)
@@ -97,7 +97,7 @@ func TestWhatIsUntrustedIsLentNoSecret(t *testing.T) {
 	for _, untrusted := range []bool{false, true} {
 		t.Run(fmt.Sprint(untrusted), func(t *testing.T) {
 			b, f, _ := builderOnFake(t, nil)
-			b.opts.Lent = lent
+			b.opts.BuildSecrets = lent
 			ran := map[string]map[string]string{}
 			f.HandleExec(func(_ context.Context, _ *containertest.FakeContainer, c container.Command) int {
 				ran[c.Argv[len(c.Argv)-1]] = c.Env
@@ -141,7 +141,7 @@ func TestASecretThatIsLeftInTheImageEndsTheBuild(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, f, _ := builderOnFake(t, nil)
-			b.opts.Lent = lent
+			b.opts.BuildSecrets = lent
 			f.HandleExec(func(_ context.Context, at *containertest.FakeContainer, _ container.Command) int {
 				at.WriteFile(c.file, []byte(c.content))
 				return 0
@@ -188,7 +188,7 @@ func TestOutputNeverShowsASecret(t *testing.T) {
 		fmt.Fprintf(c.Stderr, "3t/token or s3cr3t%%2Ftoken\n")
 		return 1, nil
 	}, recipe{Setup: []string{"clone"}})
-	s.b.opts.Lent = Lent{Secrets: map[string]string{"T": "s3cr3t/token\n"}}
+	s.b.opts.BuildSecrets = BuildSecrets{Secrets: map[string]string{"T": "s3cr3t/token\n"}}
 	failed, ok := errors.AsType[*SetupError](s.setup(t.Context()))
 	if want := "cloning https://bot:***@host\nthe token is *** or ***"; !ok || failed.Output != want {
 		t.Errorf("got %+v", failed)
@@ -197,7 +197,7 @@ func TestOutputNeverShowsASecret(t *testing.T) {
 
 // A mirror or a proxy may want a password, and whoever uses it may tell where it went.
 func TestAPasswordOfAMirrorIsASecret(t *testing.T) {
-	l := Lent{
+	l := BuildSecrets{
 		Mirrors: map[string]string{"pip": "https://bot:m1rr0r%2Fword@pip.example/simple", "npm": "https://npm.example", "go": "::no address"},
 		Proxy:   "http://bot:pr0xyword@proxy.example:3128",
 	}
@@ -206,7 +206,7 @@ func TestAPasswordOfAMirrorIsASecret(t *testing.T) {
 		_, err := io.WriteString(c.Stdout, said)
 		return 1, err
 	}, recipe{Setup: []string{"install"}})
-	s.b.opts.Lent = l
+	s.b.opts.BuildSecrets = l
 	failed, ok := errors.AsType[*SetupError](s.setup(t.Context()))
 	if want := "*** *** *** bot pip.example"; !ok || failed.Output != want {
 		t.Errorf("it shows %q", failed.Output)
@@ -219,7 +219,7 @@ func TestAPasswordOfAMirrorIsASecret(t *testing.T) {
 		},
 	} {
 		b, f, _ := builderOnFake(t, nil)
-		b.opts.Lent = l
+		b.opts.BuildSecrets = l
 		f.HandleExec(func(_ context.Context, at *containertest.FakeContainer, _ container.Command) int {
 			at.WriteFile("/etc/pip.conf", []byte("index-url = "+l.Mirrors["pip"]))
 			return 0
@@ -234,7 +234,7 @@ func TestAPasswordOfAMirrorIsASecret(t *testing.T) {
 
 func TestAListOfSourcesIsBounded(t *testing.T) {
 	b, f, _ := builderOnFake(t, nil)
-	b.opts.Lent = lent
+	b.opts.BuildSecrets = lent
 	files := map[string]string{"/usr/bin/apt-get": ""}
 	for i := range 17 {
 		files[fmt.Sprintf("/etc/apt/sources.list.d/%d.list", i)] = "deb http://deb.debian.org/debian x\n" + strings.Repeat("#", maxSources-100)
@@ -247,7 +247,7 @@ func TestAListOfSourcesIsBounded(t *testing.T) {
 }
 
 func TestTheTailDoesNotBeginWithinASecret(t *testing.T) {
-	l := Lent{Secrets: map[string]string{"K": "-----BEGIN KEY-----\nfirstlineofkey\nsecondlineofkey\n-----END KEY-----\n"}}
+	l := BuildSecrets{Secrets: map[string]string{"K": "-----BEGIN KEY-----\nfirstlineofkey\nsecondlineofkey\n-----END KEY-----\n"}}
 	for _, before := range []string{"", "x\n"} {
 		for cut := range 60 {
 			out := &tail{heard: func() {}, hide: l.hide}
@@ -273,7 +273,7 @@ func TestAptUsesTheMirrorOnlyWhilePackagesAreInstalled(t *testing.T) {
 		"/usr/bin/apt-get": "",
 	}
 	b, f, _ := builderOnFake(t, nil)
-	b.opts.Lent = lent
+	b.opts.BuildSecrets = lent
 	read := func(at *containertest.FakeContainer) map[string]string {
 		found := map[string]string{}
 		for name := range files {

@@ -16,7 +16,7 @@ import (
 // of the tests that were proved.
 func TestEachProposalHasItsOwnInterface(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}, untested: true})
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		name := map[string]string{"environment/0": "alpha_value", "environment/1": "beta_value"}[q.key]
 		file := "tests/test_" + name + ".py"
@@ -49,7 +49,7 @@ func TestEachProposalHasItsOwnInterface(t *testing.T) {
 // about a statement that says more.
 func TestAnAttemptKnowsNothingOfTheOneBefore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}})
 	var away atomic.Bool
 	w.waitable = func(err error) bool { return strings.Contains(err.Error(), errAway.Error()) }
 	w.judge = func(of task.Task, fix []byte) (round.Report, error) {
@@ -77,7 +77,7 @@ func TestAnAttemptKnowsNothingOfTheOneBefore(t *testing.T) {
 // lack is.
 func TestARefusedInterfaceIsForgotten(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}, untested: true})
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		name := map[string]string{"environment/0": "alpha_value", "environment/1": "new"}[q.key]
 		file := "tests/test_" + name + ".py"
@@ -105,7 +105,7 @@ func TestARefusedInterfaceIsForgotten(t *testing.T) {
 // says nothing of this one.
 func TestAnEnvironmentThatRunsTheTestsOfAnotherIsAskedForAnew(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1, 2}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1, 2}})
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		if q.key != "environment/0" {
 			return modeltest.Answer{}, false
@@ -132,7 +132,7 @@ func TestAnEnvironmentThatRunsTheTestsOfAnotherIsAskedForAnew(t *testing.T) {
 // An interface that names some things is added to where the tests lack others.
 func TestAnInterfaceGrows(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}, untested: true})
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		const file = "tests/test_alpha_value.py"
 		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), q.key == "environment/0"
@@ -155,7 +155,7 @@ func TestAnInterfaceGrows(t *testing.T) {
 // Data of tests fails before and passes after nowhere by itself.
 func TestTestsAreWrittenWhereThereIsOnlyDataOfTests(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true, data: true})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}, untested: true, data: true})
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		const file = "tests/test_new.py"
 		return calling("submit_tests", map[string]any{"install": []string{}, "test_command": "python -m pytest " + file, "files": []string{file}}), q.key == "environment/0"
@@ -173,7 +173,7 @@ func TestTestsAreWrittenWhereThereIsOnlyDataOfTests(t *testing.T) {
 // Which tests decide is known when they have run: a statement that names one is given up.
 func TestAStatementThatNamesATestIsFoundOutAtTheLast(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}})
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		return calling("write_statement", map[string]any{"statement": "What test_rounding_of_prices looks at gives zero where it should give a number."}), q.key == "statement/0"
 	}
@@ -191,7 +191,7 @@ func TestAStatementThatNamesATestIsFoundOutAtTheLast(t *testing.T) {
 // Who describes what written tests need is shown them, and may not name them either.
 func TestAnInterfaceDoesNotNameTestsThatWereWritten(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, repository{name: shop, pulls: []int{1}, untested: true})
+	w := newFixture(t, repository{name: shop, pulls: []int{1}, untested: true})
 	w.odd = func(q question) (modeltest.Answer, bool) {
 		switch q.key {
 		case "environment/0":
