@@ -3,10 +3,10 @@
 //
 // Within a process Go compares readings of a clock that nobody can set. What is stored
 // keeps its wall time alone, and that clock is stepped: by NTP, by an administrator, after
-// a virtual machine was stopped. A Line is a wall clock that goes on evenly from where it
+// a virtual machine was stopped. A Timeline is a wall clock that goes on evenly from where it
 // was begun, for as long as the machine is not booted again, so that a deadline, a
 // cooldown and an elapsed time are differences of plain times on one line.
 //
 // The package keeps nothing. In a test build, with the tag "faults", the wall clock and the
-// boot can be changed from outside. Start reading at Line.
+// boot can be changed from outside. Start reading at Timeline.
 package clock

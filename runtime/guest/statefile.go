@@ -37,12 +37,12 @@ type stateFile struct {
 	added  chan struct{} // one token: there may be new events
 }
 
-// stateBytes bounds what is read back of the notebook.
+// stateBytes bounds what is read back of the state file.
 const stateBytes = 16 << 20
 
-// openNotebook reads the notebook in dir. What is unreadable, or another trial's, is
+// openStateFile reads the state file in dir. What is unreadable, or another trial's, is
 // forgotten; in the first case trouble says so.
-func openNotebook(dir, trial string) (n *stateFile, trouble error) {
+func openStateFile(dir, trial string) (n *stateFile, trouble error) {
 	n = &stateFile{path: filepath.Join(dir, "state.json"), added: make(chan struct{}, 1)}
 	m, err := readMemory(n.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-func TestTheNotebookIsReadBack(t *testing.T) {
+func TestTheStateFileIsReadBack(t *testing.T) {
 	dir := t.TempDir()
-	n, trouble := openNotebook(dir, "a")
+	n, trouble := openStateFile(dir, "a")
 	if trouble != nil {
 		t.Fatal(trouble)
 	}
@@ -24,7 +24,7 @@ func TestTheNotebookIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, trouble = openNotebook(dir, "a")
+	n, trouble = openStateFile(dir, "a")
 	m := n.look()
 	if trouble != nil || m.Starts != 2 || m.NextSeq != 3 || len(m.Events) != 1 || m.Events[0].Seq != 2 {
 		t.Errorf("%+v, %v", m, trouble)
@@ -32,16 +32,16 @@ func TestTheNotebookIsReadBack(t *testing.T) {
 	if got := len(m.Events[0].Detail); got > maxDetail {
 		t.Errorf("a detail of %d bytes is kept", got)
 	}
-	if n, _ := openNotebook(dir, "b"); n.look().Starts != 0 {
+	if n, _ := openStateFile(dir, "b"); n.look().Starts != 0 {
 		t.Error("the memory of another trial was taken over")
 	}
 }
 
-func TestABrokenNotebookIsATroubleAndNotTheEnd(t *testing.T) {
+func TestABrokenStateFileIsATroubleAndNotTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state.json")
 	write(t, path, `{"Trial":"a","Starts":`)
-	n, trouble := openNotebook(dir, "a")
+	n, trouble := openStateFile(dir, "a")
 	if trouble == nil || n.look().NextSeq != 1 {
 		t.Errorf("%+v, %v", n.look(), trouble)
 	}

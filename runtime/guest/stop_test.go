@@ -74,7 +74,7 @@ func TestTheStopHookTellsWhatTheGuestDecides(t *testing.T) {
 // However many ask at once whether the agent may stop, the tree is looked at once, and that is
 // one attempt.
 func TestWhoAsksToStopSharesALook(t *testing.T) {
-	notes, forgot := openNotebook(t.TempDir(), "t1")
+	notes, forgot := openStateFile(t.TempDir(), "t1")
 	if forgot != nil {
 		t.Fatal(forgot)
 	}

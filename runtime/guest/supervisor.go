@@ -87,7 +87,7 @@ func newSupervisor(at layout, log *slog.Logger) (*supervisor, error) {
 	if err := errors.Join(harden(), privateDir(at.state)); err != nil {
 		return nil, err
 	}
-	notes, forgot := openNotebook(at.state, config.Trial)
+	notes, forgot := openStateFile(at.state, config.Trial)
 	out, err := openOutput(at.state, config.LogBytes)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 // maxBases is how many bases are kept, the last used ones.
 const maxBases = 32
 
-// Names below the folder of a Workshop. What begins with scratchPrefix is temporary.
+// Names below the folder of a DiffService. What begins with scratchPrefix is temporary.
 const (
 	scratchPrefix = "tmp-"
 	baseSuffix    = ".git"
@@ -42,7 +42,7 @@ type DiffService struct {
 
 // shelf is the place of a base that somebody uses.
 type shelf struct {
-	users int           // under Workshop.mu; a base in use is not thrown away
+	users int           // under DiffService.mu; a base in use is not thrown away
 	gate  chan struct{} // one maker at a time
 }
 
@@ -53,7 +53,7 @@ type Base struct {
 	open func() (io.ReadCloser, error)
 }
 
-// New returns a Workshop that keeps its files in the folder dir. It touches nothing yet.
+// New returns a DiffService that keeps its files in the folder dir. It touches nothing yet.
 func New(dir string) *DiffService {
 	return &DiffService{dir: dir, most: MaxBytes, shelves: map[string]*shelf{}}
 }
