@@ -16,7 +16,7 @@ import (
 // declared name.
 var oldWords = map[string][]string{
 	"": {
-		"lostUsage", "LostUsages", "Workshop", "notebook", "purse", "Sight", "Lent", "quarry", "house", "world", "twins", "landing", "spoilt", "weighing", "lanes",
+		"Workshop", "notebook", "purse", "Sight", "Lent", "quarry", "house", "world", "twins", "landing", "spoilt", "weighing", "lanes",
 	},
 	"runtime/trial":         {"door", "openDoor", "doorDir", "front", "attend", "equip", "conduct", "live", "greet", "hear", "note", "furnish", "broke", "lack", "stuck", "bench"},
 	"runtime/fault":         {"DoorOpened"},
