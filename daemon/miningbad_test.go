@@ -39,7 +39,6 @@ func rejections() []*planted {
 		bad("passes", "validation passes_before", func(p *planted) {
 			p.after["tests/test_count.py"] = "import count\n\n\ndef test_one_more():\n    assert count.letters('ab') == count.letters('a') + 1\n"
 		}),
-		bad("lottery", "validation flaky", lottery),
 		bad("docs", "filter docs_only", func(p *planted) {
 			p.after = map[string]string{"README.md": "Counts letters.\n\nSpaces are no letters.\nNothing has none.\n", "docs/use.md": "Call it.\n"}
 		}),
@@ -73,6 +72,7 @@ func rejection(name string) *planted {
 // ones: each takes an image and a dozen containers.
 func invalid() []*planted {
 	return []*planted{
+		bad("lottery", "validation flaky", lottery),
 		bad("greps", "validation tests_grep_source", func(p *planted) {
 			p.after["tests/test_count.py"] = "import pathlib\n\n\ndef test_begins_at_zero():\n    text = pathlib.Path(__file__).parent.with_name('count.py').read_text()\n    assert 'n = 0' in text\n"
 		}),
