@@ -25,13 +25,11 @@ func TestATrialIsFlaggedOnceWhereverTheDaemonIsKilled(t *testing.T) {
 	c.write("r.hcl", c.benchmark())
 	c.start()
 	dishonest := func(c *crashes) { c.another(c.bench, deceit) }
-	c.through([]lap{
+	c.through(append(partOf([]lap{
 		{at: fault.TrialFinished, lead: dishonest},
 		{at: fault.TrialCleaned, lead: dishonest},
 		{at: fault.TrialScanned, lead: dishonest},
-		{at: fault.TrialFlagged, lead: dishonest},
-		{at: fault.TrialFlagged, lead: anew},
-	})
+	}, 3), lap{at: fault.TrialFlagged, lead: dishonest}, lap{at: fault.TrialFlagged, lead: anew}))
 	c.finished()
 	for n := 1; n <= c.extra; n++ {
 		var types []string

@@ -11,14 +11,6 @@ import (
 	"time"
 )
 
-// A kill -9 at any moment, too.
-func TestAFewKillsOfMining(t *testing.T) {
-	t.Parallel()
-	if n := hailOfMining(t, uint64(time.Now().UnixNano()), 2, 4); n == 0 {
-		t.Error("nothing was killed")
-	}
-}
-
 // hailOfMining kills a daemon so often at random moments of mining so many pull requests, and
 // returns how often it could: when all are mined there is nothing more to be killed.
 func hailOfMining(t *testing.T, seed uint64, pulls, kills int) int {

@@ -72,11 +72,11 @@ agent "worker" {
 // hour is how long an hour of this test is.
 const hour = 10 * time.Second
 
-// Twelve hours, each ten seconds long: the agent crashes each hour, its model is away for two
+// twelveHours are twelve hours, each ten seconds long: the agent crashes each hour, its model is away for two
 // of them, the daemon is killed, and replaced by another version, and its disk fills up. In
 // the end there is the whole curve, a right verdict, and every token in the books.
-func TestTwelveHoursOfTroubleEndWithTheWholeCurve(t *testing.T) {
-	t.Parallel()
+func twelveHours(t *testing.T) {
+	t.Helper()
 	w := newFixture(t)
 	w.breakable()
 	full := filepath.Join(filepath.Dir(w.state), "full")
@@ -189,7 +189,7 @@ func (w *fixture) upgraded() {
 // said before, and it goes by the same name.
 func TestAnAgentProgramThatIsKilledGoesOnWithItsSession(t *testing.T) {
 	t.Parallel()
-	killedInTheMiddle(t, "codex", "worker")
+	killedInTheMiddle(t, "worker")
 }
 
 // killedInTheMiddle kills each of these agents while it waits for a tool.

@@ -12,6 +12,10 @@ func TestSoakEveryFormatIsJudgedTheSameWithoutOurNote(t *testing.T) {
 	judgedWithoutOurNote(t, daemon.FormatNames()...)
 }
 
+func TestSoakMiningCanBeTriedOffline(t *testing.T) { minedOffline(t) }
+
+func TestSoakTwelveHoursOfTroubleEndWithTheWholeCurve(t *testing.T) { twelveHours(t) }
+
 func TestSoakEachAgentProgramThatIsKilledGoesOnWithItsSession(t *testing.T) {
 	killedInTheMiddle(t, "claude-code", "codex", "opencode", "worker")
 }
