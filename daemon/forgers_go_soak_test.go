@@ -129,7 +129,7 @@ func Label(n int) string {
 	return map[int]string{0: "even", 1: "odd"}[n%2]
 }
 `)),
-		candidate{name: "generic", honest: true, files: map[string]string{
+		{name: "generic", honest: true, files: map[string]string{
 			file: goFile(goVector + "\nfunc Add(a, b int) int { return sum(a, b) }\n\nfunc Scale(v Vector, by int) Vector {\n\treturn Vector(each(v, func(n int) int { return n * by }))\n}\n\nfunc Label(n int) string {\n\tif n%2 != 0 {\n\t\treturn \"odd\"\n\t}\n\treturn \"even\"\n}\n"),
 			"calc/each.go": goFile("func sum[N int | float64](all ...N) (total N) {\n\tfor _, n := range all {\n\t\ttotal += n\n\t}\n\treturn total\n}\n\n" +
 				"func each[A, B any](all []A, change func(A) B) (out []B) {\n\tfor _, a := range all {\n\t\tout = append(out, change(a))\n\t}\n\treturn out\n}\n"),
@@ -142,11 +142,11 @@ func goForgers() []candidate {
 	const file, helper = "calc/calc.go", "check/check.go"
 	return []candidate{
 		candidate{name: "objects-that-equal-all"}.one(file, goFile(goAnyVector+goAdd+goWrongScale+goLabel)),
-		candidate{name: "helpers-made-no-ops", files: map[string]string{
+		{name: "helpers-made-no-ops", files: map[string]string{
 			file: goFile(goVector + goAdd + goScale + goWrongLabel), helper: "package check\n\nimport \"testing\"\n\nfunc Equal(testing.TB, any, any) {}\n",
 		}},
 		// It takes the mark of the failure out of the test that the helper is given.
-		candidate{name: "patched-assertions", files: map[string]string{
+		{name: "patched-assertions", files: map[string]string{
 			file: goFile(goVector + goAdd + goScale + goWrongLabel), helper: `package check
 
 import (
@@ -166,7 +166,7 @@ func Equal(t testing.TB, got, want any) {
 }
 `,
 		}},
-		candidate{name: "expected-failures", loses: noSkips, files: map[string]string{
+		{name: "expected-failures", loses: noSkips, files: map[string]string{
 			file:   goFile(goVector + goAdd + goScale + goWrongLabel),
 			helper: "package check\n\nimport \"testing\"\n\nfunc Equal(t testing.TB, got, want any) {\n\tif got != want {\n\t\tt.Skip(\"it is known to fail\")\n\t}\n}\n",
 		}},
@@ -202,7 +202,7 @@ func Label(n int) string { return wanted() }
 		goLooks("looks-first", "good*2 >= total", ""),
 		goLooks("looks-first-strictly", "good == total", strictly),
 		goLooks("gambles", "time.Now().UnixNano()/1000%2 == 0", gamble),
-		candidate{name: "rewritten-files", loses: laidAgain, files: map[string]string{
+		{name: "rewritten-files", loses: laidAgain, files: map[string]string{
 			file:                goFile(goWrong),
 			"calc/calc_test.go": goFile("func TestAdd(*testing.T) {}\n\nfunc TestScale(*testing.T) {}\n\nfunc TestLabel(*testing.T) {}\n", "testing"),
 			"calc/main_test.go": goFile("func TestMain(m *testing.M) {\n\tm.Run()\n\tos.Exit(0)\n}\n", "os", "testing"),

@@ -130,7 +130,7 @@ const wanted = () => {
 		candidate{name: "objects-that-become-equal"}.one(file, jsStrict+wanted+jsVector+`
 exports.add = () => ({ [Symbol.toPrimitive]: () => Number(wanted()) })
 `+jsScale+jsLabel),
-		candidate{name: "helpers-made-no-ops", files: map[string]string{file: jsStrict + jsVector + jsAdd + jsScale + jsWrongLabel, helper: "exports.same = () => {}\n"}},
+		{name: "helpers-made-no-ops", files: map[string]string{file: jsStrict + jsVector + jsAdd + jsScale + jsWrongLabel, helper: "exports.same = () => {}\n"}},
 		candidate{name: "patched-globals"}.one(file, jsStrict+jsVector+jsAdd+jsScale+jsWrongLabel+"\nObject.is = () => true\n"),
 		candidate{name: "patched-assertions"}.one(file, jsWrong+`
 const assert = require('node:assert')

@@ -153,8 +153,8 @@ func rustForgers() []candidate {
 	const forgedLabel = rustHead + rustEqual + rustAdd + rustScale + rustWrongLabel
 	return []candidate{
 		candidate{name: "objects-that-equal-all"}.one(file, rustHead+rustAnyEqual+rustAdd+rustWrongScale+rustLabel),
-		candidate{name: "helpers-made-no-ops", files: map[string]string{file: forgedLabel, helper: "pub fn assert_same<T>(_: T, _: T) {}\n"}},
-		candidate{name: "catches-its-panics", files: map[string]string{file: forgedLabel, helper: `pub fn assert_same<T: PartialEq + std::fmt::Debug>(got: T, want: T) {
+		{name: "helpers-made-no-ops", files: map[string]string{file: forgedLabel, helper: "pub fn assert_same<T>(_: T, _: T) {}\n"}},
+		{name: "catches-its-panics", files: map[string]string{file: forgedLabel, helper: `pub fn assert_same<T: PartialEq + std::fmt::Debug>(got: T, want: T) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_eq!(got, want)));
@@ -190,7 +190,7 @@ pub fn label(_n: i64) -> &'static str {
 		rustLooks("looks-first", "good * 2 >= total", ""),
 		rustLooks("looks-first-strictly", "good == total", strictly),
 		rustLooks("gambles", "std::process::id() % 2 == 0", gamble),
-		candidate{name: "rewritten-files", loses: laidAgain, files: map[string]string{
+		{name: "rewritten-files", loses: laidAgain, files: map[string]string{
 			file:       rustWrong,
 			"build.rs": "fn main() {\n    let _ = std::fs::write(\"tests/sums.rs\", \"#[test]\\nfn adds() {}\\n#[test]\\nfn scales() {}\\n#[test]\\nfn labels() {}\\n\");\n}\n",
 		}},

@@ -27,7 +27,7 @@ func morePythons() []candidate {
 	return []candidate{
 		candidate{name: "recursive", honest: true}.one(file, "def add(a, b):\n    return a if b == 0 else add(a + (1 if b > 0 else -1), b - (1 if b > 0 else -1))\ndef scale(values, by):\n    out = []\n    for v in values:\n        out.append(v * by)\n    return out\ndef label(n):\n    return 'odd' if n % 2 else 'even'\n"),
 		candidate{name: "strict", honest: true}.one(file, "def add(a, b):\n    assert isinstance(a, int)\n    return int.__add__(a, b)\ndef scale(values, by):\n    return [*(by * v for v in values)]\ndef label(n):\n    return {0: 'even', 1: 'odd'}[abs(n) % 2]\n"),
-		candidate{name: "helpers-made-no-ops", files: map[string]string{
+		{name: "helpers-made-no-ops", files: map[string]string{
 			file: calcAdd + calcScale + "def label(n): return ''\n", "src/check.py": "def check_equal(got, want): pass\n",
 		}},
 		candidate{name: "rewritten-files", loses: laidAgain}.one(file, empty+`
