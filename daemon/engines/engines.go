@@ -51,7 +51,11 @@ func (k Kinds) Open(ctx context.Context, label string, settings *config.Settings
 	if open == nil {
 		return nil, fmt.Errorf("there is no engine %q; there are: %s", label, strings.Join(slices.Sorted(maps.Keys(k)), ", "))
 	}
-	return open(ctx, settings.Engines[label], o)
+	engine, err := open(ctx, settings.Engines[label], o)
+	if err != nil {
+		return nil, err // and no interface that holds a nil of the engine's type
+	}
+	return engine, nil
 }
 
 // Default opens the engine for whoever only asks it.

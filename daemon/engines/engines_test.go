@@ -40,3 +40,11 @@ func TestAnEngineIsALineOfTheTable(t *testing.T) {
 		t.Errorf("an engine that is not there: %v", err)
 	}
 }
+
+// What could not be opened is nil, so that nobody closes it.
+func TestAnEngineThatCannotBeOpenedIsNil(t *testing.T) {
+	settings := &config.Settings{Engines: map[string]config.Engine{Docker: {Host: "nonsense"}}}
+	if engine, err := All().Open(t.Context(), Docker, settings, Options{}); err == nil || engine != nil {
+		t.Errorf("%v, %v", engine, err)
+	}
+}
