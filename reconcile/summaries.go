@@ -41,8 +41,8 @@ type amount struct {
 // Kinds of amounts. The number rises when the same trials come to other figures, or to figures in another
 // form: what an earlier version kept is made again then.
 const (
-	kindSummary = "summary.1"
-	kindReport  = "report.1"
+	kindSummary = "summary.2"
+	kindReport  = "report.2"
 )
 
 // errNotKept says that figures were made and could not be stored.

@@ -68,31 +68,29 @@ func (e *Engine) Thaw(ctx context.Context, id string) error {
 
 // findForgotten finds out, after Docker was away, whether it has forgotten that it froze a
 // container, and kills that. The others are frozen for a moment: nothing else makes Docker ask
-// the kernel. Who freezes a container at the same time waits for this, and then looks.
+// the kernel. They go on even if the context ends in that moment. Who freezes a container at the
+// same time waits for this, and then looks.
 func (e *Engine) findForgotten(ctx context.Context, id string) error {
 	leave, err := e.gates.freezing(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	for tried := false; ; tried = true {
-		inst, err := e.Inspect(ctx, id)
-		switch {
-		case err == nil && (inst.Phase != container.PhaseRunning || inst.Frozen && !tried):
-			return nil
-		case err == nil && !inst.Frozen:
-			err = failure(ctx, e.pause(ctx, id), "freeze container %q for a moment", id)
-		}
-		if err == nil {
-			err = e.Thaw(ctx, id)
-		}
-		if !container.Unavailable(err) {
+	inst, err := e.Inspect(ctx, id)
+	if err != nil || inst.Phase != container.PhaseRunning || inst.Frozen {
+		return err
+	}
+	begun := context.WithoutCancel(ctx) // each call is bounded
+	err = failure(begun, e.pause(begun, id), "freeze container %q for a moment", id)
+	for err == nil || container.Unavailable(err) { // it may be frozen
+		if err = e.Thaw(begun, id); !container.Unavailable(err) {
 			return err
 		}
 		if err := clock.Sleep(ctx, maxBackoff); err != nil {
 			return err
 		}
 	}
+	return err
 }
 
 // setFrozen looks, acts if something is to be done, and after an error looks again:

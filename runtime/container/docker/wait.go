@@ -29,9 +29,10 @@ func (e *Engine) Wait(ctx context.Context, id string) (contract.Exit, error) {
 		c, err := e.inspect(ctx, id, false)
 		if err == nil && away {
 			away = false
-			if err = e.findForgotten(ctx, c.ID); errors.Is(err, contract.ErrConflict) { // it was killed, or ended just now
-				continue
+			if err := e.findForgotten(ctx, c.ID); err != nil && ctx.Err() == nil {
+				e.log.Info("looked whether Docker has forgotten that it froze a container", "container", id, "error", err)
 			}
+			continue // what became of it shows an inspection
 		}
 		switch {
 		case contract.Unavailable(err) && ctx.Err() == nil:
