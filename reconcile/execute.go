@@ -128,10 +128,7 @@ func (r *Reconciler) startTrial(ctx context.Context, address string, a plan.Acti
 		return false, err
 	}
 	r.drive(state, need)
-	if r.started++; r.begunEnough() {
-		r.queue.add(address, r.now()) // what is left of the plan is made again
-		return false, nil
-	}
+	r.started++
 	return true, nil
 }
 

@@ -430,8 +430,9 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen observa
 		}
 	}
 	err := todo.CarryOut(func(a plan.Action) (more bool, err error) {
-		if a.Kind == plan.StartTrial && r.begunEnough() {
-			return false, nil // also one that only goes on: a thousand do after a crash
+		if a.Kind == plan.StartTrial && r.begunEnough() { // also one that only goes on: a thousand do after a crash
+			r.queue.add(address, r.now()) // what is left of the plan is made again
+			return false, nil
 		}
 		return r.execute(ctx, address, a)
 	})

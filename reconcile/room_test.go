@@ -142,3 +142,39 @@ func TestRoomIsOfferedUntilItIsGone(t *testing.T) {
 		t.Errorf("only %v were to start", slices.Sorted(maps.Keys(seen.made)))
 	}
 }
+
+// planned calls a function for each plan that starts a trial, in the loop's goroutine, before the plan is
+// carried out.
+type planned func()
+
+func (f planned) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "msg=plan ") && strings.Contains(string(line), "start ") {
+		f()
+	}
+	return len(line), nil
+}
+
+// TestARunIsLookedAtAgainThatTheTurnHadNoTimeFor: a turn of the loop may come to its end after a run's plan
+// was made, and before its first trial begins.
+func TestARunIsLookedAtAgainThatTheTurnHadNoTimeFor(t *testing.T) {
+	h := newFixture(t)
+	var r *Reconciler
+	h.tune = func(made *Reconciler) { r = made }
+	plans := 0
+	h.more = func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(planned(func() {
+			r.tired = time.Now().Add(time.Hour)
+			if plans++; plans == 2 {
+				r.tired = time.Now().Add(-time.Hour)
+			}
+		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	h.write("a.hcl", benchmarkSpec+manyRuns("one", 1)+manyRuns("other", 1))
+	close(h.let)
+	d := h.start()
+	d.untilOver(t, "run.one")
+	d.untilOver(t, "run.other")
+	if plans != 3 {
+		t.Errorf("%d plans to start a trial: one of them has to be made twice", plans)
+	}
+}
