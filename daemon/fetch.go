@@ -14,7 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/remote"
 )
@@ -72,10 +72,10 @@ func OpenDatasets(settings *config.Settings, dir string) (*remote.Store, error) 
 }
 
 // openDatasets prepares the fetching of datasets, and how specs import them.
-func (d *Daemon) openDatasets(ctx context.Context, keep task.Trees, options *config.Options) (reconcile.Datasets, error) {
+func (d *Daemon) openDatasets(ctx context.Context, keep task.Trees, options *config.Options) (query.Datasets, error) {
 	store, err := OpenDatasets(d.opts.Settings, filepath.Join(d.store.Dir(), "datasets"))
 	if err != nil {
-		return reconcile.Datasets{}, err
+		return query.Datasets{}, err
 	}
 	d.datasets = newFetcher(store, d.opts.Log)
 	d.datasets.came = func(ctx context.Context, files []string) error { return d.rec.Fetched(ctx, files) }
@@ -83,7 +83,7 @@ func (d *Daemon) openDatasets(ctx context.Context, keep task.Trees, options *con
 	peek := importer.Import
 	importer.begin = true
 	options.Import = importer.Import
-	return reconcile.Datasets{Fetch: d.datasets.fetch, Peek: peek, Progress: d.datasets.far}, nil
+	return query.Datasets{Fetch: d.datasets.fetch, Peek: peek, Progress: d.datasets.far}, nil
 }
 
 func newFetcher(store *remote.Store, log *slog.Logger) *fetcher {
@@ -254,14 +254,14 @@ func (f *fetcher) done(src remote.Source, request *config.Import, err error) (fi
 	return slices.Sorted(maps.Keys(d.asked))
 }
 
-// fetch is reconcile.Datasets.Fetch.
-func (f *fetcher) fetch(ctx context.Context, imports []config.Import, tell func(reconcile.Fetch)) {
+// fetch is query.Datasets.Fetch.
+func (f *fetcher) fetch(ctx context.Context, imports []config.Import, tell func(query.Fetch)) {
 	for _, i := range imports {
 		src := sourceOf(i)
 		if src.Check() != nil || f.lookedUp(src, i) {
 			continue
 		}
-		shown := reconcile.Fetch{Source: src.String()}
+		shown := query.Fetch{Source: src.String()}
 		tell(shown)
 		_, err := f.store.Fetch(ctx, src, func(p remote.Progress) {
 			shown.Done, shown.Total = p.Done, p.Total
@@ -288,7 +288,7 @@ func (f *fetcher) lookedUp(src remote.Source, i config.Import) bool {
 	return true
 }
 
-// far is reconcile.Datasets.Progress.
+// far is query.Datasets.Progress.
 func (f *fetcher) far(i config.Import) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/task/remote/remotetest"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -92,7 +92,7 @@ func TestARunWaitsForItsDataset(t *testing.T) {
 	maps.Copy(files, harborTask("two"))
 	hub.Put("o/n", files)
 	w.signal(syscall.SIGHUP)
-	var second reconcile.RunStatus
+	var second query.RunStatus
 	w.untilWithin(3*patience, "the task that has come is done", func() (err error) {
 		second, err = w.status("run.r")
 		if err == nil && (len(second.Trials) != 2 || second.State != "finished") {

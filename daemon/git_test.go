@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // upstream is a repository that people push specs to.
@@ -69,9 +69,9 @@ func (up *upstream) declaring(name string) string {
 }
 
 // settledAt waits until the commit has its verdict.
-func (up *upstream) settledAt(commit, verdict string) reconcile.GitStatus {
+func (up *upstream) settledAt(commit, verdict string) query.GitStatus {
 	up.Helper()
-	var git reconcile.GitStatus
+	var git query.GitStatus
 	up.until("the commit is "+verdict, func() error {
 		s, err := up.client.Status(up.Context(), "")
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/api/apitest"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
@@ -330,32 +330,32 @@ func (w *fixture) untilWithin(limit time.Duration, what string, met func() error
 }
 
 // status is the state of one run, as the daemon tells it.
-func (w *fixture) status(address string) (reconcile.RunStatus, error) {
+func (w *fixture) status(address string) (query.RunStatus, error) {
 	s, err := w.client.Status(w.Context(), address)
 	if err != nil {
-		return reconcile.RunStatus{}, err
+		return query.RunStatus{}, err
 	}
 	return s.Runs[0], nil
 }
 
 // trial returns the trial of an agent in the present execution of a run.
-func (w *fixture) trial(address, agent string) (reconcile.TrialStatus, error) {
+func (w *fixture) trial(address, agent string) (query.TrialStatus, error) {
 	run, err := w.status(address)
 	if err != nil {
-		return reconcile.TrialStatus{}, err
+		return query.TrialStatus{}, err
 	}
 	for _, t := range run.Trials {
 		if t.Agent == agent {
 			return t, nil
 		}
 	}
-	return reconcile.TrialStatus{}, fmt.Errorf("%s has no trial of agent %s yet", address, agent)
+	return query.TrialStatus{}, fmt.Errorf("%s has no trial of agent %s yet", address, agent)
 }
 
 // settled waits until a run has no open trial.
-func (w *fixture) settled(address string, within time.Duration) reconcile.RunStatus {
+func (w *fixture) settled(address string, within time.Duration) query.RunStatus {
 	w.Helper()
-	var run reconcile.RunStatus
+	var run query.RunStatus
 	w.untilWithin(within, address+" is finished", func() (err error) {
 		if run, err = w.status(address); err == nil && run.State != "finished" {
 			err = fmt.Errorf("it is %s: %s", run.State, run.Note)

@@ -23,7 +23,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/api/apitest"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 const token = "correct horse battery staple, and more"
@@ -121,7 +121,7 @@ func TestTheHTTPListenerServesWhoHasTheToken(t *testing.T) {
 	}
 
 	_, text := w.ask("GET", at+status, "Bearer "+token, nil)
-	var over reconcile.Status
+	var over query.Status
 	if err := json.Unmarshal([]byte(text), &over); err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ http {
   token  = %q
 }
 `, repo, secret, token)))
-	var first reconcile.RunStatus
+	var first query.RunStatus
 	w.until("the first commit is accepted", func() (err error) { first, err = w.status("run.quiet"); return err })
 	commit("0 0 2 2 *")
 	const event = `{"ref":"refs/heads/main"}`

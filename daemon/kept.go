@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/task"
@@ -64,7 +65,7 @@ func Specs(ctx context.Context, settings *config.Settings, inputs []config.Input
 	}
 	defer hub.Close()
 	datasets := newFetcher(hub, slog.New(slog.DiscardHandler))
-	datasets.fetch(ctx, config.Imports(inputs, options), func(reconcile.Fetch) {})
+	datasets.fetch(ctx, config.Imports(inputs, options), func(query.Fetch) {})
 	options.Import = Importer{Trees: s.Trees, ctx: ctx, datasets: datasets, begin: true}.Import
 	s.Set = config.Load(inputs, nil, options)
 	return s, ctx.Err()

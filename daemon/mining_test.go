@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -319,7 +319,7 @@ mining %q {
 func (q *fakeForge) address() string { return "mining." + q.bench }
 
 // mined waits until the spec is over.
-func (q *fakeForge) mined(within time.Duration) (m reconcile.MiningStatus) {
+func (q *fakeForge) mined(within time.Duration) (m query.MiningStatus) {
 	q.Helper()
 	q.untilWithin(within, q.address()+" is over", func() error {
 		s, err := q.client.Status(q.Context(), q.address())

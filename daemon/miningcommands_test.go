@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/mining"
 )
 
 // mining is the status of the spec.
-func (q *fakeForge) mining() (m reconcile.MiningStatus, err error) {
+func (q *fakeForge) mining() (m query.MiningStatus, err error) {
 	s, err := q.client.Status(q.Context(), q.address())
 	if err != nil {
 		return m, err
@@ -107,7 +107,7 @@ func TestAMiningSpecTakesCommands(t *testing.T) {
 }
 
 // isOver waits until the spec is over with so many tasks, and says why it is.
-func (q *fakeForge) isOver(tasks int, cause string) (m reconcile.MiningStatus) {
+func (q *fakeForge) isOver(tasks int, cause string) (m query.MiningStatus) {
 	q.Helper()
 	q.untilWithin(10*time.Minute, q.address()+" is over", func() (err error) {
 		if m, err = q.mining(); err == nil && (m.State != "finished" || m.Note != cause || len(m.Tasks) != tasks || m.Progress.Open != 0) {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
@@ -176,7 +176,7 @@ func (q *fakeForge) about(r modeltest.Request) (*planted, bool) {
 
 // paidOnce fails unless each question was asked, and again only where a kill may have found it
 // under way. The books have what the model told, but for what was asked again.
-func (w *watched) paidOnce(m reconcile.MiningStatus) {
+func (w *watched) paidOnce(m query.MiningStatus) {
 	w.Helper()
 	asked, again := w.quarry.asked(), 0
 	for _, p := range w.quarry.pulls {
@@ -214,7 +214,7 @@ type pullLine struct {
 
 // sameTasks fails unless the spec has made the tasks that it makes undisturbed, and nothing
 // else: their records, and their files.
-func (q *fakeForge) sameTasks(m reconcile.MiningStatus) {
+func (q *fakeForge) sameTasks(m query.MiningStatus) {
 	q.Helper()
 	var text []byte
 	q.until("the end is on disk, which comes after the status", func() (err error) {

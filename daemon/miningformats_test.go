@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -106,7 +106,7 @@ run "as-%[2]s" {
 }
 
 // outcomes are how the trials of a run came out, and each of the tests that their tasks name.
-func (q *fakeForge) outcomes(run reconcile.RunStatus) map[string]map[string]string {
+func (q *fakeForge) outcomes(run query.RunStatus) map[string]map[string]string {
 	q.Helper()
 	text, err := os.ReadFile(run.Results)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
@@ -128,7 +128,7 @@ func TestADeclaredAgentIsSentBackByItsHook(t *testing.T) {
 // sentBack waits for the end of a run whose agents wanted to stop too early, each of which has
 // a hook or has none: all worked on until the policy let go, those with a hook in the process
 // that they began in, and the others in a new one each time.
-func (w *fixture) sentBack(name string, hooked map[string]bool) reconcile.RunStatus {
+func (w *fixture) sentBack(name string, hooked map[string]bool) query.RunStatus {
 	w.Helper()
 	run := w.settled("run."+name, 12*time.Minute)
 	if len(run.Trials) != len(hooked) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -44,7 +44,7 @@ func TestRealPullRequests(t *testing.T) {
 }
 
 // makeTrue runs a spec file to its end and returns the state of its only run.
-func (w *fixture) makeTrue(spec string) reconcile.RunStatus {
+func (w *fixture) makeTrue(spec string) query.RunStatus {
 	w.Helper()
 	w.configured(fmt.Sprintf("repositories {\n  allow_file = [%q]\n}\n", os.Getenv("ASSAYD_REPOS")))
 	var said strings.Builder
@@ -55,7 +55,7 @@ func (w *fixture) makeTrue(spec string) reconcile.RunStatus {
 	if err != nil {
 		w.Errorf("assayd run: %v\n%s", err, said.String())
 	}
-	var answer struct{ Runs []reconcile.RunStatus }
+	var answer struct{ Runs []query.RunStatus }
 	if err := json.Unmarshal(out, &answer); err != nil || len(answer.Runs) != 1 {
 		w.Fatalf("assayd run printed no outcome (%v):\n%s\n%s", err, out, said.String())
 	}
@@ -66,7 +66,7 @@ func (w *fixture) makeTrue(spec string) reconcile.RunStatus {
 }
 
 // roundsOf are the rounds of a trial with all their tests, which the state of a run leaves out.
-func (w *fixture) roundsOf(trial string) (rounds []reconcile.Round) {
+func (w *fixture) roundsOf(trial string) (rounds []query.Round) {
 	w.Helper()
 	out, err := exec.CommandContext(w.Context(), binary, "submissions", "--json", "--state", w.state, trial).Output()
 	if err == nil {
@@ -129,7 +129,7 @@ func decode(t *testing.T, line []byte, v any) {
 	}
 }
 
-func trialOf(t *testing.T, run reconcile.RunStatus, p pull, agent string) reconcile.TrialStatus {
+func trialOf(t *testing.T, run query.RunStatus, p pull, agent string) query.TrialStatus {
 	t.Helper()
 	for _, x := range run.Trials {
 		if x.Task == p.ID && x.Agent == agent {
@@ -137,10 +137,10 @@ func trialOf(t *testing.T, run reconcile.RunStatus, p pull, agent string) reconc
 		}
 	}
 	t.Fatalf("there is no trial of %s", agent)
-	return reconcile.TrialStatus{}
+	return query.TrialStatus{}
 }
 
-func checkOracle(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
+func checkOracle(t *testing.T, p pull, x query.TrialStatus, log results) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Resolved, true)
 	if rounds := agentRounds(x); len(rounds) != 1 {
@@ -150,7 +150,7 @@ func checkOracle(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
 	}
 }
 
-func checkNop(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
+func checkNop(t *testing.T, p pull, x query.TrialStatus, log results) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Unresolved, false)
 	if len(x.Rounds) != 1 || x.Rounds[0].Round != "final-1" {
@@ -162,7 +162,7 @@ func checkNop(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
 
 // checkHalfway: the first round lacks a test of the fix at least, the second nothing, and
 // the agent was told so by name.
-func checkHalfway(t *testing.T, p pull, x reconcile.TrialStatus, log results, told string) {
+func checkHalfway(t *testing.T, p pull, x query.TrialStatus, log results, told string) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Resolved, true)
 	rounds := agentRounds(x)
@@ -189,7 +189,7 @@ func checkHalfway(t *testing.T, p pull, x reconcile.TrialStatus, log results, to
 }
 
 // checkFinished compares the record of a trial: names and order are those of the task.
-func checkFinished(t *testing.T, p pull, x reconcile.TrialStatus, log results, want trial.Status, fixed bool) {
+func checkFinished(t *testing.T, p pull, x query.TrialStatus, log results, want trial.Status, fixed bool) {
 	t.Helper()
 	f, ok := log.finished[x.ID]
 	if !ok || f.Status != want || x.Status != want || f.Try != 1 || !f.Final || len(f.Flags) > 0 {
@@ -212,15 +212,15 @@ func outcomes(names []string, passed bool) []trial.TestRecord {
 	return records
 }
 
-func agentRounds(x reconcile.TrialStatus) []reconcile.Round {
-	return slices.DeleteFunc(slices.Clone(x.Rounds), func(r reconcile.Round) bool {
+func agentRounds(x query.TrialStatus) []query.Round {
+	return slices.DeleteFunc(slices.Clone(x.Rounds), func(r query.Round) bool {
 		return !strings.HasPrefix(r.Round, string(round.KindAgent)+"-")
 	})
 }
 
 // checkRound: the runner ended orderly, named the declared tests and those that fail
 // anyway, and no others, and the given ones failed.
-func checkRound(t *testing.T, p pull, agent string, info reconcile.Round, failing []string) {
+func checkRound(t *testing.T, p pull, agent string, info query.Round, failing []string) {
 	t.Helper()
 	r := info.Report
 	if r == nil || r.Status != round.StatusOK || !r.Valid || r.Problem != "" || r.Tampered {

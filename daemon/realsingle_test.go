@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -97,7 +97,7 @@ func TestRealRowsInSingleMode(t *testing.T) {
 }
 
 // resolvedInSingle: the reference patch resolves the task, and is what was taken of it.
-func (w *fixture) resolvedInSingle(t *testing.T, p pull, x reconcile.TrialStatus, log results) {
+func (w *fixture) resolvedInSingle(t *testing.T, p pull, x query.TrialStatus, log results) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Resolved, true)
 	f := log.finished[x.ID]
@@ -207,7 +207,7 @@ func listOf(names []string) string {
 }
 
 // single runs a spec file to its end, and returns its runs by name.
-func (w *fixture) single(settings, spec string) map[string]reconcile.RunStatus {
+func (w *fixture) single(settings, spec string) map[string]query.RunStatus {
 	w.Helper()
 	var said strings.Builder
 	cmd := exec.CommandContext(w.Context(), binary, "run", "--json", "--config", settings, "--state", w.state, spec)
@@ -216,11 +216,11 @@ func (w *fixture) single(settings, spec string) map[string]reconcile.RunStatus {
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1 = not all were judged
 		w.Fatalf("assayd run: %v\n%s", err, said.String())
 	}
-	var answer struct{ Runs []reconcile.RunStatus }
+	var answer struct{ Runs []query.RunStatus }
 	if err := json.Unmarshal(out, &answer); err != nil {
 		w.Fatalf("assayd run printed no outcome (%v):\n%s\n%s", err, out, said.String())
 	}
-	runs := map[string]reconcile.RunStatus{}
+	runs := map[string]query.RunStatus{}
 	for _, run := range answer.Runs {
 		runs[strings.TrimPrefix(run.Address, "run.")] = run
 	}
@@ -228,7 +228,7 @@ func (w *fixture) single(settings, spec string) map[string]reconcile.RunStatus {
 }
 
 // checkSummary holds swe-forge's summary against the trials.
-func checkSummary(t *testing.T, name string, run reconcile.RunStatus) {
+func checkSummary(t *testing.T, name string, run query.RunStatus) {
 	t.Helper()
 	text, err := os.ReadFile(strings.TrimSuffix(run.Results, ".jsonl") + ".summary.json")
 	if err != nil {

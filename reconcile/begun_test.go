@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -27,7 +28,7 @@ func TestAStartReadsWhatIsOpen(t *testing.T) {
 		h.plantEnded(run, done)
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 		working := func(d *daemon) {
-			d.until(t, "at work", func(r RunStatus) bool { return r.Cells[history.StateWorking] == 1 })
+			d.until(t, "at work", func(r query.RunStatus) bool { return r.Cells[history.StateWorking] == 1 })
 			d.stop()
 		}
 		working(h.start()) // the first one reads all, and notes what has begun
@@ -38,7 +39,7 @@ func TestAStartReadsWhatIsOpen(t *testing.T) {
 		working(d)
 		if done == plan.NotedAtLeast {
 			close(h.let)
-			h.start().untilState(t, "finished").expect(t, done+8)
+			expectResolved(t, h.start().untilState(t, "finished"), done+8)
 		}
 	}
 	t.Logf("rows read by a start, by trials that are over: %v", read)
@@ -47,8 +48,8 @@ func TestAStartReadsWhatIsOpen(t *testing.T) {
 	}
 }
 
-// expect holds that so many cells are resolved.
-func (run RunStatus) expect(t *testing.T, resolved int) {
+// expectResolved holds that so many cells are resolved, and that there are no others.
+func expectResolved(t *testing.T, run query.RunStatus, resolved int) {
 	t.Helper()
 	if n := run.Cells[string(trial.Resolved)]; n != resolved || len(run.Cells) != 1 {
 		t.Errorf("cells: %v, want %d resolved", run.Cells, resolved)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // TestABrokenJudgeIsTheTasksDefect, with its place, and in no rate: one that tells nothing of
@@ -106,7 +108,9 @@ func TestAMendedJudgeIsAskedAgain(t *testing.T) {
 	d = h.start()
 	_, err := d.Rerun(t.Context(), "run.r")
 	check(t, err)
-	d.until(t, "resolved", func(r RunStatus) bool { return r.State == "finished" && r.Summary != nil && r.Summary.Resolved == 1 })
+	d.until(t, "resolved", func(r query.RunStatus) bool {
+		return r.State == "finished" && r.Summary != nil && r.Summary.Resolved == 1
+	})
 }
 
 // TestControlsStandBesideTheRates in every number that is made of several agents.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -83,7 +84,7 @@ func TestAVerdictWaitsForNoLookAtWhatTheAgentDid(t *testing.T) {
 	gate, asked := h.cheats()
 	h.write("a.hcl", spec("x"))
 	d := h.start()
-	run := d.until(t, "judged, and looked at", func(r RunStatus) bool { return phases(r) == "x/1 resolved" && asked.Load() > 0 && r.Note != "" })
+	run := d.until(t, "judged, and looked at", func(r query.RunStatus) bool { return phases(r) == "x/1 resolved" && asked.Load() > 0 && r.Note != "" })
 	if run.State != "running" || !strings.Contains(run.Note, "trials to go: 1") || strings.Contains(fmt.Sprint(run.Trials[0].Flags), "cheat") {
 		t.Errorf("meanwhile the run is %s (%s), and the trial has the flags %v", run.State, run.Note, run.Trials[0].Flags)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -21,7 +22,7 @@ func (h *fixture) repository() (whole *atomic.Bool, commit *atomic.Value) {
 		Root:   h.specs,
 		Hold:   func() (func(), bool) { return func() {}, whole.Load() },
 		Commit: func() string { return commit.Load().(string) },
-		Status: func() GitStatus { return GitStatus{Commit: commit.Load().(string)} },
+		Status: func() query.GitStatus { return query.GitStatus{Commit: commit.Load().(string)} },
 	}
 	return whole, commit
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 func TestADrainingDaemonBeginsNothing(t *testing.T) {
@@ -27,7 +29,7 @@ func TestADrainingDaemonBeginsNothing(t *testing.T) {
 	}
 	close(h.let)
 	check(t, <-drained)
-	d.until(t, "there", func(RunStatus) bool { // a young file is given time
+	d.until(t, "there", func(query.RunStatus) bool { // a young file is given time
 		s, err := d.Status(t.Context(), "run.late")
 		if err == nil && s.Runs[0].State != "waiting" {
 			t.Errorf("what was dropped meanwhile: %+v", s.Runs)
@@ -36,7 +38,7 @@ func TestADrainingDaemonBeginsNothing(t *testing.T) {
 	})
 	d.stop()
 	next := h.start()
-	next.until(t, "there", func(RunStatus) bool {
+	next.until(t, "there", func(query.RunStatus) bool {
 		s, err := next.Status(t.Context(), "run.late")
 		return err == nil && s.Runs[0].State == "finished"
 	})
@@ -73,7 +75,7 @@ func TestADrainIsToldOfItsEnd(t *testing.T) {
 		t.Error("the drain ended before the run")
 	}
 	d.stop()
-	if err := d.Drain(t.Context()); !errors.Is(err, ErrStopped) {
+	if err := d.Drain(t.Context()); !errors.Is(err, query.ErrStopped) {
 		t.Errorf("a drain of a daemon that has ended: %v", err)
 	}
 }
@@ -84,12 +86,12 @@ func TestCancelSaysWhenThereIsNothing(t *testing.T) {
 	h.write("b.hcl", strings.Replace(strings.SplitAfter(spec(), "}\n}\n")[1], `run "r" {`, "run \"later\" {\n schedule = \"0 0 1 1 *\"\n agent \"nop\" {}", 1))
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
-	if err := d.Cancel(t.Context(), "run.later"); !errors.Is(err, ErrNothing) {
+	if err := d.Cancel(t.Context(), "run.later"); !errors.Is(err, query.ErrNothing) {
 		t.Errorf("before the first execution: %v", err)
 	}
 	check(t, d.Cancel(t.Context(), "run.r"))
 	d.untilState(t, "finished")
-	if err := d.Cancel(t.Context(), "run.r"); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "e1 is over") {
+	if err := d.Cancel(t.Context(), "run.r"); !errors.Is(err, query.ErrNothing) || !strings.Contains(err.Error(), "e1 is over") {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 // sumTests are hidden tests of a task whose answer is a number.
@@ -84,7 +86,7 @@ func sumSpec(more string, agents ...string) string {
 // hasDecoys waits until an execution of run.r keeps decoys.
 func (h *fixture) hasDecoys(d *daemon) {
 	h.t.Helper()
-	d.until(h.t, "with decoys", func(r RunStatus) bool {
+	d.until(h.t, "with decoys", func(r query.RunStatus) bool {
 		if len(r.Trials) == 0 {
 			return false
 		}
@@ -98,7 +100,7 @@ func (h *fixture) hasDecoys(d *daemon) {
 			if err != nil || s.JudgeImage.ID == "" {
 				return err
 			}
-			known, err = tx.Meta(pinnedDecoysKey(s))
+			known, err = tx.Meta(fmt.Sprintf("decoys/%s/e%d/%s", s.Spec, s.Execution, trial.ReferenceKey(s)))
 			return err
 		}))
 		return known != ""

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // drain follows what a drain waits for: nobody has to ask again and again. It belongs to the loop,
@@ -25,7 +26,7 @@ func (r *Reconciler) Drain(ctx context.Context) error {
 	case <-over:
 		return nil
 	case <-r.done:
-		return ErrStopped
+		return query.ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}

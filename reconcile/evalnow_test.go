@@ -2,10 +2,15 @@ package reconcile
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/assayd/assayd/reconcile/evaluate"
+	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/taskcheck"
 )
 
 // Who judges anew gets the task as its file and folders are now, and leaves what is in
@@ -33,14 +38,14 @@ func TestATaskIsTakenAsItIsNow(t *testing.T) {
 
 	put(t, h.specs, "hidden/a.txt", "second")
 	for name, tc := range map[string]struct {
-		ask  Evaluation
+		ask  evaluate.Evaluation
 		kept bool
 	}{
-		"a changed folder":     {ask: Evaluation{Task: "benchmark.edge"}},
-		"by the trial":         {ask: Evaluation{Trial: d.trial(t)}},
-		"an unknown benchmark": {ask: Evaluation{Task: "benchmark.none"}, kept: true},
+		"a changed folder":     {ask: evaluate.Evaluation{Task: "benchmark.edge"}},
+		"by the trial":         {ask: evaluate.Evaluation{Trial: d.trial(t)}},
+		"an unknown benchmark": {ask: evaluate.Evaluation{Task: "benchmark.none"}, kept: true},
 	} {
-		now, ds, err := d.asItIsNow(t.Context(), set, tc.ask)
+		now, ds, err := d.AsItIsNow(t.Context(), set, tc.ask)
 		if err != nil || len(ds) > 0 {
 			t.Fatalf("%s: %v, %v", name, ds, err)
 		}
@@ -62,7 +67,7 @@ func TestATaskIsTakenAsItIsNow(t *testing.T) {
 			err = os.Remove(file)
 		}
 		check(t, err)
-		now, ds, err := d.asItIsNow(t.Context(), set, Evaluation{Task: "benchmark.edge.one"})
+		now, ds, err := d.AsItIsNow(t.Context(), set, evaluate.Evaluation{Task: "benchmark.edge.one"})
 		if err != nil || now != set || len(ds) != 1 || ds.HasErrors() || ds[0].Detail != file+" "+tc.says {
 			t.Errorf("%s: %v, %v", tc.says, ds, err)
 		}
@@ -83,4 +88,16 @@ func (d *daemon) trial(t *testing.T) string {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	return s.Runs[0].Trials[0].ID
+}
+
+// Who cannot rate is told before anything is made.
+func TestACheckWithoutAModelToAskBeginsNothing(t *testing.T) {
+	h := newFixture(t)
+	put(t, h.specs, "a.hcl", benchmarkSpec)
+	d := h.start()
+	_, _, err := d.CheckTask(t.Context(), taskcheck.Check{Task: "benchmark.edge.one", Rater: &taskcheck.Rater{Provider: "nobody", Model: "m"}})
+	if _, ok := errors.AsType[*query.Mistake](err); !ok || !strings.Contains(err.Error(), `no provider "nobody"`) {
+		t.Errorf("%v", err)
+	}
+	h.untilEmpty()
 }

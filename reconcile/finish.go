@@ -66,7 +66,7 @@ func (r *Reconciler) sum(address string, n int) {
 	r.sums[address] = s
 	ctx := r.life
 	r.drivers.Go(func() {
-		made, err := r.summaries.summary(ctx, doneOf{address, n})
+		made, trials, err := r.Summary(ctx, address, n)
 		_ = r.do(ctx, func() { // fails where the loop has ended: the next daemon makes it
 			switch {
 			case r.sums[address] != s: // something has changed since
@@ -76,7 +76,7 @@ func (r *Reconciler) sum(address string, n int) {
 				r.queue.retry(address, r.now())
 				return
 			default:
-				s.trials, s.summary = made.trials, &made.value
+				s.trials, s.summary = trials, &made
 			}
 			r.queue.add(address, r.now())
 		})

@@ -15,9 +15,11 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -99,14 +101,14 @@ const harnessTime = 10 * time.Second
 // finishHarness writes what is stale when all else has ended: after `assayd run` there may be no
 // next daemon.
 func (r *Reconciler) finishHarness(ctx context.Context) {
-	now := r.shown.latest.Load()
-	if now == nil || now.set == nil {
+	now := r.Latest()
+	if now == nil || now.Set == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), harnessTime)
 	defer cancel()
 	for _, address := range r.foreign.take() {
-		if err := r.writeHarnessBy(ctx, address, now.harnessPlan(address)); err != nil {
+		if err := r.writeHarnessBy(ctx, address, harnessPlanOf(now, address)); err != nil {
 			r.foreign.tell(address, err)
 		}
 	}
@@ -133,18 +135,18 @@ type harnessPlan struct {
 	several bool              // it has several agents
 }
 
-func (s *snapshot) harnessPlan(address string) harnessPlan {
-	run := s.set.Run(strings.TrimPrefix(address, "run."))
-	return harnessPlan{s.run(address).desired.Wanted(), run != nil && len(run.Agents) > 1}
+func harnessPlanOf(s *query.Snapshot, address string) harnessPlan {
+	run := s.Set.Run(strings.TrimPrefix(address, "run."))
+	return harnessPlan{s.Run(address).Desired.Wanted(), run != nil && len(run.Agents) > 1}
 }
 
 // writeHarness writes the files of the latest execution of a run.
 func (r *Reconciler) writeHarness(ctx context.Context, address string) error {
-	now, err := r.snapshot(ctx)
+	now, err := r.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	return r.writeHarnessBy(ctx, address, now.harnessPlan(address))
+	return r.writeHarnessBy(ctx, address, harnessPlanOf(now, address))
 }
 
 func (r *Reconciler) writeHarnessBy(ctx context.Context, address string, of harnessPlan) error {
@@ -221,11 +223,11 @@ func summaryOf(results []harnessResult) sweforge.Summary {
 // Harness is what swe-forge's harness would say of the latest execution of a run in single
 // mode; ok is false for any other, and before a trial of it is over.
 func (r *Reconciler) Harness(ctx context.Context, address string) (s sweforge.Summary, ok bool, err error) {
-	now, err := r.snapshot(ctx)
-	if err != nil || now.set == nil {
+	now, err := r.Snapshot(ctx)
+	if err != nil || now.Set == nil {
 		return s, false, err
 	}
-	results, err := r.harnessOf(ctx, address, now.harnessPlan(address))
+	results, err := r.harnessOf(ctx, address, harnessPlanOf(now, address))
 	return summaryOf(results), len(results) > 0, err
 }
 
@@ -340,7 +342,7 @@ func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessRes
 	}
 	out.outcome = swebench.Outcome{
 		Instance: t.Name, Model: model, Status: string(f.Status), Empty: f.Patch != nil && f.Patch.SHA256 == emptySHA256,
-		Reason: out.result.Error, FailToPass: split(f.FailToPass), PassToPass: split(f.PassToPass),
+		Reason: out.result.Error, FailToPass: evaluate.TestsOf(f.FailToPass), PassToPass: evaluate.TestsOf(f.PassToPass),
 	}
 	return out
 }
@@ -386,17 +388,6 @@ func testsOf(t task.Task, records []trial.TestRecord) []sweforge.Test {
 		}
 	}
 	return tests
-}
-
-func split(records []trial.TestRecord) (t swebench.Tests) {
-	for _, r := range records {
-		if r.Passed {
-			t.Success = append(t.Success, r.Name)
-		} else {
-			t.Failure = append(t.Failure, r.Name)
-		}
-	}
-	return t
 }
 
 // headOf is the beginning of a file, "" where there is none.

@@ -101,7 +101,7 @@ func (f *former) fixture(t *testing.T) *fixture {
 func (f *former) outside(t *testing.T, h *fixture) {
 	t.Helper()
 	model := modeltest.New(t, func(modeltest.Request) modeltest.Answer {
-		return call("rate_difficulty", map[string]any{"reasoning": "one line", "difficulty": "easy", "score": 0.2})
+		return modeltest.Answer{Calls: []modeltest.Call{{Name: "rate_difficulty", Arguments: map[string]any{"reasoning": "one line", "difficulty": "easy", "score": 0.2}}}, Usage: modeltest.Usage{Input: 100, Output: 10}}
 	})
 	settings := config.DefaultSettings(nil)
 	settings.Providers = map[string]config.Provider{"p": {Protocol: "openai", BaseURL: "http://model.test/v1", APIKey: config.SecretText("key")}}

@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -29,16 +30,16 @@ import (
 )
 
 // untilAll waits until every run and mining spec is finished.
-func (d *daemon) untilAll(t *testing.T) Status {
+func (d *daemon) untilAll(t *testing.T) query.Status {
 	t.Helper()
-	var s Status
+	var s query.Status
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
 		var err error
 		if s, err = d.Status(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
-		open := slices.ContainsFunc(s.Runs, func(r RunStatus) bool { return r.State != "finished" || r.Filling }) ||
-			slices.ContainsFunc(s.Minings, func(m MiningStatus) bool { return m.State != "finished" })
+		open := slices.ContainsFunc(s.Runs, func(r query.RunStatus) bool { return r.State != "finished" || r.Filling }) ||
+			slices.ContainsFunc(s.Minings, func(m query.MiningStatus) bool { return m.State != "finished" })
 		if !open {
 			return s
 		}
@@ -49,7 +50,7 @@ func (d *daemon) untilAll(t *testing.T) Status {
 }
 
 // trialNamed is the id of the trial of an agent.
-func trialNamed(s Status, agent string) string {
+func trialNamed(s query.Status, agent string) string {
 	for _, r := range s.Runs {
 		for _, x := range r.Trials {
 			if x.Agent == agent {
@@ -61,7 +62,7 @@ func trialNamed(s Status, agent string) string {
 }
 
 // ends are how trials ended, a line each, as in the archive.
-func ends(s Status) string {
+func ends(s query.Status) string {
 	var lines []string
 	for _, r := range s.Runs {
 		for _, x := range r.Trials {
@@ -87,7 +88,7 @@ func TestAStateDirectoryOfAnEarlierVersionGoesOn(t *testing.T) {
 	before := h.linesOf(t)
 	stop := f.write(t, h.store)
 	d := h.start()
-	d.until(t, "at work with what is left", func(r RunStatus) bool {
+	d.until(t, "at work with what is left", func(r query.RunStatus) bool {
 		said := phases(r)
 		return strings.Contains(said, "works/1 running") && strings.Contains(said, "lost/2 running") && strings.Contains(said, "between/2 running")
 	})
@@ -124,7 +125,7 @@ func TestAStateDirectoryOfAnEarlierVersionGoesOn(t *testing.T) {
 }
 
 // sameNumbers compares a summary with that of the earlier version, but for what takes time.
-func (f *former) sameNumbers(t *testing.T, r RunStatus) {
+func (f *former) sameNumbers(t *testing.T, r query.RunStatus) {
 	t.Helper()
 	var want summary.Summary
 	check(t, json.Unmarshal([]byte(f.files["want/"+r.Address+".json"]), &want))
@@ -317,7 +318,7 @@ func TestCellsOfAnEarlierVersionAreMadeByTheNextDaemon(t *testing.T) {
 	}
 	d := h.start()
 	<-reached
-	run := d.until(t, "filled in part", func(r RunStatus) bool { return r.Filling })
+	run := d.until(t, "filled in part", func(r query.RunStatus) bool { return r.Filling })
 	want := map[string]int{"unresolved": 2, "resolved": 2, "superseded": 1}
 	for state, n := range want {
 		if run.Cells[state] != n {

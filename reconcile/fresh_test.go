@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // filed is the spec with an instruction in a file of its own.
@@ -52,7 +53,7 @@ func TestAnExecutionKeepsItsContent(t *testing.T) {
 		if diff := cmp.Diff([]string{"first"}, d.instructions(t)); diff != "" {
 			t.Errorf("%s the execution is done with other content (-want +got):\n%s", when, diff)
 		}
-		run := d.until(t, "stale", func(r RunStatus) bool { return r.Stale != nil })
+		run := d.until(t, "stale", func(r query.RunStatus) bool { return r.Stale != nil })
 		want := &plan.Stale{Files: []string{h.specs + "/prompt.md"}, Tasks: []string{`benchmark.edge["one"]`}}
 		if diff := cmp.Diff(want, run.Stale); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
@@ -74,7 +75,7 @@ func TestAnExecutionKeepsItsContent(t *testing.T) {
 	}
 	put(t, h.specs, "prompt.md", "first")
 	check(t, d.Look(t.Context(), true))
-	d.until(t, "as it was", func(r RunStatus) bool { return r.Stale == nil && r.State == "finished" && len(r.Trials) == 1 })
+	d.until(t, "as it was", func(r query.RunStatus) bool { return r.Stale == nil && r.State == "finished" && len(r.Trials) == 1 })
 }
 
 // An edit of the spec takes effect in the present execution, and content does not come with it.
@@ -88,7 +89,7 @@ func TestAnEditOfTheSpecKeepsTheContent(t *testing.T) {
 	put(t, h.specs, "prompt.md", "second")
 	h.write("a.hcl", filed("x", "y"))
 	d.look(t)
-	run := d.until(t, "edited", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == 2 })
+	run := d.until(t, "edited", func(r query.RunStatus) bool { return r.State == "finished" && len(r.Trials) == 2 })
 	if diff := cmp.Diff([]string{"first", "first"}, d.instructions(t)); diff != "" {
 		t.Errorf("instructions of the execution (-want +got):\n%s", diff)
 	}
@@ -111,7 +112,7 @@ func TestARerunIsOfTheRunThatItNames(t *testing.T) {
 	d := h.start()
 	finished := func(address string, n int) {
 		t.Helper()
-		d.until(t, address+" over", func(RunStatus) bool {
+		d.until(t, address+" over", func(query.RunStatus) bool {
 			s, err := d.Status(t.Context(), address)
 			return err == nil && len(s.Runs) == 1 && s.Runs[0].State == "finished" && s.Runs[0].Execution == n
 		})
@@ -148,7 +149,7 @@ func TestARerunBesideAnOpenRunReadsItsContent(t *testing.T) {
 	h.let = make(chan struct{})
 	h.write("b.hcl", "run \"open\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n agent \"nop\" {}\n}\n")
 	d.look(t)
-	d.until(t, "open running", func(RunStatus) bool {
+	d.until(t, "open running", func(query.RunStatus) bool {
 		s, err := d.Status(t.Context(), "run.open")
 		return err == nil && phases(s.Runs[0]) == "nop/1 running"
 	})
@@ -181,7 +182,7 @@ func TestHandingInAgain(t *testing.T) {
 		if _, ds, err := d.Submit(t.Context(), []string{dir + "/a.hcl"}); err != nil || ds.HasErrors() {
 			t.Fatal(ds, err)
 		}
-		run := d.until(t, "done", func(r RunStatus) bool {
+		run := d.until(t, "done", func(r query.RunStatus) bool {
 			return r.State == "finished" && r.Execution == execution && len(r.Trials) == trials
 		})
 		h.numbers(d, run)
@@ -209,7 +210,7 @@ func TestARunCanBeDoneAgainWheneverContentChanges(t *testing.T) {
 	d.untilState(t, "finished")
 	put(t, h.specs, "prompt.md", "second")
 	check(t, d.Look(t.Context(), true))
-	d.until(t, "done again", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 2 && r.Stale == nil })
+	d.until(t, "done again", func(r query.RunStatus) bool { return r.State == "finished" && r.Execution == 2 && r.Stale == nil })
 	if diff := cmp.Diff([]string{"second"}, d.instructions(t)); diff != "" {
 		t.Errorf("instructions (-want +got):\n%s", diff)
 	}
@@ -226,10 +227,10 @@ func TestADaemonTellsThatContentChanged(t *testing.T) {
 	d.stop()
 	put(t, h.specs, "prompt.md", "second") // while none runs
 	d = h.start()
-	d.until(t, "stale", func(r RunStatus) bool { return r.Stale != nil })
+	d.until(t, "stale", func(r query.RunStatus) bool { return r.Stale != nil })
 	put(t, h.specs, "prompt.md", "first")
 	check(t, d.do(t.Context(), func() { d.stirred.due = time.Now() }))
-	run := d.until(t, "as it was", func(r RunStatus) bool { return r.Stale == nil })
+	run := d.until(t, "as it was", func(r query.RunStatus) bool { return r.Stale == nil })
 	if run.State != "finished" || run.Execution != 1 || len(run.Trials) != 1 {
 		t.Errorf("%s, e%d, %d trials", run.State, run.Execution, len(run.Trials))
 	}

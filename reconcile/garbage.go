@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/task"
@@ -51,7 +52,7 @@ const orphanedFor = time.Hour
 // made from; what is anybody else's is never touched.
 func (r *Reconciler) Collect(ctx context.Context, s Sweep) (out Swept, err error) {
 	if r.o.Host.Images == nil {
-		return out, ErrIdle
+		return out, query.ErrIdle
 	}
 	out.Images = []image.Collected{}
 	if s.Kept { // at first: an image that a container was made from stays
@@ -163,22 +164,22 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 		task task.Task
 	}
 	var all []ended
-	now, err := r.snapshot(ctx)
+	now, err := r.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for address, run := range inOrder(now.runs, "") {
-		if run.desired == nil {
+	for address, run := range now.Runs() {
+		if run.Desired == nil {
 			continue
 		}
 		e, err := r.latestExecution(ctx, address)
-		if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.Before(since) || run.rerun) {
+		if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.Before(since) || run.Rerun) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range run.desired.Tasks() {
+		for _, t := range run.Desired.Tasks() {
 			if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
 				return nil, err
 			}
@@ -219,26 +220,26 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 			tasks[string(key)] = t
 		}
 	}
-	now, err := r.snapshot(ctx)
+	now, err := r.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if now.set == nil {
+	if now.Set == nil {
 		return nil, errors.New("the specs have not been read yet")
 	}
-	for address, run := range inOrder(now.runs, "") {
-		if run.desired == nil {
+	for address, run := range now.Runs() {
+		if run.Desired == nil {
 			continue
 		}
 		e, err := r.latestExecution(ctx, address)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		over := !e.FinishedAt.IsZero() && !run.rerun
+		over := !e.FinishedAt.IsZero() && !run.Rerun
 		if over && !every {
 			continue
 		}
-		for _, t := range run.desired.Tasks() {
+		for _, t := range run.Desired.Tasks() {
 			if !over && e.N > 0 {
 				if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
 					return nil, err
@@ -248,7 +249,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 		}
 	}
 	if every {
-		for _, s := range allTasks(now.set) {
+		for _, s := range query.AllTasks(now.Set) {
 			if t, err := plan.CompileTask(s); err == nil {
 				add(t)
 			}
@@ -282,18 +283,18 @@ func (r *Reconciler) asPinned(ctx context.Context, spec string, execution int, t
 
 func (r *Reconciler) collectBlobs(ctx context.Context, s Sweep, out *Swept) error {
 	old := r.stamped(r.now().Add(-orphanedFor))
-	now, err := r.snapshot(ctx)
+	now, err := r.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	if now.set == nil {
+	if now.Set == nil {
 		return errors.New("the specs have not been read yet")
 	}
 	var desired []*plan.Run
-	for _, run := range inOrder(now.runs, "") {
-		desired = append(desired, run.desired)
+	for _, run := range now.Runs() {
+		desired = append(desired, run.Desired)
 	}
-	inForce, err := json.Marshal([]any{now.set.Blocks, desired, now.previous})
+	inForce, err := json.Marshal([]any{now.Set.Blocks, desired, now.Previous})
 	if err != nil {
 		return err
 	}

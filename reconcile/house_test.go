@@ -24,6 +24,7 @@ import (
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -283,7 +284,7 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 		h.more(&o)
 	}
 	d.Reconciler = New(o)
-	d.shown.checked = func(latest *snapshot) { d.checkSnapshot(h.t, latest) }
+	d.shown.checked = func(latest *query.Snapshot) { d.checkSnapshot(h.t, latest) }
 	if h.tune != nil {
 		h.tune(d.Reconciler)
 	}
@@ -297,9 +298,9 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 }
 
 // checkSnapshot holds that a snapshot is what a new one of everything would be.
-func (d *daemon) checkSnapshot(t *testing.T, latest *snapshot) {
+func (d *daemon) checkSnapshot(t *testing.T, latest *query.Snapshot) {
 	t.Helper()
-	runs, minings := map[string]runView{}, map[string]miningView{}
+	runs, minings := map[string]query.RunView{}, map[string]query.MiningView{}
 	for _, all := range []iter.Seq[string]{maps.Keys(d.desired), maps.Keys(d.gone), maps.Keys(d.mines)} {
 		for address := range all {
 			if view, is := d.runView(address); is && !plan.IsMining(address) {
@@ -310,9 +311,9 @@ func (d *daemon) checkSnapshot(t *testing.T, latest *snapshot) {
 			}
 		}
 	}
-	if !maps.Equal(runs, maps.Collect(inOrder(latest.runs, ""))) || !maps.Equal(minings, maps.Collect(inOrder(latest.minings, ""))) {
+	if !maps.Equal(runs, maps.Collect(latest.Runs())) || !maps.Equal(minings, maps.Collect(latest.Minings())) {
 		t.Errorf("a snapshot differs from what the loop knows: %v and %v, want %v and %v",
-			maps.Collect(inOrder(latest.runs, "")), maps.Collect(inOrder(latest.minings, "")), runs, minings)
+			maps.Collect(latest.Runs()), maps.Collect(latest.Minings()), runs, minings)
 	}
 }
 
@@ -366,16 +367,16 @@ func (d *daemon) look(t *testing.T) {
 }
 
 // until waits for a state of run.r.
-func (d *daemon) until(t *testing.T, what string, is func(RunStatus) bool) RunStatus {
+func (d *daemon) until(t *testing.T, what string, is func(query.RunStatus) bool) query.RunStatus {
 	t.Helper()
-	var last Status
+	var last query.Status
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
 		s, err := d.Status(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(s.Runs, func(r RunStatus) bool { return r.Address == "run.r" })
-		run := RunStatus{State: "forgotten"}
+		i := slices.IndexFunc(s.Runs, func(r query.RunStatus) bool { return r.Address == "run.r" })
+		run := query.RunStatus{State: "forgotten"}
 		if i >= 0 {
 			run = s.Runs[i]
 		}
@@ -386,11 +387,11 @@ func (d *daemon) until(t *testing.T, what string, is func(RunStatus) bool) RunSt
 	}
 	text, _ := json.MarshalIndent(last, "", " ")
 	t.Fatalf("run.r never was %s:\n%s", what, text)
-	return RunStatus{}
+	return query.RunStatus{}
 }
 
 // phases are those of a run's trials, "label/try phase-or-status".
-func phases(r RunStatus) string {
+func phases(r query.RunStatus) string {
 	var all []string
 	for _, t := range r.Trials {
 		state := string(t.Phase)
@@ -403,9 +404,9 @@ func phases(r RunStatus) string {
 	return strings.Join(all, ", ")
 }
 
-func (d *daemon) untilTrials(t *testing.T, want string) RunStatus {
+func (d *daemon) untilTrials(t *testing.T, want string) query.RunStatus {
 	t.Helper()
-	return d.until(t, want, func(r RunStatus) bool { return phases(r) == want })
+	return d.until(t, want, func(r query.RunStatus) bool { return phases(r) == want })
 }
 
 // untilComplaints waits until so many things are wrong: a young file is given time.
@@ -423,9 +424,9 @@ func (d *daemon) untilComplaints(t *testing.T, n int) {
 	}
 }
 
-func (d *daemon) untilState(t *testing.T, want string) RunStatus {
+func (d *daemon) untilState(t *testing.T, want string) query.RunStatus {
 	t.Helper()
-	return d.until(t, want, func(r RunStatus) bool { return r.State == want })
+	return d.until(t, want, func(r query.RunStatus) bool { return r.State == want })
 }
 
 // untilOver waits until a run is finished.
@@ -484,7 +485,7 @@ func (h *fixture) untilEmpty() {
 }
 
 // container is the work container of the first trial, or nil.
-func (h *fixture) container(r RunStatus) *containertest.FakeContainer {
+func (h *fixture) container(r query.RunStatus) *containertest.FakeContainer {
 	h.t.Helper()
 	found, err := h.fake.Observe(h.t.Context(), h.store.Owner())
 	check(h.t, err)

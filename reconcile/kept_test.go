@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
@@ -174,8 +175,8 @@ func TestWhatReplacesATrialRemovesItsContainers(t *testing.T) {
 	h.untilKept("judge exited", "work exited")
 	h.write("a.hcl", strings.Replace(withKeep(spec("x"), "always"), `"do it"`, `"do it well"`, 1))
 	d.look(t)
-	d.until(t, "done by another trial", func(r RunStatus) bool {
-		return slices.ContainsFunc(r.Trials, func(s TrialStatus) bool { return s.ID != first && s.Status == trial.Resolved })
+	d.until(t, "done by another trial", func(r query.RunStatus) bool {
+		return slices.ContainsFunc(r.Trials, func(s query.TrialStatus) bool { return s.ID != first && s.Status == trial.Resolved })
 	})
 	h.untilKept("judge exited", "work exited")
 	if _, err := FindKeptOf(t.Context(), h.store, h.fake, first, container.RoleWork); err == nil || !strings.Contains(err.Error(), "has no work container") {

@@ -182,7 +182,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 		TakeIn: func(m mining.Mined) error { return r.takeIn(spec, m) },
 	}
 	o.Book = book
-	o.Room, o.Judge, o.Printed = r.room, r.judgePatch, r.printed
+	o.Room, o.Judge, o.Printed = r.room, r.JudgePatch, r.printed
 	o.Waitable = func(err error) bool {
 		return container.Unavailable(err) || container.Passes(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/mining"
@@ -80,16 +81,16 @@ func pullsOf(name, lines string) string {
 const overQuarry = "run \"r\" {\n tasks = [mining.x]\n auto_eval = \"0s\"\n agent \"nop\" {}\n}\n"
 
 // untilMining waits until a mining spec is in a state.
-func (d *daemon) untilMining(t *testing.T, address, state string) (m MiningStatus) {
+func (d *daemon) untilMining(t *testing.T, address, state string) (m query.MiningStatus) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(2 * time.Millisecond) {
 		s, err := d.Status(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(s.Minings, func(m MiningStatus) bool { return m.Address == address })
+		i := slices.IndexFunc(s.Minings, func(m query.MiningStatus) bool { return m.Address == address })
 		if i < 0 {
-			m = MiningStatus{State: "forgotten"}
+			m = query.MiningStatus{State: "forgotten"}
 		} else {
 			m = s.Minings[i]
 		}
@@ -162,7 +163,7 @@ func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
 func (p *pit) has(name string) {
 	p.t.Helper()
 	set := config.Load([]config.Input{{Path: "/b.hcl", Text: []byte(benchmarkSpec)}}, nil, config.Options{})
-	task, err := plan.CompileTask(allTasks(set)[0])
+	task, err := plan.CompileTask(query.AllTasks(set)[0])
 	check(p.t, err)
 	task.Benchmark, task.Name = "x", name
 	check(p.t, p.store.Do(p.t.Context(), func(tx *store.Tx) error {
@@ -178,7 +179,7 @@ func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
 	p.write("r.hcl", overQuarry)
 	d := p.start()
 	close(p.let)
-	d.until(t, "settled", func(r RunStatus) bool { return r.State == "running" && phases(r) == "nop/1 resolved" })
+	d.until(t, "settled", func(r query.RunStatus) bool { return r.State == "running" && phases(r) == "nop/1 resolved" })
 	p.write("m.hcl", "locals {}\n")
 	d.look(t)
 	d.untilMining(t, "mining.x", "removed")
@@ -260,7 +261,7 @@ func TestMiningThatCannotBeginIsTold(t *testing.T) {
 	if m := d.untilMining(t, "mining.x", "cancelled"); m.Note != "" {
 		t.Errorf("it is cancelled, and says %q", m.Note)
 	}
-	if err := d.Cancel(t.Context(), "mining.x"); !errors.Is(err, ErrNothing) {
+	if err := d.Cancel(t.Context(), "mining.x"); !errors.Is(err, query.ErrNothing) {
 		t.Errorf("cancelled once more: %v", err)
 	}
 	d.stop()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/container"
 )
 
@@ -20,27 +21,27 @@ func TestAMovedTagMakesARunStale(t *testing.T) {
 	first, err := h.fake.Image(t.Context(), "work:1")
 	check(t, err)
 	d.lookAtImages(t.Context())
-	if run := d.until(t, "as it was", func(r RunStatus) bool { return r.State == "finished" }); run.Stale != nil {
+	if run := d.until(t, "as it was", func(r query.RunStatus) bool { return r.State == "finished" }); run.Stale != nil {
 		t.Fatalf("it is stale by %v, and nothing moved", run.Stale)
 	}
 
 	other := h.fake.AddImage("work:1", container.ImageConfig{}, nil)
 	d.lookAtImages(t.Context())
-	run := d.until(t, "stale", func(r RunStatus) bool { return r.Stale != nil })
+	run := d.until(t, "stale", func(r query.RunStatus) bool { return r.Stale != nil })
 	if diff := cmp.Diff([]string{"image work:1"}, run.Stale.Files); diff != "" || len(run.Stale.Tasks) != 1 {
 		t.Errorf("-want +stale by\n%s\ntasks %v", diff, run.Stale.Tasks)
 	}
 	d.lookAtImages(t.Context())
 	d.stop()
 	d = h.start() // which finds the same, and tells it no second time
-	d.until(t, "stale", func(r RunStatus) bool { return r.Stale != nil })
+	d.until(t, "stale", func(r query.RunStatus) bool { return r.Stale != nil })
 	if n := strings.Count(h.records(), "run.stale"); n != 1 {
 		t.Errorf("run.stale is recorded %d times", n)
 	}
 
 	check(t, h.fake.Tag(t.Context(), first.ID, "work:1"))
 	d.lookAtImages(t.Context())
-	d.until(t, "as it was", func(r RunStatus) bool { return r.Stale == nil })
+	d.until(t, "as it was", func(r query.RunStatus) bool { return r.Stale == nil })
 
 	check(t, h.fake.Tag(t.Context(), other.ID, "work:1")) // Rerun looks by itself
 	differs, err := d.Rerun(t.Context(), "run.r")
@@ -48,7 +49,7 @@ func TestAMovedTagMakesARunStale(t *testing.T) {
 	if differs == nil || !strings.Contains(differs.String(), "image work:1 changed") {
 		t.Errorf("the rerun differs by %v", differs)
 	}
-	run = d.until(t, "done again", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 2 })
+	run = d.until(t, "done again", func(r query.RunStatus) bool { return r.State == "finished" && r.Execution == 2 })
 	if run.Stale != nil {
 		t.Errorf("the second execution is stale by %v", run.Stale)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -72,8 +73,8 @@ func (h *editing) edit(agents []string, judge, script string) {
 }
 
 // settle waits until every agent of the content in force has its verdict, and nothing runs.
-func (h *editing) settle() RunStatus {
-	return h.d.until(h.t, "settled with "+strings.Join(h.agents, " "), func(r RunStatus) bool {
+func (h *editing) settle() query.RunStatus {
+	return h.d.until(h.t, "settled with "+strings.Join(h.agents, " "), func(r query.RunStatus) bool {
 		var done []string
 		for _, x := range r.Trials {
 			if x.Phase == trial.Done && !x.Superseded && x.Status.Counts() {

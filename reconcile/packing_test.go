@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -121,7 +122,7 @@ func TestAFolderIsCopiedBesideTheLoop(t *testing.T) {
 	close(h.let)
 	d := h.start()
 	c.until(t, 1)
-	run := d.until(t, "waiting", func(r RunStatus) bool { return r.State == "waiting" && r.Note != "" })
+	run := d.until(t, "waiting", func(r query.RunStatus) bool { return r.State == "waiting" && r.Note != "" })
 	if want := "agent.mine is not here yet: the folder " + filepath.Join(h.specs, "tool") + " is being copied"; !strings.Contains(run.Note, want) {
 		t.Errorf("it waits: %q, want %q", run.Note, want)
 	}
@@ -200,25 +201,25 @@ func TestAnExecutionGoesOnWhileAFolderIsCopiedAgain(t *testing.T) {
 	put(t, h.specs, "tool/main.sh", "one")
 	h.write("a.hcl", withFolder)
 	d := h.start()
-	d.until(t, "at work", func(r RunStatus) bool { return strings.Contains(phases(r), "running") })
+	d.until(t, "at work", func(r query.RunStatus) bool { return strings.Contains(phases(r), "running") })
 	before, _ := d.folder(t)
 	c.hold()
 	put(t, h.specs, "tool/main.sh", "two and more")
 	check(t, d.Look(t.Context(), true))
-	run := d.until(t, "at work still", func(r RunStatus) bool { return strings.Contains(phases(r), "running") })
+	run := d.until(t, "at work still", func(r query.RunStatus) bool { return strings.Contains(phases(r), "running") })
 	if digest, copying := d.folder(t); digest != before || !copying || run.Stale != nil {
 		t.Errorf("%q, which was %q; it is being copied: %v; stale: %v", digest, before, copying, run.Stale)
 	}
 	close(h.let)
 	c.let(nil)
-	d.until(t, "stale", func(r RunStatus) bool { return r.State == "finished" && r.Stale != nil })
+	d.until(t, "stale", func(r query.RunStatus) bool { return r.State == "finished" && r.Stale != nil })
 	if n := strings.Count(h.records(), "run.stale"); n != 1 {
 		t.Errorf("it became stale %d times: %s", n, h.records())
 	}
 	if _, err := d.Rerun(t.Context(), "run.r"); err != nil {
 		t.Fatal(err)
 	}
-	run = d.until(t, "done again", func(r RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
+	run = d.until(t, "done again", func(r query.RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
 	if run.Stale != nil {
 		t.Errorf("done again, it is stale: %v", run.Stale)
 	}
@@ -256,7 +257,7 @@ func TestAFileThatIsHandedInIsCopiedFirst(t *testing.T) {
 	if _, _, err := d.Submit(t.Context(), []string{filepath.Join(dir, "a.hcl")}); err != nil {
 		t.Fatal(err)
 	}
-	d.until(t, "done with what is there now", func(r RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
+	d.until(t, "done with what is there now", func(r query.RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
 }
 
 // A folder in which somebody writes all the time is copied all the same, and known to have been changed.
@@ -294,12 +295,12 @@ func TestARunThatIsDueWaitsForItsFolder(t *testing.T) {
 	put(t, h.specs, "tool/main.sh", "two and more")
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(firedKey("run.r"), "2020-01-01T00:00:00Z") }))
 	check(t, d.do(t.Context(), func() { d.queue.add("run.r", d.now()) }))
-	run := d.until(t, "waiting for its folder", func(r RunStatus) bool { return strings.Contains(r.Note, "is being copied") })
+	run := d.until(t, "waiting for its folder", func(r query.RunStatus) bool { return strings.Contains(r.Note, "is being copied") })
 	if digest, copying := d.folder(t); run.Execution != 0 || digest != before || !copying {
 		t.Errorf("execution %d with %q, which was %q; it is being copied: %v", run.Execution, digest, before, copying)
 	}
 	c.let(nil)
-	run = d.until(t, "done", func(r RunStatus) bool { return r.Execution == 1 && phases(r) == "mine/1 resolved" })
+	run = d.until(t, "done", func(r query.RunStatus) bool { return r.Execution == 1 && phases(r) == "mine/1 resolved" })
 	if digest, _ := d.folder(t); run.Stale != nil || digest == before {
 		t.Errorf("it began with %q, which was %q, and is stale: %v", digest, before, run.Stale)
 	}

@@ -10,9 +10,12 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/trial"
@@ -30,16 +33,20 @@ type Options struct {
 	ResultsDir string         // "" = beside the specs
 	Checkout   *Checkout      // the one of Roots that is of a repository; nil = none is
 	Log        *slog.Logger
-	Datasets   Datasets
+	Datasets   query.Datasets
 	// Mining makes what a miner of a spec reaches the outside by; the rest is added here.
 	Mining func(spec config.Mining) (mining.Options, error)
 	Ready  func() // called once, after the first complete pass
 	Idle   bool   // answer questions about what was accepted and done, do nothing
 }
 
-// Reconciler makes the world match the specs. All its fields below o belong to the
-// goroutine of Run; other goroutines reach them through do.
+// Reconciler makes the world match the specs. Its parts answer questions, have archives judged, and check
+// tasks, each safe for any goroutine. All fields below o belong to the goroutine of Run; other goroutines
+// reach them through do.
 type Reconciler struct {
+	*query.Reader
+	*evaluate.Evaluator
+	*taskcheck.Checker
 	o        Options
 	calls    chan func()
 	ended    chan string // ids of trials whose goroutine has ended
@@ -51,19 +58,16 @@ type Reconciler struct {
 	waits    atomic.Bool  // the loop has nothing to do
 	done     chan struct{}
 	inForce  atomic.Pointer[config.Set] // the set in force, for other goroutines
-	shown    *snapshots
+	shown    unpublished
 
 	life      context.Context // of Run: a trial outlives the request that made it go on
 	left      *orphanList     // safe for any goroutine
 	keeping   *keeping        // safe for any goroutine
 	foreign   *foreignReports // safe for any goroutine
 	troubles  troubles        // safe for any goroutine
-	summaries *summaries      // safe for any goroutine
 	scans     *cheatScans     // safe for any goroutine
 	packing   *packing        // safe for any goroutine; nil = folders are named, not copied
 	filling   filling         // set before Run
-	sanity    keyedOnce       // safe for any goroutine
-	ahead     ahead           // safe for any goroutine
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
 	deletions deletionGuard
@@ -101,7 +105,7 @@ type Reconciler struct {
 // New returns a reconciler; Run does the work.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
-		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: newSnapshots(), freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
+		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: unpublished{changed: map[string]bool{}, all: true}, freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), deletions: newDeletionGuard(o.Log), debounce: debounce{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
 		live: map[string]*liveTrial{}, cells: map[string]*plan.CellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
@@ -109,15 +113,25 @@ func New(o Options) *Reconciler {
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.foreign, r.keeping, r.summaries, r.scans = newHarness(r), newKeeping(), newSummaries(o.Store, o.Idle), newCheatScans()
+	r.foreign, r.keeping, r.scans = newHarness(r), newKeeping(), newCheatScans()
+	r.Reader = query.New(query.Options{
+		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
+		Idle: o.Idle, Stopped: r.done,
+	})
+	r.Evaluator = evaluate.New(evaluate.Options{
+		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Config: r.o.Config, Accepted: r.accepted, Hold: r.holdCheckout, Commit: r.commitOf,
+		Solution: r.solution, Go: r.goBeside, Log: o.Log,
+	})
+	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
+	h := &r.o.Host
+	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
 	if o.Config.Snapshot != nil {
 		r.packing = newPacking(o.Config.Snapshot, r.copied)
 	}
 	r.filling.atOnce = atOnceFilled
 	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
-	r.o.Host.Where, r.o.Host.Pin, r.o.Host.Reference, r.o.Host.Sane = r.where, r.pin, r.reference, r.sane
+	r.o.Host.Where, r.o.Host.Pin = r.where, r.pin
 	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
-	r.o.Host.Broken, r.o.Host.Decoys, r.o.Host.Foresee, r.o.Host.Control = r.broken, r.decoys, r.foresee, r.control
 	if o.Admission != nil {
 		r.o.Host.Scarce = o.Admission.Scarce
 	}
@@ -231,9 +245,7 @@ func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 	for range scanners {
 		group.Go(func() { r.scanTrials(ctx) })
 	}
-	group.Go(func() {
-		r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
-	})
+	group.Go(func() { r.Reader.Run(ctx) })
 	group.Go(func() { r.watchImages(ctx) })
 }
 
@@ -445,9 +457,6 @@ func (r *Reconciler) note(address, why string) {
 	r.shown.show(address)
 }
 
-// ErrStopped is returned by calls to a reconciler that has ended.
-var ErrStopped = errors.New("the daemon is stopping")
-
 // do runs f in the loop's goroutine, and returns when the latest snapshot has what f did. A question that
 // snapshot can answer must not use it.
 func (r *Reconciler) do(ctx context.Context, f func()) error {
@@ -457,7 +466,7 @@ func (r *Reconciler) do(ctx context.Context, f func()) error {
 		<-finished
 		return nil
 	case <-r.done:
-		return ErrStopped
+		return query.ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}

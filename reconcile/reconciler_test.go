@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
@@ -43,7 +44,7 @@ func TestARunFromFileToVerdict(t *testing.T) {
 	}
 	h.write("a.hcl", spec("x", "y", "z"))
 	again.look(t)
-	again.until(t, "reopened and finished", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == 3 })
+	again.until(t, "reopened and finished", func(r query.RunStatus) bool { return r.State == "finished" && len(r.Trials) == 3 })
 	if n := strings.Count(h.records(), "trial.finished"); n != 3 {
 		t.Errorf("an agent added after the end makes %d verdicts out of two", n)
 	}
@@ -56,7 +57,7 @@ func TestARunFromFileToVerdict(t *testing.T) {
 		}
 		return err
 	}))
-	again.until(t, "done again", func(r RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
+	again.until(t, "done again", func(r query.RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
 }
 
 func TestARestartAdoptsWhatRuns(t *testing.T) {
@@ -91,10 +92,10 @@ func TestABrokenFileIsFrozen(t *testing.T) {
 	d.untilTrials(t, "x/1 running")
 	h.write("a.hcl", "")
 	d.look(t)
-	d.until(t, "missed", func(r RunStatus) bool { return r.Note == "no file declares it" })
+	d.until(t, "missed", func(r query.RunStatus) bool { return r.Note == "no file declares it" })
 	h.write("a.hcl", spec("x"))
 	d.look(t)
-	d.until(t, "there again", func(r RunStatus) bool { return r.Note == "" && phases(r) == "x/1 running" })
+	d.until(t, "there again", func(r query.RunStatus) bool { return r.Note == "" && phases(r) == "x/1 running" })
 	h.write("a.hcl", spec("x")+"run \"broken\" {")
 	for range 2 {
 		d.look(t)
@@ -102,7 +103,7 @@ func TestABrokenFileIsFrozen(t *testing.T) {
 		run := d.untilTrials(t, "x/1 running")
 		s, err := d.Status(t.Context(), "")
 		check(t, err)
-		if run.Note != "" || !slices.Contains(s.Files, FileStatus{"a.hcl", config.Frozen}) || !s.Diagnostics.HasErrors() {
+		if run.Note != "" || !slices.Contains(s.Files, query.FileStatus{File: "a.hcl", Status: config.Frozen}) || !s.Diagnostics.HasErrors() {
 			t.Errorf("note %q, files %v, %d diagnostics", run.Note, s.Files, len(s.Diagnostics))
 		}
 		d.stop()
@@ -121,7 +122,7 @@ func TestABlockThatMovesTakesItsResultsAlong(t *testing.T) {
 	h.write("c.hcl", strings.TrimPrefix(spec("x"), benchmarkSpec))
 	h.write("b.hcl", "# moved to c.hcl")
 	d.look(t)
-	after := d.until(t, "moved", func(r RunStatus) bool { return strings.HasSuffix(r.Results, "/c.run.r.jsonl") })
+	after := d.until(t, "moved", func(r query.RunStatus) bool { return strings.HasSuffix(r.Results, "/c.run.r.jsonl") })
 	if before.Trials[0].ID != after.Trials[0].ID || phases(after) != "x/1 running" || !strings.HasSuffix(before.Results, "/b.run.r.jsonl") {
 		t.Errorf("%s in %s, then %s in %s", phases(before), before.Results, phases(after), after.Results)
 	}
@@ -137,7 +138,7 @@ func TestTwoDeclarationsChangeNothing(t *testing.T) {
 	h.write("b.hcl", strings.TrimPrefix(spec("y"), benchmarkSpec))
 	d.look(t)
 	d.untilComplaints(t, 2)
-	d.until(t, "left alone", func(r RunStatus) bool { return phases(r) == "x/1 running" && r.Wanted == 1 })
+	d.until(t, "left alone", func(r query.RunStatus) bool { return phases(r) == "x/1 running" && r.Wanted == 1 })
 	s, err := d.Status(t.Context(), "")
 	check(t, err)
 	if n := strings.Count(fmt.Sprint(s.Diagnostics), "Duplicate name"); n != 2 {
@@ -174,7 +175,7 @@ func TestABlockRemovedWhileNoDaemonRan(t *testing.T) {
 			first.stop()
 			h.write("a.hcl", benchmarkSpec)
 			d := h.start()
-			run := d.until(t, "waited for", func(r RunStatus) bool { return r.Note == "no file declares it" && phases(r) == "x/1 running" })
+			run := d.until(t, "waited for", func(r query.RunStatus) bool { return r.Note == "no file declares it" && phases(r) == "x/1 running" })
 			c := h.container(run)
 			if c == nil {
 				t.Fatal("the container was not waited for")
@@ -303,7 +304,7 @@ func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
 	h := newFixture(t)
 	h.write("a.hcl", strings.Replace(spec("x"), "parallel", "schedule = \"0 2 1 1 *\"\n parallel", 1))
 	d := h.start()
-	d.until(t, "waiting", func(r RunStatus) bool { return r.State == "waiting" && r.Execution == 0 })
+	d.until(t, "waiting", func(r query.RunStatus) bool { return r.State == "waiting" && r.Execution == 0 })
 	check(t, d.do(t.Context(), func() {
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 			return tx.PutMeta(firedKey("run.r"), plan.Stamp(time.Now().AddDate(-3, 0, 0)))
@@ -311,7 +312,7 @@ func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
 		d.queue.add("run.r", time.Now())
 	}))
 	close(h.let)
-	d.until(t, "made up once", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 1 })
+	d.until(t, "made up once", func(r query.RunStatus) bool { return r.State == "finished" && r.Execution == 1 })
 }
 
 // TestStrayContainers: what belongs to no open trial is removed, what this daemon made or
@@ -328,7 +329,7 @@ func TestStrayContainers(t *testing.T) {
 	}
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
-	d.until(t, "swept", func(RunStatus) bool { return h.fake.Container("left") == nil })
+	d.until(t, "swept", func(query.RunStatus) bool { return h.fake.Container("left") == nil })
 	if h.fake.Container("others") == nil {
 		t.Error("another daemon's container was removed")
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/history"
-	"github.com/assayd/assayd/reconcile/ledger"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -30,14 +29,7 @@ func TestAPrivateVerdictIsNoRecord(t *testing.T) {
 	if lines := linesOf(t, s, "run.r", "submission"); err != nil || len(lines) != 0 {
 		t.Errorf("%v: %v", lines, err)
 	}
-	var status TrialStatus
-	err = s.View(t.Context(), func(tx *store.Tx) (err error) {
-		subs, err := ledger.OfTrial(tx, id)
-		if err == nil {
-			status, err = trialStatus(tx, trial.State{ID: id}, subs)
-		}
-		return err
-	})
+	status, err := query.New(query.Options{Store: s}).Trial(t.Context(), id)
 	if err != nil || len(status.Rounds) != 0 || len(status.Private) != 1 || len(status.Judgings()) != 1 {
 		t.Errorf("a host sees %+v, %v", status, err)
 	}
@@ -109,7 +101,7 @@ func TestADenominatorDoesNotDependOnWhatRanBefore(t *testing.T) {
 					want = slices.Insert(want, 1, "b reference 12: 10 of 12")
 				}
 			}
-			d.until(t, "wholly finished", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == len(want) })
+			d.until(t, "wholly finished", func(r query.RunStatus) bool { return r.State == "finished" && len(r.Trials) == len(want) })
 			if diff := cmp.Diff(want, h.rates()); diff != "" {
 				t.Error(diff)
 			}
@@ -150,7 +142,7 @@ func TestAReferenceRunSurvivesACrash(t *testing.T) {
 	h.write("a.hcl", runOf(false, "a", "b"))
 	d = h.start()
 	d.look(t)
-	d.until(t, "finished with both", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == 2 })
+	d.until(t, "finished with both", func(r query.RunStatus) bool { return r.State == "finished" && len(r.Trials) == 2 })
 	if diff := cmp.Diff([]string{"a reference 3: 2 of 3", "b reference 3: 1 of 3"}, h.rates()); diff != "" || h.solved.Load() != ran || ran < 1 {
 		t.Errorf("the solution ran %d times, and %d before: %s", h.solved.Load(), ran, diff)
 	}
@@ -172,13 +164,13 @@ func TestAnExecutionKeepsItsReference(t *testing.T) {
 	h.write("a.hcl", strings.Replace(runOf(false, "a", "b"), `script = "true"`, `script = "other"`, 1))
 	d = h.start()
 	d.look(t)
-	d.until(t, "finished with both", func(r RunStatus) bool { return r.State == "finished" && len(r.Trials) == 2 })
+	d.until(t, "finished with both", func(r query.RunStatus) bool { return r.State == "finished" && len(r.Trials) == 2 })
 	if diff := cmp.Diff([]string{"a reference 3: 1 of 3", "b reference 3: 1 of 3"}, h.rates()); diff != "" {
 		t.Error(diff)
 	}
 	_, err := d.Rerun(t.Context(), "run.r")
 	check(t, err)
-	d.until(t, "finished again", func(r RunStatus) bool { return r.State == "finished" && r.Execution == 2 && len(r.Trials) == 2 })
+	d.until(t, "finished again", func(r query.RunStatus) bool { return r.State == "finished" && r.Execution == 2 && len(r.Trials) == 2 })
 	if diff := cmp.Diff([]string{"a reference 2: 1 of 2", "a reference 3: 1 of 3", "b reference 2: 1 of 2", "b reference 3: 1 of 3"}, h.rates()); diff != "" {
 		t.Error(diff)
 	}

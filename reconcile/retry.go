@@ -10,6 +10,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -23,10 +24,10 @@ type Retried struct {
 }
 
 // Retry tries again, in the latest execution, the trials of a run that are excluded from
-// rates, or one of them. ErrNothing where there is none.
+// rates, or one of them. query.ErrNothing where there is none.
 func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err error) {
 	if plan.IsMining(name) {
-		return out, mistake("%s is a mining spec; a run or a trial can be tried again", name)
+		return out, query.Mistakef("%s is a mining spec; a run or a trial can be tried again", name)
 	}
 	var of string
 	if err := r.ask(ctx, func() (err error) { of, _, err = r.resolve(ctx, name); return err }); err != nil {
@@ -41,7 +42,7 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 			return err
 		}
 		if r.desired[address] == nil {
-			return conflict("retry %s: no file declares %s", name, address)
+			return query.Conflictf("retry %s: no file declares %s", name, address)
 		}
 		r.rescan(ctx, r.filesOfRun(address))
 		chosen := func(s trial.State) bool { return !s.Unwanted }
@@ -59,13 +60,13 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 	return out, err
 }
 
-// nothingToRetry is an ErrNothing without its words.
+// nothingToRetry is a query.ErrNothing without its words.
 type nothingToRetry struct{ text string }
 
 func (e *nothingToRetry) Error() string { return e.text }
 
-// Is makes it an ErrNothing.
-func (e *nothingToRetry) Is(target error) bool { return target == ErrNothing }
+// Is makes it a query.ErrNothing.
+func (e *nothingToRetry) Is(target error) bool { return target == query.ErrNothing }
 
 // retry has ended trials tried again that are chosen and in no rate. Tasks of which no verdict
 // counts are pinned again, with the content as it was last read.
@@ -82,7 +83,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: it has not begun", ErrNothing)
+			return fmt.Errorf("%w: it has not begun", query.ErrNothing)
 		}
 		if err != nil {
 			return err
@@ -133,10 +134,10 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 func (r *Reconciler) complete(address string) (*config.Run, error) {
 	run := r.set.Run(strings.TrimPrefix(address, "run."))
 	if run == nil {
-		return nil, conflict("no file declares %s", address)
+		return nil, query.Conflictf("no file declares %s", address)
 	}
 	if folder, _ := r.set.PendingFolder(run); folder != "" {
-		return nil, conflict("%s; try again when it is there", plan.WaitsFor(r.set, run))
+		return nil, query.Conflictf("%s; try again when it is there", plan.WaitsFor(r.set, run))
 	}
 	return run, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -29,7 +30,7 @@ func TestAMendedSetupErrorIsTriedAgainInTheSameExecution(t *testing.T) {
 			if _, ds, err := d.Submit(t.Context(), paths); err != nil || ds.HasErrors() {
 				t.Fatal(ds, err)
 			}
-			failed := d.until(t, "failed", func(r RunStatus) bool { return r.State == "finished" && phases(r) == "x/1 setup_error" })
+			failed := d.until(t, "failed", func(r query.RunStatus) bool { return r.State == "finished" && phases(r) == "x/1 setup_error" })
 			h.fake.AddImage("work:2", container.ImageConfig{}, nil)
 			var err error
 			switch how {
@@ -41,14 +42,14 @@ func TestAMendedSetupErrorIsTriedAgainInTheSameExecution(t *testing.T) {
 				_, err = d.Retry(t.Context(), failed.Trials[0].ID)
 			}
 			check(t, err)
-			run := d.until(t, "mended", func(r RunStatus) bool {
+			run := d.until(t, "mended", func(r query.RunStatus) bool {
 				return r.State == "finished" && phases(r) == "x/2 resolved" && r.Execution == 1
 			})
 			h.numbers(d, run)
-			if _, err := d.Retry(t.Context(), "run.r"); !errors.Is(err, ErrNothing) {
+			if _, err := d.Retry(t.Context(), "run.r"); !errors.Is(err, query.ErrNothing) {
 				t.Errorf("a run in which all counts is tried again: %v", err)
 			}
-			if _, err := d.Retry(t.Context(), run.Trials[0].ID); !errors.Is(err, ErrNothing) {
+			if _, err := d.Retry(t.Context(), run.Trials[0].ID); !errors.Is(err, query.ErrNothing) {
 				t.Errorf("a trial that counts is tried again: %v", err)
 			}
 		})
@@ -69,16 +70,22 @@ func TestWhatWasCancelledIsTriedAgainByNameOnly(t *testing.T) {
 	}
 	submit()
 	run := d.untilTrials(t, "x/1 running, y/1 running")
-	at := slices.IndexFunc(run.Trials, func(x TrialStatus) bool { return x.Agent == "x" })
+	at := slices.IndexFunc(run.Trials, func(x query.TrialStatus) bool { return x.Agent == "x" })
 	check(t, d.Cancel(t.Context(), run.Trials[at].ID))
 	d.untilTrials(t, "x/1 cancelled, y/1 running")
 	close(h.let)
-	d.until(t, "over", func(r RunStatus) bool { return r.State == "finished" && phases(r) == "x/1 cancelled, y/1 resolved" })
+	d.until(t, "over", func(r query.RunStatus) bool {
+		return r.State == "finished" && phases(r) == "x/1 cancelled, y/1 resolved"
+	})
 	submit()
-	d.until(t, "over still", func(r RunStatus) bool { return r.State == "finished" && phases(r) == "x/1 cancelled, y/1 resolved" })
+	d.until(t, "over still", func(r query.RunStatus) bool {
+		return r.State == "finished" && phases(r) == "x/1 cancelled, y/1 resolved"
+	})
 	_, err := d.Retry(t.Context(), run.Trials[at].ID)
 	check(t, err)
-	run = d.until(t, "done", func(r RunStatus) bool { return r.State == "finished" && phases(r) == "x/2 resolved, y/1 resolved" })
+	run = d.until(t, "done", func(r query.RunStatus) bool {
+		return r.State == "finished" && phases(r) == "x/2 resolved, y/1 resolved"
+	})
 	h.numbers(d, run)
 }
 
@@ -100,7 +107,7 @@ func TestATaskWithoutAVerdictIsPinnedAgain(t *testing.T) {
 	put(t, h.specs, "image.txt", "misspelt:1")
 	h.write("a.hcl", once(two))
 	d := h.start()
-	statuses := func(r RunStatus) string {
+	statuses := func(r query.RunStatus) string {
 		var all []string
 		for _, x := range r.Trials {
 			if !x.Superseded {
@@ -110,9 +117,9 @@ func TestATaskWithoutAVerdictIsPinnedAgain(t *testing.T) {
 		slices.Sort(all)
 		return strings.Join(all, ", ")
 	}
-	over := func(want string) RunStatus {
+	over := func(want string) query.RunStatus {
 		t.Helper()
-		return d.until(t, want, func(r RunStatus) bool { return r.State == "finished" && statuses(r) == want })
+		return d.until(t, want, func(r query.RunStatus) bool { return r.State == "finished" && statuses(r) == want })
 	}
 	over("one x resolved, one y resolved, two x setup_error, two y setup_error")
 	put(t, h.specs, "image.txt", "work:1")
@@ -123,7 +130,7 @@ func TestATaskWithoutAVerdictIsPinnedAgain(t *testing.T) {
 		t.Errorf("the retry says %+v", out)
 	}
 	mended := "one x resolved, one y resolved, two x resolved, two y resolved"
-	is := func(run RunStatus) {
+	is := func(run query.RunStatus) {
 		t.Helper()
 		h.numbers(d, run)
 		said := map[string]string{}
@@ -153,13 +160,13 @@ func TestARetryIsStoredBeforeItIsAnswered(t *testing.T) {
 	close(h.let)
 	h.write("a.hcl", once(strings.Replace(spec("x"), "work:1", "work:2", 1)))
 	d := h.start()
-	d.until(t, "failed", func(r RunStatus) bool { return r.State == "finished" && phases(r) == "x/1 setup_error" })
+	d.until(t, "failed", func(r query.RunStatus) bool { return r.State == "finished" && phases(r) == "x/1 setup_error" })
 	h.fake.AddImage("work:2", container.ImageConfig{}, nil)
 	_, err := d.Retry(t.Context(), "run.r")
 	check(t, err)
 	d.stop()
 	d = h.start()
-	run := d.until(t, "mended", func(r RunStatus) bool {
+	run := d.until(t, "mended", func(r query.RunStatus) bool {
 		return r.State == "finished" && len(r.Trials) == 1 && r.Trials[0].Status == trial.Resolved
 	})
 	h.numbers(d, run)

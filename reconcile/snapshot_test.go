@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // Questions are answered while the loop is at work on something long.
@@ -23,14 +25,17 @@ func TestQuestionsNeedNoLoop(t *testing.T) {
 		"runs":       func() error { _, err := d.RunsAfter(ctx, "", 10); return err },
 		"run":        func() error { _, err := d.RunOf(ctx, "run.r"); return err },
 		"executions": func() error { _, err := d.ExecutionsBefore(ctx, "run.r", 0, 10); return err },
-		"trials":     func() error { _, err := d.CellsAfter(ctx, CellFilter{Run: "run.r"}, CellKey{}, 10); return err },
-		"lines":      func() error { _, err := d.Lines(ctx, "run.r", 1, 10); return err },
-		"records":    func() error { _, err := d.Records(ctx, trial); return err },
-		"report":     func() error { _, err := d.Report(ctx, "run.r"); return err },
-		"specs":      func() error { _, err := d.SpecsAfter(ctx, "", 10); return err },
-		"tasks":      func() error { _, err := d.TasksAfter(ctx, "", "", 10); return err },
-		"harness":    func() error { _, _, err := d.Harness(ctx, "run.r"); return err },
-		"images":     func() error { _, err := d.wantedTasks(ctx, true); return err },
+		"trials": func() error {
+			_, err := d.CellsAfter(ctx, query.CellFilter{Run: "run.r"}, query.CellKey{}, 10)
+			return err
+		},
+		"lines":   func() error { _, err := d.Lines(ctx, "run.r", 1, 10); return err },
+		"records": func() error { _, err := d.Records(ctx, trial); return err },
+		"report":  func() error { _, err := d.Report(ctx, "run.r"); return err },
+		"specs":   func() error { _, err := d.SpecsAfter(ctx, "", 10); return err },
+		"tasks":   func() error { _, err := d.TasksAfter(ctx, "", "", 10); return err },
+		"harness": func() error { _, _, err := d.Harness(ctx, "run.r"); return err },
+		"images":  func() error { _, err := d.wantedTasks(ctx, true); return err },
 	} {
 		answered := make(chan error)
 		go func() { answered <- ask() }()

@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -29,7 +30,7 @@ type submission struct {
 // and returns the addresses of the runs and mining specs they declare and what is wrong with
 // them. If anything is, or if they declare neither, nothing changes.
 func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []string, ds config.Diagnostics, err error) {
-	if err := r.Fetch(ctx, paths, func(Fetch) {}); err != nil {
+	if err := r.Fetch(ctx, paths, func(query.Fetch) {}); err != nil {
 		return nil, nil, err
 	}
 	inputs, err := config.ReadAll(paths)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/task"
@@ -59,7 +60,7 @@ func (h *fixture) counted() []string {
 }
 
 // numbers are what everything that counts trials of run.r says; they are to be the same.
-func (h *fixture) numbers(d *daemon, run RunStatus) {
+func (h *fixture) numbers(d *daemon, run query.RunStatus) {
 	h.t.Helper()
 	want := h.counted()
 	if run.Summary == nil || run.Summary.Total != len(want) {
@@ -90,8 +91,8 @@ func TestWhatAnEditReplacesIsInNoNumber(t *testing.T) {
 	d.untilState(t, "finished")
 	h.write("a.hcl", second)
 	d.look(t)
-	done := func(n, superseded int) func(RunStatus) bool {
-		return func(r RunStatus) bool {
+	done := func(n, superseded int) func(query.RunStatus) bool {
+		return func(r query.RunStatus) bool {
 			marked := 0
 			for _, x := range r.Trials {
 				if x.Superseded {

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,9 +13,10 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -26,35 +26,7 @@ import (
 // plantEnded stores so many trials of an execution as resolved, in place of trials that were done.
 func (h *fixture) plantEnded(d *plan.Run, n int, change ...func(*trial.State)) {
 	h.t.Helper()
-	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error {
-		line := clock.Begin()
-		data, err := json.Marshal(history.ExecutionData{Line: line})
-		if err != nil {
-			return err
-		}
-		if err := tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1, Trigger: "accepted", StartedAt: line.Now(), Data: data}); err != nil {
-			return err
-		}
-		for _, c := range d.Cells()[:n] {
-			id := trial.ID("r", 1, c.Key)
-			s := trial.State{
-				ID: id, Spec: "run.r", Execution: 1, Key: c.Key, Cell: c.Whole(), Try: 1, Phase: trial.Done, Line: line,
-				Result: &trial.Finished{Trial: id, Status: trial.Resolved, Reason: "agent_exit", Final: true},
-			}
-			for _, f := range change {
-				f(&s)
-			}
-			data, err := json.Marshal(s)
-			if err != nil {
-				return err
-			}
-			row := store.TrialRow{ID: id, Spec: s.Spec, Execution: 1, Cell: s.Key, Try: 1, Phase: string(s.Phase), Status: string(s.Result.Status), Wanted: true, Data: data, FinishedAt: line.Now()}
-			if err := history.PutTrial(tx, row, s); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, n, change...) }))
 }
 
 // manyAttempts is run.r with so many attempts, one at a time.
@@ -218,7 +190,7 @@ func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 	}
 	d := h.start()
 	begin(d)
-	d.until(t, "at work", func(r RunStatus) bool { return r.Cells[history.StateWorking] == 100 })
+	d.until(t, "at work", func(r query.RunStatus) bool { return r.Cells[history.StateWorking] == 100 })
 	d.stop()
 	before := stored()
 	d = h.start()
@@ -240,7 +212,7 @@ func TestCellsWhoseKeysBeginAlikeHaveTrialsOfTheirOwn(t *testing.T) {
 	check(t, err)
 	first := d.Cells()[0].Key
 	h.plantEnded(d, 1, func(s *trial.State) { s.Key = first[:8] + strings.Repeat("0", len(first)-8) }) // as if another cell had its name
-	run := h.start().until(t, "finished with both", func(r RunStatus) bool { return r.State == "finished" && r.Cells[string(trial.Resolved)] == 2 })
+	run := h.start().until(t, "finished with both", func(r query.RunStatus) bool { return r.State == "finished" && r.Cells[string(trial.Resolved)] == 2 })
 	var names []string
 	for _, x := range run.Trials {
 		if x.Wanted {

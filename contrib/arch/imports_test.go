@@ -120,11 +120,26 @@ var mayImport = map[string][]string{
 	"reconcile/export": {
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
+	"reconcile/query": {
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/summary",
+		// What is told of trials, rounds, and mining.
+		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/task", "runtime/clock",
+	},
+	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
+	"reconcile/evaluate": {
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "runtime/trial", "runtime/container",
+		// What is judged, and how what it shows is read.
+		"runtime/task", "runtime/task/swebench", "runtime/judge/round", "runtime/judge/scoring", "runtime/patch", "runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
+	},
+	"reconcile/taskcheck": {
+		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
+		// By whom a task is rated, and of what the names of tests are read.
+		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
+	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary",
-		// The verdicts of the judge, the images that are built ahead and collected, and what tasks are checked for.
-		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sandbox", "runtime/judge/parser", "runtime/vet", "runtime/image", "runtime/patch",
-		"runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck",
+		// The verdicts of the judge, and the images that are collected.
+		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sandbox", "runtime/judge/parser", "runtime/image", "runtime/patch",
 		// What runs in single mode are told as.
 		"runtime/task/swebench", "runtime/task/sweforge",
 		// What agents spend on models.

@@ -7,20 +7,20 @@ import (
 	"strconv"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/taskcheck"
 )
 
 // Checked answers POST /v1/check: what a task's check has found, or what is wrong with the
 // spec files that were named.
 type Checked struct {
-	reconcile.Checked
+	taskcheck.Checked
 	Assayd      string             `json:"assayd"` // version of who checked
 	Diagnostics config.Diagnostics `json:"diagnostics"`
 }
 
 // Check has one task checked and waits for the outcome. What the asker must mend is an
 // *Error with a code from 400 to 499.
-func (c *Client) Check(ctx context.Context, k reconcile.Check) (out Checked, err error) {
+func (c *Client) Check(ctx context.Context, k taskcheck.Check) (out Checked, err error) {
 	q := url.Values{"task": {k.Task}, "file": k.Files, "repeat": {strconv.Itoa(k.Repeat)}}
 	if k.Rater != nil {
 		q.Set("quality", "1")
@@ -38,9 +38,9 @@ func (h *handler) check(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	at := q.URL.Query()
-	ask := reconcile.Check{Task: at.Get("task"), Files: at["file"], Repeat: min(repeat, maxRepeat)}
+	ask := taskcheck.Check{Task: at.Get("task"), Files: at["file"], Repeat: min(repeat, maxRepeat)}
 	if at.Get("quality") == "1" {
-		ask.Rater = &reconcile.Rater{Provider: at.Get("provider"), Model: at.Get("model")}
+		ask.Rater = &taskcheck.Rater{Provider: at.Get("provider"), Model: at.Get("model")}
 	}
 	done, ds, err := h.r.CheckTask(q.Context(), ask)
 	answer(w, Checked{done, h.version, append(config.Diagnostics{}, ds...)}, err)

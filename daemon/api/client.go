@@ -12,6 +12,7 @@ import (
 	"net/url"
 
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // Client talks to the daemon of a state directory.
@@ -62,23 +63,23 @@ func (c *Client) Version(ctx context.Context) (v Version, err error) {
 }
 
 // Status asks for the state of all runs, or of one.
-func (c *Client) Status(ctx context.Context, address string) (s reconcile.Status, err error) {
+func (c *Client) Status(ctx context.Context, address string) (s query.Status, err error) {
 	return s, c.call(ctx, http.MethodGet, "/v1/status?address="+url.QueryEscape(address), nil, &s)
 }
 
 // StatusSince asks for the state of one run, with the trials that have changed after change n; 0 is
 // all, as far as a status reaches.
-func (c *Client) StatusSince(ctx context.Context, address string, n int64) (s reconcile.Status, err error) {
+func (c *Client) StatusSince(ctx context.Context, address string, n int64) (s query.Status, err error) {
 	return s, c.call(ctx, http.MethodGet, fmt.Sprintf("/v1/status?address=%s&since=%d", url.QueryEscape(address), n), nil, &s)
 }
 
 // StatusLatest asks for the state of all runs, or of one, with so many trials that have changed last.
-func (c *Client) StatusLatest(ctx context.Context, address string, trials int) (s reconcile.Status, err error) {
+func (c *Client) StatusLatest(ctx context.Context, address string, trials int) (s query.Status, err error) {
 	return s, c.call(ctx, http.MethodGet, fmt.Sprintf("/v1/status?address=%s&trials=%d", url.QueryEscape(address), trials), nil, &s)
 }
 
 // Trial asks for the state of one trial.
-func (c *Client) Trial(ctx context.Context, id string) (t reconcile.TrialStatus, err error) {
+func (c *Client) Trial(ctx context.Context, id string) (t query.TrialStatus, err error) {
 	return t, c.call(ctx, http.MethodGet, "/v1/trial?id="+url.QueryEscape(id), nil, &t)
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/api/apitest"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 func document(t *testing.T) *openapi3.T {
@@ -100,7 +100,7 @@ func TestTheStatesOfTrialsAreDescribed(t *testing.T) {
 	for _, state := range document(t).Components.Schemas["CellState"].Value.Enum {
 		described = append(described, fmt.Sprint(state))
 	}
-	if diff := cmp.Diff(reconcile.CellStates(), described); diff != "" {
+	if diff := cmp.Diff(query.CellStates(), described); diff != "" {
 		t.Errorf("-known +described\n%s", diff)
 	}
 }

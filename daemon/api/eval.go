@@ -12,20 +12,20 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/evaluate"
 )
 
 // Evaluated answers POST /v1/eval, whose body is the archive: the outcome, or what is
 // wrong with the spec files that were named.
 type Evaluated struct {
-	reconcile.Evaluated
+	evaluate.Evaluated
 	Assayd      string             `json:"assayd"` // version of who judged
 	Diagnostics config.Diagnostics `json:"diagnostics"`
 }
 
 // Eval has an archive judged outside any trial and waits for the verdict. What the asker
 // must mend is an *Error with a code from 400 to 499.
-func (c *Client) Eval(ctx context.Context, e reconcile.Evaluation) (out Evaluated, err error) {
+func (c *Client) Eval(ctx context.Context, e evaluate.Evaluation) (out Evaluated, err error) {
 	q := url.Values{"task": {e.Task}, "trial": {e.Trial}, "round": {e.Round}, "file": e.Files}
 	if e.Private {
 		q.Set("private", "1")
@@ -61,7 +61,7 @@ func (h *handler) eval(w http.ResponseWriter, q *http.Request) {
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // without it, an answer waits for the rest of the archive
 	at := q.URL.Query()
-	ask := reconcile.Evaluation{
+	ask := evaluate.Evaluation{
 		Task: at.Get("task"), Files: at["file"], Trial: at.Get("trial"), Round: at.Get("round"), Archive: q.Body,
 		Private: at.Get("private") == "1", Decides: at.Get("decides") == "1",
 	}

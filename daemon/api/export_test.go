@@ -7,7 +7,9 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/summary"
+	"github.com/assayd/assayd/reconcile/taskcheck"
 )
 
 // Routes are the patterns of all that a handler serves.
@@ -41,13 +43,13 @@ const (
 
 // Answers are the Go types behind the schemas of bodies, by their names.
 var Answers = map[string]any{
-	"Problem": problem{}, "Version": Version{}, "Status": reconcile.Status{}, "TrialStatus": reconcile.TrialStatus{},
+	"Problem": problem{}, "Version": Version{}, "Status": query.Status{}, "TrialStatus": query.TrialStatus{},
 	"Rerun": Rerun{}, "Retried": reconcile.Retried{}, "Files": Files{}, "Submitted": Submitted{}, "Planned": Planned{},
-	"ImageWork": reconcile.ImageWork{}, "ImageLine": imageLine{}, "FetchLine": fetchLine{}, "Sweep": reconcile.Sweep{}, "Swept": reconcile.Swept{},
+	"ImageWork": taskcheck.ImageWork{}, "ImageLine": imageLine{}, "FetchLine": fetchLine{}, "Sweep": reconcile.Sweep{}, "Swept": reconcile.Swept{},
 	"Evaluated": Evaluated{}, "Checked": Checked{}, "Report": summary.Report{}, "Compared": summary.Compared{}, "Harness": Harness{},
 	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},
-	"RunPage": Page[reconcile.RunInfo]{}, "ExecutionPage": Page[reconcile.ExecutionInfo]{}, "SpecPage": Page[reconcile.SpecInfo]{},
-	"TaskPage": Page[reconcile.TaskInfo]{}, "PullPage": Page[reconcile.PullInfo]{}, "SubmissionPage": Page[reconcile.RoundInfo]{},
-	"RoundTestPage": Page[reconcile.TestInfo]{}, "CellPage": Page[reconcile.CellInfo]{}, "Cell": reconcile.CellInfo{}, "Run": reconcile.RunInfo{}, "Trial": reconcile.TrialInfo{}, "Mining": reconcile.MiningInfo{},
-	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": reconcile.RoundInfo{}, "OutputPage": reconcile.OutputPage{},
+	"RunPage": Page[query.RunInfo]{}, "ExecutionPage": Page[query.ExecutionInfo]{}, "SpecPage": Page[query.SpecInfo]{},
+	"TaskPage": Page[query.TaskInfo]{}, "PullPage": Page[query.PullInfo]{}, "SubmissionPage": Page[query.RoundInfo]{},
+	"RoundTestPage": Page[query.TestInfo]{}, "CellPage": Page[query.CellInfo]{}, "Cell": query.CellInfo{}, "Run": query.RunInfo{}, "Trial": query.TrialInfo{}, "Mining": query.MiningInfo{},
+	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": query.RoundInfo{}, "OutputPage": query.OutputPage{},
 }

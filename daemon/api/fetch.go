@@ -11,21 +11,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // fetchLine is one line of the answer to POST /v1/fetch: how far it is, or the end.
 type fetchLine struct {
-	Fetch *reconcile.Fetch `json:"fetch,omitempty"`
-	End   bool             `json:"end,omitempty"`
-	Code  int              `json:"code,omitempty"` // as of an HTTP answer, with Kind and Error
-	Kind  Kind             `json:"kind,omitempty"`
-	Error string           `json:"error,omitempty"`
+	Fetch *query.Fetch `json:"fetch,omitempty"`
+	End   bool         `json:"end,omitempty"`
+	Code  int          `json:"code,omitempty"` // as of an HTTP answer, with Kind and Error
+	Kind  Kind         `json:"kind,omitempty"`
+	Error string       `json:"error,omitempty"`
 }
 
 // Fetch has the datasets come that spec files name and that lie elsewhere, and tells how far
 // it is. What cannot be had is told when the files are handed in.
-func (c *Client) Fetch(ctx context.Context, paths []string, tell func(reconcile.Fetch)) (err error) {
+func (c *Client) Fetch(ctx context.Context, paths []string, tell func(query.Fetch)) (err error) {
 	body, err := json.Marshal(Files{paths})
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ type fetchTold struct {
 	last    time.Time
 }
 
-func (t *fetchTold) tell(f reconcile.Fetch) {
+func (t *fetchTold) tell(f query.Fetch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !f.Over && time.Since(t.last) < poll {

@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // Socket is where the daemon of a state directory listens.
@@ -149,9 +150,9 @@ func (h *handler) status(w http.ResponseWriter, q *http.Request) {
 }
 
 // statusQuery reads what a status is asked for.
-func statusQuery(q *http.Request) (s reconcile.StatusQuery, err error) {
-	s = reconcile.StatusQuery{Address: q.FormValue("address")}
-	if s.Trials, err = number(q, "trials", reconcile.MaxTrials); err != nil {
+func statusQuery(q *http.Request) (s query.StatusQuery, err error) {
+	s = query.StatusQuery{Address: q.FormValue("address")}
+	if s.Trials, err = number(q, "trials", query.MaxTrials); err != nil {
 		return s, err
 	}
 	since, err := number(q, "since", 0)

@@ -11,11 +11,12 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/taskcheck"
 )
 
 // imageLine is one line of the answer to POST /v1/images: an image, or the end.
 type imageLine struct {
-	Image *reconcile.ImageDone `json:"image,omitempty"`
+	Image *taskcheck.ImageDone `json:"image,omitempty"`
 	End   *imagesEnd           `json:"end,omitempty"`
 }
 
@@ -28,7 +29,7 @@ type imagesEnd struct {
 
 // Images has something done with the images of tasks and tells of each when it is done.
 // What the asker must mend is an *Error with a code from 400 to 499.
-func (c *Client) Images(ctx context.Context, w reconcile.ImageWork, tell func(reconcile.ImageDone)) (ds config.Diagnostics, err error) {
+func (c *Client) Images(ctx context.Context, w taskcheck.ImageWork, tell func(taskcheck.ImageDone)) (ds config.Diagnostics, err error) {
 	body, err := json.Marshal(w)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (c *Client) Collect(ctx context.Context, s reconcile.Sweep) (out reconcile.
 }
 
 func (h *handler) images(w http.ResponseWriter, q *http.Request) {
-	var work reconcile.ImageWork
+	var work taskcheck.ImageWork
 	if err := readBody(w, q, &work); err != nil {
 		fail(w, err)
 		return
@@ -73,7 +74,7 @@ func (h *handler) images(w http.ResponseWriter, q *http.Request) {
 			_ = control.Flush()
 		}
 	}
-	ds, err := h.r.Images(q.Context(), work, func(d reconcile.ImageDone) { write(imageLine{Image: &d}) })
+	ds, err := h.r.Images(q.Context(), work, func(d taskcheck.ImageDone) { write(imageLine{Image: &d}) })
 	end := imagesEnd{Diagnostics: append(config.Diagnostics{}, ds...)}
 	if err != nil {
 		end.Code, end.Kind = classify(err)

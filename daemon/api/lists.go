@@ -8,43 +8,43 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
 // Runs asks for a page of the runs, by address.
-func (c *Client) Runs(ctx context.Context, after string, limit int) (Page[reconcile.RunInfo], error) {
-	return listPage[reconcile.RunInfo](ctx, c, "/v1/runs", nil, after, limit)
+func (c *Client) Runs(ctx context.Context, after string, limit int) (Page[query.RunInfo], error) {
+	return listPage[query.RunInfo](ctx, c, "/v1/runs", nil, after, limit)
 }
 
 // Executions asks for a page of a run's executions, the latest first.
-func (c *Client) Executions(ctx context.Context, run, after string, limit int) (Page[reconcile.ExecutionInfo], error) {
-	return listPage[reconcile.ExecutionInfo](ctx, c, "/v1/runs/"+url.PathEscape(run)+"/executions", nil, after, limit)
+func (c *Client) Executions(ctx context.Context, run, after string, limit int) (Page[query.ExecutionInfo], error) {
+	return listPage[query.ExecutionInfo](ctx, c, "/v1/runs/"+url.PathEscape(run)+"/executions", nil, after, limit)
 }
 
 // Specs asks for a page of the spec files, by path.
-func (c *Client) Specs(ctx context.Context, after string, limit int) (Page[reconcile.SpecInfo], error) {
-	return listPage[reconcile.SpecInfo](ctx, c, "/v1/specs", nil, after, limit)
+func (c *Client) Specs(ctx context.Context, after string, limit int) (Page[query.SpecInfo], error) {
+	return listPage[query.SpecInfo](ctx, c, "/v1/specs", nil, after, limit)
 }
 
 // Pulls asks for a page of the pull requests that a mining spec has seen, the latest first. Filters
 // are stage, reason, and verdict.
-func (c *Client) Pulls(ctx context.Context, mining string, filters url.Values, after string, limit int) (Page[reconcile.PullInfo], error) {
-	return listPage[reconcile.PullInfo](ctx, c, "/v1/mining/"+url.PathEscape(mining)+"/pulls", filters, after, limit)
+func (c *Client) Pulls(ctx context.Context, mining string, filters url.Values, after string, limit int) (Page[query.PullInfo], error) {
+	return listPage[query.PullInfo](ctx, c, "/v1/mining/"+url.PathEscape(mining)+"/pulls", filters, after, limit)
 }
 
 // Rounds asks for a page of a trial's submissions, in the order in which they were made.
-func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[reconcile.RoundInfo], error) {
-	return listPage[reconcile.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
+func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[query.RoundInfo], error) {
+	return listPage[query.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
 }
 
 // Tests asks for a page of the tests of a round. Filters are status and name.
-func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[reconcile.TestInfo], error) {
-	return listPage[reconcile.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
+func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[query.TestInfo], error) {
+	return listPage[query.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
 }
 
 func (h *handler) runs(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(r reconcile.RunInfo) string { return r.Address }, h.r.RunsAfter)
+	servePage(w, q, func(r query.RunInfo) string { return r.Address }, h.r.RunsAfter)
 }
 
 func (h *handler) run(w http.ResponseWriter, q *http.Request) {
@@ -53,19 +53,19 @@ func (h *handler) run(w http.ResponseWriter, q *http.Request) {
 }
 
 func (h *handler) executions(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(e reconcile.ExecutionInfo) int { return e.Execution },
-		func(ctx context.Context, before, n int) ([]reconcile.ExecutionInfo, error) {
+	servePage(w, q, func(e query.ExecutionInfo) int { return e.Execution },
+		func(ctx context.Context, before, n int) ([]query.ExecutionInfo, error) {
 			return h.r.ExecutionsBefore(ctx, q.PathValue("run"), before, n)
 		})
 }
 
 func (h *handler) specs(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(s reconcile.SpecInfo) string { return s.Path }, h.r.SpecsAfter)
+	servePage(w, q, func(s query.SpecInfo) string { return s.Path }, h.r.SpecsAfter)
 }
 
 func (h *handler) taskPage(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(t reconcile.TaskInfo) string { return t.Address },
-		func(ctx context.Context, after string, n int) ([]reconcile.TaskInfo, error) {
+	servePage(w, q, func(t query.TaskInfo) string { return t.Address },
+		func(ctx context.Context, after string, n int) ([]query.TaskInfo, error) {
 			return h.r.TasksAfter(ctx, q.FormValue("of"), after, n)
 		})
 }
@@ -85,8 +85,8 @@ func (h *handler) pulls(w http.ResponseWriter, q *http.Request) {
 		return &value
 	}
 	f := store.PullFilter{Verdict: filter("verdict"), Stage: filter("stage"), Reason: filter("reason")}
-	servePage(w, q, func(p reconcile.PullInfo) int64 { return p.N },
-		func(ctx context.Context, before int64, n int) ([]reconcile.PullInfo, error) {
+	servePage(w, q, func(p query.PullInfo) int64 { return p.N },
+		func(ctx context.Context, before int64, n int) ([]query.PullInfo, error) {
 			return h.r.PullsBefore(ctx, q.PathValue("mining"), f, before, n)
 		})
 }
@@ -98,8 +98,8 @@ func (h *handler) trials(w http.ResponseWriter, q *http.Request) {
 		fail(w, err)
 		return
 	}
-	servePage(w, q, func(c reconcile.CellInfo) string { return c.Key().String() }, func(ctx context.Context, after string, n int) ([]reconcile.CellInfo, error) {
-		key, err := reconcile.ParseCellKey(after)
+	servePage(w, q, func(c query.CellInfo) string { return c.Key().String() }, func(ctx context.Context, after string, n int) ([]query.CellInfo, error) {
+		key, err := query.ParseCellKey(after)
 		if err != nil {
 			return nil, invalidf("after is no cursor: %w", err)
 		}
@@ -108,8 +108,8 @@ func (h *handler) trials(w http.ResponseWriter, q *http.Request) {
 }
 
 // cellFilter reads which trials are asked for.
-func cellFilter(q *http.Request) (f reconcile.CellFilter, err error) {
-	f = reconcile.CellFilter{
+func cellFilter(q *http.Request) (f query.CellFilter, err error) {
+	f = query.CellFilter{
 		Run: q.FormValue("run"), State: q.FormValue("status"), Agent: q.FormValue("agent"), Model: q.FormValue("model"), Task: q.FormValue("task"), Flag: q.FormValue("flag"),
 	}
 	switch sort := q.FormValue("sort"); sort {
@@ -122,8 +122,8 @@ func cellFilter(q *http.Request) (f reconcile.CellFilter, err error) {
 	if f.Run == "" {
 		return f, invalidf("run is missing: the address of a run, as run.nightly")
 	}
-	if f.State != "" && !slices.Contains(reconcile.CellStates(), f.State) {
-		return f, invalidf("status=%q: a trial is %s", f.State, strings.Join(reconcile.CellStates(), ", "))
+	if f.State != "" && !slices.Contains(query.CellStates(), f.State) {
+		return f, invalidf("status=%q: a trial is %s", f.State, strings.Join(query.CellStates(), ", "))
 	}
 	f.Execution, err = number(q, "execution", 0)
 	return f, err
@@ -131,12 +131,12 @@ func cellFilter(q *http.Request) (f reconcile.CellFilter, err error) {
 
 // Trials asks for a page of the trials of an execution. Filters are execution, status, agent, model,
 // task, and flag; sort is begun or changed.
-func (c *Client) Trials(ctx context.Context, run string, filters url.Values, after string, limit int) (Page[reconcile.CellInfo], error) {
+func (c *Client) Trials(ctx context.Context, run string, filters url.Values, after string, limit int) (Page[query.CellInfo], error) {
 	q := url.Values{"run": {run}}
 	for name, values := range filters {
 		q[name] = values
 	}
-	return listPage[reconcile.CellInfo](ctx, c, "/v1/trials", q, after, limit)
+	return listPage[query.CellInfo](ctx, c, "/v1/trials", q, after, limit)
 }
 
 func (h *handler) trialInfo(w http.ResponseWriter, q *http.Request) {
@@ -145,8 +145,8 @@ func (h *handler) trialInfo(w http.ResponseWriter, q *http.Request) {
 }
 
 func (h *handler) rounds(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(r reconcile.RoundInfo) int { return r.N },
-		func(ctx context.Context, after, n int) ([]reconcile.RoundInfo, error) {
+	servePage(w, q, func(r query.RoundInfo) int { return r.N },
+		func(ctx context.Context, after, n int) ([]query.RoundInfo, error) {
 			return h.r.RoundsAfter(ctx, q.PathValue("trial"), after, n)
 		})
 }
@@ -157,8 +157,8 @@ func (h *handler) round(w http.ResponseWriter, q *http.Request) {
 }
 
 func (h *handler) tests(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(t reconcile.TestInfo) int { return t.N },
-		func(ctx context.Context, after, n int) ([]reconcile.TestInfo, error) {
+	servePage(w, q, func(t query.TestInfo) int { return t.N },
+		func(ctx context.Context, after, n int) ([]query.TestInfo, error) {
 			return h.r.TestsAfter(ctx, q.PathValue("trial"), q.PathValue("round"), q.FormValue("status"), q.FormValue("name"), after, n)
 		})
 }
@@ -175,7 +175,7 @@ func (h *handler) outputPage(w http.ResponseWriter, q *http.Request) {
 }
 
 // OutputAt asks for a page of what the judge command wrote in a round, from a byte on.
-func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page reconcile.OutputPage, err error) {
+func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page query.OutputPage, err error) {
 	path := "/v1/trials/" + url.PathEscape(trial) + "/rounds/" + url.PathEscape(round) + "/output?offset=" + strconv.FormatInt(offset, 10)
 	return page, c.call(ctx, http.MethodGet, path, nil, &page)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -37,15 +37,15 @@ func expect[T any](t *testing.T, want, got T) {
 func TestRunsAndTheirExecutionsComeInPages(t *testing.T) {
 	f := newFixture(t, seeded(5, 2, 1))
 	for _, limit := range []int{1, 2, 100} {
-		got := every(t, func(ctx context.Context, after string) (api.Page[reconcile.RunInfo], error) {
+		got := every(t, func(ctx context.Context, after string) (api.Page[query.RunInfo], error) {
 			return f.client.Runs(ctx, after, limit)
-		}, func(r reconcile.RunInfo) string {
+		}, func(r query.RunInfo) string {
 			return fmt.Sprint(r.Address, " ", r.File, " ", r.State, " e", r.Execution, " of ", r.Wanted)
 		})
 		expect(t, []string{"run.a all.hcl waiting e0 of 2", "run.b all.hcl waiting e0 of 1"}, got)
-		got = every(t, func(ctx context.Context, after string) (api.Page[reconcile.ExecutionInfo], error) {
+		got = every(t, func(ctx context.Context, after string) (api.Page[query.ExecutionInfo], error) {
 			return f.client.Executions(ctx, "run.old", after, limit)
-		}, func(e reconcile.ExecutionInfo) string {
+		}, func(e query.ExecutionInfo) string {
 			return fmt.Sprint(e.Execution, e.Trigger, !e.FinishedAt.IsZero())
 		})
 		expect(t, []string{"5acceptedtrue", "4acceptedtrue", "3acceptedtrue", "2acceptedtrue", "1acceptedtrue"}, got)
@@ -69,16 +69,16 @@ func TestSpecsAndTasksComeInPages(t *testing.T) {
 	f := newFixture(t)
 	f.write("broken.hcl", "run \"c\" {\n tasks = [benchmark.egde]\n agent \"nop\" {}\n}\n")
 	f.await(2)
-	got := every(t, func(ctx context.Context, after string) (api.Page[reconcile.SpecInfo], error) {
+	got := every(t, func(ctx context.Context, after string) (api.Page[query.SpecInfo], error) {
 		return f.client.Specs(ctx, after, 1)
-	}, func(s reconcile.SpecInfo) string { return fmt.Sprint(s.File, " ", s.Status, " ", len(s.Diagnostics)) })
+	}, func(s query.SpecInfo) string { return fmt.Sprint(s.File, " ", s.Status, " ", len(s.Diagnostics)) })
 	expect(t, []string{"all.hcl ok 0", "broken.hcl rejected 1"}, got)
 	for of, want := range map[string][]string{
 		"": {`benchmark.edge["one"]`, `benchmark.edge["two"]`}, "benchmark.edge": {`benchmark.edge["one"]`, `benchmark.edge["two"]`}, "mining.x": nil,
 	} {
 		var tasks []string
 		for after := ""; ; {
-			var p api.Page[reconcile.TaskInfo]
+			var p api.Page[query.TaskInfo]
 			text, kind := f.ask("GET", "/v1/tasks?"+url.Values{"of": {of}, "limit": {"1"}, "after": {after}}.Encode(), "")
 			if err := json.Unmarshal([]byte(text), &p); err != nil || kind != "" {
 				t.Fatalf("%s, %v", text, err)
@@ -139,9 +139,9 @@ func TestPullRequestsComeInPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := every(t, func(ctx context.Context, after string) (api.Page[reconcile.PullInfo], error) {
+			got := every(t, func(ctx context.Context, after string) (api.Page[query.PullInfo], error) {
 				return f.client.Pulls(ctx, "mining.x", filter, after, limit)
-			}, func(p reconcile.PullInfo) string { return fmt.Sprint(p.Number, " ", p.Verdict) })
+			}, func(p query.PullInfo) string { return fmt.Sprint(p.Number, " ", p.Verdict) })
 			expect(t, want, got)
 		}
 	}
@@ -159,9 +159,9 @@ func TestRoundsAndTheirTestsComeInPages(t *testing.T) {
 	f := newFixture(t, seeded(1, 4, 7))
 	var rounds []string
 	for _, limit := range []int{1, 3, 0} {
-		rounds = every(t, func(ctx context.Context, after string) (api.Page[reconcile.RoundInfo], error) {
+		rounds = every(t, func(ctx context.Context, after string) (api.Page[query.RoundInfo], error) {
 			return f.client.Rounds(ctx, doneTrial, after, limit)
-		}, func(r reconcile.RoundInfo) string {
+		}, func(r query.RoundInfo) string {
 			if r.Report != nil && r.Report.Tests != nil {
 				t.Errorf("%s comes with its tests", r.Round.Round)
 			}
@@ -181,9 +181,9 @@ func TestRoundsAndTheirTestsComeInPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := every(t, func(ctx context.Context, after string) (api.Page[reconcile.TestInfo], error) {
+			got := every(t, func(ctx context.Context, after string) (api.Page[query.TestInfo], error) {
 				return f.client.Tests(ctx, doneTrial, "agent-2", filter, after, limit)
-			}, func(x reconcile.TestInfo) string { return fmt.Sprint(x.N, " ", x.Name) })
+			}, func(x query.TestInfo) string { return fmt.Sprint(x.N, " ", x.Name) })
 			expect(t, want, got)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"net/http"
 
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
@@ -135,8 +137,8 @@ func classify(err error) (status int, kind Kind) {
 		return r.Code, refusalKind(r.Code)
 	}
 	_, large := errors.AsType[*http.MaxBytesError](err)
-	_, mistake := errors.AsType[*reconcile.Mistake](err)
-	_, conflict := errors.AsType[*reconcile.Conflict](err)
+	_, mistake := errors.AsType[*query.Mistake](err)
+	_, conflict := errors.AsType[*query.Conflict](err)
 	_, malformed := errors.AsType[invalid](err)
 	is := func(targets ...error) bool {
 		for _, t := range targets {
@@ -154,13 +156,13 @@ func classify(err error) (status int, kind Kind) {
 		kind = Invalid
 	case is(history.ErrUnknown):
 		kind = NotFound
-	case is(reconcile.ErrNeedsEngine):
+	case is(evaluate.ErrNeedsEngine):
 		kind = NoEngine
-	case conflict, is(reconcile.ErrNothing, summary.ErrPairs):
+	case conflict, is(query.ErrNothing, summary.ErrPairs):
 		kind = Conflict
-	case is(reconcile.ErrIdle, store.ErrReadOnly):
+	case is(query.ErrIdle, store.ErrReadOnly):
 		kind = ReadOnly
-	case is(reconcile.ErrDraining, reconcile.ErrStopped):
+	case is(reconcile.ErrDraining, query.ErrStopped):
 		kind = Busy
 	case is(reconcile.ErrBlind, store.ErrNoSpace) || container.Unavailable(err):
 		kind = Away

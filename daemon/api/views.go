@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // TaskList answers GET /api/v1/tasks.
 type TaskList struct {
-	Tasks []reconcile.TaskInfo `json:"tasks"`
+	Tasks []query.TaskInfo `json:"tasks"`
 }
 
 // Tasks lists the tasks of the benchmarks that spec files declare, or, without files, of

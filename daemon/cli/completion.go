@@ -12,8 +12,8 @@ import (
 
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
@@ -48,7 +48,7 @@ func (e *env) completes(root *cobra.Command) {
 }
 
 // first completes the first argument by what f makes of the status.
-func (e *env) first(f func(reconcile.Status) []cobra.Completion) cobra.CompletionFunc {
+func (e *env) first(f func(query.Status) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			e.ask(cmd.Context(), func(ctx context.Context, c *api.Client) {
@@ -62,20 +62,20 @@ func (e *env) first(f func(reconcile.Status) []cobra.Completion) cobra.Completio
 }
 
 // each completes every argument by what f makes of the status.
-func (e *env) each(f func(reconcile.Status) []cobra.Completion) cobra.CompletionFunc {
+func (e *env) each(f func(query.Status) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return e.first(f)(cmd, nil, text)
 	}
 }
 
-func runs(s reconcile.Status) (names []cobra.Completion) {
+func runs(s query.Status) (names []cobra.Completion) {
 	for _, r := range s.Runs {
 		names = append(names, cobra.CompletionWithDesc(r.Address, r.State))
 	}
 	return names
 }
 
-func trials(s reconcile.Status) (names []cobra.Completion) {
+func trials(s query.Status) (names []cobra.Completion) {
 	for _, r := range s.Runs {
 		for _, t := range r.Trials {
 			names = append(names, cobra.CompletionWithDesc(t.ID, t.Task+", "+agentOf(t)+", "+stateOf(t)))
@@ -84,7 +84,7 @@ func trials(s reconcile.Status) (names []cobra.Completion) {
 	return names
 }
 
-func runsAndTrials(s reconcile.Status) []cobra.Completion { return slices.Concat(runs(s), trials(s)) }
+func runsAndTrials(s query.Status) []cobra.Completion { return slices.Concat(runs(s), trials(s)) }
 
 func (e *env) completeExport(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {

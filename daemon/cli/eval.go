@@ -15,7 +15,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
@@ -103,8 +103,8 @@ func (f evalFlags) check(json bool) error {
 }
 
 // evaluation asks for the judging of one archive.
-func (f evalFlags) evaluation() (reconcile.Evaluation, error) {
-	ask := reconcile.Evaluation{Task: f.task, Private: f.private}
+func (f evalFlags) evaluation() (evaluate.Evaluation, error) {
+	ask := evaluate.Evaluation{Task: f.task, Private: f.private}
 	if f.round == "" {
 		return ask, nil
 	}
@@ -116,7 +116,7 @@ func (f evalFlags) evaluation() (reconcile.Evaluation, error) {
 	return ask, nil
 }
 
-func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive string, files []string, output bool) error {
+func (e *env) evaluate(ctx context.Context, ask evaluate.Evaluation, archive string, files []string, output bool) error {
 	if archive == "-" {
 		ask.Archive = os.Stdin
 	} else if archive != "" {
@@ -161,7 +161,7 @@ func (e *env) evaluate(ctx context.Context, ask reconcile.Evaluation, archive st
 // judging returns a client of the daemon of the state directory or, where none runs, of a
 // judge in this process, which each of able has to allow by its settings. Files are looked
 // through before anything is made.
-func (e *env) judging(ctx context.Context, ask *reconcile.Evaluation, files []string, able ...func(*config.Settings) error) (c *api.Client, done func() error, err error) {
+func (e *env) judging(ctx context.Context, ask *evaluate.Evaluation, files []string, able ...func(*config.Settings) error) (c *api.Client, done func() error, err error) {
 	settings, err := e.settings()
 	if err != nil {
 		return nil, nil, err
@@ -212,7 +212,7 @@ func (e *env) judgeAt(ctx context.Context, settings *config.Settings, dir string
 
 // judgingState is the state directory of a command that may name spec files, which it
 // checks and enters by absolute path.
-func (e *env) judgingState(settings *config.Settings, ask *reconcile.Evaluation, files []string) (dir string, err error) {
+func (e *env) judgingState(settings *config.Settings, ask *evaluate.Evaluation, files []string) (dir string, err error) {
 	if len(files) == 0 {
 		return e.stateDir(settings)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // fetch has the datasets come that spec files name and that lie elsewhere, and shows how far it
@@ -44,7 +44,7 @@ type fetchShown struct {
 	told  string // source
 }
 
-func (s *fetchShown) tell(f reconcile.Fetch) {
+func (s *fetchShown) tell(f query.Fetch) {
 	if f.Over {
 		s.clear()
 		return

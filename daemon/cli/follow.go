@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // followed is what a command waits for.
 type followed struct {
-	runs    []reconcile.RunStatus
-	minings []reconcile.MiningStatus
+	runs    []query.RunStatus
+	minings []query.MiningStatus
 	// Fresh are the trials that have changed since the last look, by the address of their run; nil =
 	// all have.
-	fresh map[string][]reconcile.TrialStatus
+	fresh map[string][]query.TrialStatus
 }
 
 func (f followed) addresses() (all []string) {
@@ -43,7 +43,7 @@ func (f followed) aged(by time.Duration) followed {
 }
 
 // changed are the trials of a run that have changed since the last look.
-func (f followed) changed(r reconcile.RunStatus) []reconcile.TrialStatus {
+func (f followed) changed(r query.RunStatus) []query.TrialStatus {
 	if f.fresh == nil {
 		return r.Trials
 	}
@@ -51,7 +51,7 @@ func (f followed) changed(r reconcile.RunStatus) []reconcile.TrialStatus {
 }
 
 // begunOf is how many cells of a run have begun that are not superseded.
-func begunOf(r reconcile.RunStatus) (n int) {
+func begunOf(r query.RunStatus) (n int) {
 	if r.Cells == nil { // an earlier daemon
 		return len(r.Trials)
 	}
@@ -80,14 +80,14 @@ type followedRun struct {
 
 // seenTrial is a trial and when it was told.
 type seenTrial struct {
-	reconcile.TrialStatus
+	query.TrialStatus
 	at time.Time
 }
 
 // look asks for the runs and mining specs that are still declared, with the trials that they want as
 // they are declared now.
 func (f *follower) look(ctx context.Context) (followed, error) {
-	now := followed{runs: []reconcile.RunStatus{}, fresh: map[string][]reconcile.TrialStatus{}}
+	now := followed{runs: []query.RunStatus{}, fresh: map[string][]query.TrialStatus{}}
 	for _, address := range f.addresses {
 		s, err := f.client.StatusSince(ctx, address, f.since(address))
 		if errors.Is(err, api.NotFound) {
@@ -116,7 +116,7 @@ func (f *follower) since(address string) int64 {
 
 // take takes in what was told of a run, and what else there is to be told, and returns the run with
 // all trials that are known.
-func (f *follower) take(ctx context.Context, r reconcile.RunStatus, fresh map[string][]reconcile.TrialStatus) (reconcile.RunStatus, error) {
+func (f *follower) take(ctx context.Context, r query.RunStatus, fresh map[string][]query.TrialStatus) (query.RunStatus, error) {
 	run := f.runs[r.Address]
 	again := run != nil && run.execution != r.Execution
 	if run == nil || again || r.Changed == 0 { // an earlier daemon tells all trials each time
@@ -150,12 +150,12 @@ func (f *follower) take(ctx context.Context, r reconcile.RunStatus, fresh map[st
 	return r, nil
 }
 
-func wantedOf(trials []reconcile.TrialStatus) []reconcile.TrialStatus {
-	return slices.DeleteFunc(trials, func(t reconcile.TrialStatus) bool { return !t.Wanted })
+func wantedOf(trials []query.TrialStatus) []query.TrialStatus {
+	return slices.DeleteFunc(trials, func(t query.TrialStatus) bool { return !t.Wanted })
 }
 
 // put takes in trials as they are now.
-func (run *followedRun) put(r reconcile.RunStatus) {
+func (run *followedRun) put(r query.RunStatus) {
 	run.changed = max(run.changed, r.Changed)
 	at := time.Now()
 	for _, t := range r.Trials {
@@ -170,8 +170,8 @@ func (run *followedRun) put(r reconcile.RunStatus) {
 }
 
 // now are all known trials; what has not changed has grown older.
-func (run *followedRun) now() []reconcile.TrialStatus {
-	trials := make([]reconcile.TrialStatus, len(run.trials))
+func (run *followedRun) now() []query.TrialStatus {
+	trials := make([]query.TrialStatus, len(run.trials))
 	for i, t := range run.trials {
 		trials[i] = t.TrialStatus
 		if !t.Now.IsZero() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/evaluate"
 )
 
 func (e *env) gc() *cobra.Command {
@@ -41,7 +42,7 @@ somebody is in one.`,
 				}
 				sweep.Keep = &size
 			}
-			c, done, err := e.judging(cmd.Context(), &reconcile.Evaluation{}, nil)
+			c, done, err := e.judging(cmd.Context(), &evaluate.Evaluation{}, nil)
 			if err != nil {
 				return err
 			}

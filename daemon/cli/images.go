@@ -14,7 +14,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/evaluate"
+	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/runtime/image"
 )
 
@@ -46,7 +47,7 @@ on after a failure, and tells each. A registry that does not answer is asked onc
 }
 
 func (e *env) doImages(ctx context.Context, verb string, args []string) error {
-	work := reconcile.ImageWork{Verb: verb}
+	work := taskcheck.ImageWork{Verb: verb}
 	var files []string
 	for _, arg := range args {
 		if isAddress(arg) {
@@ -58,14 +59,14 @@ func (e *env) doImages(ctx context.Context, verb string, args []string) error {
 	if err := e.unnamed(files); err != nil {
 		return err
 	}
-	var ask reconcile.Evaluation // it knows how to name files
+	var ask evaluate.Evaluation // it knows how to name files
 	c, done, err := e.judging(ctx, &ask, files)
 	if err != nil {
 		return err
 	}
 	work.Files = ask.Files
-	all, failed := []reconcile.ImageDone{}, 0
-	ds, err := c.Images(ctx, work, func(d reconcile.ImageDone) {
+	all, failed := []taskcheck.ImageDone{}, 0
+	ds, err := c.Images(ctx, work, func(d taskcheck.ImageDone) {
 		all = append(all, d)
 		if d.Error != "" {
 			failed++
@@ -117,7 +118,7 @@ func (e *env) unnamed(args []string) error {
 }
 
 // showImage prints a line for an image, and below it what went wrong.
-func (e *env) showImage(d reconcile.ImageDone) {
+func (e *env) showImage(d taskcheck.ImageDone) {
 	name := d.Name
 	if name == "" {
 		name = d.Task

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/daemon"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/task/remote"
 )
 
@@ -150,7 +150,7 @@ func (e *env) bring(ctx context.Context, s importSource, format daemon.Format, d
 // from tells the progress of a source.
 func (s *fetchShown) from(src remote.Source) func(remote.Progress) {
 	return func(p remote.Progress) {
-		s.tell(reconcile.Fetch{Source: src.String(), Done: p.Done, Total: p.Total})
+		s.tell(query.Fetch{Source: src.String(), Done: p.Done, Total: p.Total})
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/mining"
 )
 
 // showMining prints how far a mining spec is, and which tasks it has made.
-func showMining(w io.Writer, m reconcile.MiningStatus) error {
+func showMining(w io.Writer, m query.MiningStatus) error {
 	title := m.Address + ": " + m.State
 	if m.Note != "" {
 		title += " (" + m.Note + ")"
@@ -46,7 +46,7 @@ func showMining(w io.Writer, m reconcile.MiningStatus) error {
 const maxGaps = 5
 
 // showStages prints a row for each stage that anything came into.
-func showStages(w io.Writer, m reconcile.MiningStatus) error {
+func showStages(w io.Writer, m query.MiningStatus) error {
 	if !slices.ContainsFunc(m.Progress.Stages, func(s mining.StageCount) bool { return s.Entered > 0 }) {
 		return nil
 	}
@@ -61,7 +61,7 @@ func showStages(w io.Writer, m reconcile.MiningStatus) error {
 }
 
 // miningSpent is what models took for a spec, and for each of its tasks.
-func miningSpent(m reconcile.MiningStatus) string {
+func miningSpent(m query.MiningStatus) string {
 	p := m.Progress
 	text := tokensOf(p.Usage.Tokens()) + " tokens"
 	if p.CostUSD > 0 {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/trial"
@@ -30,8 +30,8 @@ const atOnce = 8
 type predicted struct {
 	e      *env
 	client *api.Client
-	ask    reconcile.Evaluation // without task and patch
-	dir    string               // of the report
+	ask    evaluate.Evaluation // without task and patch
+	dir    string              // of the report
 
 	mu       sync.Mutex
 	outcomes []swebench.Outcome

@@ -17,7 +17,7 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -54,7 +54,7 @@ func (p *progress) show(now followed) {
 		if r.Note != "" && r.State != "blocked" {
 			p.once(r.Address+r.Note, "%s: %s", r.Address, r.Note)
 		}
-		if r.Differs != nil && !slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool { return t.Status != "" && t.Ended.Before(p.since) }) {
+		if r.Differs != nil && !slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool { return t.Status != "" && t.Ended.Before(p.since) }) {
 			p.once(fmt.Sprint(r.Address, r.Execution), "%s e%d: %s", r.Address, r.Execution, r.Differs.Since("the execution before"))
 		}
 		for _, t := range now.changed(r) {
@@ -107,14 +107,14 @@ func (p *progress) last(now followed) {
 }
 
 // noteOf is what a mining spec waits for, or why it is over.
-func noteOf(m reconcile.MiningStatus) string {
+func noteOf(m query.MiningStatus) string {
 	if m.Note == "" {
 		return ""
 	}
 	return " (" + m.Note + ")"
 }
 
-func (p *progress) events(t reconcile.TrialStatus) {
+func (p *progress) events(t query.TrialStatus) {
 	if !t.Started.IsZero() {
 		p.once(fmt.Sprint(t.ID, t.Try, "started"), "%s: started, task %s, agent %s, until %s", t.ID, t.Task, agentOf(t), t.Deadline.Local().Format(time.TimeOnly))
 	}
@@ -132,7 +132,7 @@ func (p *progress) events(t reconcile.TrialStatus) {
 }
 
 // tryOf counts the tries once there is more than one.
-func tryOf(t reconcile.TrialStatus) string {
+func tryOf(t query.TrialStatus) string {
 	if t.Try < 2 {
 		return ""
 	}
@@ -197,13 +197,13 @@ func (p *progress) draw(now followed) {
 const mostRows = 20
 
 // fitting is the run with as many of its trials as fit: those that work, and then the last ones.
-func fitting(r reconcile.RunStatus) reconcile.RunStatus {
+func fitting(r query.RunStatus) query.RunStatus {
 	if len(r.Trials) <= mostRows {
 		return r
 	}
 	some := slices.Clone(r.Trials)
-	slices.SortStableFunc(some, func(a, b reconcile.TrialStatus) int {
-		open := func(t reconcile.TrialStatus) int {
+	slices.SortStableFunc(some, func(a, b query.TrialStatus) int {
+		open := func(t query.TrialStatus) int {
 			if t.Status == "" {
 				return 0
 			}
@@ -254,7 +254,7 @@ func showOutcome(w io.Writer, now followed, o outcome) error {
 	return nil
 }
 
-func showOutcomes(w io.Writer, r reconcile.RunStatus, said told) error {
+func showOutcomes(w io.Writer, r query.RunStatus, said told) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TASK\tAGENT\tSTATUS\tROUNDS\tBEST\tPASSED\tTIME\tTRIAL\t")
 	for _, x := range r.Trials {
@@ -305,9 +305,9 @@ const (
 
 // showCurve plots the best pass rate so far over the time since the trials began, for
 // each agent.
-func showCurve(w io.Writer, r reconcile.RunStatus) {
+func showCurve(w io.Writer, r query.RunStatus) {
 	end := 0.0
-	agents := map[string][]reconcile.TrialStatus{}
+	agents := map[string][]query.TrialStatus{}
 	for _, t := range r.Trials {
 		if t.Status.Counts() {
 			agents[agentOf(t)] = append(agents[agentOf(t)], t)
@@ -337,7 +337,7 @@ func showCurve(w io.Writer, r reconcile.RunStatus) {
 }
 
 // curve is the mean best pass rate at evenly spaced moments up to end seconds.
-func curve(trials []reconcile.TrialStatus, end float64) []float64 {
+func curve(trials []query.TrialStatus, end float64) []float64 {
 	points := make([]float64, curveWidth)
 	for i := range points {
 		at := end * float64(i+1) / curveWidth

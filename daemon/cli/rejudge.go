@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/evaluate"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
@@ -34,7 +35,7 @@ type Rejudged struct {
 // rejudge has every archive of a run's finished trials judged again. It starts no agent and
 // changes no record.
 func (e *env) rejudge(ctx context.Context, address string, files []string) error {
-	ask := reconcile.Evaluation{}
+	ask := evaluate.Evaluation{}
 	c, done, err := e.judging(ctx, &ask, files)
 	if err != nil {
 		return err
@@ -54,12 +55,12 @@ func (e *env) rejudge(ctx context.Context, address string, files []string) error
 	return err
 }
 
-func (e *env) rejudgeAll(ctx context.Context, c *api.Client, ask reconcile.Evaluation, address string) ([]Rejudged, error) {
+func (e *env) rejudgeAll(ctx context.Context, c *api.Client, ask evaluate.Evaluation, address string) ([]Rejudged, error) {
 	s, err := c.Status(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	var over []reconcile.TrialStatus
+	var over []query.TrialStatus
 	for _, run := range s.Runs {
 		for _, t := range run.Trials {
 			if t.Status != "" && !t.Superseded && len(t.Rounds) > 0 {
@@ -83,7 +84,7 @@ func (e *env) rejudgeAll(ctx context.Context, c *api.Client, ask reconcile.Evalu
 }
 
 // rejudgeTrial judges each archive of a trial once; rounds with the same one share it.
-func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Evaluation, t reconcile.TrialStatus) (Rejudged, error) {
+func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask evaluate.Evaluation, t query.TrialStatus) (Rejudged, error) {
 	out := Rejudged{Trial: t.ID, Task: t.Task, Agent: t.Agent, Before: t.Status}
 	ask.Trial = t.ID
 	var rules task.Judge
@@ -134,7 +135,7 @@ func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask reconcile.Eva
 }
 
 // judgeAgain has one stored archive judged.
-func (e *env) judgeAgain(ctx context.Context, c *api.Client, ask reconcile.Evaluation) (api.Evaluated, error) {
+func (e *env) judgeAgain(ctx context.Context, c *api.Client, ask evaluate.Evaluation) (api.Evaluated, error) {
 	again, err := c.Eval(ctx, ask)
 	switch {
 	case err != nil:
@@ -148,7 +149,7 @@ func (e *env) judgeAgain(ctx context.Context, c *api.Client, ask reconcile.Evalu
 // comesTo is the status that a trial would have with the report that decides. An agent
 // that failed has failed, whatever the tests say: in single mode always, else unless it had
 // solved the task before. What was not judged for another reason stays as it is.
-func comesTo(t reconcile.TrialStatus, decides round.Report) (status trial.Status, why string) {
+func comesTo(t query.TrialStatus, decides round.Report) (status trial.Status, why string) {
 	text, why := statusOf(decides)
 	status = trial.Status(text)
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/task/runner"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
@@ -244,7 +244,7 @@ func (e *env) pursue(ctx context.Context, c *api.Client, dir, how string, paths 
 // first look; else "". Runs follow the mining specs that they are over.
 func doneBefore(first, now followed, moment time.Time) string {
 	for _, m := range now.minings {
-		if !slices.ContainsFunc(first.minings, func(f reconcile.MiningStatus) bool { return f.Address == m.Address && f.State == "finished" }) {
+		if !slices.ContainsFunc(first.minings, func(f query.MiningStatus) bool { return f.Address == m.Address && f.State == "finished" }) {
 			return ""
 		}
 	}
@@ -260,9 +260,9 @@ func doneBefore(first, now followed, moment time.Time) string {
 }
 
 // overBefore reports whether nothing was done of a run since that moment.
-func overBefore(r reconcile.RunStatus, moment time.Time) bool {
+func overBefore(r query.RunStatus, moment time.Time) bool {
 	return r.State == "finished" && begunOf(r) >= max(r.Wanted, 1) &&
-		!slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool {
+		!slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool {
 			return t.Status == "" || t.Status.Retryable() || !t.Ended.Before(moment) // what can be tried again was
 		})
 }
@@ -294,14 +294,14 @@ func settled(now followed, interrupted bool) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(now.minings, func(m reconcile.MiningStatus) bool {
+	return !slices.ContainsFunc(now.minings, func(m query.MiningStatus) bool {
 		return m.State == "running" || m.State == "waiting" && !interrupted
 	})
 }
 
 // end takes files back with a run that has not begun and would later, and concludes.
 func (e *env) end(ctx context.Context, c *api.Client, paths, addresses []string, now followed, o outcome) error {
-	if slices.ContainsFunc(now.runs, func(r reconcile.RunStatus) bool { return r.State == "waiting" }) {
+	if slices.ContainsFunc(now.runs, func(r query.RunStatus) bool { return r.State == "waiting" }) {
 		if err := c.Withdraw(ctx, paths); err != nil {
 			return err
 		}
@@ -325,8 +325,8 @@ func (e *env) conclude(ctx context.Context, c *api.Client, addresses []string, n
 			well = false
 		}
 	}
-	well = well && !slices.ContainsFunc(now.runs, func(r reconcile.RunStatus) bool { return !judged(r) })
-	if !well || slices.ContainsFunc(now.minings, func(m reconcile.MiningStatus) bool { return m.State != "finished" || m.Progress.Accepted == 0 }) {
+	well = well && !slices.ContainsFunc(now.runs, func(r query.RunStatus) bool { return !judged(r) })
+	if !well || slices.ContainsFunc(now.minings, func(m query.MiningStatus) bool { return m.State != "finished" || m.Progress.Accepted == 0 }) {
 		return exit{ExitFailed}
 	}
 	return nil
@@ -336,8 +336,8 @@ func (e *env) conclude(ctx context.Context, c *api.Client, addresses []string, n
 func (e *env) printOutcome(ctx context.Context, c *api.Client, now followed) error {
 	out := struct {
 		*sweforge.Summary
-		Runs    []reconcile.RunStatus    `json:"runs"`
-		Minings []reconcile.MiningStatus `json:"minings,omitempty"`
+		Runs    []query.RunStatus    `json:"runs"`
+		Minings []query.MiningStatus `json:"minings,omitempty"`
 	}{Runs: now.runs, Minings: now.minings}
 	if len(now.runs) == 1 {
 		h, err := c.Harness(ctx, now.runs[0].Address)
@@ -351,7 +351,7 @@ func (e *env) printOutcome(ctx context.Context, c *api.Client, now followed) err
 
 // judged reports whether every trial that a run wants was judged. A crashed agent and a
 // judge that could not be run are failures, though they count as unsolved.
-func judged(r reconcile.RunStatus) bool {
+func judged(r query.RunStatus) bool {
 	if r.State != "finished" || r.Wanted == 0 || begunOf(r) < r.Wanted {
 		return false
 	}
@@ -360,7 +360,7 @@ func judged(r reconcile.RunStatus) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool {
+	return !slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool {
 		return t.Status != trial.Resolved && t.Status != trial.Unresolved && !t.Superseded
 	})
 }

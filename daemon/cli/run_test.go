@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -22,12 +22,12 @@ func TestTheHintToAttachNamesTheSameStateAndSettings(t *testing.T) {
 }
 
 func TestOnlyARunWhoseTrialsAreAllJudgedSucceeds(t *testing.T) {
-	good, bad := reconcile.TrialStatus{Status: trial.Unresolved}, reconcile.TrialStatus{Status: trial.Cancelled}
-	run := func(state string, wanted int, trials ...reconcile.TrialStatus) []reconcile.RunStatus {
-		return []reconcile.RunStatus{{Address: "run.r", State: state, Wanted: wanted, Trials: trials}}
+	good, bad := query.TrialStatus{Status: trial.Unresolved}, query.TrialStatus{Status: trial.Cancelled}
+	run := func(state string, wanted int, trials ...query.TrialStatus) []query.RunStatus {
+		return []query.RunStatus{{Address: "run.r", State: state, Wanted: wanted, Trials: trials}}
 	}
 	for name, test := range map[string]struct {
-		runs []reconcile.RunStatus
+		runs []query.RunStatus
 		ok   bool
 	}{
 		"all judged":      {run("finished", 2, good, good), true},

@@ -13,7 +13,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -39,7 +39,7 @@ func (e *env) status() *cobra.Command {
 			}
 			most := latestTrials
 			if whole || e.json {
-				most = reconcile.MaxTrials
+				most = query.MaxTrials
 			}
 			s, err := c.StatusLatest(cmd.Context(), address, most)
 			if err != nil {
@@ -57,12 +57,12 @@ func (e *env) status() *cobra.Command {
 			return showStatus(e.out, s)
 		},
 	}
-	cmd.Flags().BoolVar(&whole, "all", false, fmt.Sprintf("show %d trials in all instead of the %d that have changed last", reconcile.MaxTrials, latestTrials))
+	cmd.Flags().BoolVar(&whole, "all", false, fmt.Sprintf("show %d trials in all instead of the %d that have changed last", query.MaxTrials, latestTrials))
 	return cmd
 }
 
 // showStatus prints where specs come from, and runs with their trials as tables.
-func showStatus(w io.Writer, s reconcile.Status) error {
+func showStatus(w io.Writer, s query.Status) error {
 	if s.Git != nil {
 		showGit(w, *s.Git, s.Time)
 	}
@@ -94,7 +94,7 @@ func showStatus(w io.Writer, s reconcile.Status) error {
 
 // showGit prints the repository that specs come from: which commit is in force, and why no
 // later one.
-func showGit(w io.Writer, g reconcile.GitStatus, now time.Time) {
+func showGit(w io.Writer, g query.GitStatus, now time.Time) {
 	from := g.URL + " " + g.Ref
 	if g.Path != "" {
 		from += ", folder " + g.Path
@@ -123,7 +123,7 @@ func showGit(w io.Writer, g reconcile.GitStatus, now time.Time) {
 	fmt.Fprintln(w)
 }
 
-func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
+func showRun(w io.Writer, r query.RunStatus, now time.Time) error {
 	fmt.Fprintln(w, titleOf(r))
 	if r.Stale != nil {
 		fmt.Fprintf(w, "  stale: %s; to take it up: assayd rerun %s\n", indented(r.Stale.String()), r.Address)
@@ -133,7 +133,7 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 	}
 	if len(r.Trials) > 0 {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		spends := slices.ContainsFunc(r.Trials, func(x reconcile.TrialStatus) bool { return x.Usage != nil })
+		spends := slices.ContainsFunc(r.Trials, func(x query.TrialStatus) bool { return x.Usage != nil })
 		head := "  TRIAL\tTASK\tAGENT\tSTATE\tROUNDS\tBEST\tPASSED\tTIME\t"
 		if spends {
 			head += "SPENT\t"
@@ -172,9 +172,9 @@ func showRun(w io.Writer, r reconcile.RunStatus, now time.Time) error {
 }
 
 // cellsOf says how many cells are in which state, where not all of them are in the table.
-func cellsOf(r reconcile.RunStatus) string {
+func cellsOf(r query.RunStatus) string {
 	var parts []string
-	for _, state := range append([]string{"waiting"}, reconcile.CellStates()...) {
+	for _, state := range append([]string{"waiting"}, query.CellStates()...) {
 		if n := r.Cells[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
@@ -211,7 +211,7 @@ func spent(u *gateway.Usage, budget *gateway.Budget) string {
 func tokensOf(n int64) string { return humanize.SIWithDigits(float64(n), 1, "") }
 
 // titleOf is "run.nightly e2: running", with what it waits for or why it is not started.
-func titleOf(r reconcile.RunStatus) string {
+func titleOf(r query.RunStatus) string {
 	title := r.Address
 	if r.Execution > 0 {
 		title += fmt.Sprintf(" e%d", r.Execution)
@@ -226,7 +226,7 @@ func titleOf(r reconcile.RunStatus) string {
 }
 
 // worthTelling: the reason in words, where something went wrong.
-func worthTelling(t reconcile.TrialStatus) bool {
+func worthTelling(t query.TrialStatus) bool {
 	well := t.Status == trial.Resolved || t.Status == trial.Unresolved
 	return t.Detail != "" && (!well || t.Reason == trial.ReasonAgent || t.Status == trial.Unresolved && t.Best == "")
 }
@@ -235,7 +235,7 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
-func agentOf(t reconcile.TrialStatus) string {
+func agentOf(t query.TrialStatus) string {
 	name := t.Agent
 	if t.Model != "" {
 		name += " " + t.Model
@@ -247,7 +247,7 @@ func agentOf(t reconcile.TrialStatus) string {
 }
 
 // stateOf is the verdict, or the phase while there is none.
-func stateOf(t reconcile.TrialStatus) string {
+func stateOf(t query.TrialStatus) string {
 	state := string(t.Phase)
 	if t.Status != "" {
 		state = string(t.Status)
@@ -264,7 +264,7 @@ func stateOf(t reconcile.TrialStatus) string {
 type best struct{ name, passed string }
 
 // bestOf is the round with the best rate so far; the verdict's own when there is one.
-func bestOf(t reconcile.TrialStatus) best {
+func bestOf(t query.TrialStatus) best {
 	found := best{"-", "-"}
 	if t.Status != "" && t.Best == "" { // no round counts
 		return found
@@ -277,7 +277,7 @@ func bestOf(t reconcile.TrialStatus) best {
 		rate = r.Report.PassRate
 		found = best{r.Round, resultOf(r.Report)}
 	}
-	private := func(r reconcile.Round) bool { return strings.HasPrefix(r.Round, string(round.KindPrivate)) }
+	private := func(r query.Round) bool { return strings.HasPrefix(r.Round, string(round.KindPrivate)) }
 	if i := slices.IndexFunc(t.Private, private); i >= 0 && t.Private[i].Report != nil { // the first is that of the best round
 		found.passed += ", private " + resultOf(t.Private[i].Report)
 	}
@@ -297,7 +297,7 @@ func resultOf(r *round.Report) string {
 }
 
 // clock is how long the agent has worked, and how long it still may.
-func clock(t reconcile.TrialStatus, now time.Time) string {
+func clock(t query.TrialStatus, now time.Time) string {
 	switch {
 	case t.Started.IsZero():
 		return "-"
@@ -352,7 +352,7 @@ func (e *env) submissions() *cobra.Command {
 	return cmd
 }
 
-func showRounds(w io.Writer, rounds []reconcile.Round) error {
+func showRounds(w io.Writer, rounds []query.Round) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ROUND\tAT\tSTATUS\tPASSED\tSCORE\tJUDGED IN\tSUBMISSION\t")
 	for _, r := range rounds {

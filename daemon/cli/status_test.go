@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // played is a game's round: a peak, and how it stands.
-func played(state round.State, peak float64) reconcile.Round {
-	return reconcile.Round{ID: "0123", Round: "game-1", State: state, Report: &round.Report{
+func played(state round.State, peak float64) query.Round {
+	return query.Round{ID: "0123", Round: "game-1", State: state, Report: &round.Report{
 		Status: round.StatusOK, Valid: true, Score: &peak, Metrics: map[string]float64{"max_score": 350, "moves": 12},
 	}}
 }
@@ -25,8 +25,8 @@ func played(state round.State, peak float64) reconcile.Round {
 func TestAGameIsToldOfWhenItIsOver(t *testing.T) {
 	var b bytes.Buffer
 	p := progress{e: &env{err: &b}, seen: map[string]bool{}}
-	for _, r := range []reconcile.Round{played(round.StateRunning, 0), played(round.StateRunning, 1), played(round.StateJudged, 2)} {
-		p.events(reconcile.TrialStatus{ID: "g.e1.01234567", Rounds: []reconcile.Round{r}})
+	for _, r := range []query.Round{played(round.StateRunning, 0), played(round.StateRunning, 1), played(round.StateJudged, 2)} {
+		p.events(query.TrialStatus{ID: "g.e1.01234567", Rounds: []query.Round{r}})
 	}
 	if got, want := b.String(), "g.e1.01234567: game-1 score 2\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -36,7 +36,7 @@ func TestAGameIsToldOfWhenItIsOver(t *testing.T) {
 func TestRoundsWithoutTestsShowTheirScores(t *testing.T) {
 	third := 1. / 3
 	var b bytes.Buffer
-	if err := showRounds(&b, []reconcile.Round{
+	if err := showRounds(&b, []query.Round{
 		played(round.StateRunning, 7),
 		played(round.StateJudged, 10),
 		{Round: "agent-1", State: round.StateJudged, Report: &round.Report{Status: round.StatusOK, Score: &third}},
@@ -69,7 +69,7 @@ func TestStatusTellsBudgetsAndClocks(t *testing.T) {
 	usage := func(tokens int64, usd float64) *gateway.Usage {
 		return &gateway.Usage{InputTokens: tokens - 5, OutputTokens: 5, CostUSD: usd}
 	}
-	trials := []reconcile.TrialStatus{
+	trials := []query.TrialStatus{
 		{ID: "r.e1.0", Phase: trial.Pending},
 		{ID: "r.e1.1", Phase: trial.Running, Started: noon.Add(-90 * time.Second), Deadline: noon.Add(time.Hour), Usage: usage(1200, 0)},
 		{
@@ -90,12 +90,12 @@ func TestStatusTellsBudgetsAndClocks(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		run  reconcile.RunStatus
+		run  query.RunStatus
 		want string
 	}{
 		{
 			name: "with budgets",
-			run:  reconcile.RunStatus{Trials: trials, Usage: usage(5_413_200, 3.85), Budget: &gateway.Budget{USD: 10, Tokens: 20_000_000}},
+			run:  query.RunStatus{Trials: trials, Usage: usage(5_413_200, 3.85), Budget: &gateway.Budget{USD: 10, Tokens: 20_000_000}},
 			want: `run.r e1: running
   TRIAL   TASK  AGENT  STATE                    ROUNDS  BEST  PASSED  TIME                SPENT
   r.e1.0  t     a      pending                  0       -     -       -                   -
@@ -108,7 +108,7 @@ func TestStatusTellsBudgetsAndClocks(t *testing.T) {
 		},
 		{
 			name: "without one",
-			run:  reconcile.RunStatus{Trials: trials[1:2], Usage: usage(1200, 0)},
+			run:  query.RunStatus{Trials: trials[1:2], Usage: usage(1200, 0)},
 			want: `run.r e1: running
   TRIAL   TASK  AGENT  STATE    ROUNDS  BEST  PASSED  TIME                SPENT
   r.e1.1  t     a      running  0       -     -       1m30s, 1h0m0s left  1.2 k tokens
@@ -117,7 +117,7 @@ func TestStatusTellsBudgetsAndClocks(t *testing.T) {
 		},
 		{
 			name: "without models",
-			run:  reconcile.RunStatus{Trials: trials[:1]},
+			run:  query.RunStatus{Trials: trials[:1]},
 			want: `run.r e1: running
   TRIAL   TASK  AGENT  STATE    ROUNDS  BEST  PASSED  TIME
   r.e1.0  t     a      pending  0       -     -       -
@@ -127,7 +127,7 @@ func TestStatusTellsBudgetsAndClocks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.run.Address, tt.run.Execution, tt.run.State = "run.r", 1, "running"
 			var b bytes.Buffer
-			if err := showStatus(&b, reconcile.Status{Time: noon, Runs: []reconcile.RunStatus{tt.run}}); err != nil {
+			if err := showStatus(&b, query.Status{Time: noon, Runs: []query.RunStatus{tt.run}}); err != nil {
 				t.Fatal(err)
 			}
 			var got strings.Builder
@@ -157,35 +157,35 @@ func TestNumbersForPeople(t *testing.T) {
 // How to do it again is told where nothing was done.
 func TestOnlyWhatWasDoneBeforeIsDoneAlready(t *testing.T) {
 	now := time.Now()
-	over := func(at time.Time) reconcile.TrialStatus {
-		return reconcile.TrialStatus{Status: trial.Resolved, Ended: at}
+	over := func(at time.Time) query.TrialStatus {
+		return query.TrialStatus{Status: trial.Resolved, Ended: at}
 	}
-	run := func(state string, wanted int, trials ...reconcile.TrialStatus) reconcile.RunStatus {
-		return reconcile.RunStatus{Address: "run.r", State: state, Wanted: wanted, Trials: trials}
+	run := func(state string, wanted int, trials ...query.TrialStatus) query.RunStatus {
+		return query.RunStatus{Address: "run.r", State: state, Wanted: wanted, Trials: trials}
 	}
-	mining := func(state string) []reconcile.MiningStatus {
-		return []reconcile.MiningStatus{{Address: "mining.m", State: state}}
+	mining := func(state string) []query.MiningStatus {
+		return []query.MiningStatus{{Address: "mining.m", State: state}}
 	}
 	before, after := over(now.Add(-time.Minute)), over(now.Add(time.Second))
-	again := reconcile.TrialStatus{Status: trial.SetupError} // before any agent started
+	again := query.TrialStatus{Status: trial.SetupError} // before any agent started
 	for name, tc := range map[string]struct {
-		runs   []reconcile.RunStatus
-		mined  []reconcile.MiningStatus // at the first look
-		mining []reconcile.MiningStatus // now
+		runs   []query.RunStatus
+		mined  []query.MiningStatus // at the first look
+		mining []query.MiningStatus // now
 		want   string
 	}{
-		"all before":      {[]reconcile.RunStatus{run("finished", 1, before)}, nil, nil, "run.r"},
-		"one now":         {[]reconcile.RunStatus{run("finished", 1, before), run("finished", 1, after)}, nil, nil, ""},
-		"one never began": {[]reconcile.RunStatus{run("finished", 2, before)}, nil, nil, ""},
-		"tried again":     {[]reconcile.RunStatus{run("finished", 1, again)}, nil, nil, ""},
-		"blocked":         {[]reconcile.RunStatus{run("blocked", 1, before)}, nil, nil, ""},
+		"all before":      {[]query.RunStatus{run("finished", 1, before)}, nil, nil, "run.r"},
+		"one now":         {[]query.RunStatus{run("finished", 1, before), run("finished", 1, after)}, nil, nil, ""},
+		"one never began": {[]query.RunStatus{run("finished", 2, before)}, nil, nil, ""},
+		"tried again":     {[]query.RunStatus{run("finished", 1, again)}, nil, nil, ""},
+		"blocked":         {[]query.RunStatus{run("blocked", 1, before)}, nil, nil, ""},
 		"nothing":         {nil, nil, nil, ""},
 
 		"mining before":             {nil, mining("finished"), mining("finished"), "mining.m"},
-		"mining and a run over it":  {[]reconcile.RunStatus{run("finished", 1, before)}, mining("finished"), mining("finished"), "mining.m"},
-		"a run over it now":         {[]reconcile.RunStatus{run("finished", 1, after)}, mining("finished"), mining("finished"), ""},
+		"mining and a run over it":  {[]query.RunStatus{run("finished", 1, before)}, mining("finished"), mining("finished"), "mining.m"},
+		"a run over it now":         {[]query.RunStatus{run("finished", 1, after)}, mining("finished"), mining("finished"), ""},
 		"mining now":                {nil, mining("running"), mining("finished"), ""},
-		"mining now without a task": {[]reconcile.RunStatus{run("finished", 1, before)}, mining("waiting"), mining("finished"), ""},
+		"mining now without a task": {[]query.RunStatus{run("finished", 1, before)}, mining("waiting"), mining("finished"), ""},
 	} {
 		if got := doneBefore(followed{minings: tc.mined}, followed{runs: tc.runs, minings: tc.mining}, now); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

@@ -15,7 +15,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/taskcheck"
 )
 
 func (e *env) task() *cobra.Command {
@@ -71,7 +72,7 @@ type checkFlags struct {
 	format  string
 	repeat  int
 	quality bool
-	rater   reconcile.Rater
+	rater   taskcheck.Rater
 }
 
 func (f checkFlags) check(cmd *cobra.Command) error {
@@ -224,12 +225,12 @@ func isAddress(arg string) bool {
 }
 
 // asked reports whether an address is asked for: of a benchmark or a mining spec, or of a task.
-func asked(t reconcile.TaskInfo, address string) bool {
+func asked(t query.TaskInfo, address string) bool {
 	return address == "" || address == wholeOf(t) || address == t.Address || address == wholeOf(t)+"."+t.ID
 }
 
 // wholeOf is the address of what a task is one of.
-func wholeOf(t reconcile.TaskInfo) string {
+func wholeOf(t query.TaskInfo) string {
 	address, _, _ := strings.Cut(t.Address, "[")
 	return address
 }

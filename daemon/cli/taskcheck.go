@@ -15,7 +15,8 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/evaluate"
+	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/vet"
 )
@@ -28,10 +29,10 @@ const checkedAtOnce = 4
 type taskChecks struct {
 	e       *env
 	client  *api.Client
-	ask     reconcile.Evaluation // its files
-	address string               // of the task, benchmark or mining spec; "" = all
+	ask     evaluate.Evaluation // its files
+	address string              // of the task, benchmark or mining spec; "" = all
 	repeat  int
-	rater   *reconcile.Rater // nil = nobody rates
+	rater   *taskcheck.Rater // nil = nobody rates
 
 	mu      sync.Mutex
 	done    int
@@ -77,7 +78,7 @@ func (k *taskChecks) all(ctx context.Context) error {
 }
 
 func (k *taskChecks) one(ctx context.Context, address string, out *api.Checked, of int) (err error) {
-	*out, err = k.client.Check(ctx, reconcile.Check{Task: address, Files: k.ask.Files, Repeat: k.repeat, Rater: k.rater})
+	*out, err = k.client.Check(ctx, taskcheck.Check{Task: address, Files: k.ask.Files, Repeat: k.repeat, Rater: k.rater})
 	if api.Correctable(err) {
 		return usage{err}
 	}
@@ -165,7 +166,7 @@ func (k *taskChecks) show(sound int) error {
 }
 
 // scores are the columns of a rating; one that does not exist has none.
-func scores(r *reconcile.Rating) string {
+func scores(r *taskcheck.Rating) string {
 	if r == nil || r.Rated == nil {
 		return "-\t-\t"
 	}
@@ -173,7 +174,7 @@ func scores(r *reconcile.Rating) string {
 }
 
 // showDecoys says which tests are changed in mixed runs, and why others are not.
-func (k *taskChecks) showDecoys(d *reconcile.CheckedDecoys) {
+func (k *taskChecks) showDecoys(d *taskcheck.CheckedDecoys) {
 	if d == nil {
 		return
 	}
@@ -183,7 +184,7 @@ func (k *taskChecks) showDecoys(d *reconcile.CheckedDecoys) {
 	}
 }
 
-func (k *taskChecks) showRating(r *reconcile.Rating) {
+func (k *taskChecks) showRating(r *taskcheck.Rating) {
 	said := func(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
 	switch {
 	case r == nil:

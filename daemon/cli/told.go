@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task/runner"
@@ -33,7 +33,7 @@ func (s *told) round(r *round.Report) {
 }
 
 // ended is what the line of an ended trial says of what went wrong, after the state.
-func (s *told) ended(t reconcile.TrialStatus) string {
+func (s *told) ended(t query.TrialStatus) string {
 	if !worthTelling(t) {
 		return ""
 	}
@@ -62,7 +62,7 @@ func (s *told) ended(t reconcile.TrialStatus) string {
 }
 
 // showDetails says once what went wrong with trials, but for what was said.
-func showDetails(w io.Writer, indent string, trials []reconcile.TrialStatus, said told) {
+func showDetails(w io.Writer, indent string, trials []query.TrialStatus, said told) {
 	var details []string
 	of := map[string][]string{}
 	for _, t := range trials {
@@ -90,7 +90,7 @@ func someOf(ids []string) string {
 }
 
 // showBroken says which tasks their own solution does not resolve.
-func showBroken(w io.Writer, r reconcile.RunStatus, paths []string) {
+func showBroken(w io.Writer, r query.RunStatus, paths []string) {
 	var tasks []string
 	for _, t := range r.Trials {
 		if t.Agent == agent.Oracle && t.Status.Counts() && t.Status != trial.Resolved && !slices.Contains(tasks, t.Task) {
@@ -112,23 +112,23 @@ func showBroken(w io.Writer, r reconcile.RunStatus, paths []string) {
 }
 
 // showUnfixed explains a flag of the table where the headline does not.
-func showUnfixed(w io.Writer, r reconcile.RunStatus) {
+func showUnfixed(w io.Writer, r query.RunStatus) {
 	if r.Summary != nil && r.Summary.NoManifest > 0 {
 		return
 	}
-	if slices.ContainsFunc(r.Trials, func(t reconcile.TrialStatus) bool { return slices.Contains(t.Flags, trial.FlagNoManifest) }) {
+	if slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool { return slices.Contains(t.Flags, trial.FlagNoManifest) }) {
 		fmt.Fprintln(w, "no_manifest: the number of tests is what was seen, because the task has neither a manifest nor a solution that passes")
 	}
 }
 
 // closest is the trial to look at first: one of an agent that is no control, if there is one.
-func closest(trials []reconcile.TrialStatus) string {
-	i := slices.IndexFunc(trials, func(t reconcile.TrialStatus) bool { return t.Agent != agent.Oracle && t.Agent != agent.Nop })
+func closest(trials []query.TrialStatus) string {
+	i := slices.IndexFunc(trials, func(t query.TrialStatus) bool { return t.Agent != agent.Oracle && t.Agent != agent.Nop })
 	return trials[max(i, 0)].ID
 }
 
 // noRound says of a trial that it has no round, and why.
-func noRound(t reconcile.TrialStatus) string {
+func noRound(t query.TrialStatus) string {
 	text := t.ID + " has no round"
 	switch {
 	case t.Status == "":
@@ -175,7 +175,7 @@ func (o *ownTests) Write(p []byte) (int, error) {
 }
 
 // failing is the last round whose judge command wrote something and that did not pass; "" = there is none.
-func failing(rounds []reconcile.Round) string {
+func failing(rounds []query.Round) string {
 	for _, r := range slices.Backward(rounds) {
 		if r.Report != nil && r.Report.Output != "" && !(r.Report.Valid && r.Report.PassRate == 1) {
 			return r.Round

@@ -5,10 +5,11 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // Status is for people.
-func (s *Syncer) Status() reconcile.GitStatus {
+func (s *Syncer) Status() query.GitStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.known.status(s.o.Git.PushResults)
@@ -19,12 +20,12 @@ func (s *Syncer) Status() reconcile.GitStatus {
 	return st
 }
 
-func (m memory) status(branch string) reconcile.GitStatus {
-	st := reconcile.GitStatus{
+func (m memory) status(branch string) query.GitStatus {
+	st := query.GitStatus{
 		URL: m.URL, Ref: m.Ref, Path: m.Path, Commit: m.Now.Commit, Fetched: m.Fetched, Verdict: m.Verdict, Errors: m.Errors,
 	}
 	if branch != "" {
-		st.Results = &reconcile.Pushed{Branch: branch, Commit: m.Results.Commit, Time: m.Results.Time}
+		st.Results = &query.Pushed{Branch: branch, Commit: m.Results.Commit, Time: m.Results.Time}
 	}
 	return st
 }
@@ -40,6 +41,6 @@ func Last(state string) *reconcile.Checkout {
 		Root:   Root(state, config.Git{Path: m.Path}),
 		Hold:   func() (func(), bool) { return func() {}, m.Next == (place{}) },
 		Commit: func() string { return m.Now.Commit },
-		Status: func() reconcile.GitStatus { return m.status("") },
+		Status: func() query.GitStatus { return m.status("") },
 	}
 }

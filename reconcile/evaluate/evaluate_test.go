@@ -1,0 +1,105 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/task/swebench"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+func newEvaluator(t *testing.T) *Evaluator {
+	t.Helper()
+	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return New(Options{Store: s})
+}
+
+// An execution asks once what a task's untouched tree shows; trouble is no answer, and another execution
+// asks for itself.
+func TestWhatIsKnownOfATaskIsAskedOnceAnExecution(t *testing.T) {
+	e := newEvaluator(t)
+	asked := 0
+	ask := func(answer trial.Sanity, err error) func() (trial.Sanity, error) {
+		return func() (trial.Sanity, error) { asked++; return answer, err }
+	}
+	sound, trouble := trial.Sanity{}, trial.Sanity{Trouble: "the engine is away"}
+	gone := errors.New("gone")
+	for _, tc := range []struct {
+		name      string
+		execution int
+		ask       func() (trial.Sanity, error)
+		want      trial.Sanity
+		err       error
+		asked     int
+	}{
+		{"an error", 1, ask(sound, gone), sound, gone, 1},
+		{"trouble", 1, ask(trouble, nil), trouble, nil, 2},
+		{"an answer", 1, ask(sound, nil), sound, nil, 3},
+		{"the kept one", 1, ask(trouble, nil), sound, nil, 3},
+		{"another execution", 2, ask(trouble, nil), trouble, nil, 4},
+	} {
+		got, err := e.Sane(t.Context(), trial.State{Spec: "run.r", Execution: tc.execution}, "content", tc.ask)
+		if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) || asked != tc.asked {
+			t.Errorf("%s: %v, asked %d times: %s", tc.name, err, asked, diff)
+		}
+	}
+}
+
+// What has one key is done by one at a time, whoever waits may leave, and what is over leaves nothing.
+func TestAKeyHasOneTurnAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var turns keyedOnce
+		var now, most atomic.Int32
+		for range 20 {
+			go func() {
+				release, err := turns.take(t.Context(), "a")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer release()
+				if n := now.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(time.Second)
+				now.Add(-1)
+			}()
+		}
+		other, err := turns.take(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		impatient, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := turns.take(impatient, "b"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who waits too long: %v", err)
+		}
+		other()
+		synctest.Wait()
+		if most.Load() != 1 || len(turns.held) != 0 {
+			t.Errorf("%d at a time, and %d keys are left", most.Load(), len(turns.held))
+		}
+	})
+}
+
+func TestTestsAreSortedByWhetherTheyPassed(t *testing.T) {
+	got := TestsOf([]trial.TestRecord{{Name: "a", Passed: true}, {Name: "b"}, {Name: "c", Passed: true}})
+	if diff := cmp.Diff(swebench.Tests{Success: []string{"a", "c"}, Failure: []string{"b"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}

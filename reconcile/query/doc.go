@@ -1,0 +1,7 @@
+// Package query answers questions about specs, runs, trials, and what was mined. It reads two things: the
+// latest snapshot of what the reconciler knows, which the reconciler publishes and nobody changes, and the
+// store. It decides nothing and changes nothing but the summaries and reports that it keeps in the store.
+//
+// Reader has no goroutine of its own but the one that calls Run, which makes summaries. Lists come a page
+// at a time, and a page costs what it has.
+package query

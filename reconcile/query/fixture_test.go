@@ -1,0 +1,83 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/history/historytest"
+	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+const benchmarkSpec = `
+benchmark "edge" {
+  task "one" {
+    image = "work:1"
+    instruction = "do"
+    judge { command = "true" }
+  }
+}
+`
+
+// fixture is a store that a Reader answers from, without a reconciler.
+type fixture struct {
+	t     *testing.T
+	store *store.Store
+}
+
+// newFixture is one whose lists and counts have to show of trials what these are, once the test is over.
+func newFixture(t *testing.T) *fixture {
+	h := &fixture{t, openStore(t)}
+	t.Cleanup(func() { check(t, history.CheckCells(context.WithoutCancel(t.Context()), h.store)) })
+	return h
+}
+
+func openStore(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { check(t, s.Close()) })
+	return s
+}
+
+// reader answers with a first snapshot in which nothing is declared.
+func (h *fixture) reader() *Reader {
+	r := New(Options{Store: h.store, StateDir: h.store.Dir(), OpenBlob: h.store.Blobs().Open})
+	var none *Snapshot
+	r.Publish(none.Edit().Done(nil, nil, ""))
+	return r
+}
+
+// plantCells stores so many trials of run.r e1 that are over.
+func (h *fixture) plantCells(n int) *plan.Run {
+	h.t.Helper()
+	set := loaded(h.t, benchmarkSpec+fmt.Sprintf("run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n attempts = %d\n agent \"nop\" {}\n}\n", n))
+	d, err := plan.Compile(set, *set.Run("r"))
+	check(h.t, err)
+	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, n) }))
+	return d
+}
+
+func loaded(t *testing.T, text string) *config.Set {
+	t.Helper()
+	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, config.Options{})
+	if set.Diagnostics.HasErrors() {
+		t.Fatal(set.Diagnostics)
+	}
+	return set
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}

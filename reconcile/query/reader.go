@@ -1,0 +1,43 @@
+package query
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// Options are what a Reader answers from.
+type Options struct {
+	Store    *store.Store
+	StateDir string                                     // where logs of trials lie
+	OpenBlob func(digest string) (io.ReadCloser, error) // an error that is fs.ErrNotExist where it is not kept any more
+	Config   config.Options                             // how specs are compiled that a question names
+	Git      func() GitStatus                           // of the repository that specs come from; nil = they come from none
+	Datasets Datasets
+	Log      *slog.Logger
+	Idle     bool            // the store is open for reading only
+	Stopped  <-chan struct{} // closed once nothing is published any more
+}
+
+// Reader answers questions about what is declared, what works, and what was done: from the latest snapshot
+// and the store. Any goroutine may use it.
+type Reader struct {
+	o         Options
+	latest    atomic.Pointer[Snapshot]
+	first     chan struct{} // closed when there is one
+	summaries *summaries
+}
+
+// New returns a reader without a snapshot: questions about it wait for Publish.
+func New(o Options) *Reader {
+	return &Reader{o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle)}
+}
+
+// Run makes the summaries that questions ask for until the context ends.
+func (r *Reader) Run(ctx context.Context) {
+	r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
+}
