@@ -255,7 +255,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 		row.Status, row.FinishedAt = string(s.Result.Status), s.Line.Now()
 	}
 	if s.Phase == trial.Done && s.Cell.Mode == trial.Single {
-		defer func() { r.foreign.note(s.Spec) }() // also when it failed: then nothing has changed
+		defer func() { r.Foreign.Stale(s.Spec) }() // also when it failed: then nothing has changed
 	}
 	scan, looked := scanOf(s)
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/evaluate"
+	"github.com/assayd/assayd/reconcile/foreign"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -47,6 +48,7 @@ type Reconciler struct {
 	*query.Reader
 	*evaluate.Evaluator
 	*taskcheck.Checker
+	Foreign  *foreign.Reports // safe for any goroutine
 	o        Options
 	calls    chan func()
 	ended    chan string // ids of trials whose goroutine has ended
@@ -63,7 +65,6 @@ type Reconciler struct {
 	life      context.Context // of Run: a trial outlives the request that made it go on
 	left      *orphanList     // safe for any goroutine
 	keeping   *keeping        // safe for any goroutine
-	foreign   *foreignReports // safe for any goroutine
 	troubles  troubles        // safe for any goroutine
 	scans     *cheatScans     // safe for any goroutine
 	packing   *packing        // safe for any goroutine; nil = folders are named, not copied
@@ -113,7 +114,7 @@ func New(o Options) *Reconciler {
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.foreign, r.keeping, r.scans = newHarness(r), newKeeping(), newCheatScans()
+	r.keeping, r.scans = newKeeping(), newCheatScans()
 	r.Reader = query.New(query.Options{
 		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
 		Idle: o.Idle, Stopped: r.done,
@@ -123,6 +124,7 @@ func New(o Options) *Reconciler {
 		Solution: r.solution, Go: r.goBeside, Log: o.Log,
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
+	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
 	h := &r.o.Host
 	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
 	if o.Config.Snapshot != nil {
@@ -197,7 +199,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 			return err
 		}
 	}
-	defer r.finishHarness(ctx)
+	defer r.Foreign.Finish(ctx)
 	sweeper := sync.WaitGroup{}
 	defer sweeper.Wait()
 	beside, stop := context.WithCancel(ctx)
@@ -215,7 +217,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	r.turn(loop)
 	for _, run := range r.declared() {
 		if run.Mode == trial.Single { // a crash may have come before its files
-			r.foreign.note(run.Address())
+			r.Foreign.Stale(run.Address())
 		}
 	}
 	strays, err := r.orphans(loop)
@@ -240,7 +242,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 	group.Go(func() { r.left.run(ctx) })
 	group.Go(func() { r.boundKept(ctx) })
-	group.Go(func() { r.foreign.run(ctx) })
+	group.Go(func() { r.Foreign.Run(ctx) })
 	group.Go(func() { r.fillCells(ctx) })
 	for range scanners {
 		group.Go(func() { r.scanTrials(ctx) })

@@ -34,7 +34,7 @@ func TestQuestionsNeedNoLoop(t *testing.T) {
 		"report":  func() error { _, err := d.Report(ctx, "run.r"); return err },
 		"specs":   func() error { _, err := d.SpecsAfter(ctx, "", 10); return err },
 		"tasks":   func() error { _, err := d.TasksAfter(ctx, "", "", 10); return err },
-		"harness": func() error { _, _, err := d.Harness(ctx, "run.r"); return err },
+		"harness": func() error { _, _, err := d.Foreign.Harness(ctx, "run.r"); return err },
 		"images":  func() error { _, err := d.wantedTasks(ctx, true); return err },
 	} {
 		answered := make(chan error)

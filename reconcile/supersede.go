@@ -13,7 +13,7 @@ import (
 // supersede marks an ended trial and records why, or takes the mark away: the record of its
 // verdict is then written again, and the last record of a trial says whether it counts.
 func (r *Reconciler) supersede(ctx context.Context, address string, a plan.Action) error {
-	r.foreign.note(address)
+	r.Foreign.Stale(address)
 	r.touch(address, a.Trial)
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(a.Trial)

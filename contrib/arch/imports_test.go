@@ -136,16 +136,17 @@ var mayImport = map[string][]string{
 		// By whom a task is rated, and of what the names of tests are read.
 		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
 	},
+	"reconcile/foreign": {
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial",
+		// What is told, and in whose words.
+		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
+	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign",
 		// The verdicts of the judge, and the images that are collected.
-		"runtime/task", "runtime/agent", "runtime/guest", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sandbox", "runtime/judge/parser", "runtime/image", "runtime/patch",
-		// What runs in single mode are told as.
-		"runtime/task/swebench", "runtime/task/sweforge",
-		// What agents spend on models.
-		"runtime/gateway",
+		"runtime/task", "runtime/judge/round", "runtime/judge/sandbox", "runtime/image",
 		// What a miner is given.
-		"runtime/mining/github", "runtime/mining/screen", "runtime/mining/workbench",
+		"runtime/mining/screen", "runtime/mining/workbench",
 	},
 
 	"daemon/watch":  {},

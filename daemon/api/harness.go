@@ -19,7 +19,7 @@ func (c *Client) Harness(ctx context.Context, run string) (h Harness, err error)
 }
 
 func (h *handler) harness(w http.ResponseWriter, q *http.Request) {
-	summary, ok, err := h.r.Harness(q.Context(), q.FormValue("run"))
+	summary, ok, err := h.r.Foreign.Harness(q.Context(), q.FormValue("run"))
 	out := Harness{}
 	if ok {
 		out.Summary = &summary

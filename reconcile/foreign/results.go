@@ -1,25 +1,17 @@
-package reconcile
+package foreign
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"time"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -29,179 +21,6 @@ import (
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
 )
-
-// foreignReports writes what the harnesses of others say at the end, for runs in single mode and as
-// their trials end: <stem>.run.<name>.summary.json as swe-forge's does, and
-// <stem>.run.<name>.report.json as SWE-bench's does, one for each agent where there are
-// several. They are made anew from the store each time, so that nothing is lost by a crash.
-type foreignReports struct {
-	write func(ctx context.Context, address string) error
-	tell  func(address string, err error)
-	wake  chan struct{} // holds one value while there may be something to do
-
-	mu    sync.Mutex
-	stale map[string]bool
-}
-
-func newHarness(r *Reconciler) *foreignReports {
-	return &foreignReports{
-		write: r.writeHarness, wake: make(chan struct{}, 1), stale: map[string]bool{},
-		tell: func(address string, err error) {
-			r.o.Log.Warn("the summary of a run in single mode is not written yet", "spec", address, "error", err)
-		},
-	}
-}
-
-// note says that a run's files are not what they should be; safe from any goroutine.
-func (h *foreignReports) note(address string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.stale[address] = true
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
-}
-
-// Pauses between two writings, and of it as a multiple of what the last one took: a run of
-// thousands of trials is not summed up anew for each of them.
-const (
-	harnessPause = 500 * time.Millisecond
-	harnessRatio = 20
-)
-
-// run writes until the context ends; what is stale then is for finishHarness.
-func (h *foreignReports) run(ctx context.Context) {
-	for {
-		select {
-		case <-h.wake:
-		case <-ctx.Done():
-			return
-		}
-		began := time.Now()
-		for _, address := range h.take() {
-			if err := h.write(ctx, address); err != nil && ctx.Err() == nil {
-				h.tell(address, err)
-				h.note(address)
-			}
-		}
-		timer := time.NewTimer(max(harnessPause, harnessRatio*time.Since(began)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-	}
-}
-
-// harnessTime bounds the last writing. What is stale after it the next daemon writes.
-const harnessTime = 10 * time.Second
-
-// finishHarness writes what is stale when all else has ended: after `assayd run` there may be no
-// next daemon.
-func (r *Reconciler) finishHarness(ctx context.Context) {
-	now := r.Latest()
-	if now == nil || now.Set == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), harnessTime)
-	defer cancel()
-	for _, address := range r.foreign.take() {
-		if err := r.writeHarnessBy(ctx, address, harnessPlanOf(now, address)); err != nil {
-			r.foreign.tell(address, err)
-		}
-	}
-}
-
-func (h *foreignReports) take() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var all []string
-	for address := range h.stale {
-		all = append(all, address)
-	}
-	clear(h.stale)
-	slices.Sort(all)
-	return all
-}
-
-// errNoFile says that the run's own file is not there yet, beside which the others are.
-var errNoFile = errors.New("no record of the run is written yet")
-
-// harnessPlan is of a run what the store does not know.
-type harnessPlan struct {
-	cells   *plan.WantedCells // nil = no file declares it
-	several bool              // it has several agents
-}
-
-func harnessPlanOf(s *query.Snapshot, address string) harnessPlan {
-	run := s.Set.Run(strings.TrimPrefix(address, "run."))
-	return harnessPlan{s.Run(address).Desired.Wanted(), run != nil && len(run.Agents) > 1}
-}
-
-// writeHarness writes the files of the latest execution of a run.
-func (r *Reconciler) writeHarness(ctx context.Context, address string) error {
-	now, err := r.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	return r.writeHarnessBy(ctx, address, harnessPlanOf(now, address))
-}
-
-func (r *Reconciler) writeHarnessBy(ctx context.Context, address string, of harnessPlan) error {
-	results, err := r.harnessOf(ctx, address, of)
-	if err != nil || len(results) == 0 {
-		return err
-	}
-	name, err := r.besideResults(ctx, address)
-	if err != nil {
-		return err
-	}
-	summary, err := summaryOf(results).JSON()
-	if err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(name+".summary.json", summary, 0o644); err != nil {
-		return fmt.Errorf("write the summary of %s: %w", address, err)
-	}
-	byAgent := map[string][]swebench.Outcome{}
-	for _, o := range results {
-		byAgent[o.agent] = append(byAgent[o.agent], o.outcome)
-	}
-	for agent, outcomes := range byAgent {
-		file := name + ".report.json"
-		if of.several {
-			file = name + "." + fileName(agent) + ".report.json"
-		}
-		report, err := swebench.Encoded(swebench.NewReport(outcomes))
-		if err == nil {
-			err = renameio.WriteFile(file, report, 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("write the report of %s: %w", address, err)
-		}
-	}
-	return nil
-}
-
-// besideResults is the path of the run's record file without its extension.
-func (r *Reconciler) besideResults(ctx context.Context, address string) (name string, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		s, err := tx.Stream(address)
-		if err == nil && s.File == "" {
-			err = errNoFile
-		}
-		name = filepath.Join(filepath.Dir(s.File), strings.TrimSuffix(filepath.Base(s.Path), ".jsonl"))
-		return err
-	})
-	return name, err
-}
-
-var odd = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-
-// fileName is a name as part of a file's.
-func fileName(name string) string { return odd.ReplaceAllString(name, "_") }
 
 // harnessResult is one trial of such a run, as both harnesses tell it.
 type harnessResult struct {
@@ -222,18 +41,18 @@ func summaryOf(results []harnessResult) sweforge.Summary {
 
 // Harness is what swe-forge's harness would say of the latest execution of a run in single
 // mode; ok is false for any other, and before a trial of it is over.
-func (r *Reconciler) Harness(ctx context.Context, address string) (s sweforge.Summary, ok bool, err error) {
-	now, err := r.Snapshot(ctx)
+func (r *Reports) Harness(ctx context.Context, address string) (s sweforge.Summary, ok bool, err error) {
+	now, err := r.o.Reader.Snapshot(ctx)
 	if err != nil || now.Set == nil {
 		return s, false, err
 	}
-	results, err := r.harnessOf(ctx, address, harnessPlanOf(now, address))
+	results, err := r.harnessOf(ctx, address, factsOf(now, address))
 	return summaryOf(results), len(results) > 0, err
 }
 
 // harnessOf reads the finished trials of the latest execution of a run in single mode, in
 // the order of the plan; of any other run there are none.
-func (r *Reconciler) harnessOf(ctx context.Context, address string, of harnessPlan) (results []harnessResult, err error) {
+func (r *Reports) harnessOf(ctx context.Context, address string, of runFacts) (results []harnessResult, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
@@ -289,7 +108,7 @@ func (r *Reconciler) harnessOf(ctx context.Context, address string, of harnessPl
 }
 
 // tellBest fills in what the rounds that count have shown.
-func (r *Reconciler) tellBest(ctx context.Context, results []harnessResult) error {
+func (r *Reports) tellBest(ctx context.Context, results []harnessResult) error {
 	for i := range results {
 		if results[i].best == "" {
 			continue
@@ -320,7 +139,7 @@ func bestID(s trial.State, subs []round.Submission) string {
 // agentOutput is how much of an agent's log is told.
 const agentOutput = 10_000
 
-func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessResult {
+func (r *Reports) harnessResult(s trial.State, row store.TrialRow) harnessResult {
 	f, t := s.Result, s.Cell.Task
 	out := harnessResult{agent: f.Agent}
 	id, repo := sweforge.Names(t)
@@ -328,7 +147,7 @@ func (r *Reconciler) harnessResult(s trial.State, row store.TrialRow) harnessRes
 		TaskID: id, Repo: repo, Agent: f.Agent, Control: s.Cell.Agent.Control(), Status: string(f.Status),
 		SanityCheck: s.Cell.SanityCheck && !s.StartedAt.IsZero(), // it comes first: an agent began only where it had passed
 		FailToPass:  testsOf(t, f.FailToPass), PassToPass: testsOf(t, f.PassToPass),
-		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trial.LogFile(r.o.Host.StateDir, s.ID, s.Try)),
+		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trial.LogFile(r.o.StateDir, s.ID, s.Try)),
 	}
 	if f.Status != trial.Resolved && f.Status != trial.Unresolved {
 		out.result.Error = strings.TrimSuffix(f.Reason+": "+f.Detail, ": ")
