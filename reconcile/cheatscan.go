@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -134,7 +135,7 @@ func (r *Reconciler) scanTrials(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		for pause := (pauses{}); ctx.Err() == nil; pause.wait(ctx) {
+		for pause := (clock.Pauses{}); ctx.Err() == nil; pause.Wait(ctx) {
 			if err = r.scanTrial(ctx, c); err == nil {
 				break
 			}

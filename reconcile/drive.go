@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"reflect"
-	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/task"
@@ -47,7 +46,7 @@ func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 // steps makes transitions until the trial is done, one transaction each.
 func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State) {
 	log := r.o.Log.With("spec", s.Spec, "trial", s.ID)
-	pause, away := pauses{}, false
+	pause, away := clock.Pauses{}, false
 	if s.MayKeep() {
 		r.keeping.changed() // what an earlier try left goes now
 		defer r.keeping.changed()
@@ -59,7 +58,7 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 			if ctx.Err() == nil {
 				log.Log(ctx, r.troubles.level(s.ID, err, slog.LevelWarn), "trial step", "stage", s.Phase, "error", err)
 				away = away || errors.Is(err, container.ErrUnavailable)
-				pause.wait(ctx)
+				pause.Wait(ctx)
 			}
 			continue
 		}
@@ -75,13 +74,13 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 				return // the step is repeated by the next daemon
 			}
 			log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "store trial", "stage", next.Phase, "error", err)
-			pause.wait(ctx)
+			pause.Wait(ctx)
 		}
 		r.troubles.over(withStore)
 		fault.Reached(fault.StateWritten)
 		tell(log, s, next)
 		s = next
-		pause.reset()
+		pause.Reset()
 	}
 }
 
@@ -94,21 +93,6 @@ func tell(log *slog.Logger, before, after trial.State) {
 		log.Info("trial finished", "status", after.Result.Status, "reason", after.Result.Reason)
 	case after.Phase != before.Phase:
 		log.Info("trial", "stage", after.Phase)
-	}
-}
-
-// pauses grow from a quarter of a second to ten seconds.
-type pauses struct{ last time.Duration }
-
-func (p *pauses) reset() { p.last = 0 }
-
-func (p *pauses) wait(ctx context.Context) {
-	p.last = min(max(2*p.last, 250*time.Millisecond), 10*time.Second)
-	timer := time.NewTimer(p.last + rand.N(p.last/4))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/sandbox"
 	"github.com/assayd/assayd/runtime/trial"
@@ -76,7 +77,7 @@ func (k *keeping) changed() {
 
 // boundKept removes what stays no longer, until the context ends.
 func (r *Reconciler) boundKept(ctx context.Context) {
-	for pause := (pauses{}); ctx.Err() == nil; {
+	for pause := (clock.Pauses{}); ctx.Err() == nil; {
 		select {
 		case <-r.keeping.wake:
 		case <-ctx.Done():
@@ -89,10 +90,10 @@ func (r *Reconciler) boundKept(ctx context.Context) {
 		if _, _, err := r.dropKept(ctx, choose, false); err != nil && ctx.Err() == nil {
 			r.o.Log.Warn("remove containers that stay no longer", "error", err)
 			r.keeping.changed()
-			pause.wait(ctx)
+			pause.Wait(ctx)
 			continue
 		}
-		pause.reset()
+		pause.Reset()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/mining/screen"
@@ -196,13 +197,13 @@ func (r *Reconciler) mine(spec config.Mining) error {
 		if err := book.CatchUp(ctx); err != nil {
 			r.o.Log.Warn("note pull requests as decided", "spec", address, "error", err)
 		}
-		for pause := (pauses{}); ctx.Err() == nil && !end.over; {
+		for pause := (clock.Pauses{}); ctx.Err() == nil && !end.over; {
 			var err error
 			if end.cause, err = live.miner.Run(ctx); err == nil {
 				end.over = true
 			} else if ctx.Err() == nil {
 				r.o.Log.Error("mining", "spec", address, "error", err)
-				pause.wait(ctx)
+				pause.Wait(ctx)
 			}
 		}
 		select {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -131,7 +132,7 @@ func (r *Reconciler) sleep(ctx context.Context, until time.Time) bool {
 
 // sweepAll sweeps what is there now. It waits for the engine as long as it has to.
 func (r *Reconciler) sweepAll(ctx context.Context, keep map[string]bool, begun time.Time) {
-	var pause pauses
+	var pause clock.Pauses
 	for ctx.Err() == nil {
 		found, err := r.o.Host.Engine.Observe(ctx, r.o.Host.Owner)
 		if err != nil && ctx.Err() != nil {
@@ -139,7 +140,7 @@ func (r *Reconciler) sweepAll(ctx context.Context, keep map[string]bool, begun t
 		}
 		if err != nil {
 			r.o.Log.Log(ctx, r.troubles.level("the sweep", err, slog.LevelWarn), "look for containers that were left over", "error", err)
-			pause.wait(ctx)
+			pause.Wait(ctx)
 			continue
 		}
 		r.troubles.over(withEngine)
