@@ -27,6 +27,7 @@ import (
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/results"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/egress"
@@ -203,13 +204,13 @@ func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func
 	builder := image.New(image.Options{
 		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
-		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: reconcile.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest,
+		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: retention.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest,
 	})
 	return builder, builder.Tidy()
 }
 
 // leave has a container removed later that cannot be removed now.
-func (d *Daemon) leave(id string) { d.rec.Leave(id) }
+func (d *Daemon) leave(id string) { d.rec.Retention.Leave(id) }
 
 // ConfigOptions is how specs are compiled, but for what only a daemon that works can do:
 // keeping copies of folders, and knowing the machine.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/runtime/image"
 )
 
@@ -52,7 +52,7 @@ func (d *Daemon) collect(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		out, err := d.rec.Collect(ctx, reconcile.Sweep{Keep: &keep, Young: collectEvery})
+		out, err := d.rec.Retention.Collect(ctx, retention.Sweep{Keep: &keep, Young: collectEvery})
 		if err != nil && ctx.Err() == nil {
 			d.opts.Log.Warn("collect what nobody needs", "error", err)
 		}

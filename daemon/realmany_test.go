@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -107,7 +107,7 @@ func (w *fixture) allImageBytes(t *testing.T) (bytes int64) {
 // imageBytes is what images take that no open run needs.
 func (w *fixture) imageBytes(t *testing.T) (bytes int64) {
 	t.Helper()
-	var swept reconcile.Swept
+	var swept retention.Swept
 	if err := json.Unmarshal([]byte(w.ok("gc", "--dry-run", "--keep", "0", "--json")), &swept); err != nil {
 		t.Fatal(err)
 	}

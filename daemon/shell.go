@@ -11,7 +11,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/engines"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
@@ -46,7 +46,7 @@ func Enter(ctx context.Context, settings *config.Settings, dir string, s Shell) 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	kept, err := reconcile.FindKeptOf(ctx, state, engine, s.Trial, s.role())
+	kept, err := retention.FindKeptOf(ctx, state, engine, s.Trial, s.role())
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +69,7 @@ func (s Shell) role() string {
 }
 
 // run starts the container, runs the shell, and stops the container.
-func (s Shell) run(ctx context.Context, engine container.Engine, kept reconcile.Kept) (exit int, err error) {
+func (s Shell) run(ctx context.Context, engine container.Engine, kept retention.Kept) (exit int, err error) {
 	restarter, ok := engine.(container.Restarter)
 	execer, able := engine.(container.Execer)
 	if !ok || !able {
@@ -96,7 +96,7 @@ func (s Shell) run(ctx context.Context, engine container.Engine, kept reconcile.
 }
 
 // disk is what the container may hold, in bytes; 0 = no limit.
-func (s Shell) disk(kept reconcile.Kept) int64 {
+func (s Shell) disk(kept retention.Kept) int64 {
 	if s.Judge {
 		return kept.Trial.Cell.Task.Judge.Disk
 	}

@@ -48,8 +48,8 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 	log := r.o.Log.With("spec", s.Spec, "trial", s.ID)
 	pause, away := clock.Pauses{}, false
 	if s.MayKeep() {
-		r.keeping.changed() // what an earlier try left goes now
-		defer r.keeping.changed()
+		r.Retention.Changed() // what an earlier try left goes now
+		defer r.Retention.Changed()
 	}
 	defer r.troubles.over(s.ID)
 	for s.Phase != trial.Done && ctx.Err() == nil {

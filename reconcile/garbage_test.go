@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 )
 
 // names are those of images that went.
-func names(out Swept) (all []string) {
+func names(out retention.Swept) (all []string) {
 	for _, img := range out.Images {
 		all = append(all, img.Name)
 	}
@@ -37,33 +38,33 @@ func TestCollectKeepsWhatAnOpenRunNeeds(t *testing.T) {
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
 	var none int64
-	collect := func(s Sweep, want ...string) {
+	collect := func(s retention.Sweep, want ...string) {
 		t.Helper()
-		out, err := d.Collect(t.Context(), s)
+		out, err := d.Retention.Collect(t.Context(), s)
 		if err != nil || !slices.Equal(names(out), want) {
 			t.Errorf("%+v: %+v, %v; want %q", s, out, err, want)
 		}
 	}
-	collect(Sweep{})                                // what was made today stays
-	collect(Sweep{Keep: &none, Young: time.Hour})   // and what was used of late
-	collect(Sweep{Keep: &none}, "edge.work.gone:1") // of no open run
-	collect(Sweep{Keep: &none, Dry: true})          // that was all
-	close(h.let)                                    // the run comes to its end
-	d.untilState(t, "finished")                     // no budget, but a spec in force
-	h.untilEmpty()                                  // a judge's container that stands ready needs its image
-	collect(Sweep{})
+	collect(retention.Sweep{})                                // what was made today stays
+	collect(retention.Sweep{Keep: &none, Young: time.Hour})   // and what was used of late
+	collect(retention.Sweep{Keep: &none}, "edge.work.gone:1") // of no open run
+	collect(retention.Sweep{Keep: &none, Dry: true})          // that was all
+	close(h.let)                                              // the run comes to its end
+	d.untilState(t, "finished")                               // no budget, but a spec in force
+	h.untilEmpty()                                            // a judge's container that stands ready needs its image
+	collect(retention.Sweep{})
 	used := func(since time.Duration) {
 		t.Helper()
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-			return tx.PutMeta(usedKey("edge.work.one:1"), time.Now().Add(since).Format(time.RFC3339))
+			return tx.PutMeta("image-used/edge.work.one:1", time.Now().Add(since).Format(time.RFC3339))
 		}))
 	}
-	used(time.Minute)                                                 // somebody builds ahead
-	collect(Sweep{Keep: &none, Young: time.Hour}, "edge.judge.one:1") // which only the run used
+	used(time.Minute)                                                           // somebody builds ahead
+	collect(retention.Sweep{Keep: &none, Young: time.Hour}, "edge.judge.one:1") // which only the run used
 	used(-time.Minute)
-	collect(Sweep{Keep: &none, Young: time.Hour}, "edge.work.one:1")
+	collect(retention.Sweep{Keep: &none, Young: time.Hour}, "edge.work.one:1")
 	h.fake.SetDown(true)
-	if _, err := d.Collect(t.Context(), Sweep{Keep: &none}); !container.Unavailable(err) {
+	if _, err := d.Retention.Collect(t.Context(), retention.Sweep{Keep: &none}); !container.Unavailable(err) {
 		t.Errorf("an engine that is down: %v", err)
 	}
 	h.fake.SetDown(false)
@@ -81,7 +82,7 @@ func TestCollectRemovesOrphanedBlobs(t *testing.T) {
 		check(t, err)
 		digest, _, err := w.Commit()
 		check(t, err)
-		if at := time.Now().Add(-2 * orphanedFor); old {
+		if at := time.Now().Add(-2 * retention.OrphanedFor); old {
 			path, err := h.store.Blobs().Path(digest)
 			check(t, err)
 			check(t, os.Chtimes(path, at, at))
@@ -90,8 +91,8 @@ func TestCollectRemovesOrphanedBlobs(t *testing.T) {
 	}
 	orphan, young, known := put("orphan", true), put("young", false), put("known", true)
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta("somewhere", known) }))
-	for _, s := range []Sweep{{Dry: true}, {}} {
-		out, err := d.Collect(t.Context(), s)
+	for _, s := range []retention.Sweep{{Dry: true}, {}} {
+		out, err := d.Retention.Collect(t.Context(), s)
 		if err != nil || out.Blobs != 1 || out.Bytes != int64(len("orphan")) {
 			t.Errorf("%+v, %v", out, err)
 		}
@@ -101,20 +102,4 @@ func TestCollectRemovesOrphanedBlobs(t *testing.T) {
 			t.Errorf("%s: there is %t, %v", digest, has, err)
 		}
 	}
-}
-
-func TestTheUseOfAnImageIsRemembered(t *testing.T) {
-	h := newFixture(t)
-	uses := NewUses(h.store, nil)
-	began := time.Now().Add(-time.Second)
-	for range 3 {
-		uses.Note(t.Context(), "edge.work.one:1")
-	}
-	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
-		text, err := tx.Meta(usedKey("edge.work.one:1"))
-		if at, bad := time.Parse(time.RFC3339, text); bad != nil || at.Before(began) {
-			t.Errorf("%q, %v", text, bad)
-		}
-		return err
-	}))
 }

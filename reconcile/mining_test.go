@@ -271,20 +271,6 @@ func TestMiningThatCannotBeginIsTold(t *testing.T) {
 	next.untilMining(t, "mining.x", "cancelled")
 }
 
-// Images of tasks that were mined are those of a spec in force.
-func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
-	p := newPit(t)
-	p.has("one")
-	p.write("a.hcl", pulls(""))
-	d := p.start()
-	d.untilMining(t, "mining.x", "running")
-	for every, want := range map[bool]int{true: 1, false: 0} {
-		if tasks, err := d.wantedTasks(t.Context(), every); err != nil || len(tasks) != want {
-			t.Errorf("every %v: needed are %+v, %v %v", every, tasks, err, d.set.Diagnostics)
-		}
-	}
-}
-
 // What a spec wants and may spend is told of one that is over, too.
 func TestAMiningSpecThatIsOverHasItsLimits(t *testing.T) {
 	p := newPit(t)

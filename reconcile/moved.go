@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
@@ -87,7 +88,7 @@ func (p *pinner) moved(address string, n int, d *plan.Run) (*plan.Stale, error) 
 	}
 	var out plan.Stale
 	for _, ref := range slices.Sorted(maps.Keys(d.Images)) {
-		pinned, err := p.tx.Meta(pinKey(address, n, ref))
+		pinned, err := p.tx.Meta(history.PinKey(address, n, ref))
 		if err != nil {
 			return nil, err
 		}

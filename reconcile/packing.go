@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/retention"
 )
 
 // packing copies folders that specs name, beside the loop and each once. The loop is told when copies
@@ -38,11 +39,11 @@ type folderCopy struct {
 }
 
 const (
-	packers     = 2                      // at once
-	packPatient = 200 * time.Millisecond // what one look may take to wait for copies: most are there by then
-	packAgain   = 5 * time.Second        // after which a folder that could not be read is tried again
-	packedFor   = orphanedFor / 2        // how long a copy is known: nobody collects it before
-	packTries   = 3                      // copies of a folder that changes meanwhile
+	packers     = 2                         // at once
+	packPatient = 200 * time.Millisecond    // what one look may take to wait for copies: most are there by then
+	packAgain   = 5 * time.Second           // after which a folder that could not be read is tried again
+	packedFor   = retention.OrphanedFor / 2 // how long a copy is known: nobody collects it before
+	packTries   = 3                         // copies of a folder that changes meanwhile
 )
 
 func newPacking(snapshot func(dir string) (string, error), came func(context.Context)) *packing {

@@ -2,15 +2,15 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // pin is trial.Host.Pin: what an image's name means in an execution is asked once and kept.
 func (r *Reconciler) pin(ctx context.Context, s trial.State, ref string, resolve func() (string, error)) (id string, err error) {
-	key := pinKey(s.Spec, s.Execution, ref)
+	key := history.PinKey(s.Spec, s.Execution, ref)
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		id, err = tx.Meta(key)
 		return err
@@ -33,8 +33,4 @@ func (r *Reconciler) pin(ctx context.Context, s trial.State, ref string, resolve
 		return tx.PutMeta(key, id)
 	})
 	return id, err
-}
-
-func pinKey(spec string, execution int, ref string) string {
-	return fmt.Sprintf("image/%s/e%d/%s", spec, execution, ref)
 }

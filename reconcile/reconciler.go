@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/runtime/clock"
@@ -48,23 +49,22 @@ type Reconciler struct {
 	*query.Reader
 	*evaluate.Evaluator
 	*taskcheck.Checker
-	Foreign  *foreign.Reports // safe for any goroutine
-	o        Options
-	calls    chan func()
-	ended    chan string // ids of trials whose goroutine has ended
-	freed    chan struct{}
-	finished chan struct{}
-	line     clock.Timeline // of now; begun with the reconciler
-	born     time.Time
-	progress atomic.Int64 // the loop's last turn, in nanoseconds since born
-	waits    atomic.Bool  // the loop has nothing to do
-	done     chan struct{}
-	inForce  atomic.Pointer[config.Set] // the set in force, for other goroutines
-	shown    unpublished
+	Foreign   *foreign.Reports     // safe for any goroutine
+	Retention *retention.Collector // safe for any goroutine
+	o         Options
+	calls     chan func()
+	ended     chan string // ids of trials whose goroutine has ended
+	freed     chan struct{}
+	finished  chan struct{}
+	line      clock.Timeline // of now; begun with the reconciler
+	born      time.Time
+	progress  atomic.Int64 // the loop's last turn, in nanoseconds since born
+	waits     atomic.Bool  // the loop has nothing to do
+	done      chan struct{}
+	inForce   atomic.Pointer[config.Set] // the set in force, for other goroutines
+	shown     unpublished
 
 	life      context.Context // of Run: a trial outlives the request that made it go on
-	left      *orphanList     // safe for any goroutine
-	keeping   *keeping        // safe for any goroutine
 	troubles  troubles        // safe for any goroutine
 	scans     *cheatScans     // safe for any goroutine
 	packing   *packing        // safe for any goroutine; nil = folders are named, not copied
@@ -114,7 +114,7 @@ func New(o Options) *Reconciler {
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.keeping, r.scans = newKeeping(), newCheatScans()
+	r.scans = newCheatScans()
 	r.Reader = query.New(query.Options{
 		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
 		Idle: o.Idle, Stopped: r.done,
@@ -125,13 +125,16 @@ func New(o Options) *Reconciler {
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
 	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
+	r.Retention = retention.New(retention.Options{
+		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.neededByScans, Log: o.Log,
+		Before: func(age time.Duration) time.Time { return r.stamped(r.now().Add(-age)) },
+	})
 	h := &r.o.Host
 	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
 	if o.Config.Snapshot != nil {
 		r.packing = newPacking(o.Config.Snapshot, r.copied)
 	}
 	r.filling.atOnce = atOnceFilled
-	r.left = newLeftovers(func(ctx context.Context, id string) error { return r.o.Host.Engine.Remove(ctx, id) })
 	r.o.Host.Where, r.o.Host.Pin = r.where, r.pin
 	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
 	if o.Admission != nil {
@@ -240,8 +243,8 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 
 // startBeside starts what goes on beside the loop until the context ends.
 func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
-	group.Go(func() { r.left.run(ctx) })
-	group.Go(func() { r.boundKept(ctx) })
+	group.Go(func() { r.Retention.RemoveLeftovers(ctx) })
+	group.Go(func() { r.Retention.BoundKept(ctx) })
 	group.Go(func() { r.Foreign.Run(ctx) })
 	group.Go(func() { r.fillCells(ctx) })
 	for range scanners {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
@@ -23,7 +24,7 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open, err := r.openTrials(ctx)
+	open, err := history.OpenTrials(ctx, r.o.Store)
 	if err != nil {
 		return err
 	}
@@ -56,28 +57,10 @@ func (r *Reconciler) restore(ctx context.Context) error {
 	return err
 }
 
-func (r *Reconciler) openTrials(ctx context.Context) (states []trial.State, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		rows, err := tx.OpenTrials()
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			s, err := history.StateOf(row)
-			if err != nil {
-				return err
-			}
-			states = append(states, s)
-		}
-		return nil
-	})
-	return states, err
-}
-
 // orphans prepares the sweep: it has runs looked at that are open in the store and that no
 // file declares, and returns the containers that stay because their trials are open.
 func (r *Reconciler) orphans(ctx context.Context) (keep map[string]bool, err error) {
-	open, err := r.openTrials(ctx)
+	open, err := history.OpenTrials(ctx, r.o.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +142,7 @@ func (r *Reconciler) sweepOne(ctx context.Context, c container.Instance, keep ma
 		return nil
 	}
 	if kept, err := r.kept(ctx, c); kept || err != nil {
-		r.keeping.changed()
+		r.Retention.Changed()
 		return err
 	}
 	if c.Labels[container.LabelRole] == container.RoleWork && !r.sleep(ctx, begun.Add(sweepGrace)) {
@@ -176,9 +159,9 @@ func (r *Reconciler) sweepOne(ctx context.Context, c container.Instance, keep ma
 // kept reports whether a run asked for the container to stay after its trial. One that still
 // runs was entered by somebody who did not get to stop it: that is done now.
 func (r *Reconciler) kept(ctx context.Context, c container.Instance) (bool, error) {
-	var k Kept
+	var k retention.Kept
 	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		k, err = keptOf(tx, c)
+		k, err = retention.KeptOf(tx, c)
 		return err
 	})
 	switch {

@@ -220,7 +220,7 @@ func forgetImages(tx *store.Tx, address string, n int, tasks []string, all []tri
 			if ref == "" || kept[ref] {
 				continue
 			}
-			if err := tx.PutMeta(pinKey(address, n, ref), ""); err != nil {
+			if err := tx.PutMeta(history.PinKey(address, n, ref), ""); err != nil {
 				return err
 			}
 		}

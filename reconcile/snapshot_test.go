@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/retention"
 )
 
 // Questions are answered while the loop is at work on something long.
@@ -35,7 +36,7 @@ func TestQuestionsNeedNoLoop(t *testing.T) {
 		"specs":   func() error { _, err := d.SpecsAfter(ctx, "", 10); return err },
 		"tasks":   func() error { _, err := d.TasksAfter(ctx, "", "", 10); return err },
 		"harness": func() error { _, _, err := d.Foreign.Harness(ctx, "run.r"); return err },
-		"images":  func() error { _, err := d.wantedTasks(ctx, true); return err },
+		"images":  func() error { _, err := d.Retention.Collect(ctx, retention.Sweep{Dry: true}); return err },
 	} {
 		answered := make(chan error)
 		go func() { answered <- ask() }()

@@ -39,7 +39,7 @@ func (r *Reconciler) supersede(ctx context.Context, address string, a plan.Actio
 	})
 	if err == nil {
 		r.queue.add(address, r.now())
-		r.keeping.changed()
+		r.Retention.Changed()
 	}
 	return err
 }

@@ -136,15 +136,20 @@ var mayImport = map[string][]string{
 		// By whom a task is rated, and of what the names of tests are read.
 		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
 	},
+	"reconcile/retention": {
+		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "runtime/trial", "runtime/container",
+		// Of what images are, and by what containers of the judge are known.
+		"runtime/task", "runtime/image", "runtime/judge/sandbox",
+	},
 	"reconcile/foreign": {
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial",
 		// What is told, and in whose words.
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign",
-		// The verdicts of the judge, and the images that are collected.
-		"runtime/task", "runtime/judge/round", "runtime/judge/sandbox", "runtime/image",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention",
+		// What cells are made of, and the verdicts of the judge.
+		"runtime/task", "runtime/judge/round",
 		// What a miner is given.
 		"runtime/mining/screen", "runtime/mining/workbench",
 	},

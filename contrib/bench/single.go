@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
@@ -170,7 +170,7 @@ func (w *fixture) trialTimes(file string) (measures, error) {
 // imageSizes are what the images take that nothing else shares, in MB for each task.
 func (w *fixture) imageSizes(ctx context.Context) (r result, err error) {
 	none := int64(0)
-	swept, err := w.client.Collect(ctx, reconcile.Sweep{Dry: true, Keep: &none})
+	swept, err := w.client.Collect(ctx, retention.Sweep{Dry: true, Keep: &none})
 	if err != nil {
 		return r, err
 	}

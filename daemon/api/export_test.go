@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/export"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 )
@@ -45,7 +46,7 @@ const (
 var Answers = map[string]any{
 	"Problem": problem{}, "Version": Version{}, "Status": query.Status{}, "TrialStatus": query.TrialStatus{},
 	"Rerun": Rerun{}, "Retried": reconcile.Retried{}, "Files": Files{}, "Submitted": Submitted{}, "Planned": Planned{},
-	"ImageWork": taskcheck.ImageWork{}, "ImageLine": imageLine{}, "FetchLine": fetchLine{}, "Sweep": reconcile.Sweep{}, "Swept": reconcile.Swept{},
+	"ImageWork": taskcheck.ImageWork{}, "ImageLine": imageLine{}, "FetchLine": fetchLine{}, "Sweep": retention.Sweep{}, "Swept": retention.Swept{},
 	"Evaluated": Evaluated{}, "Checked": Checked{}, "Report": summary.Report{}, "Compared": summary.Compared{}, "Harness": Harness{},
 	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},
 	"RunPage": Page[query.RunInfo]{}, "ExecutionPage": Page[query.ExecutionInfo]{}, "SpecPage": Page[query.SpecInfo]{},

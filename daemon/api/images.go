@@ -10,7 +10,7 @@ import (
 	"net/http"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 )
 
@@ -57,7 +57,7 @@ func (c *Client) Images(ctx context.Context, w taskcheck.ImageWork, tell func(ta
 }
 
 // Collect has what nobody needs removed.
-func (c *Client) Collect(ctx context.Context, s reconcile.Sweep) (out reconcile.Swept, err error) {
+func (c *Client) Collect(ctx context.Context, s retention.Sweep) (out retention.Swept, err error) {
 	return out, c.call(ctx, http.MethodPost, "/v1/collect", s, &out)
 }
 
@@ -84,11 +84,11 @@ func (h *handler) images(w http.ResponseWriter, q *http.Request) {
 }
 
 func (h *handler) collect(w http.ResponseWriter, q *http.Request) {
-	var s reconcile.Sweep
+	var s retention.Sweep
 	if err := readBody(w, q, &s); err != nil {
 		fail(w, err)
 		return
 	}
-	out, err := h.r.Collect(q.Context(), s)
+	out, err := h.r.Retention.Collect(q.Context(), s)
 	answer(w, out, err)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/evaluate"
+	"github.com/assayd/assayd/reconcile/retention"
 )
 
 func (e *env) gc() *cobra.Command {
@@ -24,7 +24,7 @@ that a container was made from, and images of anybody else stay. Stored archives
 that nothing speaks of any more go with them. So do the containers that runs kept for assayd shell, unless
 somebody is in one.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			sweep := reconcile.Sweep{Dry: dry, Kept: true}
+			sweep := retention.Sweep{Dry: dry, Kept: true}
 			settings, err := e.settings()
 			if err != nil {
 				return err
@@ -58,7 +58,7 @@ somebody is in one.`,
 	return cmd
 }
 
-func (e *env) showSwept(out reconcile.Swept, dry bool) error {
+func (e *env) showSwept(out retention.Swept, dry bool) error {
 	if e.json {
 		return e.printJSON(out)
 	}

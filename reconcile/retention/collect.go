@@ -1,17 +1,16 @@
-package reconcile
+package retention
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
@@ -43,42 +42,42 @@ type Swept struct {
 // unusedFor is how long an image of no spec stays when there is no budget.
 const unusedFor = 24 * time.Hour
 
-// orphanedFor is how long a blob that nothing speaks of stays: it may be on its way into
+// OrphanedFor is how long a blob that nothing speaks of stays: it may be on its way into
 // the database.
-const orphanedFor = time.Hour
+const OrphanedFor = time.Hour
 
 // Collect removes images that this state directory's builds made and blobs that nothing
 // speaks of. An image of an open trial or execution stays, and one that a container was
 // made from; what is anybody else's is never touched.
-func (r *Reconciler) Collect(ctx context.Context, s Sweep) (out Swept, err error) {
-	if r.o.Host.Images == nil {
+func (c *Collector) Collect(ctx context.Context, s Sweep) (out Swept, err error) {
+	if c.o.Host.Images == nil {
 		return out, query.ErrIdle
 	}
 	out.Images = []image.Collected{}
 	if s.Kept { // at first: an image that a container was made from stays
 		every := func(all []Kept) []Kept { return all }
-		if out.Containers, out.Bytes, err = r.dropKept(ctx, every, s.Dry); err != nil {
+		if out.Containers, out.Bytes, err = c.dropKept(ctx, every, s.Dry); err != nil {
 			return out, err
 		}
 	}
-	images, err := r.collectImages(ctx, s)
+	images, err := c.collectImages(ctx, s)
 	for _, img := range images {
 		out.Images, out.Bytes = append(out.Images, img), out.Bytes+img.Bytes
 	}
-	return out, errors.Join(err, r.collectBlobs(ctx, s, &out), r.collectLayers(ctx, s, &out))
+	return out, errors.Join(err, c.collectBlobs(ctx, s, &out), c.collectLayers(ctx, s, &out))
 }
 
 // collectLayers removes agents' layers that no open trial and no kept container has, when that is
 // asked for and not on the hour: to have them again is a download.
-func (r *Reconciler) collectLayers(ctx context.Context, s Sweep, out *Swept) error {
-	if r.o.Host.Layers == nil || s.Keep != nil || s.Dry {
+func (c *Collector) collectLayers(ctx context.Context, s Sweep, out *Swept) error {
+	if c.o.Host.Layers == nil || s.Keep != nil || s.Dry {
 		return nil
 	}
-	states, err := r.openTrials(ctx)
+	states, err := history.OpenTrials(ctx, c.o.Store)
 	if err != nil {
 		return err
 	}
-	kept, err := FindKept(ctx, r.o.Store, r.o.Host.Engine)
+	kept, err := FindKept(ctx, c.o.Store, c.o.Host.Engine)
 	if err != nil {
 		return err
 	}
@@ -91,27 +90,27 @@ func (r *Reconciler) collectLayers(ctx context.Context, s Sweep, out *Swept) err
 			needed[filepath.Base(l.Source)] = true
 		}
 	}
-	gone, err := r.o.Host.Layers.Collect(ctx, func(digest string) bool { return needed[digest] })
+	gone, err := c.o.Host.Layers.Collect(ctx, func(digest string) bool { return needed[digest] })
 	out.Layers = len(gone)
 	return err
 }
 
-func (r *Reconciler) collectImages(ctx context.Context, s Sweep) ([]image.Collected, error) {
+func (c *Collector) collectImages(ctx context.Context, s Sweep) ([]image.Collected, error) {
 	g := image.Garbage{Before: time.Now().Add(-unusedFor), Dry: s.Dry}
 	if s.Keep != nil {
 		g.Keep, g.Before = *s.Keep, time.Now().Add(-s.Young)
 	}
 	var err error
-	if g.Needed, err = r.needed(ctx, s.Keep == nil); err != nil {
+	if g.Needed, err = c.needed(ctx, s.Keep == nil); err != nil {
 		return nil, fmt.Errorf("look for images that are needed: %w", err)
 	}
 	if s.Young > 0 {
-		if g.Over, err = r.over(ctx, g.Before); err != nil {
+		if g.Over, err = c.over(ctx, g.Before); err != nil {
 			return nil, fmt.Errorf("look for images of runs that are over: %w", err)
 		}
 	}
 	g.Used = func(ref string) (at time.Time) {
-		err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+		err := c.o.Store.View(ctx, func(tx *store.Tx) error {
 			text, err := tx.Meta(usedKey(ref))
 			if err == nil && text != "" {
 				at, err = time.Parse(time.RFC3339, text)
@@ -123,19 +122,19 @@ func (r *Reconciler) collectImages(ctx context.Context, s Sweep) ([]image.Collec
 		}
 		return at
 	}
-	return r.o.Host.Images.Collect(ctx, g)
+	return c.o.Host.Images.Collect(ctx, g)
 }
 
 // needed are the ids of the images of open trials and of executions that are open or to
 // begin; with every, those of all tasks of the specs in force, too.
-func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, error) {
-	tasks, err := r.wantedTasks(ctx, every)
+func (c *Collector) needed(ctx context.Context, every bool) (map[string]bool, error) {
+	tasks, err := c.wantedTasks(ctx, every)
 	if err != nil {
 		return nil, err
 	}
 	needed := map[string]bool{}
 	for _, t := range tasks {
-		ids, err := r.o.Host.Images.Present(ctx, t)
+		ids, err := c.o.Host.Images.Present(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -143,14 +142,14 @@ func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, e
 			needed[id] = true
 		}
 	}
-	open, err := r.openTrials(ctx)
+	open, err := history.OpenTrials(ctx, c.o.Store)
 	for _, s := range open {
 		for _, id := range []string{s.WorkImage.ID, s.Equipped, s.JudgeImage.ID, s.RunImage, s.GradeImage} {
 			needed[id] = true
 		}
 	}
 	if err == nil {
-		err = r.neededByScans(ctx, needed)
+		err = c.o.Needed(ctx, needed)
 	}
 	delete(needed, "")
 	return needed, err
@@ -158,13 +157,13 @@ func (r *Reconciler) needed(ctx context.Context, every bool) (map[string]bool, e
 
 // over are the ids of the images of executions that have finished since a time, and when the
 // last one did. Those of former ones have not been used since then either.
-func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time.Time, error) {
+func (c *Collector) over(ctx context.Context, since time.Time) (map[string]time.Time, error) {
 	type ended struct {
 		at   time.Time
 		task task.Task
 	}
 	var all []ended
-	now, err := r.Snapshot(ctx)
+	now, err := c.o.Reader.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +171,7 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 		if run.Desired == nil {
 			continue
 		}
-		e, err := r.latestExecution(ctx, address)
+		e, err := c.latestExecution(ctx, address)
 		if errors.Is(err, store.ErrNotFound) || err == nil && (e.FinishedAt.Before(since) || run.Rerun) {
 			continue
 		}
@@ -180,7 +179,7 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 			return nil, err
 		}
 		for _, t := range run.Desired.Tasks() {
-			if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
+			if t, err = c.asPinned(ctx, address, e.N, t); err != nil {
 				return nil, err
 			}
 			all = append(all, ended{e.FinishedAt, t})
@@ -188,7 +187,7 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 	}
 	over := map[string]time.Time{}
 	for _, one := range all {
-		ids, err := r.o.Host.Images.Present(ctx, one.task)
+		ids, err := c.o.Host.Images.Present(ctx, one.task)
 		if err != nil {
 			return nil, err
 		}
@@ -202,8 +201,8 @@ func (r *Reconciler) over(ctx context.Context, since time.Time) (map[string]time
 }
 
 // latestExecution reads the latest execution of a run, or returns store.ErrNotFound.
-func (r *Reconciler) latestExecution(ctx context.Context, address string) (e store.ExecutionRow, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+func (c *Collector) latestExecution(ctx context.Context, address string) (e store.ExecutionRow, err error) {
+	err = c.o.Store.View(ctx, func(tx *store.Tx) error {
 		e, err = tx.LatestExecution(address)
 		return err
 	})
@@ -212,7 +211,7 @@ func (r *Reconciler) latestExecution(ctx context.Context, address string) (e sto
 
 // wantedTasks are the tasks whose images are needed, each once; their images are named as
 // in the execution that wants them.
-func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, error) {
+func (c *Collector) wantedTasks(ctx context.Context, every bool) ([]task.Task, error) {
 	tasks := map[string]task.Task{}
 	add := func(t task.Task) {
 		key, err := json.Marshal([]any{t.Benchmark, t.Name, t.Platform, t.Workdir, t.Base, t.Image, t.Repo, t.Work, t.Judge.Part, t.Judge.Patch, t.Judge.FromBase})
@@ -220,7 +219,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 			tasks[string(key)] = t
 		}
 	}
-	now, err := r.Snapshot(ctx)
+	now, err := c.o.Reader.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +230,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 		if run.Desired == nil {
 			continue
 		}
-		e, err := r.latestExecution(ctx, address)
+		e, err := c.latestExecution(ctx, address)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
@@ -241,7 +240,7 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 		}
 		for _, t := range run.Desired.Tasks() {
 			if !over && e.N > 0 {
-				if t, err = r.asPinned(ctx, address, e.N, t); err != nil {
+				if t, err = c.asPinned(ctx, address, e.N, t); err != nil {
 					return nil, err
 				}
 			}
@@ -259,16 +258,16 @@ func (r *Reconciler) wantedTasks(ctx context.Context, every bool) ([]task.Task, 
 }
 
 // asPinned is the task with its images as the execution pinned them.
-func (r *Reconciler) asPinned(ctx context.Context, spec string, execution int, t task.Task) (task.Task, error) {
+func (c *Collector) asPinned(ctx context.Context, spec string, execution int, t task.Task) (task.Task, error) {
 	refs := []*string{&t.Image, &t.Work.Image, &t.Judge.Image}
 	if t.Base != nil {
 		base := *t.Base
 		t.Base = &base
 		refs = append(refs, &base.Image)
 	}
-	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+	err := c.o.Store.View(ctx, func(tx *store.Tx) error {
 		for _, ref := range refs {
-			id, err := tx.Meta(pinKey(spec, execution, *ref))
+			id, err := tx.Meta(history.PinKey(spec, execution, *ref))
 			if err != nil {
 				return err
 			}
@@ -281,9 +280,9 @@ func (r *Reconciler) asPinned(ctx context.Context, spec string, execution int, t
 	return t, err
 }
 
-func (r *Reconciler) collectBlobs(ctx context.Context, s Sweep, out *Swept) error {
-	old := r.stamped(r.now().Add(-orphanedFor))
-	now, err := r.Snapshot(ctx)
+func (c *Collector) collectBlobs(ctx context.Context, s Sweep, out *Swept) error {
+	old := c.o.Before(OrphanedFor)
+	now, err := c.o.Reader.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -298,14 +297,14 @@ func (r *Reconciler) collectBlobs(ctx context.Context, s Sweep, out *Swept) erro
 	if err != nil {
 		return err
 	}
-	orphans, err := r.o.Store.Orphans(ctx, old, inForce)
+	orphans, err := c.o.Store.Orphans(ctx, old, inForce)
 	if err != nil {
 		return err
 	}
 	for _, o := range orphans {
 		gone := s.Dry
 		if !s.Dry {
-			if gone, err = r.o.Store.Discard(o, old); err != nil {
+			if gone, err = c.o.Store.Discard(o, old); err != nil {
 				return err
 			}
 		}
@@ -314,40 +313,4 @@ func (r *Reconciler) collectBlobs(ctx context.Context, s Sweep, out *Swept) erro
 		}
 	}
 	return nil
-}
-
-func usedKey(ref string) string { return "image-used/" + ref }
-
-// noteEvery is how exactly the last use of an image is known.
-const noteEvery = time.Minute
-
-// Uses remembers when images were last asked for.
-type Uses struct {
-	store *store.Store
-	log   *slog.Logger
-	mu    sync.Mutex
-	noted map[string]time.Time
-}
-
-// NewUses returns the memory that a state directory has.
-func NewUses(s *store.Store, log *slog.Logger) *Uses {
-	return &Uses{store: s, log: log, noted: map[string]time.Time{}}
-}
-
-// Note says that an image is used now.
-func (u *Uses) Note(ctx context.Context, ref string) {
-	now := time.Now().UTC()
-	u.mu.Lock()
-	known := now.Sub(u.noted[ref]) < noteEvery
-	if !known {
-		u.noted[ref] = now
-	}
-	u.mu.Unlock()
-	if known {
-		return
-	}
-	err := u.store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(usedKey(ref), now.Format(time.RFC3339)) })
-	if err != nil && ctx.Err() == nil {
-		u.log.Warn("remember the use of an image", "image", ref, "error", err)
-	}
 }

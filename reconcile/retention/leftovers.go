@@ -1,4 +1,4 @@
-package reconcile
+package retention
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// orphanList are containers that whoever made them could not remove, because the engine was
+// leftovers are containers that whoever made them could not remove, because the engine was
 // away. They are removed when it is back: a daemon lives for months, and until the next one
 // sweeps they would keep the machine's memory.
-type orphanList struct {
+type leftovers struct {
 	remove func(ctx context.Context, id string) error
 	wake   chan struct{} // holds one value while there may be something to do
 
@@ -19,15 +19,18 @@ type orphanList struct {
 	ids map[string]bool
 }
 
-func newLeftovers(remove func(ctx context.Context, id string) error) *orphanList {
-	return &orphanList{remove: remove, wake: make(chan struct{}, 1), ids: map[string]bool{}}
+func newLeftovers(remove func(ctx context.Context, id string) error) *leftovers {
+	return &leftovers{remove: remove, wake: make(chan struct{}, 1), ids: map[string]bool{}}
 }
 
 // Leave has a container removed as soon as the engine can, by its id or by a name that is
-// used but once; one that is not there is fine. It may be called from any goroutine.
-func (r *Reconciler) Leave(id string) { r.left.add(id) }
+// used but once; one that is not there is fine.
+func (c *Collector) Leave(id string) { c.left.add(id) }
 
-func (l *orphanList) add(id string) {
+// RemoveLeftovers removes what Leave was told, until the context ends; the next daemon sweeps the rest.
+func (c *Collector) RemoveLeftovers(ctx context.Context) { c.left.run(ctx) }
+
+func (l *leftovers) add(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ids[id] = true
@@ -42,7 +45,7 @@ func (l *orphanList) add(id string) {
 const leftPause = 5 * time.Second
 
 // run removes what was left until the context ends; the next daemon sweeps the rest.
-func (l *orphanList) run(ctx context.Context) {
+func (l *leftovers) run(ctx context.Context) {
 	for {
 		select {
 		case <-l.wake:
@@ -62,14 +65,14 @@ func (l *orphanList) run(ctx context.Context) {
 	}
 }
 
-func (l *orphanList) some() bool {
+func (l *leftovers) some() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.ids) > 0
 }
 
 // try asks once for each container.
-func (l *orphanList) try(ctx context.Context) {
+func (l *leftovers) try(ctx context.Context) {
 	l.mu.Lock()
 	ids := slices.Sorted(maps.Keys(l.ids))
 	l.mu.Unlock()

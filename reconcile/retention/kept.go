@@ -1,4 +1,4 @@
-package reconcile
+package retention
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
@@ -59,37 +58,29 @@ func surplus(all []Kept) (gone []Kept) {
 	return gone
 }
 
-// keeping bounds what is kept, whenever a trial begins or ends.
-type keeping struct {
-	wake chan struct{} // holds one value while there may be something to do
-	mu   sync.Mutex    // held while containers are removed
-}
-
-func newKeeping() *keeping { return &keeping{wake: make(chan struct{}, 1)} }
-
-// changed says that other containers may stay now.
-func (k *keeping) changed() {
+// Changed says that other containers may stay now: a trial has begun or ended.
+func (c *Collector) Changed() {
 	select {
-	case k.wake <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-// boundKept removes what stays no longer, until the context ends.
-func (r *Reconciler) boundKept(ctx context.Context) {
+// BoundKept removes what stays no longer, until the context ends.
+func (c *Collector) BoundKept(ctx context.Context) {
 	for pause := (clock.Pauses{}); ctx.Err() == nil; {
 		select {
-		case <-r.keeping.wake:
+		case <-c.wake:
 		case <-ctx.Done():
 			return
 		}
 		choose := surplus
-		if r.o.Host.Scarce != nil && r.o.Host.Scarce() { // trials wait for the room that these take
+		if c.o.Host.Scarce != nil && c.o.Host.Scarce() { // trials wait for the room that these take
 			choose = func(all []Kept) []Kept { return all }
 		}
-		if _, _, err := r.dropKept(ctx, choose, false); err != nil && ctx.Err() == nil {
-			r.o.Log.Warn("remove containers that stay no longer", "error", err)
-			r.keeping.changed()
+		if _, _, err := c.dropKept(ctx, choose, false); err != nil && ctx.Err() == nil {
+			c.o.Log.Warn("remove containers that stay no longer", "error", err)
+			c.Changed()
 			pause.Wait(ctx)
 			continue
 		}
@@ -100,21 +91,21 @@ func (r *Reconciler) boundKept(ctx context.Context) {
 // dropKept removes those of the kept containers that are chosen, with what they have mounted of
 // the state directory, but for those somebody is in. bytes is the room that it gives back, as
 // far as the engine tells.
-func (r *Reconciler) dropKept(ctx context.Context, choose func([]Kept) []Kept, dry bool) (names []string, bytes int64, err error) {
-	r.keeping.mu.Lock()
-	defer r.keeping.mu.Unlock()
-	all, err := FindKept(ctx, r.o.Store, r.o.Host.Engine)
+func (c *Collector) dropKept(ctx context.Context, choose func([]Kept) []Kept, dry bool) (names []string, bytes int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all, err := FindKept(ctx, c.o.Store, c.o.Host.Engine)
 	if err != nil {
 		return nil, 0, err
 	}
-	meter, _ := r.o.Host.Engine.(container.Meter)
+	meter, _ := c.o.Host.Engine.(container.Meter)
 	var errs []error
 	for _, k := range choose(all) {
 		var u container.Usage
 		if meter != nil {
 			u, _ = meter.Usage(ctx, k.ID) // it is only told
 		}
-		gone, err := r.drop(ctx, k, dry)
+		gone, err := c.drop(ctx, k, dry)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -126,10 +117,10 @@ func (r *Reconciler) dropKept(ctx context.Context, choose func([]Kept) []Kept, d
 }
 
 // drop removes one kept container, unless somebody is in it.
-func (r *Reconciler) drop(ctx context.Context, k Kept, dry bool) (gone bool, err error) {
-	leave, err := k.Enter(r.o.Host.StateDir)
+func (c *Collector) drop(ctx context.Context, k Kept, dry bool) (gone bool, err error) {
+	leave, err := k.Enter(c.o.Host.StateDir)
 	if errors.Is(err, trial.ErrEntered) {
-		r.o.Log.Info("a kept container stays: somebody is in it", "container", k.Name)
+		c.o.Log.Info("a kept container stays: somebody is in it", "container", k.Name)
 		return false, nil
 	}
 	if err != nil {
@@ -139,12 +130,12 @@ func (r *Reconciler) drop(ctx context.Context, k Kept, dry bool) (gone bool, err
 	if dry {
 		return true, nil
 	}
-	if err := r.o.Host.Engine.Remove(ctx, k.ID); err != nil {
+	if err := c.o.Host.Engine.Remove(ctx, k.ID); err != nil {
 		return false, fmt.Errorf("remove container %s: %w", k.Name, err)
 	}
-	r.o.Log.Info("removed a container that was kept", "container", k.Name, "trial", k.Trial.ID)
+	c.o.Log.Info("removed a container that was kept", "container", k.Name, "trial", k.Trial.ID)
 	if k.Role() == container.RoleWork {
-		return true, trial.RemoveFolder(r.o.Host.StateDir, k.Trial.ID, k.Trial.Try)
+		return true, trial.RemoveFolder(c.o.Host.StateDir, k.Trial.ID, k.Trial.Try)
 	}
 	return true, nil
 }
@@ -167,7 +158,7 @@ func FindKept(ctx context.Context, s *store.Store, engine container.Engine) ([]K
 	var all []Kept
 	err = s.View(ctx, func(tx *store.Tx) error {
 		for _, c := range found {
-			k, err := keptOf(tx, c)
+			k, err := KeptOf(tx, c)
 			if err != nil {
 				return err
 			}
@@ -180,8 +171,8 @@ func FindKept(ctx context.Context, s *store.Store, engine container.Engine) ([]K
 	return all, err
 }
 
-// keptOf reads what a container is of; nothing where it is of no trial in the store.
-func keptOf(tx *store.Tx, c container.Instance) (k Kept, err error) {
+// KeptOf reads what a container is of; nothing where it is of no trial in the store.
+func KeptOf(tx *store.Tx, c container.Instance) (k Kept, err error) {
 	role, try := c.Labels[container.LabelRole], c.Labels[container.LabelTry]
 	if c.Labels[container.LabelTrial] == "" || role != container.RoleWork && role != container.RoleJudge {
 		return k, nil

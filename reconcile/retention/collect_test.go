@@ -1,0 +1,33 @@
+package retention
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// Images of tasks that were mined are those of a spec in force.
+func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
+	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	o := config.Options{Mined: config.NewMined(), Env: func(name string) (string, bool) { return "sk", name == "OPENAI_API_KEY" }}
+	o.Mined.Add("x", config.Imported{Name: "one", Task: json.RawMessage(`{"Benchmark":"x","Name":"one","Image":"x"}`)})
+	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte("mining \"x\" {\n  provider = \"openai\"\n}\n")}}, nil, o)
+	if set.Diagnostics.HasErrors() {
+		t.Fatal(set.Diagnostics)
+	}
+	reader := query.New(query.Options{Store: s})
+	reader.Publish((*query.Snapshot)(nil).Edit().Done(set, nil, ""))
+	c := New(Options{Store: s, Reader: reader})
+	for every, want := range map[bool]int{true: 1, false: 0} {
+		if tasks, err := c.wantedTasks(t.Context(), every); err != nil || len(tasks) != want {
+			t.Errorf("every %v: needed are %+v, %v", every, tasks, err)
+		}
+	}
+}
