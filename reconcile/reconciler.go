@@ -243,7 +243,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 
 // startBeside starts what goes on beside the loop until the context ends.
 func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
-	group.Go(func() { r.Retention.RemoveLeftovers(ctx) })
+	group.Go(func() { r.Retention.RemoveOrphans(ctx) })
 	group.Go(func() { r.Retention.BoundKept(ctx) })
 	group.Go(func() { r.Foreign.Run(ctx) })
 	group.Go(func() { r.fillCells(ctx) })

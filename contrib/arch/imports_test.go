@@ -148,8 +148,8 @@ var mayImport = map[string][]string{
 	},
 	"reconcile": {
 		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention",
-		// What cells are made of, and the verdicts of the judge.
-		"runtime/task", "runtime/judge/round",
+		// What cells are made of, the verdicts of the judge, and what names of images mean.
+		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.
 		"runtime/mining/screen", "runtime/mining/workbench",
 	},

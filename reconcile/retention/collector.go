@@ -28,7 +28,7 @@ type Options struct {
 // it.
 type Collector struct {
 	o    Options
-	left *leftovers
+	left *orphans
 	wake chan struct{} // holds one value while other containers may stay
 	mu   sync.Mutex    // held while kept containers are removed
 }
@@ -36,5 +36,5 @@ type Collector struct {
 // New returns a collector that has nothing to remove.
 func New(o Options) *Collector {
 	remove := func(ctx context.Context, id string) error { return o.Host.Engine.Remove(ctx, id) }
-	return &Collector{o: o, left: newLeftovers(remove), wake: make(chan struct{}, 1)}
+	return &Collector{o: o, left: newOrphans(remove), wake: make(chan struct{}, 1)}
 }

@@ -3,5 +3,5 @@
 // directory made, agents' layers, and blobs that nothing speaks of. What an open trial or execution needs is
 // never removed, nor what is anybody else's.
 //
-// BoundKept and RemoveLeftovers are its two goroutines; Collect runs when somebody asks, or on the hour.
+// BoundKept and RemoveOrphans are its two goroutines; Collect runs when somebody asks, or on the hour.
 package retention

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// leftovers are containers that whoever made them could not remove, because the engine was
+// orphans are containers that whoever made them could not remove, because the engine was
 // away. They are removed when it is back: a daemon lives for months, and until the next one
 // sweeps they would keep the machine's memory.
-type leftovers struct {
+type orphans struct {
 	remove func(ctx context.Context, id string) error
 	wake   chan struct{} // holds one value while there may be something to do
 
@@ -19,18 +19,18 @@ type leftovers struct {
 	ids map[string]bool
 }
 
-func newLeftovers(remove func(ctx context.Context, id string) error) *leftovers {
-	return &leftovers{remove: remove, wake: make(chan struct{}, 1), ids: map[string]bool{}}
+func newOrphans(remove func(ctx context.Context, id string) error) *orphans {
+	return &orphans{remove: remove, wake: make(chan struct{}, 1), ids: map[string]bool{}}
 }
 
 // Leave has a container removed as soon as the engine can, by its id or by a name that is
 // used but once; one that is not there is fine.
 func (c *Collector) Leave(id string) { c.left.add(id) }
 
-// RemoveLeftovers removes what Leave was told, until the context ends; the next daemon sweeps the rest.
-func (c *Collector) RemoveLeftovers(ctx context.Context) { c.left.run(ctx) }
+// RemoveOrphans removes what Leave was told, until the context ends; the next daemon sweeps the rest.
+func (c *Collector) RemoveOrphans(ctx context.Context) { c.left.run(ctx) }
 
-func (l *leftovers) add(id string) {
+func (l *orphans) add(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ids[id] = true
@@ -45,7 +45,7 @@ func (l *leftovers) add(id string) {
 const leftPause = 5 * time.Second
 
 // run removes what was left until the context ends; the next daemon sweeps the rest.
-func (l *leftovers) run(ctx context.Context) {
+func (l *orphans) run(ctx context.Context) {
 	for {
 		select {
 		case <-l.wake:
@@ -65,14 +65,14 @@ func (l *leftovers) run(ctx context.Context) {
 	}
 }
 
-func (l *leftovers) some() bool {
+func (l *orphans) some() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.ids) > 0
 }
 
 // try asks once for each container.
-func (l *leftovers) try(ctx context.Context) {
+func (l *orphans) try(ctx context.Context) {
 	l.mu.Lock()
 	ids := slices.Sorted(maps.Keys(l.ids))
 	l.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 
 // What could not be removed while the engine was away is removed when it is back, and is
 // then forgotten.
-func TestLeftoversGoWhenTheEngineIsBack(t *testing.T) {
+func TestOrphansGoWhenTheEngineIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		away, asked := true, []string{}
-		l := newLeftovers(func(_ context.Context, id string) error {
+		l := newOrphans(func(_ context.Context, id string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, id)
