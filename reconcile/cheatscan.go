@@ -11,9 +11,9 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/pause"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -135,7 +135,7 @@ func (r *Reconciler) scanTrials(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		for pause := (clock.Pauses{}); ctx.Err() == nil; pause.Wait(ctx) {
+		for again := (pause.Growing{}); ctx.Err() == nil; again.Wait(ctx) {
 			if err = r.scanTrial(ctx, c); err == nil {
 				break
 			}

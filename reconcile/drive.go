@@ -8,9 +8,9 @@ import (
 
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/pause"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -46,7 +46,7 @@ func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 // steps makes transitions until the trial is done, one transaction each.
 func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State) {
 	log := r.o.Log.With("spec", s.Spec, "trial", s.ID)
-	pause, away := clock.Pauses{}, false
+	again, away := pause.Growing{}, false
 	if s.MayKeep() {
 		r.Retention.Changed() // what an earlier try left goes now
 		defer r.Retention.Changed()
@@ -58,7 +58,7 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 			if ctx.Err() == nil {
 				log.Log(ctx, r.troubles.level(s.ID, err, slog.LevelWarn), "trial step", "stage", s.Phase, "error", err)
 				away = away || errors.Is(err, container.ErrUnavailable)
-				pause.Wait(ctx)
+				again.Wait(ctx)
 			}
 			continue
 		}
@@ -74,13 +74,13 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 				return // the step is repeated by the next daemon
 			}
 			log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "store trial", "stage", next.Phase, "error", err)
-			pause.Wait(ctx)
+			again.Wait(ctx)
 		}
 		r.troubles.over(withStore)
 		fault.Reached(fault.StateWritten)
 		tell(log, s, next)
 		s = next
-		pause.Reset()
+		again.Reset()
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/mining/screen"
+	"github.com/assayd/assayd/runtime/pause"
 )
 
 // liveMining is a mining spec that a goroutine works for.
@@ -197,13 +197,13 @@ func (r *Reconciler) mine(spec config.Mining) error {
 		if err := book.CatchUp(ctx); err != nil {
 			r.o.Log.Warn("note pull requests as decided", "spec", address, "error", err)
 		}
-		for pause := (clock.Pauses{}); ctx.Err() == nil && !end.over; {
+		for again := (pause.Growing{}); ctx.Err() == nil && !end.over; {
 			var err error
 			if end.cause, err = live.miner.Run(ctx); err == nil {
 				end.over = true
 			} else if ctx.Err() == nil {
 				r.o.Log.Error("mining", "spec", address, "error", err)
-				pause.Wait(ctx)
+				again.Wait(ctx)
 			}
 		}
 		select {

@@ -10,10 +10,10 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/pause"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -115,7 +115,7 @@ func (r *Reconciler) sleep(ctx context.Context, until time.Time) bool {
 
 // sweepAll sweeps what is there now. It waits for the engine as long as it has to.
 func (r *Reconciler) sweepAll(ctx context.Context, keep map[string]bool, begun time.Time) {
-	var pause clock.Pauses
+	var again pause.Growing
 	for ctx.Err() == nil {
 		found, err := r.o.Host.Engine.Observe(ctx, r.o.Host.Owner)
 		if err != nil && ctx.Err() != nil {
@@ -123,7 +123,7 @@ func (r *Reconciler) sweepAll(ctx context.Context, keep map[string]bool, begun t
 		}
 		if err != nil {
 			r.o.Log.Log(ctx, r.troubles.level("the sweep", err, slog.LevelWarn), "look for containers that were left over", "error", err)
-			pause.Wait(ctx)
+			again.Wait(ctx)
 			continue
 		}
 		r.troubles.over(withEngine)

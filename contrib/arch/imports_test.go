@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"runtime/fault":                       {},
 	"runtime/kernel":                      {},
 	"runtime/waiting":                     {},
+	"runtime/pause":                       {"runtime/clock"},
 	"runtime/stats":                       {},
 	"runtime/container":                   {},
 	"runtime/container/docker":            {"runtime/container"},
@@ -163,7 +164,7 @@ var mayImport = map[string][]string{
 }
 
 // everybodys packages may be imported by any other.
-var everybodys = []string{"runtime/clock", "runtime/fault", "runtime/kernel", "runtime/waiting"}
+var everybodys = []string{"runtime/clock", "runtime/pause", "runtime/fault", "runtime/kernel", "runtime/waiting"}
 
 // onlyStd lists the packages that use nothing but the standard library.
 var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/waiting", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/decoy", "runtime/gateway/modeltest", "runtime/egress"}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/pause"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -68,7 +68,7 @@ func (c *Collector) Changed() {
 
 // BoundKept removes what stays no longer, until the context ends.
 func (c *Collector) BoundKept(ctx context.Context) {
-	for pause := (clock.Pauses{}); ctx.Err() == nil; {
+	for again := (pause.Growing{}); ctx.Err() == nil; {
 		select {
 		case <-c.wake:
 		case <-ctx.Done():
@@ -81,10 +81,10 @@ func (c *Collector) BoundKept(ctx context.Context) {
 		if _, _, err := c.dropKept(ctx, choose, false); err != nil && ctx.Err() == nil {
 			c.o.Log.Warn("remove containers that stay no longer", "error", err)
 			c.Changed()
-			pause.Wait(ctx)
+			again.Wait(ctx)
 			continue
 		}
-		pause.Reset()
+		again.Reset()
 	}
 }
 

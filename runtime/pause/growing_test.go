@@ -1,4 +1,4 @@
-package clock
+package pause
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 func TestPausesGrowUntilAnAttemptSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p Pauses
+		var p Growing
 		took := func() time.Duration {
 			began := time.Now()
 			p.Wait(t.Context())

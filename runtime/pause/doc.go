@@ -1,0 +1,2 @@
+// Package pause makes pauses between attempts.
+package pause
