@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
@@ -41,11 +40,12 @@ func TestALookThatFailsCountsNoFileAsWithdrawn(t *testing.T) {
 	for range 3 {
 		d.look(t)
 		check(t, d.do(t.Context(), func() { // as if that look were long ago
-			for path, since := range d.deletions.missed {
-				d.deletions.missed[path] = since.Add(-time.Hour)
+			missed := d.deletions.Missed()
+			for path := range missed {
+				d.deletions.Gone(path)
 			}
-			if len(d.gone) > 0 || d.desired["run.r"] == nil || len(d.deletions.missed) > 0 {
-				t.Errorf("after a look that failed: gone %v, missed %v", d.gone, d.deletions.missed)
+			if len(d.gone) > 0 || d.desired["run.r"] == nil || len(missed) > 0 {
+				t.Errorf("after a look that failed: gone %v, missed %v", d.gone, missed)
 			}
 		}))
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"github.com/assayd/assayd/reconcile/cheatscan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
@@ -47,7 +47,7 @@ func (h *fixture) cheats() (gate chan struct{}, asked *atomic.Int32) {
 func (h *fixture) marks() (marks map[string]string) {
 	h.t.Helper()
 	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) (err error) {
-		marks, err = tx.MetaBelow(scanPrefix)
+		marks, err = tx.MetaBelow(cheatscan.Prefix)
 		return err
 	}))
 	return marks
@@ -134,43 +134,5 @@ func TestAVerdictWaitsForNoLookAtWhatTheAgentDid(t *testing.T) {
 	d.untilState(t, "finished")
 	if len(h.flagged()) != 1 {
 		t.Error("it was looked at again")
-	}
-}
-
-// TestOnlyWhatCountsIsLookedAt: the last try of a trial whose agent worked.
-func TestOnlyWhatCountsIsLookedAt(t *testing.T) {
-	done := trial.State{ID: "t", Spec: "run.r", Try: 2, Phase: trial.Done, StartedAt: time.Unix(1, 0), Result: &trial.Finished{Final: true}}
-	for name, tt := range map[string]struct {
-		change func(*trial.State)
-		want   bool
-	}{
-		"an ended one":                     {func(*trial.State) {}, true},
-		"one whose container is there":     {func(s *trial.State) { s.Phase = trial.Cleanup }, false},
-		"a try that is to be made again":   {func(s *trial.State) { s.Result = &trial.Finished{} }, false},
-		"one that a user had tried again":  {func(s *trial.State) { s.Again = true }, false},
-		"one whose agent never began":      {func(s *trial.State) { s.StartedAt = time.Time{} }, false},
-		"one that hands in the solution":   {func(s *trial.State) { s.Cell.Agent.Name = "oracle" }, false},
-		"one that is replaced by an edit":  {func(s *trial.State) { s.Replaced = &trial.Superseded{} }, true},
-		"one that was cancelled at work":   {func(s *trial.State) { s.Result = &trial.Finished{Final: true, Status: trial.Cancelled} }, true},
-		"one that does nothing, as agreed": {func(s *trial.State) { s.Cell.Agent.Name = "nop" }, true},
-	} {
-		s := done
-		tt.change(&s)
-		if _, due := scanOf(s); due != tt.want {
-			t.Errorf("%s is looked at: %v", name, due)
-		}
-	}
-}
-
-// TestAnotherTryIsLookedAtInPlaceOfTheOneBefore: what was found in that one is told of no other.
-func TestAnotherTryIsLookedAtInPlaceOfTheOneBefore(t *testing.T) {
-	h := newFixture(t)
-	first, second := cheatScan{"run.r", "t", 1}, cheatScan{"run.r", "t", 2}
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-		return errors.Join(tx.PutMeta(first.mark()), tx.PutMeta(second.mark()))
-	}))
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return first.put(tx, []string{"cheat:x"}, nil) }))
-	if _, value := second.mark(); h.marks()[scanPrefix+"t"] != value {
-		t.Errorf("the second try has lost its mark: %v", h.marks())
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/specfiles"
 )
 
 // Checkout is a watched root whose files another part of this process replaces, a commit at
@@ -89,11 +89,11 @@ func (r *Reconciler) dismiss(root string) {
 			missing = append(missing, path)
 		}
 	}
-	if len(known) >= massAtLeast && 2*len(missing) > len(known) {
+	if specfiles.Most(len(missing), len(known)) {
 		return
 	}
 	for _, path := range missing {
-		r.deletions.missed[path] = time.Time{} // for long enough
+		r.deletions.Gone(path)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/specfiles"
 )
 
 func TestADrainingDaemonBeginsNothing(t *testing.T) {
@@ -57,7 +58,7 @@ func TestADrainIsToldOfItsEnd(t *testing.T) {
 	}
 	h.waitDraining(d)
 	before := h.store.Work().Queries
-	<-time.After(6 * youngText) // nothing happens, and so nothing is asked
+	<-time.After(6 * specfiles.YoungText) // nothing happens, and so nothing is asked
 	if asked := h.store.Work().Queries - before; asked >= 50 {
 		t.Errorf("a drain that waits for one trial made %d queries", asked)
 	}

@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 )
-
-func compiledKey(key string) string { return "pinned/" + key }
 
 // contents is what is known of the content of runs. It belongs to the loop.
 type contents struct {
@@ -49,6 +48,15 @@ func (r *Reconciler) filesOfRun(address string) func(path string) bool {
 	return func(path string) bool { return files[path] }
 }
 
+// pinner makes runs of a set with the content of their executions.
+func (r *Reconciler) pinner(tx *store.Tx, set *config.Set) *pinned.Compiler {
+	return pinned.New(tx, set, r.pinning())
+}
+
+func (r *Reconciler) pinning() pinned.Options {
+	return pinned.Options{Config: r.o.Config, InLoop: r.inLoop, Texts: r.contents.texts, Names: r.contents.names, Dry: r.o.Idle}
+}
+
 // pinRuns makes the runs of the set in force with the content of their executions, notes what
 // is stale, and records it once.
 func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config.Previous, same plan.Unchanged) (desired map[string]*plan.Run, err error) {
@@ -68,8 +76,8 @@ func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config
 					continue
 				}
 			}
-			d, err := r.pinRun(p, run, before)
-			if wrong, ok := errors.AsType[compileError](err); ok {
+			d, err := r.pinRun(tx, p, run, before)
+			if wrong, ok := errors.AsType[pinned.CompileError](err); ok {
 				r.o.Log.Error("compile", "spec", run.Address(), "error", wrong)
 				d, err = r.desired[run.Address()], nil
 			}
@@ -85,12 +93,12 @@ func (r *Reconciler) pinRuns(ctx context.Context, set *config.Set, before config
 	return desired, err
 }
 
-func (r *Reconciler) pinRun(p *pinner, run *config.Run, before config.Previous) (*plan.Run, error) {
+func (r *Reconciler) pinRun(tx *store.Tx, p *pinned.Compiler, run *config.Run, before config.Previous) (*plan.Run, error) {
 	address := run.Address()
 	c, known := r.contents.of[address]
 	if !known || c == nil {
 		var err error
-		if c, err = p.contentOf(run, before); err != nil {
+		if c, err = p.ContentOf(run, before); err != nil {
 			return nil, err
 		}
 	}
@@ -98,21 +106,21 @@ func (r *Reconciler) pinRun(p *pinner, run *config.Run, before config.Previous) 
 	if err != nil {
 		return nil, err
 	}
-	d, newest, stale, err := p.compiled(run, c)
+	d, newest, stale, err := p.Compiled(run, c)
 	if err != nil {
 		return nil, err
 	}
 	if now, err := json.Marshal(c); err != nil || c != nil && (!known || string(now) != string(was)) {
-		if err = errors.Join(err, p.put(address, c)); err != nil {
+		if err = errors.Join(err, p.Put(address, c)); err != nil {
 			return nil, err
 		}
 	}
 	r.contents.of[address] = c
 	r.contents.differ(address, stale, newest)
-	if p.dry {
+	if r.o.Idle {
 		return d, nil
 	}
-	return d, r.recordStale(p.tx, run, c, stale)
+	return d, r.recordStale(tx, run, c, stale)
 }
 
 type runStale struct {

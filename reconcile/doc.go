@@ -6,8 +6,14 @@
 // out. Trials run in goroutines of their own, each of them one trial.Machine. Events only
 // say "look again": what is done depends on what is seen, never on what was told.
 //
-// Package plan has what is pure about runs, package history how the store holds what was done, and package ledger what
-// the runtime must not forget.
+// Its packages stand beside it and never import it:
+//
+//   - plan has what is pure about runs, admission shares the machine, store is the database, ledger is what the
+//     runtime must not forget, and history is how the store holds what was done;
+//   - query answers questions, summary and report have the figures, export and foreign the forms of others;
+//   - evaluate judges outside trials, taskcheck checks tasks with that, and cheatscan looks through what agents did;
+//   - specfiles tells what may be made of files on the disk, results writes records beside them, and retention
+//     removes what nobody needs any more.
 //
 // It never parses HCL (config does) and never talks to an engine by itself, except to
 // list what a former daemon left behind. Start reading at plan.Diff, then Reconciler.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/cheatscan"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
@@ -67,10 +68,10 @@ func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) e
 	line := clock.Begin()
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) (err error) {
 		p := r.pinner(tx, r.set)
-		if d, err = p.compiler.Compile(run); err != nil {
+		if d, err = p.Newest(run); err != nil {
 			return err
 		}
-		if c, err = p.begun(run, a.Execution); err != nil {
+		if c, err = p.Begun(run, a.Execution); err != nil {
 			return err
 		}
 		data, err := json.Marshal(history.ExecutionData{Only: a.Only, Line: line, Content: c.Layers, Differs: r.contents.stale[address]})
@@ -257,10 +258,10 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 	if s.Phase == trial.Done && s.Cell.Mode == trial.Single {
 		defer func() { r.Foreign.Stale(s.Spec) }() // also when it failed: then nothing has changed
 	}
-	scan, looked := scanOf(s)
+	scan, looked := cheatscan.Of(s)
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if looked {
-			if err := tx.PutMeta(scan.mark()); err != nil {
+			if err := tx.PutMeta(scan.Mark()); err != nil {
 				return err
 			}
 		}
@@ -285,7 +286,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 		return nil
 	})
 	if err == nil && looked {
-		r.scans.add(scan)
+		r.scans.Add(scan)
 	}
 	return err
 }

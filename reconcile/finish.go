@@ -31,7 +31,7 @@ type summing struct {
 // flags; each is within minutes. The summary of thousands of trials takes seconds, so it is made beside the loop: until it is there,
 // finish reports that nothing more can be done.
 func (r *Reconciler) finish(ctx context.Context, address string, a plan.Action) (more bool, err error) {
-	if n := r.scans.of(address); n > 0 {
+	if n := r.scans.Waiting(address); n > 0 {
 		r.note(address, fmt.Sprintf("the agents' work is looked through for signs of cheating before the end is recorded; trials to go: %d", n))
 		return false, nil
 	}

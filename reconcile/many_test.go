@@ -15,6 +15,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/specfiles"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -39,7 +40,7 @@ func (h *fixture) sleepers(n int) {
 	for i := range n {
 		h.write(fmt.Sprintf("sleeper%d.hcl", i), fmt.Sprintf("run \"sleeper%d\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 1 1 *\"\n  agent \"nop\" {}\n}\n", i))
 	}
-	<-time.After(2 * youngText)
+	<-time.After(2 * specfiles.YoungText)
 }
 
 // A spec that sleeps takes less than 5 KB: a daemon with ten thousand has no more than 50 MB of
@@ -205,7 +206,7 @@ func TestFilesRestOnlyWhenAllIsWell(t *testing.T) {
 	d := h.start()
 	rests := func() (n int) {
 		t.Helper()
-		check(t, d.do(t.Context(), func() { n = len(d.scanned.sights) }))
+		check(t, d.do(t.Context(), func() { n = d.scanned.Roots() }))
 		return n
 	}
 	untilRest := func(want int) {
@@ -231,20 +232,6 @@ func TestFilesRestOnlyWhenAllIsWell(t *testing.T) {
 	check(t, d.Withdraw(t.Context(), []string{handedIn}))
 	untilRest(1)
 	d.stop()
-}
-
-func TestARestEnds(t *testing.T) {
-	dir := t.TempDir()
-	put(t, dir, "a.hcl", benchmarkSpec)
-	now := time.Now()
-	sights := []config.StatSnapshot{config.Scan(dir, nil, config.Options{}).Snapshot}
-	for name, r := range map[string]scanCache{
-		"none has begun": {}, "of no root": {nil, now.Add(time.Hour)}, "its time is over": {sights, now}, "a file is young": {sights, now.Add(time.Hour)},
-	} {
-		if r.lasts(now) {
-			t.Errorf("%s, and it lasts", name)
-		}
-	}
 }
 
 // An edit of one file compiles the runs of that file, and asks the store about no other; the set

@@ -3,22 +3,18 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/mining"
-	"github.com/assayd/assayd/runtime/mining/screen"
 	"github.com/assayd/assayd/runtime/pause"
 )
 
@@ -174,7 +170,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 	if err != nil {
 		return fmt.Errorf("begin %s: %w", address, err)
 	}
-	if o.Rules, err = rulesOf(spec.Filter); err != nil {
+	if o.Rules, err = mining.RulesOf(spec.Filter); err != nil {
 		return fmt.Errorf("begin %s: %w", address, err)
 	}
 	o.Spec, o.Log, o.Gateway, o.Images = spec, r.o.Log, r.o.Host.Gateway, r.o.Host.Images
@@ -183,7 +179,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 		TakeIn: func(m mining.Mined) error { return r.takeIn(spec, m) },
 	}
 	o.Book = book
-	o.Room, o.Judge, o.Printed = r.room, r.JudgePatch, r.printed
+	o.Room, o.Judge, o.Printed = r.Room, r.JudgePatch, r.Printed
 	o.Waitable = func(err error) bool {
 		return container.Unavailable(err) || container.Passes(err)
 	}
@@ -283,53 +279,14 @@ func (r *Reconciler) grown(name string) {
 // pinnedAgain compiles a run with the content of its execution.
 func (r *Reconciler) pinnedAgain(run *config.Run) (d *plan.Run, err error) {
 	err = r.o.Store.View(r.life, func(tx *store.Tx) error {
-		p := r.pinner(tx, r.set)
-		p.dry = true
+		o := r.pinning()
+		o.Dry = true
 		var newest *plan.Run
-		d, newest, _, err = p.compiled(run, r.contents.of[run.Address()].Clone())
+		d, newest, _, err = pinned.New(tx, r.set, o).Compiled(run, r.contents.of[run.Address()].Clone())
 		if err == nil && newest != nil {
 			r.contents.newest[run.Address()] = newest
 		}
 		return err
 	})
 	return d, err
-}
-
-// rulesOf are the rules of a filter, with the lists that are in files.
-func rulesOf(f config.Filter) (screen.Rules, error) {
-	excluded, err := listOf(f.ExcludeRepos, doublestar.ValidatePattern)
-	known, err2 := listOf(f.Decontaminate, func(string) bool { return true })
-	if err := errors.Join(err, err2); err != nil {
-		return screen.Rules{}, err
-	}
-	return screen.Rules{
-		Languages: f.Languages, MinStars: f.MinStars, OrgReposOnly: f.OrgReposOnly, ExcludeBots: f.ExcludeBots,
-		Files: screen.Range(f.Files), AddedLines: screen.Range(f.AddedLines),
-		ExcludeDocsOnly: f.ExcludeDocsOnly, ExcludeTestsOnly: f.ExcludeTestsOnly, ExcludeGenerated: f.ExcludeGenerated,
-		ExcludeReverts: f.ExcludeReverts, ExcludeBackports: f.ExcludeBackports, ExcludeForks: f.ExcludeForks, ExcludeArchived: f.ExcludeArchived,
-		MinDescription: f.MinDescription, Licenses: f.Licenses, ExcludeRepos: excluded, Decontaminate: known,
-	}, nil
-}
-
-// listOf is a list of a filter. Of one in a file, each line that says something has to be valid.
-func listOf(n config.Names, valid func(string) bool) (all []string, err error) {
-	if n.File == "" {
-		return n.List, nil
-	}
-	text, err := os.ReadFile(n.File)
-	if err != nil {
-		return nil, fmt.Errorf("read a list of the filter: %w", err)
-	}
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
-		switch line = strings.TrimSpace(line); {
-		case line == "", strings.HasPrefix(line, "#"):
-		case !valid(line):
-			return nil, fmt.Errorf("read a list of the filter: %s:%d: %q is no pattern", n.File, number, line)
-		default:
-			all = append(all, line)
-		}
-	}
-	return all, nil
 }

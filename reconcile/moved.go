@@ -2,12 +2,8 @@ package reconcile
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/assayd/assayd/reconcile/history"
-	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
@@ -77,29 +73,4 @@ func (r *Reconciler) usesAny(is func(name string) bool) bool {
 		}
 	}
 	return false
-}
-
-// moved tells which names of images mean others now than an execution has pinned, and whose
-// tasks those are; nil = none. A name that means nothing now has not moved.
-func (p *pinner) moved(address string, n int, d *plan.Run) (*plan.Stale, error) {
-	names := p.r.contents.names
-	if names == nil {
-		return nil, nil
-	}
-	var out plan.Stale
-	for _, ref := range slices.Sorted(maps.Keys(d.Images)) {
-		pinned, err := p.tx.Meta(history.PinKey(address, n, ref))
-		if err != nil {
-			return nil, err
-		}
-		if id := names[image.FullName(ref)]; pinned != "" && id != "" && id != pinned {
-			out.Files, out.Images = append(out.Files, "image "+ref), append(out.Images, id)
-			out.Tasks = append(out.Tasks, d.Images[ref]...)
-		}
-	}
-	if len(out.Files) == 0 {
-		return nil, nil
-	}
-	out.Tasks = slices.Compact(slices.Sorted(slices.Values(out.Tasks)))
-	return &out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
@@ -112,9 +113,9 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 		return "", nil, err
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		p := r.pinner(tx, set)
-		p.texts, p.dry = texts, true
-		d, newest, differs, err := p.compiled(run, r.contents.of[address].Clone())
+		with := r.pinning()
+		with.Texts, with.Dry = texts, true
+		d, newest, differs, err := pinned.New(tx, set, with).Compiled(run, r.contents.of[address].Clone())
 		if err != nil {
 			return err
 		}

@@ -10,15 +10,19 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/cheatscan"
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/foreign"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/retention"
+	"github.com/assayd/assayd/reconcile/specfiles"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -64,15 +68,15 @@ type Reconciler struct {
 	inForce   atomic.Pointer[config.Set] // the set in force, for other goroutines
 	shown     unpublished
 
-	life      context.Context // of Run: a trial outlives the request that made it go on
-	troubles  troubles        // safe for any goroutine
-	scans     *cheatScans     // safe for any goroutine
-	packing   *packing        // safe for any goroutine; nil = folders are named, not copied
-	filling   filling         // set before Run
+	life      context.Context    // of Run: a trial outlives the request that made it go on
+	troubles  troubles           // safe for any goroutine
+	scans     *cheatscan.Scanner // safe for any goroutine
+	copies    *specfiles.Copies  // safe for any goroutine; nil = folders are named, not copied
+	filling   filling            // set before Run
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
-	deletions deletionGuard
-	debounce  debounce
+	deletions specfiles.DeletionGuard
+	debounce  specfiles.Debounce
 	again     time.Time // when to look at the files by itself; zero = not
 	set       *config.Set
 	roots     roots // of the set's files
@@ -87,14 +91,14 @@ type Reconciler struct {
 	contents  contents
 	stirred   stirred
 	waitlist  *admission.Waitlist
-	previous  config.Previous   // what was last accepted; nil until it is read
-	seen      [32]byte          // fingerprint of the files that the set was made of
-	scanned   scanCache         // for how long they need not be read again
-	blind     string            // why the last look at the files failed
-	trouble   []string          // places that could not be looked at, as last logged
-	notes     map[string]string // what a run waits for, for the status
-	started   int               // trials in this turn
-	tired     time.Time         // when to begin no more of them in it
+	previous  config.Previous     // what was last accepted; nil until it is read
+	seen      [32]byte            // fingerprint of the files that the set was made of
+	scanned   specfiles.ScanCache // for how long they need not be read again
+	blind     string              // why the last look at the files failed
+	trouble   []string            // places that could not be looked at, as last logged
+	notes     map[string]string   // what a run waits for, for the status
+	started   int                 // trials in this turn
+	tired     time.Time           // when to begin no more of them in it
 	miners    map[string]*liveMining
 	mines     map[string]bool // addresses of mining specs that are declared, or were and have not ended
 	mined     chan miningEnd
@@ -107,35 +111,49 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	r := &Reconciler{
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: unpublished{changed: map[string]bool{}, all: true}, freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
-		queue: newQueue(), deletions: newDeletionGuard(o.Log), debounce: debounce{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
+		queue: newQueue(), deletions: specfiles.NewDeletionGuard(o.Log), debounce: specfiles.Debounce{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
 		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
 		live: map[string]*liveTrial{}, cells: map[string]*plan.CellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.scans = newCheatScans()
+	r.scans = cheatscan.New(cheatscan.Options{
+		Store: o.Store, Log: o.Log,
+		Scan: func(ctx context.Context, s trial.State, rounds []round.Submission) ([]string, []trial.Effect) {
+			return r.o.Host.Scan(ctx, s, rounds)
+		},
+		Failed: func(ctx context.Context, spec, id string, err error) {
+			o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "look through what an agent did", "spec", spec, "trial", id, "error", err)
+		},
+		Over: func(ctx context.Context, spec string) {
+			_ = r.do(ctx, func() { r.queue.add(spec, r.now()) }) // it may be over; fails where the loop has ended
+		},
+	})
 	r.Reader = query.New(query.Options{
 		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
 		Idle: o.Idle, Stopped: r.done,
 	})
 	r.Evaluator = evaluate.New(evaluate.Options{
-		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Config: r.o.Config, Accepted: r.accepted, Hold: r.holdCheckout, Commit: r.commitOf,
+		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: r.o.Config, Accepted: r.accepted, Hold: r.holdCheckout, Commit: r.commitOf,
 		Solution: r.solution, Go: r.goBeside, Log: o.Log,
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
 	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
 	r.Retention = retention.New(retention.Options{
-		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.neededByScans, Log: o.Log,
+		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log,
 		Before: func(age time.Duration) time.Time { return r.stamped(r.now().Add(-age)) },
 	})
 	h := &r.o.Host
 	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
 	if o.Config.Snapshot != nil {
-		r.packing = newPacking(o.Config.Snapshot, r.copied)
+		r.copies = specfiles.NewCopies(o.Config.Snapshot, r.copied)
 	}
 	r.filling.atOnce = atOnceFilled
-	r.o.Host.Where, r.o.Host.Pin = r.where, r.pin
+	r.o.Host.Where = r.where
+	r.o.Host.Pin = func(ctx context.Context, s trial.State, ref string, resolve func() (string, error)) (string, error) {
+		return pinned.Image(ctx, o.Store, s, ref, resolve)
+	}
 	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
 	if o.Admission != nil {
 		r.o.Host.Scarce = o.Admission.Scarce
@@ -197,7 +215,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
-	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.loadScans} {
+	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.scans.Load} {
 		if err := takeOver(loop); err != nil {
 			return err
 		}
@@ -247,8 +265,8 @@ func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 	group.Go(func() { r.Retention.BoundKept(ctx) })
 	group.Go(func() { r.Foreign.Run(ctx) })
 	group.Go(func() { r.fillCells(ctx) })
-	for range scanners {
-		group.Go(func() { r.scanTrials(ctx) })
+	for range cheatscan.Scanners {
+		group.Go(func() { r.scans.Run(ctx) })
 	}
 	group.Go(func() { r.Reader.Run(ctx) })
 	group.Go(func() { r.watchImages(ctx) })
@@ -306,7 +324,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case <-ctx.Done():
 	case <-pulses:
 		r.begins()
-		if !r.scanned.lasts(time.Now()) {
+		if !r.scanned.Lasts(time.Now()) {
 			r.rescan(ctx, nil)
 		}
 		if now := time.Now(); !now.Before(r.stirred.next) {

@@ -100,13 +100,13 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 			return nil
 		}
 		p := r.pinner(tx, r.set)
-		if out.Repinned, err = p.repin(run, c, again, states); err != nil {
+		if out.Repinned, err = p.Repin(run, c, again, states); err != nil {
 			return err
 		}
 		if err := forgetImages(tx, address, e.N, out.Repinned, states); err != nil {
 			return err
 		}
-		if d, newest, stale, err = p.compiled(run, c); err != nil {
+		if d, newest, stale, err = p.Compiled(run, c); err != nil {
 			return err
 		}
 		for _, s := range again {
@@ -115,7 +115,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 				return err
 			}
 		}
-		if err := p.put(address, c); err != nil {
+		if err := p.Put(address, c); err != nil {
 			return err
 		}
 		return history.Revive(tx, address)
@@ -140,49 +140,6 @@ func (r *Reconciler) complete(address string) (*config.Run, error) {
 		return nil, query.Conflictf("%s; try again when it is there", plan.WaitsFor(r.set, run))
 	}
 	return run, nil
-}
-
-// repin adds a layer of those tasks of some trials of which no verdict counts and no trial
-// runs; where that are all tasks of the execution, all content is as it is now.
-func (p *pinner) repin(run *config.Run, c *plan.Content, again, all []trial.State) (tasks []string, err error) {
-	if c == nil {
-		return nil, nil
-	}
-	decided, some := map[string]bool{}, false
-	for _, s := range all {
-		if s.Result == nil || s.Result.Status.Counts() {
-			decided[plan.TaskAddressOf(s)], some = true, true
-		}
-	}
-	for _, s := range again {
-		if at := plan.TaskAddressOf(s); !decided[at] && !slices.Contains(tasks, at) {
-			tasks = append(tasks, at)
-		}
-	}
-	if len(tasks) == 0 {
-		return nil, nil
-	}
-	if !some {
-		now, err := p.begun(run, c.N)
-		if err == nil {
-			c.Layers = now.Layers
-		}
-		return tasks, err
-	}
-	over := plan.Layer{Tasks: tasks, Files: map[string]plan.PinnedFile{}}
-	for path := range plan.FilesOf(p.set, run) {
-		if now, ok := p.set.Accepted()[path]; ok {
-			if over.Files[path], err = p.keep(now); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for i := 1; i < len(c.Layers); i++ { // the last layer of a task counts
-		c.Layers[i].Tasks = slices.DeleteFunc(slices.Clone(c.Layers[i].Tasks), func(t string) bool { return slices.Contains(tasks, t) })
-	}
-	c.Layers = slices.DeleteFunc(c.Layers, func(l plan.Layer) bool { return l.Tasks != nil && len(l.Tasks) == 0 })
-	c.Layers = append(c.Layers, over)
-	return tasks, nil
 }
 
 // tryAgain lets an ended trial go into its next try, where its cell is still wanted. One whose

@@ -17,6 +17,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/specfiles"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
@@ -51,9 +52,9 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 	}
 	release, known := r.holdCheckout()
 	defer release()
-	r.scanned = scanCache{}
+	r.scanned = specfiles.ScanCache{}
 	found, emptied, sights := r.scan(previous, handedIn, known)
-	inputs, again := r.deletions.settle(previous, found, emptied, time.Now())
+	inputs, again := r.deletions.Settle(previous, found, emptied, time.Now())
 	sum := fingerprint(inputs)
 	if r.set != nil && sum == r.seen && fresh == nil && !r.set.Diagnostics.HasErrors() {
 		r.again = again
@@ -62,10 +63,10 @@ func (r *Reconciler) lookOnce(ctx context.Context, fresh func(path string) bool)
 	}
 	o := r.inLoop()
 	o.Fresh = fresh
-	set, settled := r.debounce.load(inputs, previous, r.whole(fresh), o, time.Now())
+	set, settled := r.debounce.Load(inputs, previous, r.whole(fresh), o, time.Now())
 	if !settled.IsZero() {
 		sum = [sha256.Size]byte{} // what was held back is compiled when it has settled
-		again = sooner(again, settled)
+		again = specfiles.Sooner(again, settled)
 	}
 	if r.set == nil || fresh != nil || !reflect.DeepEqual(r.set, set) {
 		changed := changedFiles(previous, set.Accepted())
@@ -412,4 +413,20 @@ func (r *Reconciler) miss(address string, now time.Time) {
 	}
 	r.shown.show(address)
 	r.queue.add(address, now)
+}
+
+// whole tells which files nobody can be writing: those that somebody asks for, and those of a
+// checkout, which is looked at only when it is complete.
+func (r *Reconciler) whole(fresh func(path string) bool) func(path string) bool {
+	return func(path string) bool {
+		return fresh != nil && fresh(path) || r.o.Checkout != nil && below(path, r.o.Checkout.Root)
+	}
+}
+
+// settled lets the files rest after a look that took all of them in: a file that is missed or
+// held back, or one with an error, is looked at again without having changed.
+func (r *Reconciler) settled(sights []config.StatSnapshot) {
+	if r.again.IsZero() && !r.set.Diagnostics.HasErrors() {
+		r.scanned = specfiles.NewScanCache(sights, time.Now())
+	}
 }

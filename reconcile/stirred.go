@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/specfiles"
 )
 
 // stirred looks whether content lies as it lay when it was read. What it asks of the file system
@@ -60,7 +62,7 @@ func (r *Reconciler) lookAtContent(ctx context.Context) {
 		}
 	}
 	pause := max(contentEvery, contentRatio*time.Since(began))
-	s.next, s.due = time.Now().Add(pause), time.Now().Add(max(readEvery, pause))
+	s.next, s.due = time.Now().Add(pause), time.Now().Add(max(specfiles.ReadEvery, pause))
 	if restless {
 		s.due = s.next
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -82,7 +80,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, paths []string) error {
 			return err
 		}
 		for _, path := range paths {
-			r.deletions.missed[path] = time.Time{} // for long enough
+			r.deletions.Gone(path)
 		}
 		r.rescan(ctx, nil)
 		return nil
@@ -94,8 +92,8 @@ func (r *Reconciler) rehearse(previous config.Previous, all []submission) *confi
 	release, known := r.holdCheckout()
 	defer release()
 	found, emptied, _ := r.scanRoots(previous, known)
-	looks := deletionGuard{log: slog.New(slog.DiscardHandler), missed: maps.Clone(r.deletions.missed)}
-	inputs, _ := looks.settle(previous, withSubmissions(found, all), emptied, time.Now())
+	looks := r.deletions.Quiet()
+	inputs, _ := looks.Settle(previous, withSubmissions(found, all), emptied, time.Now())
 	o := r.inLoop()
 	return config.Load(inputs, previous, o)
 }

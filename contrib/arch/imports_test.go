@@ -128,7 +128,9 @@ var mayImport = map[string][]string{
 	},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/container",
+		// What mining works in.
+		"runtime/mining/workbench",
 		// What is judged, and how what it shows is read.
 		"runtime/task", "runtime/task/swebench", "runtime/judge/round", "runtime/judge/scoring", "runtime/patch", "runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 	},
@@ -137,6 +139,9 @@ var mayImport = map[string][]string{
 		// By whom a task is rated, and of what the names of tests are read.
 		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
 	},
+	"reconcile/specfiles": {"config"},
+	"reconcile/cheatscan": {"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round"},
+	"reconcile/pinned":    {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/image"},
 	"reconcile/retention": {
 		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "runtime/trial", "runtime/container",
 		// Of what images are, and by what containers of the judge are known.
@@ -148,7 +153,7 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.
@@ -182,6 +187,7 @@ var ownerOf = map[string]string{
 	"github.com/containerd/errdefs":     "runtime/container/docker",
 	"k8s.io":                            "runtime/container/kubernetes",
 	"modernc.org/sqlite":                "reconcile/store",
+	"github.com/hashicorp/go-immutable": "reconcile/query",
 	"github.com/hashicorp/hcl/v2":       "config",
 	"github.com/zclconf/go-cty":         "config",
 	"github.com/agext/levenshtein":      "config",

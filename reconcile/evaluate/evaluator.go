@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
@@ -14,11 +15,12 @@ import (
 
 // Options are what an Evaluator is made of.
 type Options struct {
-	Store  *store.Store
-	Ledger *ledger.Submissions
-	Host   *trial.Host // with a nil Judge nothing is judged
-	Reader *query.Reader
-	Config config.Options // how specs are compiled
+	Store     *store.Store
+	Ledger    *ledger.Submissions
+	Host      *trial.Host // with a nil Judge nothing is judged
+	Reader    *query.Reader
+	Admission *admission.Controller // of work beside trials
+	Config    config.Options        // how specs are compiled
 	// Accepted is what was accepted last of the spec files.
 	Accepted func(ctx context.Context) (config.Previous, error)
 	// Hold keeps spec files as they are until release; ok is false where they may be of two commits.

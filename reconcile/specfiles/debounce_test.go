@@ -1,4 +1,4 @@
-package reconcile
+package specfiles
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func TestHalfAFileIsNotTakenForTheWhole(t *testing.T) {
 			}
 			previous := config.Load(old, nil, config.Options{}).Accepted()
 			whole := func(path string) bool { return path == "/root/"+tt.asked }
-			set, again := debounce{}.load(inputs, previous, whole, config.Options{}, noon)
+			set, again := Debounce{}.Load(inputs, previous, whole, config.Options{}, noon)
 			if got := told(set); got != tt.want {
 				t.Errorf("in force is %q, want %q", got, tt.want)
 			}
@@ -82,15 +82,15 @@ func told(set *config.Set) string {
 
 // A file that is written all the time is looked at now and then as it is.
 func TestAFileThatNeverRestsIsTakenAsItIs(t *testing.T) {
-	w := debounce{}
+	w := Debounce{}
 	var taken []int
 	for at := 0; at < 12_000; at += 50 {
 		now := noon.Add(time.Duration(at) * time.Millisecond)
 		text := fmt.Sprintf("agent \"a\" { command = \"%d\" }\n", at)
-		set, again := w.load([]config.Input{{Path: "/root/f", Root: "/root", Text: []byte(text), Changed: now}}, nil, func(string) bool { return false }, config.Options{}, now)
+		set, again := w.Load([]config.Input{{Path: "/root/f", Root: "/root", Text: []byte(text), Changed: now}}, nil, func(string) bool { return false }, config.Options{}, now)
 		if len(set.All()) > 0 {
 			taken = append(taken, at)
-		} else if !again.Equal(now.Add(youngText)) {
+		} else if !again.Equal(now.Add(YoungText)) {
 			t.Fatalf("held back at %d ms without another look: %v", at, again)
 		}
 	}

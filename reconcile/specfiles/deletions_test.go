@@ -1,4 +1,4 @@
-package reconcile
+package specfiles
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func TestPresence(t *testing.T) {
 		{"a new file is no matter of presence", "", nil, []look{{at: 0, seen: "z"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newDeletionGuard(slog.New(slog.DiscardHandler))
+			p := NewDeletionGuard(slog.New(slog.DiscardHandler))
 			previous := config.Previous{}
 			for _, name := range tt.known {
 				path := fmt.Sprintf("/root/%c", name)
@@ -50,7 +50,7 @@ func TestPresence(t *testing.T) {
 				for _, name := range l.seen {
 					found = append(found, config.Input{Path: fmt.Sprintf("/root/%c", name)})
 				}
-				inputs, again := p.settle(previous, found, tt.emptied, noon.Add(time.Duration(l.at)*time.Millisecond))
+				inputs, again := p.Settle(previous, found, tt.emptied, noon.Add(time.Duration(l.at)*time.Millisecond))
 				var unknown []string
 				for _, in := range inputs {
 					if in.Unknown != "" {
@@ -78,16 +78,16 @@ func TestPresence(t *testing.T) {
 
 // TestUnknownIsKept: what a scan could not read is neither missed nor absent, however long.
 func TestUnknownIsKept(t *testing.T) {
-	p := newDeletionGuard(slog.New(slog.DiscardHandler))
+	p := NewDeletionGuard(slog.New(slog.DiscardHandler))
 	previous := config.Previous{"/root/a": {Path: "/root/a", Root: "/root"}}
 	unread := []config.Input{{Path: "/root/a", Unknown: "permission denied"}}
 	for _, after := range []time.Duration{0, time.Second, time.Hour} {
-		inputs, again := p.settle(previous, unread, nil, noon.Add(after))
+		inputs, again := p.Settle(previous, unread, nil, noon.Add(after))
 		if len(inputs) != 1 || !again.IsZero() {
 			t.Errorf("after %s: %v, look again %s", after, inputs, again)
 		}
 	}
-	if inputs, _ := p.settle(previous, nil, nil, noon.Add(2*time.Hour)); len(inputs) != 1 {
+	if inputs, _ := p.Settle(previous, nil, nil, noon.Add(2*time.Hour)); len(inputs) != 1 {
 		t.Error("a file that was unknown is absent at the first look that misses it")
 	}
 }

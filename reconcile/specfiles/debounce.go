@@ -1,4 +1,4 @@
-package reconcile
+package specfiles
 
 import (
 	"maps"
@@ -8,22 +8,22 @@ import (
 	"github.com/assayd/assayd/config"
 )
 
-// debounce holds back files that somebody may still be writing, so that half a file is
+// Debounce holds back files that somebody may still be writing, so that half a file is
 // neither taken for the whole nor complained about: what was accepted of it before stays. It
 // says of each since when.
-type debounce map[string]time.Time
+type Debounce map[string]time.Time
 
 // A file is held back while it is very young, and for longer while it looks like the
 // beginning of another: with an error, or without a block that was there before.
 const (
-	youngText   = 100 * time.Millisecond // as long as folders must be quiet before anybody looks
+	YoungText   = 100 * time.Millisecond // as long as folders must be quiet before anybody looks
 	youngDoubt  = time.Second
 	longestHold = 5 * time.Second // one that never comes to rest is taken as it is
 )
 
-// load compiles the inputs without those that are held back. It returns when to look again,
+// Load compiles the inputs without those that are held back. It returns when to look again,
 // zero for not by itself.
-func (w debounce) load(inputs []config.Input, previous config.Previous, whole func(path string) bool, o config.Options, now time.Time) (set *config.Set, again time.Time) {
+func (w Debounce) Load(inputs []config.Input, previous config.Previous, whole func(path string) bool, o config.Options, now time.Time) (set *config.Set, again time.Time) {
 	held := map[string]bool{}
 	hold := func(in config.Input, age time.Duration) {
 		until := in.Changed.Add(age)
@@ -37,11 +37,11 @@ func (w debounce) load(inputs []config.Input, previous config.Previous, whole fu
 		}
 		if now.Sub(since) < longestHold {
 			held[in.Path] = true
-			again = sooner(again, until)
+			again = Sooner(again, until)
 		}
 	}
 	for _, in := range inputs {
-		hold(in, youngText)
+		hold(in, YoungText)
 	}
 	for before := -1; before < len(held); {
 		before = len(held)
@@ -55,14 +55,6 @@ func (w debounce) load(inputs []config.Input, previous config.Previous, whole fu
 	}
 	maps.DeleteFunc(w, func(path string, _ time.Time) bool { return !held[path] })
 	return set, again
-}
-
-// whole tells which files nobody can be writing: those that somebody asks for, and those of a
-// checkout, which is looked at only when it is complete.
-func (r *Reconciler) whole(fresh func(path string) bool) func(path string) bool {
-	return func(path string) bool {
-		return fresh != nil && fresh(path) || r.o.Checkout != nil && below(path, r.o.Checkout.Root)
-	}
 }
 
 // without is the inputs with those kept as they were that are held back; of one that was

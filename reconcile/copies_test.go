@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -258,26 +257,6 @@ func TestAFileThatIsHandedInIsCopiedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.until(t, "done with what is there now", func(r query.RunStatus) bool { return r.Execution == 2 && r.State == "finished" })
-}
-
-// A folder in which somebody writes all the time is copied all the same, and known to have been changed.
-func TestAFolderThatNeverRestsIsCopied(t *testing.T) {
-	dir := t.TempDir()
-	put(t, dir, "log", "0")
-	n := 0
-	k := newPacking(func(string) (string, error) {
-		n++
-		put(t, dir, "log", strings.Repeat("x", n))
-		return "digest", nil
-	}, nil)
-	k.all[dir] = &folderCopy{next: make(chan struct{})}
-	before := config.Lay(dir)
-	k.put(dir, k.pack(dir))
-	digest, err := k.snapshot(dir, time.Now())
-	if digest != "digest" || err != nil || n != packTries || k.lay(dir) == config.Lay(dir) || k.lay(dir) == before {
-		t.Errorf("%q (%v) after %d copies", digest, err, n)
-	}
-	_ = os.Remove(filepath.Join(dir, "log"))
 }
 
 // A run whose time has come begins with the folder as it is then: it waits for the copy.

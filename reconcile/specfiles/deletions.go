@@ -1,17 +1,18 @@
-package reconcile
+package specfiles
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/assayd/assayd/config"
 )
 
-// deletionGuard tells files that are gone from files that are only not seen. A file counts as
+// DeletionGuard tells files that are gone from files that are only not seen. A file counts as
 // absent when two looks in a row miss it; when most of a tree vanishes at once, or a root
 // holds nothing at all, only after that has lasted.
-type deletionGuard struct {
+type DeletionGuard struct {
 	log    *slog.Logger
 	missed map[string]time.Time // since when
 	loud   bool
@@ -23,13 +24,14 @@ const (
 	massAtLeast = 4                      // files that make "most of a tree"
 )
 
-func newDeletionGuard(log *slog.Logger) deletionGuard {
-	return deletionGuard{log: log, missed: map[string]time.Time{}}
+// NewDeletionGuard returns one that misses nothing yet.
+func NewDeletionGuard(log *slog.Logger) DeletionGuard {
+	return DeletionGuard{log: log, missed: map[string]time.Time{}}
 }
 
-// settle turns what was found into the inputs of a load: files that may come back are
+// Settle turns what was found into the inputs of a load: files that may come back are
 // unknown. It returns when to look again, zero for not by itself.
-func (p *deletionGuard) settle(previous config.Previous, found []config.Input, emptied []string, now time.Time) (inputs []config.Input, again time.Time) {
+func (p *DeletionGuard) Settle(previous config.Previous, found []config.Input, emptied []string, now time.Time) (inputs []config.Input, again time.Time) {
 	inputs = found
 	seen := map[string]bool{}
 	for _, i := range inputs {
@@ -43,7 +45,7 @@ func (p *deletionGuard) settle(previous config.Previous, found []config.Input, e
 		}
 	}
 	patience := secondLook
-	mass := len(previous) >= massAtLeast && 2*len(missing) > len(previous)
+	mass := Most(len(missing), len(previous))
 	if mass {
 		patience = massVanish
 		if !p.loud {
@@ -67,15 +69,30 @@ func (p *deletionGuard) settle(previous config.Previous, found []config.Input, e
 			continue
 		}
 		inputs = append(inputs, config.Input{Path: path, Display: path, Root: previous[path].Root, Unknown: "not found at the last look"})
-		again = sooner(again, until)
+		again = Sooner(again, until)
 	}
 	return inputs, again
 }
 
-// sooner is the earlier of two times, of which zero is never.
-func sooner(a, b time.Time) time.Time {
+// Sooner is the earlier of two times, of which zero is never.
+func Sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
 }
+
+// Most reports whether so many missing files are most of those that are known: somebody may have moved a tree
+// away by mistake.
+func Most(missing, known int) bool { return known >= massAtLeast && 2*missing > known }
+
+// Gone counts a file, where the next look misses it, as missed for long enough.
+func (p *DeletionGuard) Gone(path string) { p.missed[path] = time.Time{} }
+
+// Quiet is a copy that tells nobody, for a look that changes nothing.
+func (p *DeletionGuard) Quiet() DeletionGuard {
+	return DeletionGuard{log: slog.New(slog.DiscardHandler), missed: maps.Clone(p.missed)}
+}
+
+// Missed are the files that looks have missed, and since when.
+func (p *DeletionGuard) Missed() map[string]time.Time { return p.missed }

@@ -1,4 +1,4 @@
-package reconcile
+package mining
 
 import (
 	"os"
@@ -28,7 +28,7 @@ func TestTheListsOfAFilter(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			rules, err := rulesOf(config.Filter{ExcludeRepos: config.Names{File: path}, Decontaminate: config.Names{List: []string{"a/["}}})
+			rules, err := RulesOf(config.Filter{ExcludeRepos: config.Names{File: path}, Decontaminate: config.Names{List: []string{"a/["}}})
 			switch {
 			case tc.err == "" && (err != nil || !cmp.Equal(rules.Decontaminate, []string{"a/["})):
 				t.Errorf("%v, %v", rules.Decontaminate, err)

@@ -1,4 +1,4 @@
-package reconcile
+package evaluate
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// room is mining.Options.Room: a container of a task's work image with network and without any
+// Room is mining.Options.Room: a container of a task's work image with network and without any
 // credential.
-func (r *Reconciler) room(ctx context.Context, t task.Task, use func(ctx context.Context, room workbench.Room) error) error {
+func (r *Evaluator) Room(ctx context.Context, t task.Task, use func(ctx context.Context, room workbench.Room) error) error {
 	h := r.o.Host
 	labels := map[string]string{container.LabelOwner: h.Owner, container.LabelRole: container.RoleBuild}
 	work, err := h.Images.Work(ctx, t, labels)
@@ -42,8 +42,8 @@ func (r *Reconciler) room(ctx context.Context, t task.Task, use func(ctx context
 // maxPrinted bounds how much is read of what a judge command printed.
 const maxPrinted = 1 << 20
 
-// printed is mining.Options.Printed.
-func (r *Reconciler) printed(_ context.Context, report round.Report) (string, error) {
+// Printed is mining.Options.Printed.
+func (r *Evaluator) Printed(_ context.Context, report round.Report) (string, error) {
 	if report.Output == "" {
 		return "", nil
 	}

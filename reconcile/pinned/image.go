@@ -1,4 +1,4 @@
-package reconcile
+package pinned
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// pin is trial.Host.Pin: what an image's name means in an execution is asked once and kept.
-func (r *Reconciler) pin(ctx context.Context, s trial.State, ref string, resolve func() (string, error)) (id string, err error) {
+// Image is trial.Host.Pin: what an image's name means in an execution is asked once and kept.
+func Image(ctx context.Context, books *store.Store, s trial.State, ref string, resolve func() (string, error)) (id string, err error) {
 	key := history.PinKey(s.Spec, s.Execution, ref)
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+	err = books.View(ctx, func(tx *store.Tx) error {
 		id, err = tx.Meta(key)
 		return err
 	})
@@ -21,7 +21,7 @@ func (r *Reconciler) pin(ctx context.Context, s trial.State, ref string, resolve
 	if id, err = resolve(); err != nil {
 		return "", err
 	}
-	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
+	err = books.Do(ctx, func(tx *store.Tx) error {
 		first, err := tx.Meta(key)
 		if err != nil {
 			return err

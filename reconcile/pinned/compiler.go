@@ -1,4 +1,4 @@
-package reconcile
+package pinned
 
 import (
 	"crypto/sha256"
@@ -15,28 +15,37 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 )
 
-// pinner makes runs of a set with the content of their executions.
-type pinner struct {
-	r        *Reconciler
+// Options say how a Compiler reads what it is given.
+type Options struct {
+	Config config.Options          // how specs are compiled
+	InLoop func() config.Options   // how they are where nothing may take long
+	Texts  map[string]config.Input // of the last look at the files, by path
+	Names  map[string]string       // ids of images by full name, of the last look; nil = they are not known
+	Dry    bool                    // nothing is stored
+}
+
+// Compiler makes runs of a set with the content of their executions, in one transaction. It belongs to one
+// goroutine.
+type Compiler struct {
+	o        Options
 	set      *config.Set
 	compiler *plan.Compiler
 	tx       *store.Tx
 	hashes   map[string]string          // of the content of files, by path
 	stored   map[string]config.Compiled // what was pinned, by key
-	texts    map[string]config.Input
 
 	compilers map[string]*plan.Compiler // by what of the set is as an execution has it
-	dry       bool                      // nothing is stored
 }
 
-func (r *Reconciler) pinner(tx *store.Tx, set *config.Set) *pinner {
-	return &pinner{
-		r: r, set: set, compiler: plan.NewCompiler(set), tx: tx, hashes: map[string]string{}, stored: map[string]config.Compiled{},
-		texts: r.contents.texts, compilers: map[string]*plan.Compiler{}, dry: r.o.Idle,
+// New returns a compiler of the runs of a set.
+func New(tx *store.Tx, set *config.Set, o Options) *Compiler {
+	return &Compiler{
+		o: o, set: set, compiler: plan.NewCompiler(set), tx: tx, hashes: map[string]string{}, stored: map[string]config.Compiled{},
+		compilers: map[string]*plan.Compiler{},
 	}
 }
 
-func (p *pinner) hash(path string) string {
+func (p *Compiler) hash(path string) string {
 	hash, ok := p.hashes[path]
 	if !ok {
 		hash = plan.ContentHash(p.set.Accepted()[path].Content())
@@ -45,9 +54,9 @@ func (p *pinner) hash(path string) string {
 	return hash
 }
 
-// compiled is a run as its latest execution has it, as it would be with the content of now
+// Compiled is a run as its latest execution has it, as it would be with the content of now
 // (nil where that is the same), and what differs.
-func (p *pinner) compiled(run *config.Run, c *plan.Content) (d, newest *plan.Run, stale *plan.Stale, err error) {
+func (p *Compiler) Compiled(run *config.Run, c *plan.Content) (d, newest *plan.Run, stale *plan.Stale, err error) {
 	if c == nil {
 		d, err = compiledBy(p.compiler, run)
 		return d, nil, nil, err
@@ -68,8 +77,11 @@ func (p *pinner) compiled(run *config.Run, c *plan.Content) (d, newest *plan.Run
 	return d, newest, stale.And(moved), nil
 }
 
-// withFiles is compiled, but for what names of images mean.
-func (p *pinner) withFiles(run *config.Run, c *plan.Content) (d, newest *plan.Run, stale *plan.Stale, err error) {
+// Newest is a run with the content of now.
+func (p *Compiler) Newest(run *config.Run) (*plan.Run, error) { return p.compiler.Compile(run) }
+
+// withFiles is Compiled, but for what names of images mean.
+func (p *Compiler) withFiles(run *config.Run, c *plan.Content) (d, newest *plan.Run, stale *plan.Stale, err error) {
 	differs := false
 	var names []string
 	var versions []layerSet
@@ -107,7 +119,7 @@ func (p *pinner) withFiles(run *config.Run, c *plan.Content) (d, newest *plan.Ru
 
 // compile makes the run with other versions of files: benchmarks of over, where it has them,
 // and all else of base.
-func (p *pinner) compile(run *config.Run, base, over []config.Compiled) (*plan.Run, error) {
+func (p *Compiler) compile(run *config.Run, base, over []config.Compiled) (*plan.Run, error) {
 	sum := sha256.New()
 	for _, files := range [][]config.Compiled{base, over} {
 		for _, c := range files {
@@ -118,7 +130,7 @@ func (p *pinner) compile(run *config.Run, base, over []config.Compiled) (*plan.R
 	key := hex.EncodeToString(sum.Sum(nil))
 	compiler := p.compilers[key] // runs of one benchmark share it
 	if compiler == nil {
-		o := p.r.o.Config
+		o := p.o.Config
 		set := p.set.With(base, o, func(config.Block) bool { return true })
 		if over != nil {
 			set = set.With(over, o, func(b config.Block) bool { return b.Kind == "benchmark" })
@@ -132,15 +144,16 @@ func (p *pinner) compile(run *config.Run, base, over []config.Compiled) (*plan.R
 	return compiledBy(compiler, run)
 }
 
-// compileError is about the text of a run rather than about the store.
-type compileError struct{ error }
+// CompileError is about the text of a run rather than about the store.
+type CompileError struct{ error }
 
-func (e compileError) Unwrap() error { return e.error }
+// Unwrap gives the cause.
+func (e CompileError) Unwrap() error { return e.error }
 
 func compiledBy(c *plan.Compiler, run *config.Run) (*plan.Run, error) {
 	d, err := c.Compile(run)
 	if err != nil {
-		return nil, compileError{err}
+		return nil, CompileError{err}
 	}
 	return d, nil
 }
@@ -154,7 +167,7 @@ type layerSet struct {
 
 // version finds what of a layer is not as it is in force, and brings the layer up to date with
 // the text of the files.
-func (p *pinner) version(run *config.Run, c *plan.Content, i int) (v layerSet, err error) {
+func (p *Compiler) version(run *config.Run, c *plan.Content, i int) (v layerSet, err error) {
 	files := c.Layers[i].Files
 	for _, path := range slices.Sorted(maps.Keys(plan.FilesOf(p.set, run))) {
 		now, ok := p.set.Accepted()[path]
@@ -189,7 +202,7 @@ func (p *pinner) version(run *config.Run, c *plan.Content, i int) (v layerSet, e
 }
 
 // repinned is a file as its text is now, with the content of an execution.
-func (p *pinner) repinned(now config.Compiled, was plan.PinnedFile) (config.Compiled, []string, error) {
+func (p *Compiler) repinned(now config.Compiled, was plan.PinnedFile) (config.Compiled, []string, error) {
 	old, err := p.read(was.Key)
 	if err != nil {
 		return now, nil, err
@@ -205,12 +218,12 @@ func (p *pinner) repinned(now config.Compiled, was plan.PinnedFile) (config.Comp
 	if len(names) == 0 && old.Taken != nil {
 		return now, nil, nil // the text alone is another
 	}
-	in, ok := p.texts[now.Path]
+	in, ok := p.o.Texts[now.Path]
 	if !ok {
 		in = config.Read(now.Path)
 		in.Root, in.Named = now.Root, now.Named
 	}
-	o := p.r.inLoop()
+	o := p.o.InLoop()
 	if one, ok := config.Repin(in, old, o); ok && one.Hash == now.Hash {
 		return one, names, nil
 	}
@@ -218,7 +231,7 @@ func (p *pinner) repinned(now config.Compiled, was plan.PinnedFile) (config.Comp
 }
 
 // keep stores a version of a file.
-func (p *pinner) keep(c config.Compiled) (plan.PinnedFile, error) {
+func (p *Compiler) keep(c config.Compiled) (plan.PinnedFile, error) {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return plan.PinnedFile{}, fmt.Errorf("encode what is pinned of %s: %w", c.Path, err)
@@ -229,7 +242,7 @@ func (p *pinner) keep(c config.Compiled) (plan.PinnedFile, error) {
 		return one, nil
 	}
 	p.stored[one.Key] = c
-	if p.dry {
+	if p.o.Dry {
 		return one, nil
 	}
 	there, err := p.tx.Meta(compiledKey(one.Key))
@@ -239,7 +252,7 @@ func (p *pinner) keep(c config.Compiled) (plan.PinnedFile, error) {
 	return one, p.tx.PutMeta(compiledKey(one.Key), string(data))
 }
 
-func (p *pinner) read(key string) (config.Compiled, error) {
+func (p *Compiler) read(key string) (config.Compiled, error) {
 	if c, known := p.stored[key]; known {
 		return c, nil
 	}
@@ -255,16 +268,16 @@ func (p *pinner) read(key string) (config.Compiled, error) {
 	return c, nil
 }
 
-// begun is the content of an execution that begins now.
-func (p *pinner) begun(run *config.Run, n int) (*plan.Content, error) {
+// Begun is the content of an execution that begins now.
+func (p *Compiler) Begun(run *config.Run, n int) (*plan.Content, error) {
 	c := &plan.Content{N: n, Layers: []plan.Layer{{Files: map[string]plan.PinnedFile{}}}}
 	_, err := p.version(run, c, 0)
 	return c, err
 }
 
-// contentOf reads with what the latest execution of a run is done; nil = there is none. One
+// ContentOf reads with what the latest execution of a run is done; nil = there is none. One
 // that an earlier version began is done with what was accepted last.
-func (p *pinner) contentOf(run *config.Run, before config.Previous) (*plan.Content, error) {
+func (p *Compiler) ContentOf(run *config.Run, before config.Previous) (*plan.Content, error) {
 	row, err := p.tx.LatestExecution(run.Address())
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
@@ -292,9 +305,9 @@ func (p *pinner) contentOf(run *config.Run, before config.Previous) (*plan.Conte
 	return c, nil
 }
 
-// put stores with what the execution is done.
-func (p *pinner) put(address string, c *plan.Content) error {
-	if p.dry {
+// Put stores with what the execution is done.
+func (p *Compiler) Put(address string, c *plan.Content) error {
+	if p.o.Dry {
 		return nil
 	}
 	row, err := p.tx.LatestExecution(address)
@@ -313,3 +326,5 @@ func (p *pinner) put(address string, c *plan.Content) error {
 	}
 	return p.tx.PutExecution(row)
 }
+
+func compiledKey(key string) string { return "pinned/" + key }
