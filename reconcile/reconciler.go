@@ -219,6 +219,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 		if err := takeOver(loop); err != nil {
 			return err
 		}
+		r.Heartbeat() // each is as a turn
 	}
 	defer r.Foreign.Finish(ctx)
 	sweeper := sync.WaitGroup{}

@@ -32,6 +32,7 @@ type folderCopy struct {
 	next   chan struct{} // closed when the next copy is there; nil = none is asked for
 }
 
+// How folders are copied.
 const (
 	Packers   = 2                // at once
 	packAgain = 5 * time.Second  // after which a folder that could not be read is tried again
