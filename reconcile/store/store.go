@@ -40,10 +40,10 @@ type Store struct {
 	clock   func() time.Time
 	redact  func([]byte) []byte
 	lock    io.Closer
-	writer  *sql.DB // one connection: SQLite has one writer
+	writer  *pool   // one connection: SQLite has one writer
 	writers writers // who waits for it
-	reader  *sql.DB
-	first   *sql.DB // reads, too, for those who go first; nil where the store is open for reading only
+	reader  *pool
+	first   *pool // reads, too, for those who go first; nil where the store is open for reading only
 	blobs   *Blobs
 	lists   *Blobs // what was too long for a line
 	lines   chan struct{}
@@ -155,7 +155,7 @@ func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
 	}); err != nil {
 		return err
 	}
-	if err := migrate(ctx, s.writer, s.dir); err != nil {
+	if err := migrate(ctx, s.writer.DB, s.dir); err != nil {
 		return err
 	}
 	if s.reader, err = openReader(path, readers); err != nil {
@@ -224,7 +224,7 @@ const (
 )
 
 // openReader opens a pool of n connections for those who only read.
-func openReader(path string, n int) (*sql.DB, error) {
+func openReader(path string, n int) (*pool, error) {
 	db, err := openPool(path, n, url.Values{
 		"mode":    {"ro"},
 		"_pragma": {"busy_timeout(5000)", "query_only(1)"},
@@ -237,7 +237,7 @@ func openReader(path string, n int) (*sql.DB, error) {
 
 // openPool opens a pool of at most n connections. Everything a connection needs is in its
 // name, because a pragma that is executed reaches only the connection it happens to get.
-func openPool(path string, n int, query url.Values) (*sql.DB, error) {
+func openPool(path string, n int, query url.Values) (*pool, error) {
 	name := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", name.String())
 	if err != nil {
@@ -245,7 +245,7 @@ func openPool(path string, n int, query url.Values) (*sql.DB, error) {
 	}
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
-	return db, nil
+	return newPool(db), nil
 }
 
 // Owner is the random id of this state directory, 16 hex digits; it labels containers.
@@ -264,7 +264,7 @@ func (s *Store) Lines() <-chan struct{} { return s.lines }
 // Close closes the database and gives the lock back.
 func (s *Store) Close() error {
 	var errs []error
-	for _, db := range []*sql.DB{s.reader, s.first, s.writer} {
+	for _, db := range []*pool{s.reader, s.first, s.writer} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
@@ -338,10 +338,11 @@ func (s *Store) View(ctx context.Context, fn func(*Tx) error) error {
 	return fn(t)
 }
 
-func (s *Store) begin(ctx context.Context, db *sql.DB, o *sql.TxOptions) (*Tx, error) {
+func (s *Store) begin(ctx context.Context, db *pool, o *sql.TxOptions) (*Tx, error) {
+	db.keep(ctx)
 	tx, err := db.BeginTx(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("begin transaction in state directory %q: %w", s.dir, explain(err))
 	}
-	return &Tx{ctx: ctx, tx: tx, store: s, statements: map[string]*sql.Stmt{}}, nil
+	return &Tx{ctx: ctx, tx: tx, store: s, pool: db, statements: map[string]*sql.Stmt{}}, nil
 }

@@ -245,7 +245,7 @@ func TestViewIsASnapshotAndCannotWrite(t *testing.T) {
 
 func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
-	check := func(db *sql.DB, n int, pragma string, want string) {
+	check := func(db *pool, n int, pragma string, want string) {
 		var conns []*sql.Conn
 		for range n {
 			c, err := db.Conn(t.Context())
@@ -265,7 +265,7 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	for pragma, want := range map[string]string{"busy_timeout": "5000", "journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
 		check(s.writer, 1, pragma, want)
 	}
-	for db, n := range map[*sql.DB]int{s.reader: readers, s.first: firstReaders} {
+	for db, n := range map[*pool]int{s.reader: readers, s.first: firstReaders} {
 		check(db, n, "busy_timeout", "5000")
 		check(db, n, "query_only", "1")
 	}

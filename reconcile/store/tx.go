@@ -15,6 +15,7 @@ type Tx struct {
 	ctx        context.Context // of Do or View: a transaction lives no longer than its call
 	tx         *sql.Tx
 	store      *Store
+	pool       *pool
 	appended   bool
 	n          int64                // number of the last change; 0 = there is none
 	touched    map[string]What      // by topic
@@ -49,11 +50,15 @@ func (t *Tx) Once(key string) (bool, error) {
 	return n == 1, nil
 }
 
-// statement parses a query once in a transaction, which it ends with: one that accepts ten
-// thousand files asks the same for each, and parsing takes longer than doing. The rows of a
-// query must be closed before the query is used again.
+// statement is a parsed query: one that is kept, or one that ends with the transaction. The rows of a query
+// must be closed before the query is used again.
 func (t *Tx) statement(query string) (*sql.Stmt, error) {
 	if s := t.statements[query]; s != nil {
+		return s, nil
+	}
+	if kept := t.pool.statement(query); kept != nil {
+		s := t.tx.StmtContext(t.ctx, kept)
+		t.statements[query] = s
 		return s, nil
 	}
 	s, err := t.tx.PrepareContext(t.ctx, query)
