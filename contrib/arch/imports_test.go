@@ -104,10 +104,11 @@ var mayImport = map[string][]string{
 		// The plain values that a run is compiled into.
 		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest", "runtime/gateway",
 	},
-	"reconcile/summary": {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
-	"reconcile/store":   {},
-	"reconcile/results": {},
-	"reconcile/report":  {"reconcile/summary"},
+	"reconcile/summary":         {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
+	"reconcile/store":           {},
+	"reconcile/results":         {},
+	"reconcile/store/storetest": {"reconcile/store"},
+	"reconcile/report":          {"reconcile/summary"},
 	"reconcile/ledger": {
 		"config", "reconcile/store", "reconcile/results", "runtime/gateway", "runtime/judge/round",
 		// What the book of mining is about.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -36,11 +37,7 @@ func TestOnlyWhatCountsIsLookedAt(t *testing.T) {
 
 // TestAnotherTryIsLookedAtInPlaceOfTheOneBefore: what was found in that one is told of no other.
 func TestAnotherTryIsLookedAtInPlaceOfTheOneBefore(t *testing.T) {
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t)
 	first, second := Scan{"run.r", "t", 1}, Scan{"run.r", "t", 2}
 	if err := s.Do(t.Context(), func(tx *store.Tx) error {
 		return errors.Join(tx.PutMeta(first.Mark()), tx.PutMeta(second.Mark()), first.put(tx, []string{"cheat:x"}, nil))

@@ -10,23 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 func newEvaluator(t *testing.T) *Evaluator {
 	t.Helper()
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return New(Options{Store: s})
+	return New(Options{Store: storetest.Open(t)})
 }
 
 // An execution asks once what a task's untouched tree shows; trouble is no answer, and another execution

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -21,15 +22,7 @@ var began = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 // openedStore opens a store with run.r in its first execution, of which a trial is open.
 func openedStore(t *testing.T) (s *store.Store, id string) {
 	t.Helper()
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s = storetest.Open(t)
 	state := trial.State{ID: "r.e1.aaaaaaaa", Spec: "run.r", Generation: "g1", Execution: 1, Key: strings.Repeat("a", 64), Try: 1, StartedAt: began, Phase: trial.Running}
 	data, err := json.Marshal(state)
 	if err != nil {

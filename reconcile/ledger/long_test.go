@@ -9,13 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // A list that is kept in memory is at each moment the one that the store would give.
 func TestALongListIsTheStores(t *testing.T) {
-	s := emptyStore(t)
+	s := storetest.Open(t)
 	l := unheard(s)
 	l.long.least = 3
 	trials, n := 0, 0

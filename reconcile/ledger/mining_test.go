@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/output"
@@ -20,7 +21,7 @@ import (
 // What was answered about a pull request goes with its decision, unless it may be taken up
 // again.
 func TestAnswersStayWithWhatMayBeTakenUpAgain(t *testing.T) {
-	s := emptyStore(t)
+	s := storetest.Open(t)
 	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}}
 	book := &Mining{Store: s, Spec: spec, Log: slog.New(slog.DiscardHandler), Stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}
 	for i, c := range []struct {
@@ -39,7 +40,7 @@ func TestAnswersStayWithWhatMayBeTakenUpAgain(t *testing.T) {
 
 // What a crash kept from being listed is listed by the next life, once, however much there is.
 func TestDecidedPullRequestsAreListedAfterACrash(t *testing.T) {
-	s := emptyStore(t)
+	s := storetest.Open(t)
 	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}, PRFile: filepath.Join(t.TempDir(), "prs.jsonl")}
 	book := &Mining{Store: s, Spec: spec, Log: slog.New(slog.DiscardHandler)}
 	const seen = 2*catchUpAtOnce + 10
@@ -69,7 +70,7 @@ func TestDecidedPullRequestsAreListedAfterACrash(t *testing.T) {
 // What was not wanted for its class is listed with it, once, also over a crash; what is decided for
 // another reason later is listed without.
 func TestPullRequestsOfAnUnwantedClassAreListedWithIt(t *testing.T) {
-	s := emptyStore(t)
+	s := storetest.Open(t)
 	spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x"}, PRFile: filepath.Join(t.TempDir(), "prs.jsonl")}
 	life := func() *Mining {
 		b := &Mining{Store: s, Spec: spec, Log: slog.New(slog.DiscardHandler), Stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}

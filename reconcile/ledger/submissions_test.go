@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -17,24 +18,10 @@ import (
 // aTrial has submissions in these tests.
 const aTrial = "r.e1.aaaaaaaa"
 
-func emptyStore(t *testing.T) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 // quietly returns the submissions of an empty store, whose verdicts are told to nobody.
 func quietly(t *testing.T) *Submissions {
 	t.Helper()
-	return unheard(emptyStore(t))
+	return unheard(storetest.Open(t))
 }
 
 func unheard(s *store.Store) *Submissions {
@@ -54,7 +41,7 @@ func reserved(t *testing.T, l *Submissions, s round.Submission) round.Submission
 // A verdict is told once, in the transaction that stores it: if it cannot be told it is not stored.
 func TestAVerdictIsToldInItsTransaction(t *testing.T) {
 	full, told := errors.New("full"), 0
-	l := NewSubmissions(emptyStore(t), func(_ *store.Tx, s round.Submission) error {
+	l := NewSubmissions(storetest.Open(t), func(_ *store.Tx, s round.Submission) error {
 		if told++; told == 1 {
 			return full
 		}
@@ -132,7 +119,7 @@ func TestAReservationIsTakenOver(t *testing.T) {
 
 func TestARefusedChangeStoresNothing(t *testing.T) {
 	told := 0
-	l := NewSubmissions(emptyStore(t), func(*store.Tx, round.Submission) error { told++; return nil })
+	l := NewSubmissions(storetest.Open(t), func(*store.Tx, round.Submission) error { told++; return nil })
 	no := errors.New("no")
 	if _, err := l.Reserve(t.Context(), aTrial, func([]round.Submission) (round.Submission, error) { return round.Submission{ID: "s0"}, no }); !errors.Is(err, no) {
 		t.Errorf("reserve: %v", err)

@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
 // An exchange counts from its beginning, with what it costs at least, and in the end with what
 // it took; the books know it by its try and by its execution.
 func TestBooksAreKeptByTryAndByExecution(t *testing.T) {
-	s := emptyStore(t)
+	s := storetest.Open(t)
 	b := NewUsageLedger(s)
 	spent := func(a gateway.Account) gateway.Usage {
 		t.Helper()
@@ -96,7 +97,7 @@ func TestBooksSurviveARestart(t *testing.T) {
 
 // Entries that are made at once are made together, and each has its own outcome.
 func TestManyWriteIntoTheBooksAtOnce(t *testing.T) {
-	s := emptyStore(t)
+	s := storetest.Open(t)
 	b := NewUsageLedger(s)
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -128,7 +129,7 @@ func TestManyWriteIntoTheBooksAtOnce(t *testing.T) {
 
 // One entry that cannot be made spoils none of those that are made with it.
 func TestABadEntrySpoilsNoOther(t *testing.T) {
-	s := emptyStore(t)
+	s := storetest.Open(t)
 	b := NewUsageLedger(s)
 	a := gateway.Account{Spec: "run.r", Execution: 1, Trial: "1", Try: 1}
 	b.writing = true // so that all that come wait

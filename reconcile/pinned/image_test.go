@@ -4,17 +4,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // A name is asked for once an execution, whatever it means later.
 func TestAnImagesNameIsResolvedOnceAnExecution(t *testing.T) {
-	books, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = books.Close() })
+	books := storetest.Open(t)
 	first := trial.State{Spec: "run.other", Execution: 1}
 	answer := func(id string, err error) func() (string, error) { return func() (string, error) { return id, err } }
 	broken := errors.New("no such image")

@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 )
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -33,19 +34,9 @@ type fixture struct {
 
 // newFixture is one whose lists and counts have to show of trials what these are, once the test is over.
 func newFixture(t *testing.T) *fixture {
-	h := &fixture{t, openStore(t)}
+	h := &fixture{t, storetest.Open(t)}
 	t.Cleanup(func() { check(t, history.CheckCells(context.WithoutCancel(t.Context()), h.store)) })
 	return h
-}
-
-func openStore(t *testing.T) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { check(t, s.Close()) })
-	return s
 }
 
 // reader answers with a first snapshot in which nothing is declared.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/trial"
@@ -31,7 +32,7 @@ func TestARunShowsWhatItSpentOfItsBudget(t *testing.T) {
 		{"without models", []trial.Cell{{}}, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := openStore(t)
+			s := storetest.Open(t)
 			last := tt.cells[len(tt.cells)-1]
 			d := &plan.Run{}
 			d.SetCells([]plan.Cell{{Key: last.Key()}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -85,7 +86,7 @@ func TestAStatusTellsWhatHasChangedSince(t *testing.T) {
 
 // All runs together tell no more trials than one, those that work first.
 func TestAStatusOfManyRunsHasABound(t *testing.T) {
-	h := &fixture{t, openStore(t)}
+	h := &fixture{t, storetest.Open(t)}
 	r := h.reader()
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	d := h.plantCells(3)

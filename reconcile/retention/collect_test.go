@@ -6,16 +6,12 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 )
 
 // Images of tasks that were mined are those of a spec in force.
 func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := storetest.Open(t)
 	o := config.Options{Mined: config.NewMined(), Env: func(name string) (string, bool) { return "sk", name == "OPENAI_API_KEY" }}
 	o.Mined.Add("x", config.Imported{Name: "one", Task: json.RawMessage(`{"Benchmark":"x","Name":"one","Image":"x"}`)})
 	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte("mining \"x\" {\n  provider = \"openai\"\n}\n")}}, nil, o)

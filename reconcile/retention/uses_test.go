@@ -5,18 +5,11 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 )
 
 func TestTheUseOfAnImageIsRemembered(t *testing.T) {
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := storetest.Open(t)
 	uses := NewUses(s, nil)
 	began := time.Now().Add(-time.Second)
 	for range 3 {

@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/mining"
@@ -94,11 +95,7 @@ func treeOf(t *testing.T, s *store.Store, files map[string]string) task.Tree {
 const rateFix = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-wrong\n+right\n"
 
 func TestAModelRatesATaskOrTheRatingSaysWhyNot(t *testing.T) {
-	books, err := store.Open(t.Context(), t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = books.Close() })
+	books := storetest.Open(t)
 	private := &task.Private{Context: treeOf(t, books, map[string]string{"private.txt": "nobody's business\n"})}
 	whole := task.Task{
 		Name: "one", Title: "Make it right", Instruction: "Set x to what is right.", Workdir: "/workspace", FailToPass: []string{"test_right"},
