@@ -228,7 +228,7 @@ func TestAfterARebootTrialsGoOnWithTheTimeThatIsLeft(t *testing.T) {
 	w := newFixture(t)
 	set := w.clocked()
 	set("", "first")
-	bench := strings.Replace(w.benchmark(), `command = "sh tests/check.sh"`, `command = "sleep 4; sh tests/check.sh"`, 1)
+	bench := strings.Replace(w.benchmark(), `command = "sh tests/check.sh"`, `command = "sleep 10; sh tests/check.sh"`, 1)
 	w.write("r.hcl", bench+w.agent("reborn", reborn)+
 		w.run("long", []string{`agent "reborn" {}`}, `timeout = "3h"`, `auto_eval = "0s"`)+
 		w.run("short", []string{`agent "reborn" {}`}, `timeout = "30m"`, `auto_eval = "0s"`))
