@@ -2,11 +2,9 @@ package evaluate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 
-	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -20,28 +18,13 @@ func (r *Evaluator) Sane(ctx context.Context, s trial.State, key string, ask fun
 		return answer, err
 	}
 	defer release()
-	var known string
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		known, err = tx.Meta(key)
-		return err
-	})
-	if err != nil {
+	if found, err := r.recall(ctx, key, &answer); err != nil || found {
 		return answer, err
-	}
-	if known != "" {
-		if err := json.Unmarshal([]byte(known), &answer); err != nil {
-			return answer, fmt.Errorf("read the sanity check of trial %s: %w", s.ID, err)
-		}
-		return answer, nil
 	}
 	if answer, err = ask(); err != nil || answer.Trouble != "" {
 		return answer, err
 	}
-	text, err := json.Marshal(answer)
-	if err != nil {
-		return answer, fmt.Errorf("encode the sanity check of trial %s: %w", s.ID, err)
-	}
-	return answer, r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(key, string(text)) })
+	return answer, r.remember(ctx, key, answer)
 }
 
 // keyedOnce lets one at a time do what has a key.
