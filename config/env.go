@@ -142,7 +142,7 @@ func (s *Settings) secrets() []Secret {
 	for _, name := range sortedKeys(s.Build.Secrets) {
 		all = append(all, s.Build.Secrets[name])
 	}
-	all = append(all, s.HuggingFace.Token, s.HTTP.Token)
+	all = append(all, s.HuggingFace.Token, s.HTTP.Token, s.HTTP.ViewerToken, s.HTTP.OperatorToken)
 	return append(all, s.passwords()...)
 }
 

@@ -137,8 +137,11 @@ type HuggingFace struct {
 
 // HTTP is the network listener; Listen "" is off.
 type HTTP struct {
-	Listen string
-	Token  Secret
+	Listen        string
+	Token         Secret   // equals root
+	ViewerToken   Secret   // lets look
+	OperatorToken Secret   // lets look, and cancel, rerun and retry
+	Hosts         []string // names by which browsers reach the daemon, besides the machine's own
 }
 
 // Limits bound everything together; zero = what the machine has, less a reserve.

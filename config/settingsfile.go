@@ -48,7 +48,10 @@ func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) 
 	out.HuggingFace = HuggingFace{BaseURL: hub.checked("base_url", "https://huggingface.co", checkURL), Token: hub.secret("token", Secret{})}
 	hub.close()
 	http, _ := b.one("http")
-	out.HTTP = HTTP{Listen: http.checked("listen", "", checkListen), Token: http.secret("token", Secret{})}
+	out.HTTP = HTTP{
+		Listen: http.checked("listen", "", checkListen), Token: http.secret("token", Secret{}), ViewerToken: http.secret("viewer_token", Secret{}),
+		OperatorToken: http.secret("operator_token", Secret{}), Hosts: http.checkedList("hosts", nil, checkHostName),
+	}
 	if out.HTTP.Listen != "" {
 		http.need("token")
 	}
@@ -300,6 +303,15 @@ func (b *body) readLog() Log {
 }
 
 // checkListen accepts host:port; without a host it is this machine alone.
+func checkHostName(s string) error {
+	if !hostName.MatchString(s) {
+		return fmt.Errorf("%q is no name of a host: write it as browsers do, without a port, as in evals.example.org", s)
+	}
+	return nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+
 func checkListen(s string) error {
 	if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
 		return fmt.Errorf(`%q is no address: write host:port, as in "127.0.0.1:7434"`, s)

@@ -22,7 +22,7 @@ func Alone(ctx context.Context, o Options) (c *api.Client, done func() error, er
 	g, gctx := errgroup.WithContext(working)
 	g.Go(func() error { return d.judge.Run(gctx) })
 	g.Go(func() error { return d.rec.Run(gctx, nil) })
-	c = api.InProcess(api.Handler(d.rec, o.Version))
+	c = api.InProcess(api.Handler(d.rec, o.Version, nil))
 	return c, func() error {
 		c.Close()
 		stop()

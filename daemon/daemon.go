@@ -23,6 +23,7 @@ import (
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/daemon/gitsync"
 	"github.com/assayd/assayd/daemon/notify"
+	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/history"
@@ -78,6 +79,10 @@ type Daemon struct {
 	pulses   chan struct{}
 	control  []net.Listener
 	http     []net.Listener
+	doors    []string     // addresses of the HTTP listener
+	browsers net.Listener // the socket for browsers
+	sessions *web.Sessions
+	pages    *web.Server
 	replace  chan struct{}   // closed when another Daemon is to take over in this process
 	open     context.Context // for how long a drain waits for open runs
 	hurry    func()
@@ -117,7 +122,10 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.listen(); err != nil {
 		return nil, err
 	}
-	return d, d.listenHTTP(ctx)
+	if err := d.listenHTTP(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.openPages(ctx)
 }
 
 // connect opens the engine.
@@ -295,6 +303,9 @@ func (d *Daemon) ForceStop() { d.hurry() }
 func (d *Daemon) Close() error {
 	d.hurry()
 	var errs []error
+	if d.browsers != nil {
+		errs = append(errs, d.browsers.Close())
+	}
 	for _, l := range slices.Concat(d.control, d.http) {
 		errs = append(errs, l.Close())
 	}
@@ -368,10 +379,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	g, gctx := errgroup.WithContext(work)
-	hangUp, err := d.serve(gctx, g)
-	if err != nil {
-		return err
-	}
+	hangUp := d.serve(gctx, g)
 	g.Go(func() error { return d.judge.Run(gctx) })
 	g.Go(func() error { return d.writer.Run(gctx) })
 	g.Go(func() error { return d.recheck(gctx) })
@@ -426,24 +434,21 @@ func (d *Daemon) logged(s *http.Server) *http.Server {
 }
 
 // serve answers on all listeners, until the returned function ends that.
-func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error, err error) {
+func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error) {
 	control := d.logged(&http.Server{
-		Handler:           noWebPages(profiled(api.Handler(d.rec, d.opts.Version))),
+		Handler:           noWebPages(profiled(api.Handler(d.rec, d.opts.Version, d))),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	})
-	network, err := d.network(ctx, api.Handler(d.rec, d.opts.Version))
-	if err != nil {
-		return nil, err
-	}
+	network := d.network(ctx)
 	for _, l := range d.control {
 		g.Go(func() error { return served(control.Serve(l)) })
 	}
-	for _, l := range d.http {
+	for _, l := range append(slices.Clip(d.http), d.browsers) {
 		g.Go(func() error { return served(network.Serve(l)) })
 	}
-	d.control, d.http = nil, nil // the servers close them
-	return func() error { return errors.Join(control.Close(), network.Close()) }, nil
+	d.control, d.http, d.browsers = nil, nil, nil // the servers close them
+	return func() error { return errors.Join(control.Close(), network.Close()) }
 }
 
 func served(err error) error {

@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/web"
 )
 
 // On a network nobody is trusted to send what was begun.
@@ -32,26 +30,37 @@ const webhookPath = "/api/v1/git/webhook"
 // CheckHTTP tells what is wrong with the settings for a listener on a network: it is wanted
 // because an address is given or because systemd opened sockets for it.
 func CheckHTTP(settings *config.Settings, wanted bool) error {
-	if !wanted {
-		return nil
-	}
-	if settings.HTTP.Token.IsZero() {
+	if wanted && settings.HTTP.Token.IsZero() {
 		return errors.New(`the HTTP listener needs a token: write http { token = secret("NAME") } into the settings`)
 	}
-	_, err := httpToken(settings)
+	_, err := httpTokens(settings)
 	return err
 }
 
-// httpToken is what callers must show.
-func httpToken(settings *config.Settings) (string, error) {
-	token, ok := settings.HTTP.Token.Value(ConfigOptions(settings).Secret)
-	if token = strings.TrimSpace(token); !ok || token == "" {
-		return "", fmt.Errorf("http in the settings: token: there is no secret %q", settings.HTTP.Token.Name())
+// httpTokens are what callers may show.
+func httpTokens(settings *config.Settings) (all []web.Token, err error) {
+	for _, t := range []struct {
+		name   string
+		secret config.Secret
+		web.Token
+	}{
+		{"token", settings.HTTP.Token, web.Token{Role: web.Operator, Whole: true}},
+		{"viewer_token", settings.HTTP.ViewerToken, web.Token{Role: web.Viewer}},
+		{"operator_token", settings.HTTP.OperatorToken, web.Token{Role: web.Operator}},
+	} {
+		if t.secret.IsZero() {
+			continue
+		}
+		text, ok := t.secret.Value(ConfigOptions(settings).Secret)
+		if t.Text = strings.TrimSpace(text); !ok || t.Text == "" {
+			return nil, fmt.Errorf("http in the settings: %s: there is no secret %q", t.name, t.secret.Name())
+		}
+		if len(t.Text) < shortestToken {
+			return nil, fmt.Errorf("http in the settings: the %s has %d characters, and it must have %d characters or more, for anybody on the network may try some; make one with: openssl rand -hex 32", t.name, len(t.Text), shortestToken)
+		}
+		all = append(all, t.Token)
 	}
-	if len(token) < shortestToken {
-		return "", fmt.Errorf("http in the settings: the token has %d characters, and it must have %d characters or more, for it equals root here; make one with: openssl rand -hex 32", len(token), shortestToken)
-	}
-	return token, nil
+	return all, nil
 }
 
 // listenHTTP opens the listener on a network, or takes it over from systemd.
@@ -82,19 +91,13 @@ func (d *Daemon) listenHTTP(ctx context.Context) error {
 	return nil
 }
 
-// network is the server of the HTTP listener: what control serves, for who has the token,
-// and the webhook of the repository.
-func (d *Daemon) network(ctx context.Context, control http.Handler) (*http.Server, error) {
+// network is the server of the HTTP listener and of the socket for browsers: pages, what control serves for who has a
+// token or a session, and the webhook of the repository.
+func (d *Daemon) network(ctx context.Context) *http.Server {
 	mux := http.NewServeMux()
-	if len(d.http) > 0 {
-		token, err := httpToken(d.opts.Settings)
-		if err != nil {
-			return nil, err
-		}
-		mux.Handle("/", authorized(token, control))
-		if d.git != nil {
-			mux.Handle("POST "+webhookPath, d.git.Webhook())
-		}
+	mux.Handle("/", d.pages.Handler())
+	if d.git != nil {
+		mux.Handle("POST "+webhookPath, d.git.Webhook())
 	}
 	return d.logged(&http.Server{
 		Handler:           bounded(mux),
@@ -102,22 +105,6 @@ func (d *Daemon) network(ctx context.Context, control http.Handler) (*http.Serve
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHead,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}), nil
-}
-
-// authorized lets those through who show the token.
-func authorized(token string, next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte(token))
-	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		scheme, shown, _ := strings.Cut(q.Header.Get("Authorization"), " ")
-		got := sha256.Sum256([]byte(strings.TrimSpace(shown)))
-		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 && strings.EqualFold(scheme, "Bearer") {
-			next.ServeHTTP(w, q)
-			return
-		}
-		w.Header().Set("WWW-Authenticate", `Bearer realm="assayd"`)
-		w.Header().Set("Connection", "close") // its body is not waited for
-		api.Refuse(w, http.StatusUnauthorized, api.Unauthorized, "this needs the header Authorization: Bearer TOKEN")
 	})
 }
 

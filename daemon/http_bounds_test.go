@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/web"
 )
 
 // longToken is one that a daemon takes.
@@ -86,11 +86,10 @@ func serveOne(t *testing.T, control http.Handler) net.Conn {
 	near, far := net.Pipe()
 	l := &oneConn{conns: make(chan net.Conn, 1)}
 	l.conns <- far
-	d := &Daemon{opts: Options{Log: slog.New(slog.DiscardHandler), Settings: &config.Settings{HTTP: config.HTTP{Token: config.SecretText(longToken)}}}, http: []net.Listener{l}}
-	server, err := d.network(context.Background(), control)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := slog.New(slog.DiscardHandler)
+	pages := web.New(web.Options{API: control, Tokens: []web.Token{{Role: web.Operator, Text: longToken, Whole: true}}, Owner: "0123456789abcdef", Log: log})
+	d := &Daemon{opts: Options{Log: log}, pages: pages}
+	server := d.network(context.Background())
 	ended := make(chan error)
 	go func() { ended <- server.Serve(l) }()
 	t.Cleanup(func() {

@@ -110,7 +110,7 @@ func TestTheHTTPListenerServesWhoHasTheToken(t *testing.T) {
 		{"another scheme", "GET", status, "Basic " + token, 401},
 		{"no scheme", "GET", status, token, 401},
 		{"the token in the address", "GET", status + "&token=" + "correct", "", 401},
-		{"what is not there tells nobody so", "GET", "/nothing", "", 401},
+		{"what is not there tells nobody so", "GET", "/v1/nothing", "", 401},
 		{"but who has the token", "GET", "/nothing", "Bearer " + token, 404},
 		{"a webhook where there is no repository", "POST", "/api/v1/git/webhook", "", 401},
 		{"profiles, which belong to the control socket", "GET", "/debug/pprof/", "Bearer " + token, 404},

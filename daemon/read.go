@@ -30,7 +30,7 @@ func Read(ctx context.Context, settings *config.Settings, dir, version string) (
 	reading, stop := context.WithCancel(ctx)
 	finished := make(chan error, 1)
 	go func() { finished <- rec.Run(reading, nil) }()
-	c = api.InProcess(api.Handler(rec, version))
+	c = api.InProcess(api.Handler(rec, version, nil))
 	return c, func() error {
 		c.Close()
 		stop()

@@ -226,7 +226,7 @@ func (h *cellHost) start(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: api.Handler(h.rec, "bench")} //nolint:gosec // the bench's own
+	server := &http.Server{Handler: api.Handler(h.rec, "bench", nil)} //nolint:gosec // the bench's own
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(l) })

@@ -40,7 +40,7 @@ func (s *served) open(t failer) {
 		t.Fatal(err)
 	}
 	rec := reconcile.New(reconcile.Options{Store: s.store, Idle: true, Log: slog.New(slog.DiscardHandler)})
-	s.server = httptest.NewServer(Handler(rec, "v"))
+	s.server = httptest.NewServer(Handler(rec, "v", nil))
 	at, err := url.Parse(s.server.URL)
 	if err != nil {
 		t.Fatal(err)

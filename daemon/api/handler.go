@@ -51,10 +51,13 @@ type Rerun struct {
 // poll is how often progress is told, at most.
 const poll = 100 * time.Millisecond
 
-// Handler serves a reconciler on the control socket.
-func Handler(r *reconcile.Reconciler, version string) http.Handler {
+// errNoPages says that this process serves none.
+var errNoPages = query.Conflictf("this process serves no pages; a daemon does")
+
+// Handler serves a reconciler on the control socket. Logins is nil where no pages are served.
+func Handler(r *reconcile.Reconciler, version string, logins Logins) http.Handler {
 	mux := &router{}
-	for pattern, serve := range (&handler{r: r, version: version}).routes() {
+	for pattern, serve := range (&handler{r: r, version: version, logins: logins}).routes() {
 		mux.mux.HandleFunc(pattern, serve)
 	}
 	return mux
@@ -63,6 +66,7 @@ func Handler(r *reconcile.Reconciler, version string) http.Handler {
 type handler struct {
 	r       *reconcile.Reconciler
 	version string
+	logins  Logins
 	streams atomic.Int64 // of events that are open
 }
 
@@ -77,6 +81,8 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"POST /v1/rerun":       h.rerun,
 		"POST /v1/retry":       h.retry,
 		"POST /v1/cancel":      h.cancel,
+		"POST /v1/login":       h.login,
+		"POST /v1/logout":      h.logout,
 		"POST /v1/submit":      h.submit,
 		"POST /v1/fetch":       h.fetch,
 		"GET /v1/patch":        h.patch,

@@ -122,6 +122,13 @@ func fail(w http.ResponseWriter, err error) {
 	Refuse(w, status, kind, reason(err))
 }
 
+// Classify says which HTTP status and title an error has.
+func Classify(err error) (status int, title string) {
+	status, kind := classify(err)
+	_, title = kind.status()
+	return status, title
+}
+
 // invalid is an error that the sender of a request can correct.
 type invalid struct{ error }
 

@@ -70,6 +70,8 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 		{"POST", "/v1/cancel?name=run.a", "", api.Conflict, "nothing of it runs"},
 		{"POST", "/v1/cancel?name=run.none", "", api.NotFound, "run.none"},
 		{"POST", "/v1/cancel?name=mining.x", "", "", "{}"},
+		{"POST", "/v1/login", "", "", `"code":"code"`},
+		{"POST", "/v1/logout", "", "", `"sessions":2`},
 		{"POST", "/v1/images", `{"verb":"burn"}`, "", `"kind":"invalid"`},
 		{"POST", "/v1/images", "burn", api.Invalid, "body"},
 		{"POST", "/v1/collect", `{"dry_run":true}`, "", `"bytes":0`},

@@ -62,6 +62,11 @@ func specsHelp() map[string]about {
 // resultsHelp is of the commands that show runs, or change how they go on.
 func resultsHelp() map[string]about {
 	return map[string]about{
+		"web": {
+			"",
+			[]string{"assayd web", "assayd web run.nightly", "assayd web --logout"},
+			[3]string{"the address was printed, or the sessions were ended", failure, refusal},
+		},
 		"status": {
 			"status shows the runs and mining specs of the daemon, what they wait for, and what is wrong with specs; with an address,\nthe trials of one. Without a daemon it shows what the state directory holds.",
 			[]string{"assayd status", "assayd status run.nightly", "assayd status mining.example --json"},

@@ -22,3 +22,12 @@ type Pushed struct {
 	Time   time.Time `json:"time,omitzero"`
 	Error  string    `json:"error,omitempty"`
 }
+
+// GitNow is the state of the repository that specs come from; nil = they come from none.
+func (r *Reader) GitNow() *GitStatus {
+	if r.o.Git == nil {
+		return nil
+	}
+	git := r.o.Git()
+	return &git
+}

@@ -145,11 +145,7 @@ func (s *Snapshot) views(address string) (runs []RunView, minings []MiningView) 
 
 // status is what is known besides runs and mining specs.
 func (r *Reader) status(now *Snapshot) Status {
-	s := Status{Time: clock.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}}
-	if r.o.Git != nil {
-		git := r.o.Git()
-		s.Git = &git
-	}
+	s := Status{Time: clock.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}, Git: r.GitNow()}
 	if now.Blind != "" {
 		s.Waits = append(s.Waits, "a look at the specs: "+now.Blind)
 	}

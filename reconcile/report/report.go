@@ -14,16 +14,30 @@ import (
 //go:embed report.html
 var page string
 
-// Write writes a page about runs, and about how pairs of them compare.
-func Write(w io.Writer, runs []summary.Report, comparisons []summary.Comparison, written time.Time) error {
-	t, err := template.New("report").Funcs(template.FuncMap{
-		"name": runName, "side": sideName, "rate": rate, "value": value, "number": number, "signed": signed, "pvalue": PValue,
-		"cost": cost, "seconds": seconds, "percent": percent, "between": between, "betweenRates": betweenRates, "betweenSigned": betweenSigned,
+// Parts are templates that pages about runs share with reports; they need Funcs.
+//
+//go:embed parts.html
+var Parts string
+
+// Funcs are the functions of Parts.
+func Funcs() template.FuncMap {
+	return template.FuncMap{
+		"number": number, "signed": signed, "pvalue": PValue, "rate": rate, "value": value, "cost": cost, "seconds": seconds, "percent": percent,
+		"between": between, "betweenRates": betweenRates, "betweenSigned": betweenSigned,
 		"charts": charts, "whisker": whisker, "difference": difference, "colour": colour, "rows": rows, "tables": timeTables,
 		"alike": alike, "clusters": clusters, "scale": scale, "scored": scored, "ks": ks, "measures": Measures,
-		"statuses": statuses, "verdict": verdict,
-		"inc": func(i int) int { return i + 1 }, "list": func(s []string) string { return strings.Join(s, ", ") },
-	}).Parse(page)
+		"statuses": statuses, "verdict": verdict, "inc": func(i int) int { return i + 1 },
+	}
+}
+
+// Write writes a page about runs, and about how pairs of them compare.
+func Write(w io.Writer, runs []summary.Report, comparisons []summary.Comparison, written time.Time) error {
+	t, err := template.New("report").Funcs(Funcs()).Funcs(template.FuncMap{
+		"name": runName, "side": sideName, "list": func(s []string) string { return strings.Join(s, ", ") },
+	}).Parse(Parts)
+	if err == nil {
+		t, err = t.Parse(page)
+	}
 	if err != nil {
 		return fmt.Errorf("read the template of reports: %w", err)
 	}

@@ -197,6 +197,25 @@ func (t *Tx) EachCell(spec string, execution int, do func(CellRow) error) error 
 	return nil
 }
 
+// CellShort is as much of a cell as a picture of all of them needs.
+type CellShort struct {
+	Trial, Benchmark, Task, Agent, Model string
+	Attempt                              int
+	State                                string
+	PassRate                             *float64
+}
+
+// EachCellShort calls do with the cells of an execution, in no order.
+func (t *Tx) EachCellShort(spec string, execution int, do func(CellShort) error) error {
+	err := each(t, func(r row) (c CellShort, err error) {
+		return c, r.Scan(&c.Trial, &c.Benchmark, &c.Task, &c.Agent, &c.Model, &c.Attempt, &c.State, &c.PassRate)
+	}, do, "SELECT trial, benchmark, task, agent, model, attempt, state, pass_rate FROM cells WHERE spec = ? AND execution = ?", spec, execution)
+	if err != nil {
+		return fmt.Errorf("read cells of %q e%d: %w", spec, execution, err)
+	}
+	return nil
+}
+
 // CountRow is how many cells of an execution are in a state.
 type CountRow struct {
 	State string

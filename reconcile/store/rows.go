@@ -126,6 +126,15 @@ func (t *Tx) LatestExecution(spec string) (ExecutionRow, error) {
 	return e, nil
 }
 
+// OpenSpecs returns at most limit specs with an execution that is open, in order.
+func (t *Tx) OpenSpecs(limit int) ([]string, error) {
+	specs, err := list(t, scanString, "SELECT DISTINCT spec FROM executions WHERE finished_at = 0 ORDER BY spec LIMIT ?", limit)
+	if err != nil {
+		return nil, fmt.Errorf("read which specs work: %w", err)
+	}
+	return specs, nil
+}
+
 // OpenExecutions returns the executions of all specs that have not finished.
 func (t *Tx) OpenExecutions() ([]ExecutionRow, error) {
 	rows, err := list(t, scanExecution,

@@ -183,6 +183,15 @@ func (t *Tx) Last() (int64, error) {
 	return one(t, func(r row) (n int64, err error) { return n, r.Scan(&n) }, "SELECT n FROM sequence")
 }
 
+// LatestTopics returns the topics of at most limit specs, that which changed last first.
+func (t *Tx) LatestTopics(limit int) ([]string, error) {
+	topics, err := list(t, scanString, "SELECT topic FROM topics ORDER BY n DESC LIMIT ?", limit)
+	if err != nil {
+		return nil, fmt.Errorf("read what changed last: %w", err)
+	}
+	return topics, nil
+}
+
 // TouchedSince returns what has changed after change n; beyond limit topics it is all. It fails with
 // ErrNotFound where n is of no change of this store.
 func (t *Tx) TouchedSince(n int64, limit int) (Touched, error) {

@@ -1,0 +1,189 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/summary"
+)
+
+// functions are what templates have besides those of reports.
+var functions = template.FuncMap{
+	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
+	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
+	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "usd": usd, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
+	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "word": word, "sum": sum,
+	"unsigned": func(n int64) uint64 { return uint64(max(n, 0)) },
+	"spaces":   func(n int) string { return strings.Repeat(" ", len(strconv.Itoa(n))) },
+}
+
+// RunPath is the address of the page of a run's execution; 0 = the latest one.
+func RunPath(address string, execution int) string {
+	at := "/runs/" + url.PathEscape(nameOf(address))
+	if execution > 0 {
+		at += fmt.Sprintf("/e%d", execution)
+	}
+	return at
+}
+
+// TrialPath is the address of the page of a trial.
+func TrialPath(id string) string { return "/trials/" + url.PathEscape(id) }
+
+// RoundPath is the address of the page of a round.
+func RoundPath(trial, round string) string {
+	return TrialPath(trial) + "/rounds/" + url.PathEscape(round)
+}
+
+// MiningPath is the address of the page of a mining spec.
+func MiningPath(address string) string { return "/mining/" + url.PathEscape(nameOf(address)) }
+
+// nameOf is the name of a spec without its kind.
+func nameOf(address string) string {
+	if _, name, ok := strings.Cut(address, "."); ok {
+		return name
+	}
+	return address
+}
+
+// withParameter is an address with one parameter set to another value; "" takes it away. A page of a list that begins
+// elsewhere has no place in the list that results.
+func withParameter(u *url.URL, name, value string) string {
+	q := u.Query()
+	q.Del("after")
+	q.Del("part")
+	q.Set(name, value)
+	if value == "" {
+		q.Del(name)
+	}
+	at := url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: q.Encode()}
+	return at.String()
+}
+
+// clockTime is a moment as a clock shows it, in the daemon's zone.
+func clockTime(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.Local().Format("15:04:05")
+}
+
+// stamp is a moment for machines, and for who hovers.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// lasts is how long something took.
+func lasts(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "–"
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return strings.TrimSuffix(d.Round(time.Second).String(), "m0s") + minutes(d)
+	}
+	d = d.Round(time.Minute)
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// minutes is the unit that was cut from a whole number of them.
+func minutes(d time.Duration) string {
+	if d = d.Round(time.Second); d >= time.Minute && d%time.Minute == 0 {
+		return "m"
+	}
+	return ""
+}
+
+func milliseconds(ms int64) string { return lasts(time.Duration(ms) * time.Millisecond) }
+
+func usd(x float64) string {
+	if x == 0 {
+		return "–"
+	}
+	return "$" + humanize.CommafWithDigits(x, 2)
+}
+
+func tokens(n int64) string { return strings.TrimSuffix(humanize.SIWithDigits(float64(n), 1, ""), " ") }
+
+// ratio is a part of a whole as a percentage; nil = it is not known.
+func ratio(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", 100**x)
+}
+
+// stateClass is the class by which a state has its colour. A word stands beside each colour.
+func stateClass(state string) string {
+	switch state {
+	case "resolved", "finished", "ok", "accepted":
+		return "good"
+	case "unresolved", "agent_error", "test_error", "rejected":
+		return "bad"
+	case "setup_error", "sanity_fail", "infra_error", "cancelled", "superseded", "failed":
+		return "out"
+	case "blocked", "frozen":
+		return "warn"
+	}
+	return "open"
+}
+
+// caret is the line below an excerpt that points to where a diagnostic is.
+func caret(d config.Diagnostic) string {
+	width := 1
+	if d.End.Line == d.Line && d.End.Column > d.Column {
+		width = min(d.End.Column-d.Column, 80)
+	}
+	blank := strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r // as wide as the one above it
+		}
+		return ' '
+	}, firstRunes(d.Snippet, d.Column-1))
+	return blank + strings.Repeat("^", width)
+}
+
+func firstRunes(s string, n int) string {
+	r := []rune(s)
+	return string(r[:min(max(n, 0), len(r))])
+}
+
+// states are the states of cells in the order in which a cell goes through them, those of no number last.
+func states() []string { return append([]string{"waiting"}, query.CellStates()...) }
+
+// word is a value of a type of words as a plain one.
+func word(v any) string { return fmt.Sprint(v) }
+
+func sum(numbers ...int) (all int) {
+	for _, n := range numbers {
+		all += n
+	}
+	return all
+}
+
+// entry is one of the navigation.
+type entry struct {
+	Path, Text string
+	Here       bool
+}
+
+func newEntry(here, nav, path, text string) entry { return entry{path, text, here == nav} }
+
+// pager leads to other pages of a list.
+type pager struct{ Of, First, Next string }
+
+func newPager(of, first, next string) pager { return pager{"Pages of " + of, first, next} }
+
+// trialsAt is where the trials of a side at a task are.
+func trialsAt(s summary.Side, task string) string {
+	if _, name, ok := strings.Cut(task, "."); ok {
+		task = name
+	}
+	return RunPath(s.Run, s.Execution) + "?" + url.Values{"task": {task}}.Encode() + "#trials"
+}

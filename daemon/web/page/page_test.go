@@ -1,0 +1,216 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/summary"
+	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/judge/round"
+)
+
+// hostile is a text that tries to be an element, a link, a sequence of a terminal, and another order of letters.
+const hostile = "<script>alert(1)</script><img src=x onerror=alert(1)> javascript:alert(1) \"'&amp; \x1b[31mred\x1b]0;title\x07 a\u202eb\u200b\x00\x9b31m"
+
+var rate = 0.5
+
+// every are all pages with hostile text wherever there is text.
+func every() map[string]View {
+	f := Frame{Version: hostile, Role: "viewer", AsOf: time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)}
+	at := &url.URL{Path: "/runs/x", RawQuery: url.Values{"stage": {hostile}}.Encode()}
+	run := query.RunInfo{Address: "run." + hostile, File: hostile, State: "running", Execution: 2, Wanted: 4, Note: hostile, Results: hostile, Elsewhere: hostile, Cells: map[string]int{"resolved": 1, hostile: 1, "infra_error": 1}}
+	cell := query.CellInfo{Trial: hostile, Task: hostile, Agent: hostile, Model: hostile, Attempt: 1, Try: 2, State: "unresolved", Reason: hostile, Round: hostile, PassRate: &rate, Flags: []string{hostile}}
+	report := &round.Report{Status: "ok", PassRate: 0.5, Passed: 1, Failed: 1, Summary: hostile, Problem: hostile, Isolation: hostile, Metrics: map[string]float64{hostile: 1}}
+	rounds := []query.RoundInfo{
+		{N: 1, Round: query.Round{Round: "agent-1", State: "done", ElapsedS: 60, Report: report}, Kind: round.KindAgent},
+		{N: 2, Round: query.Round{Round: hostile, State: "done", ElapsedS: 120, Report: report}, Kind: round.KindAuto},
+	}
+	test := query.TestInfo{N: 1, Test: parser.Test{Name: hostile, Status: parser.Failed, Message: hostile, Detail: hostile, Output: hostile}}
+	trial := query.TrialInfo{ID: hostile, Run: "run." + hostile, Execution: 1, Task: hostile, Agent: hostile, Model: hostile, Status: "unresolved", Reason: hostile, Detail: hostile, Best: "agent-1", Flags: []string{hostile}}
+	diagnostic := config.Diagnostic{Severity: config.Error, Summary: hostile, Detail: hostile, File: hostile, Line: 3, Column: 4, Snippet: "\t" + hostile}
+	numbers := summary.Report{Run: "run." + hostile, Execution: 2, Summary: summary.Summary{Total: 1}, Agents: []summary.AgentReport{{
+		Agent: hostile, Summary: summary.Summary{Total: 1, ResolvedRate: &summary.Interval{Value: 0.5, Low: 0.1, High: 0.9, N: 2}}, Tasks: []summary.TaskReport{{Task: hostile, Repo: hostile}},
+		Curve: []summary.CurvePoint{{ElapsedS: 1, PassRate: &summary.Interval{Value: 0.5, N: 2}}, {ElapsedS: 60, PassRate: &summary.Interval{Value: 0.6, N: 2}}},
+	}}}
+	side := summary.Side{Run: "run." + hostile, Execution: 1, Agent: hostile}
+	pair := summary.Comparison{A: side, B: side, OnlyA: []string{hostile}, Changed: []string{hostile}, Resolved: &summary.Paired{}, Tasks: []summary.PairedTask{{Task: hostile, A: summary.TaskReport{PassRate: &rate}, B: summary.TaskReport{PassRate: &rate}}}}
+	mining := query.MiningInfo{Address: "mining." + hostile, File: hostile, State: "running", Note: hostile, Dir: hostile, Results: hostile}
+	pull := query.PullInfo{Repo: hostile, Number: 7, Verdict: "rejected", Stage: hostile, Reason: hostile, Task: hostile}
+	spec := query.SpecInfo{FileStatus: query.FileStatus{File: hostile, Status: config.Frozen}, Path: hostile, Diagnostics: config.Diagnostics{diagnostic}}
+	git := &query.GitStatus{URL: hostile, Ref: hostile, Commit: hostile, Error: hostile}
+	matrix := []query.MatrixCell{{Trial: hostile, Task: hostile, Agent: hostile, Attempt: 1, State: "unresolved", PassRate: &rate}, {Trial: "t2", Task: "b", Agent: hostile, Attempt: 2, State: "infra_error"}, {Trial: "t3", Task: "b", Agent: "x", Attempt: 1, State: "working"}}
+	return map[string]View{
+		"overview": NewOverview(f, query.Overview{
+			Runs: []query.RunInfo{run}, Minings: []query.MiningInfo{mining}, Files: map[config.Status]int{config.OK: 2}, Diagnostics: config.Diagnostics{diagnostic}, Waits: []string{hostile}, Git: git,
+		}, []string{hostile}),
+		"run": NewRun(f, RunData{
+			Run: run, Execution: 2, Executions: []query.ExecutionInfo{{Execution: 2, Trigger: hostile, StartedAt: f.AsOf.Add(-time.Hour)}, {Execution: 1}}, Counts: run.Cells, Cells: matrix,
+			Report: &numbers, Trials: Trials{URL: at, Items: []query.CellInfo{cell}, Filter: query.CellFilter{Task: hostile}}, Now: f.AsOf,
+		}),
+		"trial":   NewTrial(f, TrialData{Trial: trial, Rounds: rounds, Best: report, Failing: []query.TestInfo{test}}),
+		"round":   NewRound(f, RoundData{Trial: trial, Round: rounds[1], Tests: []query.TestInfo{test}, Search: hostile, Output: &query.OutputPage{Text: hostile + "\n" + hostile, Size: 9}}),
+		"log":     NewLog(f, trial, hostile, 0, 10, 10),
+		"specs":   NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
+		"compare": NewCompare(f, hostile, hostile, []summary.Comparison{pair}, hostile),
+		"mining":  NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
+		"minings": NewMinings(f, []query.MiningInfo{mining}),
+		"login":   NewLogin(f, hostile, hostile, true),
+		"problem": NewProblem(f, 404, hostile, hostile),
+	}
+}
+
+// What anybody writes makes no element, no link, and no sequence of a terminal on any page, and turns no letters.
+func TestHostileTextIsPlainTextOnEveryPage(t *testing.T) {
+	all, err := pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	views := every()
+	links, values := regexp.MustCompile(`(?i)(href|src|action)="\s*(javascript|data):`), regexp.MustCompile(`"[^"]*"`)
+	elements := regexp.MustCompile(`(?i)<script>|<img|<[^>]*\son\w+\s*=`)
+	for name := range all {
+		v := views[name]
+		if v == nil {
+			t.Errorf("no view of the page %s is tried", name)
+			continue
+		}
+		var b bytes.Buffer
+		if is, err := Render(&b, name, "", v); err != nil || !is {
+			t.Errorf("%s: %v, %v", name, is, err)
+			continue
+		}
+		if found := links.FindString(b.String()) + elements.FindString(values.ReplaceAllString(b.String(), `""`)); found != "" {
+			t.Errorf("%s: hostile text is %q", name, found)
+		}
+		if i := bytes.IndexFunc(b.Bytes(), unseen); i >= 0 {
+			t.Errorf("%s: there is a character that nobody sees in %q", name, b.Bytes()[max(0, i-20):min(b.Len(), i+20)])
+		}
+		if strings.Contains(b.String(), "[31mred") || strings.Contains(b.String(), "title\x07") {
+			t.Errorf("%s: a sequence of a terminal is shown in part", name)
+		}
+	}
+	for name := range views {
+		if all[name] == nil {
+			t.Errorf("there is no page %s", name)
+		}
+	}
+}
+
+// Every region that a script fetches again is a part of its page that can be had alone.
+func TestPartsOfAPageCanBeHadAlone(t *testing.T) {
+	regions := regexp.MustCompile(`<section id="([a-z]+)" data-live`)
+	for name, v := range every() {
+		var whole bytes.Buffer
+		if _, err := Render(&whole, name, "", v); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regions.FindAllStringSubmatch(whole.String(), -1) {
+			var part bytes.Buffer
+			if is, err := Render(&part, name, m[1], v); err != nil || !is {
+				t.Errorf("%s has no part %s: %v", name, m[1], err)
+			} else if !strings.Contains(whole.String(), strings.TrimSpace(part.String())) {
+				t.Errorf("the part %s of %s is another one than on the page", m[1], name)
+			}
+		}
+		if is, err := Render(&bytes.Buffer{}, name, "none", v); is || err != nil {
+			t.Errorf("%s has a part none: %v", name, err)
+		}
+	}
+}
+
+// Ten thousand cells are a few outlines, and each place in them is that of the trial that was drawn there.
+func TestAMatrixOfTenThousandCells(t *testing.T) {
+	var cells []query.MatrixCell
+	for i := range 10_000 {
+		cells = append(cells, query.MatrixCell{
+			Trial: fmt.Sprint(i), Task: fmt.Sprintf("task%03d", i/25), Agent: fmt.Sprintf("agent%d", i%25/5), Attempt: i%5 + 1,
+			State: []string{"resolved", "unresolved", "infra_error", "working"}[i%4], PassRate: &rate,
+		})
+	}
+	m := newMatrix(cells)
+	if len(m.Paths) != 4 || len(m.Cells) != 0 || len(m.Rows) != matrixRows || len(m.Columns) != 5 {
+		t.Errorf("%d outlines, %d links, %d rows, %d columns", len(m.Paths), len(m.Cells), len(m.Rows), len(m.Columns))
+	}
+	drawn := 0
+	for _, p := range m.Paths {
+		drawn += p.Cells
+	}
+	if drawn != len(cells) {
+		t.Errorf("%d of %d cells are drawn", drawn, len(cells))
+	}
+	for _, i := range []int{0, 7, 24, 25, 9_999} {
+		x := m.Columns[i%25/5].X + float64(i%5)*(cellSize+cellGap) + 3
+		if got, ok := CellAt(cells, x, i/25); !ok || got != fmt.Sprint(i) {
+			t.Errorf("at %g in row %d is %s, %v; want %d", x, i/25, got, ok, i)
+		}
+	}
+	if got, ok := CellAt(cells, m.Width+5, 0); ok {
+		t.Errorf("beside all columns is %s", got)
+	}
+	if _, ok := CellAt(cells, m.Columns[0].W+3, 0); ok {
+		t.Error("between two columns is a trial")
+	}
+}
+
+// Scripts stay small, what others wrote is as they published it, and all of it never changes under its address.
+func TestStaticFiles(t *testing.T) {
+	own := 0
+	if err := fs.WalkDir(static, "static", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && filepath.Ext(name) == ".js" && !strings.Contains(name, "vendor/") {
+			text, err := static.ReadFile(name)
+			own += len(text)
+			return err
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if own > 36<<10 { // 12 kB packed
+		t.Errorf("our scripts have %d bytes", own)
+	}
+	sums, err := os.ReadFile("static/vendor/SHA256SUMS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(sums)) {
+		want, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		text, err := os.ReadFile(filepath.Join("static/vendor", name))
+		if sum := sha256.Sum256(text); err != nil || hex.EncodeToString(sum[:]) != want {
+			t.Errorf("%s is not what it was: %v", name, err)
+		}
+	}
+	for path, want := range map[string]int{
+		asset("app.css"): 200, asset("vendor/idiomorph.min.js"): 200, asset("none.js"): 404, asset("vendor"): 404, asset("../render.go"): 404,
+		StaticPath + "0000000000000000/app.css": 404, StaticPath: 404,
+	} {
+		w := httptest.NewRecorder()
+		Static().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://x"+path, nil))
+		if w.Code != want || want == 200 && !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+func TestDurationsOnPages(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "–", 1500 * time.Millisecond: "1.5s", 41 * time.Second: "41s", 2 * time.Minute: "2m", 150 * time.Second: "2m30s", 11*time.Hour + 42*time.Minute: "11h42m", 3 * time.Hour: "3h00m",
+	} {
+		if got := lasts(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}

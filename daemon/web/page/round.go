@@ -1,0 +1,71 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/runtime/judge/parser"
+)
+
+// Round is one submission.
+type Round struct {
+	Frame
+	Trial query.TrialInfo
+	query.RoundInfo
+	Tests       []query.TestInfo
+	Next, First string // addresses of pages of tests
+	Status      string // of the tests that are shown; "" = any
+	Search      string // what their names have
+	Statuses    []parser.Status
+	Output      *query.OutputPage // nil = there is none
+	Lines       []OutputLine
+	Earlier     string // address of the output before this page; "" = it begins here
+	Later       string
+	NoOutput    string // why there is none
+}
+
+// OutputLine is a line of an output; N counts from 1 in this page.
+type OutputLine struct {
+	N    int
+	Text string
+}
+
+// outputLines are the lines of a text.
+func outputLines(text string) (all []OutputLine) {
+	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		all = append(all, OutputLine{i + 1, line})
+	}
+	return all
+}
+
+// RoundData are the answers of which the page of a round is made.
+type RoundData struct {
+	Trial          query.TrialInfo
+	Round          query.RoundInfo
+	Tests          []query.TestInfo
+	Next, First    string
+	Status, Search string
+	Output         *query.OutputPage
+	NoOutput       string
+}
+
+// NewRound makes the page of a round.
+func NewRound(f Frame, d RoundData) *Round {
+	f.Title, f.Nav, f.Topics = d.Round.Round.Round+" of "+d.Trial.ID, "runs", []string{d.Trial.ID}
+	v := &Round{
+		Frame: f, Trial: d.Trial, RoundInfo: d.Round, Tests: d.Tests, Next: d.Next, First: d.First, Status: d.Status, Search: d.Search,
+		Statuses: []parser.Status{parser.Passed, parser.Failed, parser.Errored, parser.Skipped}, Output: d.Output, NoOutput: d.NoOutput,
+	}
+	if o := d.Output; o != nil {
+		v.Lines = outputLines(o.Text)
+		at := RoundPath(d.Trial.ID, d.Round.Round.Round)
+		if o.Offset > 0 {
+			v.Earlier = fmt.Sprintf("%s?offset=%d#output", at, max(0, o.Offset-query.OutputPageSize))
+		}
+		if o.Next > 0 {
+			v.Later = fmt.Sprintf("%s?offset=%d#output", at, o.Next)
+		}
+	}
+	return v
+}

@@ -1,0 +1,154 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+
+	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/web/page"
+	"github.com/assayd/assayd/reconcile/query"
+)
+
+// Socket is where the pages of a state directory are served for who can open it, such as by ssh -L.
+func Socket(stateDir string) string { return filepath.Join(stateDir, "web.sock") }
+
+// Options are what pages are made from.
+type Options struct {
+	Reader   *query.Reader
+	API      http.Handler // answers /v1 and /api/v1
+	Sessions *Sessions
+	Tokens   []Token  // of the settings
+	Hosts    []string // names of the machine besides its own
+	Owner    string   // id of the state directory
+	Version  string
+	Watches  []string // folders of specs
+	ReadOnly bool     // no daemon runs
+	Log      *slog.Logger
+}
+
+// Server serves pages.
+type Server struct{ o Options }
+
+// New returns a server of pages.
+func New(o Options) *Server { return &Server{o} }
+
+// Handler serves the pages, and the API for who has a session or a token.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux() // of what is packed
+	mux.Handle("GET "+page.StaticPath, page.Static())
+	mux.HandleFunc("GET /login", s.showLogin)
+	mux.HandleFunc("POST /login", s.login)
+	mux.HandleFunc("POST /logout", s.logout)
+	for pattern, show := range s.pages() {
+		mux.HandleFunc("GET "+pattern, s.page(show))
+	}
+	mux.HandleFunc("GET /go", s.goTo)
+	mux.HandleFunc("GET /runs/{run}/{execution}/cell", s.cell)
+	mux.HandleFunc("/", s.page(func(*http.Request, page.Frame) (string, page.View, error) { return "", nil, errNoPage }))
+	whole := http.NewServeMux()
+	whole.HandleFunc("/v1/", s.api) // its streams are sent as they come
+	whole.HandleFunc("/api/v1/", s.api)
+	whole.Handle("/", gzhttp.GzipHandler(mux))
+	return s.guarded(whole)
+}
+
+// api passes on what the token or the session of a request lets it do.
+func (s *Server) api(w http.ResponseWriter, q *http.Request) {
+	if token, ok := tokenOf(s.o.Tokens, bearer(q)); ok && q.Header.Get("Authorization") != "" {
+		if token.Whole || may(token.Role, q) {
+			s.o.API.ServeHTTP(w, q)
+			return
+		}
+		w.Header().Set("Connection", "close")
+		api.Refuse(w, http.StatusForbidden, api.Forbidden, "the token of a "+string(token.Role)+" does not let do this")
+		return
+	}
+	if role := s.roleOf(q); role != "" && q.Header.Get("Authorization") == "" && may(Viewer, q) {
+		s.o.API.ServeHTTP(w, q)
+		return
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="assayd"`)
+	w.Header().Set("Connection", "close") // its body is not waited for
+	api.Refuse(w, http.StatusUnauthorized, api.Unauthorized, "this needs the header Authorization: Bearer TOKEN")
+}
+
+// show makes a page: the name of its template, and what it shows.
+type show func(q *http.Request, f page.Frame) (name string, v page.View, err error)
+
+func (s *Server) frame(role Role) page.Frame {
+	return page.Frame{Version: s.o.Version, Role: string(role), AsOf: time.Now(), ReadOnly: s.o.ReadOnly}
+}
+
+// page serves a page to who has a session.
+func (s *Server) page(make show) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		role := s.roleOf(q)
+		switch {
+		case q.Header.Get("Authorization") != "":
+			s.api(w, q) // a program asks, and is told so in its words
+			return
+		case role == "":
+			to := url.Values{"to": {q.URL.RequestURI()}}
+			http.Redirect(w, q, "/login?"+to.Encode(), http.StatusSeeOther)
+			return
+		}
+		name, v, err := make(q, s.frame(role))
+		if err != nil {
+			s.problem(w, q, role, err)
+			return
+		}
+		s.render(w, q, http.StatusOK, name, v)
+	}
+}
+
+// problem serves the page of an error.
+func (s *Server) problem(w http.ResponseWriter, q *http.Request, role Role, err error) {
+	if q.Context().Err() != nil {
+		return // nobody waits for it
+	}
+	status, title := api.Classify(err)
+	if status >= http.StatusInternalServerError {
+		s.o.Log.Error("make a page", "path", q.URL.Path, "error", err)
+	}
+	s.render(w, q, status, "problem", page.NewProblem(s.frame(role), status, title, err.Error()))
+}
+
+// render sends a page, or the part of it that is asked for. A browser that has it already is told so.
+func (s *Server) render(w http.ResponseWriter, q *http.Request, status int, name string, v page.View) {
+	part := q.URL.Query().Get("part")
+	if status != http.StatusOK {
+		part = ""
+	}
+	var b bytes.Buffer
+	is, err := page.Render(&b, name, part, v)
+	if err != nil {
+		s.o.Log.Error("make a page", "path", q.URL.Path, "error", err)
+		api.Refuse(w, http.StatusInternalServerError, api.Internal, "the page cannot be made; the log of the daemon says why")
+		return
+	}
+	if !is {
+		api.Refuse(w, http.StatusNotFound, api.NotFound, "the page has no such part")
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if part != "" {
+		sum := sha256.Sum256(b.Bytes())
+		tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+		w.Header().Set("ETag", tag)
+		if strings.Contains(q.Header.Get("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // a reader that went away needs no answer
+}

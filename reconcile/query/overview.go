@@ -1,0 +1,140 @@
+package query
+
+import (
+	"context"
+	"slices"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// Overview is what there is to see at a glance. Each of its lists is bounded.
+type Overview struct {
+	Runs        []RunInfo    // first those that work, then those that changed last
+	Minings     []MiningInfo // by address
+	Files       map[config.Status]int
+	Diagnostics config.Diagnostics
+	Waits       []string   // what the daemon lacks
+	Git         *GitStatus // nil = no specs come from a repository
+}
+
+// How much an overview has.
+const (
+	overviewWorking = 100 // runs that work
+	overviewLatest  = 20  // and others
+	overviewMinings = 20
+)
+
+// Overview reads what there is to see at a glance. It costs what it has, whatever else there is.
+func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
+	now, err := r.Snapshot(ctx)
+	if err != nil {
+		return o, err
+	}
+	status := r.status(now)
+	o = Overview{Diagnostics: status.Diagnostics, Waits: status.Waits, Git: status.Git, Files: map[config.Status]int{}}
+	for _, f := range status.Files {
+		o.Files[f.Status]++
+	}
+	var working, latest []string
+	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		if working, err = tx.OpenSpecs(overviewWorking); err == nil {
+			latest, err = tx.LatestTopics(2*overviewLatest + overviewWorking)
+		}
+		return err
+	}); err != nil {
+		return o, err
+	}
+	views := []RunView{}
+	for _, address := range working {
+		views = append(views, now.Run(address))
+	}
+	for _, address := range latest {
+		if len(views) < len(working)+overviewLatest && !slices.Contains(working, address) && now.Knows(address) {
+			views = append(views, now.Run(address))
+		}
+	}
+	for address, view := range now.Runs() { // those that nothing has happened in yet
+		if len(views) >= len(working)+overviewLatest {
+			break
+		}
+		if !slices.ContainsFunc(views, func(v RunView) bool { return v.Address == address }) {
+			views = append(views, view)
+		}
+	}
+	if o.Runs, err = r.runInfos(ctx, now, views); err != nil {
+		return o, err
+	}
+	o.Minings, err = r.MiningsAfter(ctx, "", overviewMinings)
+	return o, err
+}
+
+// MiningsAfter returns at most limit mining specs whose address comes behind after.
+func (r *Reader) MiningsAfter(ctx context.Context, after string, limit int) (infos []MiningInfo, err error) {
+	now, err := r.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, seen := range inOrder(now.minings, after) {
+		if len(infos) == limit {
+			break
+		}
+		m, err := r.MiningOf(ctx, seen.Address)
+		if err != nil {
+			return infos, err
+		}
+		infos = append(infos, m)
+	}
+	return infos, nil
+}
+
+// MatrixCell is a cell of an execution that has begun, as a matrix shows it.
+type MatrixCell struct {
+	Trial    string
+	Task     string // with its benchmark
+	Agent    string // with its model where an agent has several
+	Attempt  int
+	State    string
+	PassRate *float64
+}
+
+// Cells are how many cells of an execution are in which state, and all of them in short. No trial is decoded for it.
+func (r *Reader) Cells(ctx context.Context, address string, execution int) (counts map[string]int, cells []MatrixCell, err error) {
+	counts = map[string]int{}
+	models := map[string]map[string]bool{}
+	var rows []store.CellShort
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		of, err := tx.CellCounts(address, execution)
+		if err != nil {
+			return err
+		}
+		for _, c := range of {
+			if c.Cells > 0 {
+				counts[c.State] = c.Cells
+			}
+		}
+		return tx.EachCellShort(address, execution, func(c store.CellShort) error {
+			if c.State == history.StateSuperseded {
+				return nil
+			}
+			if models[c.Agent] == nil {
+				models[c.Agent] = map[string]bool{}
+			}
+			models[c.Agent][c.Model] = true
+			rows = append(rows, c)
+			return nil
+		})
+	})
+	for _, c := range rows {
+		cell := MatrixCell{Trial: c.Trial, Task: c.Task, Agent: c.Agent, Attempt: c.Attempt, State: c.State, PassRate: c.PassRate}
+		if c.Benchmark != "" {
+			cell.Task = c.Benchmark + "." + c.Task
+		}
+		if len(models[c.Agent]) > 1 {
+			cell.Agent += " " + c.Model
+		}
+		cells = append(cells, cell)
+	}
+	return counts, cells, err
+}
