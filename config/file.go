@@ -118,9 +118,14 @@ func unclosed(diags hcl.Diagnostics) hcl.Diagnostics {
 
 // tooDeep finds the bracket or operator with which a text passes the bounds.
 func tooDeep(text []byte, name string) (hcl.Range, bool) {
-	if flat(text) {
+	if shallow(text) {
 		return hcl.Range{}, false
 	}
+	return lexedTooDeep(text, name, maxNesting, maxOperators)
+}
+
+// lexedTooDeep is tooDeep as the lexer sees it.
+func lexedTooDeep(text []byte, name string, nesting, most int) (hcl.Range, bool) {
 	tokens, _ := hclsyntax.LexConfig(text, name, hcl.InitialPos) // parsing reports what is wrong
 	depth, operators := 0, 0
 	for _, token := range tokens {
@@ -137,23 +142,11 @@ func tooDeep(text []byte, name string) (hcl.Range, bool) {
 			hclsyntax.TokenGreaterThanEq:
 			operators++
 		}
-		if depth > maxNesting || operators > maxOperators {
+		if depth > nesting || operators > most {
 			return token.Range, true
 		}
 	}
 	return hcl.Range{}, false
-}
-
-// flat reports whether a text has too few characters that open something, and too few at all,
-// to pass the bounds. That is nearly every text, and none of them needs to be lexed for it.
-func flat(text []byte) bool {
-	opening := 0
-	for _, c := range text {
-		if c == '{' || c == '[' || c == '(' || c == '"' || c == '<' {
-			opening++
-		}
-	}
-	return opening <= maxNesting && len(text) <= maxOperators
 }
 
 // compile reads all blocks of the file into blocks and headers. Only without an error in

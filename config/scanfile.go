@@ -13,7 +13,7 @@ var looseFolder = regexp.MustCompile(`\b(?:context|path|dir)\s*=\s*"([^"$%\\]*)"
 
 // folderWords are those without one of which no text names a folder: the attributes, and the
 // block that has one by default.
-var folderWords = regexp.MustCompile(`context|path|dir|mining`)
+var folderWords = regexp.MustCompile(`\b(?:context|path|dir|mining)\b`)
 
 // mayNameFolder reports whether it takes a parser to say which folders the text names.
 func mayNameFolder(text []byte) bool { return folderWords.Match(text) }

@@ -13,7 +13,7 @@ const (
 	leanEvery = 20 * time.Second
 	quiet     = 1 << 20  // bytes of objects made between two ticks, at most
 	spare     = 16 << 20 // bytes of objects that are not worth a collection
-	garbage   = 50       // percent of what is in use that may be garbage before it is collected
+	garbage   = 100      // percent of what is in use that may be garbage before it is collected
 )
 
 // trimMemory gives memory back to the system until the context ends.

@@ -59,13 +59,10 @@ func (r *Reconciler) latest(tx *store.Tx, address string) (plan.Observed, error)
 	if since, gone := r.gone[address]; gone {
 		o.GoneSince = r.line.Wall(since)
 	}
-	fired, err := tx.Meta(firedKey(address))
-	if err != nil {
-		return o, err
-	}
-	if fired != "" {
-		if o.LastFired, err = time.Parse(time.RFC3339, fired); err != nil {
-			return o, fmt.Errorf("last firing of %s: %w", address, err)
+	var err error
+	if d := r.desired[address]; d == nil || d.Schedule != nil {
+		if o.LastFired, err = lastFired(tx, address); err != nil {
+			return o, err
 		}
 	}
 	e, err := tx.LatestExecution(address)
@@ -77,6 +74,18 @@ func (r *Reconciler) latest(tx *store.Tx, address string) (plan.Observed, error)
 	}
 	o.Execution, err = history.ExecutionOf(e)
 	return o, err
+}
+
+// lastFired is when a run's schedule fired last; zero = it never did.
+func lastFired(tx *store.Tx, address string) (at time.Time, err error) {
+	fired, err := tx.Meta(firedKey(address))
+	if err != nil || fired == "" {
+		return at, err
+	}
+	if at, err = time.Parse(time.RFC3339, fired); err != nil {
+		return at, fmt.Errorf("last firing of %s: %w", address, err)
+	}
+	return at, nil
 }
 
 // observed is what a plan for a run is made from. The trials of an execution are read once; after

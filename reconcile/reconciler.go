@@ -72,6 +72,7 @@ type Reconciler struct {
 	troubles  troubles           // safe for any goroutine
 	scans     *cheatscan.Scanner // safe for any goroutine
 	copies    *specfiles.Copies  // safe for any goroutine; nil = folders are named, not copied
+	images    *pinned.Images     // safe for any goroutine
 	filling   filling            // set before Run
 	queue     *queue
 	step      time.Duration // by which the wall clock is ahead of line
@@ -151,9 +152,8 @@ func New(o Options) *Reconciler {
 	}
 	r.filling.atOnce = atOnceFilled
 	r.o.Host.Where = r.where
-	r.o.Host.Pin = func(ctx context.Context, s trial.State, ref string, resolve func() (string, error)) (string, error) {
-		return pinned.Image(ctx, o.Store, s, ref, resolve)
-	}
+	r.images = pinned.NewImages(o.Store)
+	r.o.Host.Pin = r.images.Image
 	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
 	if o.Admission != nil {
 		r.o.Host.Scarce = o.Admission.Scarce

@@ -123,6 +123,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 	if err != nil || len(out.Trials) == 0 {
 		return out, err
 	}
+	r.images.Forget()
 	r.desired[address], r.contents.of[address] = d, c
 	r.contents.differ(address, stale, newest)
 	r.shown.show(address)

@@ -54,15 +54,15 @@ func (e *env) status() *cobra.Command {
 			if err := e.warn(s.Diagnostics); err != nil {
 				return err
 			}
-			return showStatus(e.out, s)
+			return showStatus(e.out, s, address != "")
 		},
 	}
 	cmd.Flags().BoolVar(&whole, "all", false, fmt.Sprintf("show %d trials in all instead of the %d that have changed last", query.MaxTrials, latestTrials))
 	return cmd
 }
 
-// showStatus prints where specs come from, and runs with their trials as tables.
-func showStatus(w io.Writer, s query.Status) error {
+// showStatus prints where specs come from, and runs with their trials as tables; explained ones say first how they stand.
+func showStatus(w io.Writer, s query.Status, explained bool) error {
 	if s.Git != nil {
 		showGit(w, *s.Git, s.Time)
 	}
@@ -85,11 +85,28 @@ func showStatus(w io.Writer, s query.Status) error {
 		if i > 0 || len(s.Minings) > 0 {
 			fmt.Fprintln(w)
 		}
+		if !explained {
+			r.Findings = nil
+		}
 		if err := showRun(w, r, s.Time); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// showFindings says in words how a run stands.
+func showFindings(w io.Writer, findings []query.Finding) {
+	for _, f := range findings {
+		text := f.Text
+		if f.Severity == "warning" {
+			text = "Look: " + text
+		}
+		if f.Advice != "" {
+			text += " What to do: " + f.Advice + "."
+		}
+		fmt.Fprintln(w, "  "+indented(text))
+	}
 }
 
 // showGit prints the repository that specs come from: which commit is in force, and why no
@@ -125,6 +142,7 @@ func showGit(w io.Writer, g query.GitStatus, now time.Time) {
 
 func showRun(w io.Writer, r query.RunStatus, now time.Time) error {
 	fmt.Fprintln(w, titleOf(r))
+	showFindings(w, r.Findings)
 	if r.Stale != nil {
 		fmt.Fprintf(w, "  stale: %s; to take it up: assayd rerun %s\n", indented(r.Stale.String()), r.Address)
 	}

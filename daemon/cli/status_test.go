@@ -127,7 +127,7 @@ func TestStatusTellsBudgetsAndClocks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.run.Address, tt.run.Execution, tt.run.State = "run.r", 1, "running"
 			var b bytes.Buffer
-			if err := showStatus(&b, query.Status{Time: noon, Runs: []query.RunStatus{tt.run}}); err != nil {
+			if err := showStatus(&b, query.Status{Time: noon, Runs: []query.RunStatus{tt.run}}, true); err != nil {
 				t.Fatal(err)
 			}
 			var got strings.Builder

@@ -8,7 +8,6 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -25,10 +24,20 @@ const (
 	fewToJudge = 5 // outcomes, of which nothing is foretold
 )
 
-// Explain says in words how the latest execution of a run stands: what is done, what it waits for, when it will end and
-// what it will cost at this pace, what looks wrong, and what to do. Counts are those of its cells; the report is nil while
-// nothing is over; began is when the execution did.
-func Explain(run RunInfo, counts map[string]int, report *summary.Report, began, now time.Time) (all []Finding) {
+// Standing is where the latest execution of a run stands.
+type Standing struct {
+	State     string // as in RunStatus
+	Note      string // what it waits for
+	Execution int    // 0 = none has begun
+	Wanted    int    // cells
+	Cells     map[string]int
+	CostUSD   float64   // of models
+	Began     time.Time // the execution
+}
+
+// Explain says in words how a run stands: what is done, what it waits for, when it will end and what it will cost at this
+// pace, what looks wrong, and what to do.
+func Explain(run Standing, now time.Time) (all []Finding) {
 	add := func(severity, advice, format string, args ...any) {
 		all = append(all, Finding{severity, fmt.Sprintf(format, args...), advice})
 	}
@@ -41,7 +50,7 @@ func Explain(run RunInfo, counts map[string]int, report *summary.Report, began, 
 		}
 		return all
 	}
-	done, working, judged, waits := tally(run, counts)
+	done, working, judged, waits := run.tally()
 	text := fmt.Sprintf("%d of %d cells are done", done, max(run.Wanted, done))
 	if working > 0 {
 		text += fmt.Sprintf(", %d work", working)
@@ -54,16 +63,16 @@ func Explain(run RunInfo, counts map[string]int, report *summary.Report, began, 
 	}
 	add("info", "", "%s.", text)
 	left := working + judged + waits
-	if run.State == "running" && done >= fewToJudge && left > 0 && !began.IsZero() {
-		each := now.Sub(began) / time.Duration(done)
+	if run.State == "running" && done >= fewToJudge && left > 0 && !run.Began.IsZero() {
+		each := now.Sub(run.Began) / time.Duration(done)
 		ends := now.Add(each * time.Duration(left))
 		add("info", "", "At the pace so far it ends about %s; that is the mean of %d cells, and no promise.", plan.Stamp(ends.UTC()), done)
-		if report != nil && report.Summary.Usage.CostUSD > 0 && report.Summary.Total > 0 {
-			mean := report.Summary.Usage.CostUSD / float64(report.Summary.Total)
-			add("info", "", "Models have cost $%.2f; at $%.2f a trial all of it will cost about $%.2f.", report.Summary.Usage.CostUSD, mean, mean*float64(done+left))
+		if run.CostUSD > 0 {
+			mean := run.CostUSD / float64(done)
+			add("info", "", "Models have cost $%.2f; at $%.2f a trial all of it will cost about $%.2f.", run.CostUSD, mean, mean*float64(done+left))
 		}
 	}
-	return append(all, suspicious(counts, done)...)
+	return append(all, suspicious(run.Cells, done)...)
 }
 
 func because(note string) string {
@@ -74,8 +83,8 @@ func because(note string) string {
 }
 
 // tally sums up the states of cells.
-func tally(run RunInfo, counts map[string]int) (done, working, judged, waits int) {
-	for state, n := range counts {
+func (run Standing) tally() (done, working, judged, waits int) {
+	for state, n := range run.Cells {
 		switch state {
 		case history.StateSuperseded:
 		case history.StateSetup, history.StateWorking:
@@ -114,4 +123,13 @@ func suspicious(counts map[string]int, done int) (all []Finding) {
 		all = append(all, Finding{"warning", fmt.Sprintf("%d of %d trials %s (%s).", n, done, s.text, s.status), s.advice})
 	}
 	return all
+}
+
+// explain fills in how the run stands, in words.
+func (run *RunStatus) explain(now time.Time) {
+	s := Standing{State: run.State, Note: run.Note, Execution: run.Execution, Wanted: run.Wanted, Cells: run.Cells, Began: run.Began}
+	if run.Usage != nil {
+		s.CostUSD = run.Usage.CostUSD
+	}
+	run.Findings = Explain(s, now)
 }

@@ -56,6 +56,8 @@ type RunStatus struct {
 	Summary   *summary.Summary `json:"summary,omitempty"`   // of the trials that are over and not superseded
 	SummaryOf time.Time        `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
 	Stale     *plan.Stale      `json:"stale,omitempty"`     // how content differs from that of the execution
+	Began     time.Time        `json:"began,omitzero"`      // the execution
+	Findings  []Finding        `json:"findings,omitempty"`  // how it stands, in words
 	Differs   *plan.Stale      `json:"differs,omitempty"`   // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
@@ -109,6 +111,7 @@ func (r *Reader) StatusOf(ctx context.Context, q StatusQuery) (s Status, err err
 	}
 	for i := range s.Runs { // what takes long is no part of a transaction
 		r.sumUp(&s.Runs[i])
+		s.Runs[i].explain(s.Time)
 	}
 	if q.Address != "" && len(mines)+len(s.Runs) == 0 {
 		return s, fmt.Errorf("%w: %s%s", history.ErrUnknown, q.Address, now.Suggest(q.Address))
@@ -232,7 +235,7 @@ func (r *Reader) runStatus(tx *store.Tx, now *Snapshot, seen RunView) (RunStatus
 	if err != nil {
 		return run, err
 	}
-	run.Execution = e.N
+	run.Execution, run.Began = e.N, e.StartedAt
 	execution, err := history.ExecutionOf(e)
 	if err != nil {
 		return run, err

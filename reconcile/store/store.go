@@ -150,7 +150,7 @@ func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
 		"_txlock": {"immediate"},
 		"_pragma": {
 			"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)",
-			"foreign_keys(1)", "journal_size_limit(67108864)",
+			"foreign_keys(1)", "journal_size_limit(67108864)", "cache_size(-16384)", // what many trials write to lies all over the database
 		},
 	}); err != nil {
 		return err

@@ -70,7 +70,11 @@ func NewRun(f Frame, d RunData) *Run {
 		}
 	}
 	if v.Latest {
-		v.Findings = query.Explain(d.Run, d.Counts, d.Report, v.Began, d.Now)
+		s := query.Standing{State: d.Run.State, Note: d.Run.Note, Execution: d.Run.Execution, Wanted: d.Run.Wanted, Cells: d.Counts, Began: v.Began}
+		if d.Report != nil {
+			s.CostUSD = d.Report.Summary.Usage.CostUSD
+		}
+		v.Findings = query.Explain(s, d.Now)
 	}
 	return v
 }
