@@ -1,7 +1,7 @@
 # Two commands matter: make demo, make test. Both set up what they need. make test-fast needs Go alone.
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: build test test-all test-fast test-long test-real soak demo demo-mining bench bench-compare lint fmt fuzz setup clean
+.PHONY: build test test-all test-fast test-long test-real soak pictures demo demo-mining bench bench-compare lint fmt fuzz setup clean
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
@@ -24,7 +24,7 @@ RACE := -race $(foreach path,$(UNRACED),'-gcflags=$(path)=-race=false -d=checkpt
 
 # Nor does it look at packages whose tests begin programs, or only read texts: a program with the
 # detector takes ten times as long to begin. make test-long runs them with it, too.
-PLAIN := ./config/... ./contrib/... ./daemon ./daemon/assayd ./daemon/cli ./daemon/gitsync
+PLAIN := ./config/... ./contrib/... ./daemon ./daemon/assayd ./daemon/cli ./daemon/gitsync ./daemon/web/webtest
 
 # Everything: unit, race, command-line and container tests, on a machine with Go alone. It ends
 # by itself, as failed, after 45 minutes of a quiet machine.
@@ -63,6 +63,10 @@ test-real: setup
 # The long suites; make test has a short slice of each.
 soak: setup
 	go test -tags soak -run '^TestSoak' -count=1 -v -timeout 4h ./...
+
+# Pictures of the pages, for docs/pages.md and the README.
+pictures: setup
+	ASSAYD_PICTURES='$(CURDIR)/docs/pictures' go test -tags soak -run '^TestSoakPictures$$' -count=1 ./daemon/web/webtest
 
 demo: build
 	contrib/docker/up git

@@ -64,28 +64,29 @@ type Options struct {
 
 // Daemon is one process on one state directory.
 type Daemon struct {
-	opts     Options
-	id       string // of this life of the state directory
-	store    *store.Store
-	engine   engines.Engine
-	judge    *judge.Judge
-	rec      *reconcile.Reconciler
-	writer   *results.Writer
-	git      *gitsync.Syncer // nil = no specs come from a repository
-	datasets *fetcher
-	gateway  *gateway.Gateway
-	layers   *layer.Store
-	github   *github.Client // of mining
-	pulses   chan struct{}
-	control  []net.Listener
-	http     []net.Listener
-	doors    []string     // addresses of the HTTP listener
-	browsers net.Listener // the socket for browsers
-	sessions *web.Sessions
-	pages    *web.Server
-	replace  chan struct{}   // closed when another Daemon is to take over in this process
-	open     context.Context // for how long a drain waits for open runs
-	hurry    func()
+	opts      Options
+	id        string // of this life of the state directory
+	store     *store.Store
+	engine    engines.Engine
+	judge     *judge.Judge
+	admission *admission.Controller
+	rec       *reconcile.Reconciler
+	writer    *results.Writer
+	git       *gitsync.Syncer // nil = no specs come from a repository
+	datasets  *fetcher
+	gateway   *gateway.Gateway
+	layers    *layer.Store
+	github    *github.Client // of mining
+	pulses    chan struct{}
+	control   []net.Listener
+	http      []net.Listener
+	doors     []string     // addresses of the HTTP listener
+	browsers  net.Listener // the socket for browsers
+	sessions  *web.Sessions
+	pages     *web.Server
+	replace   chan struct{}   // closed when another Daemon is to take over in this process
+	open      context.Context // for how long a drain waits for open runs
+	hurry     func()
 }
 
 // Open takes the state directory and prepares everything; nothing runs yet. The errors
@@ -154,10 +155,10 @@ func (d *Daemon) wire(ctx context.Context) error {
 	hold := []string{guest.Program, "hold"}
 	mounts := []container.Mount{{Source: guestDir, Target: guest.BinDir, ReadOnly: true}}
 	machine, dataRoot := machineOf(ctx, d.engine, o.Log)
-	admission := admission.New(LimitsOf(o.Settings.Limits, machine), func() int64 { return freeAt(dataRoot) }, func() { d.rec.Freed() })
+	d.admission = admission.New(LimitsOf(o.Settings.Limits, machine), func() int64 { return freeAt(dataRoot) }, func() { d.rec.Freed() })
 	ledger := history.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
-		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: admission, Owner: d.store.Owner(),
+		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: d.admission, Owner: d.store.Owner(),
 		PauseProcess: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
 		Full: func() bool { return nearlyFull(d.store.Dir()) }, RemoveLater: d.leave,
 	})
@@ -165,7 +166,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	options := ConfigOptions(o.Settings)
-	builder, err := d.openImages(hold, mounts, options.Secret, admission.Scarce)
+	builder, err := d.openImages(hold, mounts, options.Secret, d.admission.Scarce)
 	if err = errors.Join(err, d.openGit(ctx, options.Secret)); err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	d.rec = reconcile.New(reconcile.Options{
-		Store: d.store, Ledger: ledger, Admission: admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
+		Store: d.store, Ledger: ledger, Admission: d.admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
 		Checkout: d.checkout(),
 		Config:   options,
 		Host: trial.Host{

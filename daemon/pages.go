@@ -8,8 +8,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/assayd/assayd/daemon/api"
+
 	"github.com/assayd/assayd/daemon/web"
+	"github.com/assayd/assayd/daemon/web/page"
 )
 
 // openPages opens the socket for browsers, and makes what serves pages there and on the HTTP listener.
@@ -26,7 +30,7 @@ func (d *Daemon) openPages(ctx context.Context) (err error) {
 	}
 	d.pages = web.New(web.Options{
 		Reader: d.rec.Reader, API: api.Handler(d.rec, d.opts.Version, d), Sessions: d.sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
-		Owner: d.store.Owner(), Version: d.opts.Version, Watches: d.rec.Roots(), Log: d.opts.Log,
+		Load: d.load, Owner: d.store.Owner(), Version: d.opts.Version, Watches: d.rec.Roots(), Log: d.opts.Log,
 	})
 	path := web.Socket(d.store.Dir())
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -47,4 +51,27 @@ func (d *Daemon) EndAll(ctx context.Context) (int, error) { return d.sessions.En
 // Doors implements api.Logins.
 func (d *Daemon) Doors() (addresses []string, socket string) {
 	return d.doors, web.Socket(d.store.Dir())
+}
+
+// load is what is held of the machine now.
+func (d *Daemon) load() page.Load {
+	a, j := d.admission.Load(), d.judge.Load()
+	amount := func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) } //nolint:gosec // not negative
+	cpus := func(name string, held, most float64) page.Gauge {
+		return page.Gauge{Name: name, Held: held, Most: most, Text: fmt.Sprintf("%.4g of %.4g", held, most)}
+	}
+	memory := func(name string, held, most int64) page.Gauge {
+		return page.Gauge{Name: name, Held: float64(held), Most: float64(most), Text: amount(held) + " of " + amount(most)}
+	}
+	gauges := []page.Gauge{
+		cpus("CPUs of work", a.Work.CPUs, a.WorkShare.CPUs), cpus("CPUs of judging", a.Judge.CPUs+a.Game.CPUs, a.Limits.CPUs-a.Work.CPUs),
+		memory("memory of work", a.Work.Memory, a.WorkShare.Memory), memory("memory of judging", a.Judge.Memory+a.Game.Memory, a.Limits.Memory-a.Work.Memory),
+		memory("disk of work", a.Work.Disk, a.Limits.Disk),
+	}
+	if a.DiskLeft >= 0 {
+		gauges = append(gauges, page.Gauge{Name: "disk that is free", Text: amount(a.DiskLeft)})
+	}
+	return page.Load{
+		Known: true, LoopAge: d.rec.Age(), Queued: j.Queued, QueuedOf: j.Trials, Judgings: a.Judgings, Games: a.Games, Containers: a.Containers, Gauges: gauges,
+	}
 }

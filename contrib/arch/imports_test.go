@@ -125,7 +125,7 @@ var mayImport = map[string][]string{
 	"reconcile/query": {
 		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/summary",
 		// What is told of trials, rounds, and mining.
-		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/task", "runtime/clock",
+		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/clock",
 	},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
@@ -165,12 +165,12 @@ var mayImport = map[string][]string{
 	"daemon/notify": {},
 	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary"},
 	"daemon/web/page": {
-		"config", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round",
+		"config", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
 	},
-	"daemon":        {"*"},
-	"daemon/*":      {"*"},
-	"contrib/*":     {"*"},
-	"examples/*":    {"*"},
+	"daemon":     {"*"},
+	"daemon/*":   {"*"},
+	"contrib/*":  {"*"},
+	"examples/*": {"*"},
 }
 
 // everybodys packages may be imported by any other.
@@ -202,6 +202,7 @@ var ownerOf = map[string]string{
 	"github.com/tmaxmax/go-sse":         "daemon/api",
 	"github.com/guptarohit/asciigraph":  "daemon/cli",
 	"github.com/chromedp":               "daemon/web/webtest",
+	"github.com/aymanbagabas/go-udiff":  "reconcile/query",
 	"github.com/getkin/kin-openapi":     "daemon/api/apitest",
 	"github.com/santhosh-tekuri":        "daemon/api/apitest",
 	"go.yaml.in/yaml/v3":                "runtime/task/*",

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/history"
@@ -43,6 +44,7 @@ type cellHost struct {
 	let        chan struct{} // closed: agents go on
 	loop       atomic.Int64  // the thread of the loop
 	rec        *reconcile.Reconciler
+	sessions   *web.Sessions // of browsers
 	end        func()
 }
 
@@ -226,7 +228,14 @@ func (h *cellHost) start(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: api.Handler(h.rec, "bench", nil)} //nolint:gosec // the bench's own
+	if h.sessions, err = web.OpenSessions(ctx, h.store, false); err != nil {
+		return err
+	}
+	control := api.Handler(h.rec, "bench", nil)
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", control)
+	mux.Handle("/", web.New(web.Options{Reader: h.rec.Reader, API: control, Sessions: h.sessions, Hosts: []string{"assayd"}, Owner: owner, Version: "bench", Log: log}).Handler())
+	server := &http.Server{Handler: mux} //nolint:gosec // the bench's own
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(l) })

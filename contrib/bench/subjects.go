@@ -28,6 +28,7 @@ var subjects = []subject{
 	{name: "adoption", alone: adoption},
 	{name: "appending", alone: appending, ours: true},
 	{name: "cells", alone: cells, ours: true},
+	{name: "pages", alone: pages, ours: true},
 	{name: "models", alone: models, ours: true},
 	{name: "single", alone: single},
 	{name: "decoys", alone: decoys},

@@ -43,6 +43,16 @@ func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Val
 	return listPage[query.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
 }
 
+// Overview asks what there is to see at a glance.
+func (c *Client) Overview(ctx context.Context) (o query.Overview, err error) {
+	return o, c.call(ctx, http.MethodGet, "/v1/overview", nil, &o)
+}
+
+func (h *handler) overview(w http.ResponseWriter, q *http.Request) {
+	o, err := h.r.Overview(q.Context())
+	answer(w, o, err)
+}
+
 func (h *handler) runs(w http.ResponseWriter, q *http.Request) {
 	servePage(w, q, func(r query.RunInfo) string { return r.Address }, h.r.RunsAfter)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/daemon"
+	"github.com/assayd/assayd/daemon/web"
+	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/export"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
@@ -22,6 +24,7 @@ import (
 func (e *env) export() *cobra.Command {
 	var execution int
 	var from string
+	var html web.ExportOptions
 	cmd := &cobra.Command{
 		Use: "export FORMAT SRC DIR", Short: "Write tasks, or the results of a run, in another system's layout",
 		Long: `export works with and without a daemon. What it writes depends on SRC.
@@ -34,6 +37,10 @@ format cannot hold is said task by task, and such a task is left out. Formats:
 Patches: assayd export predictions run.NAME FILE|DIR writes the model_patch of every trial of a run's last execution as
 predictions of SWE-bench: in single mode as it was judged, else made of the archive that counts. FILE ends in .jsonl;
 below DIR each agent and attempt has a folder with all_preds.jsonl.
+
+Pages: assayd export html run.NAME DIR writes the pages of a run, its trials, and their rounds as files that open in a browser from
+the disk. Tests, outputs, logs, steps, and diffs are in them only with --with. Of a run with more than 1,000 trials, those that are
+not resolved have a page.
 
 Results: SRC is a run, run.NAME. It writes the results of its last execution below DIR, which must be new or empty, or
 hold exports of this or other runs; an earlier one of the run is brought up to date. Formats:
@@ -51,6 +58,9 @@ hold exports of this or other runs; an earlier one of the run is brought up to d
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
 			switch {
+			case args[0] == htmlFormat:
+				html.Run, html.Execution = args[1], execution
+				return e.exportHTML(ctx, html, args[2])
 			case args[0] == predictionsFormat:
 				return e.exportPredictions(ctx, args[1], args[2])
 			case from != "" || !isRun(args[1]):
@@ -60,13 +70,15 @@ hold exports of this or other runs; an earlier one of the run is brought up to d
 		},
 	}
 	cmd.Flags().IntVar(&execution, "execution", 0, "of this execution of a run (default: the last)")
+	cmd.Flags().StringSliceVar(&html.With, "with", nil, "with html: "+strings.Join(page.Contents(), ", "))
+	cmd.Flags().BoolVar(&html.Public, "public", false, "with html: leave out what could tell of hidden tests, and paths of this machine")
 	cmd.Flags().StringVar(&from, "from", "", "SRC is a folder or a file of tasks in this format: "+strings.Join(daemon.FormatNames(), ", "))
 	return cmd
 }
 
 // exportFormats are the formats of tasks and of results, some of which are both.
 func exportFormats() []string {
-	all := append(export.Formats(), predictionsFormat)
+	all := append(export.Formats(), predictionsFormat, htmlFormat)
 	for _, name := range daemon.FormatNames() {
 		if !slices.Contains(all, name) {
 			all = append(all, name)
@@ -81,17 +93,17 @@ func checkExport(format, of, from string, execution int) error {
 	ofRuns := slices.Contains(export.Formats(), format)
 	_, known := daemon.Formats()[from]
 	switch {
-	case !ofTasks && !ofRuns && format != predictionsFormat:
+	case !ofTasks && !ofRuns && format != predictionsFormat && format != htmlFormat:
 		return usage{fmt.Errorf("there is no format %q; there are %s", format, strings.Join(exportFormats(), ", "))}
 	case from != "" && !known:
 		return usage{fmt.Errorf("--from: there is no format %q; there are %s", from, strings.Join(daemon.FormatNames(), ", "))}
-	case format == predictionsFormat && (from != "" || !isRun(of)):
-		return usage{fmt.Errorf("predictions are of a run, run.NAME, and not of %s", of)}
+	case (format == predictionsFormat || format == htmlFormat) && (from != "" || !isRun(of)):
+		return usage{fmt.Errorf("%s are of a run, run.NAME, and not of %s", map[bool]string{true: "pages", false: "predictions"}[format == htmlFormat], of)}
 	case (from != "" || !isRun(of)) && !ofTasks:
 		return usage{fmt.Errorf("%s is a format of results, for a run; tasks are written as %s", format, strings.Join(daemon.FormatNames(), ", "))}
 	case (from != "" || !isRun(of)) && execution != 0:
 		return usage{errors.New("--execution is of a run, and tasks have none")}
-	case from == "" && isRun(of) && !ofRuns && format != predictionsFormat:
+	case from == "" && isRun(of) && !ofRuns && format != predictionsFormat && format != htmlFormat:
 		return usage{fmt.Errorf("%s is a format of tasks, and %s is neither an address such as benchmark.NAME nor a spec file; results of a run are written as %s", format, of, strings.Join(export.Formats(), ", "))}
 	}
 	return nil

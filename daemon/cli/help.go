@@ -62,6 +62,11 @@ func specsHelp() map[string]about {
 // resultsHelp is of the commands that show runs, or change how they go on.
 func resultsHelp() map[string]about {
 	return map[string]about{
+		"top": {
+			"",
+			[]string{"assayd top", "assayd top --once", "assayd top --json"},
+			[3]string{"it was shown", failure, refusal},
+		},
 		"web": {
 			"",
 			[]string{"assayd web", "assayd web run.nightly", "assayd web --logout"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -198,6 +199,26 @@ func TestADecimalHasAWidth(t *testing.T) {
 	for v, want := range map[float64]string{0: "0.00", 0.5: "0.50", -12.345: "-12.35", 123456: "123456.00", 1e100: "1e+100", -1e308: "-1e+308", 5e-324: "4.94e-324", 0.001: "0.00"} {
 		if got := decimal(v); got != want {
 			t.Errorf("%g is shown as %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestTheOverviewOnATerminal(t *testing.T) {
+	var b strings.Builder
+	err := showOverview(&b, query.Overview{
+		Runs: []query.RunInfo{
+			{Address: "run.nightly", State: "running", Execution: 3, Wanted: 20, Cells: map[string]int{"resolved": 4, "unresolved": 1, "working": 2, "waiting": 13, "superseded": 7}, Note: "24 of 32 CPUs are taken"},
+			{Address: "run.new", State: "waiting", Wanted: 2},
+		},
+		Minings: []query.MiningInfo{{Address: "mining.go", State: "running", Note: "GitHub"}}, Files: map[config.Status]int{config.OK: 3, config.Frozen: 1},
+		Diagnostics: config.Diagnostics{{Severity: config.Error, Summary: "No such benchmark", File: "a.hcl", Line: 3, Column: 2}}, Waits: []string{"room on the disk"},
+	}, time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"waits for room on the disk", "run.nightly e3", "5/20", "2 working, 13 waiting", "24 of 32 CPUs", "run.new", "0/2", "mining.go", "GitHub", "specs: 3 ok, 1 frozen", "error: a.hcl:3:2: No such benchmark"} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("it lacks %q:\n%s", part, b.String())
 		}
 	}
 }

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/web"
 )
 
 func (e *env) web() *cobra.Command {
@@ -21,9 +25,14 @@ func (e *env) web() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "web [ADDRESS]", Short: "Show the pages of the daemon in a browser", Args: atMostOne("run, trial, or mining spec"),
 		Long: `web prints an address that logs a browser in, once and within a minute, on the page of a run or trial if you name one.
-Without an HTTP listener of the daemon it serves the pages at a port of this machine until you end it with Ctrl-C.`,
+Without an HTTP listener of the daemon it serves the pages at a port of this machine until you end it with Ctrl-C, and so it
+does where no daemon runs: then they show how the last one left the state directory.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, done, err := e.connect(cmd.Context(), false)
+			page := ""
+			if len(args) == 1 {
+				page = args[0]
+			}
+			c, done, err := e.connect(cmd.Context(), !logout)
 			if err != nil {
 				return err
 			}
@@ -31,13 +40,12 @@ Without an HTTP listener of the daemon it serves the pages at a port of this mac
 			if logout {
 				return e.logout(cmd.Context(), c)
 			}
+			if !c.Live() {
+				return e.serveRead(cmd.Context(), page)
+			}
 			l, err := c.Login(cmd.Context())
 			if err != nil {
 				return err
-			}
-			page := ""
-			if len(args) == 1 {
-				page = args[0]
 			}
 			if e.json {
 				return e.printJSON(l)
@@ -74,6 +82,41 @@ func loginAddress(at, page, code string) string {
 	return u.String()
 }
 
+// serveRead serves the pages of a state directory on which no daemon runs, until a signal or the context ends that.
+func (e *env) serveRead(ctx context.Context, page string) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	settings, err := e.settings()
+	if err != nil {
+		return err
+	}
+	dir, err := e.stateDir(settings)
+	if err != nil {
+		return err
+	}
+	pages, sessions, done, err := daemon.ReadPages(ctx, settings, dir, e.version)
+	if err != nil {
+		return err
+	}
+	var config net.ListenConfig
+	port, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return errors.Join(fmt.Errorf("open a port for the browser: %w", err), done())
+	}
+	code, _ := sessions.Code(web.Viewer)
+	fmt.Fprintln(e.out, loginAddress(port.Addr().String(), page, code))
+	fmt.Fprintln(e.err, "No daemon runs on this state directory: the pages show how the last one left it, until you press Ctrl-C.")
+	server := &http.Server{Handler: pages.Handler(), ReadHeaderTimeout: headerTime}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve says so
+	if err := server.Serve(port); !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(fmt.Errorf("serve the pages: %w", err), done())
+	}
+	return done()
+}
+
+// headerTime is in which the head of a request must be there.
+const headerTime = 10 * time.Second
+
 // carry serves the pages at a port of this machine, until a signal or the context ends that.
 func (e *env) carry(ctx context.Context, l api.Login, page string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -103,15 +146,15 @@ func (e *env) carry(ctx context.Context, l api.Login, page string) error {
 // join passes on what a browser and the daemon send each other. Either end of it ends the other.
 func join(ctx context.Context, browser net.Conn, socket string) {
 	var dialer net.Dialer
-	daemon, err := dialer.DialContext(ctx, "unix", socket)
+	served, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {
 		_ = browser.Close() // it sees that nobody is there
 		return
 	}
-	end := sync.OnceValue(func() error { return errors.Join(browser.Close(), daemon.Close()) })
+	end := sync.OnceValue(func() error { return errors.Join(browser.Close(), served.Close()) })
 	defer context.AfterFunc(ctx, func() { _ = end() })()
 	group := sync.WaitGroup{}
-	for _, way := range [][2]net.Conn{{browser, daemon}, {daemon, browser}} {
+	for _, way := range [][2]net.Conn{{browser, served}, {served, browser}} {
 		group.Go(func() {
 			_, _ = io.Copy(way[0], way[1]) // the end of either is the end of both
 			_ = end()

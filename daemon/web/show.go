@@ -26,6 +26,7 @@ const (
 	testsOnPage  = 200
 	specsOnPage  = 50
 	pullsOnPage  = 100
+	stepsOnPage  = 50
 	executions   = 20
 )
 
@@ -35,17 +36,21 @@ var errNoPage = history.Unknown("there is no page at this address")
 // pages are all pages by their pattern.
 func (s *Server) pages() map[string]show {
 	return map[string]show{
-		"/{$}":                           s.overview,
-		"/runs":                          s.runs,
-		"/runs/{run}":                    s.run,
-		"/runs/{run}/{execution}":        s.run,
-		"/trials/{trial}":                s.trial,
-		"/trials/{trial}/log":            s.log,
-		"/trials/{trial}/rounds/{round}": s.round,
-		"/specs":                         s.specs,
-		"/mining":                        s.minings,
-		"/mining/{mining}":               s.mining,
-		"/compare":                       s.compare,
+		"/{$}":                            s.overview,
+		"/runs":                           s.runs,
+		"/runs/{run}":                     s.run,
+		"/runs/{run}/{execution}":         s.run,
+		"/trials/{trial}":                 s.trial,
+		"/trials/{trial}/log":             s.log,
+		"/trials/{trial}/steps":           s.steps,
+		"/trials/{trial}/between/{a}/{b}": s.between,
+		"/trials/{trial}/rounds/{round}":  s.round,
+		"/tasks":                          s.tasks,
+		"/machine":                        s.machine,
+		"/specs":                          s.specs,
+		"/mining":                         s.minings,
+		"/mining/{mining}":                s.mining,
+		"/compare":                        s.compare,
 	}
 }
 
@@ -342,12 +347,80 @@ func (s *Server) logEnd(ctx context.Context, id string) (int64, error) {
 	return end, log.Close()
 }
 
+func (s *Server) steps(q *http.Request, f page.Frame) (string, page.View, error) {
+	ctx, id := q.Context(), q.PathValue("trial")
+	t, err := s.o.Reader.TrialOf(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	asked := query.StepQuery{Limit: stepsOnPage, Tool: q.FormValue("tool"), Failed: q.FormValue("errors") != ""}
+	if asked.From, err = number(q, "from"); err != nil {
+		return "", nil, err
+	}
+	if at := q.FormValue("at"); at != "" {
+		since, err := time.ParseDuration(at)
+		if err != nil {
+			return "", nil, query.Mistakef("at=%q is no time since the trial began: write it as in 2h19m", at)
+		}
+		asked.At = t.Started.Add(since)
+	}
+	p, err := s.o.Reader.Steps(ctx, id, asked)
+	if err != nil {
+		return "", nil, err
+	}
+	return "steps", page.NewSteps(f, t, p, q.URL, stepsOnPage), nil
+}
+
+func (s *Server) between(q *http.Request, f page.Frame) (string, page.View, error) {
+	ctx, id := q.Context(), q.PathValue("trial")
+	t, err := s.o.Reader.TrialOf(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	d, err := s.o.Reader.BetweenRounds(ctx, id, q.PathValue("a"), q.PathValue("b"))
+	if err != nil {
+		return "", nil, err
+	}
+	moment := func(r query.RoundInfo) time.Time {
+		return t.Started.Add(time.Duration(r.ElapsedS * float64(time.Second)))
+	}
+	p, err := s.o.Reader.Steps(ctx, id, query.StepQuery{Try: d.B.Try, At: moment(d.A), Until: moment(d.B), Limit: stepsOnPage})
+	if err != nil {
+		return "", nil, err
+	}
+	return "between", page.NewBetween(f, t, d, p), nil
+}
+
 func (s *Server) specs(q *http.Request, f page.Frame) (string, page.View, error) {
 	items, next, err := list(q, specsOnPage, s.o.Reader.SpecsAfter, func(x query.SpecInfo) string { return x.Path })
 	if err != nil {
 		return "", nil, err
 	}
 	return "specs", page.NewSpecs(f, items, s.o.Reader.GitNow(), next, first(q.URL)), nil
+}
+
+func (s *Server) tasks(q *http.Request, f page.Frame) (string, page.View, error) {
+	of := q.FormValue("of")
+	read := func(ctx context.Context, after string, n int) ([]query.TaskInfo, error) {
+		return s.o.Reader.TasksAfter(ctx, of, after, n)
+	}
+	items, next, err := list(q, runsOnPage, read, func(t query.TaskInfo) string { return t.Address })
+	if err != nil {
+		return "", nil, err
+	}
+	return "tasks", page.NewTasks(f, of, items, next, first(q.URL)), nil
+}
+
+func (s *Server) machine(q *http.Request, f page.Frame) (string, page.View, error) {
+	var load page.Load
+	if s.o.Load != nil {
+		load = s.o.Load()
+	}
+	o, err := s.o.Reader.Overview(q.Context())
+	if err != nil {
+		return "", nil, err
+	}
+	return "machine", page.NewMachine(f, load, o.Runs), nil
 }
 
 func (s *Server) minings(q *http.Request, f page.Frame) (string, page.View, error) {

@@ -30,8 +30,9 @@ type Options struct {
 	Hosts    []string // names of the machine besides its own
 	Owner    string   // id of the state directory
 	Version  string
-	Watches  []string // folders of specs
-	ReadOnly bool     // no daemon runs
+	Watches  []string         // folders of specs
+	ReadOnly bool             // no daemon runs
+	Load     func() page.Load // of the machine; nil = it is not known
 	Log      *slog.Logger
 }
 

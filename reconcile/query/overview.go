@@ -11,12 +11,12 @@ import (
 
 // Overview is what there is to see at a glance. Each of its lists is bounded.
 type Overview struct {
-	Runs        []RunInfo    // first those that work, then those that changed last
-	Minings     []MiningInfo // by address
-	Files       map[config.Status]int
-	Diagnostics config.Diagnostics
-	Waits       []string   // what the daemon lacks
-	Git         *GitStatus // nil = no specs come from a repository
+	Runs        []RunInfo             `json:"runs"`    // first those that work, then those that changed last
+	Minings     []MiningInfo          `json:"minings"` // by address
+	Files       map[config.Status]int `json:"files"`   // how many are in which state
+	Diagnostics config.Diagnostics    `json:"diagnostics"`
+	Waits       []string              `json:"waits,omitempty"` // what the daemon lacks, without which it does nothing new
+	Git         *GitStatus            `json:"git,omitempty"`   // nil = no specs come from a repository
 }
 
 // How much an overview has.
@@ -24,6 +24,7 @@ const (
 	overviewWorking = 100 // runs that work
 	overviewLatest  = 20  // and others
 	overviewMinings = 20
+	overviewWrong   = 100 // diagnostics
 )
 
 // Overview reads what there is to see at a glance. It costs what it has, whatever else there is.
@@ -33,7 +34,7 @@ func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
 		return o, err
 	}
 	status := r.status(now)
-	o = Overview{Diagnostics: status.Diagnostics, Waits: status.Waits, Git: status.Git, Files: map[config.Status]int{}}
+	o = Overview{Diagnostics: status.Diagnostics[:min(overviewWrong, len(status.Diagnostics))], Waits: status.Waits, Git: status.Git, Files: map[config.Status]int{}}
 	for _, f := range status.Files {
 		o.Files[f.Status]++
 	}

@@ -30,11 +30,12 @@ type Reader struct {
 	latest    atomic.Pointer[Snapshot]
 	first     chan struct{} // closed when there is one
 	summaries *summaries
+	indices   indices
 }
 
 // New returns a reader without a snapshot: questions about it wait for Publish.
 func New(o Options) *Reader {
-	return &Reader{o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle)}
+	return &Reader{o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle), indices: indices{all: map[string]*indexed{}}}
 }
 
 // Run makes the summaries that questions ask for until the context ends.

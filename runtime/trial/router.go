@@ -134,6 +134,11 @@ const (
 	TrajectoryFile = "trajectory.json"
 )
 
+// TranscriptOf is where the transcript of a trial's try lies.
+func TranscriptOf(stateDir, id string, try int) string {
+	return filepath.Join(tryDir(stateDir, id, try), TranscriptFile)
+}
+
 // said waits until the transcript is written, before its session is closed.
 func (m *Machine) said() error {
 	if m.handle == nil || m.handle.session == nil {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -81,7 +80,7 @@ func (h Host) sources(s State) (sources cheat.Sources, done func(), err error) {
 		return file
 	}
 	sources.Transcript = open("transcript", func() (io.ReadCloser, error) {
-		return os.Open(filepath.Join(tryDir(h.StateDir, s.ID, s.Try), TranscriptFile))
+		return os.Open(TranscriptOf(h.StateDir, s.ID, s.Try))
 	})
 	if sources.Transcript == nil { // beside a transcript it would tell the same again
 		sources.Log = open("log", func() (io.ReadCloser, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/summary"
+	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -53,6 +54,10 @@ func every() map[string]View {
 	spec := query.SpecInfo{FileStatus: query.FileStatus{File: hostile, Status: config.Frozen}, Path: hostile, Diagnostics: config.Diagnostics{diagnostic}}
 	git := &query.GitStatus{URL: hostile, Ref: hostile, Commit: hostile, Error: hostile}
 	matrix := []query.MatrixCell{{Trial: hostile, Task: hostile, Agent: hostile, Attempt: 1, State: "unresolved", PassRate: &rate}, {Trial: "t2", Task: "b", Agent: hostile, Attempt: 2, State: "infra_error"}, {Trial: "t3", Task: "b", Agent: "x", Attempt: 1, State: "working"}}
+	steps := query.StepPage{All: 100, First: 3, Next: 5, Steps: []transcript.Step{{
+		N: 1, Model: hostile, Messages: []transcript.Message{{Role: hostile, Text: strings.Repeat(hostile+"\n", 60)}}, Answered: true, Error: hostile, Text: hostile, Reasoning: hostile,
+		Calls: []transcript.Call{{Name: hostile, Arguments: `{"command":"` + strings.Repeat("x", 9000) + `"}`}, {Name: "b", Arguments: hostile}},
+	}}}
 	return map[string]View{
 		"overview": NewOverview(f, query.Overview{
 			Runs: []query.RunInfo{run}, Minings: []query.MiningInfo{mining}, Files: map[config.Status]int{config.OK: 2}, Diagnostics: config.Diagnostics{diagnostic}, Waits: []string{hostile}, Git: git,
@@ -61,9 +66,15 @@ func every() map[string]View {
 			Run: run, Execution: 2, Executions: []query.ExecutionInfo{{Execution: 2, Trigger: hostile, StartedAt: f.AsOf.Add(-time.Hour)}, {Execution: 1}}, Counts: run.Cells, Cells: matrix,
 			Report: &numbers, Trials: Trials{URL: at, Items: []query.CellInfo{cell}, Filter: query.CellFilter{Task: hostile}}, Now: f.AsOf,
 		}),
-		"trial":   NewTrial(f, TrialData{Trial: trial, Rounds: rounds, Best: report, Failing: []query.TestInfo{test}}),
-		"round":   NewRound(f, RoundData{Trial: trial, Round: rounds[1], Tests: []query.TestInfo{test}, Search: hostile, Output: &query.OutputPage{Text: hostile + "\n" + hostile, Size: 9}}),
+		"trial": NewTrial(f, TrialData{Trial: trial, Rounds: rounds, Best: report, Failing: []query.TestInfo{test}}),
+		"round": NewRound(f, RoundData{Trial: trial, Round: rounds[1], Tests: []query.TestInfo{test}, Search: hostile, Output: &query.OutputPage{Text: hostile + "\n" + hostile, Size: 9}}),
+		"steps": NewSteps(f, trial, steps, at, 50),
+		"between": NewBetween(f, trial, query.Between{
+			A: rounds[0], B: rounds[1], Fixed: []string{hostile}, Broken: []string{hostile}, Files: []query.FileChange{{Path: hostile, Kind: "changed", Added: 1, Diff: hostile}, {Path: hostile, Kind: "added"}}, More: 2,
+		}, steps),
 		"log":     NewLog(f, trial, hostile, 0, 10, 10),
+		"tasks":   NewTasks(f, hostile, []query.TaskInfo{{Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
+		"machine": NewMachine(f, Load{Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}}, []query.RunInfo{run}),
 		"specs":   NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
 		"compare": NewCompare(f, hostile, hostile, []summary.Comparison{pair}, hostile),
 		"mining":  NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),

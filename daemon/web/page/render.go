@@ -26,7 +26,8 @@ type Frame struct {
 	Role     string   // of who looks; "" = nobody has logged in
 	Topics   []string // of events after which the page looks again; empty = all, nil = it never does
 	AsOf     time.Time
-	ReadOnly bool // no daemon runs: nothing changes
+	ReadOnly bool   // no daemon runs: nothing changes
+	Still    *Still // nil = it is served, not written
 }
 
 // Follows reports whether the page looks again when something changes.

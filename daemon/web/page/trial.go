@@ -25,7 +25,8 @@ type Trial struct {
 // RoundLine is a round in a table, with what it changes.
 type RoundLine struct {
 	query.RoundInfo
-	Best bool
+	Best    bool
+	Between string // address of the page between the round before and this one; "" = there is none
 }
 
 // RoundChart is the pass rate over the time of a trial.
@@ -64,8 +65,16 @@ type TrialData struct {
 func NewTrial(f Frame, d TrialData) *Trial {
 	f.Title, f.Nav, f.Topics = d.Trial.ID, "runs", []string{d.Trial.ID}
 	v := &Trial{Frame: f, TrialInfo: d.Trial, Next: d.Next, First: d.First}
+	before := ""
 	for _, r := range d.Rounds {
-		v.Rounds = append(v.Rounds, RoundLine{RoundInfo: r, Best: r.Round.Round == d.Trial.Best})
+		line := RoundLine{RoundInfo: r, Best: r.Round.Round == d.Trial.Best}
+		if before != "" && !r.Kind.Internal() {
+			line.Between = BetweenPath(d.Trial.ID, before, r.Round.Round)
+		}
+		if !r.Kind.Internal() {
+			before = r.Round.Round
+		}
+		v.Rounds = append(v.Rounds, line)
 	}
 	v.Failing = d.Failing[:min(MaxFailing, len(d.Failing))]
 	if d.Best != nil {

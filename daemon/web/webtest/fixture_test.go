@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -57,6 +58,9 @@ type site struct {
 // newSite starts a daemon on an empty folder of specs, and serves its pages.
 func newSite(t *testing.T) *site {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs containers and a browser")
+	}
 	dir, err := os.MkdirTemp("/tmp", "web") // short, because sockets lie below
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +102,11 @@ func (s *site) serve() {
 	s.daemon.Stderr = log
 	s.check(s.daemon.Start())
 	s.until("the daemon is ready", func() error {
-		return exec.CommandContext(s.Context(), s.program(), "status", "--state", filepath.Join(s.dir, "s"), "--json").Run()
+		c, err := net.Dial("unix", filepath.Join(s.dir, "s", "web.sock"))
+		if err == nil {
+			err = c.Close()
+		}
+		return err
 	})
 }
 
@@ -168,10 +176,10 @@ func (s *site) until(what string, is func() error) {
 // browser is a tab of Chromium. What it says on its console, and every request to another host, is a mistake.
 type browser struct {
 	*testing.T
-	ctx  context.Context
-	host string
+	ctx context.Context
 
 	mu       sync.Mutex
+	host     string // to which pages may send requests; "" = they are files
 	mistakes []string
 	missing  bool // the daemon may be away: failed requests are no mistake
 }
@@ -207,7 +215,9 @@ func (s *site) browser() *browser {
 			if err != nil {
 				return
 			}
-			b.mistake(fmt.Sprintf("the console says %s: %s", m.Type, m.Text))
+			if m.Type != "debug" { // advice to authors
+				b.mistake(fmt.Sprintf("the console says %s: %s", m.Type, m.Text))
+			}
 		}
 	}()
 	return b
@@ -217,7 +227,10 @@ func (s *site) browser() *browser {
 func (b *browser) hear(ev any) {
 	if q, ok := ev.(*network.EventRequestWillBeSent); ok {
 		u, err := url.Parse(q.Request.URL)
-		if err != nil || u.Host != b.host && u.Scheme != "about" {
+		b.mu.Lock()
+		host := b.host
+		b.mu.Unlock()
+		if err != nil || u.Host != host && u.Scheme != "about" {
 			b.mistake("a page asks " + q.Request.URL)
 		}
 	}
@@ -229,6 +242,13 @@ func (b *browser) mistake(text string) {
 	if !b.missing || !strings.Contains(text, "Failed to load resource") && !strings.Contains(text, "net::ERR") {
 		b.mistakes = append(b.mistakes, text)
 	}
+}
+
+// asks says to which host pages may send requests from now on.
+func (b *browser) asks(host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.host = host
 }
 
 // away says whether the daemon may be away.

@@ -4,7 +4,12 @@ package webtest
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +48,9 @@ func TestAPersonsWay(t *testing.T) {
 	b.shows("test_subtracting")
 	b.do(chromedp.Navigate(s.home() + strings.TrimPrefix(trial, "/") + "/log"))
 	b.shows("bytes 0 to")
+	b.do(chromedp.Navigate(s.home() + strings.TrimPrefix(trial, "/") + "/between/agent-1/agent-2"))
+	b.shows("passes now")
+	b.shows("src/")
 	b.do(chromedp.Navigate(s.home() + "compare?" + url.Values{"a": {"run.quickstart"}, "b": {"run.quickstart"}}.Encode()))
 	b.shows("apprentice in run.quickstart e1 beside apprentice in run.quickstart e1")
 	b.do(chromedp.SetValue("#go", "quickstart"), chromedp.Submit("#go"))
@@ -94,4 +102,76 @@ func TestTheWayWithoutScripts(t *testing.T) {
 	b.follow(`ul.counts a[href*="status=resolved"]`, "without filters")
 	b.follow(`#trials tbody a`, "tests pass in the best round")
 	b.follow(`#rounds tbody a`, "Output of the judge command")
+}
+
+// The pages in files open from the disk, and lead from the run to a round, with all that is asked for.
+func TestPagesInFiles(t *testing.T) {
+	s := newSite(t)
+	s.put("q")
+	b := s.browser()
+	b.do(chromedp.Navigate(s.address))
+	b.follow(`#board a[href="/runs/quickstart"]`, "3 of 3 cells are done")
+	for _, tt := range []struct {
+		args       []string
+		shows, not string
+	}{
+		{[]string{"--with", "tests,outputs,logs,steps,diffs"}, "test_subtracting", "Go to"},
+		{nil, "verdict", "test_subtracting"},
+		{[]string{"--public"}, "verdict", "test_"},
+	} {
+		dir := filepath.Join(s.dir, fmt.Sprintf("html%d", len(tt.args)+len(tt.not)))
+		args := append([]string{"export", "html", "run.quickstart", dir, "--state", filepath.Join(s.dir, "s")}, tt.args...)
+		if text, err := exec.CommandContext(t.Context(), s.program(), args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, text)
+		}
+		b.asks("") // but files
+		b.do(chromedp.Navigate("file://" + dir + "/index.html"))
+		b.shows("run.quickstart e1")
+		b.do(chromedp.Click(`//tr[contains(., "apprentice")]//a[contains(@href, "trials")]`))
+		b.shows("tests pass in the best round")
+		b.follow(`#rounds a[href*="agent-1"]`, tt.shows)
+		if text := b.text(); strings.Contains(text, tt.not) {
+			t.Errorf("%v: the page of a round has %q: %s", args, tt.not, text)
+		}
+		if len(tt.args) != 1 {
+			continue
+		}
+		if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, hidden := range []string{"test_", "tests/", s.dir, "Roman"} {
+				if strings.Contains(string(text), hidden) {
+					t.Errorf("%s has %q", path, hidden)
+				}
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What an agent prints, names files, and what a judge calls tests makes no element, no link, and no title on any page.
+func TestHostileTextAttacksNobody(t *testing.T) {
+	s := newSite(t)
+	s.check(os.CopyFS(filepath.Join(s.dir, "specs", "h"), os.DirFS("testdata/hostile")))
+	b := s.browser()
+	b.do(chromedp.Navigate(s.address))
+	b.follow(`#board a[href="/runs/attack"]`, "1 of 1 cells are done")
+	trial := b.value(`document.querySelector("#trials tbody a").getAttribute("href")`)
+	for path, shows := range map[string]string{
+		trial: "agent-2", trial + "/rounds/agent-1": "<script>document.title", trial + "/log": "I print <script>", trial + "/between/agent-1/agent-2": "<script>document.title",
+		"/": "attack", "/runs/attack": "attacker",
+	} {
+		b.do(chromedp.Navigate(s.home() + strings.TrimPrefix(path, "/")))
+		b.shows(shows)
+		if found := b.value(`document.title + [...document.querySelectorAll("script:not([src]), img, a[href^=javascript]")].map((e) => e.outerHTML).join()`); strings.Contains(found, "attacked") || strings.Contains(found, "<") {
+			t.Errorf("%s: hostile text is %s", path, found)
+		}
+		if text := b.text(); strings.ContainsAny(text, "\x1b\u202e") {
+			t.Errorf("%s shows what steers a terminal or turns letters: %q", path, text)
+		}
+	}
 }

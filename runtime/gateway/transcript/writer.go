@@ -202,9 +202,14 @@ func split(protocol string, fields map[string]json.RawMessage) (system json.RawM
 // is around it.
 const maxLine = 192 << 20
 
-// each calls f with each whole line and returns where the last one ends. A line that is no
-// JSON is passed over: a machine that lost its power may leave one.
+// each is eachAt for whom it does not matter where lines begin.
 func each(r io.Reader, f func(Line) error) (end int64, err error) {
+	return eachAt(r, func(l Line, _ int64) error { return f(l) })
+}
+
+// eachAt calls f with each whole line and where it begins, and returns where the last one ends. A line
+// that is no JSON is passed over: a machine that lost its power may leave one.
+func eachAt(r io.Reader, f func(l Line, at int64) error) (end int64, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		text, err := in.ReadBytes('\n')
@@ -216,12 +221,13 @@ func each(r io.Reader, f func(Line) error) (end int64, err error) {
 		case len(text) > maxLine:
 			return end, fmt.Errorf("a line has %d bytes", len(text))
 		}
+		at := end
 		end += int64(len(text))
 		var l Line
 		if json.Unmarshal(text, &l) != nil {
 			continue
 		}
-		if err := f(l); err != nil {
+		if err := f(l, at); err != nil {
 			return end, err
 		}
 	}

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build soak && linux
 
 package webtest
 
@@ -26,8 +26,8 @@ func (s *site) everyPage(b *browser) map[string]string {
 	b.do(chromedp.Navigate(s.home()))
 	b.shows("wrong.hcl:2")
 	return map[string]string{
-		"overview": "", "runs": "runs", "run": "runs/quickstart", "trial": trial[1:], "round": trial[1:] + "/rounds/agent-1", "log": trial[1:] + "/log",
-		"specs": "specs", "mining": "mining", "problem": "runs/none", "login": "login",
+		"overview": "", "runs": "runs", "run": "runs/quickstart", "trial": trial[1:], "round": trial[1:] + "/rounds/agent-1", "log": trial[1:] + "/log", "steps": trial[1:] + "/steps", "between": trial[1:] + "/between/agent-1/agent-2",
+		"specs": "specs", "tasks": "tasks", "machine": "machine", "mining": "mining", "problem": "runs/none", "login": "login",
 		"compare": "compare?" + url.Values{"a": {"run.quickstart"}, "b": {"run.quickstart"}}.Encode(),
 	}
 }
@@ -45,10 +45,7 @@ func (b *browser) view(width int64, dark bool) {
 }
 
 // Nothing on a page is wider than the window, and axe finds nothing, in four widths, light and dark.
-func TestEveryPageCanBeReadByEverybody(t *testing.T) {
-	if os.Getenv("ASSAYD_LOOK") == "" && testing.Short() {
-		t.Skip("it needs a browser")
-	}
+func TestSoakEveryPageCanBeReadByEverybody(t *testing.T) {
 	axe, err := os.ReadFile("testdata/axe.min.js")
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +78,11 @@ func TestEveryPageCanBeReadByEverybody(t *testing.T) {
 	}
 }
 
-// With ASSAYD_PICTURES, pictures of all pages are written into that folder.
-func TestPictures(t *testing.T) {
+// Pictures of all pages are taken. With ASSAYD_PICTURES they are kept, in that folder.
+func TestSoakPictures(t *testing.T) {
 	dir := os.Getenv("ASSAYD_PICTURES")
 	if dir == "" {
-		t.Skip("ASSAYD_PICTURES names no folder for pictures")
+		dir = t.TempDir()
 	}
 	s := newSite(t)
 	b := s.browser()

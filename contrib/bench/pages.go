@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/daemon/web"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+const (
+	pageBound    = 1000.0 // ms until the page of a run of largeRun cells is there
+	listBound    = 50.0   // ms until its table of trials is
+	besideBound  = 20.0   // ms that the status of another run takes while others look at pages
+	stepsBound   = 300.0  // ms until a page of steps in the middle of a long trajectory is there
+	pageClients  = 20     // that load the page again a second after they have it
+	longSteps    = 15_000 // of a trajectory
+	longStepSize = 3600   // bytes of one
+)
+
+// pages measures what people wait for in a browser, on a run of ten thousand cells.
+func pages(ctx context.Context, _ options, _ *docker.Engine) (all []result, err error) {
+	pattern, err := onePattern(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("/tmp", "bp") // short, because sockets lie in it
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	h, err := newCellHost(ctx, dir, largeRun)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	if err := pattern.fill(ctx, h, largeRun); err != nil {
+		return nil, err
+	}
+	if _, err := h.started(ctx, h.filled); err != nil {
+		return nil, err
+	}
+	defer h.stop()
+	costs := map[string]float64{}
+	if err := h.looked(ctx, costs); err != nil {
+		return nil, err
+	}
+	return []result{
+		absolute("pages_run_10000", "page of a run of 10,000 cells → there", costs["run"], pageBound),
+		absolute("pages_list_10000", "its table of 200 trials → there", costs["list"], listBound),
+		absolute("pages_beside", fmt.Sprintf("status of another run while %d browsers look", pageClients), costs["beside"], besideBound),
+		absolute("pages_steps", "steps in the middle of a trajectory of 54 MB → there", costs["steps"], stepsBound),
+	}, nil
+}
+
+// looked measures what a browser waits for.
+func (h *cellHost) looked(ctx context.Context, costs map[string]float64) error {
+	if err := h.login(ctx); err != nil {
+		return err
+	}
+	for name, path := range map[string]string{"run": "/runs/r", "list": "/runs/r?part=trials"} {
+		if _, _, err := h.ask(ctx, path); err != nil { // the report is made, and kept
+			return err
+		}
+		var waits []float64
+		for range cellsRepeats {
+			_, wall, err := h.ask(ctx, path)
+			if err != nil {
+				return err
+			}
+			waits = append(waits, wall)
+		}
+		costs[name] = quantile(waits, 0.5)
+	}
+	if err := h.besides(ctx, costs); err != nil {
+		return err
+	}
+	path, err := h.longTrajectory(ctx)
+	if err != nil {
+		return err
+	}
+	var waits []float64
+	for range cellsRepeats + 1 {
+		_, wall, err := h.ask(ctx, path)
+		if err != nil {
+			return err
+		}
+		waits = append(waits, wall)
+	}
+	costs["steps"] = quantile(waits[1:], 0.5) // the first one has made the index
+	return nil
+}
+
+// login gives the host's client a session.
+func (h *cellHost) login(ctx context.Context) (err error) {
+	if h.client.Jar, err = cookiejar.New(nil); err != nil {
+		return err
+	}
+	code, _ := h.sessions.Code(web.Viewer)
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://assayd/login", strings.NewReader(url.Values{"secret": {code}, "to": {"/specs"}}.Encode()))
+	if err != nil {
+		return err
+	}
+	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := h.client.Do(q)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("log in: %s", answer.Status)
+	}
+	return errors.Join(err, answer.Body.Close())
+}
+
+// besides measures how long a status takes while browsers look at a page.
+func (h *cellHost) besides(ctx context.Context, costs map[string]float64) (err error) {
+	looking, stop := context.WithCancel(ctx)
+	var others sync.WaitGroup
+	failed := make(chan error, pageClients)
+	for range pageClients {
+		others.Go(func() {
+			for looking.Err() == nil {
+				if _, _, err := h.ask(looking, "/runs/r"); err != nil && looking.Err() == nil {
+					failed <- err
+					return
+				}
+				select {
+				case <-time.After(time.Second):
+				case <-looking.Done():
+				}
+			}
+		})
+	}
+	var waits []float64
+	for range 20 * cellsRepeats {
+		_, wall, aerr := h.ask(ctx, "/v1/status?address=run.other")
+		if aerr != nil {
+			err = aerr
+			break
+		}
+		waits = append(waits, wall)
+	}
+	stop()
+	others.Wait()
+	costs["beside"] = quantile(waits, 0.5)
+	select {
+	case ferr := <-failed:
+		err = errors.Join(err, ferr)
+	default:
+	}
+	return err
+}
+
+// longTrajectory lays a transcript of 54 MB beside a trial, and returns the address of the page in its middle.
+func (h *cellHost) longTrajectory(ctx context.Context) (path string, err error) {
+	id := ""
+	if err := h.store.View(ctx, func(tx *store.Tx) error {
+		rows, err := tx.TrialsAfter("", 1)
+		if err == nil && len(rows) == 1 {
+			id = rows[0].ID
+		}
+		return err
+	}); err != nil || id == "" {
+		return "", errors.Join(err, errors.New("there is no trial"))
+	}
+	file := trial.TranscriptOf(h.store.Dir(), id, 1)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", err
+	}
+	w, err := transcript.Create(file, 1<<30)
+	if err != nil {
+		return "", err
+	}
+	at, text := time.Now(), strings.Repeat("x", longStepSize/2)
+	for i := range longSteps {
+		message, err := json.Marshal(map[string]string{"role": "user", "content": fmt.Sprint(i, text)})
+		if err != nil {
+			return "", err
+		}
+		n, err := w.Begin(at.Add(time.Duration(i)*time.Second), transcript.Completions, "m", false, map[string]json.RawMessage{"messages": fmt.Appendf(nil, "[%s]", message)})
+		if err == nil {
+			err = w.End(at.Add(time.Duration(i)*time.Second), n, transcript.Response{Status: 200, Reply: &transcript.Reply{Text: text, Calls: []transcript.Call{{Name: "bash"}}}})
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("/trials/%s/steps?from=%d", id, longSteps/2), w.Close()
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/assayd/assayd/daemon"
+	"github.com/assayd/assayd/daemon/web"
+	"github.com/assayd/assayd/daemon/web/page"
+)
+
+// htmlFormat writes the pages of a run.
+const htmlFormat = "html"
+
+// exportHTML writes the pages of a run as files.
+func (e *env) exportHTML(ctx context.Context, o web.ExportOptions, dir string) error {
+	for _, with := range o.With {
+		if !slices.Contains(page.Contents(), with) {
+			return usage{fmt.Errorf("--with %q: there are %s", with, strings.Join(page.Contents(), ", "))}
+		}
+	}
+	if o.Public && len(o.With) > 0 {
+		return usage{errors.New("--public leaves out all that --with asks for: give one of them")}
+	}
+	settings, err := e.settings()
+	if err != nil {
+		return err
+	}
+	state, err := e.stateDir(settings)
+	if err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return usage{fmt.Errorf("the folder %s is not empty", dir)}
+	}
+	pages, _, done, err := daemon.ReadPages(ctx, settings, state, e.version)
+	if err != nil {
+		return err
+	}
+	written, err := pages.Export(ctx, o, dir)
+	if err = errors.Join(err, done()); err != nil {
+		return err
+	}
+	if e.json {
+		return e.printJSON(written)
+	}
+	fmt.Fprintln(e.out, filepath.Join(dir, "index.html"))
+	text := fmt.Sprintf("%s, %s", counted(written.Pages, "page"), counted(written.Trials, "trial"))
+	if written.Left > 0 {
+		text += fmt.Sprintf("; %s that are resolved have no page", counted(written.Left, "trial"))
+	}
+	_, err = fmt.Fprintln(e.err, text)
+	return err
+}

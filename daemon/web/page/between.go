@@ -1,0 +1,35 @@
+package page
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/assayd/assayd/reconcile/query"
+)
+
+// Between is what happened between two rounds.
+type Between struct {
+	Frame
+	Trial query.TrialInfo
+	query.Between
+	Steps []StepLine
+	AllOf string // address of all steps from that span on
+}
+
+// NewBetween makes the page between two rounds, with the steps of that span.
+func NewBetween(f Frame, t query.TrialInfo, d query.Between, p query.StepPage) *Between {
+	f.Title, f.Nav = fmt.Sprintf("%s to %s of %s", d.A.Round.Round, d.B.Round.Round, t.ID), "runs"
+	v := &Between{Frame: f, Trial: t, Between: d}
+	for _, s := range p.Steps {
+		v.Steps = append(v.Steps, lineOfStep(s, p.Start))
+	}
+	if len(p.Steps) > 0 {
+		v.AllOf = fmt.Sprintf("%s/steps?from=%d", TrialPath(t.ID), p.First)
+	}
+	return v
+}
+
+// BetweenPath is the address of the page between two rounds.
+func BetweenPath(trial, a, b string) string {
+	return TrialPath(trial) + "/between/" + url.PathEscape(a) + "/" + url.PathEscape(b)
+}

@@ -1,0 +1,127 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/trial"
+)
+
+// StepQuery says which steps of a trial are asked for.
+type StepQuery struct {
+	Try    int       // 0 = the last one
+	From   int       // place of the first one, from 0
+	At     time.Time // instead of From: those from a moment on; zero = by From
+	Until  time.Time // and before that; zero = to the end
+	Limit  int
+	Tool   string // of those that called it; "" = any
+	Failed bool   // only those that the model did not answer as it should
+}
+
+// StepPage is a page of the steps of a trial: of what its agent and its models said to each other.
+type StepPage struct {
+	Steps []transcript.Step
+	First int // place of the first one
+	Next  int // place to go on from
+	All   int // steps of the try
+	Start time.Time
+}
+
+// indices are the indices of transcripts that were asked for last.
+type indices struct {
+	mu  sync.Mutex
+	all map[string]*indexed
+	n   int // of the last use
+}
+
+// indexed is an index with what belongs to it.
+type indexed struct {
+	mu    sync.Mutex // held while the index is used
+	index transcript.Index
+	used  int
+}
+
+// maxIndices bounds the indices in memory: one of 15,000 steps takes two megabytes.
+const maxIndices = 16
+
+// of returns the index of a transcript, which the caller locks.
+func (x *indices) of(path string) *indexed {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.n++
+	i := x.all[path]
+	if i == nil {
+		if len(x.all) >= maxIndices {
+			oldest := ""
+			for path, i := range x.all {
+				if oldest == "" || i.used < x.all[oldest].used {
+					oldest = path
+				}
+			}
+			delete(x.all, oldest)
+		}
+		i = &indexed{}
+		x.all[path] = i
+	}
+	i.used = x.n
+	return i
+}
+
+// Steps reads a page of the steps of a trial's try. An agent that asked no model has none.
+func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage, err error) {
+	var s trial.State
+	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		s, err = history.KnownTrial(tx, id)
+		return err
+	}); err != nil {
+		return p, err
+	}
+	if q.Try == 0 {
+		q.Try = s.Try
+	}
+	p.Start = s.StartedAt
+	path := trial.TranscriptOf(r.o.StateDir, id, q.Try)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return p, fmt.Errorf("read the transcript of %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return p, fmt.Errorf("read the transcript of %s: %w", id, err)
+	}
+	i := r.indices.of(path)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := i.index.Extend(file, info.Size()); err != nil {
+		return p, fmt.Errorf("read the transcript of %s: %w", id, err)
+	}
+	if p.All, p.First = i.index.Len(), q.From; !q.At.IsZero() {
+		p.First = i.index.From(q.At)
+	}
+	places, next := i.index.Matching(p.First, q.Limit, q.Tool, q.Failed)
+	p.Next = next
+	for _, at := range places {
+		step, err := i.index.Read(file, at)
+		if err != nil {
+			return p, fmt.Errorf("read the transcript of %s: %w", id, err)
+		}
+		if !q.Until.IsZero() && !step.Time.Before(q.Until) {
+			p.Next = at
+			break
+		}
+		p.Steps = append(p.Steps, step)
+	}
+	return p, nil
+}

@@ -1,0 +1,182 @@
+package transcript
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Step is an exchange as people read it: what the agent told the model, and what the model said.
+type Step struct {
+	N         int // of the exchange, from 1
+	Time      time.Time
+	Model     string
+	Lane      string    // names the conversation: an agent may have several; "" = it is not known
+	Messages  []Message // what is new in the request
+	Answered  bool      // there is an answer, whatever it is
+	Error     string    // why the model said nothing, or not all
+	Text      string
+	Reasoning string
+	Calls     []Call
+	Tokens    Tokens
+	Millis    int64
+}
+
+// Message is one that an agent sent.
+type Message struct {
+	Role string // system, user, assistant, tool
+	Text string
+}
+
+// Index says where the exchanges of a transcript lie, so that a page of them is read without what comes before. It grows
+// with the transcript. One goroutine at a time may use it.
+type Index struct {
+	places []place
+	of     map[int]int // places by number of the exchange
+	end    int64       // of what has been read
+}
+
+// place is where an exchange lies; an offset of -1 = there is no such line.
+type place struct {
+	n               int
+	time            time.Time
+	request, answer int64
+	failed          bool
+	tools           []string
+}
+
+// maxSteps bounds the exchanges that an index knows.
+const maxSteps = 200_000
+
+// Extend reads what a transcript has got since.
+func (x *Index) Extend(r io.ReaderAt, size int64) error {
+	if x.of == nil {
+		x.of = map[int]int{}
+	}
+	from := x.end
+	end, err := eachAt(io.NewSectionReader(r, from, size-from), func(l Line, at int64) error {
+		x.note(l, from+at)
+		return nil
+	})
+	x.end = from + end
+	return err
+}
+
+func (x *Index) note(l Line, at int64) {
+	i, known := x.of[l.N]
+	if !known {
+		if len(x.places) >= maxSteps {
+			return
+		}
+		i = len(x.places)
+		x.of[l.N] = i
+		x.places = append(x.places, place{n: l.N, time: l.Time, request: -1, answer: -1})
+	}
+	p := &x.places[i]
+	if l.Request != nil {
+		p.request, p.time = at, l.Time
+	}
+	if a := l.Response; a != nil {
+		p.answer, p.failed = at, a.Error != "" || a.Denied != "" || a.Broken != "" || a.Status >= 400
+		if a.Reply != nil {
+			for _, c := range a.Reply.Calls {
+				p.tools = append(p.tools, c.Name)
+			}
+		}
+	}
+}
+
+// Len is how many exchanges there are.
+func (x *Index) Len() int { return len(x.places) }
+
+// From is the first exchange that began at a moment or later; Len = there is none.
+func (x *Index) From(at time.Time) int {
+	if i := slices.IndexFunc(x.places, func(p place) bool { return !p.time.Before(at) }); i >= 0 {
+		return i
+	}
+	return len(x.places)
+}
+
+// Matching are the places, from one on and at most limit, of exchanges that called a tool, "" being any, or that failed,
+// where that is asked for; and the place behind which to go on, or Len.
+func (x *Index) Matching(from, limit int, tool string, failed bool) (found []int, next int) {
+	for i := max(0, from); i < len(x.places); i++ {
+		p := &x.places[i]
+		if tool != "" && !slices.Contains(p.tools, tool) || failed && !p.failed {
+			continue
+		}
+		if len(found) == limit {
+			return found, i
+		}
+		found = append(found, i)
+	}
+	return found, len(x.places)
+}
+
+// Read reads the exchange at a place.
+func (x *Index) Read(r io.ReaderAt, i int) (s Step, err error) {
+	if i < 0 || i >= len(x.places) {
+		return s, fmt.Errorf("read exchange %d of %d", i+1, len(x.places))
+	}
+	p := x.places[i]
+	s = Step{N: p.n, Time: p.time}
+	var request, answer Line
+	if err := errors.Join(lineAt(r, p.request, x.end, &request), lineAt(r, p.answer, x.end, &answer)); err != nil {
+		return s, fmt.Errorf("read exchange %d: %w", p.n, err)
+	}
+	if q := request.Request; q != nil {
+		s.Model, s.Lane = q.Model, q.At
+		for _, raw := range q.New {
+			s.Messages = append(s.Messages, messagesOf(read(q.Protocol, raw))...)
+		}
+	}
+	if a := answer.Response; a != nil {
+		s.answered(*a)
+	}
+	return s, nil
+}
+
+// lineAt reads the line that begins at an offset; at -1 there is none.
+func lineAt(r io.ReaderAt, at, end int64, l *Line) error {
+	if at < 0 {
+		return nil
+	}
+	text, err := bufio.NewReaderSize(io.NewSectionReader(r, at, end-at), 64<<10).ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, l)
+}
+
+func (s *Step) answered(a Response) {
+	s.Answered, s.Tokens, s.Millis = true, a.Tokens, a.Millis
+	for _, why := range []string{a.Error, a.Denied, a.Broken} {
+		if s.Error == "" {
+			s.Error = why
+		}
+	}
+	if a.Model != "" {
+		s.Model = a.Model
+	}
+	if a.Reply != nil {
+		s.Text, s.Reasoning, s.Calls = a.Reply.Text, a.Reply.Reasoning, a.Reply.Calls
+	}
+}
+
+// messagesOf are the texts of a message, that of each tool by itself.
+func messagesOf(s said) (all []Message) {
+	if s.call != nil {
+		return nil // the answer before has it
+	}
+	if s.text != "" {
+		all = append(all, Message{s.role, s.text})
+	}
+	for _, r := range s.results {
+		all = append(all, Message{"tool", r.text})
+	}
+	return all
+}

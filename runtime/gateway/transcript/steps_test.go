@@ -1,0 +1,104 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A transcript is read a step at a time while it grows: each with what is new, what the model said, and what it called.
+func TestStepsOfATranscriptThatGrows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.jsonl")
+	w, err := Create(path, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+	var messages []string
+	ask := func(minute int, add string, reply Response) {
+		t.Helper()
+		messages = append(messages, add)
+		fields := map[string]json.RawMessage{"model": json.RawMessage(`"m"`), "messages": json.RawMessage("[" + strings.Join(messages, ",") + "]")}
+		n, err := w.Begin(at.Add(time.Duration(minute)*time.Minute), Completions, "m", false, fields)
+		if err = errors.Join(err, w.End(at.Add(time.Duration(minute)*time.Minute+time.Second), n, reply), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	x := &Index{}
+	extend := func() {
+		t.Helper()
+		info, err := file.Stat()
+		if err = errors.Join(err, x.Extend(file, info.Size())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	extend()
+	if x.Len() != 0 {
+		t.Errorf("an empty transcript has %d steps", x.Len())
+	}
+	ask(1, `{"role":"user","content":"do it"}`, Response{Status: 200, Reply: &Reply{Text: "I look.", Reasoning: "hm", Calls: []Call{{"c1", "bash", `{"command":"ls"}`}}}, Tokens: Tokens{Input: 10, Output: 5}})
+	ask(2, `{"role":"tool","tool_call_id":"c1","content":"src"}`, Response{Status: 500, Error: "overloaded"})
+	extend()
+	ask(9, `{"role":"user","content":"again"}`, Response{Status: 200, Reply: &Reply{Text: "done"}})
+	extend()
+	if x.Len() != 3 {
+		t.Fatalf("there are %d steps", x.Len())
+	}
+	for i, want := range []Step{
+		{N: 1, Messages: []Message{{"user", "do it"}}, Text: "I look.", Reasoning: "hm"},
+		{N: 2, Messages: []Message{{"tool", "src"}}, Error: "overloaded"},
+		{N: 3, Messages: []Message{{"user", "again"}}, Text: "done"},
+	} {
+		s, err := x.Read(file, i)
+		if err != nil || s.N != want.N || fmt.Sprint(s.Messages) != fmt.Sprint(want.Messages) || s.Text != want.Text || s.Reasoning != want.Reasoning || s.Error != want.Error || !s.Answered || s.Model != "m" {
+			t.Errorf("step %d is %+v, %v", i, s, err)
+		}
+	}
+	if i := x.From(at.Add(2 * time.Minute)); i != 1 {
+		t.Errorf("from the second minute on comes step %d", i)
+	}
+	if i := x.From(at.Add(time.Hour)); i != 3 {
+		t.Errorf("after all is step %d", i)
+	}
+	if found, next := x.Matching(0, 5, "bash", false); fmt.Sprint(found) != "[0]" || next != 3 {
+		t.Errorf("bash was called at %v, %d", found, next)
+	}
+	if found, next := x.Matching(0, 1, "", false); fmt.Sprint(found) != "[0]" || next != 1 {
+		t.Errorf("the first page is %v, and goes on at %d", found, next)
+	}
+	if found, _ := x.Matching(0, 5, "", true); fmt.Sprint(found) != "[1]" {
+		t.Errorf("failed are %v", found)
+	}
+	if _, err := x.Read(file, 3); err == nil {
+		t.Error("there is a step behind the last one")
+	}
+}
+
+// Half a line is no step, and is one once it is whole.
+func TestAStepThatIsHalfWritten(t *testing.T) {
+	line := `{"n":1,"time":"2030-05-01T12:00:00Z","request":{"protocol":"chat.completions","model":"m","at":"a","new":[{"role":"user","content":"x"}]}}` + "\n"
+	x := &Index{}
+	for size := range len(line) + 1 {
+		if err := x.Extend(bytes.NewReader([]byte(line[:size])), int64(size)); err != nil {
+			t.Fatal(err)
+		}
+		if (x.Len() == 1) != (size == len(line)) {
+			t.Fatalf("with %d of %d bytes there are %d steps", size, len(line), x.Len())
+		}
+	}
+	s, err := x.Read(strings.NewReader(line), 0)
+	if err != nil || s.Answered || len(s.Messages) != 1 {
+		t.Errorf("it is %+v, %v", s, err)
+	}
+}
