@@ -24,6 +24,7 @@ const (
 func helps() map[string]about {
 	all := specsHelp()
 	maps.Copy(all, resultsHelp())
+	maps.Copy(all, pagesHelp())
 	maps.Copy(all, tasksHelp())
 	return all
 }
@@ -59,8 +60,8 @@ func specsHelp() map[string]about {
 	}
 }
 
-// resultsHelp is of the commands that show runs, or change how they go on.
-func resultsHelp() map[string]about {
+// pagesHelp is of the commands that show what the daemon does, in a browser and on a terminal.
+func pagesHelp() map[string]about {
 	return map[string]about{
 		"top": {
 			"",
@@ -72,6 +73,12 @@ func resultsHelp() map[string]about {
 			[]string{"assayd web", "assayd web run.nightly", "assayd web --logout"},
 			[3]string{"the address was printed, or the sessions were ended", failure, refusal},
 		},
+	}
+}
+
+// resultsHelp is of the commands that show runs, or change how they go on.
+func resultsHelp() map[string]about {
+	return map[string]about{
 		"status": {
 			"status shows the runs and mining specs of the daemon, what they wait for, and what is wrong with specs; with an address,\nthe trials of one. Without a daemon it shows what the state directory holds.",
 			[]string{"assayd status", "assayd status run.nightly", "assayd status mining.example --json"},

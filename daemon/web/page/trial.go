@@ -26,7 +26,8 @@ type Trial struct {
 type RoundLine struct {
 	query.RoundInfo
 	Best    bool
-	Between string // address of the page between the round before and this one; "" = there is none
+	Before  string // the round before; "" = it is the first one
+	Between string // address of the page between the two
 }
 
 // RoundChart is the pass rate over the time of a trial.
@@ -69,7 +70,7 @@ func NewTrial(f Frame, d TrialData) *Trial {
 	for _, r := range d.Rounds {
 		line := RoundLine{RoundInfo: r, Best: r.Round.Round == d.Trial.Best}
 		if before != "" && !r.Kind.Internal() {
-			line.Between = BetweenPath(d.Trial.ID, before, r.Round.Round)
+			line.Before, line.Between = before, BetweenPath(d.Trial.ID, before, r.Round.Round)
 		}
 		if !r.Kind.Internal() {
 			before = r.Round.Round

@@ -304,3 +304,9 @@ func (b *browser) value(expression string) string {
 	}
 	return text
 }
+
+// press presses keys once the page listens to them.
+func (b *browser) press(keys string) {
+	b.Helper()
+	b.do(chromedp.WaitVisible("#keys"), chromedp.KeyEvent(keys))
+}

@@ -92,7 +92,7 @@ func TestSoakPictures(t *testing.T) {
 		b.view(1280, dark)
 		for name, path := range pages {
 			b.do(chromedp.Navigate(s.home() + path))
-			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+			picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 			s.check(err)
 			if dark {
 				name += "-dark"
