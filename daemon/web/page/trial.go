@@ -102,7 +102,7 @@ func verdict(d TrialData) string {
 		text = fmt.Sprintf("%s; the best round is %s.", t.Status, t.Best)
 	}
 	if t.Reason != "" {
-		text += fmt.Sprintf(" It ended because of %s.", strings.ReplaceAll(t.Reason, "_", " "))
+		text += fmt.Sprintf(" Reason: %s.", t.Reason)
 	}
 	return text
 }
@@ -141,7 +141,11 @@ func roundChart(rounds []query.RoundInfo) *RoundChart {
 	}
 	for i := range 5 {
 		at := end * float64(i) / 4
-		c.Ticks = append(c.Ticks, RoundTick{x(at), lasts(seconds(at))})
+		label := "0s"
+		if i > 0 {
+			label = lasts(seconds(at))
+		}
+		c.Ticks = append(c.Ticks, RoundTick{x(at), label})
 	}
 	c.Line = strings.Join(line, " ")
 	return c

@@ -31,7 +31,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "assayd")
-	build := exec.Command("go", "build", "-o", path, "../../assayd")
+	build := exec.Command("go", "build", "-ldflags", "-X main.version=test", "-o", path, "../../assayd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build assayd: %w\n%s", err, text)
@@ -65,6 +65,12 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newSiteAt(t, dir)
+}
+
+// newSiteAt is newSite in a folder, which is removed after the test.
+func newSiteAt(t *testing.T, dir string) *site {
+	t.Helper()
 	s := &site{T: t, dir: dir}
 	s.check(os.Mkdir(filepath.Join(dir, "specs"), 0o755))
 	t.Cleanup(func() {

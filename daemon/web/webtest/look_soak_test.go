@@ -4,6 +4,7 @@ package webtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -84,7 +85,11 @@ func TestSoakPictures(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	s := newSite(t)
+	home := "/tmp/demo" // it can be read in pictures
+	if err := errors.Join(os.RemoveAll(home), os.Mkdir(home, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	s := newSiteAt(t, home)
 	b := s.browser()
 	pages := s.everyPage(b)
 	b.away(true)
