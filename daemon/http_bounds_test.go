@@ -24,7 +24,7 @@ const longToken = "0123456789abcdef0123456789abcdef"
 // TestNobodyKeepsAConnectionOfTheNetworkBusy plays callers of the real server over pipes, whose
 // deadlines are of the test's own time.
 func TestNobodyKeepsAConnectionOfTheNetworkBusy(t *testing.T) {
-	const head = "POST /v1/plan HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 10\r\n\r\n"
+	const head = "POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 10\r\n\r\n"
 	authorized, stranger := fmt.Sprintf(head, longToken), fmt.Sprintf(head, "guess")
 	for _, tt := range []struct {
 		name  string
