@@ -91,8 +91,8 @@ func (f *file) parse() (*hclsyntax.Body, bool) {
 		f.add(Diagnostic{Severity: Error, Summary: "Too many values", Detail: fmt.Sprintf("A spec file has at most %d names, values and signs. Split it, or put long texts into files.", maxTokens)})
 		return nil, false
 	}
-	if at, ok := tooDeep(f.in.Text, f.in.Display); ok {
-		f.fail(at, "Too deeply nested", "No spec needs that many brackets or operators.")
+	if d := tooDeep(f.in.Text, f.in.Display); d != nil {
+		f.fail(d.at, d.summary, d.detail)
 		return nil, false
 	}
 	parsed, diags := hclsyntax.ParseConfig(f.in.Text, f.in.Display, hcl.InitialPos)
@@ -114,39 +114,6 @@ func unclosed(diags hcl.Diagnostics) hcl.Diagnostics {
 	first := *diags[i]
 	first.Summary, first.Detail = "Missing quote", `The text in this line has no closing ". A text of several lines is written <<-END, the lines, and END.`
 	return append(slices.Clone(diags[:i]), &first)
-}
-
-// tooDeep finds the bracket or operator with which a text passes the bounds.
-func tooDeep(text []byte, name string) (hcl.Range, bool) {
-	if shallow(text) {
-		return hcl.Range{}, false
-	}
-	return lexedTooDeep(text, name, maxNesting, maxOperators)
-}
-
-// lexedTooDeep is tooDeep as the lexer sees it.
-func lexedTooDeep(text []byte, name string, nesting, most int) (hcl.Range, bool) {
-	tokens, _ := hclsyntax.LexConfig(text, name, hcl.InitialPos) // parsing reports what is wrong
-	depth, operators := 0, 0
-	for _, token := range tokens {
-		switch token.Type {
-		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp,
-			hclsyntax.TokenTemplateControl, hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc:
-			depth++
-		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd,
-			hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc:
-			depth--
-		case hclsyntax.TokenBang, hclsyntax.TokenMinus, hclsyntax.TokenPlus, hclsyntax.TokenStar, hclsyntax.TokenSlash,
-			hclsyntax.TokenPercent, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenQuestion, hclsyntax.TokenEqualOp,
-			hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenGreaterThan, hclsyntax.TokenLessThanEq,
-			hclsyntax.TokenGreaterThanEq:
-			operators++
-		}
-		if depth > nesting || operators > most {
-			return token.Range, true
-		}
-	}
-	return hcl.Range{}, false
 }
 
 // compile reads all blocks of the file into blocks and headers. Only without an error in

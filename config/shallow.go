@@ -9,24 +9,44 @@ func shallow(text []byte) bool {
 	return plain && depth <= maxNesting && operators <= maxOperators
 }
 
+// bracket is one that is open: what closes it, and in which line it was opened.
+type bracket struct {
+	closer byte
+	line   int
+}
+
+// closers are what closes each bracket.
+var closers = map[byte]byte{'{': '}', '[': ']', '(': ')'}
+
 // measured is how deep a text is nested, and how many operators it has, at least as much as the lexer would find. It knows only
-// plain texts, whose lines have nothing but words, brackets, whole strings, and comments to their end.
+// plain texts, whose lines have nothing but words, brackets that match, whole strings, and comments to their end, and in which
+// a bracket of another line is closed by the first sign of a line. Of other texts the parser may see other brackets closed
+// than a reader does.
 func measured(text []byte) (deepest, operators int, plain bool) {
-	depth := 0
+	var open []bracket
+	number := 0
 	for line := range bytes.Lines(text) {
-		for len(line) > 0 {
-			n := 1
-			switch line[0] {
+		number++
+		for first := true; len(line) > 0; {
+			n, c := 1, line[0]
+			switch c {
 			case '"':
 				if n, plain = plainString(line); !plain {
 					return 0, 0, false
 				}
-				deepest = max(deepest, depth+1)
+				deepest = max(deepest, len(open)+1)
 			case '{', '[', '(':
-				depth++
-				deepest = max(deepest, depth)
+				open = append(open, bracket{closers[c], number})
+				if deepest = max(deepest, len(open)); deepest > maxNesting {
+					return deepest, operators, true
+				}
 			case '}', ']', ')':
-				depth--
+				if len(open) == 0 || open[len(open)-1].closer != c || open[len(open)-1].line != number && !first {
+					return 0, 0, false
+				}
+				open = open[:len(open)-1]
+			case '$', '~': // of templates
+				return 0, 0, false
 			case '#':
 				n = len(line)
 			case '/':
@@ -47,10 +67,8 @@ func measured(text []byte) (deepest, operators int, plain bool) {
 			case '!', '-', '+', '*', '%', '&', '|', '?', '>':
 				operators++
 			}
+			first = first && (c == ' ' || c == '\t')
 			line = line[n:]
-		}
-		if depth < 0 { // the lexer may see it otherwise
-			return 0, 0, false
 		}
 	}
 	return deepest, operators, true
