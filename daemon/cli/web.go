@@ -129,8 +129,10 @@ func (e *env) carry(ctx context.Context, l api.Login, page string) error {
 	fmt.Fprintln(e.out, loginAddress(port.Addr().String(), page, l.Code))
 	fmt.Fprintln(e.err, "The pages are served until you press Ctrl-C.")
 	defer context.AfterFunc(ctx, func() { _ = port.Close() })() // Accept says so
+	ctx, end := context.WithCancel(ctx)
 	group := sync.WaitGroup{}
 	defer group.Wait()
+	defer end()
 	for {
 		browser, err := port.Accept()
 		if err != nil {

@@ -56,7 +56,7 @@ func (s *Server) Export(ctx context.Context, o ExportOptions, dir string) (Expor
 	}
 	x := &exporter{pages: s.still(page.Still{With: o.With, Public: o.Public}), with: o.With, dir: dir, trials: map[string]bool{}, files: map[string]string{}}
 	for _, c := range cells {
-		if len(cells) <= manyTrials || c.State != "resolved" {
+		if len(cells) <= manyTrials || c.State != "resolved" || c.Flagged {
 			x.trials[c.Trial] = true
 		}
 	}

@@ -37,17 +37,20 @@ func (s *Server) login(w http.ResponseWriter, q *http.Request) {
 	refuse := func(status int, why string) {
 		s.render(w, q, status, "login", page.NewLogin(s.frame(""), to, why, len(s.o.Tokens) > 0))
 	}
-	if !s.o.Sessions.mayTry(q.RemoteAddr) {
-		w.Header().Set("Retry-After", "60")
-		refuse(http.StatusTooManyRequests, "That were too many tries. Wait a minute.")
-		return
-	}
-	role, ok := s.o.Sessions.redeem(secret)
+	role, ok := s.o.Sessions.redeem(secret) // nobody guesses a code, so that tries of others keep nobody out
 	by := "code"
-	if token, is := tokenOf(s.o.Tokens, secret); !ok && is {
-		role, ok, by = token.Role, true, "token"
+	if !ok {
+		if s.o.Sessions.tired(q.RemoteAddr) {
+			w.Header().Set("Retry-After", "60")
+			refuse(http.StatusTooManyRequests, "That were too many tries. Wait a minute, or log in with a code of assayd web.")
+			return
+		}
+		var token Token
+		token, ok = tokenOf(s.o.Tokens, secret)
+		role, by = token.Role, "token"
 	}
 	if !ok {
+		s.o.Sessions.failed(q.RemoteAddr)
 		s.o.Log.Warn("somebody tried to log in", "from", q.RemoteAddr)
 		refuse(http.StatusUnauthorized, "That is no code that is good now. A code is good once, for a minute: ask for another with assayd web.")
 		return

@@ -118,28 +118,41 @@ func (k *Sessions) redeem(secret string) (Role, bool) {
 	return c.role, ok && !k.now().After(c.until)
 }
 
-// mayTry reports whether somebody at an address may try another secret, which counts as one that fails until clear.
-func (k *Sessions) mayTry(remote string) bool {
-	if host, _, err := net.SplitHostPort(remote); err == nil {
-		remote = host
-	}
+// tired reports whether too many tries from an address have failed in the last minute.
+func (k *Sessions) tired(remote string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.lately(hostOf(remote))) >= triesAt
+}
+
+// failed notes that a try from an address has failed.
+func (k *Sessions) failed(remote string) {
+	remote = hostOf(remote)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
 	for at, times := range k.tries {
-		if now.Sub(times[len(times)-1]) > time.Minute || len(k.tries) > maxTriers {
+		if now.Sub(times[len(times)-1]) > time.Minute || len(k.tries) >= maxTriers {
 			delete(k.tries, at)
 		}
 	}
-	times := k.tries[remote]
-	for len(times) > 0 && now.Sub(times[0]) > time.Minute {
+	k.tries[remote] = append(k.lately(remote), now)
+}
+
+// lately are the tries of the last minute from an address. The lock is held.
+func (k *Sessions) lately(host string) []time.Time {
+	times := k.tries[host]
+	for len(times) > 0 && k.now().Sub(times[0]) > time.Minute {
 		times = times[1:]
 	}
-	if len(times) >= triesAt {
-		return false
+	return times
+}
+
+func hostOf(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
 	}
-	k.tries[remote] = append(times, now)
-	return true
+	return remote
 }
 
 // begin begins a session and returns the secret of its cookie.
@@ -159,7 +172,7 @@ func (k *Sessions) begin(ctx context.Context, role Role, by string) (secret stri
 		for _, sum := range ended {
 			errs = append(errs, tx.DropMeta(sessionKeys+sum))
 		}
-		return errors.Join(append(errs, putSession(tx, sumOf(secret), x))...)
+		return errors.Join(append(errs, k.put(tx, sumOf(secret), x))...)
 	})
 	return secret, err
 }
@@ -184,7 +197,14 @@ func (x session) lasts(now time.Time) bool {
 	return now.Sub(x.Used) <= idleTime && now.Sub(x.Began) <= wholeTime
 }
 
-func putSession(tx *store.Tx, sum string, x session) error {
+// put stores a session, unless it was ended meanwhile.
+func (k *Sessions) put(tx *store.Tx, sum string, x session) error {
+	k.mu.Lock()
+	_, known := k.all[sum]
+	k.mu.Unlock()
+	if !known {
+		return nil
+	}
 	text, err := json.Marshal(x)
 	if err != nil {
 		return fmt.Errorf("encode a session: %w", err)
@@ -219,7 +239,7 @@ func (k *Sessions) find(ctx context.Context, secret string) (Role, bool) {
 	}
 	k.mu.Unlock()
 	if note {
-		_ = k.keep(ctx, func(tx *store.Tx) error { return putSession(tx, sum, x) }) // it is noted the next time
+		_ = k.keep(ctx, func(tx *store.Tx) error { return k.put(tx, sum, x) }) // it is noted the next time
 	}
 	return x.Role, true
 }
@@ -228,8 +248,12 @@ func (k *Sessions) find(ctx context.Context, secret string) (Role, bool) {
 func (k *Sessions) end(ctx context.Context, secret string) error {
 	sum := sumOf(secret)
 	k.mu.Lock()
+	_, known := k.all[sum]
 	delete(k.all, sum)
 	k.mu.Unlock()
+	if !known {
+		return nil
+	}
 	return k.keep(ctx, func(tx *store.Tx) error { return tx.DropMeta(sessionKeys + sum) })
 }
 

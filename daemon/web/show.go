@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
@@ -98,7 +99,7 @@ func first(u *url.URL) string {
 	}
 	v.Del("part")
 	v.Del("after")
-	return u.Path + "?" + v.Encode()
+	return strings.TrimSuffix(u.Path+"?"+v.Encode(), "?")
 }
 
 // number reads a parameter that is a whole number; 0 where it is missing.
@@ -424,11 +425,11 @@ func (s *Server) machine(q *http.Request, f page.Frame) (string, page.View, erro
 }
 
 func (s *Server) minings(q *http.Request, f page.Frame) (string, page.View, error) {
-	items, err := s.o.Reader.MiningsAfter(q.Context(), "", runsOnPage)
+	items, next, err := list(q, runsOnPage, s.o.Reader.MiningsAfter, func(m query.MiningInfo) string { return m.Address })
 	if err != nil {
 		return "", nil, err
 	}
-	return "minings", page.NewMinings(f, items), nil
+	return "minings", page.NewMinings(f, items, next, first(q.URL)), nil
 }
 
 func (s *Server) mining(q *http.Request, f page.Frame) (string, page.View, error) {
@@ -466,10 +467,10 @@ func (s *Server) compare(q *http.Request, f page.Frame) (string, page.View, erro
 	}
 	c, err := s.o.Reader.Compare(q.Context(), a, b, nil)
 	if err != nil {
-		if q.Context().Err() != nil {
+		if status, _ := api.Classify(err); status >= http.StatusInternalServerError {
 			return "", nil, err
 		}
-		return "compare", page.NewCompare(f, a, b, nil, err.Error()), nil
+		return "compare", page.NewCompare(f, a, b, nil, err.Error()), nil // with the form to name others
 	}
 	return "compare", page.NewCompare(f, a, b, c.Comparisons, ""), nil
 }

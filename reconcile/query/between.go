@@ -26,8 +26,10 @@ import (
 // Between is what changed from one round of a trial to another.
 type Between struct {
 	A, B   RoundInfo
-	Fixed  []string // tests that pass in B and did not in A
+	Fixed  []string // tests that pass in B and did not in A, the first ones
 	Broken []string // the other way
+	// How many there are of each.
+	FixedAll, BrokenAll int
 	// Files that differ, by path; nil where an archive is not kept any more.
 	Files   []FileChange
 	More    int    // files that differ and are not told
@@ -75,6 +77,8 @@ func (r *Reader) BetweenRounds(ctx context.Context, id, a, b string) (d Between,
 		return d, err
 	}
 	d.Fixed, d.Broken = flips(before.Report, after.Report)
+	d.FixedAll, d.BrokenAll = len(d.Fixed), len(d.Broken)
+	d.Fixed, d.Broken = d.Fixed[:min(maxNamed, d.FixedAll)], d.Broken[:min(maxNamed, d.BrokenAll)]
 	d.Files, d.More, err = r.changes(ctx, before.Archive, after.Archive)
 	if err != nil && ctx.Err() == nil {
 		d.NoFiles = "the archives cannot be read: " + err.Error()
@@ -98,9 +102,9 @@ func flips(a, b *round.Report) (fixed, broken []string) {
 	for _, t := range b.Tests {
 		was, known := before[t.Name]
 		switch now := t.Status == parser.Passed; {
-		case now && !was && len(fixed) < maxNamed:
+		case now && !was:
 			fixed = append(fixed, t.Name)
-		case !now && was && known && len(broken) < maxNamed:
+		case !now && was && known:
 			broken = append(broken, t.Name)
 		}
 	}

@@ -98,6 +98,7 @@ type MatrixCell struct {
 	Attempt  int
 	State    string
 	PassRate *float64
+	Flagged  bool // it has flags
 }
 
 // Cells are how many cells of an execution are in which state, and all of them in short. No trial is decoded for it.
@@ -128,7 +129,7 @@ func (r *Reader) Cells(ctx context.Context, address string, execution int) (coun
 		})
 	})
 	for _, c := range rows {
-		cell := MatrixCell{Trial: c.Trial, Task: c.Task, Agent: c.Agent, Attempt: c.Attempt, State: c.State, PassRate: c.PassRate}
+		cell := MatrixCell{Trial: c.Trial, Task: c.Task, Agent: c.Agent, Attempt: c.Attempt, State: c.State, PassRate: c.PassRate, Flagged: c.Flagged}
 		if c.Benchmark != "" {
 			cell.Task = c.Benchmark + "." + c.Task
 		}

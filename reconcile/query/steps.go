@@ -49,6 +49,9 @@ type indexed struct {
 	used  int
 }
 
+// maxStepBytes is after how much text a page of steps ends.
+const maxStepBytes = 2 << 20
+
 // maxIndices bounds the indices in memory: one of 15,000 steps takes two megabytes.
 const maxIndices = 16
 
@@ -112,6 +115,7 @@ func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 	}
 	places, next := i.index.Matching(p.First, q.Limit, q.Tool, q.Failed)
 	p.Next = next
+	size := 0
 	for _, at := range places {
 		step, err := i.index.Read(file, at)
 		if err != nil {
@@ -122,6 +126,13 @@ func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 			break
 		}
 		p.Steps = append(p.Steps, step)
+		if size += step.Bytes(); size > maxStepBytes {
+			p.Next = at + 1
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return p, err
+		}
 	}
 	return p, nil
 }

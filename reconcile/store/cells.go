@@ -203,13 +203,14 @@ type CellShort struct {
 	Attempt                              int
 	State                                string
 	PassRate                             *float64
+	Flagged                              bool
 }
 
 // EachCellShort calls do with the cells of an execution, in no order.
 func (t *Tx) EachCellShort(spec string, execution int, do func(CellShort) error) error {
 	err := each(t, func(r row) (c CellShort, err error) {
-		return c, r.Scan(&c.Trial, &c.Benchmark, &c.Task, &c.Agent, &c.Model, &c.Attempt, &c.State, &c.PassRate)
-	}, do, "SELECT trial, benchmark, task, agent, model, attempt, state, pass_rate FROM cells WHERE spec = ? AND execution = ?", spec, execution)
+		return c, r.Scan(&c.Trial, &c.Benchmark, &c.Task, &c.Agent, &c.Model, &c.Attempt, &c.State, &c.PassRate, &c.Flagged)
+	}, do, "SELECT trial, benchmark, task, agent, model, attempt, state, pass_rate, flags NOT IN ('', '[]', 'null') FROM cells WHERE spec = ? AND execution = ?", spec, execution)
 	if err != nil {
 		return fmt.Errorf("read cells of %q e%d: %w", spec, execution, err)
 	}

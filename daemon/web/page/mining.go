@@ -28,11 +28,12 @@ func NewMining(f Frame, m query.MiningInfo, at *url.URL, pulls []query.PullInfo,
 // Minings is the list of mining specs.
 type Minings struct {
 	Frame
-	Items []query.MiningInfo
+	Items       []query.MiningInfo
+	Next, First string
 }
 
 // NewMinings makes the list of mining specs.
-func NewMinings(f Frame, items []query.MiningInfo) *Minings {
+func NewMinings(f Frame, items []query.MiningInfo, next, first string) *Minings {
 	f.Title, f.Nav, f.Topics = "mining", "mining", []string{}
-	return &Minings{f, items}
+	return &Minings{f, items, next, first}
 }

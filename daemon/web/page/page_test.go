@@ -25,7 +25,7 @@ import (
 )
 
 // hostile is a text that tries to be an element, a link, a sequence of a terminal, and another order of letters.
-const hostile = "<script>alert(1)</script><img src=x onerror=alert(1)> javascript:alert(1) \"'&amp; \x1b[31mred\x1b]0;title\x07 a\u202eb\u200b\x00\x9b31m"
+const hostile = "half a sequence \x1b[\" \x1b[<b> <script>alert(1)</script><img src=x onerror=alert(1)> javascript:alert(1) \"'&amp; \x1b[31mred\x1b]0;title\x07 a\u202eb\u200b\x00\x9b31m"
 
 var rate = 0.5
 
@@ -78,7 +78,7 @@ func every() map[string]View {
 		"specs":   NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
 		"compare": NewCompare(f, hostile, hostile, []summary.Comparison{pair}, hostile),
 		"mining":  NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
-		"minings": NewMinings(f, []query.MiningInfo{mining}),
+		"minings": NewMinings(f, []query.MiningInfo{mining}, "", ""),
 		"login":   NewLogin(f, hostile, hostile, true),
 		"problem": NewProblem(f, 404, hostile, hostile),
 	}

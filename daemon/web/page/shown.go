@@ -9,8 +9,8 @@ import (
 )
 
 // sequences are those that steer a terminal: colours and moves of the cursor, and texts for its window, whose end must
-// come before the next tag.
-var sequences = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b<]*(?:\x07|\x1b\\)`)
+// come before the next sign that HTML is made of: what ends in the midst of one takes nothing of the page with it.
+var sequences = regexp.MustCompile(`\x1b\[[0-9:;?]*[ !#$%()*+,.-]*[@-~]|\x1b\][^\x07\x1b<>"&]*(?:\x07|\x1b\\)`)
 
 // shown is HTML without what steers a terminal, and with signs in the place of characters that nobody sees and that turn
 // the order of letters. All of a page goes through it, so that no template can forget it; templates have no such

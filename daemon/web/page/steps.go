@@ -55,18 +55,14 @@ func (c Clipped) Head() string {
 	return clipped(line, 100)
 }
 
-// How much of a text is shown: at once, and at all.
+// How much of a text is shown at once.
 const (
 	firstLines = 40
 	firstBytes = 8 << 10
-	mostBytes  = 64 << 10
 )
 
 func clip(who, text string) Clipped {
 	c := Clipped{Who: who}
-	if len(text) > mostBytes {
-		text = strings.ToValidUTF8(text[:mostBytes], "") + fmt.Sprintf("\n… %d more bytes are in the transcript", len(text)-mostBytes)
-	}
 	lines := strings.SplitAfter(text, "\n")
 	var first strings.Builder
 	for i, line := range lines {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,6 +25,18 @@ type Step struct {
 	Calls     []Call
 	Tokens    Tokens
 	Millis    int64
+}
+
+// Bytes is how much text a step has.
+func (s Step) Bytes() (n int) {
+	n = len(s.Error) + len(s.Text) + len(s.Reasoning)
+	for _, m := range s.Messages {
+		n += len(m.Text)
+	}
+	for _, c := range s.Calls {
+		n += len(c.Name) + len(c.Arguments)
+	}
+	return n
 }
 
 // Message is one that an agent sent.
@@ -49,8 +62,23 @@ type place struct {
 	tools           []string
 }
 
-// maxSteps bounds the exchanges that an index knows.
-const maxSteps = 200_000
+// Bounds on what is told of a transcript, of which agents write most.
+const (
+	maxSteps    = 200_000  // exchanges that an index knows
+	maxTools    = 20       // names of tools of an exchange that it knows
+	maxToolName = 100      // bytes of each
+	maxMessages = 200      // messages of a step, and calls
+	maxText     = 64 << 10 // bytes of a text
+	maxCallName = 1000     // bytes
+)
+
+// clip is a text within its bound, which says how much of it is left out.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n… %d more bytes are in the transcript", len(text)-most)
+}
 
 // Extend reads what a transcript has got since.
 func (x *Index) Extend(r io.ReaderAt, size int64) error {
@@ -83,8 +111,8 @@ func (x *Index) note(l Line, at int64) {
 	if a := l.Response; a != nil {
 		p.answer, p.failed = at, a.Error != "" || a.Denied != "" || a.Broken != "" || a.Status >= 400
 		if a.Reply != nil {
-			for _, c := range a.Reply.Calls {
-				p.tools = append(p.tools, c.Name)
+			for _, c := range a.Reply.Calls[:min(maxTools, len(a.Reply.Calls))] {
+				p.tools = append(p.tools, strings.Clone(c.Name[:min(maxToolName, len(c.Name))]))
 			}
 		}
 	}
@@ -129,9 +157,13 @@ func (x *Index) Read(r io.ReaderAt, i int) (s Step, err error) {
 		return s, fmt.Errorf("read exchange %d: %w", p.n, err)
 	}
 	if q := request.Request; q != nil {
-		s.Model, s.Lane = q.Model, q.At
+		s.Model, s.Lane = clip(q.Model, maxCallName), q.At
 		for _, raw := range q.New {
 			s.Messages = append(s.Messages, messagesOf(read(q.Protocol, raw))...)
+			if len(s.Messages) > maxMessages {
+				s.Messages = append(s.Messages[:maxMessages], Message{"system", "more messages are in the transcript"})
+				break
+			}
 		}
 	}
 	if a := answer.Response; a != nil {
@@ -156,14 +188,17 @@ func (s *Step) answered(a Response) {
 	s.Answered, s.Tokens, s.Millis = true, a.Tokens, a.Millis
 	for _, why := range []string{a.Error, a.Denied, a.Broken} {
 		if s.Error == "" {
-			s.Error = why
+			s.Error = clip(why, maxText)
 		}
 	}
 	if a.Model != "" {
-		s.Model = a.Model
+		s.Model = clip(a.Model, maxCallName)
 	}
 	if a.Reply != nil {
-		s.Text, s.Reasoning, s.Calls = a.Reply.Text, a.Reply.Reasoning, a.Reply.Calls
+		s.Text, s.Reasoning = clip(a.Reply.Text, maxText), clip(a.Reply.Reasoning, maxText)
+		for _, c := range a.Reply.Calls[:min(maxMessages, len(a.Reply.Calls))] {
+			s.Calls = append(s.Calls, Call{c.ID, clip(c.Name, maxCallName), clip(c.Arguments, maxText)})
+		}
 	}
 }
 
@@ -173,10 +208,10 @@ func messagesOf(s said) (all []Message) {
 		return nil // the answer before has it
 	}
 	if s.text != "" {
-		all = append(all, Message{s.role, s.text})
+		all = append(all, Message{clip(s.role, maxToolName), clip(s.text, maxText)})
 	}
-	for _, r := range s.results {
-		all = append(all, Message{"tool", r.text})
+	for _, r := range s.results[:min(maxMessages, len(s.results))] {
+		all = append(all, Message{"tool", clip(r.text, maxText)})
 	}
 	return all
 }

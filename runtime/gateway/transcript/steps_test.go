@@ -102,3 +102,36 @@ func TestAStepThatIsHalfWritten(t *testing.T) {
 		t.Errorf("it is %+v, %v", s, err)
 	}
 }
+
+// Whatever an agent and its model write, what is told of a step has a bound.
+func TestWhatIsToldOfAStepIsBounded(t *testing.T) {
+	long := strings.Repeat("x", 3*maxText)
+	var messages []json.RawMessage
+	for range 3 * maxMessages {
+		messages = append(messages, json.RawMessage(`{"role":"user","content":"`+long[:100]+`"}`))
+	}
+	messages[0] = json.RawMessage(`{"role":"user","content":"` + long + `"}`)
+	reply := &Reply{Text: long, Reasoning: long}
+	for range 3 * maxMessages {
+		reply.Calls = append(reply.Calls, Call{Name: long[:5*maxCallName], Arguments: long[:200]})
+	}
+	var b bytes.Buffer
+	for _, l := range []Line{{N: 1, Request: &Request{Protocol: Completions, Model: long, New: messages}}, {N: 1, Response: &Response{Status: 200, Error: long, Reply: reply}}} {
+		text, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(text, '\n'))
+	}
+	x := &Index{}
+	if err := x.Extend(bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil {
+		t.Fatal(err)
+	}
+	s, err := x.Read(bytes.NewReader(b.Bytes()), 0)
+	if err != nil || s.Bytes() > 1<<20 || len(s.Messages) > maxMessages+1 || len(s.Calls) > maxMessages || len(s.Model) > 2*maxCallName {
+		t.Errorf("%d bytes, %d messages, %d calls, %v", s.Bytes(), len(s.Messages), len(s.Calls), err)
+	}
+	if p := x.places[0]; len(p.tools) > maxTools || len(p.tools[0]) > maxToolName {
+		t.Errorf("the index has %d names of tools, the first of %d bytes", len(p.tools), len(p.tools[0]))
+	}
+}

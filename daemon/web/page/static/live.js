@@ -43,6 +43,7 @@ async function refresh(part) {
     known();
   } catch (e) {
     lost();
+    look(part);
   }
 }
 
