@@ -120,6 +120,9 @@ const (
 	Unread   Status = "unknown"
 )
 
+// Statuses are all of them.
+func Statuses() []Status { return []Status{OK, Frozen, Rejected, Unread} }
+
 // FileState is what became of one input.
 type FileState struct {
 	Path        string

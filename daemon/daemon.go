@@ -80,9 +80,8 @@ type Daemon struct {
 	pulses    chan struct{}
 	control   []net.Listener
 	http      []net.Listener
-	doors     []string     // addresses of the HTTP listener
 	browsers  net.Listener // the socket for browsers
-	sessions  *web.Sessions
+	logins    *logins      // nil in a process that serves no pages
 	pages     *web.Server
 	replace   chan struct{}   // closed when another Daemon is to take over in this process
 	open      context.Context // for how long a drain waits for open runs
@@ -277,17 +276,28 @@ func (d *Daemon) listen() error {
 		d.control = d.opts.Control
 		return nil
 	}
-	path := api.Socket(d.store.Dir())
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the control socket of a former daemon: %w", err)
-	}
-	l, err := net.Listen("unix", path)
+	l, err := openSocket(api.Socket(d.store.Dir()))
 	if err != nil {
 		return fmt.Errorf("open the control socket: %w", err)
 	}
 	fault.Reached(fault.SocketOpened)
 	d.control = []net.Listener{l}
-	return os.Chmod(path, 0o660)
+	return nil
+}
+
+// openSocket listens on a socket for the group of the state directory, in place of a former daemon's.
+func openSocket(path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove the one of a former daemon: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o660); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
 // ErrReplaced is what Run returns after Replace.
@@ -437,7 +447,7 @@ func (d *Daemon) logged(s *http.Server) *http.Server {
 // serve answers on all listeners, until the returned function ends that.
 func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error) {
 	control := d.logged(&http.Server{
-		Handler:           noWebPages(profiled(api.Handler(d.rec, d.opts.Version, d))),
+		Handler:           noWebPages(profiled(api.Handler(d.rec, d.opts.Version, d.logins))),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	})

@@ -17,7 +17,7 @@ import (
 // On a network nobody is trusted to send what was begun.
 const (
 	headerTime = 10 * time.Second // until a request's head must be there
-	bodyPause  = 30 * time.Second // in which the next piece of a body must come
+	bodyPause  = 30 * time.Second // in which the next piece of a body must come, and of an answer be taken
 	idleTime   = 2 * time.Minute
 	maxHead    = 64 << 10
 	maxBody    = 1 << 20
@@ -108,7 +108,7 @@ func (d *Daemon) network(ctx context.Context) *http.Server {
 	})
 }
 
-// bounded cuts off bodies that are too large or do not get on.
+// bounded cuts off bodies that are too large or do not get on, and answers that nobody takes.
 func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		limit := int64(maxBody)
@@ -120,8 +120,31 @@ func bounded(next http.Handler) http.Handler {
 			_ = body.deadline(time.Now().Add(bodyPause)) // also for what nobody reads
 			q.Body = http.MaxBytesReader(w, body, limit)
 		}
-		next.ServeHTTP(w, q)
+		next.ServeHTTP(taken{w}, q)
+		_ = taken{w}.soon() // what the server itself still writes; else the time of a former answer would hold
 	})
+}
+
+// taken is an answer of which each piece must be taken soon.
+type taken struct{ http.ResponseWriter }
+
+// Unwrap lets others reach the connection.
+func (t taken) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (t taken) Write(p []byte) (int, error) {
+	_ = t.soon() // a connection that is gone fails the write
+	return t.ResponseWriter.Write(p)
+}
+
+// FlushError is what http.ResponseController calls.
+func (t taken) FlushError() error {
+	_ = t.soon()
+	return http.NewResponseController(t.ResponseWriter).Flush()
+}
+
+func (t taken) soon() error {
+	return http.NewResponseController(t.ResponseWriter).SetWriteDeadline(time.Now().Add(bodyPause))
 }
 
 // steady is a body of which each piece must come soon. When all of it is there, nothing is

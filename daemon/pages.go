@@ -2,10 +2,7 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"os"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -16,41 +13,41 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 )
 
+// logins implements api.Logins. Whoever reaches the control socket may do everything.
+type logins struct {
+	*web.Sessions
+	addresses []string // of the HTTP listener
+	socket    string
+}
+
+// Code implements api.Logins.
+func (l *logins) Code() (code string, until time.Time) { return l.Sessions.Code(web.Operator) }
+
+// Doors implements api.Logins.
+func (l *logins) Doors() (addresses []string, socket string) { return l.addresses, l.socket }
+
 // openPages opens the socket for browsers, and makes what serves pages there and on the HTTP listener.
-func (d *Daemon) openPages(ctx context.Context) (err error) {
-	if d.sessions, err = web.OpenSessions(ctx, d.store, false); err != nil {
+func (d *Daemon) openPages(ctx context.Context) error {
+	sessions, err := web.OpenSessions(ctx, d.store, false)
+	if err != nil {
 		return err
 	}
 	tokens, err := httpTokens(d.opts.Settings)
 	if err != nil {
 		return err
 	}
+	d.logins = &logins{Sessions: sessions, socket: web.Socket(d.store.Dir())}
 	for _, l := range d.http {
-		d.doors = append(d.doors, l.Addr().String())
+		d.logins.addresses = append(d.logins.addresses, l.Addr().String())
 	}
 	d.pages = web.New(web.Options{
-		Reader: d.rec.Reader, API: api.Handler(d.rec, d.opts.Version, d), Sessions: d.sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
+		Reader: d.rec.Reader, API: api.Handler(d.rec, d.opts.Version, d.logins), Sessions: sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
 		Load: d.load, Owner: d.store.Owner(), Version: d.opts.Version, Watches: d.rec.Roots(), Log: d.opts.Log,
 	})
-	path := web.Socket(d.store.Dir())
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the socket for browsers of a former daemon: %w", err)
-	}
-	if d.browsers, err = net.Listen("unix", path); err != nil {
+	if d.browsers, err = openSocket(d.logins.socket); err != nil {
 		return fmt.Errorf("open the socket for browsers: %w", err)
 	}
-	return os.Chmod(path, 0o660)
-}
-
-// Code implements api.Logins. Whoever reaches the control socket may do everything.
-func (d *Daemon) Code() (code string, until time.Time) { return d.sessions.Code(web.Operator) }
-
-// EndAll implements api.Logins.
-func (d *Daemon) EndAll(ctx context.Context) (int, error) { return d.sessions.EndAll(ctx) }
-
-// Doors implements api.Logins.
-func (d *Daemon) Doors() (addresses []string, socket string) {
-	return d.doors, web.Socket(d.store.Dir())
+	return nil
 }
 
 // load is what is held of the machine now.

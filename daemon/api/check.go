@@ -32,7 +32,7 @@ func (c *Client) Check(ctx context.Context, k taskcheck.Check) (out Checked, err
 
 // check checks the task that the request names, for as long as the asker waits.
 func (h *handler) check(w http.ResponseWriter, q *http.Request) {
-	repeat, err := number(q, "repeat", 0) // none is the default
+	repeat, err := Number(q, "repeat", 0) // none is the default
 	if err != nil {
 		fail(w, err)
 		return

@@ -129,8 +129,8 @@ func answer(w http.ResponseWriter, v any, err error) {
 	_ = json.NewEncoder(w).Encode(v) // a reader that went away needs no answer
 }
 
-// number reads a parameter that is a whole number; where it is missing it is what it is without.
-func number(q *http.Request, name string, without int) (int, error) {
+// Number reads a parameter that is a whole number; where it is missing it is what it is without.
+func Number(q *http.Request, name string, without int) (int, error) {
 	text := q.FormValue(name)
 	if text == "" {
 		return without, nil
@@ -159,10 +159,10 @@ func (h *handler) status(w http.ResponseWriter, q *http.Request) {
 // statusQuery reads what a status is asked for.
 func statusQuery(q *http.Request) (s query.StatusQuery, err error) {
 	s = query.StatusQuery{Address: q.FormValue("address")}
-	if s.Trials, err = number(q, "trials", query.MaxTrials); err != nil {
+	if s.Trials, err = Number(q, "trials", query.MaxTrials); err != nil {
 		return s, err
 	}
-	since, err := number(q, "since", 0)
+	since, err := Number(q, "since", 0)
 	s.Since = int64(since)
 	return s, err
 }

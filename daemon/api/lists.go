@@ -135,7 +135,7 @@ func cellFilter(q *http.Request) (f query.CellFilter, err error) {
 	if f.State != "" && !slices.Contains(query.CellStates(), f.State) {
 		return f, invalidf("status=%q: a trial is %s", f.State, strings.Join(query.CellStates(), ", "))
 	}
-	f.Execution, err = number(q, "execution", 0)
+	f.Execution, err = Number(q, "execution", 0)
 	return f, err
 }
 
@@ -175,7 +175,7 @@ func (h *handler) tests(w http.ResponseWriter, q *http.Request) {
 
 // outputPage answers with a part of what the judge command wrote.
 func (h *handler) outputPage(w http.ResponseWriter, q *http.Request) {
-	offset, err := number(q, "offset", 0)
+	offset, err := Number(q, "offset", 0)
 	if err != nil {
 		fail(w, err)
 		return

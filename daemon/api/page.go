@@ -79,7 +79,7 @@ func servePage[T any, K place](w http.ResponseWriter, q *http.Request, key func(
 }
 
 func readPage[T any, K place](q *http.Request, key func(T) K, read func(ctx context.Context, after K, n int) ([]T, error)) (p Page[T], err error) {
-	limit, err := number(q, "limit", defaultLimit)
+	limit, err := Number(q, "limit", defaultLimit)
 	if err != nil {
 		return p, err
 	}

@@ -10,7 +10,7 @@ import (
 // results streams stored lines of a run, and with follow=1 goes on as they come.
 func (h *handler) results(w http.ResponseWriter, q *http.Request) {
 	address, follow := q.FormValue("address"), q.FormValue("follow") == "1"
-	seq, err := number(q, "from", 1)
+	seq, err := Number(q, "from", 1)
 	if err != nil {
 		fail(w, err)
 		return
@@ -58,7 +58,7 @@ func (h *handler) output(w http.ResponseWriter, q *http.Request) {
 // logs streams the log of a trial's try, and with follow=1 goes on until the try is over.
 func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
 	id, follow := q.FormValue("trial"), q.FormValue("follow") == "1"
-	try, err := number(q, "try", 0)
+	try, err := Number(q, "try", 0)
 	if err != nil {
 		fail(w, err)
 		return

@@ -15,15 +15,20 @@ import (
 // connect returns a client of the daemon of the state directory. Where none runs and the
 // command only reads, the state directory is read by this process.
 func (e *env) connect(ctx context.Context, readOnly bool) (c *api.Client, done func(), err error) {
-	settings, err := e.settings()
-	if err != nil {
-		return nil, nil, err
-	}
-	dir, err := e.stateDir(settings)
+	settings, dir, err := e.place()
 	if err != nil {
 		return nil, nil, err
 	}
 	return e.connectTo(ctx, settings, dir, readOnly)
+}
+
+// place reads the settings, and says which state directory they or the command line name.
+func (e *env) place() (settings *config.Settings, dir string, err error) {
+	if settings, err = e.settings(); err != nil {
+		return nil, "", err
+	}
+	dir, err = e.stateDir(settings)
+	return settings, dir, err
 }
 
 func (e *env) connectTo(ctx context.Context, settings *config.Settings, dir string, readOnly bool) (c *api.Client, done func(), err error) {

@@ -31,11 +31,7 @@ func (e *env) doctor() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Check that this machine can do the work", Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := e.settings()
-			if err != nil {
-				return err
-			}
-			dir, err := e.stateDir(settings)
+			settings, dir, err := e.place()
 			if err != nil {
 				return err
 			}

@@ -110,11 +110,7 @@ func checkExport(format, of, from string, execution int) error {
 }
 
 func (e *env) exportRun(ctx context.Context, format, address string, execution int, dir string) (err error) {
-	settings, err := e.settings()
-	if err != nil {
-		return err
-	}
-	state, err := e.stateDir(settings)
+	_, state, err := e.place()
 	if err != nil {
 		return err
 	}

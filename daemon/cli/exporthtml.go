@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,16 +26,12 @@ func (e *env) exportHTML(ctx context.Context, o web.ExportOptions, dir string) e
 	if o.Public && len(o.With) > 0 {
 		return usage{errors.New("--public leaves out all that --with asks for: give one of them")}
 	}
-	settings, err := e.settings()
+	settings, state, err := e.place()
 	if err != nil {
 		return err
 	}
-	state, err := e.stateDir(settings)
-	if err != nil {
+	if _, err := vacant(dir, ""); err != nil {
 		return err
-	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return usage{fmt.Errorf("the folder %s is not empty", dir)}
 	}
 	pages, _, done, err := daemon.ReadPages(ctx, settings, state, e.version)
 	if err != nil {

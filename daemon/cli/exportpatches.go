@@ -27,11 +27,7 @@ const predictionsName = "all_preds.jsonl"
 // exportPredictions writes what each trial of a run has changed, for an agent and an attempt a
 // file. Patches that were not kept are made from archives, which takes a container engine.
 func (e *env) exportPredictions(ctx context.Context, name, to string) error {
-	settings, err := e.settings()
-	if err != nil {
-		return err
-	}
-	state, err := e.stateDir(settings)
+	settings, state, err := e.place()
 	if err != nil {
 		return err
 	}

@@ -30,11 +30,7 @@ assayd gc removes kept containers. This command talks to the container engine it
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			settings, err := e.settings()
-			if err != nil {
-				return err
-			}
-			dir, err := e.stateDir(settings)
+			settings, dir, err := e.place()
 			if err != nil {
 				return err
 			}

@@ -216,7 +216,7 @@ func TestTheOverviewOnATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"waits for room on the disk", "run.nightly e3", "5/20", "2 working, 13 waiting", "24 of 32 CPUs", "run.new", "0/2", "mining.go", "GitHub", "specs: 3 ok, 1 frozen", "error: a.hcl:3: No such benchmark"} {
+	for _, part := range []string{"waits for room on the disk", "run.nightly e3", "5/20", "2 working, 13 waiting", "24 of 32 CPUs", "run.new", "0/2", "mining.go", "GitHub", "specs: 3 ok, 1 frozen", "error: a.hcl:3:2: No such benchmark"} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("it lacks %q:\n%s", part, b.String())
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -98,12 +97,12 @@ func showOverview(w io.Writer, o query.Overview, now time.Time) error {
 	} else {
 		t := table(w, "RUN\tSTATE\tCELLS\tNOW\tWAITS FOR\t")
 		for _, r := range o.Runs {
-			done, now := spreadOf(r.Cells)
+			done := query.Done(r.Cells)
 			name := r.Address
 			if r.Execution > 0 {
 				name += fmt.Sprintf(" e%d", r.Execution)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%d/%d\t%s\t%s\t\n", name, r.State, done, max(done, r.Wanted), now, clipLine(printable(r.Note)))
+			fmt.Fprintf(t, "%s\t%s\t%d/%d\t%s\t%s\t\n", name, r.State, done, max(done, r.Wanted), nowOf(r.Cells), clipLine(printable(r.Note)))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -116,7 +115,7 @@ func showOverview(w io.Writer, o query.Overview, now time.Time) error {
 		}
 	}
 	var files []string
-	for _, s := range []config.Status{config.OK, config.Frozen, config.Rejected, config.Unread} {
+	for _, s := range config.Statuses() {
 		if n := o.Files[s]; n > 0 {
 			files = append(files, fmt.Sprintf("%d %s", n, s))
 		}
@@ -129,7 +128,7 @@ func showOverview(w io.Writer, o query.Overview, now time.Time) error {
 			fmt.Fprintf(w, "  %d more: assayd validate says all\n", len(o.Diagnostics)-i)
 			break
 		}
-		fmt.Fprintf(w, "  %s: %s: %s\n", d.Severity, d.Pos(), d.Summary)
+		fmt.Fprintf(w, "  %s: %s:%d:%d: %s\n", d.Severity, d.File, d.Line, d.Column, d.Summary)
 	}
 	return nil
 }
@@ -150,19 +149,13 @@ func showMinings(w io.Writer, all []query.MiningInfo) error {
 	return t.Flush()
 }
 
-// spreadOf is how many cells are done, and what the others are at.
-func spreadOf(cells map[string]int) (done int, now string) {
-	open := []string{"setup", "working", "judging", "retrying", "waiting"}
-	for state, n := range cells {
-		if state != "superseded" && !slices.Contains(open, state) {
-			done += n
-		}
-	}
+// nowOf is what cells without an outcome are at.
+func nowOf(cells map[string]int) string {
 	var parts []string
-	for _, state := range open {
-		if n := cells[state]; n > 0 {
+	for _, state := range append(query.CellStates(), "waiting") {
+		if n := cells[state]; n > 0 && query.Open(state) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	return done, strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }

@@ -86,11 +86,7 @@ func loginAddress(at, page, code string) string {
 func (e *env) serveRead(ctx context.Context, page string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	settings, err := e.settings()
-	if err != nil {
-		return err
-	}
-	dir, err := e.stateDir(settings)
+	settings, dir, err := e.place()
 	if err != nil {
 		return err
 	}
@@ -98,10 +94,9 @@ func (e *env) serveRead(ctx context.Context, page string) error {
 	if err != nil {
 		return err
 	}
-	var config net.ListenConfig
-	port, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	port, err := browserPort(ctx)
 	if err != nil {
-		return errors.Join(fmt.Errorf("open a port for the browser: %w", err), done())
+		return errors.Join(err, done())
 	}
 	code, _ := sessions.Code(web.Viewer)
 	fmt.Fprintln(e.out, loginAddress(port.Addr().String(), page, code))
@@ -114,6 +109,16 @@ func (e *env) serveRead(ctx context.Context, page string) error {
 	return done()
 }
 
+// browserPort opens a port of this machine.
+func browserPort(ctx context.Context) (net.Listener, error) {
+	var config net.ListenConfig
+	port, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("open a port for the browser: %w", err)
+	}
+	return port, nil
+}
+
 // headerTime is in which the head of a request must be there.
 const headerTime = 10 * time.Second
 
@@ -121,10 +126,9 @@ const headerTime = 10 * time.Second
 func (e *env) carry(ctx context.Context, l api.Login, page string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	var config net.ListenConfig
-	port, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	port, err := browserPort(ctx)
 	if err != nil {
-		return fmt.Errorf("open a port for the browser: %w", err)
+		return err
 	}
 	fmt.Fprintln(e.out, loginAddress(port.Addr().String(), page, l.Code))
 	fmt.Fprintln(e.err, "The pages are served until you press Ctrl-C.")

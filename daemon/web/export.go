@@ -28,10 +28,9 @@ type ExportOptions struct {
 
 // Exported is what an export has come to.
 type Exported struct {
-	Pages  int      `json:"pages"`
-	Trials int      `json:"trials"` // that have a page
-	Left   int      `json:"left"`   // trials without one
-	Files  []string `json:"-"`
+	Pages  int `json:"pages"`
+	Trials int `json:"trials"` // that have a page
+	Left   int `json:"left"`   // trials without one
 }
 
 // manyTrials is from how many trials on only those have a page that are not resolved, or have a flag.
@@ -223,6 +222,5 @@ func (x *exporter) put(name string, text []byte) error {
 	if err := os.WriteFile(at, text, 0o644); err != nil {
 		return fmt.Errorf("export pages: %w", err)
 	}
-	x.done.Files = append(x.done.Files, name)
 	return nil
 }

@@ -182,12 +182,17 @@ func (r *Reader) eachEntry(ctx context.Context, archive string, f func(*tar.Head
 		return &archiveGone{err}
 	}
 	defer func() { err = errors.Join(err, blob.Close()) }()
-	for all := tar.NewReader(blob); ; {
+	for all := tar.NewReader(readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil { // a large file takes longer than anybody waits
+			return 0, err
+		}
+		return blob.Read(p)
+	})); ; {
 		head, err := all.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		if err != nil {
 			return err
 		}
 		if head.Typeflag == tar.TypeDir {
@@ -198,6 +203,12 @@ func (r *Reader) eachEntry(ctx context.Context, archive string, f func(*tar.Head
 		}
 	}
 }
+
+// readerFunc is an io.Reader.
+type readerFunc func([]byte) (int, error)
+
+// Read implements io.Reader.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // diff fills in the diffs of files that are texts.
 func (r *Reader) diff(ctx context.Context, a, b string, files []FileChange, before, after map[string]entry) error {

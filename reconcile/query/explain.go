@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ type Standing struct {
 	Execution int    // 0 = none has begun
 	Wanted    int    // cells
 	Cells     map[string]int
-	CostUSD   float64   // of models
+	CostUSD   float64   // of models, for cells that are done
 	Began     time.Time // the execution
 }
 
@@ -51,15 +52,15 @@ func Explain(run Standing, now time.Time) (all []Finding) {
 		return all
 	}
 	done, working, judged, waits := run.tally()
-	text := fmt.Sprintf("%d of %d cells are done", done, max(run.Wanted, done))
+	text := fmt.Sprintf("%d of %s done", done, some(max(run.Wanted, done), "cell is", "cells are"))
 	if working > 0 {
-		text += fmt.Sprintf(", %d work", working)
+		text += ", " + some(working, "works", "work")
 	}
 	if judged > 0 {
-		text += fmt.Sprintf(", %d are judged", judged)
+		text += ", " + some(judged, "is judged", "are judged")
 	}
 	if waits > 0 {
-		text += fmt.Sprintf(", %d wait%s", waits, because(run.Note))
+		text += ", " + some(waits, "waits", "wait") + because(run.Note)
 	}
 	add("info", "", "%s.", text)
 	left := working + judged + waits
@@ -79,24 +80,44 @@ func because(note string) string {
 	if note == "" {
 		return ""
 	}
-	return ": " + strings.TrimSuffix(note, ".")
+	note = strings.TrimSuffix(note, ".")
+	if what, is := strings.CutPrefix(note, "waits for "); is {
+		return " for " + what
+	}
+	return ": " + note
+}
+
+// some is a number with what one does, or several do.
+func some(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}
+
+// Open reports whether a cell in that state has no outcome yet.
+func Open(state string) bool {
+	return state == stateWaiting || slices.Contains(history.OpenStates, state)
+}
+
+// stateWaiting is the state of cells that have not begun.
+const stateWaiting = "waiting"
+
+// Done is how many cells have an outcome, of counts by state.
+func Done(cells map[string]int) (n int) {
+	for state, cells := range cells {
+		if !Open(state) && state != history.StateSuperseded {
+			n += cells
+		}
+	}
+	return n
 }
 
 // tally sums up the states of cells.
 func (run Standing) tally() (done, working, judged, waits int) {
-	for state, n := range run.Cells {
-		switch state {
-		case history.StateSuperseded:
-		case history.StateSetup, history.StateWorking:
-			working += n
-		case history.StateJudging:
-			judged += n
-		case history.StateRetrying, "waiting":
-			waits += n
-		default:
-			done += n
-		}
-	}
+	c := run.Cells
+	done, working, judged = Done(c), c[history.StateSetup]+c[history.StateWorking], c[history.StateJudging]
+	waits = c[history.StateRetrying] + c[stateWaiting]
 	if missing := run.Wanted - done - working - judged - waits; missing > 0 && run.State == "running" {
 		waits += missing
 	}
@@ -128,8 +149,8 @@ func suspicious(counts map[string]int, done int) (all []Finding) {
 // explain fills in how the run stands, in words.
 func (run *RunStatus) explain(now time.Time) {
 	s := Standing{State: run.State, Note: run.Note, Execution: run.Execution, Wanted: run.Wanted, Cells: run.Cells, Began: run.Began}
-	if run.Usage != nil {
-		s.CostUSD = run.Usage.CostUSD
+	if run.Summary != nil {
+		s.CostUSD = run.Summary.Usage.CostUSD
 	}
 	run.Findings = Explain(s, now)
 }

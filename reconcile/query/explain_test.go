@@ -16,7 +16,7 @@ func TestARunExplainsItself(t *testing.T) {
 		"blocked":   {Standing{State: "blocked", Note: "no such image."}, []string{"It cannot begin: no such image."}, ".."},
 		"at work": {
 			Standing{State: "running", Note: "24 of 32 CPUs are taken", Execution: 1, Wanted: 100, Cells: map[string]int{"resolved": 8, "unresolved": 2, "working": 4, "judging": 1, "retrying": 1}, CostUSD: 5, Began: noon.Add(-10 * time.Minute)},
-			[]string{"10 of 100 cells are done, 4 work, 1 are judged, 85 wait: 24 of 32 CPUs are taken.", "13:30", "the mean of 10 cells", "$5.00", "$0.50 a trial", "$50.00"},
+			[]string{"10 of 100 cells are done, 4 work, 1 is judged, 85 wait: 24 of 32 CPUs are taken.", "13:30", "the mean of 10 cells", "$5.00", "$0.50 a trial", "$50.00"},
 			"lost",
 		},
 		"too few to foretell": {Standing{State: "running", Execution: 1, Wanted: 9, Cells: map[string]int{"resolved": 1}, Began: noon.Add(-time.Hour)}, []string{"1 of 9 cells are done, 8 wait."}, "pace"},

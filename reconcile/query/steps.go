@@ -44,7 +44,7 @@ type indices struct {
 
 // indexed is an index with what belongs to it.
 type indexed struct {
-	mu    sync.Mutex // held while the index is used
+	turn  chan struct{} // held by who uses the index
 	index transcript.Index
 	used  int
 }
@@ -55,7 +55,7 @@ const maxStepBytes = 2 << 20
 // maxIndices bounds the indices in memory: one of 15,000 steps takes two megabytes.
 const maxIndices = 16
 
-// of returns the index of a transcript, which the caller locks.
+// of returns the index of a transcript.
 func (x *indices) of(path string) *indexed {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,7 +71,7 @@ func (x *indices) of(path string) *indexed {
 			}
 			delete(x.all, oldest)
 		}
-		i = &indexed{}
+		i = &indexed{turn: make(chan struct{}, 1)}
 		x.all[path] = i
 	}
 	i.used = x.n
@@ -105,9 +105,13 @@ func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 		return p, fmt.Errorf("read the transcript of %s: %w", id, err)
 	}
 	i := r.indices.of(path)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if err := i.index.Extend(file, info.Size()); err != nil {
+	select {
+	case i.turn <- struct{}{}:
+		defer func() { <-i.turn }()
+	case <-ctx.Done():
+		return p, context.Cause(ctx)
+	}
+	if err := i.index.Extend(ctx, file, info.Size()); err != nil {
 		return p, fmt.Errorf("read the transcript of %s: %w", id, err)
 	}
 	if p.All, p.First = i.index.Len(), q.From; !q.At.IsZero() {

@@ -88,7 +88,7 @@ func draw(r summary.Report, most float64, of func(summary.CurvePoint) *summary.I
 		c.Y = append(c.Y, tick{y(v), fmt.Sprintf("%g", v)})
 	}
 	for _, at := range moments(end) {
-		c.X = append(c.X, tick{x(at), seconds(at)})
+		c.X = append(c.X, tick{x(at), Seconds(at)})
 	}
 	for i, a := range r.Agents {
 		if one, ok := trace(a.Curve, of, x, y); ok {

@@ -99,8 +99,8 @@ func cost(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// seconds is a duration without what is 0 at its end.
-func seconds(s float64) string {
+// Seconds is a duration without what is 0 at its end.
+func Seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	precision := time.Second
 	if d < 10*time.Second {

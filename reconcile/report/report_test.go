@@ -191,7 +191,7 @@ func TestStatusesOfATask(t *testing.T) {
 
 func TestNumbersForPeople(t *testing.T) {
 	for s, want := range map[float64]string{0: "0s", 0.25: "300ms", 59: "59s", 600: "10m", 5400: "1h30m", 7200: "2h", 43201: "12h0m1s"} {
-		if got := seconds(s); got != want {
+		if got := Seconds(s); got != want {
 			t.Errorf("%v s: %q, want %q", s, got, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/report"
 	"github.com/assayd/assayd/reconcile/summary"
 )
 
@@ -19,7 +20,7 @@ import (
 var functions = template.FuncMap{
 	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
 	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
-	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "usd": usd, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
+	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
 	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "word": word, "sum": sum,
 	"unsigned": func(n int64) uint64 { return uint64(max(n, 0)) },
 	"spaces":   func(n int) string { return strings.Repeat(" ", len(strconv.Itoa(n))) },
@@ -80,34 +81,13 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // lasts is how long something took.
 func lasts(d time.Duration) string {
-	switch {
-	case d <= 0:
+	if d <= 0 {
 		return "–"
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "m0s") + minutes(d)
 	}
-	d = d.Round(time.Minute)
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-}
-
-// minutes is the unit that was cut from a whole number of them.
-func minutes(d time.Duration) string {
-	if d = d.Round(time.Second); d >= time.Minute && d%time.Minute == 0 {
-		return "m"
-	}
-	return ""
+	return report.Seconds(d.Seconds())
 }
 
 func milliseconds(ms int64) string { return lasts(time.Duration(ms) * time.Millisecond) }
-
-func usd(x float64) string {
-	if x == 0 {
-		return "–"
-	}
-	return "$" + humanize.CommafWithDigits(x, 2)
-}
 
 func tokens(n int64) string { return strings.TrimSuffix(humanize.SIWithDigits(float64(n), 1, ""), " ") }
 

@@ -10,7 +10,6 @@ import (
 type Machine struct {
 	Frame
 	Load
-	Gauges  []Gauge
 	Waiting []query.RunInfo // runs that wait for something
 }
 
@@ -44,7 +43,7 @@ func (g Gauge) Percent() float64 {
 // NewMachine makes the page of the machine.
 func NewMachine(f Frame, l Load, runs []query.RunInfo) *Machine {
 	f.Title, f.Nav, f.Topics = "machine", "machine", []string{"host"}
-	v := &Machine{Frame: f, Load: l, Gauges: l.Gauges}
+	v := &Machine{Frame: f, Load: l}
 	for _, r := range runs {
 		if r.Note != "" && r.State == "running" {
 			v.Waiting = append(v.Waiting, r)

@@ -38,7 +38,7 @@ func NewOverview(f Frame, o query.Overview, watches []string) *Overview {
 	for _, r := range o.Runs {
 		v.Runs = append(v.Runs, lineOf(r))
 	}
-	for _, s := range []config.Status{config.OK, config.Frozen, config.Rejected, config.Unread} {
+	for _, s := range config.Statuses() {
 		if n := o.Files[s]; n > 0 {
 			v.Specs = append(v.Specs, FileCount{s, n})
 		}
@@ -60,8 +60,8 @@ func severity(d config.Diagnostic) int {
 // RunLine is a run in a table.
 type RunLine struct {
 	query.RunInfo
-	Done, Open int
-	Bar        []Segment
+	Done int
+	Bar  []Segment
 }
 
 // Segment is a part of a bar: cells in one state.
@@ -72,22 +72,7 @@ type Segment struct {
 }
 
 func lineOf(r query.RunInfo) RunLine {
-	l := RunLine{RunInfo: r, Bar: bar(r.Cells)}
-	for state, n := range r.Cells {
-		switch {
-		case state == "superseded":
-		case open(state):
-			l.Open += n
-		default:
-			l.Done += n
-		}
-	}
-	return l
-}
-
-// open reports whether a cell in that state has no outcome yet.
-func open(state string) bool {
-	return slices.Contains([]string{"waiting", "setup", "working", "judging", "retrying"}, state)
+	return RunLine{RunInfo: r, Done: query.Done(r.Cells), Bar: bar(r.Cells)}
 }
 
 // bar is how the cells of an execution are spread over their states.

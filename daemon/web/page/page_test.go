@@ -215,13 +215,3 @@ func TestStaticFiles(t *testing.T) {
 		}
 	}
 }
-
-func TestDurationsOnPages(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "–", 1500 * time.Millisecond: "1.5s", 41 * time.Second: "41s", 2 * time.Minute: "2m", 150 * time.Second: "2m30s", 11*time.Hour + 42*time.Minute: "11h42m", 3 * time.Hour: "3h00m",
-	} {
-		if got := lasts(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
-		}
-	}
-}

@@ -5,6 +5,7 @@ package webtest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -165,17 +166,29 @@ func (s *site) put(name string) {
 
 func (s *site) until(what string, is func() error) {
 	s.Helper()
-	deadline := time.Now().Add(patience)
+	until(s.T, what, is, func() string {
+		log, err := os.ReadFile(filepath.Join(s.dir, "log"))
+		if err != nil {
+			return err.Error()
+		}
+		return string(log)
+	})
+}
+
+// until waits until something is, asked again and again, and fails with why it is not, and with more.
+func until(t *testing.T, what string, is func() error, more func() string) {
+	t.Helper()
+	deadline := time.After(patience)
 	for {
 		err := is()
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) || s.Context().Err() != nil {
-			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-			s.Fatalf("waited in vain until %s: %v\n%s", what, err, log)
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("waited in vain until %s: %v\n%s", what, err, more())
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
@@ -285,13 +298,12 @@ func (b *browser) text() string {
 // shows waits until the page shows a text.
 func (b *browser) shows(text string) {
 	b.Helper()
-	deadline := time.Now().Add(patience)
-	for !strings.Contains(b.text(), text) {
-		if time.Now().After(deadline) {
-			b.Fatalf("the page does not show %q but %s", text, b.text())
+	until(b.T, fmt.Sprintf("the page shows %q", text), func() error {
+		if !strings.Contains(b.text(), text) {
+			return errors.New("it does not")
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return nil
+	}, b.text)
 }
 
 // follow clicks a link, and waits for what the page there shows.

@@ -33,8 +33,8 @@ func TestAPersonsWay(t *testing.T) {
 	b.shows("apprentice")
 	b.shows("Matrix")
 
+	b.away(true) // before: the browser may say at once that it lost the events
 	s.stop(syscall.SIGKILL)
-	b.away(true)
 	b.shows("the daemon does not answer")
 	s.serve()
 	b.shows("live, as of")

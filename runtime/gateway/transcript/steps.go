@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ type Step struct {
 	N         int // of the exchange, from 1
 	Time      time.Time
 	Model     string
-	Lane      string    // names the conversation: an agent may have several; "" = it is not known
 	Messages  []Message // what is new in the request
 	Answered  bool      // there is an answer, whatever it is
 	Error     string    // why the model said nothing, or not all
@@ -70,6 +70,7 @@ const (
 	maxMessages = 200      // messages of a step, and calls
 	maxText     = 64 << 10 // bytes of a text
 	maxCallName = 1000     // bytes
+	maxStep     = 4 << 20  // bytes of a line of which the texts are told
 )
 
 // clip is a text within its bound, which says how much of it is left out.
@@ -80,18 +81,32 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n… %d more bytes are in the transcript", len(text)-most)
 }
 
-// Extend reads what a transcript has got since.
-func (x *Index) Extend(r io.ReaderAt, size int64) error {
+// Extend reads what a transcript has got since. Where the context ends before, the next call goes on.
+func (x *Index) Extend(ctx context.Context, r io.ReaderAt, size int64) error {
 	if x.of == nil {
 		x.of = map[int]int{}
 	}
 	from := x.end
-	end, err := eachAt(io.NewSectionReader(r, from, size-from), func(l Line, at int64) error {
+	end, err := eachAt(&interruptible{ctx, io.NewSectionReader(r, from, size-from)}, func(l Line, at int64) error {
 		x.note(l, from+at)
 		return nil
 	})
 	x.end = from + end
 	return err
+}
+
+// interruptible reads until the context ends.
+type interruptible struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (i *interruptible) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.Reader.Read(p)
 }
 
 func (x *Index) note(l Line, at int64) {
@@ -153,11 +168,19 @@ func (x *Index) Read(r io.ReaderAt, i int) (s Step, err error) {
 	p := x.places[i]
 	s = Step{N: p.n, Time: p.time}
 	var request, answer Line
-	if err := errors.Join(lineAt(r, p.request, x.end, &request), lineAt(r, p.answer, x.end, &answer)); err != nil {
+	large, err := lineAt(r, p.request, x.end, &request)
+	if err == nil {
+		_, err = lineAt(r, p.answer, x.end, &answer)
+	}
+	if err != nil {
 		return s, fmt.Errorf("read exchange %d: %w", p.n, err)
 	}
+	if large {
+		s.Messages = []Message{{"system", fmt.Sprintf("what was asked has more than %d MiB, and is in the transcript", maxStep>>20)}}
+	}
+	s.Answered = p.answer >= 0
 	if q := request.Request; q != nil {
-		s.Model, s.Lane = clip(q.Model, maxCallName), q.At
+		s.Model = clip(q.Model, maxCallName)
 		for _, raw := range q.New {
 			s.Messages = append(s.Messages, messagesOf(read(q.Protocol, raw))...)
 			if len(s.Messages) > maxMessages {
@@ -172,20 +195,23 @@ func (x *Index) Read(r io.ReaderAt, i int) (s Step, err error) {
 	return s, nil
 }
 
-// lineAt reads the line that begins at an offset; at -1 there is none.
-func lineAt(r io.ReaderAt, at, end int64, l *Line) error {
+// lineAt reads the line that begins at an offset; at -1 there is none. Of one that is too large nothing is read.
+func lineAt(r io.ReaderAt, at, end int64, l *Line) (large bool, err error) {
 	if at < 0 {
-		return nil
+		return false, nil
 	}
-	text, err := bufio.NewReaderSize(io.NewSectionReader(r, at, end-at), 64<<10).ReadBytes('\n')
+	text, err := bufio.NewReaderSize(io.NewSectionReader(r, at, min(end-at, maxStep)), 64<<10).ReadBytes('\n')
+	if errors.Is(err, io.EOF) {
+		return true, nil
+	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return json.Unmarshal(text, l)
+	return false, json.Unmarshal(text, l)
 }
 
 func (s *Step) answered(a Response) {
-	s.Answered, s.Tokens, s.Millis = true, a.Tokens, a.Millis
+	s.Tokens, s.Millis = a.Tokens, a.Millis
 	for _, why := range []string{a.Error, a.Denied, a.Broken} {
 		if s.Error == "" {
 			s.Error = clip(why, maxText)

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func TestStepsOfATranscriptThatGrows(t *testing.T) {
 	extend := func() {
 		t.Helper()
 		info, err := file.Stat()
-		if err = errors.Join(err, x.Extend(file, info.Size())); err != nil {
+		if err = errors.Join(err, x.Extend(t.Context(), file, info.Size())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +91,7 @@ func TestAStepThatIsHalfWritten(t *testing.T) {
 	line := `{"n":1,"time":"2030-05-01T12:00:00Z","request":{"protocol":"chat.completions","model":"m","at":"a","new":[{"role":"user","content":"x"}]}}` + "\n"
 	x := &Index{}
 	for size := range len(line) + 1 {
-		if err := x.Extend(bytes.NewReader([]byte(line[:size])), int64(size)); err != nil {
+		if err := x.Extend(t.Context(), bytes.NewReader([]byte(line[:size])), int64(size)); err != nil {
 			t.Fatal(err)
 		}
 		if (x.Len() == 1) != (size == len(line)) {
@@ -124,14 +125,38 @@ func TestWhatIsToldOfAStepIsBounded(t *testing.T) {
 		b.Write(append(text, '\n'))
 	}
 	x := &Index{}
-	if err := x.Extend(bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil {
+	if err := x.Extend(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil {
 		t.Fatal(err)
 	}
 	s, err := x.Read(bytes.NewReader(b.Bytes()), 0)
 	if err != nil || s.Bytes() > 1<<20 || len(s.Messages) > maxMessages+1 || len(s.Calls) > maxMessages || len(s.Model) > 2*maxCallName {
 		t.Errorf("%d bytes, %d messages, %d calls, %v", s.Bytes(), len(s.Messages), len(s.Calls), err)
 	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := (&Index{}).Extend(stopped, bytes.NewReader(b.Bytes()), int64(b.Len())); !errors.Is(err, context.Canceled) {
+		t.Errorf("for nobody it is read: %v", err)
+	}
 	if p := x.places[0]; len(p.tools) > maxTools || len(p.tools[0]) > maxToolName {
 		t.Errorf("the index has %d names of tools, the first of %d bytes", len(p.tools), len(p.tools[0]))
+	}
+}
+
+// A request that is too large is told by its size, and the steps beside it as they are.
+func TestAStepThatIsTooLarge(t *testing.T) {
+	var b bytes.Buffer
+	for n, size := range []int{10, 2 * maxStep, 10} {
+		fmt.Fprintf(&b, `{"n":%d,"time":"2030-05-01T12:00:00Z","request":{"protocol":"chat.completions","model":"m","new":[{"role":"user","content":"%s"}]}}`+"\n", n+1, strings.Repeat("x", size))
+		fmt.Fprintf(&b, `{"n":%d,"time":"2030-05-01T12:00:00Z","response":{"status":200,"reply":{"text":"answer"}}}`+"\n", n+1)
+	}
+	x := &Index{}
+	if err := x.Extend(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || x.Len() != 3 {
+		t.Fatalf("%d steps, %v", x.Len(), err)
+	}
+	for i, want := range []string{"xxx", "more than 4 MiB", "xxx"} {
+		s, err := x.Read(bytes.NewReader(b.Bytes()), i)
+		if err != nil || len(s.Messages) != 1 || !strings.Contains(s.Messages[0].Text, want) || s.Text != "answer" || !s.Answered {
+			t.Errorf("step %d is %+v, %v", i, s, err)
+		}
 	}
 }
