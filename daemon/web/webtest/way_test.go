@@ -180,7 +180,7 @@ func TestHostileTextAttacksNobody(t *testing.T) {
 	s.check(os.CopyFS(filepath.Join(s.dir, "specs", "h"), os.DirFS("testdata/hostile")))
 	b := s.browser()
 	b.do(chromedp.Navigate(s.address))
-	b.follow(`#board a[href="/runs/attack"]`, "1 of 1 cells are done")
+	b.follow(`#board a[href="/runs/attack"]`, "1 of 1 cell is done")
 	trial := b.value(`document.querySelector("#trials tbody a").getAttribute("href")`)
 	for path, shows := range map[string]string{
 		trial: "agent-2", trial + "/rounds/agent-1": "<script>document.title", trial + "/log": "I print <script>", trial + "/between/agent-1/agent-2": "<img src=x",
