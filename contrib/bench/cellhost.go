@@ -285,16 +285,19 @@ func (h *cellHost) filled(ctx context.Context) error {
 			return false, err
 		}
 		s, err := h.rec.Status(ctx, "run.other")
+		if errors.Is(err, history.ErrUnknown) { // its file is not accepted yet
+			return false, nil
+		}
 		return err == nil && !s.Runs[0].Filling, err
 	})
 }
 
 // quiet waits until the process does nothing.
 func (h *cellHost) quiet(ctx context.Context) error {
-	last := processCPU()
+	var last time.Duration
 	return until(ctx, "nothing is at work", 200*time.Millisecond, func() (bool, error) {
 		now := processCPU()
-		rests := now-last < 10*time.Millisecond
+		rests := last > 0 && now-last < 10*time.Millisecond // the first look has nothing to compare with
 		last = now
 		return rests, nil
 	})

@@ -17,11 +17,7 @@ import (
 // Outcomes reads the finished ones of the trials that count, with their rounds, and how many
 // others are open. What was superseded does not count.
 func Outcomes(tx *store.Tx, address string, n int) (outcomes []summary.Outcome, open int, err error) {
-	rows, err := tx.Trials(address, n)
-	if err != nil {
-		return nil, 0, err
-	}
-	superseded, err := SupersededIn(tx, rows)
+	superseded, err := supersededOf(tx, address, n)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -34,22 +30,20 @@ func Outcomes(tx *store.Tx, address string, n int) (outcomes []summary.Outcome, 
 		return nil, 0, err
 	}
 	var known parts
-	outcomes = make([]summary.Outcome, 0, len(rows))
-	for _, row := range rows {
+	err = tx.EachTrial(address, n, func(row store.TrialRow) error {
 		b, err := known.brief(row)
-		if err != nil {
-			return nil, 0, err
-		}
 		switch {
+		case err != nil:
+			return err
 		case superseded(row.ID, b.Replaced):
-			continue
 		case b.Result == nil:
 			open++
-			continue
+		default:
+			outcomes = append(outcomes, b.outcome(subs[row.ID]))
 		}
-		outcomes = append(outcomes, b.outcome(subs[row.ID]))
-	}
-	return outcomes, open, nil
+		return nil
+	})
+	return outcomes, open, err
 }
 
 // brief is of a trial's state what its outcome is made of.

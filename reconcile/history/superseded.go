@@ -55,6 +55,20 @@ func SupersededIn(tx *store.Tx, rows []store.TrialRow) (func(id string, replaced
 	return func(id string, _ *trial.Superseded) bool { return gone[id] }, err
 }
 
+// supersededOf is SupersededIn for who reads the trials one by one: only a state directory of an earlier version
+// needs all at once.
+func supersededOf(tx *store.Tx, address string, n int) (func(id string, replaced *trial.Superseded) bool, error) {
+	marked, err := tx.Meta(MarkedKey)
+	var rows []store.TrialRow
+	if err == nil && marked == "" {
+		rows, err = tx.Trials(address, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return SupersededIn(tx, rows)
+}
+
 // MarkSuperseded marks an ended trial as superseded, with the record that says why.
 func MarkSuperseded(tx *store.Tx, row store.TrialRow, s trial.State, why trial.Superseded) error {
 	if why.By == nil {

@@ -315,7 +315,11 @@ CREATE INDEX topics_n ON topics (n);
 
 ALTER TABLE lines ADD COLUMN n INTEGER NOT NULL DEFAULT 0;
 CREATE UNIQUE INDEX lines_n ON lines (n) WHERE n > 0;
-`, pagesSchema}
+`, pagesSchema, `
+-- An execution's trials in the order of their ids, which reads all of them without sorting their texts.
+DROP INDEX trials_execution;
+CREATE INDEX trials_execution ON trials (spec, execution, id);
+`}
 
 // migrate brings the database to the newest schema in one transaction.
 func migrate(ctx context.Context, db *sql.DB, dir string) error {

@@ -212,7 +212,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 }
 
 // readerRest is for how long a connection that only reads is kept without work: each holds a
-// cache of up to 2 MB, and a start fills them all. The writer's stays, and with it the log
+// cache of up to 8 MB, and a start fills them all. The writer's stays, and with it the log
 // that all of them share.
 const readerRest = 10 * time.Second
 
@@ -227,7 +227,7 @@ const (
 func openReader(path string, n int) (*pool, error) {
 	db, err := openPool(path, n, url.Values{
 		"mode":    {"ro"},
-		"_pragma": {"busy_timeout(5000)", "query_only(1)"},
+		"_pragma": {"busy_timeout(5000)", "query_only(1)", "cache_size(-8192)"},
 	})
 	if err == nil {
 		db.SetConnMaxIdleTime(readerRest)

@@ -96,12 +96,13 @@ func (t *Tx) Submissions(trial string) ([]SubmissionRow, error) {
 	return rows, nil
 }
 
-// EachSubmission calls do with every submission of an execution, without detail: those of one trial in
-// order of insertion. do makes no query.
+// EachSubmission calls do with every submission of an execution, of which it has ID, Trial and Data alone:
+// those of one trial in order of insertion. do makes no query.
 func (t *Tx) EachSubmission(spec string, execution int, do func(SubmissionRow) error) error {
-	columns := "s." + strings.ReplaceAll(submissionColumns, ", ", ", s.")
-	err := each(t, scanSubmission, do, "SELECT "+columns+
-		" FROM trials AS t CROSS JOIN submissions AS s ON s.trial = t.id WHERE t.spec = ? AND t.execution = ? ORDER BY t.id, s.n", spec, execution)
+	err := each(t, func(r row) (x SubmissionRow, err error) {
+		return x, r.Scan(&x.ID, &x.Trial, document{&x.Data})
+	}, do, `SELECT s.id, s.trial, s.data FROM trials AS t CROSS JOIN submissions AS s ON s.trial = t.id
+		WHERE t.spec = ? AND t.execution = ? ORDER BY t.id, s.n`, spec, execution)
 	if err != nil {
 		return fmt.Errorf("read submissions of %q e%d: %w", spec, execution, err)
 	}

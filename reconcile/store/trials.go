@@ -71,6 +71,16 @@ func (t *Tx) Trials(spec string, execution int) ([]TrialRow, error) {
 	return rows, nil
 }
 
+// EachTrial calls do with every trial of an execution by id, of which it has ID and Data alone. do makes no query.
+func (t *Tx) EachTrial(spec string, execution int, do func(TrialRow) error) error {
+	err := each(t, func(r row) (x TrialRow, err error) { return x, r.Scan(&x.ID, document{&x.Data}) }, do,
+		"SELECT id, data FROM trials WHERE spec = ? AND execution = ? ORDER BY id", spec, execution)
+	if err != nil {
+		return fmt.Errorf("read trials of %q e%d: %w", spec, execution, err)
+	}
+	return nil
+}
+
 // OpenTrials returns the trials of all specs that have no status, by id.
 func (t *Tx) OpenTrials() ([]TrialRow, error) {
 	rows, err := list(t, scanTrial, "SELECT "+trialColumns+" FROM trials WHERE status = '' ORDER BY id")

@@ -73,6 +73,7 @@ type Execution struct {
 
 // Report is the report on the execution.
 func (d Execution) Report() Report {
+	d.Outcomes = sorted(d.Outcomes) // once for all that is made of them
 	r := Report{Run: d.Address, Execution: d.N, Open: d.Open, Summary: Summarize(d.Outcomes), Agents: []AgentReport{}, Decoys: decoySummary(d.Outcomes)}
 	end := lastRound(d.Outcomes)
 	agents := byAgent(d.Outcomes)
