@@ -60,21 +60,19 @@ func TestMiningEndsWhenItsBlockIsGoneForAMinuteAlthoughTheClockWasSet(t *testing
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
 			r := stepping(step)
-			live := &liveMining{stop: func() {}}
-			r.miners[address] = live
 			r.miss(address, r.now())
 			for range 2 {
 				r.queue.pop(r.now())
-				if err := r.reconcileMining(t.Context(), address); err != nil || live.stopping {
-					t.Errorf("within the grace it ends: %v, %v", live.stopping, err)
+				if !r.graced(address) {
+					t.Error("within the grace it ends")
 				}
 				if _, wait, ok := r.queue.peek(r.now()); !ok || wait < 50*time.Second || wait > plan.RemovalGrace {
 					t.Errorf("it is looked at in %s, %v", wait, ok)
 				}
 			}
 			r.gone[address] = r.now().Add(-plan.RemovalGrace)
-			if err := r.reconcileMining(t.Context(), address); err != nil || !live.stopping {
-				t.Errorf("after the grace it ends: %v, %v", live.stopping, err)
+			if r.graced(address) {
+				t.Error("after the grace it goes on")
 			}
 		})
 	}

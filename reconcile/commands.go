@@ -23,7 +23,7 @@ var (
 // tells how that differs from the latest execution's; nil = it does not.
 func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stale, err error) {
 	if plan.IsMining(name) {
-		return nil, r.ask(ctx, func() error { return r.rerunMining(ctx, name) })
+		return nil, r.ask(ctx, func() error { return r.minings.Rerun(ctx, name) })
 	}
 	var address string
 	if err := r.ask(ctx, func() (err error) { address, _, err = r.resolve(ctx, name); return err }); err != nil {
@@ -108,7 +108,7 @@ func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
 func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 	return r.change(ctx, func() error {
 		if plan.IsMining(name) {
-			return r.cancelMining(ctx, name)
+			return r.minings.Cancel(ctx, name)
 		}
 		address, cell, err := r.resolve(ctx, name)
 		if err != nil {

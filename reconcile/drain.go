@@ -38,9 +38,7 @@ func (r *Reconciler) beginDrain(ctx context.Context) chan struct{} {
 		return r.draining.over
 	}
 	r.draining = &drain{undone: map[string]bool{}, over: make(chan struct{})}
-	for _, live := range r.miners {
-		live.end()
-	}
+	r.minings.Stop("")
 	for address := range r.desired {
 		r.draining.undone[address] = true
 	}

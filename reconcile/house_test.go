@@ -301,7 +301,7 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 func (d *daemon) checkSnapshot(t *testing.T, latest *query.Snapshot) {
 	t.Helper()
 	runs, minings := map[string]query.RunView{}, map[string]query.MiningView{}
-	for _, all := range []iter.Seq[string]{maps.Keys(d.desired), maps.Keys(d.gone), maps.Keys(d.mines)} {
+	for _, all := range []iter.Seq[string]{maps.Keys(d.desired), maps.Keys(d.gone), slices.Values(d.minings.Addresses())} {
 		for address := range all {
 			if view, is := d.runView(address); is && !plan.IsMining(address) {
 				runs[address] = view

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/miningspec"
 )
 
 // InForce compiles what was accepted last, without a look at the files, with what was mined.
 func InForce(ctx context.Context, o Options) (*config.Set, error) {
 	o.Config.Mined = config.NewMined()
 	r := &Reconciler{o: o}
-	if err := r.loadMined(ctx); err != nil {
+	if err := miningspec.LoadMined(ctx, o.Store, o.Config.Mined); err != nil {
 		return nil, err
 	}
 	previous, err := r.accepted(ctx)

@@ -102,42 +102,6 @@ func (d *daemon) untilMining(t *testing.T, address, state string) (m query.Minin
 	return m
 }
 
-// A pull request has one record between two edits or reruns, and another only where it is taken up
-// again; it is counted once, as it was decided last.
-func TestAPullRequestHasOneRecordUntilItIsTakenUpAgain(t *testing.T) {
-	for reason, again := range map[string]int{mining.ReasonEnough: 1, mining.ReasonBudget: 1, "low_quality": 0} {
-		t.Run(reason, func(t *testing.T) {
-			s, _ := openStore(t)
-			r := New(Options{Store: s, Log: slog.New(slog.DiscardHandler)})
-			spec := config.Mining{Block: config.Block{Kind: "mining", Name: "x", Generation: "g"}}
-			book := &ledger.Mining{Store: s, Spec: spec, Log: slog.New(slog.DiscardHandler), Stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}
-			ref := github.Ref{Repo: "acme/shop", Number: 1}
-			for life := range 3 {
-				check(t, r.renewMining(t.Context(), spec, ledger.MiningState{Generation: spec.Generation, Over: life > 0}))
-				for range 2 { // the source tells of it twice, and it is decided twice
-					check(t, book.Find(t.Context(), []mining.Found{{Ref: ref}}, mining.Mark{}))
-					check(t, book.Decide(t.Context(), mining.Decision{Ref: ref, Verdict: mining.Rejected, Stage: mining.StageEnrich, Reason: reason}))
-				}
-				var lines []store.Line
-				check(t, s.View(t.Context(), func(tx *store.Tx) error {
-					stream, err := tx.Stream(spec.Address())
-					if err == nil {
-						lines, err = tx.LinesFrom(stream.ID, 1, 100)
-					}
-					return err
-				}))
-				if want := 1 + life*again; len(lines) != want {
-					t.Errorf("there are %d records in life %d, not %d", len(lines), life, want)
-				}
-				c, err := book.Counts(t.Context())
-				if err != nil || c.Open != 0 || c.Total() != 0 || c.Ended[mining.StageEnrich][mining.Rejected] != 1 {
-					t.Errorf("in life %d it is counted as %+v, %v", life, c, err)
-				}
-			}
-		})
-	}
-}
-
 // Files that are handed in again have all go on that was cancelled.
 func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
 	p := newPit(t)
@@ -191,33 +155,6 @@ func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
 		d.queue.add("mining.x", d.now())
 	}))
 	d.untilState(t, "finished")
-}
-
-// A daemon that begins finds a run over a block that is gone.
-func TestARunDoesNotGrowByABlockThatIsGone(t *testing.T) {
-	r := New(Options{Log: slog.New(slog.DiscardHandler)})
-	set := &config.Set{}
-	set.Blocks.Runs = []config.Run{{Tasks: []config.Ref{{Kind: "mining", Name: "x"}}}}
-	for _, c := range []struct{ known, grows bool }{{true, true}, {false, false}} { // known: its grace is not over
-		r.mines = map[string]bool{"mining.x": c.known}
-		if r.adoptMinings(t.Context(), set, r.now()); r.o.Config.Mined.Grows("x") != c.grows {
-			t.Errorf("known %v: the run grows: %v", c.known, !c.grows)
-		}
-	}
-}
-
-// What ended was the spec as it was: as it is declared now it goes on.
-func TestARunGrowsOnWhenMiningEndsDuringAnEdit(t *testing.T) {
-	set := &config.Set{}
-	set.Blocks.Minings = []config.Mining{{Block: config.Block{Kind: "mining", Name: "x", Generation: "now"}}}
-	for generation, grows := range map[string]bool{"before": true, "now": false} {
-		r := New(Options{Log: slog.New(slog.DiscardHandler)})
-		r.set, r.miners["mining.x"] = set, &liveMining{generation: generation}
-		r.minedOut(miningEnd{address: "mining.x", over: true})
-		if got := r.o.Config.Mined.Grows("x"); got != grows {
-			t.Errorf("what ended is %q: the run grows: %v", generation, got)
-		}
-	}
 }
 
 // A drain waits for what runs of a run that grows, and for nothing else of it.

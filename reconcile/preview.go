@@ -68,7 +68,7 @@ func merged(base, over []config.Input) []config.Input {
 }
 
 func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[string]config.Input) (out Previewed, err error) {
-	minings, err := r.previewMinings(ctx, set)
+	minings, err := r.minings.Preview(ctx, set)
 	if err != nil {
 		return out, err
 	}

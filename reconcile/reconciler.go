@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/foreign"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/miningspec"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -100,9 +101,7 @@ type Reconciler struct {
 	notes     map[string]string   // what a run waits for, for the status
 	started   int                 // trials in this turn
 	tired     time.Time           // when to begin no more of them in it
-	miners    map[string]*liveMining
-	mines     map[string]bool // addresses of mining specs that are declared, or were and have not ended
-	mined     chan miningEnd
+	minings   *miningspec.Minings
 	draining  *drain   // no execution begins any more; nil = some may
 	answered  []string // files whose complaints go to who hands them in, not to the log
 	drivers   sync.WaitGroup
@@ -113,12 +112,12 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: unpublished{changed: map[string]bool{}, all: true}, freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: newQueue(), deletions: specfiles.NewDeletionGuard(o.Log), debounce: specfiles.Debounce{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
-		miners: map[string]*liveMining{}, mines: map[string]bool{}, mined: make(chan miningEnd),
 		live: map[string]*liveTrial{}, cells: map[string]*plan.CellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
+	r.minings = r.newMinings()
 	r.scans = cheatscan.New(cheatscan.Options{
 		Store: o.Store, Log: o.Log,
 		Scan: func(ctx context.Context, s trial.State, rounds []round.Submission) ([]string, []trial.Effect) {
@@ -209,7 +208,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	loop := store.First(ctx) // it never waits for the many trials that write
 	begun := r.now()
 	r.Heartbeat()
-	if err := r.loadMined(loop); err != nil {
+	if err := miningspec.LoadMined(loop, r.o.Store, r.o.Config.Mined); err != nil {
 		return err
 	}
 	if r.o.Idle {
@@ -339,9 +338,6 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case id := <-r.ended:
 		r.begins()
 		r.forgetLive(id)
-	case end := <-r.mined:
-		r.begins()
-		r.minedOut(end)
 	case <-r.freed:
 		r.begins()
 		r.waitlist.Freed()

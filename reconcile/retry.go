@@ -192,7 +192,7 @@ func forgetImages(tx *store.Tx, address string, n int, tasks []string, all []tri
 func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
 	for _, address := range addresses {
 		if plan.IsMining(address) {
-			if err := r.reviveMining(ctx, address); err != nil {
+			if err := r.minings.Revive(ctx, address); err != nil {
 				return err
 			}
 			continue

@@ -74,7 +74,7 @@ func (r *Reconciler) showAllAddresses(was *query.Snapshot) {
 	for address := range r.gone {
 		r.shown.show(address)
 	}
-	for address := range r.mines {
+	for _, address := range r.minings.Addresses() {
 		r.shown.show(address)
 	}
 	if was == nil {
@@ -106,9 +106,6 @@ func (r *Reconciler) runView(address string) (v query.RunView, is bool) {
 
 // miningView is what is known of a mining spec now, and whether there is such a spec.
 func (r *Reconciler) miningView(address string) (v query.MiningView, is bool) {
-	v = query.MiningView{Address: address, Spec: r.miningOf(address), Note: r.notes[address]}
-	if live := r.miners[address]; live != nil {
-		v.Miner = live.miner
-	}
-	return v, r.mines[address]
+	v = query.MiningView{Address: address, Spec: r.miningOf(address), Miner: r.minings.Miner(address), Note: r.notes[address]}
+	return v, r.minings.Known(address)
 }

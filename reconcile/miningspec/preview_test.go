@@ -1,7 +1,6 @@
-package reconcile
+package miningspec
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,19 +11,10 @@ import (
 )
 
 func TestThePlanForMiningSpecs(t *testing.T) {
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "s"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	r := &Reconciler{
-		o: Options{Store: s}, mines: map[string]bool{"mining.gone": true, "mining.leaving": true, "mining.over": true},
-		miners: map[string]*liveMining{"mining.leaving": {}, "mining.working": {}},
-	}
+	s := openStore(t)
+	m := New(Options{Store: s})
+	m.known = map[string]bool{"mining.gone": true, "mining.leaving": true, "mining.over": true}
+	m.live = map[string]*live{"mining.leaving": {}, "mining.working": {}}
 	set := &config.Set{}
 	for _, c := range []struct {
 		name  string
@@ -36,12 +26,12 @@ func TestThePlanForMiningSpecs(t *testing.T) {
 		{"stopped", ledger.MiningState{Generation: "now", Cancelled: true}},
 		{"working", ledger.MiningState{Generation: "now"}},
 	} {
-		m := config.Mining{Block: config.Block{Kind: "mining", Name: c.name, Generation: "now"}}
-		set.Blocks.Minings = append(set.Blocks.Minings, m)
+		spec := config.Mining{Block: config.Block{Kind: "mining", Name: c.name, Generation: "now"}}
+		set.Blocks.Minings = append(set.Blocks.Minings, spec)
 		if c.state == (ledger.MiningState{}) {
 			continue
 		}
-		if err := s.Do(t.Context(), func(tx *store.Tx) error { return ledger.PutMiningState(tx, m.Address(), c.state) }); err != nil {
+		if err := s.Do(t.Context(), func(tx *store.Tx) error { return ledger.PutMiningState(tx, spec.Address(), c.state) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,7 +40,7 @@ mining.edited: begin (the spec was edited)
 mining.gone: forget (no file declares it)
 mining.leaving: stop (the block is gone)
 `
-	got, err := r.previewMinings(t.Context(), set)
+	got, err := m.Preview(t.Context(), set)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}

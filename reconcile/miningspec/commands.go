@@ -1,0 +1,59 @@
+package miningspec
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// Cancel ends the present work for a spec; it begins again when the spec is edited, or by Rerun. It returns
+// query.ErrNothing where there is nothing to end.
+func (m *Minings) Cancel(ctx context.Context, address string) error {
+	spec, l := m.o.Spec(address), m.live[address]
+	state, err := ledger.MiningStateOf(ctx, m.o.Store, address)
+	if err != nil {
+		return err
+	}
+	if spec == nil || l == nil && state.Done(spec.Generation) {
+		return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
+	}
+	if err := m.o.Store.Do(ctx, func(tx *store.Tx) error {
+		return ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true})
+	}); err != nil {
+		return err
+	}
+	if l != nil { // else it has not begun yet
+		l.stop()
+	}
+	m.o.Note(address, "")
+	m.over(address, true)
+	return nil
+}
+
+// Revive has a spec go on that a user cancelled.
+func (m *Minings) Revive(ctx context.Context, address string) error {
+	state, err := ledger.MiningStateOf(ctx, m.o.Store, address)
+	if err != nil || !state.Cancelled {
+		return err
+	}
+	return m.Rerun(ctx, address)
+}
+
+// Rerun has a spec that is over read its source again. It returns a *query.Conflict where it cannot.
+func (m *Minings) Rerun(ctx context.Context, address string) error {
+	spec := m.o.Spec(address)
+	switch {
+	case spec == nil:
+		return query.Conflictf("rerun %s: no file declares it", address)
+	case m.Works(address):
+		return query.Conflictf("rerun %s: it is at work; cancel it or wait for its end", address)
+	}
+	if err := m.renew(ctx, *spec, ledger.MiningState{Over: true}); err != nil {
+		return err
+	}
+	m.o.Due(address)
+	return nil
+}
