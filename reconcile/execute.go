@@ -274,7 +274,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			return err
 		}
 		if s.Phase == trial.Done {
-			if err := errors.Join(tx.PutTry(store.TryRow{Trial: s.ID, Try: s.Try, Data: data}), noteDisk(tx, s)); err != nil {
+			if err := noteDisk(tx, s); err != nil {
 				return err
 			}
 		}

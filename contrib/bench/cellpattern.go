@@ -130,7 +130,7 @@ func (p *pattern) clone(tx *store.Tx, cell plan.Cell, i int) error {
 	}
 	row := p.row
 	row.ID, row.Cell, row.Data = s.ID, s.Key, bytes.ReplaceAll(data, []byte(p.row.ID), []byte(s.ID))
-	if err := errors.Join(tx.PutTrial(row), tx.PutTry(store.TryRow{Trial: s.ID, Try: s.Try, Data: row.Data})); err != nil {
+	if err := tx.PutTrial(row); err != nil {
 		return err
 	}
 	for _, row := range p.rounds {

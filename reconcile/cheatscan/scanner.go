@@ -2,7 +2,6 @@ package cheatscan
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -159,13 +158,6 @@ func (c Scan) flag(tx *store.Tx, s trial.State, flags []string, effects []trial.
 		s = s.WithFlags(flags)
 		if err := history.PutState(tx, row, s); err != nil {
 			return err
-		}
-		data, err := json.Marshal(s)
-		if err == nil {
-			err = tx.PutTry(store.TryRow{Trial: s.ID, Try: s.Try, Data: data})
-		}
-		if err != nil {
-			return fmt.Errorf("store the flags of trial %s: %w", s.ID, err)
 		}
 	}
 	for _, e := range effects {

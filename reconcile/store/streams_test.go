@@ -192,7 +192,7 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 		x, err = tx.InsertSubmission(SubmissionRow{ID: "a", Data: data})
 		return errors.Join(err, tx.PutMeta("m", secret), tx.PutExecution(ExecutionRow{Spec: "run.a", N: 1, Data: data}),
 			tx.PutTrial(TrialRow{ID: "t", Spec: "run.a", Execution: 1, Data: data}),
-			tx.PutTry(TryRow{Trial: "t", Try: 1, Data: data}), tx.PutFile(FileRow{Path: "f", Compiled: data}),
+			tx.PutFile(FileRow{Path: "f", Compiled: data}),
 			tx.UpdateSubmission(x))
 	})
 	if err := s.Close(); err != nil {

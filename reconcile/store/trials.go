@@ -89,34 +89,3 @@ func (t *Tx) OpenTrials() ([]TrialRow, error) {
 	}
 	return rows, nil
 }
-
-// TryRow is what is kept of one try of a trial.
-type TryRow struct {
-	Trial string
-	Try   int // 1, 2, …
-	Data  json.RawMessage
-}
-
-// PutTry stores what is to be kept of one try of a trial.
-func (t *Tx) PutTry(x TryRow) error {
-	data, err := t.column(x.Data)
-	if err == nil {
-		_, err = t.exec(`INSERT INTO trial_tries (id, try, data) VALUES (?, ?, ?)
-			ON CONFLICT (id, try) DO UPDATE SET data = excluded.data`, x.Trial, x.Try, data)
-	}
-	if err != nil {
-		return fmt.Errorf("store try %d of trial %q: %w", x.Try, x.Trial, err)
-	}
-	return nil
-}
-
-// Tries returns the kept tries of a trial in order.
-func (t *Tx) Tries(trial string) ([]TryRow, error) {
-	rows, err := list(t, func(r row) (x TryRow, err error) {
-		return x, r.Scan(&x.Trial, &x.Try, document{&x.Data})
-	}, "SELECT id, try, data FROM trial_tries WHERE id = ? ORDER BY try", trial)
-	if err != nil {
-		return nil, fmt.Errorf("read tries of trial %q: %w", trial, err)
-	}
-	return rows, nil
-}
