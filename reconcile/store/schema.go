@@ -319,6 +319,9 @@ CREATE UNIQUE INDEX lines_n ON lines (n) WHERE n > 0;
 -- An execution's trials in the order of their ids, which reads all of them without sorting their texts.
 DROP INDEX trials_execution;
 CREATE INDEX trials_execution ON trials (spec, execution, id);
+`, `
+-- What an agent has done last, for estimates.
+CREATE INDEX cells_agent ON cells (agent, model, finished) WHERE finished > 0;
 `}
 
 // migrate brings the database to the newest schema in one transaction.
