@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
@@ -16,8 +18,25 @@ import (
 
 // Previewed is what would be done.
 type Previewed struct {
-	Plan  string                 `json:"plan"`            // a line an action
-	Stale map[string]*plan.Stale `json:"stale,omitempty"` // runs by address whose execution keeps other content
+	Plan      string                    `json:"plan"`                // a line an action
+	Stale     map[string]*plan.Stale    `json:"stale,omitempty"`     // runs by address whose execution keeps other content
+	Estimates map[string]*plan.Estimate `json:"estimates,omitempty"` // of what would start, by the address of its run
+}
+
+// add takes in what would be done about a run.
+func (p *Previewed) add(address string, stale *plan.Stale, estimate *plan.Estimate) {
+	if stale != nil {
+		if p.Stale == nil {
+			p.Stale = map[string]*plan.Stale{}
+		}
+		p.Stale[address] = stale
+	}
+	if estimate != nil {
+		if p.Estimates == nil {
+			p.Estimates = map[string]*plan.Estimate{}
+		}
+		p.Estimates[address] = estimate
+	}
 }
 
 // Preview says what would be done if these were the files.
@@ -79,16 +98,12 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 	for i := range set.Blocks.Runs {
 		run := &set.Blocks.Runs[i]
 		wanted[run.Address()] = true
-		text, stale, err := r.previewRun(ctx, set, run, texts, now)
+		text, stale, estimate, err := r.previewRun(ctx, set, run, texts, now)
 		if err != nil {
 			return out, err
 		}
-		if b.WriteString(text); stale != nil {
-			if out.Stale == nil {
-				out.Stale = map[string]*plan.Stale{}
-			}
-			out.Stale[run.Address()] = stale
-		}
+		b.WriteString(text)
+		out.add(run.Address(), stale, estimate)
 	}
 	for address := range r.desired {
 		if wanted[address] {
@@ -106,11 +121,11 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 }
 
 // previewRun is what would be done about a run, with the content of its execution.
-func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, stale *plan.Stale, err error) {
+func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, stale *plan.Stale, estimate *plan.Estimate, err error) {
 	address := run.Address()
 	o, err := r.observeAll(ctx, address)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		with := r.pinning()
@@ -128,10 +143,18 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 			text = fmt.Sprintf("%s: stale (%s); e%d keeps the content that it began with; to take it up: assayd rerun %s\n", address, stale, o.Execution.N, address)
 		}
 		text += todo.String()
-		if d != nil && r.o.Admission != nil {
-			text += todo.Room(d.Parallel, r.o.Admission.Limits())
+		if d == nil {
+			return nil
 		}
-		return nil
+		var limits admission.Limits
+		if r.o.Admission != nil {
+			limits = r.o.Admission.Limits()
+			text += todo.Room(d.Parallel, limits)
+		}
+		work := todo.Work(d, limits)
+		past, err := history.Past(tx, work)
+		estimate = work.Estimate(past)
+		return err
 	})
-	return text, stale, err
+	return text, stale, estimate, err
 }

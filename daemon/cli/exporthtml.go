@@ -49,6 +49,9 @@ func (e *env) exportHTML(ctx context.Context, o web.ExportOptions, dir string) e
 	if written.Left > 0 {
 		text += fmt.Sprintf("; %s that are resolved have no page", counted(written.Left, "trial"))
 	}
+	if written.Cut > 0 {
+		text += fmt.Sprintf("; %s lead nowhere, because there are too many pages", counted(written.Cut, "link"))
+	}
 	_, err = fmt.Fprintln(e.err, text)
 	return err
 }

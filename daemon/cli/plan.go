@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +35,9 @@ func (e *env) plan() *cobra.Command {
 			}
 			if planned.Plan == "" {
 				planned.Plan = "Nothing to do: what these specs ask for exists.\n"
+			}
+			for _, address := range slices.Sorted(maps.Keys(planned.Estimates)) {
+				planned.Plan += fmt.Sprintf("%s: %s\n", address, planned.Estimates[address])
 			}
 			_, err = fmt.Fprint(e.out, planned.Plan)
 			return err
@@ -84,8 +89,14 @@ func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err err
 		if err != nil {
 			return p, err
 		}
-		plan := plan.Foresee(run.Address(), d, plan.Observed{LastFired: now}, now)
-		p.Plan += plan.String() + plan.Room(d.Parallel, daemon.LimitsOf(settings.Limits, options.Host))
+		todo, limits := plan.Foresee(run.Address(), d, plan.Observed{LastFired: now}, now), daemon.LimitsOf(settings.Limits, options.Host)
+		p.Plan += todo.String() + todo.Room(d.Parallel, limits)
+		if estimate := todo.Work(d, limits).Estimate(nil); estimate != nil {
+			if p.Estimates == nil {
+				p.Estimates = map[string]*plan.Estimate{}
+			}
+			p.Estimates[run.Address()] = estimate
+		}
 	}
 	return p, nil
 }

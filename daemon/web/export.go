@@ -31,10 +31,15 @@ type Exported struct {
 	Pages  int `json:"pages"`
 	Trials int `json:"trials"` // that have a page
 	Left   int `json:"left"`   // trials without one
+	Cut    int `json:"cut"`    // links that lead nowhere, because there are too many pages already
 }
 
 // manyTrials is from how many trials on only those have a page that are not resolved, or have a flag.
 const manyTrials = 1000
+
+// maxFiles bounds the pages of an export: a log alone can have ten thousand. They are written in their order from the
+// page of the run on, so that what is left out is the furthest from it.
+const maxFiles = 50_000
 
 // Export writes the pages of a run's execution below dir, which is new or empty: files with relative links that open from
 // a disk, without a script.
@@ -170,6 +175,10 @@ func (x *exporter) file(address string) string {
 	}
 	u, err := url.Parse(address)
 	if err != nil || !x.has(u) {
+		return ""
+	}
+	if len(x.files) >= maxFiles {
+		x.done.Cut++
 		return ""
 	}
 	file := "index.html"

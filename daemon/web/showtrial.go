@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -79,9 +80,9 @@ func (s *Server) round(q *http.Request, f page.Frame) (string, page.View, error)
 	}
 	if len(d.Tests) > testsOnPage {
 		d.Tests = d.Tests[:testsOnPage]
-		d.Next = behind(q.URL, strconv.Itoa(d.Tests[testsOnPage-1].N)) + "#tests"
+		d.Next = behind(testsAt(q.URL), strconv.Itoa(d.Tests[testsOnPage-1].N)) + "#tests"
 	}
-	d.First = first(q.URL)
+	d.First = first(testsAt(q.URL))
 	output, err := r.OutputAt(ctx, id, name, int64(offset))
 	var conflict *query.Conflict
 	switch {
@@ -97,6 +98,16 @@ func (s *Server) round(q *http.Request, f page.Frame) (string, page.View, error)
 	return "round", page.NewRound(f, d), nil
 }
 
+// testsAt is the address of a page of tests, which has the beginning of the output: else each page of tests would be there
+// for each page of the output.
+func testsAt(u *url.URL) *url.URL {
+	v := u.Query()
+	v.Del("offset")
+	at := *u
+	at.RawQuery = v.Encode()
+	return &at
+}
+
 func (s *Server) log(q *http.Request, f page.Frame) (string, page.View, error) {
 	ctx, id := q.Context(), q.PathValue("trial")
 	t, err := s.o.Reader.TrialOf(ctx, id)
@@ -107,13 +118,18 @@ func (s *Server) log(q *http.Request, f page.Frame) (string, page.View, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	from := max(0, end-query.OutputPageSize)
+	tail := page.LogTail(end)
+	from := tail
 	if q.FormValue("offset") != "" {
 		n, err := api.Number(q, "offset", 0)
 		if err != nil {
 			return "", nil, err
 		}
 		from = min(int64(n), end)
+	}
+	size := int64(query.OutputPageSize)
+	if from >= tail {
+		size = end - from
 	}
 	log, _, _, err := s.o.Reader.OpenLog(ctx, id, 0, from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +138,7 @@ func (s *Server) log(q *http.Request, f page.Frame) (string, page.View, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(log, query.OutputPageSize))
+	text, err := io.ReadAll(io.LimitReader(log, size))
 	if err = errors.Join(err, log.Close()); err != nil {
 		return "", nil, fmt.Errorf("read the log of %s: %w", id, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 // Tokens of the fixture's settings.
@@ -37,11 +38,12 @@ type fixture struct {
 	store    *store.Store
 	sessions *Sessions
 	server   *httptest.Server
+	pages    *Server
 	client   *http.Client // follows no redirection
 	reached  []string     // what came through to the API
 }
 
-func newFixture(t *testing.T, cells int) *fixture {
+func newFixture(t *testing.T, cells int, change ...func(*trial.State)) *fixture {
 	t.Helper()
 	f := &fixture{T: t, store: storetest.Open(t)}
 	text := fmt.Sprintf(`
@@ -66,7 +68,7 @@ run "r" {
 	d, err := plan.Compile(set, *set.Run("r"))
 	f.check(err)
 	if cells > 0 {
-		f.check(f.store.Do(t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, cells) }))
+		f.check(f.store.Do(t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, cells, change...) }))
 	}
 	reader := query.New(query.Options{Store: f.store, StateDir: f.store.Dir(), OpenBlob: f.store.Blobs().Open})
 	var none *query.Snapshot
@@ -75,11 +77,12 @@ run "r" {
 	reader.Publish(edit.Done(set, nil, ""))
 	f.sessions, err = OpenSessions(t.Context(), f.store, false)
 	f.check(err)
-	f.server = httptest.NewServer(New(Options{
+	f.pages = New(Options{
 		Reader: reader, Sessions: f.sessions, Owner: f.store.Owner(), Version: "v0", Hosts: []string{"evals.example.org"}, Log: slog.New(slog.DiscardHandler),
 		API:    http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { f.reached = append(f.reached, q.Method+" "+q.URL.Path) }),
 		Tokens: []Token{{Operator, wholeToken, true}, {Viewer, viewerToken, false}, {Operator, operatorToken, false}},
-	}).Handler())
+	})
+	f.server = httptest.NewServer(f.pages.Handler())
 	jar, err := cookiejar.New(nil)
 	f.check(err)
 	f.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -10,14 +10,22 @@ import (
 // Bound says in a line how many of these containers the machine keeps at work at once, and by which
 // setting, where that is fewer than parallel allows; "" = it is not.
 func (l Limits) Bound(needs []Need, parallel int) string {
+	if n, bound := l.Fits(needs, parallel); bound != "" {
+		return fmt.Sprintf("room for %s at a time, where parallel allows %d: %s", english.Plural(n, "trial", ""), parallel, bound)
+	}
+	return ""
+}
+
+// Fits is how many of these containers the machine keeps at work at once, parallel at most, and which setting keeps it
+// from more; "" = none does.
+func (l Limits) Fits(needs []Need, parallel int) (n int, bound string) {
 	share := l.workShare()
 	var held Need
-	for n, need := range needs[:min(len(needs), parallel)] {
+	for i, need := range needs[:min(len(needs), parallel)] {
 		with := held.plus(need, 1)
-		bound := ""
 		switch {
-		case n == 0: // one is always admitted
-		case l.Containers > 0 && n >= l.Containers:
+		case i == 0: // one is always admitted
+		case l.Containers > 0 && i >= l.Containers:
 			bound = fmt.Sprintf("%d containers are the most at once; the setting is limits { containers }", l.Containers)
 		case l.CPUs > 0 && with.CPUs > share.CPUs+slack:
 			bound = fmt.Sprintf("a trial takes %s, and agents have %s of %s; less is work { cpus } in the run, more is limits { cpus, judge } in the settings",
@@ -27,11 +35,11 @@ func (l Limits) Bound(needs []Need, parallel int) string {
 				bytesOf(need.Memory), bytesOf(share.Memory), bytesOf(l.Memory))
 		}
 		if bound != "" {
-			return fmt.Sprintf("room for %s at a time, where parallel allows %d: %s", english.Plural(n, "trial", ""), parallel, bound)
+			return i, bound
 		}
 		held = with
 	}
-	return ""
+	return min(len(needs), parallel), ""
 }
 
 func bytesOf(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

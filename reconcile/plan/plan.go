@@ -134,17 +134,21 @@ func (p Plan) String() string {
 // Room says in a line where the machine keeps fewer trials of a planned run at work than its
 // `parallel` allows, and by which setting; "" = nowhere.
 func (p Plan) Room(parallel int, l admission.Limits) string {
-	var needs []admission.Need
+	if bound := l.Bound(p.needs(), parallel); bound != "" {
+		return p.Address + ": " + bound + "\n"
+	}
+	return ""
+}
+
+// needs are those of the trials that the plan starts.
+func (p Plan) needs() (needs []admission.Need) {
 	for _, a := range p.Actions {
 		if a.Kind == StartTrial && a.Cell.whole != nil {
 			work := a.Cell.Whole().Task.Work
 			needs = append(needs, admission.Need{CPUs: work.CPUs, Memory: work.Memory})
 		}
 	}
-	if bound := l.Bound(needs, parallel); bound != "" {
-		return p.Address + ": " + bound + "\n"
-	}
-	return ""
+	return needs
 }
 
 func (p *Plan) add(a Action) { p.Actions = append(p.Actions, a) }

@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -47,13 +48,13 @@ func (h *fixture) reader() *Reader {
 	return r
 }
 
-// plantCells stores so many trials of run.r e1 that are over.
-func (h *fixture) plantCells(n int) *plan.Run {
+// plantCells stores so many trials of run.r e1 that are over. change is applied to each before.
+func (h *fixture) plantCells(n int, change ...func(*trial.State)) *plan.Run {
 	h.t.Helper()
 	set := loaded(h.t, benchmarkSpec+fmt.Sprintf("run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n attempts = %d\n agent \"nop\" {}\n}\n", n))
 	d, err := plan.Compile(set, *set.Run("r"))
 	check(h.t, err)
-	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, n) }))
+	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, n, change...) }))
 	return d
 }
 

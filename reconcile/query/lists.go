@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/mining"
 )
@@ -30,6 +31,8 @@ type RunInfo struct {
 	Note      string         `json:"note,omitempty"`
 	Results   string         `json:"results"`             // path of the JSONL file
 	Elsewhere string         `json:"elsewhere,omitempty"` // why the results are not beside the spec
+	// Estimate is what a run will take that has not begun. Lists do not have it.
+	Estimate *plan.Estimate `json:"estimate,omitempty"`
 }
 
 // RunsAfter returns at most limit runs whose address comes behind after.
@@ -55,14 +58,30 @@ func (r *Reader) RunOf(ctx context.Context, address string) (RunInfo, error) {
 	if err != nil {
 		return RunInfo{}, err
 	}
-	infos, err := r.runInfos(ctx, now, []RunView{now.Run(address)})
+	view := now.Run(address)
+	infos, err := r.runInfos(ctx, now, []RunView{view})
 	if err == nil && len(infos) == 0 {
 		err = fmt.Errorf("%w: %s%s", history.ErrUnknown, address, Suggest(address, now.Addresses()))
 	}
 	if err != nil {
 		return RunInfo{}, err
 	}
-	return infos[0], nil
+	run := infos[0]
+	if run.Execution == 0 && run.State != "blocked" && view.Desired != nil {
+		run.Estimate, err = r.estimate(ctx, view.Desired)
+	}
+	return run, err
+}
+
+// estimate says what a run will take, all of it.
+func (r *Reader) estimate(ctx context.Context, d *plan.Run) (*plan.Estimate, error) {
+	work := d.Work()
+	var past []plan.Past
+	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+		past, err = history.Past(tx, work)
+		return err
+	})
+	return work.Estimate(past), err
 }
 
 // runInfos leaves out what is neither declared nor was executed.

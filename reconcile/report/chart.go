@@ -39,20 +39,30 @@ const colours = 8
 
 func colour(i int) int { return i % colours }
 
-// charts are those of a run's measures that change with time.
-func charts(r summary.Report) (all []chart) {
-	for _, m := range []struct {
-		title string
-		most  float64 // of the axis; 0 = whatever there is
-		of    func(summary.CurvePoint) *summary.Interval
-	}{
+// measure is one that changes with time.
+type measure struct {
+	title string
+	most  float64 // of the axis; 0 = whatever there is
+	of    func(summary.CurvePoint) *summary.Interval
+}
+
+// measures are those of a run: raw scores only where tasks do not rescale them.
+func measures(r summary.Report) (all []measure) {
+	for _, m := range []measure{
 		{"best pass rate so far", 1, func(p summary.CurvePoint) *summary.Interval { return p.PassRate }},
 		{"best score so far, 0–100", 100, func(p summary.CurvePoint) *summary.Interval { return p.Score100 }},
 		{"best score so far", 0, func(p summary.CurvePoint) *summary.Interval { return p.Score }},
 	} {
-		if m.most == 0 && scale(r) == rescaled {
-			continue
+		if m.most > 0 || scale(r) != rescaled {
+			all = append(all, m)
 		}
+	}
+	return all
+}
+
+// charts are those of a run's measures that change with time.
+func charts(r summary.Report) (all []chart) {
+	for _, m := range measures(r) {
 		if c, ok := draw(r, m.most, m.of); ok {
 			c.Title = m.title
 			all = append(all, c)

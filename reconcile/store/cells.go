@@ -217,6 +217,26 @@ func (t *Tx) EachCellShort(spec string, execution int, do func(CellShort) error)
 	return nil
 }
 
+// EndedCell is what a cell has taken, whose trial is over.
+type EndedCell struct {
+	Benchmark, Task, Status  string
+	Started, Ended, Finished time.Time
+	USD                      *float64 // of all its tries; nil = no request to a model is known
+}
+
+// EndedCellsOf returns the cells of an agent with a model that have ended last, of all runs, limit at most.
+func (t *Tx) EndedCellsOf(agent, model string, limit int) ([]EndedCell, error) {
+	cells, err := list(t, func(r row) (c EndedCell, err error) {
+		return c, r.Scan(&c.Benchmark, &c.Task, &c.Status, moment{&c.Started}, moment{&c.Ended}, moment{&c.Finished}, &c.USD)
+	}, `SELECT benchmark, task, status, started, ended, finished,
+		(SELECT sum(usd) * 1e-12 FROM spent WHERE spent.trial = cells.trial AND spent.spec = cells.spec AND spent.execution = cells.execution)
+		FROM cells WHERE agent = ? AND model = ? AND finished > 0 ORDER BY finished DESC LIMIT ?`, agent, model, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read what agent %q has done: %w", agent, err)
+	}
+	return cells, nil
+}
+
 // CountRow is how many cells of an execution are in a state.
 type CountRow struct {
 	State string

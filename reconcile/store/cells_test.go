@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -228,4 +229,46 @@ func TestSummariesAreKept(t *testing.T) {
 		return errors.Join(tx.PutSummary("run.a", 1, "report", SummaryRow{Data: []byte(`{}`)}), tx.PutSummary("run.a", 1, "summary", SummaryRow{Data: []byte(`{}`)}), tx.PutSummary("run.a", 1, "report", want))
 	})
 	same(t, read(t, s, func(tx *Tx) (SummaryRow, error) { return tx.Summary("run.a", 1, "report") }), want)
+}
+
+// What an agent has done is read from its latest trials on, whatever else the store has, with what all tries cost.
+func TestEndedCellsOfAnAgentAreRead(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	at := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+	do(t, s, func(tx *Tx) error {
+		for i := range 600 {
+			c := cell(fmt.Sprintf("t%04d", i), []string{"resolved", "working"}[i%2])
+			c.Agent, c.Model = []string{"nop", "mine"}[i/2%2], "m"
+			if c.Status != "" {
+				c.Started, c.Ended, c.Finished = at, at.Add(time.Minute), at.Add(time.Duration(i)*time.Hour)
+			}
+			if err := plant(tx, c); err != nil {
+				return err
+			}
+		}
+		for try, usd := range []float64{0.25, 0.5} {
+			if _, err := tx.InsertExchange(ExchangeRow{Spec: "run.a", Execution: 1, Trial: "t0598", Try: try + 1, USD: usd}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	before := s.Work()
+	cells := read(t, s, func(tx *Tx) ([]EndedCell, error) { return tx.EndedCellsOf("mine", "m", 20) })
+	if after := s.Work(); after.Rows-before.Rows != 20 || after.Queries-before.Queries != 1 || len(cells) != 20 {
+		t.Errorf("%d cells are read as %d rows by %d queries", len(cells), after.Rows-before.Rows, after.Queries-before.Queries)
+	}
+	if c := cells[0]; c.Task != "t-t0598" || c.USD == nil || *c.USD != 0.75 || c.Ended.Sub(c.Started) != time.Minute || cells[1].USD != nil || !cells[19].Finished.Before(cells[18].Finished) {
+		t.Errorf("the latest of them is %+v, then %+v", c, cells[1])
+	}
+	if cells := read(t, s, func(tx *Tx) ([]EndedCell, error) { return tx.EndedCellsOf("mine", "", 20) }); len(cells) != 0 {
+		t.Errorf("with no model: %+v", cells)
+	}
+	plan := read(t, s, func(tx *Tx) ([]string, error) {
+		return list(tx, func(r row) (detail string, err error) { var n int; return detail, r.Scan(&n, &n, &n, &detail) },
+			"EXPLAIN QUERY PLAN SELECT trial FROM cells WHERE agent = ? AND model = ? AND finished > 0 ORDER BY finished DESC LIMIT ?", "mine", "m", 20)
+	})
+	if len(plan) != 1 || !strings.Contains(plan[0], "cells_agent") {
+		t.Errorf("it is read by %q", plan)
+	}
 }

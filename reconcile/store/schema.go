@@ -321,6 +321,9 @@ DROP INDEX trials_execution;
 CREATE INDEX trials_execution ON trials (spec, execution, id);
 
 DROP TABLE trial_tries; -- nothing ever read it
+
+-- What an agent has done last, for estimates.
+CREATE INDEX cells_agent ON cells (agent, model, finished) WHERE finished > 0;
 `}
 
 // migrate brings the database to the newest schema in one transaction.

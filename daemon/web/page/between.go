@@ -24,7 +24,9 @@ func NewBetween(f Frame, t query.TrialInfo, d query.Between, p query.StepPage) *
 		v.Steps = append(v.Steps, lineOfStep(s, p.Start))
 	}
 	if len(p.Steps) > 0 {
-		v.AllOf = fmt.Sprintf("%s/steps?from=%d", TrialPath(t.ID), p.First)
+		if v.AllOf = TrialPath(t.ID) + "/steps"; f.Still == nil { // in files are the pages from the first step on
+			v.AllOf += fmt.Sprintf("?from=%d", p.First)
+		}
 	}
 	return v
 }

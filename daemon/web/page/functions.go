@@ -21,7 +21,7 @@ var functions = template.FuncMap{
 	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
 	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
 	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
-	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "word": word, "sum": sum,
+	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "word": word, "sum": sum, "plot": plotOf,
 	"unsigned": func(n int64) uint64 { return uint64(max(n, 0)) },
 	"spaces":   func(n int) string { return strings.Repeat(" ", len(strconv.Itoa(n))) },
 }
@@ -139,6 +139,11 @@ func states() []string { return append([]string{"waiting"}, query.CellStates()..
 
 // word is a value of a type of words as a plain one.
 func word(v any) string { return fmt.Sprint(v) }
+
+// plotOf are the numbers of the curves of a run, for a script.
+func plotOf(r *summary.Report) (string, error) {
+	return report.Plot(*r, func(name string) string { return string(shown([]byte(name))) })
+}
 
 func sum(numbers ...int) (all int) {
 	for _, n := range numbers {

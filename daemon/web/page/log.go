@@ -18,6 +18,12 @@ type Log struct {
 	Missing  string // why there is none
 }
 
+// LogTail is where the last page of a log begins that has so many bytes: it has as much as a page and up to twice that.
+// All pages begin at multiples of that much, so that no two of them have the same lines.
+func LogTail(end int64) int64 {
+	return max(0, end/query.OutputPageSize-1) * query.OutputPageSize
+}
+
 // NewLog makes the page of a part of a log.
 func NewLog(f Frame, t query.TrialInfo, text string, from, to, end int64) *Log {
 	f.Title, f.Nav, f.Topics = "log of "+t.ID, "runs", []string{t.ID}
@@ -32,7 +38,9 @@ func NewLog(f Frame, t query.TrialInfo, text string, from, to, end int64) *Log {
 		v.Earlier = fmt.Sprintf("%s?offset=%d", at, max(0, from-query.OutputPageSize))
 	}
 	if to < end {
-		v.Later = fmt.Sprintf("%s?offset=%d", at, to)
+		if v.Later = at; to != LogTail(end) {
+			v.Later = fmt.Sprintf("%s?offset=%d", at, to)
+		}
 		v.Topics = nil // what is shown does not change
 	}
 	return v

@@ -2,8 +2,10 @@ package page
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
@@ -177,21 +180,85 @@ func TestAMatrixOfTenThousandCells(t *testing.T) {
 	}
 }
 
+// packed is how many bytes a text has on its way to a browser.
+func packed(t *testing.T, text []byte) int {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write(text)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Len()
+}
+
+// The page of a run has the numbers of its curves for a script, and stays small with as many as there can be. In a file
+// there are pictures alone.
+func TestAPageOfARunHasTheNumbersOfItsCurves(t *testing.T) {
+	v := every()["run"].(*Run) //nolint:forcetypeassert // it is
+	var agents []summary.AgentReport
+	for i := range 16 {
+		a := summary.AgentReport{Agent: fmt.Sprintf("agent-%02d", i), Summary: summary.Summary{Score100: &summary.Interval{}}} // so that raw scores are not shown
+		for j := range 61 {
+			at := func(most float64) *summary.Interval {
+				v := most * float64((i*j*7919)%1009) / 1009
+				return &summary.Interval{Value: v, Low: v * 0.9, High: v * 1.1, N: 20}
+			}
+			a.Curve = append(a.Curve, summary.CurvePoint{ElapsedS: 60 * float64(j), PassRate: at(1), Score: at(5000), Score100: at(100)})
+		}
+		agents = append(agents, a)
+	}
+	v.Report.Agents = agents
+	show := func() string {
+		var b bytes.Buffer
+		if _, err := Render(&b, "run", "", v); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	whole := show()
+	if size := packed(t, []byte(whole)); size > 60_000 {
+		t.Errorf("it has %d bytes, packed", size)
+	}
+	for _, want := range []string{`id="plot" class="plot" data-own hidden`, `data-plot="{&#34;x&#34;:[0,60,120,`, "uPlot.iife.min.js", "chart.js", "<polyline"} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("it lacks %s", want)
+		}
+	}
+	v.Still, v.Role = &Still{}, ""
+	if still := show(); strings.Contains(still, "data-plot") || strings.Contains(still, `id="plot"`) || !strings.Contains(still, "<polyline") {
+		t.Error("in a file there is more than pictures of curves, or less")
+	}
+}
+
+// A run that has not begun says what it will take.
+func TestARunThatHasNotBegunSaysWhatItWillTake(t *testing.T) {
+	w := plan.Work{Parallel: 2, Timeout: time.Hour, Shares: []plan.Share{{Task: "benchmark.edge[\"one\"]", Benchmark: "edge", Agent: "a", Cells: 3}}}
+	v := NewRun(Frame{}, RunData{Run: query.RunInfo{Address: "run.r", State: "waiting", Estimate: w.Estimate(nil)}, Trials: Trials{URL: &url.URL{Path: "/runs/r"}}})
+	var b bytes.Buffer
+	if _, err := Render(&b, "run", "board", v); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Estimate: 3 cells, 2 at a time: up to 2h, no cost of models;"; !strings.Contains(b.String(), want) {
+		t.Errorf("it lacks %q: %s", want, b.String())
+	}
+}
+
 // Scripts stay small, what others wrote is as they published it, and all of it never changes under its address.
 func TestStaticFiles(t *testing.T) {
 	own := 0
 	if err := fs.WalkDir(static, "static", func(name string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && filepath.Ext(name) == ".js" && !strings.Contains(name, "vendor/") {
 			text, err := static.ReadFile(name)
-			own += len(text)
+			own += packed(t, text)
 			return err
 		}
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if own > 36<<10 { // 12 kB packed
-		t.Errorf("our scripts have %d bytes", own)
+	if own > 12_000 {
+		t.Errorf("our scripts have %d bytes, packed", own)
 	}
 	sums, err := os.ReadFile("static/vendor/SHA256SUMS")
 	if err != nil {
@@ -205,7 +272,7 @@ func TestStaticFiles(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		asset("app.css"): 200, asset("vendor/idiomorph.min.js"): 200, asset("none.js"): 404, asset("vendor"): 404, asset("../render.go"): 404,
+		asset("app.css"): 200, asset("vendor/idiomorph.min.js"): 200, asset("vendor/uPlot.iife.min.js"): 200, asset("vendor/uPlot.min.css"): 200, asset("none.js"): 404, asset("vendor"): 404, asset("../render.go"): 404,
 		StaticPath + "0000000000000000/app.css": 404, StaticPath: 404,
 	} {
 		w := httptest.NewRecorder()

@@ -20,7 +20,8 @@ type Round struct {
 	Statuses    []parser.Status
 	Output      *query.OutputPage // nil = there is none
 	Lines       []OutputLine
-	Earlier     string // address of the output before this page; "" = it begins here
+	Begins      string // address of the beginning of the output; "" = it is here
+	Earlier     string // address of the output before this page; "" = it begins here, or is in files
 	Later       string
 	NoOutput    string // why there is none
 }
@@ -61,6 +62,11 @@ func NewRound(f Frame, d RoundData) *Round {
 		v.Lines = outputLines(o.Text)
 		at := RoundPath(d.Trial.ID, d.Round.Round.Round)
 		if o.Offset > 0 {
+			v.Begins = at + "#output"
+		}
+		// Pages end where a character does: from a page alone nothing tells where the one before it begins, and a page in
+		// a file must not be written twice.
+		if o.Offset > query.OutputPageSize && f.Still == nil {
 			v.Earlier = fmt.Sprintf("%s?offset=%d#output", at, max(0, o.Offset-query.OutputPageSize))
 		}
 		if o.Next > 0 {

@@ -50,7 +50,7 @@ type RunData struct {
 
 // NewRun makes the page of a run.
 func NewRun(f Frame, d RunData) *Run {
-	f.Title, f.Nav, f.Topics = d.Run.Address, "runs", []string{d.Run.Address}
+	f.Title, f.Nav, f.Topics, f.Plots = d.Run.Address, "runs", []string{d.Run.Address}, true
 	v := &Run{
 		Frame: f, RunInfo: d.Run, N: d.Execution, Latest: d.Execution == d.Run.Execution, Executions: d.Executions, Bar: bar(d.Counts),
 		Report: d.Report, Matrix: newMatrix(d.Cells), Trials: d.Trials,

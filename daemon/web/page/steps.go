@@ -17,7 +17,8 @@ type Steps struct {
 	Trial       query.TrialInfo
 	Items       []StepLine
 	From, All   int    // number of the first one that is shown, from 1
-	Earlier     string // address of those before; "" = these are the first ones
+	Begins      string // address of the first ones; "" = these are they
+	Earlier     string // address of those before; "" = there are none, or they are in files
 	Later       string
 	Tool        string // that was called in those that are shown; "" = any
 	Failed      bool
@@ -115,11 +116,17 @@ func NewSteps(f Frame, t query.TrialInfo, p query.StepPage, at *url.URL, limit i
 	placed := func(from int) string {
 		q.Del("at")
 		q.Del("part")
-		q.Set("from", fmt.Sprint(from))
-		return v.NotFiltered + "?" + q.Encode()
+		q.Del("from")
+		if from > 0 {
+			q.Set("from", fmt.Sprint(from))
+		}
+		return strings.TrimSuffix(v.NotFiltered+"?"+q.Encode(), "?")
 	}
 	if p.First > 0 {
-		v.Earlier = placed(max(0, p.First-limit))
+		v.Begins = placed(0)
+	}
+	if p.First > limit && f.Still == nil { // a page of large steps has fewer of them
+		v.Earlier = placed(p.First - limit)
 	}
 	if p.Next < p.All {
 		v.Later = placed(p.Next)

@@ -39,7 +39,8 @@ async function refresh(part) {
     const text = await answer.text();
     const html = new DOMParser().parseFromString(/** @type {any} */ (policy ? policy.createHTML(text) : text), 'text/html');
     // @ts-ignore: it is a script of its own
-    window.Idiomorph.morph(part, [...html.body.childNodes], { morphStyle: 'innerHTML', callbacks: { beforeAttributeUpdated: keep } });
+    window.Idiomorph.morph(part, [...html.body.childNodes], { morphStyle: 'innerHTML', callbacks: { beforeAttributeUpdated: keep, beforeNodeMorphed: others } });
+    part.dispatchEvent(new Event('fresh', { bubbles: true }));
     known();
   } catch (e) {
     lost();
@@ -50,6 +51,11 @@ async function refresh(part) {
 /** Keeps details open or closed as the reader left them. @param {string} name @param {Element} node */
 function keep(name, node) {
   return !(name === 'open' && node.tagName === 'DETAILS');
+}
+
+/** Leaves alone what a script has drawn. @param {Node} node */
+function others(node) {
+  return !(node instanceof HTMLElement && 'own' in node.dataset);
 }
 
 /** Has a part fetched soon. @param {HTMLElement} part */
