@@ -47,7 +47,7 @@ type Load struct {
 	Unwritten   int            // records that are not in their file yet
 }
 
-// OpenRun is an execution that is open.
+// OpenRun is an execution that is open, the latest one of its run.
 type OpenRun struct {
 	Address   string
 	Execution int
@@ -111,7 +111,9 @@ func (r *Reader) openRuns(tx *store.Tx, now *Snapshot, l *Load, limit int) (open
 			run.Cells["waiting"] = waiting
 			l.Waiting[why(now.Run(run.Address))] += waiting
 		}
-		if len(l.Open) < limit {
+		if last := len(l.Open) - 1; last >= 0 && l.Open[last].Address == run.Address {
+			l.Open[last] = run // the later one
+		} else if len(l.Open) < limit {
 			l.Open = append(l.Open, run)
 		} else {
 			l.Dropped++
