@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/daemon/gitsync"
+	"github.com/assayd/assayd/daemon/metrics"
 	"github.com/assayd/assayd/daemon/notify"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
@@ -83,6 +84,8 @@ type Daemon struct {
 	browsers  net.Listener // the socket for browsers
 	logins    *logins      // nil in a process that serves no pages
 	pages     *web.Server
+	metrics   *metrics.Metrics
+	health    health
 	replace   chan struct{}   // closed when another Daemon is to take over in this process
 	open      context.Context // for how long a drain waits for open runs
 	hurry     func()
@@ -98,18 +101,21 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	secrets := newRedactor(o.Settings)
 	o.Log = secrets.logger(o.Log)
-	d := &Daemon{opts: o, pulses: make(chan struct{}, 1), replace: make(chan struct{})}
+	d := &Daemon{opts: o, pulses: make(chan struct{}, 1), replace: make(chan struct{}), metrics: metrics.New(o.Version, o.Settings)}
 	d.open, d.hurry = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
 			err = errors.Join(advised(err, o.StateDir), d.Close())
 		}
 	}()
-	if d.store, err = store.Open(ctx, o.StateDir, store.Options{Log: o.Log, Redact: secrets.bytes}); err != nil {
+	if d.store, err = store.Open(ctx, o.StateDir, store.Options{Log: o.Log, Redact: secrets.bytes, Committed: d.committed}); err != nil {
 		return nil, err
 	}
 	fault.Reached(fault.StoreOpened)
 	d.id = rand.Text()
+	if err := d.metrics.Follow(ctx, d.store); err != nil {
+		return nil, err
+	}
 	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -135,7 +141,7 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 		kinds = engines.All()
 	}
 	d.engine, err = kinds.Open(ctx, engines.Docker, d.opts.Settings, engines.Options{
-		Log: d.opts.Log, Daemon: d.id, Dir: filepath.Join(d.opts.StateDir, "etc"),
+		Log: d.opts.Log, Daemon: d.id, Dir: filepath.Join(d.opts.StateDir, "etc"), Called: d.metrics.EngineCalled,
 	})
 	return err
 }
@@ -160,6 +166,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: d.admission, Owner: d.store.Owner(),
 		PauseProcess: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
 		Full: func() bool { return nearlyFull(d.store.Dir()) }, RemoveLater: d.leave,
+		Refused: d.metrics.JudgeRefused, Retried: d.metrics.JudgeRetried,
 	})
 	if err != nil {
 		return err
@@ -195,9 +202,14 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Datasets: datasets,
 		Mining:   mining,
 		Ready:    d.ready, Idle: o.Idle,
+		Observer: reconcile.Observer{Turned: d.metrics.Turned, Failed: d.metrics.Failed, Staged: d.metrics.Staged},
 	})
 	d.writer = results.NewWriter(d.projection(), results.Options{
-		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"),
+		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"), Failed: d.metrics.ResultsFailed,
+	})
+	d.metrics.Gauges(metrics.Sources{
+		Admission: d.admission, Judge: d.judge, Gateway: d.gateway, GitHub: d.github, Store: d.store, Reader: d.rec.Reader, LoopAge: d.rec.Age,
+		Ready: func() bool { return len(d.unready()) == 0 }, Engine: d.engineUp, Free: func() int64 { return freeAt(d.store.Dir()) },
 	})
 	return nil
 }
@@ -212,7 +224,7 @@ func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func
 	builder := image.New(image.Options{
 		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
-		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: retention.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest,
+		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: retention.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest, Made: d.metrics.ImageMade,
 	})
 	return builder, builder.Tidy()
 }
@@ -376,6 +388,7 @@ func (d *Daemon) recheck(ctx context.Context) error {
 }
 
 func (d *Daemon) ready() {
+	d.health.passed.Store(true)
 	debug.FreeOSMemory() // the first pass over all specs takes far more than what follows
 	if err := notify.Ready(); err != nil {
 		d.opts.Log.Warn("tell systemd", "error", err)
@@ -394,6 +407,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return d.judge.Run(gctx) })
 	g.Go(func() error { return d.writer.Run(gctx) })
 	g.Go(func() error { return d.recheck(gctx) })
+	g.Go(func() error { return d.metrics.Run(gctx, d.opts.Log) })
+	g.Go(func() error { return d.watchHealth(gctx) })
 	g.Go(func() error { return trimMemory(gctx) })
 	g.Go(func() error { return d.collect(gctx) })
 	g.Go(func() error { return d.datasets.run(gctx) })
@@ -415,6 +430,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 			stop(ErrReplaced)
 			return hangUp()
 		}
+		d.health.draining.Store(true)
 		if err := notify.Stopping(); err != nil {
 			d.opts.Log.Warn("tell systemd", "error", err)
 		}
@@ -447,7 +463,7 @@ func (d *Daemon) logged(s *http.Server) *http.Server {
 // serve answers on all listeners, until the returned function ends that.
 func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error) {
 	control := d.logged(&http.Server{
-		Handler:           noWebPages(profiled(api.Handler(d.rec, d.opts.Version, d.logins))),
+		Handler:           d.metrics.HTTP(noWebPages(d.observed(profiled(api.Handler(d.rec, d.opts.Version, d.logins))))),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	})

@@ -24,7 +24,7 @@ func (d *Daemon) openMining(secret func(string) (string, bool), trees task.Trees
 		}
 	}
 	var err error
-	if d.github, err = github.Open(github.Options{BaseURL: settings.GitHub.BaseURL, Tokens: tokens, Log: d.opts.Log}); err != nil {
+	if d.github, err = github.Open(github.Options{BaseURL: settings.GitHub.BaseURL, Tokens: tokens, Asked: d.metrics.GitHubAsked, Log: d.opts.Log}); err != nil {
 		return nil, err
 	}
 	forge := forgeOf(settings.GitHub.BaseURL)
@@ -35,7 +35,7 @@ func (d *Daemon) openMining(secret func(string) (string, bool), trees task.Trees
 		return nil, err
 	}
 	return func(spec config.Mining) (mining.Options, error) {
-		hours, err := archive.New(archive.Options{BaseURL: spec.Source.BaseURL, Log: d.opts.Log})
+		hours, err := archive.New(archive.Options{BaseURL: spec.Source.BaseURL, Ended: d.metrics.HourEnded, Log: d.opts.Log})
 		return mining.Options{Archive: hours, GitHub: d.github, Forge: forge, Repos: repos, Trees: trees}, err
 	}, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // openGateway makes the gateway to the providers of the settings. Their keys are read each
 // time one is used, so that a new one needs no start.
-func openGateway(settings *config.Settings, secret func(string) (string, bool), s *store.Store, log *slog.Logger) (*gateway.Gateway, error) {
+func openGateway(settings *config.Settings, secret func(string) (string, bool), s *store.Store, ended func(gateway.Ended), log *slog.Logger) (*gateway.Gateway, error) {
 	var providers []gateway.Provider
 	for name, p := range settings.Providers {
 		prices := map[string]gateway.Price{}
@@ -33,13 +33,13 @@ func openGateway(settings *config.Settings, secret func(string) (string, bool), 
 			},
 		})
 	}
-	return gateway.New(gateway.Options{Providers: providers, Ledger: ledger.NewUsageLedger(s), Log: log})
+	return gateway.New(gateway.Options{Providers: providers, Ledger: ledger.NewUsageLedger(s), Ended: ended, Log: log})
 }
 
 // openModels makes what agents reach their models by, and the store of their programs.
 func (d *Daemon) openModels(secret func(string) (string, bool)) (err error) {
 	settings := d.opts.Settings
-	if d.gateway, err = openGateway(settings, secret, d.store, d.opts.Log); err != nil {
+	if d.gateway, err = openGateway(settings, secret, d.store, d.metrics.ModelEnded, d.opts.Log); err != nil {
 		return err
 	}
 	d.layers, err = layer.Open(filepath.Join(d.store.Dir(), "layers"), layer.Options{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/plan"
@@ -52,6 +53,7 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 		defer r.Retention.Changed()
 	}
 	defer r.troubles.over(s.ID)
+	entered := time.Now()
 	for s.Phase != trial.Done && ctx.Err() == nil {
 		next, effects, err := m.Step(ctx, s)
 		if err != nil {
@@ -79,6 +81,10 @@ func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State)
 		r.troubles.over(withStore)
 		fault.Reached(fault.StateWritten)
 		tell(log, s, next)
+		if next.Phase != s.Phase {
+			r.o.Staged(s.Phase, time.Since(entered))
+			entered = time.Now()
+		}
 		s = next
 		again.Reset()
 	}

@@ -44,7 +44,15 @@ type Options struct {
 	// Mining makes what a miner of a spec reaches the outside by; the rest is added here.
 	Mining func(spec config.Mining) (mining.Options, error)
 	Ready  func() // called once, after the first complete pass
-	Idle   bool   // answer questions about what was accepted and done, do nothing
+	Observer
+	Idle bool // answer questions about what was accepted and done, do nothing
+}
+
+// Observer is told how the work goes, by many goroutines. Its functions must not block; nil tells nobody.
+type Observer struct {
+	Turned func(took time.Duration)                    // the loop has made a turn
+	Failed func()                                      // a pass over a spec has failed, and is made again
+	Staged func(stage trial.Phase, took time.Duration) // a trial has left a phase that it was in for so long
 }
 
 // Reconciler makes the world match the specs. Its parts answer questions, have archives judged, and check
@@ -100,6 +108,7 @@ type Reconciler struct {
 	trouble   []string            // places that could not be looked at, as last logged
 	notes     map[string]string   // what a run waits for, for the status
 	started   int                 // trials in this turn
+	woken     time.Time           // when this turn began
 	tired     time.Time           // when to begin no more of them in it
 	minings   *miningspec.Minings
 	draining  *drain   // no execution begins any more; nil = some may
@@ -118,6 +127,7 @@ func New(o Options) *Reconciler {
 		r.o.Config.Mined = config.NewMined()
 	}
 	r.minings = r.newMinings()
+	r.o.Observer = r.o.Observer.whole()
 	r.scans = cheatscan.New(cheatscan.Options{
 		Store: o.Store, Log: o.Log,
 		Scan: func(ctx context.Context, s trial.State, rounds []round.Submission) ([]string, []trial.Effect) {
@@ -158,6 +168,20 @@ func New(o Options) *Reconciler {
 		r.o.Host.Scarce = o.Admission.Scarce
 	}
 	return r
+}
+
+// whole is the observer with a function in each place.
+func (o Observer) whole() Observer {
+	if o.Turned == nil {
+		o.Turned = func(time.Duration) {}
+	}
+	if o.Failed == nil {
+		o.Failed = func() {}
+	}
+	if o.Staged == nil {
+		o.Staged = func(trial.Phase, time.Duration) {}
+	}
+	return o
 }
 
 // Freed tells the loop that work containers gave room back; for NewAdmission.
@@ -255,6 +279,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 		r.wait(loop, pulses)
 		r.onClockStep()
 		r.turn(loop)
+		r.o.Turned(time.Since(r.woken))
 	}
 	return nil
 }
@@ -355,7 +380,8 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 // begins says that the loop has something to do.
 func (r *Reconciler) begins() {
 	r.Heartbeat()
-	r.tired = time.Now().Add(startsWithin)
+	r.woken = time.Now()
+	r.tired = r.woken.Add(startsWithin)
 	r.waits.Store(false)
 }
 
@@ -401,6 +427,7 @@ func (r *Reconciler) turn(ctx context.Context) {
 			err := r.reconcile(ctx, due[i], seen)
 			r.follow(ctx, due[i])
 			if err != nil && ctx.Err() == nil {
+				r.o.Failed()
 				r.o.Log.Log(ctx, r.troubles.level(due[i], err, slog.LevelWarn), "reconcile", "spec", due[i], "error", err)
 				r.queue.retry(due[i], r.now())
 				continue

@@ -198,6 +198,7 @@ var ownerOf = map[string]string{
 	"github.com/zclconf/go-cty":         "config",
 	"github.com/agext/levenshtein":      "config",
 	"github.com/fsnotify/fsnotify":      "daemon/watch",
+	"github.com/prometheus":             "daemon/metrics",
 	"github.com/coreos/go-systemd/v22":  "daemon/notify",
 	"github.com/spf13/cobra":            "daemon/cli",
 	"github.com/tmaxmax/go-sse":         "daemon/api",

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/runtime/container"
@@ -30,6 +31,9 @@ type Options struct {
 	Log    *slog.Logger // nil = what no caller sees is lost
 	Daemon string       // id of the process, for the label of that name on its containers; "" = none
 	Dir    string       // folder of this machine for files that containers mount, kept as long as they are; "" = one that ends with Close
+	// Called is told how long each call of the engine took, by one of Calls, and how it ended. It must not block.
+	// Nil tells nobody.
+	Called func(call string, took time.Duration, err error)
 }
 
 // Open opens an engine as a block of the settings describes it.
@@ -64,5 +68,9 @@ func Default(ctx context.Context, settings *config.Settings) (Engine, error) {
 }
 
 func openDocker(ctx context.Context, settings config.Engine, o Options) (Engine, error) {
-	return docker.New(ctx, docker.Options{Host: settings.Host, Log: o.Log, Daemon: o.Daemon, Dir: o.Dir})
+	engine, err := docker.New(ctx, docker.Options{Host: settings.Host, Log: o.Log, Daemon: o.Daemon, Dir: o.Dir})
+	if err != nil || o.Called == nil {
+		return engine, err
+	}
+	return measured{engine, o.Called}, nil
 }

@@ -41,6 +41,7 @@ func (s *Server) login(w http.ResponseWriter, q *http.Request) {
 	by := "code"
 	if !ok {
 		if s.o.Sessions.tired(q.RemoteAddr) {
+			s.o.LoggedIn("limited")
 			w.Header().Set("Retry-After", "60")
 			refuse(http.StatusTooManyRequests, "That were too many tries. Wait a minute, or log in with a code of assayd web.")
 			return
@@ -50,6 +51,7 @@ func (s *Server) login(w http.ResponseWriter, q *http.Request) {
 		role, by = token.Role, "token"
 	}
 	if !ok {
+		s.o.LoggedIn("wrong")
 		s.o.Sessions.failed(q.RemoteAddr)
 		s.o.Log.Warn("somebody tried to log in", "from", q.RemoteAddr)
 		refuse(http.StatusUnauthorized, "That is no code that is good now. A code is good once, for a minute: ask for another with assayd web.")
@@ -61,6 +63,7 @@ func (s *Server) login(w http.ResponseWriter, q *http.Request) {
 		refuse(http.StatusServiceUnavailable, "The session cannot be kept: "+err.Error())
 		return
 	}
+	s.o.LoggedIn("ok")
 	s.o.Log.Info("somebody has logged in", "role", string(role), "by", by, "from", q.RemoteAddr)
 	http.SetCookie(w, s.cookieWith(q, value, int(wholeTime.Seconds())))
 	http.Redirect(w, q, to, http.StatusSeeOther)

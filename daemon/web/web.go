@@ -30,9 +30,12 @@ type Options struct {
 	Hosts    []string // names of the machine besides its own
 	Owner    string   // id of the state directory
 	Version  string
-	Watches  []string         // folders of specs
-	ReadOnly bool             // no daemon runs
-	Load     func() page.Load // of the machine; nil = it is not known
+	Watches  []string             // folders of specs
+	ReadOnly bool                 // no daemon runs
+	Load     func() page.Load     // of the machine; nil = it is not known
+	Metrics  http.Handler         // answers GET /metrics for who may look; nil = there are none
+	Probes   map[string]Probe     // what anybody may ask, by path
+	LoggedIn func(outcome string) // told of each try to log in: ok, wrong, limited; nil = nobody is
 	Log      *slog.Logger
 }
 
@@ -40,7 +43,12 @@ type Options struct {
 type Server struct{ o Options }
 
 // New returns a server of pages.
-func New(o Options) *Server { return &Server{o} }
+func New(o Options) *Server {
+	if o.LoggedIn == nil {
+		o.LoggedIn = func(string) {}
+	}
+	return &Server{o}
+}
 
 // Handler serves the pages, and the API for who has a session or a token.
 func (s *Server) Handler() http.Handler {
@@ -58,6 +66,7 @@ func (s *Server) Handler() http.Handler {
 	whole := http.NewServeMux()
 	whole.HandleFunc("/v1/", s.api) // its streams are sent as they come
 	whole.HandleFunc("/api/v1/", s.api)
+	s.monitoring(whole)
 	whole.Handle("/", gzhttp.GzipHandler(mux))
 	return s.guarded(whole)
 }
@@ -77,9 +86,7 @@ func (s *Server) api(w http.ResponseWriter, q *http.Request) {
 		s.o.API.ServeHTTP(w, q)
 		return
 	}
-	w.Header().Set("WWW-Authenticate", `Bearer realm="assayd"`)
-	w.Header().Set("Connection", "close") // its body is not waited for
-	api.Refuse(w, http.StatusUnauthorized, api.Unauthorized, "this needs the header Authorization: Bearer TOKEN")
+	unauthorized(w)
 }
 
 // show makes a page: the name of its template, and what it shows.

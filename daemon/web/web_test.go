@@ -79,8 +79,10 @@ run "r" {
 	f.check(err)
 	f.pages = New(Options{
 		Reader: reader, Sessions: f.sessions, Owner: f.store.Owner(), Version: "v0", Hosts: []string{"evals.example.org"}, Log: slog.New(slog.DiscardHandler),
-		API:    http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { f.reached = append(f.reached, q.Method+" "+q.URL.Path) }),
-		Tokens: []Token{{Operator, wholeToken, true}, {Viewer, viewerToken, false}, {Operator, operatorToken, false}},
+		API:     http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { f.reached = append(f.reached, q.Method+" "+q.URL.Path) }),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "numbers") }),
+		Probes:  map[string]Probe{"/readyz": func(w http.ResponseWriter, details bool) { _, _ = fmt.Fprint(w, "details: ", details) }},
+		Tokens:  []Token{{Operator, wholeToken, true}, {Viewer, viewerToken, false}, {Operator, operatorToken, false}},
 	})
 	f.server = httptest.NewServer(f.pages.Handler())
 	jar, err := cookiejar.New(nil)

@@ -46,6 +46,12 @@ func (l *Waitlist) Leave(address string, now time.Time) {
 	}
 }
 
+// Waits reports whether a run is on the list.
+func (l *Waitlist) Waits(address string) bool {
+	_, waits := l.waiting[address]
+	return waits
+}
+
 // order compares who is offered room first.
 func (l *Waitlist) order(a, b waiter) int {
 	return cmp.Or(cmp.Compare(l.working[a.address], l.working[b.address]), a.since.Compare(b.since), cmp.Compare(a.address, b.address))

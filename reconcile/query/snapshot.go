@@ -30,6 +30,7 @@ type RunView struct {
 	Note    string // what it waits for
 	Stale   *plan.Stale
 	Rerun   bool // another execution is asked for
+	NoRoom  bool // there is no room on the machine for its next cell
 }
 
 // MiningView is a mining spec in a snapshot.

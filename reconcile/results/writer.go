@@ -55,6 +55,8 @@ type Options struct {
 	Dir string
 	// Log receives what was repaired and what is retried; nil discards it.
 	Log *slog.Logger
+	// Failed is told each time that a file cannot be written; nil tells nobody.
+	Failed func()
 }
 
 // Writer keeps the files. Run does all the work; Recheck may be called at any time from any
@@ -63,6 +65,7 @@ type Writer struct {
 	src     Source
 	dir     string
 	log     *slog.Logger
+	told    func()
 	recheck chan struct{}
 
 	retries map[int64]retry // of Run alone: streams whose last write failed
@@ -72,13 +75,16 @@ type Writer struct {
 // NewWriter returns a writer that does nothing until Run.
 func NewWriter(src Source, o Options) *Writer {
 	w := &Writer{
-		src: src, dir: o.Dir, log: o.Log,
+		src: src, dir: o.Dir, log: o.Log, told: o.Failed,
 		recheck: make(chan struct{}, 1),
 		retries: map[int64]retry{},
 		traces:  map[int64]trace{},
 	}
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
+	}
+	if w.told == nil {
+		w.told = func() {}
 	}
 	return w
 }
@@ -212,6 +218,7 @@ func (w *Writer) pass(ctx context.Context, all bool) error {
 }
 
 func (w *Writer) failed(s Stream, err error) {
+	w.told()
 	r := w.retries[s.ID].next(time.Now())
 	level := slog.LevelDebug
 	if r.why != err.Error() {

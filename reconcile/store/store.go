@@ -31,6 +31,9 @@ type Options struct {
 	// ReadOnly opens what is there as it is, without the lock, also beside the process that
 	// has it: nothing is made, repaired or migrated, and Do fails.
 	ReadOnly bool
+	// Committed is told how long each transaction took to become durable, from its first statement. It
+	// must not block. Nil tells nobody.
+	Committed func(took time.Duration)
 }
 
 // Store is an open state directory. Its methods may be called from several goroutines.
@@ -39,6 +42,7 @@ type Store struct {
 	owner   string
 	clock   func() time.Time
 	redact  func([]byte) []byte
+	commits func(took time.Duration)
 	lock    io.Closer
 	writer  *pool   // one connection: SQLite has one writer
 	writers writers // who waits for it
@@ -75,9 +79,12 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open state directory %q: %w", dir, err)
 	}
-	s := &Store{dir: dir, clock: o.Clock, redact: o.Redact, lines: make(chan struct{}, 1)}
+	s := &Store{dir: dir, clock: o.Clock, redact: o.Redact, commits: o.Committed, lines: make(chan struct{}, 1)}
 	if s.clock == nil {
 		s.clock = clock.Now
+	}
+	if s.commits == nil {
+		s.commits = func(time.Duration) {}
 	}
 	if o.ReadOnly {
 		if err := s.openReadOnly(ctx); err != nil {
@@ -290,6 +297,7 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 		return fmt.Errorf("wait for a turn to write to state directory %q: %w", s.dir, err)
 	}
 	defer s.writers.leave()
+	began := time.Now()
 	t, err := s.begin(ctx, s.writer, nil)
 	if err != nil {
 		return err
@@ -311,6 +319,7 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 		}
 		return fmt.Errorf("commit to state directory %q: %w", s.dir, explain(err))
 	}
+	s.commits(time.Since(began))
 	if len(t.touched) > 0 {
 		s.watchers.tell(t.n, t.touched)
 	}

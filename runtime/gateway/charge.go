@@ -56,6 +56,7 @@ func (x *exchange) lookUp() {
 
 // settle enters what the exchange cost in the end.
 func (x *exchange) settle(broken string) {
+	x.cut = broken != ""
 	x.got(x.empty(broken))
 	left := x.ctx.Err() != nil || x.asking().Err() != nil
 	if left && broken != "" && !errors.Is(context.Cause(x.asking()), errQuiet) {

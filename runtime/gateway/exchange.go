@@ -45,6 +45,9 @@ type exchange struct {
 	meter    meter
 	n        int // in the transcript
 	began    time.Time
+	waited   time.Duration // in the provider's line
+	first    time.Time     // when the answer began; zero = it has not
+	cut      bool          // the answer ended before its end
 	attempts int
 	sent     *atomic.Bool // a provider has the request; nil = or has refused it
 	key      string       // that it was sent with
@@ -80,6 +83,7 @@ func serve(ctx context.Context, cancel context.CancelCauseFunc, s *Session, w ht
 	case x.q == nil:
 		x.pass()
 	default:
+		defer x.tell() // also of one that breaks off
 		x.generate()
 	}
 }

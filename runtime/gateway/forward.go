@@ -92,6 +92,7 @@ func (x *exchange) attempt(waiting context.Context) (a *answer, err error) {
 		return nil, err // it may have been sent
 	}
 	if err == nil && passing(res.StatusCode) {
+		x.first = time.Now()
 		return x.opened(res)
 	}
 	x.sent = nil
@@ -113,7 +114,9 @@ func (x *exchange) enter(waiting context.Context) error {
 	if x.q != nil {
 		x.entered = estimate(x.q.bytes)
 	}
-	if err := x.s.provider.line.enter(waiting, x.s.grant.Trial, x.model(), x.entered); err != nil {
+	began := time.Now()
+	err := x.s.provider.line.enter(waiting, x.s.grant.Trial, x.model(), x.entered)
+	if x.waited += time.Since(began); err != nil {
 		return err
 	}
 	x.placed = true

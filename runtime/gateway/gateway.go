@@ -27,6 +27,8 @@ type Options struct {
 	// Drain is how long the answer to an agent that has hung up is read on, so that its provider
 	// tells what it takes; 0 = two minutes.
 	Drain time.Duration
+	// Ended is told of each request for a model, once it is in the ledger. It must not block. Nil tells nobody.
+	Ended func(Ended)
 }
 
 // Gateway serves all sessions. Its methods may be called from any goroutine.
@@ -63,6 +65,9 @@ func New(o Options) (*Gateway, error) {
 	}
 	if o.Drain == 0 {
 		o.Drain = drainTime
+	}
+	if o.Ended == nil {
+		o.Ended = func(Ended) {}
 	}
 	g := &Gateway{opts: o, providers: map[string]*provider{}, pools: map[pool]*spending{}, total: map[pool]Budget{}, joining: make(chan struct{}, 1)}
 	for _, p := range o.Providers {

@@ -125,9 +125,11 @@ func (s *Session) askItself(known silence) (objection string) {
 		return ""
 	}
 	x.at.generates.whole(body, &x.meter)
+	x.status, x.attempts = res.StatusCode, 1
 	if bad := x.book(); bad == nil {
 		x.settle(text(err))
 	}
+	x.tell()
 	return text(err)
 }
 

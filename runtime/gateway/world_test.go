@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +93,9 @@ type fixture struct {
 	ledger *ledger
 	dir    string
 	log    *logged
+
+	lock  sync.Mutex
+	ended []gateway.Ended
 }
 
 // logged is what was logged, at every level.
@@ -130,7 +135,7 @@ func newFixtureThatDrains(t *testing.T, hold, drain time.Duration, providers ...
 	t.Helper()
 	w := &fixture{t: t, ledger: &ledger{}, dir: t.TempDir(), log: &logged{}}
 	g, err := gateway.New(gateway.Options{
-		Providers: providers, Ledger: w.ledger, Hold: hold, Drain: drain,
+		Providers: providers, Ledger: w.ledger, Hold: hold, Drain: drain, Ended: w.over,
 		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
@@ -139,6 +144,25 @@ func newFixtureThatDrains(t *testing.T, hold, drain time.Duration, providers ...
 	t.Cleanup(g.Close)
 	w.Gateway = g
 	return w
+}
+
+// over keeps what the gateway tells of a request.
+func (w *fixture) over(e gateway.Ended) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.ended = append(w.ended, e)
+}
+
+// toldOf waits until the gateway has told of so many requests, and returns that.
+func (w *fixture) toldOf(n int) (all []gateway.Ended) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprintf("%d requests are told of", n), func() bool {
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		all = slices.Clone(w.ended)
+		return len(all) >= n
+	})
+	return all
 }
 
 // agent is the client of a session.

@@ -117,7 +117,11 @@ func (b *Builder) provide(ctx context.Context, ref string, r recipe, parent cont
 	} else if errors.Is(err, container.ErrNotFound) {
 		began := time.Now()
 		img, err = b.build(ctx, r, parent, labels)
-		built.Cached, built.Seconds = false, time.Since(began).Seconds()
+		took := time.Since(began)
+		built.Cached, built.Seconds = false, took.Seconds()
+		if b.opts.Made != nil {
+			b.opts.Made(r.Role, took, err)
+		}
 	}
 	if err != nil {
 		return Built{}, err

@@ -68,7 +68,9 @@ type Options struct {
 	Nearest func(given string, known []string) string
 	// RemoveLater, if not nil, has a container removed later that cannot be removed now.
 	RemoveLater func(id string)
-	Log         *slog.Logger
+	// Made, if not nil, is told of each build: for which role, how long it took, and why it failed.
+	Made func(role string, took time.Duration, err error)
+	Log  *slog.Logger
 }
 
 // Builder makes images. All methods may be called at once; equal work is done once.

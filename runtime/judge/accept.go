@@ -21,6 +21,14 @@ import (
 // returns the first submission. What is not accepted is a *Refusal, or an error of the
 // machinery; either has spent nothing.
 func (j *Judge) Submit(ctx context.Context, trial string, req round.SubmitRequest) (round.Submission, error) {
+	sub, err := j.submit(ctx, trial, req)
+	if refusal, is := errors.AsType[*round.Refusal](err); is {
+		j.opts.Refused(refusal.Code)
+	}
+	return sub, err
+}
+
+func (j *Judge) submit(ctx context.Context, trial string, req round.SubmitRequest) (round.Submission, error) {
 	s, err := j.admit(trial, req.Kind)
 	if err != nil {
 		return round.Submission{}, err

@@ -36,6 +36,8 @@ type Options struct {
 	Warm         int                                     // containers started ahead of submissions; 0 = 4, negative = none
 	Full         func() bool                             // the disk is so full that only last snapshots are accepted; nil = never
 	RemoveLater  func(id string)                         // has a container removed later that cannot be removed now; nil = nobody does
+	Refused      func(code int)                          // told of each submission that is not accepted, with a code as in HTTP; nil = nobody is
+	Retried      func()                                  // told of each judging that failed and is made again; nil = nobody is
 	Log          *slog.Logger                            // nil = nowhere
 }
 
@@ -121,6 +123,12 @@ func New(o Options) (*Judge, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Refused == nil {
+		o.Refused = func(int) {}
+	}
+	if o.Retried == nil {
+		o.Retried = func() {}
 	}
 	if o.Parsers == nil {
 		o.Parsers = parser.Lookup

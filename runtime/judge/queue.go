@@ -3,6 +3,7 @@ package judge
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -27,6 +28,7 @@ type queue struct {
 type waiter struct {
 	trial, id string
 	room      *roomRequest // a game's; nil = a round
+	since     time.Time    // when it came into line
 	patient   bool         // no agent waits for it: it comes behind what others have in line, and takes no place
 
 	// These belong to who serves the queue.
@@ -115,6 +117,7 @@ func (q *queue) enqueue(trial, id string, kind round.Kind) {
 }
 
 func (q *queue) add(w *waiter) {
+	w.since = time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.lines[w.trial]) == 0 {

@@ -196,6 +196,7 @@ func (j *Judge) judge(ctx context.Context, s *session, id string) (again time.Du
 	if err != nil {
 		log.Warn("a judging failed", "round", sub.Round, "refunds", sub.Refunds, "error", err)
 		if j.waitedFor(sub, err) || sub.ID == "" || sub.Refunds+1 < tries(sub, err) {
+			j.opts.Retried()
 			return j.refund(ctx, sub, id, err)
 		}
 		j.host.RemoveLater(j.judgingName(sub))

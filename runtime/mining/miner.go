@@ -210,6 +210,12 @@ func (m *Miner) idle() {
 	clear(m.at)
 }
 
+// UnderWay is how many pull requests are at work now, by stage.
+func (m *Miner) UnderWay() map[string]int {
+	at, _ := m.stages()
+	return at
+}
+
 // stages counts the open pull requests under way by stage, and says for what some wait.
 func (m *Miner) stages() (at map[string]int, waits string) {
 	m.mu.Lock()

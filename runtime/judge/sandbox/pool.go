@@ -99,6 +99,13 @@ func (p *Pool) pop(kind string) (warm, bool) {
 	return c, true
 }
 
+// Len is how many containers wait in the pool.
+func (p *Pool) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting)
+}
+
 func (p *Pool) put(c warm) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

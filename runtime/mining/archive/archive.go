@@ -23,6 +23,8 @@ type Options struct {
 	BaseURL string       // where the files lie; "" = DefaultBaseURL
 	Client  *http.Client // asks for them; without a limit of time to a whole request. nil = the usual one
 	Log     *slog.Logger // told of what is tried again; nil = nobody
+	// Ended is told how each reading of an hour ended: with nil, or with the error of Hour. Nil tells nobody.
+	Ended func(error)
 }
 
 // Archive is one place with hours. It can be used by several at once.
@@ -30,6 +32,7 @@ type Archive struct {
 	base   string
 	client *http.Client
 	log    *slog.Logger
+	ended  func(error)
 }
 
 // New returns the archive of the options, and asks it nothing. Its error is an address that
@@ -45,10 +48,13 @@ func New(o Options) (*Archive, error) {
 	if o.Client == nil {
 		o.Client = http.DefaultClient
 	}
+	if o.Ended == nil {
+		o.Ended = func(error) {}
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Archive{base: strings.TrimSuffix(o.BaseURL, "/") + "/", client: o.Client, log: o.Log}, nil
+	return &Archive{base: strings.TrimSuffix(o.BaseURL, "/") + "/", client: o.Client, log: o.Log, ended: o.Ended}, nil
 }
 
 // maxPasses is how often a file is begun whose server cannot go on where it broke off.
@@ -70,7 +76,8 @@ func Name(hour time.Time) string {
 // It ends with an error of each or of the context as it is, and with ErrMissing, ErrTimeline,
 // a *Damaged, a *Refused, a *Busy or words about the server in one that names the file. What was
 // told before an error is true, and the counts are of that part.
-func (a *Archive) Hour(ctx context.Context, hour time.Time, each func(Merge) error) (Counts, error) {
+func (a *Archive) Hour(ctx context.Context, hour time.Time, each func(Merge) error) (counts Counts, err error) {
+	defer func() { a.ended(err) }()
 	name := Name(hour)
 	d := newDownload(ctx, a, a.base+name)
 	defer d.close()

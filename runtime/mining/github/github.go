@@ -35,6 +35,9 @@ type Options struct {
 	// Client gives its Transport; nil = one of our own.
 	Client *http.Client
 	Log    *slog.Logger // nil = nothing is logged
+	// Asked is told of each request: which limit it counts for (core, search, graphql), and what came of
+	// it (answer, limit, none). Nil tells nobody.
+	Asked func(resource, outcome string)
 }
 
 // Client asks one installation of GitHub, with several tokens. It may be used at once.
@@ -85,7 +88,10 @@ func Open(o Options) (*Client, error) {
 		}
 		c.clients = append(c.clients, one)
 	}
-	c.api = &api{host: base.Host, transport: transport, purse: newPurse(o.Tokens, c.log), log: c.log}
+	c.api = &api{host: base.Host, transport: transport, purse: newPurse(o.Tokens, c.log), log: c.log, asked: o.Asked}
+	if c.api.asked == nil {
+		c.api.asked = func(string, string) {}
+	}
 	c.rest, err = github.NewClient(github.WithURLs(&address, &address), github.WithTransport(c.api),
 		github.WithDisableRateLimitCheck(), github.WithUserAgent("assayd"))
 	if err != nil {

@@ -158,6 +158,9 @@ const (
 	limit
 )
 
+// String is the word for it in counts.
+func (c came) String() string { return [...]string{"none", "answer", "limit"}[c] }
+
 // settle takes a token back, with what GitHub said of its limits.
 func (p *tokenQuota) settle(t *token, of resource, c came, h http.Header) {
 	p.mu.Lock()

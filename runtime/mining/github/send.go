@@ -38,6 +38,7 @@ type api struct {
 	transport http.RoundTripper
 	purse     *tokenQuota
 	log       *slog.Logger
+	asked     func(resource, outcome string)
 }
 
 // unanswered says that GitHub did not answer properly, often enough.
@@ -124,7 +125,10 @@ func (a *api) attempt(q *http.Request, t *token, of resource) (*http.Response, e
 	ctx, cancel := context.WithTimeoutCause(q.Context(), requestTime, fmt.Errorf("none within %s", requestTime))
 	defer cancel()
 	came, said := nothing, http.Header(nil)
-	defer func() { a.purse.settle(t, of, came, said) }()
+	defer func() {
+		a.asked(string(of), came.String())
+		a.purse.settle(t, of, came, said)
+	}()
 	q = q.Clone(ctx)
 	if t.secret != "" {
 		q.Header.Set("Authorization", "Bearer "+t.secret)
