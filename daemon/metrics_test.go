@@ -48,7 +48,7 @@ func TestADaemonTellsOfItsWork(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	const viewer = "viewer viewer viewer viewer viewer viewer"
-	w.write("r.hcl", spec("r", "", "", `agent "nop" {}`))
+	w.write("r.hcl", w.benchmark()+w.run("r", []string{`agent "nop" {}`}))
 	w.serve("--config", w.settings(fmt.Sprintf("http {\n  listen = \"127.0.0.1:0\"\n  token = %q\n  viewer_token = %q\n}\n", token, viewer)))
 	at := w.listener()
 	w.settled("run.r", patience)
