@@ -64,7 +64,9 @@ type OpenRow struct {
 // EachOpen calls do with the counts of all executions that are open, by spec and execution. One without cells has
 // one row, whose State is "".
 func (t *Tx) EachOpen(do func(OpenRow) error) error {
-	err := each(t, func(r row) (o OpenRow, err error) { return o, r.Scan(&o.Spec, &o.Execution, &o.Only, &o.State, &o.Cells) }, do,
+	err := each(t, func(r row) (o OpenRow, err error) {
+		return o, r.Scan(&o.Spec, &o.Execution, &o.Only, &o.State, &o.Cells)
+	}, do,
 		`SELECT e.spec, e.n, ifnull(json_array_length(e.data, '$.only'), 0), ifnull(c.state, ''), ifnull(c.cells, 0)
 		FROM executions e LEFT JOIN cell_counts c ON c.spec = e.spec AND c.execution = e.n
 		WHERE e.finished_at = 0 ORDER BY e.spec, e.n`)
