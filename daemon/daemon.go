@@ -204,14 +204,17 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Ready:    d.ready, Idle: o.Idle,
 		Observer: reconcile.Observer{Turned: d.metrics.Turned, Failed: d.metrics.Failed, Staged: d.metrics.Staged},
 	})
-	d.writer = results.NewWriter(d.projection(), results.Options{
-		Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"), Failed: d.metrics.ResultsFailed,
-	})
-	d.metrics.Gauges(metrics.Sources{
+	d.writer = results.NewWriter(d.projection(), results.Options{Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"), Failed: d.metrics.ResultsFailed})
+	d.metrics.Gauges(d.sources())
+	return nil
+}
+
+// sources are what gauges are read from.
+func (d *Daemon) sources() metrics.Sources {
+	return metrics.Sources{
 		Admission: d.admission, Judge: d.judge, Gateway: d.gateway, GitHub: d.github, Store: d.store, Reader: d.rec.Reader, LoopAge: d.rec.Age,
 		Ready: func() bool { return len(d.unready()) == 0 }, Engine: d.engineUp, Free: func() int64 { return freeAt(d.store.Dir()) },
-	})
-	return nil
+	}
 }
 
 // openImages makes what builds images. hold and mounts are of the containers that it does so in.

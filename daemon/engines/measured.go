@@ -47,7 +47,7 @@ type measured struct {
 }
 
 // call makes a call and tells of it. A call that its caller breaks off says nothing of the engine.
-func call[T any](m measured, ctx context.Context, name string, do func() (T, error)) (T, error) {
+func call[T any](ctx context.Context, m measured, name string, do func() (T, error)) (T, error) {
 	began := time.Now()
 	value, err := do()
 	if err == nil || ctx.Err() == nil {
@@ -57,112 +57,112 @@ func call[T any](m measured, ctx context.Context, name string, do func() (T, err
 }
 
 // act is call for one without a value.
-func act(m measured, ctx context.Context, name string, do func() error) error {
-	_, err := call(m, ctx, name, func() (struct{}, error) { return struct{}{}, do() })
+func act(ctx context.Context, m measured, name string, do func() error) error {
+	_, err := call(ctx, m, name, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
 // Observe implements container.Engine.
 func (m measured) Observe(ctx context.Context, owner string) ([]container.Instance, error) {
-	return call(m, ctx, "observe", func() ([]container.Instance, error) { return m.Engine.Observe(ctx, owner) })
+	return call(ctx, m, "observe", func() ([]container.Instance, error) { return m.Engine.Observe(ctx, owner) })
 }
 
 // Inspect implements container.Engine.
 func (m measured) Inspect(ctx context.Context, id string) (container.Instance, error) {
-	return call(m, ctx, "inspect", func() (container.Instance, error) { return m.Engine.Inspect(ctx, id) })
+	return call(ctx, m, "inspect", func() (container.Instance, error) { return m.Engine.Inspect(ctx, id) })
 }
 
 // Start implements container.Engine.
 func (m measured) Start(ctx context.Context, w container.Workload) (container.Instance, error) {
-	return call(m, ctx, "start", func() (container.Instance, error) { return m.Engine.Start(ctx, w) })
+	return call(ctx, m, "start", func() (container.Instance, error) { return m.Engine.Start(ctx, w) })
 }
 
 // Stop implements container.Engine.
 func (m measured) Stop(ctx context.Context, id string, grace time.Duration) error {
-	return act(m, ctx, "stop", func() error { return m.Engine.Stop(ctx, id, grace) })
+	return act(ctx, m, "stop", func() error { return m.Engine.Stop(ctx, id, grace) })
 }
 
 // Remove implements container.Engine.
 func (m measured) Remove(ctx context.Context, id string) error {
-	return act(m, ctx, "remove", func() error { return m.Engine.Remove(ctx, id) })
+	return act(ctx, m, "remove", func() error { return m.Engine.Remove(ctx, id) })
 }
 
 // Restart implements container.Restarter.
 func (m measured) Restart(ctx context.Context, id string) (container.Instance, error) {
-	return call(m, ctx, "restart", func() (container.Instance, error) { return m.Engine.Restart(ctx, id) })
+	return call(ctx, m, "restart", func() (container.Instance, error) { return m.Engine.Restart(ctx, id) })
 }
 
 // CopyTo implements container.Copier.
 func (m measured) CopyTo(ctx context.Context, id, dir string, tar io.Reader) error {
-	return act(m, ctx, "copy_to", func() error { return m.Engine.CopyTo(ctx, id, dir, tar) })
+	return act(ctx, m, "copy_to", func() error { return m.Engine.CopyTo(ctx, id, dir, tar) })
 }
 
 // CopyFrom implements container.Copier. It is measured until the stream begins.
 func (m measured) CopyFrom(ctx context.Context, id, path string) (io.ReadCloser, error) {
-	return call(m, ctx, "copy_from", func() (io.ReadCloser, error) { return m.Engine.CopyFrom(ctx, id, path) })
+	return call(ctx, m, "copy_from", func() (io.ReadCloser, error) { return m.Engine.CopyFrom(ctx, id, path) })
 }
 
 // Freeze implements container.Freezer.
 func (m measured) Freeze(ctx context.Context, id string) error {
-	return act(m, ctx, "freeze", func() error { return m.Engine.Freeze(ctx, id) })
+	return act(ctx, m, "freeze", func() error { return m.Engine.Freeze(ctx, id) })
 }
 
 // Thaw implements container.Freezer.
 func (m measured) Thaw(ctx context.Context, id string) error {
-	return act(m, ctx, "thaw", func() error { return m.Engine.Thaw(ctx, id) })
+	return act(ctx, m, "thaw", func() error { return m.Engine.Thaw(ctx, id) })
 }
 
 // Pin implements container.Pinner.
 func (m measured) Pin(ctx context.Context, id, cpuset string) error {
-	return act(m, ctx, "pin", func() error { return m.Engine.Pin(ctx, id, cpuset) })
+	return act(ctx, m, "pin", func() error { return m.Engine.Pin(ctx, id, cpuset) })
 }
 
 // Usage implements container.Meter.
 func (m measured) Usage(ctx context.Context, id string) (container.Usage, error) {
-	return call(m, ctx, "usage", func() (container.Usage, error) { return m.Engine.Usage(ctx, id) })
+	return call(ctx, m, "usage", func() (container.Usage, error) { return m.Engine.Usage(ctx, id) })
 }
 
 // HostInfo implements container.Host.
 func (m measured) HostInfo(ctx context.Context) (container.HostInfo, error) {
-	return call(m, ctx, "host_info", func() (container.HostInfo, error) { return m.Engine.HostInfo(ctx) })
+	return call(ctx, m, "host_info", func() (container.HostInfo, error) { return m.Engine.HostInfo(ctx) })
 }
 
 // Image implements container.Images.
 func (m measured) Image(ctx context.Context, ref string) (container.Image, error) {
-	return call(m, ctx, "image", func() (container.Image, error) { return m.Engine.Image(ctx, ref) })
+	return call(ctx, m, "image", func() (container.Image, error) { return m.Engine.Image(ctx, ref) })
 }
 
 // Pull implements container.Images.
 func (m measured) Pull(ctx context.Context, ref, platform string) (container.Image, error) {
-	return call(m, ctx, "pull", func() (container.Image, error) { return m.Engine.Pull(ctx, ref, platform) })
+	return call(ctx, m, "pull", func() (container.Image, error) { return m.Engine.Pull(ctx, ref, platform) })
 }
 
 // Tag implements container.Images.
 func (m measured) Tag(ctx context.Context, ref, name string) error {
-	return act(m, ctx, "tag", func() error { return m.Engine.Tag(ctx, ref, name) })
+	return act(ctx, m, "tag", func() error { return m.Engine.Tag(ctx, ref, name) })
 }
 
 // Push implements container.Images.
 func (m measured) Push(ctx context.Context, ref string) (string, error) {
-	return call(m, ctx, "push", func() (string, error) { return m.Engine.Push(ctx, ref) })
+	return call(ctx, m, "push", func() (string, error) { return m.Engine.Push(ctx, ref) })
 }
 
 // Commit implements container.Images.
 func (m measured) Commit(ctx context.Context, id, ref string, c container.ImageConfig) (container.Image, error) {
-	return call(m, ctx, "commit", func() (container.Image, error) { return m.Engine.Commit(ctx, id, ref, c) })
+	return call(ctx, m, "commit", func() (container.Image, error) { return m.Engine.Commit(ctx, id, ref, c) })
 }
 
 // ListImages implements container.Images.
 func (m measured) ListImages(ctx context.Context, key, value string) ([]container.Image, error) {
-	return call(m, ctx, "list_images", func() ([]container.Image, error) { return m.Engine.ListImages(ctx, key, value) })
+	return call(ctx, m, "list_images", func() ([]container.Image, error) { return m.Engine.ListImages(ctx, key, value) })
 }
 
 // Names implements container.Images.
 func (m measured) Names(ctx context.Context) (map[string]string, error) {
-	return call(m, ctx, "names", func() (map[string]string, error) { return m.Engine.Names(ctx) })
+	return call(ctx, m, "names", func() (map[string]string, error) { return m.Engine.Names(ctx) })
 }
 
 // RemoveImage implements container.Images.
 func (m measured) RemoveImage(ctx context.Context, ref string) error {
-	return act(m, ctx, "remove_image", func() error { return m.Engine.RemoveImage(ctx, ref) })
+	return act(ctx, m, "remove_image", func() error { return m.Engine.RemoveImage(ctx, ref) })
 }
