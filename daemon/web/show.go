@@ -23,6 +23,7 @@ const (
 	specsOnPage  = 50
 	pullsOnPage  = 100
 	stepsOnPage  = 50
+	stepsBeside  = 25 // of each of two trials
 	executions   = 20
 )
 
@@ -47,6 +48,7 @@ func (s *Server) pages() map[string]show {
 		"/mining":                         s.minings,
 		"/mining/{mining}":                s.mining,
 		"/compare":                        s.compare,
+		"/compare/steps":                  s.compareSteps,
 	}
 }
 
@@ -163,19 +165,4 @@ func (s *Server) mining(q *http.Request, f page.Frame) (string, page.View, error
 		next = behind(q.URL, strconv.FormatInt(pulls[pullsOnPage-1].N, 10)) + "#pulls"
 	}
 	return "mining", page.NewMining(f, m, q.URL, pulls, next, first(q.URL)), nil
-}
-
-func (s *Server) compare(q *http.Request, f page.Frame) (string, page.View, error) {
-	a, b := q.FormValue("a"), q.FormValue("b")
-	if a == "" || b == "" {
-		return "compare", page.NewCompare(f, a, b, nil, ""), nil
-	}
-	c, err := s.o.Reader.Compare(q.Context(), a, b, nil)
-	if err != nil {
-		if status, _ := api.Classify(err); status >= http.StatusInternalServerError {
-			return "", nil, err
-		}
-		return "compare", page.NewCompare(f, a, b, nil, err.Error()), nil // with the form to name others
-	}
-	return "compare", page.NewCompare(f, a, b, c.Comparisons, ""), nil
 }

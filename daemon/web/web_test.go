@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 // Tokens of the fixture's settings.
@@ -43,8 +44,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, cells int) *fixture {
 	t.Helper()
-	f := &fixture{T: t, store: storetest.Open(t)}
-	text := fmt.Sprintf(`
+	return newFixtureOf(t, cells, fmt.Sprintf(`
 benchmark "edge" {
   task "one" {
     image       = "work:1"
@@ -58,7 +58,13 @@ run "r" {
   attempts  = %d
   agent "nop" {}
 }
-`, max(cells, 1))
+`, max(cells, 1)))
+}
+
+// newFixtureOf is a fixture whose run.r is declared by a text.
+func newFixtureOf(t *testing.T, cells int, text string, change ...func(*trial.State)) *fixture {
+	t.Helper()
+	f := &fixture{T: t, store: storetest.Open(t)}
 	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, config.Options{})
 	if set.Diagnostics.HasErrors() {
 		t.Fatal(set.Diagnostics)
@@ -66,7 +72,7 @@ run "r" {
 	d, err := plan.Compile(set, *set.Run("r"))
 	f.check(err)
 	if cells > 0 {
-		f.check(f.store.Do(t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, cells) }))
+		f.check(f.store.Do(t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, cells, change...) }))
 	}
 	reader := query.New(query.Options{Store: f.store, StateDir: f.store.Dir(), OpenBlob: f.store.Blobs().Open})
 	var none *query.Snapshot

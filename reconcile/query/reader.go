@@ -31,11 +31,12 @@ type Reader struct {
 	first     chan struct{} // closed when there is one
 	summaries *summaries
 	indices   indices
+	comparing chan struct{} // held by who compares
 }
 
 // New returns a reader without a snapshot: questions about it wait for Publish.
 func New(o Options) *Reader {
-	return &Reader{o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle), indices: indices{all: map[string]*indexed{}}}
+	return &Reader{o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle), indices: indices{all: map[string]*indexed{}}, comparing: make(chan struct{}, 1)}
 }
 
 // Run makes the summaries that questions ask for until the context ends.

@@ -21,7 +21,7 @@ var functions = template.FuncMap{
 	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
 	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
 	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
-	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "word": word, "sum": sum,
+	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "word": word, "sum": sum,
 	"unsigned": func(n int64) uint64 { return uint64(max(n, 0)) },
 	"spaces":   func(n int) string { return strings.Repeat(" ", len(strconv.Itoa(n))) },
 }
@@ -166,4 +166,16 @@ func trialsAt(s summary.Side, task string) string {
 		task = name
 	}
 	return RunPath(s.Run, s.Execution) + "?" + url.Values{"task": {task}}.Encode() + "#trials"
+}
+
+// agentsPath is where the agents of an execution are compared with each other; "" where it has a single one.
+func agentsPath(r *summary.Report) string {
+	q := url.Values{}
+	for i, a := range r.Agents[:min(len(r.Agents), summary.MaxSides)] {
+		q.Set(SideNames()[i], sideName(summary.Side{Run: r.Run, Execution: r.Execution, Agent: a.Agent}))
+	}
+	if len(q) < 2 {
+		return ""
+	}
+	return "/compare?" + q.Encode()
 }

@@ -76,11 +76,15 @@ func every() map[string]View {
 		"tasks":   NewTasks(f, hostile, []query.TaskInfo{{Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
 		"machine": NewMachine(f, Load{Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}}, []query.RunInfo{run}),
 		"specs":   NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
-		"compare": NewCompare(f, hostile, hostile, []summary.Comparison{pair}, hostile),
-		"mining":  NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
-		"minings": NewMinings(f, []query.MiningInfo{mining}, "", ""),
-		"login":   NewLogin(f, hostile, hostile, true),
-		"problem": NewProblem(f, 404, hostile, hostile),
+		"compare": NewCompare(f, []string{hostile, hostile, hostile}, []summary.Pairwise{
+			{Sides: []summary.Side{side, side}, Pairs: []summary.Comparison{pair}, Apart: []summary.ApartTask{{Task: hostile, On: []bool{true, false}}}, Changed: []string{hostile}},
+			{Sides: []summary.Side{side, side, side}, Pairs: []summary.Comparison{pair, pair, pair}, Apart: []summary.ApartTask{{Task: hostile, On: []bool{true, false, true}}}, Changed: []string{hostile}},
+		}, hostile),
+		"comparesteps": NewCompareSteps(f, at, hostile, []SideSteps{{Name: hostile, Trials: []query.CellInfo{cell, cell}, Steps: steps}, {Name: hostile, Trials: []query.CellInfo{cell}}}, 25),
+		"mining":       NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
+		"minings":      NewMinings(f, []query.MiningInfo{mining}, "", ""),
+		"login":        NewLogin(f, hostile, hostile, true),
+		"problem":      NewProblem(f, 404, hostile, hostile),
 	}
 }
 
