@@ -19,6 +19,7 @@ type TrialInfo struct {
 	ID        string       `json:"id"`
 	Run       string       `json:"run"` // address
 	Execution int          `json:"execution"`
+	Benchmark string       `json:"benchmark,omitempty"`
 	Task      string       `json:"task"`
 	Agent     string       `json:"agent"`
 	Model     string       `json:"model"`
@@ -49,7 +50,7 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 		}
 		t, err := trialStatus(tx, s, nil)
 		info = TrialInfo{
-			ID: t.ID, Run: s.Spec, Execution: s.Execution, Task: t.Task, Agent: t.Agent, Model: t.Model, Attempt: t.Attempt, Mode: t.Mode,
+			ID: t.ID, Run: s.Spec, Execution: s.Execution, Benchmark: s.Cell.Task.Benchmark, Task: t.Task, Agent: t.Agent, Model: t.Model, Attempt: t.Attempt, Mode: t.Mode,
 			Try: t.Try, Phase: t.Phase, Status: t.Status, Reason: t.Reason, Detail: t.Detail, Started: t.Started, Deadline: t.Deadline,
 			Now: t.Now, Ended: t.Ended, Best: t.Best, Flags: append([]string{}, t.Flags...), Usage: t.Usage, Budget: t.Budget,
 		}

@@ -319,6 +319,9 @@ CREATE UNIQUE INDEX lines_n ON lines (n) WHERE n > 0;
 -- An execution's trials in the order of their ids, which reads all of them without sorting their texts.
 DROP INDEX trials_execution;
 CREATE INDEX trials_execution ON trials (spec, execution, id);
+`, `
+-- The cells of all runs at a task.
+CREATE INDEX cells_task ON cells (benchmark, task, created, trial);
 `}
 
 // migrate brings the database to the newest schema in one transaction.

@@ -21,7 +21,7 @@ var functions = template.FuncMap{
 	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
 	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
 	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
-	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "word": word, "sum": sum,
+	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "benchmarkPath": BenchmarkPath, "taskOf": taskOf, "taskAt": taskAt, "link": newLink, "solved": solved, "word": word, "sum": sum,
 	"unsigned": func(n int64) uint64 { return uint64(max(n, 0)) },
 	"spaces":   func(n int) string { return strings.Repeat(" ", len(strconv.Itoa(n))) },
 }
@@ -178,4 +178,20 @@ func agentsPath(r *summary.Report) string {
 		return ""
 	}
 	return "/compare?" + q.Encode()
+}
+
+// link is a text that leads somewhere; At "" = nowhere.
+type link struct{ At, Text string }
+
+func newLink(at, text string) link { return link{at, text} }
+
+// solved says what a check has seen of a task's solution; nil = there is none.
+func solved(oracle *bool) string {
+	switch {
+	case oracle == nil:
+		return "there is no solution"
+	case *oracle:
+		return "the solution passes"
+	}
+	return "the solution does not pass"
 }

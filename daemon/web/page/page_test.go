@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -58,6 +59,10 @@ func every() map[string]View {
 		N: 1, Model: hostile, Messages: []transcript.Message{{Role: hostile, Text: strings.Repeat(hostile+"\n", 60)}}, Answered: true, Error: hostile, Text: hostile, Reasoning: hostile,
 		Calls: []transcript.Call{{Name: hostile, Arguments: `{"command":"` + strings.Repeat("x", 9000) + `"}`}, {Name: "b", Arguments: hostile}},
 	}}}
+	validation := &query.Validation{Verdict: hostile}
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"verdict":%q,"findings":[{"check":%[1]q,"severity":%[1]q,"text":%[1]q}]}`, "<script>alert(1)</script>"), validation); err != nil {
+		panic(err) // the text above is JSON
+	}
 	return map[string]View{
 		"overview": NewOverview(f, query.Overview{
 			Runs: []query.RunInfo{run}, Minings: []query.MiningInfo{mining}, Files: map[config.Status]int{config.OK: 2}, Diagnostics: config.Diagnostics{diagnostic}, Waits: []string{hostile}, Git: git,
@@ -72,8 +77,15 @@ func every() map[string]View {
 		"between": NewBetween(f, trial, query.Between{
 			A: rounds[0], B: rounds[1], Fixed: []string{hostile}, Broken: []string{hostile}, Files: []query.FileChange{{Path: hostile, Kind: "changed", Added: 1, Diff: hostile}, {Path: hostile, Kind: "added"}}, More: 2,
 		}, steps),
-		"log":     NewLog(f, trial, hostile, 0, 10, 10),
-		"tasks":   NewTasks(f, hostile, []query.TaskInfo{{Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
+		"log":   NewLog(f, trial, hostile, 0, 10, 10),
+		"tasks": NewTasks(f, hostile, []query.TaskInfo{{Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
+		"benchmark": NewBenchmark(f, query.BenchmarkInfo{Address: hostile, File: hostile, Generation: hostile, Description: hostile, Imports: []string{hostile}, Problems: 1, Tasks: 1},
+			[]query.TaskInfo{{ID: hostile, Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
+		"task": NewTaskDetail(f, query.TaskDetail{
+			TaskInfo: query.TaskInfo{ID: hostile, Name: hostile + "x", Address: hostile, Missing: hostile, Parser: hostile, Select: hostile, Direction: hostile}, Declared: true, Of: hostile,
+			Instruction: hostile, Images: []query.TaskImage{{Role: hostile, Name: hostile, Digest: hostile}}, Command: hostile, Stages: []string{hostile}, Feedback: hostile,
+			Hidden: []string{hostile}, HiddenAll: 2, NoHidden: hostile, Validated: validation,
+		}, []query.CellInfo{cell}, "", ""),
 		"machine": NewMachine(f, Load{Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}}, []query.RunInfo{run}),
 		"specs":   NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
 		"compare": NewCompare(f, []string{hostile, hostile, hostile}, []summary.Pairwise{
