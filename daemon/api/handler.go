@@ -58,7 +58,7 @@ var errNoPages = query.Conflictf("this process serves no pages; a daemon does")
 func Handler(r *reconcile.Reconciler, version string, logins Logins) http.Handler {
 	mux := &router{}
 	for pattern, serve := range (&handler{r: r, version: version, logins: logins}).routes() {
-		mux.mux.HandleFunc(pattern, serve)
+		mux.mux.HandleFunc(pattern, numbersOnly(pattern, serve))
 	}
 	return mux
 }

@@ -18,7 +18,7 @@ func (s *Server) goTo(w http.ResponseWriter, q *http.Request) {
 		http.Redirect(w, q, "/login", http.StatusSeeOther)
 		return
 	}
-	to, err := s.resolve(q.Context(), strings.TrimSpace(q.FormValue("to")))
+	to, err := s.resolve(s.seenBy(role, q).Context(), strings.TrimSpace(q.FormValue("to")))
 	if err != nil {
 		s.problem(w, q, role, err)
 		return

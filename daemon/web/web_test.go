@@ -40,6 +40,7 @@ type fixture struct {
 	server   *httptest.Server
 	client   *http.Client // follows no redirection
 	reached  []string     // what came through to the API
+	now      *query.Snapshot
 }
 
 func newFixture(t *testing.T, cells int) *fixture {
@@ -78,7 +79,8 @@ func newFixtureOf(t *testing.T, cells int, text string, change ...func(*trial.St
 	var none *query.Snapshot
 	edit := none.Edit()
 	edit.PutRun(query.RunView{Address: "run.r", Desired: d, File: "a.hcl"}, true)
-	reader.Publish(edit.Done(set, nil, ""))
+	f.now = edit.Done(set, nil, "")
+	reader.Publish(f.now)
 	f.sessions, err = OpenSessions(t.Context(), f.store, false)
 	f.check(err)
 	f.server = httptest.NewServer(New(Options{

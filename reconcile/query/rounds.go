@@ -56,6 +56,9 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 		}
 		return err
 	})
+	if HidesContent(ctx) {
+		info.Detail = ""
+	}
 	return info, err
 }
 
@@ -81,7 +84,11 @@ func (r *Reader) RoundsAfter(ctx context.Context, id string, after, limit int) (
 			if err != nil {
 				return err
 			}
-			infos = append(infos, RoundInfo{row.N, roundOf(s, sub), sub.Kind})
+			info := RoundInfo{row.N, roundOf(s, sub), sub.Kind}
+			if HidesContent(ctx) {
+				info.Report = muted(info.Report)
+			}
+			infos = append(infos, info)
 		}
 		return err
 	})
@@ -100,6 +107,9 @@ func (r *Reader) RoundOf(ctx context.Context, id, roundName string) (info RoundI
 		info = RoundInfo{row.N, roundOf(s, sub), sub.Kind}
 		return err
 	})
+	if HidesContent(ctx) {
+		info.Report = muted(info.Report)
+	}
 	return info, err
 }
 
@@ -113,6 +123,11 @@ type TestInfo struct {
 // being any, and with part of a name in whatever case. A round that is not known is an ErrUnknown,
 // one without a verdict a *Conflict.
 func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name string, after, limit int) (infos []TestInfo, err error) {
+	if name != "" { // who asks for names again and again learns them
+		if err := needsContent(ctx, "names of tests"); err != nil {
+			return nil, err
+		}
+	}
 	var sub round.Submission
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		if _, err := history.KnownTrial(tx, id); err != nil {
@@ -137,6 +152,9 @@ func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name str
 		if i >= after && (status == "" || string(t.Status) == status) && strings.Contains(strings.ToLower(t.Name), name) {
 			infos = append(infos, TestInfo{i + 1, t})
 		}
+	}
+	if HidesContent(ctx) {
+		muteTests(infos)
 	}
 	return infos, nil
 }

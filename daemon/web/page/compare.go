@@ -31,6 +31,7 @@ type SideBoard struct {
 	Pair     *summary.Comparison // of two sides; nil = there are more
 	Matrices []DifferenceMatrix  // of more than two
 	Pairs    int
+	Steps    bool        // who looks may see what agents and models said
 	Apart    []ApartLine // the first ones
 	ApartAll int
 	Changed  []string // the first ones
@@ -96,7 +97,9 @@ func NewCompare(f Frame, names []string, boards []summary.Pairwise, problem stri
 		v.Fields = append(v.Fields, field)
 	}
 	for _, b := range boards {
-		v.Boards = append(v.Boards, newSideBoard(b))
+		board := newSideBoard(b)
+		board.Steps = f.Shows("steps")
+		v.Boards = append(v.Boards, board)
 	}
 	return v
 }

@@ -28,6 +28,7 @@ type Frame struct {
 	AsOf     time.Time
 	ReadOnly bool   // no daemon runs: nothing changes
 	Still    *Still // nil = it is served, not written
+	Numbers  bool   // who looks sees numbers, and no text of agents and hidden tests
 }
 
 // Follows reports whether the page looks again when something changes.
