@@ -100,6 +100,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"GET /v1/openapi.yaml": h.document,
 
 		"GET /v1/overview":                             h.overview,
+		"GET /v1/health":                               h.health,
 		"GET /v1/runs":                                 h.runs,
 		"GET /v1/runs/{run}":                           h.run,
 		"GET /v1/runs/{run}/executions":                h.executions,

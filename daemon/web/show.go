@@ -61,7 +61,11 @@ func (s *Server) overview(q *http.Request, f page.Frame) (string, page.View, err
 	if err != nil {
 		return "", nil, err
 	}
-	return "overview", page.NewOverview(f, o, s.o.Watches), nil
+	h, err := s.o.Reader.Health(q.Context())
+	if err != nil {
+		return "", nil, err
+	}
+	return "overview", page.NewOverview(f, o, h, s.o.Watches), nil
 }
 
 func (s *Server) runs(q *http.Request, f page.Frame) (string, page.View, error) {
@@ -132,7 +136,11 @@ func (s *Server) machine(q *http.Request, f page.Frame) (string, page.View, erro
 	if err != nil {
 		return "", nil, err
 	}
-	return "machine", page.NewMachine(f, load, o.Runs), nil
+	h, err := s.o.Reader.Health(q.Context())
+	if err != nil {
+		return "", nil, err
+	}
+	return "machine", page.NewMachine(f, load, o.Runs, h), nil
 }
 
 func (s *Server) minings(q *http.Request, f page.Frame) (string, page.View, error) {

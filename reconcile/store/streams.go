@@ -172,6 +172,24 @@ func (t *Tx) Streams() ([]Stream, error) {
 	return t.streams("")
 }
 
+// Unwritten are lines of a stream that are not durable in its file.
+type Unwritten struct {
+	Spec, Path string
+	Missing    int
+	Data       []byte // the first of them
+}
+
+// UnwrittenLines returns at most limit streams with lines that are not durable in their file.
+func (t *Tx) UnwrittenLines(limit int) ([]Unwritten, error) {
+	all, err := list(t, func(r row) (u Unwritten, err error) { return u, r.Scan(&u.Spec, &u.Path, &u.Missing, &u.Data) },
+		`SELECT s.spec, s.path, s.last - s.written, l.data FROM streams s JOIN lines l ON l.spec = s.spec AND l.seq = s.written + 1
+		WHERE s.written < s.last ORDER BY s.id LIMIT ?`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read what is not written of streams: %w", err)
+	}
+	return all, nil
+}
+
 // DirtyStreams returns the streams with lines that are not durable in their file.
 func (t *Tx) DirtyStreams() ([]Stream, error) {
 	return t.streams("WHERE written < last")

@@ -21,7 +21,7 @@ var functions = template.FuncMap{
 	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
 	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
 	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
-	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "benchmarkPath": BenchmarkPath, "taskOf": taskOf, "taskAt": taskAt, "link": newLink, "solved": solved, "word": word, "sum": sum,
+	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "benchmarkPath": BenchmarkPath, "taskOf": taskOf, "taskAt": taskAt, "link": newLink, "healthAt": healthAt, "solved": solved, "word": word, "sum": sum,
 	"unsigned": func(n int64) uint64 { return uint64(max(n, 0)) },
 	"spaces":   func(n int) string { return strings.Repeat(" ", len(strconv.Itoa(n))) },
 }
@@ -194,4 +194,19 @@ func solved(oracle *bool) string {
 		return "the solution passes"
 	}
 	return "the solution does not pass"
+}
+
+// healthAt is the page that a finding is about; "" = none.
+func healthAt(f query.HealthFinding) string {
+	switch {
+	case f.Rule == query.RuleSpecs:
+		return "/specs"
+	case strings.HasPrefix(f.Address, "run."):
+		return RunPath(f.Address, 0)
+	case strings.HasPrefix(f.Address, "mining."):
+		return MiningPath(f.Address)
+	case strings.HasPrefix(f.Address, "benchmark."):
+		return BenchmarkPath(f.Address)
+	}
+	return ""
 }

@@ -59,6 +59,7 @@ func every() map[string]View {
 		N: 1, Model: hostile, Messages: []transcript.Message{{Role: hostile, Text: strings.Repeat(hostile+"\n", 60)}}, Answered: true, Error: hostile, Text: hostile, Reasoning: hostile,
 		Calls: []transcript.Call{{Name: hostile, Arguments: `{"command":"` + strings.Repeat("x", 9000) + `"}`}, {Name: "b", Arguments: hostile}},
 	}}}
+	health := query.Health{Findings: []query.HealthFinding{{Severity: "error", Rule: hostile, What: hostile, Address: "run." + hostile, Advice: hostile}, {Severity: "warning", Rule: query.RuleSpecs, What: hostile, Address: hostile, Advice: hostile}}}
 	validation := &query.Validation{Verdict: hostile}
 	if err := json.Unmarshal(fmt.Appendf(nil, `{"verdict":%q,"findings":[{"check":%[1]q,"severity":%[1]q,"text":%[1]q}]}`, "<script>alert(1)</script>"), validation); err != nil {
 		panic(err) // the text above is JSON
@@ -66,7 +67,7 @@ func every() map[string]View {
 	return map[string]View{
 		"overview": NewOverview(f, query.Overview{
 			Runs: []query.RunInfo{run}, Minings: []query.MiningInfo{mining}, Files: map[config.Status]int{config.OK: 2}, Diagnostics: config.Diagnostics{diagnostic}, Waits: []string{hostile}, Git: git,
-		}, []string{hostile}),
+		}, health, []string{hostile}),
 		"run": NewRun(f, RunData{
 			Run: run, Execution: 2, Executions: []query.ExecutionInfo{{Execution: 2, Trigger: hostile, StartedAt: f.AsOf.Add(-time.Hour)}, {Execution: 1}}, Counts: run.Cells, Cells: matrix,
 			Report: &numbers, Trials: Trials{URL: at, Items: []query.CellInfo{cell}, Filter: query.CellFilter{Task: hostile}}, Now: f.AsOf,
@@ -86,7 +87,7 @@ func every() map[string]View {
 			Instruction: hostile, Images: []query.TaskImage{{Role: hostile, Name: hostile, Digest: hostile}}, Command: hostile, Stages: []string{hostile}, Feedback: hostile,
 			Hidden: []string{hostile}, HiddenAll: 2, NoHidden: hostile, Validated: validation,
 		}, []query.CellInfo{cell}, "", ""),
-		"machine": NewMachine(f, Load{Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}}, []query.RunInfo{run}),
+		"machine": NewMachine(f, Load{Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}}, []query.RunInfo{run}, health),
 		"specs":   NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
 		"compare": NewCompare(f, []string{hostile, hostile, hostile}, []summary.Pairwise{
 			{Sides: []summary.Side{side, side}, Pairs: []summary.Comparison{pair}, Apart: []summary.ApartTask{{Task: hostile, On: []bool{true, false}}}, Changed: []string{hostile}},
