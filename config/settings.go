@@ -142,7 +142,14 @@ type HTTP struct {
 	ViewerToken   Secret   // lets look
 	OperatorToken Secret   // lets look, and cancel, rerun and retry
 	Hosts         []string // names by which browsers reach the daemon, besides the machine's own
+	Content       string   // what viewers see: all, or metadata, which is no text of agents and hidden tests
 }
+
+// What viewers see.
+const (
+	ContentAll      = "all"
+	ContentMetadata = "metadata"
+)
 
 // Limits bound everything together; zero = what the machine has, less a reserve.
 type Limits struct {

@@ -36,8 +36,9 @@ provider "local" {
   api_key  = "plain"
 }
 http {
-  listen = "127.0.0.1:7434"
-  token  = secret("key")
+  listen  = "127.0.0.1:7434"
+  token   = secret("key")
+  content = "metadata"
 }
 build {
   secrets = { PIP_TOKEN = secret("key") }
@@ -78,7 +79,7 @@ github { base_url = "https://git.example/api/v3" }
 	if p := s.Providers["openrouter"]; p.APIKey.Name() != "key" || p.BaseURL == "" || p.Prices["m"].Output != 10 || p.RequestsPerMinute != 60 {
 		t.Errorf("unexpected %+v", p)
 	}
-	if s.Limits.Memory != 16<<30 || s.Build.Keep != 20<<30 || s.Build.Secrets["PIP_TOKEN"].Name() != "key" || s.Log.Format != "json" {
+	if s.Limits.Memory != 16<<30 || s.Build.Keep != 20<<30 || s.Build.Secrets["PIP_TOKEN"].Name() != "key" || s.Log.Format != "json" || s.HTTP.Content != ContentMetadata {
 		t.Errorf("unexpected %+v", s)
 	}
 	if len(s.Unsupported) != 0 || len(diags) != 0 {
@@ -131,5 +132,23 @@ func TestSecretsAreNotShown(t *testing.T) {
 	shown := fmt.Sprintf("%v %+v %#v %s %s", s, s, []Secret{s}, s, data) + s.LogValue().String()
 	if strings.Contains(shown, "hunter2") {
 		t.Error(shown)
+	}
+}
+
+// What viewers see is all unless it is said otherwise, in one of two words.
+func TestWhatViewersSee(t *testing.T) {
+	for text, want := range map[string]string{
+		``: ContentAll, `http {}`: ContentAll, `http { content = "all" }`: ContentAll, `http { content = "metadata" }`: ContentMetadata,
+	} {
+		s, diags := LoadSettings("assayd.hcl", []byte(text), testOptions())
+		if diags.HasErrors() || s.HTTP.Content != want {
+			t.Errorf("%s: %q, %v", text, s.HTTP.Content, diags)
+		}
+	}
+	for _, value := range []string{`"numbers"`, `""`, `true`, `["metadata"]`} {
+		_, diags := LoadSettings("assayd.hcl", fmt.Appendf(nil, "http {\n  hosts   = []\n  content = %s\n}\n", value), testOptions())
+		if len(diags) != 1 || diags[0].Severity != Error || diags[0].Line != 3 || diags[0].Column != 13 || !strings.Contains(diags[0].Detail, "metadata") && !strings.Contains(diags[0].Detail, "text") {
+			t.Errorf("%s: %+v", value, diags)
+		}
 	}
 }

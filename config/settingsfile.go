@@ -51,6 +51,7 @@ func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) 
 	out.HTTP = HTTP{
 		Listen: http.checked("listen", "", checkListen), Token: http.secret("token", Secret{}), ViewerToken: http.secret("viewer_token", Secret{}),
 		OperatorToken: http.secret("operator_token", Secret{}), Hosts: http.checkedList("hosts", nil, checkHostName),
+		Content: http.choice("content", ContentAll, ContentAll, ContentMetadata),
 	}
 	if out.HTTP.Listen != "" {
 		http.need("token")

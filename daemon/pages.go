@@ -7,8 +7,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
-
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/daemon/web/page"
 )
@@ -43,7 +43,8 @@ func (d *Daemon) openPages(ctx context.Context) error {
 	d.pages = web.New(web.Options{
 		Reader: d.rec.Reader, API: api.Handler(d.rec, d.opts.Version, d.logins), Sessions: sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
 		Metrics: d.metrics.Handler(), Probes: d.probes(), LoggedIn: d.metrics.LoggedIn,
-		Load: d.load, Owner: d.store.Owner(), Version: d.opts.Version, Watches: d.rec.Roots(), Log: d.opts.Log,
+		Numbers: d.opts.Settings.HTTP.Content == config.ContentMetadata,
+		Load:    d.load, Owner: d.store.Owner(), Version: d.opts.Version, Watches: d.rec.Roots(), Log: d.opts.Log,
 	})
 	if d.browsers, err = openSocket(d.logins.socket); err != nil {
 		return fmt.Errorf("open the socket for browsers: %w", err)

@@ -142,7 +142,7 @@ func New(o Options) *Reconciler {
 	})
 	r.Reader = query.New(query.Options{
 		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
-		Idle: o.Idle, Stopped: r.done,
+		Idle: o.Idle, Stopped: r.done, Host: r.hostState(),
 	})
 	r.Evaluator = evaluate.New(evaluate.Options{
 		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: r.o.Config, Accepted: r.accepted, Hold: r.holdCheckout, Commit: r.commitOf,
@@ -208,6 +208,20 @@ func (r *Reconciler) Age() time.Duration {
 		return 0
 	}
 	return r.Progress()
+}
+
+// hostState is what health is told of the daemon; nil where none runs.
+func (r *Reconciler) hostState() func() query.HostState {
+	if r.o.Idle {
+		return nil
+	}
+	return func() query.HostState {
+		s := query.HostState{LoopAge: r.Age(), Free: -1}
+		if r.o.Admission != nil {
+			s.Free = r.o.Admission.Load().DiskLeft
+		}
+		return s
+	}
 }
 
 // Heartbeat says that the loop is at work on something long, such as copying a context.

@@ -58,7 +58,7 @@ var errNoPages = query.Conflictf("this process serves no pages; a daemon does")
 func Handler(r *reconcile.Reconciler, version string, logins Logins) http.Handler {
 	mux := &router{}
 	for pattern, serve := range (&handler{r: r, version: version, logins: logins}).routes() {
-		mux.mux.HandleFunc(pattern, serve)
+		mux.mux.HandleFunc(pattern, numbersOnly(pattern, serve))
 	}
 	return mux
 }
@@ -100,6 +100,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"GET /v1/openapi.yaml": h.document,
 
 		"GET /v1/overview":                             h.overview,
+		"GET /v1/health":                               h.health,
 		"GET /v1/runs":                                 h.runs,
 		"GET /v1/runs/{run}":                           h.run,
 		"GET /v1/runs/{run}/executions":                h.executions,

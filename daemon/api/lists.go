@@ -48,6 +48,16 @@ func (c *Client) Overview(ctx context.Context) (o query.Overview, err error) {
 	return o, c.call(ctx, http.MethodGet, "/v1/overview", nil, &o)
 }
 
+// Health asks what looks wrong.
+func (c *Client) Health(ctx context.Context) (s query.Health, err error) {
+	return s, c.call(ctx, http.MethodGet, "/v1/health", nil, &s)
+}
+
+func (h *handler) health(w http.ResponseWriter, q *http.Request) {
+	s, err := h.r.Health(q.Context())
+	answer(w, s, err)
+}
+
 func (h *handler) overview(w http.ResponseWriter, q *http.Request) {
 	o, err := h.r.Overview(q.Context())
 	answer(w, o, err)

@@ -25,7 +25,7 @@ type Kind string
 const (
 	Invalid      Kind = "invalid"      // the request is malformed, or asks for what cannot be
 	Unauthorized Kind = "unauthorized" // the token is missing or wrong
-	Forbidden    Kind = "forbidden"    // a web page sent it, or it calls the daemon by a foreign name
+	Forbidden    Kind = "forbidden"    // a web page sent it, it calls the daemon by a foreign name, or the role may not
 	NotFound     Kind = "not_found"    // there is no such run, trial, round, or route
 	Conflict     Kind = "conflict"     // the present state does not allow it
 	Refused      Kind = "refused"      // the judge does not take the archive
@@ -147,6 +147,7 @@ func classify(err error) (status int, kind Kind) {
 	_, mistake := errors.AsType[*query.Mistake](err)
 	_, conflict := errors.AsType[*query.Conflict](err)
 	_, malformed := errors.AsType[invalid](err)
+	_, hidden := errors.AsType[*query.Hidden](err)
 	is := func(targets ...error) bool {
 		for _, t := range targets {
 			if errors.Is(err, t) {
@@ -159,6 +160,8 @@ func classify(err error) (status int, kind Kind) {
 	switch {
 	case large:
 		kind = TooLarge
+	case hidden:
+		kind = Forbidden
 	case mistake, malformed:
 		kind = Invalid
 	case is(history.ErrUnknown):

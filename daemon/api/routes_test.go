@@ -93,6 +93,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 		{"GET", "/v1/status?since=now", "", api.Invalid, "since"},
 		{"GET", "/v1/status?trials=-1", "", api.Invalid, "trials"},
 		{"GET", "/v1/overview", "", "", `"run.a"`},
+		{"GET", "/v1/health", "", "", `"findings"`},
 		{"GET", "/v1/runs", "", "", `"run.a"`},
 		{"GET", "/v1/runs/run.a", "", "", `"run.a"`},
 		{"GET", "/v1/runs/run.old/executions", "", "", `"execution":2`},

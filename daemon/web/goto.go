@@ -11,14 +11,14 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 )
 
-// goTo leads to what somebody has typed: a run, an execution, a mining spec, a trial, or a round of one.
+// goTo leads to what somebody has typed: a run, an execution, a mining spec, a benchmark, a task, a trial, or a round of one.
 func (s *Server) goTo(w http.ResponseWriter, q *http.Request) {
 	role := s.roleOf(q)
 	if role == "" {
 		http.Redirect(w, q, "/login", http.StatusSeeOther)
 		return
 	}
-	to, err := s.resolve(q.Context(), strings.TrimSpace(q.FormValue("to")))
+	to, err := s.resolve(s.seenBy(role, q).Context(), strings.TrimSpace(q.FormValue("to")))
 	if err != nil {
 		s.problem(w, q, role, err)
 		return
@@ -49,11 +49,14 @@ func (s *Server) resolve(ctx context.Context, name string) (string, error) {
 	if file, _, ok := strings.Cut(name, ".hcl"); ok && file != "" {
 		return "/specs", nil
 	}
+	if to, err := s.taskNamed(ctx, strings.Replace(name, "/", ".", 1)); to != "" || err != nil {
+		return to, err
+	}
 	trial, round, _ := strings.Cut(name, " ")
 	t, err := s.o.Reader.TrialOf(ctx, trial)
 	switch {
 	case errors.Is(err, history.ErrUnknown):
-		return "", history.Unknown("%s is no run, trial, or mining spec%s", name, now.Suggest(name))
+		return "", history.Unknown("%s is no run, trial, task, benchmark, or mining spec%s", name, now.Suggest(name))
 	case err != nil:
 		return "", err
 	case round != "":

@@ -23,6 +23,7 @@ const (
 	specsOnPage  = 50
 	pullsOnPage  = 100
 	stepsOnPage  = 50
+	stepsBeside  = 25 // of each of two trials
 	executions   = 20
 )
 
@@ -32,21 +33,26 @@ var errNoPage = history.Unknown("there is no page at this address")
 // pages are all pages by their pattern.
 func (s *Server) pages() map[string]show {
 	return map[string]show{
-		"/{$}":                            s.overview,
-		"/runs":                           s.runs,
-		"/runs/{run}":                     s.run,
-		"/runs/{run}/{execution}":         s.run,
-		"/trials/{trial}":                 s.trial,
-		"/trials/{trial}/log":             s.log,
-		"/trials/{trial}/steps":           s.steps,
-		"/trials/{trial}/between/{a}/{b}": s.between,
-		"/trials/{trial}/rounds/{round}":  s.round,
-		"/tasks":                          s.tasks,
-		"/machine":                        s.machine,
-		"/specs":                          s.specs,
-		"/mining":                         s.minings,
-		"/mining/{mining}":                s.mining,
-		"/compare":                        s.compare,
+		"/{$}":                                 s.overview,
+		"/runs":                                s.runs,
+		"/runs/{run}":                          s.run,
+		"/runs/{run}/{execution}":              s.run,
+		"/trials/{trial}":                      s.trial,
+		"/trials/{trial}/log":                  s.log,
+		"/trials/{trial}/steps":                s.steps,
+		"/trials/{trial}/between/{a}/{b}":      s.between,
+		"/trials/{trial}/rounds/{round}":       s.round,
+		"/tasks":                               s.tasks,
+		"/machine":                             s.machine,
+		"/specs":                               s.specs,
+		"/mining":                              s.minings,
+		"/mining/{mining}":                     s.mining,
+		"/mining/{mining}/tasks":               s.benchmark,
+		"/mining/{mining}/tasks/{task}":        s.task,
+		"/benchmarks/{benchmark}":              s.benchmark,
+		"/benchmarks/{benchmark}/tasks/{task}": s.task,
+		"/compare":                             s.compare,
+		"/compare/steps":                       s.compareSteps,
 	}
 }
 
@@ -55,7 +61,11 @@ func (s *Server) overview(q *http.Request, f page.Frame) (string, page.View, err
 	if err != nil {
 		return "", nil, err
 	}
-	return "overview", page.NewOverview(f, o, s.o.Watches), nil
+	h, err := s.o.Reader.Health(q.Context())
+	if err != nil {
+		return "", nil, err
+	}
+	return "overview", page.NewOverview(f, o, h, s.o.Watches), nil
 }
 
 func (s *Server) runs(q *http.Request, f page.Frame) (string, page.View, error) {
@@ -126,7 +136,11 @@ func (s *Server) machine(q *http.Request, f page.Frame) (string, page.View, erro
 	if err != nil {
 		return "", nil, err
 	}
-	return "machine", page.NewMachine(f, load, o.Runs), nil
+	h, err := s.o.Reader.Health(q.Context())
+	if err != nil {
+		return "", nil, err
+	}
+	return "machine", page.NewMachine(f, load, o.Runs, h), nil
 }
 
 func (s *Server) minings(q *http.Request, f page.Frame) (string, page.View, error) {
@@ -163,19 +177,4 @@ func (s *Server) mining(q *http.Request, f page.Frame) (string, page.View, error
 		next = behind(q.URL, strconv.FormatInt(pulls[pullsOnPage-1].N, 10)) + "#pulls"
 	}
 	return "mining", page.NewMining(f, m, q.URL, pulls, next, first(q.URL)), nil
-}
-
-func (s *Server) compare(q *http.Request, f page.Frame) (string, page.View, error) {
-	a, b := q.FormValue("a"), q.FormValue("b")
-	if a == "" || b == "" {
-		return "compare", page.NewCompare(f, a, b, nil, ""), nil
-	}
-	c, err := s.o.Reader.Compare(q.Context(), a, b, nil)
-	if err != nil {
-		if status, _ := api.Classify(err); status >= http.StatusInternalServerError {
-			return "", nil, err
-		}
-		return "compare", page.NewCompare(f, a, b, nil, err.Error()), nil // with the form to name others
-	}
-	return "compare", page.NewCompare(f, a, b, c.Comparisons, ""), nil
 }

@@ -43,7 +43,7 @@ func (s *Server) trial(q *http.Request, f page.Frame) (string, page.View, error)
 	if err != nil {
 		return "", nil, err
 	}
-	if d.Best = best.Report; best.Report == nil {
+	if d.Best = best.Report; best.Report == nil || f.Numbers {
 		return "trial", page.NewTrial(f, d), nil
 	}
 	for _, status := range []string{"failed", "error"} {
@@ -71,7 +71,7 @@ func (s *Server) round(q *http.Request, f page.Frame) (string, page.View, error)
 		return "", nil, err
 	}
 	offset, err := api.Number(q, "offset", 0)
-	if err != nil || d.Round.Report == nil {
+	if err != nil || d.Round.Report == nil || f.Numbers {
 		d.NoOutput = "The judge command has not ended yet."
 		return "round", page.NewRound(f, d), err
 	}

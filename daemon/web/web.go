@@ -28,6 +28,7 @@ type Options struct {
 	Sessions *Sessions
 	Tokens   []Token  // of the settings
 	Hosts    []string // names of the machine besides its own
+	Numbers  bool     // viewers see numbers, and no text of agents and hidden tests
 	Owner    string   // id of the state directory
 	Version  string
 	Watches  []string             // folders of specs
@@ -75,7 +76,7 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) api(w http.ResponseWriter, q *http.Request) {
 	if token, ok := tokenOf(s.o.Tokens, bearer(q)); ok && q.Header.Get("Authorization") != "" {
 		if token.Whole || may(token.Role, q) {
-			s.o.API.ServeHTTP(w, q)
+			s.o.API.ServeHTTP(w, s.seenBy(token.Role, q))
 			return
 		}
 		w.Header().Set("Connection", "close")
@@ -83,7 +84,7 @@ func (s *Server) api(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	if role := s.roleOf(q); role != "" && q.Header.Get("Authorization") == "" && may(Viewer, q) {
-		s.o.API.ServeHTTP(w, q)
+		s.o.API.ServeHTTP(w, s.seenBy(role, q))
 		return
 	}
 	unauthorized(w)
@@ -93,7 +94,15 @@ func (s *Server) api(w http.ResponseWriter, q *http.Request) {
 type show func(q *http.Request, f page.Frame) (name string, v page.View, err error)
 
 func (s *Server) frame(role Role) page.Frame {
-	return page.Frame{Version: s.o.Version, Role: string(role), AsOf: time.Now(), ReadOnly: s.o.ReadOnly}
+	return page.Frame{Version: s.o.Version, Role: string(role), AsOf: time.Now(), ReadOnly: s.o.ReadOnly, Numbers: s.o.Numbers && role == Viewer}
+}
+
+// seenBy is a request that is answered with what the role may see.
+func (s *Server) seenBy(role Role, q *http.Request) *http.Request {
+	if s.o.Numbers && role == Viewer {
+		return q.WithContext(query.WithoutContent(q.Context()))
+	}
+	return q
 }
 
 // page serves a page to who has a session.
@@ -109,7 +118,7 @@ func (s *Server) page(make show) http.HandlerFunc {
 			http.Redirect(w, q, "/login?"+to.Encode(), http.StatusSeeOther)
 			return
 		}
-		name, v, err := make(q, s.frame(role))
+		name, v, err := make(s.seenBy(role, q), s.frame(role))
 		if err != nil {
 			s.problem(w, q, role, err)
 			return

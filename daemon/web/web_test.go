@@ -41,12 +41,12 @@ type fixture struct {
 	pages    *Server
 	client   *http.Client // follows no redirection
 	reached  []string     // what came through to the API
+	now      *query.Snapshot
 }
 
 func newFixture(t *testing.T, cells int, change ...func(*trial.State)) *fixture {
 	t.Helper()
-	f := &fixture{T: t, store: storetest.Open(t)}
-	text := fmt.Sprintf(`
+	return newFixtureOf(t, cells, fmt.Sprintf(`
 benchmark "edge" {
   task "one" {
     image       = "work:1"
@@ -60,7 +60,13 @@ run "r" {
   attempts  = %d
   agent "nop" {}
 }
-`, max(cells, 1))
+`, max(cells, 1)))
+}
+
+// newFixtureOf is a fixture whose run.r is declared by a text.
+func newFixtureOf(t *testing.T, cells int, text string, change ...func(*trial.State)) *fixture {
+	t.Helper()
+	f := &fixture{T: t, store: storetest.Open(t)}
 	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, config.Options{})
 	if set.Diagnostics.HasErrors() {
 		t.Fatal(set.Diagnostics)
@@ -74,7 +80,8 @@ run "r" {
 	var none *query.Snapshot
 	edit := none.Edit()
 	edit.PutRun(query.RunView{Address: "run.r", Desired: d, File: "a.hcl"}, true)
-	reader.Publish(edit.Done(set, nil, ""))
+	f.now = edit.Done(set, nil, "")
+	reader.Publish(f.now)
 	f.sessions, err = OpenSessions(t.Context(), f.store, false)
 	f.check(err)
 	f.pages = New(Options{

@@ -55,6 +55,9 @@ const (
 
 // BetweenRounds compares two rounds of a trial. A trial or round that is not known is an ErrUnknown.
 func (r *Reader) BetweenRounds(ctx context.Context, id, a, b string) (d Between, err error) {
+	if err := needsContent(ctx, "differences of files"); err != nil {
+		return d, err
+	}
 	var before, after round.Submission
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		s, err := history.KnownTrial(tx, id)

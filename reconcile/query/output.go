@@ -17,6 +17,9 @@ import (
 
 // Lines is a page of a run's result lines from seq on, at most limit, for followers.
 func (r *Reader) Lines(ctx context.Context, address string, seq, limit int) (lines []store.Line, err error) {
+	if err := needsContent(ctx, "records"); err != nil {
+		return nil, err
+	}
 	recorded := false
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		stream, err := tx.Stream(address)
@@ -43,6 +46,9 @@ func (r *Reader) Lines(ctx context.Context, address string, seq, limit int) (lin
 // Output is what the judge command wrote in a round of a trial, or of a session without
 // one; the caller closes it.
 func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadCloser, error) {
+	if err := needsContent(ctx, "outputs of tests"); err != nil {
+		return nil, err
+	}
 	var all []round.Submission
 	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		all, err = ledger.OfTrial(tx, id)
@@ -77,6 +83,9 @@ func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadClose
 // Over says that the try prints nothing more. While there is no log it is an error that is
 // os.ErrNotExist.
 func (r *Reader) OpenLog(ctx context.Context, id string, try int, offset int64) (log io.ReadCloser, end int64, over bool, err error) {
+	if err := needsContent(ctx, "logs of agents"); err != nil {
+		return nil, offset, false, err
+	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -112,6 +121,9 @@ const OutputPageSize = 64 << 10
 // OutputAt reads a page of what the judge command wrote in a round, from a byte on. No character is
 // in two pages. A round that is not known is an ErrUnknown, one without an output a *Conflict.
 func (r *Reader) OutputAt(ctx context.Context, id, roundName string, offset int64) (page OutputPage, err error) {
+	if err := needsContent(ctx, "outputs of tests"); err != nil {
+		return page, err
+	}
 	var sub round.Submission
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if _, err = history.KnownTrial(tx, id); err == nil {

@@ -17,6 +17,7 @@ type Options struct {
 	OpenBlob func(digest string) (io.ReadCloser, error) // an error that is fs.ErrNotExist where it is not kept any more
 	Config   config.Options                             // how specs are compiled that a question names
 	Git      func() GitStatus                           // of the repository that specs come from; nil = they come from none
+	Host     func() HostState                           // nil = no daemon runs
 	Datasets Datasets
 	Log      *slog.Logger
 	Idle     bool            // the store is open for reading only
@@ -31,11 +32,13 @@ type Reader struct {
 	first     chan struct{} // closed when there is one
 	summaries *summaries
 	indices   indices
+	comparing chan struct{} // held by who compares
+	seen      firstSeen
 }
 
 // New returns a reader without a snapshot: questions about it wait for Publish.
 func New(o Options) *Reader {
-	return &Reader{o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle), indices: indices{all: map[string]*indexed{}}}
+	return &Reader{o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle), indices: indices{all: map[string]*indexed{}}, comparing: make(chan struct{}, 1)}
 }
 
 // Run makes the summaries that questions ask for until the context ends.

@@ -10,6 +10,9 @@ import (
 
 // Records returns the trials of a run's last execution, or the trial of that name.
 func (r *Reader) Records(ctx context.Context, name string) (records []history.TrialRecord, err error) {
+	if err := needsContent(ctx, "records"); err != nil {
+		return nil, err
+	}
 	now, err := r.Snapshot(ctx)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type TrialInfo struct {
 	ID        string       `json:"id"`
 	Run       string       `json:"run"` // address
 	Execution int          `json:"execution"`
+	Benchmark string       `json:"benchmark,omitempty"`
 	Task      string       `json:"task"`
 	Agent     string       `json:"agent"`
 	Model     string       `json:"model"`
@@ -49,12 +50,15 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 		}
 		t, err := trialStatus(tx, s, nil)
 		info = TrialInfo{
-			ID: t.ID, Run: s.Spec, Execution: s.Execution, Task: t.Task, Agent: t.Agent, Model: t.Model, Attempt: t.Attempt, Mode: t.Mode,
+			ID: t.ID, Run: s.Spec, Execution: s.Execution, Benchmark: s.Cell.Task.Benchmark, Task: t.Task, Agent: t.Agent, Model: t.Model, Attempt: t.Attempt, Mode: t.Mode,
 			Try: t.Try, Phase: t.Phase, Status: t.Status, Reason: t.Reason, Detail: t.Detail, Started: t.Started, Deadline: t.Deadline,
 			Now: t.Now, Ended: t.Ended, Best: t.Best, Flags: append([]string{}, t.Flags...), Usage: t.Usage, Budget: t.Budget,
 		}
 		return err
 	})
+	if HidesContent(ctx) {
+		info.Detail = ""
+	}
 	return info, err
 }
 
@@ -80,7 +84,11 @@ func (r *Reader) RoundsAfter(ctx context.Context, id string, after, limit int) (
 			if err != nil {
 				return err
 			}
-			infos = append(infos, RoundInfo{row.N, roundOf(s, sub), sub.Kind})
+			info := RoundInfo{row.N, roundOf(s, sub), sub.Kind}
+			if HidesContent(ctx) {
+				info.Report = muted(info.Report)
+			}
+			infos = append(infos, info)
 		}
 		return err
 	})
@@ -99,6 +107,9 @@ func (r *Reader) RoundOf(ctx context.Context, id, roundName string) (info RoundI
 		info = RoundInfo{row.N, roundOf(s, sub), sub.Kind}
 		return err
 	})
+	if HidesContent(ctx) {
+		info.Report = muted(info.Report)
+	}
 	return info, err
 }
 
@@ -112,6 +123,11 @@ type TestInfo struct {
 // being any, and with part of a name in whatever case. A round that is not known is an ErrUnknown,
 // one without a verdict a *Conflict.
 func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name string, after, limit int) (infos []TestInfo, err error) {
+	if name != "" { // who asks for names again and again learns them
+		if err := needsContent(ctx, "names of tests"); err != nil {
+			return nil, err
+		}
+	}
 	var sub round.Submission
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
 		if _, err := history.KnownTrial(tx, id); err != nil {
@@ -136,6 +152,9 @@ func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name str
 		if i >= after && (status == "" || string(t.Status) == status) && strings.Contains(strings.ToLower(t.Name), name) {
 			infos = append(infos, TestInfo{i + 1, t})
 		}
+	}
+	if HidesContent(ctx) {
+		muteTests(infos)
 	}
 	return infos, nil
 }

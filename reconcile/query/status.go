@@ -123,6 +123,9 @@ func (r *Reader) StatusOf(ctx context.Context, q StatusQuery) (s Status, err err
 		}
 		s.Minings = append(s.Minings, m)
 	}
+	if HidesContent(ctx) {
+		s.mute()
+	}
 	return s, nil
 }
 

@@ -80,6 +80,9 @@ func (x *indices) of(path string) *indexed {
 
 // Steps reads a page of the steps of a trial's try. An agent that asked no model has none.
 func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage, err error) {
+	if err := needsContent(ctx, "steps of agents"); err != nil {
+		return p, err
+	}
 	var s trial.State
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		s, err = history.KnownTrial(tx, id)

@@ -121,6 +121,9 @@ func (r *Reader) Trial(ctx context.Context, id string) (t TrialStatus, err error
 		}
 		return nil
 	})
+	if HidesContent(ctx) {
+		t.mute()
+	}
 	return t, err
 }
 

@@ -188,6 +188,21 @@ func (t *Tx) CellsOf(q CellQuery) ([]CellRow, error) {
 	return cells, nil
 }
 
+// CellsAtTask returns at most limit cells at a task, of all runs and executions, those that began last first: from behind
+// the cell that has Created and Trial of after; nil is before all.
+func (t *Tx) CellsAtTask(benchmark, task string, after *CellRow, limit int) ([]CellRow, error) {
+	where, args := "", []any{benchmark, task}
+	if after != nil {
+		where, args = " AND (created, trial) < (?, ?)", append(args, nanos(after.Created), after.Trial)
+	}
+	cells, err := list(t, scanCell, "SELECT "+cellColumns+" FROM cells WHERE benchmark = ? AND task = ?"+where+" ORDER BY created DESC, trial DESC LIMIT ?",
+		append(args, limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("list cells at %s/%s: %w", benchmark, task, err)
+	}
+	return cells, nil
+}
+
 // EachCell calls do with every cell of an execution, by trial; do makes no query.
 func (t *Tx) EachCell(spec string, execution int, do func(CellRow) error) error {
 	err := each(t, scanCell, do, "SELECT "+cellColumns+" FROM cells WHERE spec = ? AND execution = ? ORDER BY trial", spec, execution)

@@ -324,6 +324,9 @@ DROP TABLE trial_tries; -- nothing ever read it
 
 -- What an agent has done last, for estimates.
 CREATE INDEX cells_agent ON cells (agent, model, finished) WHERE finished > 0;
+
+-- The cells of all runs at a task.
+CREATE INDEX cells_task ON cells (benchmark, task, created, trial);
 `}
 
 // migrate brings the database to the newest schema in one transaction.

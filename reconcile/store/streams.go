@@ -115,6 +115,17 @@ func (t *Tx) beginAt(ref StreamRef, last int, size int64) (Stream, error) {
 		RETURNING `+streamColumns, ref.Spec, ref.Root, ref.Path, last, size, ref.Path)
 }
 
+// LastLine returns the last line of a spec that is a record of a type about a task, among its last looked lines, or ErrNotFound.
+func (t *Tx) LastLine(spec, kind, task string, looked int) (l Line, err error) {
+	l, err = one(t, func(r row) (l Line, err error) { return l, r.Scan(&l.Seq, &l.Ends, &l.Data) },
+		`SELECT seq, ends, data FROM (SELECT seq, ends, data, CAST(data AS TEXT) AS text FROM lines WHERE spec = ?1 ORDER BY seq DESC LIMIT ?4)
+		WHERE text ->> '$.type' = ?2 AND text ->> '$.task' = ?3 ORDER BY seq DESC LIMIT 1`, spec, kind, task, looked)
+	if err != nil {
+		return l, fmt.Errorf("the last %s of %s about %q: %w", kind, spec, task, err)
+	}
+	return l, nil
+}
+
 // MoveStream makes the lines of to.Spec go to to.Path: that file is written whole, and the
 // old one ends with a line of type spec.moved, which is in no other file. A stream that is
 // there already, or that has no line yet, is left alone.
@@ -159,6 +170,24 @@ func (t *Tx) Stream(spec string) (Stream, error) {
 // Streams returns all streams, closed ones too, in order of their beginning.
 func (t *Tx) Streams() ([]Stream, error) {
 	return t.streams("")
+}
+
+// Unwritten are lines of a stream that are not durable in its file.
+type Unwritten struct {
+	Spec, Path string
+	Missing    int
+	Data       []byte // the first of them
+}
+
+// UnwrittenLines returns at most limit streams with lines that are not durable in their file.
+func (t *Tx) UnwrittenLines(limit int) ([]Unwritten, error) {
+	all, err := list(t, func(r row) (u Unwritten, err error) { return u, r.Scan(&u.Spec, &u.Path, &u.Missing, &u.Data) },
+		`SELECT s.spec, s.path, s.last - s.written, l.data FROM streams s JOIN lines l ON l.spec = s.spec AND l.seq = s.written + 1
+		WHERE s.written < s.last ORDER BY s.id LIMIT ?`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read what is not written of streams: %w", err)
+	}
+	return all, nil
 }
 
 // DirtyStreams returns the streams with lines that are not durable in their file.

@@ -21,7 +21,8 @@ var functions = template.FuncMap{
 	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
 	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
 	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
-	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "word": word, "sum": sum, "plot": plotOf,
+	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "benchmarkPath": BenchmarkPath, "taskOf": taskOf, "taskAt": taskAt,
+	"link": newLink, "healthAt": healthAt, "solved": solved, "word": word, "sum": sum, "plot": plotOf,
 	"unsigned": func(n int64) uint64 { return uint64(max(n, 0)) },
 	"spaces":   func(n int) string { return strings.Repeat(" ", len(strconv.Itoa(n))) },
 }
@@ -171,4 +172,47 @@ func trialsAt(s summary.Side, task string) string {
 		task = name
 	}
 	return RunPath(s.Run, s.Execution) + "?" + url.Values{"task": {task}}.Encode() + "#trials"
+}
+
+// agentsPath is where the agents of an execution are compared with each other; "" where it has a single one.
+func agentsPath(r *summary.Report) string {
+	q := url.Values{}
+	for i, a := range r.Agents[:min(len(r.Agents), summary.MaxSides)] {
+		q.Set(SideNames()[i], sideName(summary.Side{Run: r.Run, Execution: r.Execution, Agent: a.Agent}))
+	}
+	if len(q) < 2 {
+		return ""
+	}
+	return "/compare?" + q.Encode()
+}
+
+// link is a text that leads somewhere; At "" = nowhere.
+type link struct{ At, Text string }
+
+func newLink(at, text string) link { return link{at, text} }
+
+// solved says what a check has seen of a task's solution; nil = there is none.
+func solved(oracle *bool) string {
+	switch {
+	case oracle == nil:
+		return "there is no solution"
+	case *oracle:
+		return "the solution passes"
+	}
+	return "the solution does not pass"
+}
+
+// healthAt is the page that a finding is about; "" = none.
+func healthAt(f query.HealthFinding) string {
+	switch {
+	case f.Rule == query.RuleSpecs:
+		return "/specs"
+	case strings.HasPrefix(f.Address, "run."):
+		return RunPath(f.Address, 0)
+	case strings.HasPrefix(f.Address, "mining."):
+		return MiningPath(f.Address)
+	case strings.HasPrefix(f.Address, "benchmark."):
+		return BenchmarkPath(f.Address)
+	}
+	return ""
 }

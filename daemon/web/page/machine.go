@@ -11,6 +11,7 @@ type Machine struct {
 	Frame
 	Load
 	Waiting []query.RunInfo // runs that wait for something
+	Health  []query.HealthFinding
 }
 
 // Load is what is known of the machine.
@@ -41,9 +42,9 @@ func (g Gauge) Percent() float64 {
 }
 
 // NewMachine makes the page of the machine.
-func NewMachine(f Frame, l Load, runs []query.RunInfo) *Machine {
+func NewMachine(f Frame, l Load, runs []query.RunInfo, h query.Health) *Machine {
 	f.Title, f.Nav, f.Topics = "machine", "machine", []string{"host"}
-	v := &Machine{Frame: f, Load: l}
+	v := &Machine{Frame: f, Load: l, Health: h.Findings}
 	for _, r := range runs {
 		if r.Note != "" && r.State == "running" {
 			v.Waiting = append(v.Waiting, r)

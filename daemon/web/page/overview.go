@@ -16,6 +16,7 @@ type Overview struct {
 	Wrong   config.Diagnostics // errors first
 	More    int                // diagnostics that are not shown
 	Waits   []string           // what the daemon lacks
+	Health  []query.HealthFinding
 	Git     *query.GitStatus
 	Watches []string
 	All     bool   // it is the list of all runs
@@ -32,9 +33,9 @@ type FileCount struct {
 const maxWrong = 5
 
 // NewOverview makes the overview.
-func NewOverview(f Frame, o query.Overview, watches []string) *Overview {
+func NewOverview(f Frame, o query.Overview, h query.Health, watches []string) *Overview {
 	f.Title, f.Nav, f.Topics = "overview", "overview", []string{} // all of them
-	v := &Overview{Frame: f, Minings: o.Minings, Waits: o.Waits, Git: o.Git, Watches: watches}
+	v := &Overview{Frame: f, Minings: o.Minings, Waits: o.Waits, Health: h.Findings, Git: o.Git, Watches: watches}
 	for _, r := range o.Runs {
 		v.Runs = append(v.Runs, lineOf(r))
 	}

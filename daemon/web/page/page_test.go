@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,10 +62,15 @@ func every() map[string]View {
 		N: 1, Model: hostile, Messages: []transcript.Message{{Role: hostile, Text: strings.Repeat(hostile+"\n", 60)}}, Answered: true, Error: hostile, Text: hostile, Reasoning: hostile,
 		Calls: []transcript.Call{{Name: hostile, Arguments: `{"command":"` + strings.Repeat("x", 9000) + `"}`}, {Name: "b", Arguments: hostile}},
 	}}}
+	health := query.Health{Findings: []query.HealthFinding{{Severity: "error", Rule: hostile, What: hostile, Address: "run." + hostile, Advice: hostile}, {Severity: "warning", Rule: query.RuleSpecs, What: hostile, Address: hostile, Advice: hostile}}}
+	validation := &query.Validation{Verdict: hostile}
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"verdict":%q,"findings":[{"check":%[1]q,"severity":%[1]q,"text":%[1]q}]}`, "<script>alert(1)</script>"), validation); err != nil {
+		panic(err) // the text above is JSON
+	}
 	return map[string]View{
 		"overview": NewOverview(f, query.Overview{
 			Runs: []query.RunInfo{run}, Minings: []query.MiningInfo{mining}, Files: map[config.Status]int{config.OK: 2}, Diagnostics: config.Diagnostics{diagnostic}, Waits: []string{hostile}, Git: git,
-		}, []string{hostile}),
+		}, health, []string{hostile}),
 		"run": NewRun(f, RunData{
 			Run: run, Execution: 2, Executions: []query.ExecutionInfo{{Execution: 2, Trigger: hostile, StartedAt: f.AsOf.Add(-time.Hour)}, {Execution: 1}}, Counts: run.Cells, Cells: matrix,
 			Report: &numbers, Trials: Trials{URL: at, Items: []query.CellInfo{cell}, Filter: query.CellFilter{Task: hostile}}, Now: f.AsOf,
@@ -75,15 +81,26 @@ func every() map[string]View {
 		"between": NewBetween(f, trial, query.Between{
 			A: rounds[0], B: rounds[1], Fixed: []string{hostile}, Broken: []string{hostile}, Files: []query.FileChange{{Path: hostile, Kind: "changed", Added: 1, Diff: hostile}, {Path: hostile, Kind: "added"}}, More: 2,
 		}, steps),
-		"log":     NewLog(f, trial, hostile, 0, 10, 10),
-		"tasks":   NewTasks(f, hostile, []query.TaskInfo{{Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
-		"machine": NewMachine(f, Load{Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}}, []query.RunInfo{run}),
+		"log":   NewLog(f, trial, hostile, 0, 10, 10),
+		"tasks": NewTasks(f, hostile, []query.TaskInfo{{Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
+		"benchmark": NewBenchmark(f, query.BenchmarkInfo{Address: hostile, File: hostile, Generation: hostile, Description: hostile, Imports: []string{hostile}, Problems: 1, Tasks: 1},
+			[]query.TaskInfo{{ID: hostile, Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
+		"task": NewTaskDetail(f, query.TaskDetail{
+			TaskInfo: query.TaskInfo{ID: hostile, Name: hostile + "x", Address: hostile, Missing: hostile, Parser: hostile, Select: hostile, Direction: hostile}, Declared: true, Of: hostile,
+			Instruction: hostile, Images: []query.TaskImage{{Role: hostile, Name: hostile, Digest: hostile}}, Command: hostile, Stages: []string{hostile}, Feedback: hostile,
+			Hidden: []string{hostile}, HiddenAll: 2, NoHidden: hostile, Validated: validation,
+		}, []query.CellInfo{cell}, "", ""),
+		"machine": NewMachine(f, Load{Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}}, []query.RunInfo{run}, health),
 		"specs":   NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
-		"compare": NewCompare(f, hostile, hostile, []summary.Comparison{pair}, hostile),
-		"mining":  NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
-		"minings": NewMinings(f, []query.MiningInfo{mining}, "", ""),
-		"login":   NewLogin(f, hostile, hostile, true),
-		"problem": NewProblem(f, 404, hostile, hostile),
+		"compare": NewCompare(f, []string{hostile, hostile, hostile}, []summary.Pairwise{
+			{Sides: []summary.Side{side, side}, Pairs: []summary.Comparison{pair}, Apart: []summary.ApartTask{{Task: hostile, On: []bool{true, false}}}, Changed: []string{hostile}},
+			{Sides: []summary.Side{side, side, side}, Pairs: []summary.Comparison{pair, pair, pair}, Apart: []summary.ApartTask{{Task: hostile, On: []bool{true, false, true}}}, Changed: []string{hostile}},
+		}, hostile),
+		"comparesteps": NewCompareSteps(f, at, hostile, []SideSteps{{Name: hostile, Trials: []query.CellInfo{cell, cell}, Steps: steps}, {Name: hostile, Trials: []query.CellInfo{cell}}}, 25),
+		"mining":       NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
+		"minings":      NewMinings(f, []query.MiningInfo{mining}, "", ""),
+		"login":        NewLogin(f, hostile, hostile, true),
+		"problem":      NewProblem(f, 404, hostile, hostile),
 	}
 }
 

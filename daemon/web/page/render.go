@@ -29,6 +29,7 @@ type Frame struct {
 	ReadOnly bool   // no daemon runs: nothing changes
 	Plots    bool   // it may have curves that a script draws
 	Still    *Still // nil = it is served, not written
+	Numbers  bool   // who looks sees numbers, and no text of agents and hidden tests
 }
 
 // Follows reports whether the page looks again when something changes.

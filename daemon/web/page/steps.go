@@ -29,6 +29,7 @@ type Steps struct {
 // StepLine is a step in a list.
 type StepLine struct {
 	transcript.Step
+	Of       string        // before its id, where a page has steps of several trials
 	Since    time.Duration // since the trial began
 	Said     []Clipped
 	Answer   Clipped

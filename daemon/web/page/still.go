@@ -16,7 +16,7 @@ func Contents() []string { return []string{"tests", "outputs", "logs", "steps", 
 
 // Shows reports whether the page has a content.
 func (f *Frame) Shows(content string) bool {
-	return f.Still == nil || slices.Contains(f.Still.With, content)
+	return !f.Numbers && (f.Still == nil || slices.Contains(f.Still.With, content))
 }
 
 // Tells reports whether the page has texts that may quote hidden tests, and paths of the machine.

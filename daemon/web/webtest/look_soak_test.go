@@ -29,7 +29,11 @@ func (s *site) everyPage(b *browser) map[string]string {
 	return map[string]string{
 		"overview": "", "runs": "runs", "run": "runs/quickstart", "trial": trial[1:], "round": trial[1:] + "/rounds/agent-1", "log": trial[1:] + "/log", "steps": trial[1:] + "/steps", "between": trial[1:] + "/between/agent-1/agent-2",
 		"specs": "specs", "tasks": "tasks", "machine": "machine", "mining": "mining", "problem": "runs/none", "login": "login",
-		"compare": "compare?" + url.Values{"a": {"run.quickstart"}, "b": {"run.quickstart"}}.Encode(),
+		"compare":      "compare?" + url.Values{"a": {"run.quickstart"}, "b": {"run.quickstart"}}.Encode(),
+		"benchmark":    "benchmarks/roman",
+		"task":         "benchmarks/roman/tasks/numerals",
+		"sides":        "compare?" + url.Values{"a": {"run.quickstart/apprentice"}, "b": {"run.quickstart/oracle"}, "c": {"run.quickstart/nop"}}.Encode(),
+		"comparesteps": "compare/steps?" + url.Values{"a": {"run.quickstart/apprentice"}, "b": {"run.quickstart/oracle"}, "task": {"roman.numerals"}}.Encode(),
 	}
 }
 
