@@ -193,28 +193,34 @@ func (h *cellHost) meanwhile(ctx context.Context, status string, costs map[strin
 // ask makes a request and returns what this process took for it and how long it took, in
 // milliseconds.
 func (h *cellHost) ask(ctx context.Context, path string) (cpu, wall float64, err error) {
+	_, cpu, wall, err = h.answer(ctx, path)
+	return cpu, wall, err
+}
+
+// answer is ask with what is answered.
+func (h *cellHost) answer(ctx context.Context, path string) (text []byte, cpu, wall float64, err error) {
 	address, err := url.Parse("http://assayd" + path)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, 0, err
 	}
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, 0, err
 	}
 	before, began := processCPU(), time.Now()
 	answer, err := h.client.Do(q)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, 0, err
 	}
 	defer func() { _ = answer.Body.Close() }() // only read
-	text, err := io.ReadAll(answer.Body)
+	text, err = io.ReadAll(answer.Body)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, 0, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return 0, 0, fmt.Errorf("GET %s: %s: %.200s", path, answer.Status, text)
+		return nil, 0, 0, fmt.Errorf("GET %s: %s: %.200s", path, answer.Status, text)
 	}
-	return milliseconds(processCPU() - before), milliseconds(time.Since(began)), nil
+	return text, milliseconds(processCPU() - before), milliseconds(time.Since(began)), nil
 }
 
 // processCPU is what this process has taken until now.

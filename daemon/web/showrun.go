@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,23 +48,38 @@ func (s *Server) run(q *http.Request, f page.Frame) (string, page.View, error) {
 	if d.Executions, err = r.ExecutionsBefore(ctx, address, 0, executions); err != nil {
 		return "", nil, err
 	}
-	if d.Trials, err = s.trials(q, address, d.Execution); err != nil {
+	if err := s.runParts(q, address, &d); err != nil {
 		return "", nil, err
-	}
-	if d.Counts, d.Cells, err = r.Cells(ctx, address, d.Execution); err != nil {
-		return "", nil, err
-	}
-	if d.Execution == d.Run.Execution {
-		d.Counts = d.Run.Cells
-	}
-	report, err := r.Report(ctx, fmt.Sprintf("%s.e%d", address, d.Execution))
-	if err != nil {
-		return "", nil, err
-	}
-	if report.Summary.Total > 0 {
-		d.Report = &report
 	}
 	return "run", page.NewRun(f, d), nil
+}
+
+// runParts reads what the parts of the page show that are asked for: with many cells the matrix takes longer than all else.
+func (s *Server) runParts(q *http.Request, address string, d *page.RunData) (err error) {
+	asked := q.FormValue("part")
+	shows := func(parts ...string) bool { return asked == "" || slices.Contains(parts, asked) }
+	if shows("trials") {
+		if d.Trials, err = s.trials(q, address, d.Execution); err != nil {
+			return err
+		}
+	}
+	latest := d.Execution == d.Run.Execution
+	if shows("matrix") || !latest {
+		if d.Counts, d.Cells, err = s.o.Reader.Cells(q.Context(), address, d.Execution); err != nil {
+			return err
+		}
+	}
+	if latest {
+		d.Counts = d.Run.Cells
+	}
+	if !shows("board", "numbers") {
+		return nil
+	}
+	report, err := s.o.Reader.Report(q.Context(), fmt.Sprintf("%s.e%d", address, d.Execution))
+	if err == nil && report.Summary.Total > 0 {
+		d.Report = &report
+	}
+	return err
 }
 
 // trials reads the page of the table of trials that is asked for.

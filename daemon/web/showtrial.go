@@ -174,11 +174,20 @@ func (s *Server) steps(q *http.Request, f page.Frame) (string, page.View, error)
 		}
 		asked.At = t.Started.Add(since)
 	}
+	asked.Within = firstReading(f)
 	p, err := s.o.Reader.Steps(ctx, id, asked)
 	if err != nil {
 		return "", nil, err
 	}
 	return "steps", page.NewSteps(f, t, p, q.URL, stepsOnPage), nil
+}
+
+// firstReading is for how long a page waits for the first reading of a long transcript. One in a file waits for its end.
+func firstReading(f page.Frame) time.Duration {
+	if f.Still != nil {
+		return 0
+	}
+	return 150 * time.Millisecond
 }
 
 func (s *Server) between(q *http.Request, f page.Frame) (string, page.View, error) {
@@ -194,7 +203,7 @@ func (s *Server) between(q *http.Request, f page.Frame) (string, page.View, erro
 	moment := func(r query.RoundInfo) time.Time {
 		return t.Started.Add(time.Duration(r.ElapsedS * float64(time.Second)))
 	}
-	p, err := s.o.Reader.Steps(ctx, id, query.StepQuery{Try: d.B.Try, At: moment(d.A), Until: moment(d.B), Limit: stepsOnPage})
+	p, err := s.o.Reader.Steps(ctx, id, query.StepQuery{Try: d.B.Try, At: moment(d.A), Until: moment(d.B), Limit: stepsOnPage, Within: firstReading(f)})
 	if err != nil {
 		return "", nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -346,6 +347,28 @@ func TestThePageOfARunCostsWhatItShows(t *testing.T) {
 	}
 	if queries[900] != queries[300] {
 		t.Errorf("%d queries for 900 cells, and %d for 300", queries[900], queries[300])
+	}
+}
+
+// A part of the page of a run is the same alone, and its table costs the rows that it has, whatever else there is.
+func TestAPartOfARunCostsWhatItShows(t *testing.T) {
+	rows := map[int]int64{}
+	for _, cells := range []int{300, 900} {
+		f := newFixture(t, cells)
+		f.login(Viewer)
+		_, whole := f.do("GET", "/runs/r", nil)
+		for _, part := range []string{"board", "numbers", "matrix", "trials"} {
+			a, text := f.do("GET", "/runs/r?part="+part, nil)
+			if ages := regexp.MustCompile(`· \d+m?s`); a.StatusCode != 200 || !strings.Contains(ages.ReplaceAllString(whole, ""), strings.TrimSpace(ages.ReplaceAllString(text, ""))) {
+				t.Errorf("the part %s is another one alone: %d %s", part, a.StatusCode, text)
+			}
+		}
+		before := f.store.Work().Rows
+		f.do("GET", "/runs/r?part=trials", nil)
+		rows[cells] = f.store.Work().Rows - before
+	}
+	if rows[300] != rows[900] {
+		t.Errorf("rows read for the table by cells: %v", rows)
 	}
 }
 

@@ -2,6 +2,6 @@
 // latest snapshot of what the reconciler knows, which the reconciler publishes and nobody changes, and the
 // store. It decides nothing and changes nothing but the summaries and reports that it keeps in the store.
 //
-// Reader has no goroutine of its own but the one that calls Run, which makes summaries. Lists come a page
+// Reader has no goroutine of its own but those of Run, which makes summaries and indices. Lists come a page
 // at a time, and a page costs what it has.
 package query

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/assayd/assayd/config"
@@ -31,17 +32,22 @@ type Reader struct {
 	latest    atomic.Pointer[Snapshot]
 	first     chan struct{} // closed when there is one
 	summaries *summaries
-	indices   indices
+	indices   *indices
 	comparing chan struct{} // held by who compares
 	seen      firstSeen
 }
 
 // New returns a reader without a snapshot: questions about it wait for Publish.
 func New(o Options) *Reader {
-	return &Reader{o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle), indices: indices{all: map[string]*indexed{}}, comparing: make(chan struct{}, 1)}
+	return &Reader{
+		o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle), indices: newIndices(), comparing: make(chan struct{}, 1),
+	}
 }
 
-// Run makes the summaries that questions ask for until the context ends.
+// Run makes the summaries, and the indices of long transcripts, that questions ask for until the context ends.
 func (r *Reader) Run(ctx context.Context) {
+	var indices sync.WaitGroup
+	defer indices.Wait()
+	indices.Go(func() { r.indices.run(ctx) })
 	r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
 }

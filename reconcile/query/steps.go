@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
@@ -24,6 +24,8 @@ type StepQuery struct {
 	Limit  int
 	Tool   string // of those that called it; "" = any
 	Failed bool   // only those that the model did not answer as it should
+	// Within is for how long the first reading of a long transcript is waited for. It goes on by itself. 0 = to its end.
+	Within time.Duration
 }
 
 // StepPage is a page of the steps of a trial: of what its agent and its models said to each other.
@@ -33,50 +35,14 @@ type StepPage struct {
 	Next  int // place to go on from
 	All   int // steps of the try
 	Start time.Time
-}
-
-// indices are the indices of transcripts that were asked for last.
-type indices struct {
-	mu  sync.Mutex
-	all map[string]*indexed
-	n   int // of the last use
-}
-
-// indexed is an index with what belongs to it.
-type indexed struct {
-	turn  chan struct{} // held by who uses the index
-	index transcript.Index
-	used  int
+	// Reading says that the transcript is being read for the first time, so that there are no steps yet; Read is how much
+	// of it is, from 0 to 1.
+	Reading bool
+	Read    float64
 }
 
 // maxStepBytes is after how much text a page of steps ends.
 const maxStepBytes = 2 << 20
-
-// maxIndices bounds the indices in memory: one of 15,000 steps takes two megabytes.
-const maxIndices = 16
-
-// of returns the index of a transcript.
-func (x *indices) of(path string) *indexed {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.n++
-	i := x.all[path]
-	if i == nil {
-		if len(x.all) >= maxIndices {
-			oldest := ""
-			for path, i := range x.all {
-				if oldest == "" || i.used < x.all[oldest].used {
-					oldest = path
-				}
-			}
-			delete(x.all, oldest)
-		}
-		i = &indexed{turn: make(chan struct{}, 1)}
-		x.all[path] = i
-	}
-	i.used = x.n
-	return i
-}
 
 // Steps reads a page of the steps of a trial's try. An agent that asked no model has none.
 func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage, err error) {
@@ -108,25 +74,38 @@ func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 		return p, fmt.Errorf("read the transcript of %s: %w", id, err)
 	}
 	i := r.indices.of(path)
-	select {
-	case i.turn <- struct{}{}:
-		defer func() { <-i.turn }()
-	case <-ctx.Done():
-		return p, context.Cause(ctx)
+	if soon, err := r.indices.await(ctx, path, i, info.Size(), q.Within); err != nil {
+		return p, fmt.Errorf("read the transcript of %s: %w", id, err)
+	} else if !soon {
+		p.Reading, p.Read = true, float64(i.read.Load())/float64(max(info.Size(), 1))
+		return p, nil
 	}
-	if err := i.index.Extend(ctx, file, info.Size()); err != nil {
+	if err := i.take(ctx); err != nil {
+		return p, err
+	}
+	defer i.release()
+	if err := i.extend(ctx, file, info.Size()); err != nil {
 		return p, fmt.Errorf("read the transcript of %s: %w", id, err)
 	}
-	if p.All, p.First = i.index.Len(), q.From; !q.At.IsZero() {
-		p.First = i.index.From(q.At)
+	err = p.fill(ctx, &i.index, file, q)
+	if err != nil {
+		err = fmt.Errorf("read the transcript of %s: %w", id, err)
 	}
-	places, next := i.index.Matching(p.First, q.Limit, q.Tool, q.Failed)
+	return p, err
+}
+
+// fill reads the steps of the page.
+func (p *StepPage) fill(ctx context.Context, index *transcript.Index, file io.ReaderAt, q StepQuery) error {
+	if p.All, p.First = index.Len(), q.From; !q.At.IsZero() {
+		p.First = index.From(q.At)
+	}
+	places, next := index.Matching(p.First, q.Limit, q.Tool, q.Failed)
 	p.Next = next
 	size := 0
 	for _, at := range places {
-		step, err := i.index.Read(file, at)
+		step, err := index.Read(file, at)
 		if err != nil {
-			return p, fmt.Errorf("read the transcript of %s: %w", id, err)
+			return err
 		}
 		if !q.Until.IsZero() && !step.Time.Before(q.Until) {
 			p.Next = at
@@ -138,8 +117,8 @@ func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 			break
 		}
 		if err := ctx.Err(); err != nil {
-			return p, err
+			return err
 		}
 	}
-	return p, nil
+	return nil
 }

@@ -12,14 +12,18 @@ type Between struct {
 	Frame
 	Trial query.TrialInfo
 	query.Between
-	Steps []StepLine
-	AllOf string // address of all steps from that span on
+	Steps   []StepLine
+	Reading string // how much of the transcript is read, where it is for the first time; "" = all is
+	AllOf   string // address of all steps from that span on
 }
 
 // NewBetween makes the page between two rounds, with the steps of that span.
 func NewBetween(f Frame, t query.TrialInfo, d query.Between, p query.StepPage) *Between {
 	f.Title, f.Nav = fmt.Sprintf("%s to %s of %s", d.A.Round.Round, d.B.Round.Round, t.ID), "runs"
 	v := &Between{Frame: f, Trial: t, Between: d}
+	if p.Reading {
+		v.Reading, v.Again = ratio(&p.Read), true
+	}
 	for _, s := range p.Steps {
 		v.Steps = append(v.Steps, lineOfStep(s, p.Start))
 	}

@@ -248,6 +248,25 @@ func TestAPageOfARunHasTheNumbersOfItsCurves(t *testing.T) {
 	}
 }
 
+// While a long transcript is read for the first time, pages of its steps say so, and look again without a script, too.
+func TestPagesSayThatATranscriptIsRead(t *testing.T) {
+	reading := query.StepPage{Reading: true, Read: 0.4}
+	rounds := query.Between{A: query.RoundInfo{}, B: query.RoundInfo{}}
+	for name, v := range map[string]View{
+		"steps": NewSteps(Frame{}, query.TrialInfo{ID: "t"}, reading, &url.URL{}, 50), "between": NewBetween(Frame{}, query.TrialInfo{ID: "t"}, rounds, reading),
+	} {
+		var b bytes.Buffer
+		if _, err := Render(&b, name, "", v); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`<section id="steps" data-live="slow"><p aria-busy="true"`, "40 %", `<noscript><meta http-equiv="refresh"`} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s lacks %q", name, want)
+			}
+		}
+	}
+}
+
 // A run that has not begun says what it will take.
 func TestARunThatHasNotBegunSaysWhatItWillTake(t *testing.T) {
 	w := plan.Work{Parallel: 2, Timeout: time.Hour, Shares: []plan.Share{{Task: "benchmark.edge[\"one\"]", Benchmark: "edge", Agent: "a", Cells: 3}}}

@@ -27,6 +27,7 @@ type Frame struct {
 	Topics   []string // of events after which the page looks again; empty = all, nil = it never does
 	AsOf     time.Time
 	ReadOnly bool   // no daemon runs: nothing changes
+	Again    bool   // it lacks what is being made, and looks again soon
 	Plots    bool   // it may have curves that a script draws
 	Still    *Still // nil = it is served, not written
 	Numbers  bool   // who looks sees numbers, and no text of agents and hidden tests

@@ -24,6 +24,7 @@ type Steps struct {
 	Failed      bool
 	URL         *url.URL
 	NotFiltered string
+	Reading     string // how much of the transcript is read, where it is for the first time; "" = all is
 }
 
 // StepLine is a step in a list.
@@ -111,6 +112,10 @@ func NewSteps(f Frame, t query.TrialInfo, p query.StepPage, at *url.URL, limit i
 	f.Title, f.Nav, f.Topics = "steps of "+t.ID, "runs", []string{t.ID}
 	q := at.Query()
 	v := &Steps{Frame: f, Trial: t, From: p.First + 1, All: p.All, URL: at, Tool: q.Get("tool"), Failed: q.Get("errors") != "", NotFiltered: TrialPath(t.ID) + "/steps"}
+	if p.Reading {
+		v.Reading, v.Again = ratio(&p.Read), true
+		return v
+	}
 	for _, s := range p.Steps {
 		v.Items = append(v.Items, lineOfStep(s, p.Start))
 	}

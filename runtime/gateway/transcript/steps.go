@@ -133,6 +133,9 @@ func (x *Index) note(l Line, at int64) {
 	}
 }
 
+// End is how many bytes of the transcript are read.
+func (x *Index) End() int64 { return x.end }
+
 // Len is how many exchanges there are.
 func (x *Index) Len() int { return len(x.places) }
 

@@ -42,10 +42,17 @@ async function refresh(part) {
     window.Idiomorph.morph(part, [...html.body.childNodes], { morphStyle: 'innerHTML', callbacks: { beforeAttributeUpdated: keep, beforeNodeMorphed: others } });
     part.dispatchEvent(new Event('fresh', { bubbles: true }));
     known();
+    unfinished(part);
   } catch (e) {
     lost();
     look(part);
   }
+}
+
+/** Has a part fetched again that lacks what the daemon is making. @param {HTMLElement} part */
+function unfinished(part) {
+  const state = parts.get(part);
+  if (state && !state.timer && part.querySelector('[aria-busy="true"]')) state.timer = window.setTimeout(() => refresh(part), pause);
 }
 
 /** Keeps details open or closed as the reader left them. @param {string} name @param {Element} node */
@@ -105,4 +112,5 @@ document.addEventListener('visibilitychange', () => {
     follow();
   }
 });
+parts.forEach((_, part) => unfinished(part));
 follow();
