@@ -120,6 +120,12 @@ func (r *Reconciler) reconcileMining(ctx context.Context, address string) error 
 	if err != nil {
 		return err
 	}
+	if set, _ := r.Desk.Holds(); !state.Done(spec.Generation) {
+		if why := whyHeld(set, spec); why != "" {
+			r.note(address, plan.HeldBack+why)
+			return nil
+		}
+	}
 	switch {
 	case state.Done(spec.Generation):
 		return nil
@@ -180,6 +186,7 @@ func (r *Reconciler) mine(spec config.Mining) error {
 	}
 	o.Book = book
 	o.Room, o.Judge, o.Printed = r.Room, r.JudgePatch, r.Printed
+	o.Begin = func(ctx context.Context) error { return mayBegin(ctx, r, address) }
 	o.Waitable = func(err error) bool {
 		return container.Unavailable(err) || container.Passes(err)
 	}

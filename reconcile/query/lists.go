@@ -11,7 +11,9 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
 )
 
@@ -30,6 +32,8 @@ type RunInfo struct {
 	Note      string         `json:"note,omitempty"`
 	Results   string         `json:"results"`             // path of the JSONL file
 	Elsewhere string         `json:"elsewhere,omitempty"` // why the results are not beside the spec
+	Holds     hold.Set       `json:"holds,omitempty"`     // that keep trials of it from starting
+	Paused    bool           `json:"paused,omitempty"`    // its file holds it back
 }
 
 // RunsAfter returns at most limit runs whose address comes behind after.
@@ -68,6 +72,10 @@ func (r *Reader) RunOf(ctx context.Context, address string) (RunInfo, error) {
 // runInfos leaves out what is neither declared nor was executed.
 func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (infos []RunInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		holds, err := hold.Read(tx)
+		if err != nil {
+			return err
+		}
 		for _, s := range seen {
 			run, err := r.runStatus(tx, now, s)
 			if err != nil {
@@ -82,6 +90,7 @@ func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (i
 				infos = append(infos, RunInfo{
 					Address: run.Address, File: run.File, Generation: run.Generation, State: run.State, Execution: run.Execution,
 					Wanted: run.Wanted, Cells: run.Cells, Note: run.Note, Results: run.Results, Elsewhere: run.Elsewhere,
+					Holds: holds.OnRun(clock.Now(), s.Address, s.Desired), Paused: run.Paused,
 				})
 			}
 		}
@@ -170,8 +179,10 @@ type MiningInfo struct {
 	Generation string          `json:"generation"`
 	State      string          `json:"state"` // waiting, running, finished, cancelled, removed
 	Note       string          `json:"note,omitempty"`
-	Results    string          `json:"results"` // path of the JSONL file
-	Dir        string          `json:"dir"`     // where tasks are written
+	Results    string          `json:"results"`          // path of the JSONL file
+	Dir        string          `json:"dir"`              // where tasks are written
+	Holds      hold.Set        `json:"holds,omitempty"`  // that keep it from beginning anything
+	Paused     bool            `json:"paused,omitempty"` // its file holds it back
 	Progress   mining.Progress `json:"progress"`
 }
 
@@ -186,7 +197,7 @@ func (r *Reader) MiningOf(ctx context.Context, address string) (m MiningInfo, er
 		return m, fmt.Errorf("%w: %s", history.ErrUnknown, address)
 	}
 	s, err := r.miningHead(ctx, seen)
-	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Progress}, err
+	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Holds, s.Paused, s.Progress}, err
 }
 
 // PullInfo is a pull request that a mining spec has seen.

@@ -319,7 +319,7 @@ CREATE UNIQUE INDEX lines_n ON lines (n) WHERE n > 0;
 -- An execution's trials in the order of their ids, which reads all of them without sorting their texts.
 DROP INDEX trials_execution;
 CREATE INDEX trials_execution ON trials (spec, execution, id);
-`}
+`, controlSchema}
 
 // migrate brings the database to the newest schema in one transaction.
 func migrate(ctx context.Context, db *sql.DB, dir string) error {
