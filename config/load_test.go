@@ -60,6 +60,32 @@ func TestContextsAreReadWhenTheTextIsAccepted(t *testing.T) {
 	}
 }
 
+// What a file holds back, and who goes first, makes no other spec: a mining spec of another generation begins anew.
+func TestHoldingBackIsInNoGeneration(t *testing.T) {
+	root, before := t.TempDir(), ""
+	for _, held := range []bool{false, true} {
+		line := ""
+		if held {
+			line = "paused = true\n priority = 5\n"
+		}
+		write(t, root, at("a.hcl", task), at("ctx/f", ""), at("b.hcl", "run \"r\" {\n tasks = [benchmark.edge]\n "+line+"agent \"nop\" {}\n}"),
+			at("c.hcl", "mining \"m\" {\n provider = \"openai\"\n "+strings.TrimSuffix(line, " priority = 5\n")+"}"))
+		set := load(root, nil, func(o *Options) { o.Settings = readable(func(string) (string, bool) { return "key", true }) })
+		r, m := set.Run("r"), set.Mining("m")
+		if r == nil || m == nil {
+			t.Fatalf("specs are missing: %v", set.Diagnostics)
+		}
+		if r.Paused != held || m.Paused != held || (r.Priority != 0) != held {
+			t.Errorf("held %v: the run is %v of %d, the mining spec %v", held, r.Paused, r.Priority, m.Paused)
+		}
+		if got := r.Generation + m.Generation; held && got != before {
+			t.Errorf("the generation is %s, and was %s", got, before)
+		} else {
+			before = got
+		}
+	}
+}
+
 func TestUnchangedFilesAreStillChecked(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, at("a.hcl", task), at("ctx/f", ""), at("b.hcl", "run \"r\" {\n tasks = [benchmark.edge]\n agent \"nop\" {}\n}"))

@@ -31,6 +31,7 @@ func (b labelled) mining(head Block) Mining {
 		PRFile:     b.path("pr_file"),
 		Output:     b.output(head),
 		Decoys:     b.wantsDecoys(),
+		Paused:     b.boolean("paused", false),
 	}
 	out.Once = b.boolean("once", out.Every == 0)
 	if out.Once && out.Every != 0 {

@@ -76,6 +76,8 @@ func (b labelled) run(head Block) Run {
 		Attempts:    b.whole("attempts", 1, 1),
 		Parallel:    b.whole("parallel", 1, 1),
 		Stagger:     b.duration("stagger", 0),
+		Paused:      b.boolean("paused", false),
+		Priority:    b.priority(),
 		Schedule:    b.checked("schedule", "", checkCron),
 		AutoEval:    b.duration("auto_eval", 5*time.Minute),
 		StopHook:    b.boolean("stop_hook", true),
@@ -96,6 +98,21 @@ func (b labelled) run(head Block) Run {
 	out.Retry.Infra = retry.whole("infra", 2, 0)
 	retry.close()
 	return out
+}
+
+// Bounds of the priority of a run.
+const (
+	lowestPriority  = -100
+	highestPriority = 100
+)
+
+func (b *body) priority() int {
+	return read(b, "priority", 0, func(v cty.Value) (int, error) {
+		if _, err := toNumber(v, lowestPriority, highestPriority); err != nil {
+			return 0, err
+		}
+		return toWhole(v, lowestPriority)
+	})
 }
 
 // engines returns the names that a run can be given.

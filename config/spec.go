@@ -316,7 +316,9 @@ type Run struct {
 	Retry       Retry
 	Keep        string // never, failed, always
 	Engine      string
-	OnChange    string `json:"@on_change"` // what happens when content differs from the latest execution's; "" = report
+	Paused      bool   `json:"@paused,omitempty"`   // nothing of it begins
+	Priority    int    `json:"@priority,omitempty"` // from -100 to 100; runs of a higher one are offered room first
+	OnChange    string `json:"@on_change"`          // what happens when content differs from the latest execution's; "" = report
 }
 
 // What a run does when its content changes.

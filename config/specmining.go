@@ -24,6 +24,8 @@ type Mining struct {
 	Output         Output
 	Decoys         int `json:",omitempty"` // mixed runs of its tasks; 0 = none
 
+	Paused bool `json:"@paused,omitempty"` // nothing of it begins
+
 	// Bounds are the folders that its paths have to stay below, over links too.
 	Bounds []string `json:"@bounds,omitempty"`
 }

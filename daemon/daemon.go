@@ -469,6 +469,7 @@ func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() er
 		Handler:           d.metrics.HTTP(noWebPages(d.observed(profiled(api.Handler(d.rec, d.opts.Version, d.logins))))),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       withPeer,
 	})
 	network := d.network(ctx)
 	for _, l := range d.control {

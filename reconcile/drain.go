@@ -16,7 +16,7 @@ type drain struct {
 }
 
 // Drain waits until no run is open, and begins no execution from then on. Mining ends where it
-// is, and of a run that would grow by it only what runs is waited for: the next daemon goes on.
+// is, and of a run that would grow by it, or is held, only what runs is waited for: the next daemon goes on.
 func (r *Reconciler) Drain(ctx context.Context) error {
 	var over chan struct{}
 	if err := r.do(ctx, func() { over = r.beginDrain(ctx) }); err != nil {
@@ -86,7 +86,7 @@ func undone(d *plan.Run, o plan.Observed) bool {
 	switch {
 	case d.Blocked != "" || o.Execution == nil || o.Execution.Finished:
 		return false
-	case d.MayGrow(*o.Execution):
+	case d.MayGrow(*o.Execution), d.Stopped(o.Hold): // what is held may be so for ever
 		return slices.ContainsFunc(o.Trials, plan.Trial.Running)
 	}
 	return true

@@ -368,7 +368,12 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 	delete(r.sums, address)
 	r.shown.show(address)
 	r.o.Log.Info("spec removed", "spec", address)
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+	r.waitlist.Rank(address, 0)
+	ended := func() {} // its holds
+	err := r.o.Store.Do(ctx, func(tx *store.Tx) (err error) {
+		if ended, err = r.Desk.Forget(tx, address); err != nil {
+			return err
+		}
 		path, err := tx.Meta(history.HomeKey(address))
 		if err != nil || path == "" {
 			return err
@@ -379,4 +384,8 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 		_, err = tx.AppendLine(r.statusStream(path, r.roots.of(path)), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})
 		return err
 	})
+	if err == nil {
+		ended()
+	}
+	return err
 }

@@ -19,6 +19,10 @@ import (
 func (r *Reconciler) newMinings() *miningspec.Minings {
 	return miningspec.New(miningspec.Options{
 		Store: r.o.Store, Mined: r.o.Config.Mined, Log: r.o.Log, Miner: r.miner, Spec: r.miningOf, Stream: r.stream,
+		Held: func(spec *config.Mining) string {
+			set, _ := r.Desk.Holds()
+			return whyHeld(set, spec)
+		},
 		Beside: func(work func(context.Context)) context.CancelFunc {
 			ctx, stop := context.WithCancel(r.life)
 			r.drivers.Go(func() {
@@ -41,6 +45,7 @@ func (r *Reconciler) miner(spec config.Mining) (mining.Options, error) {
 	o, err := r.o.Mining(spec)
 	o.Gateway, o.Images = r.o.Host.Gateway, r.o.Host.Images
 	o.Room, o.Judge, o.Printed = r.Room, r.JudgePatch, r.Printed
+	o.Begin = func(ctx context.Context) error { return mayBegin(ctx, r, spec.Address()) }
 	o.Waitable = func(err error) bool { return container.Unavailable(err) || container.Passes(err) }
 	return o, err
 }

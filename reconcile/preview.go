@@ -135,6 +135,7 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 			return err
 		}
 		o.Stale, stale = differs, differs
+		o.Hold = heldOf(r, address, d)
 		todo := plan.Foresee(address, d, o, now)
 		switch {
 		case stale != nil && todo.Has(plan.Begin):

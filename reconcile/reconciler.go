@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/cheatscan"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/foreign"
 	"github.com/assayd/assayd/reconcile/ledger"
@@ -64,6 +65,7 @@ type Reconciler struct {
 	*taskcheck.Checker
 	Foreign   *foreign.Reports     // safe for any goroutine
 	Retention *retention.Collector // safe for any goroutine
+	Desk      *control.Desk        // safe for any goroutine, but for what it says
 	o         Options
 	calls     chan func()
 	ended     chan string // ids of trials whose goroutine has ended
@@ -149,6 +151,7 @@ func New(o Options) *Reconciler {
 		Solution: r.solution, Go: r.goBeside, Log: o.Log,
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
+	r.Desk = newDesk(r)
 	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
 	r.Retention = retention.New(retention.Options{
 		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log,
@@ -252,7 +255,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
-	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.scans.Load} {
+	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.scans.Load, r.Desk.Load} {
 		if err := takeOver(loop); err != nil {
 			return err
 		}
@@ -347,6 +350,9 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	if r.set != nil {
 		pause = min(pause, max(time.Until(r.stirred.due), 0))
 	}
+	if next := r.Desk.Next(); !next.IsZero() {
+		pause = min(pause, max(time.Until(next), 0))
+	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	r.waits.Store(true)
@@ -418,6 +424,9 @@ func (r *Reconciler) begunEnough() bool {
 // turn reconciles every run that is due, and those for which there is room, as far as that does not
 // begin too many trials.
 func (r *Reconciler) turn(ctx context.Context) {
+	if err := r.Desk.Expire(ctx); err != nil {
+		r.o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "end a hold", "error", err)
+	}
 	for ctx.Err() == nil && !r.begunEnough() {
 		r.Heartbeat()
 		due := r.due()
@@ -480,6 +489,9 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen observa
 		return seen.err
 	}
 	observed, now := seen.Observed, clock.Now().UTC()
+	if d := r.desired[address]; d != nil {
+		r.waitlist.Rank(address, d.Priority)
+	}
 	if d, e := r.desired[address], observed.Execution; d != nil && e != nil && r.o.Host.Gateway != nil {
 		r.o.Host.Gateway.SetTotal(address, e.N, d.Total)
 	}

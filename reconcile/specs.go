@@ -373,6 +373,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, before config.P
 		}
 	}
 	r.desired = desired
+	r.Desk.Nudge() // a file may hold a mining spec back, or not any more
 	return nil
 }
 

@@ -164,6 +164,7 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 	if err != nil {
 		return nil, err
 	}
+	q.Header.Set("User-Agent", agent)
 	a, err := c.http.Do(q)
 	if err != nil {
 		var op *net.OpError

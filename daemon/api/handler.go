@@ -81,6 +81,8 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"POST /v1/rerun":       h.rerun,
 		"POST /v1/retry":       h.retry,
 		"POST /v1/cancel":      h.cancel,
+		"GET /v1/holds":        h.holds,
+		"POST /v1/holds":       h.hold,
 		"POST /v1/login":       h.login,
 		"POST /v1/logout":      h.logout,
 		"POST /v1/submit":      h.submit,
@@ -99,6 +101,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"GET /v1/harness":      h.harness,
 		"GET /v1/openapi.yaml": h.document,
 
+		"DELETE /v1/holds/{target}":                    h.lift,
 		"GET /v1/overview":                             h.overview,
 		"GET /v1/health":                               h.health,
 		"GET /v1/runs":                                 h.runs,

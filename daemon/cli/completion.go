@@ -28,7 +28,7 @@ func (e *env) completes(root *cobra.Command) {
 	by := map[string]cobra.CompletionFunc{
 		"run": specs, "validate": specs, "plan": specs, "fmt": specs, "eval": specs,
 		"status": e.first(runs), "results": e.first(runs), "report": e.each(runs), "compare": e.each(runs), "logs": e.first(trials), "submissions": e.first(trials), "shell": e.first(trials),
-		"rerun": e.first(runsAndTrials), "retry": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "export": e.completeExport, "import": e.completeImport,
+		"rerun": e.first(runsAndTrials), "retry": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "pause": e.first(targets), "resume": e.first(targets), "throttle": e.first(runs), "export": e.completeExport, "import": e.completeImport,
 		"build": e.completeTaskOrFile, "pull": e.completeTaskOrFile, "push": e.completeTaskOrFile,
 	}
 	for _, cmd := range root.Commands() {
@@ -80,6 +80,15 @@ func trials(s query.Status) (names []cobra.Completion) {
 		for _, t := range r.Trials {
 			names = append(names, cobra.CompletionWithDesc(t.ID, t.Task+", "+agentOf(t)+", "+stateOf(t)))
 		}
+	}
+	return names
+}
+
+// targets are what can be held.
+func targets(s query.Status) []cobra.Completion {
+	names := append([]cobra.Completion{cobra.CompletionWithDesc("all", "everything")}, runs(s)...)
+	for _, m := range s.Minings {
+		names = append(names, cobra.CompletionWithDesc(m.Address, m.State))
 	}
 	return names
 }

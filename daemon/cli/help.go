@@ -124,6 +124,21 @@ func resultsHelp() map[string]about {
 			[]string{"assayd retry run.nightly", "assayd retry nightly.e1.0a1b2c3d", "assayd retry run.nightly --json"},
 			[3]string{"the daemon has begun it", failure, refusal},
 		},
+		"pause": {
+			"pause keeps what is new from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. What is at work goes on and is judged. A pause survives restarts and edits, until resume or --until lifts it.",
+			[]string{"assayd pause run.nightly --reason 'provider incident'", "assayd pause all --until 2h", "assayd pause provider.anthropic --dry-run"},
+			[3]string{"it is paused, also if it was before", failure, refusal},
+		},
+		"resume": {
+			"resume lifts the pause of a target alone: a run that is paused goes on only when all is not, and its providers are not.\nNo command lifts paused = true of a file.",
+			[]string{"assayd resume run.nightly", "assayd resume all", "assayd resume provider.anthropic --json"},
+			[3]string{"it is not paused, also if it was not before", failure, refusal},
+		},
+		"throttle": {
+			"throttle lets fewer trials of a run be at work at once than its parallel does; what is at work goes on. With off it is lifted.",
+			[]string{"assayd throttle run.nightly 2", "assayd throttle run.nightly 2 --until 90m", "assayd throttle run.nightly off"},
+			[3]string{"it is so, also if it was before", failure, refusal},
+		},
 		"cancel": {
 			"cancel ends the execution of a run that is open, a mining spec's work, or one trial. What was judged stays, and its\nnumbers count; what was not is cancelled, and in no rate.",
 			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d", "assayd cancel mining.example"},

@@ -19,6 +19,14 @@ type Token struct {
 	Whole bool // everything that the control socket lets do
 }
 
+// name is what records call who shows the token: its name in the settings.
+func (t Token) name() string {
+	if t.Whole {
+		return "token"
+	}
+	return string(t.Role) + "_token"
+}
+
 // same compares a text with the token in a time that does not depend on where they differ.
 func (t Token) same(text string) bool {
 	got, want := sha256.Sum256([]byte(text)), sha256.Sum256([]byte(t.Text))
@@ -36,12 +44,15 @@ func tokenOf(tokens []Token, text string) (found Token, ok bool) {
 }
 
 // operatorRoutes are what an operator may call besides what reads.
-var operatorRoutes = []string{"/v1/rerun", "/v1/retry", "/v1/cancel"}
+var operatorRoutes = []string{"/v1/rerun", "/v1/retry", "/v1/cancel", "/v1/holds"}
 
 // may reports whether a role may make a request to the API.
 func may(role Role, q *http.Request) bool {
 	if q.Method == http.MethodGet || q.Method == http.MethodHead {
 		return true
+	}
+	if role == Operator && q.Method == http.MethodDelete {
+		return strings.HasPrefix(q.URL.Path, "/v1/holds/")
 	}
 	return role == Operator && q.Method == http.MethodPost && slices.Contains(operatorRoutes, q.URL.Path)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web/page"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/query"
 )
 
@@ -76,7 +77,8 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) api(w http.ResponseWriter, q *http.Request) {
 	if token, ok := tokenOf(s.o.Tokens, bearer(q)); ok && q.Header.Get("Authorization") != "" {
 		if token.Whole || may(token.Role, q) {
-			s.o.API.ServeHTTP(w, s.seenBy(token.Role, q))
+			who := control.Actor{By: token.name(), Via: control.API}
+			s.o.API.ServeHTTP(w, s.seenBy(token.Role, q.WithContext(control.As(q.Context(), who))))
 			return
 		}
 		w.Header().Set("Connection", "close")

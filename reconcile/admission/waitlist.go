@@ -6,12 +6,13 @@ import (
 )
 
 // Waitlist are the runs that have a cell to start and no room for it. What comes free is offered to
-// the run of which the fewest trials work, then to the run that waits longest, until there is no room
-// for any. It belongs to one goroutine.
+// the run of the highest priority, of these to that of which the fewest trials work, then to the one that
+// waits longest, until there is no room for any. It belongs to one goroutine.
 type Waitlist struct {
 	room     *Controller
 	waiting  map[string]waiter // by address
 	working  map[string]int    // trials that have a goroutine, by address
+	ranks    map[string]int    // priorities that are not 0, by address
 	freed    bool              // there may be room that no run was offered
 	since    time.Time         // when the run began to wait that is looked at now
 	reserved map[string]Need   // room of trials that run without a goroutine so far, by id
@@ -27,7 +28,7 @@ type waiter struct {
 
 // NewWaitlist returns a list on which no run waits.
 func NewWaitlist(room *Controller) *Waitlist {
-	return &Waitlist{room: room, waiting: map[string]waiter{}, working: map[string]int{}, reserved: map[string]Need{}}
+	return &Waitlist{room: room, waiting: map[string]waiter{}, working: map[string]int{}, ranks: map[string]int{}, reserved: map[string]Need{}}
 }
 
 // Count notes that trials of a run have got a goroutine, or lost it.
@@ -35,6 +36,15 @@ func (l *Waitlist) Count(address string, by int) {
 	if l.working[address] += by; l.working[address] == 0 {
 		delete(l.working, address)
 	}
+}
+
+// Rank notes the priority of a run: those of a higher one are offered room first. What works is left alone.
+func (l *Waitlist) Rank(address string, priority int) {
+	if priority == 0 {
+		delete(l.ranks, address)
+		return
+	}
+	l.ranks[address] = priority
 }
 
 // Leave takes the run off the list that is looked at now.
@@ -54,7 +64,7 @@ func (l *Waitlist) Waits(address string) bool {
 
 // order compares who is offered room first.
 func (l *Waitlist) order(a, b waiter) int {
-	return cmp.Or(cmp.Compare(l.working[a.address], l.working[b.address]), a.since.Compare(b.since), cmp.Compare(a.address, b.address))
+	return cmp.Or(cmp.Compare(l.ranks[b.address], l.ranks[a.address]), cmp.Compare(l.working[a.address], l.working[b.address]), a.since.Compare(b.since), cmp.Compare(a.address, b.address))
 }
 
 // first is who is offered room next, among those for which fits holds.

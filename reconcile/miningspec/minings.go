@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/pause"
@@ -25,6 +26,7 @@ type Options struct {
 	Miner  func(spec config.Mining) (mining.Options, error)
 	Stream func(address string) store.StreamRef // of a spec's records
 	Spec   func(address string) *config.Mining  // the one that is in force; nil = there is none
+	Held   func(spec *config.Mining) string     // why it must not begin; "" = it may
 	// Beside has work done beside the loop until its context ends, or stop is called.
 	Beside func(work func(context.Context)) (stop context.CancelFunc)
 	Do     func(f func()) error      // runs f in the loop's goroutine
@@ -151,6 +153,10 @@ func (m *Minings) Look(ctx context.Context, address string, mayBegin bool) error
 	state, err := ledger.MiningStateOf(ctx, m.o.Store, address)
 	if err != nil || state.Done(spec.Generation) {
 		return err
+	}
+	if why := m.o.Held(spec); why != "" {
+		m.o.Note(address, plan.HeldBack+why)
+		return nil
 	}
 	if state.Generation != spec.Generation {
 		if err := m.renew(ctx, *spec, state); err != nil {

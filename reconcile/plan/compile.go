@@ -52,7 +52,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 	c.gaps("", c.run.Unsupported)
 	d := &Run{
 		Name: r.Name, Generation: r.Generation, Parallel: max(r.Parallel, 1), Stagger: r.Stagger,
-		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange, source: newSource(c.origin, agents),
+		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange, Paused: r.Paused, Priority: r.Priority, source: newSource(c.origin, agents),
 	}
 	if r.Budget != nil {
 		d.Total = gateway.Budget(r.Budget.Total)
@@ -144,6 +144,7 @@ type compiler struct {
 type source struct {
 	now    atomic.Pointer[origin]
 	agents map[string]int // places of the agents among those of the run, by title
+	asks   []string       // provider whose models each of them asks, by place; "" = it asks none
 	places sync.Map       // placeOfTask of each task, by address
 }
 
@@ -152,8 +153,17 @@ func newSource(o *origin, agents []agent.Agent) *source {
 	s.now.Store(o)
 	for i, a := range agents {
 		s.agents[a.Title()] = i
+		s.asks = append(s.asks, providerOf(a))
 	}
 	return s
+}
+
+// providerOf is the provider whose models an agent asks; "" = it asks none.
+func providerOf(a agent.Agent) string {
+	if !a.Asks() {
+		return ""
+	}
+	return a.Provider
 }
 
 func (s *source) origin() *origin { return s.now.Load() }

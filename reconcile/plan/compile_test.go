@@ -112,6 +112,8 @@ func TestWhatChangesACell(t *testing.T) {
 		{"stagger", with(`stagger = "2m"`), true},
 		{"schedule", with(`schedule = "0 2 * * *"`), true},
 		{"keep", with(`keep = "always"`), true},
+		{"paused", with(`paused = true`), true},
+		{"priority", with(`priority = -100`), true},
 		{"engine", with(`engine = "docker"`), true},
 		{"retry", with("retry {\n infra = 5\n}"), true},
 		{"attempts, for the first", with("attempts = 3"), true},

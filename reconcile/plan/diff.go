@@ -30,6 +30,8 @@ type Run struct {
 	Total      gateway.Budget      // what an execution may spend on models
 	Images     map[string][]string // names of images that it is made of, with the addresses of their tasks
 	OnChange   string              // config.OnChangeRerun: another execution when content has changed
+	Paused     bool                // its file holds it back
+	Priority   int                 // from -100 to 100: runs of a higher one are offered room first
 
 	cells  *WantedCells
 	source *source // of the cells
@@ -150,6 +152,7 @@ type Observed struct {
 
 	Stale      *Stale    // how content differs from that of the execution; nil = it does not
 	StaleSince time.Time // when it last changed
+	Hold       Hold      // what users hold back of the run
 }
 
 // Rerun asks for a new execution.
@@ -373,23 +376,18 @@ func (w Worklist) bySlot(d *Run) map[Slot][]string {
 // start lets open cells begin, in the order of the run and as far as parallel and stagger allow,
 // and reports whether any cell is open. What was interrupted goes on first: it has its place already.
 func (p *Plan) start(d *Run, w Worklist, now time.Time) (open bool) {
-	places := d.Parallel
-	for _, t := range w.Trials {
-		if t.Running() {
-			places--
-		}
-	}
+	places := newPlaces(d, w)
+	defer places.explain(p)
 	open = p.goOn(w)
 	again, fresh := w.inOrder(Trial.retries), w.fresh
 	open = open || len(again) > 0 || len(fresh) > 0
-	for places > 0 && len(again)+len(fresh) > 0 { // a place becomes free when a trial ends, which is another pass
+	for places.left > 0 && len(again)+len(fresh) > 0 { // a place becomes free when a trial ends, which is another pass
 		if len(fresh) == 0 || len(again) > 0 && again[0].place <= fresh[0] {
 			t := again[0]
 			again = again[1:]
 			if at, cause := t.retry(); at.After(now) {
 				p.wakeAt(at)
-			} else {
-				places--
+			} else if places.take(t.place - 1) {
 				p.startCell(d, w, w.cellOf(t), t.Try+1, cause)
 			}
 			continue
@@ -399,9 +397,12 @@ func (p *Plan) start(d *Run, w Worklist, now time.Time) (open bool) {
 			fresh = nil // the others are later still
 			continue
 		}
-		places--
-		c := w.wanted.At(fresh[0])
+		place := fresh[0]
 		fresh = fresh[1:]
+		if !places.take(place) {
+			continue
+		}
+		c := w.wanted.At(place)
 		cause := "new cell"
 		if len(w.left) > 0 && w.left[c.Slot()] {
 			cause = "an edit or a retry changed this cell"

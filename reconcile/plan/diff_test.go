@@ -46,6 +46,26 @@ func userCancelled(e *Execution) *Execution { e.Cancelled = true; return e }
 
 func growing(d *Run) { d.Grows = true }
 
+func pausedInFile(d *Run) { d.Paused = true }
+
+// paused is what a user holds back of run.r.
+var paused = Hold{Bounded: true, Why: "run.r is paused by anna"}
+
+// asking has the agent of a cell ask models of a provider.
+func asking(cell, provider string) func(*Run) {
+	return func(d *Run) {
+		for i, c := range d.cells.listed {
+			if c.Key == cellOf(cell).Key {
+				d.cells.listed[i].whole = func() trial.Cell {
+					whole := c.Whole()
+					whole.Agent.API, whole.Agent.Provider = "openai", provider
+					return whole
+				}
+			}
+		}
+	}
+}
+
 // only is an execution of that cell alone.
 func only(e *Execution, cell string) *Execution {
 	e.Only = []string{cellOf(cell).Key}
@@ -147,6 +167,30 @@ func TestDiff(t *testing.T) {
 		{"a trial that a user cancelled is not started again", wantedRun("a"), Observed{Execution: execution(1), Trials: []Trial{known("a", ended(trial.Cancelled, ago(0)))}}, `
 			finish e1 (no cell is open)`},
 		{"what has finished stays finished", wantedRun("a"), Observed{Execution: finished(execution(1)), Trials: []Trial{known("a", done)}}, ``},
+		{"a held run begins, and its cells wait", wantedRun("abc", parallel(2)), Observed{Execution: execution(1), Hold: paused}, `
+			wait (held: 2 would start; run.r is paused by anna)`},
+		{"what works goes on under a hold, and is taken up", wantedRun("abc"), Observed{Execution: execution(1), Hold: paused, Trials: []Trial{known("a"), known("b", live)}}, `
+			start r.e1.aaaaaaaa try 1: task a, agent nop, attempt 1 (go on where the trial was)
+			wait (held: 1 would start; run.r is paused by anna)`},
+		{"no other try begins under a hold", wantedRun("a"), Observed{Execution: execution(1), Hold: paused, Trials: []Trial{known("a", broken(time.Minute))}}, `
+			wait (held: 1 would start; run.r is paused by anna)`},
+		{"a held run of which nothing is open finishes", wantedRun("a"), Observed{Execution: execution(1), Hold: paused, Trials: []Trial{known("a", done)}}, `
+			finish e1 (no cell is open)`},
+		{"a firing begins an execution of a held run", wantedRun("a", daily), Observed{Execution: finished(execution(1)), LastFired: ago(24 * time.Hour), Hold: paused}, `
+			begin e2 (the schedule fired at 2030-05-01T02:00:00Z)`},
+		{"its file holds a run", wantedRun("a", pausedInFile), Observed{Execution: execution(1)}, `
+			wait (held: 1 would start; its file says paused = true)`},
+		{"a file and a user hold a run", wantedRun("a", pausedInFile), Observed{Execution: execution(1), Hold: paused}, `
+			wait (held: 1 would start; its file says paused = true; run.r is paused by anna)`},
+		{"a throttle bounds what is at work", wantedRun("abcd", parallel(3)), Observed{Execution: execution(1), Hold: Hold{Bounded: true, Most: 2, Why: "throttled"}, Trials: []Trial{known("a", live)}}, `
+			start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (new cell)
+			wait (held: 1 would start; throttled)`},
+		{"a throttle that bounds nothing is not told of", wantedRun("ab", parallel(3)), Observed{Execution: execution(1), Hold: Hold{Bounded: true, Most: 2, Why: "throttled"}}, `
+			start r.e1.aaaaaaaa try 1: task a, agent nop, attempt 1 (new cell)
+			start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (new cell)`},
+		{"a provider that is held leaves its places to others", wantedRun("abc", parallel(1), asking("a", "acme")), Observed{Execution: execution(1), Hold: Hold{Providers: []string{"acme"}, Why: "provider.acme is paused"}}, `
+			start r.e1.bbbbbbbb try 1: task b, agent nop, attempt 1 (new cell)
+			wait (held: 1 would start; provider.acme is paused)`},
 		{"a run without cells finishes", wantedRun(""), Observed{Execution: execution(1)}, `
 			finish e1 (no cell is open)`},
 

@@ -7,13 +7,16 @@ import (
 )
 
 // Foresee is Diff carried on past the beginning of an execution: what would be done about
-// a run from now on, without the limits of parallel.
+// a run from now on, without the limits of parallel and of a throttle.
 func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
 	if d == nil {
 		return Diff(address, d, o, now)
 	}
 	all := *d
 	all.Parallel = d.cells.Len() + len(o.Trials) + 1
+	if o.Hold.Most > 0 { // it bounds how many at once, as parallel does
+		o.Hold.Bounded, o.Hold.Most = false, 0
+	}
 	plan := Diff(address, &all, o, now)
 	if !plan.Has(Begin) {
 		return plan

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 
@@ -100,8 +101,13 @@ func (w *WantedCells) At(place int) Cell {
 	if w.batches == nil {
 		return w.listed[place]
 	}
-	p := w.batches[sort.Search(len(w.batches), func(i int) bool { return w.batches[i].start > place })-1]
+	p := w.batchOf(place)
 	return p.at(place - p.start)
+}
+
+// batchOf is the batch that a place is in.
+func (w *WantedCells) batchOf(place int) *batch {
+	return w.batches[sort.Search(len(w.batches), func(i int) bool { return w.batches[i].start > place })-1]
 }
 
 // all are all of them.
@@ -213,4 +219,28 @@ func (c *compiler) check(tasks []task.Task, agents []agent.Agent) {
 			}
 		}
 	}
+}
+
+// provider is that whose models the agent of the cell at a place asks; "" = it asks none.
+func (w *WantedCells) provider(place int) string {
+	if w.batches == nil {
+		return providerOf(w.listed[place].Whole().Agent)
+	}
+	p := w.batchOf(place)
+	return p.source.asks[(place-p.start)%p.agents]
+}
+
+// providers are those of all cells, each once, in order.
+func (w *WantedCells) providers() (all []string) {
+	switch {
+	case w == nil:
+	case w.batches != nil:
+		all = append(all, w.batches[0].source.asks...)
+	default:
+		for i := range w.listed {
+			all = append(all, w.provider(i))
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(p string) bool { return p == "" })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -34,6 +35,8 @@ type Standing struct {
 	Cells     map[string]int
 	CostUSD   float64   // of models, for cells that are done
 	Began     time.Time // the execution
+	Holds     hold.Set  // that it is under
+	Paused    bool      // its file holds it back
 }
 
 // Explain says in words how a run stands: what is done, what it waits for, when it will end and what it will cost at this
@@ -49,7 +52,7 @@ func Explain(run Standing, now time.Time) (all []Finding) {
 		default:
 			add("info", "", "It has not begun%s.", because(run.Note))
 		}
-		return all
+		return append(all, run.held()...)
 	}
 	done, working, judged, waits := run.tally()
 	text := fmt.Sprintf("%d of %s done", done, some(max(run.Wanted, done), "cell is", "cells are"))
@@ -63,6 +66,7 @@ func Explain(run Standing, now time.Time) (all []Finding) {
 		text += ", " + some(waits, "waits", "wait") + because(run.Note)
 	}
 	add("info", "", "%s.", text)
+	all = append(all, run.held()...)
 	left := working + judged + waits
 	if run.State == "running" && done >= fewToJudge && left > 0 && !run.Began.IsZero() {
 		each := now.Sub(run.Began) / time.Duration(done)
@@ -76,11 +80,29 @@ func Explain(run Standing, now time.Time) (all []Finding) {
 	return append(all, suspicious(run.Cells, done)...)
 }
 
+// held says what holds the run back, and how that ends.
+func (run Standing) held() (all []Finding) {
+	if run.Paused {
+		all = append(all, Finding{"info", "Nothing of it begins: " + plan.PausedInFile + ".", "remove paused from its file to have it go on"})
+	}
+	for _, h := range run.Holds {
+		lifts := "assayd resume " + h.Target + " lifts that"
+		if h.Kind == hold.Throttle {
+			lifts = "assayd throttle " + h.Target + " off lifts that"
+		}
+		all = append(all, Finding{"info", h.String() + ".", lifts})
+	}
+	return all
+}
+
 func because(note string) string {
 	if note == "" {
 		return ""
 	}
 	note = strings.TrimSuffix(note, ".")
+	if strings.HasPrefix(note, plan.HeldBack) {
+		return " because of a hold"
+	}
 	if what, is := strings.CutPrefix(note, "waits for "); is {
 		return " for " + what
 	}
@@ -148,7 +170,7 @@ func suspicious(counts map[string]int, done int) (all []Finding) {
 
 // explain fills in how the run stands, in words.
 func (run *RunStatus) explain(now time.Time) {
-	s := Standing{State: run.State, Note: run.Note, Execution: run.Execution, Wanted: run.Wanted, Cells: run.Cells, Began: run.Began}
+	s := Standing{State: run.State, Note: run.Note, Execution: run.Execution, Wanted: run.Wanted, Cells: run.Cells, Began: run.Began, Holds: run.Holds, Paused: run.Paused}
 	if run.Summary != nil {
 		s.CostUSD = run.Summary.Usage.CostUSD
 	}

@@ -11,8 +11,10 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
 )
 
@@ -31,6 +33,8 @@ type RunInfo struct {
 	Note      string         `json:"note,omitempty"`
 	Results   string         `json:"results"`             // path of the JSONL file
 	Elsewhere string         `json:"elsewhere,omitempty"` // why the results are not beside the spec
+	Holds     hold.Set       `json:"holds,omitempty"`     // that keep trials of it from starting
+	Paused    bool           `json:"paused,omitempty"`    // its file holds it back
 	// Estimate is what a run will take that has not begun. Lists do not have it.
 	Estimate *plan.Estimate `json:"estimate,omitempty"`
 }
@@ -87,6 +91,10 @@ func (r *Reader) estimate(ctx context.Context, d *plan.Run) (*plan.Estimate, err
 // runInfos leaves out what is neither declared nor was executed.
 func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (infos []RunInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		holds, err := hold.Read(tx)
+		if err != nil {
+			return err
+		}
 		for _, s := range seen {
 			run, err := r.runStatus(tx, now, s)
 			if err != nil {
@@ -101,6 +109,7 @@ func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (i
 				infos = append(infos, RunInfo{
 					Address: run.Address, File: run.File, Generation: run.Generation, State: run.State, Execution: run.Execution,
 					Wanted: run.Wanted, Cells: run.Cells, Note: run.Note, Results: run.Results, Elsewhere: run.Elsewhere,
+					Holds: holds.OnRun(clock.Now(), s.Address, s.Desired), Paused: run.Paused,
 				})
 			}
 		}
@@ -189,8 +198,10 @@ type MiningInfo struct {
 	Generation string          `json:"generation"`
 	State      string          `json:"state"` // waiting, running, finished, cancelled, removed
 	Note       string          `json:"note,omitempty"`
-	Results    string          `json:"results"` // path of the JSONL file
-	Dir        string          `json:"dir"`     // where tasks are written
+	Results    string          `json:"results"`          // path of the JSONL file
+	Dir        string          `json:"dir"`              // where tasks are written
+	Holds      hold.Set        `json:"holds,omitempty"`  // that keep it from beginning anything
+	Paused     bool            `json:"paused,omitempty"` // its file holds it back
 	Progress   mining.Progress `json:"progress"`
 }
 
@@ -205,7 +216,7 @@ func (r *Reader) MiningOf(ctx context.Context, address string) (m MiningInfo, er
 		return m, fmt.Errorf("%w: %s", history.ErrUnknown, address)
 	}
 	s, err := r.miningHead(ctx, seen)
-	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Progress}, err
+	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Holds, s.Paused, s.Progress}, err
 }
 
 // PullInfo is a pull request that a mining spec has seen.

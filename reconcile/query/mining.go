@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
 )
 
@@ -18,8 +20,10 @@ type MiningStatus struct {
 	Generation string          `json:"generation"`
 	State      string          `json:"state"` // waiting, running, finished, cancelled, removed
 	Note       string          `json:"note,omitempty"`
-	Results    string          `json:"results"` // path of the JSONL file
-	Dir        string          `json:"dir"`     // where tasks are written
+	Results    string          `json:"results"`          // path of the JSONL file
+	Dir        string          `json:"dir"`              // where tasks are written
+	Holds      hold.Set        `json:"holds,omitempty"`  // that keep it from beginning anything
+	Paused     bool            `json:"paused,omitempty"` // its file holds it back
 	Progress   mining.Progress `json:"progress"`
 	Tasks      []string        `json:"tasks"` // that were mined, the first one first
 }
@@ -59,14 +63,18 @@ func (r *Reader) miningHead(ctx context.Context, seen MiningView) (MiningStatus,
 		m.State, m.Note = "finished", state.Cause
 	}
 	if spec != nil {
-		m.File, m.Generation, m.Dir = spec.Pos.File, spec.Generation, spec.Output.Dir
+		m.File, m.Generation, m.Dir, m.Paused = spec.Pos.File, spec.Generation, spec.Output.Dir, spec.Paused
 	}
 	var spent store.Spent
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		if m.Results, _, err = resultsOf(tx, seen.Address); err != nil {
 			return err
 		}
-		spent, err = tx.SpentByExecution(seen.Address, 0)
+		if spent, err = tx.SpentByExecution(seen.Address, 0); err != nil || spec == nil {
+			return err
+		}
+		holds, err := hold.Read(tx)
+		m.Holds = holds.OnMining(clock.Now(), seen.Address, spec.Provider)
 		return err
 	})
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -58,6 +59,8 @@ type RunStatus struct {
 	Stale     *plan.Stale      `json:"stale,omitempty"`     // how content differs from that of the execution
 	Began     time.Time        `json:"began,omitzero"`      // the execution
 	Findings  []Finding        `json:"findings,omitempty"`  // how it stands, in words
+	Holds     hold.Set         `json:"holds,omitempty"`     // that keep trials of it from starting
+	Paused    bool             `json:"paused,omitempty"`    // its file holds it back
 	Differs   *plan.Stale      `json:"differs,omitempty"`   // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
@@ -184,12 +187,17 @@ func (r *Reader) runStatuses(tx *store.Tx, now *Snapshot, seen []RunView, q Stat
 	if err != nil {
 		return nil, err
 	}
+	holds, err := hold.Read(tx)
+	if err != nil {
+		return nil, err
+	}
 	runs := make([]RunStatus, len(seen))
 	for i := range seen {
 		if runs[i], err = r.runStatus(tx, now, seen[i]); err != nil {
 			return nil, err
 		}
 		runs[i].Filling = !filled
+		runs[i].Holds = holds.OnRun(clock.Now(), seen[i].Address, seen[i].Desired)
 	}
 	left := min(max(q.Trials, 0), MaxTrials)
 	for _, works := range []bool{true, false} {
@@ -211,7 +219,7 @@ func (r *Reader) runStatus(tx *store.Tx, now *Snapshot, seen RunView) (RunStatus
 	address, d := seen.Address, seen.Desired
 	run := RunStatus{Address: address, File: seen.File, Note: seen.Note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.Stale}
 	if d != nil {
-		run.Generation, run.Wanted = d.Generation, d.Wanted().Len()
+		run.Generation, run.Wanted, run.Paused = d.Generation, d.Wanted().Len(), d.Paused
 	} else {
 		run.Note = "no file declares it"
 	}

@@ -8,7 +8,7 @@ type Point string
 // by being here.
 var Points = []Point{
 	StoreOpened, SocketOpened, RoundsRestored, StraySwept,
-	ContextStored, SpecsAccepted, RunBegun, RunFinished,
+	ContextStored, SpecsAccepted, RunBegun, RunFinished, HoldWritten, HoldStored,
 	BuildStarted, WorkdirTaken, ImageBuilt, ImageRemoved, BlobRemoved,
 	StateWritten, FolderMade, AgentStaged, LogAppended, GuestHeard, TrialStarted, TrialSocketOpened, TrialFrozen, AutoTaken,
 	ContainerCreated, ContainerStarted,
@@ -50,6 +50,8 @@ const (
 	ContextStored Point = "context stored" // a copy of a folder, which no accepted spec names yet
 	SpecsAccepted Point = "specs accepted"
 	RunBegun      Point = "run begun"
+	HoldWritten   Point = "hold written" // a hold and its record are in a transaction that is not committed
+	HoldStored    Point = "hold stored"  // a hold, or its end, is stored with its record; nobody was answered yet
 	RunFinished   Point = "run finished"
 )
 

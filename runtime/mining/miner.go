@@ -44,6 +44,8 @@ type Options struct {
 	// Printed is what the judge command printed of which a report came.
 	Printed func(ctx context.Context, r round.Report) (string, error)
 	Trees   task.Trees
+	// Begin returns when another pull request may begin, and tells for what it waits; nil = at once.
+	Begin func(ctx context.Context) error
 	// Waitable reports whether trouble passes without anybody's doing: an engine is away.
 	Waitable func(error) bool
 	Log      *slog.Logger
@@ -237,6 +239,16 @@ type work struct{ what string }
 func (m *Miner) working(ctx context.Context, what string) (_ context.Context, over func()) {
 	w := &work{what}
 	return waiting.With(ctx, func(why error) { m.waiting(w, why) }), func() { m.waiting(w, nil) }
+}
+
+// mayBegin waits for as long as users hold the spec back.
+func (m *Miner) mayBegin(ctx context.Context) error {
+	if m.o.Begin == nil {
+		return nil
+	}
+	ctx, over := m.working(ctx, "held")
+	defer over()
+	return m.o.Begin(ctx)
 }
 
 // waiting notes why some work waits for the outside; nil = it does not any more.

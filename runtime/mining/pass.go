@@ -125,6 +125,9 @@ func (m *Miner) feed(ctx context.Context, to chan<- Candidate, more, over <-chan
 			return err
 		}
 		for _, c := range page {
+			if err := m.mayBegin(ctx); err != nil {
+				return err
+			}
 			if err := send(ctx, to, c); err != nil {
 				return err
 			}
@@ -312,6 +315,10 @@ func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- t
 		if l.budget, err = m.budgetFor(ctx, p.Ref); err != nil {
 			return err
 		}
+		if err := m.mayBegin(ctx); err != nil {
+			l.budget.close()
+			return err
+		}
 		if len(m.o.Spec.Difficulty) > 0 || m.o.Spec.Quota != nil {
 			err = m.look(ctx, &l)
 		}
@@ -355,6 +362,10 @@ func (m *Miner) refuse(class string) error {
 // deep makes tasks.
 func (m *Miner) deep(ctx context.Context, from <-chan triaged) error {
 	for l := range from {
+		if err := m.mayBegin(ctx); err != nil {
+			l.budget.close()
+			return err
+		}
 		if err := m.one(ctx, &l); err != nil {
 			return err
 		}
