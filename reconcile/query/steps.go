@@ -49,11 +49,8 @@ func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 	if err := needsContent(ctx, "steps of agents"); err != nil {
 		return p, err
 	}
-	var s trial.State
-	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		s, err = history.KnownTrial(tx, id)
-		return err
-	}); err != nil {
+	s, err := r.knownTrial(ctx, id)
+	if err != nil {
 		return p, err
 	}
 	if q.Try == 0 {
@@ -121,4 +118,13 @@ func (p *StepPage) fill(ctx context.Context, index *transcript.Index, file io.Re
 		}
 	}
 	return nil
+}
+
+// knownTrial is the state of a trial of any execution; another is an ErrUnknown.
+func (r *Reader) knownTrial(ctx context.Context, id string) (s trial.State, err error) {
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		s, err = history.KnownTrial(tx, id)
+		return err
+	})
+	return s, err
 }
