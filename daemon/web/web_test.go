@@ -61,7 +61,7 @@ run "r" {
   attempts  = %d
   agent "nop" {}
 }
-`, max(cells, 1)))
+`, max(cells, 1)), change...)
 }
 
 // newFixtureOf is a fixture whose run.r is declared by a text.
