@@ -27,6 +27,7 @@ const (
 	listBound    = 50.0   // ms until its table of trials is
 	besideBound  = 20.0   // ms that the status of another run takes while others look at pages
 	stepsBound   = 300.0  // ms until a page of steps in the middle of a long trajectory is there
+	besidePause  = 50 * time.Millisecond
 	pageClients  = 20     // that load the page again a second after they have it
 	longSteps    = 15_000 // of a trajectory
 	longStepSize = 3600   // bytes of one
@@ -157,6 +158,10 @@ func (h *cellHost) besides(ctx context.Context, costs map[string]float64) (err e
 	}
 	var waits []float64
 	for range 20 * cellsRepeats {
+		select {
+		case <-time.After(besidePause): // all of them at once would be over before the first page is made
+		case <-ctx.Done():
+		}
 		_, wall, aerr := h.ask(ctx, "/v1/status?address=run.other")
 		if aerr != nil {
 			err = aerr

@@ -27,7 +27,7 @@ func (s *Server) roleOf(q *http.Request) Role {
 }
 
 func (s *Server) showLogin(w http.ResponseWriter, q *http.Request) {
-	s.render(w, q, http.StatusOK, "login", page.NewLogin(s.frame(""), local(q.FormValue("to")), "", len(s.o.Tokens) > 0))
+	s.send(w, q, http.StatusOK, draw("login", "", page.NewLogin(s.frame(""), local(q.FormValue("to")), "", len(s.o.Tokens) > 0)))
 }
 
 // login begins a session for who shows a code or a token.
@@ -35,7 +35,7 @@ func (s *Server) login(w http.ResponseWriter, q *http.Request) {
 	q.Body = http.MaxBytesReader(w, q.Body, maxForm)
 	secret, to := strings.TrimSpace(q.PostFormValue("secret")), local(q.PostFormValue("to"))
 	refuse := func(status int, why string) {
-		s.render(w, q, status, "login", page.NewLogin(s.frame(""), to, why, len(s.o.Tokens) > 0))
+		s.send(w, q, status, draw("login", "", page.NewLogin(s.frame(""), to, why, len(s.o.Tokens) > 0)))
 	}
 	role, ok := s.o.Sessions.redeem(secret) // nobody guesses a code, so that tries of others keep nobody out
 	by := "code"

@@ -2,12 +2,14 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -42,14 +44,28 @@ type Options struct {
 }
 
 // Server serves pages.
-type Server struct{ o Options }
+type Server struct {
+	o     Options
+	turns chan struct{} // held while the page of a run is made
+}
 
 // New returns a server of pages.
 func New(o Options) *Server {
 	if o.LoggedIn == nil {
 		o.LoggedIn = func(string) {}
 	}
-	return &Server{o}
+	return &Server{o, make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+}
+
+// turn waits until the page of a run may be made. With ten thousand cells it takes a tenth of a second of a CPU: however many
+// look, half of the CPUs are left to all else.
+func (s *Server) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case s.turns <- struct{}{}:
+		return func() { <-s.turns }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // Handler serves the pages, and the API for who has a session or a token.
@@ -120,13 +136,43 @@ func (s *Server) page(make show) http.HandlerFunc {
 			http.Redirect(w, q, "/login?"+to.Encode(), http.StatusSeeOther)
 			return
 		}
-		name, v, err := make(s.seenBy(role, q), s.frame(role))
+		m, err := s.make(s.seenBy(role, q), make, role)
 		if err != nil {
 			s.problem(w, q, role, err)
 			return
 		}
-		s.render(w, q, http.StatusOK, name, v)
+		s.send(w, q, http.StatusOK, m)
 	}
+}
+
+// made is a page, or the part of it that is asked for, before it is sent.
+type made struct {
+	text []byte
+	part string // "" = all of it
+	is   bool   // the page has that part
+	err  error  // why its template failed
+}
+
+// make makes a page. What it takes is given back before the page is sent: a reader may be slow.
+func (s *Server) make(q *http.Request, make show, role Role) (m made, err error) {
+	if strings.HasPrefix(q.URL.Path, "/runs/") {
+		done, err := s.turn(q.Context())
+		if err != nil {
+			return m, err
+		}
+		defer done()
+	}
+	name, v, err := make(q, s.frame(role))
+	if err != nil {
+		return m, err
+	}
+	return draw(name, q.URL.Query().Get("part"), v), nil
+}
+
+func draw(name, part string, v page.View) made {
+	var b bytes.Buffer
+	is, err := page.Render(&b, name, part, v)
+	return made{b.Bytes(), part, is, err}
 }
 
 // problem serves the page of an error.
@@ -138,29 +184,23 @@ func (s *Server) problem(w http.ResponseWriter, q *http.Request, role Role, err 
 	if status >= http.StatusInternalServerError {
 		s.o.Log.Error("make a page", "path", q.URL.Path, "error", err)
 	}
-	s.render(w, q, status, "problem", page.NewProblem(s.frame(role), status, title, err.Error()))
+	s.send(w, q, status, draw("problem", "", page.NewProblem(s.frame(role), status, title, err.Error())))
 }
 
-// render sends a page, or the part of it that is asked for. A browser that has it already is told so.
-func (s *Server) render(w http.ResponseWriter, q *http.Request, status int, name string, v page.View) {
-	part := q.URL.Query().Get("part")
-	if status != http.StatusOK {
-		part = ""
-	}
-	var b bytes.Buffer
-	is, err := page.Render(&b, name, part, v)
-	if err != nil {
-		s.o.Log.Error("make a page", "path", q.URL.Path, "error", err)
+// send sends a page. A browser that has it already is told so.
+func (s *Server) send(w http.ResponseWriter, q *http.Request, status int, m made) {
+	if m.err != nil {
+		s.o.Log.Error("make a page", "path", q.URL.Path, "error", m.err)
 		api.Refuse(w, http.StatusInternalServerError, api.Internal, "the page cannot be made; the log of the daemon says why")
 		return
 	}
-	if !is {
+	if !m.is {
 		api.Refuse(w, http.StatusNotFound, api.NotFound, "the page has no such part")
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if part != "" {
-		sum := sha256.Sum256(b.Bytes())
+	if m.part != "" {
+		sum := sha256.Sum256(m.text)
 		tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 		w.Header().Set("ETag", tag)
 		if strings.Contains(q.Header.Get("If-None-Match"), tag) {
@@ -169,5 +209,5 @@ func (s *Server) render(w http.ResponseWriter, q *http.Request, status int, name
 		}
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a reader that went away needs no answer
+	_, _ = w.Write(m.text) // a reader that went away needs no answer
 }

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -369,6 +370,56 @@ func TestAPartOfARunCostsWhatItShows(t *testing.T) {
 	}
 	if rows[300] != rows[900] {
 		t.Errorf("rows read for the table by cells: %v", rows)
+	}
+}
+
+// stalled is a reader that takes nothing of an answer until it is let.
+type stalled struct {
+	*httptest.ResponseRecorder
+	writes, let chan struct{}
+}
+
+// Write implements http.ResponseWriter.
+func (s *stalled) Write(p []byte) (int, error) {
+	close(s.writes)
+	<-s.let
+	return s.ResponseRecorder.Write(p)
+}
+
+// Pages of runs are made a few at a time, so that many who look leave room for all else. Whoever takes no answer holds up nobody.
+func TestPagesOfRunsTakeTurns(t *testing.T) {
+	f := newFixture(t, 2)
+	f.login(Viewer)
+	for range cap(f.pages.turns) {
+		f.pages.turns <- struct{}{}
+	}
+	if a, _ := f.do("GET", "/specs", nil); a.StatusCode != 200 {
+		t.Errorf("another page meanwhile: %d", a.StatusCode)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.pages.make(httptest.NewRequestWithContext(gone, "GET", "/runs/r", nil), f.pages.run, Viewer); !errors.Is(err, context.Canceled) {
+		t.Errorf("whoever went away: %v", err)
+	}
+	for range cap(f.pages.turns) {
+		<-f.pages.turns
+	}
+	slow := &stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	q := httptest.NewRequestWithContext(t.Context(), "GET", f.server.URL+"/runs/r", nil)
+	q.SetPathValue("run", "r")
+	for _, c := range f.client.Jar.Cookies(&url.URL{Scheme: "http", Host: f.server.Listener.Addr().String()}) {
+		q.AddCookie(c)
+	}
+	var over sync.WaitGroup
+	over.Go(func() { f.pages.page(f.pages.run)(slow, q) })
+	<-slow.writes
+	if len(f.pages.turns) > 0 {
+		t.Errorf("a reader that takes nothing holds %d turns", len(f.pages.turns))
+	}
+	close(slow.let)
+	over.Wait()
+	if slow.Code != 200 {
+		t.Errorf("it gets %d in the end", slow.Code)
 	}
 }
 
