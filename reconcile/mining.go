@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
@@ -141,8 +142,9 @@ func (r *Reconciler) reconcileMining(ctx context.Context, address string) error 
 	return nil
 }
 
-// renewMining begins a spec, or one that was edited: what was not wanted any more may be now.
-func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was ledger.MiningState) error {
+// renewMining begins a spec, or one that was edited: what was not wanted any more may be now. Of who asked for it
+// there are records.
+func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was ledger.MiningState, asked ...control.Record) error {
 	address := spec.Address()
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if was != (ledger.MiningState{}) {
@@ -150,6 +152,11 @@ func (r *Reconciler) renewMining(ctx context.Context, spec config.Mining, was le
 				if _, err := tx.ReopenPulls(address, why); err != nil {
 					return err
 				}
+			}
+		}
+		for _, record := range asked {
+			if err := record.Append(tx, placeOf(r, address)); err != nil {
+				return err
 			}
 		}
 		return ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation})

@@ -2,8 +2,10 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
@@ -21,7 +23,8 @@ func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 		return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
 	}
 	if err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
-		return ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true})
+		return errors.Join(ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true}),
+			control.NewRecord(ctx, control.Cancel, address).Append(tx, placeOf(r, address)))
 	}); err != nil {
 		return err
 	}
@@ -44,7 +47,7 @@ func (r *Reconciler) reviveMining(ctx context.Context, address string) error {
 }
 
 // rerunMining has a spec that is over read its source again.
-func (r *Reconciler) rerunMining(ctx context.Context, address string) error {
+func (r *Reconciler) rerunMining(ctx context.Context, address string, asked ...control.Record) error {
 	spec := r.miningOf(address)
 	switch {
 	case spec == nil:
@@ -52,7 +55,7 @@ func (r *Reconciler) rerunMining(ctx context.Context, address string) error {
 	case r.miners[address] != nil:
 		return query.Conflictf("rerun %s: it is at work; cancel it or wait for its end", address)
 	}
-	if err := r.renewMining(ctx, *spec, ledger.MiningState{Over: true}); err != nil {
+	if err := r.renewMining(ctx, *spec, ledger.MiningState{Over: true}, asked...); err != nil {
 		return err
 	}
 	r.queue.add(address, r.now())
