@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -50,7 +51,8 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 			return query.Conflictf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
 		r.rescan(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
-		asked := &plan.Rerun{}
+		who := control.Of(ctx)
+		asked := &plan.Rerun{Name: name, By: who.By, Via: string(who.Via)}
 		if cell != "" {
 			s, err := r.StateOfTrial(ctx, name)
 			if err != nil {
@@ -118,6 +120,10 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			if err := r.mayCancel(ctx, name); err != nil {
 				return err
 			}
+			record := control.NewRecord(ctx, control.Cancel, name)
+			if err := r.o.Store.Do(ctx, func(tx *store.Tx) error { return record.Append(tx, placeOf(r, address)) }); err != nil {
+				return err
+			}
 			return r.cancelTrial(ctx, plan.Action{Kind: plan.CancelTrial, Trial: name, Cause: "cancelled by a user"})
 		}
 		if r.rerun[address] != nil { // it has not begun yet
@@ -140,11 +146,16 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
+			if d.Cancelled {
+				return nil // it was asked for before
+			}
 			d.Cancelled = true
 			if e.Data, err = json.Marshal(d); err != nil {
 				return err
 			}
-			return tx.PutExecution(e)
+			place := placeOf(r, address)
+			place.Execution = e.N
+			return errors.Join(tx.PutExecution(e), control.NewRecord(ctx, control.Cancel, address).Append(tx, place))
 		})
 	})
 }

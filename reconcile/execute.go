@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/cheatscan"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
@@ -89,6 +90,14 @@ func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) e
 		row := store.ExecutionRow{Spec: address, N: a.Execution, Trigger: a.Trigger, StartedAt: line.Now(), Data: data}
 		if err := tx.PutExecution(row); err != nil {
 			return err
+		}
+		if asked := r.rerun[address]; a.Trigger == "rerun" && asked != nil && asked.Name != "" {
+			record := control.Record{Action: control.Rerun, Target: asked.Name, By: asked.By, Via: control.Via(asked.Via)}
+			place := placeOf(r, address)
+			place.Execution = a.Execution
+			if err := record.Append(tx, place); err != nil {
+				return err
+			}
 		}
 		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{d.WantedIn(plan.Execution{Only: a.Only}), a.Trigger, r.contents.stale[address]})
 		return err

@@ -85,7 +85,7 @@ func placeOf(r *Reconciler, target string) control.Place {
 	if len(r.o.Roots) > 0 {
 		root = r.o.Roots[0]
 	}
-	return control.Place{Stream: r.placed(store.StreamRef{Spec: controlStream, Root: root, Path: filepath.Join(root, "assayd.control.jsonl")})}
+	return control.Place{Host: true, Stream: r.placed(store.StreamRef{Spec: controlStream, Root: root, Path: filepath.Join(root, "assayd.control.jsonl")})}
 }
 
 // aboutTarget are the addresses of what a target is about.

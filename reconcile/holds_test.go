@@ -376,3 +376,42 @@ func (d *daemon) untilMiningWaits(t *testing.T, note string) {
 		d.look(t)
 	}
 }
+
+// Each command leaves one record of who has asked; one that does nothing leaves none.
+func TestCommandsAreRecorded(t *testing.T) {
+	h := newFixture(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	d.untilTrials(t, "x/1 running")
+	ctx := control.As(t.Context(), control.Actor{By: "anna", Via: control.Page})
+	if err := d.Cancel(ctx, "run.s"); err == nil {
+		t.Error("a run that is not there was cancelled")
+	}
+	check(t, d.Cancel(ctx, "run.r"))
+	check(t, errIgnoring(d.Cancel(ctx, "run.r"), query.ErrNothing))
+	d.untilState(t, "finished")
+	if _, err := d.Retry(ctx, "run.r"); err != nil {
+		t.Error(err)
+	}
+	close(h.let)
+	run := d.until(t, "resolved", func(r query.RunStatus) bool { return r.State == "finished" && strings.HasSuffix(phases(r), "resolved") })
+	if _, err := d.Rerun(ctx, "run.r"); err != nil {
+		t.Error(err)
+	}
+	d.until(t, "done once more", func(r query.RunStatus) bool { return r.State == "finished" && r.Execution == run.Execution+1 })
+	if diff := cmp.Diff([]string{
+		"run.r cancel run.r by anna via page () before false after false",
+		"run.r retry run.r by anna via page () before false after false",
+		"run.r rerun run.r by anna via page () before false after false",
+	}, h.controls("run.r")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// errIgnoring is err, unless it is one that may come.
+func errIgnoring(err, may error) error {
+	if errors.Is(err, may) {
+		return nil
+	}
+	return err
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/miningspec"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
@@ -19,6 +20,7 @@ import (
 func (r *Reconciler) newMinings() *miningspec.Minings {
 	return miningspec.New(miningspec.Options{
 		Store: r.o.Store, Mined: r.o.Config.Mined, Log: r.o.Log, Miner: r.miner, Spec: r.miningOf, Stream: r.stream,
+		Place: func(address string) control.Place { return placeOf(r, address) },
 		Held: func(spec *config.Mining) string {
 			set, _ := r.Desk.Holds()
 			return whyHeld(set, spec)

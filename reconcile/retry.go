@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -49,7 +50,8 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 		if cell != "" {
 			chosen = func(s trial.State) bool { return s.ID == name }
 		}
-		if out, err = r.retry(ctx, address, chosen); err != nil {
+		record := control.NewRecord(ctx, control.Retry, name)
+		if out, err = r.retry(ctx, address, &record, chosen); err != nil {
 			return fmt.Errorf("retry %s: %w", name, err)
 		}
 		if len(out.Trials) == 0 {
@@ -68,9 +70,9 @@ func (e *nothingToRetry) Error() string { return e.text }
 // Is makes it a query.ErrNothing.
 func (e *nothingToRetry) Is(target error) bool { return target == query.ErrNothing }
 
-// retry has ended trials tried again that are chosen and in no rate. Tasks of which no verdict
+// retry has ended trials tried again that are chosen and in no rate, with a record of who asked; nil = nobody did. Tasks of which no verdict
 // counts are pinned again, with the content as it was last read.
-func (r *Reconciler) retry(ctx context.Context, address string, chosen func(trial.State) bool) (out Retried, err error) {
+func (r *Reconciler) retry(ctx context.Context, address string, record *control.Record, chosen func(trial.State) bool) (out Retried, err error) {
 	run, err := r.complete(address)
 	if err != nil {
 		return out, err
@@ -117,6 +119,13 @@ func (r *Reconciler) retry(ctx context.Context, address string, chosen func(tria
 		}
 		if err := p.Put(address, c); err != nil {
 			return err
+		}
+		if record != nil {
+			place := placeOf(r, address)
+			place.Execution = e.N
+			if err := record.Append(tx, place); err != nil {
+				return err
+			}
 		}
 		return history.Revive(tx, address)
 	})
@@ -216,7 +225,7 @@ func (r *Reconciler) reviveRun(ctx context.Context, address string) error {
 		}
 	}
 	if !again {
-		if _, err := r.retry(ctx, address, func(s trial.State) bool { return s.Result.Status.Retryable() }); err != nil {
+		if _, err := r.retry(ctx, address, nil, func(s trial.State) bool { return s.Result.Status.Retryable() }); err != nil {
 			return err
 		}
 		again = r.contents.stale[address] != nil

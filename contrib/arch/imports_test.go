@@ -145,7 +145,7 @@ var mayImport = map[string][]string{
 	"reconcile/specfiles":  {"config"},
 	"reconcile/cheatscan":  {"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round"},
 	"reconcile/pinned":     {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/image"},
-	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/query", "runtime/mining", "runtime/pause"},
+	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/control", "reconcile/ledger", "reconcile/plan", "reconcile/query", "runtime/mining", "runtime/pause"},
 	"reconcile/retention": {
 		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "runtime/trial", "runtime/container",
 		// Of what images are, and by what containers of the judge are known.

@@ -177,17 +177,17 @@ func (h *handler) trial(w http.ResponseWriter, q *http.Request) {
 }
 
 func (h *handler) rerun(w http.ResponseWriter, q *http.Request) {
-	differs, err := h.r.Rerun(q.Context(), q.FormValue("name"))
+	differs, err := h.r.Rerun(asked(q), q.FormValue("name"))
 	answer(w, Rerun{differs}, err)
 }
 
 func (h *handler) retry(w http.ResponseWriter, q *http.Request) {
-	retried, err := h.r.Retry(q.Context(), q.FormValue("name"))
+	retried, err := h.r.Retry(asked(q), q.FormValue("name"))
 	answer(w, retried, err)
 }
 
 func (h *handler) cancel(w http.ResponseWriter, q *http.Request) {
-	answer(w, struct{}{}, h.r.Cancel(q.Context(), q.FormValue("name")))
+	answer(w, struct{}{}, h.r.Cancel(asked(q), q.FormValue("name")))
 }
 
 func (h *handler) submit(w http.ResponseWriter, q *http.Request) {

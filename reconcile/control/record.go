@@ -68,12 +68,17 @@ func NewRecord(ctx context.Context, action, target string) Record {
 // Place says where records about a target go.
 type Place struct {
 	Stream     store.StreamRef
+	Host       bool // the stream is of the whole host, so that records name their target
 	Generation string
 	Execution  int
 }
 
 // Append appends a record to the stream of its target.
 func (r Record) Append(tx *store.Tx, p Place) error {
-	_, err := tx.AppendLine(p.Stream, store.Envelope{Type: "control", Spec: r.Target, Generation: p.Generation, Execution: p.Execution}, r)
+	spec := p.Stream.Spec
+	if p.Host {
+		spec = r.Target
+	}
+	_, err := tx.AppendLine(p.Stream, store.Envelope{Type: "control", Spec: spec, Generation: p.Generation, Execution: p.Execution}, r)
 	return err
 }

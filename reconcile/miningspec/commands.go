@@ -2,8 +2,10 @@ package miningspec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
@@ -21,7 +23,8 @@ func (m *Minings) Cancel(ctx context.Context, address string) error {
 		return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
 	}
 	if err := m.o.Store.Do(ctx, func(tx *store.Tx) error {
-		return ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true})
+		return errors.Join(ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true}),
+			control.NewRecord(ctx, control.Cancel, address).Append(tx, m.o.Place(address)))
 	}); err != nil {
 		return err
 	}
@@ -39,11 +42,15 @@ func (m *Minings) Revive(ctx context.Context, address string) error {
 	if err != nil || !state.Cancelled {
 		return err
 	}
-	return m.Rerun(ctx, address)
+	return m.rerun(ctx, address)
 }
 
-// Rerun has a spec that is over read its source again. It returns a *query.Conflict where it cannot.
+// Rerun has a spec that is over read its source again, as a user asks. It returns a *query.Conflict where it cannot.
 func (m *Minings) Rerun(ctx context.Context, address string) error {
+	return m.rerun(ctx, address, control.NewRecord(ctx, control.Rerun, address))
+}
+
+func (m *Minings) rerun(ctx context.Context, address string, asked ...control.Record) error {
 	spec := m.o.Spec(address)
 	switch {
 	case spec == nil:
@@ -51,7 +58,7 @@ func (m *Minings) Rerun(ctx context.Context, address string) error {
 	case m.Works(address):
 		return query.Conflictf("rerun %s: it is at work; cancel it or wait for its end", address)
 	}
-	if err := m.renew(ctx, *spec, ledger.MiningState{Over: true}); err != nil {
+	if err := m.renew(ctx, *spec, ledger.MiningState{Over: true}, asked...); err != nil {
 		return err
 	}
 	m.o.Due(address)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
@@ -26,6 +27,7 @@ type Options struct {
 	Miner  func(spec config.Mining) (mining.Options, error)
 	Stream func(address string) store.StreamRef // of a spec's records
 	Spec   func(address string) *config.Mining  // the one that is in force; nil = there is none
+	Place  func(address string) control.Place   // of records about who changed how a spec goes on
 	Held   func(spec *config.Mining) string     // why it must not begin; "" = it may
 	// Beside has work done beside the loop until its context ends, or stop is called.
 	Beside func(work func(context.Context)) (stop context.CancelFunc)
@@ -170,8 +172,9 @@ func (m *Minings) Look(ctx context.Context, address string, mayBegin bool) error
 	return nil
 }
 
-// renew begins a spec, or one that was edited: what was not wanted any more may be now.
-func (m *Minings) renew(ctx context.Context, spec config.Mining, was ledger.MiningState) error {
+// renew begins a spec, or one that was edited: what was not wanted any more may be now. Of who asked for it there are
+// records.
+func (m *Minings) renew(ctx context.Context, spec config.Mining, was ledger.MiningState, asked ...control.Record) error {
 	address := spec.Address()
 	err := m.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if was != (ledger.MiningState{}) {
@@ -179,6 +182,11 @@ func (m *Minings) renew(ctx context.Context, spec config.Mining, was ledger.Mini
 				if _, err := tx.ReopenPulls(address, why); err != nil {
 					return err
 				}
+			}
+		}
+		for _, record := range asked {
+			if err := record.Append(tx, m.o.Place(address)); err != nil {
+				return err
 			}
 		}
 		return ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation})

@@ -156,7 +156,12 @@ type Observed struct {
 }
 
 // Rerun asks for a new execution.
-type Rerun struct{ Only []string }
+type Rerun struct {
+	Only []string // keys of the cells that it is limited to; empty = all
+
+	Name    string // of the run or the trial that it was asked for by; "" = nobody did, a file was handed in again
+	By, Via string // who has, and by which way
+}
 
 // RemovalGrace is how long a vanished block with running trials is waited for.
 const RemovalGrace = time.Minute
