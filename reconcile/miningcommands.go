@@ -22,9 +22,10 @@ func (r *Reconciler) cancelMining(ctx context.Context, address string) error {
 	if spec == nil || live == nil && state.Done(spec.Generation) {
 		return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
 	}
+	record := control.NewRecord(ctx, control.Cancel, address)
 	if err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		return errors.Join(ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true}),
-			control.NewRecord(ctx, control.Cancel, address).Append(tx, placeOf(r, address)))
+			record.Append(tx, placeOf(r, address)))
 	}); err != nil {
 		return err
 	}

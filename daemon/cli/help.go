@@ -24,6 +24,7 @@ const (
 func helps() map[string]about {
 	all := specsHelp()
 	maps.Copy(all, resultsHelp())
+	maps.Copy(all, controlHelp())
 	maps.Copy(all, pagesHelp())
 	maps.Copy(all, tasksHelp())
 	return all
@@ -76,7 +77,7 @@ func pagesHelp() map[string]about {
 	}
 }
 
-// resultsHelp is of the commands that show runs, or change how they go on.
+// resultsHelp is of the commands that show runs.
 func resultsHelp() map[string]about {
 	return map[string]about{
 		"status": {
@@ -114,6 +115,12 @@ func resultsHelp() map[string]about {
 			[]string{"assayd shell nightly.e1.0a1b2c3d", "assayd shell nightly.e1.0a1b2c3d --judge", "assayd shell nightly.e1.0a1b2c3d --state /var/lib/assayd"},
 			[3]string{"the shell ended with 0; any other code of the shell is passed on", "there is nothing to enter; standard error says why", refusal},
 		},
+	}
+}
+
+// controlHelp is of the commands that change how runs go on.
+func controlHelp() map[string]about {
+	return map[string]about{
 		"rerun": {
 			"",
 			[]string{"assayd rerun run.nightly", "assayd rerun nightly.e1.0a1b2c3d", "assayd rerun run.nightly --failed"},
@@ -126,7 +133,7 @@ func resultsHelp() map[string]about {
 		},
 		"pause": {
 			"pause keeps what is new from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. What is at work goes on and is judged. A pause survives restarts and edits, until resume or --until lifts it.",
-			[]string{"assayd pause run.nightly --reason 'provider incident'", "assayd pause all --until 2h", "assayd pause provider.anthropic --dry-run"},
+			[]string{"assayd pause run.nightly --reason incident", "assayd pause all --until 2h", "assayd pause provider.anthropic --dry-run"},
 			[3]string{"it is paused, also if it was before", failure, refusal},
 		},
 		"resume": {
