@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/metrics"
 	"github.com/assayd/assayd/daemon/web"
 )
 
@@ -88,7 +90,7 @@ func serveOne(t *testing.T, control http.Handler) net.Conn {
 	l.conns <- far
 	log := slog.New(slog.DiscardHandler)
 	pages := web.New(web.Options{API: control, Tokens: []web.Token{{Role: web.Operator, Text: longToken, Whole: true}}, Owner: "0123456789abcdef", Log: log})
-	d := &Daemon{opts: Options{Log: log}, pages: pages}
+	d := &Daemon{opts: Options{Log: log}, pages: pages, metrics: metrics.New("test", config.DefaultSettings(nil))}
 	server := d.network(context.Background())
 	ended := make(chan error)
 	go func() { ended <- server.Serve(l) }()

@@ -132,6 +132,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			return nil
 		}
 		r.queue.add(address, r.now())
+		record := control.NewRecord(ctx, control.Cancel, address)
 		return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 			e, err := tx.LatestExecution(address)
 			switch {
@@ -153,9 +154,7 @@ func (r *Reconciler) Cancel(ctx context.Context, name string) error {
 			if e.Data, err = json.Marshal(d); err != nil {
 				return err
 			}
-			place := placeOf(r, address)
-			place.Execution = e.N
-			return errors.Join(tx.PutExecution(e), control.NewRecord(ctx, control.Cancel, address).Append(tx, place))
+			return errors.Join(tx.PutExecution(e), record.Append(tx, placeIn(r, address, e.N)))
 		})
 	})
 }

@@ -92,10 +92,8 @@ func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) e
 			return err
 		}
 		if asked := r.rerun[address]; a.Trigger == "rerun" && asked != nil && asked.Name != "" {
-			record := control.Record{Action: control.Rerun, Target: asked.Name, By: asked.By, Via: control.Via(asked.Via)}
-			place := placeOf(r, address)
-			place.Execution = a.Execution
-			if err := record.Append(tx, place); err != nil {
+			record := &control.Record{Action: control.Rerun, Target: asked.Name, By: asked.By, Via: control.Via(asked.Via)}
+			if err := record.Append(tx, placeIn(r, address, a.Execution)); err != nil {
 				return err
 			}
 		}

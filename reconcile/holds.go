@@ -88,6 +88,13 @@ func placeOf(r *Reconciler, target string) control.Place {
 	return control.Place{Host: true, Stream: r.placed(store.StreamRef{Spec: controlStream, Root: root, Path: filepath.Join(root, "assayd.control.jsonl")})}
 }
 
+// placeIn is placeOf for what belongs to an execution.
+func placeIn(r *Reconciler, address string, execution int) control.Place {
+	p := placeOf(r, address)
+	p.Execution = execution
+	return p
+}
+
 // aboutTarget are the addresses of what a target is about.
 func aboutTarget(r *Reconciler, target string) (addresses []string) {
 	if strings.HasPrefix(target, "run.") || plan.IsMining(target) {

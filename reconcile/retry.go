@@ -120,14 +120,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 		if err := p.Put(address, c); err != nil {
 			return err
 		}
-		if record != nil {
-			place := placeOf(r, address)
-			place.Execution = e.N
-			if err := record.Append(tx, place); err != nil {
-				return err
-			}
-		}
-		return history.Revive(tx, address)
+		return errors.Join(record.Append(tx, placeIn(r, address, e.N)), history.Revive(tx, address))
 	})
 	if err != nil || len(out.Trials) == 0 {
 		return out, err

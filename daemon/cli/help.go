@@ -133,7 +133,7 @@ func controlHelp() map[string]about {
 		},
 		"pause": {
 			"pause keeps what is new from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. What is at work goes on and is judged. A pause survives restarts and edits, until resume or --until lifts it.",
-			[]string{"assayd pause run.nightly --reason 'provider incident'", "assayd pause all --until 2h", "assayd pause provider.anthropic --dry-run"},
+			[]string{"assayd pause run.nightly --reason incident", "assayd pause all --until 2h", "assayd pause provider.anthropic --dry-run"},
 			[3]string{"it is paused, also if it was before", failure, refusal},
 		},
 		"resume": {

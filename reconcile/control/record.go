@@ -73,8 +73,11 @@ type Place struct {
 	Execution  int
 }
 
-// Append appends a record to the stream of its target.
-func (r Record) Append(tx *store.Tx, p Place) error {
+// Append appends a record to the stream of its target; nil is none, of what nobody has asked for.
+func (r *Record) Append(tx *store.Tx, p Place) error {
+	if r == nil {
+		return nil
+	}
 	spec := p.Stream.Spec
 	if p.Host {
 		spec = r.Target

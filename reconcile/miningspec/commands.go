@@ -22,9 +22,10 @@ func (m *Minings) Cancel(ctx context.Context, address string) error {
 	if spec == nil || l == nil && state.Done(spec.Generation) {
 		return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
 	}
+	record := control.NewRecord(ctx, control.Cancel, address)
 	if err := m.o.Store.Do(ctx, func(tx *store.Tx) error {
 		return errors.Join(ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true}),
-			control.NewRecord(ctx, control.Cancel, address).Append(tx, m.o.Place(address)))
+			record.Append(tx, m.o.Place(address)))
 	}); err != nil {
 		return err
 	}
@@ -42,15 +43,16 @@ func (m *Minings) Revive(ctx context.Context, address string) error {
 	if err != nil || !state.Cancelled {
 		return err
 	}
-	return m.rerun(ctx, address)
+	return m.rerun(ctx, address, nil)
 }
 
 // Rerun has a spec that is over read its source again, as a user asks. It returns a *query.Conflict where it cannot.
 func (m *Minings) Rerun(ctx context.Context, address string) error {
-	return m.rerun(ctx, address, control.NewRecord(ctx, control.Rerun, address))
+	record := control.NewRecord(ctx, control.Rerun, address)
+	return m.rerun(ctx, address, &record)
 }
 
-func (m *Minings) rerun(ctx context.Context, address string, asked ...control.Record) error {
+func (m *Minings) rerun(ctx context.Context, address string, asked *control.Record) error {
 	spec := m.o.Spec(address)
 	switch {
 	case spec == nil:
@@ -58,7 +60,7 @@ func (m *Minings) rerun(ctx context.Context, address string, asked ...control.Re
 	case m.Works(address):
 		return query.Conflictf("rerun %s: it is at work; cancel it or wait for its end", address)
 	}
-	if err := m.renew(ctx, *spec, ledger.MiningState{Over: true}, asked...); err != nil {
+	if err := m.renew(ctx, *spec, ledger.MiningState{Over: true}, asked); err != nil {
 		return err
 	}
 	m.o.Due(address)

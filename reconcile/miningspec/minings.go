@@ -161,7 +161,7 @@ func (m *Minings) Look(ctx context.Context, address string, mayBegin bool) error
 		return nil
 	}
 	if state.Generation != spec.Generation {
-		if err := m.renew(ctx, *spec, state); err != nil {
+		if err := m.renew(ctx, *spec, state, nil); err != nil {
 			return err
 		}
 	}
@@ -172,9 +172,9 @@ func (m *Minings) Look(ctx context.Context, address string, mayBegin bool) error
 	return nil
 }
 
-// renew begins a spec, or one that was edited: what was not wanted any more may be now. Of who asked for it there are
-// records.
-func (m *Minings) renew(ctx context.Context, spec config.Mining, was ledger.MiningState, asked ...control.Record) error {
+// renew begins a spec, or one that was edited: what was not wanted any more may be now. Of who asked for it there is
+// a record; nil = nobody did.
+func (m *Minings) renew(ctx context.Context, spec config.Mining, was ledger.MiningState, asked *control.Record) error {
 	address := spec.Address()
 	err := m.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if was != (ledger.MiningState{}) {
@@ -184,8 +184,8 @@ func (m *Minings) renew(ctx context.Context, spec config.Mining, was ledger.Mini
 				}
 			}
 		}
-		for _, record := range asked {
-			if err := record.Append(tx, m.o.Place(address)); err != nil {
+		if asked != nil {
+			if err := asked.Append(tx, m.o.Place(address)); err != nil {
 				return err
 			}
 		}

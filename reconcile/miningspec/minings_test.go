@@ -89,7 +89,7 @@ func TestAPullRequestHasOneRecordUntilItIsTakenUpAgain(t *testing.T) {
 			book := &ledger.Mining{Store: s, Spec: spec, Log: slog.New(slog.DiscardHandler), Stream: store.StreamRef{Spec: spec.Address(), Root: s.Dir(), Path: filepath.Join(s.Dir(), "x.jsonl")}}
 			ref := github.Ref{Repo: "acme/shop", Number: 1}
 			for life := range 3 {
-				check(t, m.renew(t.Context(), spec, ledger.MiningState{Generation: spec.Generation, Over: life > 0}))
+				check(t, m.renew(t.Context(), spec, ledger.MiningState{Generation: spec.Generation, Over: life > 0}, nil))
 				for range 2 { // the source tells of it twice, and it is decided twice
 					check(t, book.Find(t.Context(), []mining.Found{{Ref: ref}}, mining.Mark{}))
 					check(t, book.Decide(t.Context(), mining.Decision{Ref: ref, Verdict: mining.Rejected, Stage: mining.StageEnrich, Reason: reason}))
