@@ -100,7 +100,7 @@ func (d *Daemon) network(ctx context.Context) *http.Server {
 		mux.Handle("POST "+webhookPath, d.git.Webhook())
 	}
 	return d.logged(&http.Server{
-		Handler:           d.metrics.HTTP(bounded(mux)),
+		Handler:           bounded(d.metrics.HTTP(mux)),
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHead,
