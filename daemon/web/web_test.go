@@ -366,7 +366,7 @@ func TestAPartOfARunCostsWhatItShows(t *testing.T) {
 		_, whole := f.do("GET", "/runs/r", nil)
 		for _, part := range []string{"board", "numbers", "matrix", "trials"} {
 			a, text := f.do("GET", "/runs/r?part="+part, nil)
-			if ages := regexp.MustCompile(`· \d+m?s`); a.StatusCode != 200 || !strings.Contains(ages.ReplaceAllString(whole, ""), strings.TrimSpace(ages.ReplaceAllString(text, ""))) {
+			if ages := regexp.MustCompile(`· [0-9.hm]+s`); a.StatusCode != 200 || !strings.Contains(ages.ReplaceAllString(whole, ""), strings.TrimSpace(ages.ReplaceAllString(text, ""))) {
 				t.Errorf("the part %s is another one alone: %d %s", part, a.StatusCode, text)
 			}
 		}
