@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/assayd/assayd/reconcile/hold"
@@ -169,8 +171,8 @@ func (d *Desk) check(a Asked, now time.Time) error {
 		return err
 	case !a.Until.IsZero() && !a.Until.After(now):
 		return query.Mistakef("hold %s until %s: that is over", a.Target, a.Until.UTC().Format(time.RFC3339))
-	case len(a.Reason) > maxReason || !utf8.ValidString(a.Reason):
-		return query.Mistakef("the reason must be text of at most %d bytes", maxReason)
+	case len(a.Reason) > maxReason || strings.ContainsFunc(a.Reason, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }):
+		return query.Mistakef("the reason must be one line of printable text of at most %d bytes", maxReason)
 	case a.Most < 0:
 		return query.Mistakef("throttle %s to %d: give a whole number from 1 on, or off", a.Target, a.Most)
 	case a.Most > 0 && t.Parallel == 0:

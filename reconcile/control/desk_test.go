@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,5 +165,18 @@ func TestWhatIsNotStoredIsNotInForce(t *testing.T) {
 	}
 	if set, _ := f.Holds(); len(set) != 0 || !f.Next().IsZero() || len(f.records()) != 2 {
 		t.Errorf("holds are %v, and records %v", set, f.records())
+	}
+}
+
+// A reason is shown in lists, on terminals, and on pages: it makes no line of its own there, and steers nothing.
+func TestAReasonIsOneLineOfText(t *testing.T) {
+	f := newFixture(t)
+	for reason, good := range map[string]bool{
+		"provider incident: 503 für alle": true, "two\nlines": false, "\x1b[31mred": false, "turned\u202eround": false, "\xff": false, strings.Repeat("x", 501): false,
+	} {
+		_, err := f.Hold(t.Context(), control.Asked{Target: "run.r", Reason: reason, DryRun: true})
+		if (err == nil) != good {
+			t.Errorf("the reason %.20q: %v", reason, err)
+		}
 	}
 }
