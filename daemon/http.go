@@ -133,9 +133,19 @@ func (t taken) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (t taken) Write(p []byte) (int, error) {
-	_ = t.soon() // a connection that is gone fails the write
-	return t.ResponseWriter.Write(p)
+	written := 0
+	for {
+		piece := p[written:min(written+answerPiece, len(p))]
+		_ = t.soon() // a connection that is gone fails the write
+		n, err := t.ResponseWriter.Write(piece)
+		if written += n; err != nil || written >= len(p) {
+			return written, err
+		}
+	}
 }
+
+// answerPiece is how much of an answer must be taken in bodyPause, in bytes, however long the answer is.
+const answerPiece = 64 << 10
 
 // FlushError is what http.ResponseController calls.
 func (t taken) FlushError() error {

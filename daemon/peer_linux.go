@@ -18,7 +18,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	if err != nil {
 		by = "unknown"
 	}
-	return control.As(ctx, control.Actor{By: by, Via: control.API})
+	return control.As(ctx, control.Actor{By: by, Via: control.Socket})
 }
 
 // peerOf is the name of the user at the other end of a Unix socket; one without a name is a number.

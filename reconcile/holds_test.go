@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 )
@@ -276,6 +277,34 @@ func TestHoldsEnd(t *testing.T) {
 	}
 }
 
+// A hold ends with its block also where nothing of that is open, and no daemon was there to see it go.
+func TestAHoldOfWhatIsGoneEndsAtTheNextStart(t *testing.T) {
+	h := newFixture(t)
+	h.write("a.hcl", spec("x"))
+	close(h.let)
+	d := h.start()
+	d.untilState(t, "finished")
+	d.pauses(t, "run.r")
+	d.stop()
+	h.write("a.hcl", "locals {}\n")
+	d = h.start()
+	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
+		d.look(t)
+		check(t, d.do(t.Context(), func() {
+			if _, missed := d.gone["run.r"]; missed {
+				d.gone["run.r"] = d.now().Add(-plan.RemovalGrace)
+				d.queue.add("run.r", d.now())
+			}
+		}))
+		if set, _ := d.Desk.Holds(); len(set) == 0 {
+			return
+		}
+		if !time.Now().Before(deadline) {
+			t.Fatal("it never ends: another run of that name would be held unasked")
+		}
+	}
+}
+
 func TestWhatCannotBeHeldIsRefused(t *testing.T) {
 	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
@@ -383,7 +412,7 @@ func TestCommandsAreRecorded(t *testing.T) {
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
-	ctx := control.As(t.Context(), control.Actor{By: "anna", Via: control.Page})
+	ctx := control.As(t.Context(), control.Actor{By: "anna", Via: control.API})
 	if err := d.Cancel(ctx, "run.s"); err == nil {
 		t.Error("a run that is not there was cancelled")
 	}
@@ -400,9 +429,9 @@ func TestCommandsAreRecorded(t *testing.T) {
 	}
 	d.until(t, "done once more", func(r query.RunStatus) bool { return r.State == "finished" && r.Execution == run.Execution+1 })
 	if diff := cmp.Diff([]string{
-		"run.r cancel run.r by anna via page () before false after false",
-		"run.r retry run.r by anna via page () before false after false",
-		"run.r rerun run.r by anna via page () before false after false",
+		"run.r cancel run.r by anna via api () before false after false",
+		"run.r retry run.r by anna via api () before false after false",
+		"run.r rerun run.r by anna via api () before false after false",
 	}, h.controls("run.r")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -21,8 +21,10 @@ const agent = "assayd"
 // asked is the context of what a request asks for: who does, and by which way.
 func asked(q *http.Request) context.Context {
 	who := control.Of(q.Context())
-	if who.Via == control.API && q.UserAgent() == agent {
-		who.Via = control.CLI
+	if who.Via == control.Socket {
+		if who.Via = control.API; q.UserAgent() == agent {
+			who.Via = control.CLI
+		}
 	}
 	return control.As(q.Context(), who)
 }

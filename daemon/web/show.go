@@ -61,7 +61,7 @@ func (s *Server) overview(q *http.Request, f page.Frame) (string, page.View, err
 	if err != nil {
 		return "", nil, err
 	}
-	h, err := s.o.Reader.Health(q.Context())
+	h, err := s.o.Reader.HealthOf(q.Context(), o)
 	if err != nil {
 		return "", nil, err
 	}
@@ -136,7 +136,7 @@ func (s *Server) machine(q *http.Request, f page.Frame) (string, page.View, erro
 	if err != nil {
 		return "", nil, err
 	}
-	h, err := s.o.Reader.Health(q.Context())
+	h, err := s.o.Reader.HealthOf(q.Context(), o)
 	if err != nil {
 		return "", nil, err
 	}

@@ -39,7 +39,7 @@ func (s *Server) compareSteps(q *http.Request, f page.Frame) (string, page.View,
 	}
 	var sides []page.SideSteps
 	for _, key := range page.SideNames()[:2] {
-		side, err := s.stepsOf(q, key, task)
+		side, err := s.stepsOf(q, f, key, task)
 		if err != nil {
 			return "", nil, err
 		}
@@ -49,7 +49,7 @@ func (s *Server) compareSteps(q *http.Request, f page.Frame) (string, page.View,
 }
 
 // stepsOf reads the steps of the side that the address names by key.
-func (s *Server) stepsOf(q *http.Request, key, task string) (d page.SideSteps, err error) {
+func (s *Server) stepsOf(q *http.Request, f page.Frame, key, task string) (d page.SideSteps, err error) {
 	if d.Name = q.FormValue(key); d.Name == "" {
 		return d, query.Mistakef("%s is missing: a side, as run.nightly.e2/codex", key)
 	}
@@ -65,6 +65,6 @@ func (s *Server) stepsOf(q *http.Request, key, task string) (d page.SideSteps, e
 	if err != nil {
 		return d, err
 	}
-	d.Steps, err = s.o.Reader.Steps(q.Context(), d.Trials[d.Shown].Trial, query.StepQuery{From: from, Limit: stepsBeside})
+	d.Steps, err = s.o.Reader.Steps(q.Context(), d.Trials[d.Shown].Trial, query.StepQuery{From: from, Limit: stepsBeside, Within: firstReading(f)})
 	return d, err
 }

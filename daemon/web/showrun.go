@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -108,6 +109,17 @@ func (s *Server) trials(q *http.Request, address string, n int) (t page.Trials, 
 	return t, nil
 }
 
+// cells reads those of a matrix, in a turn of its own.
+func (s *Server) cells(ctx context.Context, address string, n int) ([]query.MatrixCell, error) {
+	done, err := s.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	_, cells, err := s.o.Reader.Cells(ctx, address, n)
+	return cells, err
+}
+
 // cell leads from a place in a matrix to its trial.
 func (s *Server) cell(w http.ResponseWriter, q *http.Request) {
 	role := s.roleOf(q)
@@ -125,7 +137,7 @@ func (s *Server) cell(w http.ResponseWriter, q *http.Request) {
 	}
 	var cells []query.MatrixCell
 	if err == nil {
-		_, cells, err = s.o.Reader.Cells(q.Context(), address, n)
+		cells, err = s.cells(q.Context(), address, n)
 	}
 	if err != nil {
 		s.problem(w, q, role, err)

@@ -94,7 +94,7 @@ func (s *Server) api(w http.ResponseWriter, q *http.Request) {
 	if token, ok := tokenOf(s.o.Tokens, bearer(q)); ok && q.Header.Get("Authorization") != "" {
 		if token.Whole || may(token.Role, q) {
 			who := control.Actor{By: token.name(), Via: control.API}
-			s.o.API.ServeHTTP(w, s.seenBy(token.Role, q.WithContext(control.As(q.Context(), who))))
+			s.pass(w, q, s.seenBy(token.Role, q.WithContext(control.As(q.Context(), who))))
 			return
 		}
 		w.Header().Set("Connection", "close")
@@ -102,10 +102,16 @@ func (s *Server) api(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	if role := s.roleOf(q); role != "" && q.Header.Get("Authorization") == "" && may(Viewer, q) {
-		s.o.API.ServeHTTP(w, s.seenBy(role, q))
+		s.pass(w, q, s.seenBy(role, q))
 		return
 	}
 	unauthorized(w)
+}
+
+// pass passes a request on as it is to be answered. The route that it finds is that of the request as it came, for whoever counts.
+func (s *Server) pass(w http.ResponseWriter, came, asked *http.Request) {
+	s.o.API.ServeHTTP(w, asked)
+	came.Pattern = asked.Pattern
 }
 
 // show makes a page: the name of its template, and what it shows.

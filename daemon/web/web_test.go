@@ -296,6 +296,9 @@ func TestTokensLetDoWhatTheirRoleMay(t *testing.T) {
 		{viewerToken, "GET", "/v1/runs", 200},
 		{viewerToken, "POST", "/v1/cancel", 403},
 		{operatorToken, "GET", "/api/v1/tasks", 200},
+		{operatorToken, "GET", "/api/v1/tasks?file=/etc/passwd", 403}, // a file of the daemon's machine
+		{viewerToken, "GET", "/api/v1/tasks?file=/etc/passwd", 403},
+		{wholeToken, "GET", "/api/v1/tasks?file=/w/a.hcl", 200},
 		{operatorToken, "POST", "/v1/cancel", 200},
 		{operatorToken, "POST", "/v1/rerun", 200},
 		{operatorToken, "POST", "/v1/holds", 200},

@@ -31,7 +31,7 @@ type Hold struct {
 	Kind   Kind      `json:"kind"`
 	Most   int       `json:"most"` // trials at once; 0 with a pause
 	By     string    `json:"by"`
-	Via    string    `json:"via"` // cli, page, api
+	Via    string    `json:"via"` // cli, api
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until,omitzero"` // when it ends by itself; absent = never

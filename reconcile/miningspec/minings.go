@@ -86,7 +86,7 @@ func addMined(mined *config.Mined, address, name string, data []byte) error {
 // Works reports whether a goroutine works for a spec.
 func (m *Minings) Works(address string) bool { return m.live[address] != nil }
 
-// Miner is the one at work for a spec, nil if none is. It may be asked by any goroutine.
+// Miner is the one at work for a spec, nil if none is.
 func (m *Minings) Miner(address string) *mining.Miner {
 	if l := m.live[address]; l != nil {
 		return l.miner

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/trial"
@@ -87,8 +88,17 @@ func (s *firstSeen) since(all []HealthFinding, now time.Time) {
 	}
 }
 
-// Health says what looks wrong. Each of its rules has a bound on what it finds.
-func (r *Reader) Health(ctx context.Context) (h Health, err error) {
+// Health says what looks wrong.
+func (r *Reader) Health(ctx context.Context) (Health, error) {
+	overview, err := r.Overview(ctx)
+	if err != nil {
+		return Health{}, err
+	}
+	return r.HealthOf(ctx, overview)
+}
+
+// HealthOf is Health for whoever has read the overview already.
+func (r *Reader) HealthOf(ctx context.Context, overview Overview) (h Health, err error) {
 	now, err := r.Snapshot(ctx)
 	if err != nil {
 		return h, err
@@ -98,10 +108,6 @@ func (r *Reader) Health(ctx context.Context) (h Health, err error) {
 		h.Findings = append(h.Findings, hostFindings(r.o.Host(), h.Time)...)
 	}
 	h.Findings = append(h.Findings, specFindings(now)...)
-	overview, err := r.Overview(ctx)
-	if err != nil {
-		return h, err
-	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		late, err := lateResults(tx, h.Time)
 		h.Findings = append(h.Findings, late...)
@@ -114,11 +120,14 @@ func (r *Reader) Health(ctx context.Context) (h Health, err error) {
 		}
 		return err
 	})
+	if err != nil {
+		return h, err
+	}
 	r.seen.since(h.Findings, h.Time)
 	slices.SortStableFunc(h.Findings, func(a, b HealthFinding) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), a.Since.Compare(b.Since))
 	})
-	return h, err
+	return h, nil
 }
 
 func hostFindings(host HostState, now time.Time) (all []HealthFinding) {
@@ -184,6 +193,9 @@ func runFindings(tx *store.Tx, run RunInfo, now time.Time) (all []HealthFinding,
 		})
 	}
 	c := run.Cells
+	if run.Paused || slices.ContainsFunc(run.Holds, func(h hold.Hold) bool { return h.Kind == hold.Pause }) { // people want it so
+		return all, nil
+	}
 	if c[stateWaiting] == 0 || c[history.StateSetup]+c[history.StateWorking]+c[history.StateJudging]+c[history.StateRetrying] > 0 {
 		return all, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -46,6 +47,16 @@ func TestWhatLooksWrongWithARun(t *testing.T) {
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 		return tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1, Trigger: "accepted", StartedAt: noon})
 	}))
+	for _, held := range []RunInfo{{Paused: true}, {Holds: hold.Set{{Target: "all", Kind: hold.Pause}}}} {
+		held.Address, held.Execution, held.State, held.Cells = "run.r", 1, "running", map[string]int{"waiting": 5}
+		check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
+			got, err := runFindings(tx, held, noon.Add(time.Hour))
+			if len(got) > 0 {
+				t.Errorf("a run that people hold back is found fault with: %+v", got)
+			}
+			return err
+		}))
+	}
 	for _, tt := range []struct {
 		name  string
 		cells map[string]int

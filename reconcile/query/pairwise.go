@@ -63,9 +63,14 @@ func (r *Reader) SideTrials(ctx context.Context, side, task string) (trials []Ce
 		name = benchmark + "/" + rest
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		cells, err := tx.CellsOf(store.CellQuery{Spec: of.address, Execution: of.n, Task: name, Limit: maxAttempts})
+		asked := store.CellQuery{Spec: of.address, Execution: of.n, Task: name, Limit: maxAttempts, Agent: agent}
+		cells, err := tx.CellsOf(asked)
+		if at := strings.LastIndex(agent, " "); err == nil && len(cells) == 0 && at > 0 { // its label, and its model where it has several
+			asked.Agent, asked.Model = agent[:at], agent[at+1:]
+			cells, err = tx.CellsOf(asked)
+		}
 		for _, c := range cells {
-			if c.State != history.StateSuperseded && (agent == "" || c.Agent == agent || c.Agent+" "+c.Model == agent) {
+			if c.State != history.StateSuperseded {
 				trials = append(trials, cellInfo(c))
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// controlSchema has what users hold back, and what they write about runs and trials.
+// controlSchema has what users hold back.
 const controlSchema = `
 CREATE TABLE holds (
 	target TEXT NOT NULL,
@@ -18,16 +18,6 @@ CREATE TABLE holds (
 	until  INTEGER NOT NULL,
 	PRIMARY KEY (target, kind)
 ) STRICT, WITHOUT ROWID;
-
-CREATE TABLE notes (
-	n      INTEGER PRIMARY KEY AUTOINCREMENT,
-	target TEXT NOT NULL,
-	kind   TEXT NOT NULL,
-	text   TEXT NOT NULL,
-	by     TEXT NOT NULL,
-	at     INTEGER NOT NULL
-) STRICT;
-CREATE INDEX notes_target ON notes (target, n);
 `
 
 // HoldRow is a hold: a user's "not yet" to what a target would begin.

@@ -309,14 +309,13 @@ func (l *triaged) decision(stage string) Decision {
 // triage asks a model how hard pull requests look, where the spec wants some of them only.
 func (m *Miner) triage(ctx context.Context, from <-chan github.Pull, to chan<- triaged) error {
 	for p := range from {
+		if err := m.mayBegin(ctx); err != nil { // before anything of it is open, or its time runs
+			return err
+		}
 		l := triaged{Pull: p, started: time.Now()}
 		m.enter(p.Ref, StageTriage)
 		var err error
 		if l.budget, err = m.budgetFor(ctx, p.Ref); err != nil {
-			return err
-		}
-		if err := m.mayBegin(ctx); err != nil {
-			l.budget.close()
 			return err
 		}
 		if len(m.o.Spec.Difficulty) > 0 || m.o.Spec.Quota != nil {

@@ -24,6 +24,7 @@ type StepsColumn struct {
 	Items    []StepLine
 	From     int // number of the first one that is shown, from 1
 	All      int
+	Reading  string // how much of the transcript is read, where it is for the first time; "" = all is
 	Earlier  string // address with those before in this column; "" = these are the first ones
 	Later    string
 }
@@ -63,6 +64,9 @@ func NewCompareSteps(f Frame, at *url.URL, task string, sides []SideSteps, limit
 			if len(s.Trials) > 1 {
 				c.Attempts = append(c.Attempts, link)
 			}
+		}
+		if s.Steps.Reading {
+			c.Reading, v.Again = ratio(&s.Steps.Read), true
 		}
 		for _, step := range s.Steps.Steps {
 			line := lineOfStep(step, s.Steps.Start)
