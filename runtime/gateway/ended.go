@@ -9,6 +9,7 @@ import (
 const (
 	OutcomeOK       = "ok"
 	OutcomeBroken   = "broken"   // the answer ended before its end
+	OutcomeLeft     = "left"     // the agent did not wait for the end
 	OutcomeRejected = "rejected" // the provider does not take the request
 	OutcomeRefused  = "refused"  // the gateway does not: no budget, or what a closed network forbids
 	OutcomeFailed   = "failed"   // the provider did not answer, or has no capacity
@@ -16,7 +17,7 @@ const (
 
 // Outcomes are all of them.
 func Outcomes() []string {
-	return []string{OutcomeOK, OutcomeBroken, OutcomeRejected, OutcomeRefused, OutcomeFailed}
+	return []string{OutcomeOK, OutcomeBroken, OutcomeLeft, OutcomeRejected, OutcomeRefused, OutcomeFailed}
 }
 
 // Ended is a request for a model that is over.
@@ -48,8 +49,11 @@ func (x *exchange) tell() {
 }
 
 func (x *exchange) outcome() string {
+	cut := x.cut || x.meter.err != ""
 	switch {
-	case x.cut, x.meter.err != "":
+	case x.from.Context().Err() != nil && (cut || x.status/100 != 2):
+		return OutcomeLeft
+	case cut:
 		return OutcomeBroken
 	case x.attempts == 0 && x.status < http.StatusInternalServerError:
 		return OutcomeRefused

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -66,6 +67,29 @@ func TestWhatBecameOfRequestsIsTold(t *testing.T) {
 				t.Errorf("%s, and %+v", got.Outcome, got)
 			}
 		})
+	}
+}
+
+// An agent that does not wait is no fault of the provider, whose failures alarm people.
+func TestAnAgentThatDoesNotWaitIsToldAsThat(t *testing.T) {
+	came := make(chan struct{})
+	p := provider(serve(t, func(_ http.ResponseWriter, q *http.Request) {
+		close(came)
+		<-q.Context().Done()
+	}), modeltest.Chat)
+	w := newFixture(t, 0, p)
+	agent := w.agent(modeltest.Chat, nil)
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-came
+		leave()
+	}()
+	if res, err := agent.post(ctx, encode(t, question(modeltest.Chat, true, "Hello?"))); err == nil {
+		_ = res.Body.Close()
+		t.Error("it was answered")
+	}
+	if got := w.toldOf(1); got[0].Outcome != gateway.OutcomeLeft {
+		t.Errorf("it is told of as %q", got[0].Outcome)
 	}
 }
 
