@@ -46,7 +46,7 @@ func TestPrivateRoundsAreInNoSummary(t *testing.T) {
 	}
 	o := summary.Outcome{Task: "a", Agent: "x", Timeout: 60, Started: noon, Rounds: []round.Submission{of(round.KindAgent, 0.25), of(round.KindPrivate, 1)}}
 	o.Finished = trial.Finished{Status: trial.Unresolved, Best: &trial.Best{PassRate: 0.25}}
-	sum := summary.Summarize([]summary.Outcome{o})
+	sum := summary.Summarize([]*summary.Outcome{&o})
 	if sum.PassRate.Value != 0.25 || *sum.ScoreByTime[5].PassRate != 0.25 {
 		t.Errorf("%+v, %+v", sum.PassRate, sum.ScoreByTime)
 	}

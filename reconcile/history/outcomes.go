@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/ledger"
@@ -16,17 +17,13 @@ import (
 
 // Outcomes reads the finished ones of the trials that count, with their rounds, and how many
 // others are open. What was superseded does not count.
-func Outcomes(tx *store.Tx, address string, n int) (outcomes []summary.Outcome, open int, err error) {
+func Outcomes(tx *store.Tx, address string, n int) (outcomes []*summary.Outcome, open int, err error) {
 	superseded, err := supersededOf(tx, address, n)
 	if err != nil {
 		return nil, 0, err
 	}
-	subs := map[string][]round.Submission{} // by trial
-	if err := tx.EachSubmission(address, n, func(row store.SubmissionRow) error {
-		s, err := ledger.Decode(row)
-		subs[row.Trial] = append(subs[row.Trial], s)
-		return err
-	}); err != nil {
+	subs, err := submissionsOf(tx, address, n)
+	if err != nil {
 		return nil, 0, err
 	}
 	var known parts
@@ -44,6 +41,24 @@ func Outcomes(tx *store.Tx, address string, n int) (outcomes []summary.Outcome, 
 		return nil
 	})
 	return outcomes, open, err
+}
+
+// submissionsOf reads the submissions of an execution by trial.
+func submissionsOf(tx *store.Tx, address string, n int) (map[string][]round.Submission, error) {
+	subs := map[string][]round.Submission{}
+	var trial string
+	var of []round.Submission // of trial; copied when all are there, for a submission is large
+	err := tx.EachSubmission(address, n, func(row store.SubmissionRow) error {
+		if row.Trial != trial {
+			subs[trial] = slices.Clone(of)
+			trial, of = row.Trial, of[:0]
+		}
+		s, err := ledger.Decode(row)
+		of = append(of, s)
+		return err
+	})
+	subs[trial] = slices.Clone(of)
+	return subs, err
 }
 
 // brief is of a trial's state what its outcome is made of.
@@ -100,9 +115,9 @@ func decodedOnce[T any](seen *map[string]*T, text json.RawMessage) (*T, error) {
 }
 
 // outcome is a finished trial with the rounds of its last try.
-func (b brief) outcome(subs []round.Submission) summary.Outcome {
+func (b *brief) outcome(subs []round.Submission) *summary.Outcome {
 	t := b.task
-	return summary.Outcome{
+	return &summary.Outcome{
 		Benchmark: t.Benchmark, Task: t.Name, Repo: summary.RepoOf(*t), Agent: b.agent.Title(), Model: b.agent.Model, Control: b.agent.Control(),
 		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: b.Result.Trusted(trial.OfTry(subs, b.Try)), Content: t,
 	}

@@ -67,8 +67,8 @@ type RunStatus struct {
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
 
-	outcomes []summary.Outcome // that are still to be summed up
-	outdated bool              // the summary is not of all trials that are over
+	outcomes []*summary.Outcome // that are still to be summed up
+	outdated bool               // the summary is not of all trials that are over
 }
 
 // StatusQuery says what a status is to have.

@@ -84,7 +84,7 @@ func Compare(a, b Execution, agents []string) (Compared, error) {
 	return c, nil
 }
 
-func pairAgents(a, b Execution, ofA, ofB map[string][]Outcome, agents []string) (pairs [][2]string, err error) {
+func pairAgents(a, b Execution, ofA, ofB map[string][]*Outcome, agents []string) (pairs [][2]string, err error) {
 	namesA, namesB := slices.Sorted(maps.Keys(ofA)), slices.Sorted(maps.Keys(ofB))
 	have := fmt.Sprintf("%s e%d has %s, %s e%d has %s", a.Address, a.N, listed(namesA), b.Address, b.N, listed(namesB))
 	if len(agents) > 0 {
@@ -115,7 +115,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func compareOutcomes(a, b []Outcome) Comparison {
+func compareOutcomes(a, b []*Outcome) Comparison {
 	c := Comparison{A: sideOf(a), B: sideOf(b), Changed: []string{}, Tasks: []PairedTask{}}
 	both, onlyA, onlyB := stats.Match(samples(a, resolved), samples(b, resolved))
 	c.OnlyA, c.OnlyB = append([]string{}, onlyA...), append([]string{}, onlyB...)
@@ -136,15 +136,15 @@ func compareOutcomes(a, b []Outcome) Comparison {
 	return c
 }
 
-func sideOf(outcomes []Outcome) Side {
+func sideOf(outcomes []*Outcome) Side {
 	s := Side{Total: len(outcomes)}
-	for i := range outcomes {
-		s.add(outcomes[i].Finished.Status)
+	for _, o := range outcomes {
+		s.add(o.Finished.Status)
 	}
 	return s
 }
 
-func byTask(outcomes []Outcome) map[string][]Outcome {
+func byTask(outcomes []*Outcome) map[string][]*Outcome {
 	return grouped(outcomes, (*Outcome).key)
 }
 
@@ -160,8 +160,11 @@ func sameTask(a, b task.Task) bool {
 
 // direction is 1 where more is better at all tasks with scores, and -1 where less is; of a
 // mixture no mean can be compared.
-func direction(a, b []Outcome) (sign float64, ok bool) {
-	for _, o := range withScore(slices.Concat(a, b)) {
+func direction(a, b []*Outcome) (sign float64, ok bool) {
+	for _, o := range slices.Concat(a, b) {
+		if !o.Finished.Status.Counts() || o.Finished.Best == nil || o.Finished.Best.Score == nil {
+			continue
+		}
 		s := 1.0
 		if o.Judge.Direction == "minimize" {
 			s = -1
@@ -176,7 +179,7 @@ func direction(a, b []Outcome) (sign float64, ok bool) {
 
 // paired compares a measure of which more is better where sign is 1, and less where it is
 // -1. It is nil where no task has it on both sides.
-func paired(a, b []Outcome, of measure, sign float64) *Paired {
+func paired(a, b []*Outcome, of measure, sign float64) *Paired {
 	pairs, _, _ := stats.Match(samples(a, of), samples(b, of))
 	for i := range pairs {
 		pairs[i].A *= sign

@@ -17,11 +17,10 @@ type DecoySummary struct {
 }
 
 // decoySummary is nil where no trial wanted mixed runs.
-func decoySummary(outcomes []Outcome) *DecoySummary {
+func decoySummary(outcomes []*Outcome) *DecoySummary {
 	s := &DecoySummary{Knowledge: map[string]int{}, Reasons: map[string]int{}}
 	made := 0.0
-	for i := range outcomes {
-		o := &outcomes[i]
+	for _, o := range outcomes {
 		d := o.Finished.Decoys
 		if d == nil {
 			continue

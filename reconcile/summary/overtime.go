@@ -22,28 +22,27 @@ type TimePoint struct {
 }
 
 // byTime is the table of scores at 1/6 … 6/6 of the time of each trial. All rounds count at its end.
-func byTime(outcomes []Outcome) []TimePoint {
+func byTime(outcomes []*Outcome) []TimePoint {
 	const parts = 6
 	points := make([]TimePoint, parts)
-	then, by := slices.Clone(outcomes), placesOf(outcomes, (*Outcome).key)
+	now := follow(outcomes)
 	for i := range points {
 		p := &points[i]
 		p.Fraction = float64(i+1) / parts
-		for j := range outcomes {
-			if o := &outcomes[j]; o.Finished.Status.Counts() {
+		for _, o := range outcomes {
+			if o.Finished.Status.Counts() {
 				p.ElapsedS = max(p.ElapsedS, p.Fraction*o.Timeout.Seconds())
 			}
 		}
-		at := func(o *Outcome, part int) time.Duration {
-			if part == parts {
+		now.until(func(o *Outcome) time.Duration {
+			if i+1 == parts {
 				return math.MaxInt64
 			}
-			return time.Duration(float64(part) / parts * float64(o.Timeout))
-		}
-		advance(then, outcomes, i == 0, func(o *Outcome) (from, until time.Duration) { return at(o, i), at(o, i+1) })
-		p.PassRate, _ = average(by.samples(then, passRate))
-		p.Score, p.ScoreN = average(by.samples(then, score))
-		p.Score100, _ = average(by.samples(then, score100))
+			return time.Duration(p.Fraction * float64(o.Timeout))
+		})
+		p.PassRate, _ = average(now.samples(passRate))
+		p.Score, p.ScoreN = average(now.samples(score))
+		p.Score100, _ = average(now.samples(score100))
 	}
 	return points
 }
@@ -84,23 +83,22 @@ type CurvePoint struct {
 
 // curveOf follows the best so far from the beginning to the end; it has no points where the
 // end is the beginning.
-func curveOf(outcomes []Outcome, end time.Duration) []CurvePoint {
+func curveOf(outcomes []*Outcome, end time.Duration) []CurvePoint {
 	if end == 0 {
 		return []CurvePoint{}
 	}
 	const n = curveParts + 1
 	points := make([]CurvePoint, n)
 	lists := make([][]stats.Sample, 3*n) // of pass rates, of scores, of rescaled scores
-	then, by := slices.Clone(outcomes), placesOf(outcomes, (*Outcome).key)
-	advance(then, outcomes, true, func(*Outcome) (from, until time.Duration) { return 0, math.MaxInt64 })
-	scored := scoredOf(then)
+	last, now := follow(outcomes), follow(outcomes)
+	last.until(func(*Outcome) time.Duration { return math.MaxInt64 })
 	for i := range points {
 		until := end * time.Duration(i) / curveParts
-		advance(then, outcomes, i == 0, func(*Outcome) (time.Duration, time.Duration) { return end * time.Duration(i-1) / curveParts, until })
+		now.until(func(*Outcome) time.Duration { return until })
 		points[i].ElapsedS = until.Seconds()
-		lists[i], lists[2*n+i] = by.samples(then, passRate), by.samples(then, score100)
-		if scoredOf(then) == scored {
-			lists[n+i] = by.samples(then, score)
+		lists[i], lists[2*n+i] = now.samples(passRate), now.samples(score100)
+		if now.scored() == last.scored() {
+			lists[n+i] = now.samples(score)
 		}
 	}
 	means := meansOf(lists...)
@@ -110,52 +108,58 @@ func curveOf(outcomes []Outcome, end time.Duration) []CurvePoint {
 	return points
 }
 
-// advance gives outcomes the best of the rounds that were accepted until a time of each. They have the
-// best until an earlier one, unless this is the first.
-func advance(then, outcomes []Outcome, first bool, window func(*Outcome) (from, until time.Duration)) {
-	for i := range outcomes {
-		o := &outcomes[i]
-		from, until := window(o)
-		changed := first
-		for j := 0; j < len(o.Rounds) && !changed; j++ {
-			elapsed := o.Rounds[j].AcceptedAt.Sub(o.Started)
-			changed = from < elapsed && elapsed <= until
+// follower tells of trials which round is the best one so far, as their time goes on.
+type follower struct {
+	outcomes []*Outcome
+	by       places
+	best     []*trial.Best     // of each; nil = none counts until now
+	coming   [][]time.Duration // when rounds of each are accepted that are not among those yet, in order
+}
+
+// follow begins before the first round.
+func follow(outcomes []*Outcome) *follower {
+	f := &follower{outcomes, placesOf(outcomes, (*Outcome).key), make([]*trial.Best, len(outcomes)), make([][]time.Duration, len(outcomes))}
+	for i, o := range outcomes {
+		f.coming[i] = make([]time.Duration, len(o.Rounds))
+		for j := range o.Rounds {
+			f.coming[i][j] = o.Rounds[j].AcceptedAt.Sub(o.Started)
 		}
-		if changed {
-			then[i].Finished.Best = bestUntil(o, until)
+		slices.Sort(f.coming[i])
+	}
+	return f
+}
+
+// until goes on to a time of each trial, which is not before the last one.
+func (f *follower) until(then func(*Outcome) time.Duration) {
+	for i, o := range f.outcomes {
+		until, n := then(o), 0
+		for n < len(f.coming[i]) && f.coming[i][n] <= until {
+			n++
+		}
+		if n > 0 {
+			f.best[i], f.coming[i] = bestUntil(o, until), f.coming[i][n:]
 		}
 	}
 }
 
-// withScore are the trials that count and whose best round has a score.
-func withScore(outcomes []Outcome) (with []Outcome) {
-	for i := range outcomes {
-		if outcomes[i].hasScore() {
-			with = append(with, outcomes[i])
-		}
-	}
-	return with
+// samples are those of a measure by now.
+func (f *follower) samples(of measure) []stats.Sample {
+	return f.by.sampled(of, func(i int) (*Outcome, *trial.Best) { return f.outcomes[i], f.best[i] })
 }
 
-// scoredOf is how many withScore has.
-func scoredOf(outcomes []Outcome) (n int) {
-	for i := range outcomes {
-		if outcomes[i].hasScore() {
+// scored is how many trials count and have a score by now.
+func (f *follower) scored() (n int) {
+	for i, o := range f.outcomes {
+		if b := f.best[i]; b != nil && b.Score != nil && o.Finished.Status.Counts() {
 			n++
 		}
 	}
 	return n
 }
 
-func (o *Outcome) hasScore() bool {
-	b := o.Finished.Best
-	return o.Finished.Status.Counts() && b != nil && b.Score != nil
-}
-
 // lastRound is when the last round of a trial that counts was accepted.
-func lastRound(outcomes []Outcome) (end time.Duration) {
-	for i := range outcomes {
-		o := &outcomes[i]
+func lastRound(outcomes []*Outcome) (end time.Duration) {
+	for _, o := range outcomes {
 		for _, r := range o.Rounds {
 			if o.Finished.Status.Counts() && !r.Kind.Internal() {
 				end = max(end, r.AcceptedAt.Sub(o.Started))

@@ -36,7 +36,7 @@ func (p Pairwise) Pair(i, j int) *Comparison { return &p.Pairs[j*(j-1)/2+i] }
 // ComparePairwise compares sides, each with each. There are several comparisons where sides that name no agent have several
 // of the same name: one for each name. A side whose execution has a single agent is compared by that one, whatever it is called.
 func ComparePairwise(sides []Asked) ([]Pairwise, error) {
-	of := make([]map[string][]Outcome, len(sides))
+	of := make([]map[string][]*Outcome, len(sides))
 	for i, s := range sides {
 		of[i] = byAgent(s.Outcomes)
 		if s.Agent != "" && of[i][s.Agent] == nil {
@@ -64,7 +64,7 @@ func ComparePairwise(sides []Asked) ([]Pairwise, error) {
 }
 
 // openAgents are the agents that sides which name none are compared by, by name; "" is the only one of each.
-func openAgents(sides []Asked, of []map[string][]Outcome) (names []string, err error) {
+func openAgents(sides []Asked, of []map[string][]*Outcome) (names []string, err error) {
 	single, first := true, -1
 	for i, s := range sides {
 		if s.Agent == "" {
@@ -96,7 +96,7 @@ func openAgents(sides []Asked, of []map[string][]Outcome) (names []string, err e
 	return names, nil
 }
 
-func pairwise(sides []Asked, of []map[string][]Outcome, agents []string) (p Pairwise) {
+func pairwise(sides []Asked, of []map[string][]*Outcome, agents []string) (p Pairwise) {
 	on, changed := map[string][]bool{}, map[string]bool{}
 	seen := func(task string, side int) {
 		if on[task] == nil {

@@ -68,7 +68,7 @@ type Execution struct {
 	Address  string
 	N        int
 	Open     int
-	Outcomes []Outcome
+	Outcomes []*Outcome
 }
 
 // Report is the report on the execution.
@@ -83,7 +83,7 @@ func (d Execution) Report() Report {
 	return r
 }
 
-func agentReport(name string, of []Outcome, all Summary, end time.Duration) AgentReport {
+func agentReport(name string, of []*Outcome, all Summary, end time.Duration) AgentReport {
 	of = sorted(of)
 	own, known := all.Agents[name]
 	if of[0].Control {
@@ -107,10 +107,9 @@ func agentReport(name string, of []Outcome, all Summary, end time.Duration) Agen
 	return a
 }
 
-func taskReport(task string, of []Outcome) TaskReport {
+func taskReport(task string, of []*Outcome) TaskReport {
 	t := TaskReport{Task: task, Repo: of[0].Repo}
-	for i := range of {
-		o := &of[i]
+	for _, o := range of {
 		t.add(o.Finished.Status)
 		t.AgentDurationS += o.Finished.AgentDuration
 		t.Usage.Add(o.Finished.Usage)

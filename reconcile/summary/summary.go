@@ -129,10 +129,10 @@ func intervalOf(e stats.Estimate, ok bool) *Interval {
 }
 
 // Summarize computes the summary of trials; it is deterministic.
-func Summarize(outcomes []Outcome) Summary {
+func Summarize(outcomes []*Outcome) Summary {
 	outcomes = sorted(outcomes)
 	agents := outcomes
-	if isControl := func(o Outcome) bool { return o.Control }; slices.ContainsFunc(outcomes, isControl) {
+	if isControl := func(o *Outcome) bool { return o.Control }; slices.ContainsFunc(outcomes, isControl) {
 		agents = slices.DeleteFunc(slices.Clone(outcomes), isControl)
 	}
 	s := totals(outcomes)
@@ -151,21 +151,12 @@ func Summarize(outcomes []Outcome) Summary {
 }
 
 // sorted puts outcomes into an order that does not depend on which trial was planned, or
-// ended, first: sums of floating point numbers and resamples do. It sorts pointers: an outcome is large.
-func sorted(outcomes []Outcome) []Outcome {
-	order := make([]*Outcome, len(outcomes))
-	for i := range outcomes {
-		order[i] = &outcomes[i]
-	}
-	if slices.IsSortedFunc(order, inOrder) {
+// ended, first: sums of floating point numbers and resamples do.
+func sorted(outcomes []*Outcome) []*Outcome {
+	if slices.IsSortedFunc(outcomes, inOrder) {
 		return outcomes
 	}
-	slices.SortStableFunc(order, inOrder)
-	all := make([]Outcome, len(order))
-	for i, o := range order {
-		all[i] = *o
-	}
-	return all
+	return slices.SortedStableFunc(slices.Values(outcomes), inOrder)
 }
 
 func inOrder(a, b *Outcome) int {
@@ -176,11 +167,10 @@ func inOrder(a, b *Outcome) int {
 }
 
 // byAgent groups outcomes by the agent's label, with the model where one agent has several.
-func byAgent(outcomes []Outcome) map[string][]Outcome {
+func byAgent(outcomes []*Outcome) map[string][]*Outcome {
 	models := map[string]string{}
 	several := map[string]bool{}
-	for i := range outcomes {
-		o := &outcomes[i]
+	for _, o := range outcomes {
 		if model, seen := models[o.Agent]; seen && model != o.Model {
 			several[o.Agent] = true
 		}
@@ -196,24 +186,24 @@ func byAgent(outcomes []Outcome) map[string][]Outcome {
 }
 
 // grouped are the outcomes of each name, in their order.
-func grouped(outcomes []Outcome, name func(*Outcome) string) map[string][]Outcome {
+func grouped(outcomes []*Outcome, name func(*Outcome) string) map[string][]*Outcome {
 	sizes := map[string]int{}
-	for i := range outcomes {
-		sizes[name(&outcomes[i])]++
+	for _, o := range outcomes {
+		sizes[name(o)]++
 	}
-	groups := make(map[string][]Outcome, len(sizes))
+	groups := make(map[string][]*Outcome, len(sizes))
 	for name, size := range sizes {
-		groups[name] = make([]Outcome, 0, size)
+		groups[name] = make([]*Outcome, 0, size)
 	}
-	for i := range outcomes {
-		of := name(&outcomes[i])
-		groups[of] = append(groups[of], outcomes[i])
+	for _, o := range outcomes {
+		of := name(o)
+		groups[of] = append(groups[of], o)
 	}
 	return groups
 }
 
 // summarize is the summary of one agent, which may be a control.
-func summarize(outcomes []Outcome) Summary {
+func summarize(outcomes []*Outcome) Summary {
 	outcomes = sorted(outcomes)
 	s := totals(outcomes)
 	s.rates(outcomes)
@@ -221,10 +211,9 @@ func summarize(outcomes []Outcome) Summary {
 }
 
 // totals are the parts of a summary that are of all trials.
-func totals(outcomes []Outcome) Summary {
+func totals(outcomes []*Outcome) Summary {
 	s := Summary{Total: len(outcomes), ScoreByTime: []TimePoint{}}
-	for i := range outcomes {
-		o := &outcomes[i]
+	for _, o := range outcomes {
 		s.add(o.Finished.Status)
 		s.AgentDurationS += o.Finished.AgentDuration
 		s.Usage.Add(o.Finished.Usage)
@@ -240,10 +229,9 @@ func totals(outcomes []Outcome) Summary {
 }
 
 // rates fills in what is a rate or a mean of trials.
-func (s *Summary) rates(outcomes []Outcome) {
+func (s *Summary) rates(outcomes []*Outcome) {
 	passed, counted := 0, 0
-	for i := range outcomes {
-		o := &outcomes[i]
+	for _, o := range outcomes {
 		if o.Finished.Status.Counts() {
 			counted++
 			if o.unfixed() {
@@ -270,37 +258,40 @@ func (s *Summary) rates(outcomes []Outcome) {
 	s.ScoreByTime = byTime(outcomes)
 }
 
-// measure is what a trial that counts comes to; nothing where it does not apply.
-type measure func(*Outcome) stats.Outcome
+// measure is what a trial that counts comes to with a round as its best, which may be nil; nothing where
+// it does not apply.
+type measure func(o *Outcome, best *trial.Best) stats.Outcome
 
-func resolved(o *Outcome) stats.Outcome { return stats.Pass(o.Finished.Status == trial.Resolved) }
+func resolved(o *Outcome, _ *trial.Best) stats.Outcome {
+	return stats.Pass(o.Finished.Status == trial.Resolved)
+}
 
 // passRate is no measure of a trial without a fixed number of tests.
-func passRate(o *Outcome) stats.Outcome {
+func passRate(o *Outcome, best *trial.Best) stats.Outcome {
 	if o.unfixed() {
 		return stats.Outcome{}
 	}
-	if o.Finished.Best == nil {
+	if best == nil {
 		return stats.Pass(false)
 	}
-	return valued(&o.Finished.Best.PassRate)
+	return valued(&best.PassRate)
 }
 
-func score(o *Outcome) stats.Outcome {
-	if o.Finished.Best == nil {
+func score(_ *Outcome, best *trial.Best) stats.Outcome {
+	if best == nil {
 		return stats.Outcome{}
 	}
-	return valued(o.Finished.Best.Score)
+	return valued(best.Score)
 }
 
-func score100(o *Outcome) stats.Outcome {
+func score100(o *Outcome, best *trial.Best) stats.Outcome {
 	switch {
 	case o.Judge.Rescale == nil:
 		return stats.Outcome{}
-	case o.Finished.Best == nil || o.Finished.Best.Score100 == nil:
+	case best == nil || best.Score100 == nil:
 		return stats.Pass(false)
 	}
-	return valued(o.Finished.Best.Score100)
+	return valued(best.Score100)
 }
 
 // valued is nothing for a score that no mean can be made of.
@@ -317,7 +308,7 @@ func valued(v *float64) stats.Outcome {
 
 // samples has one of each task. Trials that do not count are in none: this is the only
 // place where outcomes become numbers.
-func samples(outcomes []Outcome, of measure) []stats.Sample {
+func samples(outcomes []*Outcome, of measure) []stats.Sample {
 	return placesOf(outcomes, (*Outcome).key).samples(outcomes, of)
 }
 
@@ -330,11 +321,10 @@ type places struct {
 }
 
 // placesOf has one sample for each key; those of one task are never apart.
-func placesOf(outcomes []Outcome, key func(*Outcome) string) places {
+func placesOf(outcomes []*Outcome, key func(*Outcome) string) places {
 	p := places{of: make([]int, len(outcomes))}
 	at := map[string]int{}
-	for i := range outcomes {
-		o := &outcomes[i]
+	for i, o := range outcomes {
 		if !o.Finished.Status.Counts() {
 			p.of[i] = -1
 			continue
@@ -352,15 +342,20 @@ func placesOf(outcomes []Outcome, key func(*Outcome) string) places {
 	return p
 }
 
-// samples are those of a measure.
-func (p places) samples(outcomes []Outcome, of measure) []stats.Sample {
-	all, attempts := slices.Clone(p.empty), make([]stats.Outcome, len(outcomes))
+// samples are those of a measure, with the best rounds that trials have at their end.
+func (p places) samples(outcomes []*Outcome, of measure) []stats.Sample {
+	return p.sampled(of, func(i int) (*Outcome, *trial.Best) { return outcomes[i], outcomes[i].Finished.Best })
+}
+
+// sampled are those of a measure; at tells of each outcome its best round at a time.
+func (p places) sampled(of measure, at func(i int) (*Outcome, *trial.Best)) []stats.Sample {
+	all, attempts := slices.Clone(p.empty), make([]stats.Outcome, len(p.of))
 	for i, n := range p.sizes {
 		all[i].Attempts, attempts = attempts[:0:n], attempts[n:]
 	}
 	for i, place := range p.of {
 		if place >= 0 {
-			all[place].Attempts = append(all[place].Attempts, of(&outcomes[i]))
+			all[place].Attempts = append(all[place].Attempts, of(at(i)))
 		}
 	}
 	return all
@@ -378,7 +373,7 @@ func meansOf(lists ...[]stats.Sample) []*Interval {
 
 // ofEachK is pass@k and pass^k averaged over pairs of task and agent, for every k up to the
 // smallest number of attempts; nil with a single attempt.
-func ofEachK(outcomes []Outcome) (at, hat map[string]float64) {
+func ofEachK(outcomes []*Outcome) (at, hat map[string]float64) {
 	pairs := placesOf(outcomes, func(o *Outcome) string { return o.key() + "\x00" + o.Agent + "\x00" + o.Model }).samples(outcomes, resolved)
 	one, every := stats.PassValuesOfEachK(pairs)
 	if len(one) < 2 {

@@ -23,8 +23,8 @@ var start = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 var approx = cmpopts.EquateApprox(0, 5e-5)
 
 // outcome is a trial whose best round has the pass rate.
-func outcome(task, agent string, s trial.Status, rate float64) Outcome {
-	o := Outcome{Task: task, Agent: agent, Finished: trial.Finished{Status: s}, Timeout: time.Hour, Started: start}
+func outcome(task, agent string, s trial.Status, rate float64) *Outcome {
+	o := &Outcome{Task: task, Agent: agent, Finished: trial.Finished{Status: s}, Timeout: time.Hour, Started: start}
 	if s.Counts() {
 		o.Finished.Best = &trial.Best{PassRate: rate}
 	}
@@ -40,7 +40,7 @@ func judged(after time.Duration, rate float64, score *float64) round.Submission 
 }
 
 func TestPassAtK(t *testing.T) {
-	attempts := func(task string, results ...trial.Status) (of []Outcome) {
+	attempts := func(task string, results ...trial.Status) (of []*Outcome) {
 		for _, s := range results {
 			of = append(of, outcome(task, "x", s, 0))
 		}
@@ -50,7 +50,7 @@ func TestPassAtK(t *testing.T) {
 	type ks map[string]float64
 	for _, tt := range []struct {
 		name     string
-		outcomes []Outcome
+		outcomes []*Outcome
 		at, hat  ks
 	}{
 		{"one attempt", attempts("a", yes), nil, nil},
@@ -83,13 +83,13 @@ func TestScoreByTime(t *testing.T) {
 		{5. / 6, 6000, new(0.375), new(4.0), 1, nil},
 		{1, 7200, new(0.875), new(6.0), 2, nil},
 	}
-	if diff := cmp.Diff(want, Summarize([]Outcome{one, two}).ScoreByTime, approx); diff != "" {
+	if diff := cmp.Diff(want, Summarize([]*Outcome{one, two}).ScoreByTime, approx); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestSummary(t *testing.T) {
-	outcomes := []Outcome{
+	outcomes := []*Outcome{
 		outcome("a", "x", trial.Resolved, 1), outcome("a", "y", trial.Unresolved, 0.5),
 		outcome("b", "x", trial.AgentError, 0), outcome("b", "y", trial.TestError, 0),
 		outcome("c", "x", trial.InfraError, 0), outcome("c", "y", trial.SetupError, 0),
@@ -130,15 +130,15 @@ func TestSummary(t *testing.T) {
 
 // Twelve repositories with ten tasks each that are all alike say no more than twelve tasks.
 func TestTasksOfOneRepositoryAreResampledTogether(t *testing.T) {
-	var alike, apart []Outcome
+	var alike, apart []*Outcome
 	for i := range 120 {
 		o := outcome(fmt.Sprint(i), "x", trial.Unresolved, float64(i/10%2))
 		if i/10%2 == 1 {
 			o.Finished.Status = trial.Resolved
 		}
-		apart = append(apart, o)
-		o.Repo = fmt.Sprint("repo", i/10)
-		alike = append(alike, o)
+		of := *o
+		of.Repo = fmt.Sprint("repo", i/10)
+		apart, alike = append(apart, o), append(alike, &of)
 	}
 	a, b := Summarize(alike), Summarize(apart)
 	if a.PassRate.Clusters != 12 || a.PassRate.N != 120 || b.PassRate.Clusters != 0 {
@@ -170,7 +170,7 @@ func TestTheRepositoryOfATask(t *testing.T) {
 func TestWhatHasOneNameIsNotOne(t *testing.T) {
 	a, b := outcome("t", "x", trial.Resolved, 1), outcome("t", "x", trial.Unresolved, 0)
 	a.Benchmark, a.Model, b.Benchmark, b.Model = "one", "m", "two", "n"
-	s := Summarize([]Outcome{a, b})
+	s := Summarize([]*Outcome{a, b})
 	if s.PassRate.N != 2 || s.PassAtK != nil {
 		t.Errorf("%+v of two tasks, %v", s.PassRate, s.PassAtK)
 	}
@@ -181,7 +181,7 @@ func TestWhatHasOneNameIsNotOne(t *testing.T) {
 
 // Scores come from judges of all kinds; a summary is always JSON.
 func TestScoresThatNoMeanCanBeMadeOf(t *testing.T) {
-	var outcomes []Outcome
+	var outcomes []*Outcome
 	for i := range 3 {
 		o := outcome(fmt.Sprint(i), "x", trial.Unresolved, 0)
 		o.Finished.Best.Score = new(math.MaxFloat64)
@@ -201,7 +201,7 @@ func TestScoresThatNoMeanCanBeMadeOf(t *testing.T) {
 // On a scale from 0 to 100 who has nothing has 0, at each moment.
 func TestScoresThatAreRescaled(t *testing.T) {
 	one, two := outcome("a", "x", trial.Unresolved, 0), outcome("b", "x", trial.Unresolved, 0)
-	for _, o := range []*Outcome{&one, &two} {
+	for _, o := range []*Outcome{one, two} {
 		o.Judge.Rescale = &task.Rescale{}
 	}
 	one.Finished.Best.Score100 = new(60.0)
@@ -210,7 +210,7 @@ func TestScoresThatAreRescaled(t *testing.T) {
 	two.Finished.Best = nil
 	lost := outcome("c", "x", trial.InfraError, 0)
 	lost.Judge.Rescale = &task.Rescale{}
-	s := Summarize([]Outcome{one, two, lost, outcome("d", "x", trial.Resolved, 1)})
+	s := Summarize([]*Outcome{one, two, lost, outcome("d", "x", trial.Resolved, 1)})
 	if s.Score100 == nil || s.Score100.Value != 30 || s.Score100.N != 2 {
 		t.Errorf("%+v, want 30 of two", s.Score100)
 	}
@@ -222,7 +222,7 @@ func TestScoresThatAreRescaled(t *testing.T) {
 }
 
 func TestSummaryOfNothingThatCounts(t *testing.T) {
-	text, err := json.Marshal(Summarize([]Outcome{outcome("a", "x", trial.InfraError, 0)}))
+	text, err := json.Marshal(Summarize([]*Outcome{outcome("a", "x", trial.InfraError, 0)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestSummariesAddUp(t *testing.T) {
 		trial.SetupError, trial.SanityFail, trial.InfraError, trial.Cancelled,
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		outcomes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Outcome {
+		outcomes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *Outcome {
 			return outcome(rapid.StringMatching(`[abc]`).Draw(t, "task"), rapid.StringMatching(`[xy]`).Draw(t, "agent"),
 				rapid.SampledFrom(all).Draw(t, "status"), float64(rapid.IntRange(0, 4).Draw(t, "rate"))/4)
 		}), 0, 20).Draw(t, "outcomes")
