@@ -82,6 +82,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"POST /v1/retry":       h.retry,
 		"POST /v1/cancel":      h.cancel,
 		"GET /v1/holds":        h.holds,
+		"GET /v1/activity":     h.activity,
 		"POST /v1/holds":       h.hold,
 		"POST /v1/login":       h.login,
 		"POST /v1/logout":      h.logout,

@@ -33,6 +33,11 @@ func (c *Client) Pulls(ctx context.Context, mining string, filters url.Values, a
 	return listPage[query.PullInfo](ctx, c, "/v1/mining/"+url.PathEscape(mining)+"/pulls", filters, after, limit)
 }
 
+// Activity asks for a page of what was asked for, the latest first.
+func (c *Client) Activity(ctx context.Context, after string, limit int) (Page[query.ActivityInfo], error) {
+	return listPage[query.ActivityInfo](ctx, c, "/v1/activity", nil, after, limit)
+}
+
 // Rounds asks for a page of a trial's submissions, in the order in which they were made.
 func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[query.RoundInfo], error) {
 	return listPage[query.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
@@ -109,6 +114,10 @@ func (h *handler) pulls(w http.ResponseWriter, q *http.Request) {
 		func(ctx context.Context, before int64, n int) ([]query.PullInfo, error) {
 			return h.r.PullsBefore(ctx, q.PathValue("mining"), f, before, n)
 		})
+}
+
+func (h *handler) activity(w http.ResponseWriter, q *http.Request) {
+	servePage(w, q, func(x query.ActivityInfo) int64 { return x.N }, h.r.ActivityBefore)
 }
 
 // trials answers with the trials of an execution.

@@ -75,6 +75,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 		{"POST", "/v1/holds", `{"target":"all","reason":"why"}`, "", `"changed":true,"state":"paused"`},
 		{"POST", "/v1/holds", `{"target":"all"}`, "", `"changed":false,"state":"paused"`},
 		{"GET", "/v1/holds", "", "", `"reason":"why"`},
+		{"GET", "/v1/activity", "", "", `"action":"pause","target":"all"`},
 		{"GET", "/v1/status?address=run.a", "", "", `"holds":[{"target":"all"`},
 		{"POST", "/v1/holds", `{"target":"run.none"}`, api.NotFound, "run.none"},
 		{"POST", "/v1/holds", `{"target":"engine.docker"}`, api.Invalid, "pause all"},

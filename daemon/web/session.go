@@ -172,6 +172,7 @@ func (k *Sessions) begin(ctx context.Context, role Role, by string) (secret stri
 		for _, sum := range ended {
 			errs = append(errs, tx.DropMeta(sessionKeys+sum))
 		}
+		errs = append(errs, tx.AddActivity(store.ActivityRow{Action: "login", By: string(role) + " with a " + by, Via: "page"}))
 		return errors.Join(append(errs, k.put(tx, sumOf(secret), x))...)
 	})
 	return secret, err

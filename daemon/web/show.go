@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -44,6 +45,7 @@ func (s *Server) pages() map[string]show {
 		"/trials/{trial}/rounds/{round}":       s.round,
 		"/tasks":                               s.tasks,
 		"/machine":                             s.machine,
+		"/activity":                            s.activity,
 		"/specs":                               s.specs,
 		"/mining":                              s.minings,
 		"/mining/{mining}":                     s.mining,
@@ -125,6 +127,21 @@ func (s *Server) tasks(q *http.Request, f page.Frame) (string, page.View, error)
 		return "", nil, err
 	}
 	return "tasks", page.NewTasks(f, of, items, next, first(q.URL)), nil
+}
+
+func (s *Server) activity(q *http.Request, f page.Frame) (string, page.View, error) {
+	read := func(ctx context.Context, after string, n int) ([]query.ActivityInfo, error) {
+		before, err := strconv.ParseInt(cmp.Or(after, "0"), 10, 64)
+		if err != nil {
+			return nil, errNoPage
+		}
+		return s.o.Reader.ActivityBefore(ctx, before, n)
+	}
+	items, next, err := list(q, pullsOnPage, read, func(x query.ActivityInfo) string { return strconv.FormatInt(x.N, 10) })
+	if err != nil {
+		return "", nil, err
+	}
+	return "activity", page.NewActivity(f, items, next, first(q.URL)), nil
 }
 
 func (s *Server) machine(q *http.Request, f page.Frame) (string, page.View, error) {

@@ -219,6 +219,26 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// What people ask for stands on a page: of an actor by any way, and logins.
+func TestThePageOfActivitySaysWhoAskedForWhat(t *testing.T) {
+	f := newFixture(t)
+	f.login(Operator)
+	r := control.NewRecord(control.As(t.Context(), control.Actor{By: "anna", Via: control.CLI}), control.Pause, "run.r")
+	r.Reason = "provider <incident>"
+	f.check(f.store.Do(t.Context(), func(tx *store.Tx) error {
+		return r.Append(tx, control.Place{Stream: store.StreamRef{Spec: "run.r", Root: t.TempDir(), Path: "r.jsonl"}})
+	}))
+	_, text := f.do("GET", "/activity", nil)
+	for _, want := range []string{"anna", "pause", `href="/runs/r"`, "provider &lt;incident&gt;", "operator with a code"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %s: %s", want, text)
+		}
+	}
+	if strings.Index(text, "anna") > strings.Index(text, "operator with a code") {
+		t.Error("the latest is not the first")
+	}
+}
+
 func TestACodeIsGoodOnce(t *testing.T) {
 	f := newFixture(t, 1)
 	code, _ := f.sessions.Code(Viewer)

@@ -82,6 +82,8 @@ func (r *Record) Append(tx *store.Tx, p Place) error {
 	if p.Host {
 		spec = r.Target
 	}
-	_, err := tx.AppendLine(p.Stream, store.Envelope{Type: "control", Spec: spec, Generation: p.Generation, Execution: p.Execution}, r)
-	return err
+	if _, err := tx.AppendLine(p.Stream, store.Envelope{Type: "control", Spec: spec, Generation: p.Generation, Execution: p.Execution}, r); err != nil {
+		return err
+	}
+	return tx.AddActivity(store.ActivityRow{Action: r.Action, Target: r.Target, By: r.By, Via: string(r.Via), Reason: r.Reason})
 }

@@ -22,7 +22,7 @@ var functions = template.FuncMap{
 	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
 	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
 	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "benchmarkPath": BenchmarkPath, "taskOf": taskOf, "taskAt": taskAt,
-	"link": newLink, "healthAt": healthAt, "solved": solved, "word": word, "sum": sum, "plot": plotOf,
+	"link": newLink, "healthAt": healthAt, "specPath": specPath, "solved": solved, "word": word, "sum": sum, "plot": plotOf,
 	"unsigned": func(n int64) uint64 { return uint64(max(n, 0)) },
 	"spaces":   func(n int) string { return strings.Repeat(" ", len(strconv.Itoa(n))) },
 }
@@ -204,15 +204,21 @@ func solved(oracle *bool) string {
 
 // healthAt is the page that a finding is about; "" = none.
 func healthAt(f query.HealthFinding) string {
-	switch {
-	case f.Rule == query.RuleSpecs:
+	if f.Rule == query.RuleSpecs {
 		return "/specs"
-	case strings.HasPrefix(f.Address, "run."):
-		return RunPath(f.Address, 0)
-	case strings.HasPrefix(f.Address, "mining."):
-		return MiningPath(f.Address)
-	case strings.HasPrefix(f.Address, "benchmark."):
-		return BenchmarkPath(f.Address)
+	}
+	return specPath(f.Address)
+}
+
+// specPath is the page of a run, a mining spec, or a benchmark; "" = the address is of something else.
+func specPath(address string) string {
+	switch {
+	case strings.HasPrefix(address, "run."):
+		return RunPath(address, 0)
+	case strings.HasPrefix(address, "mining."):
+		return MiningPath(address)
+	case strings.HasPrefix(address, "benchmark."):
+		return BenchmarkPath(address)
 	}
 	return ""
 }

@@ -99,6 +99,7 @@ func every() map[string]View {
 		"comparesteps": NewCompareSteps(f, at, hostile, []SideSteps{{Name: hostile, Trials: []query.CellInfo{cell, cell}, Steps: steps}, {Name: hostile, Trials: []query.CellInfo{cell}}}, 25),
 		"mining":       NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
 		"minings":      NewMinings(f, []query.MiningInfo{mining}, "", ""),
+		"activity":     NewActivity(f, []query.ActivityInfo{{N: 1, Time: f.AsOf, Action: hostile, Target: "run." + hostile, By: hostile, Via: hostile, Reason: hostile}}, "", ""),
 		"login":        NewLogin(f, hostile, hostile, true),
 		"problem":      NewProblem(f, 404, hostile, hostile),
 	}
