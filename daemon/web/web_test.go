@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -221,7 +222,7 @@ func TestSessions(t *testing.T) {
 
 // What people ask for stands on a page: of an actor by any way, and logins.
 func TestThePageOfActivitySaysWhoAskedForWhat(t *testing.T) {
-	f := newFixture(t)
+	f := newFixture(t, 0)
 	f.login(Operator)
 	r := control.NewRecord(control.As(t.Context(), control.Actor{By: "anna", Via: control.CLI}), control.Pause, "run.r")
 	r.Reason = "provider <incident>"
