@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/api/apitest"
 	"github.com/assayd/assayd/reconcile"
@@ -46,7 +47,7 @@ run "r" {
 
 // planted are the canaries that an operator finds somewhere.
 var planted = []string{
-	"instruction", "command", "hidden", "detail", "summary", "problem", "testname", "message", "testdetail", "testoutput", "metric", "output", "log", "step", "record", "diff", "path", "finding",
+	"instruction", "command", "hidden", "detail", "summary", "problem", "testname", "message", "testdetail", "testoutput", "metric", "output", "log", "step", "record", "diff", "path", "finding", "snippet", "advice",
 }
 
 // newCanaries is a server of pages and the API for a trial in which agents and tests have written canaries.
@@ -87,6 +88,9 @@ func newCanaries(t *testing.T) *fixture {
 		})
 		return err
 	}))
+	mistake := config.Diagnostic{Severity: config.Error, Summary: "a mistake", File: "a.hcl", Line: 1, Snippet: "canary-snippet", Detail: "canary-advice"}
+	f.now.Set.Diagnostics = append(f.now.Set.Diagnostics, mistake)
+	f.now.Set.Files[0].Diagnostics = append(f.now.Set.Files[0].Diagnostics, mistake)
 	f.server.Close()
 	rec := reconcile.New(reconcile.Options{
 		Store: f.store, Idle: true, Log: slog.New(slog.DiscardHandler), Host: trial.Host{OpenBlob: f.store.Blobs().Open, StateDir: f.store.Dir(), Log: slog.New(slog.DiscardHandler)},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -72,6 +73,7 @@ func (t *TrialStatus) mute() {
 
 // mute leaves out content of all trials, and names of files that tasks are made of.
 func (s *Status) mute() {
+	s.Diagnostics = mutedDiagnostics(s.Diagnostics)
 	for i := range s.Runs {
 		run := &s.Runs[i]
 		run.Stale, run.Differs = mutedStale(run.Stale), mutedStale(run.Differs)
@@ -86,6 +88,16 @@ func mutedStale(s *plan.Stale) *plan.Stale {
 		return nil
 	}
 	return &plan.Stale{Files: []string{}, Tasks: s.Tasks}
+}
+
+// mutedDiagnostics leave out what they quote of a file: hidden tests may stand in it.
+func mutedDiagnostics(ds config.Diagnostics) config.Diagnostics {
+	muted := make(config.Diagnostics, len(ds))
+	for i, d := range ds {
+		d.Snippet, d.Detail = "", ""
+		muted[i] = d
+	}
+	return muted
 }
 
 // muteTests leaves out names and words of tests; which of them passed stays.

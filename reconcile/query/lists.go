@@ -157,7 +157,11 @@ func (r *Reader) SpecsAfter(ctx context.Context, after string, limit int) (infos
 		return nil, err
 	}
 	for _, f := range behind(now.Set.Files, after, limit, func(f config.FileState) string { return f.Path }) {
-		infos = append(infos, SpecInfo{FileStatus{f.Display, f.Status}, f.Path, append(config.Diagnostics{}, f.Diagnostics...)})
+		ds := append(config.Diagnostics{}, f.Diagnostics...)
+		if HidesContent(ctx) {
+			ds = mutedDiagnostics(ds)
+		}
+		infos = append(infos, SpecInfo{FileStatus{f.Display, f.Status}, f.Path, ds})
 	}
 	return infos, nil
 }

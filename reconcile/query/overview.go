@@ -35,6 +35,9 @@ func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
 	}
 	status := r.status(now)
 	o = Overview{Diagnostics: status.Diagnostics[:min(overviewWrong, len(status.Diagnostics))], Waits: status.Waits, Git: status.Git, Files: map[config.Status]int{}}
+	if HidesContent(ctx) {
+		o.Diagnostics = mutedDiagnostics(o.Diagnostics)
+	}
 	for _, f := range status.Files {
 		o.Files[f.Status]++
 	}

@@ -21,12 +21,11 @@ func (r *Reader) Pairwise(ctx context.Context, names []string) ([]summary.Pairwi
 	if len(names) < 2 || len(names) > summary.MaxSides {
 		return nil, Mistakef("%d sides: two to %d can be compared", len(names), summary.MaxSides)
 	}
-	select { // outcomes of six executions take memory: one comparison at a time
-	case r.comparing <- struct{}{}:
-		defer func() { <-r.comparing }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	done, err := r.compares(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	known := map[doneOf]summary.Execution{}
 	var sides []summary.Asked
 	for _, name := range names {
@@ -45,6 +44,16 @@ func (r *Reader) Pairwise(ctx context.Context, names []string) ([]summary.Pairwi
 		sides = append(sides, summary.Asked{Execution: d, Agent: agent})
 	}
 	return summary.ComparePairwise(sides)
+}
+
+// compares waits until no other comparison is made: the outcomes of several executions take memory.
+func (r *Reader) compares(ctx context.Context) (done func(), err error) {
+	select {
+	case r.comparing <- struct{}{}:
+		return func() { <-r.comparing }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // maxAttempts bounds the trials that a side has at one task.

@@ -72,6 +72,11 @@ func (r *Reader) executionNamed(ctx context.Context, name string) (d doneOf, err
 // those of the same name; of one each, whatever they are called; or, where agents names
 // them, the first of A with the second, or the only one, of B.
 func (r *Reader) Compare(ctx context.Context, a, b string, agents []string) (c summary.Compared, err error) {
+	done, err := r.compares(ctx)
+	if err != nil {
+		return c, err
+	}
+	defer done()
 	first, err := r.doing(ctx, a)
 	if err != nil {
 		return c, err

@@ -157,6 +157,9 @@ func (r *Reader) TaskOf(ctx context.Context, of, name string) (d TaskDetail, err
 // withoutContent leaves out what hidden tests or their names could be told by.
 func (d *TaskDetail) withoutContent() {
 	d.Instruction, d.Hidden, d.Command, d.Stages = "", nil, "", nil
+	if d.NoHidden != "" {
+		d.NoHidden = "something of it cannot be read" // the error may name it
+	}
 	if d.Validated != nil {
 		for i := range d.Validated.Findings {
 			d.Validated.Findings[i].Text = ""
