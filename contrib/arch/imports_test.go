@@ -128,7 +128,7 @@ var mayImport = map[string][]string{
 		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
 	},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
-	"reconcile/control":             {"reconcile/store", "reconcile/plan", "reconcile/hold", "reconcile/query"},
+	"reconcile/control":             {"reconcile/store", "reconcile/plan", "reconcile/hold", "reconcile/query", "runtime/trial"},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
 		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/container",

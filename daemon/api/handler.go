@@ -109,6 +109,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"GET /v1/runs/{run}/executions":                h.executions,
 		"GET /v1/trials":                               h.trials,
 		"GET /v1/trials/{trial}":                       h.trialInfo,
+		"POST /v1/trials/{trial}/stop":                 h.stop,
 		"GET /v1/trials/{trial}/rounds":                h.rounds,
 		"GET /v1/trials/{trial}/rounds/{round}":        h.round,
 		"GET /v1/trials/{trial}/rounds/{round}/tests":  h.tests,
@@ -184,10 +185,6 @@ func (h *handler) rerun(w http.ResponseWriter, q *http.Request) {
 func (h *handler) retry(w http.ResponseWriter, q *http.Request) {
 	retried, err := h.r.Retry(asked(q), q.FormValue("name"))
 	answer(w, retried, err)
-}
-
-func (h *handler) cancel(w http.ResponseWriter, q *http.Request) {
-	answer(w, struct{}{}, h.r.Cancel(asked(q), q.FormValue("name")))
 }
 
 func (h *handler) submit(w http.ResponseWriter, q *http.Request) {

@@ -146,10 +146,15 @@ func controlHelp() map[string]about {
 			[]string{"assayd throttle run.nightly 2", "assayd throttle run.nightly 2 --until 90m", "assayd throttle run.nightly off"},
 			[3]string{"it is so, also if it was before", failure, refusal},
 		},
+		"stop": {
+			"stop makes the time of a trial's agent be over now, as its deadline does: the last snapshot is taken and judged, and the\ntrial gets its verdict. Its reason and a flag say stopped, so that reports show it. To end a trial without a verdict: cancel.",
+			[]string{"assayd stop nightly.e1.0a1b2c3d", "assayd stop nightly.e1.0a1b2c3d --reason 'it only waits'", "assayd stop nightly.e1.0a1b2c3d --dry-run --json"},
+			[3]string{"it is stopped, also if it was before", failure, refusal},
+		},
 		"cancel": {
 			"cancel ends the execution of a run that is open, a mining spec's work, or one trial. What was judged stays, and its\nnumbers count; what was not is cancelled, and in no rate.",
-			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d", "assayd cancel mining.example"},
-			[3]string{"the daemon has taken it", failure, refusal},
+			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d --reason 'wrong model'", "assayd cancel mining.example"},
+			[3]string{"the daemon has taken it, also if it had before", failure, refusal},
 		},
 	}
 }
