@@ -116,3 +116,21 @@ func cancelRun(ctx context.Context, r *Reconciler, address string, a control.Ask
 	}
 	return c, err
 }
+
+// newNotes adds notes to a reconciler's runs, mining specs and trials.
+func newNotes(r *Reconciler) *control.Notes {
+	return control.NewNotes(control.NoteOptions{
+		Store: r.o.Store, Change: r.change, Now: clock.Now,
+		Place: func(ctx context.Context, target string) (control.Place, error) {
+			if plan.IsMining(target) && r.miningOf(target) != nil {
+				return placeOf(r, target), nil
+			}
+			address, cell, err := r.resolve(ctx, target)
+			if err != nil || cell == "" {
+				return placeOf(r, address), err
+			}
+			s, err := r.stored(ctx, target)
+			return placeIn(r, s.Spec, s.Execution), err
+		},
+	})
+}

@@ -67,6 +67,7 @@ type Reconciler struct {
 	Retention *retention.Collector // safe for any goroutine
 	Desk      *control.Desk        // safe for any goroutine, but for what it says
 	Orders    *control.Orders      // as Desk
+	Notes     *control.Notes       // safe for any goroutine
 	o         Options
 	calls     chan func()
 	ended     chan string // ids of trials whose goroutine has ended
@@ -152,7 +153,7 @@ func New(o Options) *Reconciler {
 		Solution: r.solution, Go: r.goBeside, Log: o.Log,
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
-	r.Desk, r.Orders = newDesk(r), newOrders(r)
+	r.Desk, r.Orders, r.Notes = newDesk(r), newOrders(r), newNotes(r)
 	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
 	r.Retention = retention.New(retention.Options{
 		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log,

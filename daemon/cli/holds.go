@@ -99,7 +99,9 @@ func (e *env) hold(cmd *cobra.Command, a control.Asked, f holdFlags) (err error)
 
 // lift has the daemon lift a hold.
 func (e *env) lift(cmd *cobra.Command, target string, kind hold.Kind, dry bool) error {
-	return e.change(cmd, dry, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Lift(ctx, target, kind, dry) })
+	return e.change(cmd, dry, func(ctx context.Context, c *api.Client) (control.Changed, error) {
+		return c.Lift(ctx, target, kind, dry)
+	})
 }
 
 // change has the daemon do what a verb says, and shows what it came to.

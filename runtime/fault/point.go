@@ -8,7 +8,7 @@ type Point string
 // by being here.
 var Points = []Point{
 	StoreOpened, SocketOpened, RoundsRestored, StraySwept,
-	ContextStored, SpecsAccepted, RunBegun, RunFinished, HoldWritten, HoldStored, OrderWritten, OrderStored,
+	ContextStored, SpecsAccepted, RunBegun, RunFinished, HoldWritten, HoldStored, OrderWritten, OrderStored, NoteWritten, NoteStored,
 	BuildStarted, WorkdirTaken, ImageBuilt, ImageRemoved, BlobRemoved,
 	StateWritten, FolderMade, AgentStaged, LogAppended, GuestHeard, TrialStarted, TrialSocketOpened, TrialFrozen, AutoTaken,
 	ContainerCreated, ContainerStarted,
@@ -54,6 +54,8 @@ const (
 	HoldStored    Point = "hold stored"   // a hold, or its end, is stored with its record; nobody was answered yet
 	OrderWritten  Point = "order written" // what a user asks of a trial and its record are in a transaction that is not committed
 	OrderStored   Point = "order stored"  // it is stored with its record; the trial was not told, nor anybody answered
+	NoteWritten   Point = "note written"  // a note or a tag and its record are in a transaction that is not committed
+	NoteStored    Point = "note stored"   // it is stored with its record; nobody was answered yet
 	RunFinished   Point = "run finished"
 )
 
