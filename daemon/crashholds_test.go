@@ -15,7 +15,10 @@ import (
 // ofHolds are the points of setting and lifting a hold: before it is stored with its record, and after.
 var ofHolds = []lap{{at: fault.HoldWritten}, {at: fault.HoldStored}}
 
-// Wherever the daemon is killed while it holds something, the hold and its record are there both or neither, and
+// ofNotes are those of notes and tags.
+var ofNotes = []lap{{at: fault.NoteWritten}, {at: fault.NoteStored}}
+
+// Wherever the daemon is killed while it holds or notes something, that and its record are there both or neither, and
 // who asks again gets both once.
 func TestACrashLosesAndDoublesNoHold(t *testing.T) {
 	t.Parallel()
@@ -37,9 +40,16 @@ func TestACrashLosesAndDoublesNoHold(t *testing.T) {
 		{"throttle run.held off", "run.held", control.Lift, control.Open},
 		{"pause all", "control", control.Pause, control.Paused},
 		{"resume all", "control", control.Resume, control.Open},
+		{"note run.held incident", "run.held", control.AddNote, control.AddNote},
+		{"tag run.held suspect", "run.held", control.AddTag, control.AddTag},
+		{"untag run.held suspect", "run.held", control.RemoveTag, control.RemoveTag},
 	} {
+		laps := ofHolds
+		if tt.action == tt.state {
+			laps = ofNotes
+		}
 		args := append(strings.Fields(tt.verb), "--json")
-		for _, l := range ofHolds {
+		for _, l := range laps {
 			l.lead = func(c *crashes) {
 				if out, _, code := c.assayd(args...); code == 0 {
 					t.Errorf("%s was answered by a daemon that was killed: %s", tt.verb, out)
@@ -51,7 +61,7 @@ func TestACrashLosesAndDoublesNoHold(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.ok(append(args, "--dry-run")...)), &got); err != nil {
 				t.Fatal(err)
 			}
-			if stored := l.at == fault.HoldStored; got.Changed == stored || got.State != tt.state {
+			if stored := l.at == fault.HoldStored || l.at == fault.NoteStored; got.Changed == stored || got.State != tt.state {
 				t.Errorf("%s, killed at %q: asked again it is %+v", tt.verb, l.at, got)
 			}
 		}
@@ -67,7 +77,7 @@ func TestACrashLosesAndDoublesNoHold(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.Type == "control" && r.Action == tt.action {
+			if (r.Type == "control" || r.Type == "note") && r.Action == tt.action {
 				if n++; r.By != me.Username || r.Via != control.CLI {
 					t.Errorf("%s is by %s via %s, want %s via cli", tt.verb, r.By, r.Via, me.Username)
 				}

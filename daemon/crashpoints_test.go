@@ -170,7 +170,7 @@ var ofOtherWork = []lap{
 func TestTheCrashSuiteKnowsEveryPoint(t *testing.T) {
 	t.Parallel()
 	killed := map[fault.Point]bool{}
-	for _, l := range slices.Concat(ofATrial, ofOtherWork, ofMixedRuns, ofAnExchange, ofHolds) {
+	for _, l := range slices.Concat(ofATrial, ofOtherWork, ofMixedRuns, ofAnExchange, ofHolds, ofOrders, ofNotes) {
 		killed[l.at] = true
 	}
 	for _, p := range fault.Points {

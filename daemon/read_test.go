@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile/control"
 )
 
 // Who only asks must not be taken for a daemon, nor keep one out.
@@ -31,7 +32,7 @@ func TestCommandThatReadsIsNoDaemon(t *testing.T) {
 	for what, err := range map[string]error{
 		"rerun":    second(reader.Rerun(t.Context(), "run.quiet")),
 		"retry":    second(reader.Retry(t.Context(), "run.quiet")),
-		"cancel":   reader.Cancel(t.Context(), "run.quiet"),
+		"cancel":   second(reader.Cancel(t.Context(), control.Ask{Target: "run.quiet"})),
 		"withdraw": reader.Withdraw(t.Context(), nil),
 		"submit":   second(reader.Submit(t.Context(), []string{w.specs + "/r.hcl"})),
 	} {

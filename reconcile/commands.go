@@ -2,15 +2,12 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/assayd/assayd/reconcile/control"
-	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
-	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -103,60 +100,6 @@ func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
 		}
 	}
 	return only
-}
-
-// Cancel ends a run's present execution, or one trial. It returns query.ErrNothing when the run
-// has no execution or the last one is over.
-func (r *Reconciler) Cancel(ctx context.Context, name string) error {
-	return r.change(ctx, func() error {
-		if plan.IsMining(name) {
-			return r.minings.Cancel(ctx, name)
-		}
-		address, cell, err := r.resolve(ctx, name)
-		if err != nil {
-			return err
-		}
-		if cell != "" {
-			if err := r.mayCancel(ctx, name); err != nil {
-				return err
-			}
-			record := control.NewRecord(ctx, control.Cancel, name)
-			if err := r.o.Store.Do(ctx, func(tx *store.Tx) error { return record.Append(tx, placeOf(r, address)) }); err != nil {
-				return err
-			}
-			return r.cancelTrial(ctx, plan.Action{Kind: plan.CancelTrial, Trial: name, Cause: "cancelled by a user"})
-		}
-		if r.rerun[address] != nil { // it has not begun yet
-			delete(r.rerun, address)
-			r.shown.show(address)
-			return nil
-		}
-		r.queue.add(address, r.now())
-		record := control.NewRecord(ctx, control.Cancel, address)
-		return r.o.Store.Do(ctx, func(tx *store.Tx) error {
-			e, err := tx.LatestExecution(address)
-			switch {
-			case errors.Is(err, store.ErrNotFound):
-				return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
-			case err != nil:
-				return err
-			case !e.FinishedAt.IsZero():
-				return fmt.Errorf("cancel %s: %w: execution e%d is over", address, query.ErrNothing, e.N)
-			}
-			var d history.ExecutionData
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
-			if d.Cancelled {
-				return nil // it was asked for before
-			}
-			d.Cancelled = true
-			if e.Data, err = json.Marshal(d); err != nil {
-				return err
-			}
-			return errors.Join(tx.PutExecution(e), record.Append(tx, placeIn(r, address, e.N)))
-		})
-	})
 }
 
 // ask is change for what has something begin.

@@ -87,12 +87,12 @@ func TestCancelSaysWhenThereIsNothing(t *testing.T) {
 	h.write("b.hcl", strings.Replace(strings.SplitAfter(spec(), "}\n}\n")[1], `run "r" {`, "run \"later\" {\n schedule = \"0 0 1 1 *\"\n agent \"nop\" {}", 1))
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
-	if err := d.Cancel(t.Context(), "run.later"); !errors.Is(err, query.ErrNothing) {
+	if err := d.cancel(t.Context(), "run.later"); !errors.Is(err, query.ErrNothing) {
 		t.Errorf("before the first execution: %v", err)
 	}
-	check(t, d.Cancel(t.Context(), "run.r"))
+	close(h.let)
 	d.untilState(t, "finished")
-	if err := d.Cancel(t.Context(), "run.r"); !errors.Is(err, query.ErrNothing) || !strings.Contains(err.Error(), "e1 is over") {
+	if err := d.cancel(t.Context(), "run.r"); !errors.Is(err, query.ErrNothing) || !strings.Contains(err.Error(), "e1 is over") {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
@@ -25,12 +26,25 @@ type liveTrial struct {
 	cancelled bool
 }
 
+// tell has the trial do what a user asks of it.
+func (l *liveTrial) tell(o control.Order) {
+	if o.Action == control.Stop {
+		l.machine.Stop(o.String())
+		return
+	}
+	l.cancelled = true
+	l.machine.Cancel(trial.Cancellation{Cause: o.String()})
+}
+
 // drive starts the goroutine of a trial. It ends when the trial is done, and tells the
 // loop, or when the loop ends.
 func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 	ctx := r.life
 	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec, slot: plan.SlotOf(s.Cell)}
 	r.live[s.ID] = l
+	if o, is := r.Orders.Of(s.ID, s.Try); is {
+		l.tell(o)
+	}
 	r.waitlist.Count(s.Spec, 1)
 	r.touch(s.Spec, s.ID)
 	r.drivers.Go(func() {

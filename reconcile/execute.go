@@ -281,7 +281,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			return err
 		}
 		if s.Phase == trial.Done {
-			if err := noteDisk(tx, s); err != nil {
+			if err := errors.Join(noteDisk(tx, s), r.Orders.Drop(tx, s.ID)); err != nil {
 				return err
 			}
 		}
@@ -292,10 +292,16 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 		}
 		return nil
 	})
-	if err == nil && looked {
+	if err != nil {
+		return err
+	}
+	if s.Phase == trial.Done {
+		r.Orders.Forget(s.ID)
+	}
+	if looked {
 		r.scans.Add(scan)
 	}
-	return err
+	return nil
 }
 
 // cancelTrial asks a trial to end; one that no goroutine drives is driven to its end.
@@ -322,16 +328,6 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a plan.Action) error {
 	r.touch(l.spec, a.Trial)
 	l.machine.Cancel(trial.Cancellation{Cause: a.Cause, Unwanted: a.Unwanted})
 	return nil
-}
-
-// mayCancel fails for a trial that is over, also where the loop has not heard yet that its last step
-// is done.
-func (r *Reconciler) mayCancel(ctx context.Context, id string) error {
-	state, err := r.stored(ctx, id)
-	if err == nil && state.Phase == trial.Done && state.Result.Final {
-		err = isOver(id)
-	}
-	return err
 }
 
 func isOver(id string) error { return fmt.Errorf("cancel %s: it is over", id) }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -242,6 +243,12 @@ func (b storeBlobs) Create() (round.BlobWriter, error) { return b.Blobs.Create()
 type daemon struct {
 	*Reconciler
 	stop func()
+}
+
+// cancel has a run, a mining spec or a trial cancelled.
+func (d *daemon) cancel(ctx context.Context, name string) error {
+	_, err := d.Cancel(ctx, control.Ask{Target: name})
+	return err
 }
 
 // start makes the next daemon of the house.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -117,7 +118,7 @@ func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
 			d.untilMining(t, address, "running")
 		}
 		for _, address := range []string{"mining.x", "mining.y"} {
-			check(t, d.Cancel(t.Context(), address))
+			check(t, d.cancel(t.Context(), address))
 			d.untilMining(t, address, "cancelled")
 		}
 	}
@@ -194,12 +195,12 @@ func TestMiningThatCannotBeginIsTold(t *testing.T) {
 	if m := d.untilMining(t, "mining.x", "waiting"); m.Note != "begin mining.x: the list is gone" {
 		t.Errorf("it waits, and says %q", m.Note)
 	}
-	check(t, d.Cancel(t.Context(), "mining.x"))
+	check(t, d.cancel(t.Context(), "mining.x"))
 	if m := d.untilMining(t, "mining.x", "cancelled"); m.Note != "" {
 		t.Errorf("it is cancelled, and says %q", m.Note)
 	}
-	if err := d.Cancel(t.Context(), "mining.x"); !errors.Is(err, query.ErrNothing) {
-		t.Errorf("cancelled once more: %v", err)
+	if c, err := d.Cancel(t.Context(), control.Ask{Target: "mining.x"}); err != nil || c.Changed {
+		t.Errorf("cancelled once more: %+v, %v", c, err)
 	}
 	d.stop()
 	p.more = able

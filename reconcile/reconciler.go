@@ -66,6 +66,8 @@ type Reconciler struct {
 	Foreign   *foreign.Reports     // safe for any goroutine
 	Retention *retention.Collector // safe for any goroutine
 	Desk      *control.Desk        // safe for any goroutine, but for what it says
+	Orders    *control.Orders      // as Desk
+	Notes     *control.Notes       // safe for any goroutine
 	o         Options
 	calls     chan func()
 	ended     chan string // ids of trials whose goroutine has ended
@@ -151,7 +153,7 @@ func New(o Options) *Reconciler {
 		Solution: r.solution, Go: r.goBeside, Log: o.Log,
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
-	r.Desk = newDesk(r)
+	r.Desk, r.Orders, r.Notes = newDesk(r), newOrders(r), newNotes(r)
 	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
 	r.Retention = retention.New(retention.Options{
 		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log,
@@ -255,7 +257,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
-	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.scans.Load, r.Desk.Load} {
+	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.scans.Load, r.Desk.Load, r.Orders.Load} {
 		if err := takeOver(loop); err != nil {
 			return err
 		}
@@ -283,7 +285,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 		}
 	}
 	strays, err := r.orphans(loop)
-	if err != nil {
+	if err = errors.Join(err, r.Orders.Tell(loop)); err != nil {
 		return err
 	}
 	sweeper.Go(func() { r.sweep(beside, strays, begun) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -187,7 +188,7 @@ func TestABlockRemovedWhileNoDaemonRan(t *testing.T) {
 				}))
 			} else {
 				request, over := context.WithCancel(t.Context())
-				check(t, d.Cancel(request, run.Trials[0].ID))
+				check(t, d.cancel(request, run.Trials[0].ID))
 				over()
 			}
 			d.untilState(t, "forgotten")
@@ -210,20 +211,23 @@ func TestCancel(t *testing.T) {
 	h.write("a.hcl", spec("x", "y"))
 	d := h.start()
 	run := d.untilTrials(t, "x/1 running, y/1 running")
-	check(t, d.Cancel(t.Context(), run.Trials[0].ID))
+	check(t, d.cancel(t.Context(), run.Trials[0].ID))
 	d.untilTrials(t, "x/1 cancelled, y/1 running")
-	if err := d.Cancel(t.Context(), run.Trials[0].ID); err == nil {
-		t.Error("a trial that is over was cancelled")
+	if c, err := d.Cancel(t.Context(), control.Ask{Target: run.Trials[0].ID}); err != nil || c.Changed || c.State != control.Cancelled {
+		t.Errorf("a trial that is cancelled was so once more: %+v, %v", c, err)
+	}
+	if n := strings.Count(h.records(), "control"); n != 1 {
+		t.Errorf("two cancels of a trial made %d records", n)
 	}
 	if _, err := d.Rerun(t.Context(), "run.r"); err == nil {
 		t.Error("an open run was done again")
 	}
-	check(t, d.Cancel(t.Context(), "run.r"))
+	check(t, d.cancel(t.Context(), "run.r"))
 	run = d.untilState(t, "finished")
 	if got := phases(run); got != "x/1 cancelled, y/1 cancelled" || run.Summary.Cancelled != 2 || strings.Count(h.records(), "trial.finished") != 2 {
 		t.Errorf("%s, %+v, %s", got, run.Summary, h.records())
 	}
-	if err := d.Cancel(t.Context(), "run.none"); !errors.Is(err, history.ErrUnknown) {
+	if err := d.cancel(t.Context(), "run.none"); !errors.Is(err, history.ErrUnknown) {
 		t.Errorf("cancel of what nobody knows: %v", err)
 	}
 }
@@ -236,7 +240,7 @@ func TestCancelBetweenTwoTries(t *testing.T) {
 	run := d.untilTrials(t, "x/1 running")
 	h.fake.Vanish(h.container(run).Name())
 	d.untilTrials(t, "x/1 infra_error")
-	check(t, d.Cancel(t.Context(), "run.r"))
+	check(t, d.cancel(t.Context(), "run.r"))
 	d.untilState(t, "finished")
 	if got := h.records(); got != "run.started trial.started trial.finished control trial.finished run.settled run.finished" {
 		t.Errorf("records %s", got)

@@ -71,7 +71,7 @@ func TestWhatWasCancelledIsTriedAgainByNameOnly(t *testing.T) {
 	submit()
 	run := d.untilTrials(t, "x/1 running, y/1 running")
 	at := slices.IndexFunc(run.Trials, func(x query.TrialStatus) bool { return x.Agent == "x" })
-	check(t, d.Cancel(t.Context(), run.Trials[at].ID))
+	check(t, d.cancel(t.Context(), run.Trials[at].ID))
 	d.untilTrials(t, "x/1 cancelled, y/1 running")
 	close(h.let)
 	d.until(t, "over", func(r query.RunStatus) bool {

@@ -123,12 +123,13 @@ var mayImport = map[string][]string{
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/plan", "reconcile/summary",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/plan", "reconcile/summary",
 		// What is told of trials, rounds, and mining.
 		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
 	},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
-	"reconcile/control":             {"reconcile/store", "reconcile/plan", "reconcile/hold", "reconcile/query"},
+	"reconcile/note":                {"reconcile/store"},
+	"reconcile/control":             {"reconcile/store", "reconcile/plan", "reconcile/hold", "reconcile/note", "reconcile/query", "runtime/trial"},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
 		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/container",

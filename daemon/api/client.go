@@ -93,11 +93,6 @@ func (c *Client) Retry(ctx context.Context, name string) (r reconcile.Retried, e
 	return r, c.call(ctx, http.MethodPost, "/v1/retry?name="+url.QueryEscape(name), nil, &r)
 }
 
-// Cancel ends a run's execution or a trial.
-func (c *Client) Cancel(ctx context.Context, name string) error {
-	return c.call(ctx, http.MethodPost, "/v1/cancel?name="+url.QueryEscape(name), nil, &struct{}{})
-}
-
 // Submit hands spec files in.
 func (c *Client) Submit(ctx context.Context, paths []string) (s Submitted, err error) {
 	return s, c.call(ctx, http.MethodPost, "/v1/submit", Files{paths}, &s)

@@ -81,6 +81,8 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"POST /v1/rerun":       h.rerun,
 		"POST /v1/retry":       h.retry,
 		"POST /v1/cancel":      h.cancel,
+		"GET /v1/notes":        h.notes,
+		"POST /v1/notes":       h.note,
 		"GET /v1/holds":        h.holds,
 		"GET /v1/activity":     h.activity,
 		"POST /v1/holds":       h.hold,
@@ -110,6 +112,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"GET /v1/runs/{run}/executions":                h.executions,
 		"GET /v1/trials":                               h.trials,
 		"GET /v1/trials/{trial}":                       h.trialInfo,
+		"POST /v1/trials/{trial}/stop":                 h.stop,
 		"GET /v1/trials/{trial}/rounds":                h.rounds,
 		"GET /v1/trials/{trial}/rounds/{round}":        h.round,
 		"GET /v1/trials/{trial}/rounds/{round}/tests":  h.tests,
@@ -185,10 +188,6 @@ func (h *handler) rerun(w http.ResponseWriter, q *http.Request) {
 func (h *handler) retry(w http.ResponseWriter, q *http.Request) {
 	retried, err := h.r.Retry(asked(q), q.FormValue("name"))
 	answer(w, retried, err)
-}
-
-func (h *handler) cancel(w http.ResponseWriter, q *http.Request) {
-	answer(w, struct{}{}, h.r.Cancel(asked(q), q.FormValue("name")))
 }
 
 func (h *handler) submit(w http.ResponseWriter, q *http.Request) {

@@ -139,7 +139,7 @@ func (h *handler) trials(w http.ResponseWriter, q *http.Request) {
 // cellFilter reads which trials are asked for.
 func cellFilter(q *http.Request) (f query.CellFilter, err error) {
 	f = query.CellFilter{
-		Run: q.FormValue("run"), State: q.FormValue("status"), Agent: q.FormValue("agent"), Model: q.FormValue("model"), Task: q.FormValue("task"), Flag: q.FormValue("flag"),
+		Run: q.FormValue("run"), State: q.FormValue("status"), Agent: q.FormValue("agent"), Model: q.FormValue("model"), Task: q.FormValue("task"), Flag: q.FormValue("flag"), Tag: q.FormValue("tag"),
 	}
 	switch sort := q.FormValue("sort"); sort {
 	case "", "begun":
@@ -159,7 +159,7 @@ func cellFilter(q *http.Request) (f query.CellFilter, err error) {
 }
 
 // Trials asks for a page of the trials of an execution. Filters are execution, status, agent, model,
-// task, and flag; sort is begun or changed.
+// task, flag, and tag; sort is begun or changed.
 func (c *Client) Trials(ctx context.Context, run string, filters url.Values, after string, limit int) (Page[query.CellInfo], error) {
 	q := url.Values{"run": {run}}
 	for name, values := range filters {

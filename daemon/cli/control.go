@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile/control"
 )
 
 func (e *env) rerun() *cobra.Command {
@@ -71,22 +72,36 @@ func (e *env) tryAgain(ctx context.Context, c *api.Client, name string) error {
 	return err
 }
 
+// askFlags are those of the commands that end something.
+func askFlags(cmd *cobra.Command, a *control.Ask) {
+	cmd.Flags().StringVar(&a.Reason, "reason", "", "why; recorded and shown")
+	addDry(cmd, &a.DryRun)
+}
+
 func (e *env) cancel() *cobra.Command {
-	return &cobra.Command{
+	var a control.Ask
+	cmd := &cobra.Command{
 		Use: "cancel ADDRESS|TRIAL", Short: "End a run's execution, or one trial", Args: one("one run or trial"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, done, err := e.connect(cmd.Context(), false)
-			if err != nil {
-				return err
-			}
-			defer done()
-			if err := c.Cancel(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(e.out, "%s is being cancelled\n", args[0])
-			return err
+			a.Target = args[0]
+			return e.change(cmd, a.DryRun, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Cancel(ctx, a) })
 		},
 	}
+	askFlags(cmd, &a)
+	return cmd
+}
+
+func (e *env) stop() *cobra.Command {
+	var a control.Ask
+	cmd := &cobra.Command{
+		Use: "stop TRIAL", Short: "Make the time of a trial be over now, and judge what it has", Args: one("one trial"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.Target = args[0]
+			return e.change(cmd, a.DryRun, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Stop(ctx, a) })
+		},
+	}
+	askFlags(cmd, &a)
+	return cmd
 }
 
 func (e *env) results() *cobra.Command {

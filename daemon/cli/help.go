@@ -146,10 +146,30 @@ func controlHelp() map[string]about {
 			[]string{"assayd throttle run.nightly 2", "assayd throttle run.nightly 2 --until 90m", "assayd throttle run.nightly off"},
 			[3]string{"it is so, also if it was before", failure, refusal},
 		},
+		"note": {
+			"note leaves a line of text at a run, a mining spec, or a trial. It is shown with it, and recorded; notes stay.",
+			[]string{"assayd note run.nightly 'provider incident from 13:58 on'", "assayd note nightly.e1.0a1b2c3d 'reward hacking?'", "assayd note mining.example 'quota was raised' --json"},
+			[3]string{"it is noted, also if it was before", failure, refusal},
+		},
+		"tag": {
+			"tag gives a run, a mining spec, or a trial a word by which trials are listed: letters, digits, and . _ : -, 40 at most.",
+			[]string{"assayd tag nightly.e1.0a1b2c3d suspect", "assayd tag run.nightly release:3.2", "assayd tag run.nightly baseline --dry-run"},
+			[3]string{"it bears the tag, also if it did before", failure, refusal},
+		},
+		"untag": {
+			"untag removes a tag.",
+			[]string{"assayd untag nightly.e1.0a1b2c3d suspect", "assayd untag run.nightly baseline", "assayd untag run.nightly baseline --json"},
+			[3]string{"it does not bear the tag, also if it did not before", failure, refusal},
+		},
+		"stop": {
+			"stop makes the time of a trial's agent be over now, as its deadline does: the last snapshot is taken and judged, and the\ntrial gets its verdict. Its reason and a flag say stopped, so that reports show it. To end a trial without a verdict: cancel.",
+			[]string{"assayd stop nightly.e1.0a1b2c3d", "assayd stop nightly.e1.0a1b2c3d --reason 'it only waits'", "assayd stop nightly.e1.0a1b2c3d --dry-run --json"},
+			[3]string{"it is stopped, also if it was before", failure, refusal},
+		},
 		"cancel": {
 			"cancel ends the execution of a run that is open, a mining spec's work, or one trial. What was judged stays, and its\nnumbers count; what was not is cancelled, and in no rate.",
-			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d", "assayd cancel mining.example"},
-			[3]string{"the daemon has taken it", failure, refusal},
+			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d --reason 'wrong model'", "assayd cancel mining.example"},
+			[3]string{"the daemon has taken it, also if it had before", failure, refusal},
 		},
 	}
 }

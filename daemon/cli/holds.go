@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/hold"
 )
@@ -92,26 +94,24 @@ func (e *env) hold(cmd *cobra.Command, a control.Asked, f holdFlags) (err error)
 		return err
 	}
 	a.Reason, a.DryRun = f.reason, f.dry
-	c, done, err := e.connect(cmd.Context(), false)
-	if err != nil {
-		return err
-	}
-	defer done()
-	out, err := c.Hold(cmd.Context(), a)
-	if err != nil {
-		return err
-	}
-	return e.showChanged(out, f.dry)
+	return e.change(cmd, f.dry, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Hold(ctx, a) })
 }
 
 // lift has the daemon lift a hold.
 func (e *env) lift(cmd *cobra.Command, target string, kind hold.Kind, dry bool) error {
+	return e.change(cmd, dry, func(ctx context.Context, c *api.Client) (control.Changed, error) {
+		return c.Lift(ctx, target, kind, dry)
+	})
+}
+
+// change has the daemon do what a verb says, and shows what it came to.
+func (e *env) change(cmd *cobra.Command, dry bool, verb func(context.Context, *api.Client) (control.Changed, error)) error {
 	c, done, err := e.connect(cmd.Context(), false)
 	if err != nil {
 		return err
 	}
 	defer done()
-	out, err := c.Lift(cmd.Context(), target, kind, dry)
+	out, err := verb(cmd.Context(), c)
 	if err != nil {
 		return err
 	}
@@ -134,6 +134,8 @@ func (e *env) showChanged(c control.Changed, dry bool) error {
 		text += " (not done: --dry-run)"
 	case c.State == control.Paused:
 		text += "; what is at work goes on and is judged"
+	case c.State == control.Stopping:
+		text += "; what it has is judged"
 	}
 	_, err := fmt.Fprintln(e.out, indented(printable(text)))
 	return err

@@ -286,6 +286,9 @@ func showHeadline(w io.Writer, s summary.Summary) {
 	if s.NoManifest > 0 {
 		fmt.Fprintf(w, "no pass rate of %s is in the mean: their tasks have neither a manifest nor a solution that passes (no_manifest)\n", counted(s.NoManifest, "trial"))
 	}
+	if s.Stopped > 0 {
+		fmt.Fprintf(w, "a user stopped %s before the time was over; what it had is judged and counts (stopped)\n", counted(s.Stopped, "trial"))
+	}
 	var controls []string
 	for _, name := range slices.Sorted(maps.Keys(s.Controls)) {
 		if c := s.Controls[name]; c.ResolvedRate != nil {

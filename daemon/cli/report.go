@@ -118,7 +118,11 @@ func showStatuses(w io.Writer, r summary.Report) error {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t\t%d\t%d\t%d\t%d\t\n", printable(a.Agent), a.Summary.Total,
 			c.Resolved, c.Unresolved, c.AgentError, c.TestError, c.SetupError, c.SanityFail, c.InfraError, c.Cancelled)
 	}
-	return t.Flush()
+	err := t.Flush()
+	if n := r.Summary.Stopped; n > 0 && err == nil {
+		_, err = fmt.Fprintf(w, "stopped by a user before the time was over, judged and counted: %s\n", counted(n, "trial"))
+	}
+	return err
 }
 
 // showKs shows what several attempts are worth.

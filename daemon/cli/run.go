@@ -18,6 +18,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/task/runner"
@@ -279,7 +280,7 @@ func (e *env) attach(dir string, paths []string) string {
 // cancelAll ends what runs.
 func cancelAll(ctx context.Context, c *api.Client, now followed) error {
 	for _, address := range now.addresses() {
-		if err := c.Cancel(ctx, address); err != nil && !errors.Is(err, api.Conflict) && !errors.Is(err, api.NotFound) {
+		if _, err := c.Cancel(ctx, control.Ask{Target: address}); err != nil && !errors.Is(err, api.Conflict) && !errors.Is(err, api.NotFound) {
 			return err
 		}
 	}

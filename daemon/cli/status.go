@@ -143,6 +143,7 @@ func showGit(w io.Writer, g query.GitStatus, now time.Time) {
 func showRun(w io.Writer, r query.RunStatus, now time.Time) error {
 	fmt.Fprintln(w, titleOf(r))
 	showFindings(w, r.Findings)
+	showNotes(w, r.Set)
 	if r.Stale != nil {
 		fmt.Fprintf(w, "  stale: %s; to take it up: assayd rerun %s\n", indented(r.Stale.String()), r.Address)
 	}

@@ -32,16 +32,16 @@ var (
 	reasons = []string{
 		trial.ReasonDeadline, trial.ReasonIdle, trial.ReasonAgentExit, trial.ReasonAgent, trial.ReasonDisk, trial.ReasonOOM, trial.ReasonGuestLost,
 		trial.ReasonImage, trial.ReasonSetup, trial.ReasonEngine, trial.ReasonJudge, trial.ReasonSanity, trial.ReasonCancelled, trial.ReasonUSD,
-		trial.ReasonTokens, trial.ReasonProvider, other,
+		trial.ReasonTokens, trial.ReasonProvider, trial.ReasonStopped, other,
 	}
 	lost   = []string{string(trial.SetupError), string(trial.InfraError), other}
 	stages = []string{string(trial.Pending), string(trial.Images), string(trial.Sane), string(trial.Create), string(trial.Await)}
 	events = []string{
-		"adopted", "auto_eval", "budget", "cheat_scan_incomplete", "disk", "engine_lost", "final_refused", "guest_back", "guest_silent", "network",
+		"adopted", "auto_eval", "budget", "cheat_scan_incomplete", "disk", "engine_lost", "final_refused", "guest_back", "guest_silent", "network", trial.ReasonStopped,
 		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable, guest.TroubleOOM, guest.TroublePIDs, other,
 	}
 	flags = []string{
-		"tampered", "oom", "pids", "disk", "zombies", "final_refused", trial.FlagNoManifest, trial.FlagExpected, trial.FlagUnstable, trial.FlagDecoyPassed,
+		"tampered", "oom", "pids", "disk", "zombies", "final_refused", trial.ReasonStopped, trial.FlagNoManifest, trial.FlagExpected, trial.FlagUnstable, trial.FlagDecoyPassed,
 		"cheat:" + cheat.FutureHistory, "cheat:" + cheat.Upstream, "cheat:" + cheat.WebTools, "cheat:" + cheat.JudgePaths, "cheat:" + cheat.ResultMarkers,
 		"cheat:" + cheat.SpecialCasing, "cheat:" + cheat.Answers, "cheat:" + cheat.Models, other,
 	}
@@ -53,7 +53,7 @@ var (
 	types    = []string{
 		"run.started", "run.stale", "run.skipped", "run.settled", "run.finished", "image.built", "trial.started", "submission", "trial.resumed",
 		"trial.event", "trial.finished", "trial.flagged", "trial.superseded", "task.validated", "pr", "task.mined", "mining.progress", "mining.finished",
-		"spec.accepted", "spec.rejected", "spec.removed", other,
+		"spec.accepted", "spec.rejected", "spec.removed", "control", "note", other,
 	}
 	tokenTypes    = []string{"input", "output", "cached", "estimated"}
 	uses          = []string{"trial", "mining", "check"}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,7 +45,10 @@ func tokenOf(tokens []Token, text string) (found Token, ok bool) {
 }
 
 // operatorRoutes are what an operator may call besides what reads.
-var operatorRoutes = []string{"/v1/rerun", "/v1/retry", "/v1/cancel", "/v1/holds"}
+var operatorRoutes = []string{"/v1/rerun", "/v1/retry", "/v1/cancel", "/v1/holds", "/v1/notes"}
+
+// trialVerb are the verbs about one trial, which are for operators, too.
+var trialVerb = regexp.MustCompile(`^/v1/trials/[^/]+/stop$`)
 
 // may reports whether a role may make a request to the API. One that names files of the daemon's machine is read, and its
 // datasets are fetched: that is for whoever may do everything.
@@ -58,7 +62,7 @@ func may(role Role, q *http.Request) bool {
 	if role == Operator && q.Method == http.MethodDelete {
 		return strings.HasPrefix(q.URL.Path, "/v1/holds/")
 	}
-	return role == Operator && q.Method == http.MethodPost && slices.Contains(operatorRoutes, q.URL.Path)
+	return role == Operator && q.Method == http.MethodPost && (slices.Contains(operatorRoutes, q.URL.Path) || trialVerb.MatchString(q.URL.Path))
 }
 
 // bearer is the token that a request shows, "" if it shows none.

@@ -88,7 +88,7 @@ func (s *Server) trials(q *http.Request, address string, n int) (t page.Trials, 
 	t.URL = &url.URL{Path: page.RunPath(address, n)}
 	t.Filter = query.CellFilter{
 		Run: address, Execution: n, State: q.FormValue("status"), Agent: q.FormValue("agent"), Task: q.FormValue("task"),
-		Flag: q.FormValue("flag"), Latest: q.FormValue("sort") == "changed",
+		Flag: q.FormValue("flag"), Tag: q.FormValue("tag"), Latest: q.FormValue("sort") == "changed",
 	}
 	after, err := query.ParseCellKey(q.FormValue("after"))
 	if err != nil {

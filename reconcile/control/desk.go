@@ -103,8 +103,8 @@ const (
 type Changed struct {
 	Target  string `json:"target"`
 	Changed bool   `json:"changed"` // false: it was so before
-	State   string `json:"state"`   // by the target's own holds: open, paused, throttled
-	Says    string `json:"says"`    // the holds of the target, in words; "" = there is none
+	State   string `json:"state"`   // of a target that can be held by its own holds: open, paused, throttled; of others what it comes to
+	Says    string `json:"says"`    // the state in words; "" = nothing is held
 }
 
 func changedTo(target string, changed bool, set hold.Set) Changed {
@@ -171,7 +171,7 @@ func (d *Desk) check(a Asked, now time.Time) error {
 		return err
 	case !a.Until.IsZero() && !a.Until.After(now):
 		return query.Mistakef("hold %s until %s: that is over", a.Target, a.Until.UTC().Format(time.RFC3339))
-	case len(a.Reason) > maxReason || strings.ContainsFunc(a.Reason, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }):
+	case !printable(a.Reason, maxReason):
 		return query.Mistakef("the reason must be one line of printable text of at most %d bytes", maxReason)
 	case a.Most < 0:
 		return query.Mistakef("throttle %s to %d: give a whole number from 1 on, or off", a.Target, a.Most)
@@ -181,6 +181,11 @@ func (d *Desk) check(a Asked, now time.Time) error {
 		return query.Mistakef("throttle %s to %d: its file says parallel = %d, and a throttle must be below that; to have more at once, edit the file", a.Target, a.Most, t.Parallel)
 	}
 	return nil
+}
+
+// printable reports whether a text is one line that steers nothing, of at most so many bytes.
+func printable(text string, most int) bool {
+	return len(text) <= most && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError })
 }
 
 // Lift lifts the hold of a kind that a target has. One that has none stays as it is.

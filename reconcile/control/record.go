@@ -12,6 +12,7 @@ type Via string
 // Ways of requests.
 const (
 	CLI    Via = "cli"
+	Page   Via = "page"
 	API    Via = "api"
 	Socket Via = "socket" // the control socket: the program says whether it is the command line; no record has it
 	Daemon Via = "daemon" // nobody asked: a hold has ended by itself
@@ -43,6 +44,7 @@ const (
 	Throttle = "throttle"
 	Lift     = "unthrottle"
 	Expire   = "expire" // a hold has ended by itself, or with its target
+	Stop     = "stop"
 	Cancel   = "cancel"
 	Rerun    = "rerun"
 	Retry    = "retry"

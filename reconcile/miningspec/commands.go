@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/query"
@@ -13,23 +14,37 @@ import (
 
 // Cancel ends the present work for a spec; it begins again when the spec is edited, or by Rerun. It returns
 // query.ErrNothing where there is nothing to end.
-func (m *Minings) Cancel(ctx context.Context, address string) error {
+func (m *Minings) Cancel(ctx context.Context, a control.Ask) (c control.Changed, err error) {
+	address := a.Target
 	spec, l := m.o.Spec(address), m.live[address]
 	state, err := ledger.MiningStateOf(ctx, m.o.Store, address)
 	if err != nil {
-		return err
+		return c, err
 	}
-	if spec == nil || l == nil && state.Done(spec.Generation) {
-		return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
+	c = control.Changed{Target: address, Changed: true, State: control.Cancelled, Says: address + " is cancelled"}
+	switch {
+	case spec != nil && state.Cancelled && state.Done(spec.Generation):
+		c.Changed = false
+		return c, nil
+	case spec == nil || l == nil && state.Done(spec.Generation):
+		return c, fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
+	case a.DryRun:
+		return c, nil
 	}
+	return c, m.cancel(ctx, a, *spec)
+}
+
+func (m *Minings) cancel(ctx context.Context, a control.Ask, spec config.Mining) error {
+	address := a.Target
 	record := control.NewRecord(ctx, control.Cancel, address)
+	record.Reason = a.Reason
 	if err := m.o.Store.Do(ctx, func(tx *store.Tx) error {
 		return errors.Join(ledger.PutMiningState(tx, address, ledger.MiningState{Generation: spec.Generation, Cancelled: true}),
 			record.Append(tx, m.o.Place(address)))
 	}); err != nil {
 		return err
 	}
-	if l != nil { // else it has not begun yet
+	if l := m.live[address]; l != nil { // else it has not begun yet
 		l.stop()
 	}
 	m.o.Note(address, "")

@@ -45,6 +45,7 @@ type CellInfo struct {
 	Score    *float64       `json:"score"`
 	Score100 *float64       `json:"score_0_100"`
 	Flags    []string       `json:"flags"`
+	Tags     []string       `json:"tags,omitempty"`  // that users gave it
 	Usage    *gateway.Usage `json:"usage,omitempty"` // of the try; nil = no model was asked
 	Changed  int64          `json:"changed"`         // number of its last change
 
@@ -60,6 +61,7 @@ type CellFilter struct {
 	Model     string
 	Task      string // or benchmark/task
 	Flag      string
+	Tag       string
 	Latest    bool // those that have changed last come first; else in the order in which they began
 }
 
@@ -123,7 +125,7 @@ func (r *Reader) CellsAfter(ctx context.Context, f CellFilter, after CellKey, li
 			return fmt.Errorf("%w: %s has no execution e%d; its last one is e%d", history.ErrUnknown, f.Run, f.Execution, last.N)
 		}
 		q := store.CellQuery{
-			Spec: f.Run, Execution: f.Execution, State: f.State, Agent: f.Agent, Model: f.Model, Task: f.Task, Flag: f.Flag, Latest: f.Latest, Limit: limit,
+			Spec: f.Run, Execution: f.Execution, State: f.State, Agent: f.Agent, Model: f.Model, Task: f.Task, Flag: f.Flag, Tag: f.Tag, Latest: f.Latest, Limit: limit,
 		}
 		if after != (CellKey{}) {
 			q.After = &store.CellRow{Trial: after.Trial, Created: time.Unix(0, after.Created), N: after.Changed}
@@ -134,6 +136,9 @@ func (r *Reader) CellsAfter(ctx context.Context, f CellFilter, after CellKey, li
 		}
 		for _, c := range cells {
 			info := cellInfo(c)
+			if info.Tags, err = tx.Tags(c.Trial); err != nil {
+				return err
+			}
 			spent, err := tx.SpentByTry(c.Spec, c.Execution, c.Trial, c.Try)
 			if err != nil {
 				return err

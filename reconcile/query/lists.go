@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
+	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
@@ -35,6 +36,7 @@ type RunInfo struct {
 	Elsewhere string         `json:"elsewhere,omitempty"` // why the results are not beside the spec
 	Holds     hold.Set       `json:"holds,omitempty"`     // that keep trials of it from starting
 	Paused    bool           `json:"paused,omitempty"`    // its file holds it back
+	note.Set                 // what users noted of it
 	// Estimate is what a run will take that has not begun. Lists do not have it.
 	Estimate *plan.Estimate `json:"estimate,omitempty"`
 }
@@ -105,11 +107,15 @@ func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (i
 				return err
 			}
 			run.count(counts)
+			noted, err := note.Of(tx, s.Address)
+			if err != nil {
+				return err
+			}
 			if s.Desired != nil || run.Execution > 0 {
 				infos = append(infos, RunInfo{
 					Address: run.Address, File: run.File, Generation: run.Generation, State: run.State, Execution: run.Execution,
 					Wanted: run.Wanted, Cells: run.Cells, Note: run.Note, Results: run.Results, Elsewhere: run.Elsewhere,
-					Holds: holds.OnRun(clock.Now(), s.Address, s.Desired), Paused: run.Paused,
+					Holds: holds.OnRun(clock.Now(), s.Address, s.Desired), Paused: run.Paused, Set: noted,
 				})
 			}
 		}
@@ -206,6 +212,7 @@ type MiningInfo struct {
 	Dir        string          `json:"dir"`              // where tasks are written
 	Holds      hold.Set        `json:"holds,omitempty"`  // that keep it from beginning anything
 	Paused     bool            `json:"paused,omitempty"` // its file holds it back
+	note.Set                   // what users noted of it
 	Progress   mining.Progress `json:"progress"`
 }
 
@@ -220,7 +227,11 @@ func (r *Reader) MiningOf(ctx context.Context, address string) (m MiningInfo, er
 		return m, fmt.Errorf("%w: %s", history.ErrUnknown, address)
 	}
 	s, err := r.miningHead(ctx, seen)
-	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Holds, s.Paused, s.Progress}, err
+	if err != nil {
+		return m, err
+	}
+	noted, err := r.NotesOf(ctx, address)
+	return MiningInfo{s.Address, s.File, s.Generation, s.State, s.Note, s.Results, s.Dir, s.Holds, s.Paused, noted, s.Progress}, err
 }
 
 // PullInfo is a pull request that a mining spec has seen.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -36,6 +37,7 @@ type TrialInfo struct {
 	Ended     time.Time    `json:"ended,omitzero"`
 	Best      string       `json:"best,omitempty"` // round
 	Flags     []string     `json:"flags"`
+	note.Set               // what users noted of it
 	// What the try has spent on models, and what it may; absent = it asks none, or has no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
@@ -53,6 +55,9 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 			ID: t.ID, Run: s.Spec, Execution: s.Execution, Benchmark: s.Cell.Task.Benchmark, Task: t.Task, Agent: t.Agent, Model: t.Model, Attempt: t.Attempt, Mode: t.Mode,
 			Try: t.Try, Phase: t.Phase, Status: t.Status, Reason: t.Reason, Detail: t.Detail, Started: t.Started, Deadline: t.Deadline,
 			Now: t.Now, Ended: t.Ended, Best: t.Best, Flags: append([]string{}, t.Flags...), Usage: t.Usage, Budget: t.Budget,
+		}
+		if err == nil {
+			info.Set, err = note.Of(tx, s.ID)
 		}
 		return err
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
+	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -61,7 +62,8 @@ type RunStatus struct {
 	Findings  []Finding        `json:"findings,omitempty"`  // how it stands, in words
 	Holds     hold.Set         `json:"holds,omitempty"`     // that keep trials of it from starting
 	Paused    bool             `json:"paused,omitempty"`    // its file holds it back
-	Differs   *plan.Stale      `json:"differs,omitempty"`   // how that differs from the content of the execution before
+	note.Set                   // what users noted of it, where it is asked for alone
+	Differs   *plan.Stale      `json:"differs,omitempty"` // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
@@ -198,6 +200,11 @@ func (r *Reader) runStatuses(tx *store.Tx, now *Snapshot, seen []RunView, q Stat
 		}
 		runs[i].Filling = !filled
 		runs[i].Holds = holds.OnRun(clock.Now(), seen[i].Address, seen[i].Desired)
+	}
+	if len(runs) == 1 && q.Address != "" {
+		if runs[0].Set, err = note.Of(tx, q.Address); err != nil {
+			return nil, err
+		}
 	}
 	left := min(max(q.Trials, 0), MaxTrials)
 	for _, works := range []bool{true, false} {

@@ -142,6 +142,7 @@ type CellQuery struct {
 	Model     string
 	Task      string // with or without its benchmark
 	Flag      string
+	Tag       string
 	Latest    bool  // those that have changed last come first; else in the order in which they began
 	Since     int64 // over 0: only those that have changed after this change, in the order of the changes
 	// The list goes on behind the cell that has these: Created and Trial, or, with Latest, N and Trial.
@@ -165,6 +166,9 @@ func (t *Tx) CellsOf(q CellQuery) ([]CellRow, error) {
 	}
 	if q.Flag != "" {
 		add("EXISTS (SELECT 1 FROM json_each(flags) WHERE value = ?)", q.Flag)
+	}
+	if q.Tag != "" {
+		add("EXISTS (SELECT 1 FROM tags WHERE target = trial AND tag = ?)", q.Tag)
 	}
 	order := "created, trial"
 	switch {

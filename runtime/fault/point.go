@@ -8,7 +8,7 @@ type Point string
 // by being here.
 var Points = []Point{
 	StoreOpened, SocketOpened, RoundsRestored, StraySwept,
-	ContextStored, SpecsAccepted, RunBegun, RunFinished, HoldWritten, HoldStored,
+	ContextStored, SpecsAccepted, RunBegun, RunFinished, HoldWritten, HoldStored, OrderWritten, OrderStored, NoteWritten, NoteStored,
 	BuildStarted, WorkdirTaken, ImageBuilt, ImageRemoved, BlobRemoved,
 	StateWritten, FolderMade, AgentStaged, LogAppended, GuestHeard, TrialStarted, TrialSocketOpened, TrialFrozen, AutoTaken,
 	ContainerCreated, ContainerStarted,
@@ -50,8 +50,12 @@ const (
 	ContextStored Point = "context stored" // a copy of a folder, which no accepted spec names yet
 	SpecsAccepted Point = "specs accepted"
 	RunBegun      Point = "run begun"
-	HoldWritten   Point = "hold written" // a hold and its record are in a transaction that is not committed
-	HoldStored    Point = "hold stored"  // a hold, or its end, is stored with its record; nobody was answered yet
+	HoldWritten   Point = "hold written"  // a hold and its record are in a transaction that is not committed
+	HoldStored    Point = "hold stored"   // a hold, or its end, is stored with its record; nobody was answered yet
+	OrderWritten  Point = "order written" // what a user asks of a trial and its record are in a transaction that is not committed
+	OrderStored   Point = "order stored"  // it is stored with its record; the trial was not told, nor anybody answered
+	NoteWritten   Point = "note written"  // a note or a tag and its record are in a transaction that is not committed
+	NoteStored    Point = "note stored"   // it is stored with its record; nobody was answered yet
 	RunFinished   Point = "run finished"
 )
 

@@ -82,16 +82,17 @@ func (h Host) at(err error, kind, name, task string, attributes ...string) error
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// Machine drives one trial. Its methods but Cancel belong to one goroutine.
+// Machine drives one trial. Its methods but Cancel and Stop belong to one goroutine.
 type Machine struct {
 	host   Host
 	log    *slog.Logger
 	wanted context.Context // ends when the trial is cancelled, with a *Cancellation as its cause
 	unwant context.CancelCauseFunc
-	handle *handle  // handles on a running container; nil when there are none
-	met    bool     // the guest has greeted this machine
-	asked  bool     // the decoys of its task are asked for
-	acks   []func() // answers owed once the state that justifies them is stored
+	stops  chan string // why the agent's time is to be over now
+	handle *handle     // handles on a running container; nil when there are none
+	met    bool        // the guest has greeted this machine
+	asked  bool        // the decoys of its task are asked for
+	acks   []func()    // answers owed once the state that justifies them is stored
 
 	// How often in a row something failed that is tried maxAgain times.
 	losses   int // of the handles on the container
@@ -109,7 +110,7 @@ const maxAgain = 10
 
 // New returns a machine for one trial. Close releases what it holds.
 func New(h Host, id, spec string) *Machine {
-	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), patient: enginePatience, moment: snapshotTime}
+	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), stops: make(chan string, 1), patient: enginePatience, moment: snapshotTime}
 	m.wanted, m.unwant = context.WithCancelCause(context.Background())
 	return m
 }
@@ -126,6 +127,16 @@ func (c *Cancellation) Error() string { return c.Cause }
 // Cancel asks the trial to end without a verdict, whatever it waits for; safe from any
 // goroutine. The first cancellation counts.
 func (m *Machine) Cancel(c Cancellation) { m.unwant(&c) }
+
+// Stop makes the time of an agent that works be over now: the last snapshot is taken and judged, and the
+// trial gets its verdict, with the reason and the flag stopped. Why is its detail. It does nothing to a trial whose
+// agent has ended. Safe from any goroutine; the first call counts.
+func (m *Machine) Stop(why string) {
+	select {
+	case m.stops <- why:
+	default:
+	}
+}
 
 // Close drops the handles on a running container, which goes on without them.
 func (m *Machine) Close() {

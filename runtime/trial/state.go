@@ -69,6 +69,7 @@ const (
 	ReasonUSD       = gateway.OverUSD
 	ReasonTokens    = gateway.OverTokens
 	ReasonProvider  = "provider"
+	ReasonStopped   = "stopped" // by a user; also a flag
 )
 
 // State is everything a trial knows about itself: stored after each transition.

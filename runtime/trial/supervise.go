@@ -54,6 +54,9 @@ func (m *Machine) supervise(ctx context.Context, s State) (State, []Effect, erro
 	case <-m.overWhile(s):
 		next, effects := m.overspent(s)
 		return next, effects, nil
+	case why := <-m.stopped(s):
+		next, effects := m.stop(s, why)
+		return next, effects, nil
 	case <-wake.C:
 		m.losses, m.retrying = 0, retryWindow{}
 		return m.woke(ctx, s)
@@ -66,6 +69,22 @@ func (m *Machine) overWhile(s State) <-chan struct{} {
 		return nil
 	}
 	return m.handle.over()
+}
+
+// stopped tells why the agent of a trial that runs is to be ended by a user.
+func (m *Machine) stopped(s State) <-chan string {
+	if s.Phase != Running {
+		return nil
+	}
+	return m.stops
+}
+
+// stop ends the agent as the deadline does, with another reason.
+func (m *Machine) stop(s State, why string) (State, []Effect) {
+	s.Reason, s.Detail, s.EndedAt, s.Phase = ReasonStopped, why, endOf(s, time.Time{}), Closing
+	s.Outage = m.outage(false)
+	s.Flags = appendOnce(s.Flags, ReasonStopped)
+	return s, []Effect{m.happened(s, ReasonStopped, why)}
 }
 
 // patience is when the guest is not waited for any longer. What it has to tell may have

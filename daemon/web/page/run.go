@@ -94,7 +94,7 @@ func (v *Run) Lasts() string {
 // Filtered reports whether the table leaves trials out.
 func (t Trials) Filtered() bool {
 	f := t.Filter
-	return f.State != "" || f.Agent != "" || f.Task != "" || f.Flag != "" || f.Model != ""
+	return f.State != "" || f.Agent != "" || f.Task != "" || f.Flag != "" || f.Tag != "" || f.Model != ""
 }
 
 // Without is the address of the table without its filters.

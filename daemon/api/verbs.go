@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/assayd/assayd/reconcile/control"
+)
+
+// Stop makes the time of a trial's agent be over now.
+func (c *Client) Stop(ctx context.Context, a control.Ask) (out control.Changed, err error) {
+	id := a.Target
+	a.Target = ""
+	return out, c.call(ctx, http.MethodPost, "/v1/trials/"+url.PathEscape(id)+"/stop", a, &out)
+}
+
+// Cancel ends a run's execution, a trial, or the work for a mining spec.
+func (c *Client) Cancel(ctx context.Context, a control.Ask) (out control.Changed, err error) {
+	q := url.Values{"name": {a.Target}}
+	if a.Reason != "" {
+		q.Set("reason", a.Reason)
+	}
+	if a.DryRun {
+		q.Set("dry_run", "1")
+	}
+	return out, c.call(ctx, http.MethodPost, "/v1/cancel?"+q.Encode(), nil, &out)
+}
+
+// askOf reads a verb about the trial that the path names. An empty body has no reason.
+func askOf(w http.ResponseWriter, q *http.Request) (a control.Ask, err error) {
+	if q.ContentLength != 0 {
+		err = readBody(w, q, &a)
+	}
+	if err == nil && a.Target != "" {
+		err = invalidf("target is of the path here: leave it out of the body")
+	}
+	a.Target = q.PathValue("trial")
+	return a, err
+}
+
+func (h *handler) stop(w http.ResponseWriter, q *http.Request) {
+	a, err := askOf(w, q)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	c, err := h.r.StopTrial(asked(q), a)
+	answer(w, c, err)
+}
+
+func (h *handler) cancel(w http.ResponseWriter, q *http.Request) {
+	c, err := h.r.Cancel(asked(q), control.Ask{Target: q.FormValue("name"), Reason: q.FormValue("reason"), DryRun: q.FormValue("dry_run") != ""})
+	answer(w, c, err)
+}

@@ -1,0 +1,127 @@
+package reconcile
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/reconcile/control"
+	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/store"
+)
+
+// of is the trial of an agent.
+func of(t *testing.T, r query.RunStatus, agent string) query.TrialStatus {
+	t.Helper()
+	i := slices.IndexFunc(r.Trials, func(x query.TrialStatus) bool { return x.Agent == agent })
+	if i < 0 {
+		t.Fatalf("agent %s has no trial: %+v", agent, r.Trials)
+	}
+	return r.Trials[i]
+}
+
+// answered has the agent of a trial leave an answer, and go on.
+func (h *fixture) answered(id, answer string) {
+	h.t.Helper()
+	h.container(query.RunStatus{Trials: []query.TrialStatus{{ID: id}}}).WriteFile("/workspace/answer", []byte(answer))
+}
+
+// What a stopped trial has is judged, and it counts, with the reason and a flag; the others go on.
+func TestAStoppedTrialIsJudgedAsItStands(t *testing.T) {
+	h := newFixture(t)
+	h.write("a.hcl", spec("x", "y"))
+	d := h.start()
+	run := d.untilTrials(t, "x/1 running, y/1 running")
+	id := of(t, run, "x").ID
+	h.answered(id, "failed")
+	ctx := control.As(t.Context(), control.Actor{By: "anna", Via: control.CLI})
+	for _, tt := range []struct {
+		ask     control.Ask
+		changed bool
+		state   string
+	}{
+		{control.Ask{Target: id, DryRun: true}, true, control.Stopping},
+		{control.Ask{Target: id, Reason: "it only waits"}, true, control.Stopping},
+		{control.Ask{Target: id, Reason: "another"}, false, control.Stopping},
+	} {
+		c, err := d.StopTrial(ctx, tt.ask)
+		if err == nil && c.State == control.Stopped { // it was quick
+			c.State = control.Stopping
+		}
+		if err != nil || c.Changed != tt.changed || c.State != tt.state || !strings.Contains(c.Says, "stopped by anna") {
+			t.Errorf("%+v is answered with %+v, %v", tt.ask, c, err)
+		}
+	}
+	run = d.untilTrials(t, "x/1 unresolved, y/1 running")
+	x := of(t, run, "x")
+	if x.Reason != "stopped" || x.Detail != "stopped by anna: it only waits" || !slices.Contains(x.Flags, "stopped") || len(x.Rounds) != 1 {
+		t.Errorf("the stopped trial is %+v", x)
+	}
+	if c, err := d.StopTrial(ctx, control.Ask{Target: id}); err != nil || c.Changed || c.State != control.Stopped {
+		t.Errorf("stopped once more: %+v, %v", c, err)
+	}
+	close(h.let)
+	run = d.untilState(t, "finished")
+	if phases(run) != "x/1 unresolved, y/1 resolved" || run.Summary.Total != 2 || run.Summary.Unresolved != 1 {
+		t.Errorf("%s, %+v", phases(run), run.Summary)
+	}
+	if diff := cmp.Diff([]string{"run.r stop " + id + " by anna via cli (it only waits) before true after true"}, h.controls("run.r")); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
+		left, err := tx.MetaBelow("order/")
+		if len(left) > 0 {
+			t.Errorf("orders are left: %v", left)
+		}
+		return err
+	}))
+}
+
+// Only what works can be stopped, by a reason that can be shown.
+func TestWhatCannotBeStopped(t *testing.T) {
+	h := newFixture(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	id := d.untilTrials(t, "x/1 running").Trials[0].ID
+	var mistake *query.Mistake
+	for _, a := range []control.Ask{{Target: "run.r"}, {Target: id, Reason: "two\nlines"}, {Target: id, Reason: strings.Repeat("x", 501)}} {
+		if _, err := d.StopTrial(t.Context(), a); !errors.As(err, &mistake) {
+			t.Errorf("stop %q is answered with %v", a.Target, err)
+		}
+	}
+	close(h.let)
+	d.untilState(t, "finished")
+	var conflict *query.Conflict
+	if _, err := d.StopTrial(t.Context(), control.Ask{Target: id}); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "it is over") {
+		t.Errorf("a stop of what is over is answered with %v", err)
+	}
+	if got := h.controls("run.r"); got != nil {
+		t.Errorf("records of what did nothing: %v", got)
+	}
+}
+
+// What was asked of a trial before its daemon died is done by the next one.
+func TestAnOrderOutlivesTheDaemon(t *testing.T) {
+	for action, want := range map[string]string{control.Stop: "x/1 unresolved", control.Cancel: "x/1 cancelled"} {
+		t.Run(action, func(t *testing.T) {
+			h := newFixture(t)
+			h.write("a.hcl", spec("x"))
+			d := h.start()
+			id := d.untilTrials(t, "x/1 running").Trials[0].ID
+			h.answered(id, "failed")
+			d.pauses(t, "all") // which keeps no order from being done
+			d.stop()
+			check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
+				return tx.PutMeta("order/"+id, `{"action":"`+action+`","by":"anna","via":"cli","at":"2030-05-01T12:00:00Z"}`)
+			}))
+			d = h.start()
+			run := d.untilTrials(t, want)
+			if !strings.HasSuffix(run.Trials[0].Detail, "ed by anna") {
+				t.Errorf("%+v", run.Trials[0])
+			}
+		})
+	}
+}
