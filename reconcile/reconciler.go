@@ -255,7 +255,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
-	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.scans.Load, r.Desk.Load} {
+	for _, takeOver := range []func(context.Context) error{r.markFormer, rekey(r), r.fillOpen, r.restore, r.scans.Load, r.Desk.Load} {
 		if err := takeOver(loop); err != nil {
 			return err
 		}

@@ -58,6 +58,13 @@ func (s *Session) Reason() (reason, detail string) {
 	return s.reason, usedUp(s.reason, s.whose, limit)
 }
 
+// Shared reports whether the budget that is used up is that of all trials of the execution.
+func (s *Session) Shared() bool {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	return s.whose == "run"
+}
+
 // Usage is what the try has spent so far.
 func (s *Session) Usage() Usage {
 	s.gateway.mu.Lock()
