@@ -6,8 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -141,5 +145,46 @@ func TestKeysOfTheFirstVersionAreTakenOver(t *testing.T) {
 	}
 	if n := strings.Count(h.records(), "trial.superseded"); n != 0 {
 		t.Errorf("%d trials were superseded", n)
+	}
+}
+
+// A budget of the settings that is used up holds everything, as a hold with its figures, also over a restart; a
+// raised one lets it go on. Both are records.
+func TestTheBudgetOfADayHoldsEverything(t *testing.T) {
+	h := newFixture(t)
+	h.asks(config.HostBudget{DayUSD: 5, MonthUSD: 100})
+	h.write("a.hcl", paid("total { usd = 1000 }"))
+	d := h.start()
+	run := d.untilTrials(t, "x/1 running")
+	h.spends(run.Trials[0].ID, 5.02)
+	d.until(t, "held", func(r query.RunStatus) bool { return len(r.Holds) == 1 })
+	close(h.let)
+	run = d.untilNote(t, "held: 1 would start; all is held by the budget since ")
+	if len(run.Holds) != 1 || run.Holds[0].Kind != hold.Budget || run.Holds[0].Until.IsZero() || !strings.Contains(run.Note, "budget.day of 5 USD reached: models have cost 5.02 USD") {
+		t.Errorf("it is held by %v: %s", run.Holds, run.Note)
+	}
+	if !strings.Contains(fmt.Sprint(run.Findings), "raise budget in the settings") {
+		t.Errorf("it is explained by %v", run.Findings)
+	}
+	if c := d.resumes(t, "all"); c.Changed || c.State != control.Paused || !strings.Contains(c.Says, "held by the budget") {
+		t.Errorf("a command lifts it: %+v", c)
+	}
+	d.stop()
+	d = h.start()
+	if run := d.untilNote(t, "all is held by the budget"); phases(run) != "x/1 resolved" {
+		t.Errorf("after a restart: %s", phases(run))
+	}
+	d.stop()
+	h.asks(config.HostBudget{DayUSD: 6, MonthUSD: 100})
+	d = h.start()
+	run = d.untilState(t, "finished")
+	if phases(run) != "x/1 resolved, y/1 resolved" || len(run.Holds) != 0 {
+		t.Errorf("with more: %s, %v", phases(run), run.Holds)
+	}
+	if diff := cmp.Diff([]string{
+		"all budget all by assayd via daemon (budget.day of 5 USD reached: models have cost 5.02 USD) before false after true",
+		"all expire all by assayd via daemon (the settings allow more) before true after false",
+	}, h.controls("control")); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }

@@ -43,11 +43,13 @@ func untilOf(text string, now time.Time) (time.Time, error) {
 
 func (e *env) pause() *cobra.Command {
 	var f holdFlags
+	calls := false
 	cmd := &cobra.Command{
 		Use: "pause TARGET", Short: "Let nothing new begin", Args: one("all, a run, a mining spec, or provider.NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error { return e.hold(cmd, control.Asked{Target: args[0]}, f) },
+		RunE: func(cmd *cobra.Command, args []string) error { return e.hold(cmd, control.Asked{Target: args[0], Calls: calls}, f) },
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&calls, "calls", false, "hold requests for models of what is at work, too; its time runs on")
 	return cmd
 }
 
@@ -101,7 +103,7 @@ func (e *env) hold(cmd *cobra.Command, a control.Asked, f holdFlags) (err error)
 	if err != nil {
 		return err
 	}
-	return e.showChanged(out, f.dry)
+	return e.showChanged(out, f.dry, a.Calls)
 }
 
 // lift has the daemon lift a hold.
@@ -115,11 +117,11 @@ func (e *env) lift(cmd *cobra.Command, target string, kind hold.Kind, dry bool) 
 	if err != nil {
 		return err
 	}
-	return e.showChanged(out, dry)
+	return e.showChanged(out, dry, false)
 }
 
-// showChanged says what a verb came to.
-func (e *env) showChanged(c control.Changed, dry bool) error {
+// showChanged says what a verb came to; calls is set where requests for models are held, too.
+func (e *env) showChanged(c control.Changed, dry, calls bool) error {
 	if e.json {
 		return e.printJSON(c)
 	}
@@ -132,6 +134,8 @@ func (e *env) showChanged(c control.Changed, dry bool) error {
 		text += " (nothing changed)"
 	case dry:
 		text += " (not done: --dry-run)"
+	case c.State == control.Paused && calls:
+		text += "; what is at work gets no answer of its models, and its time runs on"
 	case c.State == control.Paused:
 		text += "; what is at work goes on and is judged"
 	}

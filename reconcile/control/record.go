@@ -43,6 +43,7 @@ const (
 	Throttle = "throttle"
 	Lift     = "unthrottle"
 	Expire   = "expire" // a hold has ended by itself, or with its target
+	Budget   = "budget" // a budget of the settings is used up
 	Cancel   = "cancel"
 	Rerun    = "rerun"
 	Retry    = "retry"

@@ -27,6 +27,9 @@ type Options struct {
 	// Drain is how long the answer to an agent that has hung up is read on, so that its provider
 	// tells what it takes; 0 = two minutes.
 	Drain time.Duration
+	// HeldBack says why users hold requests of an account for models of a provider back, "" = they do not, and
+	// closes changed when that may be otherwise. Nil = none is ever held.
+	HeldBack func(a Account, provider string) (why string, changed <-chan struct{})
 	// Ended is told of each request for a model, once it is in the ledger. It must not block. Nil tells nobody.
 	Ended func(Ended)
 }

@@ -36,6 +36,7 @@ type Session struct {
 	whose  string      // whose budget it was
 	full   bool        // the transcript
 	heard  heard
+	back   heldBack
 
 	asking  chan struct{} // has a place that is taken while it is found out whether the provider answers
 	silence silence
