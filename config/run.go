@@ -85,7 +85,7 @@ func (b labelled) run(head Block) Run {
 		Resume:      b.resume(),
 		Submissions: b.submissions(),
 		SanityCheck: b.boolean("sanity_check", true),
-		Budget:      b.budget("per_trial"),
+		Budget:      b.runBudget(),
 		Keep:        b.choice("keep", "never", "never", "failed", "always"),
 		Engine:      b.choice("engine", "docker", b.f.engines()...),
 		OnChange:    b.choice("on_change", OnChangeReport, OnChangeReport, OnChangeRerun),
@@ -155,6 +155,26 @@ func (b *body) submissions() Submissions {
 func (b *body) budget(each string) *Budget {
 	budget, ok := b.one("budget")
 	out := &Budget{Each: budget.spend(each), Total: budget.spend("total")}
+	budget.close()
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+// runBudget is budget of a run, which also says what happens at the limit of the total.
+func (b *body) runBudget() *Budget {
+	budget, ok := b.one("budget")
+	out := &Budget{Each: budget.spend("per_trial"), Total: budget.spend("total")}
+	if limit := budget.choice("at_limit", AtLimitEnd, AtLimitEnd, AtLimitHold); limit != AtLimitEnd {
+		out.AtLimit = limit
+	}
+	if budget.has("at_limit") && out.Total == (Spend{}) {
+		b.f.fail(budget.where("at_limit"), "No limit", "at_limit says what happens when the total is used up, and there is none. Add total { usd = 100 }, or remove at_limit.")
+	}
+	if each, total := out.Each, out.Total; total.USD > 0 && each.USD > total.USD || total.Tokens > 0 && each.Tokens > total.Tokens {
+		b.f.fail(budget.where("per_trial"), "No trial fits", "One trial may spend more than all of them together, so none starts. Raise total, or lower per_trial.")
+	}
 	budget.close()
 	if !ok {
 		return nil

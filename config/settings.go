@@ -23,6 +23,7 @@ type Settings struct {
 	HuggingFace  HuggingFace
 	HTTP         HTTP
 	Limits       Limits
+	Budget       HostBudget
 	Log          Log
 	Repositories Repositories
 	Unsupported  []string // what this version does not act on
@@ -159,6 +160,9 @@ type Limits struct {
 	Containers int     // 0 = no limit
 	Judge      float64 // share of CPUs and memory kept for judging
 }
+
+// HostBudget is what all models together may cost in a day and in a month, in UTC; zero = no limit.
+type HostBudget struct{ DayUSD, MonthUSD float64 }
 
 // Log is how the daemon logs; Format "" = by where standard error goes.
 type Log struct{ Level, Format string }

@@ -51,6 +51,10 @@ limits {
   judge  = 0.5
 }
 log { format = "json" }
+budget {
+  day { usd = 500 }
+  month { usd = 9000.5 }
+}
 git {
   url            = "https://git.example/team/specs.git"
   path           = "specs"
@@ -61,6 +65,9 @@ github { base_url = "https://git.example/api/v3" }
 `), testOptions())
 	if diags.HasErrors() {
 		t.Fatal(diags)
+	}
+	if s.Budget != (HostBudget{DayUSD: 500, MonthUSD: 9000.5}) {
+		t.Errorf("unexpected %+v", s.Budget)
 	}
 	if g := s.Git; g.URL == "" || g.Ref != "" || g.Interval != time.Minute || g.Path != "specs" || g.PushResults != "results" || g.WebhookSecret.Name() != "key" || !g.Token.IsZero() {
 		t.Errorf("unexpected %+v", g)
@@ -110,6 +117,27 @@ run "x" {}
 	for line := 2; line <= 12; line++ {
 		if !got[line] {
 			t.Errorf("no error on line %d", line)
+		}
+	}
+}
+
+func TestBudgetsOfTheHostAreChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"budget {\n  day {}\n}\n":                               `2: Missing "usd"`,
+		"budget {\n  day { usd = 0 }\n}\n":                      `2: Invalid value for "usd"`,
+		"budget {\n  day { tokens = 5 }\n}\n":                   `2: Missing "usd"`,
+		"budget {\n  week { usd = 5 }\n}\n":                     `2: Unknown block`,
+		"budget {\n  month { usd = 5 }\n  day { usd = 6 }\n}\n": `3: Day over month`,
+		"budget {\n  day { usd = 5 }\n}\nbudget {\n}\n":         `4: Second "budget" block`,
+		"budget {\n  day { usd = 5 }\n  month { usd = 5 }\n}\n": "",
+	} {
+		_, diags := LoadSettings("assayd.hcl", []byte(text), testOptions())
+		got := ""
+		if len(diags) > 0 {
+			got = fmt.Sprintf("%d: %s", diags[0].Line, diags[0].Summary)
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q (%v)", text, got, want, diags)
 		}
 	}
 }

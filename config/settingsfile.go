@@ -58,6 +58,7 @@ func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) 
 	}
 	http.close()
 	out.Limits = b.readLimits()
+	out.Budget = b.readHostBudget()
 	out.Log = b.readLog()
 	b.close()
 	f.noteSecrets(b, out)
@@ -286,6 +287,25 @@ func (b *body) readLimits() Limits {
 		CPUs: l.number("cpus", 0, 0.01, 1e6), Memory: l.size("memory", 0), Disk: l.size("disk", 0),
 		Containers: l.whole("containers", 0, 1), Judge: l.number("judge", 0.2, 0, 0.95),
 	}
+}
+
+// readHostBudget reads what all models together may cost in a day and in a month.
+func (b *body) readHostBudget() HostBudget {
+	budget, _ := b.one("budget")
+	defer budget.close()
+	usd := func(period string) float64 {
+		p, is := budget.one(period)
+		defer p.close()
+		if is {
+			p.need("usd")
+		}
+		return p.number("usd", 0, 0.01, 1e12)
+	}
+	out := HostBudget{DayUSD: usd("day"), MonthUSD: usd("month")}
+	if out.MonthUSD > 0 && out.DayUSD > out.MonthUSD {
+		budget.f.fail(budget.where("day"), "Day over month", "One day may cost more than the whole month. Raise month, or lower day.")
+	}
+	return out
 }
 
 func (b *body) readLog() Log {

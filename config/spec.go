@@ -358,9 +358,16 @@ type Retry struct{ Infra int }
 
 // Budget bounds what may be spent on one piece of work (a trial, a mined task) and in all.
 type Budget struct {
-	Each  Spend
-	Total Spend
+	Each    Spend
+	Total   Spend
+	AtLimit string `json:"@at_limit,omitempty"` // of a run, when Total is used up; "" = AtLimitEnd
 }
+
+// What happens to trials of a run that have not begun when its total is used up.
+const (
+	AtLimitEnd  = "end"  // they are cancelled, and the execution ends
+	AtLimitHold = "hold" // they wait until the total is raised
+)
 
 // Spend is an amount of money and tokens; zero is no limit.
 type Spend struct {

@@ -2,26 +2,24 @@ package daemon
 
 import (
 	"fmt"
-	"log/slog"
 	"path/filepath"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/ledger"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/layer"
 )
 
 // openGateway makes the gateway to the providers of the settings. Their keys are read each
 // time one is used, so that a new one needs no start.
-func openGateway(settings *config.Settings, secret func(string) (string, bool), s *store.Store, ended func(gateway.Ended), log *slog.Logger) (*gateway.Gateway, error) {
-	var providers []gateway.Provider
+func openGateway(settings *config.Settings, secret func(string) (string, bool), o gateway.Options) (*gateway.Gateway, error) {
 	for name, p := range settings.Providers {
 		prices := map[string]gateway.Price{}
 		for model, price := range p.Prices {
 			prices[model] = gateway.Price(price)
 		}
-		providers = append(providers, gateway.Provider{
+		o.Providers = append(o.Providers, gateway.Provider{
 			Name: name, Protocol: p.Protocol, BaseURL: p.BaseURL, Prices: prices, Proxy: p.Proxy,
 			RequestsPerMinute: p.RequestsPerMinute, TokensPerMinute: p.TokensPerMinute, Concurrency: p.Concurrency,
 			Key: func() (string, error) {
@@ -33,13 +31,21 @@ func openGateway(settings *config.Settings, secret func(string) (string, bool), 
 			},
 		})
 	}
-	return gateway.New(gateway.Options{Providers: providers, Ledger: ledger.NewUsageLedger(s), Ended: ended, Log: log})
+	return gateway.New(o)
+}
+
+// heldBack says why users hold requests for models back; it is asked only once trials or mining are at work.
+func (d *Daemon) heldBack(a gateway.Account, provider string) (why string, changed <-chan struct{}) {
+	set, changed := d.rec.Desk.Holds()
+	return set.Calls(clock.Now(), a.Spec, provider).String(), changed
 }
 
 // openModels makes what agents reach their models by, and the store of their programs.
 func (d *Daemon) openModels(secret func(string) (string, bool)) (err error) {
 	settings := d.opts.Settings
-	if d.gateway, err = openGateway(settings, secret, d.store, d.metrics.ModelEnded, d.opts.Log); err != nil {
+	if d.gateway, err = openGateway(settings, secret, gateway.Options{
+		Ledger: ledger.NewUsageLedger(d.store), HeldBack: d.heldBack, Ended: d.metrics.ModelEnded, Log: d.opts.Log,
+	}); err != nil {
 		return err
 	}
 	d.layers, err = layer.Open(filepath.Join(d.store.Dir(), "layers"), layer.Options{

@@ -86,7 +86,7 @@ func undone(d *plan.Run, o plan.Observed) bool {
 	switch {
 	case d.Blocked != "" || o.Execution == nil || o.Execution.Finished:
 		return false
-	case d.MayGrow(*o.Execution), d.Stopped(o.Hold): // what is held may be so for ever
+	case d.MayGrow(*o.Execution), d.Stopped(o): // what is held may be so for ever
 		return slices.ContainsFunc(o.Trials, plan.Trial.Running)
 	}
 	return true

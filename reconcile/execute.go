@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -188,7 +189,11 @@ func noteDisk(tx *store.Tx, s trial.State) error {
 // stateAs is the stored state of a trial, or fresh where there is none, by its name: the first one that
 // no other cell's trial has. With it comes what is stored, nil where nothing is.
 func stateAs(tx *store.Tx, fresh trial.State) (s trial.State, stored []byte, err error) {
-	for _, id := range trial.IDs(strings.TrimPrefix(fresh.Spec, "run."), fresh.Execution, fresh.Key) {
+	ids := trial.IDs(strings.TrimPrefix(fresh.Spec, "run."), fresh.Execution, fresh.Key)
+	if !slices.Contains(ids, fresh.ID) { // the first version had another key for the cell
+		ids = append([]string{fresh.ID}, ids...)
+	}
+	for _, id := range ids {
 		row, err := tx.Trial(id)
 		switch {
 		case errors.Is(err, store.ErrNotFound):

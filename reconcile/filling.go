@@ -35,6 +35,26 @@ func (r *Reconciler) fillOpen(ctx context.Context) error {
 	})
 }
 
+// rekey gives the trials of the first version the keys that their cells have today, some at a time.
+func rekey(r *Reconciler) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		more, last := true, ""
+		for more {
+			if err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
+				done, err := history.Rekeyed(tx)
+				if more = err == nil && !done; more {
+					last, err = history.Rekey(tx, last)
+				}
+				return err
+			}); err != nil {
+				return err
+			}
+			r.Heartbeat()
+		}
+		return nil
+	}
+}
+
 // fillCells makes the cells of the trials that an earlier version stored, some at a time, while all
 // else goes on. A daemon that ends before goes on where the last one stopped.
 func (r *Reconciler) fillCells(ctx context.Context) {

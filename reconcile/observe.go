@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/budget"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
@@ -123,7 +124,9 @@ func (r *Reconciler) observed(tx *store.Tx, address string) (plan.Worklist, erro
 		x.Put(t)
 	}
 	delete(r.changed, address)
-	return x.Worklist(o), nil
+	w := x.Worklist(o)
+	w.Funds, err = budget.Funds(tx, d, address, o.Execution.N, w.Asking())
+	return w, err
 }
 
 // index puts the trials of an execution in their index. Those that ask for nothing are not read.

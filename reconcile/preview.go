@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/budget"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
@@ -136,6 +137,11 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 		}
 		o.Stale, stale = differs, differs
 		o.Hold = heldOf(r, address, d)
+		if o.Execution != nil {
+			if o.Funds, err = budget.Funds(tx, d, address, o.Execution.N, nil); err != nil {
+				return err
+			}
+		}
 		todo := plan.Foresee(address, d, o, now)
 		switch {
 		case stale != nil && todo.Has(plan.Begin):

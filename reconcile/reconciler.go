@@ -257,7 +257,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
-	for _, takeOver := range []func(context.Context) error{r.markFormer, r.fillOpen, r.restore, r.scans.Load, r.Desk.Load, r.Orders.Load} {
+	for _, takeOver := range []func(context.Context) error{r.markFormer, rekey(r), r.fillOpen, r.restore, r.scans.Load, r.Desk.Load, r.Orders.Load} {
 		if err := takeOver(loop); err != nil {
 			return err
 		}
@@ -355,6 +355,9 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	if next := r.Desk.Next(); !next.IsZero() {
 		pause = min(pause, max(time.Until(next), 0))
 	}
+	if r.o.hostBudget() != (config.HostBudget{}) {
+		pause = min(pause, budgetsEvery)
+	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	r.waits.Store(true)
@@ -428,6 +431,9 @@ func (r *Reconciler) begunEnough() bool {
 func (r *Reconciler) turn(ctx context.Context) {
 	if err := r.Desk.Expire(ctx); err != nil {
 		r.o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "end a hold", "error", err)
+	}
+	if err := lookAtBudgets(ctx, r); err != nil && ctx.Err() == nil {
+		r.o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "look whether a budget is used up", "error", err)
 	}
 	for ctx.Err() == nil && !r.begunEnough() {
 		r.Heartbeat()

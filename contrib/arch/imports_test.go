@@ -130,6 +130,7 @@ var mayImport = map[string][]string{
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
 	"reconcile/note":                {"reconcile/store"},
 	"reconcile/control":             {"reconcile/store", "reconcile/plan", "reconcile/hold", "reconcile/note", "reconcile/query", "runtime/trial"},
+	"reconcile/budget":              {"config", "reconcile/store", "reconcile/history", "reconcile/hold", "reconcile/ledger", "reconcile/plan", "runtime/gateway"},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
 		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/container",
@@ -158,7 +159,7 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.

@@ -84,7 +84,7 @@ func (e *env) cancel() *cobra.Command {
 		Use: "cancel ADDRESS|TRIAL", Short: "End a run's execution, or one trial", Args: one("one run or trial"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.Target = args[0]
-			return e.change(cmd, a.DryRun, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Cancel(ctx, a) })
+			return e.change(cmd, a.DryRun, false, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Cancel(ctx, a) })
 		},
 	}
 	askFlags(cmd, &a)
@@ -97,7 +97,7 @@ func (e *env) stop() *cobra.Command {
 		Use: "stop TRIAL", Short: "Make the time of a trial be over now, and judge what it has", Args: one("one trial"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.Target = args[0]
-			return e.change(cmd, a.DryRun, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Stop(ctx, a) })
+			return e.change(cmd, a.DryRun, false, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Stop(ctx, a) })
 		},
 	}
 	askFlags(cmd, &a)

@@ -132,12 +132,12 @@ func controlHelp() map[string]about {
 			[3]string{"the daemon has begun it", failure, refusal},
 		},
 		"pause": {
-			"pause keeps what is new from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. What is at work goes on and is judged. A pause survives restarts and edits, until resume or --until lifts it.",
-			[]string{"assayd pause run.nightly --reason incident", "assayd pause all --until 2h", "assayd pause provider.anthropic --dry-run"},
+			"pause keeps what is new from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. What is at work goes on and is judged. A pause survives restarts and edits, until resume or --until lifts it.\nWith --calls what is at work gets no answer of its models either, as in an outage, while its time runs on.",
+			[]string{"assayd pause run.nightly --reason incident", "assayd pause all --until 2h", "assayd pause provider.anthropic --calls --dry-run"},
 			[3]string{"it is paused, also if it was before", failure, refusal},
 		},
 		"resume": {
-			"resume lifts the pause of a target alone: a run that is paused goes on only when all is not, and its providers are not.\nNo command lifts paused = true of a file.",
+			"resume lifts the pause of a target alone: a run that is paused goes on only when all is not, and its providers are not.\nNo command lifts paused = true of a file, nor the hold that a budget of the settings comes to.",
 			[]string{"assayd resume run.nightly", "assayd resume all", "assayd resume provider.anthropic --json"},
 			[3]string{"it is not paused, also if it was not before", failure, refusal},
 		},

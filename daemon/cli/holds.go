@@ -45,11 +45,15 @@ func untilOf(text string, now time.Time) (time.Time, error) {
 
 func (e *env) pause() *cobra.Command {
 	var f holdFlags
+	calls := false
 	cmd := &cobra.Command{
 		Use: "pause TARGET", Short: "Let nothing new begin", Args: one("all, a run, a mining spec, or provider.NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error { return e.hold(cmd, control.Asked{Target: args[0]}, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.hold(cmd, control.Asked{Target: args[0], Calls: calls}, f)
+		},
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&calls, "calls", false, "hold requests for models of what is at work, too; its time runs on")
 	return cmd
 }
 
@@ -94,18 +98,18 @@ func (e *env) hold(cmd *cobra.Command, a control.Asked, f holdFlags) (err error)
 		return err
 	}
 	a.Reason, a.DryRun = f.reason, f.dry
-	return e.change(cmd, f.dry, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Hold(ctx, a) })
+	return e.change(cmd, f.dry, a.Calls, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Hold(ctx, a) })
 }
 
 // lift has the daemon lift a hold.
 func (e *env) lift(cmd *cobra.Command, target string, kind hold.Kind, dry bool) error {
-	return e.change(cmd, dry, func(ctx context.Context, c *api.Client) (control.Changed, error) {
+	return e.change(cmd, dry, false, func(ctx context.Context, c *api.Client) (control.Changed, error) {
 		return c.Lift(ctx, target, kind, dry)
 	})
 }
 
-// change has the daemon do what a verb says, and shows what it came to.
-func (e *env) change(cmd *cobra.Command, dry bool, verb func(context.Context, *api.Client) (control.Changed, error)) error {
+// change has the daemon do what a verb says, and shows what it came to; calls is set where requests for models are held, too.
+func (e *env) change(cmd *cobra.Command, dry, calls bool, verb func(context.Context, *api.Client) (control.Changed, error)) error {
 	c, done, err := e.connect(cmd.Context(), false)
 	if err != nil {
 		return err
@@ -115,11 +119,11 @@ func (e *env) change(cmd *cobra.Command, dry bool, verb func(context.Context, *a
 	if err != nil {
 		return err
 	}
-	return e.showChanged(out, dry)
+	return e.showChanged(out, dry, calls)
 }
 
 // showChanged says what a verb came to.
-func (e *env) showChanged(c control.Changed, dry bool) error {
+func (e *env) showChanged(c control.Changed, dry, calls bool) error {
 	if e.json {
 		return e.printJSON(c)
 	}
@@ -132,6 +136,8 @@ func (e *env) showChanged(c control.Changed, dry bool) error {
 		text += " (nothing changed)"
 	case dry:
 		text += " (not done: --dry-run)"
+	case c.State == control.Paused && calls:
+		text += "; what is at work gets no answer of its models, and its time runs on"
 	case c.State == control.Paused:
 		text += "; what is at work goes on and is judged"
 	case c.State == control.Stopping:

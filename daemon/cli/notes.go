@@ -39,7 +39,7 @@ func (e *env) noting(use, short string, say func(*control.Noted, string)) *cobra
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.Target = args[0]
 			say(&a, args[1])
-			return e.change(cmd, a.DryRun, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Note(ctx, a) })
+			return e.change(cmd, a.DryRun, false, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Note(ctx, a) })
 		},
 	}
 	addDry(cmd, &a.DryRun)

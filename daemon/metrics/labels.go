@@ -41,7 +41,7 @@ var (
 		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable, guest.TroubleOOM, guest.TroublePIDs, other,
 	}
 	flags = []string{
-		"tampered", "oom", "pids", "disk", "zombies", "final_refused", trial.ReasonStopped, trial.FlagNoManifest, trial.FlagExpected, trial.FlagUnstable, trial.FlagDecoyPassed,
+		"tampered", "oom", "pids", "disk", "zombies", "final_refused", trial.ReasonStopped, trial.FlagNoManifest, trial.FlagExpected, trial.FlagUnstable, trial.FlagDecoyPassed, trial.FlagCut,
 		"cheat:" + cheat.FutureHistory, "cheat:" + cheat.Upstream, "cheat:" + cheat.WebTools, "cheat:" + cheat.JudgePaths, "cheat:" + cheat.ResultMarkers,
 		"cheat:" + cheat.SpecialCasing, "cheat:" + cheat.Answers, "cheat:" + cheat.Models, other,
 	}

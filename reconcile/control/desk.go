@@ -87,6 +87,7 @@ func (d *Desk) put(set hold.Set) {
 type Asked struct {
 	Target string    `json:"target"`
 	Most   int       `json:"most,omitempty"`   // trials at once, of a throttle; 0 = a pause
+	Calls  bool      `json:"calls,omitempty"`  // of a pause: requests for models are held, too, and answered as in an outage
 	Until  time.Time `json:"until,omitzero"`   // when it ends by itself; absent = never
 	Reason string    `json:"reason,omitempty"` // shown wherever the hold is
 	DryRun bool      `json:"dry_run,omitempty"`
@@ -111,7 +112,7 @@ func changedTo(target string, changed bool, set hold.Set) Changed {
 	set = slices.DeleteFunc(slices.Clone(set), func(h hold.Hold) bool { return h.Target != target })
 	c := Changed{Target: target, Changed: changed, State: Open, Says: set.String()}
 	switch {
-	case set.Of(target, hold.Pause) != nil:
+	case set.Of(target, hold.Pause) != nil, set.Of(target, hold.Budget) != nil:
 		c.State = Paused
 	case set.Of(target, hold.Throttle) != nil:
 		c.State = Throttled
@@ -134,7 +135,7 @@ func (d *Desk) hold(ctx context.Context, a Asked) (Changed, error) {
 		return Changed{}, err
 	}
 	actor := Of(ctx)
-	h := hold.Hold{Target: a.Target, Kind: hold.Pause, Most: a.Most, By: actor.By, Via: string(actor.Via), Reason: a.Reason, Since: now, Until: a.Until.UTC()}
+	h := hold.Hold{Target: a.Target, Kind: hold.Pause, Most: a.Most, Calls: a.Calls, By: actor.By, Via: string(actor.Via), Reason: a.Reason, Since: now, Until: a.Until.UTC()}
 	if a.Until.IsZero() {
 		h.Until = time.Time{}
 	}
@@ -160,7 +161,7 @@ func (d *Desk) hold(ctx context.Context, a Asked) (Changed, error) {
 
 // same reports whether a hold asks for nothing that another does not do already.
 func same(was, h hold.Hold) bool {
-	return was.Most == h.Most && was.Until.Equal(h.Until) && (h.Reason == "" || was.Reason == h.Reason)
+	return was.Most == h.Most && was.Calls == h.Calls && was.Until.Equal(h.Until) && (h.Reason == "" || was.Reason == h.Reason)
 }
 
 // check fails for what cannot be held so.
@@ -175,6 +176,8 @@ func (d *Desk) check(a Asked, now time.Time) error {
 		return query.Mistakef("the reason must be one line of printable text of at most %d bytes", maxReason)
 	case a.Most < 0:
 		return query.Mistakef("throttle %s to %d: give a whole number from 1 on, or off", a.Target, a.Most)
+	case a.Most > 0 && a.Calls:
+		return query.Mistakef("throttle %s: requests for models are held by a pause alone: assayd pause %s --calls", a.Target, a.Target)
 	case a.Most > 0 && t.Parallel == 0:
 		return query.Mistakef("throttle %s: only a run can be throttled; pause it instead", a.Target)
 	case a.Most > 0 && a.Most >= t.Parallel:
@@ -272,6 +275,40 @@ func (d *Desk) Expire(ctx context.Context) error {
 		set, _ = d.Holds()
 	}
 	return nil
+}
+
+// Budget puts in force what a budget of the settings that is used up comes to, and ends it where the settings allow
+// more; nil = none is used up. For the loop.
+func (d *Desk) Budget(ctx context.Context, want *hold.Hold) error {
+	set, _ := d.Holds()
+	was := set.Of(hold.All, hold.Budget)
+	r := Record{Target: hold.All, By: "assayd", Via: Daemon}
+	if was != nil {
+		r.Before = was
+	}
+	switch {
+	case want == nil && was == nil || want != nil && was != nil && want.Until.Equal(was.Until) && limitOf(*want) == limitOf(*was):
+		return nil
+	case want == nil:
+		r.Action, r.Reason = Expire, "the settings allow more"
+		_, err := d.store(ctx, without(set, *was), r, false, func(tx *store.Tx) error { return tx.DropHold(was.Target, string(was.Kind)) })
+		return err
+	}
+	h := *want
+	h.Via, r.Action, r.Reason = string(Daemon), Budget, h.Reason
+	if was != nil {
+		h.Since = was.Since
+		set = without(set, *was)
+	}
+	r.After = h
+	_, err := d.store(ctx, append(slices.Clone(set), h), r, false, func(tx *store.Tx) error { return tx.PutHold(h.Row()) })
+	return err
+}
+
+// limitOf is the limit that a budget's hold is for; what is spent goes on.
+func limitOf(h hold.Hold) string {
+	limit, _, _ := strings.Cut(h.Reason, hold.Figures)
+	return limit
 }
 
 // Forget ends the holds of a target that is no more, in the transaction that forgets it; when that is stored, done

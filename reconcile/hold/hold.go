@@ -23,15 +23,20 @@ type Kind string
 const (
 	Pause    Kind = "pause"    // nothing of the target begins
 	Throttle Kind = "throttle" // so many trials of a run are at work at once, at most
+	Budget   Kind = "budget"   // nothing begins: what all models together may cost in a day or a month is reached
 )
+
+// Figures are what the reason of a budget's hold has between the limit that is reached and what was spent by then.
+const Figures = ": models have cost "
 
 // Hold is one hold.
 type Hold struct {
 	Target string    `json:"target"` // all, or the address of a run, a mining spec, or a provider
 	Kind   Kind      `json:"kind"`
-	Most   int       `json:"most"` // trials at once; 0 with a pause
+	Most   int       `json:"most"`            // trials at once; 0 with a pause
+	Calls  bool      `json:"calls,omitempty"` // requests for models are held, too
 	By     string    `json:"by"`
-	Via    string    `json:"via"` // cli, api
+	Via    string    `json:"via"` // cli, api, daemon
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until,omitzero"` // when it ends by itself; absent = never
@@ -40,10 +45,15 @@ type Hold struct {
 // String says in a line what is held, by whom, since when, and why.
 func (h Hold) String() string {
 	text := h.Target + " is paused"
-	if h.Kind == Throttle {
+	switch {
+	case h.Kind == Throttle:
 		text = fmt.Sprintf("%s is throttled to %d at once", h.Target, h.Most)
+	case h.Kind == Budget:
+		text = h.Target + " is held by the budget"
+	case h.Calls:
+		text += ", requests for models too,"
 	}
-	if h.By != "" {
+	if h.By != "" && h.Kind != Budget {
 		text += " by " + h.By
 	}
 	text += " since " + plan.Stamp(h.Since)
@@ -61,7 +71,7 @@ func (h Hold) over(now time.Time) bool { return !h.Until.IsZero() && !now.Before
 
 // Row is the hold as the store has it.
 func (h Hold) Row() store.HoldRow {
-	return store.HoldRow{Target: h.Target, Kind: string(h.Kind), Most: h.Most, By: h.By, Via: h.Via, Reason: h.Reason, Since: h.Since, Until: h.Until}
+	return store.HoldRow{Target: h.Target, Kind: string(h.Kind), Most: h.Most, Calls: h.Calls, By: h.By, Via: h.Via, Reason: h.Reason, Since: h.Since, Until: h.Until}
 }
 
 // Set are the holds of a moment, by target and kind. It does not change, so any goroutine may use it.
@@ -72,7 +82,7 @@ func Read(tx *store.Tx) (Set, error) {
 	rows, err := tx.Holds()
 	set := make(Set, len(rows))
 	for i, h := range rows {
-		set[i] = Hold{h.Target, Kind(h.Kind), h.Most, h.By, h.Via, h.Reason, h.Since, h.Until}
+		set[i] = Hold{h.Target, Kind(h.Kind), h.Most, h.Calls, h.By, h.Via, h.Reason, h.Since, h.Until}
 	}
 	return set, err
 }
@@ -141,6 +151,16 @@ func (s Set) OnRun(now time.Time, address string, d *plan.Run) Set {
 // OnMining are the holds in force that a mining spec is under, whose models are of a provider.
 func (s Set) OnMining(now time.Time, address, provider string) Set {
 	return s.On(now, address, Provider(provider))
+}
+
+// Calls are the holds in force under which requests of a run or a mining spec for models of a provider are held, too.
+func (s Set) Calls(now time.Time, address, provider string) (some Set) {
+	for _, h := range s {
+		if h.Calls && !h.over(now) && (h.Target == All || h.Target == address || h.Target == Provider(provider)) {
+			some = append(some, h)
+		}
+	}
+	return some
 }
 
 // Plan is what the holds that a run is under mean to its plan.

@@ -55,7 +55,7 @@ func (all *Compiler) Compile(r *config.Run) (*Run, error) {
 		Retries: r.Retry.Infra, Keep: r.Keep, OnChange: r.OnChange, Paused: r.Paused, Priority: r.Priority, source: newSource(c.origin, agents),
 	}
 	if r.Budget != nil {
-		d.Total = gateway.Budget(r.Budget.Total)
+		d.Each, d.Total, d.AtLimit = gateway.Budget(r.Budget.Each), gateway.Budget(r.Budget.Total), r.Budget.AtLimit
 	}
 	if r.Schedule != "" {
 		s, err := cron.ParseStandard("TZ=UTC " + r.Schedule)

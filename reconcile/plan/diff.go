@@ -27,7 +27,9 @@ type Run struct {
 	Blocked    string              // why this version does not do the run; "" = it does
 	Grows      bool                // there may be more cells: a mining spec that it takes tasks of is not over
 	Waits      string              // for what, before anything of it begins; "" = for nothing
-	Total      gateway.Budget      // what an execution may spend on models
+	Each       gateway.Budget      // what a try may spend on models
+	Total      gateway.Budget      // what an execution may
+	AtLimit    string              // what happens when Total is used up, as config.Budget.AtLimit
 	Images     map[string][]string // names of images that it is made of, with the addresses of their tasks
 	OnChange   string              // config.OnChangeRerun: another execution when content has changed
 	Paused     bool                // its file holds it back
@@ -153,6 +155,7 @@ type Observed struct {
 	Stale      *Stale    // how content differs from that of the execution; nil = it does not
 	StaleSince time.Time // when it last changed
 	Hold       Hold      // what users hold back of the run
+	Funds      Funds     // what its budget leaves for more trials
 }
 
 // Rerun asks for a new execution.
@@ -393,7 +396,7 @@ func (p *Plan) start(d *Run, w Worklist, now time.Time) (open bool) {
 			if at, cause := t.retry(); at.After(now) {
 				p.wakeAt(at)
 			} else if places.take(t.place - 1) {
-				p.startCell(d, w, w.cellOf(t), t.Try+1, cause)
+				p.startCell(t.ID, w.cellOf(t), t.Try+1, cause)
 			}
 			continue
 		}
@@ -412,13 +415,13 @@ func (p *Plan) start(d *Run, w Worklist, now time.Time) (open bool) {
 		if len(w.left) > 0 && w.left[c.Slot()] {
 			cause = "an edit or a retry changed this cell"
 		}
-		p.startCell(d, w, c, 1, cause)
+		p.startCell(trial.ID(d.Name, w.Execution.N, c.Key), c, 1, cause)
 	}
 	return open
 }
 
-func (p *Plan) startCell(d *Run, w Worklist, c Cell, try int, cause string) {
-	p.add(Action{Kind: StartTrial, Trial: trial.ID(d.Name, w.Execution.N, c.Key), Cell: c, Try: try, Cause: cause})
+func (p *Plan) startCell(id string, c Cell, try int, cause string) {
+	p.add(Action{Kind: StartTrial, Trial: id, Cell: c, Try: try, Cause: cause})
 }
 
 // adopt lets every trial go on that runs and that nobody drives, wanted or not.

@@ -17,13 +17,16 @@ func Foresee(address string, d *Run, o Observed, now time.Time) Plan {
 	if o.Hold.Most > 0 { // it bounds how many at once, as parallel does
 		o.Hold.Bounded, o.Hold.Most = false, 0
 	}
+	if !o.Funds.Over() { // what trials leave of the budget is not known
+		o.Funds = Funds{}
+	}
 	plan := Diff(address, &all, o, now)
 	if !plan.Has(Begin) {
 		return plan
 	}
 	begin := plan.Actions[0]
 	o.Execution = &Execution{N: begin.Execution, Trigger: begin.Trigger, StartedAt: now, Only: begin.Only}
-	o.Trials, o.Rerun, o.LastFired, o.Stale = nil, nil, now, nil
+	o.Trials, o.Rerun, o.LastFired, o.Stale, o.Funds = nil, nil, now, nil, Funds{}
 	after := Diff(address, &all, o, now)
 	plan.Actions = append(plan.Actions, after.Actions...)
 	return plan

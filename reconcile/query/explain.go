@@ -87,8 +87,11 @@ func (run Standing) held() (all []Finding) {
 	}
 	for _, h := range run.Holds {
 		lifts := "assayd resume " + h.Target + " lifts that"
-		if h.Kind == hold.Throttle {
+		switch h.Kind {
+		case hold.Throttle:
 			lifts = "assayd throttle " + h.Target + " off lifts that"
+		case hold.Budget:
+			lifts = "to go on before, raise budget in the settings"
 		}
 		all = append(all, Finding{"info", h.String() + ".", lifts})
 	}

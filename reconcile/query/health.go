@@ -193,7 +193,7 @@ func runFindings(tx *store.Tx, run RunInfo, now time.Time) (all []HealthFinding,
 		})
 	}
 	c := run.Cells
-	if run.Paused || slices.ContainsFunc(run.Holds, func(h hold.Hold) bool { return h.Kind == hold.Pause }) { // people want it so
+	if run.Paused || slices.ContainsFunc(run.Holds, func(h hold.Hold) bool { return h.Kind != hold.Throttle }) { // people want it so
 		return all, nil
 	}
 	if c[stateWaiting] == 0 || c[history.StateSetup]+c[history.StateWorking]+c[history.StateJudging]+c[history.StateRetrying] > 0 {

@@ -116,6 +116,9 @@ func (t *Tx) addSpent(of ExchangeRow, more sum) error {
 			return fmt.Errorf("add up what %s e%d spent: %w", a.spec, a.execution, err)
 		}
 	}
+	if err := t.addDay(more.usd); err != nil {
+		return err
+	}
 	return t.touchTopic(of.Spec, Usage)
 }
 

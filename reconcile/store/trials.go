@@ -71,6 +71,30 @@ func (t *Tx) Trials(spec string, execution int) ([]TrialRow, error) {
 	return rows, nil
 }
 
+// TrialsWith returns trials of all specs whose data has a text in it, behind an id, at most limit, by id.
+func (t *Tx) TrialsWith(text, after string, limit int) ([]TrialRow, error) {
+	rows, err := list(t, scanTrial, "SELECT "+trialColumns+" FROM trials WHERE id > ? AND instr(data, ?) > 0 ORDER BY id LIMIT ?", after, text, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read trials behind %q: %w", after, err)
+	}
+	return rows, nil
+}
+
+// RekeyTrial gives a trial and its cell another key, and the trial data that has it.
+func (t *Tx) RekeyTrial(id, key string, data json.RawMessage) error {
+	text, err := t.column(data)
+	if err == nil {
+		_, err = t.exec("UPDATE trials SET cell = ?, data = ? WHERE id = ?", key, text, id)
+	}
+	if err == nil {
+		_, err = t.exec("UPDATE cells SET key = ? WHERE trial = ?", key, id)
+	}
+	if err != nil {
+		return fmt.Errorf("give trial %q the key of its cell: %w", id, err)
+	}
+	return nil
+}
+
 // EachTrial calls do with every trial of an execution by id, of which it has ID and Data alone. do makes no query.
 func (t *Tx) EachTrial(spec string, execution int, do func(TrialRow) error) error {
 	err := each(t, func(r row) (x TrialRow, err error) { return x, r.Scan(&x.ID, document{&x.Data}) }, do,

@@ -121,11 +121,11 @@ func TestTheRunsBudgetIsEverybodys(t *testing.T) {
 		t.Error("who comes later has a budget")
 	}
 	account := gateway.Account{Spec: "run.r", Execution: 1, Trial: "x"}
-	if reason, detail, err := w.OverBudget(t.Context(), account, gateway.Budget{USD: 1}); err != nil || reason != gateway.OverUSD || detail != "the run's budget of 1 USD is used up" {
+	if reason, detail, err := w.OverBudget(t.Context(), account, gateway.Budget{}, gateway.Budget{USD: 1}); err != nil || reason != gateway.OverUSD || detail != "the run's budget of 1 USD is used up" {
 		t.Errorf("%q %q %v", reason, detail, err)
 	}
 	account.Execution = 2
-	if reason, _, err := w.OverBudget(t.Context(), account, gateway.Budget{USD: 1}); err != nil || reason != "" {
+	if reason, _, err := w.OverBudget(t.Context(), account, gateway.Budget{}, gateway.Budget{USD: 1}); err != nil || reason != "" {
 		t.Errorf("%q %v", reason, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestABudgetThatIsRaisedHoldsAtOnce(t *testing.T) {
 	if closed(a) {
 		t.Error("it is over at 0.8 of 1")
 	}
-	if reason, _, err := w.OverBudget(t.Context(), account, gateway.Budget{USD: 0.5}); reason != "" || err != nil {
+	if reason, _, err := w.OverBudget(t.Context(), account, gateway.Budget{}, gateway.Budget{USD: 0.5}); reason != "" || err != nil {
 		t.Errorf("%q %v", reason, err)
 	}
 	w.SetTotal("run.r", 1, gateway.Budget{USD: 0.7})

@@ -11,7 +11,7 @@ const (
 	OutcomeBroken   = "broken"   // the answer ended before its end
 	OutcomeLeft     = "left"     // the agent did not wait for the end
 	OutcomeRejected = "rejected" // the provider does not take the request
-	OutcomeRefused  = "refused"  // the gateway does not: no budget, or what a closed network forbids
+	OutcomeRefused  = "refused"  // the gateway does not: no budget, what a closed network forbids, or users hold it
 	OutcomeFailed   = "failed"   // the provider did not answer, or has no capacity
 )
 
@@ -28,7 +28,7 @@ type Ended struct {
 	Declared  bool   // the model is the run's, or has a price of its own in the settings
 	Outcome   string
 	Usage     Usage         // that was charged
-	Held      bool          // it was kept back and tried again
+	Held      bool          // it was kept back and tried again, or held by users
 	Took      time.Duration // from the request to the end of the answer
 	FirstByte time.Duration // from the request to the beginning of the answer; 0 = there was none
 	Waited    time.Duration // in the provider's line
@@ -40,7 +40,7 @@ func (x *exchange) tell() {
 	_, priced := p.Prices[x.q.Model]
 	e := Ended{
 		Account: x.s.grant.Account, Provider: p.Name, Model: x.q.Model, Declared: priced || x.q.Model == x.s.grant.Model,
-		Outcome: x.outcome(), Usage: x.charged, Held: x.attempts > 1, Took: time.Since(x.began), Waited: x.waited,
+		Outcome: x.outcome(), Usage: x.charged, Held: x.attempts > 1 || x.gated, Took: time.Since(x.began), Waited: x.waited,
 	}
 	if !x.first.IsZero() {
 		e.FirstByte = x.first.Sub(x.began)
@@ -55,7 +55,7 @@ func (x *exchange) outcome() string {
 		return OutcomeLeft
 	case cut:
 		return OutcomeBroken
-	case x.attempts == 0 && x.status < http.StatusInternalServerError:
+	case x.attempts == 0 && (x.gated || x.status < http.StatusInternalServerError):
 		return OutcomeRefused
 	case x.status >= http.StatusInternalServerError:
 		return OutcomeFailed

@@ -46,6 +46,7 @@ type exchange struct {
 	n        int // in the transcript
 	began    time.Time
 	waited   time.Duration // in the provider's line
+	gated    bool          // users held it back
 	first    time.Time     // when the answer began; zero = it has not
 	cut      bool          // the answer ended before its end
 	attempts int
@@ -194,6 +195,10 @@ func (x *exchange) generate() {
 		x.body, _ = json.Marshal(x.q.fields) // they were JSON
 	}
 	x.s.asks(x)
+	if bad := x.gate(); bad != nil {
+		x.refuse(bad)
+		return
+	}
 	defer x.release()
 	if bad := x.reserve(); bad != nil {
 		x.refuse(bad)

@@ -27,6 +27,9 @@ type Options struct {
 	// Drain is how long the answer to an agent that has hung up is read on, so that its provider
 	// tells what it takes; 0 = two minutes.
 	Drain time.Duration
+	// HeldBack says why users hold requests of an account for models of a provider back, "" = they do not, and
+	// closes changed when that may be otherwise. Nil = none is ever held.
+	HeldBack func(a Account, provider string) (why string, changed <-chan struct{})
 	// Ended is told of each request for a model, once it is in the ledger. It must not block. Nil tells nobody.
 	Ended func(Ended)
 }
@@ -149,8 +152,9 @@ func (g *Gateway) Spent(ctx context.Context, a Account) (Usage, error) {
 	return g.opts.Ledger.Spent(ctx, a)
 }
 
-// OverBudget says whether an execution has used its budget up, as Session.Reason does.
-func (g *Gateway) OverBudget(ctx context.Context, a Account, total Budget) (reason, detail string, err error) {
+// OverBudget says whether an execution has used its budget up, as Session.Reason does, or has less left than a
+// try may spend; each is zero of what needs not fit.
+func (g *Gateway) OverBudget(ctx context.Context, a Account, each, total Budget) (reason, detail string, err error) {
 	g.mu.Lock()
 	if set, ok := g.total[pool{a.Spec, a.Execution}]; ok {
 		total = set
@@ -163,8 +167,23 @@ func (g *Gateway) OverBudget(ctx context.Context, a Account, total Budget) (reas
 	if err != nil {
 		return "", "", err
 	}
-	reason = total.over(usage)
-	return reason, usedUp(reason, "run", total), nil
+	if reason = total.over(usage); reason != "" {
+		return reason, usedUp(reason, "run", total), nil
+	}
+	reason, detail = total.short(usage, each)
+	return reason, detail, nil
+}
+
+// short says in which limit less is left than a try may spend, "" if in none.
+func (b Budget) short(u Usage, each Budget) (reason, detail string) {
+	const rounding = 1e-9
+	switch left := b.less(u); {
+	case b.USD > 0 && each.USD > left.USD*(1+rounding):
+		return OverUSD, fmt.Sprintf("the run's budget of %.6g USD has %.6g left, and a trial may spend %.6g", b.USD, left.USD, each.USD)
+	case b.Tokens > 0 && each.Tokens > left.Tokens:
+		return OverTokens, fmt.Sprintf("the run's budget of %d tokens has %d left, and a trial may spend %d", b.Tokens, left.Tokens, each.Tokens)
+	}
+	return "", ""
 }
 
 // usedUp says in words whose budget it is.

@@ -36,6 +36,7 @@ type Session struct {
 	whose  string      // whose budget it was
 	full   bool        // the transcript
 	heard  heard
+	back   heldBack
 
 	asking  chan struct{} // has a place that is taken while it is found out whether the provider answers
 	silence silence
@@ -56,6 +57,13 @@ func (s *Session) Reason() (reason, detail string) {
 		limit = s.total()
 	}
 	return s.reason, usedUp(s.reason, s.whose, limit)
+}
+
+// Shared reports whether the budget that is used up is that of all trials of the execution.
+func (s *Session) Shared() bool {
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	return s.whose == "run"
 }
 
 // Usage is what the try has spent so far.

@@ -122,7 +122,7 @@ func (m *Miner) broke(ctx context.Context, p *prBudget, err error) error {
 	if !errors.Is(err, llm.ErrBudget) {
 		return err
 	}
-	code, detail, other := m.o.Gateway.OverBudget(ctx, gateway.Account{Spec: m.o.Spec.Address()}, totalOf(m.o.Spec))
+	code, detail, other := m.o.Gateway.OverBudget(ctx, gateway.Account{Spec: m.o.Spec.Address()}, gateway.Budget{}, totalOf(m.o.Spec))
 	switch {
 	case other != nil:
 		return other

@@ -50,9 +50,17 @@ func (c Cell) Key() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// FormerKey is the key that the first version gave the cell, which had in it what all trials of an execution may spend.
+func (c Cell) FormerKey() string {
+	sum := sha256.Sum256(c.encoded(c.Total))
+	return hex.EncodeToString(sum[:])
+}
+
 // canonical is the JSON of what of the cell counts.
-func (c Cell) canonical() []byte {
-	c.Task.Title, c.Task.Metadata, c.Total = "", nil, gateway.Budget{}
+func (c Cell) canonical() []byte { return c.encoded(gateway.Budget{}) }
+
+func (c Cell) encoded(total gateway.Budget) []byte {
+	c.Task.Title, c.Task.Metadata, c.Total = "", nil, total
 	c.Task.Judge.Decoys = 0
 	b, err := json.Marshal(c)
 	if err != nil {

@@ -33,6 +33,7 @@ type handle struct {
 	wg      sync.WaitGroup
 	log     *logFile
 	session *gateway.Session // nil = the agent has no model
+	before  time.Duration    // State.Held before the session
 	egress  *egress.Proxy    // nil = the task has no network list
 
 	// On the trial's line of time.
@@ -91,6 +92,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	l.fixed(s.Deadline)
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.openSession(s)
+	l.before = s.Held
 	if l.session, err = m.openModels(ctx, s); err != nil {
 		l.close()
 		return &hostError{err}

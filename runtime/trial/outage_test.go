@@ -58,6 +58,53 @@ func asked(t *testing.T, status int, before int64) *gateway.Session {
 	return session
 }
 
+// An agent that gives up while users hold its requests for models is not measured by what it left, and how long they
+// were held is said. Where it goes on until its time is over, that counts.
+func TestAHoldOfRequestsIsAnOutage(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before int64 // tokens of answers until then
+		end    string
+		exit   int
+		want   Status
+	}{
+		{"it gives up", 5, guest.EndedError, 1, InfraError},
+		{"it never had an answer", 0, guest.EndedExit, 0, InfraError},
+		{"it thinks that it is done", 5, guest.EndedExit, 0, Unresolved},
+		{"it tries until the deadline", 5, guest.EndedDeadline, 1, Unresolved},
+	} {
+		g, err := gateway.New(gateway.Options{
+			Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://provider.test", Key: func() (string, error) { return "key", nil }}},
+			Ledger:    pastLedger{tt.before}, Log: slog.New(slog.DiscardHandler), Hold: time.Millisecond,
+			HeldBack: func(gateway.Account, string) (string, <-chan struct{}) { return "run.r is paused by anna", nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := g.Open(t.Context(), gateway.Grant{Account: gateway.Account{Spec: "run.r", Trial: "t1", Try: 1}, Provider: "p", Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := httptest.NewRequest(http.MethodPost, gateway.OpenAIPrefix+"/v1/chat/completions", strings.NewReader(`{"model":"m"}`))
+		session.ServeHTTP(httptest.NewRecorder(), q)
+		m := New(Host{Log: slog.New(slog.DiscardHandler)}, "t1", "run.r")
+		line := clock.Begin()
+		s := State{Try: 1, Phase: Running, Line: line, StartedAt: line.Now().Add(-time.Hour), Deadline: line.Now().Add(-time.Minute), LastExit: tt.exit, Held: time.Minute}
+		s.Cell.Task.Judge.Command.Shell = "true"
+		m.handle = &handle{session: session, since: s.StartedAt, before: s.Held}
+		s = m.ended(s, &guest.Event{Type: guest.EventEnded, Reason: tt.end})
+		s.Held = m.held(s)
+		f := Decide(s, nil)
+		if f.Status != tt.want || f.Status == InfraError && (f.Reason != ReasonProvider || !strings.Contains(f.Detail, "paused by anna")) || f.HeldS < 60 || f.HeldS > 90 {
+			t.Errorf("%s: %s, %s, held for %v s: %s", tt.name, f.Status, f.Reason, f.HeldS, f.Detail)
+		}
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+		g.Close()
+	}
+}
+
 // An agent whose provider never answers, or is away when it gives up, is not measured by what it
 // left. One that had answers and runs out of time is.
 func TestAnOutageIsNoScore(t *testing.T) {

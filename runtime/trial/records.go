@@ -79,7 +79,8 @@ type Finished struct {
 	AgentDuration float64      `json:"agent_duration_s"`
 	TimedOut      bool         `json:"timed_out"`
 	Resumes       int          `json:"resumes"`
-	Usage         Usage        `json:"usage"` // of all tries so far
+	HeldS         float64      `json:"held_s,omitempty"` // for which users held requests for its models back, while its time ran on
+	Usage         Usage        `json:"usage"`            // of all tries so far
 	// DiscardedUsage is what of it went into tries that do not count. LostUsage is the same under the
 	// name that it had first, for readers of records of version 1.
 	DiscardedUsage Usage        `json:"discarded_usage,omitzero"`

@@ -97,12 +97,12 @@ func account(s State) gateway.Account {
 	return gateway.Account{Spec: s.Spec, Execution: s.Execution, Trial: s.ID, Try: s.Try}
 }
 
-// overBudget says whether the whole execution has nothing left to spend.
+// overBudget says whether the whole execution has nothing left to spend, or less than the try may.
 func (m *Machine) overBudget(ctx context.Context, s State) (reason, detail string, err error) {
 	if m.host.Gateway == nil || !s.Cell.Agent.Asks() {
 		return "", "", nil
 	}
-	return m.host.Gateway.OverBudget(ctx, account(s), s.Cell.Total)
+	return m.host.Gateway.OverBudget(ctx, account(s), s.Cell.Each, s.Cell.Total)
 }
 
 // left is what the trial still has. Before the agent has begun it is all of its time.
@@ -121,9 +121,16 @@ func (l *handle) left(line clock.Timeline, timeout time.Duration) func() guest.L
 	}
 }
 
+// FlagCut marks a trial that ended because its run's budget was used up, not its own: with more it might have come
+// further. Its verdict stands when the budget is raised, as another try of some would choose among results.
+const FlagCut = "cut"
+
 // overspent ends a trial whose budget is used up: what it has is judged.
 func (m *Machine) overspent(s State) (State, []Effect) {
 	s.Reason, s.Detail = m.handle.session.Reason()
+	if m.handle.session.Shared() {
+		s.Flags = appendOnce(s.Flags, FlagCut)
+	}
 	s.EndedAt, s.Phase = s.Line.Now(), Closing
 	return s, []Effect{m.happened(s, "budget", s.Detail)}
 }

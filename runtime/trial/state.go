@@ -116,6 +116,7 @@ type State struct {
 
 	EventSeq   int // of the last guest event stored
 	Resumes    int
+	Held       time.Duration `json:",omitempty"` // for which users held requests for models of the agent back
 	LastExit   int
 	Restarts   int    // of the container from its own layer
 	Crashed    bool   // the agent ended with an error

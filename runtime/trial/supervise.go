@@ -237,11 +237,28 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 	return s
 }
 
+// heldEvery is what is lost at most of the time for which requests were held, where a daemon is killed.
+const heldEvery = time.Minute
+
+// held is for how long users held requests for models of the agent back, all in all.
+func (m *Machine) held(s State) time.Duration {
+	if m.handle == nil || m.handle.session == nil {
+		return s.Held
+	}
+	took, _ := m.handle.session.HeldBack()
+	return m.handle.before + took
+}
+
 // outage is what the provider has against us, where that is why the agent ended: it failed for
 // good, or it never had an answer, however it ended then. What others left is worth what it is, whether or not there
 // was an answer at their end.
 func (m *Machine) outage(failed bool) string {
 	session := m.handle.session
+	if session != nil && (failed || session.Usage().OutputTokens == 0) {
+		if _, why := session.HeldBack(); why != "" {
+			return "requests for models were held back, and the agent did not wait: " + why
+		}
+	}
 	if session != nil && session.Unanswered() != "" {
 		return cmp.Or(session.Silent(), session.Unanswered())
 	}
@@ -296,6 +313,9 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 		return m.autoEval(ctx, s)
 	}
 	next, effects := m.meter(ctx, s)
+	if held := m.held(s); held >= next.Held+heldEvery { // each is stored
+		next.Held = held
+	}
 	return next, slices.Concat(effects, m.silence(s), m.forgotten(s)), nil
 }
 

@@ -31,6 +31,7 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	if err := m.said(); err != nil {
 		return s, nil, err
 	}
+	s.Held = m.held(s)
 	m.drop() // from here on the log is as it is recorded
 	// What was acknowledged gets its verdict, also when the trial is cancelled or failed.
 	if err := m.host.Judge.Abandon(ctx, s.ID, s.Try, s.Reason); err != nil {
@@ -71,7 +72,7 @@ func Decide(s State, subs []round.Submission) Finished {
 	f := Finished{
 		Trial: s.ID, Try: s.Try, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
 		Attempt: s.Cell.Attempt, Control: s.Cell.Agent.Control(), Reason: s.Reason, Detail: s.Detail, TimedOut: s.TimedOut, Resumes: s.Resumes,
-		Flags: slices.Clone(s.Flags), FailToPass: []TestRecord{}, PassToPass: []TestRecord{},
+		HeldS: seconds(s.Held), Flags: slices.Clone(s.Flags), FailToPass: []TestRecord{}, PassToPass: []TestRecord{},
 	}
 	if !s.StartedAt.IsZero() && s.EndedAt.After(s.StartedAt) {
 		f.AgentDuration = seconds(s.EndedAt.Sub(s.StartedAt))
