@@ -25,6 +25,8 @@ type Settings struct {
 	Limits       Limits
 	Log          Log
 	Repositories Repositories
+	Notifiers    map[string]Notifier
+	Traces       Traces
 	Unsupported  []string // what this version does not act on
 
 	secretVariables []string // variables that hold secrets of the settings

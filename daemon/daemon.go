@@ -23,6 +23,7 @@ import (
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/daemon/gitsync"
 	"github.com/assayd/assayd/daemon/metrics"
+	"github.com/assayd/assayd/daemon/notifier"
 	"github.com/assayd/assayd/daemon/notify"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
@@ -85,6 +86,7 @@ type Daemon struct {
 	logins    *logins      // nil in a process that serves no pages
 	pages     *web.Server
 	metrics   *metrics.Metrics
+	notifiers *notifier.Notifiers // nil in a process that tells nobody
 	health    health
 	replace   chan struct{}   // closed when another Daemon is to take over in this process
 	open      context.Context // for how long a drain waits for open runs
@@ -114,6 +116,9 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	fault.Reached(fault.StoreOpened)
 	d.id = rand.Text()
 	if err := d.metrics.Follow(ctx, d.store); err != nil {
+		return nil, err
+	}
+	if err := d.openNotifiers(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.connect(ctx); err != nil {
@@ -411,6 +416,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return d.writer.Run(gctx) })
 	g.Go(func() error { return d.recheck(gctx) })
 	g.Go(func() error { return d.metrics.Run(gctx, d.opts.Log) })
+	if d.notifiers != nil {
+		g.Go(func() error { return d.notifiers.Run(gctx) })
+	}
 	g.Go(func() error { return d.watchHealth(gctx) })
 	g.Go(func() error { return trimMemory(gctx) })
 	g.Go(func() error { return d.collect(gctx) })

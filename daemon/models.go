@@ -39,7 +39,7 @@ func openGateway(settings *config.Settings, secret func(string) (string, bool), 
 // openModels makes what agents reach their models by, and the store of their programs.
 func (d *Daemon) openModels(secret func(string) (string, bool)) (err error) {
 	settings := d.opts.Settings
-	if d.gateway, err = openGateway(settings, secret, d.store, d.metrics.ModelEnded, d.opts.Log); err != nil {
+	if d.gateway, err = openGateway(settings, secret, d.store, d.modelEnded, d.opts.Log); err != nil {
 		return err
 	}
 	d.layers, err = layer.Open(filepath.Join(d.store.Dir(), "layers"), layer.Options{

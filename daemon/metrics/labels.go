@@ -8,6 +8,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/engines"
+	"github.com/assayd/assayd/daemon/notifier"
 	"github.com/assayd/assayd/runtime/cheat"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -91,6 +92,9 @@ func (m *Metrics) seed(settings *config.Settings) {
 		c.trialSetup: {stages}, c.imageBuild: {roles}, c.engineCall: {{engines.Docker}, engines.Calls()},
 	} {
 		product(values, func(labels []string) { vec.WithLabelValues(labels...) })
+	}
+	for name := range settings.Notifiers {
+		product([][]string{{name}, notifier.Outcomes()}, func(labels []string) { c.notifications.WithLabelValues(labels...) })
 	}
 	for name, p := range settings.Providers {
 		c.modelHeld.WithLabelValues(name)

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/notifier"
+	"github.com/assayd/assayd/runtime/gateway"
+)
+
+// openNotifiers makes those who tell others what happens, before anything is stored.
+func (d *Daemon) openNotifiers(ctx context.Context) (err error) {
+	if d.opts.Idle {
+		return nil
+	}
+	settings, secret := d.opts.Settings, ConfigOptions(d.opts.Settings).Secret
+	for _, name := range slices.Sorted(maps.Keys(settings.Notifiers)) {
+		for _, s := range []config.Secret{settings.Notifiers[name].URL, settings.Notifiers[name].Key} {
+			if _, ok := s.Value(secret); !ok && !s.IsZero() {
+				d.opts.Log.Warn("a notifier tells nobody until there is its secret", "notifier", name, "secret", s.Name())
+			}
+		}
+	}
+	d.notifiers, err = notifier.Open(ctx, notifier.Options{
+		Settings: settings.Notifiers, Store: d.store, Secret: secret, Told: d.metrics.Notified, Version: d.opts.Version, Log: d.opts.Log,
+		Watched: notifier.Watched{
+			Begun: func(ctx context.Context) error { _, err := d.rec.Reader.Snapshot(ctx); return err },
+			Budget: func(run string) (gateway.Budget, bool) {
+				desired := d.rec.Reader.Latest().Run(run).Desired
+				if desired == nil {
+					return gateway.Budget{}, false
+				}
+				return desired.Total, true
+			},
+			Engine: d.engineUp, Free: func() int64 { return freeAt(d.store.Dir()) }, Providers: slices.Sorted(maps.Keys(settings.Providers)),
+		},
+	})
+	return err
+}
+
+// modelEnded is told of a request for a model.
+func (d *Daemon) modelEnded(e gateway.Ended) {
+	d.metrics.ModelEnded(e)
+	if d.notifiers != nil {
+		d.notifiers.ModelEnded(e)
+	}
+}
