@@ -25,6 +25,7 @@ import (
 	"github.com/assayd/assayd/daemon/metrics"
 	"github.com/assayd/assayd/daemon/notifier"
 	"github.com/assayd/assayd/daemon/notify"
+	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/admission"
@@ -87,6 +88,7 @@ type Daemon struct {
 	pages     *web.Server
 	metrics   *metrics.Metrics
 	notifiers *notifier.Notifiers // nil in a process that tells nobody
+	tracer    *trace.Tracer       // nil where the settings have no traces
 	health    health
 	replace   chan struct{}   // closed when another Daemon is to take over in this process
 	open      context.Context // for how long a drain waits for open runs
@@ -118,7 +120,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.metrics.Follow(ctx, d.store); err != nil {
 		return nil, err
 	}
-	if err := d.openNotifiers(ctx); err != nil {
+	if err := errors.Join(d.openNotifiers(ctx), d.openTraces(ctx)); err != nil {
 		return nil, err
 	}
 	if err := d.connect(ctx); err != nil {
@@ -206,6 +208,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		},
 		Datasets: datasets,
 		Mining:   mining,
+		TraceID:  d.traceID(),
 		Ready:    d.ready, Idle: o.Idle,
 		Observer: reconcile.Observer{Turned: d.metrics.Turned, Failed: d.metrics.Failed, Staged: d.metrics.Staged},
 	})
@@ -418,6 +421,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return d.metrics.Run(gctx, d.opts.Log) })
 	if d.notifiers != nil {
 		g.Go(func() error { return d.notifiers.Run(gctx) })
+	}
+	if d.tracer != nil {
+		g.Go(func() error { return d.tracer.Run(gctx) })
 	}
 	g.Go(func() error { return d.watchHealth(gctx) })
 	g.Go(func() error { return trimMemory(gctx) })

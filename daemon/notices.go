@@ -7,6 +7,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/notifier"
+	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/runtime/gateway"
 )
 
@@ -38,6 +39,30 @@ func (d *Daemon) openNotifiers(ctx context.Context) (err error) {
 		},
 	})
 	return err
+}
+
+// openTraces makes who sends traces, before anything is stored.
+func (d *Daemon) openTraces(ctx context.Context) (err error) {
+	settings := d.opts.Settings
+	switch {
+	case d.opts.Idle:
+		return nil
+	case settings.Traces.Endpoint == "":
+		return trace.Forget(ctx, d.store)
+	}
+	d.tracer, err = trace.Open(ctx, trace.Options{
+		Settings: settings.Traces, Store: d.store, Owner: d.store.Owner(), StateDir: d.store.Dir(), Secret: ConfigOptions(settings).Secret,
+		Told: d.metrics.Traced, Version: d.opts.Version, Log: d.opts.Log,
+	})
+	return err
+}
+
+// traceID is the id of the trace of a try, for logs; nil where there are no traces.
+func (d *Daemon) traceID() func(trial string, try int) string {
+	if d.tracer == nil {
+		return nil
+	}
+	return d.tracer.ID
 }
 
 // modelEnded is told of a request for a model.

@@ -9,6 +9,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/daemon/notifier"
+	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/runtime/cheat"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -83,7 +84,7 @@ func (m *Metrics) seed(settings *config.Settings) {
 		c.trialsFinished: {statuses, reasons}, c.triesLost: {lost}, c.events: {events}, c.flags: {flags},
 		c.submissions: {kinds, verdicts}, c.judgeRefused: {refusals}, c.records: {types},
 		c.engineErrors: {{engines.Docker}, engines.Failures()}, c.imageBuilds: {roles, builds},
-		c.pulls: {mining.Stages(), pullVerdicts}, c.githubRequests: {githubKinds, githubAnswers}, c.archiveHours: {hourOutcomes}, c.logins: {logins},
+		c.pulls: {mining.Stages(), pullVerdicts}, c.githubRequests: {githubKinds, githubAnswers}, c.spans: {trace.Outcomes()}, c.archiveHours: {hourOutcomes}, c.logins: {logins},
 	} {
 		product(values, func(labels []string) { vec.WithLabelValues(labels...) })
 	}

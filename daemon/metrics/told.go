@@ -85,6 +85,11 @@ func (m *Metrics) Notified(to, outcome string, n int) {
 	m.counters.notifications.WithLabelValues(to, outcome).Add(float64(n))
 }
 
+// Traced is told what came of n spans.
+func (m *Metrics) Traced(outcome string, n int) {
+	m.counters.spans.WithLabelValues(outcome).Add(float64(n))
+}
+
 // ModelEnded is told of a request for a model.
 func (m *Metrics) ModelEnded(e gateway.Ended) {
 	c, model := &m.counters, m.model(e.Provider, e.Model, e.Declared)

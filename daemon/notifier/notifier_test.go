@@ -377,7 +377,9 @@ func TestBudgetsAreTold(t *testing.T) {
 			return err
 		})
 	}
-	f.do(func(tx *store.Tx) error { return tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: time.Now()}) })
+	f.do(func(tx *store.Tx) error {
+		return tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: time.Now()})
+	})
 	spend(5)
 	told := func() (texts []string) {
 		r.mu.Lock()
