@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/notifier"
 	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -17,13 +16,6 @@ func (d *Daemon) openNotifiers(ctx context.Context) (err error) {
 		return nil
 	}
 	settings, secret := d.opts.Settings, ConfigOptions(d.opts.Settings).Secret
-	for _, name := range slices.Sorted(maps.Keys(settings.Notifiers)) {
-		for _, s := range []config.Secret{settings.Notifiers[name].URL, settings.Notifiers[name].Key} {
-			if _, ok := s.Value(secret); !ok && !s.IsZero() {
-				d.opts.Log.Warn("a notifier tells nobody until there is its secret", "notifier", name, "secret", s.Name())
-			}
-		}
-	}
 	d.notifiers, err = notifier.Open(ctx, notifier.Options{
 		Settings: settings.Notifiers, Store: d.store, Secret: secret, Told: d.metrics.Notified, Version: d.opts.Version, Log: d.opts.Log,
 		Watched: notifier.Watched{

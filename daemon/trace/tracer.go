@@ -222,11 +222,7 @@ func (t *Tracer) flush(ctx context.Context) error {
 			t.at.Failing, t.at.Why = time.Time{}, ""
 			break
 		}
-		if t.at.Failing.IsZero() {
-			t.at.Failing = clock.Now()
-			t.o.Log.Warn("the collector does not take traces; they are sent again", "error", name(err.Error()))
-		}
-		t.at.Why = name(err.Error())
+		t.failed(ctx, err)
 		if time.Since(began) > giveUp {
 			t.o.Log.Error("spans are dropped: the collector did not take them for an hour", "spans", n)
 			t.o.Told(Dropped, n)
@@ -238,6 +234,18 @@ func (t *Tracer) flush(ctx context.Context) error {
 	t.o.Told(Sent, n)
 	t.queue = t.queue[:0]
 	return nil
+}
+
+// failed notes that the collector does not take spans, for what looks wrong.
+func (t *Tracer) failed(ctx context.Context, err error) {
+	if !t.at.Failing.IsZero() {
+		return
+	}
+	t.at.Failing, t.at.Why = clock.Now(), name(err.Error())
+	t.o.Log.Warn("the collector does not take traces; they are sent again", "error", t.at.Why)
+	if err := t.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutDelivery(t.at) }); err != nil && ctx.Err() == nil {
+		t.o.Log.Warn("store why traces are not taken", "error", err)
+	}
 }
 
 // keep stores how far was sent.
