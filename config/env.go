@@ -142,6 +142,12 @@ func (s *Settings) secrets() []Secret {
 	for _, name := range sortedKeys(s.Build.Secrets) {
 		all = append(all, s.Build.Secrets[name])
 	}
+	for _, name := range sortedKeys(s.Notifiers) {
+		all = append(all, s.Notifiers[name].URL, s.Notifiers[name].Key)
+	}
+	for _, name := range sortedKeys(s.Traces.Headers) {
+		all = append(all, s.Traces.Headers[name])
+	}
 	all = append(all, s.HuggingFace.Token, s.HTTP.Token, s.HTTP.ViewerToken, s.HTTP.OperatorToken)
 	return append(all, s.passwords()...)
 }

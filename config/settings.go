@@ -26,6 +26,8 @@ type Settings struct {
 	Budget       HostBudget
 	Log          Log
 	Repositories Repositories
+	Notifiers    map[string]Notifier
+	Traces       Traces
 	Unsupported  []string // what this version does not act on
 
 	secretVariables []string // variables that hold secrets of the settings

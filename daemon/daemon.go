@@ -23,7 +23,9 @@ import (
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/daemon/gitsync"
 	"github.com/assayd/assayd/daemon/metrics"
+	"github.com/assayd/assayd/daemon/notifier"
 	"github.com/assayd/assayd/daemon/notify"
+	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/admission"
@@ -85,6 +87,8 @@ type Daemon struct {
 	logins    *logins      // nil in a process that serves no pages
 	pages     *web.Server
 	metrics   *metrics.Metrics
+	notifiers *notifier.Notifiers // nil in a process that tells nobody
+	tracer    *trace.Tracer       // nil where the settings have no traces
 	health    health
 	replace   chan struct{}   // closed when another Daemon is to take over in this process
 	open      context.Context // for how long a drain waits for open runs
@@ -114,6 +118,9 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	fault.Reached(fault.StoreOpened)
 	d.id = rand.Text()
 	if err := d.metrics.Follow(ctx, d.store); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(d.openNotifiers(ctx), d.openTraces(ctx)); err != nil {
 		return nil, err
 	}
 	if err := d.connect(ctx); err != nil {
@@ -201,6 +208,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		},
 		Datasets: datasets,
 		Mining:   mining,
+		TraceID:  d.traceID(),
 		Ready:    d.ready, Idle: o.Idle,
 		Observer: reconcile.Observer{Turned: d.metrics.Turned, Failed: d.metrics.Failed, Staged: d.metrics.Staged},
 	})
@@ -411,6 +419,12 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return d.writer.Run(gctx) })
 	g.Go(func() error { return d.recheck(gctx) })
 	g.Go(func() error { return d.metrics.Run(gctx, d.opts.Log) })
+	if d.notifiers != nil {
+		g.Go(func() error { return d.notifiers.Run(gctx) })
+	}
+	if d.tracer != nil {
+		g.Go(func() error { return d.tracer.Run(gctx) })
+	}
 	g.Go(func() error { return d.watchHealth(gctx) })
 	g.Go(func() error { return trimMemory(gctx) })
 	g.Go(func() error { return d.collect(gctx) })

@@ -44,7 +44,7 @@ func (d *Daemon) heldBack(a gateway.Account, provider string) (why string, chang
 func (d *Daemon) openModels(secret func(string) (string, bool)) (err error) {
 	settings := d.opts.Settings
 	if d.gateway, err = openGateway(settings, secret, gateway.Options{
-		Ledger: ledger.NewUsageLedger(d.store), HeldBack: d.heldBack, Ended: d.metrics.ModelEnded, Log: d.opts.Log,
+		Ledger: ledger.NewUsageLedger(d.store), HeldBack: d.heldBack, Ended: d.modelEnded, Log: d.opts.Log,
 	}); err != nil {
 		return err
 	}

@@ -40,7 +40,9 @@ func (l *liveTrial) tell(o control.Order) {
 // loop, or when the loop ends.
 func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 	ctx := r.life
-	l := &liveTrial{machine: trial.New(r.o.Host, s.ID, s.Spec), need: need, spec: s.Spec, slot: plan.SlotOf(s.Cell)}
+	host := r.o.Host
+	host.Log = r.traced(host.Log, s)
+	l := &liveTrial{machine: trial.New(host, s.ID, s.Spec), need: need, spec: s.Spec, slot: plan.SlotOf(s.Cell)}
 	r.live[s.ID] = l
 	if o, is := r.Orders.Of(s.ID, s.Try); is {
 		l.tell(o)
@@ -58,9 +60,17 @@ func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 	return l
 }
 
+// traced is a log that names the trace of a try, where there are traces.
+func (r *Reconciler) traced(log *slog.Logger, s trial.State) *slog.Logger {
+	if r.o.TraceID == nil {
+		return log
+	}
+	return log.With("trace_id", r.o.TraceID(s.ID, s.Try))
+}
+
 // steps makes transitions until the trial is done, one transaction each.
 func (r *Reconciler) steps(ctx context.Context, m *trial.Machine, s trial.State) {
-	log := r.o.Log.With("spec", s.Spec, "trial", s.ID)
+	log := r.traced(r.o.Log.With("spec", s.Spec, "trial", s.ID), s)
 	again, away := pause.Growing{}, false
 	if s.MayKeep() {
 		r.Retention.Changed() // what an earlier try left goes now

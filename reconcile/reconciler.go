@@ -45,6 +45,8 @@ type Options struct {
 	// Mining makes what a miner of a spec reaches the outside by; the rest is added here.
 	Mining func(spec config.Mining) (mining.Options, error)
 	Ready  func() // called once, after the first complete pass
+	// TraceID is the id of a try's trace, for the log; nil = there are no traces.
+	TraceID func(trial string, try int) string
 	Observer
 	Idle bool // answer questions about what was accepted and done, do nothing
 }

@@ -203,6 +203,7 @@ var ownerOf = map[string]string{
 	"github.com/agext/levenshtein":      "config",
 	"github.com/fsnotify/fsnotify":      "daemon/watch",
 	"github.com/prometheus":             "daemon/metrics",
+	"go.opentelemetry.io":               "daemon/trace daemon/trace/tracetest",
 	"github.com/coreos/go-systemd/v22":  "daemon/notify",
 	"github.com/spf13/cobra":            "daemon/cli",
 	"github.com/tmaxmax/go-sse":         "daemon/api",

@@ -8,6 +8,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/engines"
+	"github.com/assayd/assayd/daemon/notifier"
+	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/runtime/cheat"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -82,7 +84,7 @@ func (m *Metrics) seed(settings *config.Settings) {
 		c.trialsFinished: {statuses, reasons}, c.triesLost: {lost}, c.events: {events}, c.flags: {flags},
 		c.submissions: {kinds, verdicts}, c.judgeRefused: {refusals}, c.records: {types},
 		c.engineErrors: {{engines.Docker}, engines.Failures()}, c.imageBuilds: {roles, builds},
-		c.pulls: {mining.Stages(), pullVerdicts}, c.githubRequests: {githubKinds, githubAnswers}, c.archiveHours: {hourOutcomes}, c.logins: {logins},
+		c.pulls: {mining.Stages(), pullVerdicts}, c.githubRequests: {githubKinds, githubAnswers}, c.spans: {trace.Outcomes()}, c.archiveHours: {hourOutcomes}, c.logins: {logins},
 	} {
 		product(values, func(labels []string) { vec.WithLabelValues(labels...) })
 	}
@@ -91,6 +93,9 @@ func (m *Metrics) seed(settings *config.Settings) {
 		c.trialSetup: {stages}, c.imageBuild: {roles}, c.engineCall: {{engines.Docker}, engines.Calls()},
 	} {
 		product(values, func(labels []string) { vec.WithLabelValues(labels...) })
+	}
+	for name := range settings.Notifiers {
+		product([][]string{{name}, notifier.Outcomes()}, func(labels []string) { c.notifications.WithLabelValues(labels...) })
 	}
 	for name, p := range settings.Providers {
 		c.modelHeld.WithLabelValues(name)

@@ -54,6 +54,7 @@ type counters struct {
 	pulls, tasksMined, miningCost, githubRequests, archiveHours *prometheus.CounterVec
 	storeCommit, httpRequest                                    *prometheus.HistogramVec
 	records, resultsErrors, httpRequests, logins                *prometheus.CounterVec
+	notifications, spans                                        *prometheus.CounterVec
 	clients                                                     prometheus.Gauge // of streams of events
 }
 
@@ -164,6 +165,8 @@ func (m *Metrics) defineOutside() {
 	c.httpRequests = m.counter("http_requests_total", "Requests that the daemon answered.", "route", "code")
 	c.httpRequest = m.histogram("http_request_seconds", "How long answers took, but for streams.", short, "route")
 	c.logins = m.counter("logins_total", "Tries to log in at the pages.", "outcome")
+	c.notifications = m.counter("notifications_total", "Notices that were taken or dropped, and calls of receivers that failed.", "notifier", "outcome")
+	c.spans = m.counter("spans_total", "Spans of traces.", "outcome")
 	c.clients = prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "event_clients", Help: "Streams of events that are open."})
 	m.define("gauge", "event_clients", "Streams of events that are open.", nil)
 	m.registry.MustRegister(c.clients)

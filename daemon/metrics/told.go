@@ -80,6 +80,16 @@ func (m *Metrics) HourEnded(err error) {
 // LoggedIn is told of a try to log in: ok, wrong, limited.
 func (m *Metrics) LoggedIn(outcome string) { m.counters.logins.WithLabelValues(outcome).Inc() }
 
+// Notified is told what came of n notices, or of a call of a receiver.
+func (m *Metrics) Notified(to, outcome string, n int) {
+	m.counters.notifications.WithLabelValues(to, outcome).Add(float64(n))
+}
+
+// Traced is told what came of n spans.
+func (m *Metrics) Traced(outcome string, n int) {
+	m.counters.spans.WithLabelValues(outcome).Add(float64(n))
+}
+
 // ModelEnded is told of a request for a model.
 func (m *Metrics) ModelEnded(e gateway.Ended) {
 	c, model := &m.counters, m.model(e.Provider, e.Model, e.Declared)

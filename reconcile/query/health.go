@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ const (
 	RuleSpecs   = "specs_rejected"
 	RuleInfra   = "infra_errors"
 	RuleStarts  = "nothing_starts"
+	RuleNotices = "notices_late"
 )
 
 // HostState is what a daemon knows of itself and its machine.
@@ -56,6 +58,7 @@ const (
 	loopStuck   = time.Minute
 	diskLow     = 10 << 30 // bytes
 	resultsLate = 10 * time.Minute
+	noticesLate = 10 * time.Minute
 	startsLate  = 15 * time.Minute
 	infraShare  = 0.05
 	infraTrials = 20 // that are over
@@ -111,6 +114,10 @@ func (r *Reader) HealthOf(ctx context.Context, overview Overview) (h Health, err
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		late, err := lateResults(tx, h.Time)
 		h.Findings = append(h.Findings, late...)
+		if err == nil {
+			late, err = lateNotices(tx, h.Time)
+			h.Findings = append(h.Findings, late...)
+		}
 		for _, run := range overview.Runs {
 			if err == nil && run.State == "running" {
 				var found []HealthFinding
@@ -179,6 +186,25 @@ func lateResults(tx *store.Tx, now time.Time) (all []HealthFinding, err error) {
 				Advice: "look whether the folder can be written and has room; they are safe in the state directory, and written as soon as it can",
 			})
 		}
+	}
+	return all, err
+}
+
+// lateNotices are receivers of notices and traces that take none for a while.
+func lateNotices(tx *store.Tx, now time.Time) (all []HealthFinding, err error) {
+	deliveries, err := tx.Deliveries()
+	for _, d := range deliveries {
+		if d.Failing.IsZero() || now.Sub(d.Failing) < noticesLate || len(all) == maxFindings {
+			continue
+		}
+		what := "The collector takes no traces"
+		if name, is := strings.CutPrefix(d.Name, "notifier."); is {
+			what = fmt.Sprintf("The receiver of the notifier %q takes nothing", name)
+		}
+		all = append(all, HealthFinding{
+			Severity: "warning", Rule: RuleNotices, Since: d.Failing, What: what + ": " + d.Why + ".",
+			Advice: "look at its address and key in the settings; it is told all as soon as it takes something",
+		})
 	}
 	return all, err
 }

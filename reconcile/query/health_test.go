@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,26 @@ func TestHealth(t *testing.T) {
 	}
 	if len(r.seen.at) != 1 {
 		t.Errorf("what is over is remembered: %v", r.seen.at)
+	}
+}
+
+// A receiver that takes nothing for a while is told of.
+func TestLateNotices(t *testing.T) {
+	h := newFixture(t)
+	since := time.Now().UTC()
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(tx.PutDelivery(store.Delivery{Name: "notifier.team", Failing: since, Why: "the receiver answers 500"}),
+			tx.PutDelivery(store.Delivery{Name: "notifier.ci"}), tx.PutDelivery(store.Delivery{Name: "traces", Failing: since, Why: "no"}))
+	}))
+	for after, want := range map[time.Duration]string{time.Minute: "", noticesLate + time.Minute: RuleNotices + " " + RuleNotices} {
+		var got []HealthFinding
+		check(t, h.store.View(t.Context(), func(tx *store.Tx) (err error) {
+			got, err = lateNotices(tx, since.Add(after))
+			return err
+		}))
+		if rules := rulesOf(got); rules != want || want != "" && (!got[0].Since.Equal(since) || got[0].What != `The receiver of the notifier "team" takes nothing: the receiver answers 500.` || got[1].What != "The collector takes no traces: no.") {
+			t.Errorf("after %s: %+v", after, got)
+		}
 	}
 }
 

@@ -37,6 +37,15 @@ func (t *Tx) InsertExchange(x ExchangeRow) (id int64, err error) {
 	return id, nil
 }
 
+// ProviderOf returns the provider that a try of a trial asked first, or ErrNotFound.
+func (t *Tx) ProviderOf(trial string, try int) (string, error) {
+	provider, err := one(t, scanString, "SELECT provider FROM exchanges WHERE trial = ? AND try = ? LIMIT 1", trial, try)
+	if err != nil {
+		return "", fmt.Errorf("read whom trial %q asked: %w", trial, err)
+	}
+	return provider, nil
+}
+
 // UpdateExchange replaces what a stored exchange took. It fails with ErrNotFound.
 func (t *Tx) UpdateExchange(id int64, x ExchangeRow) error {
 	old, err := one(t, func(r row) (x ExchangeRow, err error) {

@@ -30,8 +30,9 @@ var errEnough = errors.New("there are enough")
 
 // NumberedLine is a line with the number of the change that stored it.
 type NumberedLine struct {
-	N    int64
-	Data []byte // without its newline
+	N      int64
+	Stream string
+	Data   []byte // without its newline
 }
 
 // LinesAfter returns the lines of all streams that were stored after change n, in order: at most limit, and no
@@ -39,13 +40,13 @@ type NumberedLine struct {
 // is none of them.
 func (t *Tx) LinesAfter(n int64, limit int) (lines []NumberedLine, err error) {
 	bytes := 0
-	err = each(t, func(r row) (l NumberedLine, err error) { return l, r.Scan(&l.N, &l.Data) }, func(l NumberedLine) error {
+	err = each(t, func(r row) (l NumberedLine, err error) { return l, r.Scan(&l.N, &l.Stream, &l.Data) }, func(l NumberedLine) error {
 		lines = append(lines, l)
 		if bytes += len(l.Data); bytes >= batchBytes {
 			return errEnough
 		}
 		return nil
-	}, "SELECT n, data FROM lines WHERE n > 0 AND n > ? ORDER BY n LIMIT ?", n, limit)
+	}, "SELECT n, spec, data FROM lines WHERE n > 0 AND n > ? ORDER BY n LIMIT ?", n, limit)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, fmt.Errorf("read lines after change %d: %w", n, err)
 	}

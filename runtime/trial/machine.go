@@ -224,7 +224,7 @@ func (m *Machine) pending(ctx context.Context, s State) (State, []Effect, error)
 	case reason != "":
 		return fail(s, Cancelled, reason, errors.New(detail)), nil, nil
 	}
-	s.Phase = Images
+	s.Phase, s.BegunAt = Images, s.Line.Now()
 	return s, nil, nil
 }
 
@@ -277,7 +277,7 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 	if s, err = m.measure(ctx, s, t, work); err != nil || s.Phase == Verdict {
 		return s, nil, err
 	}
-	s.Phase = Create
+	s.Phase, s.ImagesAt = Create, s.Line.Now()
 	if single(s) && s.Cell.SanityCheck {
 		s.Phase = Sane
 	}

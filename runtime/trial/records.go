@@ -19,6 +19,8 @@ type Started struct {
 	Images   map[string]string `json:"images"` // role -> id
 	Limits   LimitsRecord      `json:"limits"`
 	Manifest ManifestRecord    `json:"manifest"`
+	SetupS   float64           `json:"setup_s"`  // from the beginning of the try on; 0 = an earlier version began it
+	ImagesS  float64           `json:"images_s"` // of it, until there were its images
 }
 
 // ManifestRecord tells which tests are expected.

@@ -108,6 +108,8 @@ type State struct {
 	// Line is what all times of the try and of its rounds are read from, so that they agree
 	// with each other whatever is done to the wall clock. It is renewed after a reboot.
 	Line      clock.Timeline
+	BegunAt   time.Time `json:",omitzero"` // the try, before there are its images
+	ImagesAt  time.Time `json:",omitzero"` // there are its images
 	StartedAt time.Time
 	Deadline  time.Time
 	EndedAt   time.Time // of the agent

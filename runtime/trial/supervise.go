@@ -158,13 +158,17 @@ func (m *Machine) adopted(s State) Effect {
 
 func (m *Machine) started(s State) Started {
 	t := s.Cell.Task
+	setup, images := 0.0, 0.0
+	if !s.BegunAt.IsZero() {
+		setup, images = seconds(s.StartedAt.Sub(s.BegunAt)), seconds(s.ImagesAt.Sub(s.BegunAt))
+	}
 	names, source := scoring.Manifest(t, s.Reference)
 	return Started{
 		Trial: s.ID, Try: s.Try, Deadline: s.Deadline, Task: t.Name, Agent: s.Cell.Agent.Title(),
 		Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
 		Images:   map[string]string{"work": s.WorkImage.ID, "judge": s.JudgeImage.ID},
 		Limits:   LimitsRecord{t.Work.CPUs, t.Work.Memory, t.Work.PIDs, t.Work.Disk},
-		Manifest: ManifestRecord{source, len(names)},
+		Manifest: ManifestRecord{source, len(names)}, SetupS: max(setup, 0), ImagesS: max(images, 0),
 	}
 }
 
