@@ -55,7 +55,9 @@ func TestATrialIsOneTraceAcrossAKill(t *testing.T) {
 	w.until("the receiver is told", func() error {
 		mu.Lock()
 		defer mu.Unlock()
-		if !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, `"type":"run.finished"`) && strings.Contains(s, "run.traced e1 is finished") }) {
+		if !slices.ContainsFunc(told, func(s string) bool {
+			return strings.Contains(s, `"type":"run.finished"`) && strings.Contains(s, "run.traced e1 is finished")
+		}) {
 			return fmt.Errorf("it heard %q", told)
 		}
 		return nil
