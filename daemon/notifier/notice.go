@@ -30,7 +30,7 @@ const (
 	lastTries = 20
 	tooMany   = 4 // 20 %
 	fewAgain  = 2 // 10 %
-	maxRuns   = 1000
+	maxRuns   = 200
 )
 
 // tries are the last tries of a run.
@@ -124,6 +124,10 @@ func (k known) notices(line store.NumberedLine) []Notice {
 		text, data := r.rejected()
 		add(config.OnSpecsRejected, text, data)
 	case "control":
+		if r.Action == "budget" && r.After != nil { // of the settings, for a day or a month
+			add(config.OnBudget, fmt.Sprintf("a budget of the settings is used up: %s is held until %s", r.Target, r.After.Until.UTC().Format(time.RFC3339)),
+				map[string]any{"target": r.Target, "until": r.After.Until})
+		}
 		if text := r.held(); text != "" {
 			add(config.OnHeld, text, map[string]any{"action": r.Action, "target": r.Target, "by": r.By})
 		}

@@ -56,7 +56,11 @@ func TestNoticesAreMadeOfRecords(t *testing.T) {
 			"run.r:1 held: run.r is throttled to 2 by anna",
 		},
 		"a hold that has ended": {`"type":"control","action":"expire","target":"run.r","by":"","after":null`, "run.r:1 held: run.r is not held any more: the hold has ended"},
-		"another command":       {`"type":"control","action":"cancel","target":"run.r","by":"anna"`, ""},
+		"a budget of the settings": {
+			`"type":"control","action":"budget","target":"all","by":"","after":{"kind":"budget","until":"2026-01-03T00:00:00Z"}`,
+			"run.r:1 budget: a budget of the settings is used up: all is held until 2026-01-03T00:00:00Z",
+		},
+		"another command": {`"type":"control","action":"cancel","target":"run.r","by":"anna"`, ""},
 		"a doubtful verdict": {
 			`"type":"trial.finished","trial":"r.e1.0","final":true,"status":"resolved","flags":["oom","tampered","cheat:upstream"]`,
 			"run.r:1 flagged: run.r: the trial r.e1.0 is flagged: tampered, cheat:upstream",

@@ -22,7 +22,7 @@ import (
 
 // How records are read and notices are sent.
 const (
-	atOnce      = 1000                   // records in one transaction
+	atOnce      = 200                    // records in one transaction
 	rest        = 200 * time.Millisecond // after what there was is told
 	perMinute   = 5                      // messages; what is beyond is told together
 	firstPause  = time.Second            // before a message is sent again

@@ -165,9 +165,9 @@ func (m *making) started(o *open) {
 }
 
 // agent is a run of the agent that is over.
-func (m *making) agent(o *open, end time.Time) *span {
+func (m *making) agent(o *open, end time.Time) {
 	o.Runs++
-	return m.add("trial.agent", o.Since, end, attribute.Int("assayd.agent.run", o.Runs))
+	m.add("trial.agent", o.Since, end, attribute.Int("assayd.agent.run", o.Runs))
 }
 
 func (m *making) judged(o *open) {

@@ -18,11 +18,11 @@ import (
 
 // How records are read and spans are sent.
 const (
-	atOnce   = 200                    // records in one transaction
-	maxSpans = 512                    // in one call; more are not kept in memory
-	rest     = 500 * time.Millisecond // after what there was is sent
-	giveUp   = time.Hour              // spans that are not taken for so long are dropped
-	keepAt   = time.Minute            // how often the cursor is stored where nothing is sent
+	atOnce   = 200         // records in one transaction
+	maxSpans = 512         // in one call; more are not kept in memory
+	rest     = time.Second // after what there was is sent
+	giveUp   = time.Hour   // spans that are not taken for so long are dropped
+	keepAt   = time.Minute // how often the cursor is stored where nothing is sent
 )
 
 // Outcomes of spans.
