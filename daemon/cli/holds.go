@@ -46,7 +46,9 @@ func (e *env) pause() *cobra.Command {
 	calls := false
 	cmd := &cobra.Command{
 		Use: "pause TARGET", Short: "Let nothing new begin", Args: one("all, a run, a mining spec, or provider.NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error { return e.hold(cmd, control.Asked{Target: args[0], Calls: calls}, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.hold(cmd, control.Asked{Target: args[0], Calls: calls}, f)
+		},
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&calls, "calls", false, "hold requests for models of what is at work, too; its time runs on")

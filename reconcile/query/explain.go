@@ -71,9 +71,9 @@ func Explain(run Standing, now time.Time) (all []Finding) {
 	add("info", "", "%s.", text)
 	all = append(all, run.held()...)
 	if run.Left != nil && run.State == "running" {
-		then := "trials that have not begun are cancelled then"
+		then := "trials that have not begun are cancelled when it is used up"
 		if run.AtLimit == config.AtLimitHold {
-			then = "trials that have not begun wait then until budget.total in its file is raised"
+			then = "trials that have not begun wait, when it is used up, until budget.total in its file is raised"
 		}
 		add("info", "", "Of its budget %s are left; %s.", run.Left, then)
 	}
