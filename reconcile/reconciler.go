@@ -344,23 +344,7 @@ func (r *Reconciler) idle(ctx context.Context) error {
 func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	r.Heartbeat()
 	r.publish()
-	pause := idleTurn
-	if _, due, ok := r.queue.peek(r.now()); ok && r.set != nil {
-		pause = min(pause, due)
-	}
-	if !r.again.IsZero() {
-		pause = min(pause, max(time.Until(r.again), 0))
-	}
-	if r.set != nil {
-		pause = min(pause, max(time.Until(r.stirred.due), 0))
-	}
-	if next := r.Desk.Next(); !next.IsZero() {
-		pause = min(pause, max(time.Until(next), 0))
-	}
-	if r.o.hostBudget() != (config.HostBudget{}) {
-		pause = min(pause, budgetsEvery)
-	}
-	timer := time.NewTimer(pause)
+	timer := time.NewTimer(untilTurn(r))
 	defer timer.Stop()
 	r.waits.Store(true)
 	defer r.waits.Store(false)
@@ -402,6 +386,27 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 			r.lookAtContent(ctx)
 		}
 	}
+}
+
+// untilTurn is how long the loop waits for something to happen.
+func untilTurn(r *Reconciler) time.Duration {
+	pause := idleTurn
+	if _, due, ok := r.queue.peek(r.now()); ok && r.set != nil {
+		pause = min(pause, due)
+	}
+	if !r.again.IsZero() {
+		pause = min(pause, max(time.Until(r.again), 0))
+	}
+	if r.set != nil {
+		pause = min(pause, max(time.Until(r.stirred.due), 0))
+	}
+	if next := r.Desk.Next(); !next.IsZero() {
+		pause = min(pause, max(time.Until(next), 0))
+	}
+	if r.o.hostBudget() != (config.HostBudget{}) {
+		pause = min(pause, budgetsEvery)
+	}
+	return pause
 }
 
 // begins says that the loop has something to do.

@@ -123,7 +123,7 @@ var mayImport = map[string][]string{
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/plan", "reconcile/summary",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary",
 		// What is told of trials, rounds, and mining.
 		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
 	},

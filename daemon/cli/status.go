@@ -66,6 +66,9 @@ func showStatus(w io.Writer, s query.Status, explained bool) error {
 	if s.Git != nil {
 		showGit(w, *s.Git, s.Time)
 	}
+	for _, p := range s.Budgets {
+		fmt.Fprintf(w, "The budget of the %s has %.2f USD left of %.6g, until %s.\n", p.Period, p.LeftUSD, p.LimitUSD, p.Ends.Format(time.RFC3339))
+	}
 	for _, lack := range s.Waits {
 		fmt.Fprintln(w, "The daemon waits for "+lack)
 	}

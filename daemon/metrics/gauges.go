@@ -50,7 +50,7 @@ type gauges struct {
 	build, ready, loopAge, files, diagnostics, runs, gitUp, gitFetched      *prometheus.Desc
 	trials, waiting, queued, oldest, judging, warm, capacity, held          *prometheus.Desc
 	engineUp, containers, bytes, free                                       *prometheus.Desc
-	inFlight, inLine, paused, spending                                      *prometheus.Desc
+	inFlight, inLine, paused, spending, holds, left                         *prometheus.Desc
 	cells, resolved, cost, budget, dropped, mining, githubLeft, resultsLags *prometheus.Desc
 }
 
@@ -84,6 +84,8 @@ func (m *Metrics) defineGauges(version string) {
 	g.inLine = m.gauge("model_in_line", "Requests that wait for their provider's limits.", "provider")
 	g.paused = m.gauge("model_paused", "Models that a provider wants no request for now.", "provider")
 	g.spending = m.gauge("spending_usd_per_hour", "What models cost in the last hour, as far as this process goes back.")
+	g.holds = m.gauge("holds", "Holds in force, by what they are on.", "target")
+	g.left = m.gauge("budget_left_usd", "What models may still cost in a day or a month of UTC, where the settings bound that.", "period")
 	g.cells = m.gauge("run_cells", "Cells of an open execution.", "spec", "state")
 	g.resolved = m.gauge("run_resolved_ratio", "Resolved rate of an open execution, of the summary that was made last.", "spec")
 	g.cost = m.gauge("run_cost_usd", "What models cost in an open execution.", "spec")
@@ -98,7 +100,7 @@ func (m *Metrics) defineGauges(version string) {
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		g.build, g.ready, g.loopAge, g.files, g.diagnostics, g.runs, g.gitUp, g.gitFetched, g.trials, g.waiting, g.queued, g.oldest, g.judging, g.warm,
-		g.capacity, g.held, g.engineUp, g.containers, g.bytes, g.free, g.inFlight, g.inLine, g.paused, g.spending, g.cells, g.resolved, g.cost, g.budget,
+		g.capacity, g.held, g.engineUp, g.containers, g.bytes, g.free, g.inFlight, g.inLine, g.paused, g.spending, g.holds, g.left, g.cells, g.resolved, g.cost, g.budget,
 		g.dropped, g.mining, g.githubLeft, g.resultsLags,
 	} {
 		to <- d
@@ -228,6 +230,12 @@ func (s scrape) work(l query.Load) {
 		s.put(s.mining, float64(l.Mining[stage]), stage)
 	}
 	s.put(s.resultsLags, float64(l.Unwritten))
+	for _, target := range query.HoldTargets() {
+		s.put(s.holds, float64(l.Holds[target]), target)
+	}
+	for _, p := range l.Budgets {
+		s.put(s.left, p.LeftUSD, p.Period)
+	}
 }
 
 // open puts the series of open executions.

@@ -45,8 +45,9 @@ func (gatewayLoad) Load() map[string]gateway.Load { return map[string]gateway.Lo
 // fixture is a store with the numbers of a process on it.
 type fixture struct {
 	*testing.T
-	store   *store.Store
-	metrics *metrics.Metrics
+	store    *store.Store
+	metrics  *metrics.Metrics
+	settings *config.Settings // nil = the defaults
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -92,7 +93,7 @@ func (f *fixture) gauges(text string) *config.Set {
 	if set.Diagnostics.HasErrors() {
 		f.Fatal(set.Diagnostics)
 	}
-	reader := query.New(query.Options{Store: f.store, StateDir: f.store.Dir(), OpenBlob: f.store.Blobs().Open})
+	reader := query.New(query.Options{Store: f.store, StateDir: f.store.Dir(), OpenBlob: f.store.Blobs().Open, Config: config.Options{Settings: f.settings}})
 	var none *query.Snapshot
 	edit := none.Edit()
 	for _, run := range set.Blocks.Runs {
@@ -275,6 +276,41 @@ func TestOpenExecutionsHaveSeries(t *testing.T) {
 		`assayd_results_lag_records`:                        "0",
 		`assayd_ready`:                                      "1",
 	})
+}
+
+// What is held back is counted by what it is on, and what is left of the day and the month is told where it is bounded.
+func TestHoldsAndBudgetsAreGauges(t *testing.T) {
+	f := newFixture(t)
+	f.gauges("")
+	if got := f.scrape(); got[`assayd_holds{target="run"}`] != "0" || got[`assayd_budget_left_usd{period="day"}`] != "" {
+		t.Errorf("nothing is held or bounded: %v", got)
+	}
+	settings := config.DefaultSettings(nil)
+	settings.Budget = config.HostBudget{DayUSD: 5, MonthUSD: 100}
+	f.settings = settings
+	f.gauges("")
+	f.check(f.store.Do(f.Context(), func(tx *store.Tx) error {
+		for _, h := range []store.HoldRow{
+			{Target: "run.r", Kind: "pause"}, {Target: "run.r", Kind: "throttle"}, {Target: "provider.p", Kind: "pause"}, {Target: "all", Kind: "budget"},
+			{Target: "mining.m", Kind: "pause", Until: time.Unix(1, 0)}, // it is over
+		} {
+			if err := tx.PutHold(h); err != nil {
+				return err
+			}
+		}
+		_, err := tx.InsertExchange(store.ExchangeRow{Spec: "run.r", Execution: 1, USD: 7.5})
+		return err
+	}))
+	got := f.scrape()
+	for series, want := range map[string]string{
+		`assayd_holds{target="run"}`: "2", `assayd_holds{target="provider"}`: "1", `assayd_holds{target="budget"}`: "1",
+		`assayd_holds{target="all"}`: "0", `assayd_holds{target="mining"}`: "0",
+		`assayd_budget_left_usd{period="day"}`: "0", `assayd_budget_left_usd{period="month"}`: "92.5",
+	} {
+		if got[series] != want {
+			t.Errorf("%s is %q, want %s", series, got[series], want)
+		}
+	}
 }
 
 // What a scrape costs does not grow with what was done, and specs have a bounded number of series.

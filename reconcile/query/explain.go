@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
@@ -37,6 +38,8 @@ type Standing struct {
 	Began     time.Time // the execution
 	Holds     hold.Set  // that it is under
 	Paused    bool      // its file holds it back
+	Left      *Left     // of its budget; nil = it has none
+	AtLimit   string    // what happens when that is used up
 }
 
 // Explain says in words how a run stands: what is done, what it waits for, when it will end and what it will cost at this
@@ -67,6 +70,13 @@ func Explain(run Standing, now time.Time) (all []Finding) {
 	}
 	add("info", "", "%s.", text)
 	all = append(all, run.held()...)
+	if run.Left != nil && run.State == "running" {
+		then := "trials that have not begun are cancelled when it is used up"
+		if run.AtLimit == config.AtLimitHold {
+			then = "trials that have not begun wait, when it is used up, until budget.total in its file is raised"
+		}
+		add("info", "", "Of its budget %s are left; %s.", run.Left, then)
+	}
 	left := working + judged + waits
 	if run.State == "running" && done >= fewToJudge && left > 0 && !run.Began.IsZero() {
 		each := now.Sub(run.Began) / time.Duration(done)
@@ -173,7 +183,7 @@ func suspicious(counts map[string]int, done int) (all []Finding) {
 
 // explain fills in how the run stands, in words.
 func (run *RunStatus) explain(now time.Time) {
-	s := Standing{State: run.State, Note: run.Note, Execution: run.Execution, Wanted: run.Wanted, Cells: run.Cells, Began: run.Began, Holds: run.Holds, Paused: run.Paused}
+	s := Standing{State: run.State, Note: run.Note, Execution: run.Execution, Wanted: run.Wanted, Cells: run.Cells, Began: run.Began, Holds: run.Holds, Paused: run.Paused, Left: run.Left, AtLimit: run.AtLimit}
 	if run.Summary != nil {
 		s.CostUSD = run.Summary.Usage.CostUSD
 	}

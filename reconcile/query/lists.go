@@ -32,10 +32,12 @@ type RunInfo struct {
 	// Cells counts the cells of the execution by state, as RunStatus does.
 	Cells     map[string]int `json:"cells"`
 	Note      string         `json:"note,omitempty"`
-	Results   string         `json:"results"`             // path of the JSONL file
-	Elsewhere string         `json:"elsewhere,omitempty"` // why the results are not beside the spec
-	Holds     hold.Set       `json:"holds,omitempty"`     // that keep trials of it from starting
-	Paused    bool           `json:"paused,omitempty"`    // its file holds it back
+	Results   string         `json:"results"`               // path of the JSONL file
+	Elsewhere string         `json:"elsewhere,omitempty"`   // why the results are not beside the spec
+	Holds     hold.Set       `json:"holds,omitempty"`       // that keep trials of it from starting
+	Paused    bool           `json:"paused,omitempty"`      // its file holds it back
+	Left      *Left          `json:"budget_left,omitempty"` // of what an execution may spend; absent = there is no limit
+	AtLimit   string         `json:"at_limit,omitempty"`    // what happens when that is used up: end, hold; absent = there is none
 	note.Set                 // what users noted of it
 	// Estimate is what a run will take that has not begun. Lists do not have it.
 	Estimate *plan.Estimate `json:"estimate,omitempty"`
@@ -112,10 +114,16 @@ func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (i
 				return err
 			}
 			if s.Desired != nil || run.Execution > 0 {
+				spent, err := tx.SpentByExecution(run.Address, run.Execution)
+				if err != nil {
+					return err
+				}
+				left, atLimit := leftOf(s.Desired, spent)
 				infos = append(infos, RunInfo{
 					Address: run.Address, File: run.File, Generation: run.Generation, State: run.State, Execution: run.Execution,
 					Wanted: run.Wanted, Cells: run.Cells, Note: run.Note, Results: run.Results, Elsewhere: run.Elsewhere,
-					Holds: holds.OnRun(clock.Now(), s.Address, s.Desired), Paused: run.Paused, Set: noted,
+					Holds: holds.OnRun(clock.Now(), s.Address, s.Desired), Paused: run.Paused,
+					Left: left, AtLimit: atLimit, Set: noted,
 				})
 			}
 		}

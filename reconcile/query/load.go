@@ -3,13 +3,17 @@ package query
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/budget"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
+	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
 )
 
@@ -45,6 +49,22 @@ type Load struct {
 	Dropped     int            // open executions that are not in Open
 	Mining      map[string]int // open pull requests by stage
 	Unwritten   int            // records that are not in their file yet
+	Holds       map[string]int // in force, by what they are on
+	Budgets     []budget.Period
+}
+
+// What a hold is on, in a Load.
+const (
+	HoldOnAll      = "all"
+	HoldOnRun      = "run"
+	HoldOnMining   = "mining"
+	HoldOnProvider = "provider"
+	HoldOnBudget   = "budget" // everything, for a budget of the settings that is used up
+)
+
+// HoldTargets are all of them.
+func HoldTargets() []string {
+	return []string{HoldOnAll, HoldOnRun, HoldOnMining, HoldOnProvider, HoldOnBudget}
 }
 
 // OpenRun is an execution that is open, the latest one of its run.
@@ -89,13 +109,45 @@ func (r *Reader) Load(ctx context.Context, limit int) (l Load, err error) {
 		if l.Mining, err = minings(tx, now); err != nil {
 			return err
 		}
-		l.Unwritten, err = tx.Unwritten()
-		return err
+		if l.Unwritten, err = tx.Unwritten(); err != nil {
+			return err
+		}
+		return r.heldBack(tx, &l)
 	})
 	if stale.of.address != "" && err == nil && !r.o.Idle {
 		r.summaries.want(stale.of) // one at a time: who asks every few seconds must not have all made again and again
 	}
 	return l, err
+}
+
+// heldBack fills in the holds in force, and the budgets of the settings.
+func (r *Reader) heldBack(tx *store.Tx, l *Load) error {
+	set, err := hold.Read(tx)
+	if err != nil {
+		return err
+	}
+	now := clock.Now()
+	l.Holds = map[string]int{}
+	for _, h := range set {
+		if !h.Until.IsZero() && !now.Before(h.Until) {
+			continue
+		}
+		on, _, _ := strings.Cut(h.Target, ".")
+		if h.Kind == hold.Budget {
+			on = HoldOnBudget
+		}
+		l.Holds[on]++
+	}
+	l.Budgets, err = r.budgets(tx, now)
+	return err
+}
+
+// budgets are the days and months that the settings bound.
+func (r *Reader) budgets(tx *store.Tx, now time.Time) ([]budget.Period, error) {
+	if r.o.Config.Settings == nil {
+		return nil, nil
+	}
+	return budget.Periods(tx, r.o.Config.Settings.Budget, now)
 }
 
 // openRuns counts the cells of open executions, and returns the addresses of all.

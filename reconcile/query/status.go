@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/budget"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/note"
@@ -27,8 +28,9 @@ type Status struct {
 	Minings     []MiningStatus     `json:"minings,omitempty"`
 	Files       []FileStatus       `json:"files"`
 	Diagnostics config.Diagnostics `json:"diagnostics"`
-	Git         *GitStatus         `json:"git,omitempty"`   // nil = no specs come from a repository
-	Waits       []string           `json:"waits,omitempty"` // what the daemon lacks, without which it does nothing new
+	Git         *GitStatus         `json:"git,omitempty"`     // nil = no specs come from a repository
+	Waits       []string           `json:"waits,omitempty"`   // what the daemon lacks, without which it does nothing new
+	Budgets     []budget.Period    `json:"budgets,omitempty"` // of the day and the month, where the settings bound them
 }
 
 // FileStatus is the state of one spec file.
@@ -66,8 +68,10 @@ type RunStatus struct {
 	Differs   *plan.Stale      `json:"differs,omitempty"` // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
-	Usage  *gateway.Usage  `json:"usage,omitempty"`
-	Budget *gateway.Budget `json:"budget,omitempty"`
+	Usage   *gateway.Usage  `json:"usage,omitempty"`
+	Budget  *gateway.Budget `json:"budget,omitempty"`
+	Left    *Left           `json:"budget_left,omitempty"` // of Budget
+	AtLimit string          `json:"at_limit,omitempty"`    // what happens when Budget is used up: end, hold; absent = there is none
 
 	outcomes []*summary.Outcome // that are still to be summed up
 	outdated bool               // the summary is not of all trials that are over
@@ -106,7 +110,9 @@ func (r *Reader) StatusOf(ctx context.Context, q StatusQuery) (s Status, err err
 		runs = []RunView{{Address: q.Address}} // its results may still be there
 	}
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		s.Runs, err = r.runStatuses(tx, now, runs, q)
+		if s.Runs, err = r.runStatuses(tx, now, runs, q); err == nil {
+			s.Budgets, err = r.budgets(tx, s.Time)
+		}
 		return err
 	}); err != nil {
 		return s, err

@@ -143,6 +143,7 @@ func spentStatus(tx *store.Tx, d *plan.Run, run *RunStatus) error {
 		run.Budget = &d.Total
 	}
 	spent, err := tx.SpentByExecution(run.Address, run.Execution)
+	run.Left, run.AtLimit = leftOf(d, spent)
 	if asks || spent.Exchanges > 0 {
 		usage := ledger.UsageOf(spent)
 		run.Usage = &usage

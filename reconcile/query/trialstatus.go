@@ -41,6 +41,8 @@ type TrialStatus struct {
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
 	Wanted bool            `json:"wanted"` // the run as it is declared now has this cell
+	// HeldS is for how many seconds a hold kept requests of its agent for models back, within a minute while it works.
+	HeldS float64 `json:"held_s,omitempty"`
 	// An edit or a retry has put other trials in its place: it is in no number.
 	Superseded bool `json:"superseded,omitempty"`
 }
@@ -68,7 +70,9 @@ func trialStatus(tx *store.Tx, s trial.State, subs []round.Submission) (TrialSta
 	if !s.StartedAt.IsZero() && s.EndedAt.IsZero() {
 		t.Now = s.Line.Now()
 	}
+	t.HeldS = s.Held.Seconds()
 	if s.Result != nil {
+		t.HeldS = s.Result.HeldS
 		t.Status, t.Reason, t.Flags, t.Decoys = s.Result.Status, s.Result.Reason, s.Result.Flags, s.Result.Decoys
 		t.Detail = cmp.Or(s.Result.Detail, s.Detail)
 		if s.Result.Best != nil {

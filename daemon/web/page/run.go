@@ -70,7 +70,7 @@ func NewRun(f Frame, d RunData) *Run {
 		}
 	}
 	if v.Latest {
-		s := query.Standing{State: d.Run.State, Note: d.Run.Note, Execution: d.Run.Execution, Wanted: d.Run.Wanted, Cells: d.Counts, Began: v.Began, Holds: d.Run.Holds, Paused: d.Run.Paused}
+		s := query.Standing{State: d.Run.State, Note: d.Run.Note, Execution: d.Run.Execution, Wanted: d.Run.Wanted, Cells: d.Counts, Began: v.Began, Holds: d.Run.Holds, Paused: d.Run.Paused, Left: d.Run.Left, AtLimit: d.Run.AtLimit}
 		if d.Report != nil {
 			s.CostUSD = d.Report.Summary.Usage.CostUSD
 		}
