@@ -45,6 +45,8 @@ type Options struct {
 	// Mining makes what a miner of a spec reaches the outside by; the rest is added here.
 	Mining func(spec config.Mining) (mining.Options, error)
 	Ready  func() // called once, after the first complete pass
+	// Drained ends the process when nothing works any more, as a user asks; nil = it stays.
+	Drained func()
 	Observer
 	Idle bool // answer questions about what was accepted and done, do nothing
 }
