@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -90,6 +91,7 @@ type Daemon struct {
 	notifiers *notifier.Notifiers // nil in a process that tells nobody
 	tracer    *trace.Tracer       // nil where the settings have no traces
 	health    health
+	drained   chan struct{}   // closed when a user asks a process that drains to do so
 	replace   chan struct{}   // closed when another Daemon is to take over in this process
 	open      context.Context // for how long a drain waits for open runs
 	hurry     func()
@@ -105,7 +107,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	secrets := newRedactor(o.Settings)
 	o.Log = secrets.logger(o.Log)
-	d := &Daemon{opts: o, pulses: make(chan struct{}, 1), replace: make(chan struct{}), metrics: metrics.New(o.Version, o.Settings)}
+	d := &Daemon{opts: o, pulses: make(chan struct{}, 1), drained: make(chan struct{}), replace: make(chan struct{}), metrics: metrics.New(o.Version, o.Settings)}
 	d.open, d.hurry = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -209,7 +211,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Datasets: datasets,
 		Mining:   mining,
 		TraceID:  d.traceID(),
-		Ready:    d.ready, Idle: o.Idle,
+		Ready:    d.ready, Drained: d.drainable(), Idle: o.Idle,
 		Observer: reconcile.Observer{Turned: d.metrics.Turned, Failed: d.metrics.Failed, Staged: d.metrics.Staged},
 	})
 	d.writer = results.NewWriter(d.projection(), results.Options{Log: o.Log, Dir: filepath.Join(d.store.Dir(), "results"), Failed: d.metrics.ResultsFailed})
@@ -330,6 +332,14 @@ var ErrReplaced = errors.New("another daemon takes over")
 // to be called once.
 func (d *Daemon) Replace() { close(d.replace) }
 
+// drainable is what ends the process when a user asks it to drain; nil where it was not started to.
+func (d *Daemon) drainable() func() {
+	if !d.opts.Drain {
+		return nil
+	}
+	return sync.OnceFunc(func() { close(d.drained) })
+}
+
 // ForceStop ends the wait of a daemon that drains; what is open stays for the next one.
 func (d *Daemon) ForceStop() { d.hurry() }
 
@@ -443,6 +453,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		select {
 		case <-ctx.Done():
 		case <-gctx.Done():
+		case <-d.drained:
 		case <-d.replace:
 			stop(ErrReplaced)
 			return hangUp()

@@ -11,6 +11,9 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/daemon/web/page"
+	"github.com/assayd/assayd/reconcile/control"
+	"github.com/assayd/assayd/reconcile/hold"
+	"github.com/assayd/assayd/reconcile/query"
 )
 
 // logins implements api.Logins. Whoever reaches the control socket may do everything.
@@ -42,6 +45,7 @@ func (d *Daemon) openPages(ctx context.Context) error {
 	}
 	d.pages = web.New(web.Options{
 		Reader: d.rec.Reader, API: api.Handler(d.rec, d.opts.Version, d.logins), Sessions: sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
+		Act:     d.act,
 		Metrics: d.metrics.Handler(), Probes: d.probes(), LoggedIn: d.metrics.LoggedIn,
 		Numbers: d.opts.Settings.HTTP.Content == config.ContentMetadata,
 		Load:    d.load, Owner: d.store.Owner(), Version: d.opts.Version, Watches: d.rec.Roots(), Log: d.opts.Log,
@@ -50,6 +54,26 @@ func (d *Daemon) openPages(ctx context.Context) error {
 		return fmt.Errorf("open the socket for browsers: %w", err)
 	}
 	return nil
+}
+
+// act implements web.Act.
+func (d *Daemon) act(ctx context.Context, verb, target, text string, dry bool) (control.Changed, error) {
+	ask := control.Ask{Target: target, Reason: text, DryRun: dry}
+	switch verb {
+	case "pause":
+		return d.rec.Desk.Hold(ctx, control.Asked{Target: target, Reason: text, DryRun: dry})
+	case "resume":
+		return d.rec.Desk.Lift(ctx, target, hold.Pause, dry)
+	case "stop":
+		return d.rec.StopTrial(ctx, ask)
+	case "cancel":
+		return d.rec.Cancel(ctx, ask)
+	case "note":
+		return d.rec.Notes.Put(ctx, control.Noted{Target: target, Text: text, DryRun: dry})
+	case "tag", "untag":
+		return d.rec.Notes.Put(ctx, control.Noted{Target: target, Tag: text, Remove: verb == "untag", DryRun: dry})
+	}
+	return control.Changed{}, query.Mistakef("there is no verb %q", verb)
 }
 
 // load is what is held of the machine now.

@@ -22,7 +22,7 @@ import (
 // newDesk is the desk of a reconciler's holds. Its functions are called in the loop.
 func newDesk(r *Reconciler) *control.Desk {
 	return control.NewDesk(control.Options{
-		Store: r.o.Store, Change: r.change, Now: clock.Now,
+		Store: r.o.Store, Change: r.change, Now: clock.Now, Drained: r.o.Drained,
 		Target: func(name string) (control.Target, error) { return targetOf(r, name) },
 		Place:  func(target string) control.Place { return placeOf(r, target) },
 		Look: func(target string) {

@@ -47,6 +47,8 @@ type Options struct {
 	Ready  func() // called once, after the first complete pass
 	// TraceID is the id of a try's trace, for the log; nil = there are no traces.
 	TraceID func(trial string, try int) string
+	// Drained ends the process when nothing works any more, as a user asks; nil = it stays.
+	Drained func()
 	Observer
 	Idle bool // answer questions about what was accepted and done, do nothing
 }

@@ -170,7 +170,7 @@ var mayImport = map[string][]string{
 	"daemon/notify": {},
 	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary"},
 	"daemon/web/page": {
-		"config", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
+		"config", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
 	},
 	"daemon":     {"*"},
 	"daemon/*":   {"*"},

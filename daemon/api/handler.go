@@ -81,6 +81,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"POST /v1/rerun":       h.rerun,
 		"POST /v1/retry":       h.retry,
 		"POST /v1/cancel":      h.cancel,
+		"POST /v1/drain":       h.drain,
 		"GET /v1/notes":        h.notes,
 		"POST /v1/notes":       h.note,
 		"GET /v1/holds":        h.holds,

@@ -27,7 +27,7 @@ func (c *Client) Cancel(ctx context.Context, a control.Ask) (out control.Changed
 	return out, c.call(ctx, http.MethodPost, "/v1/cancel?"+q.Encode(), nil, &out)
 }
 
-// askOf reads a verb about the trial that the path names. An empty body has no reason.
+// askOf reads a verb about the trial that the path names, or about everything. An empty body has no reason.
 func askOf(w http.ResponseWriter, q *http.Request) (a control.Ask, err error) {
 	if q.ContentLength != 0 {
 		err = readBody(w, q, &a)
@@ -51,5 +51,20 @@ func (h *handler) stop(w http.ResponseWriter, q *http.Request) {
 
 func (h *handler) cancel(w http.ResponseWriter, q *http.Request) {
 	c, err := h.r.Cancel(asked(q), control.Ask{Target: q.FormValue("name"), Reason: q.FormValue("reason"), DryRun: q.FormValue("dry_run") != ""})
+	answer(w, c, err)
+}
+
+// Drain pauses everything, and ends a process that was started to drain when nothing works any more.
+func (c *Client) Drain(ctx context.Context, a control.Ask) (out control.Changed, err error) {
+	return out, c.call(ctx, http.MethodPost, "/v1/drain", a, &out)
+}
+
+func (h *handler) drain(w http.ResponseWriter, q *http.Request) {
+	a, err := askOf(w, q)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	c, err := h.r.Desk.Drain(asked(q), a)
 	answer(w, c, err)
 }

@@ -104,6 +104,18 @@ func (e *env) stop() *cobra.Command {
 	return cmd
 }
 
+func (e *env) drain() *cobra.Command {
+	var a control.Ask
+	cmd := &cobra.Command{
+		Use: "drain", Short: "Pause everything; end a daemon of serve --drain when nothing works", Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.change(cmd, a.DryRun, false, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Drain(ctx, a) })
+		},
+	}
+	askFlags(cmd, &a)
+	return cmd
+}
+
 func (e *env) results() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{

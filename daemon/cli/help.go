@@ -146,6 +146,11 @@ func controlHelp() map[string]about {
 			[]string{"assayd throttle run.nightly 2", "assayd throttle run.nightly 2 --until 90m", "assayd throttle run.nightly off"},
 			[3]string{"it is so, also if it was before", failure, refusal},
 		},
+		"drain": {
+			"drain pauses everything, as pause all does; what is at work goes on and is judged. A daemon that was started with\nserve --drain ends when nothing works any more. After the next start all is paused still, until resume all.",
+			[]string{"assayd drain", "assayd drain --reason 'new kernel'", "assayd drain --dry-run --json"},
+			[3]string{"everything is paused, also if it was before", failure, refusal},
+		},
 		"note": {
 			"note leaves a line of text at a run, a mining spec, or a trial. It is shown with it, and recorded; notes stay.",
 			[]string{"assayd note run.nightly 'provider incident from 13:58 on'", "assayd note nightly.e1.0a1b2c3d 'reward hacking?'", "assayd note mining.example 'quota was raised' --json"},

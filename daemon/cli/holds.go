@@ -131,6 +131,9 @@ func (e *env) showChanged(c control.Changed, dry, calls bool) error {
 	if text == "" {
 		text = c.Target + " is open"
 	}
+	if c.State == control.Draining && !dry {
+		text += "; the daemon ends when nothing works any more"
+	}
 	switch {
 	case !c.Changed:
 		text += " (nothing changed)"

@@ -29,7 +29,7 @@ func (e *env) serve() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.serveUntil(cmd.Context(), roots, http, drain) },
 	}
 	cmd.Flags().StringArrayVar(&roots, "watch", nil, "folder of specs; may be given more than once")
-	cmd.Flags().BoolVar(&drain, "drain", false, "on SIGTERM, let the open runs finish first; a second one stops at once")
+	cmd.Flags().BoolVar(&drain, "drain", false, "on SIGTERM, let the open runs finish first (a second one stops at once); end when assayd drain was called and nothing works any more")
 	cmd.Flags().StringVar(&http, "http", "", "address of the HTTP listener, as 127.0.0.1:8733; it needs http { token = … } in the settings")
 	return cmd
 }

@@ -45,7 +45,7 @@ func tokenOf(tokens []Token, text string) (found Token, ok bool) {
 }
 
 // operatorRoutes are what an operator may call besides what reads.
-var operatorRoutes = []string{"/v1/rerun", "/v1/retry", "/v1/cancel", "/v1/holds", "/v1/notes"}
+var operatorRoutes = []string{"/v1/rerun", "/v1/retry", "/v1/cancel", "/v1/holds", "/v1/drain", "/v1/notes"}
 
 // trialVerb are the verbs about one trial, which are for operators, too.
 var trialVerb = regexp.MustCompile(`^/v1/trials/[^/]+/stop$`)

@@ -245,6 +245,17 @@ func (k *Sessions) find(ctx context.Context, secret string) (Role, bool) {
 	return x.Role, true
 }
 
+// of is find, with what the session began with.
+func (k *Sessions) of(ctx context.Context, secret string) (role Role, by string) {
+	role, ok := k.find(ctx, secret)
+	if !ok {
+		return "", ""
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return role, k.all[sumOf(secret)].By
+}
+
 // end ends the session with a secret.
 func (k *Sessions) end(ctx context.Context, secret string) error {
 	sum := sumOf(secret)

@@ -36,6 +36,7 @@ type Options struct {
 	Version  string
 	Watches  []string             // folders of specs
 	ReadOnly bool                 // no daemon runs
+	Act      Act                  // does what operators ask for on pages; nil = nothing can be done
 	Load     func() page.Load     // of the machine; nil = it is not known
 	Metrics  http.Handler         // answers GET /metrics for who may look; nil = there are none
 	Probes   map[string]Probe     // what anybody may ask, by path
@@ -78,6 +79,8 @@ func (s *Server) Handler() http.Handler {
 	for pattern, show := range s.pages() {
 		mux.HandleFunc("GET "+pattern, s.page(show))
 	}
+	mux.HandleFunc("GET /act", s.showAct)
+	mux.HandleFunc("POST /act", s.act)
 	mux.HandleFunc("GET /go", s.goTo)
 	mux.HandleFunc("GET /runs/{run}/{execution}/cell", s.cell)
 	mux.HandleFunc("/", s.page(func(*http.Request, page.Frame) (string, page.View, error) { return "", nil, errNoPage }))

@@ -30,7 +30,23 @@ type Options struct {
 	Place func(target string) Place
 	// Look has the loop look at what a target is about.
 	Look func(target string)
-	Now  func() time.Time
+	// Drained ends the process when nothing works any more; nil = it stays.
+	Drained func()
+	Now     func() time.Time
+}
+
+// Drain pauses everything; a process that was started to drain ends then, when nothing works any more. Asked again of a
+// process that was killed meanwhile, it ends that one, too.
+func (d *Desk) Drain(ctx context.Context, a Ask) (Changed, error) {
+	c, err := d.Hold(ctx, Asked{Target: hold.All, Reason: a.Reason, DryRun: a.DryRun})
+	if err != nil || d.o.Drained == nil {
+		return c, err
+	}
+	c.State = Draining
+	if !a.DryRun {
+		d.o.Drained()
+	}
+	return c, nil
 }
 
 // Target is something that can be held.
@@ -98,6 +114,7 @@ const (
 	Open      = "open"
 	Paused    = "paused"
 	Throttled = "throttled"
+	Draining  = "draining" // all is paused, and the process ends when nothing works any more
 )
 
 // Changed is what a verb came to.

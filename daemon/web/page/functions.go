@@ -19,7 +19,7 @@ import (
 // functions are what templates have besides those of reports.
 var functions = template.FuncMap{
 	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
-	"runPath": RunPath, "trialPath": TrialPath, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
+	"runPath": RunPath, "trialPath": TrialPath, "actPath": ActPath, "verbs": newOffer, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
 	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
 	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "benchmarkPath": BenchmarkPath, "taskOf": taskOf, "taskAt": taskAt,
 	"link": newLink, "healthAt": healthAt, "specPath": specPath, "solved": solved, "word": word, "sum": sum, "plot": plotOf,

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -67,7 +68,12 @@ func every() map[string]View {
 	if err := json.Unmarshal(fmt.Appendf(nil, `{"verdict":%q,"findings":[{"check":%[1]q,"severity":%[1]q,"text":%[1]q}]}`, "<script>alert(1)</script>"), validation); err != nil {
 		panic(err) // the text above is JSON
 	}
+	noted := note.Set{Notes: []note.Note{{Text: hostile, By: hostile}}, Tags: []string{hostile}}
+	run.Set, trial.Set, mining.Set, cell.Tags = noted, noted, noted, []string{hostile}
+	act := NewAct(f, "cancel", hostile, hostile, "/runs/"+url.PathEscape(hostile))
+	act.Problem = hostile
 	return map[string]View{
+		"act": act,
 		"overview": NewOverview(f, query.Overview{
 			Runs: []query.RunInfo{run}, Minings: []query.MiningInfo{mining}, Files: map[config.Status]int{config.OK: 2}, Diagnostics: config.Diagnostics{diagnostic}, Waits: []string{hostile}, Git: git,
 		}, health, []string{hostile}),
