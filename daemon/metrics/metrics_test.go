@@ -291,7 +291,10 @@ func TestHoldsAndBudgetsAreGauges(t *testing.T) {
 	f.gauges("")
 	f.check(f.store.Do(f.Context(), func(tx *store.Tx) error {
 		for _, h := range []store.HoldRow{
-			{Target: "run.r", Kind: "pause"}, {Target: "run.r", Kind: "throttle"}, {Target: "provider.p", Kind: "pause"}, {Target: "all", Kind: "budget"},
+			{Target: "run.r", Kind: "pause"},
+			{Target: "run.r", Kind: "throttle"},
+			{Target: "provider.p", Kind: "pause"},
+			{Target: "all", Kind: "budget"},
 			{Target: "mining.m", Kind: "pause", Until: time.Unix(1, 0)}, // it is over
 		} {
 			if err := tx.PutHold(h); err != nil {

@@ -178,8 +178,16 @@ func TestTheMachineIsToldOf(t *testing.T) {
 		wrong, known bool
 		want         int
 	}{
-		{0, true, true, 0}, {4, true, true, 0}, {5, true, true, 1}, {6, true, true, 0}, {7, false, false, 0}, {8, false, true, 1}, {9, false, true, 0},
-		{10, true, true, 0}, {14, false, true, 0}, {16, true, true, 0},
+		{0, true, true, 0},
+		{4, true, true, 0},
+		{5, true, true, 1},
+		{6, true, true, 0},
+		{7, false, false, 0},
+		{8, false, true, 1},
+		{9, false, true, 0},
+		{10, true, true, 0},
+		{14, false, true, 0},
+		{16, true, true, 0},
 	} {
 		tell := judged([]condition{{name: "engine", wrong: step.wrong, known: step.known}}, since, was, began.Add(time.Duration(step.minute)*time.Minute))
 		if len(tell) != step.want {
