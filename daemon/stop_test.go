@@ -172,3 +172,31 @@ func TestASecondSignalEndsTheDrain(t *testing.T) {
 	w.oneVerdictEach(w.history("r.run.wait.jsonl"))
 	w.noContainerIsLeft()
 }
+
+// assayd drain lets what is at work finish, and nothing else begin; the pause is there for the next daemon.
+func TestDrainByCommand(t *testing.T) {
+	t.Parallel()
+	w, trial, bodies := waiting(t, "--drain")
+	w.write("s.hcl", w.run("later", []string{`agent "waiter" {}`}, "paused = true"))
+	if out := w.ok("drain", "--json", "--dry-run"); !strings.Contains(out, `"state": "draining"`) {
+		t.Errorf("a dry run says %s", out)
+	}
+	for _, changed := range []string{"true", "false"} {
+		if out := w.ok("drain", "--json"); !strings.Contains(out, `"changed": `+changed) || !strings.Contains(out, `"state": "draining"`) {
+			t.Errorf("drain says %s", out)
+		}
+	}
+	w.untouched(bodies)
+	w.letGo(trial)
+	w.ended(patience)
+	w.noContainerIsLeft()
+	w.serve("--drain")
+	if out := w.ok("resume", "all", "--json"); !strings.Contains(out, `"changed": true`) {
+		t.Errorf("the next daemon does not hold: %s", out)
+	}
+	all := w.history("r.run.wait.jsonl") // of a run that is held a drain waits for what works alone
+	w.oneVerdictEach(all)
+	if finished := ofType("trial.finished", all); len(finished) != 1 || finished[0].Status != "resolved" {
+		t.Errorf("finished is %+v", finished)
+	}
+}
