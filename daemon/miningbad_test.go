@@ -184,8 +184,19 @@ func (q *fakeForge) miningRecords(path string) (prs map[string][]prRecord, last 
 			ref := github.Ref{Repo: r.Repo, Number: r.Number}
 			prs[ref.String()] = append(prs[ref.String()], r)
 		}
+		if r.Type == "mining.progress" || r.Type == "mining.finished" {
+			q.costsOfEach(last.Progress)
+		}
 	}
 	return prs, last
+}
+
+// costsOfEach checks what a record tells of the costs of each task.
+func (q *fakeForge) costsOfEach(p mining.Progress) {
+	q.Helper()
+	if n := float64(p.Accepted); n > 0 && (p.USDPerTask != p.CostUSD/n || p.TokensPerTask != float64(p.Usage.Tokens())/n) || n == 0 && p.USDPerTask+p.TokensPerTask != 0 {
+		q.Errorf("for each of %v tasks: %+v", n, p)
+	}
 }
 
 // eachHasOneRecord checks what is told of each pull request, and adds up what was paid for them.
