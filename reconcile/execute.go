@@ -286,7 +286,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 			return err
 		}
 		if s.Phase == trial.Done {
-			if err := errors.Join(noteDisk(tx, s), r.Orders.Drop(tx, s.ID)); err != nil {
+			if err := errors.Join(noteDisk(tx, s), r.Orders.Drop(tx, s)); err != nil {
 				return err
 			}
 		}
@@ -301,7 +301,7 @@ func (r *Reconciler) commit(ctx context.Context, s trial.State, effects []trial.
 		return err
 	}
 	if s.Phase == trial.Done {
-		r.Orders.Forget(s.ID)
+		r.Orders.Forget(s)
 	}
 	if looked {
 		r.scans.Add(scan)
@@ -340,13 +340,18 @@ func isOver(id string) error { return fmt.Errorf("cancel %s: it is over", id) }
 // stored is the state of a trial as it is in the store.
 func (r *Reconciler) stored(ctx context.Context, id string) (state trial.State, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		row, err := tx.Trial(id)
-		if err == nil {
-			state, err = history.StateOf(row)
-		}
+		state, err = storedState(tx, id)
 		return err
 	})
 	return state, err
+}
+
+func storedState(tx *store.Tx, id string) (trial.State, error) {
+	row, err := tx.Trial(id)
+	if err != nil {
+		return trial.State{}, err
+	}
+	return history.StateOf(row)
 }
 
 // giveUp makes the last try of a trial count, because there will be no other.

@@ -18,7 +18,7 @@ import (
 // newOrders are what users ask of a reconciler's trials.
 func newOrders(r *Reconciler) *control.Orders {
 	return control.NewOrders(control.OrderOptions{
-		Store: r.o.Store, Trial: r.stored, Now: clock.Now,
+		Store: r.o.Store, Trial: r.stored, Again: storedState, Now: clock.Now,
 		Place: func(s trial.State) control.Place { return placeIn(r, s.Spec, s.Execution) },
 		Tell: func(ctx context.Context, id string, o control.Order) error {
 			if o.Action == control.Cancel {

@@ -162,7 +162,7 @@ func controlHelp() map[string]about {
 			[3]string{"it bears the tag, also if it did before", failure, refusal},
 		},
 		"untag": {
-			"untag removes a tag.",
+			"untag removes a tag from a run, a mining spec, or a trial.",
 			[]string{"assayd untag nightly.e1.0a1b2c3d suspect", "assayd untag run.nightly baseline", "assayd untag run.nightly baseline --json"},
 			[3]string{"it does not bear the tag, also if it did not before", failure, refusal},
 		},

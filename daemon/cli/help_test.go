@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,11 +45,17 @@ func TestEachCommandSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
+// shellWord is a word of a command line, in which quotes may keep spaces.
+var shellWord = regexp.MustCompile(`(?:'[^']*'|[^\s'])+`)
+
 // taken complains of an example that the command line would refuse.
 func taken(t *testing.T, line string) {
 	t.Helper()
 	line, _, _ = strings.Cut(line, "|")
-	words := strings.Fields(strings.ReplaceAll(line, "'", ""))
+	var words []string
+	for _, word := range shellWord.FindAllString(line, -1) {
+		words = append(words, strings.ReplaceAll(word, "'", ""))
+	}
 	cmd, args, err := New(&env{out: io.Discard, err: io.Discard}).Find(words[1:])
 	if err == nil {
 		err = cmd.ParseFlags(args)

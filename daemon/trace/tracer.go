@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"strconv"
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -222,6 +224,12 @@ func (t *Tracer) flush(ctx context.Context) error {
 			t.at.Failing, t.at.Why = time.Time{}, ""
 			break
 		}
+		if lost, final := rejected(err, n); final {
+			t.o.Log.Warn("the collector rejects spans", "spans", lost, "of", n, "error", name(err.Error()))
+			t.o.Told(Dropped, lost)
+			n -= lost
+			break
+		}
 		t.failed(ctx, err)
 		if time.Since(began) > giveUp {
 			t.o.Log.Error("spans are dropped: the collector did not take them for an hour", "spans", n)
@@ -234,6 +242,22 @@ func (t *Tracer) flush(ctx context.Context) error {
 	t.o.Told(Sent, n)
 	t.queue = t.queue[:0]
 	return nil
+}
+
+// What the exporter says of an answer that the protocol (OTLP 1.10, "Partial Success" and "Failures") forbids to answer by
+// sending the same again. It has no type for either.
+var (
+	partly  = regexp.MustCompile(`OTLP partial success: .*\((\d+) spans rejected\)`)
+	malform = regexp.MustCompile(`failed to send to \S+: 400 `)
+)
+
+// rejected is how many of n spans a collector has rejected for good.
+func rejected(err error, n int) (lost int, final bool) {
+	if m := partly.FindStringSubmatch(err.Error()); m != nil {
+		lost, err := strconv.Atoi(m[1])
+		return min(max(lost, 0), n), err == nil
+	}
+	return n, malform.MatchString(err.Error())
 }
 
 // failed notes that the collector does not take spans, for what looks wrong.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,12 +33,15 @@ type fixture struct {
 	settings  config.Traces
 	store     *store.Store
 	log       bytes.Buffer
+	mu        sync.Mutex
+	told      map[string]int // how many spans by what became of them
+	news      chan struct{}  // of that
 	end       func()
 }
 
 func newFixture(t *testing.T) *fixture {
 	c := tracetest.New(t)
-	f := &fixture{T: t, dir: t.TempDir(), collector: c, settings: config.Traces{
+	f := &fixture{T: t, dir: t.TempDir(), collector: c, told: map[string]int{}, news: make(chan struct{}, 1), settings: config.Traces{
 		Endpoint: c.URL, Headers: map[string]config.Secret{"Authorization": config.SecretText("Bearer of-the-collector")}, Models: true, Sample: 1,
 	}}
 	t.Cleanup(f.kill)
@@ -53,7 +57,15 @@ func (f *fixture) start() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
 	tracer, err := Open(ctx, Options{
 		Settings: f.settings, Store: s, Owner: s.Owner(), StateDir: f.dir, Secret: func(string) (string, bool) { return "", false },
-		Told: func(string, int) {}, Version: "v0", Log: slog.New(slog.NewTextHandler(&f.log, nil)),
+		Told: func(outcome string, n int) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.told[outcome] += n
+			select {
+			case f.news <- struct{}{}:
+			default:
+			}
+		}, Version: "v0", Log: slog.New(slog.NewTextHandler(&f.log, nil)),
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -107,6 +119,7 @@ func (f *fixture) until(what string, met func() bool) {
 	for !met() {
 		select {
 		case <-f.collector.New():
+		case <-f.news:
 		case <-late:
 			f.Fatalf("%s: in vain; there are %d spans", what, len(f.collector.Spans()))
 		}
@@ -163,6 +176,31 @@ func TestATrialIsOneTrace(t *testing.T) {
 	}
 	if strings.Contains(f.log.String(), "of-the-collector") || !strings.Contains(f.log.String(), "does not take traces") {
 		t.Errorf("the log: %s", f.log.String())
+	}
+}
+
+// What a collector rejects for good is dropped and counted, and what comes later does not wait for it.
+func TestWhatIsRejectedIsNotSentAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spans         int64
+		status        int
+		sent, dropped int
+	}{"some spans": {2, 0, 1, 2}, "more than there were": {9, 0, 0, 3}, "all of a call": {0, 400, 0, 3}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.collector.Reject(tt.spans, tt.status)
+			f.start()
+			f.records(ofATrial[:2]...)
+			f.until("the spans are told of", func() bool {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				return f.told[Sent]+f.told[Dropped] == 3
+			})
+			f.kill()
+			if f.told[Sent] != tt.sent || f.told[Dropped] != tt.dropped || !strings.Contains(f.log.String(), "the collector rejects spans") {
+				t.Errorf("%v\n%s", f.told, f.log.String())
+			}
+		})
 	}
 }
 

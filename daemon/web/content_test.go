@@ -47,7 +47,7 @@ run "r" {
 
 // planted are the canaries that an operator finds somewhere.
 var planted = []string{
-	"instruction", "command", "hidden", "detail", "summary", "problem", "testname", "message", "testdetail", "testoutput", "metric", "output", "log", "step", "record", "diff", "path", "finding", "snippet", "advice",
+	"instruction", "command", "hidden", "detail", "summary", "problem", "testname", "message", "testdetail", "testoutput", "metric", "output", "log", "step", "record", "diff", "path", "finding", "snippet", "advice", "note", "reason",
 }
 
 // newCanaries is a server of pages and the API for a trial in which agents and tests have written canaries.
@@ -78,6 +78,12 @@ func newCanaries(t *testing.T) *fixture {
 			if _, err := tx.InsertSubmission(store.SubmissionRow{ID: sub.ID, Trial: id, Kind: string(sub.Kind), Number: n + 1, State: string(sub.State), Data: data, Detail: tests}); err != nil {
 				return err
 			}
+		}
+		if err := errors.Join(
+			tx.PutNote(store.NoteRow{Target: id, Text: "canary-note", By: "anna", Via: "cli", At: time.Now()}),
+			tx.AddActivity(store.ActivityRow{Action: "stop", Target: id, By: "anna", Via: "cli", Reason: "canary-reason"}),
+		); err != nil {
+			return err
 		}
 		_, err = tx.AppendLine(store.StreamRef{Spec: "run.r", Root: "/w", Path: "/w/a.run.r.jsonl"}, store.Envelope{Type: "trial.event"}, map[string]string{"text": "canary-record"})
 		if err != nil {

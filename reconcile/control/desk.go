@@ -164,7 +164,7 @@ func (d *Desk) hold(ctx context.Context, a Asked) (Changed, error) {
 	set, _ := d.Holds()
 	was := set.Of(h.Target, h.Kind)
 	if was != nil {
-		if same(*was, h) {
+		if h.Calls = h.Calls || was.Calls; same(*was, h) { // only a resume lets requests through again
 			return changedTo(h.Target, false, set), nil
 		}
 		h.Since = was.Since // it has been held since then

@@ -115,6 +115,24 @@ func TestARecordOfEachChange(t *testing.T) {
 }
 
 // Who waits for a hold to end hears of each change.
+// A pause that asks for less than the one before lets nothing go on: a drain in the midst of an incident is one.
+func TestAPauseKeepsWhatIsHeld(t *testing.T) {
+	f := newFixture(t)
+	if _, err := f.Hold(t.Context(), control.Asked{Target: "all", Calls: true, Reason: "costs"}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := f.Drain(t.Context(), control.Ask{Reason: "new kernel"}); err != nil || !c.Changed {
+		t.Errorf("%+v, %v", c, err)
+	}
+	set, _ := f.Holds()
+	if h := set.Of("all", hold.Pause); h == nil || !h.Calls || h.Reason != "new kernel" {
+		t.Errorf("held is %+v", h)
+	}
+	if c, err := f.Hold(t.Context(), control.Asked{Target: "all"}); err != nil || c.Changed {
+		t.Errorf("once more: %+v, %v", c, err)
+	}
+}
+
 func TestChangesAreHeard(t *testing.T) {
 	f := newFixture(t)
 	_, changed := f.Holds()

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -65,6 +67,7 @@ const (
 type OrderOptions struct {
 	Store *store.Store
 	Trial func(ctx context.Context, id string) (trial.State, error) // as the store has it
+	Again func(tx *store.Tx, id string) (trial.State, error)        // the same in a transaction
 	Place func(s trial.State) Place
 	Tell  func(ctx context.Context, id string, o Order) error // has the trial do as it is asked
 	Now   func() time.Time
@@ -74,8 +77,9 @@ type OrderOptions struct {
 type Orders struct {
 	o OrderOptions
 
-	mu  sync.Mutex
-	all map[string]Order // by trial
+	mu      sync.Mutex
+	all     map[string]Order // by trial
+	storing string           // the trial of which an order is being stored; "" = none, or it has ended meanwhile
 }
 
 // NewOrders returns orders; Load reads them.
@@ -105,25 +109,32 @@ func (k *Orders) Load(ctx context.Context) error {
 	return nil
 }
 
-// Tell has trials do what was asked of them before Load. A trial that is at work is told as it goes on.
+// Tell has trials do what was asked of them before Load. A trial that is at work is told as it goes on; of one that is
+// over, or that is not known, the order is forgotten.
 func (k *Orders) Tell(ctx context.Context) error {
 	k.mu.Lock()
-	var cancelled []string
-	for id, o := range k.all {
-		if o.Action == Cancel {
-			cancelled = append(cancelled, id)
-		}
-	}
+	all := maps.Clone(k.all)
 	k.mu.Unlock()
-	for _, id := range cancelled {
-		if o, is := k.Of(id, 0); is {
-			if err := k.o.Tell(ctx, id, o); err != nil {
-				return err
+	for id, o := range all {
+		s, err := k.o.Trial(ctx, id)
+		switch {
+		case err == nil && !final(s):
+			if o.Action == Cancel {
+				err = k.o.Tell(ctx, id, o)
 			}
+		case err == nil, errors.Is(err, store.ErrNotFound):
+			err = k.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.DropMeta(orderKeys + id) })
+			k.forget(id)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// final reports whether no try of a trial comes any more.
+func final(s trial.State) bool { return s.Phase == trial.Done && s.Result != nil && s.Result.Final }
 
 // Of is what is asked of a try of a trial.
 func (k *Orders) Of(id string, try int) (o Order, is bool) {
@@ -133,22 +144,38 @@ func (k *Orders) Of(id string, try int) (o Order, is bool) {
 	return o, is && (o.Try == 0 || o.Try == try)
 }
 
-// Drop forgets in a transaction what was asked of a trial that is over by it; when it is stored, Forget does so here.
-func (k *Orders) Drop(tx *store.Tx, id string) error {
-	k.mu.Lock()
-	_, is := k.all[id]
-	k.mu.Unlock()
-	if !is {
+// Drop forgets in a transaction what was asked of a trial, or of its try, that is over by it; when it is stored, Forget
+// does so here.
+func (k *Orders) Drop(tx *store.Tx, s trial.State) error {
+	if !k.settled(s) {
 		return nil
 	}
-	return tx.DropMeta(orderKeys + id)
+	return tx.DropMeta(orderKeys + s.ID)
 }
 
-// Forget forgets what was asked of a trial that is over.
-func (k *Orders) Forget(id string) {
+// Forget forgets what was asked of a trial, or of its try, that is over.
+func (k *Orders) Forget(s trial.State) {
+	if k.settled(s) {
+		k.forget(s.ID)
+	}
+}
+
+// settled reports whether something is asked of a trial that is done with by the end of a try. To cancel it is asked of
+// whichever try comes.
+func (k *Orders) settled(s trial.State) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	o, is := k.all[s.ID]
+	return is && o.Try != 0 || (is || k.storing == s.ID) && final(s)
+}
+
+func (k *Orders) forget(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.all, id)
+	if k.storing == id {
+		k.storing = ""
+	}
 }
 
 // Stop makes the time of a trial's agent be over now. What is so already stays as it is; a trial whose agent is not at
@@ -186,7 +213,7 @@ func mayStop(s trial.State) error {
 	case trial.Pending, trial.Images, trial.Sane, trial.Create, trial.Await:
 		return query.Conflictf("stop %s: its agent has not begun, so there is nothing to judge; to end it: assayd cancel %s", s.ID, s.ID)
 	case trial.Done:
-		if s.Result != nil && s.Result.Final {
+		if final(s) {
 			return query.Conflictf("stop %s: it is over", s.ID)
 		}
 		return query.Conflictf("stop %s: it waits for its next try; to end it: assayd cancel %s", s.ID, s.ID)
@@ -203,12 +230,11 @@ func (k *Orders) Cancel(ctx context.Context, a Ask) (Changed, error) {
 	if err != nil {
 		return Changed{}, err
 	}
-	over := s.Phase == trial.Done && s.Result != nil && s.Result.Final
 	was, asked := k.Of(s.ID, s.Try)
 	switch {
-	case over && s.Result.Status == trial.Cancelled:
+	case final(s) && s.Result.Status == trial.Cancelled:
 		return Changed{Target: s.ID, State: Cancelled, Says: s.ID + " is cancelled"}, nil
-	case over:
+	case final(s):
 		return Changed{}, query.Conflictf("cancel %s: it is over", s.ID)
 	case asked && was.Action == Cancel:
 		c := Changed{Target: s.ID, State: Cancelling, Says: fmt.Sprintf("%s is %s", s.ID, was)}
@@ -234,7 +260,17 @@ func (k *Orders) put(ctx context.Context, s trial.State, a Ask, o Order, state s
 	if o.Action == Stop {
 		r.Before, r.After = Deadline{s.Deadline}, Deadline{o.At}
 	}
-	if err := k.o.Store.Do(ctx, func(tx *store.Tx) error {
+	k.mu.Lock()
+	k.storing = s.ID
+	k.mu.Unlock()
+	err = k.o.Store.Do(ctx, func(tx *store.Tx) error {
+		now, err := k.o.Again(tx, s.ID)
+		switch {
+		case err != nil:
+			return err
+		case final(now): // while it was asked
+			return query.Conflictf("it is over")
+		}
 		if err := tx.PutMeta(orderKeys+s.ID, string(text)); err != nil {
 			return err
 		}
@@ -243,13 +279,20 @@ func (k *Orders) put(ctx context.Context, s trial.State, a Ask, o Order, state s
 		}
 		fault.Reached(fault.OrderWritten)
 		return nil
-	}); err != nil {
+	})
+	k.mu.Lock()
+	open := k.storing == s.ID
+	if k.storing = ""; err == nil && open {
+		k.all[s.ID] = o
+	}
+	k.mu.Unlock()
+	if err != nil {
 		return Changed{}, fmt.Errorf("%s %s: %w", o.Action, s.ID, err)
 	}
 	fault.Reached(fault.OrderStored)
-	k.mu.Lock()
-	k.all[s.ID] = o
-	k.mu.Unlock()
+	if !open { // it has ended right behind the order
+		return c, nil
+	}
 	return c, k.o.Tell(ctx, s.ID, o)
 }
 

@@ -24,6 +24,9 @@ func (r *Reader) ActivityBefore(ctx context.Context, before int64, limit int) (i
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		rows, err := tx.ActivityBefore(before, limit)
 		for _, x := range rows {
+			if HidesContent(ctx) {
+				x.Reason = "" // it may quote something
+			}
 			infos = append(infos, ActivityInfo{x.N, x.At, x.Action, x.Target, x.By, x.Via, x.Reason})
 		}
 		return err

@@ -134,11 +134,17 @@ func (r *Reader) CellsAfter(ctx context.Context, f CellFilter, after CellKey, li
 		if err != nil {
 			return err
 		}
+		trials := make([]string, len(cells))
+		for i, c := range cells {
+			trials[i] = c.Trial
+		}
+		tags, err := tx.TagsOf(trials)
+		if err != nil {
+			return err
+		}
 		for _, c := range cells {
 			info := cellInfo(c)
-			if info.Tags, err = tx.Tags(c.Trial); err != nil {
-				return err
-			}
+			info.Tags = tags[c.Trial]
 			spent, err := tx.SpentByTry(c.Spec, c.Execution, c.Trial, c.Try)
 			if err != nil {
 				return err

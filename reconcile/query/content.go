@@ -76,6 +76,7 @@ func (s *Status) mute() {
 	s.Diagnostics = mutedDiagnostics(s.Diagnostics)
 	for i := range s.Runs {
 		run := &s.Runs[i]
+		run.Notes = nil // a note may quote something
 		run.Stale, run.Differs = mutedStale(run.Stale), mutedStale(run.Differs)
 		for j := range run.Trials {
 			run.Trials[j].mute()

@@ -109,7 +109,7 @@ func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (i
 				return err
 			}
 			run.count(counts)
-			noted, err := note.Of(tx, s.Address)
+			set, err := noted(ctx, tx, s.Address)
 			if err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (i
 					Address: run.Address, File: run.File, Generation: run.Generation, State: run.State, Execution: run.Execution,
 					Wanted: run.Wanted, Cells: run.Cells, Note: run.Note, Results: run.Results, Elsewhere: run.Elsewhere,
 					Holds: holds.OnRun(clock.Now(), s.Address, s.Desired), Paused: run.Paused,
-					Left: left, AtLimit: atLimit, Set: noted,
+					Left: left, AtLimit: atLimit, Set: set,
 				})
 			}
 		}

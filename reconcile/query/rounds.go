@@ -57,7 +57,7 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 			Now: t.Now, Ended: t.Ended, Best: t.Best, Flags: append([]string{}, t.Flags...), Usage: t.Usage, Budget: t.Budget,
 		}
 		if err == nil {
-			info.Set, err = note.Of(tx, s.ID)
+			info.Set, err = noted(ctx, tx, s.ID)
 		}
 		return err
 	})

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -46,7 +47,7 @@ func (t *Tx) PutNote(n NoteRow) error {
 
 // PutTag adds a tag; one that is there is fine.
 func (t *Tx) PutTag(target, tag string) error {
-	_, err := t.exec("INSERT INTO tags (target, tag) VALUES (?, ?) ON CONFLICT DO NOTHING", target, tag)
+	_, err := t.exec("INSERT INTO tags (target, tag) VALUES (?, ?) ON CONFLICT DO NOTHING", target, string(t.redacted([]byte(tag))))
 	if err = errors.Join(err, t.noted(target)); err != nil {
 		return fmt.Errorf("store a tag of %s: %w", target, err)
 	}
@@ -79,6 +80,25 @@ func (t *Tx) Notes(target string) ([]NoteRow, error) {
 		return nil, fmt.Errorf("read the notes of %s: %w", target, err)
 	}
 	return rows, nil
+}
+
+// TagsOf returns the tags of several targets by target, those of each in their order.
+func (t *Tx) TagsOf(targets []string) (map[string][]string, error) {
+	text, err := json.Marshal(targets)
+	if err != nil {
+		return nil, fmt.Errorf("read tags: %w", err)
+	}
+	type tagged struct{ target, tag string }
+	rows, err := list(t, func(r row) (x tagged, err error) { return x, r.Scan(&x.target, &x.tag) },
+		"SELECT t.target, t.tag FROM json_each(?) AS j CROSS JOIN tags AS t ON t.target = j.value ORDER BY t.target, t.tag", string(text))
+	if err != nil {
+		return nil, fmt.Errorf("read the tags of %d targets: %w", len(targets), err)
+	}
+	tags := map[string][]string{}
+	for _, x := range rows {
+		tags[x.target] = append(tags[x.target], x.tag)
+	}
+	return tags, nil
 }
 
 // Tags returns the tags of a target, in their order.

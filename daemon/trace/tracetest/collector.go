@@ -32,6 +32,8 @@ type Collector struct {
 	spans   map[string]Span
 	headers http.Header
 	refuse  bool
+	answer  int   // the status of an answer that is final; 0 = all is well
+	reject  int64 // how many spans of each call are rejected
 	calls   int
 	new     chan struct{}
 }
@@ -75,6 +77,10 @@ func (c *Collector) take(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 		return
 	}
+	if c.answer != 0 {
+		http.Error(w, "never", c.answer)
+		return
+	}
 	for _, resource := range all.GetResourceSpans() {
 		for _, scope := range resource.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
@@ -83,7 +89,12 @@ func (c *Collector) take(w http.ResponseWriter, q *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	w.WriteHeader(http.StatusOK)
+	if c.reject > 0 {
+		answer := &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: c.reject, ErrorMessage: "too old"}}
+		if text, err := proto.Marshal(answer); err == nil {
+			_, _ = w.Write(text) // a client that went away asks again
+		}
+	}
 }
 
 func spanOf(s *span.Span) Span {
@@ -126,6 +137,13 @@ func (c *Collector) Refuse(does bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refuse = does
+}
+
+// Reject has the collector reject so many spans of each call for good, or answer each with a status.
+func (c *Collector) Reject(spans int64, status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reject, c.answer = spans, status
 }
 
 // Calls is how often the collector was called.
