@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -227,6 +228,10 @@ func (n *notifier) fill(ctx context.Context) (more bool, err error) {
 	})
 	if err != nil {
 		return false, err
+	}
+	if len(notices) == atOnce { // there may be more of them before the lines that come then
+		last := notices[atOnce-1].N
+		lines = slices.DeleteFunc(lines, func(l store.NumberedLine) bool { return l.N > last })
 	}
 	for len(lines)+len(notices) > 0 {
 		if len(lines) == 0 || len(notices) > 0 && notices[0].N < lines[0].N {

@@ -418,3 +418,49 @@ func TestANotifierHearsWhatItWants(t *testing.T) {
 		}
 	}
 }
+
+// Many notices before a record are read before it: reading goes on behind the last one that was read.
+func TestNoNoticeIsPassedOver(t *testing.T) {
+	const many = 2*atOnce + 50
+	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	all, err := Open(t.Context(), Options{
+		Settings: map[string]config.Notifier{"team": {On: config.NoticeKinds(), Specs: []string{"*"}}}, Store: s, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := all.all[0]
+	defer n.watcher.Close()
+	if err := s.Do(t.Context(), func(tx *store.Tx) error {
+		for i := range many {
+			if err := addNotice(tx, config.OnBudget, fmt.Sprintf("run.r%d", i), "half is spent", nil); err != nil {
+				return err
+			}
+		}
+		_, err := tx.AppendLine(store.StreamRef{Spec: "run.r", Root: "/w", Path: "/w/r.jsonl"}, store.Envelope{Type: "run.finished", Execution: 1}, map[string]int{"total": 1})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]bool{}
+	for more := true; more; {
+		if more, err = n.fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range n.pending {
+			read[x.ID] = true
+		}
+		n.pending = nil
+	}
+	if len(read) != many+1 {
+		t.Errorf("%d notices are read, of %d", len(read), many+1)
+	}
+}

@@ -3,7 +3,6 @@ package trace
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -110,10 +109,15 @@ func (t *Tracer) chats(of record, emit func(span) error) error {
 		return nil //nolint:nilerr // it was removed
 	}
 	defer f.Close()
-	if err := chats(f, t.o.Owner, of, emit); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("trace the exchanges of trial %s: %w", of.Trial, err)
+	var sending error
+	err = chats(f, t.o.Owner, of, func(s span) error {
+		sending = emit(s)
+		return sending
+	})
+	if err != nil && sending == nil { // what cannot be read keeps no other trace from being sent
+		t.o.Log.Warn("read the exchanges of a trial for its trace; the rest of them is left out", "trial", of.Trial, "error", err)
 	}
-	return nil
+	return sending
 }
 
 // maxPrivate is how many rounds of the private set of a trial are told.

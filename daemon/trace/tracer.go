@@ -30,7 +30,7 @@ const (
 // Outcomes of spans.
 const (
 	Sent    = "sent"
-	Dropped = "dropped" // the collector did not take them for an hour
+	Dropped = "dropped" // the collector rejected them, or did not take them for an hour
 )
 
 // Outcomes are all of them.
