@@ -3,7 +3,6 @@ package notifier
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -130,14 +129,7 @@ func forget(tx *store.Tx, settings map[string]config.Notifier) error {
 
 // begin reads where a notifier goes on.
 func (n *notifier) begin(tx *store.Tx) (err error) {
-	n.at, err = tx.Delivery(deliveryName(n.name))
-	if errors.Is(err, store.ErrNotFound) {
-		n.at = store.Delivery{Name: deliveryName(n.name), State: "{}"}
-		if n.at.N, err = tx.Last(); err == nil {
-			err = tx.PutDelivery(n.at)
-		}
-	}
-	if err != nil {
+	if n.at, err = tx.BeginDelivery(deliveryName(n.name)); err != nil {
 		return err
 	}
 	n.read = n.at.N
@@ -179,33 +171,12 @@ func (n *notifier) run(ctx context.Context) error {
 		if len(n.pending) > 0 {
 			n.tell(ctx)
 		} else if !more {
-			n.await(ctx)
+			if n.watcher.Await(ctx, store.Records) == nil {
+				_ = clock.Sleep(ctx, rest) // what comes together is told together
+			}
 		}
 	}
 	return nil
-}
-
-// await returns when something was stored.
-func (n *notifier) await(ctx context.Context) {
-	for {
-		touched, err := n.watcher.Next(ctx)
-		if err != nil {
-			return
-		}
-		if touched.All || has(touched, store.Records) {
-			_ = clock.Sleep(ctx, rest) // what comes together is told together
-			return
-		}
-	}
-}
-
-func has(touched store.Touched, what store.What) bool {
-	for _, w := range touched.Topics {
-		if w&what != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // fill reads on, unless there is enough to tell, and says whether there may be more to read.

@@ -70,14 +70,8 @@ func (n *Notifiers) watchBudgets(ctx context.Context) error {
 			continue
 		}
 		again.Reset()
-		for {
-			touched, err := w.Next(ctx)
-			if err != nil {
-				return nil //nolint:nilerr // that is how it ends
-			}
-			if touched.All || has(touched, store.Usage) {
-				break
-			}
+		if err := w.Await(ctx, store.Usage); err != nil {
+			return nil //nolint:nilerr // that is how it ends
 		}
 		_ = clock.Sleep(ctx, budgetsEvery) // the loop looks at the context
 	}
@@ -87,11 +81,7 @@ func (n *Notifiers) watchBudgets(ctx context.Context) error {
 // lookAtBudgets stores a notice for each run that has reached a level, and what was looked at, in one transaction.
 func (n *Notifiers) lookAtBudgets(ctx context.Context) error {
 	return n.o.Store.Do(ctx, func(tx *store.Tx) error {
-		d, err := tx.Delivery(budgetsName)
-		if errors.Is(err, store.ErrNotFound) {
-			d = store.Delivery{Name: budgetsName}
-			d.N, err = tx.Last()
-		}
+		d, err := tx.BeginDelivery(budgetsName)
 		if err != nil {
 			return err
 		}

@@ -75,13 +75,7 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 	}
 	t.watcher = o.Store.Watch()
 	err = o.Store.Do(ctx, func(tx *store.Tx) (err error) {
-		t.at, err = tx.Delivery(deliveryName)
-		if errors.Is(err, store.ErrNotFound) {
-			t.at = store.Delivery{Name: deliveryName, State: "{}"}
-			if t.at.N, err = tx.Last(); err == nil {
-				err = tx.PutDelivery(t.at)
-			}
-		}
+		t.at, err = tx.BeginDelivery(deliveryName)
 		return err
 	})
 	if err != nil {
@@ -114,29 +108,11 @@ func (t *Tracer) Run(ctx context.Context) error {
 			again.Wait(ctx)
 			continue
 		}
-		if again.Reset(); !more {
-			t.await(ctx)
+		if again.Reset(); !more && t.watcher.Await(ctx, store.Records) == nil {
+			_ = clock.Sleep(ctx, rest) // the loop looks at the context
 		}
 	}
 	return nil
-}
-
-// await returns when records were stored.
-func (t *Tracer) await(ctx context.Context) {
-	for {
-		touched, err := t.watcher.Next(ctx)
-		if err != nil {
-			return
-		}
-		is := touched.All
-		for _, what := range touched.Topics {
-			is = is || what&store.Records != 0
-		}
-		if is {
-			_ = clock.Sleep(ctx, rest) // Run looks at the context
-			return
-		}
-	}
 }
 
 // step reads some records and sends their spans, and says whether there were any. What was read and not sent, because

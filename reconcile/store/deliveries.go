@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -50,6 +51,19 @@ func (t *Tx) Delivery(name string) (Delivery, error) {
 		return d, fmt.Errorf("read what was delivered to %q: %w", name, err)
 	}
 	return d, nil
+}
+
+// BeginDelivery returns how far the one of that name has got. A new one begins with what is stored from now on.
+func (t *Tx) BeginDelivery(name string) (Delivery, error) {
+	d, err := t.Delivery(name)
+	if !errors.Is(err, ErrNotFound) {
+		return d, err
+	}
+	d = Delivery{Name: name}
+	if d.N, err = t.Last(); err != nil {
+		return d, err
+	}
+	return d, t.PutDelivery(d)
 }
 
 // PutDelivery stores how far one has got. Watchers are not told of it.

@@ -107,6 +107,21 @@ func (w *Watcher) Next(ctx context.Context) (Touched, error) {
 	}
 }
 
+// Await returns when something of a kind may have changed, or with an error with the context.
+func (w *Watcher) Await(ctx context.Context, what What) error {
+	for {
+		touched, err := w.Next(ctx)
+		if err != nil || touched.All {
+			return err
+		}
+		for _, of := range touched.Topics {
+			if of&what != 0 {
+				return nil
+			}
+		}
+	}
+}
+
 // tell adds what a commit has touched to what the watchers have not seen.
 func (w *watchers) tell(n int64, topics map[string]What) {
 	w.mu.Lock()
