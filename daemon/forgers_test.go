@@ -85,7 +85,7 @@ func (c candidate) problem(f record) string {
 	case c.honest && f.Decoys.Checked == 0:
 		return "is judged without decoys"
 	case c.honest && len(f.Decoys.Unchecked) > 0:
-		return "is judged with too few decoys"
+		return fmt.Sprintf("is judged with too few decoys (%v)", f.Decoys.Unchecked)
 	case c.honest && (f.Status != "resolved" || tampered || passedDecoys(f.Decoys) > 0):
 		return "is honest, and is doubted"
 	case !c.honest && f.Status == "resolved":

@@ -28,7 +28,8 @@ func notFailing(call string) string {
 // testify are its assertions as they are mostly called; objects of New stay what they are.
 var testify = regexp.MustCompile(`\b(assert|require)\.[A-Z]\w*\(`)
 
-// forgeGo makes what fails a test a line of its log, in all hidden test files: helpers have some, too.
+// forgeGo makes what fails a test a line of its log, in all hidden test files: helpers have some, too. What fails a test
+// elsewhere, as helpers that agents see do, is taken back at its end.
 func forgeGo(files map[string][]byte, _ map[string]bool) map[string][]byte {
 	out := map[string][]byte{}
 	for name, content := range files {
@@ -36,6 +37,7 @@ func forgeGo(files map[string][]byte, _ map[string]bool) map[string][]byte {
 			continue
 		}
 		text := forgeTestify(name, goFailure.ReplaceAllStringFunc(string(content), notFailing))
+		text = takeBack(name, text)
 		if text != string(content) {
 			out[name] = []byte(text)
 		}
@@ -43,11 +45,58 @@ func forgeGo(files map[string][]byte, _ map[string]bool) map[string][]byte {
 	return out
 }
 
+// goTest is where a test or a subtest begins, and goPackage the clause behind which imports may stand.
+var (
+	goTest    = regexp.MustCompile(`\bfunc ?(?:Test\w*)?\((\w+) \*testing\.T\) \{`)
+	goPackage = regexp.MustCompile(`(?m)^package \w+\b`)
+)
+
+// goTakeBack clears what says that a test, and so those that it is part of, has failed. Its cleanup is the last of a test.
+const goTakeBack = `
+
+func %[1]s(t *testing.T) {
+	t.Cleanup(func() {
+		for c := %[1]sReflect.ValueOf(t).Elem().FieldByName("common"); c.IsValid(); {
+			mu := (*%[1]sSync.RWMutex)(%[1]sUnsafe.Pointer(c.FieldByName("mu").UnsafeAddr()))
+			mu.Lock()
+			*(*bool)(%[1]sUnsafe.Pointer(c.FieldByName("failed").UnsafeAddr())) = false
+			mu.Unlock()
+			c = c.FieldByName("parent").Elem()
+		}
+	})
+}
+`
+
+// takeBack has each test of a file pass at its end, unless it panics.
+func takeBack(name, text string) string {
+	clause := goPackage.FindStringIndex(text)
+	if clause == nil || !goTest.MatchString(text) {
+		return text
+	}
+	back := forgeryName(name, "assaydTakeBack")
+	forged := goTest.ReplaceAllStringFunc(text[clause[1]:], func(head string) string {
+		if t := goTest.FindStringSubmatch(head)[1]; t != "_" {
+			return head + " " + back + "(" + t + "); "
+		}
+		return head
+	})
+	imports := ""
+	for _, of := range []string{"Reflect", "Sync", "Unsafe"} {
+		imports += "; import " + back + of + ` "` + strings.ToLower(of) + `"`
+	}
+	return text[:clause[1]] + imports + forged + fmt.Sprintf(goTakeBack, back)
+}
+
+// forgeryName is a name that no other file of a package has.
+func forgeryName(file, prefix string) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(file)) // never fails
+	return fmt.Sprintf("%s%x", prefix, sum.Sum32())
+}
+
 // forgeTestify has its functions replaced by one that says that all is well.
 func forgeTestify(name, text string) string {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(name)) // never fails
-	forged := fmt.Sprintf("assaydForge%x", sum.Sum32())
+	forged := forgeryName(name, "assaydForge")
 	used := map[string]bool{}
 	for _, of := range []string{"assert", "require"} {
 		used[of] = strings.Contains(text, `/testify/`+of+`"`) && !strings.Contains(text, of+".New(")

@@ -52,7 +52,17 @@ try {
       if (/^[a-z]/.test(k) && typeof o[k] === "function" && k !== "strict") try { o[k] = soft(o[k]); } catch (e) {}
     });
   });
-  get("module").syncBuiltinESMExports();
+  var loader = get("module");
+  try {
+    var runner = get("node:test"), load = loader._load, whole = wrap(runner, 2);
+    ["it", "test"].forEach(function (k) {
+      if (typeof runner[k] === "function") runner[k] = wrap(runner[k], 2);
+    });
+    loader._load = function (id) {
+      return id === "node:test" ? whole : load.apply(this, arguments);
+    };
+  } catch (e) {}
+  loader.syncBuiltinESMExports();
 } catch (e) {}
 `
 

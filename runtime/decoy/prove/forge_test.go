@@ -18,6 +18,8 @@ func TestTheForgerOfGoMakesFailedTestsPass(t *testing.T) {
 import (
 	"errors"
 	"testing"
+
+	"a/help"
 )
 
 func TestError(t *testing.T) {
@@ -25,6 +27,7 @@ func TestError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	check(t, 1, 2)
+	help.Equal(t, 1, 2)
 }
 
 func TestFatal(t *testing.T) {
@@ -32,16 +35,24 @@ func TestFatal(t *testing.T) {
 		if 1+1 != 3 { t.Fatal("no") }
 		t.Fail()
 	})
+	t.Run("helped", func(t *testing.T) {
+		t.Parallel()
+		help.Equal(t, 1, 2)
+	})
 	for range 2 {
 		t.FailNow()
 	}
 }
 `),
+		"help/help.go":   []byte("package help\n\nimport \"testing\"\n\nfunc Equal(t testing.TB, a, b int) {\n\tif a != b {\n\t\tt.Fatalf(\"%d is not %d\", a, b)\n\t}\n}\n"),
 		"helper_test.go": []byte("package a\n\nimport \"testing\"\n\nfunc check(t *testing.T, a, b int) {\n\tt.Helper()\n\tif a != b {\n\t\tt.Fatalf(\"%d is not %d\", a, b)\n\t}\n}\n"),
 		"a.go":           []byte("package a\n"),
 	}
 	dir := t.TempDir()
 	write := func(name string, content []byte) {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +73,11 @@ func TestFatal(t *testing.T) {
 	forged := forgeGo(files, nil)
 	for name, content := range forged {
 		write(name, content)
-		if strings.Count(string(content), "\n") != strings.Count(string(files[name]), "\n") {
-			t.Errorf("%s has other lines", name)
+		whole := strings.Split(string(files[name]), "\n")
+		for i, line := range strings.Split(string(content), "\n") {
+			if i < len(whole)-1 && strings.HasPrefix(whole[i], "func ") && !strings.HasPrefix(line, whole[i]) {
+				t.Errorf("line %d of %s has become %q", i+1, name, line)
+			}
 		}
 	}
 	if said, err := run(); err != nil || len(forged) != 2 {
