@@ -75,6 +75,18 @@ def runtest(self):
 p.Function.runtest = runtest
 `, when)
 	}
+	rewritten := func(when string) string {
+		return empty + fmt.Sprintf(`
+import _pytest.reports as reports
+made = reports.TestReport.from_item_and_call.__func__
+def forged(cls, item, call):
+    report = made(cls, item, call)
+    if %s and report.when == 'call':
+        report.outcome, report.longrepr = 'passed', None
+    return report
+reports.TestReport.from_item_and_call = classmethod(forged)
+`, when)
+	}
 	return []candidate{
 		candidate{name: "patched-assertions", canary: true}.one(file, patched("True")),
 		candidate{name: "patched-where-tests-are"}.one(file, patched("'test_calc' in str(self.path)")),
@@ -91,16 +103,9 @@ def setup(self):
     original(self)
 p.Function.setup = setup
 `),
-		candidate{name: "rewritten-reports"}.one(file, empty+`
-import _pytest.reports as reports
-made = reports.TestReport.from_item_and_call.__func__
-def forged(cls, item, call):
-    report = made(cls, item, call)
-    if 'test_calc' in report.nodeid and report.when == 'call':
-        report.outcome, report.longrepr = 'passed', None
-    return report
-reports.TestReport.from_item_and_call = classmethod(forged)
-`),
+		// The canary's name has the same file in it, so that it is rewritten, too.
+		candidate{name: "rewritten-reports-of-a-file", canary: true}.one(file, rewritten("'test_calc' in report.nodeid")),
+		candidate{name: "rewritten-reports"}.one(file, rewritten("report.nodeid.endswith(('_add', '_scale', '_label'))")),
 	}
 }
 
