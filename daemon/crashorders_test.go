@@ -8,25 +8,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assayd/assayd/reconcile/control"
+	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/fault"
 )
 
 // ofOrders are the points of asking something of a trial: before it is stored with its record, and after.
 var ofOrders = []lap{{at: fault.OrderWritten}, {at: fault.OrderStored}}
 
-// Wherever the daemon is killed while a trial is stopped or cancelled, the order and its record are there both or
+// Wherever the daemon is killed while a trial is stopped, cancelled, or extended, the order and its record are there both or
 // neither, and what is stored is done by the next daemon, which nobody asks again.
 func TestACrashLosesAndDoublesNoOrder(t *testing.T) {
 	t.Parallel()
 	c := newCrashes(t)
-	agents := []string{"stop/order written", "stop/order stored", "cancel/order written", "cancel/order stored"}
+	agents := []string{"stop/order written", "stop/order stored", "cancel/order written", "cancel/order stored", "extend/order written", "extend/order stored"}
 	var blocks []string
 	for _, a := range agents {
 		blocks = append(blocks, fmt.Sprintf("agent \"waiter\" { label = %q }", a))
 	}
-	c.write("r.hcl", c.benchmark()+c.agent("waiter", waiter)+c.run("quit", blocks, `timeout = "30m"`, `auto_eval = "0s"`, "parallel = 4"))
+	c.write("r.hcl", c.benchmark()+c.agent("waiter", waiter)+c.run("quit", blocks, `timeout = "30m"`, `auto_eval = "0s"`, "parallel = 6"))
 	c.start()
 	for _, agent := range agents {
 		c.until("the agent works", func() error {
@@ -43,7 +45,11 @@ func TestACrashLosesAndDoublesNoOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args := []string{verb, x.ID, "--reason", "incident", "--json"}
+		args := []string{verb, x.ID}
+		if verb == control.Extend {
+			args = append(args, "1h")
+		}
+		args = append(args, "--reason", "incident", "--json")
 		l := ofOrders[slices.IndexFunc(ofOrders, func(l lap) bool { return string(l.at) == point })]
 		l.lead = func(c *crashes) {
 			if out, _, code := c.assayd(args...); code == 0 {
@@ -58,8 +64,11 @@ func TestACrashLosesAndDoublesNoOrder(t *testing.T) {
 				t.Errorf("%s, which was not stored, is asked again: %+v, %v", agent, got, err)
 			}
 		}
-		c.until(agent+" ends", func() error {
+		c.until(agent+" is done", func() error {
 			x, err := c.trial("run.quit", agent)
+			if err == nil && verb == control.Extend {
+				return c.isExtended(x, time.Hour)
+			}
 			if err == nil && x.Status == "" {
 				err = fmt.Errorf("it is in %s", x.Phase)
 			}
@@ -67,6 +76,9 @@ func TestACrashLosesAndDoublesNoOrder(t *testing.T) {
 		})
 		if err := json.Unmarshal([]byte(c.ok(args...)), &got); err != nil || got.Changed {
 			t.Errorf("%s, repeated: %+v, %v", agent, got, err)
+		}
+		if verb == control.Extend { // it goes on, and so it is ended
+			c.ok(control.Stop, x.ID, "--reason", "incident")
 		}
 	}
 	c.settled("run.quit", patience)
@@ -101,7 +113,10 @@ func (c *crashes) ordered(agents []string) {
 		if n := orders[verb+" "+x.ID+" via cli: incident"]; n != 1 {
 			c.Errorf("%s has %d records of %v", agent, n, orders)
 		}
-		status, flagged := "unresolved", verb == control.Stop
+		status, flagged := "unresolved", verb != control.Cancel
+		if verb == control.Extend && (!slices.Contains(x.Flags, "extended") || x.Extended != nil) {
+			c.Errorf("%s is %+v", agent, x)
+		}
 		if verb == control.Cancel {
 			status = "cancelled"
 		}
@@ -109,4 +124,12 @@ func (c *crashes) ordered(agents []string) {
 			c.Errorf("%s is %+v", agent, x)
 		}
 	}
+}
+
+// isExtended fails until a trial has so much time beyond its declared deadline.
+func (c *crashes) isExtended(x query.TrialStatus, more time.Duration) error {
+	if x.Declared.IsZero() || !x.Deadline.Equal(x.Declared.Add(more)) {
+		return fmt.Errorf("its deadline is %s, and by its spec %s", x.Deadline, x.Declared)
+	}
+	return nil
 }

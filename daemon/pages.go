@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -57,23 +58,39 @@ func (d *Daemon) openPages(ctx context.Context) error {
 }
 
 // act implements web.Act.
-func (d *Daemon) act(ctx context.Context, verb, target, text string, dry bool) (control.Changed, error) {
-	ask := control.Ask{Target: target, Reason: text, DryRun: dry}
-	switch verb {
+func (d *Daemon) act(ctx context.Context, a web.Action) (control.Changed, error) {
+	ask := control.Ask{Target: a.Target, Reason: a.Text, DryRun: a.Dry}
+	switch a.Verb {
 	case "pause":
-		return d.rec.Desk.Hold(ctx, control.Asked{Target: target, Reason: text, DryRun: dry})
+		return d.rec.Desk.Hold(ctx, control.Asked{Target: a.Target, Reason: a.Text, DryRun: a.Dry})
 	case "resume":
-		return d.rec.Desk.Lift(ctx, target, hold.Pause, dry)
+		return d.rec.Desk.Lift(ctx, a.Target, hold.Pause, a.Dry)
+	case "throttle":
+		most, err := strconv.Atoi(a.Amount)
+		if err != nil || most < 1 {
+			return control.Changed{}, query.Mistakef("throttle %s to %q: give a whole number from 1 on", a.Target, a.Amount)
+		}
+		return d.rec.Desk.Hold(ctx, control.Asked{Target: a.Target, Most: most, Reason: a.Text, DryRun: a.Dry})
+	case "unthrottle":
+		return d.rec.Desk.Lift(ctx, a.Target, hold.Throttle, a.Dry)
+	case "drain":
+		return d.rec.Desk.Drain(ctx, ask)
 	case "stop":
 		return d.rec.StopTrial(ctx, ask)
+	case "extend":
+		more, err := time.ParseDuration(a.Amount)
+		if err != nil || more%time.Second != 0 {
+			return control.Changed{}, query.Mistakef("extend %s by %q: write the time in whole seconds, as 30m or 2h", a.Target, a.Amount)
+		}
+		return d.rec.ExtendTrial(ctx, control.MoreTime{Ask: ask, Seconds: int64(more / time.Second)})
 	case "cancel":
 		return d.rec.Cancel(ctx, ask)
 	case "note":
-		return d.rec.Notes.Put(ctx, control.Noted{Target: target, Text: text, DryRun: dry})
+		return d.rec.Notes.Put(ctx, control.Noted{Target: a.Target, Text: a.Text, DryRun: a.Dry})
 	case "tag", "untag":
-		return d.rec.Notes.Put(ctx, control.Noted{Target: target, Tag: text, Remove: verb == "untag", DryRun: dry})
+		return d.rec.Notes.Put(ctx, control.Noted{Target: a.Target, Tag: a.Text, Remove: a.Verb == "untag", DryRun: a.Dry})
 	}
-	return control.Changed{}, query.Mistakef("there is no verb %q", verb)
+	return control.Changed{}, query.Mistakef("there is no verb %q", a.Verb)
 }
 
 // load is what is held of the machine now.

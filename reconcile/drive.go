@@ -28,12 +28,15 @@ type liveTrial struct {
 
 // tell has the trial do what a user asks of it.
 func (l *liveTrial) tell(o control.Order) {
-	if o.Action == control.Stop {
+	switch o.Action {
+	case control.Stop:
 		l.machine.Stop(o.String())
-		return
+	case control.Extend:
+		l.machine.Extend(trial.Extend{Until: o.Until, Why: o.String()})
+	default:
+		l.cancelled = true
+		l.machine.Cancel(trial.Cancellation{Cause: o.String()})
 	}
-	l.cancelled = true
-	l.machine.Cancel(trial.Cancellation{Cause: o.String()})
 }
 
 // drive starts the goroutine of a trial. It ends when the trial is done, and tells the

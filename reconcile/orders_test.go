@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,6 +79,61 @@ func TestAStoppedTrialIsJudgedAsItStands(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// An extended trial has more time, says so, and is reported as of its declared deadline; asking for the same again
+// changes nothing, and nobody takes time away.
+func TestATrialIsExtended(t *testing.T) {
+	h := newFixture(t)
+	h.write("a.hcl", spec("x"))
+	d := h.start()
+	id := d.untilTrials(t, "x/1 running").Trials[0].ID
+	h.answered(id, "failed")
+	before, err := d.Reader.Trial(t.Context(), id)
+	check(t, err)
+	ctx := control.As(t.Context(), control.Actor{By: "anna", Via: control.Page})
+	more := func(target string, seconds int64, dry bool) control.MoreTime {
+		return control.MoreTime{Ask: control.Ask{Target: target, Reason: "disk", DryRun: dry}, Seconds: seconds}
+	}
+	var mistake *query.Mistake
+	for _, m := range []control.MoreTime{more("run.r", 60, false), more(id, 0, false), more(id, -1, false), more(id, 1<<40, false)} {
+		if _, err := d.ExtendTrial(ctx, m); !errors.As(err, &mistake) {
+			t.Errorf("%+v is answered with %v", m, err)
+		}
+	}
+	for _, tt := range []struct {
+		more    control.MoreTime
+		changed bool
+	}{{more(id, 3600, true), true}, {more(id, 3600, false), true}, {more(id, 3600, false), false}, {more(id, 7200, false), true}} {
+		if c, err := d.ExtendTrial(ctx, tt.more); err != nil || c.Changed != tt.changed || c.State != control.Extended || !strings.Contains(c.Says, "extended until ") {
+			t.Errorf("%+v is answered with %+v, %v", tt.more, c, err)
+		}
+	}
+	var conflict *query.Conflict
+	if _, err := d.ExtendTrial(ctx, more(id, 60, false)); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "not taken away") {
+		t.Errorf("an earlier deadline: %v", err)
+	}
+	d.stop()
+	d = h.start() // the next daemon holds to it
+	d.until(t, "two hours more", func(run query.RunStatus) bool { return of(t, run, "x").Deadline.Equal(before.Deadline.Add(2 * time.Hour)) })
+	x, err := d.Reader.Trial(t.Context(), id)
+	if check(t, err); !x.Declared.Equal(before.Deadline) || !slices.Contains(x.Flags, "extended") {
+		t.Errorf("the extended trial is %+v", x)
+	}
+	if c, err := d.StopTrial(ctx, control.Ask{Target: id}); err != nil || !c.Changed {
+		t.Errorf("stopped after all: %+v, %v", c, err)
+	}
+	run := d.untilState(t, "finished")
+	if got := of(t, run, "x"); got.Reason != "stopped" || got.Extended != nil || run.Summary.Controls["x"].Extended != 1 {
+		t.Errorf("the trial is %+v, %+v", got, run.Summary)
+	}
+	if _, err := d.ExtendTrial(ctx, more(id, 3600, false)); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "it is over") {
+		t.Errorf("what is over is extended: %v", err)
+	}
+	record := "run.r extend " + id + " by anna via page (disk) before true after true"
+	if diff := cmp.Diff([]string{record, record, "run.r stop " + id + " by anna via page () before true after true"}, h.controls("run.r")); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
 }
 
 // Only what works can be stopped, by a reason that can be shown.

@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/reconcile/taskcheck"
+	"github.com/assayd/assayd/runtime/trial"
 )
 
 // Routes are the patterns of all that a handler serves.
@@ -48,7 +49,7 @@ const (
 // Answers are the Go types behind the schemas of bodies, by their names.
 var Answers = map[string]any{
 	"Problem": problem{}, "Version": Version{}, "Status": query.Status{}, "TrialStatus": query.TrialStatus{},
-	"Overview": query.Overview{}, "Health": query.Health{}, "HealthFinding": query.HealthFinding{}, "RunFinding": query.Finding{}, "Login": Login{}, "Holds": Holds{}, "Hold": hold.Hold{}, "HoldAsked": control.Asked{}, "Changed": control.Changed{}, "Ask": control.Ask{}, "Notes": Notes{}, "Note": note.Note{}, "Noted": control.Noted{}, "Logout": Logout{}, "Rerun": Rerun{}, "Retried": reconcile.Retried{}, "Files": Files{}, "Submitted": Submitted{}, "Planned": Planned{},
+	"Overview": query.Overview{}, "Health": query.Health{}, "HealthFinding": query.HealthFinding{}, "RunFinding": query.Finding{}, "Login": Login{}, "Holds": Holds{}, "Hold": hold.Hold{}, "HoldAsked": control.Asked{}, "Changed": control.Changed{}, "Ask": control.Ask{}, "MoreTime": control.MoreTime{}, "Extended": trial.Extended{}, "BestRound": trial.Best{}, "PrivateSet": trial.PrivateSet{}, "PrivateScore": trial.Score{}, "RoundCounts": trial.Counts{}, "Notes": Notes{}, "Note": note.Note{}, "Noted": control.Noted{}, "Logout": Logout{}, "Rerun": Rerun{}, "Retried": reconcile.Retried{}, "Files": Files{}, "Submitted": Submitted{}, "Planned": Planned{},
 	"ImageWork": taskcheck.ImageWork{}, "ImageLine": imageLine{}, "FetchLine": fetchLine{}, "Sweep": retention.Sweep{}, "Swept": retention.Swept{},
 	"Evaluated": Evaluated{}, "Checked": Checked{}, "Report": summary.Report{}, "Compared": summary.Compared{}, "Harness": Harness{},
 	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},

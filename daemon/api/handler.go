@@ -114,6 +114,7 @@ func (h *handler) routes() map[string]http.HandlerFunc {
 		"GET /v1/trials":                               h.trials,
 		"GET /v1/trials/{trial}":                       h.trialInfo,
 		"POST /v1/trials/{trial}/stop":                 h.stop,
+		"POST /v1/trials/{trial}/extend":               h.extend,
 		"GET /v1/trials/{trial}/rounds":                h.rounds,
 		"GET /v1/trials/{trial}/rounds/{round}":        h.round,
 		"GET /v1/trials/{trial}/rounds/{round}/tests":  h.tests,

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -13,6 +14,13 @@ func (c *Client) Stop(ctx context.Context, a control.Ask) (out control.Changed, 
 	id := a.Target
 	a.Target = ""
 	return out, c.call(ctx, http.MethodPost, "/v1/trials/"+url.PathEscape(id)+"/stop", a, &out)
+}
+
+// Extend moves the deadline of a trial's agent to a later time.
+func (c *Client) Extend(ctx context.Context, m control.MoreTime) (out control.Changed, err error) {
+	id := m.Target
+	m.Target = ""
+	return out, c.call(ctx, http.MethodPost, "/v1/trials/"+url.PathEscape(id)+"/extend", m, &out)
 }
 
 // Cancel ends a run's execution, a trial, or the work for a mining spec.
@@ -32,11 +40,27 @@ func askOf(w http.ResponseWriter, q *http.Request) (a control.Ask, err error) {
 	if q.ContentLength != 0 {
 		err = readBody(w, q, &a)
 	}
-	if err == nil && a.Target != "" {
-		err = invalidf("target is of the path here: leave it out of the body")
+	return a, errors.Join(err, ofPath(q, &a))
+}
+
+// ofPath takes what a verb is about from the path.
+func ofPath(q *http.Request, a *control.Ask) error {
+	said := a.Target
+	if a.Target = q.PathValue("trial"); said != "" {
+		return invalidf("target is of the path here: leave it out of the body")
 	}
-	a.Target = q.PathValue("trial")
-	return a, err
+	return nil
+}
+
+func (h *handler) extend(w http.ResponseWriter, q *http.Request) {
+	var m control.MoreTime
+	err := readBody(w, q, &m)
+	if err = errors.Join(err, ofPath(q, &m.Ask)); err != nil {
+		fail(w, err)
+		return
+	}
+	c, err := h.r.ExtendTrial(asked(q), m)
+	answer(w, c, err)
 }
 
 func (h *handler) stop(w http.ResponseWriter, q *http.Request) {

@@ -28,7 +28,7 @@ func (e *env) completes(root *cobra.Command) {
 	by := map[string]cobra.CompletionFunc{
 		"run": specs, "validate": specs, "plan": specs, "fmt": specs, "eval": specs,
 		"status": e.first(runs), "results": e.first(runs), "report": e.each(runs), "compare": e.each(runs), "logs": e.first(trials), "submissions": e.first(trials), "shell": e.first(trials),
-		"rerun": e.first(runsAndTrials), "retry": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "stop": e.first(trials), "note": e.first(runsAndTrials), "tag": e.first(runsAndTrials), "untag": e.first(runsAndTrials), "pause": e.first(targets), "resume": e.first(targets), "throttle": e.first(runs), "export": e.completeExport, "import": e.completeImport,
+		"rerun": e.first(runsAndTrials), "retry": e.first(runsAndTrials), "cancel": e.first(runsAndTrials), "stop": e.first(trials), "extend": e.first(trials), "note": e.first(runsAndTrials), "tag": e.first(runsAndTrials), "untag": e.first(runsAndTrials), "pause": e.first(targets), "resume": e.first(targets), "throttle": e.first(runs), "export": e.completeExport, "import": e.completeImport,
 		"build": e.completeTaskOrFile, "pull": e.completeTaskOrFile, "push": e.completeTaskOrFile,
 	}
 	for _, cmd := range root.Commands() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -101,6 +102,29 @@ func (e *env) stop() *cobra.Command {
 		},
 	}
 	askFlags(cmd, &a)
+	return cmd
+}
+
+func (e *env) extend() *cobra.Command {
+	var m control.MoreTime
+	cmd := &cobra.Command{
+		Use: "extend TRIAL D", Short: "Give a trial more time than its spec declares",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usage{fmt.Errorf("give a trial, and by how much its deadline moves, as 30m or 2h: %s", usageOf(cmd))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := time.ParseDuration(args[1])
+			if err != nil || d < time.Second || d%time.Second != 0 {
+				return usage{fmt.Errorf("extend %s by %q: write the time in whole seconds, as 30m or 2h", args[0], args[1])}
+			}
+			m.Target, m.Seconds = args[0], int64(d/time.Second)
+			return e.change(cmd, m.DryRun, false, func(ctx context.Context, c *api.Client) (control.Changed, error) { return c.Extend(ctx, m) })
+		},
+	}
+	askFlags(cmd, &m.Ask)
 	return cmd
 }
 

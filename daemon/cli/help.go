@@ -171,6 +171,11 @@ func controlHelp() map[string]about {
 			[]string{"assayd stop nightly.e1.0a1b2c3d", "assayd stop nightly.e1.0a1b2c3d --reason 'it only waits'", "assayd stop nightly.e1.0a1b2c3d --dry-run --json"},
 			[3]string{"it is stopped, also if it was before", failure, refusal},
 		},
+		"extend": {
+			"extend gives a trial whose agent works more time than its spec declares, to make up for what a machine took from it. The\ndeadline moves to the declared one and D more. What the trial has at the declared deadline stays what is reported of it;\nwhat it comes to later stands beside, in no rate. A flag says extended.",
+			[]string{"assayd extend nightly.e1.0a1b2c3d 2h", "assayd extend nightly.e1.0a1b2c3d 30m --reason 'the disk was full from 13:58 on'", "assayd extend nightly.e1.0a1b2c3d 2h --dry-run --json"},
+			[3]string{"it has that deadline, also if it had it before", failure, refusal},
+		},
 		"cancel": {
 			"cancel ends the execution of a run that is open, a mining spec's work, or one trial. What was judged stays, and its\nnumbers count; what was not is cancelled, and in no rate.",
 			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d --reason 'wrong model'", "assayd cancel mining.example"},

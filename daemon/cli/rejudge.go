@@ -98,6 +98,9 @@ func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask evaluate.Eval
 		if r.Archive == "" || r.Try != t.Try {
 			continue
 		}
+		if r.Beyond { // in no number that is reported
+			continue
+		}
 		report := known[r.Archive]
 		if report == nil {
 			ask.Round = r.Round

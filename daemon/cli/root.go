@@ -83,7 +83,7 @@ func New(e *env) *cobra.Command {
 	root.PersistentFlags().BoolVar(&e.json, "json", false, "print JSON for programs")
 	root.AddCommand(
 		e.serve(), e.run(), e.validate(), e.plan(), e.format(), e.status(), e.results(), e.numbers(), e.compare(), e.logs(), e.submissions(), e.shell(),
-		e.rerun(), e.retry(), e.cancel(), e.stop(), e.pause(), e.resume(), e.throttle(), e.drain(), e.note(), e.tag(), e.untag(), e.eval(), e.harness(), e.mine(), e.task(), e.importTasks(), e.export(), e.images("build"), e.images("pull"), e.images("push"), e.gc(), e.doctor(), e.web(), e.top(), e.printVersion(),
+		e.rerun(), e.retry(), e.cancel(), e.stop(), e.extend(), e.pause(), e.resume(), e.throttle(), e.drain(), e.note(), e.tag(), e.untag(), e.eval(), e.harness(), e.mine(), e.task(), e.importTasks(), e.export(), e.images("build"), e.images("pull"), e.images("push"), e.gc(), e.doctor(), e.web(), e.top(), e.printVersion(),
 	)
 	explain(root)
 	e.completes(root)

@@ -361,6 +361,9 @@ func (e *env) submissions() *cobra.Command {
 			if err := showRounds(e.out, rounds); err != nil {
 				return err
 			}
+			if later := t.LaterInWords(); later != "" {
+				fmt.Fprintln(e.out, "\n"+printable(later))
+			}
 			if t.Decoys != nil {
 				fmt.Fprintf(e.out, "\ndecoys: %s\n", printable(t.Decoys.String()))
 			}
@@ -386,6 +389,9 @@ func showRounds(w io.Writer, rounds []query.Round) error {
 		status, took := string(r.Report.Status), fmt.Sprintf("%d ms", r.Report.DurationMS)
 		if r.State != round.StateJudged { // a game that is being played
 			status, took = string(r.State), "-"
+		}
+		if r.Beyond {
+			status += ", beyond the declared deadline"
 		}
 		passed, score := scoreOf(r.Report)
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Round, at, status, passed, score, took, r.ID)

@@ -39,11 +39,11 @@ var (
 	lost   = []string{string(trial.SetupError), string(trial.InfraError), other}
 	stages = []string{string(trial.Pending), string(trial.Images), string(trial.Sane), string(trial.Create), string(trial.Await)}
 	events = []string{
-		"adopted", "auto_eval", "budget", "cheat_scan_incomplete", "disk", "engine_lost", "final_refused", "guest_back", "guest_silent", "network", trial.ReasonStopped,
+		"adopted", "auto_eval", "budget", "cheat_scan_incomplete", "disk", "engine_lost", "final_refused", "guest_back", "guest_silent", "network", "not_taken", trial.ReasonStopped, trial.FlagExtended,
 		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable, guest.TroubleOOM, guest.TroublePIDs, other,
 	}
 	flags = []string{
-		"tampered", "oom", "pids", "disk", "zombies", "final_refused", trial.ReasonStopped, trial.FlagNoManifest, trial.FlagExpected, trial.FlagUnstable, trial.FlagDecoyPassed, trial.FlagCut,
+		"tampered", "oom", "pids", "disk", "zombies", "final_refused", trial.ReasonStopped, trial.FlagNoManifest, trial.FlagExpected, trial.FlagUnstable, trial.FlagDecoyPassed, trial.FlagCut, trial.FlagExtended,
 		"cheat:" + cheat.FutureHistory, "cheat:" + cheat.Upstream, "cheat:" + cheat.WebTools, "cheat:" + cheat.JudgePaths, "cheat:" + cheat.ResultMarkers,
 		"cheat:" + cheat.SpecialCasing, "cheat:" + cheat.Answers, "cheat:" + cheat.Models, other,
 	}

@@ -13,8 +13,16 @@ import (
 	"github.com/assayd/assayd/reconcile/query"
 )
 
-// Act does what a verb says to a target; text is its reason, the note, or the tag. With dry it only says what would change.
-type Act func(ctx context.Context, verb, target, text string, dry bool) (control.Changed, error)
+// Action is what a page asks for.
+type Action struct {
+	Verb, Target string
+	Text         string // the reason, the note, or the tag
+	Amount       string // by how long to extend, to how many to throttle
+	Dry          bool   // only say what would change
+}
+
+// Act does an action.
+type Act func(ctx context.Context, a Action) (control.Changed, error)
 
 // actor is who acts on a page. The role is that of the session.
 func (s *Server) actor(q *http.Request) (who control.Actor, role Role) {
@@ -66,7 +74,8 @@ func (s *Server) act(w http.ResponseWriter, q *http.Request) {
 		s.confirm(w, q.WithContext(ctx), verb, target, http.StatusBadRequest, "Type "+target+" exactly as it is to confirm.")
 		return
 	}
-	if _, err := s.o.Act(ctx, verb, target, strings.TrimSpace(q.PostFormValue("text")), false); err != nil {
+	a := Action{Verb: verb, Target: target, Text: strings.TrimSpace(q.PostFormValue("text")), Amount: strings.TrimSpace(q.PostFormValue("amount"))}
+	if _, err := s.o.Act(ctx, a); err != nil {
 		status, _ := api.Classify(err)
 		s.confirm(w, q.WithContext(ctx), verb, target, status, err.Error())
 		return
@@ -97,8 +106,12 @@ func (s *Server) effect(ctx context.Context, verb, target string) string {
 		return "The note is shown with " + target + " and recorded. It stays."
 	case "tag", "untag":
 		return "Trials are listed by their tags; a tag decides nothing."
+	case "throttle":
+		return "So many trials of it are at work at once, at most. What is at work goes on."
+	case "extend":
+		return "Its deadline moves, and it gets the flag extended. What it has at the deadline that its spec declares stays what is reported; what it comes to later stands beside."
 	}
-	c, err := s.o.Act(ctx, verb, target, "", true)
+	c, err := s.o.Act(ctx, Action{Verb: verb, Target: target, Dry: true})
 	switch {
 	case err != nil:
 		return "It cannot be done now: " + err.Error() + "."
@@ -109,10 +122,12 @@ func (s *Server) effect(ctx context.Context, verb, target string) string {
 		return ofRun(verb, run)
 	}
 	return map[string]string{
-		"pause":  "Nothing new of it begins. What is at work goes on, and is judged.",
-		"resume": "What waits may begin, as far as nothing else holds it.",
-		"stop":   "The time of its agent is over now. What it has is judged and counts, with the reason and the flag stopped.",
-		"cancel": "It ends where it is. A trial has no verdict then, and is in no rate.",
+		"pause":      "Nothing new of it begins. What is at work goes on, and is judged.",
+		"resume":     "What waits may begin, as far as nothing else holds it.",
+		"stop":       "The time of its agent is over now. What it has is judged and counts, with the reason and the flag stopped.",
+		"drain":      "Nothing new begins anywhere. A daemon of serve --drain ends when nothing works any more.",
+		"unthrottle": "As many trials of it are at work at once as its file lets be.",
+		"cancel":     "It ends where it is. A trial has no verdict then, and is in no rate.",
 	}[verb]
 }
 
@@ -122,7 +137,7 @@ func ofRun(verb string, run query.RunInfo) string {
 	switch verb {
 	case "pause":
 		return fmt.Sprintf("Nothing new begins: %d trials work on, and are judged; %d wait.", work, wait)
-	case "resume":
+	case "resume", "unthrottle":
 		return fmt.Sprintf("%d trials that wait may begin, as far as nothing else holds them; %d work.", wait, work)
 	}
 	return fmt.Sprintf("%d trials end without a verdict, and %d do not begin. What is judged stays.", work, wait)

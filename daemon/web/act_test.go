@@ -15,11 +15,11 @@ import (
 // acts notes what pages ask for.
 func (f *fixture) acts() *[]string {
 	var asked []string
-	f.pages.o.Act = func(ctx context.Context, verb, target, text string, dry bool) (control.Changed, error) {
-		if who := control.Of(ctx); !dry {
-			asked = append(asked, strings.Join([]string{verb, target, text, who.By, string(who.Via)}, "|"))
+	f.pages.o.Act = func(ctx context.Context, a Action) (control.Changed, error) {
+		if who := control.Of(ctx); !a.Dry {
+			asked = append(asked, strings.Join([]string{a.Verb, a.Target, a.Text, a.Amount, who.By, string(who.Via)}, "|"))
 		}
-		return control.Changed{Target: target, Changed: true}, nil
+		return control.Changed{Target: a.Target, Changed: true}, nil
 	}
 	return &asked
 }
@@ -36,6 +36,19 @@ func TestOperatorsActOnPages(t *testing.T) {
 	if a.StatusCode != 200 || !strings.Contains(text, "Nothing new begins: 0 trials work on, and are judged; 0 wait.") || !strings.Contains(text, `<form class="act" action="/act" method="post">`) {
 		t.Errorf("the page of a pause: %d %s", a.StatusCode, text)
 	}
+	for path, says := range map[string][]string{
+		"/act?verb=throttle&target=run.r":       {`name="amount"`, "Trials at once"},
+		"/act?verb=extend&target=r.e1.0a1b2c3d": {`name="amount"`, "stays what is reported"},
+		"/act?verb=drain&target=all":            {`name="text"`, "Nothing new begins anywhere"},
+		"/":                                     {`href="/act?target=all&amp;verb=pause"`, `href="/act?target=all&amp;verb=drain"`},
+	} {
+		_, text := f.do("GET", path, nil)
+		for _, want := range says {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s has no %s:\n%s", path, want, text)
+			}
+		}
+	}
 	hostile := `<script>alert(1)</script>`
 	for _, tt := range []struct {
 		form   url.Values
@@ -43,6 +56,7 @@ func TestOperatorsActOnPages(t *testing.T) {
 		says   string
 	}{
 		{url.Values{"verb": {"pause"}, "target": {"run.r"}, "text": {" incident "}}, 303, ""},
+		{url.Values{"verb": {"throttle"}, "target": {"run.r"}, "amount": {" 3 "}, "text": {"slow"}}, 303, ""},
 		{url.Values{"verb": {"cancel"}, "target": {"run.r"}}, 400, "Type run.r exactly"},
 		{url.Values{"verb": {"cancel"}, "target": {"run.r"}, "typed": {"run.s"}}, 400, "Type run.r exactly"},
 		{url.Values{"verb": {"cancel"}, "target": {"run.r"}, "typed": {"run.r"}}, 303, ""},
@@ -58,7 +72,7 @@ func TestOperatorsActOnPages(t *testing.T) {
 			t.Errorf("%v leads to %q", tt.form, a.Header.Get("Location"))
 		}
 	}
-	if diff := cmp.Diff([]string{"pause|run.r|incident|operator (code)|page", "cancel|run.r||operator (code)|page"}, *asked); diff != "" {
+	if diff := cmp.Diff([]string{"pause|run.r|incident||operator (code)|page", "throttle|run.r|slow|3|operator (code)|page", "cancel|run.r|||operator (code)|page"}, *asked); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
 }

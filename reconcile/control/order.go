@@ -19,19 +19,20 @@ import (
 // Order is what a user asks of a trial that is open. It is kept until the trial is over, so that it outlives a daemon
 // that is killed before the trial has taken it in.
 type Order struct {
-	Action string    `json:"action"`        // stop, cancel
+	Action string    `json:"action"`        // stop, cancel, extend
 	Try    int       `json:"try,omitempty"` // of which it is asked; 0 = of whichever comes
 	By     string    `json:"by"`
 	Via    string    `json:"via"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
+	Until  time.Time `json:"until,omitzero"` // of extend: the new deadline
 }
 
 // String says in a line what is asked, by whom, and why.
 func (o Order) String() string {
-	text := "stopped"
-	if o.Action == Cancel {
-		text = "cancelled"
+	text := map[string]string{Stop: "stopped", Cancel: "cancelled", Extend: "extended"}[o.Action]
+	if o.Action == Extend {
+		text += " until " + o.Until.UTC().Format(time.DateTime) + " UTC"
 	}
 	text += " by " + cmp.Or(o.By, "a user")
 	if o.Reason != "" {
@@ -61,6 +62,7 @@ const (
 	Stopped    = "stopped"
 	Cancelling = "cancelling"
 	Cancelled  = "cancelled"
+	Extended   = "extended"
 )
 
 // OrderOptions are what Orders are made of. All functions are called in the loop.
@@ -196,29 +198,86 @@ func (k *Orders) Stop(ctx context.Context, a Ask) (Changed, error) {
 		return Changed{Target: s.ID, State: Stopped, Says: fmt.Sprintf("%s is %s", s.ID, s.Detail)}, nil
 	case s.Reason == trial.ReasonStopped:
 		return Changed{Target: s.ID, State: Stopping, Says: fmt.Sprintf("%s is %s", s.ID, s.Detail)}, nil
-	case asked:
+	case asked && was.Action == Stop:
 		return Changed{Target: s.ID, State: Stopping, Says: fmt.Sprintf("%s is %s", s.ID, was)}, nil
 	}
-	if err := mayStop(s); err != nil {
+	if err := works(Stop, s); err != nil {
 		return Changed{}, err
 	}
 	return k.put(ctx, s, a, Order{Action: Stop, Try: s.Try}, Stopping)
 }
 
-// mayStop fails for a trial whose agent is not at work.
-func mayStop(s trial.State) error {
+// works fails for a trial whose agent is not at work, about which a verb is asked.
+func works(verb string, s trial.State) error {
+	instead := ""
+	if verb == Stop {
+		instead = "; to end it: assayd cancel " + s.ID
+	}
 	switch s.Phase {
 	case trial.Running:
 		return nil
 	case trial.Pending, trial.Images, trial.Sane, trial.Create, trial.Await:
-		return query.Conflictf("stop %s: its agent has not begun, so there is nothing to judge; to end it: assayd cancel %s", s.ID, s.ID)
+		return query.Conflictf("%s %s: its agent has not begun%s", verb, s.ID, instead)
 	case trial.Done:
 		if final(s) {
-			return query.Conflictf("stop %s: it is over", s.ID)
+			return query.Conflictf("%s %s: it is over", verb, s.ID)
 		}
-		return query.Conflictf("stop %s: it waits for its next try; to end it: assayd cancel %s", s.ID, s.ID)
+		return query.Conflictf("%s %s: it waits for its next try%s", verb, s.ID, instead)
 	}
-	return query.Conflictf("stop %s: its agent has ended (%s); it is being judged", s.ID, s.Reason)
+	return query.Conflictf("%s %s: its agent has ended (%s); it is being judged", verb, s.ID, s.Reason)
+}
+
+// MoreTime asks for a later deadline of a trial.
+type MoreTime struct {
+	Ask
+	Seconds int64 `json:"for_s"` // beyond the deadline that the spec declares
+}
+
+func (m MoreTime) duration() time.Duration { return time.Duration(m.Seconds) * time.Second }
+
+// maxExtension bounds by how much a deadline is moved.
+const maxExtension = 30 * 24 * time.Hour
+
+// Check fails for a time that is none.
+func (m MoreTime) Check() error {
+	if m.Seconds < 1 || m.Seconds > int64(maxExtension/time.Second) {
+		return query.Mistakef("the time must be from 1s to %dh, in whole seconds, such as 30m or 2h", int(maxExtension.Hours()))
+	}
+	return m.Ask.Check()
+}
+
+// Extend moves the deadline of a trial whose agent works to what its spec declares and some time more. Asking for the same
+// once more changes nothing; an earlier deadline than the one in force, and a trial whose agent is not at work, are a
+// *query.Conflict.
+func (k *Orders) Extend(ctx context.Context, m MoreTime) (Changed, error) {
+	s, err := k.o.Trial(ctx, m.Target)
+	if err == nil {
+		err = m.Check()
+	}
+	if err == nil {
+		err = works(Extend, s)
+	}
+	if err != nil {
+		return Changed{}, err
+	}
+	was, asked := k.Of(s.ID, s.Try)
+	if asked && was.Action != Extend {
+		return Changed{}, query.Conflictf("extend %s: it is %s", s.ID, was)
+	}
+	if why := s.MayExtend(); why != "" {
+		return Changed{}, query.Conflictf("extend %s: %s", s.ID, why)
+	}
+	o, now := Order{Action: Extend, Try: s.Try, Until: s.DeclaredDeadline().Add(m.duration())}, s.Deadline
+	if asked {
+		now = was.Until
+	}
+	switch {
+	case o.Until.Before(now):
+		return Changed{}, query.Conflictf("extend %s: it has more time than that, until %s UTC; time is not taken away, to end it now: assayd stop %s", s.ID, now.UTC().Format(time.DateTime), s.ID)
+	case o.Until.Equal(now) && asked:
+		return Changed{Target: s.ID, State: Extended, Says: fmt.Sprintf("%s is %s", s.ID, was)}, nil
+	}
+	return k.put(ctx, s, m.Ask, o, Extended)
 }
 
 // Cancel ends a trial without a verdict. One that is over otherwise is a *query.Conflict.
@@ -257,8 +316,11 @@ func (k *Orders) put(ctx context.Context, s trial.State, a Ask, o Order, state s
 	}
 	r := NewRecord(ctx, o.Action, s.ID)
 	r.Reason = a.Reason
-	if o.Action == Stop {
+	switch o.Action {
+	case Stop:
 		r.Before, r.After = Deadline{s.Deadline}, Deadline{o.At}
+	case Extend:
+		r.Before, r.After = Deadline{s.Deadline}, Deadline{o.Until}
 	}
 	k.mu.Lock()
 	k.storing = s.ID

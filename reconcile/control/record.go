@@ -45,6 +45,7 @@ const (
 	Lift     = "unthrottle"
 	Expire   = "expire" // a hold has ended by itself, or with its target
 	Stop     = "stop"
+	Extend   = "extend"
 	Budget   = "budget" // a budget of the settings is used up
 	Cancel   = "cancel"
 	Rerun    = "rerun"

@@ -148,7 +148,7 @@ func statusOf(sub round.Submission) string {
 // rounds are those that others know of. A private set is none of them: who took it for a
 // round would take its rate for progress.
 func rounds(r history.TrialRecord) (known []round.Submission) {
-	for _, sub := range r.Rounds {
+	for _, sub := range r.Counted(r.Rounds) {
 		if !sub.Kind.Internal() {
 			known = append(known, sub)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,13 +17,13 @@ import (
 // asViewed is a trial with its rounds under names that SForge's viewer knows: it has none for the
 // round that is judged at the end, which is its next automatic one.
 func asViewed(r history.TrialRecord) history.TrialRecord {
+	r.Rounds, r.Extension = r.Counted(r.Rounds), nil // by their own names
 	last := 0
 	for _, sub := range r.Rounds {
 		if sub.Kind == round.KindAuto {
 			last = max(last, sub.Number)
 		}
 	}
-	r.Rounds = slices.Clone(r.Rounds)
 	for i, sub := range r.Rounds {
 		if sub.Kind != round.KindFinal {
 			continue

@@ -66,6 +66,8 @@ type brief struct {
 	Try       int
 	Cell      briefCell
 	StartedAt time.Time
+	EndedAt   time.Time
+	Extension *trial.Extension
 	Result    *trial.Finished
 	Replaced  *trial.Superseded
 
@@ -119,6 +121,6 @@ func (b *brief) outcome(subs []round.Submission) *summary.Outcome {
 	t := b.task
 	return &summary.Outcome{
 		Benchmark: t.Benchmark, Task: t.Name, Repo: summary.RepoOf(*t), Agent: b.agent.Title(), Model: b.agent.Model, Control: b.agent.Control(),
-		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: b.Result.Trusted(trial.OfTry(subs, b.Try)), Content: t,
+		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: b.Result.Trusted(trial.Counted(subs, b.Try, b.Extension, b.EndedAt)), Content: t,
 	}
 }

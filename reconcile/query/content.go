@@ -62,6 +62,10 @@ func muteRounds(rounds []Round) {
 // mute leaves out content.
 func (t *TrialStatus) mute() {
 	t.Detail = ""
+	if t.Extended != nil {
+		later := *t.Extended
+		later.Detail, t.Extended = "", &later
+	}
 	muteRounds(t.Rounds)
 	muteRounds(t.Private)
 	if t.Decoys != nil {

@@ -32,12 +32,15 @@ type TrialInfo struct {
 	Reason    string       `json:"reason,omitempty"`
 	Detail    string       `json:"detail,omitempty"`
 	Started   time.Time    `json:"started,omitzero"`
-	Deadline  time.Time    `json:"deadline,omitzero"`
-	Now       time.Time    `json:"now,omitzero"` // while the agent works: what the time is for the trial
+	Deadline  time.Time    `json:"deadline,omitzero"` // in force
+	Declared  time.Time    `json:"declared,omitzero"` // of an extended trial: the deadline by its spec, which its numbers are of
+	Now       time.Time    `json:"now,omitzero"`      // while the agent works: what the time is for the trial
 	Ended     time.Time    `json:"ended,omitzero"`
 	Best      string       `json:"best,omitempty"` // round
 	Flags     []string     `json:"flags"`
 	note.Set               // what users noted of it
+	// Extended is what the trial came to beyond the declared deadline; nil = there is no verdict, or it did not go on.
+	Extended *trial.Extended `json:"extended,omitempty"`
 	// What the try has spent on models, and what it may; absent = it asks none, or has no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
@@ -51,9 +54,12 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 			return err
 		}
 		t, err := trialStatus(tx, s, nil)
+		if HidesContent(ctx) {
+			t.mute()
+		}
 		info = TrialInfo{
 			ID: t.ID, Run: s.Spec, Execution: s.Execution, Benchmark: s.Cell.Task.Benchmark, Task: t.Task, Agent: t.Agent, Model: t.Model, Attempt: t.Attempt, Mode: t.Mode,
-			Try: t.Try, Phase: t.Phase, Status: t.Status, Reason: t.Reason, Detail: t.Detail, Started: t.Started, Deadline: t.Deadline,
+			Try: t.Try, Phase: t.Phase, Status: t.Status, Reason: t.Reason, Detail: t.Detail, Started: t.Started, Deadline: t.Deadline, Declared: t.Declared, Extended: t.Extended,
 			Now: t.Now, Ended: t.Ended, Best: t.Best, Flags: append([]string{}, t.Flags...), Usage: t.Usage, Budget: t.Budget,
 		}
 		if err == nil {
@@ -61,9 +67,6 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 		}
 		return err
 	})
-	if HidesContent(ctx) {
-		info.Detail = ""
-	}
 	return info, err
 }
 

@@ -28,8 +28,9 @@ type TrialStatus struct {
 	Reason   string       `json:"reason,omitempty"`
 	Detail   string       `json:"detail,omitempty"`
 	Started  time.Time    `json:"started,omitzero"`
-	Deadline time.Time    `json:"deadline,omitzero"`
-	Now      time.Time    `json:"now,omitzero"` // while the agent works: what the time is for the trial, whatever the wall clock was set to
+	Deadline time.Time    `json:"deadline,omitzero"` // in force
+	Declared time.Time    `json:"declared,omitzero"` // of an extended trial: the deadline by its spec, which its numbers are of
+	Now      time.Time    `json:"now,omitzero"`      // while the agent works: what the time is for the trial, whatever the wall clock was set to
 	Ended    time.Time    `json:"ended,omitzero"`
 	Rounds   []Round      `json:"rounds"`
 	Private  []Round      `json:"private,omitempty"` // what the private set and the untouched tree say; in no best, rate or curve
@@ -37,6 +38,8 @@ type TrialStatus struct {
 	Flags    []string     `json:"flags,omitempty"`
 	// What mixed runs have shown of the deciding rounds; nil = there is no verdict, or none were wanted.
 	Decoys *trial.DecoyRecord `json:"decoys,omitempty"`
+	// Extended is what the trial came to beyond the declared deadline; nil = there is no verdict, or it did not go on.
+	Extended *trial.Extended `json:"extended,omitempty"`
 	// What the try has spent on models, and what it may; nil = it has none, or no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
@@ -57,6 +60,7 @@ type Round struct {
 	State    round.State   `json:"state"`
 	Try      int           `json:"try"`
 	ElapsedS float64       `json:"elapsed_s"`
+	Beyond   bool          `json:"beyond,omitempty"` // made beyond the declared deadline of an extended trial: in no best, rate or curve
 	Report   *round.Report `json:"report,omitempty"`
 	Archive  string        `json:"archive"` // SHA-256
 }
@@ -70,11 +74,17 @@ func trialStatus(tx *store.Tx, s trial.State, subs []round.Submission) (TrialSta
 	if !s.StartedAt.IsZero() && s.EndedAt.IsZero() {
 		t.Now = s.Line.Now()
 	}
+	if s.Extension != nil {
+		t.Declared = s.Extension.Declared
+	}
 	t.HeldS = s.Held.Seconds()
 	if s.Result != nil {
 		t.HeldS = s.Result.HeldS
 		t.Status, t.Reason, t.Flags, t.Decoys = s.Result.Status, s.Result.Reason, s.Result.Flags, s.Result.Decoys
-		t.Detail = cmp.Or(s.Result.Detail, s.Detail)
+		t.Extended = s.Result.Extended
+		if t.Detail = s.Result.Detail; t.Extended == nil {
+			t.Detail = cmp.Or(t.Detail, s.Detail)
+		}
 		if s.Result.Best != nil {
 			t.Best = s.Result.Best.Round
 		}
@@ -134,6 +144,7 @@ func (r *Reader) Trial(ctx context.Context, id string) (t TrialStatus, err error
 func roundOf(s trial.State, sub round.Submission) Round {
 	round := Round{ID: sub.ID, Round: sub.Round, State: sub.State, Try: sub.Try, Report: sub.Report, Archive: sub.Archive}
 	if !s.StartedAt.IsZero() && !sub.AcceptedAt.IsZero() {
+		round.Beyond = s.Beyond(sub)
 		round.ElapsedS = float64(sub.AcceptedAt.Sub(s.StartedAt).Milliseconds()) / 1000
 	}
 	return round

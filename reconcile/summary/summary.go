@@ -61,6 +61,7 @@ type Summary struct {
 	PassRate       *Interval          `json:"pass_rate"`                  // mean of the best rounds
 	NoManifest     int                `json:"no_manifest,omitempty"`      // trials that count and whose pass rate is in no mean: their number of tests is not fixed
 	Stopped        int                `json:"stopped,omitempty"`          // trials that count and whose time a user made be over
+	Extended       int                `json:"extended,omitempty"`         // trials that count and whose deadline a user moved; their numbers are of the declared one
 	Score          *Interval          `json:"score"`                      // the same of raw scores, where tasks have them
 	Score100       *Interval          `json:"score_0_100,omitempty"`      // the same of rescaled scores, 0 where there is none, of tasks that rescale
 	PassAtK        map[string]float64 `json:"pass_at_k,omitempty"`
@@ -240,6 +241,9 @@ func (s *Summary) rates(outcomes []*Outcome) {
 			}
 			if slices.Contains(o.Finished.Flags, trial.ReasonStopped) {
 				s.Stopped++
+			}
+			if slices.Contains(o.Finished.Flags, trial.FlagExtended) {
+				s.Extended++
 			}
 		}
 		if o.Finished.Status == trial.Resolved {

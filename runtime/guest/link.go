@@ -59,8 +59,8 @@ func dialLink(socket string) *http.Client {
 }
 
 // talk says hello, hands the answer over, and then sends events, output and heartbeats
-// until ctx ends. ordered is called when the daemon wants the agent to end.
-func (l *link) talk(ctx context.Context, welcomed func(Welcome), ordered func()) {
+// until ctx ends. ordered is called when the daemon wants something.
+func (l *link) talk(ctx context.Context, welcomed func(Welcome), ordered func(Order)) {
 	defer l.client.CloseIdleConnections()
 	w, err := l.hello(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (l *link) sendChunk(ctx context.Context, at int64, chunk []byte) (int64, er
 }
 
 // beat tells the daemon that the guest lives, and takes its orders.
-func (l *link) beat(ctx context.Context, ordered func()) {
+func (l *link) beat(ctx context.Context, ordered func(Order)) {
 	for {
 		var order Order
 		began := time.Now()
@@ -181,13 +181,15 @@ func (l *link) beat(ctx context.Context, ordered func()) {
 					l.trouble(limit.trouble, fmt.Sprintf(limit.text, n))
 				}
 			}
-			return l.post(ctx, "/v1/poll", Beat{Boot: l.boot, Running: l.running(), PIDs: pids, Zombies: zombies}, &order)
+			return l.post(ctx, "/v1/poll", Beat{Boot: l.boot, Running: l.running(), PIDs: pids, Zombies: zombies, Deadline: l.notes.look().Deadline}, &order)
 		}) != nil {
 			return
 		}
 		wait := shortestBeat - time.Since(began)
+		if order != (Order{}) {
+			ordered(order)
+		}
 		if order.End {
-			ordered()
 			wait = endedBeat
 		}
 		if pause(ctx, wait) != nil {

@@ -128,7 +128,8 @@ type site struct {
 	deadline time.Time
 	ahead    time.Duration // what the daemon's clock is ahead of the guest's; 0 = it does not say
 	order    chan struct{} // closed = End
-	refuses  string        // a type of events that this daemon does not know
+	later    chan time.Time
+	refuses  string // a type of events that this daemon does not know
 	server   *http.Server
 	serving  chan struct{} // closed = server let go of its socket
 }
@@ -141,7 +142,7 @@ func newSite(t *testing.T, command ...string) *site {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	s := &site{
-		t: t, root: root, changed: make(chan struct{}), order: make(chan struct{}), deadline: time.Now().Add(time.Hour),
+		t: t, root: root, changed: make(chan struct{}), order: make(chan struct{}), later: make(chan time.Time), deadline: time.Now().Add(time.Hour),
 		config: Config{Version: Version, Trial: "r.e1.0", Command: command, Workdir: filepath.Join(root, "work")},
 	}
 	for _, dir := range []string{MountDir, "etc", "work"} {
@@ -226,6 +227,8 @@ func (s *site) beat(ctx context.Context, b Beat) (Order, error) {
 	select {
 	case <-s.order:
 		return Order{End: true}, nil
+	case later := <-s.later:
+		return Order{Deadline: later}, nil
 	case <-time.After(50 * time.Millisecond): // keep tests that count beats short
 		return Order{}, nil
 	case <-ctx.Done():

@@ -4,7 +4,12 @@ import "time"
 
 // Version of the protocol between guest and daemon. A daemon also speaks the one before,
 // because it is upgraded while guests run.
-const Version = 1
+//
+// Since version 2 a guest says in its heartbeats which deadline it knows, and takes a later one.
+const Version = 2
+
+// MovesDeadlines reports whether a guest that speaks a version takes a later deadline.
+func MovesDeadlines(version int) bool { return version >= 2 }
 
 // Where things are inside a work container.
 const (
@@ -83,7 +88,7 @@ type Hello struct {
 // Welcome answers Hello. The guest starts the agent only after it.
 type Welcome struct {
 	Version   int
-	Deadline  time.Time // absolute; never moves
+	Deadline  time.Time // absolute; an Order may tell a later one
 	Now       time.Time // by the clock that Deadline is of; zero, of an earlier daemon = the guest's own
 	End       bool      // do not start anything; kill all and wait to be stopped
 	LogNext   int64     // offset from which the daemon wants the log
@@ -153,9 +158,12 @@ type Beat struct {
 	Running bool
 	PIDs    int
 	Zombies int
+	// Deadline is the one that the guest knows: it is told a later one.
+	Deadline time.Time
 }
 
 // Order answers a Beat.
 type Order struct {
-	End bool // kill the agent and everything it left behind, report ended, then wait
+	End      bool      // kill the agent and everything it left behind, report ended, then wait
+	Deadline time.Time `json:",omitzero"` // later than the one that the guest knows; zero = that stays
 }

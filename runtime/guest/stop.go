@@ -121,14 +121,16 @@ type Left struct {
 // LeftPath is where the daemon tells an agent what its trial still has.
 const LeftPath = "/api/v1/left"
 
+// askLeft asks the daemon what is left; ok is false where nobody is there to ask.
+func askLeft(ctx context.Context, getenv func(string) string) (left Left, ok bool) {
+	base := strings.TrimRight(getenv("ASSAYD_JUDGE_URL"), "/")
+	return left, base != "" && getJSON(ctx, base+LeftPath, &left) == nil
+}
+
 // leftToSpend asks the daemon for the budget; "" if there is none, or nobody there to ask.
 func leftToSpend(ctx context.Context, getenv func(string) string) string {
-	base := getenv("ASSAYD_JUDGE_URL")
-	if base == "" {
-		return ""
-	}
-	var left Left
-	if getJSON(ctx, base+LeftPath, &left) != nil {
+	left, ok := askLeft(ctx, getenv)
+	if !ok {
 		return ""
 	}
 	var parts []string

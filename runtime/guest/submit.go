@@ -88,7 +88,7 @@ func (s *submitter) do(ctx context.Context, name string, args []string) error {
 	}
 	switch {
 	case left:
-		return s.printTime()
+		return s.printTime(ctx)
 	case list:
 		return s.list(ctx)
 	case id != "":
@@ -207,10 +207,13 @@ func (s *submitter) list(ctx context.Context) error {
 	return h.print(s.stdout)
 }
 
-func (s *submitter) printTime() error {
+func (s *submitter) printTime(ctx context.Context) error {
 	left, err := leftBy(s.getenv, s.now())
 	if err != nil {
 		return err
+	}
+	if said, ok := askLeft(ctx, s.getenv); ok { // the deadline may have moved since the agent was started
+		left = said.Seconds
 	}
 	fmt.Fprintln(s.stdout, left)
 	return nil

@@ -37,6 +37,7 @@ type court struct {
 	env    map[string]string
 	now    time.Time
 	waits  []time.Duration
+	left   string // the answer to what is left; "" = 404
 	stdout bytes.Buffer
 	stderr bytes.Buffer
 	board  string
@@ -77,6 +78,13 @@ func losing(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 func (c *court) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock() // requests follow one another, over different connections
 	defer c.mu.Unlock()
+	if r.URL.Path == LeftPath {
+		if c.left == "" {
+			http.NotFound(w, r)
+		}
+		_, _ = io.WriteString(w, c.left)
+		return
+	}
 	if got := r.Header.Get("Authorization"); got != "Bearer tok" {
 		c.t.Errorf("Authorization %q", got)
 	}
@@ -283,6 +291,15 @@ func TestUsageAndMissingEnvironment(t *testing.T) {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, &c.stdout, &c.stderr)
 			}
 		})
+	}
+}
+
+// The deadline that an agent was started with may have moved since.
+func TestTheTimeLeftIsWhatTheDaemonSays(t *testing.T) {
+	c := newCourt(t)
+	c.env["ASSAYD_DEADLINE"], c.left = "2030-01-01T01:00:30Z", `{"seconds_left":7230}`
+	if code := c.call("--time"); code != 0 || c.stdout.String() != "7230\n" {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, &c.stdout, &c.stderr)
 	}
 }
 

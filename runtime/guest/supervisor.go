@@ -71,7 +71,7 @@ func supervise(at layout, log *slog.Logger) error {
 	go s.serveStops(life, at.stopAddr)
 	go l.talk(life,
 		func(w Welcome) { s.do(func() { s.welcome(w) }) },
-		func() { s.do(func() { s.end(EndedOrdered, "") }) })
+		func(o Order) { s.do(func() { s.obey(o) }) })
 	s.run()
 	return nil
 }
@@ -182,6 +182,17 @@ func (s *supervisor) watchDeadline() {
 		return
 	}
 	s.end(EndedDeadline, "")
+}
+
+// obey does what the daemon wants. A deadline only moves to a later time.
+func (s *supervisor) obey(o Order) {
+	if o.End {
+		s.end(EndedOrdered, "")
+	}
+	if m := s.notes.look(); m.Ended == "" && o.Deadline.After(m.Deadline) {
+		s.change(func(m *memory) { m.Deadline = o.Deadline })
+		s.watchDeadline()
+	}
 }
 
 // welcome begins: the daemon knows of this start of the container.

@@ -200,6 +200,33 @@ func TestTheDaemonEndsTheAgent(t *testing.T) {
 	}
 }
 
+// A later deadline holds also where the container is stopped under its agent, and an earlier one never.
+func TestTheDaemonMovesTheDeadlineToALaterTime(t *testing.T) {
+	s := newSite(t, sh("echo ready; sleep 1000")...)
+	first := s.boot()
+	s.until("the agent is ready", func() bool { return string(s.log) == "ready\n" })
+	declared := s.deadline
+	for _, later := range []time.Time{declared.Add(-time.Minute), declared.Add(time.Hour), declared.Add(time.Minute)} {
+		s.later <- later
+	}
+	known := func() bool { return s.beats[len(s.beats)-1].Deadline.Equal(declared.Add(time.Hour)) }
+	s.until("the guest knows it", known)
+	stop(first)
+	s.away()
+	s.boot()
+	s.open()
+	s.until("the guest says hello again", func() bool { return len(s.hellos) == 2 })
+	if h := s.hellos[1]; !h.Deadline.Equal(declared.Add(time.Hour)) {
+		t.Errorf("after a restart it knows of %s, want an hour behind %s", h.Deadline, declared)
+	}
+	for _, b := range s.beats {
+		if !b.Deadline.IsZero() && b.Deadline.Before(declared) { // zero: it has not said hello yet
+			t.Errorf("it knew of %s", b.Deadline)
+		}
+	}
+	s.later <- time.Now().Add(2 * time.Hour) // and goes on taking orders
+}
+
 func TestAnAgentThatEndsTakesItsChildrenAlong(t *testing.T) {
 	s := newSite(t, sh(stubborn+"exit 0")...)
 	gone := watchFifo(t, filepath.Join(s.root, "work/pipe"))

@@ -35,7 +35,10 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A connection that the server refuses lingers for half a second of its own, which is about as long as goleak looks.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // ledger is a round.Ledger in memory.
 type ledger struct {

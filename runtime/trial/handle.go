@@ -43,7 +43,7 @@ type handle struct {
 	raised bool // its container did not run and was started
 	spoken bool // the guest said that the agent has ended, or had its time to
 
-	deadline atomic.Pointer[time.Time] // nil = the agent has not begun
+	deadline atomic.Pointer[dueTime] // nil = the agent has not begun
 
 	heard atomic.Pointer[time.Time] // when the guest last said anything
 	mute  bool                      // that it does not is told
@@ -56,11 +56,33 @@ func (l *handle) hears() {
 	l.heard.Store(&now)
 }
 
-// fixed notes the deadline, where there is one by now.
-func (l *handle) fixed(deadline time.Time) {
-	if !deadline.IsZero() {
-		l.deadline.Store(&deadline)
+// dueTime is a deadline, until it is moved.
+type dueTime struct {
+	at    time.Time
+	moved chan struct{} // closed when there is a later one
+}
+
+// due notes the deadline, where there is one by now, for the guest and for who asks what time is left. It belongs to the
+// machine's goroutine.
+func (l *handle) due(deadline time.Time) {
+	if deadline.IsZero() {
+		return
 	}
+	if old := l.deadline.Swap(&dueTime{deadline, make(chan struct{})}); old != nil {
+		close(old.moved)
+	}
+}
+
+// later is the deadline where it is later than the one that a guest knows, and else hears when it is moved.
+func (l *handle) later(known time.Time) (order guest.Order, moved <-chan struct{}) {
+	due := l.deadline.Load()
+	switch {
+	case due == nil:
+		return order, nil
+	case !known.IsZero() && due.at.After(known):
+		return guest.Order{Deadline: due.at}, due.moved
+	}
+	return order, due.moved
 }
 
 // message is a request of the guest that changes the state: it is answered when the new
@@ -89,7 +111,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		since: now, nextMeter: now.Add(meterEvery),
 	}
 	l.hears() // from here on it is listened to
-	l.fixed(s.Deadline)
+	l.due(s.Deadline)
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.openSession(s)
 	l.before = s.Held
@@ -239,16 +261,22 @@ func (l *handle) guestHandler(log *slog.Logger, logged func()) *guest.Host {
 			}
 			return next, err
 		},
-		Beat: func(ctx context.Context, _ guest.Beat) (guest.Order, error) {
+		Beat: func(ctx context.Context, b guest.Beat) (guest.Order, error) {
 			l.hears()
+			order, moved := l.later(b.Deadline)
+			if order != (guest.Order{}) {
+				return order, nil
+			}
 			select {
 			case <-l.end:
 				return guest.Order{End: true}, nil
+			case <-moved:
+				order, _ = l.later(b.Deadline)
 			case <-ctx.Done():
 			case <-l.ctx.Done():
 			case <-time.After(beatHold):
 			}
-			return guest.Order{}, nil
+			return order, nil
 		},
 	})
 }

@@ -82,7 +82,7 @@ func (h Host) at(err error, kind, name, task string, attributes ...string) error
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// Machine drives one trial. Its methods but Cancel and Stop belong to one goroutine.
+// Machine drives one trial. Its methods but Cancel, Stop, and Extend belong to one goroutine.
 type Machine struct {
 	host   Host
 	log    *slog.Logger
@@ -93,6 +93,8 @@ type Machine struct {
 	met    bool        // the guest has greeted this machine
 	asked  bool        // the decoys of its task are asked for
 	acks   []func()    // answers owed once the state that justifies them is stored
+
+	extends chan Extend // a later deadline
 
 	// How often in a row something failed that is tried maxAgain times.
 	losses   int // of the handles on the container
@@ -110,7 +112,7 @@ const maxAgain = 10
 
 // New returns a machine for one trial. Close releases what it holds.
 func New(h Host, id, spec string) *Machine {
-	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), stops: make(chan string, 1), patient: enginePatience, moment: snapshotTime}
+	m := &Machine{host: h, log: h.Log.With("spec", spec, "trial", id), stops: make(chan string, 1), extends: make(chan Extend, 1), patient: enginePatience, moment: snapshotTime}
 	m.wanted, m.unwant = context.WithCancelCause(context.Background())
 	return m
 }
@@ -242,13 +244,18 @@ func (m *Machine) cancelled(s State, c *Cancellation) State {
 	return fail(s, Cancelled, ReasonCancelled, c)
 }
 
-// fail sends the trial to its verdict without one of the judge.
+// fail sends the trial to its verdict without one of the judge. What an extended trial had at its declared deadline is
+// judged all the same, where it is the machine that fails later.
 func fail(s State, status Status, reason string, err error) State {
 	s.Failure, s.Reason, s.Detail = status, reason, err.Error()
 	if s.EndedAt.IsZero() && !s.StartedAt.IsZero() {
 		s.EndedAt = s.Line.Now()
 	}
+	worked := s.Phase == Running || s.Phase == Closing
 	s.Phase = Verdict
+	if worked && status == InfraError && s.beyond() {
+		s.Phase = Grading
+	}
 	return s
 }
 

@@ -128,7 +128,7 @@ func (m *Machine) drawn(ctx context.Context, s State) (State, []Effect, error) {
 	if err != nil {
 		return s, nil, err
 	}
-	rounds := mixedRounds(s, OfTry(subs, s.Try))
+	rounds := both(s, subs, mixedRounds)
 	switch {
 	case len(rounds) == 0:
 		runs.None = "no round counts"

@@ -21,7 +21,7 @@ func (m *Machine) private(ctx context.Context, s State) (State, []Effect, error)
 		return s, nil, err
 	}
 	var asked []round.Submission
-	for _, of := range privateRounds(s, OfTry(subs, s.Try)) {
+	for _, of := range both(s, subs, privateRounds) {
 		sub, err := m.host.Judge.Private(ctx, s.ID, of)
 		if err != nil {
 			return s, nil, err

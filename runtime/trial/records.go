@@ -92,6 +92,7 @@ type Finished struct {
 	Flags          []string     `json:"flags"`
 	Log            *FileRecord  `json:"log,omitempty"`
 	Patch          *FileRecord  `json:"patch,omitempty"`      // what the agent changed, in single mode
+	Extended       *Extended    `json:"extended,omitempty"`   // what it came to beyond its declared deadline; the rest is of then, but for usage and time
 	Transcript     *FileRecord  `json:"transcript,omitempty"` // what passed between the agent and its models
 	Trajectory     *FileRecord  `json:"trajectory,omitempty"` // the same as an ATIF document
 }

@@ -110,7 +110,7 @@ func (l *handle) left(line clock.Timeline, timeout time.Duration) func() guest.L
 	return func() guest.Left {
 		until := timeout
 		if deadline := l.deadline.Load(); deadline != nil {
-			until = max(0, line.Until(*deadline))
+			until = max(0, line.Until(deadline.at))
 		}
 		l, session := guest.Left{Seconds: int64(until.Seconds())}, l.session
 		if session != nil {

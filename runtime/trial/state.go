@@ -111,10 +111,14 @@ type State struct {
 	BegunAt   time.Time `json:",omitzero"` // the try, before there are its images
 	ImagesAt  time.Time `json:",omitzero"` // there are its images
 	StartedAt time.Time
-	Deadline  time.Time
+	Deadline  time.Time // in force; Extension has the declared one where a user has moved it
 	EndedAt   time.Time // of the agent
 	NextAuto  time.Time
 	AutoCount int // auto-eval snapshots taken
+
+	// GuestVersion is that of the protocol which the trial's guest speaks; 0 = 1, or it has not said.
+	GuestVersion int        `json:",omitempty"`
+	Extension    *Extension `json:",omitempty"` // nil = the deadline is the declared one
 
 	EventSeq   int // of the last guest event stored
 	Resumes    int

@@ -57,6 +57,9 @@ func (m *Machine) supervise(ctx context.Context, s State) (State, []Effect, erro
 	case why := <-m.stopped(s):
 		next, effects := m.stop(s, why)
 		return next, effects, nil
+	case x := <-m.extended(s):
+		next, effects := m.extend(s, x)
+		return next, effects, nil
 	case <-wake.C:
 		m.losses, m.retrying = 0, retryWindow{}
 		return m.woke(ctx, s)
@@ -106,11 +109,10 @@ func (m *Machine) nextWake(s State) time.Time {
 	if s.Phase == Await {
 		return next
 	}
-	if !s.NextAuto.IsZero() && s.NextAuto.Before(next) {
-		next = s.NextAuto
-	}
-	if m.handle.nextMeter.Before(next) {
-		next = m.handle.nextMeter
+	for _, due := range []time.Time{s.NextAuto, s.declares(), m.handle.nextMeter} {
+		if !due.IsZero() && due.Before(next) {
+			next = due
+		}
 	}
 	return next
 }
@@ -124,15 +126,15 @@ func (m *Machine) handleMessage(s State, msg message) (State, []Effect) {
 	return m.handleEvent(s, msg)
 }
 
-// handleHello answers a hello. The first one fixes the deadline, for good.
+// handleHello answers a hello. The first one fixes the deadline, which only a user moves.
 func (m *Machine) handleHello(s State, msg message) (State, []Effect) {
 	var effects []Effect
 	if s.Phase == Await {
 		now := s.Line.Now()
 		s.Phase, s.StartedAt, s.Deadline = Running, now, now.Add(s.Cell.Timeout)
-		s.NextAuto = nextAuto(s, now)
+		s.NextAuto, s.GuestVersion = nextAuto(s, now), msg.hello.Version
 		m.openSession(s) // with the deadline
-		m.handle.fixed(s.Deadline)
+		m.handle.due(s.Deadline)
 		effects = append(effects, Effect{"trial.started", m.started(s)})
 		m.acks = append(m.acks, func() { fault.Reached(fault.TrialStarted) })
 	} else if !m.met {
@@ -309,6 +311,8 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 			return s, nil, nil
 		}
 		return fail(s, InfraError, ReasonGuestLost, fmt.Errorf("the guest of trial %s said nothing for %s", s.ID, helloPatience)), nil, nil
+	case !s.declares().IsZero() && !now.Before(s.declares()):
+		return m.declared(ctx, s)
 	case !now.Before(m.patience(s)):
 		s.Reason, s.TimedOut, s.EndedAt, s.Phase = ReasonDeadline, true, s.Deadline, Closing
 		s.Outage = m.outage(false)

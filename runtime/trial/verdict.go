@@ -41,7 +41,7 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	if err != nil {
 		return s, nil, err
 	}
-	if best, ok := scoring.Best(s.Cell.Task.Judge, OfTry(subs, s.Try)); ok { // its tests are needed, too
+	for _, best := range both(s, subs, bestRound) { // its tests are needed, too
 		whole, err := m.host.Ledger.Submission(ctx, best.ID)
 		if err != nil {
 			return s, nil, err
@@ -66,9 +66,16 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 	return s, append(effects, Effect{"trial.finished", f}), nil
 }
 
-// Decide is the verdict as a function of the trial and its rounds.
-func Decide(s State, subs []round.Submission) Finished {
-	subs = OfTry(subs, s.Try)
+// bestRound is the round that counts, if one does.
+func bestRound(s State, subs []round.Submission) []round.Submission {
+	if best, ok := scoring.Best(s.Cell.Task.Judge, subs); ok {
+		return []round.Submission{best}
+	}
+	return nil
+}
+
+// decide is the verdict of a trial by some rounds of its try.
+func decide(s State, subs []round.Submission) Finished {
 	f := Finished{
 		Trial: s.ID, Try: s.Try, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model,
 		Attempt: s.Cell.Attempt, Control: s.Cell.Agent.Control(), Reason: s.Reason, Detail: s.Detail, TimedOut: s.TimedOut, Resumes: s.Resumes,

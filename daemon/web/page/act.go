@@ -16,12 +16,13 @@ type Act struct {
 	Effect  string
 	Back    string // the page of the target
 	Text    string // what is asked for besides: "" = nothing, or the name of the field
+	Amount  string // the same of a number or a time
 	Typed   bool   // the target has to be typed
 	Problem string
 }
 
 // Verbs are what pages let operators do.
-var Verbs = []string{"pause", "resume", "stop", "cancel", "note", "tag", "untag"}
+var Verbs = []string{"pause", "resume", "throttle", "unthrottle", "drain", "stop", "extend", "cancel", "note", "tag", "untag"}
 
 // NewAct makes the page of a verb about a target.
 func NewAct(f Frame, verb, target, effect, back string) *Act {
@@ -32,8 +33,12 @@ func NewAct(f Frame, verb, target, effect, back string) *Act {
 		v.Text = "Note"
 	case "tag", "untag":
 		v.Text = "Tag"
-	case "pause", "stop", "cancel":
+	case "pause", "drain", "stop", "cancel":
 		v.Text = "Reason"
+	case "throttle":
+		v.Text, v.Amount = "Reason", "Trials at once"
+	case "extend":
+		v.Text, v.Amount = "Reason", "Longer than its spec declares by (30m, 2h)"
 	}
 	return v
 }
@@ -61,7 +66,19 @@ func (f *Frame) Operates() bool { return f.Role == "operator" && !f.ReadOnly && 
 // Verbs are those that make sense for a run as it is.
 func (v *Run) Verbs() []string {
 	paused := slices.ContainsFunc(v.Holds, func(h hold.Hold) bool { return h.Target == v.Address && h.Kind == hold.Pause })
-	return verbsOf(paused, v.Latest && v.State == "running", len(v.Tags) > 0)
+	verbs := verbsOf(paused, v.Latest && v.State == "running", len(v.Tags) > 0)
+	if slices.ContainsFunc(v.Holds, func(h hold.Hold) bool { return h.Target == v.Address && h.Kind == hold.Throttle }) {
+		return slices.Insert(verbs, 1, "unthrottle")
+	}
+	return slices.Insert(verbs, 1, "throttle")
+}
+
+// Verbs are those of everything at once.
+func (v *Overview) Verbs() []string {
+	if v.Paused {
+		return []string{"resume"}
+	}
+	return []string{"pause", "drain"}
 }
 
 // Verbs are those that make sense for a mining spec as it is.
@@ -84,7 +101,7 @@ func verbsOf(paused, works, tagged bool) []string {
 // Verbs are those that make sense for a trial as it is.
 func (v *Trial) Verbs() (verbs []string) {
 	if v.Status == "" && !v.Started.IsZero() && v.Ended.IsZero() {
-		verbs = append(verbs, "stop")
+		verbs = append(verbs, "stop", "extend")
 	}
 	if v.Status == "" {
 		verbs = append(verbs, "cancel")

@@ -19,6 +19,7 @@ type Overview struct {
 	Health  []query.HealthFinding
 	Git     *query.GitStatus
 	Watches []string
+	Paused  bool   // a user has paused everything
 	All     bool   // it is the list of all runs
 	Next    string // address of the next page of that
 }

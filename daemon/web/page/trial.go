@@ -14,6 +14,7 @@ type Trial struct {
 	Frame
 	query.TrialInfo
 	Verdict string // in words
+	Later   string // of an extended trial: until when, and what it came to; "" = it is not
 	Rounds  []RoundLine
 	Next    string // address of the next page of rounds
 	First   string // address of the first one, where this is another one
@@ -81,7 +82,7 @@ func NewTrial(f Frame, d TrialData) *Trial {
 	if d.Best != nil {
 		v.Left = max(0, d.Best.Failed+d.Best.Errors-len(v.Failing))
 	}
-	v.Verdict = verdict(d)
+	v.Verdict, v.Later = verdict(d), d.Trial.LaterInWords()
 	v.Chart = roundChart(d.Rounds)
 	return v
 }

@@ -1,0 +1,229 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/task"
+)
+
+const partly = "t1 passed\nt2 failed\n"
+
+// shortly is how long trials may take that need longer.
+const shortly = 500 * time.Millisecond
+
+// outlives plays an agent that has one answer at the declared deadline, when it knows of the later one, and does what
+// comes then.
+func (b *fixture) outlives(id, answer string, then func(ctx context.Context, g *scripted)) {
+	b.play(func(ctx context.Context, g *scripted) int {
+		w := g.hello(ctx)
+		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.WriteFile("/work/src/answer", []byte(answer))
+		var o guest.Order
+		for o.Deadline.IsZero() && ctx.Err() == nil {
+			g.post(ctx, "/v1/poll", guest.Beat{Deadline: w.Deadline}, &o)
+		}
+		if !o.Deadline.Equal(w.Deadline.Add(time.Hour)) || o.End {
+			b.t.Errorf("the guest that knows of %s is told %+v", w.Deadline, o)
+		}
+		then(ctx, g)
+		<-ctx.Done()
+		return 137
+	})
+}
+
+// judgedAuto waits for the tree of the declared deadline.
+func (b *fixture) judgedAuto(ctx context.Context, id string) {
+	for ctx.Err() == nil {
+		subs, err := b.ledger.Submissions(ctx, id)
+		if err == nil && slices.ContainsFunc(subs, func(o round.Submission) bool { return o.Kind == round.KindAuto && o.State == round.StateJudged }) {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// more asks for an hour beyond the deadline of a trial as soon as its agent works.
+func (b *fixture) more(m *Machine, s State) (State, []Effect) {
+	b.t.Helper()
+	s, told := b.until(m, s, Running)
+	m.Extend(Extend{Until: s.Deadline.Add(time.Hour), Why: "extended by anna"})
+	return s, told
+}
+
+func briefly(c *Cell) { c.Timeout = shortly }
+
+func (b *fixture) ends(ctx context.Context, g *scripted, answer string) {
+	g.WriteFile("/work/src/answer", []byte(answer))
+	g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+}
+
+// What an extended trial has at its declared deadline is what is reported; what it comes to later stands beside.
+func TestAnExtendedTrialIsReportedAsOfItsDeclaredDeadline(t *testing.T) {
+	b := newFixture(t)
+	s := b.fresh(briefly)
+	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) {
+		b.judgedAuto(ctx, s.ID)
+		b.ends(ctx, g, solved)
+	})
+	m := b.machine(s)
+	s, told := b.more(m, s)
+	s, later := b.until(m, s, Done)
+	if got := types(append(told, later...)); got != "trial.started trial.event:extended trial.finished" {
+		t.Errorf("reported: %s", got)
+	}
+	r := s.Result
+	if r.Status != Unresolved || r.Reason != ReasonDeadline || !r.TimedOut || r.Best == nil || r.Best.Round != "auto-1" || r.Best.PassRate != 0.5 || !slices.Contains(r.Flags, FlagExtended) || !r.Final {
+		t.Errorf("verdict %+v", r)
+	}
+	x := r.Extended
+	if x == nil || x.Status != Resolved || x.Reason != ReasonAgentExit || x.Best == nil || x.Best.Round != "final-1" || x.TimedOut || !x.Deadline.Equal(x.Declared.Add(time.Hour)) {
+		t.Errorf("beside it stands %+v", x)
+	}
+	if took := s.EndedAt.Sub(s.StartedAt).Seconds(); r.AgentDuration < shortly.Seconds() || r.AgentDuration-took > 0.01 {
+		t.Errorf("it worked for %gs, and says %gs", took, r.AgentDuration)
+	}
+	counted := s.Counted(b.ledger.of(s.ID))
+	if len(counted) != 1 || counted[0].Round != "auto-1" {
+		t.Errorf("counted are %+v", counted)
+	}
+}
+
+// Whatever is judged beyond the rounds themselves is judged of both.
+func TestThePrivateSetLooksAtBothEndsOfAnExtendedTrial(t *testing.T) {
+	b, runs := privateBench(t)
+	s := b.fresh(withPrivate, briefly)
+	b.outlives(s.ID, overfitted, func(ctx context.Context, g *scripted) {
+		b.judgedAuto(ctx, s.ID)
+		b.ends(ctx, g, solved)
+	})
+	m := b.machine(s)
+	s, _ = b.more(m, s)
+	s, _ = b.until(m, s, Done)
+	sure, overfit := Score{Status: round.StatusOK, Valid: true, PassRate: 1}, Score{Status: round.StatusOK, Valid: true, PassRate: 0.5}
+	if diff := cmp.Diff(&PrivateSet{Round: "auto-1", Score: overfit}, s.Result.Private); diff != "" || s.Result.Status != Unresolved {
+		t.Errorf("%s, (-want +got):\n%s", s.Result.Status, diff)
+	}
+	// Of equal rounds the first one counts, so that the later tree is the last one.
+	if diff := cmp.Diff(&PrivateSet{Round: "auto-1", Score: overfit, Final: &sure}, s.Result.Extended.Private); diff != "" || runs.Load() != 2 {
+		t.Errorf("after %d runs (-want +got):\n%s", runs.Load(), diff)
+	}
+}
+
+// An agent that ends before its declared deadline has used nothing that was given to it, but may have known of it.
+func TestAnAgentThatEndsInItsDeclaredTimeIsReportedAsItEnds(t *testing.T) {
+	b := newFixture(t)
+	s := b.fresh()
+	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) { b.ends(ctx, g, solved) })
+	m := b.machine(s)
+	s, _ = b.more(m, s)
+	s, _ = b.until(m, s, Done)
+	if r := s.Result; r.Status != Resolved || r.Reason != ReasonAgentExit || r.Extended != nil || !slices.Contains(r.Flags, FlagExtended) {
+		t.Errorf("verdict %+v", r)
+	}
+}
+
+// What breaks beyond the declared deadline takes nothing of what there was at it, and nothing is tried again.
+func TestWhatBreaksInExtendedTimeTakesNothing(t *testing.T) {
+	b := newFixture(t)
+	s := b.fresh(briefly)
+	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) {
+		b.judgedAuto(ctx, s.ID)
+		if err := b.fake.Remove(ctx, g.Workload().Name); err != nil {
+			t.Error(err)
+		}
+	})
+	m := b.machine(s)
+	s, _ = b.more(m, s)
+	s, _, _ = b.insist(m, s, Done)
+	r := s.Result
+	if r.Status != Unresolved || !r.Final || r.Best == nil || r.Best.Round != "auto-1" || r.Extended == nil || r.Extended.Status != InfraError || r.Extended.Reason != ReasonGuestLost {
+		t.Errorf("verdict %+v, later %+v", r, r.Extended)
+	}
+}
+
+// A tree that nobody took in time is none of the declared deadline.
+func TestALateLookAtTheDeclaredDeadlineTakesNoTree(t *testing.T) {
+	b := newFixture(t)
+	s := b.fresh()
+	hold := make(chan struct{})
+	b.play(func(ctx context.Context, g *scripted) int {
+		g.hello(ctx)
+		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		select {
+		case <-hold:
+			b.ends(ctx, g, solved)
+		case <-ctx.Done():
+		}
+		<-ctx.Done()
+		return 137
+	})
+	m := b.machine(s)
+	s, _ = b.until(m, s, Running)
+	s.Extension = &Extension{Declared: s.Line.Now().Add(-2 * declaredSlack)}
+	s.StartedAt = s.Extension.Declared.Add(-time.Minute)
+	var told []Effect
+	for s.Extension != nil && !s.Extension.Taken {
+		next, effects, err := m.Step(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, told = next, append(told, effects...)
+	}
+	if got := types(told); got != "trial.event:not_taken" || len(b.ledger.of(s.ID)) != 0 {
+		t.Errorf("told %s, judged %+v", got, b.ledger.of(s.ID))
+	}
+	close(hold)
+	s, _ = b.until(m, s, Done)
+	if r := s.Result; r.Status != Unresolved || r.Best != nil || r.Extended == nil || r.Extended.Status != Resolved {
+		t.Errorf("verdict %+v, later %+v", r, r.Extended)
+	}
+}
+
+// In single mode nothing is handed in before the end: who needed more time has not made it in time.
+func TestASingleModeTrialThatNeededMoreTimeHasTimedOut(t *testing.T) {
+	b := newFixture(t)
+	b.before(sound)
+	s := b.fresh(once, briefly)
+	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) {
+		<-time.After(2 * shortly) // its time is over
+		b.ends(ctx, g, solved)
+	})
+	m := b.machine(s)
+	s, _ = b.more(m, s)
+	s, _ = b.until(m, s, Done)
+	if r := s.Result; r.Status != AgentError || !r.TimedOut || r.Best != nil || r.Extended == nil || r.Extended.Status != Resolved {
+		t.Errorf("verdict %+v, later %+v", r, r.Extended)
+	}
+}
+
+// Games, and guests of an earlier version, keep their deadline.
+func TestWhatCannotBeExtended(t *testing.T) {
+	b := newFixture(t)
+	s := b.fresh()
+	s.GuestVersion = guest.Version
+	for name, change := range map[string]func(*State){
+		"earlier version":           func(s *State) { s.GuestVersion = 1 },
+		"earlier version of assayd": func(s *State) { s.GuestVersion = 0 },
+		"no result at the declared": func(s *State) { s.Cell.Task.Judge.Game = "chess" },
+	} {
+		x := s
+		x.Cell.Task = task.Task{}
+		change(&x)
+		x.Phase, x.Deadline = Running, time.Now().Add(time.Minute)
+		m := b.machine(x)
+		if next, told := m.extend(x, Extend{Until: x.Deadline.Add(time.Hour)}); !strings.Contains(x.MayExtend(), name) || !next.Deadline.Equal(x.Deadline) || told != nil {
+			t.Errorf("%q: %q, and the deadline is %s", name, x.MayExtend(), next.Deadline)
+		}
+	}
+	if why := s.MayExtend(); why != "" {
+		t.Errorf("any other cannot be extended: %s", why)
+	}
+}
