@@ -46,20 +46,25 @@ func Outcomes(tx *store.Tx, address string, n int) (outcomes []*summary.Outcome,
 // submissionsOf reads the submissions of an execution by trial.
 func submissionsOf(tx *store.Tx, address string, n int) (map[string][]round.Submission, error) {
 	subs := map[string][]round.Submission{}
-	var trial string
-	var of []round.Submission // of trial; copied when all are there, for a submission is large
+	trial, block := "", make([]round.Submission, 0, submissionsInBlock) // those of trial are its last
 	err := tx.EachSubmission(address, n, func(row store.SubmissionRow) error {
 		if row.Trial != trial {
-			subs[trial] = slices.Clone(of)
-			trial, of = row.Trial, of[:0]
+			subs[trial] = slices.Clip(block)
+			trial, block = row.Trial, block[len(block):]
+		}
+		if len(block) == cap(block) {
+			block = append(make([]round.Submission, 0, max(submissionsInBlock, 2*len(block))), block...)
 		}
 		s, err := ledger.Decode(row)
-		of = append(of, s)
+		block = append(block, s)
 		return err
 	})
-	subs[trial] = slices.Clone(of)
+	subs[trial] = slices.Clip(block)
 	return subs, err
 }
+
+// submissionsInBlock is how many submissions lie in one piece of memory: there are tens of thousands, and trials have few.
+const submissionsInBlock = 1024
 
 // brief is of a trial's state what its outcome is made of.
 type brief struct {

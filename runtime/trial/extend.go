@@ -153,9 +153,14 @@ func (s State) Counted(subs []round.Submission) []round.Submission {
 	return Counted(subs, s.Try, s.Extension, s.EndedAt)
 }
 
-// Counted is State.Counted of the parts of a state.
+// Counted is State.Counted of the parts of a state. Where all count it is subs itself: of thousands of trials each copy
+// would be felt.
 func Counted(subs []round.Submission, try int, x *Extension, ended time.Time) []round.Submission {
-	return slices.DeleteFunc(OfTry(subs, try), func(o round.Submission) bool { return x.beyond(o, ended) })
+	not := func(o round.Submission) bool { return o.Try != try || x.beyond(o, ended) }
+	if !slices.ContainsFunc(subs, not) {
+		return slices.Clip(subs)
+	}
+	return slices.DeleteFunc(slices.Clone(subs), not)
 }
 
 // Beyond reports whether a round of the trial was made beyond the declared deadline, by an agent that went on.
