@@ -12,7 +12,7 @@
 // the caller stores both in one transaction before it calls Step again. A crash between
 // two steps repeats at most the last one, and every step is safe to repeat: containers are
 // created by a deterministic name and adopted, submissions carry idempotency keys, the
-// deadline is fixed once.
+// deadline is fixed once, and moved by users alone.
 //
 // The package decides nothing about which trials should exist: reconcile does. Start
 // reading at Machine.Step.
