@@ -5,14 +5,12 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/history"
-	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 )
@@ -69,15 +67,7 @@ func (s *Server) overview(q *http.Request, f page.Frame) (string, page.View, err
 	if err != nil {
 		return "", nil, err
 	}
-	v := page.NewOverview(f, o, h, s.o.Watches)
-	if f.Operates() { // who only looks sees what each run waits for
-		holds, err := s.o.Reader.Holds(q.Context())
-		if err != nil {
-			return "", nil, err
-		}
-		v.Paused = slices.ContainsFunc(holds, func(h hold.Hold) bool { return h.Target == hold.All && h.Kind == hold.Pause })
-	}
-	return "overview", v, nil
+	return "overview", page.NewOverview(f, o, h, s.o.Watches), nil
 }
 
 func (s *Server) runs(q *http.Request, f page.Frame) (string, page.View, error) {

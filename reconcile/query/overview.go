@@ -6,7 +6,9 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // Overview is what there is to see at a glance. Each of its lists is bounded.
@@ -15,6 +17,7 @@ type Overview struct {
 	Minings     []MiningInfo          `json:"minings"` // by address
 	Files       map[config.Status]int `json:"files"`   // how many are in which state
 	Diagnostics config.Diagnostics    `json:"diagnostics"`
+	Paused      bool                  `json:"paused,omitempty"` // a user has paused everything
 	Waits       []string              `json:"waits,omitempty"` // what the daemon lacks, without which it does nothing new
 	Git         *GitStatus            `json:"git,omitempty"`   // nil = no specs come from a repository
 }
@@ -43,9 +46,14 @@ func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
 	}
 	var working, latest []string
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
-		if working, err = tx.OpenSpecs(overviewWorking); err == nil {
-			latest, err = tx.LatestTopics(2*overviewLatest + overviewWorking)
+		if working, err = tx.OpenSpecs(overviewWorking); err != nil {
+			return err
 		}
+		if latest, err = tx.LatestTopics(2*overviewLatest + overviewWorking); err != nil {
+			return err
+		}
+		holds, err := hold.Read(tx)
+		o.Paused = holds.On(clock.Now()).Of(hold.All, hold.Pause) != nil
 		return err
 	}); err != nil {
 		return o, err
