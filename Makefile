@@ -1,13 +1,15 @@
 # Two commands matter: make demo, make test. Both set up what they need. make test-fast needs Go alone.
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: build test test-all test-fast test-long test-real soak pictures demo demo-mining bench bench-compare lint fmt fuzz setup clean
+.PHONY: build test test-all test-fast test-long test-real soak pictures demo demo-mining bench bench-compare lint style fmt fuzz setup clean
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 LINT_VERSION := v2.12.2
 LINT         := .tools/golangci-lint-$(LINT_VERSION)
+VALE_VERSION := v3.22.0
+VALE         := .tools/vale-$(VALE_VERSION)
 SUM_VERSION  := v1.13.0
 SUM          := .tools/gotestsum-$(SUM_VERSION)
 FUZZTIME     := 10s
@@ -90,9 +92,15 @@ bench-compare: build setup
 	contrib/bench/compare '$(BASE)' -only '$(ONLY)'
 
 # The cache is this checkout's own: a common one brings findings of other checkouts, gone ones too.
-lint: $(LINT)
+lint: $(LINT) style
 	GOLANGCI_LINT_CACHE=$(CURDIR)/.tools/lint-cache $(LINT) run ./...
 	go mod tidy -diff
+
+# How we write; the rules are in contrib/style.
+PROSE := $(wildcard *.md docs/*.md config/README.md reconcile/README.md runtime/*/README.md contrib/*/README.md examples/*/README.md)
+style: $(VALE)
+	contrib/style/check_test $(VALE)
+	$(VALE) --no-global --config contrib/style/vale.ini --output line $(PROSE)
 
 fmt: $(LINT)
 	$(LINT) fmt ./...
@@ -101,6 +109,12 @@ fmt: $(LINT)
 $(LINT):
 	GOBIN=$(CURDIR)/.tools CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv .tools/golangci-lint $@
+
+# Nor is the checker of prose, which needs a C compiler; building it takes a minute and a half, once.
+# Later versions name a module that the proxy does not have.
+$(VALE):
+	GOBIN=$(CURDIR)/.tools CGO_ENABLED=1 go install github.com/vale-cli/vale/v3/cmd/vale@$(VALE_VERSION)
+	mv .tools/vale $@
 
 # Nor is what runs the tests; building it takes seconds.
 $(SUM):
