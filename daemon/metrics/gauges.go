@@ -75,7 +75,7 @@ func (m *Metrics) defineGauges(version string) {
 	g.judging = m.gauge("judge_running", "Judgings.")
 	g.warm = m.gauge("judge_warm", "Containers of the judge that were started ahead.")
 	g.capacity = m.gauge("capacity", "What the machine has: CPUs, bytes, containers.", "resource", "share")
-	g.held = m.gauge("held", "What is held of the machine: CPUs, bytes, containers.", "resource", "by")
+	g.held = m.gauge("held", "CPUs, bytes, and containers of the machine that are held.", "resource", "by")
 	g.engineUp = m.gauge("engine_up", "1 while the container engine answers.", "engine")
 	g.containers = m.gauge("containers", "Containers that hold a part of the machine.", "role")
 	g.bytes = m.gauge("state_bytes", "Size of the database and of its log.", "kind")

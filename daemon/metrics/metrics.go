@@ -155,7 +155,7 @@ func (m *Metrics) defineOutside() {
 	c := &m.counters
 	c.modelRequests = m.counter("model_requests_total", "Requests for a model.", "provider", "model", "outcome")
 	c.modelTokens = m.counter("model_tokens_total", "Tokens that were charged.", "provider", "model", "type")
-	c.modelCost = m.counter("model_cost_usd_total", "What was charged, in dollars.", "provider", "model", "use")
+	c.modelCost = m.counter("model_cost_usd_total", "Charges of the provider, in dollars.", "provider", "model", "use")
 	c.modelHeld = m.counter("model_held_total", "Requests that were kept back: tried again, or held by pause --calls.", "provider")
 	c.modelRequest = m.histogram("model_request_seconds", "From a request to the end of the answer.", waits, "provider", "model")
 	c.modelFirstByte = m.histogram("model_first_byte_seconds", "From a request to the beginning of the answer.", waits, "provider", "model")
