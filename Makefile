@@ -96,8 +96,9 @@ lint: $(LINT) style
 	GOLANGCI_LINT_CACHE=$(CURDIR)/.tools/lint-cache $(LINT) run ./...
 	go mod tidy -diff
 
-# How we write; the rules are in contrib/style.
-PROSE := $(wildcard *.md docs/*.md config/README.md reconcile/README.md runtime/*/README.md contrib/*/README.md examples/*/README.md)
+# How we write, in pages and package comments; the rules are in contrib/style.
+PROSE := $(wildcard *.md docs/*.md config/README.md reconcile/README.md runtime/*/README.md contrib/*/README.md examples/*/README.md) \
+	$(wildcard $(addsuffix doc.go,*/ */*/ */*/*/ */*/*/*/))
 style: $(VALE)
 	contrib/style/check_test $(VALE)
 	$(VALE) --no-global --config contrib/style/vale.ini --output line $(PROSE)

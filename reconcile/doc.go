@@ -1,19 +1,19 @@
 // Package reconcile makes the world match the specs: desired x observed x history -> plan
 // -> actions -> status.
 //
-// One goroutine, the loop of Reconciler, owns what is desired and which trials live; it
-// reads the store, asks plan.Diff (pure) what is to be done about one spec, and carries that
+// One goroutine, the loop of Reconciler, owns the desired state and the list of living trials. It
+// reads the store, asks plan.Diff (pure) for the actions on one spec, and carries them
 // out. Trials run in goroutines of their own, each of them one trial.Machine. Events only
-// say "look again": what is done depends on what is seen, never on what was told.
+// say "look again": actions depend on the observed state, never on the event.
 //
 // Its packages stand beside it and never import it:
 //
-//   - plan has what is pure about runs, admission shares the machine, store is the database, ledger is what the
-//     runtime must not forget, and history is how the store holds what was done;
+//   - plan has the pure functions about runs, admission shares the machine, store is the database, ledger is what the
+//     runtime must not forget, and history is how the store holds past work;
 //   - query answers questions, summary and report have the figures, export and foreign the forms of others;
 //   - evaluate judges outside trials, taskcheck checks tasks with that, and cheatscan looks through what agents did;
 //   - specfiles tells what may be made of files on the disk, results writes records beside them, and retention
-//     removes what nobody needs any more.
+//     removes data that is no longer needed.
 //
 // It never parses HCL (config does) and never talks to an engine by itself, except to
 // list what a former daemon left behind. Start reading at plan.Diff, then Reconciler.

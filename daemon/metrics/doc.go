@@ -1,8 +1,8 @@
 // Package metrics has the numbers that Prometheus asks a daemon for, in a registry of their own. It alone imports
 // Prometheus' client.
 //
-// Counters and histograms come from what is committed: Run reads the records that were stored since the process
-// began, by their numbers, each once. What stands in no record is told by who does it (told.go). Both begin at 0 in
+// Counters and histograms come from committed records: Run reads the records that were stored since the process
+// began, by their numbers, each once. Work that stands in no record reports itself (told.go). Both begin at 0 in
 // each process. Gauges are read when somebody asks, from snapshots and with a fixed number of queries.
 //
 // A label has values from a list that is known beforehand. What comes from elsewhere, as the name of a model does,

@@ -1,5 +1,5 @@
 // Package evaluate has archives, patches, and solutions judged outside any trial, each in a session of its
-// own: for who asks for it (Evaluate), for trials that need to know what the reference solution or the
+// own: for users (Evaluate), for trials that need to know what the reference solution or the
 // untouched tree shows (Reference, Broken, Sane, Decoys, Control: the functions of trial.Host of these
 // names), for the check of tasks, and for mining (JudgeApart, JudgePatch).
 //

@@ -1,5 +1,5 @@
-// Package history is how the store holds what was done: executions, trials with their cells and rounds, verdicts, and
+// Package history is how the store holds past work: executions, trials with their cells and rounds, verdicts, and
 // the records of them. Each function works in a transaction of its caller.
 //
-// It never starts or ends anything, and does not know what is wanted now.
+// It never starts or ends anything, and does not know the desired state.
 package history

@@ -1,5 +1,5 @@
-// Package query answers questions about specs, runs, trials, and what was mined. It reads two things: the
-// latest snapshot of what the reconciler knows, which the reconciler publishes and nobody changes, and the
+// Package query answers questions about specs, runs, trials, and mined tasks. It reads two things: the
+// latest snapshot of what the reconciler knows, which the reconciler publishes and which never changes, and the
 // store. It decides nothing and changes nothing but the summaries and reports that it keeps in the store.
 //
 // Reader has no goroutine of its own but those of Run, which makes summaries and indices. Lists come a page

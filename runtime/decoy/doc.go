@@ -11,7 +11,7 @@
 // assertion is expected. The text comes from repositories and is hostile: time is linear in
 // it, sizes are bounded, and nothing panics.
 //
-// # What is changed
+// # Changes
 //
 // First what an assertion expects: a literal, also where a variable or the column of a table
 // holds it. A new value comes from the literals of the same test, then of the file; a number
@@ -25,7 +25,7 @@
 // parametrize without an id keeps its plain values, and only the body of its function is
 // changed, for all rows.
 //
-// # What has no variant
+// # Tests without a variant
 //
 // Tests that assert nothing themselves, or only in functions that they share. Examples whose
 // output stands in a comment, and those of documentation. Rows of a table that stands

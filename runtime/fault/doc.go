@@ -3,5 +3,5 @@
 // function is empty and costs nothing.
 //
 // A test build is made with the tag "faults"; daemon's crash suite uses it. The package
-// never decides what is right after a fault: that is for the tests. Start reading at Point.
+// never decides which state is right after a fault: the tests do. Start reading at Point.
 package fault

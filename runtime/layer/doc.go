@@ -3,7 +3,7 @@
 //
 // A layer is named for what it is made from, is whole or not there, and never changes. It is
 // made from packages of an npm registry that hold a native program, or from the files of a
-// container image. What is downloaded is checked and unpacked here, in Go, within bounds: no
+// container image. A download is checked and unpacked here, in Go, within bounds: no
 // script of a package is run, and no container takes part. Archives are taken to be hostile.
 //
 // The package starts no agent and knows no trial. Start reading at Store.Packages, and at For

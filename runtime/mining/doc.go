@@ -3,7 +3,7 @@
 // A Miner works on one mining spec: it reads what a source tells, and takes each pull request
 // through the stages, each of which may end it with a reason. What the outside answers, GitHub
 // or a model, is kept in the Book before it is used, and so is a proof: a miner that was killed
-// takes each open pull request from its beginning again, and pays twice only for what was in
+// takes each open pull request from its beginning again, and pays twice only for requests in
 // flight. A task that is accepted has been proved: its tests were run in fresh containers,
 // before and after. The tests are upstream's; a model writes them where there are none, and others
 // beside them where they need no part of the fix.

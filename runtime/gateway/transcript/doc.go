@@ -3,6 +3,6 @@
 //
 // Each exchange is two lines, its request and its answer, so that one that broke off is there
 // as far as it came. Agents send their whole conversation with each request; the file has
-// only what is new in it. The package never decides what an exchange cost: it is told.
+// only its new part. The package never decides what an exchange cost: it is told.
 // Start reading at Writer, and at Trajectory for the other direction.
 package transcript

@@ -12,7 +12,7 @@
 // worst counts. Of several summaries, blocks or documents the last counts. Where a runner
 // writes both a text and a document, the two have to agree.
 //
-// # What is seen when a runner breaks
+// # Results when a runner breaks
 //
 //   - pytest: an error on import is an error of the test file, and the tripwire still runs; a
 //     process that ended, or a wrong command line, leaves no closing summary: not complete,

@@ -16,7 +16,7 @@
 // stands in its metadata, which every format keeps; the names of tests that are left out are in
 // provenance.json alone.
 //
-// The package decides nothing about a task. Datasets belong to whoever set the folder: what is
-// in the way there is told and never removed, but for a task that says itself that it is the
+// The package decides nothing about a task. Datasets belong to the user that set the folder: a file
+// in the way there is reported and never removed, but for a task that says itself that it is the
 // one to be removed. Start reading at Write and ReadPRs.
 package output

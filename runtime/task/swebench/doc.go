@@ -5,7 +5,7 @@
 // Rows of SWE-bench (all versions), SWE-Gym, SWE-rebench (both) and Multi-SWE-bench are
 // understood; what needs conda, a rebuild before its tests, or SWE-bench Pro's scripts is
 // refused. A row with image and eval_script is judged by that script in that image,
-// up to the end of its tests and by their exit code; what is printed before them does not
+// up to the end of its tests and by their exit code; output before them does not
 // count. Any other is a repository, cut at its commit, over which the test patch is put. A
 // column that has no meaning here is kept in the metadata of the task. What the columns cannot say of a
 // task that Write is given stands in a column "assayd", which counts only as long as the other
