@@ -115,7 +115,9 @@ func TestATrialIsExtended(t *testing.T) {
 	}
 	d.stop()
 	d = h.start() // the next daemon holds to it
-	d.until(t, "two hours more", func(run query.RunStatus) bool { return of(t, run, "x").Deadline.Equal(before.Deadline.Add(2 * time.Hour)) })
+	d.until(t, "two hours more", func(run query.RunStatus) bool {
+		return of(t, run, "x").Deadline.Equal(before.Deadline.Add(2 * time.Hour))
+	})
 	x, err := d.Reader.Trial(t.Context(), id)
 	if check(t, err); !x.Declared.Equal(before.Deadline) || !slices.Contains(x.Flags, "extended") {
 		t.Errorf("the extended trial is %+v", x)

@@ -25,6 +25,7 @@ func helps() map[string]about {
 	all := specsHelp()
 	maps.Copy(all, resultsHelp())
 	maps.Copy(all, controlHelp())
+	maps.Copy(all, heldHelp())
 	maps.Copy(all, pagesHelp())
 	maps.Copy(all, tasksHelp())
 	return all
@@ -131,26 +132,6 @@ func controlHelp() map[string]about {
 			[]string{"assayd retry run.nightly", "assayd retry nightly.e1.0a1b2c3d", "assayd retry run.nightly --json"},
 			[3]string{"the daemon has begun it", failure, refusal},
 		},
-		"pause": {
-			"pause keeps what is new from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. What is at work goes on and is judged. A pause survives restarts and edits, until resume or --until lifts it.\nWith --calls what is at work gets no answer of its models either, as in an outage, while its time runs on.",
-			[]string{"assayd pause run.nightly --reason incident", "assayd pause all --until 2h", "assayd pause provider.anthropic --calls --dry-run"},
-			[3]string{"it is paused, also if it was before", failure, refusal},
-		},
-		"resume": {
-			"resume lifts the pause of a target alone: a run that is paused goes on only when all is not, and its providers are not.\nNo command lifts paused = true of a file, nor the hold that a budget of the settings comes to.",
-			[]string{"assayd resume run.nightly", "assayd resume all", "assayd resume provider.anthropic --json"},
-			[3]string{"it is not paused, also if it was not before", failure, refusal},
-		},
-		"throttle": {
-			"throttle lets fewer trials of a run be at work at once than its parallel does; what is at work goes on. With off it is lifted.",
-			[]string{"assayd throttle run.nightly 2", "assayd throttle run.nightly 2 --until 90m", "assayd throttle run.nightly off"},
-			[3]string{"it is so, also if it was before", failure, refusal},
-		},
-		"drain": {
-			"drain pauses everything, as pause all does; what is at work goes on and is judged. A daemon that was started with\nserve --drain ends when nothing works any more. After the next start all is paused still, until resume all.",
-			[]string{"assayd drain", "assayd drain --reason 'new kernel'", "assayd drain --dry-run --json"},
-			[3]string{"everything is paused, also if it was before", failure, refusal},
-		},
 		"note": {
 			"note leaves a line of text at a run, a mining spec, or a trial. It is shown with it, and recorded; notes stay.",
 			[]string{"assayd note run.nightly 'provider incident from 13:58 on'", "assayd note nightly.e1.0a1b2c3d 'reward hacking?'", "assayd note mining.example 'quota was raised' --json"},
@@ -180,6 +161,32 @@ func controlHelp() map[string]about {
 			"cancel ends the execution of a run that is open, a mining spec's work, or one trial. What was judged stays, and its\nnumbers count; what was not is cancelled, and in no rate.",
 			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d --reason 'wrong model'", "assayd cancel mining.example"},
 			[3]string{"the daemon has taken it, also if it had before", failure, refusal},
+		},
+	}
+}
+
+// heldHelp is of the commands that hold something back.
+func heldHelp() map[string]about {
+	return map[string]about{
+		"pause": {
+			"pause keeps what is new from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. What is at work goes on and is judged. A pause survives restarts and edits, until resume or --until lifts it.\nWith --calls what is at work gets no answer of its models either, as in an outage, while its time runs on.",
+			[]string{"assayd pause run.nightly --reason incident", "assayd pause all --until 2h", "assayd pause provider.anthropic --calls --dry-run"},
+			[3]string{"it is paused, also if it was before", failure, refusal},
+		},
+		"resume": {
+			"resume lifts the pause of a target alone: a run that is paused goes on only when all is not, and its providers are not.\nNo command lifts paused = true of a file, nor the hold that a budget of the settings comes to.",
+			[]string{"assayd resume run.nightly", "assayd resume all", "assayd resume provider.anthropic --json"},
+			[3]string{"it is not paused, also if it was not before", failure, refusal},
+		},
+		"throttle": {
+			"throttle lets fewer trials of a run be at work at once than its parallel does; what is at work goes on. With off it is lifted.",
+			[]string{"assayd throttle run.nightly 2", "assayd throttle run.nightly 2 --until 90m", "assayd throttle run.nightly off"},
+			[3]string{"it is so, also if it was before", failure, refusal},
+		},
+		"drain": {
+			"drain pauses everything, as pause all does; what is at work goes on and is judged. A daemon that was started with\nserve --drain ends when nothing works any more. After the next start all is paused still, until resume all.",
+			[]string{"assayd drain", "assayd drain --reason 'new kernel'", "assayd drain --dry-run --json"},
+			[3]string{"everything is paused, also if it was before", failure, refusal},
 		},
 	}
 }

@@ -129,9 +129,11 @@ func showStatuses(w io.Writer, r summary.Report) error {
 func showKs(w io.Writer, r summary.Report) error {
 	for _, a := range r.Agents {
 		var at, hat []string
-		for i, k := range a.PassAtK {
+		for _, k := range summary.Some(a.PassAtK) {
 			at = append(at, fmt.Sprintf("pass@%d %.0f %%", k.K, 100*k.Value))
-			hat = append(hat, fmt.Sprintf("pass^%d %.0f %%", k.K, 100*a.PassHatK[i].Value))
+		}
+		for _, k := range summary.Some(a.PassHatK) {
+			hat = append(hat, fmt.Sprintf("pass^%d %.0f %%", k.K, 100*k.Value))
 		}
 		if len(at) > 0 {
 			fmt.Fprintf(w, "\n%s: %s\n%s: %s\n", printable(a.Agent), strings.Join(at, ", "), printable(a.Agent), strings.Join(hat, ", "))

@@ -18,8 +18,8 @@ type Overview struct {
 	Files       map[config.Status]int `json:"files"`   // how many are in which state
 	Diagnostics config.Diagnostics    `json:"diagnostics"`
 	Paused      bool                  `json:"paused,omitempty"` // a user has paused everything
-	Waits       []string              `json:"waits,omitempty"` // what the daemon lacks, without which it does nothing new
-	Git         *GitStatus            `json:"git,omitempty"`   // nil = no specs come from a repository
+	Waits       []string              `json:"waits,omitempty"`  // what the daemon lacks, without which it does nothing new
+	Git         *GitStatus            `json:"git,omitempty"`    // nil = no specs come from a repository
 }
 
 // How much an overview has.

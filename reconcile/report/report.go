@@ -25,7 +25,7 @@ func Funcs() template.FuncMap {
 		"number": number, "signed": signed, "pvalue": PValue, "rate": rate, "value": value, "cost": cost, "seconds": Seconds, "percent": percent,
 		"between": between, "betweenRates": betweenRates, "betweenSigned": betweenSigned,
 		"charts": charts, "whisker": whisker, "difference": difference, "colour": colour, "rows": rows, "tables": timeTables,
-		"alike": alike, "clusters": clusters, "scale": scale, "scored": scored, "ks": ks, "measures": Measures,
+		"alike": alike, "clusters": clusters, "scale": scale, "scored": scored, "ks": ks, "someKs": summary.Some, "measures": Measures,
 		"statuses": statuses, "verdict": verdict, "inc": func(i int) int { return i + 1 },
 	}
 }

@@ -93,6 +93,19 @@ func TestAPageHasTheNumbers(t *testing.T) {
 	}
 }
 
+// Of hundreds of attempts a page shows the first numbers, and then powers of two.
+func TestManyAttemptsAreFewColumns(t *testing.T) {
+	a := agent("x", "b.one")
+	for k := 1; k <= 300; k++ {
+		a.PassAtK = append(a.PassAtK, summary.OfK{K: k, Interval: *interval(0.5, 0.4, 0.6, 300)})
+		a.PassHatK = append(a.PassHatK, summary.OfK{K: k, Interval: *interval(0.5, 0.4, 0.6, 300)})
+	}
+	page := write(t, []summary.Report{run(a)})
+	if n := strings.Count(page, "<th>k = "); n != 15 || !strings.Contains(page, "k = 10<") || !strings.Contains(page, "k = 256<") || strings.Contains(page, "k = 300<") {
+		t.Errorf("there are %d columns:\n%s", n, page)
+	}
+}
+
 // Names come from specs, archives and repositories of strangers.
 func TestNoNameIsMarkup(t *testing.T) {
 	const hostile = `</title></style></table><script>alert(1)</script><img src="http://x/" onerror='y'> {{.}} ]]>`

@@ -54,11 +54,13 @@ func scored(s summary.Summary) *summary.Interval {
 	return s.Score
 }
 
-// ks are the numbers of attempts that there is something to say about.
+// ks are the numbers of attempts of which something is shown.
 func ks(r summary.Report) (all []int) {
 	for _, a := range r.Agents {
-		for i := len(all); i < len(a.PassAtK); i++ {
-			all = append(all, a.PassAtK[i].K)
+		for i, of := range summary.Some(a.PassAtK) {
+			if i >= len(all) {
+				all = append(all, of.K)
+			}
 		}
 	}
 	return all

@@ -32,6 +32,17 @@ func (r Report) Times() []TimePoint {
 	return longest
 }
 
+// Some are those of each number of attempts that are shown where there is not room for hundreds: up to ten, and then
+// powers of two.
+func Some(of []OfK) (some []OfK) {
+	for _, o := range of {
+		if o.K <= 10 || o.K&(o.K-1) == 0 {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
 // AgentReport is what one agent has come to; with its model where the agent has several.
 type AgentReport struct {
 	Agent    string       `json:"agent"`

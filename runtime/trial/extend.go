@@ -96,7 +96,8 @@ func (m *Machine) extend(s State, x Extend) (State, []Effect) {
 		s.NextAuto = nextAuto(s, s.Line.Now())
 	}
 	m.openSession(s)
-	m.acks = append(m.acks, func() { m.handle.due(s.Deadline) }) // when it is stored
+	l := m.handle
+	m.acks = append(m.acks, func() { l.due(s.Deadline) }) // when it is stored
 	return s, []Effect{m.happened(s, FlagExtended, x.Why)}
 }
 
