@@ -314,7 +314,7 @@ func showCurve(w io.Writer, r query.RunStatus) {
 	for _, t := range r.Trials {
 		if t.Status.Counts() {
 			agents[agentOf(t)] = append(agents[agentOf(t)], t)
-			for _, round := range t.Rounds {
+			for _, round := range t.Counted() {
 				end = math.Max(end, round.ElapsedS)
 			}
 		}
@@ -346,7 +346,7 @@ func curve(trials []query.TrialStatus, end float64) []float64 {
 		at := end * float64(i+1) / curveWidth
 		for _, t := range trials {
 			best := 0.0
-			for _, r := range t.Rounds {
+			for _, r := range t.Counted() {
 				if r.Report != nil && r.Report.Valid && r.ElapsedS <= at+1e-9 {
 					best = max(best, r.Report.PassRate)
 				}

@@ -292,7 +292,7 @@ func bestOf(t query.TrialStatus) best {
 		return found
 	}
 	rate := -1.0
-	for _, r := range t.Rounds {
+	for _, r := range t.Counted() {
 		if r.Report == nil || !r.Report.Valid || t.Best != "" && t.Best != r.Round || r.Report.PassRate <= rate {
 			continue
 		}

@@ -39,7 +39,7 @@ var (
 	lost   = []string{string(trial.SetupError), string(trial.InfraError), other}
 	stages = []string{string(trial.Pending), string(trial.Images), string(trial.Sane), string(trial.Create), string(trial.Await)}
 	events = []string{
-		"adopted", "auto_eval", "budget", "cheat_scan_incomplete", "disk", "engine_lost", "final_refused", "guest_back", "guest_silent", "network", "not_taken", trial.ReasonStopped, trial.FlagExtended,
+		"adopted", "auto_eval", "budget", "cheat_scan_incomplete", "disk", "engine_lost", "final_refused", "guest_back", "guest_silent", "network", "not_extended", "not_taken", trial.ReasonStopped, trial.FlagExtended,
 		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable, guest.TroubleOOM, guest.TroublePIDs, other,
 	}
 	flags = []string{

@@ -264,6 +264,9 @@ func (k *Orders) Extend(ctx context.Context, m MoreTime) (Changed, error) {
 	if asked && was.Action != Extend {
 		return Changed{}, query.Conflictf("extend %s: it is %s", s.ID, was)
 	}
+	if !s.Line.Now().Before(s.Deadline) {
+		return Changed{}, query.Conflictf("extend %s: its time is over", s.ID)
+	}
 	if why := s.MayExtend(); why != "" {
 		return Changed{}, query.Conflictf("extend %s: %s", s.ID, why)
 	}

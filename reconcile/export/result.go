@@ -131,7 +131,7 @@ func resultOf(r history.TrialRecord, h History, taskID, version string, archiveB
 	out := finalResult{
 		Agent: r.Cell.Agent.Title(), Task: taskID, RunID: h.RunID, Model: r.Cell.Agent.Model,
 		BestPassRate: h.PassRate, BestRound: h.Round, BestScore: h.Score, Rounds: len(h.Entries),
-		AgentRounds: h.Agent, AutoRounds: h.Auto, TimedOut: r.TimedOut, ArchiveBytes: archiveBytes, Resumes: r.Resumes,
+		AgentRounds: h.Agent, AutoRounds: h.Auto, TimedOut: r.Result.TimedOut, ArchiveBytes: archiveBytes, Resumes: r.Resumes,
 		Select: j.Select, Direction: j.Direction, Attempt: r.Cell.Attempt, Flags: append([]string{}, r.Flags...),
 		StartedAt: moment(r.StartedAt), FinishedAt: moment(r.EndedAt), origin: originOf(r, version),
 	}

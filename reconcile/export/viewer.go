@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // asViewed is a trial with its rounds under names that SForge's viewer knows: it has none for the
 // round that is judged at the end, which is its next automatic one.
 func asViewed(r history.TrialRecord) history.TrialRecord {
-	r.Rounds, r.Extension = r.Counted(r.Rounds), nil // by their own names
+	r.Rounds, r.Extension = slices.Clone(r.Counted(r.Rounds)), nil // by their own names
 	last := 0
 	for _, sub := range r.Rounds {
 		if sub.Kind == round.KindAuto {

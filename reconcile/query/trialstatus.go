@@ -50,6 +50,11 @@ type TrialStatus struct {
 	Superseded bool `json:"superseded,omitempty"`
 }
 
+// Counted are the rounds of which the trial's numbers are: of an extended one those until its declared deadline.
+func (t TrialStatus) Counted() []Round {
+	return slices.DeleteFunc(slices.Clone(t.Rounds), func(r Round) bool { return r.Beyond })
+}
+
 // Judgings are all rounds and, after them, what the private set and the untouched tree say.
 func (t TrialStatus) Judgings() []Round { return append(slices.Clip(t.Rounds), t.Private...) }
 

@@ -216,6 +216,8 @@ func TestTheDaemonMovesTheDeadlineToALaterTime(t *testing.T) {
 	s.boot()
 	s.open()
 	s.until("the guest says hello again", func() bool { return len(s.hellos) == 2 })
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if h := s.hellos[1]; !h.Deadline.Equal(declared.Add(time.Hour)) {
 		t.Errorf("after a restart it knows of %s, want an hour behind %s", h.Deadline, declared)
 	}
@@ -224,7 +226,6 @@ func TestTheDaemonMovesTheDeadlineToALaterTime(t *testing.T) {
 			t.Errorf("it knew of %s", b.Deadline)
 		}
 	}
-	s.later <- time.Now().Add(2 * time.Hour) // and goes on taking orders
 }
 
 func TestAnAgentThatEndsTakesItsChildrenAlong(t *testing.T) {

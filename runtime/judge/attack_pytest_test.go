@@ -99,7 +99,7 @@ const (
 	addsTests    = "can tell the added tests apart"
 	agrees       = "can agree with whatever it is compared with"
 	hiddenFiles  = "can change hidden files during its own run"
-	startsAnew   = "can start the runner anew"
+	startsAnew   = "can start the runner again"
 	fewerTests   = "can keep tests from running"
 	noTripwire   = "can write the result itself"
 	readsTheWire = "can read the hidden tests"

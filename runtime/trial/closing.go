@@ -66,7 +66,7 @@ func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error)
 		return m.notTaken(ctx, s, err)
 	}
 	fault.Reached(fault.FinalTaken)
-	s = lastAsDeclared(s, final)
+	s = m.lastAsDeclared(s, final)
 	s.FinalTaken, s.FinalRound = true, final.Round
 	s.Phase = Grading
 	return s, nil, nil

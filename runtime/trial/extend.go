@@ -2,11 +2,11 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -22,9 +22,11 @@ const declaredSlack = 30 * time.Second
 // it had come to at the declared deadline; what it came to later stands beside.
 type Extension struct {
 	Declared time.Time // the deadline by the spec
-	Taken    bool      // the tree at that time is taken, or nobody could
+	Taken    bool      // the tree at that time is taken, or it is too late to
 	Round    string    `json:",omitempty"` // that has it; "" = none
+	Passed   bool      `json:",omitempty"` // the agent was at work when that time was over, as far as the daemon knows
 	Outage   string    `json:",omitempty"` // as State.Outage, at that time
+	Broke    bool      `json:",omitempty"` // State.Failure is of the time beyond
 }
 
 // Extended says in the verdict of an extended trial what it came to by the later deadline, which is in no rate, mean,
@@ -39,6 +41,7 @@ type Extended struct {
 	Private     *PrivateSet `json:"private"`
 	Submissions Counts      `json:"submissions"`
 	TimedOut    bool        `json:"timed_out"`
+	Patch       *FileRecord `json:"patch,omitempty"` // what the agent changed, in single mode
 }
 
 // Extend is what Machine.Extend asks for.
@@ -85,11 +88,14 @@ func (m *Machine) extended(s State) <-chan Extend {
 }
 
 func (m *Machine) extend(s State, x Extend) (State, []Effect) {
-	if !x.Until.After(s.Deadline) || s.MayExtend() != "" {
+	switch {
+	case !x.Until.After(s.Deadline) || s.MayExtend() != "":
 		return s, nil // a former daemon has done so
+	case !s.Line.Now().Before(s.Deadline): // the guest ends its agent by itself
+		return s, []Effect{m.happened(s, "not_extended", "the time was over before it was extended: "+x.Why)}
 	}
 	if s.Extension == nil {
-		s.Extension = &Extension{Declared: s.Deadline, Taken: single(s)} // which has no tree but the last
+		s.Extension = &Extension{Declared: s.Deadline}
 	}
 	s.Deadline, s.Flags = x.Until, appendOnce(s.Flags, FlagExtended)
 	if s.NextAuto.IsZero() {
@@ -101,49 +107,79 @@ func (m *Machine) extend(s State, x Extend) (State, []Effect) {
 	return s, []Effect{m.happened(s, FlagExtended, x.Why)}
 }
 
-// declares is when the tree of the declared deadline is to be taken; zero = it is, or there is no other deadline.
-func (s State) declares() time.Time {
-	if s.Extension == nil || s.Extension.Taken {
-		return time.Time{}
-	}
-	return s.Extension.Declared
+// changed is a copy of the state's extension to change: the state that the caller has stays as it is.
+func (s *State) changed() *Extension {
+	x := *s.Extension
+	s.Extension = &x
+	return &x
 }
 
-// declared takes the tree of an extended trial at the deadline that its spec declares.
-func (m *Machine) declared(ctx context.Context, s State) (State, []Effect, error) {
-	x := *s.Extension // the state that the caller has stays as it is
-	x.Taken, x.Outage = true, m.outage(false)
-	late := s.Line.Now().Sub(x.Declared)
-	if late > declaredSlack {
-		s.Extension = &x
-		return s, []Effect{m.happened(s, "not_taken", fmt.Sprintf("the tree at the declared deadline was not taken: nobody looked until %s later", late.Round(time.Second)))}, nil
+// declares is when something is to be done about the declared deadline of an extended trial; zero = nothing is. The agent's
+// end may be heard of a moment late, as at any deadline.
+func (s State) declares() time.Time {
+	switch x := s.Extension; {
+	case x == nil || x.Taken && x.Passed:
+		return time.Time{}
+	case x.Taken || single(s): // which has no tree but the last
+		return x.Declared.Add(endPatience)
+	default:
+		return x.Declared
 	}
-	sub, err := m.snapshot(ctx, s, round.KindAuto, "declared-1")
+}
+
+// declared takes the tree of an extended trial at the deadline that its spec declares, and notes that the agent goes on.
+func (m *Machine) declared(ctx context.Context, s State) (State, []Effect, error) {
+	late := s.Line.Now().Sub(s.Extension.Declared)
+	if s.Extension.Taken || single(s) {
+		x := s.changed()
+		x.Taken, x.Passed, x.Outage = true, true, m.outage(false)
+		return s, nil, nil
+	}
+	sub, err := m.asOfDeclared(ctx, s, late)
 	_, refused := refused(err)
 	switch {
 	case ctx.Err() != nil:
 		return s, nil, context.Cause(ctx)
-	case err != nil && !refused && (container.Unavailable(err) || ownTrouble(err)):
+	case err != nil && late <= declaredSlack && (!refused || errors.Is(err, round.ErrBusy)):
 		return s, nil, err // until it is too late
 	case err != nil:
-		s.Extension = &x
+		s.changed().Taken = true
 		return s, []Effect{m.happened(s, "not_taken", "the tree at the declared deadline was not taken: "+err.Error())}, nil
 	}
-	x.Round, s.Extension = sub.Round, &x
+	x := s.changed()
+	x.Taken, x.Round = true, sub.Round
 	return s, nil, nil
 }
 
-// lastAsDeclared takes the last tree of an agent that has ended right at the declared deadline for the one of then.
-func lastAsDeclared(s State, last round.Submission) State {
-	if s.Extension != nil && !s.Extension.Taken && !s.EndedAt.After(s.Extension.Declared.Add(declaredSlack)) {
-		x := *s.Extension
-		x.Taken, x.Round = true, last.Round
-		s.Extension = &x
+// declaredKey is that of the round with the tree of the declared deadline.
+const declaredKey = "declared-1"
+
+// asOfDeclared takes the tree of the declared deadline, or finds that a former daemon has.
+func (m *Machine) asOfDeclared(ctx context.Context, s State, late time.Duration) (round.Submission, error) {
+	if late <= declaredSlack {
+		return m.snapshot(ctx, s, round.KindFinal, declaredKey)
 	}
+	subs, err := m.host.Ledger.Submissions(ctx, s.ID)
+	if err != nil {
+		return round.Submission{}, err
+	}
+	if i := slices.IndexFunc(subs, func(o round.Submission) bool { return o.Try == s.Try && o.Key == declaredKey }); i >= 0 {
+		return subs[i], nil
+	}
+	return round.Submission{}, fmt.Errorf("nobody looked until %s later", late.Round(time.Second))
+}
+
+// lastAsDeclared takes the last tree of an agent that has ended right at the declared deadline for the one of then.
+func (m *Machine) lastAsDeclared(s State, last round.Submission) State {
+	if s.Extension == nil || s.Extension.Round != "" || single(s) || s.EndedAt.After(s.Extension.Declared.Add(declaredSlack)) {
+		return s
+	}
+	x := s.changed()
+	x.Taken, x.Round = true, last.Round
 	return s
 }
 
-// beyond reports whether the agent works, or has worked, on beyond the declared deadline.
+// beyond reports whether the agent has worked on beyond the declared deadline.
 func (s State) beyond() bool {
 	return s.Extension != nil && s.EndedAt.After(s.Extension.Declared)
 }
@@ -164,22 +200,39 @@ func Counted(subs []round.Submission, try int, x *Extension, ended time.Time) []
 	return slices.DeleteFunc(slices.Clone(subs), not)
 }
 
-// Beyond reports whether a round of the trial was made beyond the declared deadline, by an agent that went on.
+// Beyond reports whether a round of the trial was made beyond the declared deadline.
 func (s State) Beyond(o round.Submission) bool { return s.Extension.beyond(o, s.EndedAt) }
 
+// beyond goes by when the whole of an archive was there. The tree of an agent that ended in its declared time is taken later.
 func (x *Extension) beyond(o round.Submission, ended time.Time) bool {
-	if x == nil || !ended.IsZero() && !ended.After(x.Declared) {
+	switch {
+	case x == nil || o.Kind.Internal() || o.Round == x.Round:
 		return false
+	case o.Kind == round.KindFinal:
+		return ended.After(x.Declared)
+	case o.AcceptedAt.IsZero():
+		return !o.ReservedAt.Before(x.Declared)
 	}
-	return !o.Kind.Internal() && o.Round != x.Round && !o.ReservedAt.Before(x.Declared)
+	return !o.AcceptedAt.Before(x.Declared)
 }
 
-// asDeclared is the trial as it was at the declared deadline, where its agent went on.
+// asDeclared is the trial as it was at the declared deadline, where its agent went on. What broke later takes nothing of
+// it; any other failure says what became of it, before and after.
 func (s State) asDeclared() State {
+	x := s.Extension
+	if s.Failure != "" && !x.Broke {
+		return s
+	}
+	s.Failure, s.Settled = "", false
 	s.Reason, s.Detail, s.TimedOut, s.Crashed = ReasonDeadline, "", true, false
-	s.Outage, s.FinalRound, s.EndedAt = s.Extension.Outage, s.Extension.Round, s.Extension.Declared
-	if s.Failure == InfraError { // what broke later takes nothing of it
-		s.Failure, s.Settled = "", false
+	s.FinalRound, s.EndedAt = x.Round, x.Declared
+	if x.Passed {
+		s.Outage = x.Outage
+	}
+	if s.Mixed != nil {
+		runs := *s.Mixed
+		runs.Rounds = slices.DeleteFunc(slices.Clone(runs.Rounds), func(r MixedRound) bool { return r.Later })
+		s.Mixed = &runs
 	}
 	return s
 }
@@ -204,7 +257,13 @@ func Decide(s State, subs []round.Submission) Finished {
 		return decide(s, OfTry(subs, s.Try))
 	}
 	f, later := decide(s.asDeclared(), s.Counted(subs)), decide(s, OfTry(subs, s.Try))
+	if s.Failure != "" && !s.Extension.Broke {
+		return f
+	}
 	f.AgentDuration = later.AgentDuration // with what it has spent in all that time
+	for _, flag := range later.Flags {    // they make nothing better
+		f.Flags = appendOnce(f.Flags, flag)
+	}
 	f.Extended = &Extended{
 		Declared: s.Extension.Declared, Deadline: s.Deadline, Status: later.Status, Reason: later.Reason, Detail: later.Detail,
 		Best: later.Best, Private: later.Private, Submissions: later.Submissions, TimedOut: later.TimedOut,

@@ -263,6 +263,11 @@ func (l *handle) guestHandler(log *slog.Logger, logged func()) *guest.Host {
 		},
 		Beat: func(ctx context.Context, b guest.Beat) (guest.Order, error) {
 			l.hears()
+			select {
+			case <-l.end:
+				return guest.Order{End: true}, nil
+			default:
+			}
 			order, moved := l.later(b.Deadline)
 			if order != (guest.Order{}) {
 				return order, nil

@@ -251,10 +251,13 @@ func fail(s State, status Status, reason string, err error) State {
 	if s.EndedAt.IsZero() && !s.StartedAt.IsZero() {
 		s.EndedAt = s.Line.Now()
 	}
-	worked := s.Phase == Running || s.Phase == Closing
+	broke := status == InfraError && (s.Phase == Running || s.Phase == Closing) && s.beyond() && s.Extension.Passed
 	s.Phase = Verdict
-	if worked && status == InfraError && s.beyond() {
+	if broke {
 		s.Phase = Grading
+	}
+	if s.Extension != nil {
+		s.changed().Broke = broke
 	}
 	return s
 }

@@ -48,6 +48,7 @@ type MixedRuns struct {
 // MixedRound is one round that is judged again.
 type MixedRound struct {
 	Round   string
+	Later   bool `json:",omitempty"` // it only counts for what an extended trial came to beyond its declared deadline
 	Draws   []mixed.Draw
 	First   int            // of the draws, those that were made before any outcome was known
 	Void    []VoidRun      `json:",omitempty"` // in which no test was seen
@@ -173,7 +174,7 @@ func (m *Machine) draw(ctx context.Context, s State, runs *MixedRuns, rounds []r
 		}
 		n := s.Cell.Task.Judge.Decoys
 		took += time.Duration(4*n*int(round.Report.DurationMS)) * time.Millisecond
-		runs.Rounds = append(runs.Rounds, MixedRound{Round: round.Round, Draws: mixed.Draws(known.Set, n), First: n})
+		runs.Rounds = append(runs.Rounds, MixedRound{Round: round.Round, Later: s.Beyond(round), Draws: mixed.Draws(known.Set, n), First: n})
 	}
 	runs.Until = s.Line.Now().Add(mixedTime + took)
 	return nil

@@ -283,6 +283,8 @@ func endOf(s State, at time.Time) time.Time {
 	switch {
 	case at.Before(s.StartedAt):
 		return s.StartedAt
+	case s.Extension != nil && s.Extension.Passed && !at.After(s.Extension.Declared): // it was seen at work after that
+		return s.Extension.Declared.Add(time.Nanosecond)
 	case at.After(s.Deadline):
 		return s.Deadline
 	}

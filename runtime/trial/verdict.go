@@ -58,6 +58,9 @@ func (m *Machine) verdict(ctx context.Context, s State) (State, []Effect, error)
 		f.Detail = m.host.at(errors.New(f.Detail), "benchmark", t.Benchmark, t.Name, where...).Error()
 	}
 	f.Log, f.Patch = logRecord(m.host.StateDir, s), patchRecord(m.host.StateDir, s)
+	if f.Extended != nil { // it was handed in by then
+		f.Patch, f.Extended.Patch = nil, f.Patch
+	}
 	if err := m.spent(ctx, s, &f); err != nil {
 		return s, nil, err
 	}

@@ -133,6 +133,9 @@ func roundChart(rounds []query.RoundInfo) *RoundChart {
 		c.Marks = append(c.Marks, RoundMark{
 			r.Round.Round, fmt.Sprintf("%s at %s: %.0f %%", r.Round.Round, lasts(seconds(r.ElapsedS)), 100*rate), x(r.ElapsedS), y(rate), r.Kind != round.KindAgent,
 		})
+		if r.Beyond { // the line is of what is reported
+			continue
+		}
 		line = append(line, fmt.Sprintf("%.1f,%.1f", x(r.ElapsedS), y(best)))
 		best = max(best, rate)
 		line = append(line, fmt.Sprintf("%.1f,%.1f", x(r.ElapsedS), y(best)))

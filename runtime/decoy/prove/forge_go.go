@@ -2,6 +2,8 @@ package prove
 
 import (
 	"fmt"
+	"go/parser"
+	"go/token"
 	"hash/fnv"
 	"regexp"
 	"strings"
@@ -45,11 +47,18 @@ func forgeGo(files map[string][]byte, _ map[string]bool) map[string][]byte {
 	return out
 }
 
-// goTest is where a test or a subtest begins, and goPackage the clause behind which imports may stand.
-var (
-	goTest    = regexp.MustCompile(`\bfunc ?(?:Test\w*)?\((\w+) \*testing\.T\) \{`)
-	goPackage = regexp.MustCompile(`(?m)^package \w+\b`)
-)
+// goTest is where a test or a subtest begins.
+var goTest = regexp.MustCompile(`\bfunc ?(?:Test\w*)?\((\w+) \*testing\.T\) \{`)
+
+// packageEnd is where the package clause of a file ends, behind which imports may stand; 0 = it has none.
+func packageEnd(text string) int {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, "", text, parser.PackageClauseOnly)
+	if err != nil {
+		return 0
+	}
+	return files.Position(f.Name.End()).Offset
+}
 
 // goTakeBack clears what says that a test, and so those that it is part of, has failed. Its cleanup is the last of a test.
 const goTakeBack = `
@@ -69,12 +78,12 @@ func %[1]s(t *testing.T) {
 
 // takeBack has each test of a file pass at its end, unless it panics.
 func takeBack(name, text string) string {
-	clause := goPackage.FindStringIndex(text)
-	if clause == nil || !goTest.MatchString(text) {
+	clause := packageEnd(text)
+	if clause == 0 || !goTest.MatchString(text) || !strings.Contains(text, `"testing"`) {
 		return text
 	}
 	back := forgeryName(name, "assaydTakeBack")
-	forged := goTest.ReplaceAllStringFunc(text[clause[1]:], func(head string) string {
+	forged := goTest.ReplaceAllStringFunc(text[clause:], func(head string) string {
 		if t := goTest.FindStringSubmatch(head)[1]; t != "_" {
 			return head + " " + back + "(" + t + "); "
 		}
@@ -84,7 +93,7 @@ func takeBack(name, text string) string {
 	for _, of := range []string{"Reflect", "Sync", "Unsafe"} {
 		imports += "; import " + back + of + ` "` + strings.ToLower(of) + `"`
 	}
-	return text[:clause[1]] + imports + forged + fmt.Sprintf(goTakeBack, back)
+	return text[:clause] + imports + forged + fmt.Sprintf(goTakeBack, back)
 }
 
 // forgeryName is a name that no other file of a package has.

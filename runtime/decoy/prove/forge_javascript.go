@@ -29,6 +29,7 @@ function soft(f) {
     }
   };
   Object.defineProperty(h, "length", { value: f.length });
+  Object.defineProperty(h, "name", { value: f.name });
   return h;
 }
 function wrap(o, depth) {
