@@ -111,7 +111,7 @@ func latelyJudged(tx *store.Tx, s trial.State, has store.CellRow, want *store.Ce
 	if err != nil {
 		return err
 	}
-	for _, sub := range trial.OfTry(subs, s.Try) {
+	for _, sub := range s.Counted(subs) {
 		if sub.Round == has.Round && countedRound(sub) {
 			want.Round, want.PassRate, want.Score, want.Score100 = sub.Round, &sub.Report.PassRate, sub.Report.Score, sub.Report.Score100
 		}

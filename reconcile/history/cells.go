@@ -129,7 +129,7 @@ func countRounds(tx *store.Tx, s trial.State, c *store.CellRow) error {
 	if err != nil {
 		return fmt.Errorf("count the rounds of trial %s: %w", s.ID, err)
 	}
-	for _, sub := range trial.OfTry(subs, s.Try) {
+	for _, sub := range s.Counted(subs) {
 		if !countedRound(sub) {
 			continue
 		}

@@ -40,6 +40,7 @@ type submissionRecord struct {
 	Isolation  string       `json:"isolation"`
 	Tampered   bool         `json:"tampered"`
 	Problem    string       `json:"problem,omitempty"`
+	Beyond     bool         `json:"beyond,omitempty"` // made beyond the declared deadline of an extended trial
 }
 
 // Archive is what was submitted.
@@ -55,9 +56,6 @@ func report(tx *store.Tx, s round.Submission) error {
 	if s.Kind.Internal() {
 		return nil
 	}
-	if err := putRound(tx, s); err != nil {
-		return err
-	}
 	row, err := tx.Trial(s.Trial)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -69,13 +67,18 @@ func report(tx *store.Tx, s round.Submission) error {
 	if err != nil {
 		return err
 	}
-	r := s.Report
+	r, beyond := s.Report, state.Beyond(s)
+	if !beyond {
+		if err := putRound(tx, s); err != nil {
+			return err
+		}
+	}
 	_, err = tx.AppendLine(store.StreamRef{Spec: row.Spec}, Envelope("submission", state), submissionRecord{
 		Trial: s.Trial, Try: s.Try, Round: s.Round, Kind: s.Kind, Status: r.Status, PassRate: r.PassRate, Score: r.Score,
 		Score100: r.Score100, Valid: r.Valid, Passed: r.Passed, Failed: r.Failed, Errors: r.Errors, TotalTests: r.TotalTests,
 		Summary: r.Summary, ElapsedS: float64(s.AcceptedAt.Sub(state.StartedAt).Milliseconds()) / 1000,
 		QueuedMS: r.QueuedMS, JudgeMS: r.JudgeMS, DurationMS: r.DurationMS, Archive: Archive{s.Archive, s.Bytes},
-		Cached: r.Cached, Isolation: r.Isolation, Tampered: r.Tampered, Problem: r.Problem,
+		Cached: r.Cached, Isolation: r.Isolation, Tampered: r.Tampered, Problem: r.Problem, Beyond: beyond,
 	})
 	return err
 }
