@@ -131,9 +131,12 @@ func resultOf(r history.TrialRecord, h History, taskID, version string, archiveB
 	out := finalResult{
 		Agent: r.Cell.Agent.Title(), Task: taskID, RunID: h.RunID, Model: r.Cell.Agent.Model,
 		BestPassRate: h.PassRate, BestRound: h.Round, BestScore: h.Score, Rounds: len(h.Entries),
-		AgentRounds: h.Agent, AutoRounds: h.Auto, TimedOut: r.Result.TimedOut, ArchiveBytes: archiveBytes, Resumes: r.Resumes,
+		AgentRounds: h.Agent, AutoRounds: h.Auto, TimedOut: r.TimedOut, ArchiveBytes: archiveBytes, Resumes: r.Resumes,
 		Select: j.Select, Direction: j.Direction, Attempt: r.Cell.Attempt, Flags: append([]string{}, r.Flags...),
 		StartedAt: moment(r.StartedAt), FinishedAt: moment(r.EndedAt), origin: originOf(r, version),
+	}
+	if r.Result != nil { // as of the declared deadline
+		out.TimedOut = r.Result.TimedOut
 	}
 	if !r.StartedAt.IsZero() && r.EndedAt.After(r.StartedAt) {
 		out.Runtime = math.Round(r.EndedAt.Sub(r.StartedAt).Seconds()*1000) / 1000
