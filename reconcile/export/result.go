@@ -135,7 +135,7 @@ func resultOf(r history.TrialRecord, h History, taskID, version string, archiveB
 		Select: j.Select, Direction: j.Direction, Attempt: r.Cell.Attempt, Flags: append([]string{}, r.Flags...),
 		StartedAt: moment(r.StartedAt), FinishedAt: moment(r.EndedAt), origin: originOf(r, version),
 	}
-	if r.Result != nil { // as of the declared deadline
+	if r.Result != nil && r.Result.Extended != nil { // as of the declared deadline
 		out.TimedOut = r.Result.TimedOut
 	}
 	if !r.StartedAt.IsZero() && r.EndedAt.After(r.StartedAt) {

@@ -17,7 +17,8 @@ const Real = -1
 
 // Draws draws that many runs, an even number. Runs come in pairs that complement each
 // other: each group is real in one and changed in the other. With more than one group no
-// run is wholly real or wholly changed. A group has another decoy each time it is changed,
+// run is wholly real or wholly changed, and with more than two no two pairs split the groups in the same way
+// as long as there is another: who forges one test by what another looks like would be right in both. A group has another decoy each time it is changed,
 // until it has no more.
 func Draws(s Set, runs int) []Draw {
 	var seed [32]byte
@@ -28,8 +29,15 @@ func Draws(s Set, runs int) []Draw {
 		orders[g] = order(rng, group)
 	}
 	var draws []Draw
+	splits := map[string]bool{}
 	for pair := range runs / 2 {
 		changed := toss(rng, len(s.Groups))
+		for splits[split(changed)] {
+			changed = toss(rng, len(s.Groups))
+		}
+		if splits[split(changed)] = true; !more(splits, len(s.Groups)) {
+			clear(splits)
+		}
 		first, second := make(Draw, len(s.Groups)), make(Draw, len(s.Groups))
 		for g := range s.Groups {
 			lay := orders[g][pair%len(orders[g])]
@@ -70,6 +78,24 @@ func toss(rng *rand.Rand, n int) []bool {
 			return bits
 		}
 	}
+}
+
+// split names how bits split what they stand for, whichever side is which.
+func split(bits []bool) string {
+	name := make([]byte, len(bits))
+	for i, bit := range bits {
+		name[i] = '0'
+		if bit != bits[0] {
+			name[i] = '1'
+		}
+	}
+	return string(name)
+}
+
+// more reports whether n groups can be split in another way than these.
+func more(splits map[string]bool, n int) bool {
+	const enough = 16 // of which no draws use up the splits
+	return n > enough || len(splits) < max(1, 1<<max(0, n-1)-1)
 }
 
 // Lay returns the hidden files that a draw changes, as they are laid. It is an error if the

@@ -62,6 +62,30 @@ func TestEachTestIsRealTwiceAndChangedTwice(t *testing.T) {
 	}
 }
 
+// A forger of one of three tests sees how the other two are laid, and forges where the tests are all real: else it would not
+// have won the deciding round. Whatever else it goes by, it passes a decoy or fails the real test in some run.
+func TestWhoForgesOneTestByWhatTwoOthersLookLikeIsFound(t *testing.T) {
+	s := groupsOf(3, 3)
+	for rule := range 8 { // whether it forges where the second, the first, or both of the others are changed
+		for range 200 {
+			found := false
+			for _, d := range mixed.Draws(s, 4) {
+				looks := 0
+				for i := range 2 {
+					if d[i] != mixed.Real {
+						looks += 1 << i
+					}
+				}
+				forges := looks == 0 || rule>>(looks-1)&1 == 1
+				found = found || forges == (d[2] != mixed.Real)
+			}
+			if !found {
+				t.Fatalf("who forges by rule %d is not found", rule)
+			}
+		}
+	}
+}
+
 func TestDrawsAreNotForeseeable(t *testing.T) {
 	s, seen := groupsOf(1, 1), map[string]int{}
 	const n = 400
