@@ -261,29 +261,32 @@ func (l *handle) guestHandler(log *slog.Logger, logged func()) *guest.Host {
 			}
 			return next, err
 		},
-		Beat: func(ctx context.Context, b guest.Beat) (guest.Order, error) {
-			l.hears()
-			select {
-			case <-l.end:
-				return guest.Order{End: true}, nil
-			default:
-			}
-			order, moved := l.later(b.Deadline)
-			if order != (guest.Order{}) {
-				return order, nil
-			}
-			select {
-			case <-l.end:
-				return guest.Order{End: true}, nil
-			case <-moved:
-				order, _ = l.later(b.Deadline)
-			case <-ctx.Done():
-			case <-l.ctx.Done():
-			case <-time.After(beatHold):
-			}
-			return order, nil
-		},
+		Beat: l.beat,
 	})
+}
+
+// beat answers a heartbeat with what the daemon wants, or with nothing new after a while.
+func (l *handle) beat(ctx context.Context, b guest.Beat) (order guest.Order, err error) {
+	l.hears()
+	select {
+	case <-l.end:
+		return guest.Order{End: true}, nil
+	default:
+	}
+	order, moved := l.later(b.Deadline)
+	if order != (guest.Order{}) {
+		return order, nil
+	}
+	select {
+	case <-l.end:
+		return guest.Order{End: true}, nil
+	case <-moved:
+		order, _ = l.later(b.Deadline)
+	case <-ctx.Done():
+	case <-l.ctx.Done():
+	case <-time.After(beatHold):
+	}
+	return order, nil
 }
 
 // beatHold is how long a heartbeat is held before it is answered with nothing new.
