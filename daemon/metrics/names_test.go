@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/metrics"
@@ -105,6 +106,37 @@ func TestTheDashboardHasItsRows(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Health", "Work", "Judge", "Machine", "Models and money", "Mining"}, rows); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The dashboard is one that Grafana reads, by the schema beside it, and a panel without a query, a place, or our datasource is
+// none.
+func TestTheDashboardPassesItsSchema(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("../../contrib/grafana/dashboard.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, "../../contrib/grafana/assayd.json")
+	conforms := func(text string) error {
+		board, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			return err
+		}
+		return schema.Validate(board)
+	}
+	if err := conforms(text); err != nil {
+		t.Error(err)
+	}
+	for old, wrong := range map[string]string{
+		`"expr"`: `"expression"`, `"gridPos"`: `"grid"`, `"${datasource}"`: `"mine"`, `"timeseries"`: `"graph"`, `"schemaVersion"`: `"schema"`, `"refId": "A"`: `"refId": ""`,
+	} {
+		spoiled := strings.Replace(text, old, wrong, 1)
+		if spoiled == text {
+			t.Errorf("the dashboard has no %s to spoil", old)
+		}
+		if conforms(spoiled) == nil {
+			t.Errorf("%s in the place of %s passes", wrong, old)
+		}
 	}
 }
 
