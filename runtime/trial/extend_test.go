@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +22,17 @@ const shortly = 500 * time.Millisecond
 
 // outlives plays an agent that has one answer at the declared deadline, when it knows of the later one, and does what
 // comes then.
-func (b *fixture) outlives(id, answer string, then func(ctx context.Context, g *scripted)) {
+func (b *fixture) outlives(s State, answer string, then func(ctx context.Context, g *scripted)) {
 	b.play(func(ctx context.Context, g *scripted) int {
 		w := g.hello(ctx)
 		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
 		g.WriteFile("/work/src/answer", []byte(answer))
+		// A hello that a daemon which is killed has not answered is answered by the next one, with the later deadline.
+		if w.Deadline.Sub(w.Now) > s.Cell.Timeout {
+			then(ctx, g)
+			<-ctx.Done()
+			return 137
+		}
 		var o guest.Order
 		for o.Deadline.IsZero() && ctx.Err() == nil && time.Now().Before(w.Deadline) {
 			short, cancel := context.WithDeadline(ctx, w.Deadline)
@@ -76,7 +83,7 @@ func (b *fixture) ends(ctx context.Context, g *scripted, answer string) {
 func TestAnExtendedTrialIsReportedAsOfItsDeclaredDeadline(t *testing.T) {
 	b := newFixture(t)
 	s := b.fresh(briefly)
-	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) {
+	b.outlives(s, partly, func(ctx context.Context, g *scripted) {
 		b.judgedDeclared(ctx, s.ID)
 		b.ends(ctx, g, solved)
 	})
@@ -103,11 +110,60 @@ func TestAnExtendedTrialIsReportedAsOfItsDeclaredDeadline(t *testing.T) {
 	}
 }
 
+// A daemon that is killed between any two steps is followed by one that is told of the same deadline, and takes no tree and
+// gives no verdict twice.
+func TestEveryStepOfAnExtendedTrialMayBeRepeated(t *testing.T) {
+	t.Parallel()
+	for crash, steps := 0, 1; crash <= steps && !t.Failed(); crash++ {
+		t.Run(fmt.Sprint(crash), func(t *testing.T) {
+			b := newFixture(t)
+			s := b.fresh(func(c *Cell) { c.Timeout = 3 * shortly })
+			b.outlives(s, partly, func(ctx context.Context, g *scripted) {
+				b.judgedDeclared(ctx, s.ID)
+				b.ends(ctx, g, solved)
+			})
+			m, finals, told := New(b.host, s.ID, s.Spec), 0, false
+			defer func() { m.Close() }()
+			for steps = 0; s.Phase != Done; steps++ {
+				if s.Phase == Running && !told {
+					m.Extend(Extend{Until: s.DeclaredDeadline().Add(time.Hour), Why: "extended by anna"})
+					told = true
+				}
+				next, effects, err := m.Step(t.Context(), s)
+				if err != nil {
+					t.Fatalf("step %d in phase %s: %v", steps, s.Phase, err)
+				}
+				if steps == crash { // what it returned is lost, with all that the daemon held
+					m.Close()
+					m, told = New(b.host, s.ID, s.Spec), false
+					continue
+				}
+				s = next
+				for _, e := range effects {
+					if e.Type == "trial.finished" {
+						finals++
+					}
+				}
+			}
+			r, subs := s.Result, b.ledger.of(s.ID)
+			if s.Extension == nil { // on a very busy machine the time was over before
+				if finals != 1 || len(subs) != 1 || r.Best == nil || r.Best.Round != "final-1" || r.Reason != ReasonDeadline || r.Extended != nil {
+					t.Errorf("%d verdicts, rounds %+v, %+v", finals, subs, r)
+				}
+				return
+			}
+			if finals != 1 || len(subs) != 2 || r.Best == nil || r.Best.Round != "final-1" || r.Extended == nil || r.Extended.Best == nil || r.Extended.Best.Round != "final-2" {
+				t.Errorf("%d verdicts, rounds %+v, %+v, later %+v", finals, subs, r, r.Extended)
+			}
+		})
+	}
+}
+
 // Whatever is judged beyond the rounds themselves is judged of both.
 func TestThePrivateSetLooksAtBothEndsOfAnExtendedTrial(t *testing.T) {
 	b, runs := privateBench(t)
 	s := b.fresh(withPrivate, briefly)
-	b.outlives(s.ID, overfitted, func(ctx context.Context, g *scripted) {
+	b.outlives(s, overfitted, func(ctx context.Context, g *scripted) {
 		b.judgedDeclared(ctx, s.ID)
 		b.ends(ctx, g, solved)
 	})
@@ -128,7 +184,7 @@ func TestThePrivateSetLooksAtBothEndsOfAnExtendedTrial(t *testing.T) {
 func TestAnAgentThatEndsInItsDeclaredTimeIsReportedAsItEnds(t *testing.T) {
 	b := newFixture(t)
 	s := b.fresh()
-	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) { b.ends(ctx, g, solved) })
+	b.outlives(s, partly, func(ctx context.Context, g *scripted) { b.ends(ctx, g, solved) })
 	m := b.machine(s)
 	s, _ = b.more(m, s)
 	s, _ = b.until(m, s, Done)
@@ -158,7 +214,7 @@ func TestWhatBreaksInExtendedTimeTakesNothing(t *testing.T) {
 			t.Parallel()
 			b := newFixture(t)
 			s, lose := b.fresh(briefly), make(chan struct{})
-			b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) {
+			b.outlives(s, partly, func(ctx context.Context, g *scripted) {
 				select {
 				case <-lose:
 				case <-ctx.Done():
@@ -208,7 +264,7 @@ func TestNoWordOfAGuestMovesTheEndOfAnExtendedTrialBack(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
 	s, solve := b.fresh(briefly), make(chan struct{})
-	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) {
+	b.outlives(s, partly, func(ctx context.Context, g *scripted) {
 		select {
 		case <-solve:
 		case <-ctx.Done():
@@ -262,7 +318,7 @@ func TestACancelBeyondTheDeclaredDeadlineIsOne(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
 	s := b.fresh(briefly)
-	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) {})
+	b.outlives(s, partly, func(ctx context.Context, g *scripted) {})
 	m := b.machine(s)
 	s, _ = b.more(m, s)
 	s = b.passes(m, s)
@@ -316,7 +372,7 @@ func TestASingleModeTrialThatNeededMoreTimeHasTimedOut(t *testing.T) {
 	b := newFixture(t)
 	b.before(sound)
 	s := b.fresh(once, briefly)
-	b.outlives(s.ID, partly, func(ctx context.Context, g *scripted) {
+	b.outlives(s, partly, func(ctx context.Context, g *scripted) {
 		<-time.After(2 * shortly) // its time is over
 		b.ends(ctx, g, solved)
 	})
