@@ -277,7 +277,7 @@ func (k *Orders) Extend(ctx context.Context, m MoreTime) (Changed, error) {
 	switch {
 	case o.Until.Before(now):
 		return Changed{}, query.Conflictf("extend %s: it has more time than that, until %s UTC; time is not taken away, to end it now: assayd stop %s", s.ID, now.UTC().Format(time.DateTime), s.ID)
-	case o.Until.Equal(now) && asked:
+	case o.Until.Equal(now):
 		return Changed{Target: s.ID, State: Extended, Says: fmt.Sprintf("%s is %s", s.ID, was)}, nil
 	}
 	return k.put(ctx, s, m.Ask, o, Extended)

@@ -140,16 +140,19 @@ func (m *Machine) declared(ctx context.Context, s State) (State, []Effect, error
 	switch {
 	case ctx.Err() != nil:
 		return s, nil, context.Cause(ctx)
-	case err != nil && late <= declaredSlack && (!refused || errors.Is(err, round.ErrBusy)):
-		return s, nil, err // until it is too late
-	case err != nil:
+	case err == nil:
+		x := s.changed()
+		x.Taken, x.Round = true, sub.Round
+		return s, nil, nil
+	case errors.Is(err, errTooLate) || refused && !errors.Is(err, round.ErrBusy):
 		s.changed().Taken = true
 		return s, []Effect{m.happened(s, "not_taken", "the tree at the declared deadline was not taken: "+err.Error())}, nil
 	}
-	x := s.changed()
-	x.Taken, x.Round = true, sub.Round
-	return s, nil, nil
+	return s, nil, err // it is tried again until it is too late
 }
+
+// errTooLate says that the tree of the declared deadline cannot be told from what came later.
+var errTooLate = errors.New("the daemon could not look in time")
 
 // declaredKey is that of the round with the tree of the declared deadline.
 const declaredKey = "declared-1"
@@ -166,7 +169,7 @@ func (m *Machine) asOfDeclared(ctx context.Context, s State, late time.Duration)
 	if i := slices.IndexFunc(subs, func(o round.Submission) bool { return o.Try == s.Try && o.Key == declaredKey }); i >= 0 {
 		return subs[i], nil
 	}
-	return round.Submission{}, fmt.Errorf("nobody looked until %s later", late.Round(time.Second))
+	return round.Submission{}, fmt.Errorf("%w: %s have passed", errTooLate, late.Round(time.Second))
 }
 
 // lastAsDeclared takes the last tree of an agent that has ended right at the declared deadline for the one of then.

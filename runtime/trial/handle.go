@@ -268,14 +268,10 @@ func (l *handle) guestHandler(log *slog.Logger, logged func()) *guest.Host {
 // beat answers a heartbeat with what the daemon wants, or with nothing new after a while.
 func (l *handle) beat(ctx context.Context, b guest.Beat) (order guest.Order, err error) {
 	l.hears()
-	select {
-	case <-l.end:
-		return guest.Order{End: true}, nil
-	default:
-	}
+	hold := beatHold
 	order, moved := l.later(b.Deadline)
-	if order != (guest.Order{}) {
-		return order, nil
+	if order != (guest.Order{}) { // a guest that forgets it again and again does not keep the daemon busy
+		hold, moved = orderHold, nil
 	}
 	select {
 	case <-l.end:
@@ -284,13 +280,16 @@ func (l *handle) beat(ctx context.Context, b guest.Beat) (order guest.Order, err
 		order, _ = l.later(b.Deadline)
 	case <-ctx.Done():
 	case <-l.ctx.Done():
-	case <-time.After(beatHold):
+	case <-time.After(hold):
 	}
 	return order, nil
 }
 
-// beatHold is how long a heartbeat is held before it is answered with nothing new.
-const beatHold = 15 * time.Second
+// How long a heartbeat is held before it is answered with nothing new, and with a deadline that was later already.
+const (
+	beatHold  = 15 * time.Second
+	orderHold = 100 * time.Millisecond
+)
 
 var errClosed = errors.New("the daemon lets go of this trial")
 
