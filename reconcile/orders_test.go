@@ -110,7 +110,7 @@ func TestATrialIsExtended(t *testing.T) {
 		}
 	}
 	var conflict *query.Conflict
-	if _, err := d.ExtendTrial(ctx, more(id, 60, false)); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "not taken away") {
+	if _, err := d.ExtendTrial(ctx, more(id, 60, false)); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "is not taken away") {
 		t.Errorf("an earlier deadline: %v", err)
 	}
 	d.stop()

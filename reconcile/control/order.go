@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/fault"
@@ -32,7 +33,7 @@ type Order struct {
 func (o Order) String() string {
 	text := map[string]string{Stop: "stopped", Cancel: "cancelled", Extend: "extended"}[o.Action]
 	if o.Action == Extend {
-		text += " until " + o.Until.UTC().Format(time.DateTime) + " UTC"
+		text += " until " + plan.Stamp(o.Until)
 	}
 	text += " by " + cmp.Or(o.By, "a user")
 	if o.Reason != "" {
@@ -233,8 +234,6 @@ type MoreTime struct {
 	Seconds int64 `json:"for_s"` // beyond the deadline that the spec declares
 }
 
-func (m MoreTime) duration() time.Duration { return time.Duration(m.Seconds) * time.Second }
-
 // maxExtension bounds by how much a deadline is moved.
 const maxExtension = 30 * 24 * time.Hour
 
@@ -270,13 +269,13 @@ func (k *Orders) Extend(ctx context.Context, m MoreTime) (Changed, error) {
 	if why := s.MayExtend(); why != "" {
 		return Changed{}, query.Conflictf("extend %s: %s", s.ID, why)
 	}
-	o, now := Order{Action: Extend, Try: s.Try, Until: s.DeclaredDeadline().Add(m.duration())}, s.Deadline
+	o, now := Order{Action: Extend, Try: s.Try, Until: s.DeclaredDeadline().Add(time.Duration(m.Seconds) * time.Second)}, s.Deadline
 	if asked {
 		now = was.Until
 	}
 	switch {
 	case o.Until.Before(now):
-		return Changed{}, query.Conflictf("extend %s: it has more time than that, until %s UTC; time is not taken away, to end it now: assayd stop %s", s.ID, now.UTC().Format(time.DateTime), s.ID)
+		return Changed{}, query.Conflictf("extend %s: it has more time than that, until %s. Time is not taken away; to end it now: assayd stop %s", s.ID, plan.Stamp(now), s.ID)
 	case o.Until.Equal(now):
 		return Changed{Target: s.ID, State: Extended, Says: fmt.Sprintf("%s is %s", s.ID, was)}, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -17,8 +18,7 @@ func laterInWords(declared, deadline time.Time, x *trial.Extended) string {
 	if declared.IsZero() {
 		return ""
 	}
-	at := func(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
-	text := fmt.Sprintf("A user moved the deadline from %s to %s.", at(declared), at(deadline))
+	text := fmt.Sprintf("A user moved the deadline from %s to %s.", plan.Stamp(declared), plan.Stamp(deadline))
 	if x == nil {
 		return text + " What is reported is what there is at the first."
 	}

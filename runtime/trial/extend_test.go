@@ -225,7 +225,7 @@ func TestWhatBreaksInExtendedTimeTakesNothing(t *testing.T) {
 			if late {
 				s = b.passes(m, s)
 			} else {
-				s, _ = b.untilExtended(m, s)
+				s = b.untilExtended(m, s)
 				m.Close() // the daemon is away until the declared deadline is over
 				<-time.After(2 * shortly)
 				m = b.machine(s)
@@ -247,7 +247,7 @@ func TestWhatBreaksInExtendedTimeTakesNothing(t *testing.T) {
 }
 
 // untilExtended makes steps until the deadline has moved.
-func (b *fixture) untilExtended(m *Machine, s State) (State, []Effect) {
+func (b *fixture) untilExtended(m *Machine, s State) State {
 	b.t.Helper()
 	for s.Extension == nil {
 		next, _, err := m.Step(b.t.Context(), s)
@@ -256,7 +256,7 @@ func (b *fixture) untilExtended(m *Machine, s State) (State, []Effect) {
 		}
 		s = next
 	}
-	return s, nil
+	return s
 }
 
 // An agent that is root can say when it ended. It does not make what it made later part of its declared time.
