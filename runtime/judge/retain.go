@@ -42,8 +42,10 @@ func (j *Judge) Retain(ctx context.Context, trial string, keep bool) error {
 	return j.prune(ctx, s, keep, "")
 }
 
-// prune removes the stopped containers of a trial's judgings that decide nothing. Of a
-// submission that has no verdict it leaves them alone, unless it is own, which is done with.
+// prune removes the containers of a trial's judgings that decide nothing. While judgings
+// run, own is the submission of the one that asks. Then prune leaves two kinds of containers
+// alone: those of a submission without a verdict, unless it is own, and that of the one that
+// decides, which its own judging may be about to stop. own = "" means that no judging runs.
 func (j *Judge) prune(ctx context.Context, s *session, keep bool, own string) error {
 	all, err := j.opts.Ledger.Submissions(ctx, s.Trial)
 	if err != nil {
@@ -59,7 +61,7 @@ func (j *Judge) prune(ctx context.Context, s *session, keep bool, own string) er
 		if c.Labels[container.LabelTrial] != s.Trial || c.Labels[container.LabelRole] != container.RoleJudge || id == "" {
 			continue
 		}
-		if keep && id == decides && c.Phase == container.PhaseExited {
+		if keep && id == decides && (own != "" || c.Phase == container.PhaseExited) {
 			continue
 		}
 		judged := slices.ContainsFunc(all, func(o round.Submission) bool { return o.ID == id && o.State == round.StateJudged })

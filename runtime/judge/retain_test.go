@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -82,6 +83,35 @@ func TestWhereAPrivateSetDecidesItsContainerStays(t *testing.T) {
 		}
 		if got := kept(t, b); !slices.Equal(got, asked[:1]) {
 			t.Errorf("%q are kept, want that of the best round by the private set, %q", got, asked[0])
+		}
+	})
+}
+
+// TestAContainerThatDecidesStaysThoughAnotherJudgingEndsBeforeItIsStopped: the engine may take
+// its time to stop it, and its verdict is out already.
+func TestAContainerThatDecidesStaysThoughAnotherJudgingEndsBeforeItIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFixture(t)
+		b.open("t", func(s *round.Session) { s.Keep = true })
+		var once sync.Once
+		stopped := make(chan struct{})
+		b.fake.Intercept(func(call, _ string) error {
+			first := false
+			if call == "Stop" {
+				once.Do(func() { first = true })
+			}
+			if first {
+				<-stopped
+			}
+			return nil
+		})
+		best := b.judged(t, b.submit(t, "t", round.KindAgent, "a passed").ID)
+		synctest.Wait()
+		b.judged(t, b.submit(t, "t", round.KindAgent, "a failed").ID)
+		synctest.Wait()
+		close(stopped)
+		if got := kept(t, b); !slices.Equal(got, []string{best.ID}) {
+			t.Errorf("%q are kept, want that of the best round, %q", got, best.ID)
 		}
 	})
 }
