@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -110,7 +111,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "edit": edit, "closed": closed, "answers": answers, "declares": declares, "newer": newer,
-			"finished": finished, "registry": registryFor, "images": images, "unused": unused,
+			"finished": finished, "registry": registryFor, "images": images, "unused": unused, "collected": collected,
 			"hub":   func(ts *testscript.TestScript, _ bool, args []string) { hub(t, ts, args) },
 			"swept": func(ts *testscript.TestScript, _ bool, args []string) { swept(t, ts, args[0]) },
 		},
@@ -169,6 +170,29 @@ func unused(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Fatalf("there are still containers of image %s: %s", id, out)
 			}
 		}
+	}
+}
+
+// collected runs a command, such as gc, until no image is like args[0], and looks for args[1] in all that it prints. A judge
+// container that waits for work may begin as its trial ends, and keeps its image until it is removed.
+func collected(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	printed := ""
+	for begun := time.Now(); ; {
+		ts.Check(ts.Exec(args[2], args[3:]...))
+		printed += ts.ReadFile("stdout")
+		left := imagesLike(ts, args[0])
+		if len(left) == 0 {
+			break
+		}
+		if time.Since(begun) > time.Minute {
+			ts.Fatalf("there are still the images %s", left)
+		}
+		unused(ts, false, args)
+	}
+	if !want.MatchString(printed) {
+		ts.Fatalf("no match for %q in what %s has printed", args[1], args[2])
 	}
 }
 
