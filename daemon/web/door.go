@@ -48,7 +48,7 @@ func tokenOf(tokens []Token, text string) (found Token, ok bool) {
 var operatorRoutes = []string{"/v1/rerun", "/v1/retry", "/v1/cancel", "/v1/holds", "/v1/drain", "/v1/notes"}
 
 // trialVerb are the verbs about one trial, which are for operators, too.
-var trialVerb = regexp.MustCompile(`^/v1/trials/[^/]+/stop$`)
+var trialVerb = regexp.MustCompile(`^/v1/trials/[^/]+/(stop|extend)$`)
 
 // may reports whether a role may make a request to the API. One that names files of the daemon's machine is read, and its
 // datasets are fetched: that is for whoever may do everything.
