@@ -54,7 +54,7 @@ var Answers = map[string]any{
 	"Evaluated": Evaluated{}, "Checked": Checked{}, "Report": summary.Report{}, "Compared": summary.Compared{}, "Harness": Harness{},
 	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},
 	"RunPage": Page[query.RunInfo]{}, "ExecutionPage": Page[query.ExecutionInfo]{}, "SpecPage": Page[query.SpecInfo]{},
-	"TaskPage": Page[query.TaskInfo]{}, "PullPage": Page[query.PullInfo]{}, "ActivityPage": Page[query.ActivityInfo]{}, "Activity": query.ActivityInfo{}, "SubmissionPage": Page[query.RoundInfo]{},
+	"TaskPage": Page[query.TaskInfo]{}, "PullPage": Page[query.PullInfo]{}, "ActivityPage": Page[query.ActivityInfo]{}, "Activity": query.ActivityInfo{}, "FilePage": Page[query.FileInfo]{}, "File": query.FileInfo{}, "Spending": query.Spending{}, "SpendingLine": query.SpendingLine{}, "SpendingHour": query.SpendingHour{}, "DearTrial": query.DearTrial{}, "SpendingNow": query.SpendingNow{}, "SpecCost": query.SpecCost{}, "SubmissionPage": Page[query.RoundInfo]{},
 	"RoundTestPage": Page[query.TestInfo]{}, "CellPage": Page[query.CellInfo]{}, "Cell": query.CellInfo{}, "Run": query.RunInfo{}, "Trial": query.TrialInfo{}, "Mining": query.MiningInfo{},
 	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": query.RoundInfo{}, "OutputPage": query.OutputPage{},
 }

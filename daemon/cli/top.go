@@ -114,6 +114,9 @@ func showOverview(w io.Writer, o query.Overview, now time.Time) error {
 			return err
 		}
 	}
+	if s := o.Spending; s.HourUSD > 0 || len(s.Budgets) > 0 {
+		fmt.Fprintf(w, "\nmodels: %s\n", s.InWords())
+	}
 	var files []string
 	for _, s := range config.Statuses() {
 		if n := o.Files[s]; n > 0 {

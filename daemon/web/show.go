@@ -23,6 +23,7 @@ const (
 	testsOnPage  = 200
 	specsOnPage  = 50
 	pullsOnPage  = 100
+	filesOnPage  = 200
 	stepsOnPage  = 50
 	stepsBeside  = 25 // of each of two trials
 	executions   = 20
@@ -40,12 +41,14 @@ func (s *Server) pages() map[string]show {
 		"/runs/{run}/{execution}":              s.run,
 		"/trials/{trial}":                      s.trial,
 		"/trials/{trial}/log":                  s.log,
+		"/trials/{trial}/files":                s.files,
 		"/trials/{trial}/steps":                s.steps,
 		"/trials/{trial}/between/{a}/{b}":      s.between,
 		"/trials/{trial}/rounds/{round}":       s.round,
 		"/tasks":                               s.tasks,
 		"/machine":                             s.machine,
 		"/activity":                            s.activity,
+		"/spending":                            s.spending,
 		"/specs":                               s.specs,
 		"/mining":                              s.minings,
 		"/mining/{mining}":                     s.mining,
@@ -142,6 +145,14 @@ func (s *Server) activity(q *http.Request, f page.Frame) (string, page.View, err
 		return "", nil, err
 	}
 	return "activity", page.NewActivity(f, items, next, first(q.URL)), nil
+}
+
+func (s *Server) spending(q *http.Request, f page.Frame) (string, page.View, error) {
+	now, err := s.o.Reader.Spending(q.Context())
+	if err != nil {
+		return "", nil, err
+	}
+	return "spending", page.NewSpending(f, now), nil
 }
 
 func (s *Server) machine(q *http.Request, f page.Frame) (string, page.View, error) {

@@ -157,6 +157,28 @@ func (s *Server) logEnd(ctx context.Context, id string) (int64, error) {
 	return end, log.Close()
 }
 
+func (s *Server) files(q *http.Request, f page.Frame) (string, page.View, error) {
+	ctx, id := q.Context(), q.PathValue("trial")
+	t, err := s.o.Reader.TrialOf(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	after, err := api.Number(q, "after", 0)
+	if err != nil {
+		return "", nil, err
+	}
+	files, err := s.o.Reader.FilesAfter(ctx, id, after, filesOnPage+1)
+	if err != nil {
+		return "", nil, err
+	}
+	next := ""
+	if len(files) > filesOnPage {
+		files = files[:filesOnPage]
+		next = behind(q.URL, strconv.Itoa(files[filesOnPage-1].N))
+	}
+	return "files", page.NewFiles(f, t, files, next, first(q.URL)), nil
+}
+
 func (s *Server) steps(q *http.Request, f page.Frame) (string, page.View, error) {
 	ctx, id := q.Context(), q.PathValue("trial")
 	t, err := s.o.Reader.TrialOf(ctx, id)

@@ -18,8 +18,9 @@ type Overview struct {
 	Files       map[config.Status]int `json:"files"`   // how many are in which state
 	Diagnostics config.Diagnostics    `json:"diagnostics"`
 	Paused      bool                  `json:"paused,omitempty"` // a user has paused everything
-	Waits       []string              `json:"waits,omitempty"`  // what the daemon lacks, without which it does nothing new
-	Git         *GitStatus            `json:"git,omitempty"`    // nil = no specs come from a repository
+	Spending    SpendingNow           `json:"spending"`
+	Waits       []string              `json:"waits,omitempty"` // what the daemon lacks, without which it does nothing new
+	Git         *GitStatus            `json:"git,omitempty"`   // nil = no specs come from a repository
 }
 
 // How much an overview has.
@@ -50,6 +51,9 @@ func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
 			return err
 		}
 		if latest, err = tx.LatestTopics(2*overviewLatest + overviewWorking); err != nil {
+			return err
+		}
+		if o.Spending, err = r.spendingNow(tx, clock.Now().UTC()); err != nil {
 			return err
 		}
 		holds, err := hold.Read(tx)

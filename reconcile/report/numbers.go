@@ -92,7 +92,8 @@ func PValue(p float64) string {
 	return strconv.FormatFloat(p, 'f', 3, 64)
 }
 
-func cost(usd float64) string {
+// Cost is an amount of dollars; none is a dash.
+func Cost(usd float64) string {
 	if usd == 0 {
 		return none
 	}

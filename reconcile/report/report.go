@@ -22,7 +22,7 @@ var Parts string
 // Funcs are the functions of Parts.
 func Funcs() template.FuncMap {
 	return template.FuncMap{
-		"number": number, "signed": signed, "pvalue": PValue, "rate": rate, "value": value, "cost": cost, "seconds": Seconds, "percent": percent,
+		"number": number, "signed": signed, "pvalue": PValue, "rate": rate, "value": value, "cost": Cost, "seconds": Seconds, "percent": percent,
 		"between": between, "betweenRates": betweenRates, "betweenSigned": betweenSigned,
 		"charts": charts, "whisker": whisker, "difference": difference, "colour": colour, "rows": rows, "tables": timeTables,
 		"alike": alike, "clusters": clusters, "scale": scale, "scored": scored, "ks": ks, "someKs": summary.Some, "measures": Measures,

@@ -49,8 +49,8 @@ func (t *Tx) ProviderOf(trial string, try int) (string, error) {
 // UpdateExchange replaces what a stored exchange took. It fails with ErrNotFound.
 func (t *Tx) UpdateExchange(id int64, x ExchangeRow) error {
 	old, err := one(t, func(r row) (x ExchangeRow, err error) {
-		return x, r.Scan(&x.Spec, &x.Execution, &x.Trial, &x.Try, &x.Input, &x.Output, &x.Cached, &x.Estimated, &x.USD)
-	}, "SELECT spec, execution, trial, try, input, output, cached, estimated, usd FROM exchanges WHERE id = ?", id)
+		return x, r.Scan(&x.Spec, &x.Execution, &x.Trial, &x.Try, &x.Provider, &x.Model, &x.Input, &x.Output, &x.Cached, &x.Estimated, &x.USD)
+	}, "SELECT spec, execution, trial, try, provider, model, input, output, cached, estimated, usd FROM exchanges WHERE id = ?", id)
 	if err == nil {
 		err = t.addSpent(old, spentOf(x, 1).less(spentOf(old, 1)))
 	}
@@ -125,7 +125,7 @@ func (t *Tx) addSpent(of ExchangeRow, more sum) error {
 			return fmt.Errorf("add up what %s e%d spent: %w", a.spec, a.execution, err)
 		}
 	}
-	if err := t.addDay(more.usd); err != nil {
+	if err := errors.Join(t.addDay(more.usd), t.addMinute(of, more)); err != nil {
 		return err
 	}
 	return t.touchTopic(of.Spec, Usage)

@@ -327,7 +327,7 @@ CREATE INDEX cells_agent ON cells (agent, model, finished) WHERE finished > 0;
 
 -- The cells of all runs at a task.
 CREATE INDEX cells_task ON cells (benchmark, task, created, trial);
-`, controlSchema, activitySchema, notesSchema, budgetSchema, deliverySchema}
+`, controlSchema, activitySchema, notesSchema, budgetSchema, deliverySchema, spendingSchema}
 
 // migrate brings the database to the newest schema in one transaction.
 func migrate(ctx context.Context, db *sql.DB, dir string) error {

@@ -19,7 +19,7 @@ import (
 // functions are what templates have besides those of reports.
 var functions = template.FuncMap{
 	"asset": asset, "clock": clockTime, "stamp": stamp, "bytes": humanize.IBytes,
-	"runPath": RunPath, "trialPath": TrialPath, "actPath": ActPath, "verbs": newOffer, "roundPath": RoundPath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
+	"runPath": RunPath, "trialPath": TrialPath, "actPath": ActPath, "verbs": newOffer, "roundPath": RoundPath, "filePath": filePath, "miningPath": MiningPath, "name": nameOf, "tokens": tokens,
 	"stateClass": stateClass, "filtered": withParameter, "caret": caret, "ms": milliseconds, "join": strings.Join, "ratio": ratio,
 	"entry": newEntry, "pager": newPager, "trialsAt": trialsAt, "stepsAt": stepsAt, "agentsPath": agentsPath, "gapOf": gapOf, "benchmarkPath": BenchmarkPath, "taskOf": taskOf, "taskAt": taskAt,
 	"link": newLink, "healthAt": healthAt, "specPath": specPath, "solved": solved, "word": word, "sum": sum, "plot": plotOf,
@@ -42,6 +42,11 @@ func TrialPath(id string) string { return "/trials/" + url.PathEscape(id) }
 // RoundPath is the address of the page of a round.
 func RoundPath(trial, round string) string {
 	return TrialPath(trial) + "/rounds/" + url.PathEscape(round)
+}
+
+// filePath is the address at which a file of a trial is saved from.
+func filePath(trial, name string) string {
+	return "/v1/trials/" + url.PathEscape(trial) + "/files/" + url.PathEscape(name)
 }
 
 // MiningPath is the address of the page of a mining spec.

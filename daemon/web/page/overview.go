@@ -17,6 +17,7 @@ type Overview struct {
 	More    int                // diagnostics that are not shown
 	Waits   []string           // what the daemon lacks
 	Health  []query.HealthFinding
+	Costs   query.SpendingNow
 	Git     *query.GitStatus
 	Watches []string
 	Paused  bool   // a user has paused everything
@@ -36,7 +37,7 @@ const maxWrong = 5
 // NewOverview makes the overview.
 func NewOverview(f Frame, o query.Overview, h query.Health, watches []string) *Overview {
 	f.Title, f.Nav, f.Topics = "overview", "overview", []string{} // all of them
-	v := &Overview{Frame: f, Minings: o.Minings, Waits: o.Waits, Health: h.Findings, Git: o.Git, Watches: watches, Paused: o.Paused}
+	v := &Overview{Frame: f, Minings: o.Minings, Waits: o.Waits, Health: h.Findings, Costs: o.Spending, Git: o.Git, Watches: watches, Paused: o.Paused}
 	for _, r := range o.Runs {
 		v.Runs = append(v.Runs, lineOf(r))
 	}

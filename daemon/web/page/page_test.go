@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/budget"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
@@ -105,9 +106,15 @@ func every() map[string]View {
 		"comparesteps": NewCompareSteps(f, at, hostile, []SideSteps{{Name: hostile, Trials: []query.CellInfo{cell, cell}, Steps: steps}, {Name: hostile, Trials: []query.CellInfo{cell}}}, 25),
 		"mining":       NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
 		"minings":      NewMinings(f, []query.MiningInfo{mining}, "", ""),
-		"activity":     NewActivity(f, []query.ActivityInfo{{N: 1, Time: f.AsOf, Action: hostile, Target: "run." + hostile, By: hostile, Via: hostile, Reason: hostile}}, "", ""),
-		"login":        NewLogin(f, hostile, hostile, true),
-		"problem":      NewProblem(f, 404, hostile, hostile),
+		"files":        NewFiles(f, trial, []query.FileInfo{{Name: hostile, Kind: hostile, Try: 1, Round: hostile, Bytes: 1, SHA256: hostile}, {Name: hostile, Kind: query.FileArchive, Gone: true}}, "", ""),
+		"spending": NewSpending(f, query.Spending{
+			HourUSD: 2, Budgets: []budget.Period{{Period: budget.Day, LimitUSD: 5, SpentUSD: 4, LeftUSD: 1, Ends: f.AsOf}}, Hours: []query.SpendingHour{{Begin: f.AsOf, USD: 2}},
+			Items: []query.SpendingLine{{Spec: "run." + hostile, Provider: hostile, Model: hostile, HourUSD: 1, DayUSD: 2}}, OtherUSD: 1,
+			Trials: []query.DearTrial{{Trial: hostile, Run: "run." + hostile, Benchmark: hostile, Task: hostile, Agent: hostile, Model: hostile, State: hostile, USD: 1}},
+		}),
+		"activity": NewActivity(f, []query.ActivityInfo{{N: 1, Time: f.AsOf, Action: hostile, Target: "run." + hostile, By: hostile, Via: hostile, Reason: hostile}}, "", ""),
+		"login":    NewLogin(f, hostile, hostile, true),
+		"problem":  NewProblem(f, 404, hostile, hostile),
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *site) everyPage(b *browser) map[string]string {
 	b.do(chromedp.Navigate(s.home()))
 	b.shows("wrong.hcl:2")
 	return map[string]string{
-		"overview": "", "runs": "runs", "run": "runs/quickstart", "trial": trial[1:], "round": trial[1:] + "/rounds/agent-1", "log": trial[1:] + "/log", "steps": trial[1:] + "/steps", "between": trial[1:] + "/between/agent-1/agent-2",
+		"overview": "", "runs": "runs", "run": "runs/quickstart", "trial": trial[1:], "round": trial[1:] + "/rounds/agent-1", "log": trial[1:] + "/log", "files": trial[1:] + "/files", "spending": "spending", "steps": trial[1:] + "/steps", "between": trial[1:] + "/between/agent-1/agent-2",
 		"specs": "specs", "tasks": "tasks", "activity": "activity", "act": "act?verb=throttle&target=run.quickstart", "cancel": "act?verb=cancel&target=run.quickstart", "machine": "machine", "mining": "mining", "problem": "runs/none", "login": "login",
 		"compare":      "compare?" + url.Values{"a": {"run.quickstart"}, "b": {"run.quickstart"}}.Encode(),
 		"benchmark":    "benchmarks/roman",

@@ -5,7 +5,7 @@ const off = 'assayd-keys-off';
 const help = /** @type {HTMLDialogElement | null} */ (document.getElementById('help'));
 const box = /** @type {HTMLInputElement | null} */ (document.getElementById('keys-off'));
 const button = document.getElementById('keys');
-const pages = /** @type {Record<string, string>} */ ({ o: '/', r: '/runs', m: '/mining', t: '/tasks', s: '/specs', h: '/machine', a: '/activity' });
+const pages = /** @type {Record<string, string>} */ ({ o: '/', r: '/runs', m: '/mining', t: '/tasks', s: '/specs', h: '/machine', p: '/spending', a: '/activity' });
 
 let prefix = false;
 
