@@ -205,7 +205,7 @@ func (c *checker) imported(i *Import) {
 			}
 			same[p.Text] = 0
 		case p.Kept:
-			detail += " What was accepted before stays."
+			detail += " The specs that were accepted before stay."
 		}
 		d := c.u.complaint(c.block, i.Pos, summary, detail)
 		if len(i.Tasks) > 0 || p.Pending { // nothing at all is an error

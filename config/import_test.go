@@ -166,8 +166,8 @@ func TestABrokenImportChangesNothing(t *testing.T) {
 		told     string
 	}{
 		"sound":                  {version("a=2", "b=2"), nil, "", `a"2" b"2"`, ""},
-		"one broken":             {version("b=2"), []Problem{{File: "a.json", Task: "a", Text: "no"}}, "", `a"1" b"2"`, "No. What was accepted before stays."},
-		"all broken":             {nil, []Problem{{File: "BENCHMARK.yaml", Text: "no"}}, "", `a"1" b"1"`, "What was accepted before stays."},
+		"one broken":             {version("b=2"), []Problem{{File: "a.json", Task: "a", Text: "no"}}, "", `a"1" b"2"`, "No. The specs that were accepted before stay."},
+		"all broken":             {nil, []Problem{{File: "BENCHMARK.yaml", Text: "no"}}, "", `a"1" b"1"`, "The specs that were accepted before stay."},
 		"a new one broken":       {version("a=2", "b=2"), []Problem{{File: "c.json", Task: "c", Text: "no"}}, "", `a"2" b"2"`, "No."},
 		"one removed":            {version("b=2"), nil, "", `b"2"`, ""},
 		"broken and not wanted":  {version("b=2"), []Problem{{File: "a.json", Task: "a", Text: "no"}}, `exclude = ["a"]`, `b"2"`, "No."},

@@ -195,7 +195,7 @@ func (l *loader) read(in Input, last Compiled, ok bool) *unit {
 		return u
 	}
 	if in.Unknown != "" {
-		u.errors = Diagnostics{{Severity: Warning, Summary: "File not readable", Detail: in.Unknown + ". What was accepted before stays.", File: in.Display, Path: in.Path}}
+		u.errors = Diagnostics{{Severity: Warning, Summary: "File not readable", Detail: in.Unknown + ". The specs that were accepted before stay.", File: in.Display, Path: in.Path}}
 		return u
 	}
 	sum := sha256.Sum256(in.Text)

@@ -271,7 +271,7 @@ func (b *body) output(head Block) Output {
 	case within(head.Path, out.Dir):
 		refuse("The spec file itself lies in that folder.")
 	case watched != "":
-		refuse(fmt.Sprintf("Specs are read from %s: what is mined may not lie there, or a file of it could be taken for a spec.", watched))
+		refuse(fmt.Sprintf("Specs are read from %s: mined tasks may not lie there, because a file of theirs could be taken for a spec.", watched))
 	}
 	return out
 }

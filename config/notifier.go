@@ -71,7 +71,7 @@ func (b *body) readNotifiers() map[string]Notifier {
 			On: n.kinds("on"), Specs: n.globs("specs", []string{"*"}),
 		}
 		if n.has("key") && out[n.label].Format == FormatSlack {
-			b.f.fail(n.where("key"), `"slack" excludes "key"`, `What is sent as "slack" has no signature. Remove the key, or write format = "json".`)
+			b.f.fail(n.where("key"), `"slack" excludes "key"`, `A message in the format "slack" has no signature. Remove the key, or write format = "json".`)
 		}
 		n.close()
 	}

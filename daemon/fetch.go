@@ -165,7 +165,7 @@ func (f *fetcher) run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := f.store.Tidy(unusedCopy); err != nil {
-			f.log.Warn("remove copies of datasets that nobody uses", "error", err)
+			f.log.Warn("remove copies of datasets that are not used any more", "error", err)
 		}
 		select {
 		case <-tick.C:

@@ -56,7 +56,7 @@ func httpTokens(settings *config.Settings) (all []web.Token, err error) {
 			return nil, fmt.Errorf("http in the settings: %s: there is no secret %q", t.name, t.secret.Name())
 		}
 		if len(t.Text) < shortestToken {
-			return nil, fmt.Errorf("http in the settings: the %s has %d characters, and it must have %d characters or more, for anybody on the network may try some; make one with: openssl rand -hex 32", t.name, len(t.Text), shortestToken)
+			return nil, fmt.Errorf("http in the settings: the %s has %d characters, and it must have %d or more, because others on the network can try to guess it. Make one with: openssl rand -hex 32", t.name, len(t.Text), shortestToken)
 		}
 		all = append(all, t.Token)
 	}
@@ -84,7 +84,7 @@ func (d *Daemon) listenHTTP(ctx context.Context) error {
 	for _, l := range d.http {
 		d.opts.Log.Info("HTTP listener", "address", l.Addr().String())
 		if at, ok := l.Addr().(*net.TCPAddr); ok && !at.IP.IsLoopback() {
-			d.opts.Log.Warn("the HTTP listener can be reached from elsewhere and is not encrypted: whoever listens on the way learns the token, which equals root here; put a proxy with TLS before it",
+			d.opts.Log.Warn("the HTTP listener can be reached from other machines and is not encrypted. A listener on the way learns the token, which equals root here. Put a proxy with TLS before it.",
 				"address", l.Addr().String())
 		}
 	}

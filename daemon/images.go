@@ -54,10 +54,10 @@ func (d *Daemon) collect(ctx context.Context) error {
 		}
 		out, err := d.rec.Retention.Collect(ctx, retention.Sweep{Keep: &keep, Young: collectEvery})
 		if err != nil && ctx.Err() == nil {
-			d.opts.Log.Warn("collect what nobody needs", "error", err)
+			d.opts.Log.Warn("collect garbage", "error", err)
 		}
 		if out.Bytes > 0 {
-			d.opts.Log.Info("collected what nobody needs", "images", len(out.Images), "blobs", out.Blobs, "bytes", out.Bytes)
+			d.opts.Log.Info("collected garbage", "images", len(out.Images), "blobs", out.Blobs, "bytes", out.Bytes)
 		}
 		soon = false
 		next.Reset(collectEvery)

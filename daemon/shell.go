@@ -90,7 +90,7 @@ func (s Shell) run(ctx context.Context, engine container.Engine, kept retention.
 		return 0, fmt.Errorf("the shell in a container of trial %s was ended: %w", s.Trial, full)
 	}
 	if errors.Is(err, container.ErrCommandNotFound) {
-		return 0, fmt.Errorf("the image of trial %s has no /bin/sh, so nobody can enter its container", s.Trial)
+		return 0, fmt.Errorf("the image of trial %s has no /bin/sh, so no shell can be opened in its container", s.Trial)
 	}
 	return exit, err
 }

@@ -39,13 +39,13 @@ func (e *env) rerun() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&failed, "failed", false, "only what is excluded from rates, in the same execution, as retry does")
+	cmd.Flags().BoolVar(&failed, "failed", false, "only trials that are excluded from rates, in the same execution, as retry does")
 	return cmd
 }
 
 func (e *env) retry() *cobra.Command {
 	return &cobra.Command{
-		Use: "retry ADDRESS|TRIAL", Short: "Try again what is excluded from rates", Args: one("one run or trial"),
+		Use: "retry ADDRESS|TRIAL", Short: "Try trials again that are excluded from rates", Args: one("one run or trial"),
 		Long: "retry tries again, in the same execution, the trials of a run that ended with setup_error, infra_error,\nsanity_fail or cancelled, or one such trial. The content of a task without a verdict that counts is read again.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), false)

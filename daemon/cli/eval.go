@@ -33,16 +33,16 @@ func (e *env) eval() *cobra.Command {
 		Use: "eval {--task ADDRESS --archive F|- | --run ADDRESS | --dataset ADDRESS --predictions F|-} [FILE…]", Short: "Judge an archive, what a run has stored, or a file of patches",
 		Long: `eval judges one archive (tar or tar.gz, - is standard input) as a trial's would be: cleaned, in a fresh
 container, with the task's judge as it is now. With --round TRIAL/ROUND it judges the archive of that
-round again, by the task of its trial unless --task names another, and shows both verdicts; the stored
-one stays. The task comes from FILE…, or from the spec file in force that declares it, which is read anew with
-the folders that it names, as far as it is there and right. Without a daemon it judges by itself.
+round again, by the task of its trial unless --task names another. It shows both verdicts; the stored
+one stays. The task comes from FILE…, or from the spec file in force that declares it. That file is read
+again, with the folders that it names. Without a daemon, eval judges by itself.
 
-With --run it judges every archive of the finished trials of a run's last execution again, in the same way,
-without an agent, and shows what each trial would come to now; no record is changed.
+With --run it judges every archive of the finished trials of a run's last execution again, without an
+agent. It shows the result that each trial would have now. No record is changed.
 
-With --dataset benchmark.NAME and --predictions it judges a file of patches (SWE-bench's predictions: JSON
-Lines, a list, or an object), each laid over a clean tree as that of an agent in single mode would be, and
-writes report.json, and patch, output and report of each, below --out.`,
+With --dataset benchmark.NAME and --predictions it judges a file of patches. These are predictions as
+SWE-bench has them: JSON Lines, a list, or an object. Each patch is applied to a clean tree, as that of an
+agent in single mode. Below --out are report.json, and the patch, output and report of each.`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()

@@ -29,21 +29,21 @@ func (e *env) export() *cobra.Command {
 		Use: "export FORMAT SRC DIR", Short: "Write tasks, or the results of a run, in another system's layout",
 		Long: `export works with and without a daemon. What it writes depends on SRC.
 
-Tasks: SRC is a benchmark or a task of the specs in force (benchmark.NAME, benchmark.NAME["TASK"]), or what was mined
-(mining.NAME, mining.NAME["TASK"]), a spec file or a folder of them, or with --from FORMAT a folder or a file of tasks in another format. DIR is new or empty. What the
-format cannot hold is said task by task, and such a task is left out. Formats:
+Tasks: SRC is a benchmark or a task of the specs in force (benchmark.NAME, benchmark.NAME["TASK"]), or mined tasks
+(mining.NAME, mining.NAME["TASK"]). It may also be a spec file, or a folder of them. With --from FORMAT it is a folder or a
+file of tasks in another format. DIR is new or empty. A task that the format cannot hold is left out; a message says why. Formats:
   ` + strings.Join(daemon.FormatNames(), ", ") + `
 
 Patches: assayd export predictions run.NAME FILE|DIR writes the model_patch of every trial of a run's last execution as
-predictions of SWE-bench: in single mode as it was judged, else made of the archive that counts. FILE ends in .jsonl;
-below DIR each agent and attempt has a folder with all_preds.jsonl.
+predictions of SWE-bench. In single mode it is the patch that was judged, else one made of the archive that counts. FILE ends
+in .jsonl; below DIR each agent and attempt has a folder with all_preds.jsonl.
 
 Pages: assayd export html run.NAME DIR writes the pages of a run, its trials, and their rounds as files that open in a browser from
 the disk. Tests, outputs, logs, steps, and diffs are in them only with --with. Of a run with more than 1,000 trials, those that are
 not resolved have a page.
 
-Results: SRC is a run, run.NAME. It writes the results of its last execution below DIR, which must be new or empty, or
-hold exports of this or other runs; an earlier one of the run is brought up to date. Formats:
+Results: SRC is a run, run.NAME. The results of its last execution are written below DIR. DIR must be new or empty, or
+hold exports of runs; an earlier one of this run is brought up to date. Formats:
   sforge-logs   runs/<run>.e<N>/<task>/ with final_result.json, run_history.json, submissions/<round>/report.json, …
   harbor        jobs/<run>.e<N>/ with result.json of the job and of each trial, and what its verifier left
   ctrf, junit   ctrf/<run>.e<N>/<trial>.json, junit/<run>.e<N>/<trial>.xml: the tests of the round that counts

@@ -16,13 +16,13 @@ func (e *env) gc() *cobra.Command {
 	var dry bool
 	var keep string
 	cmd := &cobra.Command{
-		Use: "gc", Short: "Remove images, kept containers and stored files that nobody needs", Args: nothing,
-		Long: `gc removes images that were built here for the state directory, the least recently used first, until
-those that no trial needs take no more than --keep (or build.keep of the settings). Without either, those
-go that no task of the specs in force needs and that nobody used for a day. An image of an open run, one
-that a container was made from, and images of anybody else stay. Stored archives and copies of folders
-that nothing speaks of any more go with them. So do the containers that runs kept for assayd shell, unless
-somebody is in one.`,
+		Use: "gc", Short: "Remove images, kept containers and stored files that are not needed any more", Args: nothing,
+		Long: `gc removes images that were built here for the state directory, the least recently used first. It stops
+when those that no trial needs take at most --keep (or build.keep of the settings). Without either, it
+removes those that no task of the specs in force needs and that were not used for a day. An image of an
+open run, one that a container was made from, and images that assayd did not build stay. Stored archives
+and copies of folders that no record names go with them. So do the containers that runs kept for assayd
+shell, unless a shell is open in one.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sweep := retention.Sweep{Dry: dry, Kept: true}
 			settings, err := e.settings()

@@ -45,7 +45,7 @@ func specsHelp() map[string]about {
 			[3]string{"every trial is judged, and mining has made tasks", "a trial failed, crashed, never began or could not be judged", "the specs or the command line are wrong; nothing was started"},
 		},
 		"validate": {
-			"validate reads spec files, and folders of them, as the daemon would, and says what is wrong with each, by file, line\nand column. It starts nothing, builds nothing and asks no registry: whether an image and its commands exist, and whether the\nparser understands what they print, shows when a trial runs. Of a file that does not parse it only says where.",
+			"validate reads spec files, and folders of them, as the daemon would, and says what is wrong with each, by file, line\nand column. It starts nothing, builds nothing and asks no registry: whether an image and its commands exist, and whether the\nparser understands what they print, shows when a trial runs. If a file does not parse, it only says where.",
 			[]string{"assayd validate specs", "assayd validate bench.hcl nightly.hcl", "assayd validate specs --json"},
 			[3]string{"all files are right; warnings may be said", "the files could not be read", "a file is wrong"},
 		},
@@ -153,12 +153,12 @@ func controlHelp() map[string]about {
 			[3]string{"it is stopped, also if it was before", failure, refusal},
 		},
 		"extend": {
-			"extend gives a trial whose agent works more time than its spec declares, to make up for what a machine took from it. The\ndeadline moves to the declared one and D more. What the trial has at the declared deadline stays what is reported of it;\nwhat it comes to later stands beside, in no rate. A flag says extended.",
+			"extend gives a trial whose agent works more time than its spec declares, to make up for what a machine took from it. The\ndeadline moves to the declared one and D more. The result at the declared deadline stays the one that is reported.\nThe later result stands beside it, and is in no rate. The trial gets the flag extended.",
 			[]string{"assayd extend nightly.e1.0a1b2c3d 2h", "assayd extend nightly.e1.0a1b2c3d 30m --reason 'the disk was full from 13:58 on'", "assayd extend nightly.e1.0a1b2c3d 2h --dry-run --json"},
 			[3]string{"it has that deadline, also if it had it before", failure, refusal},
 		},
 		"cancel": {
-			"cancel ends the execution of a run that is open, a mining spec's work, or one trial. What was judged stays, and its\nnumbers count; what was not is cancelled, and in no rate.",
+			"cancel ends the execution of a run that is open, a mining spec's work, or one trial. Trials that are judged stay, and\ntheir numbers count. The others are cancelled, and are in no rate.",
 			[]string{"assayd cancel run.nightly", "assayd cancel nightly.e1.0a1b2c3d --reason 'wrong model'", "assayd cancel mining.example"},
 			[3]string{"the daemon has taken it, also if it had before", failure, refusal},
 		},
@@ -169,7 +169,7 @@ func controlHelp() map[string]about {
 func heldHelp() map[string]about {
 	return map[string]about{
 		"pause": {
-			"pause keeps what is new from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. What is at work goes on and is judged. A pause survives restarts and edits, until resume or --until lifts it.\nWith --calls what is at work gets no answer of its models either, as in an outage, while its time runs on.",
+			"pause keeps new work from beginning: of everything (all), a run, a mining spec, or of trials whose agent asks models of\na provider. Trials at work go on and are judged. A pause survives restarts and edits, until resume or --until lifts it.\nWith --calls trials at work get no answer of their models either, as in an outage, while their time runs on.",
 			[]string{"assayd pause run.nightly --reason incident", "assayd pause all --until 2h", "assayd pause provider.anthropic --calls --dry-run"},
 			[3]string{"it is paused, also if it was before", failure, refusal},
 		},
@@ -179,12 +179,12 @@ func heldHelp() map[string]about {
 			[3]string{"it is not paused, also if it was not before", failure, refusal},
 		},
 		"throttle": {
-			"throttle lets fewer trials of a run be at work at once than its parallel does; what is at work goes on. With off it is lifted.",
+			"throttle lets fewer trials of a run be at work at once than its parallel does. Trials at work go on. With off it is lifted.",
 			[]string{"assayd throttle run.nightly 2", "assayd throttle run.nightly 2 --until 90m", "assayd throttle run.nightly off"},
 			[3]string{"it is so, also if it was before", failure, refusal},
 		},
 		"drain": {
-			"drain pauses everything, as pause all does; what is at work goes on and is judged. A daemon that was started with\nserve --drain ends when nothing works any more. After the next start all is paused still, until resume all.",
+			"drain pauses everything, as pause all does. Trials at work go on and are judged. A daemon that was started with\nserve --drain ends when nothing works any more. After the next start all is still paused, until resume all.",
 			[]string{"assayd drain", "assayd drain --reason 'new kernel'", "assayd drain --dry-run --json"},
 			[3]string{"everything is paused, also if it was before", failure, refusal},
 		},

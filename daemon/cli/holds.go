@@ -53,7 +53,7 @@ func (e *env) pause() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&calls, "calls", false, "hold requests for models of what is at work, too; its time runs on")
+	cmd.Flags().BoolVar(&calls, "calls", false, "also hold requests for models of trials at work; their time runs on")
 	return cmd
 }
 
@@ -140,9 +140,9 @@ func (e *env) showChanged(c control.Changed, dry, calls bool) error {
 	case dry:
 		text += " (not done: --dry-run)"
 	case c.State == control.Paused && calls:
-		text += "; what is at work gets no answer of its models, and its time runs on"
+		text += "; trials at work get no answer of their models, and their time runs on"
 	case c.State == control.Paused:
-		text += "; what is at work goes on and is judged"
+		text += "; trials at work go on and are judged"
 	case c.State == control.Stopping:
 		text += "; what it has is judged"
 	}

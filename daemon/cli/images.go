@@ -33,7 +33,7 @@ func (e *env) images(verb string) *cobra.Command {
 		Long: about[1] + `
 
 ADDRESS is a benchmark, benchmark.NAME, or a task, benchmark.NAME["TASK"], of FILE… or else of the specs
-in force; mining.NAME and mining.NAME["TASK"] are what was mined. Files alone stand for all of theirs. It goes
+in force. Mined tasks are mining.NAME and mining.NAME["TASK"]. Files alone stand for all of theirs. It goes
 on after a failure, and tells each. A registry that does not answer is asked once, not for each image.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -69,8 +69,8 @@ func noMineFlags() map[string]string {
 		"hf-private":           uploads,
 		"validate-docker":      proved,
 		"validate-workspace":   proved,
-		"cache-db=":            "what was seen, asked and answered is in the state directory (--state)",
-		"backlog-multiplier=":  "what was found waits in the state directory; concurrency { deep } in the spec bounds the work",
+		"cache-db=":            "all that it saw, asked, and got is in the state directory (--state)",
+		"backlog-multiplier=":  "candidates wait in the state directory; concurrency { deep } in the spec bounds the work",
 		"log-level,l=":         `the variable ASSAYD_LOG, or log { level } in the settings`,
 		"concurrency-archive=": "concurrency { archive } in the spec",
 	}

@@ -71,7 +71,7 @@ func New(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "assayd",
 		Short:         "Run coding agents on tasks, judge what they submit, keep the score",
-		Long:          "assayd makes the specs in watched HCL files true: it runs coding agents on tasks in containers,\njudges every submission in a fresh hidden one, and appends the scores as JSON lines beside the specs.",
+		Long:          "assayd evaluates coding agents as HCL files in watched folders declare it. It runs them on tasks in containers,\njudges every submission in a fresh hidden container, and appends the scores as JSON lines beside the specs.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

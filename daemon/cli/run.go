@@ -29,7 +29,7 @@ import (
 func (e *env) run() *cobra.Command {
 	return &cobra.Command{
 		Use: "run FILE…", Short: "Make these specs true, show progress, exit when all is settled", Args: some("spec files"),
-		Long: "run makes these specs true and exits when all is settled. With a live daemon on the state directory it hands the files to it;\notherwise it is the daemon for just these files, with .assayd beside the first of them as its state directory.\nThe first Ctrl-C cancels and waits, a second one detaches.",
+		Long: "run makes these specs true and exits when all is settled. With a live daemon on the state directory it hands the files to it.\nOtherwise it is the daemon for these files alone. Its state directory is then .assayd beside the first of them.\nThe first Ctrl-C cancels and waits, a second one detaches.",
 		RunE: func(cmd *cobra.Command, args []string) error { return e.runFiles(cmd.Context(), args) },
 	}
 }
@@ -101,7 +101,7 @@ func (e *env) watched(ctx context.Context, settings *config.Settings, paths []st
 	for _, path := range paths {
 		for _, root := range v.Watches {
 			if below(path, root) {
-				return usage{fmt.Errorf("a daemon (process %d) watches %s and does what %s says; to see it: assayd status --state %s; to do it apart from the daemon, name another state directory with --state",
+				return usage{fmt.Errorf("a daemon (process %d) watches %s and does what %s says. To see it: assayd status --state %s. To run it apart from that daemon, name another state directory with --state",
 					v.PID, root, relative(path), runner.Line([]string{dir}))}
 			}
 		}

@@ -19,11 +19,11 @@ func (e *env) shell() *cobra.Command {
 	var judge bool
 	cmd := &cobra.Command{
 		Use: "shell TRIAL", Short: "Open a shell in a container that a run kept", Args: one("one trial"),
-		Long: `shell starts the container in which a trial's agent worked, as the trial left it, and opens a shell in it as root;
-with --judge, the container of the judging that decided, which holds the hidden files. The run must have
-keep = "always", or "failed" for a trial that is not resolved. The agent is not started again, no daemon answers from
-inside, and the network is that of the trial. What you call there may still be what the agent left: a program that
-it replaced, and what it prints, reach you as they are. At a terminal the shell is interactive; else it reads commands from
+		Long: `shell starts the container in which a trial's agent worked, as the trial left it, and opens a shell in it as root.
+With --judge it is the container of the judging that decided, with the hidden files. The run must have
+keep = "always", or "failed" for a trial that is not resolved. The agent is not started again, the container cannot reach
+the daemon, and the network is that of the trial. Be careful: the agent may have replaced the programs that you call there,
+and their output reaches you as it is. At a terminal the shell is interactive; else it reads commands from
 standard input. When it ends, the container is stopped, and keeps what you changed. The trial's numbers stay as
 they are. The container of a trial that is under way cannot be entered: that could change what it is scored by.
 assayd gc removes kept containers. This command talks to the container engine itself: you need the right to use it.`,

@@ -32,20 +32,22 @@ func (e *env) taskCheck() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use: "check {ADDRESS|DIR} [FILE…]", Short: "Is a task sound: does its solution pass, and nothing else?",
-		Long: `check says whether tasks are sound. ADDRESS is a task, a whole benchmark or all that a mining spec has made, of FILE… or in force; DIR is a
-folder of tasks in one of others' formats (--format, or guessed), a folder of spec files, or a spec file.
+		Long: `check says whether tasks are sound. ADDRESS is a task, a whole benchmark, or all tasks of a mining spec, of FILE… or in
+force. DIR is a folder of tasks in another format (--format, or guessed), a folder of spec files, or a spec file.
 
-Of each task, in fresh containers: the solution passes, the untouched tree fails as the task says, an empty
-patch fails, and each of --repeat times shows the same; the finished work image holds nothing of the hidden
-files and the solution, and no Git object beyond the commit; the instruction names neither the change nor hidden
-tests; and adversaries, made of the task, do not pass: code 0 on import or at the end, conftest.py, edited
-configuration, a patched runner, printed marks of success.
+It checks of each task, in fresh containers:
+  - The solution passes, the untouched tree fails as the task says, and an empty patch fails.
+  - Each of --repeat times shows the same.
+  - The finished work image holds nothing of the hidden files and the solution, and no Git object beyond the commit.
+  - The instruction names neither the change nor hidden tests.
+  - Adversaries, made of the task, do not pass: code 0 on import or at the end, conftest.py, edited configuration,
+    a patched runner, printed marks of success.
 
-A task is sound, flagged (a verdict may be had without the work), or broken (no verdict means anything). Of a task in
+A task is sound, flagged (a verdict may be had without the work), or broken (no verdict means anything). For a task in
 force a record task.validated is written to <stem>.benchmark.<name>.jsonl. Without a daemon it judges by itself.
 
-With --quality a model says of each task how good it is (0 to 1) and how hard (easy, medium, hard, and a score), as of
-those that are mined: it sees the instruction, the solution as a diff, and what is hidden but for a private set.`,
+With --quality a model rates each task, as mining does: how good it is (0 to 1), and how hard (easy, medium, hard, and a
+score). It sees the instruction, the solution as a diff, and the hidden files, but no private set.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage{errors.New(`give a task or a benchmark, benchmark.NAME["TASK"] or benchmark.NAME, or a folder of tasks`)}

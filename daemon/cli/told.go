@@ -117,7 +117,7 @@ func showUnfixed(w io.Writer, r query.RunStatus) {
 		return
 	}
 	if slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool { return slices.Contains(t.Flags, trial.FlagNoManifest) }) {
-		fmt.Fprintln(w, "no_manifest: the number of tests is what was seen, because the task has neither a manifest nor a solution that passes")
+		fmt.Fprintln(w, "no_manifest: the number of tests is that of the tests that ran, because the task has neither a manifest nor a solution that passes")
 	}
 }
 

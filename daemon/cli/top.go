@@ -20,8 +20,8 @@ func (e *env) top() *cobra.Command {
 	once := false
 	cmd := &cobra.Command{
 		Use: "top", Short: "Show what the daemon does, as it changes", Args: nothing,
-		Long: `top shows the runs that work and those that changed last, mining, and what is wrong with specs. On a terminal it goes on
-until Ctrl-C, and shows again what has changed; elsewhere, and with --once, it shows that once.`,
+		Long: `top shows the runs that work and those that changed last, mining, how much models cost, and errors of specs. On a terminal it
+goes on until Ctrl-C, and shows changes as they come. Elsewhere, and with --once, it shows all once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()

@@ -25,8 +25,8 @@ func (e *env) web() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "web [ADDRESS]", Short: "Show the pages of the daemon in a browser", Args: atMostOne("run, trial, or mining spec"),
 		Long: `web prints an address that logs a browser in, once and within a minute, on the page of a run or trial if you name one.
-Without an HTTP listener of the daemon it serves the pages at a port of this machine until you end it with Ctrl-C, and so it
-does where no daemon runs: then they show how the last one left the state directory.`,
+Without an HTTP listener of the daemon, it serves the pages at a port of this machine until you end it with Ctrl-C. It does
+so without a daemon, too: then they show how the last one left the state directory.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page := ""
 			if len(args) == 1 {

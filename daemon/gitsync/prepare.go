@@ -30,7 +30,7 @@ func (s *Syncer) prepare(ctx context.Context) error {
 	repo := filepath.Join(s.dir, repoName)
 	if _, err := os.Stat(repo); err == nil {
 		if _, err := s.git.Run(ctx, "rev-parse", "--git-dir"); err != nil {
-			s.o.Log.Warn("the copy of the repository is damaged and is made anew", "error", err)
+			s.o.Log.Warn("the copy of the repository is damaged; it is made again", "error", err)
 			if err := os.RemoveAll(repo); err != nil {
 				return err
 			}

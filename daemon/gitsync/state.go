@@ -59,7 +59,7 @@ func recall(dir string) (m memory, err error) {
 		err = json.Unmarshal(text, &m)
 	}
 	if err != nil {
-		return memory{}, fmt.Errorf("read what is known of the repository: %w", err)
+		return memory{}, fmt.Errorf("read the state of the repository: %w", err)
 	}
 	return m, nil
 }
@@ -70,7 +70,7 @@ func (m memory) keep(dir string) error {
 		err = renameio.WriteFile(filepath.Join(dir, stateName), append(text, '\n'), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("keep what is known of the repository: %w", err)
+		return fmt.Errorf("store the state of the repository: %w", err)
 	}
 	return nil
 }

@@ -346,7 +346,7 @@ func (n *notifier) insist(ctx context.Context, do func() error) {
 			return
 		}
 		if ctx.Err() == nil {
-			n.log.Warn("store what was told; it is tried again", "error", err)
+			n.log.Warn("store what has been sent; it is tried again", "error", err)
 		}
 		again.Wait(ctx)
 	}

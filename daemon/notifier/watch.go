@@ -111,7 +111,7 @@ func (n *Notifiers) lookAtBudgets(ctx context.Context) error {
 		}
 		state, err := json.Marshal(told)
 		if err != nil {
-			return fmt.Errorf("encode what was told of budgets: %w", err)
+			return fmt.Errorf("encode the notices about budgets: %w", err)
 		}
 		d.N, d.State = touched.N, string(state)
 		return tx.PutDelivery(d)

@@ -252,7 +252,7 @@ func (t *Tracer) failed(ctx context.Context, err error) {
 func (t *Tracer) keep(ctx context.Context) error {
 	state, err := json.Marshal(t.builder.known)
 	if err != nil {
-		return fmt.Errorf("encode what is known of open trials: %w", err)
+		return fmt.Errorf("encode the open trials: %w", err)
 	}
 	t.at.N, t.at.State = t.read, string(state)
 	if err := t.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutDelivery(t.at) }); err != nil {

@@ -107,9 +107,9 @@ func (s *Server) effect(ctx context.Context, verb, target string) string {
 	case "tag", "untag":
 		return "Trials are listed by their tags; a tag decides nothing."
 	case "throttle":
-		return "So many trials of it are at work at once, at most. What is at work goes on."
+		return "So many trials of it are at work at once, at most. Trials at work go on."
 	case "extend":
-		return "Its deadline moves, and it gets the flag extended. What it has at the deadline that its spec declares stays what is reported; what it comes to later stands beside."
+		return "Its deadline moves, and it gets the flag extended. Its result at the declared deadline stays the one that is reported; the later result stands beside it."
 	}
 	c, err := s.o.Act(ctx, Action{Verb: verb, Target: target, Dry: true})
 	switch {
@@ -122,7 +122,7 @@ func (s *Server) effect(ctx context.Context, verb, target string) string {
 		return ofRun(verb, run)
 	}
 	return map[string]string{
-		"pause":      "Nothing new of it begins. What is at work goes on, and is judged.",
+		"pause":      "Nothing new of it begins. Trials at work go on, and are judged.",
 		"resume":     "What waits may begin, as far as nothing else holds it.",
 		"stop":       "The time of its agent is over now. What it has is judged and counts, with the reason and the flag stopped.",
 		"drain":      "Nothing new begins anywhere. A daemon of serve --drain ends when nothing works any more.",
@@ -140,5 +140,5 @@ func ofRun(verb string, run query.RunInfo) string {
 	case "resume", "unthrottle":
 		return fmt.Sprintf("%d trials that wait may begin, as far as nothing else holds them; %d work.", wait, work)
 	}
-	return fmt.Sprintf("%d trials end without a verdict, and %d do not begin. What is judged stays.", work, wait)
+	return fmt.Sprintf("%d trials end without a verdict, and %d do not begin. Verdicts stay.", work, wait)
 }
