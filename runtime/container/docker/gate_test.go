@@ -162,3 +162,28 @@ func say(status int, body string) http.HandlerFunc {
 		_, _ = fmt.Fprint(w, body)
 	}
 }
+
+// An engine that is killed and started again before anybody asks it shows only in a wait that breaks off. It may have
+// forgotten then that it froze the container.
+func TestAWaitThatBreaksOffFindsAForgottenFreeze(t *testing.T) {
+	var killed atomic.Bool
+	e := scripted(t, map[string]http.HandlerFunc{
+		"GET /containers/" + fullID + "/json": func(w http.ResponseWriter, r *http.Request) {
+			state := fmt.Sprintf(runs, fullID, false)
+			if killed.Load() {
+				state = fmt.Sprintf(`{"Id":%q,"Name":"/x","State":{"Status":"exited","ExitCode":137,"StartedAt":"2026-01-01T00:00:00Z"},"Config":{}}`, fullID)
+			}
+			say(http.StatusOK, state)(w, r)
+		},
+		"POST /containers/" + fullID + "/wait":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"POST /containers/" + fullID + "/pause": say(http.StatusInternalServerError, `{"message":"OCI runtime pause failed: cannot pause a paused container: unknown"}`),
+		"POST /containers/" + fullID + "/kill": func(w http.ResponseWriter, r *http.Request) {
+			killed.Store(true)
+			say(http.StatusNoContent, "")(w, r)
+		},
+	})
+	exit, err := e.Wait(t.Context(), fullID)
+	if err != nil || exit.Code != 137 || !killed.Load() {
+		t.Errorf("killed: %v, exit %+v, %v", killed.Load(), exit, err)
+	}
+}

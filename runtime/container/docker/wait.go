@@ -50,6 +50,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (contract.Exit, error) {
 				backoff = minBackoff
 				continue
 			}
+			away = true // it may have been started again since, before anybody asked it anything
 		}
 		if err := clock.Sleep(ctx, backoff); err != nil {
 			return contract.Exit{}, fmt.Errorf("wait for container %q: %w", id, err)
