@@ -45,9 +45,10 @@ type handle struct {
 
 	deadline atomic.Pointer[dueTime] // nil = the agent has not begun
 
-	heard atomic.Pointer[time.Time] // when the guest last said anything
-	mute  bool                      // that it does not is told
-	short bool                      // that its log is not kept whole is told
+	heard  atomic.Pointer[time.Time] // when the guest last said anything
+	mute   bool                      // that it does not is told
+	roused bool                      // since then its container was frozen for a moment
+	short  bool                      // that its log is not kept whole is told
 }
 
 // hears notes that the guest says something.

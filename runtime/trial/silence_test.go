@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 )
@@ -35,6 +36,23 @@ func TestASilentGuestIsAnEvent(t *testing.T) {
 	m.handle.heard.Store(&long)
 	look("guest_silent")
 	look("")
+	var calls []string
+	b.fake.Intercept(func(call, _ string) error {
+		if call == "Freeze" || call == "Thaw" {
+			calls = append(calls, call)
+		}
+		return nil
+	})
+	s.NextAuto = time.Time{}
+	for range 3 {
+		if _, _, err := m.woke(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(calls, []string{"Freeze", "Thaw"}) {
+		t.Errorf("an engine that has forgotten a freeze is asked by %v", calls)
+	}
+	b.fake.Intercept(nil)
 	close(speak)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -326,7 +326,30 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 	if held := m.held(s); held >= next.Held+heldEvery { // each is stored
 		next.Held = held
 	}
-	return next, slices.Concat(effects, m.silence(s), m.forgotten(s)), nil
+	effects = slices.Concat(effects, m.forgotten(s), m.silence(s))
+	if m.handle.mute && !m.handle.roused {
+		m.rouse(ctx, s)
+	}
+	return next, effects, nil
+}
+
+// rouse freezes the container of a silent guest for a moment. An engine that was killed while it froze a container
+// may have forgotten that, and finds it out only so: it kills the container then, which is started again from its layer.
+func (m *Machine) rouse(ctx context.Context, s State) {
+	m.handle.roused = true
+	f, ok := m.host.Engine.(container.Freezer)
+	if !ok {
+		return
+	}
+	thaw, err := m.freeze(ctx, f, s)
+	if err == nil {
+		if err = thaw(); err != nil {
+			m.drop() // the next step attaches to it again, and thaws it
+		}
+	}
+	if err != nil {
+		m.log.Info("looked whether the engine has forgotten that it froze the container", "error", err)
+	}
 }
 
 // forgotten tells once that the log has got longer than what is kept of it.
@@ -349,6 +372,7 @@ func (m *Machine) silence(s State) []Effect {
 	if m.handle.mute = !m.handle.mute; m.handle.mute {
 		return []Effect{m.happened(s, "guest_silent", fmt.Sprintf("the guest has said nothing for %s", quiet.Round(time.Second)))}
 	}
+	m.handle.roused = false
 	return []Effect{m.happened(s, "guest_back", "the guest speaks again")}
 }
 
