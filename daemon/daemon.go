@@ -26,6 +26,7 @@ import (
 	"github.com/assayd/assayd/daemon/metrics"
 	"github.com/assayd/assayd/daemon/notifier"
 	"github.com/assayd/assayd/daemon/notify"
+	"github.com/assayd/assayd/daemon/samples"
 	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
@@ -91,6 +92,7 @@ type Daemon struct {
 	notifiers *notifier.Notifiers // nil in a process that tells nobody
 	tracer    *trace.Tracer       // nil where the settings have no traces
 	health    health
+	samples   samples.Ring    // of what is held of the machine
 	drained   chan struct{}   // closed when a user asks a process that drains to do so
 	replace   chan struct{}   // closed when another Daemon is to take over in this process
 	open      context.Context // for how long a drain waits for open runs
@@ -437,6 +439,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 	g.Go(func() error { return d.watchHealth(gctx) })
 	g.Go(func() error { return trimMemory(gctx) })
+	g.Go(func() error { return d.samples.Run(gctx, d.sample) })
 	g.Go(func() error { return d.collect(gctx) })
 	g.Go(func() error { return d.datasets.run(gctx) })
 	g.Go(func() error { return d.rec.Run(gctx, d.pulses) })

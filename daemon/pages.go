@@ -3,13 +3,16 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/samples"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/control"
@@ -111,7 +114,42 @@ func (d *Daemon) load() page.Load {
 	if a.DiskLeft >= 0 {
 		gauges = append(gauges, page.Gauge{Name: "disk that is free", Text: amount(a.DiskLeft)})
 	}
-	return page.Load{
-		Known: true, LoopAge: d.rec.Age(), Queued: j.Queued, QueuedOf: j.Trials, Judgings: a.Judgings, Games: a.Games, Containers: a.Containers, Gauges: gauges,
+	l := page.Load{
+		Known: true, LoopAge: d.rec.Age(), Queued: j.Queued, QueuedOf: j.Trials, Warm: j.Warm, Judgings: a.Judgings, Games: a.Games, Containers: a.Containers, Gauges: gauges,
+		Engine: d.engineInWords(), Past: d.samples.Last(time.Now(), page.SpansShown),
 	}
+	for name, load := range d.gateway.Load() {
+		l.Providers = append(l.Providers, page.Provider{Name: name, InFlight: load.InFlight, InLine: load.InLine, Paused: load.Paused})
+	}
+	slices.SortFunc(l.Providers, func(a, b page.Provider) int { return strings.Compare(a.Name, b.Name) })
+	for _, left := range d.github.Left() {
+		l.Tokens = append(l.Tokens, page.Token{Token: left.Token, Resource: left.Resource, Left: left.Requests})
+	}
+	size := d.store.Load()
+	l.Store = fmt.Sprintf("database %s, its log %s", amount(size.Database), amount(size.Log))
+	if free := freeAt(d.store.Dir()); free >= 0 {
+		l.Store += fmt.Sprintf("; %s are free there", amount(free))
+	}
+	return l
+}
+
+// engineInWords says whether the container engine answers.
+func (d *Daemon) engineInWords() string {
+	switch up, known := d.engineUp(); {
+	case !known:
+		return "not asked yet"
+	case up:
+		return "answers"
+	}
+	return "does not answer"
+}
+
+// sample is what is held of the machine now, for its history.
+func (d *Daemon) sample() samples.Sample {
+	a, j := d.admission.Load(), d.judge.Load()
+	s := samples.Sample{WorkCPUs: a.Work.CPUs, JudgeCPUs: a.Judge.CPUs + a.Game.CPUs, WorkBytes: a.Work.Memory, DiskBytes: a.Work.Disk, Queued: j.Queued}
+	for _, load := range d.gateway.Load() {
+		s.InFlight += load.InFlight
+	}
+	return s
 }

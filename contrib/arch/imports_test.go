@@ -166,11 +166,12 @@ var mayImport = map[string][]string{
 		"runtime/mining/screen", "runtime/mining/workbench",
 	},
 
-	"daemon/watch":  {},
-	"daemon/notify": {},
-	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary"},
+	"daemon/watch":   {},
+	"daemon/notify":  {},
+	"daemon/samples": {},
+	"daemon/web":     {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary"},
 	"daemon/web/page": {
-		"config", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
+		"config", "daemon/samples", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
 	},
 	"daemon":     {"*"},
 	"daemon/*":   {"*"},

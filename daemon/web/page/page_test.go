@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/samples"
 	"github.com/assayd/assayd/reconcile/budget"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
@@ -97,8 +98,11 @@ func every() map[string]View {
 			Instruction: hostile, Images: []query.TaskImage{{Role: hostile, Name: hostile, Digest: hostile}}, Command: hostile, Stages: []string{hostile}, Feedback: hostile,
 			Hidden: []string{hostile}, HiddenAll: 2, NoHidden: hostile, Validated: validation,
 		}, []query.CellInfo{cell}, "", ""),
-		"machine": NewMachine(f, Load{Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}}, []query.RunInfo{run}, health),
-		"specs":   NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
+		"machine": NewMachine(f, Load{
+			Known: true, Gauges: []Gauge{{hostile, 1, 2, hostile}}, Engine: hostile, Store: hostile, Providers: []Provider{{Name: hostile, InLine: 1}}, Tokens: []Token{{1, hostile, 2}},
+			Past: []samples.Sample{{At: f.AsOf.Add(-time.Hour), WorkCPUs: 1}, {At: f.AsOf, WorkCPUs: 2}},
+		}, []query.RunInfo{run}, health),
+		"specs": NewSpecs(f, []query.SpecInfo{spec}, git, "", ""),
 		"compare": NewCompare(f, []string{hostile, hostile, hostile}, []summary.Pairwise{
 			{Sides: []summary.Side{side, side}, Pairs: []summary.Comparison{pair}, Apart: []summary.ApartTask{{Task: hostile, On: []bool{true, false}}}, Changed: []string{hostile}},
 			{Sides: []summary.Side{side, side, side}, Pairs: []summary.Comparison{pair, pair, pair}, Apart: []summary.ApartTask{{Task: hostile, On: []bool{true, false, true}}}, Changed: []string{hostile}},
