@@ -157,7 +157,7 @@ func (c *checker) fail(at Pos, summary, detail string) {
 // ref reports a reference to nothing.
 func (c *checker) ref(ref Ref) {
 	if c.f.owner[ref.Kind+"."+ref.Name] == nil {
-		c.fail(ref.Pos, "Reference to nothing", fmt.Sprintf("There is no %s %q%s", ref.Kind, ref.Name, c.instead(ref.Kind, ref.Name, c.names(ref.Kind))))
+		c.fail(ref.Pos, "Undefined reference", fmt.Sprintf("There is no %s %q%s", ref.Kind, ref.Name, c.instead(ref.Kind, ref.Name, c.names(ref.Kind))))
 		return
 	}
 	if ref.Kind != "benchmark" || ref.Task == "" {
@@ -172,7 +172,7 @@ func (c *checker) ref(ref Ref) {
 		names = append(names, task.Name())
 	}
 	if !slices.Contains(names, ref.Task) {
-		c.fail(ref.Pos, "Reference to nothing", fmt.Sprintf("benchmark.%s has no task %q%s", ref.Name, ref.Task, suggest(ref.Task, names)))
+		c.fail(ref.Pos, "Undefined reference", fmt.Sprintf("benchmark.%s has no task %q%s", ref.Name, ref.Task, suggest(ref.Task, names)))
 	}
 }
 

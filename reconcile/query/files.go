@@ -55,7 +55,7 @@ var (
 
 // endings are what names of files end in.
 var endings = map[string]string{
-	FilePrompt: ".md", FileLog: ".log", FileTranscript: ".jsonl", FileTrajectory: ".json", FilePatch: ".diff",
+	FilePrompt: ".md", FileLog: ".txt", FileTranscript: ".jsonl", FileTrajectory: ".json", FilePatch: ".diff",
 	FileArchive: ".tar", FileOutput: ".txt", FileStage: ".tar",
 }
 

@@ -71,7 +71,7 @@ func TestFilesOfATrialComeInPages(t *testing.T) {
 	h, id := keptFiles(t, 3)
 	r := h.reader()
 	want := []string{
-		"try-1.log.log", "try-2.prompt.md", "try-2.log.log", "try-2.transcript.jsonl", "try-2.patch.diff", "agent-1.archive.tar", "agent-1.output.txt",
+		"try-1.log.txt", "try-2.prompt.md", "try-2.log.txt", "try-2.transcript.jsonl", "try-2.patch.diff", "agent-1.archive.tar", "agent-1.output.txt",
 		"agent-2.archive.tar", "agent-2.output.txt", "agent-3.archive.tar", "agent-3.output.txt", "agent-3.stage.tar",
 	}
 	for limit := 1; limit <= len(want)+1; limit++ {
@@ -122,12 +122,12 @@ func TestFilesOfATrialAreAsListed(t *testing.T) {
 			t.Errorf("%s has another digest than %s", f.Name, digest)
 		}
 	}
-	for name, text := range map[string]string{"try-1.log.log": "the first log", "try-2.log.log": "the second log", "agent-1.archive.tar": "an archive", "agent-1.output.txt": "an output"} {
+	for name, text := range map[string]string{"try-1.log.txt": "the first log", "try-2.log.txt": "the second log", "agent-1.archive.tar": "an archive", "agent-1.output.txt": "an output"} {
 		if texts[name] != text {
 			t.Errorf("%s is %q", name, texts[name])
 		}
 	}
-	for _, name := range []string{"", ".md", "try-1.prompt.md", "try-3.log.log", "try-0.log.log", "try-01.log.log", "try--1.log.log", "agent-1.stage.md", "agent-01.output.txt", "agent-2.output.txt", "../try-1.log.log", "agent-1.log.log"} {
+	for _, name := range []string{"", ".md", "try-1.prompt.md", "try-3.log.txt", "try-0.log.txt", "try-01.log.txt", "try--1.log.txt", "agent-1.stage.md", "agent-01.output.txt", "agent-2.output.txt", "../try-1.log.txt", "agent-1.log.txt"} {
 		if _, _, err := r.OpenFile(t.Context(), id, name); !errors.Is(err, history.ErrUnknown) {
 			t.Errorf("%q: %v", name, err)
 		}
