@@ -125,7 +125,7 @@ func (f *file) localName(ref hcl.Traversal, expr hclsyntax.Expression) (string, 
 		default:
 			detail += suggest(root, []string{"local"})
 			if text := f.meant(expr); text != "" {
-				detail += fmt.Sprintf(" If a text is meant, quote it: %s.", text)
+				detail = fmt.Sprintf("Text values need quotes: %s.", text)
 			}
 		}
 		f.fail(at, "Unknown reference", detail)

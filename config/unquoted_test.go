@@ -30,7 +30,7 @@ run "r" {
 	for from, want := range map[string]string{
 		`timeout = "5m"`:     `Quote it: timeout = "5m".`,
 		`memory = "1GiB"`:    `Quote it: memory = "1GiB".`,
-		`parser  = "pytest"`: `quote it: "pytest".`,
+		`parser  = "pytest"`: `Text values need quotes: "pytest".`,
 	} {
 		text := strings.Replace(spec, from, strings.ReplaceAll(from, `"`, ""), 1)
 		set := Load([]Input{{Path: "/s/a.hcl", Display: "a.hcl", Root: "/s", Text: []byte(text)}}, nil, Options{})
