@@ -31,14 +31,6 @@ func Check(a Answer, tools []Tool) error {
 	return nil
 }
 
-// CheckCall is Check of one call alone: *Malformed if it cannot be done.
-func CheckCall(c Call, tools []Tool) error {
-	if why := unfit(c, tools); why != "" {
-		return &Malformed{Why: why}
-	}
-	return nil
-}
-
 func names(tools []Tool) string {
 	all := make([]string, 0, len(tools))
 	for _, t := range tools {
