@@ -303,7 +303,7 @@ func (c *checker) model(r *Run, a *RunAgent, api string, versatile bool) {
 		return
 	}
 	at := a.Of("provider")
-	c.provider(name, at, len(here(runGaps(r))) > 0)
+	c.provider(name, at, len(here(runGaps(r, c.l.o))) > 0)
 	p, ok := c.l.o.Settings.Providers[name]
 	if !ok {
 		return

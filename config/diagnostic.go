@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -81,18 +80,6 @@ func (ds Diagnostics) WriteText(w io.Writer) error {
 	}
 	_, err := w.Write(buf.Bytes())
 	return err
-}
-
-// WriteJSON writes them for programs, one object a line.
-func (ds Diagnostics) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	for _, d := range ds {
-		if err := enc.Encode(d); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // String returns the text form of one diagnostic, ending in a line feed.

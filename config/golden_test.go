@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +77,7 @@ func loadArchive(t *testing.T, archive *txtar.Archive) map[string][]byte {
 	if err := set.Diagnostics.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	if err := set.Diagnostics.WriteJSON(&lines); err != nil {
+	if err := writeJSON(set.Diagnostics, &lines); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range set.Files {
@@ -152,4 +153,16 @@ func write(t testing.TB, root string, files ...txtar.File) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// writeJSON writes diagnostics as programs get them, one object a line.
+func writeJSON(ds Diagnostics, w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, d := range ds {
+		if err := enc.Encode(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }

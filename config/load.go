@@ -72,6 +72,9 @@ type Options struct {
 	Settings *Settings // nil = DefaultSettings
 	Host     Host
 	Parsers  []string // names that exist in this version; nil = all of the language
+	// Engines are those that this version has, by name. What the language itself says of one holds over what
+	// stands here. nil = Docker.
+	Engines map[string]EngineKind
 	// Import reads a dataset, which may not be there yet. It selects by name itself, and what
 	// it cannot use is a problem beside the rest. nil = nothing is read.
 	Import func(Import) ([]Imported, []Problem)

@@ -87,7 +87,7 @@ func (b labelled) run(head Block) Run {
 		SanityCheck: b.boolean("sanity_check", true),
 		Budget:      b.runBudget(),
 		Keep:        b.choice("keep", "never", "never", "failed", "always"),
-		Engine:      b.choice("engine", "docker", b.f.engines()...),
+		Engine:      b.choice("engine", b.f.o.Settings.engine(), sortedKeys(b.f.o.engineKinds())...),
 		OnChange:    b.choice("on_change", OnChangeReport, OnChangeReport, OnChangeRerun),
 	}
 	if network := b.network(Network{}); network.Mode != "" {
@@ -113,15 +113,6 @@ func (b *body) priority() int {
 		}
 		return toWhole(v, lowestPriority)
 	})
-}
-
-// engines returns the names that a run can be given.
-func (f *file) engines() []string {
-	names := sortedKeys(f.o.Settings.Engines)
-	if !slices.Contains(names, "kubernetes") {
-		names = append(names, "kubernetes")
-	}
-	return names
 }
 
 // toIdle reads "continue" as 0, or a number of stop attempts.

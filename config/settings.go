@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"strings"
@@ -11,11 +13,12 @@ import (
 // Settings are the daemon's own: assayd.hcl, with every default applied.
 type Settings struct {
 	Watch        []string
-	StateDir     string   // "" = the daemon chooses
-	ResultsDir   string   // "" = beside the specs
-	SecretsDir   string   // "" = none
-	Env          []string // variables of the daemon's environment that specs may read
-	Engines      map[string]Engine
+	StateDir     string            // "" = the daemon chooses
+	ResultsDir   string            // "" = beside the specs
+	SecretsDir   string            // "" = none
+	Env          []string          // variables of the daemon's environment that specs may read
+	Engine       string            // name of the engine that all work of this process runs on; "" = docker
+	Engines      map[string]Engine // by name
 	Providers    map[string]Provider
 	GitHub       GitHub
 	Git          *Git
@@ -33,14 +36,51 @@ type Settings struct {
 	secretVariables []string // variables that hold secrets of the settings
 }
 
-// Engine is where containers run.
+// Engine has what the block of an engine says: attributes with a text, and attributes with texts by key.
+// What is not written is not there.
 type Engine struct {
-	Host         string // docker; "" = the environment's
-	Kubeconfig   string
-	Namespace    string
-	Registry     string
-	NodeSelector map[string]string
-	Advertise    string
+	Texts map[string]string
+	Pairs map[string]map[string]string
+}
+
+// EngineKind is what the block of an engine may say.
+type EngineKind struct {
+	Texts map[string]func(string) error // attributes with a text, and what checks it; nil = any text
+	Pairs []string                      // attributes with texts by key
+}
+
+// defaultEngine is the engine that is there without any setting.
+const defaultEngine = "docker"
+
+// engine is the name of the engine that all work runs on.
+func (s *Settings) engine() string { return cmp.Or(s.Engine, defaultEngine) }
+
+// languageEngines are the engines that have words of the language, whether this version has them or not.
+func languageEngines() map[string]EngineKind {
+	return map[string]EngineKind{
+		defaultEngine: {Texts: map[string]func(string) error{"host": checkURL}},
+		"kubernetes": {
+			Texts: map[string]func(string) error{"kubeconfig": nil, "namespace": nil, "registry": nil, "advertise": nil},
+			Pairs: []string{"node_selector"},
+		},
+	}
+}
+
+// engineKinds are the engines that can be named: those of the language, and those that this version has in
+// addition.
+func (o *Options) engineKinds() map[string]EngineKind {
+	kinds := maps.Clone(o.Engines)
+	if kinds == nil {
+		kinds = map[string]EngineKind{}
+	}
+	maps.Copy(kinds, languageEngines())
+	return kinds
+}
+
+// hasEngine reports whether this version has an engine.
+func (o *Options) hasEngine(name string) bool {
+	_, has := o.Engines[name]
+	return has || o.Engines == nil && name == defaultEngine
 }
 
 // Provider is a model API. Prices are by model; zero limits are none.

@@ -180,3 +180,47 @@ func TestWhatViewersSee(t *testing.T) {
 		}
 	}
 }
+
+// What this version has beside the engines of the language can be named as they can; work runs on one of them.
+func TestEnginesOfTheVersionCanBeNamed(t *testing.T) {
+	o := testOptions()
+	o.Engines = map[string]EngineKind{"docker": {}, "podman": {Texts: map[string]func(string) error{"socket": notEmpty}, Pairs: []string{"labels"}}}
+	for _, c := range []struct {
+		settings, run string // text of the settings, and the attribute of the run
+		engine        string // of the run
+		lacks         string // what the run asks for that there is not
+		unsupported   string // of the settings
+	}{
+		{engine: "docker"},
+		{run: `engine = "podman"`, engine: "podman", lacks: "the engine podman beside docker"},
+		{run: `engine = "kubernetes"`, engine: "kubernetes", lacks: "the engine kubernetes"},
+		{settings: `engine "podman" {}`, engine: "podman"},
+		{settings: `engine "podman" {}`, run: `engine = "docker"`, engine: "docker", lacks: "the engine docker beside podman"},
+		{settings: "engine \"kubernetes\" {}\nengine \"podman\" {}", engine: "podman", unsupported: "the engine kubernetes"},
+		{settings: "engine \"docker\" {}\nengine \"podman\" {}", engine: "docker", unsupported: "the engine podman beside docker"},
+	} {
+		settings, diags := LoadSettings("assayd.hcl", []byte(c.settings), o)
+		if got := strings.Join(settings.Unsupported, ", "); diags.HasErrors() || got != c.unsupported {
+			t.Errorf("%q: not supported are %q, want %q (%v)", c.settings, got, c.unsupported, diags)
+		}
+		o := o
+		o.Settings = settings
+		text := fmt.Sprintf("benchmark \"b\" {\n  task \"t\" {\n    image       = \"i:1\"\n    instruction = \"x\"\n    submit { paths = [\"src/\"] }\n    judge {\n      command = \"true\"\n      parser  = \"exit_code\"\n    }\n  }\n}\nagent \"a\" { command = [\"x\"] }\nrun \"r\" {\n  tasks = [benchmark.b]\n  agent \"a\" {}\n  %s\n}\n", c.run)
+		set := Load([]Input{{Path: "/a.hcl", Display: "a.hcl", Text: []byte(text)}}, nil, o)
+		if set.Diagnostics.HasErrors() || len(set.Blocks.Runs) != 1 {
+			t.Fatal(set.Diagnostics)
+		}
+		if r := set.Blocks.Runs[0]; r.Engine != c.engine || strings.Join(r.Unsupported, ", ") != c.lacks {
+			t.Errorf("%q, %q: the engine %q, not supported %q", c.settings, c.run, r.Engine, r.Unsupported)
+		}
+	}
+	s, diags := LoadSettings("assayd.hcl", []byte("engine \"podman\" {\n  socket = \"/run/p\"\n  labels = { a = \"b\" }\n}\n"), o)
+	if got := s.Engines["podman"]; len(diags) > 0 || s.Engine != "podman" || got.Texts["socket"] != "/run/p" || got.Pairs["labels"]["a"] != "b" {
+		t.Errorf("unexpected %+v, %v", s.Engines, diags)
+	}
+	for _, text := range []string{"engine \"podman\" {\n  host = \"x\"\n}\n", "engine \"podman\" {\n  socket = \"\"\n}\n", "engine \"pod\" {}\n"} {
+		if _, diags := LoadSettings("assayd.hcl", []byte(text), o); !diags.HasErrors() {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}

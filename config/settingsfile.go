@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -36,7 +37,7 @@ func LoadSettings(path string, text []byte, o Options) (*Settings, Diagnostics) 
 	out.ResultsDir = b.checked("results_dir", "", notEmpty)
 	out.SecretsDir = b.checked("secrets_dir", f.lookup("CREDENTIALS_DIRECTORY"), notEmpty)
 	out.Env = b.checkedList("env", nil, checkEnvName)
-	out.Engines = b.readEngines()
+	out.Engine, out.Engines = b.readEngines()
 	out.Providers = b.readProviders()
 	out.GitHub = b.readGitHub()
 	out.Git = b.readGit()
@@ -130,24 +131,42 @@ func (b *body) secrets(name string, add func(key string, s Secret)) {
 	}
 }
 
-func (b *body) readEngines() map[string]Engine {
-	out := map[string]Engine{"docker": {}}
+// readEngines reads the blocks of engines. Work runs on the first that this version has.
+func (b *body) readEngines() (use string, out map[string]Engine) {
+	out = map[string]Engine{}
+	kinds := b.f.o.engineKinds()
 	blocks := b.many("engine")
 	b.f.unique(blocks, "engine")
 	for _, e := range blocks {
-		b.f.checkWord(e, "engine", []string{"docker", "kubernetes"})
-		switch e.label {
-		case "docker":
-			out["docker"] = Engine{Host: e.checked("host", "", checkURL)}
-		case "kubernetes":
-			out["kubernetes"] = Engine{
-				Kubeconfig: e.text("kubeconfig", ""), Namespace: e.text("namespace", ""), Registry: e.text("registry", ""),
-				NodeSelector: e.pairs("node_selector", anything), Advertise: e.text("advertise", ""),
-			}
-		default:
+		b.f.checkWord(e, "engine", sortedKeys(kinds))
+		kind, known := kinds[e.label]
+		if !known {
 			continue
 		}
+		out[e.label] = e.engine(kind)
+		if use == "" && b.f.o.hasEngine(e.label) {
+			use = e.label
+		}
 		e.close()
+	}
+	return cmp.Or(use, defaultEngine), out
+}
+
+func (b labelled) engine(kind EngineKind) Engine {
+	out := Engine{Texts: map[string]string{}, Pairs: map[string]map[string]string{}}
+	for _, name := range sortedKeys(kind.Texts) {
+		check := kind.Texts[name]
+		if check == nil {
+			check = anything
+		}
+		if text := b.checked(name, "", check); text != "" {
+			out.Texts[name] = text
+		}
+	}
+	for _, name := range kind.Pairs {
+		if pairs := b.pairs(name, anything); pairs != nil {
+			out.Pairs[name] = pairs
+		}
 	}
 	return out
 }

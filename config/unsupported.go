@@ -38,22 +38,26 @@ func taskGaps(t *Task, o *Options) []gap {
 	}
 }
 
-func runGaps(r *Run) []gap {
+func runGaps(r *Run, o *Options) []gap {
+	use := o.Settings.engine()
 	return []gap{
-		{attr: "engine", what: "the engine kubernetes", here: r.Engine == "kubernetes"},
+		{attr: "engine", what: "the engine " + r.Engine, here: !o.hasEngine(r.Engine)},
+		{attr: "engine", what: fmt.Sprintf("the engine %s beside %s", r.Engine, use), here: o.hasEngine(r.Engine) && r.Engine != use},
 	}
 }
 
 // settingsGaps warns about settings that nothing acts on yet.
 func (f *file) settingsGaps(b *body, s *Settings) {
-	_, kubernetes := s.Engines["kubernetes"]
-	for _, g := range []gap{
-		{attr: "engine", what: "the engine kubernetes", here: kubernetes},
-	} {
-		if g.here {
-			s.Unsupported = append(s.Unsupported, g.what)
-			f.add(g.warning(b.at[g.attr], "It is checked and otherwise ignored."))
+	for _, name := range sortedKeys(s.Engines) {
+		g := gap{attr: "engine", what: "the engine " + name}
+		switch {
+		case name == s.Engine:
+			continue
+		case f.o.hasEngine(name):
+			g.what += " beside " + s.Engine
 		}
+		s.Unsupported = append(s.Unsupported, g.what)
+		f.add(g.warning(b.at[g.attr], "It is checked and otherwise ignored."))
 	}
 }
 
@@ -100,7 +104,7 @@ func (l *loader) markGaps(b *Block, whole any) Diagnostics {
 			mark(taskGaps(t, l.o), t.Place, &t.Unsupported, fmt.Sprintf("The task %q is checked and not started.", t.Name))
 		}
 	case *Run:
-		mark(runGaps(spec), b.Place, &b.Unsupported, "The run is checked and not started.")
+		mark(runGaps(spec, l.o), b.Place, &b.Unsupported, "The run is checked and not started.")
 	}
 	return out
 }

@@ -63,8 +63,7 @@ type Options struct {
 	Listen   string         // address of the HTTP listener; "" = none but HTTP
 	HTTP     []net.Listener // such listeners taken over from systemd
 	Log      *slog.Logger
-
-	kinds engines.Kinds // of tests; nil = all that there are
+	Engines  engines.Kinds // those that the settings choose from; nil = all that there are
 }
 
 // Daemon is one process on one state directory.
@@ -147,11 +146,10 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 
 // connect opens the engine.
 func (d *Daemon) connect(ctx context.Context) (err error) {
-	kinds := d.opts.kinds
-	if kinds == nil {
-		kinds = engines.All()
+	if d.opts.Engines == nil {
+		d.opts.Engines = engines.All()
 	}
-	d.engine, err = kinds.Open(ctx, engines.Docker, d.opts.Settings, engines.Options{
+	d.engine, err = d.opts.Engines.Open(ctx, d.opts.Settings, engines.Options{
 		Log: d.opts.Log, Daemon: d.id, Dir: filepath.Join(d.opts.StateDir, "etc"), Called: d.metrics.EngineCalled,
 	})
 	return err
@@ -183,6 +181,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		return err
 	}
 	options := ConfigOptions(o.Settings)
+	options.Engines = o.Engines.Language()
 	builder, err := d.openImages(hold, mounts, options.Secret, d.admission.Scarce)
 	if err = errors.Join(err, d.openGit(ctx, options.Secret)); err != nil {
 		return err
@@ -259,6 +258,7 @@ func ConfigOptions(settings *config.Settings) config.Options {
 		Settings: settings,
 		Watched:  settings.Watch,
 		Parsers:  parser.Names(),
+		Engines:  engines.All().Language(),
 		Target: func(entry string) error {
 			_, err := egress.New(egress.Options{Allow: []string{entry}})
 			return err

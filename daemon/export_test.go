@@ -10,9 +10,9 @@ import (
 
 // On has a daemon use another engine, which is given the id of the process.
 func On[E engines.Engine](o Options, connect func(daemon string) E) Options {
-	o.kinds = engines.Kinds{engines.Docker: func(_ context.Context, _ config.Engine, o engines.Options) (engines.Engine, error) {
+	o.Engines = engines.Kinds{engines.Docker: {Open: func(_ context.Context, _ config.Engine, o engines.Options) (engines.Engine, error) {
 		return connect(o.Daemon), nil
-	}}
+	}}}
 	return o
 }
 

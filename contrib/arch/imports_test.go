@@ -15,7 +15,8 @@ import (
 //	daemon -> reconcile -> {trial, mining} -> {judge, agent, gateway, image, guest} -> {container, task, llm}
 //
 // An entry that ends in /* holds for every package below. The daemon may import all.
-// Any may import runtime/fault, runtime/clock, runtime/kernel, and runtime/waiting, which import nothing.
+// Any may import runtime/fault, runtime/clock, runtime/kernel, runtime/keylock, runtime/truncate, and
+// runtime/waiting, which import nothing.
 // What is under contrib and examples is no part of the program: it may import all, and
 // nobody may import it. Nor are packages for tests (containertest, modeltest): only tests import them.
 var mayImport = map[string][]string{
@@ -25,7 +26,9 @@ var mayImport = map[string][]string{
 	"runtime/clock":                       {},
 	"runtime/fault":                       {},
 	"runtime/kernel":                      {},
+	"runtime/truncate":                    {},
 	"runtime/waiting":                     {},
+	"runtime/keylock":                     {},
 	"runtime/pause":                       {"runtime/clock"},
 	"runtime/stats":                       {},
 	"runtime/container":                   {},
@@ -180,10 +183,10 @@ var mayImport = map[string][]string{
 }
 
 // everybodys packages may be imported by any other.
-var everybodys = []string{"runtime/clock", "runtime/pause", "runtime/fault", "runtime/kernel", "runtime/waiting"}
+var everybodys = []string{"runtime/clock", "runtime/pause", "runtime/fault", "runtime/kernel", "runtime/waiting", "runtime/truncate", "runtime/keylock"}
 
 // onlyStd lists the packages that use nothing but the standard library.
-var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/waiting", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/decoy", "runtime/gateway/modeltest", "runtime/egress"}
+var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/waiting", "runtime/truncate", "runtime/keylock", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/decoy", "runtime/gateway/modeltest", "runtime/egress"}
 
 // ownerOf says which package alone may import an SDK, so that the SDK can be replaced
 // there and its types appear nowhere else. One that ends in /* is every package below: of

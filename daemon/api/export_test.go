@@ -1,9 +1,13 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/control"
@@ -57,4 +61,81 @@ var Answers = map[string]any{
 	"TaskPage": Page[query.TaskInfo]{}, "PullPage": Page[query.PullInfo]{}, "ActivityPage": Page[query.ActivityInfo]{}, "Activity": query.ActivityInfo{}, "FilePage": Page[query.FileInfo]{}, "File": query.FileInfo{}, "Spending": query.Spending{}, "SpendingLine": query.SpendingLine{}, "SpendingHour": query.SpendingHour{}, "DearTrial": query.DearTrial{}, "SpendingNow": query.SpendingNow{}, "SpecCost": query.SpecCost{}, "SubmissionPage": Page[query.RoundInfo]{},
 	"RoundTestPage": Page[query.TestInfo]{}, "CellPage": Page[query.CellInfo]{}, "Cell": query.CellInfo{}, "Run": query.RunInfo{}, "Trial": query.TrialInfo{}, "Mining": query.MiningInfo{},
 	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": query.RoundInfo{}, "OutputPage": query.OutputPage{},
+}
+
+// Runs asks for a page of the runs, by address.
+func (c *Client) Runs(ctx context.Context, after string, limit int) (Page[query.RunInfo], error) {
+	return listPage[query.RunInfo](ctx, c, "/v1/runs", nil, after, limit)
+}
+
+// Executions asks for a page of a run's executions, the latest first.
+func (c *Client) Executions(ctx context.Context, run, after string, limit int) (Page[query.ExecutionInfo], error) {
+	return listPage[query.ExecutionInfo](ctx, c, "/v1/runs/"+url.PathEscape(run)+"/executions", nil, after, limit)
+}
+
+// Specs asks for a page of the spec files, by path.
+func (c *Client) Specs(ctx context.Context, after string, limit int) (Page[query.SpecInfo], error) {
+	return listPage[query.SpecInfo](ctx, c, "/v1/specs", nil, after, limit)
+}
+
+// Pulls asks for a page of the pull requests that a mining spec has seen, the latest first. Filters
+// are stage, reason, and verdict.
+func (c *Client) Pulls(ctx context.Context, mining string, filters url.Values, after string, limit int) (Page[query.PullInfo], error) {
+	return listPage[query.PullInfo](ctx, c, "/v1/mining/"+url.PathEscape(mining)+"/pulls", filters, after, limit)
+}
+
+// Rounds asks for a page of a trial's submissions, in the order in which they were made.
+func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[query.RoundInfo], error) {
+	return listPage[query.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
+}
+
+// Tests asks for a page of the tests of a round. Filters are status and name.
+func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[query.TestInfo], error) {
+	return listPage[query.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
+}
+
+// OutputAt asks for a page of what the judge command wrote in a round, from a byte on.
+func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page query.OutputPage, err error) {
+	path := "/v1/trials/" + url.PathEscape(trial) + "/rounds/" + url.PathEscape(round) + "/output?offset=" + strconv.FormatInt(offset, 10)
+	return page, c.call(ctx, http.MethodGet, path, nil, &page)
+}
+
+// listPage asks for a page of a list; after is "" or the Next of the page before, limit 0 is the
+// daemon's default.
+func listPage[T any](ctx context.Context, c *Client, path string, filters url.Values, after string, limit int) (p Page[T], err error) {
+	q := url.Values{}
+	for name, values := range filters {
+		if len(values) > 0 && values[0] != "" {
+			q[name] = values
+		}
+	}
+	if after != "" {
+		q.Set("after", after)
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	return p, c.call(ctx, http.MethodGet, path, nil, &p)
+}
+
+// Each calls f with every item of a list, whose pages it reads one after the other. It ends at the
+// first error.
+func Each[T any](ctx context.Context, page func(ctx context.Context, after string) (Page[T], error), f func(T) error) error {
+	for after := ""; ; {
+		p, err := page(ctx, after)
+		if err != nil {
+			return err
+		}
+		for _, item := range p.Items {
+			if err := f(item); err != nil {
+				return err
+			}
+		}
+		if after = p.Next; after == "" {
+			return nil
+		}
+	}
 }

@@ -43,11 +43,6 @@ func (c *Client) Lift(ctx context.Context, target string, kind hold.Kind, dry bo
 	return out, c.call(ctx, http.MethodDelete, "/v1/holds/"+url.PathEscape(target)+"?"+q.Encode(), nil, &out)
 }
 
-// Holds asks what is held.
-func (c *Client) Holds(ctx context.Context) (out Holds, err error) {
-	return out, c.call(ctx, http.MethodGet, "/v1/holds", nil, &out)
-}
-
 func (h *handler) holds(w http.ResponseWriter, q *http.Request) {
 	set, err := h.r.Holds(q.Context())
 	if set == nil {

@@ -3,59 +3,16 @@ package api
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
-// Runs asks for a page of the runs, by address.
-func (c *Client) Runs(ctx context.Context, after string, limit int) (Page[query.RunInfo], error) {
-	return listPage[query.RunInfo](ctx, c, "/v1/runs", nil, after, limit)
-}
-
-// Executions asks for a page of a run's executions, the latest first.
-func (c *Client) Executions(ctx context.Context, run, after string, limit int) (Page[query.ExecutionInfo], error) {
-	return listPage[query.ExecutionInfo](ctx, c, "/v1/runs/"+url.PathEscape(run)+"/executions", nil, after, limit)
-}
-
-// Specs asks for a page of the spec files, by path.
-func (c *Client) Specs(ctx context.Context, after string, limit int) (Page[query.SpecInfo], error) {
-	return listPage[query.SpecInfo](ctx, c, "/v1/specs", nil, after, limit)
-}
-
-// Pulls asks for a page of the pull requests that a mining spec has seen, the latest first. Filters
-// are stage, reason, and verdict.
-func (c *Client) Pulls(ctx context.Context, mining string, filters url.Values, after string, limit int) (Page[query.PullInfo], error) {
-	return listPage[query.PullInfo](ctx, c, "/v1/mining/"+url.PathEscape(mining)+"/pulls", filters, after, limit)
-}
-
-// Activity asks for a page of what was asked for, the latest first.
-func (c *Client) Activity(ctx context.Context, after string, limit int) (Page[query.ActivityInfo], error) {
-	return listPage[query.ActivityInfo](ctx, c, "/v1/activity", nil, after, limit)
-}
-
-// Rounds asks for a page of a trial's submissions, in the order in which they were made.
-func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[query.RoundInfo], error) {
-	return listPage[query.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
-}
-
-// Tests asks for a page of the tests of a round. Filters are status and name.
-func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[query.TestInfo], error) {
-	return listPage[query.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
-}
-
 // Overview asks what there is to see at a glance.
 func (c *Client) Overview(ctx context.Context) (o query.Overview, err error) {
 	return o, c.call(ctx, http.MethodGet, "/v1/overview", nil, &o)
-}
-
-// Health asks what looks wrong.
-func (c *Client) Health(ctx context.Context) (s query.Health, err error) {
-	return s, c.call(ctx, http.MethodGet, "/v1/health", nil, &s)
 }
 
 func (h *handler) health(w http.ResponseWriter, q *http.Request) {
@@ -158,16 +115,6 @@ func cellFilter(q *http.Request) (f query.CellFilter, err error) {
 	return f, err
 }
 
-// Trials asks for a page of the trials of an execution. Filters are execution, status, agent, model,
-// task, flag, and tag; sort is begun or changed.
-func (c *Client) Trials(ctx context.Context, run string, filters url.Values, after string, limit int) (Page[query.CellInfo], error) {
-	q := url.Values{"run": {run}}
-	for name, values := range filters {
-		q[name] = values
-	}
-	return listPage[query.CellInfo](ctx, c, "/v1/trials", q, after, limit)
-}
-
 func (h *handler) trialInfo(w http.ResponseWriter, q *http.Request) {
 	t, err := h.r.TrialOf(q.Context(), q.PathValue("trial"))
 	answer(w, t, err)
@@ -201,10 +148,4 @@ func (h *handler) outputPage(w http.ResponseWriter, q *http.Request) {
 	}
 	page, err := h.r.OutputAt(q.Context(), q.PathValue("trial"), q.PathValue("round"), int64(offset))
 	answer(w, page, err)
-}
-
-// OutputAt asks for a page of what the judge command wrote in a round, from a byte on.
-func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page query.OutputPage, err error) {
-	path := "/v1/trials/" + url.PathEscape(trial) + "/rounds/" + url.PathEscape(round) + "/output?offset=" + strconv.FormatInt(offset, 10)
-	return page, c.call(ctx, http.MethodGet, path, nil, &page)
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/note"
@@ -18,11 +17,6 @@ type Notes struct {
 // Note adds a note or a tag, or removes a tag.
 func (c *Client) Note(ctx context.Context, a control.Noted) (out control.Changed, err error) {
 	return out, c.call(ctx, http.MethodPost, "/v1/notes", a, &out)
-}
-
-// Notes asks what a trial, a run, or a mining spec bears.
-func (c *Client) Notes(ctx context.Context, target string) (out Notes, err error) {
-	return out, c.call(ctx, http.MethodGet, "/v1/notes?target="+url.QueryEscape(target), nil, &out)
 }
 
 func (h *handler) notes(w http.ResponseWriter, q *http.Request) {

@@ -83,13 +83,13 @@ func checkEngine(ctx context.Context, settings *config.Settings) check {
 	defer cancel()
 	info, err := askEngine(ctx, settings)
 	if err != nil {
-		return check{engines.Docker, false, err.Error()}
+		return check{engines.Used(settings), false, err.Error()}
 	}
 	quota := "disk use is watched, the storage driver has no quotas"
 	if info.DiskQuota {
 		quota = "disk quotas are enforced by the storage driver"
 	}
-	return check{engines.Docker, true, fmt.Sprintf("engine %s on %s: %d CPUs, %s of memory; %s",
+	return check{engines.Used(settings), true, fmt.Sprintf("engine %s on %s: %d CPUs, %s of memory; %s",
 		info.Version, info.Platform, info.CPUs, humanize.IBytes(uint64(max(info.Memory, 0))), quota)}
 }
 

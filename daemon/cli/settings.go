@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/engines"
 )
 
 const defaultSettings = "/etc/assayd/assayd.hcl"
@@ -27,7 +28,9 @@ func (e *env) settings() (*config.Settings, error) {
 	if err != nil {
 		return nil, usage{fmt.Errorf("read settings: %w", err)}
 	}
-	settings, ds := config.LoadSettings(path, text, config.Options{Env: os.LookupEnv, Secret: secretIn(os.Getenv("CREDENTIALS_DIRECTORY"))})
+	settings, ds := config.LoadSettings(path, text, config.Options{
+		Env: os.LookupEnv, Secret: secretIn(os.Getenv("CREDENTIALS_DIRECTORY")), Engines: engines.All().Language(),
+	})
 	if ds.HasErrors() {
 		return nil, e.rejected(ds)
 	}

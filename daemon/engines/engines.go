@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
-// Docker is the label of the engine that is there without any setting.
+// Docker is the name of the engine that is there without any setting.
 const Docker = "docker"
 
 // Engine is an engine that was opened. What else it can do it shows by the interfaces of
@@ -36,41 +37,55 @@ type Options struct {
 	Called func(call string, took time.Duration, err error)
 }
 
-// Open opens an engine as a block of the settings describes it.
-type Open func(ctx context.Context, settings config.Engine, o Options) (Engine, error)
+// Kind is how an engine is opened, and what its block in the settings may say.
+type Kind struct {
+	// Open opens the engine as its block of the settings describes it.
+	Open func(ctx context.Context, settings config.Engine, o Options) (Engine, error)
+	// Settings are the attributes of the block, unless the language has them already.
+	Settings config.EngineKind
+}
 
-// Kinds are engines by the label of their block in the settings.
-type Kinds map[string]Open
+// Kinds are engines by the name that specs and settings give them.
+type Kinds map[string]Kind
 
-// All are the engines that there are.
+// All are the engines that there are: the one list of them.
 func All() Kinds {
 	return Kinds{
-		Docker: openDocker,
+		Docker: {Open: openDocker},
 	}
 }
 
-// Open opens the engine of a label. A label without an engine is an error that lists the others.
-func (k Kinds) Open(ctx context.Context, label string, settings *config.Settings, o Options) (Engine, error) {
-	open := k[label]
-	if open == nil {
-		return nil, fmt.Errorf("there is no engine %q; there are: %s", label, strings.Join(slices.Sorted(maps.Keys(k)), ", "))
+// Language is what specs and settings can say of these engines: see config.Options.
+func (k Kinds) Language() map[string]config.EngineKind {
+	out := map[string]config.EngineKind{}
+	for name, kind := range k {
+		out[name] = kind.Settings
 	}
-	engine, err := open(ctx, settings.Engines[label], o)
+	return out
+}
+
+// Used is the name of the engine that the settings choose.
+func Used(settings *config.Settings) string { return cmp.Or(settings.Engine, Docker) }
+
+// Open opens the engine that the settings choose. A name without an engine is an error that lists the others.
+func (k Kinds) Open(ctx context.Context, settings *config.Settings, o Options) (Engine, error) {
+	name := Used(settings)
+	kind, has := k[name]
+	if !has {
+		return nil, fmt.Errorf("there is no engine %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(k)), ", "))
+	}
+	engine, err := kind.Open(ctx, settings.Engines[name], o)
 	if err != nil {
 		return nil, err // and no interface that holds a nil of the engine's type
 	}
-	return engine, nil
+	return measure(engine, o.Called), nil
 }
 
 // Default opens the engine for whoever only asks it.
 func Default(ctx context.Context, settings *config.Settings) (Engine, error) {
-	return All().Open(ctx, Docker, settings, Options{Log: slog.New(slog.DiscardHandler)})
+	return All().Open(ctx, settings, Options{Log: slog.New(slog.DiscardHandler)})
 }
 
 func openDocker(ctx context.Context, settings config.Engine, o Options) (Engine, error) {
-	engine, err := docker.New(ctx, docker.Options{Host: settings.Host, Log: o.Log, Daemon: o.Daemon, Dir: o.Dir})
-	if err != nil || o.Called == nil {
-		return engine, err
-	}
-	return measured{engine, o.Called}, nil
+	return docker.New(ctx, docker.Options{Host: settings.Texts["host"], Log: o.Log, Daemon: o.Daemon, Dir: o.Dir})
 }

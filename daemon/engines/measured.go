@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/container/docker"
 )
 
 // Calls are the names of the calls that Options.Called is told of.
@@ -39,11 +38,33 @@ func Failure(err error) string {
 	return "other"
 }
 
-// measured is a Docker engine that tells how long its calls take. Those that last as long as a container or one
+// capable is an engine with all that the contract has.
+type capable interface {
+	Engine
+	container.Execer
+	container.Restarter
+	container.Copier
+	container.Freezer
+	container.Pinner
+	container.Hinter
+	container.Meter
+	container.Images
+}
+
+// measured is an engine that tells how long its calls take. Those that last as long as a container or one
 // of its commands do, Wait and Exec, are left out.
 type measured struct {
-	*docker.Engine
+	capable
 	called func(call string, took time.Duration, err error)
+}
+
+// measure has an engine tell how long its calls take. One that lacks a capability is left as it is, because a
+// wrapped one would seem to have it.
+func measure(engine Engine, called func(call string, took time.Duration, err error)) Engine {
+	if whole, ok := engine.(capable); ok && called != nil {
+		return measured{whole, called}
+	}
+	return engine
 }
 
 // call makes a call and tells of it. A call that its caller breaks off says nothing of the engine.
@@ -64,105 +85,105 @@ func act(ctx context.Context, m measured, name string, do func() error) error {
 
 // Observe implements container.Engine.
 func (m measured) Observe(ctx context.Context, owner string) ([]container.Instance, error) {
-	return call(ctx, m, "observe", func() ([]container.Instance, error) { return m.Engine.Observe(ctx, owner) })
+	return call(ctx, m, "observe", func() ([]container.Instance, error) { return m.capable.Observe(ctx, owner) })
 }
 
 // Inspect implements container.Engine.
 func (m measured) Inspect(ctx context.Context, id string) (container.Instance, error) {
-	return call(ctx, m, "inspect", func() (container.Instance, error) { return m.Engine.Inspect(ctx, id) })
+	return call(ctx, m, "inspect", func() (container.Instance, error) { return m.capable.Inspect(ctx, id) })
 }
 
 // Start implements container.Engine.
 func (m measured) Start(ctx context.Context, w container.Workload) (container.Instance, error) {
-	return call(ctx, m, "start", func() (container.Instance, error) { return m.Engine.Start(ctx, w) })
+	return call(ctx, m, "start", func() (container.Instance, error) { return m.capable.Start(ctx, w) })
 }
 
 // Stop implements container.Engine.
 func (m measured) Stop(ctx context.Context, id string, grace time.Duration) error {
-	return act(ctx, m, "stop", func() error { return m.Engine.Stop(ctx, id, grace) })
+	return act(ctx, m, "stop", func() error { return m.capable.Stop(ctx, id, grace) })
 }
 
 // Remove implements container.Engine.
 func (m measured) Remove(ctx context.Context, id string) error {
-	return act(ctx, m, "remove", func() error { return m.Engine.Remove(ctx, id) })
+	return act(ctx, m, "remove", func() error { return m.capable.Remove(ctx, id) })
 }
 
 // Restart implements container.Restarter.
 func (m measured) Restart(ctx context.Context, id string) (container.Instance, error) {
-	return call(ctx, m, "restart", func() (container.Instance, error) { return m.Engine.Restart(ctx, id) })
+	return call(ctx, m, "restart", func() (container.Instance, error) { return m.capable.Restart(ctx, id) })
 }
 
 // CopyTo implements container.Copier.
 func (m measured) CopyTo(ctx context.Context, id, dir string, tar io.Reader) error {
-	return act(ctx, m, "copy_to", func() error { return m.Engine.CopyTo(ctx, id, dir, tar) })
+	return act(ctx, m, "copy_to", func() error { return m.capable.CopyTo(ctx, id, dir, tar) })
 }
 
 // CopyFrom implements container.Copier. It is measured until the stream begins.
 func (m measured) CopyFrom(ctx context.Context, id, path string) (io.ReadCloser, error) {
-	return call(ctx, m, "copy_from", func() (io.ReadCloser, error) { return m.Engine.CopyFrom(ctx, id, path) })
+	return call(ctx, m, "copy_from", func() (io.ReadCloser, error) { return m.capable.CopyFrom(ctx, id, path) })
 }
 
 // Freeze implements container.Freezer.
 func (m measured) Freeze(ctx context.Context, id string) error {
-	return act(ctx, m, "freeze", func() error { return m.Engine.Freeze(ctx, id) })
+	return act(ctx, m, "freeze", func() error { return m.capable.Freeze(ctx, id) })
 }
 
 // Thaw implements container.Freezer.
 func (m measured) Thaw(ctx context.Context, id string) error {
-	return act(ctx, m, "thaw", func() error { return m.Engine.Thaw(ctx, id) })
+	return act(ctx, m, "thaw", func() error { return m.capable.Thaw(ctx, id) })
 }
 
 // Pin implements container.Pinner.
 func (m measured) Pin(ctx context.Context, id, cpuset string) error {
-	return act(ctx, m, "pin", func() error { return m.Engine.Pin(ctx, id, cpuset) })
+	return act(ctx, m, "pin", func() error { return m.capable.Pin(ctx, id, cpuset) })
 }
 
 // Usage implements container.Meter.
 func (m measured) Usage(ctx context.Context, id string) (container.Usage, error) {
-	return call(ctx, m, "usage", func() (container.Usage, error) { return m.Engine.Usage(ctx, id) })
+	return call(ctx, m, "usage", func() (container.Usage, error) { return m.capable.Usage(ctx, id) })
 }
 
 // HostInfo implements container.Host.
 func (m measured) HostInfo(ctx context.Context) (container.HostInfo, error) {
-	return call(ctx, m, "host_info", func() (container.HostInfo, error) { return m.Engine.HostInfo(ctx) })
+	return call(ctx, m, "host_info", func() (container.HostInfo, error) { return m.capable.HostInfo(ctx) })
 }
 
 // Image implements container.Images.
 func (m measured) Image(ctx context.Context, ref string) (container.Image, error) {
-	return call(ctx, m, "image", func() (container.Image, error) { return m.Engine.Image(ctx, ref) })
+	return call(ctx, m, "image", func() (container.Image, error) { return m.capable.Image(ctx, ref) })
 }
 
 // Pull implements container.Images.
 func (m measured) Pull(ctx context.Context, ref, platform string) (container.Image, error) {
-	return call(ctx, m, "pull", func() (container.Image, error) { return m.Engine.Pull(ctx, ref, platform) })
+	return call(ctx, m, "pull", func() (container.Image, error) { return m.capable.Pull(ctx, ref, platform) })
 }
 
 // Tag implements container.Images.
 func (m measured) Tag(ctx context.Context, ref, name string) error {
-	return act(ctx, m, "tag", func() error { return m.Engine.Tag(ctx, ref, name) })
+	return act(ctx, m, "tag", func() error { return m.capable.Tag(ctx, ref, name) })
 }
 
 // Push implements container.Images.
 func (m measured) Push(ctx context.Context, ref string) (string, error) {
-	return call(ctx, m, "push", func() (string, error) { return m.Engine.Push(ctx, ref) })
+	return call(ctx, m, "push", func() (string, error) { return m.capable.Push(ctx, ref) })
 }
 
 // Commit implements container.Images.
 func (m measured) Commit(ctx context.Context, id, ref string, c container.ImageConfig) (container.Image, error) {
-	return call(ctx, m, "commit", func() (container.Image, error) { return m.Engine.Commit(ctx, id, ref, c) })
+	return call(ctx, m, "commit", func() (container.Image, error) { return m.capable.Commit(ctx, id, ref, c) })
 }
 
 // ListImages implements container.Images.
 func (m measured) ListImages(ctx context.Context, key, value string) ([]container.Image, error) {
-	return call(ctx, m, "list_images", func() ([]container.Image, error) { return m.Engine.ListImages(ctx, key, value) })
+	return call(ctx, m, "list_images", func() ([]container.Image, error) { return m.capable.ListImages(ctx, key, value) })
 }
 
 // Names implements container.Images.
 func (m measured) Names(ctx context.Context) (map[string]string, error) {
-	return call(ctx, m, "names", func() (map[string]string, error) { return m.Engine.Names(ctx) })
+	return call(ctx, m, "names", func() (map[string]string, error) { return m.capable.Names(ctx) })
 }
 
 // RemoveImage implements container.Images.
 func (m measured) RemoveImage(ctx context.Context, ref string) error {
-	return act(ctx, m, "remove_image", func() error { return m.Engine.RemoveImage(ctx, ref) })
+	return act(ctx, m, "remove_image", func() error { return m.capable.RemoveImage(ctx, ref) })
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
@@ -183,7 +182,7 @@ func (s scrape) machine() {
 		s.put(s.containers, float64(n), role)
 	}
 	if up, known := s.Engine(); known {
-		s.put(s.engineUp, bit(up), engines.Docker)
+		s.put(s.engineUp, bit(up), s.metrics.engine)
 	}
 	size := s.Store.Load()
 	s.put(s.bytes, float64(size.Database), "database")

@@ -83,14 +83,14 @@ func (m *Metrics) seed(settings *config.Settings) {
 		c.loopErrors: {}, c.resumes: {}, c.judgeRetries: {}, c.tasksMined: {}, c.miningCost: {}, c.resultsErrors: {},
 		c.trialsFinished: {statuses, reasons}, c.triesLost: {lost}, c.events: {events}, c.flags: {flags},
 		c.submissions: {kinds, verdicts}, c.judgeRefused: {refusals}, c.records: {types},
-		c.engineErrors: {{engines.Docker}, engines.Failures()}, c.imageBuilds: {roles, builds},
+		c.engineErrors: {{m.engine}, engines.Failures()}, c.imageBuilds: {roles, builds},
 		c.pulls: {mining.Stages(), pullVerdicts}, c.githubRequests: {githubKinds, githubAnswers}, c.spans: {trace.Outcomes()}, c.archiveHours: {hourOutcomes}, c.logins: {logins},
 	} {
 		product(values, func(labels []string) { vec.WithLabelValues(labels...) })
 	}
 	for vec, values := range map[*prometheus.HistogramVec][][]string{
 		c.loopTurn: {}, c.trialAgent: {}, c.judgeQueue: {}, c.judgeCommand: {}, c.judgeOverhead: {}, c.storeCommit: {},
-		c.trialSetup: {stages}, c.imageBuild: {roles}, c.engineCall: {{engines.Docker}, engines.Calls()},
+		c.trialSetup: {stages}, c.imageBuild: {roles}, c.engineCall: {{m.engine}, engines.Calls()},
 	} {
 		product(values, func(labels []string) { vec.WithLabelValues(labels...) })
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -27,6 +28,7 @@ type Definition struct {
 // Metrics are the numbers of one process. Any goroutine may use them.
 type Metrics struct {
 	registry *prometheus.Registry
+	engine   string // name of the one that containers run on
 	defined  []Definition
 	counters counters
 	gauges   gauges
@@ -68,7 +70,7 @@ var (
 
 // New returns the numbers of a process of a version, with the providers and models of the settings.
 func New(version string, settings *config.Settings) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), models: map[string]bool{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), engine: engines.Used(settings), models: map[string]bool{}}
 	m.defineWork()
 	m.defineMachine()
 	m.defineOutside()

@@ -40,9 +40,9 @@ func (m *Metrics) JudgeRetried() { m.counters.judgeRetries.WithLabelValues().Inc
 
 // EngineCalled is told of a call of the container engine.
 func (m *Metrics) EngineCalled(call string, took time.Duration, err error) {
-	m.counters.engineCall.WithLabelValues(engines.Docker, call).Observe(took.Seconds())
+	m.counters.engineCall.WithLabelValues(m.engine, call).Observe(took.Seconds())
 	if kind := engines.Failure(err); kind != "" {
-		m.counters.engineErrors.WithLabelValues(engines.Docker, kind).Inc()
+		m.counters.engineErrors.WithLabelValues(m.engine, kind).Inc()
 	}
 }
 

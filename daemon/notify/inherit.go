@@ -3,18 +3,12 @@ package notify
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
 )
-
-// ErrNoCredential is returned for a credential that systemd was not told to load.
-var ErrNoCredential = errors.New("no such credential")
 
 // Listeners returns the stream sockets that systemd opened for this process: the Unix
 // ones, for control, and the TCP ones, for HTTP. Without socket activation there are
@@ -75,24 +69,3 @@ func (k kept) Accept() (net.Conn, error) {
 }
 
 func (k kept) Close() error { return k.SetDeadline(time.Unix(1, 0)) }
-
-// Credential returns what systemd loaded under this name (LoadCredential in the unit),
-// without a trailing line break. ErrNoCredential when there is none of that name, or no
-// credentials at all.
-func Credential(name string) (string, error) {
-	dir := os.Getenv("CREDENTIALS_DIRECTORY")
-	if dir == "" {
-		return "", fmt.Errorf("credential %q: %w ($CREDENTIALS_DIRECTORY is not set)", name, ErrNoCredential)
-	}
-	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, filepath.Separator) {
-		return "", fmt.Errorf("credential %q: %w (not a file name)", name, ErrNoCredential)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("credential %q: %w", name, ErrNoCredential)
-	}
-	if err != nil {
-		return "", fmt.Errorf("credential %q: %w", name, err)
-	}
-	return strings.TrimRight(string(data), "\r\n"), nil
-}

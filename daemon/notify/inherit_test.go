@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -97,31 +96,5 @@ func TestListenersWithoutSystemd(t *testing.T) {
 	control, http, err := Listeners()
 	if err != nil || len(control)+len(http) != 0 {
 		t.Errorf("got %v, %v, %v; want none", control, http, err)
-	}
-}
-
-func TestCredential(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "openai"), []byte("sk-1\n"), 0o400); err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct {
-		name, dir, credential, want string
-		err                         error
-	}{
-		{"there", dir, "openai", "sk-1", nil},
-		{"not loaded", dir, "anthropic", "", ErrNoCredential},
-		{"no credentials", "", "openai", "", ErrNoCredential},
-		{"a path", dir, "../passwd", "", ErrNoCredential},
-		{"no name", dir, "", "", ErrNoCredential},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv("CREDENTIALS_DIRECTORY", tt.dir)
-			got, err := Credential(tt.credential)
-			if got != tt.want || !errors.Is(err, tt.err) {
-				t.Errorf("got %q, %v; want %q, %v", got, err, tt.want, tt.err)
-			}
-		})
 	}
 }

@@ -21,11 +21,6 @@ func Reloading() error {
 // Stopping says that the daemon is on its way out.
 func Stopping() error { return send(daemon.SdNotifyStopping) }
 
-// Status shows one line of text in systemctl status; line breaks in it become spaces.
-func Status(text string) error {
-	return send("STATUS=" + strings.NewReplacer("\n", " ", "\r", " ").Replace(text))
-}
-
 // Watchdog tells systemd that the daemon is alive, until ctx ends: at a third of the
 // interval that the unit asks for (WatchdogSec), but only while the last progress, as
 // sinceProgress tells, is younger than that interval. A daemon that hangs is therefore

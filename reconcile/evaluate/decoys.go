@@ -43,7 +43,7 @@ func (r *Evaluator) Decoys(ctx context.Context, of trial.Subject) (known trial.D
 	if err != nil {
 		return known, err
 	}
-	release, err := r.turns.take(ctx, content)
+	release, err := r.turns.Lock(ctx, content)
 	if err != nil {
 		return known, err
 	}

@@ -1,12 +1,8 @@
 package evaluate
 
 import (
-	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,43 +45,6 @@ func TestWhatIsKnownOfATaskIsAskedOnceAnExecution(t *testing.T) {
 			t.Errorf("%s: %v, asked %d times: %s", tc.name, err, asked, diff)
 		}
 	}
-}
-
-// What has one key is done by one at a time, whoever waits may leave, and what is over leaves nothing.
-func TestAKeyHasOneTurnAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var turns keyedOnce
-		var now, most atomic.Int32
-		for range 20 {
-			go func() {
-				release, err := turns.take(t.Context(), "a")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer release()
-				if n := now.Add(1); n > most.Load() {
-					most.Store(n)
-				}
-				time.Sleep(time.Second)
-				now.Add(-1)
-			}()
-		}
-		other, err := turns.take(t.Context(), "b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		impatient, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if _, err := turns.take(impatient, "b"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("who waits too long: %v", err)
-		}
-		other()
-		synctest.Wait()
-		if most.Load() != 1 || len(turns.held) != 0 {
-			t.Errorf("%d at a time, and %d keys are left", most.Load(), len(turns.held))
-		}
-	})
 }
 
 func TestTestsAreSortedByWhetherTheyPassed(t *testing.T) {

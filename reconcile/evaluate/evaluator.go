@@ -9,6 +9,7 @@ import (
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/keylock"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -39,7 +40,7 @@ type Options struct {
 // tasks. Any goroutine may use it.
 type Evaluator struct {
 	o     Options
-	turns keyedOnce
+	turns keylock.Locks
 	ahead ahead
 }
 

@@ -32,7 +32,7 @@ func (r *Evaluator) Reference(ctx context.Context, of trial.Subject) (known tria
 	if err != nil {
 		return known, err
 	}
-	release, err := r.turns.take(ctx, content)
+	release, err := r.turns.Lock(ctx, content)
 	if err != nil {
 		return known, err
 	}
@@ -150,7 +150,7 @@ type brokenJudge struct {
 func (r *Evaluator) Broken(ctx context.Context, of trial.Subject, ask bool) (why string, err error) {
 	s := of.State
 	key := fmt.Sprintf("broken/%s/e%d/%s", s.Spec, s.Execution, trial.ReferenceKey(s))
-	release, err := r.turns.take(ctx, key)
+	release, err := r.turns.Lock(ctx, key)
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,6 @@ package evaluate
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -13,7 +12,7 @@ import (
 // is no answer.
 func (r *Evaluator) Sane(ctx context.Context, s trial.State, key string, ask func() (trial.Sanity, error)) (answer trial.Sanity, err error) {
 	key = fmt.Sprintf("sanity/%s/e%d/%s", s.Spec, s.Execution, key)
-	release, err := r.turns.take(ctx, key)
+	release, err := r.turns.Lock(ctx, key)
 	if err != nil {
 		return answer, err
 	}
@@ -25,44 +24,4 @@ func (r *Evaluator) Sane(ctx context.Context, s trial.State, key string, ask fun
 		return answer, err
 	}
 	return answer, r.remember(ctx, key, answer)
-}
-
-// keyedOnce lets one at a time do what has a key.
-type keyedOnce struct {
-	mu   sync.Mutex
-	held map[string]*keyedTurn
-}
-
-type keyedTurn struct {
-	token chan struct{}
-	users int
-}
-
-// take waits for the turn of a key. Whoever has it must release it.
-func (t *keyedOnce) take(ctx context.Context, key string) (release func(), err error) {
-	t.mu.Lock()
-	if t.held == nil {
-		t.held = map[string]*keyedTurn{}
-	}
-	mine := t.held[key]
-	if mine == nil {
-		mine = &keyedTurn{token: make(chan struct{}, 1)}
-		t.held[key] = mine
-	}
-	mine.users++
-	t.mu.Unlock()
-	leave := func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if mine.users--; mine.users == 0 {
-			delete(t.held, key)
-		}
-	}
-	select {
-	case mine.token <- struct{}{}:
-		return func() { <-mine.token; leave() }, nil
-	case <-ctx.Done():
-		leave()
-		return nil, context.Cause(ctx)
-	}
 }

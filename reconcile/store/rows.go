@@ -74,15 +74,6 @@ func scanExecution(r row) (e ExecutionRow, err error) {
 		moment{&e.StartedAt}, moment{&e.SettledAt}, moment{&e.FinishedAt}, document{&e.Data})
 }
 
-// NextExecution returns the number that the next execution of spec has.
-func (t *Tx) NextExecution(spec string) (int, error) {
-	n, err := one(t, scanInt, "SELECT coalesce(max(n), 0) + 1 FROM executions WHERE spec = ?", spec)
-	if err != nil {
-		return 0, fmt.Errorf("number an execution of %q: %w", spec, err)
-	}
-	return n, nil
-}
-
 // PutExecution stores e in place of what its spec and number had.
 func (t *Tx) PutExecution(e ExecutionRow) error {
 	data, err := t.column(e.Data)
@@ -96,15 +87,6 @@ func (t *Tx) PutExecution(e ExecutionRow) error {
 		return fmt.Errorf("store execution e%d of %q: %w", e.N, e.Spec, err)
 	}
 	return nil
-}
-
-// Executions returns all executions of spec in order.
-func (t *Tx) Executions(spec string) ([]ExecutionRow, error) {
-	rows, err := list(t, scanExecution, "SELECT "+executionColumns+" FROM executions WHERE spec = ? ORDER BY n", spec)
-	if err != nil {
-		return nil, fmt.Errorf("read executions of %q: %w", spec, err)
-	}
-	return rows, nil
 }
 
 // AllExecutions returns the executions of all specs, by spec and in order.

@@ -301,11 +301,11 @@ func TestTransactionsAtOnceAllCount(t *testing.T) {
 		wg.Go(func() {
 			for range 5 {
 				err := s.Do(t.Context(), func(tx *Tx) error {
-					n, err := tx.NextExecution("run.a")
-					if err != nil {
+					latest, err := tx.LatestExecution("run.a")
+					if err != nil && !errors.Is(err, ErrNotFound) {
 						return err
 					}
-					return tx.PutExecution(ExecutionRow{Spec: "run.a", N: n, StartedAt: time.Unix(1, 0)})
+					return tx.PutExecution(ExecutionRow{Spec: "run.a", N: latest.N + 1, StartedAt: time.Unix(1, 0)})
 				})
 				if err != nil {
 					t.Error(err)

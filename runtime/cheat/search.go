@@ -6,7 +6,8 @@ import (
 	"path"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Bounds of what is kept.
@@ -249,9 +250,5 @@ func line(text string) string {
 	if len(text) <= most {
 		return text
 	}
-	cut := most - len("…")
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return truncate.Text(text, most-len("…")) + "…"
 }

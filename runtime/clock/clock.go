@@ -53,9 +53,6 @@ func (l Timeline) now() (now time.Time, ok bool) {
 // Until is how long it is until a time of the line; it is negative after it.
 func (l Timeline) Until(at time.Time) time.Duration { return at.Sub(l.Now()) }
 
-// Since is how long ago a time of the line was.
-func (l Timeline) Since(at time.Time) time.Duration { return l.Now().Sub(at) }
-
 // Wall translates a time of the line into what the wall clock shows then, if nobody sets it
 // any more. The wall clock's steps count in whole seconds, so that a time is translated into
 // itself where there was none. A line that does not hold is taken for the wall clock.

@@ -20,7 +20,7 @@ func TestALineGoesOnWhateverTheWallClockSays(t *testing.T) {
 		if left := l.Until(at.Add(time.Minute)); left > time.Minute || left < time.Minute-near {
 			t.Errorf("%s: a minute on is %s on", name, left)
 		}
-		if ago := l.Since(at.Add(-time.Minute)); ago < time.Minute || ago > time.Minute+near {
+		if ago := -l.Until(at.Add(-time.Minute)); ago < time.Minute || ago > time.Minute+near {
 			t.Errorf("%s: a minute ago is %s ago", name, ago)
 		}
 		if got := l.Wall(at); !got.Equal(at.Add(step)) {

@@ -20,7 +20,7 @@ func TestATestBuildStepsTheWallClockAndTheBootButNoLine(t *testing.T) {
 		if off := Now().Sub(before) - want; off.Abs() > near {
 			t.Errorf("%s: the wall clock is %s off", text, off)
 		}
-		if off := l.Since(before); off.Abs() > near {
+		if off := l.Until(before); off.Abs() > near {
 			t.Errorf("%s: the line went on by %s", text, off)
 		}
 	}

@@ -40,3 +40,6 @@ func checkVariant(t *testing.T, files map[string][]byte, v Variant) {
 		t.Fatalf("the variant is in line %d, not %d", line, v.Line)
 	}
 }
+
+// Grows is by how many bytes the change makes the file longer; less than zero = shorter.
+func (v Variant) Grows() int { return len(v.New) - len(v.Old) }

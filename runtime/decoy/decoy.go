@@ -42,9 +42,6 @@ type Variant struct {
 	Affects []string
 }
 
-// Grows is by how many bytes the change makes the file longer; less than zero = shorter.
-func (v Variant) Grows() int { return len(v.New) - len(v.Old) }
-
 // Overlaps reports whether both change the same part of one file, so that only one of them
 // can be applied.
 func (v Variant) Overlaps(w Variant) bool {

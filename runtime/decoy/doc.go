@@ -34,7 +34,7 @@
 // # What can still be told
 //
 // A replacement has the length of what it replaces wherever the literals of the test and
-// its file allow that; Variant.Grows tells where they do not. A file with such a copy has
+// its file allow that; Old and New of a Variant differ in length where they do not. A file with such a copy has
 // another size than the real one. Nothing is padded: blanks or comments that only copies
 // have would be the better sign. A copy is no secret to code that knows the real text.
 //

@@ -9,10 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // memory is what a guest must still know after its container was stopped and started.
@@ -108,10 +109,7 @@ func (m *memory) add(e Event) {
 
 // clip shortens a text to at most n bytes of valid UTF-8.
 func clip(text string, n int) string {
-	if len(text) > n {
-		text = text[:n]
-	}
-	return strings.ToValidUTF8(text, "")
+	return truncate.Valid(text, n)
 }
 
 // acknowledge forgets the events before next, and never uses a number below next again.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/git"
+	"github.com/assayd/assayd/runtime/keylock"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -46,9 +47,9 @@ type mirrors struct {
 	hide  func([]byte) []byte // takes secrets out of what Git says
 	most  int64               // bytes of a copy; 0 = mostMirror
 	mu    sync.Mutex
-	ready bool                     // the folder is there, without remains of a crash
-	git   git.Git                  // once ready
-	locks map[string]chan struct{} // by URL: one writer at a time
+	ready bool          // the folder is there, without remains of a crash
+	git   git.Git       // once ready
+	locks keylock.Locks // by URL: one writer at a time
 }
 
 // Names in the cache folder; what begins with one of the prefixes is temporary.
@@ -226,7 +227,7 @@ func checkOut(ctx context.Context, g git.Git, dir, mirror, commit string) error 
 
 // fetch returns the mirror of the repository, which has the commit.
 func (m *mirrors) fetch(ctx context.Context, repo task.Repo) (string, error) {
-	unlock, err := m.lock(ctx, repo.URL)
+	unlock, err := m.locks.Lock(ctx, repo.URL)
 	if err != nil {
 		return "", err
 	}
@@ -282,26 +283,6 @@ func (m *mirrors) from(address string) string {
 		}
 	}
 	return address
-}
-
-// lock waits for the mirror of a URL.
-func (m *mirrors) lock(ctx context.Context, remote string) (unlock func(), err error) {
-	m.mu.Lock()
-	if m.locks == nil {
-		m.locks = map[string]chan struct{}{}
-	}
-	l := m.locks[remote]
-	if l == nil {
-		l = make(chan struct{}, 1)
-		m.locks[remote] = l
-	}
-	m.mu.Unlock()
-	select {
-	case l <- struct{}{}:
-		return func() { <-l }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // tarFolder writes a folder in a fixed order, as root's, with one time for all.

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // SetupError says that a command of a build did not do its work.
@@ -247,10 +248,7 @@ func (t *tail) lines() string {
 		if line = strings.TrimRightFunc(line, unicode.IsSpace); line == "" {
 			continue
 		}
-		if len(line) > lineBytes {
-			line = strings.ToValidUTF8(line[:lineBytes], "") + "…"
-		}
-		kept = append(kept, line)
+		kept = append(kept, truncate.Marked(line, lineBytes, "…"))
 	}
 	return strings.Join(kept[max(0, len(kept)-tailLines):], "\n")
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/sashabaranov/go-openai"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Bounds of a wait.
@@ -95,7 +97,7 @@ func (x *exchange) problem(ctx context.Context, err error) error {
 	case x.failed != nil:
 		return &Unavailable{Status: x.status, RetryAfter: x.retry, Err: x.failed}
 	case !x.asked && err != nil: // the library has its own opinion of some models
-		return &Refused{Text: clip(err.Error(), maxWords)}
+		return &Refused{Text: truncate.Marked(err.Error(), maxWords, "…")}
 	case x.status < 200 || x.status > 299:
 		return x.refusal(x.status, x.said(err))
 	}
@@ -106,7 +108,7 @@ func (x *exchange) problem(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case json.Valid(x.body):
-		return &Malformed{Why: "the provider's answer is no chat completion: " + clip(err.Error(), maxWords)}
+		return &Malformed{Why: "the provider's answer is no chat completion: " + truncate.Marked(err.Error(), maxWords, "…")}
 	}
 	return &Unavailable{Status: x.status, RetryAfter: x.retry, Text: "its answer is no JSON: " + quote(x.body)}
 }
@@ -169,7 +171,7 @@ func empty(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "n
 
 // refusal is the error of a status.
 func (x *exchange) refusal(status int, c complaint) error {
-	text := clip(strings.ToValidUTF8(c.text, "?"), maxWords)
+	text := truncate.Marked(strings.ToValidUTF8(c.text, "?"), maxWords, "…")
 	switch {
 	case status == http.StatusPaymentRequired,
 		status == http.StatusTooManyRequests && (c.code == "insufficient_quota" || c.kind == "insufficient_quota"):
@@ -178,11 +180,11 @@ func (x *exchange) refusal(status int, c complaint) error {
 		status == http.StatusTooManyRequests, status >= 500:
 		return &Unavailable{Status: status, RetryAfter: x.retry, Text: text}
 	}
-	return &Refused{Status: status, Code: clip(c.code, maxID), Text: text}
+	return &Refused{Status: status, Code: truncate.Marked(c.code, maxID, "…"), Text: text}
 }
 
 // quote is the beginning of what somebody answered, in one line.
 func quote(text []byte) string {
 	words := strings.Fields(strings.ToValidUTF8(string(text[:min(len(text), maxWords)]), "?"))
-	return clip(strings.Join(words, " "), maxWords/4)
+	return truncate.Marked(strings.Join(words, " "), maxWords/4, "…")
 }

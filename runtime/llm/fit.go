@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Check looks at an answer: it has a call, all calls are of offered tools, and all
@@ -31,14 +33,6 @@ func Check(a Answer, tools []Tool) error {
 	return nil
 }
 
-// CheckCall is Check of one call alone: *Malformed if it cannot be done.
-func CheckCall(c Call, tools []Tool) error {
-	if why := unfit(c, tools); why != "" {
-		return &Malformed{Why: why}
-	}
-	return nil
-}
-
 func names(tools []Tool) string {
 	all := make([]string, 0, len(tools))
 	for _, t := range tools {
@@ -51,7 +45,7 @@ func names(tools []Tool) string {
 func unfit(c Call, tools []Tool) string {
 	i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == c.Name })
 	if i < 0 {
-		return fmt.Sprintf("there is no tool %q; there are %s", clip(c.Name, 100), names(tools))
+		return fmt.Sprintf("there is no tool %q; there are %s", truncate.Marked(c.Name, 100, "…"), names(tools))
 	}
 	if !isObject(c.Arguments) {
 		return fmt.Sprintf("the arguments of %s are no JSON object: %s", c.Name, quote(c.Arguments))
@@ -140,7 +134,7 @@ func place(at string) string {
 	if at == "" {
 		return "what is passed"
 	}
-	return fmt.Sprintf("%q", clip(at, 100))
+	return fmt.Sprintf("%q", truncate.Marked(at, 100, "…"))
 }
 
 func inside(at, name string) string {

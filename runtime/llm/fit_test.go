@@ -27,7 +27,7 @@ func TestArgumentsFitTheirSchema(t *testing.T) {
 		{`{`, "no JSON object"},
 		{``, "no JSON object"},
 	} {
-		err := CheckCall(Call{Name: "rate", Arguments: json.RawMessage(tt.arguments)}, []Tool{rate})
+		err := Check(call(tt.arguments), []Tool{rate})
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.arguments, err, tt.want)
 		}

@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/sashabaranov/go-openai"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Bounds of an answer. What goes beyond is cut or refused.
@@ -182,7 +184,7 @@ func read(response openai.ChatCompletionResponse, messages int) (Answer, error) 
 		return a, &Malformed{Why: "there is no answer in the provider's answer", Answer: a}
 	}
 	choice := response.Choices[0]
-	a.Content, a.Stop = choice.Message.Content, clip(string(choice.FinishReason), maxID)
+	a.Content, a.Stop = choice.Message.Content, truncate.Marked(string(choice.FinishReason), maxID, "…")
 	for _, part := range choice.Message.MultiContent {
 		a.Content += part.Text
 	}
@@ -197,7 +199,7 @@ func read(response openai.ChatCompletionResponse, messages int) (Answer, error) 
 			id = fmt.Sprintf("call_%d_%d", messages, i) // some name none, and results must find theirs
 		}
 		seen[id] = true
-		a.Calls = append(a.Calls, Call{ID: id, Name: clip(c.Function.Name, maxID), Arguments: arguments(c.Function.Arguments)})
+		a.Calls = append(a.Calls, Call{ID: id, Name: truncate.Marked(c.Function.Name, maxID, "…"), Arguments: arguments(c.Function.Arguments)})
 	}
 	return a, nil
 }
@@ -220,12 +222,4 @@ func usage(u openai.Usage) Usage {
 		told.Cached = min(told.Input, int64(max(0, u.PromptTokensDetails.CachedTokens)))
 	}
 	return told
-}
-
-// clip cuts a text to so many bytes of whole characters.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/assayd/assayd/runtime/git"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // The ways in which a diff may apply, in the order in which they are tried.
@@ -148,8 +149,5 @@ func words(err error) string {
 		}
 		return '?'
 	}, strings.ToValidUTF8(text, "?"))
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8(text[:maxWords], "") + " …"
-	}
-	return text
+	return truncate.Marked(text, maxWords, " …")
 }

@@ -7,5 +7,5 @@
 // averaged and resampled, and tasks of one repository are resampled together.
 //
 // All of it is a function of its input: resampling is seeded, and the order of samples is
-// of no importance. Each formula names its source. Start reading at Sample and Mean.
+// of no importance. Each formula names its source. Start reading at Sample and Means.
 package stats

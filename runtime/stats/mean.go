@@ -2,14 +2,8 @@ package stats
 
 import "math"
 
-// Mean is the mean over tasks of the mean of each task's attempts: a task with more
-// attempts weighs no more. The interval is Bootstrap's, the error StandardError's, both
-// over clusters. It reports false where no attempt counts.
-func Mean(samples []Sample) (Estimate, bool) {
-	return estimate(observe(samples, average))
-}
-
-// Average is Mean's value alone, and of how many tasks it is.
+// Average is the mean over tasks of the mean of each task's attempts, and of how many tasks it is: a task with
+// more attempts weighs no more.
 func Average(samples []Sample) (value float64, n int) {
 	all := observe(samples, average)
 	if len(all) == 0 {

@@ -53,7 +53,7 @@ type Comparison struct {
 
 // Compare compares by task: what tasks have in common, some being hard and some easy, is
 // in both means and drops out of the difference (Miller 2024, section 4.2). The interval
-// of the difference resamples clusters of tasks as Mean does; both tests take tasks as
+// of the difference resamples clusters of tasks as Means does; both tests take tasks as
 // independent. It reports false where there is no pair.
 func Compare(pairs []Pair) (Comparison, bool) {
 	var c Comparison

@@ -9,7 +9,7 @@ import (
 // (Wilson 1927; Newcombe 1998, method 3), which stays inside 0..1 and is right for small n
 // and for none or all of them (Brown, Cai and DasGupta 2001). Where attempts are not
 // independent, because several are at one task or tasks are alike, it is too narrow, and
-// Mean of the same attempts is not.
+// that of Means of the same attempts is not.
 func Wilson(passed, n int) (Estimate, error) {
 	if n < 1 || passed < 0 || passed > n {
 		return Estimate{}, fmt.Errorf("%w: %d of %d", ErrValue, passed, n)

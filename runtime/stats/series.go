@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// Means is Mean of each of a series, as of the points of a curve; false where no attempt counts. It
-// gives what Mean gives and takes far less time: the same groups are drawn for all of them, and of
-// each what is not as in the one before is added up alone.
+// Means has, for each of a series as of the points of a curve, the mean over tasks of the mean of each
+// task's attempts: a task with more attempts weighs no more. The interval is by resampling clusters of tasks,
+// and the error allows for them. It is false where no attempt counts. The same groups are drawn for the whole
+// series, and of each what is not as in the one before is added up alone, which takes far less time.
 func Means(series [][]Sample) (estimates []Estimate, known []bool) {
 	all := make([][]observation, len(series))
 	for i, samples := range series {

@@ -84,3 +84,8 @@ func TestPassesOfVeryManyAttempts(t *testing.T) {
 		}
 	}
 }
+
+// Mean is what Means has to give of each of its series, without what they have in common.
+func Mean(samples []Sample) (Estimate, bool) {
+	return estimate(observe(samples, average))
+}

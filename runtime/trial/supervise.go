@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge/scoring"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // How often the size of a container is looked at, and how long the guest's own word is
@@ -298,10 +299,7 @@ func happened(s State, event, detail string) Effect {
 }
 
 func clip(text string, n int) string {
-	if len(text) > n {
-		return text[:n]
-	}
-	return text
+	return truncate.Text(text, n)
 }
 
 // woke does what is due: the end, a look at what the container uses, a snapshot.

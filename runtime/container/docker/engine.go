@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/assayd/assayd/runtime/container"
 )
@@ -52,7 +53,7 @@ type Engine struct {
 	life  context.Context
 	end   context.CancelFunc
 	work  sync.WaitGroup
-	pulls flights
+	pulls singleflight.Group
 
 	quotaLock sync.Mutex
 	quota     *bool // whether the storage driver has quotas; nil: not asked yet

@@ -35,7 +35,7 @@ func (e *Engine) Exec(ctx context.Context, id string, c container.Command) (int,
 		return 0, fmt.Errorf("run in container: %w", err)
 	}
 	c.Argv = inOrder(c)
-	for wait := minPoll; ; wait = min(2*wait, maxPoll) {
+	for pauses := growing(minPoll, maxPoll); ; {
 		s, err := e.begin(ctx, full, c)
 		if err == nil {
 			return e.finish(ctx, s, id, c)
@@ -44,7 +44,7 @@ func (e *Engine) Exec(ctx context.Context, id string, c container.Command) (int,
 		if !errors.Is(err, container.ErrConflict) || !e.frozen(ctx, full) {
 			return 0, err
 		}
-		if err := clock.Sleep(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, pauses.NextBackOff()); err != nil {
 			return 0, fmt.Errorf("run %q in container %q: wait for its thaw: %w", c.Argv, id, err)
 		}
 	}
@@ -136,7 +136,7 @@ func (e *Engine) finish(ctx context.Context, s *execStream, id string, c contain
 // whose stream has ended gets a moment for that. Otherwise the end of the stream is only
 // a reason to look at once, for a process may close its output and go on.
 func (e *Engine) follow(ctx context.Context, id string, s *execStream) (client.ExecInspectResult, error) {
-	poll, ended := minPoll, s.ended
+	polls, ended := growing(minPoll, maxPoll), s.ended
 	var silentSince time.Time
 	for {
 		state, err := e.calls.ExecInspect(ctx, s.exec, client.ExecInspectOptions{})
@@ -152,12 +152,12 @@ func (e *Engine) follow(ctx context.Context, id string, s *execStream) (client.E
 		case state.PID != 0, ended == nil && time.Since(silentSince) > s.benefitOfDoubt():
 			return state, nil
 		}
-		timer := time.NewTimer(poll)
+		timer := time.NewTimer(polls.NextBackOff())
 		select {
 		case <-ended:
-			ended, silentSince, poll = nil, time.Now(), minPoll
+			ended, silentSince = nil, time.Now()
+			polls.Reset()
 		case <-timer.C:
-			poll = min(2*poll, maxPoll)
 		case <-ctx.Done():
 		}
 		timer.Stop()

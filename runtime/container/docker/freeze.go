@@ -29,7 +29,8 @@ func (e *Engine) Freeze(ctx context.Context, id string) error {
 // a container that starts many has to be caught between two of them.
 func (e *Engine) pause(ctx context.Context, id string) error {
 	const attempts = 10
-	for attempt, wait := 1, minPoll; ; attempt, wait = attempt+1, min(2*wait, maxPoll) {
+	pauses := growing(minPoll, maxPoll)
+	for attempt := 1; ; attempt++ {
 		_, err := e.calls.ContainerPause(ctx, id, client.ContainerPauseOptions{})
 		switch {
 		case err == nil:
@@ -39,6 +40,7 @@ func (e *Engine) pause(ctx context.Context, id string) error {
 		case attempt == attempts || !strings.Contains(err.Error(), "unable to freeze"):
 			return err
 		}
+		wait := pauses.NextBackOff()
 		e.log.Debug("Docker is unable to freeze a container, trying again", "container", id, "in", wait, "error", err)
 		if err := clock.Sleep(ctx, wait); err != nil {
 			return err

@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -34,7 +33,8 @@ func (e *Engine) Hints(ctx context.Context, owner string) <-chan string {
 	out := make(chan string)
 	go func() {
 		defer close(out)
-		backoff := minBackoff
+		pauses := growing(minBackoff, maxBackoff)
+		pauses.RandomizationFactor = 0.5
 		for {
 			began := time.Now()
 			err := e.subscribe(ctx, owner, out)
@@ -42,14 +42,13 @@ func (e *Engine) Hints(ctx context.Context, owner string) <-chan string {
 				return
 			}
 			if time.Since(began) > maxBackoff {
-				backoff = minBackoff // it had worked for a while
+				pauses.Reset() // it had worked for a while
 			}
-			wait := backoff/2 + rand.N(backoff)
+			wait := pauses.NextBackOff()
 			e.log.Info("Docker's events ended, subscribing again", "in", wait, "error", err)
 			if clock.Sleep(ctx, wait) != nil {
 				return
 			}
-			backoff = min(2*backoff, maxBackoff)
 		}
 	}()
 	return out

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/moby/moby/api/types/system"
+	"github.com/moby/moby/client"
 
 	"github.com/assayd/assayd/runtime/container"
 )
@@ -61,22 +66,55 @@ func TestAPullsErrorSaysWhoseFaultItIs(t *testing.T) {
 	}
 }
 
+// answers is a Docker engine in memory.
+type answers func(*http.Request) (*http.Response, error)
+
+func (a answers) RoundTrip(q *http.Request) (*http.Response, error) { return a(q) }
+
 func TestPullsOfOneImageAreShared(t *testing.T) {
-	var f flights
-	one, first := f.join("a")
-	two, second := f.join("a")
-	if _, other := f.join("b"); one != two || !first || second || !other {
-		t.Fatal("two pulls of one image are not one flight")
-	}
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() { <-one.done })
-	}
-	f.land("a", errors.New("no"))
-	wg.Wait()
-	if again, first := f.join("a"); one.err == nil || again == one || !first {
-		t.Error("a pull that has failed is not tried again")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		pulls, release := map[string]int{}, make(chan struct{})
+		var lock sync.Mutex
+		streams, err := client.New(client.WithAPIVersion("1.44"), client.WithHTTPClient(&http.Client{Transport: answers(func(q *http.Request) (*http.Response, error) {
+			lock.Lock()
+			pulls[q.URL.Query().Get("fromImage")]++
+			lock.Unlock()
+			<-release
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"errorDetail":{"message":"no"},"error":"no"}`))}, nil
+		})}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &Engine{log: slog.New(slog.DiscardHandler), streams: streams, life: t.Context()}
+		var all sync.WaitGroup
+		pull := func(ctx context.Context, ref, want string) {
+			all.Go(func() {
+				if _, err := e.Pull(ctx, ref, ""); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v, want %q", ref, err, want)
+				}
+			})
+		}
+		impatient, leave := context.WithCancel(t.Context())
+		pull(impatient, "example.test/a", "context canceled")
+		synctest.Wait() // it is the first, and goes
+		pull(t.Context(), "example.test/a", "no")
+		pull(t.Context(), "example.test/a", "no")
+		pull(t.Context(), "example.test/b", "no")
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		close(release)
+		all.Wait()
+		e.work.Wait()
+		if a, b := pulls["example.test/a"], pulls["example.test/b"]; a != 1 || b != 1 {
+			t.Errorf("%d pulls of one image and %d of the other", a, b)
+		}
+		pull(t.Context(), "example.test/a", "no")
+		all.Wait()
+		if pulls["example.test/a"] != 2 {
+			t.Error("a pull that has failed is not tried again")
+		}
+	})
 }
 
 func TestManyHintsBecomeOne(t *testing.T) {

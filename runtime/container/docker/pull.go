@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/distribution/reference"
@@ -36,54 +35,20 @@ func (e *Engine) Pull(ctx context.Context, ref, platform string) (container.Imag
 	if err != nil {
 		return container.Image{}, fmt.Errorf("pull image %q: %w", ref, err)
 	}
-	key := ref + " " + platform
-	shared, first := e.pulls.join(key)
-	if first {
-		e.work.Go(func() { e.pulls.land(key, e.pull(e.life, ref, parsed, options)) })
-	}
+	over := make(chan error, 1)
+	e.work.Go(func() { // for each caller: the first one's pulls, and the others' wait for it
+		_, err, _ := e.pulls.Do(ref+" "+platform, func() (any, error) { return nil, e.pull(e.life, ref, parsed, options) })
+		over <- err
+	})
 	select {
-	case <-shared.done:
-		if shared.err != nil {
-			return container.Image{}, shared.err
+	case err := <-over:
+		if err != nil {
+			return container.Image{}, err
 		}
 		return e.Image(ctx, ref)
 	case <-ctx.Done():
 		return container.Image{}, fmt.Errorf("pull image %q: %w", ref, context.Cause(ctx))
 	}
-}
-
-// flights are the pulls under way.
-type flights struct {
-	mu    sync.Mutex
-	byKey map[string]*flight
-}
-
-type flight struct {
-	done chan struct{}
-	err  error // valid after done
-}
-
-// join returns the flight of that key. Who is the first has to make it land.
-func (f *flights) join(key string) (shared *flight, first bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if shared, ok := f.byKey[key]; ok {
-		return shared, false
-	}
-	if f.byKey == nil {
-		f.byKey = map[string]*flight{}
-	}
-	f.byKey[key] = &flight{done: make(chan struct{})}
-	return f.byKey[key], true
-}
-
-// land ends the flight for all who joined it; the next to join begins anew.
-func (f *flights) land(key string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.byKey[key].err = err
-	close(f.byKey[key].done)
-	delete(f.byKey, key)
 }
 
 func pullOptions(platform string) (client.ImagePullOptions, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
@@ -21,10 +22,17 @@ const (
 	minBackoff, maxBackoff = 100 * time.Millisecond, 5 * time.Second
 )
 
+// growing are pauses that double from the first to the longest.
+func growing(first, longest time.Duration) *backoff.ExponentialBackOff {
+	pauses := &backoff.ExponentialBackOff{InitialInterval: first, Multiplier: 2, MaxInterval: longest}
+	pauses.Reset()
+	return pauses
+}
+
 // Wait implements container.Engine. Only what an inspection shows counts; an answer of
 // the engine's own wait, or its breaking off, only says that it is time to look again.
 func (e *Engine) Wait(ctx context.Context, id string) (contract.Exit, error) {
-	backoff, away := minBackoff, false
+	pauses, away := growing(minBackoff, maxBackoff), false
 	for {
 		c, err := e.inspect(ctx, id, false)
 		if err == nil && away {
@@ -34,10 +42,11 @@ func (e *Engine) Wait(ctx context.Context, id string) (contract.Exit, error) {
 			}
 			continue // what became of it shows an inspection
 		}
+		pause := pauses.NextBackOff()
 		switch {
 		case contract.Unavailable(err) && ctx.Err() == nil:
 			away = true
-			e.log.Info("cannot ask Docker about a container, trying again", "container", id, "in", backoff, "error", err)
+			e.log.Info("cannot ask Docker about a container, trying again", "container", id, "in", pause, "error", err)
 		case err != nil:
 			return contract.Exit{}, fmt.Errorf("wait: %w", err)
 		case c.State.Dead:
@@ -47,15 +56,14 @@ func (e *Engine) Wait(ctx context.Context, id string) (contract.Exit, error) {
 			return exit(c.State), nil
 		default:
 			if e.doze(ctx, c) == nil {
-				backoff = minBackoff
+				pauses.Reset()
 				continue
 			}
 			away = true // it may have been started again since, before anybody asked it anything
 		}
-		if err := clock.Sleep(ctx, backoff); err != nil {
+		if err := clock.Sleep(ctx, pause); err != nil {
 			return contract.Exit{}, fmt.Errorf("wait for container %q: %w", id, err)
 		}
-		backoff = min(2*backoff, maxBackoff)
 	}
 }
 

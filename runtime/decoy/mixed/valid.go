@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/decoy"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // startSlack is added to twice the time of the real tests: to start a container takes a
@@ -49,14 +50,10 @@ func Valid(parser string, g Group, v decoy.Variant, real, got Observed) (why str
 // saying quotes the beginning of what a runner said.
 func saying(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
-	const few = 100
-	if len(line) > few {
-		line = strings.ToValidUTF8(line[:few], "") + "…"
-	}
 	if line == "" {
 		return ": its message is empty"
 	}
-	return fmt.Sprintf(": its message begins with %q", line)
+	return fmt.Sprintf(": its message begins with %q", truncate.Marked(line, 100, "…"))
 }
 
 // SamePlace says why a variant tells itself apart on the untouched tree, where the test

@@ -22,10 +22,6 @@ func forgers() map[string]forger {
 	return map[string]forger{"python": forgePython, "go": forgeGo, "rust": forgeRust, "javascript": forgeJavaScript}
 }
 
-// Forges reports whether there is a stock forger for a language: else decoys of it are not held
-// against one.
-func Forges(language string) bool { return forgers()[language] != nil }
-
 // maxAlone bounds the decoys that are held against the forger one by one.
 const maxAlone = 24
 

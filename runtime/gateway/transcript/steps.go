@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Step is an exchange as people read it: what the agent told the model, and what the model said.
@@ -78,7 +80,7 @@ func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n… %d more bytes are in the transcript", len(text)-most)
+	return truncate.Valid(text, most) + fmt.Sprintf("\n… %d more bytes are in the transcript", len(text)-most)
 }
 
 // Extend reads what a transcript has got since. Where the context ends before, the next call goes on.

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Bounds on what is kept and told of a session.
@@ -50,11 +50,8 @@ func cutObservation(s string) string {
 	if len(s) <= MaxObservation {
 		return s
 	}
-	end := MaxObservation
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + fmt.Sprintf("\n[%d bytes of the observation left out]", len(s)-end)
+	kept := truncate.Text(s, MaxObservation)
+	return kept + fmt.Sprintf("\n[%d bytes of the observation left out]", len(s)-len(kept))
 }
 
 // report is what the session is worth so far: its peak. None of the agent's code runs

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // gotestParser reads the events of go test -json and the text of go test -v.
@@ -176,7 +178,7 @@ func (p *goPackage) keep(test, output string) {
 		p.output[test] = b
 	}
 	if room := maxMessage - b.Len(); room > 0 {
-		b.WriteString(cut(output, room))
+		b.WriteString(truncate.Text(output, room))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // jestParser reads the text of jest --verbose, or the document of jest --json where the
@@ -212,7 +214,7 @@ func (r *jestReader) explain(line string) {
 	}
 	file := &r.files[len(r.files)-1]
 	if text, ok := file.messages[r.title]; ok && len(text) < maxMessage {
-		file.messages[r.title] = cut(text+strings.TrimPrefix(line, "    ")+"\n", maxMessage)
+		file.messages[r.title] = truncate.Text(text+strings.TrimPrefix(line, "    ")+"\n", maxMessage)
 	}
 }
 

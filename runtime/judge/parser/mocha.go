@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // mochaParser reads the text of mocha's spec reporter, or the document of its json reporter.
@@ -130,7 +132,7 @@ func (r *mochaReader) tell(line string) {
 		r.telling++
 	}
 	if text := r.told[r.telling]; r.telling <= maxTests && len(text) < maxMessage {
-		r.told[r.telling] = cut(text+strings.TrimPrefix(line, "     ")+"\n", maxMessage)
+		r.told[r.telling] = truncate.Text(text+strings.TrimPrefix(line, "     ")+"\n", maxMessage)
 	}
 }
 

@@ -3,6 +3,8 @@ package parser
 import (
 	"regexp"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // pytestDetails gathers what pytest tells at length of tests that failed: where, and what the
@@ -77,16 +79,16 @@ func (d *pytestDetails) line(line string) {
 	case strings.HasPrefix(line, "During handling of the above exception"), strings.HasPrefix(line, "The above exception was"):
 		b.said, b.first = nil, "" // the last one counts
 	case isError && len(b.said) < maxDetailSaid:
-		b.said = append(b.said, cut(strings.TrimSpace(said), maxDetail))
+		b.said = append(b.said, truncate.Text(strings.TrimSpace(said), maxDetail))
 	case !isError && d.form.raised.MatchString(line) && len(b.said) < maxDetailSaid: // --tb=native
-		b.said = append(b.said, cut(line, maxDetail))
+		b.said = append(b.said, truncate.Text(line, maxDetail))
 	}
 }
 
 func (d *pytestDetails) begin(name string) {
 	d.quiet = len(d.blocks) >= maxDetails
 	if !d.quiet {
-		d.blocks = append(d.blocks, pytestBlock{name: cut(name, maxName)})
+		d.blocks = append(d.blocks, pytestBlock{name: truncate.Text(name, maxName)})
 	}
 }
 
@@ -99,7 +101,7 @@ func (d *pytestDetails) at(place, raised string) {
 	if b.first == "" {
 		b.first = place
 	}
-	b.last = cut(place+": "+raised, maxDetail)
+	b.last = truncate.Text(place+": "+raised, maxDetail)
 }
 
 // of takes what was told of a test: by its name, else what has no name and comes next.
@@ -110,7 +112,7 @@ func (d *pytestDetails) of(name string) string {
 		for i := range d.blocks {
 			if b := &d.blocks[i]; !b.used && b.name == want {
 				b.used = true
-				return cut(b.text(), maxDetail)
+				return truncate.Text(b.text(), maxDetail)
 			}
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Bounds of what a parser hands on, in bytes and tests.
@@ -80,12 +81,12 @@ func cleanName(name string) string {
 	}
 	sum := sha256.Sum256([]byte(name))
 	digest := "~" + hex.EncodeToString(sum[:8])
-	return cut(name, maxName-len(digest)) + digest
+	return truncate.Text(name, maxName-len(digest)) + digest
 }
 
 // cleanText makes a message or summary of at most limit bytes; lines and tabs stay.
 func cleanText(text string, limit int) string {
-	return printable(strings.TrimSpace(cut(text, limit)), "\n\t")
+	return printable(strings.TrimSpace(truncate.Text(text, limit)), "\n\t")
 }
 
 // printable replaces invalid UTF-8 and control characters, but for those in keep, by a
@@ -98,15 +99,4 @@ func printable(s, keep string) string {
 		}
 		return r
 	}, s)
-}
-
-// cut shortens s to at most limit bytes without splitting a character.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }

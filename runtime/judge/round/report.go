@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Status of a report.
@@ -56,16 +57,12 @@ func Failed(problem string) Report {
 // Clip bounds a text in bytes, at the border of a character, and keeps control characters
 // other than line breaks and tabs out of terminals.
 func Clip(s string, max int) string {
-	if len(s) > max {
-		s = s[:max]
-	}
-	s = strings.ToValidUTF8(s, "")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
-	}, s))
+	}, truncate.Valid(s, max)))
 }
 
 // LastLine returns the last line that is not blank, bounded.

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/assayd/assayd/runtime/judge/parser"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Bounds on what a report keeps.
@@ -25,23 +25,16 @@ func bounded(tests []parser.Test) []parser.Test {
 	room := maxMessagesAll
 	out := make([]parser.Test, 0, min(len(tests), maxTests))
 	for _, t := range tests[:min(len(tests), maxTests)] {
-		t.Name, t.Message = cut(t.Name, maxTestName), cut(t.Message, min(maxMessage, room))
+		t.Name, t.Message = truncate.Valid(t.Name, maxTestName), truncate.Valid(t.Message, min(maxMessage, room))
 		t.Score, t.Weight = finite(t.Score), finite(t.Weight)
 		room -= len(t.Message)
-		t.Output = cut(t.Output, min(maxTestOutput, room))
+		t.Output = truncate.Valid(t.Output, min(maxTestOutput, room))
 		room -= len(t.Output)
-		t.Detail = cut(t.Detail, min(maxTestDetail, room))
+		t.Detail = truncate.Valid(t.Detail, min(maxTestDetail, room))
 		room -= len(t.Detail)
 		out = append(out, t)
 	}
 	return out
-}
-
-func cut(s string, max int) string {
-	if len(s) > max {
-		s = s[:max]
-	}
-	return strings.ToValidUTF8(s, "")
 }
 
 // finite returns nil for what is no number that JSON could hold.
@@ -56,7 +49,7 @@ func finiteMetrics(m map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if value := m[name]; finite(&value) != nil && len(out) < maxMetrics {
-			out[cut(name, maxTestName)] = value
+			out[truncate.Valid(name, maxTestName)] = value
 		}
 	}
 	if len(out) == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // CommandsVerdict makes a report of what was seen of a task's commands: a test of each.
@@ -108,7 +109,7 @@ func (c Command) Ending() string {
 // verdict says how a command came out, and whether its tripwire shows tampering.
 func (c Command) verdict() (test parser.Test, tampered string) {
 	ms := c.Took.Milliseconds()
-	test = parser.Test{Name: c.Text, Status: parser.Failed, DurationMS: &ms, Output: cut(string(c.Output), maxTestOutput)}
+	test = parser.Test{Name: c.Text, Status: parser.Failed, DurationMS: &ms, Output: truncate.Valid(string(c.Output), maxTestOutput)}
 	if test.TimedOut = c.TimedOut; c.TimedOut {
 		test.Message = "out of time: " + round.LastLine(c.Output)
 		return test, ""

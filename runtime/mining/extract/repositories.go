@@ -13,10 +13,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/assayd/assayd/runtime/git"
+	"github.com/assayd/assayd/runtime/keylock"
 	"github.com/assayd/assayd/runtime/mining/reason"
 )
 
@@ -36,8 +36,7 @@ type Repositories struct {
 	git   git.Git
 	packs int
 
-	mu    sync.Mutex
-	locks map[string]chan struct{} // by folder
+	locks keylock.Locks // by folder
 }
 
 // What a command may take. Fetching has a bound of its own.
@@ -119,7 +118,7 @@ func New(o Options) (*Repositories, error) {
 		return nil, err
 	}
 	g = g.Confined(memory).Masking(masking(o.Forge))
-	return &Repositories{Options: o, git: g, packs: maxPacks, locks: map[string]chan struct{}{}}, nil
+	return &Repositories{Options: o, git: g, packs: maxPacks}, nil
 }
 
 // masking takes the password of an address out of what Git says of it.
@@ -147,7 +146,7 @@ func (r *Repositories) use(ctx context.Context, repo string, work func(*clone) e
 		return fmt.Errorf("%q is no repository: it is owner/name", repo)
 	}
 	dir := filepath.Join(r.Dir, strings.ToLower(owner+"+"+name)+suffix)
-	unlock, err := r.lock(ctx, dir)
+	unlock, err := r.locks.Lock(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -215,28 +214,6 @@ func (r *Repositories) remove(dir string) error {
 	return nil
 }
 
-func (r *Repositories) gate(dir string) chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.locks[dir]
-	if l == nil {
-		l = make(chan struct{}, 1)
-		r.locks[dir] = l
-	}
-	return l
-}
-
-// lock waits for a clone.
-func (r *Repositories) lock(ctx context.Context, dir string) (unlock func(), err error) {
-	l := r.gate(dir)
-	select {
-	case l <- struct{}{}:
-		return func() { <-l }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // Collect removes the clones that were used longest ago until those left take no more than
 // keep bytes. One in use is left alone.
 func (r *Repositories) Collect(ctx context.Context, keep int64) error {
@@ -264,14 +241,12 @@ func (r *Repositories) Collect(ctx context.Context, keep int64) error {
 		if total <= keep || ctx.Err() != nil {
 			break
 		}
-		gate := r.gate(k.dir)
-		select {
-		case gate <- struct{}{}:
-		default:
+		unlock, free := r.locks.TryLock(k.dir)
+		if !free {
 			continue
 		}
 		err := r.remove(k.dir)
-		<-gate
+		unlock()
 		if err != nil {
 			return err
 		}

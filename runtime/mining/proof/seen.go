@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // atOnce is how many judgings of a case are under way at most.
@@ -202,9 +203,5 @@ func some(names []string) string {
 
 // clip bounds a text.
 func clip(text string, most int) string {
-	text = strings.TrimSpace(text)
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + " …"
-	}
-	return text
+	return truncate.Marked(strings.TrimSpace(text), most, " …")
 }

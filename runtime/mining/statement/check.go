@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/mining/screen"
 	"github.com/assayd/assayd/runtime/mining/statement/code"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Bounds of what is looked for.
@@ -303,9 +304,5 @@ func body(line string) bool {
 
 // shown is a text in one line, bounded.
 func shown(text string) string {
-	text = plain(strings.ToValidUTF8(text, "?"))
-	if len(text) > maxShown {
-		return strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return text
+	return truncate.Marked(plain(strings.ToValidUTF8(text, "?")), maxShown, "…")
 }

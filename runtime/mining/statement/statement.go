@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/mining/reason"
 	"github.com/assayd/assayd/runtime/mining/statement/code"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Codes of rejections.
@@ -208,5 +209,5 @@ func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n[cut here: these are %d of %d bytes]", most, len(text))
+	return truncate.Valid(text, most) + fmt.Sprintf("\n[cut here: these are %d of %d bytes]", most, len(text))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/runtime/llm"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // The difficulties, which are the classes of a classification, too.
@@ -73,8 +74,5 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // cut is a text of at most so many bytes, and shows where it is less than all.
 func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + " […]"
+	return truncate.Marked(text, most, " […]")
 }

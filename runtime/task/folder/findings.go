@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Findings gathers what is to be said of one task.
@@ -64,11 +65,7 @@ func listed(all, more []task.Problem) []task.Problem {
 
 // Shown is a text without what would command a terminal, and bounded.
 func Shown(text string) string {
-	const most = 2000
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return Printable(text)
+	return Printable(truncate.Marked(text, 2000, "…"))
 }
 
 // Printable is a text without what would command a terminal.

@@ -14,12 +14,6 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
-// File is one that a format writes.
-type File struct {
-	Content string
-	Mode    fs.FileMode // 0 = 0644, or 0755 where it begins with #!
-}
-
 // Writer writes the folder of one task. Its first error is kept, and nothing is written
 // after it.
 type Writer struct {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/git"
+	"github.com/assayd/assayd/runtime/keylock"
 
 	"github.com/assayd/assayd/runtime/kernel"
 )
@@ -40,9 +41,8 @@ type Store struct {
 	client *http.Client
 	pause  func(ctx context.Context, d time.Duration) error // before something is tried again
 
-	use  sync.RWMutex // held for writing while a copy is replaced or removed
-	mu   sync.Mutex
-	busy map[string]chan struct{} // by key: full while one fetches
+	use  sync.RWMutex  // held for writing while a copy is replaced or removed
+	busy keylock.Locks // by key, while one fetches
 }
 
 // Copy is a dataset on this machine.
@@ -81,7 +81,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{o: o, git: g, client: newClient(), pause: clock.Sleep, busy: map[string]chan struct{}{}}, nil
+	return &Store{o: o, git: g, client: newClient(), pause: clock.Sleep}, nil
 }
 
 // Close lets go of connections. No call may be under way.
@@ -163,7 +163,7 @@ func (s *Store) Fetch(ctx context.Context, src Source, tell func(Progress)) (c C
 		return c, err
 	}
 	key := p.key(s.o.Hub)
-	leave, err := s.enter(ctx, key)
+	leave, err := s.busy.Lock(ctx, key)
 	if err != nil {
 		return c, err
 	}
@@ -210,23 +210,6 @@ func (j *job) fetch(ctx context.Context) (record, error) {
 	return j.snapshot(ctx)
 }
 
-// enter waits until nobody else fetches the same.
-func (s *Store) enter(ctx context.Context, key string) (leave func(), err error) {
-	s.mu.Lock()
-	turn := s.busy[key]
-	if turn == nil {
-		turn = make(chan struct{}, 1)
-		s.busy[key] = turn
-	}
-	s.mu.Unlock()
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // commit makes what lies in a partial folder the copy. It is on the disk before anything says
 // that it is there.
 func (s *Store) commit(home, partial string, r record) (record, error) {
@@ -266,18 +249,20 @@ func (s *Store) commit(home, partial string, r record) (record, error) {
 func (s *Store) Tidy(unused time.Duration) error {
 	s.use.Lock()
 	defer s.use.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	entries, err := os.ReadDir(s.o.Dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		home := filepath.Join(s.o.Dir, e.Name())
-		if !e.IsDir() || len(s.busy[e.Name()]) > 0 || time.Since(lastUsed(home)) < unused {
+		leave, free := s.busy.TryLock(e.Name())
+		if !free {
 			continue
 		}
-		err = errors.Join(err, os.RemoveAll(home))
+		if e.IsDir() && time.Since(lastUsed(home)) >= unused {
+			err = errors.Join(err, os.RemoveAll(home))
+		}
+		leave()
 	}
 	return err
 }

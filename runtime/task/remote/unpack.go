@@ -58,7 +58,7 @@ func (s *Store) Unpack(ctx context.Context, name string, use func(Copy) error) e
 		return err
 	}
 	key := "archive-" + sum[:24]
-	leave, err := s.enter(ctx, key)
+	leave, err := s.busy.Lock(ctx, key)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/truncate"
 )
 
 // Scalars of YAML 1.1 as Python's safe loader types them: yes is true, 010 is eight, 1:30 is
@@ -147,9 +149,5 @@ func float(text string) (float64, bool) {
 
 // cut shortens a text for a message.
 func cut(text string) string {
-	const limit = 80
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
+	return truncate.Marked(text, 80, "…")
 }
