@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -42,4 +44,24 @@ func (h *handler) file(w http.ResponseWriter, q *http.Request) {
 func (h *handler) spending(w http.ResponseWriter, q *http.Request) {
 	s, err := h.r.Spending(q.Context())
 	answer(w, s, err)
+}
+
+// Patch asks for the changes of a trial, as a unified diff. A process that has no container engine cannot tell them.
+func (c *Client) Patch(ctx context.Context, trial string) (diff []byte, err error) {
+	stream, err := c.stream(ctx, "/v1/patch?trial="+url.QueryEscape(trial))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	return io.ReadAll(stream)
+}
+
+func (h *handler) patch(w http.ResponseWriter, q *http.Request) {
+	diff, err := h.r.Patch(q.Context(), q.FormValue("trial"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/x-diff")
+	_, _ = w.Write(diff) // a reader that went away is nobody's problem
 }
