@@ -26,7 +26,7 @@ func (r *Reconciler) onClockStep() {
 	}
 	r.o.Log.Warn("the wall clock was set", "by", step-r.step)
 	r.step = step
-	clear(r.cells) // when tries ended is another time of day
+	r.cells.DropAll() // when tries ended is another time of day
 	for address, d := range r.desired {
 		if d.Schedule != nil {
 			r.queue.add(address, now)

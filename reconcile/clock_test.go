@@ -8,9 +8,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 )
 
@@ -95,32 +93,6 @@ func TestWhatIsYoungIsNotTakenForOldWhenTheClockWasSet(t *testing.T) {
 	r := stepping(0)
 	if old := clock.Now().Add(-2 * time.Hour); !old.Before(r.stamped(r.now().Add(-time.Hour))) {
 		t.Error("nothing is ever old")
-	}
-}
-
-func TestAnExecutionAndATryBeganWhenTheyDidAlthoughTheClockWasSet(t *testing.T) {
-	for name, step := range steps {
-		line := clock.From(clock.Now().Add(-step))
-		data, err := json.Marshal(history.ExecutionData{Line: line})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := history.ExecutionOf(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: line.Now(), Data: data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ago := clock.Now().Sub(e.StartedAt); ago.Abs() > 10*time.Second {
-			t.Errorf("%s: the execution began %s ago", name, ago)
-		}
-		ended, err := New(Options{}).trialOf(store.TrialRow{
-			ID: "r.e1.0", Status: "infra_error", FinishedAt: line.Now(), Data: json.RawMessage(mustJSON(t, map[string]any{"Line": line})),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ago := clock.Now().Sub(ended.EndedAt); ago.Abs() > 10*time.Second {
-			t.Errorf("%s: the try ended %s ago", name, ago)
-		}
 	}
 }
 

@@ -28,7 +28,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 		return nil, err
 	}
 	r.fetchOf(ctx, address) // what lies elsewhere is as it is now, too
-	if err := r.prepackRun(ctx, address); err != nil {
+	if err := r.specs.PrepackRun(ctx, address); err != nil {
 		return nil, err
 	}
 	r.lookAtImages(ctx)
@@ -47,7 +47,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 		if o.Execution != nil && !o.Execution.Finished {
 			return query.Conflictf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
-		r.rescan(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
+		r.specs.RescanRun(ctx, address) // with content as it is now, for this run alone
 		who := control.Of(ctx)
 		asked := &plan.Rerun{Name: name, By: who.By, Via: string(who.Via)}
 		if cell != "" {
@@ -69,7 +69,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 
 // fetchOf has the datasets be fetched that a run in force has tasks of.
 func (r *Reconciler) fetchOf(ctx context.Context, address string) {
-	set := r.inForce.Load()
+	set := r.specs.InForce()
 	if set == nil {
 		return
 	}
@@ -118,8 +118,8 @@ func (r *Reconciler) change(ctx context.Context, f func() error) error {
 		return query.ErrIdle
 	}
 	return r.command(ctx, func() error {
-		if r.set == nil {
-			return fmt.Errorf("%w: %s", ErrBlind, r.blind)
+		if r.specs.Set() == nil {
+			return fmt.Errorf("%w: %s", ErrBlind, r.specs.Blind())
 		}
 		return f()
 	})

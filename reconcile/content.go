@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/config"
@@ -20,10 +19,9 @@ import (
 type contents struct {
 	of     map[string]*plan.Content // by address, of the latest execution; nil = it has none
 	stale  map[string]*plan.Stale
-	since  map[string]time.Time    // when a run became stale as it is
-	newest map[string]*plan.Run    // of stale runs: as they would be done with the content of now
-	texts  map[string]config.Input // of the last look, by path
-	names  map[string]string       // ids of images by name, of the last look; nil = they were not looked at
+	since  map[string]time.Time // when a run became stale as it is
+	newest map[string]*plan.Run // of stale runs: as they would be done with the content of now
+	names  map[string]string    // ids of images by name, of the last look; nil = they were not looked at
 }
 
 func newContents() contents {
@@ -39,22 +37,13 @@ func (c *contents) differ(address string, stale *plan.Stale, newest *plan.Run) {
 	}
 }
 
-// filesOfRun has exactly those files read anew that a run in force is made of.
-func (r *Reconciler) filesOfRun(address string) func(path string) bool {
-	files := map[string]bool{}
-	if run := r.set.Run(strings.TrimPrefix(address, "run.")); run != nil {
-		files = plan.FilesOf(r.set, run)
-	}
-	return func(path string) bool { return files[path] }
-}
-
 // pinner makes runs of a set with the content of their executions.
 func (r *Reconciler) pinner(tx *store.Tx, set *config.Set) *pinned.Compiler {
 	return pinned.New(tx, set, r.pinning())
 }
 
 func (r *Reconciler) pinning() pinned.Options {
-	return pinned.Options{Config: r.o.Config, InLoop: r.inLoop, Texts: r.contents.texts, Names: r.contents.names, Dry: r.o.Idle}
+	return pinned.Options{Config: r.o.Config, InLoop: r.specs.InLoop, Texts: r.specs.Texts(), Names: r.contents.names, Dry: r.o.Idle}
 }
 
 // pinRuns makes the runs of the set in force with the content of their executions, notes what

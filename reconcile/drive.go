@@ -51,7 +51,7 @@ func (r *Reconciler) drive(s trial.State, need admission.Need) *liveTrial {
 		l.tell(o)
 	}
 	r.waitlist.Count(s.Spec, 1)
-	r.touch(s.Spec, s.ID)
+	r.cells.Touch(s.Spec, s.ID)
 	r.drivers.Go(func() {
 		defer l.machine.Close()
 		r.steps(ctx, l.machine, s)
@@ -138,7 +138,7 @@ func (r *Reconciler) forgetLive(id string) {
 	delete(r.live, id)
 	r.waitlist.Count(l.spec, -1)
 	r.waitlist.Freed()
-	r.touch(l.spec, id)
+	r.cells.Touch(l.spec, id)
 	r.o.Admission.ReleaseWork(l.need)
 	r.queue.add(l.spec, r.now())
 }

@@ -55,21 +55,21 @@ type runStarted struct {
 
 func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) error {
 	if a.Trigger != "rerun" {
-		r.freshen(ctx, address)
+		r.specs.Freshen(ctx, address)
 	}
-	run := r.set.Run(strings.TrimPrefix(address, "run."))
+	run := r.specs.Set().Run(strings.TrimPrefix(address, "run."))
 	if run == nil {
 		return nil // the next pass sees that it is gone
 	}
-	if folder, _ := r.set.PendingFolder(run); folder != "" {
-		r.note(address, plan.WaitsFor(r.set, run))
+	if folder, _ := r.specs.Set().PendingFolder(run); folder != "" {
+		r.note(address, plan.WaitsFor(r.specs.Set(), run))
 		return nil // when it is there, the run is looked at again
 	}
 	var d *plan.Run
 	var c *plan.Content
 	line := clock.Begin()
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) (err error) {
-		p := r.pinner(tx, r.set)
+		p := r.pinner(tx, r.specs.Set())
 		if d, err = p.Newest(run); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) e
 			return err
 		}
 		if !a.At.IsZero() {
-			if err := tx.PutMeta(firedKey(address), plan.Stamp(a.At)); err != nil {
+			if err := tx.PutMeta(history.FiredKey(address), plan.Stamp(a.At)); err != nil {
 				return err
 			}
 		}
@@ -98,7 +98,7 @@ func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) e
 				return err
 			}
 		}
-		_, err = tx.AppendLine(r.stream(address), r.envelope(address, "run.started", a.Execution), runStarted{d.WantedIn(plan.Execution{Only: a.Only}), a.Trigger, r.contents.stale[address]})
+		_, err = tx.AppendLine(r.specs.Stream(address), r.envelope(address, "run.started", a.Execution), runStarted{d.WantedIn(plan.Execution{Only: a.Only}), a.Trigger, r.contents.stale[address]})
 		return err
 	})
 	if err != nil {
@@ -330,7 +330,7 @@ func (r *Reconciler) cancelTrial(ctx context.Context, a plan.Action) error {
 		l = r.drive(state, r.waitlist.Take(state.ID, need))
 	}
 	l.cancelled = true
-	r.touch(l.spec, a.Trial)
+	r.cells.Touch(l.spec, a.Trial)
 	l.machine.Cancel(trial.Cancellation{Cause: a.Cause, Unwanted: a.Unwanted})
 	return nil
 }
@@ -362,7 +362,7 @@ func (r *Reconciler) giveUp(ctx context.Context, s trial.State, a plan.Action) e
 		return err
 	}
 	s.Result, s.Unwanted = &final, a.Unwanted
-	r.touch(s.Spec, s.ID)
+	r.cells.Touch(s.Spec, s.ID)
 	r.queue.add(s.Spec, r.now()) // no goroutine ends that would ask for it
 	return r.commit(ctx, s, []trial.Effect{{Type: "trial.finished", Fields: final}})
 }
@@ -375,9 +375,7 @@ type specRemoved struct {
 func (r *Reconciler) forget(ctx context.Context, address string) error {
 	delete(r.gone, address)
 	delete(r.rerun, address)
-	delete(r.cells, address)
-	delete(r.changed, address)
-	delete(r.changes, address)
+	r.cells.Forget(address)
 	delete(r.sums, address)
 	r.shown.show(address)
 	r.o.Log.Info("spec removed", "spec", address)
@@ -391,10 +389,10 @@ func (r *Reconciler) forget(ctx context.Context, address string) error {
 		if err != nil || path == "" {
 			return err
 		}
-		if err := errors.Join(tx.PutMeta(history.HomeKey(address), ""), tx.PutMeta(scheduleKey(address), ""), tx.PutMeta(begunKey(address), "")); err != nil {
+		if err := errors.Join(tx.PutMeta(history.HomeKey(address), ""), tx.PutMeta(history.ScheduleKey(address), ""), tx.PutMeta(history.BegunKey(address), "")); err != nil {
 			return err
 		}
-		_, err = tx.AppendLine(r.statusStream(path, r.roots.of(path)), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})
+		_, err = tx.AppendLine(r.specs.StatusStream(path, r.specs.Root(path)), store.Envelope{Type: "spec.removed", Spec: address}, specRemoved{"no file declares it"})
 		return err
 	})
 	if err == nil {

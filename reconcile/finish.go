@@ -36,7 +36,7 @@ func (r *Reconciler) finish(ctx context.Context, address string, a plan.Action) 
 		return false, nil
 	}
 	s := r.sums[address]
-	if s == nil || s.execution != a.Execution || s.changes != r.changes[address] {
+	if s == nil || s.execution != a.Execution || s.changes != r.cells.Changes(address) {
 		r.sum(address, a.Execution)
 		return false, nil
 	}
@@ -48,7 +48,7 @@ func (r *Reconciler) finish(ctx context.Context, address string, a plan.Action) 
 	}
 	delete(r.sums, address)
 	if a.Kind == plan.Finish {
-		delete(r.cells, address) // there is nothing to follow
+		r.cells.Drop(address) // there is nothing to follow
 		fault.Reached(fault.RunFinished)
 		r.o.Log.Info("run finished", "spec", address, "execution", a.Execution)
 		select {
@@ -62,7 +62,7 @@ func (r *Reconciler) finish(ctx context.Context, address string, a plan.Action) 
 // sum starts the goroutine that makes the summary of an execution. It ends when the loop has it, or
 // with the loop.
 func (r *Reconciler) sum(address string, n int) {
-	s := &summing{execution: n, changes: r.changes[address]}
+	s := &summing{execution: n, changes: r.cells.Changes(address)}
 	r.sums[address] = s
 	ctx := r.life
 	r.drivers.Go(func() {
@@ -98,7 +98,7 @@ func (r *Reconciler) putFinish(ctx context.Context, address string, a plan.Actio
 			types = types[:1]
 		}
 		for _, typ := range types {
-			if _, err := tx.AppendLine(r.stream(address), r.envelope(address, typ, e.N), record); err != nil {
+			if _, err := tx.AppendLine(r.specs.Stream(address), r.envelope(address, typ, e.N), record); err != nil {
 				return err
 			}
 		}

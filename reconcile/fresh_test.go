@@ -3,7 +3,6 @@ package reconcile
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -229,7 +228,7 @@ func TestADaemonTellsThatContentChanged(t *testing.T) {
 	d = h.start()
 	d.until(t, "stale", func(r query.RunStatus) bool { return r.Stale != nil })
 	put(t, h.specs, "prompt.md", "first")
-	check(t, d.do(t.Context(), func() { d.stirred.due = time.Now() }))
+	check(t, d.do(t.Context(), func() { d.specs.Pulse(t.Context()) }))
 	run := d.until(t, "as it was", func(r query.RunStatus) bool { return r.Stale == nil })
 	if run.State != "finished" || run.Execution != 1 || len(run.Trials) != 1 {
 		t.Errorf("%s, e%d, %d trials", run.State, run.Execution, len(run.Trials))

@@ -38,7 +38,7 @@ func newDesk(r *Reconciler) *control.Desk {
 func targetOf(r *Reconciler, name string) (t control.Target, err error) {
 	kind, rest, _ := strings.Cut(name, ".")
 	switch {
-	case name == hold.All, kind == "mining" && r.miningOf(name) != nil:
+	case name == hold.All, kind == "mining" && r.specs.Mining(name) != nil:
 		return t, nil
 	case kind == "run" && r.desired[name] != nil:
 		return control.Target{Parallel: r.desired[name].Parallel}, nil
@@ -73,8 +73,8 @@ const controlStream = "control"
 // placeOf says where records about a target go.
 func placeOf(r *Reconciler, target string) control.Place {
 	if strings.HasPrefix(target, "run.") || plan.IsMining(target) {
-		p := control.Place{Stream: r.stream(target)}
-		if m := r.miningOf(target); m != nil {
+		p := control.Place{Stream: r.specs.Stream(target)}
+		if m := r.specs.Mining(target); m != nil {
 			p.Generation = m.Generation
 		} else if d := r.desired[target]; d != nil {
 			p.Generation = d.Generation
@@ -85,7 +85,7 @@ func placeOf(r *Reconciler, target string) control.Place {
 	if len(r.o.Roots) > 0 {
 		root = r.o.Roots[0]
 	}
-	return control.Place{Host: true, Stream: r.placed(store.StreamRef{Spec: controlStream, Root: root, Path: filepath.Join(root, "assayd.control.jsonl")})}
+	return control.Place{Host: true, Stream: r.specs.Placed(store.StreamRef{Spec: controlStream, Root: root, Path: filepath.Join(root, "assayd.control.jsonl")})}
 }
 
 // placeIn is placeOf for what belongs to an execution.
@@ -128,7 +128,7 @@ func whyHeld(set hold.Set, spec *config.Mining) string {
 func mayBegin(ctx context.Context, r *Reconciler, address string) error {
 	for {
 		set, changed := r.Desk.Holds()
-		spec := r.inForce.Load().Mining(strings.TrimPrefix(address, "mining."))
+		spec := r.specs.InForce().Mining(strings.TrimPrefix(address, "mining."))
 		if spec == nil {
 			return nil // it is ended by the loop
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -45,8 +46,8 @@ type fixture struct {
 	specs  string
 	store  *store.Store
 	fake   *containertest.Fake
-	let    chan struct{} // closed: agents end with the answer
-	git    *Checkout     // what the folder is of; nil = of no repository
+	let    chan struct{}   // closed: agents end with the answer
+	git    *specs.Checkout // what the folder is of; nil = of no repository
 	more   func(*Options)
 	tune   func(*Reconciler) // before it runs
 	most   int               // work containers at once; 0 = as many as fit

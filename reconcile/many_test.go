@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/specfiles"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -132,7 +134,7 @@ func TestManyRunsAreReadAtOnce(t *testing.T) {
 	fire := func(at time.Time) error {
 		return h.store.Do(t.Context(), func(tx *store.Tx) (err error) {
 			for _, a := range addresses {
-				err = errors.Join(err, tx.PutMeta(firedKey(a), plan.Stamp(at)))
+				err = errors.Join(err, tx.PutMeta(history.FiredKey(a), plan.Stamp(at)))
 			}
 			return err
 		})
@@ -168,7 +170,7 @@ func TestARunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	h := newFixture(t)
 	h.sleepers(atOnce + 10)
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-		return errors.Join(tx.PutMeta(firedKey("run.sleeper7"), "never"), tx.PutMeta(scheduleKey("run.sleeper7"), "0 0 1 1 *"))
+		return errors.Join(tx.PutMeta(history.FiredKey("run.sleeper7"), "never"), tx.PutMeta(history.ScheduleKey("run.sleeper7"), "0 0 1 1 *"))
 	}))
 	d := h.start()
 	var failed, asleep []string
@@ -206,7 +208,7 @@ func TestFilesRestOnlyWhenAllIsWell(t *testing.T) {
 	d := h.start()
 	rests := func() (n int) {
 		t.Helper()
-		check(t, d.do(t.Context(), func() { n = d.scanned.Roots() }))
+		check(t, d.do(t.Context(), func() { n = d.specs.Cached() }))
 		return n
 	}
 	untilRest := func(want int) {
@@ -247,12 +249,12 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 		var last *config.Set
 		check(t, d.do(t.Context(), func() {
 			maps.Copy(before, d.desired)
-			last = d.set
+			last = d.specs.Set()
 		}))
 		h.write("sleeper3.hcl", "run \"sleeper3\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 2 1 *\"\n  agent \"nop\" {}\n}\n")
 		queries := h.store.Work().Queries
 		check(t, d.do(t.Context(), func() { // as for who asks for it: nobody waits for a file that is young
-			d.Reconciler.rescan(t.Context(), among([]string{filepath.Join(h.specs, "sleeper3.hcl")}))
+			d.specs.Rescan(t.Context(), specs.Among([]string{filepath.Join(h.specs, "sleeper3.hcl")}))
 		}))
 		asked[n] = h.store.Work().Queries - queries
 		check(t, d.do(t.Context(), func() {
@@ -260,7 +262,7 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 				if again := run != before[address]; again != (address == edited) {
 					t.Errorf("compiled again: %s %v", address, again)
 				}
-				if !run.MadeFrom(d.set) || run.MadeFrom(last) {
+				if !run.MadeFrom(d.specs.Set()) || run.MadeFrom(last) {
 					t.Errorf("%s holds the set before the edit", address)
 				}
 			}

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/config"
@@ -19,7 +18,7 @@ import (
 // newMinings are the mining specs, carried out beside the loop.
 func (r *Reconciler) newMinings() *miningspec.Minings {
 	return miningspec.New(miningspec.Options{
-		Store: r.o.Store, Mined: r.o.Config.Mined, Log: r.o.Log, Miner: r.miner, Spec: r.miningOf, Stream: r.stream,
+		Store: r.o.Store, Mined: r.o.Config.Mined, Log: r.o.Log, Miner: r.miner, Spec: r.specs.Mining, Stream: r.specs.Stream,
 		Place: func(address string) control.Place { return placeOf(r, address) },
 		Held: func(spec *config.Mining) string {
 			set, _ := r.Desk.Holds()
@@ -52,14 +51,6 @@ func (r *Reconciler) miner(spec config.Mining) (mining.Options, error) {
 	return o, err
 }
 
-// miningOf is a mining spec in force, nil if there is none.
-func (r *Reconciler) miningOf(address string) *config.Mining {
-	if r.set == nil {
-		return nil
-	}
-	return r.set.Mining(strings.TrimPrefix(address, "mining."))
-}
-
 // adoptMinings has every mining spec looked at, those that are gone too.
 func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time.Time) {
 	gone := r.minings.Declare(ctx, set)
@@ -75,7 +66,7 @@ func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time
 // reconcileMining makes one pass over a mining spec: it is begun, begun anew, or stopped.
 func (r *Reconciler) reconcileMining(ctx context.Context, address string) error {
 	switch {
-	case r.miningOf(address) != nil:
+	case r.specs.Mining(address) != nil:
 		return r.minings.Look(ctx, address, r.draining == nil)
 	case !r.minings.Works(address):
 		r.minings.Forget(address)
@@ -99,19 +90,19 @@ func (r *Reconciler) graced(address string) bool {
 
 // grown has the runs know of the tasks that take them of a mining spec.
 func (r *Reconciler) grown(name string) {
-	if r.set == nil {
+	if r.specs.Set() == nil {
 		return
 	}
-	compiler := plan.NewCompiler(r.set)
-	for i := range r.set.Blocks.Runs {
-		run := &r.set.Blocks.Runs[i]
+	compiler := plan.NewCompiler(r.specs.Set())
+	for i := range r.specs.Set().Blocks.Runs {
+		run := &r.specs.Set().Blocks.Runs[i]
 		if !slices.ContainsFunc(run.Tasks, func(ref config.Ref) bool { return ref.Kind == "mining" && ref.Name == name }) {
 			continue
 		}
 		address := run.Address()
 		var d *plan.Run
 		var err error
-		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.MadeFrom(r.set)) {
+		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.MadeFrom(r.specs.Set())) {
 			d, err = compiler.Grow(was, run)
 		} else {
 			d, err = r.pinnedAgain(run)
@@ -132,7 +123,7 @@ func (r *Reconciler) pinnedAgain(run *config.Run) (d *plan.Run, err error) {
 		o := r.pinning()
 		o.Dry = true
 		var newest *plan.Run
-		d, newest, _, err = pinned.New(tx, r.set, o).Compiled(run, r.contents.of[run.Address()].Clone())
+		d, newest, _, err = pinned.New(tx, r.specs.Set(), o).Compiled(run, r.contents.of[run.Address()].Clone())
 		if err == nil && newest != nil {
 			r.contents.newest[run.Address()] = newest
 		}

@@ -139,7 +139,7 @@ func newNotes(r *Reconciler) *control.Notes {
 	return control.NewNotes(control.NoteOptions{
 		Store: r.o.Store, Change: r.change, Now: clock.Now,
 		Place: func(ctx context.Context, target string) (control.Place, error) {
-			if plan.IsMining(target) && r.miningOf(target) != nil {
+			if plan.IsMining(target) && r.specs.Mining(target) != nil {
 				return placeOf(r, target), nil
 			}
 			address, cell, err := r.resolve(ctx, target)

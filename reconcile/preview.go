@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -43,48 +42,22 @@ func (p *Previewed) add(address string, stale *plan.Stale, estimate *plan.Estima
 // Preview says what would be done if these were the files.
 func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p Previewed, ds config.Diagnostics, err error) {
 	r.lookAtImages(ctx)
-	named := r.digestsOf(inputs)
+	named := r.specs.DigestsOf(inputs)
 	err = r.command(ctx, func() error {
-		previous, err := r.accepted(ctx)
-		if err != nil {
-			return err
-		}
 		o := r.o.Config
 		o.Snapshot = named // nothing is stored
 		if r.o.Datasets.Peek != nil {
 			o.Import = r.o.Datasets.Peek
 		}
-		var paths []string
-		for _, in := range inputs {
-			paths = append(paths, in.Path)
-		}
-		o.Fresh = among(paths)
-		handedIn, err := r.submissions(ctx)
+		there, err := r.specs.Rehearse(ctx, inputs, o)
 		if err != nil {
 			return err
 		}
-		release, known := r.holdCheckout()
-		defer release()
-		found, _, _ := r.scan(previous, handedIn, known)
-		set := config.Load(merged(found, inputs), previous, o)
-		ds = complaintsOf(set, paths)
-		p, err = r.preview(ctx, set, byPath(inputs))
+		ds = there.Diagnostics
+		p, err = r.preview(ctx, there.Set, there.Texts)
 		return err
 	})
 	return p, ds, err
-}
-
-// merged replaces inputs by those of the same path. What their paths may name stays.
-func merged(base, over []config.Input) []config.Input {
-	out := slices.Clone(over)
-	for _, i := range base {
-		if at := slices.IndexFunc(over, func(o config.Input) bool { return o.Path == i.Path }); at >= 0 {
-			out[at].Root, out[at].Named = i.Root, i.Named
-			continue
-		}
-		out = append(out, i)
-	}
-	return out
 }
 
 func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[string]config.Input) (out Previewed, err error) {

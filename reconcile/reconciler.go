@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/cellindex"
 	"github.com/assayd/assayd/reconcile/cheatscan"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/evaluate"
@@ -20,7 +21,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/retention"
-	"github.com/assayd/assayd/reconcile/specfiles"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/runtime/clock"
@@ -35,11 +36,11 @@ type Options struct {
 	Ledger     *ledger.Submissions
 	Host       trial.Host
 	Admission  *admission.Controller
-	Daemon     string         // id of this process, which its containers bear
-	Config     config.Options // how specs are compiled
-	Roots      []string       // watched directories, absolute
-	ResultsDir string         // "" = beside the specs
-	Checkout   *Checkout      // the one of Roots that is of a repository; nil = none is
+	Daemon     string          // id of this process, which its containers bear
+	Config     config.Options  // how specs are compiled
+	Roots      []string        // watched directories, absolute
+	ResultsDir string          // "" = beside the specs
+	Checkout   *specs.Checkout // the one of Roots that is of a repository; nil = none is
 	Log        *slog.Logger
 	Datasets   query.Datasets
 	// Mining makes what a miner of a spec reaches the outside by; the rest is added here.
@@ -82,58 +83,50 @@ type Reconciler struct {
 	progress  atomic.Int64 // the loop's last turn, in nanoseconds since born
 	waits     atomic.Bool  // the loop has nothing to do
 	done      chan struct{}
-	inForce   atomic.Pointer[config.Set] // the set in force, for other goroutines
 	shown     unpublished
 
-	life      context.Context    // of Run: a trial outlives the request that made it go on
-	troubles  troubles           // safe for any goroutine
-	scans     *cheatscan.Scanner // safe for any goroutine
-	copies    *specfiles.Copies  // safe for any goroutine; nil = folders are named, not copied
-	images    *pinned.Images     // safe for any goroutine
-	filling   filling            // set before Run
-	queue     *queue
-	step      time.Duration // by which the wall clock is ahead of line
-	deletions specfiles.DeletionGuard
-	debounce  specfiles.Debounce
-	again     time.Time // when to look at the files by itself; zero = not
-	set       *config.Set
-	roots     roots // of the set's files
-	desired   map[string]*plan.Run
-	gone      map[string]time.Time // since when a block with history is missed
-	live      map[string]*liveTrial
-	cells     map[string]*plan.CellIndex // of the latest executions that are open, by address
-	changed   map[string]map[string]bool // trials that are not in their index as they are now, by address and id
-	changes   map[string]int             // how often trials of a run have changed, by address
-	sums      map[string]*summing        // by address
-	rerun     map[string]*plan.Rerun
-	contents  contents
-	stirred   stirred
-	waitlist  *admission.Waitlist
-	previous  config.Previous     // what was last accepted; nil until it is read
-	seen      [32]byte            // fingerprint of the files that the set was made of
-	scanned   specfiles.ScanCache // for how long they need not be read again
-	blind     string              // why the last look at the files failed
-	trouble   []string            // places that could not be looked at, as last logged
-	notes     map[string]string   // what a run waits for, for the status
-	started   int                 // trials in this turn
-	woken     time.Time           // when this turn began
-	tired     time.Time           // when to begin no more of them in it
-	minings   *miningspec.Minings
-	draining  *drain   // no execution begins any more; nil = some may
-	answered  []string // files whose complaints go to who hands them in, not to the log
-	drivers   sync.WaitGroup
+	life     context.Context    // of Run: a trial outlives the request that made it go on
+	troubles troubles           // safe for any goroutine
+	scans    *cheatscan.Scanner // safe for any goroutine
+	images   *pinned.Images     // safe for any goroutine
+	filling  filling            // set before Run
+	queue    *queue
+	step     time.Duration // by which the wall clock is ahead of line
+	specs    *specs.Source // the loop's, but for what any goroutine may call
+	desired  map[string]*plan.Run
+	gone     map[string]time.Time // since when a block with history is missed
+	live     map[string]*liveTrial
+	cells    *cellindex.Cells
+	sums     map[string]*summing // by address
+	rerun    map[string]*plan.Rerun
+	contents contents
+	waitlist *admission.Waitlist
+	notes    map[string]string // what a run waits for, for the status
+	started  int               // trials in this turn
+	woken    time.Time         // when this turn began
+	tired    time.Time         // when to begin no more of them in it
+	minings  *miningspec.Minings
+	draining *drain // no execution begins any more; nil = some may
+	drivers  sync.WaitGroup
 }
 
 // New returns a reconciler; Run does the work.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: unpublished{changed: map[string]bool{}, all: true}, freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
-		queue: newQueue(), deletions: specfiles.NewDeletionGuard(o.Log), debounce: specfiles.Debounce{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
-		live: map[string]*liveTrial{}, cells: map[string]*plan.CellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
+		queue: newQueue(), desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
+		live: map[string]*liveTrial{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
+	r.specs = specs.New(specs.Options{
+		Store: o.Store, Config: r.o.Config, Roots: o.Roots, Checkout: o.Checkout, Results: o.ResultsDir, Log: o.Log,
+		Adopt: r.adopt, Open: r.anyOpen, Do: r.do, Heartbeat: r.Heartbeat,
+	})
+	r.cells = cellindex.New(cellindex.Options{
+		Desired: func(address string) *plan.Run { return r.desired[address] }, Driven: r.driven, Drives: r.drives,
+	})
 	r.minings = r.newMinings()
 	r.o.Observer = r.o.Observer.whole()
 	r.scans = cheatscan.New(cheatscan.Options{
@@ -149,11 +142,11 @@ func New(o Options) *Reconciler {
 		},
 	})
 	r.Reader = query.New(query.Options{
-		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
+		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: gitStatus(o.Checkout), Datasets: o.Datasets, Log: o.Log,
 		Idle: o.Idle, Stopped: r.done, Host: r.hostState(),
 	})
 	r.Evaluator = evaluate.New(evaluate.Options{
-		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: r.o.Config, Accepted: r.accepted, Hold: r.holdCheckout, Commit: r.commitOf,
+		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: r.o.Config, Accepted: r.specs.Accepted, Hold: r.specs.Hold, Commit: r.specs.CommitOf,
 		Solution: r.solution, Go: r.goBeside, Log: o.Log,
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
@@ -165,11 +158,8 @@ func New(o Options) *Reconciler {
 	})
 	h := &r.o.Host
 	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
-	if o.Config.Snapshot != nil {
-		r.copies = specfiles.NewCopies(o.Config.Snapshot, r.copied)
-	}
 	r.filling.atOnce = atOnceFilled
-	r.o.Host.Where = r.where
+	r.o.Host.Where = r.specs.Where
 	r.images = pinned.NewImages(o.Store)
 	r.o.Host.Pin = r.images.Image
 	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
@@ -238,10 +228,10 @@ func (r *Reconciler) Heartbeat() { r.progress.Store(int64(time.Since(r.born))) }
 
 // declared are the runs of the set in force; none before a look has succeeded.
 func (r *Reconciler) declared() []config.Run {
-	if r.set == nil {
+	if r.specs.Set() == nil {
 		return nil
 	}
-	return r.set.Blocks.Runs
+	return r.specs.Set().Blocks.Runs
 }
 
 // idleTurn is how often the loop turns with nothing to do, to prove that it can.
@@ -272,14 +262,14 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer sweeper.Wait()
 	beside, stop := context.WithCancel(ctx)
 	defer stop() // also where the loop fails
-	r.startPacking(beside, &sweeper)
+	r.specs.StartPacking(beside, &sweeper)
 	defer r.drivers.Wait()
 	defer r.publish() // some of them may wait for it
 	r.contents.names = r.imageNames(ctx)
-	for r.rescan(loop, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
+	for r.specs.Rescan(loop, nil); r.specs.Set() == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
 		r.wait(loop, pulses)
 	}
-	if r.set == nil {
+	if r.specs.Set() == nil {
 		return nil
 	}
 	r.turn(loop)
@@ -322,14 +312,9 @@ func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 
 // idle answers questions from what was last accepted until the context ends.
 func (r *Reconciler) idle(ctx context.Context) error {
-	previous, err := r.accepted(ctx)
-	if err != nil {
+	if err := r.specs.Resume(ctx); err != nil {
 		return err
 	}
-	if err := r.adopt(ctx, asAccepted(previous, r.o.Config), previous, nil); err != nil {
-		return err
-	}
-	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
 	r.publish()
 	for ctx.Err() == nil {
 		select {
@@ -362,14 +347,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case <-ctx.Done():
 	case <-pulses:
 		r.begins()
-		if !r.scanned.Lasts(time.Now()) {
-			r.rescan(ctx, nil)
-		}
-		if now := time.Now(); !now.Before(r.stirred.next) {
-			r.lookAtContent(ctx)
-		} else if r.stirred.next.Before(r.stirred.due) {
-			r.stirred.due = r.stirred.next
-		}
+		r.specs.Pulse(ctx)
 	case call := <-r.calls:
 		r.begins()
 		call()
@@ -381,29 +359,20 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 		r.waitlist.Freed()
 	case <-timer.C:
 		r.begins()
-		if !r.again.IsZero() && !time.Now().Before(r.again) {
-			r.rescan(ctx, nil)
-		}
-		if !time.Now().Before(r.stirred.due) {
-			r.lookAtContent(ctx)
-		}
+		r.specs.Tick(ctx)
 	}
 }
 
 // untilTurn is how long the loop waits for something to happen.
 func untilTurn(r *Reconciler) time.Duration {
 	pause := idleTurn
-	if _, due, ok := r.queue.peek(r.now()); ok && r.set != nil {
+	if _, due, ok := r.queue.peek(r.now()); ok && r.specs.Set() != nil {
 		pause = min(pause, due)
 	}
-	if !r.again.IsZero() {
-		pause = min(pause, max(time.Until(r.again), 0))
-	}
-	if r.set != nil {
-		pause = min(pause, max(time.Until(r.stirred.due), 0))
-	}
-	if next := r.Desk.Next(); !next.IsZero() {
-		pause = min(pause, max(time.Until(next), 0))
+	for _, next := range []time.Time{r.specs.Next(), r.Desk.Next()} {
+		if !next.IsZero() {
+			pause = min(pause, max(time.Until(next), 0))
+		}
 	}
 	if r.o.hostBudget() != (config.HostBudget{}) {
 		pause = min(pause, budgetsEvery)
@@ -524,7 +493,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen observa
 	}
 	delete(r.notes, address)
 	if observed.Execution != nil && observed.Execution.Finished && len(todo.Actions) == 0 {
-		delete(r.cells, address)
+		r.cells.Drop(address)
 		if seen.Idle() && r.draining == nil {
 			if err := r.stayOver(ctx, address, *observed.Execution); err != nil {
 				return err
@@ -538,7 +507,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen observa
 		}
 		return r.execute(ctx, address, a)
 	})
-	return errors.Join(err, r.noteBegun(ctx, address))
+	return errors.Join(err, r.cells.NoteBegun(ctx, r.o.Store, address))
 }
 
 // note says for what a run waits.
@@ -565,9 +534,17 @@ func (r *Reconciler) do(ctx context.Context, f func()) error {
 // Look has the files read again; fresh also has contexts copied anew whose spec's text is
 // unchanged.
 func (r *Reconciler) Look(ctx context.Context, fresh bool) error {
-	which := all
+	which := specs.All
 	if !fresh {
 		which = nil
 	}
-	return r.do(ctx, func() { r.rescan(ctx, which) })
+	return r.do(ctx, func() { r.specs.Rescan(ctx, which) })
+}
+
+// gitStatus is how a checkout is; nil where there is none.
+func gitStatus(c *specs.Checkout) func() query.GitStatus {
+	if c == nil {
+		return nil
+	}
+	return c.Status
 }

@@ -315,7 +315,7 @@ func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
 	d.until(t, "waiting", func(r query.RunStatus) bool { return r.State == "waiting" && r.Execution == 0 })
 	check(t, d.do(t.Context(), func() {
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-			return tx.PutMeta(firedKey("run.r"), plan.Stamp(time.Now().AddDate(-3, 0, 0)))
+			return tx.PutMeta(history.FiredKey("run.r"), plan.Stamp(time.Now().AddDate(-3, 0, 0)))
 		}))
 		d.queue.add("run.r", time.Now())
 	}))

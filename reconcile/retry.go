@@ -34,7 +34,7 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 	if err := r.ask(ctx, func() (err error) { of, _, err = r.resolve(ctx, name); return err }); err != nil {
 		return out, err
 	}
-	if err := r.prepackRun(ctx, of); err != nil {
+	if err := r.specs.PrepackRun(ctx, of); err != nil {
 		return out, err
 	}
 	err = r.ask(ctx, func() error {
@@ -45,7 +45,7 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 		if r.desired[address] == nil {
 			return query.Conflictf("retry %s: no file declares %s", name, address)
 		}
-		r.rescan(ctx, r.filesOfRun(address))
+		r.specs.RescanRun(ctx, address)
 		chosen := func(s trial.State) bool { return !s.Unwanted }
 		if cell != "" {
 			chosen = func(s trial.State) bool { return s.ID == name }
@@ -81,7 +81,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 	var d, newest *plan.Run
 	var stale *plan.Stale
 	c := r.contents.of[address].Clone()
-	r.touchAll(address)
+	r.cells.TouchAll(address)
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
@@ -101,7 +101,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 		if len(again) == 0 {
 			return nil
 		}
-		p := r.pinner(tx, r.set)
+		p := r.pinner(tx, r.specs.Set())
 		if out.Repinned, err = p.Repin(run, c, again, states); err != nil {
 			return err
 		}
@@ -135,12 +135,12 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 
 // complete is a run in force of which no folder is being copied: one may be changed at this moment.
 func (r *Reconciler) complete(address string) (*config.Run, error) {
-	run := r.set.Run(strings.TrimPrefix(address, "run."))
+	run := r.specs.Set().Run(strings.TrimPrefix(address, "run."))
 	if run == nil {
 		return nil, query.Conflictf("no file declares %s", address)
 	}
-	if folder, _ := r.set.PendingFolder(run); folder != "" {
-		return nil, query.Conflictf("%s; try again when it is there", plan.WaitsFor(r.set, run))
+	if folder, _ := r.specs.Set().PendingFolder(run); folder != "" {
+		return nil, query.Conflictf("%s; try again when it is there", plan.WaitsFor(r.specs.Set(), run))
 	}
 	return run, nil
 }

@@ -31,7 +31,7 @@ func (r *Reconciler) publish() {
 		r.shown.waiting = nil
 	}()
 	was := r.Latest()
-	files := was == nil || was.Set != r.set || was.Blind != r.blind
+	files := was == nil || was.Set != r.specs.Set() || was.Blind != r.specs.Blind()
 	if !files && !r.shown.all && len(r.shown.changed) == 0 {
 		return
 	}
@@ -53,7 +53,7 @@ func (r *Reconciler) publish() {
 	}
 	clear(r.shown.changed)
 	r.shown.all = false
-	now := edit.Done(r.set, r.previous, r.blind)
+	now := edit.Done(r.specs.Set(), r.specs.Previous(), r.specs.Blind())
 	r.Publish(now)
 	for _, address := range announced {
 		r.o.Store.Announce(address, store.Notes)
@@ -97,7 +97,7 @@ func (r *Reconciler) runView(address string) (v query.RunView, is bool) {
 	}
 	v = query.RunView{Address: address, Desired: d, Note: r.notes[address], Stale: r.contents.stale[address], Rerun: r.rerun[address] != nil, NoRoom: r.waitlist.Waits(address)}
 	if d != nil {
-		if run := r.set.Run(d.Name); run != nil {
+		if run := r.specs.Set().Run(d.Name); run != nil {
 			v.File = run.Pos.File
 		}
 	}
@@ -106,6 +106,6 @@ func (r *Reconciler) runView(address string) (v query.RunView, is bool) {
 
 // miningView is what is known of a mining spec now, and whether there is such a spec.
 func (r *Reconciler) miningView(address string) (v query.MiningView, is bool) {
-	v = query.MiningView{Address: address, Spec: r.miningOf(address), Miner: r.minings.Miner(address), Note: r.notes[address]}
+	v = query.MiningView{Address: address, Spec: r.specs.Mining(address), Miner: r.minings.Miner(address), Note: r.notes[address]}
 	return v, r.minings.Known(address)
 }

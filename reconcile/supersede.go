@@ -14,7 +14,7 @@ import (
 // verdict is then written again, and the last record of a trial says whether it counts.
 func (r *Reconciler) supersede(ctx context.Context, address string, a plan.Action) error {
 	r.Foreign.Stale(address)
-	r.touch(address, a.Trial)
+	r.cells.Touch(address, a.Trial)
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(a.Trial)
 		if err != nil {

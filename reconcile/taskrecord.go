@@ -21,7 +21,7 @@ func (r *Reconciler) recordCheck(ctx context.Context, s config.Selected, out tas
 	var generation string
 	err := r.do(ctx, func() {
 		if b := r.declares(s); b != nil {
-			to, generation = r.streamAt(address, b.Path, r.roots.of(b.Path)), b.Generation
+			to, generation = r.specs.StreamAt(address, b.Path, r.specs.Root(b.Path)), b.Generation
 		}
 	})
 	if err != nil || to.Path == "" {
@@ -40,10 +40,10 @@ func (r *Reconciler) recordCheck(ctx context.Context, s config.Selected, out tas
 // declares is the block that has a task, nil if there is none any more.
 func (r *Reconciler) declares(s config.Selected) *config.Block {
 	if s.Benchmark.Kind == "mining" {
-		if m := r.set.Mining(s.Benchmark.Name); m != nil {
+		if m := r.specs.Set().Mining(s.Benchmark.Name); m != nil {
 			return &m.Block
 		}
-	} else if b := r.set.Benchmark(s.Benchmark.Name); b != nil {
+	} else if b := r.specs.Set().Benchmark(s.Benchmark.Name); b != nil {
 		return &b.Block
 	}
 	return nil

@@ -1,4 +1,4 @@
-package reconcile
+package specs
 
 import (
 	"context"
@@ -26,20 +26,11 @@ type Checkout struct {
 	Status func() query.GitStatus
 }
 
-// status is Status; nil where there is no checkout.
-func (c *Checkout) status() func() query.GitStatus {
-	if c == nil {
-		return nil
-	}
-	return c.Status
-}
-
-// Took has the files of the checkout read, now that a commit is in its place, and returns
-// all that is wrong with them. changed are the paths that the commit changed, absolute; nil
-// is all. Nobody is writing such files any more, and those that are missing are gone.
-func (r *Reconciler) Took(ctx context.Context, changed []string) (ds config.Diagnostics, err error) {
-	root := r.o.Checkout.Root
-	fresh := func(path string) bool { return below(path, root) }
+// Taken chooses the files to be read anew when a commit is in the place of the checkout, and has the folders copied
+// that they name. changed are the paths that the commit changed, absolute; nil is all. Any goroutine may call it.
+func (s *Source) Taken(ctx context.Context, changed []string) (fresh func(path string) bool, err error) {
+	root := s.o.Checkout.Root
+	fresh = func(path string) bool { return below(path, root) }
 	if changed != nil && !hasData(changed) { // folders that specs name have not changed
 		touched := map[string]bool{}
 		for _, path := range changed {
@@ -47,24 +38,25 @@ func (r *Reconciler) Took(ctx context.Context, changed []string) (ds config.Diag
 		}
 		fresh = func(path string) bool { return touched[path] }
 	}
-	inputs := slices.DeleteFunc(config.Scan(root, nil, r.o.Config).Inputs, func(in config.Input) bool { return !fresh(in.Path) })
-	if err := r.prepack(ctx, inputs); err != nil {
-		return nil, err
+	inputs := slices.DeleteFunc(config.Scan(root, nil, s.o.Config).Inputs, func(in config.Input) bool { return !fresh(in.Path) })
+	return fresh, s.Prepack(ctx, inputs)
+}
+
+// Take reads the files of the checkout that Taken chose, and returns all that is wrong with the checkout. Nobody is
+// writing such files any more, and those that are missing are gone.
+func (s *Source) Take(ctx context.Context, fresh func(path string) bool) (ds config.Diagnostics, err error) {
+	root := s.o.Checkout.Root
+	s.dismiss(root)
+	s.Rescan(ctx, fresh)
+	if s.set == nil {
+		return nil, errors.New("the specs cannot be looked at")
 	}
-	err = r.command(ctx, func() error {
-		r.dismiss(root)
-		r.rescan(ctx, fresh)
-		if r.set == nil {
-			return errors.New("the specs cannot be looked at")
+	for _, f := range s.set.Files {
+		if below(f.Path, root) {
+			ds = append(ds, f.Diagnostics...)
 		}
-		for _, f := range r.set.Files {
-			if below(f.Path, root) {
-				ds = append(ds, f.Diagnostics...)
-			}
-		}
-		return nil
-	})
-	return ds, err
+	}
+	return ds, nil
 }
 
 func hasData(paths []string) bool {
@@ -78,9 +70,9 @@ func hasData(paths []string) bool {
 
 // dismiss counts the accepted files of a root that are not there as gone at once, unless
 // they are most of them: then somebody may have pushed by mistake.
-func (r *Reconciler) dismiss(root string) {
+func (s *Source) dismiss(root string) {
 	var known, missing []string
-	for path, c := range r.previous {
+	for path, c := range s.previous {
 		if c.Root != root {
 			continue
 		}
@@ -93,17 +85,17 @@ func (r *Reconciler) dismiss(root string) {
 		return
 	}
 	for _, path := range missing {
-		r.deletions.Gone(path)
+		s.deletions.Gone(path)
 	}
 }
 
-// holdCheckout keeps the checkout as it is for a look at it; ok is false while nothing is
-// known of it.
-func (r *Reconciler) holdCheckout() (release func(), ok bool) {
-	if r.o.Checkout == nil {
+// Hold keeps the checkout as it is for a look at it; ok is false while nothing is
+// known of it. Any goroutine may call it.
+func (s *Source) Hold() (release func(), ok bool) {
+	if s.o.Checkout == nil {
 		return func() {}, true
 	}
-	if release, ok = r.o.Checkout.Hold(); !ok {
+	if release, ok = s.o.Checkout.Hold(); !ok {
 		return func() {}, false
 	}
 	return release, true
@@ -119,12 +111,12 @@ func unknown(root string, previous config.Previous) (inputs []config.Input) {
 	return inputs
 }
 
-// commitOf is the commit that a file is of, "" where it is of none.
-func (r *Reconciler) commitOf(path string) string {
-	if r.o.Checkout == nil || !below(path, r.o.Checkout.Root) {
+// CommitOf is the commit that a file is of, "" where it is of none. Any goroutine may call it.
+func (s *Source) CommitOf(path string) string {
+	if s.o.Checkout == nil || !below(path, s.o.Checkout.Root) {
 		return ""
 	}
-	return r.o.Checkout.Commit()
+	return s.o.Checkout.Commit()
 }
 
 func below(path, root string) bool { return strings.HasPrefix(path, root+"/") }

@@ -1,4 +1,4 @@
-package reconcile
+package cellindex
 
 import (
 	"context"
@@ -13,11 +13,10 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-func begunKey(address string) string { return "begun/" + address }
-
-// noteBegun notes which cells have begun, where these are many more than noted.
-func (r *Reconciler) noteBegun(ctx context.Context, address string) error {
-	x := r.cells[address]
+// NoteBegun stores which cells of a run have begun, where these are many more than noted: the next daemon need not read
+// their trials.
+func (c *Cells) NoteBegun(ctx context.Context, kept *store.Store, address string) error {
+	x := c.indices[address]
 	if x == nil {
 		return nil
 	}
@@ -29,7 +28,7 @@ func (r *Reconciler) noteBegun(ctx context.Context, address string) error {
 	if err != nil {
 		return fmt.Errorf("encode which cells of %s have begun: %w", address, err)
 	}
-	if err := r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(begunKey(address), string(text)) }); err != nil {
+	if err := kept.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(history.BegunKey(address), string(text)) }); err != nil {
 		return fmt.Errorf("note which cells of %s have begun: %w", address, err)
 	}
 	x.Noted(note)
@@ -38,11 +37,11 @@ func (r *Reconciler) noteBegun(ctx context.Context, address string) error {
 
 // indexOpen puts the trials of an execution in their index that ask for something, and reads no others. False:
 // it is not known of which cells the others are.
-func (r *Reconciler) indexOpen(tx *store.Tx, address string, x *plan.CellIndex) (done bool, err error) {
+func (c *Cells) indexOpen(tx *store.Tx, address string, x *plan.CellIndex) (done bool, err error) {
 	if !x.Notes() {
 		return false, nil
 	}
-	text, err := tx.Meta(begunKey(address))
+	text, err := tx.Meta(history.BegunKey(address))
 	if err != nil || text == "" {
 		return false, err
 	}
@@ -58,9 +57,9 @@ func (r *Reconciler) indexOpen(tx *store.Tx, address string, x *plan.CellIndex) 
 		return false, err
 	}
 	behind := -noted.First // trials of cells behind the noted ones
-	for _, c := range counts {
-		behind += c.Cells
-		if c.State == history.StateSuperseded && c.Cells > 0 {
+	for _, n := range counts {
+		behind += n.Cells
+		if n.State == history.StateSuperseded && n.Cells > 0 {
 			return false, nil
 		}
 	}
@@ -68,7 +67,7 @@ func (r *Reconciler) indexOpen(tx *store.Tx, address string, x *plan.CellIndex) 
 	if err != nil || !known {
 		return false, err
 	}
-	trials, err := r.asking(tx, address, x.Execution())
+	trials, err := c.asking(tx, address, x.Execution())
 	if err != nil {
 		return false, err
 	}
@@ -78,20 +77,18 @@ func (r *Reconciler) indexOpen(tx *store.Tx, address string, x *plan.CellIndex) 
 }
 
 // asking are the trials of an execution that may ask for something.
-func (r *Reconciler) asking(tx *store.Tx, address string, execution int) (trials []plan.Trial, err error) {
+func (c *Cells) asking(tx *store.Tx, address string, execution int) (trials []plan.Trial, err error) {
 	ids := map[string]bool{}
-	for id, l := range r.live {
-		if l.spec == address {
-			ids[id] = true // also one that is over, as long as its goroutine is not
-		}
+	for _, id := range c.o.Drives(address) {
+		ids[id] = true // also one that is over, as long as its goroutine is not
 	}
 	for _, state := range append([]string{string(trial.Cancelled)}, history.OpenStates...) { // of what was cancelled, the budget counts
 		cells, err := tx.CellsOf(store.CellQuery{Spec: address, Execution: execution, State: state, Limit: math.MaxInt32})
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range cells {
-			ids[c.Trial] = true
+		for _, cell := range cells {
+			ids[cell.Trial] = true
 		}
 	}
 	for id := range ids {
@@ -102,7 +99,7 @@ func (r *Reconciler) asking(tx *store.Tx, address string, execution int) (trials
 		if err != nil {
 			return nil, err
 		}
-		t, err := r.trialOf(row)
+		t, err := c.trialOf(row)
 		if err != nil {
 			return nil, err
 		}
