@@ -84,8 +84,8 @@ func TestNothingIsDoneBeforeALookHasSucceeded(t *testing.T) {
 	}
 	d.look(t)
 	check(t, d.do(t.Context(), func() {
-		if len(d.gone) > 0 || len(d.live) > 0 {
-			t.Errorf("before a look: gone %v, live %v", d.gone, d.live)
+		if len(d.gone) > 0 || d.trials.Len() > 0 {
+			t.Errorf("before a look: gone %v, live %v", d.gone, d.trials.Len())
 		}
 	}))
 	select {

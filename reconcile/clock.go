@@ -29,7 +29,7 @@ func (r *Reconciler) onClockStep() {
 	r.cells.DropAll() // when tries ended is another time of day
 	for address, d := range r.desired {
 		if d.Schedule != nil {
-			r.queue.add(address, now)
+			r.queue.Add(address, now)
 		}
 	}
 }

@@ -34,18 +34,18 @@ func TestTheLoopHeedsAStepOfTheWallClock(t *testing.T) {
 			daily, err := cron.ParseStandard("TZ=UTC 0 3 * * *")
 			check(t, err)
 			r.desired = map[string]*plan.Run{"run.once": {}, "run.daily": {Schedule: daily}}
-			r.queue.add("run.once", r.now().Add(time.Minute))
-			r.queue.add("run.daily", r.now().Add(20*time.Hour))
+			r.queue.Add("run.once", r.now().Add(time.Minute))
+			r.queue.Add("run.daily", r.now().Add(20*time.Hour))
 			for range 2 {
 				r.onClockStep()
 			}
-			if key, ok := r.queue.pop(r.now()); !ok || key != "run.daily" {
+			if key, ok := r.queue.Pop(r.now()); !ok || key != "run.daily" {
 				t.Errorf("looked at is %q, %v", key, ok)
 			}
-			if key, ok := r.queue.pop(r.now()); ok {
+			if key, ok := r.queue.Pop(r.now()); ok {
 				t.Errorf("looked at is %q, too", key)
 			}
-			if key, wait, ok := r.queue.peek(r.now()); !ok || key != "run.once" || wait > time.Minute || wait < 50*time.Second {
+			if key, wait, ok := r.queue.Peek(r.now()); !ok || key != "run.once" || wait > time.Minute || wait < 50*time.Second {
 				t.Errorf("next is %q in %s, %v", key, wait, ok)
 			}
 		})
@@ -60,11 +60,11 @@ func TestMiningEndsWhenItsBlockIsGoneForAMinuteAlthoughTheClockWasSet(t *testing
 			r := stepping(step)
 			r.miss(address, r.now())
 			for range 2 {
-				r.queue.pop(r.now())
+				r.queue.Pop(r.now())
 				if !r.graced(address) {
 					t.Error("within the grace it ends")
 				}
-				if _, wait, ok := r.queue.peek(r.now()); !ok || wait < 50*time.Second || wait > plan.RemovalGrace {
+				if _, wait, ok := r.queue.Peek(r.now()); !ok || wait < 50*time.Second || wait > plan.RemovalGrace {
 					t.Errorf("it is looked at in %s, %v", wait, ok)
 				}
 			}

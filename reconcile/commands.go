@@ -61,7 +61,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 		}
 		differs = r.contents.stale[address]
 		r.rerun[address] = asked
-		r.queue.add(address, r.now())
+		r.queue.Add(address, r.now())
 		return r.reconcile(ctx, address, r.observe(ctx, []string{address})[0]) // stored before it is answered: what is only asked for ends with the daemon
 	})
 	return differs, err

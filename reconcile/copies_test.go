@@ -274,7 +274,7 @@ func TestARunThatIsDueWaitsForItsFolder(t *testing.T) {
 	c.hold()
 	put(t, h.specs, "tool/main.sh", "two and more")
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FiredKey("run.r"), "2020-01-01T00:00:00Z") }))
-	check(t, d.do(t.Context(), func() { d.queue.add("run.r", d.now()) }))
+	check(t, d.do(t.Context(), func() { d.queue.Add("run.r", d.now()) }))
 	run := d.until(t, "waiting for its folder", func(r query.RunStatus) bool { return strings.Contains(r.Note, "is being copied") })
 	if digest, copying := d.folder(t); run.Execution != 0 || digest != before || !copying {
 		t.Errorf("execution %d with %q, which was %q; it is being copied: %v", run.Execution, digest, before, copying)

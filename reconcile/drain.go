@@ -59,7 +59,7 @@ func (r *Reconciler) follow(ctx context.Context, address string) {
 	if d := r.desired[address]; d != nil {
 		o, err := r.observeOne(ctx, address)
 		if open = err != nil || undone(d, o); err != nil {
-			r.queue.retry(address, r.now())
+			r.queue.Retry(address, r.now())
 		}
 	}
 	if open {

@@ -100,7 +100,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, since specs.Cha
 	for address, d := range desired {
 		if _, gone := r.gone[address]; gone || d != r.desired[address] {
 			delete(r.gone, address)
-			r.queue.add(address, now)
+			r.queue.Add(address, now)
 		}
 	}
 	for address := range r.desired {
@@ -119,5 +119,5 @@ func (r *Reconciler) miss(address string, now time.Time) {
 		r.gone[address] = now
 	}
 	r.shown.show(address)
-	r.queue.add(address, now)
+	r.queue.Add(address, now)
 }

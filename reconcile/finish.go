@@ -73,12 +73,12 @@ func (r *Reconciler) sum(address string, n int) {
 			case err != nil:
 				r.o.Log.Warn("sum up", "spec", address, "execution", n, "error", err)
 				delete(r.sums, address)
-				r.queue.retry(address, r.now())
+				r.queue.Retry(address, r.now())
 				return
 			default:
 				s.trials, s.summary = trials, &made
 			}
-			r.queue.add(address, r.now())
+			r.queue.Add(address, r.now())
 		})
 	})
 }

@@ -28,7 +28,7 @@ func newDesk(r *Reconciler) *control.Desk {
 		Look: func(target string) {
 			for _, address := range aboutTarget(r, target) {
 				r.shown.show(address)
-				r.queue.add(address, r.now())
+				r.queue.Add(address, r.now())
 			}
 		},
 	})

@@ -293,7 +293,7 @@ func TestAHoldOfWhatIsGoneEndsAtTheNextStart(t *testing.T) {
 		check(t, d.do(t.Context(), func() {
 			if _, missed := d.gone["run.r"]; missed {
 				d.gone["run.r"] = d.now().Add(-plan.RemovalGrace)
-				d.queue.add("run.r", d.now())
+				d.queue.Add("run.r", d.now())
 			}
 		}))
 		if set, _ := d.Desk.Holds(); len(set) == 0 {

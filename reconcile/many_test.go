@@ -177,11 +177,11 @@ func TestARunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	look := func() bool {
 		failed, asleep = nil, nil
 		check(t, d.do(t.Context(), func() {
-			for address := range d.queue.fails {
-				failed = append(failed, address)
-			}
-			for address, at := range d.queue.due {
-				if at.Sub(d.now()) > 5*time.Minute {
+			for address := range d.desired {
+				if d.queue.Fails(address) > 0 {
+					failed = append(failed, address)
+				}
+				if at, ok := d.queue.Due(address); ok && at.Sub(d.now()) > 5*time.Minute {
 					asleep = append(asleep, address)
 				}
 			}

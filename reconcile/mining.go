@@ -36,7 +36,7 @@ func (r *Reconciler) newMinings() *miningspec.Minings {
 		Note: r.note, Grown: r.grown,
 		Due: func(address string) {
 			r.shown.show(address)
-			r.queue.add(address, r.now())
+			r.queue.Add(address, r.now())
 		},
 	})
 }
@@ -56,7 +56,7 @@ func (r *Reconciler) adoptMinings(ctx context.Context, set *config.Set, now time
 	gone := r.minings.Declare(ctx, set)
 	for _, m := range set.Blocks.Minings {
 		delete(r.gone, m.Address())
-		r.queue.add(m.Address(), now)
+		r.queue.Add(m.Address(), now)
 	}
 	for _, address := range gone {
 		r.miss(address, now)
@@ -84,7 +84,7 @@ func (r *Reconciler) graced(address string) bool {
 		return false
 	}
 	r.note(address, "the block is gone; it ends at "+plan.Stamp(r.line.Wall(until)))
-	r.queue.add(address, until)
+	r.queue.Add(address, until)
 	return true
 }
 
@@ -113,7 +113,7 @@ func (r *Reconciler) grown(name string) {
 		}
 		r.desired[address] = d
 		r.shown.show(address)
-		r.queue.add(address, r.now())
+		r.queue.Add(address, r.now())
 	}
 }
 

@@ -153,7 +153,7 @@ func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
 	}
 	check(t, d.do(t.Context(), func() {
 		d.gone["mining.x"] = d.now().Add(-plan.RemovalGrace)
-		d.queue.add("mining.x", d.now())
+		d.queue.Add("mining.x", d.now())
 	}))
 	d.untilState(t, "finished")
 }
@@ -172,7 +172,7 @@ func TestADrainEndsMiningAndFinishesWhatRuns(t *testing.T) {
 	d.untilMining(t, "mining.x", "waiting")
 	close(p.let)
 	check(t, <-drained)
-	check(t, d.do(t.Context(), func() { d.queue.add("run.r", d.now()) }))
+	check(t, d.do(t.Context(), func() { d.queue.Add("run.r", d.now()) }))
 	if run := d.untilTrials(t, "nop/1 resolved"); run.Trials[0].ID != before.Trials[0].ID || run.Wanted != 2 {
 		t.Errorf("%+v", run)
 	}

@@ -94,19 +94,6 @@ func lastFired(tx *store.Tx, address string) (at time.Time, err error) {
 
 // driven is cellindex.Options.Driven.
 func (r *Reconciler) driven(id string) (cellindex.Driven, bool) {
-	l, ok := r.live[id]
-	if !ok {
-		return cellindex.Driven{}, false
-	}
-	return cellindex.Driven{Slot: l.slot, Cancelled: l.cancelled}, true
-}
-
-// drives is cellindex.Options.Drives.
-func (r *Reconciler) drives(address string) (trials []string) {
-	for id, l := range r.live {
-		if l.spec == address {
-			trials = append(trials, id)
-		}
-	}
-	return trials
+	slot, cancelled, ok := r.trials.Driven(id)
+	return cellindex.Driven{Slot: slot, Cancelled: cancelled}, ok
 }

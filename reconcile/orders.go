@@ -12,25 +12,7 @@ import (
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
-	"github.com/assayd/assayd/runtime/trial"
 )
-
-// newOrders are what users ask of a reconciler's trials.
-func newOrders(r *Reconciler) *control.Orders {
-	return control.NewOrders(control.OrderOptions{
-		Store: r.o.Store, Trial: r.stored, Again: storedState, Now: clock.Now,
-		Place: func(s trial.State) control.Place { return placeIn(r, s.Spec, s.Execution) },
-		Tell: func(ctx context.Context, id string, o control.Order) error {
-			if o.Action == control.Cancel {
-				return r.cancelTrial(ctx, plan.Action{Kind: plan.CancelTrial, Trial: id, Cause: o.String()})
-			}
-			if l := r.live[id]; l != nil { // else it is told as it goes on
-				l.tell(o)
-			}
-			return nil
-		},
-	})
-}
 
 // StopTrial makes the time of a trial's agent be over now: what it has is judged, and the trial gets a verdict that
 // says so.
@@ -129,7 +111,7 @@ func cancelRun(ctx context.Context, r *Reconciler, address string, a control.Ask
 		return errors.Join(tx.PutExecution(e), record.Append(tx, placeIn(r, address, e.N)))
 	})
 	if err == nil && c.Changed && !a.DryRun {
-		r.queue.add(address, r.now())
+		r.queue.Add(address, r.now())
 	}
 	return c, err
 }
@@ -146,7 +128,7 @@ func newNotes(r *Reconciler) *control.Notes {
 			if err != nil || cell == "" {
 				return placeOf(r, address), err
 			}
-			s, err := r.stored(ctx, target)
+			s, err := r.trials.Stored(ctx, target)
 			return placeIn(r, s.Spec, s.Execution), err
 		},
 	})

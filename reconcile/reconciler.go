@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile/cellindex"
 	"github.com/assayd/assayd/reconcile/cheatscan"
 	"github.com/assayd/assayd/reconcile/control"
+	"github.com/assayd/assayd/reconcile/drive"
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/foreign"
 	"github.com/assayd/assayd/reconcile/ledger"
@@ -24,6 +25,9 @@ import (
 	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/taskcheck"
+	"github.com/assayd/assayd/reconcile/troubles"
+	"github.com/assayd/assayd/reconcile/upgrade"
+	"github.com/assayd/assayd/reconcile/workqueue"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining"
@@ -75,7 +79,6 @@ type Reconciler struct {
 	Notes     *control.Notes       // safe for any goroutine
 	o         Options
 	calls     chan func()
-	ended     chan string // ids of trials whose goroutine has ended
 	freed     chan struct{}
 	finished  chan struct{}
 	line      clock.Timeline // of now; begun with the reconciler
@@ -86,16 +89,16 @@ type Reconciler struct {
 	shown     unpublished
 
 	life     context.Context    // of Run: a trial outlives the request that made it go on
-	troubles troubles           // safe for any goroutine
+	troubles troubles.Troubles  // safe for any goroutine
 	scans    *cheatscan.Scanner // safe for any goroutine
 	images   *pinned.Images     // safe for any goroutine
-	filling  filling            // set before Run
-	queue    *queue
+	upgrade  *upgrade.Upgrade   // set up before Run
+	queue    *workqueue.Queue
 	step     time.Duration // by which the wall clock is ahead of line
 	specs    *specs.Source // the loop's, but for what any goroutine may call
 	desired  map[string]*plan.Run
 	gone     map[string]time.Time // since when a block with history is missed
-	live     map[string]*liveTrial
+	trials   *drive.Trials
 	cells    *cellindex.Cells
 	sums     map[string]*summing // by address
 	rerun    map[string]*plan.Rerun
@@ -113,9 +116,9 @@ type Reconciler struct {
 // New returns a reconciler; Run does the work.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
-		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: unpublished{changed: map[string]bool{}, all: true}, freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
-		queue: newQueue(), desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
-		live: map[string]*liveTrial{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
+		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), shown: unpublished{changed: map[string]bool{}, all: true}, freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
+		queue: workqueue.New(), desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
+		sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -125,8 +128,9 @@ func New(o Options) *Reconciler {
 		Adopt: r.adopt, Open: r.anyOpen, Do: r.do, Heartbeat: r.Heartbeat,
 	})
 	r.cells = cellindex.New(cellindex.Options{
-		Desired: func(address string) *plan.Run { return r.desired[address] }, Driven: r.driven, Drives: r.drives,
+		Desired: r.wanted, Driven: r.driven, Drives: func(address string) []string { return r.trials.Of(address) },
 	})
+	r.upgrade = upgrade.New(upgrade.Options{Store: o.Store, Log: o.Log, Heartbeat: r.Heartbeat})
 	r.minings = r.newMinings()
 	r.o.Observer = r.o.Observer.whole()
 	r.scans = cheatscan.New(cheatscan.Options{
@@ -135,10 +139,10 @@ func New(o Options) *Reconciler {
 			return r.o.Host.Scan(ctx, s, rounds)
 		},
 		Failed: func(ctx context.Context, spec, id string, err error) {
-			o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "look through what an agent did", "spec", spec, "trial", id, "error", err)
+			o.Log.Log(ctx, r.troubles.Level(troubles.Store, err, slog.LevelError), "look through what an agent did", "spec", spec, "trial", id, "error", err)
 		},
 		Over: func(ctx context.Context, spec string) {
-			_ = r.do(ctx, func() { r.queue.add(spec, r.now()) }) // it may be over; fails where the loop has ended
+			_ = r.do(ctx, func() { r.queue.Add(spec, r.now()) }) // it may be over; fails where the loop has ended
 		},
 	})
 	r.Reader = query.New(query.Options{
@@ -150,15 +154,23 @@ func New(o Options) *Reconciler {
 		Solution: r.solution, Go: r.goBeside, Log: o.Log,
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
-	r.Desk, r.Orders, r.Notes = newDesk(r), newOrders(r), newNotes(r)
+	r.Desk, r.Notes = newDesk(r), newNotes(r)
 	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
 	r.Retention = retention.New(retention.Options{
-		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log,
+		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log, Daemon: o.Daemon, Troubles: &r.troubles,
+		Until:  func(at time.Time) time.Duration { return r.line.Until(at) },
 		Before: func(age time.Duration) time.Time { return r.stamped(r.now().Add(-age)) },
 	})
+	r.trials = drive.New(drive.Options{
+		Store: o.Store, Host: &r.o.Host, Admission: o.Admission, Waitlist: r.waitlist, Scans: r.scans, Troubles: &r.troubles, Log: o.Log,
+		TraceID: o.TraceID, Staged: r.o.Staged, Desired: r.wanted, Go: r.goBeside, Touch: r.cells.Touch, Note: r.note, Now: r.now,
+		Place:   func(address string, execution int) control.Place { return placeIn(r, address, execution) },
+		Due:     func(address string) { r.queue.Add(address, r.now()) },
+		Verdict: r.Foreign.Stale, Kept: r.Retention.Changed,
+	})
+	r.Orders = r.trials.Orders
 	h := &r.o.Host
 	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
-	r.filling.atOnce = atOnceFilled
 	r.o.Host.Where = r.specs.Where
 	r.images = pinned.NewImages(o.Store)
 	r.o.Host.Pin = r.images.Image
@@ -209,6 +221,9 @@ func (r *Reconciler) Age() time.Duration {
 	return r.Progress()
 }
 
+// wanted is a run as it is wanted; nil = it is not.
+func (r *Reconciler) wanted(address string) *plan.Run { return r.desired[address] }
+
 // hostState is what health is told of the daemon; nil where none runs.
 func (r *Reconciler) hostState() func() query.HostState {
 	if r.o.Idle {
@@ -251,7 +266,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if r.o.Idle {
 		return r.idle(ctx)
 	}
-	for _, takeOver := range []func(context.Context) error{r.markFormer, rekey(r), r.fillOpen, r.restore, r.scans.Load, r.Desk.Load, r.Orders.Load} {
+	for _, takeOver := range []func(context.Context) error{r.upgrade.MarkFormer, r.upgrade.Rekey, r.upgrade.FillOpen, r.restore, r.scans.Load, r.Desk.Load, r.Orders.Load} {
 		if err := takeOver(loop); err != nil {
 			return err
 		}
@@ -282,7 +297,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	if err = errors.Join(err, r.Orders.Tell(loop)); err != nil {
 		return err
 	}
-	sweeper.Go(func() { r.sweep(beside, strays, begun) })
+	sweeper.Go(func() { r.Retention.SweepFormer(beside, strays, begun) })
 	r.startBeside(beside, &sweeper)
 	r.publish()
 	if r.o.Ready != nil {
@@ -302,7 +317,7 @@ func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 	group.Go(func() { r.Retention.RemoveOrphans(ctx) })
 	group.Go(func() { r.Retention.BoundKept(ctx) })
 	group.Go(func() { r.Foreign.Run(ctx) })
-	group.Go(func() { r.fillCells(ctx) })
+	group.Go(func() { r.upgrade.FillCells(ctx) })
 	for range cheatscan.Scanners {
 		group.Go(func() { r.scans.Run(ctx) })
 	}
@@ -351,9 +366,9 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 	case call := <-r.calls:
 		r.begins()
 		call()
-	case id := <-r.ended:
+	case id := <-r.trials.Ended():
 		r.begins()
-		r.forgetLive(id)
+		r.trials.Release(id)
 	case <-r.freed:
 		r.begins()
 		r.waitlist.Freed()
@@ -366,7 +381,7 @@ func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
 // untilTurn is how long the loop waits for something to happen.
 func untilTurn(r *Reconciler) time.Duration {
 	pause := idleTurn
-	if _, due, ok := r.queue.peek(r.now()); ok && r.specs.Set() != nil {
+	if _, due, ok := r.queue.Peek(r.now()); ok && r.specs.Set() != nil {
 		pause = min(pause, due)
 	}
 	for _, next := range []time.Time{r.specs.Next(), r.Desk.Next()} {
@@ -408,10 +423,10 @@ func (r *Reconciler) begunEnough() bool {
 // begin too many trials.
 func (r *Reconciler) turn(ctx context.Context) {
 	if err := r.Desk.Expire(ctx); err != nil {
-		r.o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "end a hold", "error", err)
+		r.o.Log.Log(ctx, r.troubles.Level(troubles.Store, err, slog.LevelError), "end a hold", "error", err)
 	}
 	if err := lookAtBudgets(ctx, r); err != nil && ctx.Err() == nil {
-		r.o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "look whether a budget is used up", "error", err)
+		r.o.Log.Log(ctx, r.troubles.Level(troubles.Store, err, slog.LevelError), "look whether a budget is used up", "error", err)
 	}
 	for ctx.Err() == nil && !r.begunEnough() {
 		r.Heartbeat()
@@ -429,7 +444,7 @@ func (r *Reconciler) turn(ctx context.Context) {
 				return
 			}
 			if r.begunEnough() {
-				r.queue.add(due[i], r.now())
+				r.queue.Add(due[i], r.now())
 				continue
 			}
 			r.Heartbeat()
@@ -437,12 +452,12 @@ func (r *Reconciler) turn(ctx context.Context) {
 			r.follow(ctx, due[i])
 			if err != nil && ctx.Err() == nil {
 				r.o.Failed()
-				r.o.Log.Log(ctx, r.troubles.level(due[i], err, slog.LevelWarn), "reconcile", "spec", due[i], "error", err)
-				r.queue.retry(due[i], r.now())
+				r.o.Log.Log(ctx, r.troubles.Level(due[i], err, slog.LevelWarn), "reconcile", "spec", due[i], "error", err)
+				r.queue.Retry(due[i], r.now())
 				continue
 			}
-			r.troubles.over(due[i])
-			r.queue.forget(due[i])
+			r.troubles.Over(due[i])
+			r.queue.Forget(due[i])
 		}
 	}
 }
@@ -451,7 +466,7 @@ func (r *Reconciler) turn(ctx context.Context) {
 func (r *Reconciler) due() (addresses []string) {
 	now := r.now()
 	for len(addresses) < atOnce {
-		address, ok := r.queue.pop(now)
+		address, ok := r.queue.Pop(now)
 		if !ok {
 			break
 		}
@@ -489,7 +504,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen observa
 		return nil // the next daemon begins it
 	}
 	if !todo.Wake.IsZero() {
-		r.queue.add(address, r.now().Add(todo.Wake.Sub(now)))
+		r.queue.Add(address, r.now().Add(todo.Wake.Sub(now)))
 	}
 	delete(r.notes, address)
 	if observed.Execution != nil && observed.Execution.Finished && len(todo.Actions) == 0 {
@@ -502,7 +517,7 @@ func (r *Reconciler) reconcile(ctx context.Context, address string, seen observa
 	}
 	err := todo.CarryOut(func(a plan.Action) (more bool, err error) {
 		if a.Kind == plan.StartTrial && r.begunEnough() { // also one that only goes on: a thousand do after a crash
-			r.queue.add(address, r.now()) // what is left of the plan is made again
+			r.queue.Add(address, r.now()) // what is left of the plan is made again
 			return false, nil
 		}
 		return r.execute(ctx, address, a)

@@ -96,7 +96,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 			return err
 		}
 		again := slices.DeleteFunc(slices.Clone(states), func(s trial.State) bool {
-			return r.live[s.ID] != nil || s.Result == nil || !s.Result.Final || s.Result.Status.Counts() || !chosen(s)
+			return r.trials.Drives(s.ID) || s.Result == nil || !s.Result.Final || s.Result.Status.Counts() || !chosen(s)
 		})
 		if len(again) == 0 {
 			return nil
@@ -129,7 +129,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 	r.desired[address], r.contents.of[address] = d, c
 	r.contents.differ(address, stale, newest)
 	r.shown.show(address)
-	r.queue.add(address, r.now())
+	r.queue.Add(address, r.now())
 	return out, nil
 }
 
@@ -225,7 +225,7 @@ func (r *Reconciler) reviveRun(ctx context.Context, address string) error {
 	}
 	if again && o.Execution.Finished {
 		r.rerun[address] = &plan.Rerun{}
-		r.queue.add(address, r.now())
+		r.queue.Add(address, r.now())
 	}
 	return nil
 }

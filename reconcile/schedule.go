@@ -17,7 +17,7 @@ type runSkipped struct {
 // skip records a firing that nothing follows.
 func (r *Reconciler) skip(ctx context.Context, address string, a plan.Action) error {
 	r.o.Log.Warn("firing skipped", "spec", address, "cause", a.Cause)
-	r.queue.add(address, r.now()) // for the firing after this one
+	r.queue.Add(address, r.now()) // for the firing after this one
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		if err := tx.PutMeta(history.FiredKey(address), plan.Stamp(a.At)); err != nil {
 			return err
@@ -30,7 +30,7 @@ func (r *Reconciler) skip(ctx context.Context, address string, a plan.Action) er
 // recount lets the firings of a schedule count from now on.
 func (r *Reconciler) recount(ctx context.Context, address string, a plan.Action) error {
 	r.o.Log.Warn("the schedule counts from now on", "spec", address, "cause", a.Cause)
-	r.queue.add(address, r.now()) // for the firing after this one
+	r.queue.Add(address, r.now()) // for the firing after this one
 	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(history.FiredKey(address), plan.Stamp(a.At)) })
 }
 

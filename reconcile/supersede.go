@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
@@ -38,32 +37,8 @@ func (r *Reconciler) supersede(ctx context.Context, address string, a plan.Actio
 		return err
 	})
 	if err == nil {
-		r.queue.add(address, r.now())
+		r.queue.Add(address, r.now())
 		r.Retention.Changed()
 	}
 	return err
-}
-
-// markFormer marks the trials that edits replaced under an earlier version, once, an execution
-// a transaction.
-func (r *Reconciler) markFormer(ctx context.Context) error {
-	var executions []store.ExecutionRow
-	done := false
-	err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		marked, err := tx.Meta(history.MarkedKey)
-		if done = marked != ""; done || err != nil {
-			return err
-		}
-		executions, err = tx.AllExecutions()
-		return err
-	})
-	if done || err != nil {
-		return err
-	}
-	for _, e := range executions {
-		if err := r.o.Store.Do(ctx, func(tx *store.Tx) error { return history.MarkFormer(tx, e) }); err != nil {
-			return fmt.Errorf("mark the superseded trials of %s e%d: %w", e.Spec, e.N, err)
-		}
-	}
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutMeta(history.MarkedKey, "1") })
 }

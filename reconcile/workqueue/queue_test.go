@@ -1,4 +1,4 @@
-package reconcile
+package workqueue
 
 import (
 	"testing"
@@ -7,23 +7,26 @@ import (
 	"pgregory.net/rapid"
 )
 
+// noon is the present of these tests.
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
 // TestQueue holds the queue against a map: one entry a key, and the earliest time wins.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q, model, now := newQueue(), map[string]time.Time{}, noon
+		q, model, now := New(), map[string]time.Time{}, noon
 		key := rapid.SampledFrom([]string{"a", "b", "c"})
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				k := key.Draw(t, "key")
 				at := now.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "in")) * time.Second)
-				q.add(k, at)
+				q.Add(k, at)
 				if old, ok := model[k]; !ok || at.Before(old) {
 					model[k] = at
 				}
 			},
 			"wait": func(t *rapid.T) { now = now.Add(time.Second) },
 			"pop": func(t *rapid.T) {
-				got, ok := q.pop(now)
+				got, ok := q.Pop(now)
 				if !ok {
 					for k, at := range model {
 						if !at.After(now) {
@@ -50,7 +53,7 @@ func TestQueue(t *testing.T) {
 						first = at
 					}
 				}
-				_, wait, ok := q.peek(now)
+				_, wait, ok := q.Peek(now)
 				if ok != (len(model) > 0) || ok && wait != max(first.Sub(now), 0) {
 					t.Fatalf("peek waits %s (%v), the first of %v is at %s", wait, ok, model, first)
 				}
@@ -60,11 +63,11 @@ func TestQueue(t *testing.T) {
 }
 
 func TestRetriesGrowUntilForgotten(t *testing.T) {
-	q := newQueue()
+	q := New()
 	pause := func() time.Duration {
-		q.retry("a", noon)
-		_, wait, _ := q.peek(noon)
-		q.pop(noon.Add(wait))
+		q.Retry("a", noon)
+		_, wait, _ := q.Peek(noon)
+		q.Pop(noon.Add(wait))
 		return wait
 	}
 	for n, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
@@ -73,7 +76,7 @@ func TestRetriesGrowUntilForgotten(t *testing.T) {
 			t.Errorf("pause %d is %s, want %s and up to a quarter more", n+1, got, want)
 		}
 	}
-	q.forget("a")
+	q.Forget("a")
 	if got := pause(); got > 1250*time.Millisecond {
 		t.Errorf("after a success the first pause is %s", got)
 	}

@@ -1,4 +1,4 @@
-package reconcile
+package troubles
 
 import (
 	"errors"
@@ -9,27 +9,28 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 )
 
-// troubles are errors that are met again and again, each of which is told once until it changes
-// or is over. What keeps all from the engine or from the store is one trouble, whoever meets it.
-type troubles struct {
+// Troubles are errors that are met again and again, each of which is told once until it changes
+// or is over. What keeps all from the engine or from the store is one trouble, whoever meets it. The zero value has
+// none. Any goroutine may call its methods.
+type Troubles struct {
 	mu   sync.Mutex
 	last map[string]string // what there is trouble with -> its cause
 }
 
 // Whom all share.
 const (
-	withEngine = "the container engine"
-	withStore  = "the store"
+	Engine = "the container engine"
+	Store  = "the store"
 )
 
 // news notes what who met, and reports whether it was not known.
-func (t *troubles) news(who string, err error) bool {
+func (t *Troubles) news(who string, err error) bool {
 	cause := err.Error()
 	switch {
 	case errors.Is(err, container.ErrUnavailable):
-		who = withEngine
+		who = Engine
 		_, cause, _ = strings.Cut(cause, container.ErrUnavailable.Error())
-	case who == withStore:
+	case who == Store:
 		cause = rootOf(err).Error()
 	}
 	t.mu.Lock()
@@ -44,17 +45,17 @@ func (t *troubles) news(who string, err error) bool {
 	return true
 }
 
-// level is at which an error is logged that who met: what is no news only tells who looks closely how
+// Level is at which an error is logged that who met: what is no news only tells who looks closely how
 // often it comes.
-func (t *troubles) level(who string, err error, news slog.Level) slog.Level {
+func (t *Troubles) Level(who string, err error, news slog.Level) slog.Level {
 	if t.news(who, err) {
 		return news
 	}
 	return slog.LevelDebug
 }
 
-// over forgets what there was with who.
-func (t *troubles) over(who string) {
+// Over forgets what there was with who.
+func (t *Troubles) Over(who string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.last, who)
