@@ -59,7 +59,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 				return query.Conflictf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
 			}
 		}
-		differs = r.contents.stale[address]
+		differs = r.contents.Stale(address)
 		r.rerun[address] = asked
 		r.queue.Add(address, r.now())
 		return r.reconcile(ctx, address, r.observe(ctx, []string{address})[0]) // stored before it is answered: what is only asked for ends with the daemon
@@ -84,7 +84,7 @@ func (r *Reconciler) fetchOf(ctx context.Context, address string) {
 
 // sameSlot is the key of the cell that a run has now where a trial's was; nil = there is none.
 func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
-	now := r.contents.newest[address]
+	now := r.contents.Newest(address)
 	if now == nil {
 		now = r.desired[address]
 	}

@@ -66,18 +66,18 @@ func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) e
 	var c *plan.Content
 	line := clock.Begin()
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) (err error) {
-		p := r.pinner(tx, r.specs.Set())
+		p := r.contents.Compiler(tx, r.specs.Set())
 		if d, err = p.Newest(run); err != nil {
 			return err
 		}
 		if c, err = p.Begun(run, a.Execution); err != nil {
 			return err
 		}
-		data, err := json.Marshal(history.ExecutionData{Only: a.Only, Line: line, Content: c.Layers, Differs: r.contents.stale[address]})
+		data, err := json.Marshal(history.ExecutionData{Only: a.Only, Line: line, Content: c.Layers, Differs: r.contents.Stale(address)})
 		if err != nil {
 			return err
 		}
-		if err := tx.PutMeta(staleKey(address), ""); err != nil {
+		if err := tx.PutMeta(history.StaleKey(address), ""); err != nil {
 			return err
 		}
 		if !a.At.IsZero() {
@@ -95,15 +95,15 @@ func (r *Reconciler) begin(ctx context.Context, address string, a plan.Action) e
 				return err
 			}
 		}
-		_, err = tx.AppendLine(r.specs.Stream(address), r.envelope(address, "run.started", a.Execution), runStarted{d.WantedIn(plan.Execution{Only: a.Only}), a.Trigger, r.contents.stale[address]})
+		_, err = tx.AppendLine(r.specs.Stream(address), r.envelope(address, "run.started", a.Execution), runStarted{d.WantedIn(plan.Execution{Only: a.Only}), a.Trigger, r.contents.Stale(address)})
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	fault.Reached(fault.RunBegun)
-	r.desired[address], r.contents.of[address] = d, c
-	r.contents.differ(address, nil, nil)
+	r.desired[address] = d
+	r.contents.Put(address, c, nil, nil)
 	delete(r.rerun, address)
 	r.o.Log.Info("run started", "spec", address, "execution", a.Execution, "cause", a.Cause)
 	r.queue.Add(address, r.now())

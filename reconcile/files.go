@@ -9,6 +9,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/preview"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/specs"
 )
@@ -67,6 +68,27 @@ func (r *Reconciler) Withdraw(ctx context.Context, paths []string) error {
 	return r.change(ctx, func() error { return r.specs.Withdraw(ctx, paths) })
 }
 
+// Preview says what would be done if these were the files.
+func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p preview.Previewed, ds config.Diagnostics, err error) {
+	r.lookAtImages(ctx)
+	named := r.specs.DigestsOf(inputs)
+	err = r.command(ctx, func() error {
+		o := r.o.Config
+		o.Snapshot = named // nothing is stored
+		if r.o.Datasets.Peek != nil {
+			o.Import = r.o.Datasets.Peek
+		}
+		there, err := r.specs.Rehearse(ctx, inputs, o)
+		if err != nil {
+			return err
+		}
+		ds = there.Diagnostics
+		p, err = r.previews.Of(ctx, there.Set, there.Texts)
+		return err
+	})
+	return p, ds, err
+}
+
 // anyOpen is specs.Options.Open.
 func (r *Reconciler) anyOpen(ctx context.Context, blocks config.Blocks) (bool, error) {
 	for _, m := range blocks.Minings {
@@ -93,7 +115,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *config.Set, since specs.Cha
 	r.shown.showAll()
 	now := r.now()
 	r.adoptMinings(ctx, set, now)
-	desired, err := r.pinRuns(ctx, set, since.Before, plan.Unchanged{Last: since.Last, Changed: since.Files})
+	desired, err := r.contents.Runs(ctx, set, r.desired, since.Before, plan.Unchanged{Last: since.Last, Changed: since.Files})
 	if err != nil {
 		return fmt.Errorf("pin the content of executions: %w", err)
 	}

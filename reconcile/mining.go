@@ -8,9 +8,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/miningspec"
-	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/mining"
 )
@@ -102,10 +100,10 @@ func (r *Reconciler) grown(name string) {
 		address := run.Address()
 		var d *plan.Run
 		var err error
-		if was := r.desired[address]; r.contents.stale[address] == nil && (was == nil || was.MadeFrom(r.specs.Set())) {
+		if was := r.desired[address]; r.contents.Stale(address) == nil && (was == nil || was.MadeFrom(r.specs.Set())) {
 			d, err = compiler.Grow(was, run)
 		} else {
-			d, err = r.pinnedAgain(run)
+			d, err = r.contents.Again(r.life, r.specs.Set(), run)
 		}
 		if err != nil {
 			r.o.Log.Error("compile", "spec", address, "error", err)
@@ -115,19 +113,4 @@ func (r *Reconciler) grown(name string) {
 		r.shown.show(address)
 		r.queue.Add(address, r.now())
 	}
-}
-
-// pinnedAgain compiles a run with the content of its execution.
-func (r *Reconciler) pinnedAgain(run *config.Run) (d *plan.Run, err error) {
-	err = r.o.Store.View(r.life, func(tx *store.Tx) error {
-		o := r.pinning()
-		o.Dry = true
-		var newest *plan.Run
-		d, newest, _, err = pinned.New(tx, r.specs.Set(), o).Compiled(run, r.contents.of[run.Address()].Clone())
-		if err == nil && newest != nil {
-			r.contents.newest[run.Address()] = newest
-		}
-		return err
-	})
-	return d, err
 }

@@ -52,13 +52,13 @@ func (r *Reconciler) imageNames(ctx context.Context) map[string]string {
 }
 
 func (r *Reconciler) named(ctx context.Context, names map[string]string) {
-	before := r.contents.names
-	r.contents.names = names
+	before := r.contents.Names()
+	r.contents.SetNames(names)
 	if r.specs.Set() == nil || !r.usesAny(func(name string) bool { return names[name] != before[name] }) {
 		return
 	}
 	if err := r.specs.Again(ctx); err != nil {
-		r.contents.names = before // the next look tries again
+		r.contents.SetNames(before) // the next look tries again
 		r.o.Log.Error("take up the names of images", "error", err)
 	}
 }

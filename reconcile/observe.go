@@ -59,7 +59,7 @@ func (r *Reconciler) observeAll(ctx context.Context, address string) (o plan.Obs
 
 // latest is what exists of a run, but for the trials of its latest execution.
 func (r *Reconciler) latest(tx *store.Tx, address string) (plan.Observed, error) {
-	o := plan.Observed{Rerun: r.rerun[address], Stale: r.contents.stale[address], StaleSince: r.contents.since[address], Hold: heldOf(r, address, r.desired[address])}
+	o := plan.Observed{Rerun: r.rerun[address], Stale: r.contents.Stale(address), StaleSince: r.contents.Since(address), Hold: heldOf(r, address, r.desired[address])}
 	if since, gone := r.gone[address]; gone {
 		o.GoneSince = r.line.Wall(since)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/reconcile/miningspec"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/preview"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/specs"
@@ -102,13 +103,14 @@ type Reconciler struct {
 	cells    *cellindex.Cells
 	sums     map[string]*summing // by address
 	rerun    map[string]*plan.Rerun
-	contents contents
+	contents *pinned.Contents
 	waitlist *admission.Waitlist
 	notes    map[string]string // what a run waits for, for the status
 	started  int               // trials in this turn
 	woken    time.Time         // when this turn began
 	tired    time.Time         // when to begin no more of them in it
 	minings  *miningspec.Minings
+	previews *preview.Previewer
 	draining *drain // no execution begins any more; nil = some may
 	drivers  sync.WaitGroup
 }
@@ -118,7 +120,7 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), shown: unpublished{changed: map[string]bool{}, all: true}, freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: workqueue.New(), desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
-		sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
+		sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
@@ -126,6 +128,9 @@ func New(o Options) *Reconciler {
 	r.specs = specs.New(specs.Options{
 		Store: o.Store, Config: r.o.Config, Roots: o.Roots, Checkout: o.Checkout, Results: o.ResultsDir, Log: o.Log,
 		Adopt: r.adopt, Open: r.anyOpen, Do: r.do, Heartbeat: r.Heartbeat,
+	})
+	r.contents = pinned.NewContents(pinned.ContentsOptions{
+		Store: o.Store, Config: r.o.Config, InLoop: r.specs.InLoop, Texts: r.specs.Texts, Now: r.now, Log: o.Log, Idle: o.Idle,
 	})
 	r.cells = cellindex.New(cellindex.Options{
 		Desired: r.wanted, Driven: r.driven, Drives: func(address string) []string { return r.trials.Of(address) },
@@ -144,6 +149,10 @@ func New(o Options) *Reconciler {
 		Over: func(ctx context.Context, spec string) {
 			_ = r.do(ctx, func() { r.queue.Add(spec, r.now()) }) // it may be over; fails where the loop has ended
 		},
+	})
+	r.previews = preview.New(preview.Options{
+		Store: o.Store, Contents: r.contents, Minings: r.minings, Admission: o.Admission, Observed: r.observeAll,
+		Desired: func() map[string]*plan.Run { return r.desired }, Hold: func(address string, d *plan.Run) plan.Hold { return heldOf(r, address, d) },
 	})
 	r.Reader = query.New(query.Options{
 		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: gitStatus(o.Checkout), Datasets: o.Datasets, Log: o.Log,
@@ -280,7 +289,7 @@ func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	r.specs.StartPacking(beside, &sweeper)
 	defer r.drivers.Wait()
 	defer r.publish() // some of them may wait for it
-	r.contents.names = r.imageNames(ctx)
+	r.contents.SetNames(r.imageNames(ctx))
 	for r.specs.Rescan(loop, nil); r.specs.Set() == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
 		r.wait(loop, pulses)
 	}

@@ -80,7 +80,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 	out.Run = address
 	var d, newest *plan.Run
 	var stale *plan.Stale
-	c := r.contents.of[address].Clone()
+	c := r.contents.Of(address)
 	r.cells.TouchAll(address)
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
@@ -101,7 +101,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 		if len(again) == 0 {
 			return nil
 		}
-		p := r.pinner(tx, r.specs.Set())
+		p := r.contents.Compiler(tx, r.specs.Set())
 		if out.Repinned, err = p.Repin(run, c, again, states); err != nil {
 			return err
 		}
@@ -126,8 +126,8 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 		return out, err
 	}
 	r.images.Forget()
-	r.desired[address], r.contents.of[address] = d, c
-	r.contents.differ(address, stale, newest)
+	r.desired[address] = d
+	r.contents.Put(address, c, stale, newest)
 	r.shown.show(address)
 	r.queue.Add(address, r.now())
 	return out, nil
@@ -221,7 +221,7 @@ func (r *Reconciler) reviveRun(ctx context.Context, address string) error {
 		if _, err := r.retry(ctx, address, nil, func(s trial.State) bool { return s.Result.Status.Retryable() }); err != nil {
 			return err
 		}
-		again = r.contents.stale[address] != nil
+		again = r.contents.Stale(address) != nil
 	}
 	if again && o.Execution.Finished {
 		r.rerun[address] = &plan.Rerun{}
@@ -232,7 +232,7 @@ func (r *Reconciler) reviveRun(ctx context.Context, address string) error {
 
 // outdated reports whether a verdict counts of a task whose content is another now.
 func (r *Reconciler) outdated(ctx context.Context, address string, n int) (outdated bool, err error) {
-	stale := r.contents.stale[address]
+	stale := r.contents.Stale(address)
 	if stale == nil {
 		return false, nil
 	}

@@ -95,7 +95,7 @@ func (r *Reconciler) runView(address string) (v query.RunView, is bool) {
 	if _, gone := r.gone[address]; d == nil && !gone {
 		return v, false
 	}
-	v = query.RunView{Address: address, Desired: d, Note: r.notes[address], Stale: r.contents.stale[address], Rerun: r.rerun[address] != nil, NoRoom: r.waitlist.Waits(address)}
+	v = query.RunView{Address: address, Desired: d, Note: r.notes[address], Stale: r.contents.Stale(address), Rerun: r.rerun[address] != nil, NoRoom: r.waitlist.Waits(address)}
 	if d != nil {
 		if run := r.specs.Set().Run(d.Name); run != nil {
 			v.File = run.Pos.File

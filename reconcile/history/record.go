@@ -112,6 +112,9 @@ func HomeKey(address string) string { return "home/" + address }
 // BegunKey is where the store has which cells of a run have begun.
 func BegunKey(address string) string { return "begun/" + address }
 
+// StaleKey is where the store has which content of a run was recorded to be stale; "" = the content is that of now.
+func StaleKey(address string) string { return "stale/" + address }
+
 // ScheduleKey is where the store has the schedule that counts of a run.
 func ScheduleKey(address string) string { return "schedule/" + address }
 

@@ -1,4 +1,4 @@
-package reconcile
+package preview
 
 import (
 	"context"
@@ -10,11 +10,29 @@ import (
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/budget"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/miningspec"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 )
+
+// Options are what a Previewer is made of.
+type Options struct {
+	Store     *store.Store
+	Contents  *pinned.Contents
+	Minings   *miningspec.Minings
+	Admission *admission.Controller                                            // nil = how much room there is is not said
+	Desired   func() map[string]*plan.Run                                      // the runs as they are wanted, by address
+	Observed  func(ctx context.Context, address string) (plan.Observed, error) // what exists of a run, with all trials of its execution
+	Hold      func(address string, d *plan.Run) plan.Hold                      // what users hold back of a run
+}
+
+// Previewer says what would be done. It belongs to the loop's goroutine.
+type Previewer struct{ o Options }
+
+// New returns a previewer.
+func New(o Options) *Previewer { return &Previewer{o: o} }
 
 // Previewed is what would be done.
 type Previewed struct {
@@ -39,29 +57,10 @@ func (p *Previewed) add(address string, stale *plan.Stale, estimate *plan.Estima
 	}
 }
 
-// Preview says what would be done if these were the files.
-func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p Previewed, ds config.Diagnostics, err error) {
-	r.lookAtImages(ctx)
-	named := r.specs.DigestsOf(inputs)
-	err = r.command(ctx, func() error {
-		o := r.o.Config
-		o.Snapshot = named // nothing is stored
-		if r.o.Datasets.Peek != nil {
-			o.Import = r.o.Datasets.Peek
-		}
-		there, err := r.specs.Rehearse(ctx, inputs, o)
-		if err != nil {
-			return err
-		}
-		ds = there.Diagnostics
-		p, err = r.preview(ctx, there.Set, there.Texts)
-		return err
-	})
-	return p, ds, err
-}
-
-func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[string]config.Input) (out Previewed, err error) {
-	minings, err := r.minings.Preview(ctx, set)
+// Of says what would be done if a set were in force. texts are the files that somebody has otherwise than they lie, by
+// path. Nothing is stored.
+func (p *Previewer) Of(ctx context.Context, set *config.Set, texts map[string]config.Input) (out Previewed, err error) {
+	minings, err := p.o.Minings.Preview(ctx, set)
 	if err != nil {
 		return out, err
 	}
@@ -72,18 +71,18 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 	for i := range set.Blocks.Runs {
 		run := &set.Blocks.Runs[i]
 		wanted[run.Address()] = true
-		text, stale, estimate, err := r.previewRun(ctx, set, run, texts, now)
+		text, stale, estimate, err := p.run(ctx, set, run, texts, now)
 		if err != nil {
 			return out, err
 		}
 		b.WriteString(text)
 		out.add(run.Address(), stale, estimate)
 	}
-	for address := range r.desired {
+	for address := range p.o.Desired() {
 		if wanted[address] {
 			continue
 		}
-		o, err := r.observeAll(ctx, address)
+		o, err := p.o.Observed(ctx, address)
 		if err != nil {
 			return out, err
 		}
@@ -94,22 +93,20 @@ func (r *Reconciler) preview(ctx context.Context, set *config.Set, texts map[str
 	return out, nil
 }
 
-// previewRun is what would be done about a run, with the content of its execution.
-func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, stale *plan.Stale, estimate *plan.Estimate, err error) {
+// run is what would be done about a run, with the content of its execution.
+func (p *Previewer) run(ctx context.Context, set *config.Set, run *config.Run, texts map[string]config.Input, now time.Time) (text string, stale *plan.Stale, estimate *plan.Estimate, err error) {
 	address := run.Address()
-	o, err := r.observeAll(ctx, address)
+	o, err := p.o.Observed(ctx, address)
 	if err != nil {
 		return "", nil, nil, err
 	}
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		with := r.pinning()
-		with.Texts, with.Dry = texts, true
-		d, newest, differs, err := pinned.New(tx, set, with).Compiled(run, r.contents.of[address].Clone())
+	err = p.o.Store.View(ctx, func(tx *store.Tx) error {
+		d, newest, differs, err := p.o.Contents.Dry(tx, set, texts).Compiled(run, p.o.Contents.Of(address))
 		if err != nil {
 			return err
 		}
 		o.Stale, stale = differs, differs
-		o.Hold = heldOf(r, address, d)
+		o.Hold = p.o.Hold(address, d)
 		if o.Execution != nil {
 			if o.Funds, err = budget.Funds(tx, d, address, o.Execution.N, nil); err != nil {
 				return err
@@ -127,8 +124,8 @@ func (r *Reconciler) previewRun(ctx context.Context, set *config.Set, run *confi
 			return nil
 		}
 		var limits admission.Limits
-		if r.o.Admission != nil {
-			limits = r.o.Admission.Limits()
+		if p.o.Admission != nil {
+			limits = p.o.Admission.Limits()
 			text += todo.Room(d.Parallel, limits)
 		}
 		work := todo.Work(d, limits)
