@@ -2,25 +2,28 @@ package reconcile
 
 import (
 	"context"
-
-	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/runtime/task"
-	"github.com/assayd/assayd/runtime/trial"
+	"sync"
 )
 
-// goBeside is evaluate.Options.Go: f is one of the drivers, and ends with the loop. A driver calls: they are
-// not waited for before this is counted.
-func (r *Reconciler) goBeside(f func(ctx context.Context)) {
-	ctx := r.life
-	r.drivers.Go(func() { f(ctx) })
+// beside has what goes on beside the loop, and ends with it.
+type beside struct {
+	life  context.Context // of Run: a trial outlives the request that made it go on
+	group sync.WaitGroup
 }
 
-// solution is evaluate.Options.Solution.
-func (r *Reconciler) solution(ctx context.Context, s trial.State) (solution *task.Solution, wanted bool, err error) {
-	err = r.do(ctx, func() {
-		if d := r.desired[s.Spec]; d != nil {
-			solution, wanted = d.SolutionOf(s.Key, plan.SlotOf(s.Cell))
-		}
+// start runs f in a goroutine that the loop waits for. Who calls is the loop, or runs in such a goroutine: they are not
+// waited for before this one is counted.
+func (b *beside) start(f func(ctx context.Context)) {
+	ctx := b.life
+	b.group.Go(func() { f(ctx) })
+}
+
+// until is start for work that can be stopped before.
+func (b *beside) until(work func(ctx context.Context)) (stop context.CancelFunc) {
+	ctx, stop := context.WithCancel(b.life)
+	b.group.Go(func() {
+		defer stop()
+		work(ctx)
 	})
-	return solution, wanted, err
+	return stop
 }

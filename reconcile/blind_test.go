@@ -44,8 +44,8 @@ func TestALookThatFailsCountsNoFileAsWithdrawn(t *testing.T) {
 			for path := range missed {
 				d.specs.Deletions().Gone(path)
 			}
-			if len(d.gone) > 0 || d.desired["run.r"] == nil || len(missed) > 0 {
-				t.Errorf("after a look that failed: gone %v, missed %v", d.gone, missed)
+			if len(d.runs.gone) > 0 || d.runs.desired["run.r"] == nil || len(missed) > 0 {
+				t.Errorf("after a look that failed: gone %v, missed %v", d.runs.gone, missed)
 			}
 		}))
 	}
@@ -84,8 +84,8 @@ func TestNothingIsDoneBeforeALookHasSucceeded(t *testing.T) {
 	}
 	d.look(t)
 	check(t, d.do(t.Context(), func() {
-		if len(d.gone) > 0 || d.trials.Len() > 0 {
-			t.Errorf("before a look: gone %v, live %v", d.gone, d.trials.Len())
+		if len(d.runs.gone) > 0 || d.trials.Len() > 0 {
+			t.Errorf("before a look: gone %v, live %v", d.runs.gone, d.trials.Len())
 		}
 	}))
 	select {

@@ -138,7 +138,7 @@ func TestAFolderIsCopiedBesideTheLoop(t *testing.T) {
 	}
 	stopped := make(chan struct{})
 	go func() { d.stop(); close(stopped) }()
-	<-d.life.Done()
+	<-d.beside.life.Done()
 	c.let(errors.New("the daemon ended"))
 	<-stopped
 
@@ -274,7 +274,7 @@ func TestARunThatIsDueWaitsForItsFolder(t *testing.T) {
 	c.hold()
 	put(t, h.specs, "tool/main.sh", "two and more")
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FiredKey("run.r"), "2020-01-01T00:00:00Z") }))
-	check(t, d.do(t.Context(), func() { d.queue.Add("run.r", d.now()) }))
+	check(t, d.do(t.Context(), func() { d.runs.queue.Add("run.r", d.runs.now()) }))
 	run := d.until(t, "waiting for its folder", func(r query.RunStatus) bool { return strings.Contains(r.Note, "is being copied") })
 	if digest, copying := d.folder(t); run.Execution != 0 || digest != before || !copying {
 		t.Errorf("execution %d with %q, which was %q; it is being copied: %v", run.Execution, digest, before, copying)

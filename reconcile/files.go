@@ -3,11 +3,8 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/preview"
 	"github.com/assayd/assayd/reconcile/query"
@@ -51,7 +48,7 @@ func (r *Reconciler) Submit(ctx context.Context, paths []string) (addresses []st
 	if err != nil {
 		return nil, nil, err
 	}
-	r.lookAtImages(ctx)
+	r.images.look(ctx)
 	err = r.ask(ctx, func() (err error) {
 		var added bool
 		if addresses, ds, added, err = r.specs.Submit(ctx, paths); err != nil || !added {
@@ -70,7 +67,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, paths []string) error {
 
 // Preview says what would be done if these were the files.
 func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p preview.Previewed, ds config.Diagnostics, err error) {
-	r.lookAtImages(ctx)
+	r.images.look(ctx)
 	named := r.specs.DigestsOf(inputs)
 	err = r.command(ctx, func() error {
 		o := r.o.Config
@@ -78,68 +75,71 @@ func (r *Reconciler) Preview(ctx context.Context, inputs []config.Input) (p prev
 		if r.o.Datasets.Peek != nil {
 			o.Import = r.o.Datasets.Peek
 		}
-		there, err := r.specs.Rehearse(ctx, inputs, o)
-		if err != nil {
+		return r.specs.Rehearse(ctx, inputs, o, func(there specs.Rehearsed) (err error) {
+			ds = there.Diagnostics
+			p, err = r.previews.Of(ctx, there.Set, there.Texts)
 			return err
-		}
-		ds = there.Diagnostics
-		p, err = r.previews.Of(ctx, there.Set, there.Texts)
-		return err
+		})
 	})
 	return p, ds, err
 }
 
-// anyOpen is specs.Options.Open.
-func (r *Reconciler) anyOpen(ctx context.Context, blocks config.Blocks) (bool, error) {
-	for _, m := range blocks.Minings {
-		state, err := ledger.MiningStateOf(ctx, r.o.Store, m.Address())
-		if err != nil || state.Generation != m.Generation || !state.Over && !state.Cancelled {
-			return err == nil, err
+// revive goes on with what is handed in again: with `assayd run` there is no other way. What a
+// user cancelled, or what other content would be judged with, begins another execution; of the
+// rest the trials are tried again that the machinery failed.
+func (r *Reconciler) revive(ctx context.Context, addresses []string) error {
+	for _, address := range addresses {
+		if plan.IsMining(address) {
+			if err := r.minings.all.Revive(ctx, address); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.executions.revive(ctx, address); err != nil {
+			return err
 		}
 	}
-	for _, run := range blocks.Runs {
-		o, err := r.observeOne(ctx, run.Address())
-		if err != nil {
-			return false, err
-		}
-		finished := o.Execution != nil && o.Execution.Finished && !slices.ContainsFunc(o.Trials, plan.Trial.Running)
-		if len(run.Unsupported) == 0 && (run.Schedule != "" || !finished) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return nil
 }
 
 // adopt is specs.Options.Adopt.
 func (r *Reconciler) adopt(ctx context.Context, set *config.Set, since specs.Change) error {
-	r.shown.showAll()
-	now := r.now()
-	r.adoptMinings(ctx, set, now)
-	desired, err := r.contents.Runs(ctx, set, r.desired, since.Before, plan.Unchanged{Last: since.Last, Changed: since.Files})
+	r.runs.shown.showAll()
+	now := r.runs.now()
+	r.minings.adopt(ctx, set, now)
+	desired, err := r.runs.contents.Runs(ctx, set, r.runs.desired, since.Before, plan.Unchanged{Last: since.Last, Changed: since.Files})
 	if err != nil {
 		return fmt.Errorf("pin the content of executions: %w", err)
 	}
 	for address, d := range desired {
-		if _, gone := r.gone[address]; gone || d != r.desired[address] {
-			delete(r.gone, address)
-			r.queue.Add(address, now)
+		if _, gone := r.runs.gone[address]; gone || d != r.runs.desired[address] {
+			delete(r.runs.gone, address)
+			r.runs.queue.Add(address, now)
 		}
 	}
-	for address := range r.desired {
+	for address := range r.runs.desired {
 		if desired[address] == nil {
-			r.miss(address, now)
+			r.runs.miss(address, now)
 		}
 	}
-	r.desired = desired
+	r.runs.desired = desired
 	r.Desk.Nudge() // a file may hold a mining spec back, or not any more
 	return nil
 }
 
-// miss notes that no file declares a spec any more.
-func (r *Reconciler) miss(address string, now time.Time) {
-	if _, ok := r.gone[address]; !ok {
-		r.gone[address] = now
+// Drain waits until no run is open, and begins no execution from then on. Mining ends where it
+// is, and of a run that would grow by it, or is held, only what runs is waited for: the next daemon goes on.
+func (r *Reconciler) Drain(ctx context.Context) error {
+	var over chan struct{}
+	if err := r.do(ctx, func() { over = r.drain.begin(ctx) }); err != nil {
+		return err
 	}
-	r.shown.show(address)
-	r.queue.Add(address, now)
+	select {
+	case <-over:
+		return nil
+	case <-r.done:
+		return query.ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

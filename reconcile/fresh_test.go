@@ -20,7 +20,7 @@ func filed(agents ...string) string {
 func (d *daemon) instructions(t *testing.T) (all []string) {
 	t.Helper()
 	check(t, d.do(t.Context(), func() {
-		for _, c := range d.desired["run.r"].Cells() {
+		for _, c := range d.runs.desired["run.r"].Cells() {
 			all = append(all, c.Whole().Task.Instruction)
 		}
 	}))

@@ -58,8 +58,8 @@ func TestASleepingSpecTakesLittleMemory(t *testing.T) {
 	before := inUse()
 	d := h.start()
 	check(t, d.do(t.Context(), func() {
-		if len(d.desired) != many {
-			t.Errorf("%d runs are wanted, want %d", len(d.desired), many)
+		if len(d.runs.desired) != many {
+			t.Errorf("%d runs are wanted, want %d", len(d.runs.desired), many)
 		}
 	}))
 	const bound = 6 << 10 // 5.7 KiB, with its place in the snapshot
@@ -156,7 +156,7 @@ func TestManyRunsAreReadAtOnce(t *testing.T) {
 			reading = false
 		default:
 		}
-		all := r.observe(t.Context(), addresses)
+		all := r.observer.observe(t.Context(), addresses)
 		for i, seen := range all {
 			if seen.err != nil || !seen.LastFired.Equal(all[0].LastFired) {
 				t.Fatalf("%s was read with %s, %v, and the first with %s", addresses[i], seen.LastFired, seen.err, all[0].LastFired)
@@ -177,11 +177,11 @@ func TestARunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	look := func() bool {
 		failed, asleep = nil, nil
 		check(t, d.do(t.Context(), func() {
-			for address := range d.desired {
-				if d.queue.Fails(address) > 0 {
+			for address := range d.runs.desired {
+				if d.runs.queue.Fails(address) > 0 {
 					failed = append(failed, address)
 				}
-				if at, ok := d.queue.Due(address); ok && at.Sub(d.now()) > 5*time.Minute {
+				if at, ok := d.runs.queue.Due(address); ok && at.Sub(d.runs.now()) > 5*time.Minute {
 					asleep = append(asleep, address)
 				}
 			}
@@ -248,7 +248,7 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 		before := map[string]*plan.Run{}
 		var last *config.Set
 		check(t, d.do(t.Context(), func() {
-			maps.Copy(before, d.desired)
+			maps.Copy(before, d.runs.desired)
 			last = d.specs.Set()
 		}))
 		h.write("sleeper3.hcl", "run \"sleeper3\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 2 1 *\"\n  agent \"nop\" {}\n}\n")
@@ -258,7 +258,7 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 		}))
 		asked[n] = h.store.Work().Queries - queries
 		check(t, d.do(t.Context(), func() {
-			for address, run := range d.desired {
+			for address, run := range d.runs.desired {
 				if again := run != before[address]; again != (address == edited) {
 					t.Errorf("compiled again: %s %v", address, again)
 				}

@@ -20,18 +20,18 @@ func TestAMovedTagMakesARunStale(t *testing.T) {
 	d.untilState(t, "finished")
 	first, err := h.fake.Image(t.Context(), "work:1")
 	check(t, err)
-	d.lookAtImages(t.Context())
+	d.images.look(t.Context())
 	if run := d.until(t, "as it was", func(r query.RunStatus) bool { return r.State == "finished" }); run.Stale != nil {
 		t.Fatalf("it is stale by %v, and nothing moved", run.Stale)
 	}
 
 	other := h.fake.AddImage("work:1", container.ImageConfig{}, nil)
-	d.lookAtImages(t.Context())
+	d.images.look(t.Context())
 	run := d.until(t, "stale", func(r query.RunStatus) bool { return r.Stale != nil })
 	if diff := cmp.Diff([]string{"image work:1"}, run.Stale.Files); diff != "" || len(run.Stale.Tasks) != 1 {
 		t.Errorf("-want +stale by\n%s\ntasks %v", diff, run.Stale.Tasks)
 	}
-	d.lookAtImages(t.Context())
+	d.images.look(t.Context())
 	d.stop()
 	d = h.start() // which finds the same, and tells it no second time
 	d.until(t, "stale", func(r query.RunStatus) bool { return r.Stale != nil })
@@ -40,7 +40,7 @@ func TestAMovedTagMakesARunStale(t *testing.T) {
 	}
 
 	check(t, h.fake.Tag(t.Context(), first.ID, "work:1"))
-	d.lookAtImages(t.Context())
+	d.images.look(t.Context())
 	d.until(t, "as it was", func(r query.RunStatus) bool { return r.Stale == nil })
 
 	check(t, h.fake.Tag(t.Context(), other.ID, "work:1")) // Rerun looks by itself

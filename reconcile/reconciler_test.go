@@ -179,8 +179,8 @@ func TestABlockRemovedWhileNoDaemonRan(t *testing.T) {
 			}
 			if end == "after the grace" {
 				check(t, d.do(t.Context(), func() {
-					d.gone["run.r"] = time.Now().Add(-plan.RemovalGrace)
-					d.queue.Add("run.r", time.Now())
+					d.runs.gone["run.r"] = time.Now().Add(-plan.RemovalGrace)
+					d.runs.queue.Add("run.r", time.Now())
 				}))
 			} else {
 				request, over := context.WithCancel(t.Context())
@@ -259,7 +259,7 @@ func TestALostContainerCostsATry(t *testing.T) {
 			row.FinishedAt = row.FinishedAt.Add(-time.Minute)
 			return tx.PutTrial(row)
 		}))
-		d.queue.Add("run.r", time.Now())
+		d.runs.queue.Add("run.r", time.Now())
 	}))
 	close(h.let)
 	if run = d.untilState(t, "finished"); phases(run) != "x/2 resolved" || run.Summary.Total != 1 || run.Summary.Resolved != 1 {
@@ -276,7 +276,7 @@ func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 			return tx.PutMeta(history.FiredKey("run.r"), plan.Stamp(time.Now().AddDate(-3, 0, 0)))
 		}))
-		d.queue.Add("run.r", time.Now())
+		d.runs.queue.Add("run.r", time.Now())
 	}))
 	close(h.let)
 	d.until(t, "made up once", func(r query.RunStatus) bool { return r.State == "finished" && r.Execution == 1 })
@@ -324,7 +324,7 @@ func TestDrainBeginsNothing(t *testing.T) {
 	go func() { drained <- d.Drain(t.Context()) }()
 	close(h.let)
 	check(t, <-drained)
-	check(t, d.do(t.Context(), func() { d.queue.Add("run.later", time.Now()) }))
+	check(t, d.do(t.Context(), func() { d.runs.queue.Add("run.later", time.Now()) }))
 	s, err := d.Status(t.Context(), "")
 	check(t, err)
 	for _, r := range s.Runs {

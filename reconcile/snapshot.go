@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
@@ -21,83 +22,92 @@ func (u *unpublished) show(address string) { u.changed[address] = true }
 // showAll notes that everything may have changed.
 func (u *unpublished) showAll() { u.all = true }
 
+// publisher makes the snapshots from which questions are answered. It belongs to the loop's goroutine.
+type publisher struct {
+	runs     *runs
+	minings  *minings
+	waitlist *admission.Waitlist
+	reader   *query.Reader
+	store    *store.Store
+}
+
 // publish makes a snapshot of what has changed since the last one, and announces the changes. It costs
 // what has changed; only a look that accepted files compares all addresses.
-func (r *Reconciler) publish() {
+func (p *publisher) publish() {
 	defer func() {
-		for _, waits := range r.shown.waiting {
+		for _, waits := range p.runs.shown.waiting {
 			close(waits)
 		}
-		r.shown.waiting = nil
+		p.runs.shown.waiting = nil
 	}()
-	was := r.Latest()
-	files := was == nil || was.Set != r.specs.Set() || was.Blind != r.specs.Blind()
-	if !files && !r.shown.all && len(r.shown.changed) == 0 {
+	was := p.reader.Latest()
+	files := was == nil || was.Set != p.runs.specs.Set() || was.Blind != p.runs.specs.Blind()
+	if !files && !p.runs.shown.all && len(p.runs.shown.changed) == 0 {
 		return
 	}
-	if r.shown.all {
-		r.showAllAddresses(was)
+	if p.runs.shown.all {
+		p.showAllAddresses(was)
 	}
 	edit := was.Edit()
 	var announced []string
-	for address := range r.shown.changed {
+	for address := range p.runs.shown.changed {
 		var changed bool
 		if plan.IsMining(address) {
-			changed = edit.PutMining(r.miningView(address))
+			changed = edit.PutMining(p.miningView(address))
 		} else {
-			changed = edit.PutRun(r.runView(address))
+			changed = edit.PutRun(p.runView(address))
 		}
 		if changed {
 			announced = append(announced, address)
 		}
 	}
-	clear(r.shown.changed)
-	r.shown.all = false
-	now := edit.Done(r.specs.Set(), r.specs.Previous(), r.specs.Blind())
-	r.Publish(now)
+	clear(p.runs.shown.changed)
+	p.runs.shown.all = false
+	now := edit.Done(p.runs.specs.Set(), p.runs.specs.Previous(), p.runs.specs.Blind())
+	p.reader.Publish(now)
 	for _, address := range announced {
-		r.o.Store.Announce(address, store.Notes)
+		p.store.Announce(address, store.Notes)
 	}
 	if files {
-		r.o.Store.Announce(store.SpecFiles, store.Files)
+		p.store.Announce(store.SpecFiles, store.Files)
 	}
-	if r.shown.checked != nil {
-		r.shown.checked(now)
+	if p.runs.shown.checked != nil {
+		p.runs.shown.checked(now)
 	}
 }
 
 // showAllAddresses notes each address that there is, or was in the snapshot, as changed.
-func (r *Reconciler) showAllAddresses(was *query.Snapshot) {
-	for address := range r.desired {
-		r.shown.show(address)
+func (p *publisher) showAllAddresses(was *query.Snapshot) {
+	for address := range p.runs.desired {
+		p.runs.shown.show(address)
 	}
-	for address := range r.gone {
-		r.shown.show(address)
+	for address := range p.runs.gone {
+		p.runs.shown.show(address)
 	}
-	for _, address := range r.minings.Addresses() {
-		r.shown.show(address)
+	for _, address := range p.minings.all.Addresses() {
+		p.runs.shown.show(address)
 	}
 	if was == nil {
 		return
 	}
 	for address := range was.Runs() {
-		r.shown.show(address)
+		p.runs.shown.show(address)
 	}
 	for address := range was.Minings() {
-		r.shown.show(address)
+		p.runs.shown.show(address)
 	}
 }
 
 // runView is what is known of a run now, and whether there is such a run.
-func (r *Reconciler) runView(address string) (v query.RunView, is bool) {
+func (p *publisher) runView(address string) (v query.RunView, is bool) {
 	v.Address = address
-	d := r.desired[address]
-	if _, gone := r.gone[address]; d == nil && !gone {
+	d := p.runs.desired[address]
+	if _, gone := p.runs.gone[address]; d == nil && !gone {
 		return v, false
 	}
-	v = query.RunView{Address: address, Desired: d, Note: r.notes[address], Stale: r.contents.Stale(address), Rerun: r.rerun[address] != nil, NoRoom: r.waitlist.Waits(address)}
+	v = query.RunView{Address: address, Desired: d, Note: p.runs.notes[address], Stale: p.runs.contents.Stale(address), Rerun: p.runs.rerun[address] != nil, NoRoom: p.waitlist.Waits(address)}
 	if d != nil {
-		if run := r.specs.Set().Run(d.Name); run != nil {
+		if run := p.runs.specs.Set().Run(d.Name); run != nil {
 			v.File = run.Pos.File
 		}
 	}
@@ -105,7 +115,7 @@ func (r *Reconciler) runView(address string) (v query.RunView, is bool) {
 }
 
 // miningView is what is known of a mining spec now, and whether there is such a spec.
-func (r *Reconciler) miningView(address string) (v query.MiningView, is bool) {
-	v = query.MiningView{Address: address, Spec: r.specs.Mining(address), Miner: r.minings.Miner(address), Note: r.notes[address]}
-	return v, r.minings.Known(address)
+func (p *publisher) miningView(address string) (v query.MiningView, is bool) {
+	v = query.MiningView{Address: address, Spec: p.runs.specs.Mining(address), Miner: p.minings.all.Miner(address), Note: p.runs.notes[address]}
+	return v, p.minings.all.Known(address)
 }

@@ -120,10 +120,10 @@ func TestAPlanIsMadeForTheRunThatWasObserved(t *testing.T) {
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
 	check(t, d.do(t.Context(), func() {
-		was := d.desired["run.r"]
-		delete(d.desired, "run.r") // as when its file was away
-		seen := d.observe(t.Context(), []string{"run.r"})[0]
-		d.desired["run.r"] = was
+		was := d.runs.desired["run.r"]
+		delete(d.runs.desired, "run.r") // as when its file was away
+		seen := d.observer.observe(t.Context(), []string{"run.r"})[0]
+		d.runs.desired["run.r"] = was
 		check(t, d.reconcile(t.Context(), "run.r", seen))
 		for _, id := range d.trials.Of("run.r") {
 			if _, cancelled, _ := d.trials.Driven(id); cancelled {
@@ -165,7 +165,7 @@ func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 		for live, deadline := 0, time.Now().Add(patience); live < 100; {
 			check(t, d.do(t.Context(), func() {
 				before := d.trials.Len()
-				d.started = 0
+				d.pace.started = 0
 				d.turn(t.Context())
 				if live = d.trials.Len(); live > before+startsAtOnce {
 					t.Errorf("%d trials began in one turn", live-before)

@@ -151,7 +151,7 @@ var mayImport = map[string][]string{
 	"reconcile/workqueue": {},
 	"reconcile/upgrade":   {"reconcile/store", "reconcile/history"},
 	"reconcile/drive": {
-		"reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/admission", "reconcile/cheatscan", "reconcile/control", "reconcile/troubles", "runtime/trial", "runtime/container",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/admission", "reconcile/cheatscan", "reconcile/control", "reconcile/troubles", "runtime/trial", "runtime/container",
 		// The unjudged rounds that a judge resumes.
 		"runtime/judge/round",
 	},

@@ -10,6 +10,7 @@ import (
 	"github.com/assayd/assayd/reconcile/cheatscan"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/troubles"
@@ -22,6 +23,7 @@ import (
 // Options are what Trials are made of.
 type Options struct {
 	Store     *store.Store
+	Ledger    *ledger.Submissions
 	Host      *trial.Host
 	Admission *admission.Controller
 	Waitlist  *admission.Waitlist
@@ -192,7 +194,11 @@ func (t *Trials) Release(id string) {
 
 // Restore opens again what trials had that a former daemon drove: the judge gets its sessions and those of the
 // unjudged rounds that go on, before any trial does, and their containers keep their room.
-func (t *Trials) Restore(ctx context.Context, unjudged []round.Submission) error {
+func (t *Trials) Restore(ctx context.Context) error {
+	unjudged, err := t.o.Ledger.Unjudged(ctx)
+	if err != nil {
+		return err
+	}
 	open, err := history.OpenTrials(ctx, t.o.Store)
 	if err != nil {
 		return err

@@ -84,11 +84,12 @@ type Rehearsed struct {
 	Texts       map[string]config.Input // these files, by path
 }
 
-// Rehearse compiles what there would be if these were the files, in the way of o. Nothing is stored or accepted.
-func (s *Source) Rehearse(ctx context.Context, inputs []config.Input, o config.Options) (Rehearsed, error) {
+// Rehearse compiles what there would be if these were the files, in the way of o, and calls use with it while the
+// checkout is held. Nothing is stored or accepted.
+func (s *Source) Rehearse(ctx context.Context, inputs []config.Input, o config.Options, use func(Rehearsed) error) error {
 	previous, err := s.Accepted(ctx)
 	if err != nil {
-		return Rehearsed{}, err
+		return err
 	}
 	var paths []string
 	for _, in := range inputs {
@@ -97,13 +98,13 @@ func (s *Source) Rehearse(ctx context.Context, inputs []config.Input, o config.O
 	o.Fresh = Among(paths)
 	handedIn, err := s.submissions(ctx)
 	if err != nil {
-		return Rehearsed{}, err
+		return err
 	}
 	release, known := s.Hold()
 	defer release()
 	found, _, _ := s.scan(previous, handedIn, known)
 	set := config.Load(merged(found, inputs), previous, o)
-	return Rehearsed{Set: set, Diagnostics: complaintsOf(set, paths), Texts: byPath(inputs)}, nil
+	return use(Rehearsed{Set: set, Diagnostics: complaintsOf(set, paths), Texts: byPath(inputs)})
 }
 
 // merged replaces inputs by those of the same path. What their paths may name stays.

@@ -57,6 +57,18 @@ func (q *Queue) Pop(now time.Time) (key string, ok bool) {
 	return key, true
 }
 
+// PopAll takes out keys that are due, at most so many.
+func (q *Queue) PopAll(now time.Time, most int) (keys []string) {
+	for len(keys) < most {
+		key, ok := q.Pop(now)
+		if !ok {
+			break
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
 // Peek returns the first key and how long it is until it is due; false when there is none.
 func (q *Queue) Peek(now time.Time) (key string, wait time.Duration, ok bool) {
 	for len(q.order) > 0 {
