@@ -23,12 +23,12 @@ func (r *Reconciler) Roots() []string { return r.specs.Roots() }
 // all that is wrong with them. changed are the paths that the commit changed, absolute; nil
 // is all. Nobody is writing such files any more, and those that are missing are gone.
 func (r *Reconciler) Took(ctx context.Context, changed []string) (ds config.Diagnostics, err error) {
-	fresh, err := r.specs.Taken(ctx, changed)
+	fresh, err := r.specs.ChangedBy(ctx, changed)
 	if err != nil {
 		return nil, err
 	}
 	err = r.command(ctx, func() (err error) {
-		ds, err = r.specs.Take(ctx, fresh)
+		ds, err = r.specs.ReadCheckout(ctx, fresh)
 		return err
 	})
 	return ds, err

@@ -26,9 +26,9 @@ type Checkout struct {
 	Status func() query.GitStatus
 }
 
-// Taken chooses the files to be read anew when a commit is in the place of the checkout, and has the folders copied
+// ChangedBy chooses the files to be read anew when a commit is in the place of the checkout, and has the folders copied
 // that they name. changed are the paths that the commit changed, absolute; nil is all. Any goroutine may call it.
-func (s *Source) Taken(ctx context.Context, changed []string) (fresh func(path string) bool, err error) {
+func (s *Source) ChangedBy(ctx context.Context, changed []string) (fresh func(path string) bool, err error) {
 	root := s.o.Checkout.Root
 	fresh = func(path string) bool { return below(path, root) }
 	if changed != nil && !hasData(changed) { // folders that specs name have not changed
@@ -42,9 +42,9 @@ func (s *Source) Taken(ctx context.Context, changed []string) (fresh func(path s
 	return fresh, s.Prepack(ctx, inputs)
 }
 
-// Take reads the files of the checkout that Taken chose, and returns all that is wrong with the checkout. Nobody is
-// writing such files any more, and those that are missing are gone.
-func (s *Source) Take(ctx context.Context, fresh func(path string) bool) (ds config.Diagnostics, err error) {
+// ReadCheckout reads the files of the checkout that ChangedBy chose, and returns all that is wrong with the checkout.
+// Nobody is writing such files any more, and those that are missing are gone.
+func (s *Source) ReadCheckout(ctx context.Context, fresh func(path string) bool) (ds config.Diagnostics, err error) {
 	root := s.o.Checkout.Root
 	s.dismiss(root)
 	s.Rescan(ctx, fresh)
