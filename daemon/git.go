@@ -10,9 +10,9 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/gitsync"
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/results"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -45,7 +45,7 @@ func (d *Daemon) openGit(ctx context.Context, secret func(string) (string, bool)
 }
 
 // checkout is the repository as the reconciler sees it, nil if there is none.
-func (d *Daemon) checkout() *reconcile.Checkout {
+func (d *Daemon) checkout() *specs.Checkout {
 	if d.git == nil {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/task"
@@ -43,7 +43,7 @@ func InForce(ctx context.Context, settings *config.Settings, state string) (_ *S
 	open := s.Trees.(keptTrees) //nolint:forcetypeassert // newSource made it
 	open.open = s.store.Blobs().Open
 	s.Trees = open
-	s.Set, err = reconcile.InForce(ctx, reconcile.Options{Store: s.store, Config: ConfigOptions(settings)})
+	s.Set, err = specs.InForce(ctx, s.store, ConfigOptions(settings))
 	return s, err
 }
 

@@ -15,10 +15,10 @@ func (h *fixture) blind() (see func()) {
 	h.t.Helper()
 	set := func(value string) (before string) {
 		check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) (err error) {
-			if before, err = tx.Meta(submissionsKey); err != nil {
+			if before, err = tx.Meta("submissions"); err != nil {
 				return err
 			}
-			return tx.PutMeta(submissionsKey, value)
+			return tx.PutMeta("submissions", value)
 		}))
 		return before
 	}
@@ -40,12 +40,12 @@ func TestALookThatFailsCountsNoFileAsWithdrawn(t *testing.T) {
 	for range 3 {
 		d.look(t)
 		check(t, d.do(t.Context(), func() { // as if that look were long ago
-			missed := d.deletions.Missed()
+			missed := d.specs.Deletions().Missed()
 			for path := range missed {
-				d.deletions.Gone(path)
+				d.specs.Deletions().Gone(path)
 			}
-			if len(d.gone) > 0 || d.desired["run.r"] == nil || len(missed) > 0 {
-				t.Errorf("after a look that failed: gone %v, missed %v", d.gone, missed)
+			if len(d.runs.gone) > 0 || d.runs.desired["run.r"] == nil || len(missed) > 0 {
+				t.Errorf("after a look that failed: gone %v, missed %v", d.runs.gone, missed)
 			}
 		}))
 	}
@@ -84,8 +84,8 @@ func TestNothingIsDoneBeforeALookHasSucceeded(t *testing.T) {
 	}
 	d.look(t)
 	check(t, d.do(t.Context(), func() {
-		if len(d.gone) > 0 || len(d.live) > 0 {
-			t.Errorf("before a look: gone %v, live %v", d.gone, d.live)
+		if len(d.runs.gone) > 0 || d.trials.Len() > 0 {
+			t.Errorf("before a look: gone %v, live %v", d.runs.gone, d.trials.Len())
 		}
 	}))
 	select {

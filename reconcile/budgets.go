@@ -22,17 +22,17 @@ func (o Options) hostBudget() config.HostBudget {
 }
 
 // lookAtBudgets holds everything where a budget of the settings is used up, and ends that where they allow more.
-func lookAtBudgets(ctx context.Context, r *Reconciler) error {
-	limits, now := r.o.hostBudget(), clock.Now()
+func (h *holds) lookAtBudgets(ctx context.Context) error {
+	limits, now := h.budget, clock.Now()
 	if limits == (config.HostBudget{}) {
-		return r.Desk.Budget(ctx, nil)
+		return h.desk.Budget(ctx, nil)
 	}
 	var periods []budget.Period
-	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+	if err := h.store.View(ctx, func(tx *store.Tx) (err error) {
 		periods, err = budget.Periods(tx, limits, now)
 		return err
 	}); err != nil {
 		return err
 	}
-	return r.Desk.Budget(ctx, budget.HoldOf(periods, now))
+	return h.desk.Budget(ctx, budget.HoldOf(periods, now))
 }

@@ -93,7 +93,7 @@ func TestAVerdictWaitsForNoLookAtWhatTheAgentDid(t *testing.T) {
 	}
 	stopped := make(chan struct{})
 	go func() { d.stop(); close(stopped) }()
-	<-d.life.Done()
+	<-d.beside.life.Done()
 	close(gate)
 	<-stopped
 	if got := h.flagged(); len(got) > 0 || len(h.marks()) != 1 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -18,7 +19,7 @@ func (h *fixture) repository() (whole *atomic.Bool, commit *atomic.Value) {
 	whole, commit = &atomic.Bool{}, &atomic.Value{}
 	whole.Store(true)
 	commit.Store("c1")
-	h.git = &Checkout{
+	h.git = &specs.Checkout{
 		Root:   h.specs,
 		Hold:   func() (func(), bool) { return func() {}, whole.Load() },
 		Commit: func() string { return commit.Load().(string) },
@@ -42,7 +43,7 @@ func (h *fixture) took(d *daemon, names ...string) config.Diagnostics {
 // inForce are the names of the agents that are declared.
 func inForce(d *daemon) string {
 	var names []string
-	for _, b := range d.inForce.Load().All() {
+	for _, b := range d.specs.InForce().All() {
 		names = append(names, b.Name)
 	}
 	return strings.Join(names, " ")
@@ -96,7 +97,7 @@ func TestACommitIsReadAtOnceAndAsAWhole(t *testing.T) {
 	if ds := h.took(d, "a.hcl", "b.hcl"); len(ds) > 0 {
 		t.Errorf("a file that moved is complained about: %v", ds)
 	}
-	if b := d.inForce.Load().All(); len(b) != 1 || filepath.Base(b[0].Path) != "b.hcl" {
+	if b := d.specs.InForce().All(); len(b) != 1 || filepath.Base(b[0].Path) != "b.hcl" {
 		t.Errorf("in force is %+v", b)
 	}
 	commit.Store("c3")

@@ -8,9 +8,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 )
 
@@ -19,7 +17,7 @@ var steps = map[string]time.Duration{"an hour ahead": time.Hour, "an hour back":
 // stepping is a reconciler since whose beginning the wall clock was stepped.
 func stepping(by time.Duration) *Reconciler {
 	r := New(Options{Log: slog.New(slog.DiscardHandler)})
-	r.line = clock.From(clock.Now().Add(-by))
+	r.runs.line = clock.From(clock.Now().Add(-by))
 	return r
 }
 
@@ -35,19 +33,19 @@ func TestTheLoopHeedsAStepOfTheWallClock(t *testing.T) {
 			}
 			daily, err := cron.ParseStandard("TZ=UTC 0 3 * * *")
 			check(t, err)
-			r.desired = map[string]*plan.Run{"run.once": {}, "run.daily": {Schedule: daily}}
-			r.queue.add("run.once", r.now().Add(time.Minute))
-			r.queue.add("run.daily", r.now().Add(20*time.Hour))
+			r.runs.desired = map[string]*plan.Run{"run.once": {}, "run.daily": {Schedule: daily}}
+			r.runs.queue.Add("run.once", r.runs.now().Add(time.Minute))
+			r.runs.queue.Add("run.daily", r.runs.now().Add(20*time.Hour))
 			for range 2 {
-				r.onClockStep()
+				r.runs.onClockStep()
 			}
-			if key, ok := r.queue.pop(r.now()); !ok || key != "run.daily" {
+			if key, ok := r.runs.queue.Pop(r.runs.now()); !ok || key != "run.daily" {
 				t.Errorf("looked at is %q, %v", key, ok)
 			}
-			if key, ok := r.queue.pop(r.now()); ok {
+			if key, ok := r.runs.queue.Pop(r.runs.now()); ok {
 				t.Errorf("looked at is %q, too", key)
 			}
-			if key, wait, ok := r.queue.peek(r.now()); !ok || key != "run.once" || wait > time.Minute || wait < 50*time.Second {
+			if key, wait, ok := r.runs.queue.Peek(r.runs.now()); !ok || key != "run.once" || wait > time.Minute || wait < 50*time.Second {
 				t.Errorf("next is %q in %s, %v", key, wait, ok)
 			}
 		})
@@ -60,18 +58,18 @@ func TestMiningEndsWhenItsBlockIsGoneForAMinuteAlthoughTheClockWasSet(t *testing
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
 			r := stepping(step)
-			r.miss(address, r.now())
+			r.runs.miss(address, r.runs.now())
 			for range 2 {
-				r.queue.pop(r.now())
-				if !r.graced(address) {
+				r.runs.queue.Pop(r.runs.now())
+				if !r.runs.graced(address) {
 					t.Error("within the grace it ends")
 				}
-				if _, wait, ok := r.queue.peek(r.now()); !ok || wait < 50*time.Second || wait > plan.RemovalGrace {
+				if _, wait, ok := r.runs.queue.Peek(r.runs.now()); !ok || wait < 50*time.Second || wait > plan.RemovalGrace {
 					t.Errorf("it is looked at in %s, %v", wait, ok)
 				}
 			}
-			r.gone[address] = r.now().Add(-plan.RemovalGrace)
-			if r.graced(address) {
+			r.runs.gone[address] = r.runs.now().Add(-plan.RemovalGrace)
+			if r.runs.graced(address) {
 				t.Error("after the grace it goes on")
 			}
 		})
@@ -82,9 +80,9 @@ func TestMiningEndsWhenItsBlockIsGoneForAMinuteAlthoughTheClockWasSet(t *testing
 func TestWhatIsYoungIsNotTakenForOldWhenTheClockWasSet(t *testing.T) {
 	for name, step := range steps {
 		r := stepping(step)
-		hourAgo := r.stamped(r.now().Add(-time.Hour))
+		hourAgo := r.runs.stamped(r.runs.now().Add(-time.Hour))
 		for what, stamp := range map[string]time.Time{
-			"before the step": r.now().Add(-30 * time.Minute), // by the wall clock of that time
+			"before the step": r.runs.now().Add(-30 * time.Minute), // by the wall clock of that time
 			"after it":        clock.Now().Add(-30 * time.Minute),
 		} {
 			if stamp.Before(hourAgo) {
@@ -93,34 +91,8 @@ func TestWhatIsYoungIsNotTakenForOldWhenTheClockWasSet(t *testing.T) {
 		}
 	}
 	r := stepping(0)
-	if old := clock.Now().Add(-2 * time.Hour); !old.Before(r.stamped(r.now().Add(-time.Hour))) {
+	if old := clock.Now().Add(-2 * time.Hour); !old.Before(r.runs.stamped(r.runs.now().Add(-time.Hour))) {
 		t.Error("nothing is ever old")
-	}
-}
-
-func TestAnExecutionAndATryBeganWhenTheyDidAlthoughTheClockWasSet(t *testing.T) {
-	for name, step := range steps {
-		line := clock.From(clock.Now().Add(-step))
-		data, err := json.Marshal(history.ExecutionData{Line: line})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := history.ExecutionOf(store.ExecutionRow{Spec: "run.r", N: 1, StartedAt: line.Now(), Data: data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ago := clock.Now().Sub(e.StartedAt); ago.Abs() > 10*time.Second {
-			t.Errorf("%s: the execution began %s ago", name, ago)
-		}
-		ended, err := New(Options{}).trialOf(store.TrialRow{
-			ID: "r.e1.0", Status: "infra_error", FinishedAt: line.Now(), Data: json.RawMessage(mustJSON(t, map[string]any{"Line": line})),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ago := clock.Now().Sub(ended.EndedAt); ago.Abs() > 10*time.Second {
-			t.Errorf("%s: the try ended %s ago", name, ago)
-		}
 	}
 }
 

@@ -21,33 +21,33 @@ var (
 // tells how that differs from the latest execution's; nil = it does not.
 func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stale, err error) {
 	if plan.IsMining(name) {
-		return nil, r.ask(ctx, func() error { return r.minings.Rerun(ctx, name) })
+		return nil, r.ask(ctx, func() error { return r.minings.all.Rerun(ctx, name) })
 	}
 	var address string
 	if err := r.ask(ctx, func() (err error) { address, _, err = r.resolve(ctx, name); return err }); err != nil {
 		return nil, err
 	}
 	r.fetchOf(ctx, address) // what lies elsewhere is as it is now, too
-	if err := r.prepackRun(ctx, address); err != nil {
+	if err := r.specs.PrepackRun(ctx, address); err != nil {
 		return nil, err
 	}
-	r.lookAtImages(ctx)
+	r.images.look(ctx)
 	err = r.ask(ctx, func() error {
 		address, cell, err := r.resolve(ctx, name)
 		if err != nil {
 			return err
 		}
-		o, err := r.observeOne(ctx, address)
+		o, err := r.observer.one(ctx, address)
 		if err != nil {
 			return err
 		}
-		if r.desired[address] == nil {
+		if r.runs.desired[address] == nil {
 			return query.Conflictf("rerun %s: no file declares it", address)
 		}
 		if o.Execution != nil && !o.Execution.Finished {
 			return query.Conflictf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
-		r.rescan(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
+		r.specs.RescanRun(ctx, address) // with content as it is now, for this run alone
 		who := control.Of(ctx)
 		asked := &plan.Rerun{Name: name, By: who.By, Via: string(who.Via)}
 		if cell != "" {
@@ -55,21 +55,59 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 			if err != nil {
 				return err
 			}
-			if asked.Only = r.sameSlot(address, s); asked.Only == nil {
+			if asked.Only = r.runs.sameSlot(address, s); asked.Only == nil {
 				return query.Conflictf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
 			}
 		}
-		differs = r.contents.stale[address]
-		r.rerun[address] = asked
-		r.queue.add(address, r.now())
-		return r.reconcile(ctx, address, r.observe(ctx, []string{address})[0]) // stored before it is answered: what is only asked for ends with the daemon
+		differs = r.runs.contents.Stale(address)
+		r.runs.rerun[address] = asked
+		r.runs.due(address)
+		return r.reconcile(ctx, address, r.observer.observe(ctx, []string{address})[0]) // stored before it is answered: what is only asked for ends with the daemon
 	})
 	return differs, err
 }
 
+// Retry tries again, in the latest execution, the trials of a run that are excluded from
+// rates, or one of them. query.ErrNothing where there is none.
+func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err error) {
+	if plan.IsMining(name) {
+		return out, query.Mistakef("%s is a mining spec; a run or a trial can be tried again", name)
+	}
+	var of string
+	if err := r.ask(ctx, func() (err error) { of, _, err = r.resolve(ctx, name); return err }); err != nil {
+		return out, err
+	}
+	if err := r.specs.PrepackRun(ctx, of); err != nil {
+		return out, err
+	}
+	err = r.ask(ctx, func() error {
+		address, cell, err := r.resolve(ctx, name)
+		if err != nil {
+			return err
+		}
+		if r.runs.desired[address] == nil {
+			return query.Conflictf("retry %s: no file declares %s", name, address)
+		}
+		r.specs.RescanRun(ctx, address)
+		chosen := func(s trial.State) bool { return !s.Unwanted }
+		if cell != "" {
+			chosen = func(s trial.State) bool { return s.ID == name }
+		}
+		record := control.NewRecord(ctx, control.Retry, name)
+		if out, err = r.executions.retry(ctx, address, &record, chosen); err != nil {
+			return fmt.Errorf("retry %s: %w", name, err)
+		}
+		if len(out.Trials) == 0 {
+			return &nothingToRetry{fmt.Sprintf("retry %s: no ended trial of e%d is excluded from rates; to do it once more: assayd rerun %s", name, out.Execution, name)}
+		}
+		return nil
+	})
+	return out, err
+}
+
 // fetchOf has the datasets be fetched that a run in force has tasks of.
 func (r *Reconciler) fetchOf(ctx context.Context, address string) {
-	set := r.inForce.Load()
+	set := r.specs.InForce()
 	if set == nil {
 		return
 	}
@@ -82,30 +120,10 @@ func (r *Reconciler) fetchOf(ctx context.Context, address string) {
 	}
 }
 
-// sameSlot is the key of the cell that a run has now where a trial's was; nil = there is none.
-func (r *Reconciler) sameSlot(address string, s trial.State) (only []string) {
-	now := r.contents.newest[address]
-	if now == nil {
-		now = r.desired[address]
-	}
-	if now == nil {
-		return nil
-	}
-	for _, c := range now.Cells() {
-		switch {
-		case c.Key == s.Key:
-			return []string{c.Key}
-		case c.Slot() == plan.SlotOf(s.Cell):
-			only = []string{c.Key}
-		}
-	}
-	return only
-}
-
 // ask is change for what has something begin.
 func (r *Reconciler) ask(ctx context.Context, f func() error) error {
 	return r.change(ctx, func() error {
-		if r.draining != nil {
+		if r.drain.on {
 			return ErrDraining
 		}
 		return f()
@@ -118,8 +136,8 @@ func (r *Reconciler) change(ctx context.Context, f func() error) error {
 		return query.ErrIdle
 	}
 	return r.command(ctx, func() error {
-		if r.set == nil {
-			return fmt.Errorf("%w: %s", ErrBlind, r.blind)
+		if r.specs.Set() == nil {
+			return fmt.Errorf("%w: %s", ErrBlind, r.specs.Blind())
 		}
 		return f()
 	})
@@ -133,7 +151,7 @@ func (r *Reconciler) command(ctx context.Context, f func() error) (err error) {
 
 // resolve finds the run that a name means, and the cell when it is a trial's; for the loop.
 func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell string, err error) {
-	if _, is := r.runView(name); is && !plan.IsMining(name) {
+	if r.runs.known(name) && !plan.IsMining(name) {
 		return name, "", nil
 	}
 	return r.RunNamed(ctx, r.Latest(), name)

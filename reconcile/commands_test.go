@@ -63,8 +63,8 @@ func TestADrainIsToldOfItsEnd(t *testing.T) {
 		t.Errorf("a drain that waits for one trial made %d queries", asked)
 	}
 	check(t, d.do(t.Context(), func() {
-		if len(d.draining.undone) != 1 || !d.draining.undone["run.r"] {
-			t.Errorf("it waits for %v", d.draining.undone)
+		if len(d.drain.undone) != 1 || !d.drain.undone["run.r"] {
+			t.Errorf("it waits for %v", d.drain.undone)
 		}
 	}))
 	close(h.let)
@@ -118,6 +118,6 @@ func TestWithdrawnFilesAreGoneAtOnce(t *testing.T) {
 func (h *fixture) waitDraining(d *daemon) {
 	h.t.Helper()
 	for draining := false; !draining; {
-		check(h.t, d.do(h.t.Context(), func() { draining = d.draining != nil }))
+		check(h.t, d.do(h.t.Context(), func() { draining = d.drain.on }))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 )
@@ -96,7 +97,7 @@ run "r" {
 func (d *daemon) folder(t *testing.T) (digest string, copying bool) {
 	t.Helper()
 	check(t, d.do(t.Context(), func() {
-		if a := d.set.Agent("mine"); a != nil {
+		if a := d.specs.Set().Agent("mine"); a != nil {
 			digest, copying = a.Dir.Digest, a.Dir.Pending
 		}
 	}))
@@ -137,7 +138,7 @@ func TestAFolderIsCopiedBesideTheLoop(t *testing.T) {
 	}
 	stopped := make(chan struct{})
 	go func() { d.stop(); close(stopped) }()
-	<-d.life.Done()
+	<-d.beside.life.Done()
 	c.let(errors.New("the daemon ended"))
 	<-stopped
 
@@ -272,8 +273,8 @@ func TestARunThatIsDueWaitsForItsFolder(t *testing.T) {
 	before, _ := d.folder(t)
 	c.hold()
 	put(t, h.specs, "tool/main.sh", "two and more")
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(firedKey("run.r"), "2020-01-01T00:00:00Z") }))
-	check(t, d.do(t.Context(), func() { d.queue.add("run.r", d.now()) }))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FiredKey("run.r"), "2020-01-01T00:00:00Z") }))
+	check(t, d.do(t.Context(), func() { d.runs.queue.Add("run.r", d.runs.now()) }))
 	run := d.until(t, "waiting for its folder", func(r query.RunStatus) bool { return strings.Contains(r.Note, "is being copied") })
 	if digest, copying := d.folder(t); run.Execution != 0 || digest != before || !copying {
 		t.Errorf("execution %d with %q, which was %q; it is being copied: %v", run.Execution, digest, before, copying)

@@ -4,80 +4,67 @@ import (
 	"context"
 	"slices"
 
+	"github.com/assayd/assayd/reconcile/miningspec"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
 )
 
-// drain follows what a drain waits for: nobody has to ask again and again. It belongs to the loop,
-// but for over.
+// drain follows what a drain waits for: nobody has to ask again and again. It belongs to the loop's goroutine, but for
+// over.
 type drain struct {
-	undone map[string]bool // runs, by address
-	over   chan struct{}   // closed when there is none
+	runs     *runs
+	observer *observer
+	minings  *miningspec.Minings
+	on       bool            // no execution begins any more
+	undone   map[string]bool // runs, by address
+	over     chan struct{}   // closed when there is none
 }
 
-// Drain waits until no run is open, and begins no execution from then on. Mining ends where it
-// is, and of a run that would grow by it, or is held, only what runs is waited for: the next daemon goes on.
-func (r *Reconciler) Drain(ctx context.Context) error {
-	var over chan struct{}
-	if err := r.do(ctx, func() { over = r.beginDrain(ctx) }); err != nil {
-		return err
+// begin returns what is closed when the drain is over.
+func (d *drain) begin(ctx context.Context) chan struct{} {
+	if d.on {
+		return d.over
 	}
-	select {
-	case <-over:
-		return nil
-	case <-r.done:
-		return query.ErrStopped
-	case <-ctx.Done():
-		return ctx.Err()
+	d.on = true
+	d.minings.Stop("")
+	for address := range d.runs.desired {
+		d.undone[address] = true
 	}
-}
-
-// beginDrain returns what is closed when the drain is over.
-func (r *Reconciler) beginDrain(ctx context.Context) chan struct{} {
-	if r.draining != nil {
-		return r.draining.over
+	for address := range d.runs.desired {
+		d.follow(ctx, address)
 	}
-	r.draining = &drain{undone: map[string]bool{}, over: make(chan struct{})}
-	r.minings.Stop("")
-	for address := range r.desired {
-		r.draining.undone[address] = true
-	}
-	for address := range r.desired {
-		r.follow(ctx, address)
-	}
-	r.endDrain()
-	return r.draining.over
+	d.end()
+	return d.over
 }
 
 // follow looks whether a drain waits for a run that was just looked at. What is not known is waited
 // for.
-func (r *Reconciler) follow(ctx context.Context, address string) {
-	if r.draining == nil {
+func (d *drain) follow(ctx context.Context, address string) {
+	if !d.on {
 		return
 	}
 	open := false
-	if d := r.desired[address]; d != nil {
-		o, err := r.observeOne(ctx, address)
-		if open = err != nil || undone(d, o); err != nil {
-			r.queue.retry(address, r.now())
+	if run := d.runs.desired[address]; run != nil {
+		o, err := d.observer.one(ctx, address)
+		if open = err != nil || undone(run, o); err != nil {
+			d.runs.queue.Retry(address, d.runs.now())
 		}
 	}
 	if open {
-		r.draining.undone[address] = true
+		d.undone[address] = true
 	} else {
-		delete(r.draining.undone, address)
+		delete(d.undone, address)
 	}
 }
 
-// endDrain tells those that wait for the end of a drain that it has come.
-func (r *Reconciler) endDrain() {
-	if r.draining == nil || len(r.draining.undone) > 0 {
+// end tells those that wait for the end of a drain that it has come.
+func (d *drain) end() {
+	if !d.on || len(d.undone) > 0 {
 		return
 	}
 	select {
-	case <-r.draining.over:
+	case <-d.over:
 	default:
-		close(r.draining.over)
+		close(d.over)
 	}
 }
 
@@ -92,12 +79,12 @@ func undone(d *plan.Run, o plan.Observed) bool {
 	return true
 }
 
-// drained is the run as it is wanted: of one that grows a drain has no cell start.
-func (r *Reconciler) drained(d *plan.Run, o plan.Observed) *plan.Run {
-	if r.draining == nil || d == nil || o.Execution == nil || !d.MayGrow(*o.Execution) {
-		return d
+// limited is the run as it is wanted: of one that grows a drain has no cell start.
+func (d *drain) limited(run *plan.Run, o plan.Observed) *plan.Run {
+	if !d.on || run == nil || o.Execution == nil || !run.MayGrow(*o.Execution) {
+		return run
 	}
-	still := *d
+	still := *run
 	still.Parallel = 0
 	return &still
 }

@@ -25,11 +25,11 @@ func TestATaskIsTakenAsItIsNow(t *testing.T) {
 	h.write("b.hcl", run)
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
-	set := d.inForce.Load()
+	set := d.specs.InForce()
 	inForce := func() string {
-		previous, err := d.accepted(t.Context())
+		previous, err := d.specs.Accepted(t.Context())
 		check(t, err)
-		all, err := json.Marshal([]any{previous, d.inForce.Load()})
+		all, err := json.Marshal([]any{previous, d.specs.InForce()})
 		check(t, err)
 		return string(all)
 	}

@@ -311,10 +311,10 @@ func TestCellsOfAnEarlierVersionAreMadeByTheNextDaemon(t *testing.T) {
 	reached := make(chan struct{})
 	h.tune = func(r *Reconciler) {
 		var once sync.Once
-		r.filling = filling{atOnce: 2, after: func(ctx context.Context) {
+		r.upgrade.AtOnce, r.upgrade.After = 2, func(ctx context.Context) {
 			once.Do(func() { close(reached) })
 			<-ctx.Done()
-		}}
+		}
 	}
 	d := h.start()
 	<-reached
@@ -335,7 +335,7 @@ func TestCellsOfAnEarlierVersionAreMadeByTheNextDaemon(t *testing.T) {
 	if err := history.CheckCells(t.Context(), h.store); err == nil {
 		t.Error("all cells are there: nothing was left to do")
 	}
-	h.tune = func(r *Reconciler) { r.filling.atOnce = 3 }
+	h.tune = func(r *Reconciler) { r.upgrade.AtOnce = 3 }
 	d = h.start()
 	close(h.let)
 	d.untilAll(t)
@@ -370,7 +370,7 @@ func TestATrialThatIsGivenUpBeforeItHasACellHasItsRounds(t *testing.T) {
 	f := unpack(t)
 	h := f.fixture(t)
 	r := New(Options{Store: h.store, Log: slog.New(slog.DiscardHandler)})
-	check(t, r.fillOpen(t.Context()))
+	check(t, r.upgrade.FillOpen(t.Context()))
 	var between trial.State
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
 		rows, err := tx.Trials("run.r", 1)
@@ -382,7 +382,7 @@ func TestATrialThatIsGivenUpBeforeItHasACellHasItsRounds(t *testing.T) {
 		}
 		return err
 	}))
-	check(t, r.giveUp(t.Context(), between, plan.Action{Cause: "cancelled"}))
+	check(t, r.trials.Cancel(t.Context(), plan.Action{Trial: between.ID, Cause: "cancelled"}))
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
 		c, err := tx.Cell(between.ID)
 		if c.Rounds != 2 || c.Round != "agent-2" {

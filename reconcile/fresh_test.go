@@ -3,7 +3,6 @@ package reconcile
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,7 +20,7 @@ func filed(agents ...string) string {
 func (d *daemon) instructions(t *testing.T) (all []string) {
 	t.Helper()
 	check(t, d.do(t.Context(), func() {
-		for _, c := range d.desired["run.r"].Cells() {
+		for _, c := range d.runs.desired["run.r"].Cells() {
 			all = append(all, c.Whole().Task.Instruction)
 		}
 	}))
@@ -229,7 +228,7 @@ func TestADaemonTellsThatContentChanged(t *testing.T) {
 	d = h.start()
 	d.until(t, "stale", func(r query.RunStatus) bool { return r.Stale != nil })
 	put(t, h.specs, "prompt.md", "first")
-	check(t, d.do(t.Context(), func() { d.stirred.due = time.Now() }))
+	check(t, d.do(t.Context(), func() { d.specs.Pulse(t.Context()) }))
 	run := d.until(t, "as it was", func(r query.RunStatus) bool { return r.Stale == nil })
 	if run.State != "finished" || run.Execution != 1 || len(run.Trials) != 1 {
 		t.Errorf("%s, e%d, %d trials", run.State, run.Execution, len(run.Trials))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,31 +18,34 @@ import (
 	"github.com/assayd/assayd/runtime/waiting"
 )
 
-// newDesk is the desk of a reconciler's holds. Its functions are called in the loop.
-func newDesk(r *Reconciler) *control.Desk {
-	return control.NewDesk(control.Options{
-		Store: r.o.Store, Change: r.change, Now: clock.Now, Drained: r.o.Drained,
-		Target: func(name string) (control.Target, error) { return targetOf(r, name) },
-		Place:  func(target string) control.Place { return placeOf(r, target) },
-		Look: func(target string) {
-			for _, address := range aboutTarget(r, target) {
-				r.shown.show(address)
-				r.queue.add(address, r.now())
-			}
-		},
-	})
+// holds are what users hold back, as the loop takes it. They belong to the loop's goroutine.
+type holds struct {
+	desk     *control.Desk // set once, when there is one
+	runs     *runs
+	minings  *minings
+	store    *store.Store
+	settings *config.Settings // nil = there are none
+	budget   config.HostBudget
+	latest   func() *query.Snapshot // that was published
 }
 
-// targetOf says what may be held under a name.
-func targetOf(r *Reconciler, name string) (t control.Target, err error) {
+// look has what a target is about looked at.
+func (h *holds) look(target string) {
+	for _, address := range h.about(target) {
+		h.runs.changed(address)
+	}
+}
+
+// target says what may be held under a name.
+func (h *holds) target(name string) (t control.Target, err error) {
 	kind, rest, _ := strings.Cut(name, ".")
 	switch {
-	case name == hold.All, kind == "mining" && r.miningOf(name) != nil:
+	case name == hold.All, kind == "mining" && h.runs.specs.Mining(name) != nil:
 		return t, nil
-	case kind == "run" && r.desired[name] != nil:
-		return control.Target{Parallel: r.desired[name].Parallel}, nil
+	case kind == "run" && h.runs.desired[name] != nil:
+		return control.Target{Parallel: h.runs.desired[name].Parallel}, nil
 	case kind == "provider" && rest != "":
-		known := providersOf(r)
+		known := h.providers()
 		if !slices.Contains(known, rest) {
 			return t, fmt.Errorf("%w: no provider is called %q%s", history.ErrUnknown, rest, query.Suggest(rest, known))
 		}
@@ -51,64 +53,36 @@ func targetOf(r *Reconciler, name string) (t control.Target, err error) {
 	case kind == "engine":
 		return t, query.Mistakef("%s cannot be held: this version has one engine; to hold everything: assayd pause all", name)
 	}
-	return t, fmt.Errorf("%w: %s; a hold is of all, a run, a mining spec, or provider.NAME%s", history.ErrUnknown, name, r.Latest().Suggest(name))
+	return t, fmt.Errorf("%w: %s; a hold is of all, a run, a mining spec, or provider.NAME%s", history.ErrUnknown, name, h.latest().Suggest(name))
 }
 
-// providersOf are the providers of models that the settings or specs name.
-func providersOf(r *Reconciler) (all []string) {
-	if r.o.Config.Settings != nil {
-		for name := range r.o.Config.Settings.Providers {
+// providers are the providers of models that the settings or specs name.
+func (h *holds) providers() (all []string) {
+	if h.settings != nil {
+		for name := range h.settings.Providers {
 			all = append(all, name)
 		}
 	}
-	for _, d := range r.desired {
+	for _, d := range h.runs.desired {
 		all = append(all, d.Providers()...)
 	}
 	return all
 }
 
-// controlStream has the records about what is held of the whole host.
-const controlStream = "control"
-
-// placeOf says where records about a target go.
-func placeOf(r *Reconciler, target string) control.Place {
-	if strings.HasPrefix(target, "run.") || plan.IsMining(target) {
-		p := control.Place{Stream: r.stream(target)}
-		if m := r.miningOf(target); m != nil {
-			p.Generation = m.Generation
-		} else if d := r.desired[target]; d != nil {
-			p.Generation = d.Generation
-		}
-		return p
-	}
-	root := filepath.Join(r.o.Host.StateDir, "results")
-	if len(r.o.Roots) > 0 {
-		root = r.o.Roots[0]
-	}
-	return control.Place{Host: true, Stream: r.placed(store.StreamRef{Spec: controlStream, Root: root, Path: filepath.Join(root, "assayd.control.jsonl")})}
-}
-
-// placeIn is placeOf for what belongs to an execution.
-func placeIn(r *Reconciler, address string, execution int) control.Place {
-	p := placeOf(r, address)
-	p.Execution = execution
-	return p
-}
-
-// aboutTarget are the addresses of what a target is about.
-func aboutTarget(r *Reconciler, target string) (addresses []string) {
+// about are the addresses of what a target is about.
+func (h *holds) about(target string) (addresses []string) {
 	if strings.HasPrefix(target, "run.") || plan.IsMining(target) {
 		return []string{target}
 	}
-	for address := range r.desired {
+	for address := range h.runs.desired {
 		addresses = append(addresses, address)
 	}
-	return append(addresses, r.minings.Addresses()...)
+	return append(addresses, h.minings.all.Addresses()...)
 }
 
-// heldOf is what users hold back of a run.
-func heldOf(r *Reconciler, address string, d *plan.Run) plan.Hold {
-	set, _ := r.Desk.Holds()
+// onRun is what users hold back of a run.
+func (h *holds) onRun(address string, d *plan.Run) plan.Hold {
+	set, _ := h.desk.Holds()
 	return set.OnRun(clock.Now(), address, d).Plan()
 }
 
@@ -124,11 +98,11 @@ func whyHeld(set hold.Set, spec *config.Mining) string {
 	return why
 }
 
-// mayBegin returns when nothing holds back what a mining spec would begin.
-func mayBegin(ctx context.Context, r *Reconciler, address string) error {
+// mayBegin returns when nothing holds back what a mining spec would begin. Any goroutine may call it.
+func (h *holds) mayBegin(ctx context.Context, address string) error {
 	for {
-		set, changed := r.Desk.Holds()
-		spec := r.inForce.Load().Mining(strings.TrimPrefix(address, "mining."))
+		set, changed := h.desk.Holds()
+		spec := h.runs.specs.InForce().Mining(strings.TrimPrefix(address, "mining."))
 		if spec == nil {
 			return nil // it is ended by the loop
 		}

@@ -222,7 +222,7 @@ func TestRoomIsOfferedByPriority(t *testing.T) {
 	h.write("high.hcl", strings.Replace(manyRuns("high", 2), "auto_eval", "priority = 5\n  auto_eval", 1))
 	for waits := false; !waits; {
 		d.look(t)
-		check(t, d.do(t.Context(), func() { waits = d.notes["run.high"] != "" }))
+		check(t, d.do(t.Context(), func() { waits = d.runs.notes["run.high"] != "" }))
 	}
 	for range 6 {
 		next()
@@ -291,9 +291,9 @@ func TestAHoldOfWhatIsGoneEndsAtTheNextStart(t *testing.T) {
 	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
 		d.look(t)
 		check(t, d.do(t.Context(), func() {
-			if _, missed := d.gone["run.r"]; missed {
-				d.gone["run.r"] = d.now().Add(-plan.RemovalGrace)
-				d.queue.add("run.r", d.now())
+			if _, missed := d.runs.gone["run.r"]; missed {
+				d.runs.gone["run.r"] = d.runs.now().Add(-plan.RemovalGrace)
+				d.runs.queue.Add("run.r", d.runs.now())
 			}
 		}))
 		if set, _ := d.Desk.Holds(); len(set) == 0 {

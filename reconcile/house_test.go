@@ -26,6 +26,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -45,8 +46,8 @@ type fixture struct {
 	specs  string
 	store  *store.Store
 	fake   *containertest.Fake
-	let    chan struct{} // closed: agents end with the answer
-	git    *Checkout     // what the folder is of; nil = of no repository
+	let    chan struct{}   // closed: agents end with the answer
+	git    *specs.Checkout // what the folder is of; nil = of no repository
 	more   func(*Options)
 	tune   func(*Reconciler) // before it runs
 	most   int               // work containers at once; 0 = as many as fit
@@ -291,7 +292,7 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 		h.more(&o)
 	}
 	d.Reconciler = New(o)
-	d.shown.checked = func(latest *query.Snapshot) { d.checkSnapshot(h.t, latest) }
+	d.runs.shown.checked = func(latest *query.Snapshot) { d.checkSnapshot(h.t, latest) }
 	if h.tune != nil {
 		h.tune(d.Reconciler)
 	}
@@ -308,12 +309,12 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 func (d *daemon) checkSnapshot(t *testing.T, latest *query.Snapshot) {
 	t.Helper()
 	runs, minings := map[string]query.RunView{}, map[string]query.MiningView{}
-	for _, all := range []iter.Seq[string]{maps.Keys(d.desired), maps.Keys(d.gone), slices.Values(d.minings.Addresses())} {
+	for _, all := range []iter.Seq[string]{maps.Keys(d.runs.desired), maps.Keys(d.runs.gone), slices.Values(d.minings.all.Addresses())} {
 		for address := range all {
-			if view, is := d.runView(address); is && !plan.IsMining(address) {
+			if view, is := d.publisher.runView(address); is && !plan.IsMining(address) {
 				runs[address] = view
 			}
-			if view, is := d.miningView(address); is {
+			if view, is := d.publisher.miningView(address); is {
 				minings[address] = view
 			}
 		}

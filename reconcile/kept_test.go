@@ -74,7 +74,7 @@ func TestKeptContainersOutliveDaemonsUntilGc(t *testing.T) {
 		}
 	}
 	leaves[container.RoleJudge]() // who was in it is gone
-	d.sweepAll(t.Context(), nil, d.now().Add(-time.Hour))
+	d.Retention.SweepFormer(t.Context(), nil, d.runs.now().Add(-time.Hour))
 	h.untilKept("judge exited", "work running")
 	out, err := d.Retention.Collect(t.Context(), retention.Sweep{Kept: true})
 	if err != nil || len(out.Containers) != 1 {

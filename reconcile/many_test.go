@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/specfiles"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -56,8 +58,8 @@ func TestASleepingSpecTakesLittleMemory(t *testing.T) {
 	before := inUse()
 	d := h.start()
 	check(t, d.do(t.Context(), func() {
-		if len(d.desired) != many {
-			t.Errorf("%d runs are wanted, want %d", len(d.desired), many)
+		if len(d.runs.desired) != many {
+			t.Errorf("%d runs are wanted, want %d", len(d.runs.desired), many)
 		}
 	}))
 	const bound = 6 << 10 // 5.7 KiB, with its place in the snapshot
@@ -132,7 +134,7 @@ func TestManyRunsAreReadAtOnce(t *testing.T) {
 	fire := func(at time.Time) error {
 		return h.store.Do(t.Context(), func(tx *store.Tx) (err error) {
 			for _, a := range addresses {
-				err = errors.Join(err, tx.PutMeta(firedKey(a), plan.Stamp(at)))
+				err = errors.Join(err, tx.PutMeta(history.FiredKey(a), plan.Stamp(at)))
 			}
 			return err
 		})
@@ -154,7 +156,7 @@ func TestManyRunsAreReadAtOnce(t *testing.T) {
 			reading = false
 		default:
 		}
-		all := r.observe(t.Context(), addresses)
+		all := r.observer.observe(t.Context(), addresses)
 		for i, seen := range all {
 			if seen.err != nil || !seen.LastFired.Equal(all[0].LastFired) {
 				t.Fatalf("%s was read with %s, %v, and the first with %s", addresses[i], seen.LastFired, seen.err, all[0].LastFired)
@@ -168,18 +170,18 @@ func TestARunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	h := newFixture(t)
 	h.sleepers(atOnce + 10)
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-		return errors.Join(tx.PutMeta(firedKey("run.sleeper7"), "never"), tx.PutMeta(scheduleKey("run.sleeper7"), "0 0 1 1 *"))
+		return errors.Join(tx.PutMeta(history.FiredKey("run.sleeper7"), "never"), tx.PutMeta(history.ScheduleKey("run.sleeper7"), "0 0 1 1 *"))
 	}))
 	d := h.start()
 	var failed, asleep []string
 	look := func() bool {
 		failed, asleep = nil, nil
 		check(t, d.do(t.Context(), func() {
-			for address := range d.queue.fails {
-				failed = append(failed, address)
-			}
-			for address, at := range d.queue.due {
-				if at.Sub(d.now()) > 5*time.Minute {
+			for address := range d.runs.desired {
+				if d.runs.queue.Fails(address) > 0 {
+					failed = append(failed, address)
+				}
+				if at, ok := d.runs.queue.Due(address); ok && at.Sub(d.runs.now()) > 5*time.Minute {
 					asleep = append(asleep, address)
 				}
 			}
@@ -206,7 +208,7 @@ func TestFilesRestOnlyWhenAllIsWell(t *testing.T) {
 	d := h.start()
 	rests := func() (n int) {
 		t.Helper()
-		check(t, d.do(t.Context(), func() { n = d.scanned.Roots() }))
+		check(t, d.do(t.Context(), func() { n = d.specs.Cached() }))
 		return n
 	}
 	untilRest := func(want int) {
@@ -246,21 +248,21 @@ func TestAnEditCostsItsOwnRunsAlone(t *testing.T) {
 		before := map[string]*plan.Run{}
 		var last *config.Set
 		check(t, d.do(t.Context(), func() {
-			maps.Copy(before, d.desired)
-			last = d.set
+			maps.Copy(before, d.runs.desired)
+			last = d.specs.Set()
 		}))
 		h.write("sleeper3.hcl", "run \"sleeper3\" {\n  tasks = [benchmark.edge]\n  schedule = \"0 0 2 1 *\"\n  agent \"nop\" {}\n}\n")
 		queries := h.store.Work().Queries
 		check(t, d.do(t.Context(), func() { // as for who asks for it: nobody waits for a file that is young
-			d.Reconciler.rescan(t.Context(), among([]string{filepath.Join(h.specs, "sleeper3.hcl")}))
+			d.specs.Rescan(t.Context(), specs.Among([]string{filepath.Join(h.specs, "sleeper3.hcl")}))
 		}))
 		asked[n] = h.store.Work().Queries - queries
 		check(t, d.do(t.Context(), func() {
-			for address, run := range d.desired {
+			for address, run := range d.runs.desired {
 				if again := run != before[address]; again != (address == edited) {
 					t.Errorf("compiled again: %s %v", address, again)
 				}
-				if !run.MadeFrom(d.set) || run.MadeFrom(last) {
+				if !run.MadeFrom(d.specs.Set()) || run.MadeFrom(last) {
 					t.Errorf("%s holds the set before the edit", address)
 				}
 			}

@@ -152,8 +152,8 @@ func TestARunIsOverWhenTheBlockThatItGrowsByIsGone(t *testing.T) {
 		t.Errorf("within the grace it is %s", run.State)
 	}
 	check(t, d.do(t.Context(), func() {
-		d.gone["mining.x"] = d.now().Add(-plan.RemovalGrace)
-		d.queue.add("mining.x", d.now())
+		d.runs.gone["mining.x"] = d.runs.now().Add(-plan.RemovalGrace)
+		d.runs.queue.Add("mining.x", d.runs.now())
 	}))
 	d.untilState(t, "finished")
 }
@@ -172,7 +172,7 @@ func TestADrainEndsMiningAndFinishesWhatRuns(t *testing.T) {
 	d.untilMining(t, "mining.x", "waiting")
 	close(p.let)
 	check(t, <-drained)
-	check(t, d.do(t.Context(), func() { d.queue.add("run.r", d.now()) }))
+	check(t, d.do(t.Context(), func() { d.runs.queue.Add("run.r", d.runs.now()) }))
 	if run := d.untilTrials(t, "nop/1 resolved"); run.Trials[0].ID != before.Trials[0].ID || run.Wanted != 2 {
 		t.Errorf("%+v", run)
 	}
@@ -205,7 +205,7 @@ func TestMiningThatCannotBeginIsTold(t *testing.T) {
 	d.stop()
 	p.more = able
 	next := p.start()
-	check(t, next.do(t.Context(), func() { check(t, next.reconcileMining(t.Context(), "mining.x")) }))
+	check(t, next.do(t.Context(), func() { check(t, next.minings.reconcile(t.Context(), "mining.x")) }))
 	next.untilMining(t, "mining.x", "cancelled")
 }
 

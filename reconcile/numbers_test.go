@@ -62,7 +62,7 @@ func (h *editing) edit(agents []string, judge, script string) {
 	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) { // a young file is held back
 		h.d.look(h.t)
 		hash := ""
-		check(h.t, h.d.do(h.t.Context(), func() { hash = h.d.set.Accepted()[path].Hash }))
+		check(h.t, h.d.do(h.t.Context(), func() { hash = h.d.specs.Set().Accepted()[path].Hash }))
 		if hash == hex.EncodeToString(sum[:]) {
 			return
 		}

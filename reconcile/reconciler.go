@@ -2,30 +2,34 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/admission"
+	"github.com/assayd/assayd/reconcile/cellindex"
 	"github.com/assayd/assayd/reconcile/cheatscan"
 	"github.com/assayd/assayd/reconcile/control"
+	"github.com/assayd/assayd/reconcile/drive"
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/foreign"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/miningspec"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/preview"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/retention"
-	"github.com/assayd/assayd/reconcile/specfiles"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/taskcheck"
+	"github.com/assayd/assayd/reconcile/troubles"
+	"github.com/assayd/assayd/reconcile/upgrade"
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining"
+	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -35,11 +39,11 @@ type Options struct {
 	Ledger     *ledger.Submissions
 	Host       trial.Host
 	Admission  *admission.Controller
-	Daemon     string         // id of this process, which its containers bear
-	Config     config.Options // how specs are compiled
-	Roots      []string       // watched directories, absolute
-	ResultsDir string         // "" = beside the specs
-	Checkout   *Checkout      // the one of Roots that is of a repository; nil = none is
+	Daemon     string          // id of this process, which its containers bear
+	Config     config.Options  // how specs are compiled
+	Roots      []string        // watched directories, absolute
+	ResultsDir string          // "" = beside the specs
+	Checkout   *specs.Checkout // the one of Roots that is of a repository; nil = none is
 	Log        *slog.Logger
 	Datasets   query.Datasets
 	// Mining makes what a miner of a spec reaches the outside by; the rest is added here.
@@ -61,12 +65,13 @@ type Observer struct {
 }
 
 // Reconciler makes the world match the specs. Its parts answer questions, have archives judged, and check
-// tasks, each safe for any goroutine. All fields below o belong to the goroutine of Run; other goroutines
-// reach them through do.
+// tasks, each safe for any goroutine. All fields below o belong to the goroutine of Run, but for those that say
+// otherwise; other goroutines reach them through do.
 type Reconciler struct {
 	*query.Reader
 	*evaluate.Evaluator
 	*taskcheck.Checker
+	*liveness                      // safe for any goroutine
 	Foreign   *foreign.Reports     // safe for any goroutine
 	Retention *retention.Collector // safe for any goroutine
 	Desk      *control.Desk        // safe for any goroutine, but for what it says
@@ -74,109 +79,200 @@ type Reconciler struct {
 	Notes     *control.Notes       // safe for any goroutine
 	o         Options
 	calls     chan func()
-	ended     chan string // ids of trials whose goroutine has ended
 	freed     chan struct{}
-	finished  chan struct{}
-	line      clock.Timeline // of now; begun with the reconciler
-	born      time.Time
-	progress  atomic.Int64 // the loop's last turn, in nanoseconds since born
-	waits     atomic.Bool  // the loop has nothing to do
 	done      chan struct{}
-	inForce   atomic.Pointer[config.Set] // the set in force, for other goroutines
-	shown     unpublished
-
-	life      context.Context    // of Run: a trial outlives the request that made it go on
-	troubles  troubles           // safe for any goroutine
+	troubles  troubles.Troubles  // safe for any goroutine
 	scans     *cheatscan.Scanner // safe for any goroutine
-	copies    *specfiles.Copies  // safe for any goroutine; nil = folders are named, not copied
-	images    *pinned.Images     // safe for any goroutine
-	filling   filling            // set before Run
-	queue     *queue
-	step      time.Duration // by which the wall clock is ahead of line
-	deletions specfiles.DeletionGuard
-	debounce  specfiles.Debounce
-	again     time.Time // when to look at the files by itself; zero = not
-	set       *config.Set
-	roots     roots // of the set's files
-	desired   map[string]*plan.Run
-	gone      map[string]time.Time // since when a block with history is missed
-	live      map[string]*liveTrial
-	cells     map[string]*plan.CellIndex // of the latest executions that are open, by address
-	changed   map[string]map[string]bool // trials that are not in their index as they are now, by address and id
-	changes   map[string]int             // how often trials of a run have changed, by address
-	sums      map[string]*summing        // by address
-	rerun     map[string]*plan.Rerun
-	contents  contents
-	stirred   stirred
-	waitlist  *admission.Waitlist
-	previous  config.Previous     // what was last accepted; nil until it is read
-	seen      [32]byte            // fingerprint of the files that the set was made of
-	scanned   specfiles.ScanCache // for how long they need not be read again
-	blind     string              // why the last look at the files failed
-	trouble   []string            // places that could not be looked at, as last logged
-	notes     map[string]string   // what a run waits for, for the status
-	started   int                 // trials in this turn
-	woken     time.Time           // when this turn began
-	tired     time.Time           // when to begin no more of them in it
-	minings   *miningspec.Minings
-	draining  *drain   // no execution begins any more; nil = some may
-	answered  []string // files whose complaints go to who hands them in, not to the log
-	drivers   sync.WaitGroup
+	images    *imageWatch        // safe for any goroutine
+	upgrade   *upgrade.Upgrade   // set up before Run
+
+	beside     *beside
+	specs      *specs.Source // the loop's, but for what any goroutine may call
+	runs       *runs
+	holds      *holds
+	observer   *observer
+	trials     *drive.Trials
+	waitlist   *admission.Waitlist
+	executions *executions
+	minings    *minings
+	drain      *drain
+	previews   *preview.Previewer
+	publisher  *publisher
+	pace       *pace
 }
 
 // New returns a reconciler; Run does the work.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
-		o: o, line: clock.Begin(), born: time.Now(), calls: make(chan func()), ended: make(chan string), shown: unpublished{changed: map[string]bool{}, all: true}, freed: make(chan struct{}, 1), finished: make(chan struct{}, 1), done: make(chan struct{}),
-		queue: newQueue(), deletions: specfiles.NewDeletionGuard(o.Log), debounce: specfiles.Debounce{}, desired: map[string]*plan.Run{}, gone: map[string]time.Time{},
-		live: map[string]*liveTrial{}, cells: map[string]*plan.CellIndex{}, changed: map[string]map[string]bool{}, changes: map[string]int{}, sums: map[string]*summing{}, rerun: map[string]*plan.Rerun{}, contents: newContents(), stirred: newStirred(), waitlist: admission.NewWaitlist(o.Admission), notes: map[string]string{},
+		o: o, liveness: &liveness{born: time.Now()}, calls: make(chan func()), freed: make(chan struct{}, 1), done: make(chan struct{}),
+		beside: &beside{}, runs: newRuns(o), waitlist: admission.NewWaitlist(o.Admission), pace: &pace{},
 	}
 	if r.o.Config.Mined == nil {
 		r.o.Config.Mined = config.NewMined()
 	}
-	r.minings = r.newMinings()
 	r.o.Observer = r.o.Observer.whole()
+	r.makeRuns()
+	r.makeReaders()
+	r.makeTrials()
+	r.makePlans()
+	h := &r.o.Host
+	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
+	h.Where, h.Pin = r.specs.Where, r.executions.images.Image
+	h.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
+	if o.Admission != nil {
+		h.Scarce = o.Admission.Scarce
+	}
+	return r
+}
+
+// makeRuns makes what is known of runs, and what is held back of them.
+func (r *Reconciler) makeRuns() {
+	o := r.o
+	r.specs = specs.New(specs.Options{
+		Store: o.Store, Config: o.Config, Roots: o.Roots, Checkout: o.Checkout, Results: o.ResultsDir, Log: o.Log,
+		Adopt: r.adopt, Open: func(ctx context.Context, blocks config.Blocks) (bool, error) { return r.observer.anyOpen(ctx, blocks) },
+		Do: r.do, Heartbeat: r.Heartbeat,
+	})
+	r.runs.specs = r.specs
+	r.runs.contents = pinned.NewContents(pinned.ContentsOptions{
+		Store: o.Store, Config: o.Config, InLoop: r.specs.InLoop, Texts: r.specs.Texts, Now: r.runs.now, Log: o.Log, Idle: o.Idle,
+	})
+	r.runs.cells = cellindex.New(cellindex.Options{
+		Desired: r.runs.wanted, Drives: func(address string) []string { return r.trials.Of(address) },
+		Driven: func(id string) (cellindex.Driven, bool) {
+			slot, cancelled, ok := r.trials.Driven(id)
+			return cellindex.Driven{Slot: slot, Cancelled: cancelled}, ok
+		},
+	})
+	r.minings = &minings{runs: r.runs, forget: func(ctx context.Context, address string) error { return r.executions.forget(ctx, address) }}
+	r.holds = &holds{runs: r.runs, minings: r.minings, store: o.Store, settings: o.Config.Settings, budget: o.hostBudget(), latest: func() *query.Snapshot { return r.Latest() }}
+	r.Desk = control.NewDesk(control.Options{
+		Store: o.Store, Change: r.change, Now: clock.Now, Drained: o.Drained, Target: r.holds.target, Place: r.runs.place, Look: r.holds.look,
+	})
+	r.holds.desk = r.Desk
+	r.observer = &observer{runs: r.runs, store: o.Store, holds: r.holds}
+	r.images = &imageWatch{engine: o.Host.Engine, idle: o.Idle, log: o.Log, runs: r.runs, do: r.do}
+	r.upgrade = upgrade.New(upgrade.Options{Store: o.Store, Log: o.Log, Heartbeat: r.Heartbeat})
+}
+
+// makeReaders makes what answers questions and judges beside the loop.
+func (r *Reconciler) makeReaders() {
+	o := r.o
 	r.scans = cheatscan.New(cheatscan.Options{
 		Store: o.Store, Log: o.Log,
 		Scan: func(ctx context.Context, s trial.State, rounds []round.Submission) ([]string, []trial.Effect) {
 			return r.o.Host.Scan(ctx, s, rounds)
 		},
 		Failed: func(ctx context.Context, spec, id string, err error) {
-			o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "look through what an agent did", "spec", spec, "trial", id, "error", err)
+			o.Log.Log(ctx, r.troubles.Level(troubles.Store, err, slog.LevelError), "look through what an agent did", "spec", spec, "trial", id, "error", err)
 		},
 		Over: func(ctx context.Context, spec string) {
-			_ = r.do(ctx, func() { r.queue.add(spec, r.now()) }) // it may be over; fails where the loop has ended
+			_ = r.do(ctx, func() { r.runs.due(spec) }) // it may be over; fails where the loop has ended
 		},
 	})
 	r.Reader = query.New(query.Options{
-		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
-		Idle: o.Idle, Stopped: r.done, Host: r.hostState(),
+		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: o.Config, Git: gitStatus(o.Checkout), Datasets: o.Datasets, Log: o.Log,
+		Idle: o.Idle, Stopped: r.done, Host: hostState(o, r.liveness),
 	})
 	r.Evaluator = evaluate.New(evaluate.Options{
-		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: r.o.Config, Accepted: r.accepted, Hold: r.holdCheckout, Commit: r.commitOf,
-		Solution: r.solution, Go: r.goBeside, Log: o.Log,
+		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: o.Config, Accepted: r.specs.Accepted, Hold: r.specs.Hold, Commit: r.specs.CommitOf,
+		Solution: r.solution, Go: r.beside.start, Log: o.Log,
 	})
-	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
-	r.Desk, r.Orders, r.Notes = newDesk(r), newOrders(r), newNotes(r)
+	records := &taskRecords{store: o.Store, specs: r.specs, do: r.do}
+	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: o.Config, Record: records.put})
 	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
 	r.Retention = retention.New(retention.Options{
-		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log,
-		Before: func(age time.Duration) time.Time { return r.stamped(r.now().Add(-age)) },
+		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log, Daemon: o.Daemon, Troubles: &r.troubles,
+		Until:  func(at time.Time) time.Duration { return r.runs.line.Until(at) },
+		Before: func(age time.Duration) time.Time { return r.runs.stamped(r.runs.now().Add(-age)) },
 	})
-	h := &r.o.Host
-	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
-	if o.Config.Snapshot != nil {
-		r.copies = specfiles.NewCopies(o.Config.Snapshot, r.copied)
+}
+
+// makeTrials makes what drives trials, and what users ask of them.
+func (r *Reconciler) makeTrials() {
+	o := r.o
+	r.trials = drive.New(drive.Options{
+		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Admission: o.Admission, Waitlist: r.waitlist, Scans: r.scans, Troubles: &r.troubles, Log: o.Log,
+		TraceID: o.TraceID, Staged: o.Staged, Desired: r.runs.wanted, Place: r.runs.placeIn, Go: r.beside.start,
+		Touch: r.runs.cells.Touch, Due: r.runs.due, Note: r.runs.note, Now: r.runs.now, Verdict: r.Foreign.Stale, Kept: r.Retention.Changed,
+	})
+	r.Orders = r.trials.Orders
+	r.Notes = control.NewNotes(control.NoteOptions{
+		Store: o.Store, Change: r.change, Now: clock.Now,
+		Place: func(ctx context.Context, target string) (control.Place, error) {
+			if plan.IsMining(target) && r.specs.Mining(target) != nil {
+				return r.runs.place(target), nil
+			}
+			address, cell, err := r.resolve(ctx, target)
+			if err != nil || cell == "" {
+				return r.runs.place(address), err
+			}
+			s, err := r.trials.Stored(ctx, target)
+			return r.runs.placeIn(s.Spec, s.Execution), err
+		},
+	})
+}
+
+// makePlans makes what carries out plans, and what shows them.
+func (r *Reconciler) makePlans() {
+	o := r.o
+	sums := &summaries{runs: r.runs, beside: r.beside, make: r.Summary, do: r.do, all: map[string]*summing{}}
+	r.executions = &executions{
+		runs: r.runs, store: o.Store, log: o.Log, observer: r.observer, trials: r.trials, scans: r.scans, foreign: r.Foreign, retention: r.Retention, desk: r.Desk,
+		waitlist: r.waitlist, images: pinned.NewImages(o.Store), summaries: sums, pace: r.pace, finished: make(chan struct{}, 1),
 	}
-	r.filling.atOnce = atOnceFilled
-	r.o.Host.Where = r.where
-	r.images = pinned.NewImages(o.Store)
-	r.o.Host.Pin = r.images.Image
-	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
-	if o.Admission != nil {
-		r.o.Host.Scarce = o.Admission.Scarce
+	r.minings.all = miningspec.New(miningspec.Options{
+		Store: o.Store, Mined: o.Config.Mined, Log: o.Log, Miner: r.miner, Spec: r.specs.Mining, Stream: r.specs.Stream, Place: r.runs.place,
+		Held: func(spec *config.Mining) string {
+			set, _ := r.Desk.Holds()
+			return whyHeld(set, spec)
+		},
+		Beside: r.beside.until,
+		Do:     func(f func()) error { return r.do(r.beside.life, f) }, // also while the spec is edited
+		Note:   r.runs.note, Due: r.runs.changed,
+		Grown: func(name string) { r.runs.grown(r.beside.life, name) },
+	})
+	r.drain = &drain{runs: r.runs, observer: r.observer, minings: r.minings.all, undone: map[string]bool{}, over: make(chan struct{})}
+	r.minings.drain = r.drain
+	r.previews = preview.New(preview.Options{
+		Store: o.Store, Contents: r.runs.contents, Minings: r.minings.all, Admission: o.Admission, Observed: r.observer.all,
+		Desired: func() map[string]*plan.Run { return r.runs.desired }, Hold: r.holds.onRun,
+	})
+	r.publisher = &publisher{runs: r.runs, minings: r.minings, waitlist: r.waitlist, reader: r.Reader, store: o.Store}
+}
+
+// miner is miningspec.Options.Miner.
+func (r *Reconciler) miner(spec config.Mining) (mining.Options, error) {
+	o, err := r.o.Mining(spec)
+	o.Gateway, o.Images = r.o.Host.Gateway, r.o.Host.Images
+	o.Room, o.Judge, o.Printed = r.Room, r.JudgePatch, r.Printed
+	o.Begin = func(ctx context.Context) error { return r.holds.mayBegin(ctx, spec.Address()) }
+	o.Waitable = func(err error) bool { return container.Unavailable(err) || container.Passes(err) }
+	return o, err
+}
+
+// solution is evaluate.Options.Solution.
+func (r *Reconciler) solution(ctx context.Context, s trial.State) (solution *task.Solution, wanted bool, err error) {
+	err = r.do(ctx, func() {
+		if d := r.runs.desired[s.Spec]; d != nil {
+			solution, wanted = d.SolutionOf(s.Key, plan.SlotOf(s.Cell))
+		}
+	})
+	return solution, wanted, err
+}
+
+// hostState is what health is told of the daemon; nil where none runs.
+func hostState(o Options, l *liveness) func() query.HostState {
+	if o.Idle {
+		return nil
 	}
-	return r
+	return func() query.HostState {
+		s := query.HostState{LoopAge: l.Age(), Free: -1}
+		if o.Admission != nil {
+			s.Free = o.Admission.Load().DiskLeft
+		}
+		return s
+	}
 }
 
 // whole is the observer with a function in each place.
@@ -193,381 +289,10 @@ func (o Observer) whole() Observer {
 	return o
 }
 
-// Freed tells the loop that work containers gave room back; for NewAdmission.
-func (r *Reconciler) Freed() {
-	select {
-	case r.freed <- struct{}{}:
-	default:
-	}
-}
-
-// Finished tells that executions have finished since it was last asked.
-func (r *Reconciler) Finished() <-chan struct{} { return r.finished }
-
-// Progress is how long ago the loop last completed a turn; it turns at least every ten
-// seconds when nothing happens.
-func (r *Reconciler) Progress() time.Duration {
-	return time.Since(r.born) - time.Duration(r.progress.Load())
-}
-
-// Age is for how long the loop has been at its present turn, and has answered nobody else; 0 while
-// it waits for something to do.
-func (r *Reconciler) Age() time.Duration {
-	if r.waits.Load() {
-		return 0
-	}
-	return r.Progress()
-}
-
-// hostState is what health is told of the daemon; nil where none runs.
-func (r *Reconciler) hostState() func() query.HostState {
-	if r.o.Idle {
+// gitStatus is how a checkout is; nil where there is none.
+func gitStatus(c *specs.Checkout) func() query.GitStatus {
+	if c == nil {
 		return nil
 	}
-	return func() query.HostState {
-		s := query.HostState{LoopAge: r.Age(), Free: -1}
-		if r.o.Admission != nil {
-			s.Free = r.o.Admission.Load().DiskLeft
-		}
-		return s
-	}
-}
-
-// Heartbeat says that the loop is at work on something long, such as copying a context.
-func (r *Reconciler) Heartbeat() { r.progress.Store(int64(time.Since(r.born))) }
-
-// declared are the runs of the set in force; none before a look has succeeded.
-func (r *Reconciler) declared() []config.Run {
-	if r.set == nil {
-		return nil
-	}
-	return r.set.Blocks.Runs
-}
-
-// idleTurn is how often the loop turns with nothing to do, to prove that it can.
-const idleTurn = 10 * time.Second
-
-// Run reconciles until the context ends, then waits for its trials' goroutines to let go;
-// containers go on. pulses say that it is time to look at the files again.
-func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
-	defer close(r.done)
-	r.life = ctx
-	loop := store.First(ctx) // it never waits for the many trials that write
-	begun := r.now()
-	r.Heartbeat()
-	if err := miningspec.LoadMined(loop, r.o.Store, r.o.Config.Mined); err != nil {
-		return err
-	}
-	if r.o.Idle {
-		return r.idle(ctx)
-	}
-	for _, takeOver := range []func(context.Context) error{r.markFormer, rekey(r), r.fillOpen, r.restore, r.scans.Load, r.Desk.Load, r.Orders.Load} {
-		if err := takeOver(loop); err != nil {
-			return err
-		}
-		r.Heartbeat() // each is as a turn
-	}
-	defer r.Foreign.Finish(ctx)
-	sweeper := sync.WaitGroup{}
-	defer sweeper.Wait()
-	beside, stop := context.WithCancel(ctx)
-	defer stop() // also where the loop fails
-	r.startPacking(beside, &sweeper)
-	defer r.drivers.Wait()
-	defer r.publish() // some of them may wait for it
-	r.contents.names = r.imageNames(ctx)
-	for r.rescan(loop, nil); r.set == nil && ctx.Err() == nil; { // nothing is done before a look has succeeded
-		r.wait(loop, pulses)
-	}
-	if r.set == nil {
-		return nil
-	}
-	r.turn(loop)
-	for _, run := range r.declared() {
-		if run.Mode == trial.Single { // a crash may have come before its files
-			r.Foreign.Stale(run.Address())
-		}
-	}
-	strays, err := r.orphans(loop)
-	if err = errors.Join(err, r.Orders.Tell(loop)); err != nil {
-		return err
-	}
-	sweeper.Go(func() { r.sweep(beside, strays, begun) })
-	r.startBeside(beside, &sweeper)
-	r.publish()
-	if r.o.Ready != nil {
-		r.o.Ready()
-	}
-	for ctx.Err() == nil {
-		r.wait(loop, pulses)
-		r.onClockStep()
-		r.turn(loop)
-		r.o.Turned(time.Since(r.woken))
-	}
-	return nil
-}
-
-// startBeside starts what goes on beside the loop until the context ends.
-func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
-	group.Go(func() { r.Retention.RemoveOrphans(ctx) })
-	group.Go(func() { r.Retention.BoundKept(ctx) })
-	group.Go(func() { r.Foreign.Run(ctx) })
-	group.Go(func() { r.fillCells(ctx) })
-	for range cheatscan.Scanners {
-		group.Go(func() { r.scans.Run(ctx) })
-	}
-	group.Go(func() { r.Reader.Run(ctx) })
-	group.Go(func() { r.watchImages(ctx) })
-}
-
-// idle answers questions from what was last accepted until the context ends.
-func (r *Reconciler) idle(ctx context.Context) error {
-	previous, err := r.accepted(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.adopt(ctx, asAccepted(previous, r.o.Config), previous, nil); err != nil {
-		return err
-	}
-	r.set.Diagnostics = nil // they would say no more than that nobody looks at the files
-	r.publish()
-	for ctx.Err() == nil {
-		select {
-		case call := <-r.calls:
-			call()
-			r.publish()
-		case <-ctx.Done():
-		}
-	}
-	return nil
-}
-
-// wait blocks until something may have changed, and takes that in.
-func (r *Reconciler) wait(ctx context.Context, pulses <-chan struct{}) {
-	r.Heartbeat()
-	r.publish()
-	timer := time.NewTimer(untilTurn(r))
-	defer timer.Stop()
-	r.waits.Store(true)
-	defer r.waits.Store(false)
-	r.started = 0
-	select {
-	case call := <-r.calls: // whoever asks goes before what is due
-		r.begins()
-		call()
-		return
-	default:
-	}
-	select {
-	case <-ctx.Done():
-	case <-pulses:
-		r.begins()
-		if !r.scanned.Lasts(time.Now()) {
-			r.rescan(ctx, nil)
-		}
-		if now := time.Now(); !now.Before(r.stirred.next) {
-			r.lookAtContent(ctx)
-		} else if r.stirred.next.Before(r.stirred.due) {
-			r.stirred.due = r.stirred.next
-		}
-	case call := <-r.calls:
-		r.begins()
-		call()
-	case id := <-r.ended:
-		r.begins()
-		r.forgetLive(id)
-	case <-r.freed:
-		r.begins()
-		r.waitlist.Freed()
-	case <-timer.C:
-		r.begins()
-		if !r.again.IsZero() && !time.Now().Before(r.again) {
-			r.rescan(ctx, nil)
-		}
-		if !time.Now().Before(r.stirred.due) {
-			r.lookAtContent(ctx)
-		}
-	}
-}
-
-// untilTurn is how long the loop waits for something to happen.
-func untilTurn(r *Reconciler) time.Duration {
-	pause := idleTurn
-	if _, due, ok := r.queue.peek(r.now()); ok && r.set != nil {
-		pause = min(pause, due)
-	}
-	if !r.again.IsZero() {
-		pause = min(pause, max(time.Until(r.again), 0))
-	}
-	if r.set != nil {
-		pause = min(pause, max(time.Until(r.stirred.due), 0))
-	}
-	if next := r.Desk.Next(); !next.IsZero() {
-		pause = min(pause, max(time.Until(next), 0))
-	}
-	if r.o.hostBudget() != (config.HostBudget{}) {
-		pause = min(pause, budgetsEvery)
-	}
-	return pause
-}
-
-// begins says that the loop has something to do.
-func (r *Reconciler) begins() {
-	r.Heartbeat()
-	r.woken = time.Now()
-	r.tired = r.woken.Add(startsWithin)
-	r.waits.Store(false)
-}
-
-// atOnce is how many runs are read in one transaction: a transaction for each of ten
-// thousand takes longer than all that is read.
-const atOnce = 256
-
-// startsAtOnce is how many trials begin in a turn, and startsWithin for how long: whoever asks the loop
-// waits for all of them, and each waits for the trials that write to the store.
-const (
-	startsAtOnce = 16
-	startsWithin = 100 * time.Millisecond
-)
-
-// begunEnough reports whether the trials that have not begun yet do so in another turn.
-func (r *Reconciler) begunEnough() bool {
-	return r.started >= startsAtOnce || r.started > 0 && time.Now().After(r.tired)
-}
-
-// turn reconciles every run that is due, and those for which there is room, as far as that does not
-// begin too many trials.
-func (r *Reconciler) turn(ctx context.Context) {
-	if err := r.Desk.Expire(ctx); err != nil {
-		r.o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "end a hold", "error", err)
-	}
-	if err := lookAtBudgets(ctx, r); err != nil && ctx.Err() == nil {
-		r.o.Log.Log(ctx, r.troubles.level(withStore, err, slog.LevelError), "look whether a budget is used up", "error", err)
-	}
-	for ctx.Err() == nil && !r.begunEnough() {
-		r.Heartbeat()
-		due := r.due()
-		if len(due) == 0 {
-			address, ok := r.waitlist.Offer(r.note)
-			if !ok {
-				r.endDrain()
-				return
-			}
-			due = []string{address}
-		}
-		for i, seen := range r.observe(ctx, due) {
-			if ctx.Err() != nil {
-				return
-			}
-			if r.begunEnough() {
-				r.queue.add(due[i], r.now())
-				continue
-			}
-			r.Heartbeat()
-			err := r.reconcile(ctx, due[i], seen)
-			r.follow(ctx, due[i])
-			if err != nil && ctx.Err() == nil {
-				r.o.Failed()
-				r.o.Log.Log(ctx, r.troubles.level(due[i], err, slog.LevelWarn), "reconcile", "spec", due[i], "error", err)
-				r.queue.retry(due[i], r.now())
-				continue
-			}
-			r.troubles.over(due[i])
-			r.queue.forget(due[i])
-		}
-	}
-}
-
-// due takes the runs out of the queue that are to be looked at now, some at once.
-func (r *Reconciler) due() (addresses []string) {
-	now := r.now()
-	for len(addresses) < atOnce {
-		address, ok := r.queue.pop(now)
-		if !ok {
-			break
-		}
-		addresses = append(addresses, address)
-	}
-	return addresses
-}
-
-// reconcile makes one pass over one run.
-func (r *Reconciler) reconcile(ctx context.Context, address string, seen observation) error {
-	r.waitlist.Leave(address, r.now())
-	r.shown.show(address)
-	if plan.IsMining(address) {
-		delete(r.notes, address)
-		return r.reconcileMining(ctx, address)
-	}
-	if seen.err == nil && seen.Run != r.desired[address] { // it was edited since it was looked at
-		seen = r.observe(ctx, []string{address})[0]
-	}
-	if seen.err != nil {
-		return seen.err
-	}
-	observed, now := seen.Observed, clock.Now().UTC()
-	if d := r.desired[address]; d != nil {
-		r.waitlist.Rank(address, d.Priority)
-	}
-	if d, e := r.desired[address], observed.Execution; d != nil && e != nil && r.o.Host.Gateway != nil {
-		r.o.Host.Gateway.SetTotal(address, e.N, d.Total)
-	}
-	todo := seen.Diff(address, r.drained(r.desired[address], observed), now)
-	if text := todo.String(); text != "" {
-		r.o.Log.Debug("plan", "spec", address, "plan", text)
-	}
-	if r.draining != nil && todo.Has(plan.Begin) {
-		return nil // the next daemon begins it
-	}
-	if !todo.Wake.IsZero() {
-		r.queue.add(address, r.now().Add(todo.Wake.Sub(now)))
-	}
-	delete(r.notes, address)
-	if observed.Execution != nil && observed.Execution.Finished && len(todo.Actions) == 0 {
-		delete(r.cells, address)
-		if seen.Idle() && r.draining == nil {
-			if err := r.stayOver(ctx, address, *observed.Execution); err != nil {
-				return err
-			}
-		}
-	}
-	err := todo.CarryOut(func(a plan.Action) (more bool, err error) {
-		if a.Kind == plan.StartTrial && r.begunEnough() { // also one that only goes on: a thousand do after a crash
-			r.queue.add(address, r.now()) // what is left of the plan is made again
-			return false, nil
-		}
-		return r.execute(ctx, address, a)
-	})
-	return errors.Join(err, r.noteBegun(ctx, address))
-}
-
-// note says for what a run waits.
-func (r *Reconciler) note(address, why string) {
-	r.notes[address] = why
-	r.shown.show(address)
-}
-
-// do runs f in the loop's goroutine, and returns when the latest snapshot has what f did. A question that
-// snapshot can answer must not use it.
-func (r *Reconciler) do(ctx context.Context, f func()) error {
-	finished := make(chan struct{})
-	select {
-	case r.calls <- func() { f(); r.shown.waiting = append(r.shown.waiting, finished) }:
-		<-finished
-		return nil
-	case <-r.done:
-		return query.ErrStopped
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Look has the files read again; fresh also has contexts copied anew whose spec's text is
-// unchanged.
-func (r *Reconciler) Look(ctx context.Context, fresh bool) error {
-	which := all
-	if !fresh {
-		which = nil
-	}
-	return r.do(ctx, func() { r.rescan(ctx, which) })
+	return c.Status
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +16,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/trial"
 )
 
 func TestARunFromFileToVerdict(t *testing.T) {
@@ -183,8 +179,8 @@ func TestABlockRemovedWhileNoDaemonRan(t *testing.T) {
 			}
 			if end == "after the grace" {
 				check(t, d.do(t.Context(), func() {
-					d.gone["run.r"] = time.Now().Add(-plan.RemovalGrace)
-					d.queue.add("run.r", time.Now())
+					d.runs.gone["run.r"] = time.Now().Add(-plan.RemovalGrace)
+					d.runs.queue.Add("run.r", time.Now())
 				}))
 			} else {
 				request, over := context.WithCancel(t.Context())
@@ -247,43 +243,6 @@ func TestCancelBetweenTwoTries(t *testing.T) {
 	}
 }
 
-// spending is a gateway.Ledger in which each try took a thousand tokens.
-type spending struct{ gateway.Ledger }
-
-func (spending) Spent(context.Context, gateway.Account) (gateway.Usage, error) {
-	return gateway.Usage{InputTokens: 1000}, nil
-}
-
-// TestWhatATryTookThatCountsAfterAllIsNotLost: it was, as long as another one was to come.
-func TestWhatATryTookThatCountsAfterAllIsNotLost(t *testing.T) {
-	h := newFixture(t)
-	models, err := gateway.New(gateway.Options{Ledger: spending{}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer models.Close()
-	r := New(Options{Store: h.store, Log: slog.New(slog.DiscardHandler), Host: trial.Host{Gateway: models}})
-	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-		return tx.PutExecution(store.ExecutionRow{Spec: "run.r", N: 1})
-	}))
-	s := trial.State{
-		ID: "r.e1.0", Spec: "run.r", Execution: 1, Try: 2, Phase: trial.Done, Cell: trial.Cell{Agent: agent.Agent{API: "openai"}},
-		Result: &trial.Finished{Trial: "r.e1.0", Try: 2, Status: trial.InfraError, Usage: trial.Usage{InputTokens: 2000}, LostUsage: trial.Usage{InputTokens: 2000}},
-	}
-	check(t, r.giveUp(t.Context(), s, plan.Action{Cause: "cancelled"}))
-	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
-		row, err := tx.Trial(s.ID)
-		if err != nil {
-			return err
-		}
-		s, err = history.StateOf(row)
-		return err
-	}))
-	if f := s.Result; !f.Final || f.Usage.InputTokens != 2000 || f.DiscardedUsage.InputTokens != 1000 {
-		t.Errorf("final %v, used %+v, discarded %+v", f.Final, f.Usage, f.DiscardedUsage)
-	}
-}
-
 func TestALostContainerCostsATry(t *testing.T) {
 	h := newFixture(t)
 	h.write("a.hcl", spec("x"))
@@ -300,7 +259,7 @@ func TestALostContainerCostsATry(t *testing.T) {
 			row.FinishedAt = row.FinishedAt.Add(-time.Minute)
 			return tx.PutTrial(row)
 		}))
-		d.queue.add("run.r", time.Now())
+		d.runs.queue.Add("run.r", time.Now())
 	}))
 	close(h.let)
 	if run = d.untilState(t, "finished"); phases(run) != "x/2 resolved" || run.Summary.Total != 1 || run.Summary.Resolved != 1 {
@@ -315,9 +274,9 @@ func TestAScheduleCountsFromItsAcceptance(t *testing.T) {
 	d.until(t, "waiting", func(r query.RunStatus) bool { return r.State == "waiting" && r.Execution == 0 })
 	check(t, d.do(t.Context(), func() {
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
-			return tx.PutMeta(firedKey("run.r"), plan.Stamp(time.Now().AddDate(-3, 0, 0)))
+			return tx.PutMeta(history.FiredKey("run.r"), plan.Stamp(time.Now().AddDate(-3, 0, 0)))
 		}))
-		d.queue.add("run.r", time.Now())
+		d.runs.queue.Add("run.r", time.Now())
 	}))
 	close(h.let)
 	d.until(t, "made up once", func(r query.RunStatus) bool { return r.State == "finished" && r.Execution == 1 })
@@ -348,7 +307,7 @@ func TestStrayContainers(t *testing.T) {
 		_, err := h.fake.Start(t.Context(), w.WithLabels(map[string]string{container.LabelDaemon: daemon}))
 		check(t, err)
 	}
-	d.sweep(t.Context(), nil, time.Now().Add(-sweepAgain))
+	d.Retention.SweepFormer(t.Context(), nil, time.Now().Add(-time.Hour))
 	if h.fake.Container("late") != nil || h.fake.Container("own") == nil {
 		t.Errorf("late: %v, own: %v", h.fake.Container("late"), h.fake.Container("own"))
 	}
@@ -365,7 +324,7 @@ func TestDrainBeginsNothing(t *testing.T) {
 	go func() { drained <- d.Drain(t.Context()) }()
 	close(h.let)
 	check(t, <-drained)
-	check(t, d.do(t.Context(), func() { d.queue.add("run.later", time.Now()) }))
+	check(t, d.do(t.Context(), func() { d.runs.queue.Add("run.later", time.Now()) }))
 	s, err := d.Status(t.Context(), "")
 	check(t, err)
 	for _, r := range s.Runs {

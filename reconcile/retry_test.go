@@ -135,7 +135,7 @@ func TestATaskWithoutAVerdictIsPinnedAgain(t *testing.T) {
 		h.numbers(d, run)
 		said := map[string]string{}
 		check(t, d.do(t.Context(), func() {
-			for _, c := range d.desired["run.r"].Cells() {
+			for _, c := range d.runs.desired["run.r"].Cells() {
 				said[c.Whole().Task.Name] = c.Whole().Task.Instruction
 			}
 		}))

@@ -77,7 +77,7 @@ func (h *fixture) accept(d *daemon, name string, cells int) {
 	for deadline := time.Now().Add(patience); ; <-time.After(2 * time.Millisecond) {
 		d.look(h.t)
 		waits := false
-		check(h.t, d.do(h.t.Context(), func() { waits = strings.HasPrefix(d.notes["run."+name], "waits for room") }))
+		check(h.t, d.do(h.t.Context(), func() { waits = strings.HasPrefix(d.runs.notes["run."+name], "waits for room") }))
 		if waits {
 			return
 		}
@@ -163,9 +163,9 @@ func TestARunIsLookedAtAgainThatTheTurnHadNoTimeFor(t *testing.T) {
 	plans := 0
 	h.more = func(o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(planned(func() {
-			r.tired = time.Now().Add(time.Hour)
+			r.pace.tired = time.Now().Add(time.Hour)
 			if plans++; plans == 2 {
-				r.tired = time.Now().Add(-time.Hour)
+				r.pace.tired = time.Now().Add(-time.Hour)
 			}
 		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

@@ -14,7 +14,7 @@ func TestARunThatIsNotDeclaredAnyMoreHasAStatus(t *testing.T) {
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	d.untilState(t, "finished")
-	check(t, d.do(t.Context(), func() { delete(d.desired, "run.r"); d.shown.show("run.r") })) // as when its file has been gone for long
+	check(t, d.do(t.Context(), func() { delete(d.runs.desired, "run.r"); d.runs.shown.show("run.r") })) // as when its file has been gone for long
 	s, err := d.Status(t.Context(), "run.r")
 	if err != nil || len(s.Runs) != 1 || s.Runs[0].State != "finished" || s.Runs[0].Note != "no file declares it" || len(s.Runs[0].Trials) != 1 {
 		t.Errorf("%+v, %v", s.Runs, err)

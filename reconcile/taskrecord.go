@@ -4,9 +4,17 @@ import (
 	"context"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 )
+
+// taskRecords record what checks of tasks found. Any goroutine may call put.
+type taskRecords struct {
+	store *store.Store
+	specs *specs.Source                             // the loop's
+	do    func(ctx context.Context, f func()) error // runs f in the loop
+}
 
 // taskValidated is the record of a check.
 type taskValidated struct {
@@ -14,20 +22,20 @@ type taskValidated struct {
 	Task string `json:"task"` // its name
 }
 
-// recordCheck writes what was found beside the spec that declares the task.
-func (r *Reconciler) recordCheck(ctx context.Context, s config.Selected, out taskcheck.Checked) error {
+// put writes what was found beside the spec that declares the task.
+func (k *taskRecords) put(ctx context.Context, s config.Selected, out taskcheck.Checked) error {
 	address := s.Benchmark.Address()
 	var to store.StreamRef
 	var generation string
-	err := r.do(ctx, func() {
-		if b := r.declares(s); b != nil {
-			to, generation = r.streamAt(address, b.Path, r.roots.of(b.Path)), b.Generation
+	err := k.do(ctx, func() {
+		if b := k.declares(s); b != nil {
+			to, generation = k.specs.StreamAt(address, b.Path, k.specs.Root(b.Path)), b.Generation
 		}
 	})
 	if err != nil || to.Path == "" {
 		return err // it was taken out meanwhile
 	}
-	return r.o.Store.Do(ctx, func(tx *store.Tx) error {
+	return k.store.Do(ctx, func(tx *store.Tx) error {
 		if err := tx.MoveStream(to, store.Envelope{Generation: generation}, map[string]string{"to": to.Path}); err != nil {
 			return err
 		}
@@ -38,12 +46,12 @@ func (r *Reconciler) recordCheck(ctx context.Context, s config.Selected, out tas
 }
 
 // declares is the block that has a task, nil if there is none any more.
-func (r *Reconciler) declares(s config.Selected) *config.Block {
+func (k *taskRecords) declares(s config.Selected) *config.Block {
 	if s.Benchmark.Kind == "mining" {
-		if m := r.set.Mining(s.Benchmark.Name); m != nil {
+		if m := k.specs.Set().Mining(s.Benchmark.Name); m != nil {
 			return &m.Block
 		}
-	} else if b := r.set.Benchmark(s.Benchmark.Name); b != nil {
+	} else if b := k.specs.Set().Benchmark(s.Benchmark.Name); b != nil {
 		return &b.Block
 	}
 	return nil

@@ -18,7 +18,7 @@ func TestAStartMakesNoCellsOfARunThatIsOver(t *testing.T) {
 		looked := false
 		for !looked { // a turn follows each look at the files
 			check(t, d.do(t.Context(), func() {
-				if run := d.desired["run.r"]; run != nil {
+				if run := d.runs.desired["run.r"]; run != nil {
 					looked, made = true, run.Wanted().KeysMade()
 				}
 			}))

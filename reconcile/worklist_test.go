@@ -120,13 +120,13 @@ func TestAPlanIsMadeForTheRunThatWasObserved(t *testing.T) {
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
 	check(t, d.do(t.Context(), func() {
-		was := d.desired["run.r"]
-		delete(d.desired, "run.r") // as when its file was away
-		seen := d.observe(t.Context(), []string{"run.r"})[0]
-		d.desired["run.r"] = was
+		was := d.runs.desired["run.r"]
+		delete(d.runs.desired, "run.r") // as when its file was away
+		seen := d.observer.observe(t.Context(), []string{"run.r"})[0]
+		d.runs.desired["run.r"] = was
 		check(t, d.reconcile(t.Context(), "run.r", seen))
-		for id, l := range d.live {
-			if l.cancelled {
+		for _, id := range d.trials.Of("run.r") {
+			if _, cancelled, _ := d.trials.Driven(id); cancelled {
 				t.Errorf("%s is cancelled", id)
 			}
 		}
@@ -164,10 +164,10 @@ func TestALargeRunBeginsAFewTrialsATurn(t *testing.T) {
 		t.Helper()
 		for live, deadline := 0, time.Now().Add(patience); live < 100; {
 			check(t, d.do(t.Context(), func() {
-				before := len(d.live)
-				d.started = 0
+				before := d.trials.Len()
+				d.pace.started = 0
 				d.turn(t.Context())
-				if live = len(d.live); live > before+startsAtOnce {
+				if live = d.trials.Len(); live > before+startsAtOnce {
 					t.Errorf("%d trials began in one turn", live-before)
 				}
 			}))

@@ -147,12 +147,23 @@ var mayImport = map[string][]string{
 		// By whom a task is rated, and of what the names of tests are read.
 		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
 	},
-	"reconcile/specfiles":  {"config"},
-	"reconcile/cheatscan":  {"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round"},
+	"reconcile/specfiles": {"config"},
+	"reconcile/specs":     {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/miningspec", "reconcile/specfiles"},
+	"reconcile/cheatscan": {"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round"},
+	"reconcile/troubles":  {"runtime/container"},
+	"reconcile/workqueue": {},
+	"reconcile/upgrade":   {"reconcile/store", "reconcile/history"},
+	"reconcile/drive": {
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/admission", "reconcile/cheatscan", "reconcile/control", "reconcile/troubles", "runtime/trial", "runtime/container",
+		// The unjudged rounds that a judge resumes.
+		"runtime/judge/round",
+	},
+	"reconcile/preview":    {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/admission", "reconcile/budget", "reconcile/miningspec", "reconcile/pinned"},
+	"reconcile/cellindex":  {"reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/budget", "runtime/trial"},
 	"reconcile/pinned":     {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/image"},
 	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/control", "reconcile/ledger", "reconcile/plan", "reconcile/query", "runtime/mining", "runtime/pause"},
 	"reconcile/retention": {
-		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/troubles", "runtime/trial", "runtime/container",
 		// Of what images are, and by what containers of the judge are known.
 		"runtime/task", "runtime/image", "runtime/judge/sandbox",
 	},
@@ -162,7 +173,7 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specs", "reconcile/cellindex", "reconcile/drive", "reconcile/preview", "reconcile/troubles", "reconcile/upgrade", "reconcile/workqueue", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.

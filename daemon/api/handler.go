@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/preview"
 	"github.com/assayd/assayd/reconcile/query"
 )
 
@@ -39,7 +40,7 @@ type Submitted struct {
 
 // Planned answers POST /v1/plan.
 type Planned struct {
-	reconcile.Previewed
+	preview.Previewed
 	Diagnostics config.Diagnostics `json:"diagnostics"`
 }
 

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/specs"
 )
 
 // Status is for people.
@@ -32,12 +32,12 @@ func (m memory) status(branch string) query.GitStatus {
 
 // Last is the tree as the last daemon on a state directory left it, nil if it followed no
 // repository.
-func Last(state string) *reconcile.Checkout {
+func Last(state string) *specs.Checkout {
 	m, err := recall(filepath.Join(state, "git-specs"))
 	if err != nil || m.URL == "" {
 		return nil
 	}
-	return &reconcile.Checkout{
+	return &specs.Checkout{
 		Root:   Root(state, config.Git{Path: m.Path}),
 		Hold:   func() (func(), bool) { return func() {}, m.Next == (place{}) },
 		Commit: func() string { return m.Now.Commit },

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile"
+	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/runtime/git"
 )
 
@@ -124,8 +124,8 @@ func knock(c chan struct{}) {
 }
 
 // Checkout is the tree for the reconciler.
-func (s *Syncer) Checkout() *reconcile.Checkout {
-	return &reconcile.Checkout{
+func (s *Syncer) Checkout() *specs.Checkout {
+	return &specs.Checkout{
 		Root: Root(s.o.State, s.o.Git),
 		Hold: func() (func(), bool) {
 			if !s.tree.TryRLock() {

@@ -108,3 +108,15 @@ func TrialRecordOf(tx *store.Tx, s trial.State) (r TrialRecord, err error) {
 
 // HomeKey is where the store says which file declares a spec, or was the last to do so.
 func HomeKey(address string) string { return "home/" + address }
+
+// BegunKey is where the store has which cells of a run have begun.
+func BegunKey(address string) string { return "begun/" + address }
+
+// StaleKey is where the store has which content of a run was recorded to be stale; "" = the content is that of now.
+func StaleKey(address string) string { return "stale/" + address }
+
+// ScheduleKey is where the store has the schedule that counts of a run.
+func ScheduleKey(address string) string { return "schedule/" + address }
+
+// FiredKey is where the store has the last firing of a run's schedule that something came of, as plan.Stamp writes it.
+func FiredKey(address string) string { return "fired/" + address }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/troubles"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -20,8 +21,11 @@ type Options struct {
 	Needed func(ctx context.Context, ids map[string]bool) error
 	// Before is the time before which a file was stamped that is surely older than age, whatever the wall
 	// clock was set to.
-	Before func(age time.Duration) time.Time
-	Log    *slog.Logger
+	Before   func(age time.Duration) time.Time
+	Daemon   string                           // id of this process, which its containers bear
+	Until    func(at time.Time) time.Duration // to a time of the loop
+	Troubles *troubles.Troubles
+	Log      *slog.Logger
 }
 
 // Collector removes what is kept, or was left behind, once nobody needs it any more. Any goroutine may use
