@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -42,10 +43,10 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 			return err
 		}
 		if r.desired[address] == nil {
-			return query.Conflictf("rerun %s: no file declares it", address)
+			return request.Conflictf("rerun %s: no file declares it", address)
 		}
 		if o.Execution != nil && !o.Execution.Finished {
-			return query.Conflictf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
+			return request.Conflictf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
 		r.rescan(ctx, r.filesOfRun(address)) // with content as it is now, for this run alone
 		who := control.Of(ctx)
@@ -56,7 +57,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 				return err
 			}
 			if asked.Only = r.sameSlot(address, s); asked.Only == nil {
-				return query.Conflictf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
+				return request.Conflictf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
 			}
 		}
 		differs = r.contents.stale[address]
@@ -115,7 +116,7 @@ func (r *Reconciler) ask(ctx context.Context, f func() error) error {
 // change is command for what does not only answer.
 func (r *Reconciler) change(ctx context.Context, f func() error) error {
 	if r.o.Idle {
-		return query.ErrIdle
+		return request.ErrIdle
 	}
 	return r.command(ctx, func() error {
 		if r.set == nil {

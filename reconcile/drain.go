@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // drain follows what a drain waits for: nobody has to ask again and again. It belongs to the loop,
@@ -26,7 +26,7 @@ func (r *Reconciler) Drain(ctx context.Context) error {
 	case <-over:
 		return nil
 	case <-r.done:
-		return query.ErrStopped
+		return request.ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}

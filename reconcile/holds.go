@@ -13,7 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/waiting"
@@ -45,11 +45,11 @@ func targetOf(r *Reconciler, name string) (t control.Target, err error) {
 	case kind == "provider" && rest != "":
 		known := providersOf(r)
 		if !slices.Contains(known, rest) {
-			return t, fmt.Errorf("%w: no provider is called %q%s", history.ErrUnknown, rest, query.Suggest(rest, known))
+			return t, fmt.Errorf("%w: no provider is called %q%s", history.ErrUnknown, rest, request.Suggest(rest, known))
 		}
 		return t, nil
 	case kind == "engine":
-		return t, query.Mistakef("%s cannot be held: this version has one engine; to hold everything: assayd pause all", name)
+		return t, request.Mistakef("%s cannot be held: this version has one engine; to hold everything: assayd pause all", name)
 	}
 	return t, fmt.Errorf("%w: %s; a hold is of all, a run, a mining spec, or provider.NAME%s", history.ErrUnknown, name, r.Latest().Suggest(name))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/trial"
@@ -60,12 +60,12 @@ func (r *Reconciler) ExtendTrial(ctx context.Context, m control.MoreTime) (c con
 func (r *Reconciler) isTrial(ctx context.Context, target, otherwise string) error {
 	_, cell, err := r.resolve(ctx, target)
 	if err == nil && cell == "" {
-		err = query.Mistakef(otherwise, target)
+		err = request.Mistakef(otherwise, target)
 	}
 	return err
 }
 
-// Cancel ends a run's present execution, the work for a mining spec, or one trial. It returns query.ErrNothing when
+// Cancel ends a run's present execution, the work for a mining spec, or one trial. It returns request.ErrNothing when
 // there is no execution or the last one is over, unless that was cancelled: repeating it changes nothing.
 func (r *Reconciler) Cancel(ctx context.Context, a control.Ask) (c control.Changed, err error) {
 	if err := a.Check(); err != nil {
@@ -104,7 +104,7 @@ func cancelRun(ctx context.Context, r *Reconciler, address string, a control.Ask
 	err := r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
+			return fmt.Errorf("cancel %s: %w", address, request.ErrNothing)
 		}
 		var d history.ExecutionData
 		if err = errors.Join(err, json.Unmarshal(e.Data, &d)); err != nil {
@@ -118,7 +118,7 @@ func cancelRun(ctx context.Context, r *Reconciler, address string, a control.Ask
 			c.Changed = false
 			return nil
 		case !e.FinishedAt.IsZero():
-			return fmt.Errorf("cancel %s: %w: execution e%d is over", address, query.ErrNothing, e.N)
+			return fmt.Errorf("cancel %s: %w: execution e%d is over", address, request.ErrNothing, e.N)
 		case a.DryRun:
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -95,7 +96,7 @@ func TestATrialIsExtended(t *testing.T) {
 	more := func(target string, seconds int64, dry bool) control.MoreTime {
 		return control.MoreTime{Ask: control.Ask{Target: target, Reason: "disk", DryRun: dry}, Seconds: seconds}
 	}
-	var mistake *query.Mistake
+	var mistake *request.Mistake
 	for _, m := range []control.MoreTime{more("run.r", 60, false), more(id, 0, false), more(id, -1, false), more(id, 1<<40, false)} {
 		if _, err := d.ExtendTrial(ctx, m); !errors.As(err, &mistake) {
 			t.Errorf("%+v is answered with %v", m, err)
@@ -109,7 +110,7 @@ func TestATrialIsExtended(t *testing.T) {
 			t.Errorf("%+v is answered with %+v, %v", tt.more, c, err)
 		}
 	}
-	var conflict *query.Conflict
+	var conflict *request.Conflict
 	if _, err := d.ExtendTrial(ctx, more(id, 60, false)); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "is not taken away") {
 		t.Errorf("an earlier deadline: %v", err)
 	}
@@ -144,7 +145,7 @@ func TestWhatCannotBeStopped(t *testing.T) {
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	id := d.untilTrials(t, "x/1 running").Trials[0].ID
-	var mistake *query.Mistake
+	var mistake *request.Mistake
 	for _, a := range []control.Ask{{Target: "run.r"}, {Target: id, Reason: "two\nlines"}, {Target: id, Reason: strings.Repeat("x", 501)}} {
 		if _, err := d.StopTrial(t.Context(), a); !errors.As(err, &mistake) {
 			t.Errorf("stop %q is answered with %v", a.Target, err)
@@ -152,7 +153,7 @@ func TestWhatCannotBeStopped(t *testing.T) {
 	}
 	close(h.let)
 	d.untilState(t, "finished")
-	var conflict *query.Conflict
+	var conflict *request.Conflict
 	if _, err := d.StopTrial(t.Context(), control.Ask{Target: id}); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "it is over") {
 		t.Errorf("a stop of what is over is answered with %v", err)
 	}

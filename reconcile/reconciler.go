@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/specfiles"
 	"github.com/assayd/assayd/reconcile/store"
@@ -556,7 +557,7 @@ func (r *Reconciler) do(ctx context.Context, f func()) error {
 		<-finished
 		return nil
 	case <-r.done:
-		return query.ErrStopped
+		return request.ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -25,10 +25,10 @@ type Retried struct {
 }
 
 // Retry tries again, in the latest execution, the trials of a run that are excluded from
-// rates, or one of them. query.ErrNothing where there is none.
+// rates, or one of them. request.ErrNothing where there is none.
 func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err error) {
 	if plan.IsMining(name) {
-		return out, query.Mistakef("%s is a mining spec; a run or a trial can be tried again", name)
+		return out, request.Mistakef("%s is a mining spec; a run or a trial can be tried again", name)
 	}
 	var of string
 	if err := r.ask(ctx, func() (err error) { of, _, err = r.resolve(ctx, name); return err }); err != nil {
@@ -43,7 +43,7 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 			return err
 		}
 		if r.desired[address] == nil {
-			return query.Conflictf("retry %s: no file declares %s", name, address)
+			return request.Conflictf("retry %s: no file declares %s", name, address)
 		}
 		r.rescan(ctx, r.filesOfRun(address))
 		chosen := func(s trial.State) bool { return !s.Unwanted }
@@ -62,13 +62,13 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 	return out, err
 }
 
-// nothingToRetry is a query.ErrNothing without its words.
+// nothingToRetry is a request.ErrNothing without its words.
 type nothingToRetry struct{ text string }
 
 func (e *nothingToRetry) Error() string { return e.text }
 
-// Is makes it a query.ErrNothing.
-func (e *nothingToRetry) Is(target error) bool { return target == query.ErrNothing }
+// Is makes it a request.ErrNothing.
+func (e *nothingToRetry) Is(target error) bool { return target == request.ErrNothing }
 
 // retry has ended trials tried again that are chosen and in no rate, with a record of who asked; nil = nobody did. Tasks of which no verdict
 // counts are pinned again, with the content as it was last read.
@@ -85,7 +85,7 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 	err = r.o.Store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: it has not begun", query.ErrNothing)
+			return fmt.Errorf("%w: it has not begun", request.ErrNothing)
 		}
 		if err != nil {
 			return err
@@ -137,10 +137,10 @@ func (r *Reconciler) retry(ctx context.Context, address string, record *control.
 func (r *Reconciler) complete(address string) (*config.Run, error) {
 	run := r.set.Run(strings.TrimPrefix(address, "run."))
 	if run == nil {
-		return nil, query.Conflictf("no file declares %s", address)
+		return nil, request.Conflictf("no file declares %s", address)
 	}
 	if folder, _ := r.set.PendingFolder(run); folder != "" {
-		return nil, query.Conflictf("%s; try again when it is there", plan.WaitsFor(r.set, run))
+		return nil, request.Conflictf("%s; try again when it is there", plan.WaitsFor(r.set, run))
 	}
 	return run, nil
 }

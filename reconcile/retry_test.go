@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -46,10 +47,10 @@ func TestAMendedSetupErrorIsTriedAgainInTheSameExecution(t *testing.T) {
 				return r.State == "finished" && phases(r) == "x/2 resolved" && r.Execution == 1
 			})
 			h.numbers(d, run)
-			if _, err := d.Retry(t.Context(), "run.r"); !errors.Is(err, query.ErrNothing) {
+			if _, err := d.Retry(t.Context(), "run.r"); !errors.Is(err, request.ErrNothing) {
 				t.Errorf("a run in which all counts is tried again: %v", err)
 			}
-			if _, err := d.Retry(t.Context(), run.Trials[0].ID); !errors.Is(err, query.ErrNothing) {
+			if _, err := d.Retry(t.Context(), run.Trials[0].ID); !errors.Is(err, request.ErrNothing) {
 				t.Errorf("a trial that counts is tried again: %v", err)
 			}
 		})

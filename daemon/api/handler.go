@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // Socket is where the daemon of a state directory listens.
@@ -52,7 +53,7 @@ type Rerun struct {
 const poll = 100 * time.Millisecond
 
 // errNoPages says that this process serves none.
-var errNoPages = query.Conflictf("this process serves no pages; a daemon does")
+var errNoPages = request.Conflictf("this process serves no pages; a daemon does")
 
 // Handler serves a reconciler on the control socket. Logins is nil where no pages are served.
 func Handler(r *reconcile.Reconciler, version string, logins Logins) http.Handler {

@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // tasksAddress is the address of the benchmark or mining spec that a request names. Where a cell is all that is known, a
@@ -55,7 +56,7 @@ func (s *Server) task(q *http.Request, f page.Frame) (string, page.View, error) 
 	}
 	after, err := query.ParseCellKey(q.FormValue("after"))
 	if err != nil {
-		return "", nil, query.Mistakef("after is no place in the list: %w", err)
+		return "", nil, request.Mistakef("after is no place in the list: %w", err)
 	}
 	d, err := s.o.Reader.TaskOf(q.Context(), address, q.PathValue("task"))
 	if err != nil {

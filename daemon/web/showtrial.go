@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 func (s *Server) trial(q *http.Request, f page.Frame) (string, page.View, error) {
@@ -84,7 +85,7 @@ func (s *Server) round(q *http.Request, f page.Frame) (string, page.View, error)
 	}
 	d.First = first(testsAt(q.URL))
 	output, err := r.OutputAt(ctx, id, name, int64(offset))
-	var conflict *query.Conflict
+	var conflict *request.Conflict
 	switch {
 	case err == nil:
 		d.Output = &output
@@ -170,7 +171,7 @@ func (s *Server) steps(q *http.Request, f page.Frame) (string, page.View, error)
 	if at := q.FormValue("at"); at != "" {
 		since, err := time.ParseDuration(at)
 		if err != nil {
-			return "", nil, query.Mistakef("at=%q is no time since the trial began: write it as in 2h19m", at)
+			return "", nil, request.Mistakef("at=%q is no time since the trial began: write it as in 2h19m", at)
 		}
 		asked.At = t.Started.Add(since)
 	}

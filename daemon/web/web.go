@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // Socket is where the pages of a state directory are served for who can open it, such as by ssh -L.
@@ -127,7 +128,7 @@ func (s *Server) frame(role Role) page.Frame {
 // seenBy is a request that is answered with what the role may see.
 func (s *Server) seenBy(role Role, q *http.Request) *http.Request {
 	if s.o.Numbers && role == Viewer {
-		return q.WithContext(query.WithoutContent(q.Context()))
+		return q.WithContext(request.WithoutContent(q.Context()))
 	}
 	return q
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -24,7 +25,7 @@ func (r *Reader) ActivityBefore(ctx context.Context, before int64, limit int) (i
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		rows, err := tx.ActivityBefore(before, limit)
 		for _, x := range rows {
-			if HidesContent(ctx) {
+			if request.HidesContent(ctx) {
 				x.Reason = "" // it may quote something
 			}
 			infos = append(infos, ActivityInfo{x.N, x.At, x.Action, x.Target, x.By, x.Via, x.Reason})

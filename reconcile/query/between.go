@@ -18,6 +18,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -55,7 +56,7 @@ const (
 
 // BetweenRounds compares two rounds of a trial. A trial or round that is not known is an ErrUnknown.
 func (r *Reader) BetweenRounds(ctx context.Context, id, a, b string) (d Between, err error) {
-	if err := needsContent(ctx, "differences of files"); err != nil {
+	if err := request.NeedsContent(ctx, "differences of files"); err != nil {
 		return d, err
 	}
 	var before, after round.Submission

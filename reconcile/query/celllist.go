@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/trial"
@@ -165,7 +166,7 @@ func (s *Snapshot) notBegun(address string) error {
 	if s.Run(address).Desired != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s%s", history.ErrUnknown, address, Suggest(address, s.Addresses()))
+	return fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, s.Addresses()))
 }
 
 func cellInfo(c store.CellRow) CellInfo {

@@ -1,46 +1,11 @@
 package query
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
-
-// Content is what agents and hidden tests wrote, and what tells of those tests: logs, outputs, diffs, steps, files, names and
-// messages of tests, instructions. Somebody may be let see numbers and not that.
-
-type withoutContent struct{}
-
-// WithoutContent is a context in which a Reader answers without content: texts are left out of answers that have
-// numbers, too, and what is nothing else is refused with a *Hidden.
-func WithoutContent(ctx context.Context) context.Context {
-	return context.WithValue(ctx, withoutContent{}, true)
-}
-
-// HidesContent reports whether who asks is to see no content.
-func HidesContent(ctx context.Context) bool { return ctx.Value(withoutContent{}) != nil }
-
-// Hidden is an error of a request for nothing but content, from somebody who is to see none.
-type Hidden struct{ what string }
-
-func (h *Hidden) Error() string {
-	return fmt.Sprintf(`%s are not shown to viewers: the settings say http { content = "metadata" }`, h.what)
-}
-
-// HiddenFrom is the error of who asks for things, in the plural, and is to see no content.
-func HiddenFrom(what string) error { return &Hidden{what} }
-
-// needsContent refuses who is to see no content. what are things, in the plural.
-func needsContent(ctx context.Context, what string) error {
-	if HidesContent(ctx) {
-		return &Hidden{what}
-	}
-	return nil
-}
 
 // muted is a report without what tests wrote; its counts and numbers stay.
 func muted(r *round.Report) *round.Report {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // Datasets are those of imports that lie elsewhere. Config.Import begins to fetch what is not
@@ -30,7 +31,7 @@ type Fetch struct {
 func (r *Reader) Fetch(ctx context.Context, paths []string, tell func(Fetch)) error {
 	inputs, err := config.ReadAll(paths)
 	if err != nil {
-		return Mistakef("read specs: %w", err)
+		return request.Mistakef("read specs: %w", err)
 	}
 	r.FetchImports(ctx, config.Imports(inputs, r.o.Config), tell)
 	return ctx.Err()

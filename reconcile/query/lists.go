@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
@@ -69,7 +70,7 @@ func (r *Reader) RunOf(ctx context.Context, address string) (RunInfo, error) {
 	view := now.Run(address)
 	infos, err := r.runInfos(ctx, now, []RunView{view})
 	if err == nil && len(infos) == 0 {
-		err = fmt.Errorf("%w: %s%s", history.ErrUnknown, address, Suggest(address, now.Addresses()))
+		err = fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, now.Addresses()))
 	}
 	if err != nil {
 		return RunInfo{}, err
@@ -109,7 +110,7 @@ func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (i
 				return err
 			}
 			run.count(counts)
-			set, err := noted(ctx, tx, s.Address)
+			set, err := note.For(ctx, tx, s.Address)
 			if err != nil {
 				return err
 			}
@@ -172,7 +173,7 @@ func (r *Reader) SpecsAfter(ctx context.Context, after string, limit int) (infos
 	}
 	for _, f := range behind(now.Set.Files, after, limit, func(f config.FileState) string { return f.Path }) {
 		ds := append(config.Diagnostics{}, f.Diagnostics...)
-		if HidesContent(ctx) {
+		if request.HidesContent(ctx) {
 			ds = mutedDiagnostics(ds)
 		}
 		infos = append(infos, SpecInfo{FileStatus{f.Display, f.Status}, f.Path, ds})
@@ -193,7 +194,7 @@ func (r *Reader) TasksAfter(ctx context.Context, of, after string, limit int) (i
 		kind, name, _ := strings.Cut(of, ".")
 		known := false
 		if all, known = tasksOf(set, config.Ref{Kind: kind, Name: name}); !known || kind != "benchmark" && kind != "mining" {
-			return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, of, Suggest(of, blockAddresses(set)))
+			return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, of, request.Suggest(of, blockAddresses(set)))
 		}
 	}
 	for _, s := range behind(all, after, limit, config.Selected.Address) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -17,7 +18,7 @@ import (
 
 // Lines is a page of a run's result lines from seq on, at most limit, for followers.
 func (r *Reader) Lines(ctx context.Context, address string, seq, limit int) (lines []store.Line, err error) {
-	if err := needsContent(ctx, "records"); err != nil {
+	if err := request.NeedsContent(ctx, "records"); err != nil {
 		return nil, err
 	}
 	recorded := false
@@ -40,13 +41,13 @@ func (r *Reader) Lines(ctx context.Context, address string, seq, limit int) (lin
 	if err != nil || now.Run(address).Desired != nil || now.Mines(address) { // it may have no records yet
 		return nil, err
 	}
-	return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, address, Suggest(address, now.Addresses()))
+	return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, now.Addresses()))
 }
 
 // Output is what the judge command wrote in a round of a trial, or of a session without
 // one; the caller closes it.
 func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadCloser, error) {
-	if err := needsContent(ctx, "outputs of tests"); err != nil {
+	if err := request.NeedsContent(ctx, "outputs of tests"); err != nil {
 		return nil, err
 	}
 	var all []round.Submission
@@ -69,7 +70,7 @@ func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadClose
 			continue
 		}
 		if x.Report == nil || x.Report.Output == "" {
-			return nil, Conflictf("%s of %s has no output: no judge command has ended in it", roundName, id)
+			return nil, request.Conflictf("%s of %s has no output: no judge command has ended in it", roundName, id)
 		}
 		return r.o.OpenBlob(x.Report.Output)
 	}
@@ -83,7 +84,7 @@ func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadClose
 // Over says that the try prints nothing more. While there is no log it is an error that is
 // os.ErrNotExist.
 func (r *Reader) OpenLog(ctx context.Context, id string, try int, offset int64) (log io.ReadCloser, end int64, over bool, err error) {
-	if err := needsContent(ctx, "logs of agents"); err != nil {
+	if err := request.NeedsContent(ctx, "logs of agents"); err != nil {
 		return nil, offset, false, err
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
@@ -119,9 +120,9 @@ type OutputPage struct {
 const OutputPageSize = 64 << 10
 
 // OutputAt reads a page of what the judge command wrote in a round, from a byte on. No character is
-// in two pages. A round that is not known is an ErrUnknown, one without an output a *Conflict.
+// in two pages. A round that is not known is an ErrUnknown, one without an output a *request.Conflict.
 func (r *Reader) OutputAt(ctx context.Context, id, roundName string, offset int64) (page OutputPage, err error) {
-	if err := needsContent(ctx, "outputs of tests"); err != nil {
+	if err := request.NeedsContent(ctx, "outputs of tests"); err != nil {
 		return page, err
 	}
 	var sub round.Submission
@@ -134,7 +135,7 @@ func (r *Reader) OutputAt(ctx context.Context, id, roundName string, offset int6
 		return page, err
 	}
 	if sub.Report == nil || sub.Report.Output == "" {
-		return page, Conflictf("%s of %s has no output: no judge command has ended in it", roundName, id)
+		return page, request.Conflictf("%s of %s has no output: no judge command has ended in it", roundName, id)
 	}
 	out, err := r.o.OpenBlob(sub.Report.Output)
 	if err != nil {

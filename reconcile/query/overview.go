@@ -7,6 +7,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 )
@@ -38,7 +39,7 @@ func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
 	}
 	status := r.status(now)
 	o = Overview{Diagnostics: status.Diagnostics[:min(overviewWrong, len(status.Diagnostics))], Waits: status.Waits, Git: status.Git, Files: map[config.Status]int{}}
-	if HidesContent(ctx) {
+	if request.HidesContent(ctx) {
 		o.Diagnostics = mutedDiagnostics(o.Diagnostics)
 	}
 	for _, f := range status.Files {

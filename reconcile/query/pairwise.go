@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 )
@@ -19,7 +20,7 @@ func sideNamed(name string) (execution, agent string) {
 // one of its agents run.nightly.e2/codex.
 func (r *Reader) Pairwise(ctx context.Context, names []string) ([]summary.Pairwise, error) {
 	if len(names) < 2 || len(names) > summary.MaxSides {
-		return nil, Mistakef("%d sides: two to %d can be compared", len(names), summary.MaxSides)
+		return nil, request.Mistakef("%d sides: two to %d can be compared", len(names), summary.MaxSides)
 	}
 	done, err := r.compares(ctx)
 	if err != nil {

@@ -5,12 +5,13 @@ import (
 	"errors"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
 // Records returns the trials of a run's last execution, or the trial of that name.
 func (r *Reader) Records(ctx context.Context, name string) (records []history.TrialRecord, err error) {
-	if err := needsContent(ctx, "records"); err != nil {
+	if err := request.NeedsContent(ctx, "records"); err != nil {
 		return nil, err
 	}
 	now, err := r.Snapshot(ctx)

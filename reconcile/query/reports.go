@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 )
@@ -54,9 +55,9 @@ func (r *Reader) executionNamed(ctx context.Context, name string) (d doneOf, err
 		last, err := tx.LatestExecution(d.address)
 		switch {
 		case errors.Is(err, store.ErrNotFound) && now.Knows(d.address):
-			return fmt.Errorf("report on %s: %w: it has not begun", d.address, ErrNothing)
+			return fmt.Errorf("report on %s: %w: it has not begun", d.address, request.ErrNothing)
 		case errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("%w: %s%s", history.ErrUnknown, name, Suggest(d.address, now.Addresses()))
+			return fmt.Errorf("%w: %s%s", history.ErrUnknown, name, request.Suggest(d.address, now.Addresses()))
 		case err != nil:
 			return err
 		case d.n > last.N:

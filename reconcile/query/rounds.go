@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/note"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -54,7 +55,7 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 			return err
 		}
 		t, err := trialStatus(tx, s, nil)
-		if HidesContent(ctx) {
+		if request.HidesContent(ctx) {
 			t.mute()
 		}
 		info = TrialInfo{
@@ -63,7 +64,7 @@ func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err er
 			Now: t.Now, Ended: t.Ended, Best: t.Best, Flags: append([]string{}, t.Flags...), Usage: t.Usage, Budget: t.Budget,
 		}
 		if err == nil {
-			info.Set, err = noted(ctx, tx, s.ID)
+			info.Set, err = note.For(ctx, tx, s.ID)
 		}
 		return err
 	})
@@ -93,7 +94,7 @@ func (r *Reader) RoundsAfter(ctx context.Context, id string, after, limit int) (
 				return err
 			}
 			info := RoundInfo{row.N, roundOf(s, sub), sub.Kind}
-			if HidesContent(ctx) {
+			if request.HidesContent(ctx) {
 				info.Report = muted(info.Report)
 			}
 			infos = append(infos, info)
@@ -115,7 +116,7 @@ func (r *Reader) RoundOf(ctx context.Context, id, roundName string) (info RoundI
 		info = RoundInfo{row.N, roundOf(s, sub), sub.Kind}
 		return err
 	})
-	if HidesContent(ctx) {
+	if request.HidesContent(ctx) {
 		info.Report = muted(info.Report)
 	}
 	return info, err
@@ -129,10 +130,10 @@ type TestInfo struct {
 
 // TestsAfter returns at most limit tests of a round behind the one numbered after: of a status, ""
 // being any, and with part of a name in whatever case. A round that is not known is an ErrUnknown,
-// one without a verdict a *Conflict.
+// one without a verdict a *request.Conflict.
 func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name string, after, limit int) (infos []TestInfo, err error) {
 	if name != "" { // who asks for names again and again learns them
-		if err := needsContent(ctx, "names of tests"); err != nil {
+		if err := request.NeedsContent(ctx, "names of tests"); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +151,7 @@ func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name str
 		return nil, err
 	}
 	if sub.Report == nil {
-		return nil, Conflictf("%s of %s: %w", roundName, id, errNotJudged)
+		return nil, request.Conflictf("%s of %s: %w", roundName, id, errNotJudged)
 	}
 	name = strings.ToLower(name)
 	for i, t := range sub.Report.Tests {
@@ -161,7 +162,7 @@ func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name str
 			infos = append(infos, TestInfo{i + 1, t})
 		}
 	}
-	if HidesContent(ctx) {
+	if request.HidesContent(ctx) {
 		muteTests(infos)
 	}
 	return infos, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -33,21 +34,21 @@ func FindTask(set *config.Set, address string) (config.Selected, error) {
 	all, known := tasksOf(set, ref)
 	switch {
 	case !known && ref.Task == "":
-		return config.Selected{}, Mistakef("there is no task or benchmark %s%s", address, Suggest(address, blockAddresses(set)))
+		return config.Selected{}, request.Mistakef("there is no task or benchmark %s%s", address, request.Suggest(address, blockAddresses(set)))
 	case !known:
-		return config.Selected{}, Mistakef("there is no task %s%s", address, Suggest(address, taskAddresses(set)))
+		return config.Selected{}, request.Mistakef("there is no task %s%s", address, request.Suggest(address, taskAddresses(set)))
 	case ref.Task == "" && len(all) == 0:
-		return config.Selected{}, Mistakef("%s has no tasks", address)
+		return config.Selected{}, request.Mistakef("%s has no tasks", address)
 	case ref.Task == "" && len(all) > 1:
 		ref.Task = "NAME"
-		return config.Selected{}, Mistakef("%s has %d tasks; name one, as in %s", address, len(all), ref)
+		return config.Selected{}, request.Mistakef("%s has %d tasks; name one, as in %s", address, len(all), ref)
 	case ref.Task == "":
 		return all[0], nil
 	}
 	if i := slices.IndexFunc(all, func(s config.Selected) bool { return s.Name() == ref.Task }); i >= 0 {
 		return all[i], nil
 	}
-	return config.Selected{}, Mistakef("there is no task %s%s", address, Suggest(ref.String(), taskAddresses(set)))
+	return config.Selected{}, request.Mistakef("there is no task %s%s", address, request.Suggest(ref.String(), taskAddresses(set)))
 }
 
 // tasksOf are the tasks of a benchmark, or what was mined so far, and whether there is such a
@@ -81,7 +82,7 @@ var errAddress = errors.New(`a task is named as benchmark.NAME["TASK"] or benchm
 func SplitAddress(address string) (ref config.Ref, err error) {
 	kind, rest, _ := strings.Cut(address, ".")
 	if kind != "benchmark" && kind != "mining" || rest == "" {
-		return ref, Mistakef("%q is no task: %w", address, errAddress)
+		return ref, request.Mistakef("%q is no task: %w", address, errAddress)
 	}
 	ref.Kind = kind
 	name, quoted, ok := strings.Cut(rest, "[")
@@ -92,7 +93,7 @@ func SplitAddress(address string) (ref config.Ref, err error) {
 	ref.Name = name
 	ref.Task, err = strconv.Unquote(strings.TrimSuffix(quoted, "]"))
 	if err != nil || ref.Task == "" || !strings.HasSuffix(quoted, "]") {
-		return ref, Mistakef("%q is no task: %w", address, errAddress)
+		return ref, request.Mistakef("%q is no task: %w", address, errAddress)
 	}
 	return ref, nil
 }
@@ -134,12 +135,12 @@ func TaskOfRun(set *config.Set, s trial.State) (task.Task, bool) {
 
 // Selected are the tasks that an address means: that of a task, or of a benchmark or a mining
 // spec with all that it has; "" means all of a set. An address that means nothing is a
-// *Mistake.
+// *request.Mistake.
 func Selected(set *config.Set, address string) ([]config.Selected, error) {
 	if address == "" {
 		all := AllTasks(set)
 		if len(all) == 0 {
-			return nil, Mistakef("there is no task in these files")
+			return nil, request.Mistakef("there is no task in these files")
 		}
 		return all, nil
 	}

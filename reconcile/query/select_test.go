@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 func TestATaskIsFoundByItsAddress(t *testing.T) {
@@ -58,7 +59,7 @@ func TestATaskIsFoundByItsAddress(t *testing.T) {
 			}
 			continue
 		}
-		if _, ok := errors.AsType[*Mistake](err); !ok || !strings.Contains(err.Error(), tc.says) {
+		if _, ok := errors.AsType[*request.Mistake](err); !ok || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%q: %v does not say %q", tc.address, err, tc.says)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/mining"
 )
 
@@ -137,7 +138,7 @@ func (s *Snapshot) Suggest(name string) string {
 	for address := range s.Minings() {
 		known = append(known, address)
 	}
-	return Suggest(name, known)
+	return request.Suggest(name, known)
 }
 
 // waitsOf says what a run waits for before it begins, and how far that is.
@@ -162,14 +163,14 @@ func (r *Reader) Latest() *Snapshot { return r.latest.Load() }
 func (r *Reader) Snapshot(ctx context.Context) (*Snapshot, error) {
 	select {
 	case <-r.o.Stopped:
-		return nil, ErrStopped
+		return nil, request.ErrStopped
 	default:
 	}
 	select {
 	case <-r.first:
 		return r.latest.Load(), nil
 	case <-r.o.Stopped:
-		return nil, ErrStopped
+		return nil, request.ErrStopped
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // Who asks before there is a snapshot waits for it, until the daemon stops or he does.
@@ -28,7 +29,7 @@ func TestAQuestionWaitsForTheFirstSnapshot(t *testing.T) {
 			t.Errorf("the first: %+v, %v", now, err)
 		}
 		close(stopped)
-		if _, err := r.Snapshot(t.Context()); !errors.Is(err, ErrStopped) {
+		if _, err := r.Snapshot(t.Context()); !errors.Is(err, request.ErrStopped) {
 			t.Errorf("after the end: %v", err)
 		}
 	})

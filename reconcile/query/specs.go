@@ -7,6 +7,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -26,7 +27,7 @@ func (r *Reader) SpecsFor(ctx context.Context, files []string) (set *config.Set,
 	}
 	inputs, err := config.ReadAll(files)
 	if err != nil {
-		return nil, nil, Mistakef("read specs: %w", err)
+		return nil, nil, request.Mistakef("read specs: %w", err)
 	}
 	r.FetchImports(ctx, config.Imports(inputs, r.o.Config), func(Fetch) {})
 	set = config.Load(inputs, nil, r.o.Config)
@@ -56,7 +57,7 @@ func (r *Reader) RunNamed(ctx context.Context, now *Snapshot, name string) (addr
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(name)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %s%s", history.ErrUnknown, name, Suggest(name, now.Addresses()))
+			return fmt.Errorf("%w: %s%s", history.ErrUnknown, name, request.Suggest(name, now.Addresses()))
 		}
 		address, cell = row.Spec, row.Cell
 		return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/config"
@@ -14,6 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
@@ -134,7 +134,7 @@ func (r *Reader) StatusOf(ctx context.Context, q StatusQuery) (s Status, err err
 		}
 		s.Minings = append(s.Minings, m)
 	}
-	if HidesContent(ctx) {
+	if request.HidesContent(ctx) {
 		s.mute()
 	}
 	return s, nil
@@ -173,20 +173,6 @@ func (r *Reader) status(now *Snapshot) Status {
 		}
 	}
 	return s
-}
-
-// Suggest names what was probably meant: the same without its kind, or a near miss.
-func Suggest(name string, known []string) string {
-	best := config.Nearest(name, known)
-	for _, k := range known {
-		if strings.HasSuffix(k, "."+name) {
-			best = k
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s?", best)
 }
 
 // runStatuses are those of runs. Those that work have their trials first, as far as they reach.

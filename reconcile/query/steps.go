@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/trial"
@@ -46,7 +47,7 @@ const maxStepBytes = 2 << 20
 
 // Steps reads a page of the steps of a trial's try. An agent that asked no model has none.
 func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage, err error) {
-	if err := needsContent(ctx, "steps of agents"); err != nil {
+	if err := request.NeedsContent(ctx, "steps of agents"); err != nil {
 		return p, err
 	}
 	s, err := r.knownTrial(ctx, id)

@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
@@ -47,7 +48,7 @@ func (r *Reader) BenchmarkOf(ctx context.Context, address string) (b BenchmarkIn
 	if !known {
 		suggestion := ""
 		if now.Set != nil {
-			suggestion = Suggest(address, blockAddresses(now.Set))
+			suggestion = request.Suggest(address, blockAddresses(now.Set))
 		}
 		return b, history.Unknown("there is no %s%s", address, suggestion)
 	}
@@ -148,7 +149,7 @@ func (r *Reader) TaskOf(ctx context.Context, of, name string) (d TaskDetail, err
 	if err == nil && !d.Declared && last == nil {
 		err = history.Unknown("there is no task %s", d.Address)
 	}
-	if d.NoContent = HidesContent(ctx); d.NoContent {
+	if d.NoContent = request.HidesContent(ctx); d.NoContent {
 		d.withoutContent()
 	}
 	return d, err

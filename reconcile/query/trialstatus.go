@@ -8,6 +8,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -140,7 +141,7 @@ func (r *Reader) Trial(ctx context.Context, id string) (t TrialStatus, err error
 		}
 		return nil
 	})
-	if HidesContent(ctx) {
+	if request.HidesContent(ctx) {
 		t.mute()
 	}
 	return t, err

@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/task"
@@ -51,7 +52,7 @@ const OrphanedFor = time.Hour
 // made from; what is anybody else's is never touched.
 func (c *Collector) Collect(ctx context.Context, s Sweep) (out Swept, err error) {
 	if c.o.Host.Images == nil {
-		return out, query.ErrIdle
+		return out, request.ErrIdle
 	}
 	out.Images = []image.Collected{}
 	if s.Kept { // at first: an image that a container was made from stays

@@ -68,7 +68,7 @@ type checking struct {
 // CheckTask has a task checked: its solution, its untouched tree and every adversary are
 // judged, each in a session of its own, and its work image is looked through. In the end a
 // model rates it, if one is to. Of a task that is in force a record is written. What is wrong with Files comes as diagnostics, and what
-// else the asker must mend as a *query.Mistake; what is wrong with the task is in the outcome.
+// else the asker must mend as a *request.Mistake; what is wrong with the task is in the outcome.
 func (r *Checker) CheckTask(ctx context.Context, c Check) (out Checked, ds config.Diagnostics, err error) {
 	began := time.Now()
 	if err := r.rateable(c.Rater); err != nil {
