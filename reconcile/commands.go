@@ -137,5 +137,5 @@ func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell st
 	if _, is := r.runView(name); is && !plan.IsMining(name) {
 		return name, "", nil
 	}
-	return r.RunNamed(ctx, r.Latest(), name)
+	return r.RunNamed(ctx, r.Snapshots.Get(), name)
 }

@@ -51,7 +51,7 @@ func targetOf(r *Reconciler, name string) (t control.Target, err error) {
 	case kind == "engine":
 		return t, request.Mistakef("%s cannot be held: this version has one engine; to hold everything: assayd pause all", name)
 	}
-	return t, fmt.Errorf("%w: %s; a hold is of all, a run, a mining spec, or provider.NAME%s", history.ErrUnknown, name, r.Latest().Suggest(name))
+	return t, fmt.Errorf("%w: %s; a hold is of all, a run, a mining spec, or provider.NAME%s", history.ErrUnknown, name, r.Snapshots.Get().Suggest(name))
 }
 
 // providersOf are the providers of models that the settings or specs name.

@@ -26,6 +26,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
@@ -291,7 +292,7 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 		h.more(&o)
 	}
 	d.Reconciler = New(o)
-	d.shown.checked = func(latest *query.Snapshot) { d.checkSnapshot(h.t, latest) }
+	d.shown.checked = func(latest *snapshot.Snapshot) { d.checkSnapshot(h.t, latest) }
 	if h.tune != nil {
 		h.tune(d.Reconciler)
 	}
@@ -305,9 +306,9 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 }
 
 // checkSnapshot holds that a snapshot is what a new one of everything would be.
-func (d *daemon) checkSnapshot(t *testing.T, latest *query.Snapshot) {
+func (d *daemon) checkSnapshot(t *testing.T, latest *snapshot.Snapshot) {
 	t.Helper()
-	runs, minings := map[string]query.RunView{}, map[string]query.MiningView{}
+	runs, minings := map[string]snapshot.RunView{}, map[string]snapshot.MiningView{}
 	for _, all := range []iter.Seq[string]{maps.Keys(d.desired), maps.Keys(d.gone), slices.Values(d.minings.Addresses())} {
 		for address := range all {
 			if view, is := d.runView(address); is && !plan.IsMining(address) {

@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/specfiles"
@@ -149,9 +150,10 @@ func New(o Options) *Reconciler {
 			_ = r.do(ctx, func() { r.queue.add(spec, r.now()) }) // it may be over; fails where the loop has ended
 		},
 	})
+	snapshots := snapshot.NewLatest(r.done)
 	r.Reader = query.New(query.Options{
-		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
-		Idle: o.Idle, Stopped: r.done, Host: r.hostState(),
+		Store: o.Store, Snapshots: snapshots, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
+		Idle: o.Idle, Host: r.hostState(),
 	})
 	r.Evaluator = evaluate.New(evaluate.Options{
 		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: r.o.Config, Accepted: r.accepted, Hold: r.holdCheckout, Commit: r.commitOf,
@@ -159,9 +161,9 @@ func New(o Options) *Reconciler {
 	})
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: r.o.Config, Record: r.recordCheck})
 	r.Desk, r.Orders, r.Notes = newDesk(r), newOrders(r), newNotes(r)
-	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
+	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Snapshots: snapshots, StateDir: o.Host.StateDir, Log: o.Log})
 	r.Retention = retention.New(retention.Options{
-		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log,
+		Store: o.Store, Host: &r.o.Host, Snapshots: snapshots, Needed: r.scans.Needed, Log: o.Log,
 		Before: func(age time.Duration) time.Time { return r.stamped(r.now().Add(-age)) },
 	})
 	h := &r.o.Host

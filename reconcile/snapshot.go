@@ -2,17 +2,17 @@ package reconcile
 
 import (
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
 // unpublished is what the latest snapshot does not have yet. The loop alone publishes, and never in the
 // middle of a turn: a spec that was accepted is shown together with what the plan makes of it.
 type unpublished struct {
-	waiting []chan struct{}              // closed with the next snapshot
-	changed map[string]bool              // addresses that are not in the latest snapshot as they are now
-	all     bool                         // any address may have changed
-	checked func(latest *query.Snapshot) // called with each snapshot, by tests; nil = by no test
+	waiting []chan struct{}                 // closed with the next snapshot
+	changed map[string]bool                 // addresses that are not in the latest snapshot as they are now
+	all     bool                            // any address may have changed
+	checked func(latest *snapshot.Snapshot) // called with each snapshot, by tests; nil = by no test
 }
 
 // show notes that what is known of an address has changed.
@@ -30,7 +30,7 @@ func (r *Reconciler) publish() {
 		}
 		r.shown.waiting = nil
 	}()
-	was := r.Latest()
+	was := r.Snapshots.Get()
 	files := was == nil || was.Set != r.set || was.Blind != r.blind
 	if !files && !r.shown.all && len(r.shown.changed) == 0 {
 		return
@@ -54,7 +54,7 @@ func (r *Reconciler) publish() {
 	clear(r.shown.changed)
 	r.shown.all = false
 	now := edit.Done(r.set, r.previous, r.blind)
-	r.Publish(now)
+	r.Snapshots.Publish(now)
 	for _, address := range announced {
 		r.o.Store.Announce(address, store.Notes)
 	}
@@ -67,7 +67,7 @@ func (r *Reconciler) publish() {
 }
 
 // showAllAddresses notes each address that there is, or was in the snapshot, as changed.
-func (r *Reconciler) showAllAddresses(was *query.Snapshot) {
+func (r *Reconciler) showAllAddresses(was *snapshot.Snapshot) {
 	for address := range r.desired {
 		r.shown.show(address)
 	}
@@ -89,13 +89,13 @@ func (r *Reconciler) showAllAddresses(was *query.Snapshot) {
 }
 
 // runView is what is known of a run now, and whether there is such a run.
-func (r *Reconciler) runView(address string) (v query.RunView, is bool) {
+func (r *Reconciler) runView(address string) (v snapshot.RunView, is bool) {
 	v.Address = address
 	d := r.desired[address]
 	if _, gone := r.gone[address]; d == nil && !gone {
 		return v, false
 	}
-	v = query.RunView{Address: address, Desired: d, Note: r.notes[address], Stale: r.contents.stale[address], Rerun: r.rerun[address] != nil, NoRoom: r.waitlist.Waits(address)}
+	v = snapshot.RunView{Address: address, Desired: d, Note: r.notes[address], Stale: r.contents.stale[address], Rerun: r.rerun[address] != nil, NoRoom: r.waitlist.Waits(address)}
 	if d != nil {
 		if run := r.set.Run(d.Name); run != nil {
 			v.File = run.Pos.File
@@ -105,7 +105,7 @@ func (r *Reconciler) runView(address string) (v query.RunView, is bool) {
 }
 
 // miningView is what is known of a mining spec now, and whether there is such a spec.
-func (r *Reconciler) miningView(address string) (v query.MiningView, is bool) {
-	v = query.MiningView{Address: address, Spec: r.miningOf(address), Miner: r.minings.Miner(address), Note: r.notes[address]}
+func (r *Reconciler) miningView(address string) (v snapshot.MiningView, is bool) {
+	v = snapshot.MiningView{Address: address, Spec: r.miningOf(address), Miner: r.minings.Miner(address), Note: r.notes[address]}
 	return v, r.minings.Known(address)
 }

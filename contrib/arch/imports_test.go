@@ -123,10 +123,11 @@ var mayImport = map[string][]string{
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot",
 		// What is told of trials, rounds, and mining.
 		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
 	},
+	"reconcile/query/snapshot":      {"config", "reconcile/plan", "reconcile/request", "runtime/mining"},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
 	"reconcile/request":             {"config"},
 	"reconcile/note":                {"reconcile/store", "reconcile/request"},
@@ -150,17 +151,17 @@ var mayImport = map[string][]string{
 	"reconcile/pinned":     {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/image"},
 	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/control", "reconcile/ledger", "reconcile/plan", "reconcile/request", "runtime/mining", "runtime/pause"},
 	"reconcile/retention": {
-		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/request", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/request", "reconcile/query/snapshot", "reconcile/query", "runtime/trial", "runtime/container",
 		// Of what images are, and by what containers of the judge are known.
 		"runtime/task", "runtime/image", "runtime/judge/sandbox",
 	},
 	"reconcile/foreign": {
-		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/evaluate", "reconcile/query/snapshot", "runtime/trial",
 		// What is told, and in whose words.
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/request",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/request", "reconcile/query/snapshot",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.
@@ -169,7 +170,7 @@ var mayImport = map[string][]string{
 
 	"daemon/watch":  {},
 	"daemon/notify": {},
-	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request"},
+	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot"},
 	"daemon/web/page": {
 		"config", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
 	},
@@ -198,7 +199,7 @@ var ownerOf = map[string]string{
 	"github.com/containerd/errdefs":     "runtime/container/docker",
 	"k8s.io":                            "runtime/container/kubernetes",
 	"modernc.org/sqlite":                "reconcile/store",
-	"github.com/hashicorp/go-immutable": "reconcile/query",
+	"github.com/hashicorp/go-immutable": "reconcile/query/snapshot",
 	"github.com/hashicorp/hcl/v2":       "config",
 	"github.com/zclconf/go-cty":         "config",
 	"github.com/agext/levenshtein":      "config",

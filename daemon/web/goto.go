@@ -27,7 +27,7 @@ func (s *Server) goTo(w http.ResponseWriter, q *http.Request) {
 }
 
 func (s *Server) resolve(ctx context.Context, name string) (string, error) {
-	now, err := s.o.Reader.Snapshot(ctx)
+	now, err := s.o.Reader.Snapshots.Wait(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ func (s *Server) tasksAddress(q *http.Request) (string, error) {
 	if name := q.PathValue("mining"); name != "" {
 		return "mining." + name, nil
 	}
-	now, err := s.o.Reader.Snapshot(q.Context())
+	now, err := s.o.Reader.Snapshots.Wait(q.Context())
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -109,14 +110,14 @@ func CellStates() []string {
 // CellsAfter returns at most limit trials of an execution that come behind the one with the key; the
 // first ones come behind the zero key. A run that is not known is an ErrUnknown.
 func (r *Reader) CellsAfter(ctx context.Context, f CellFilter, after CellKey, limit int) (infos []CellInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		last, err := tx.LatestExecution(f.Run)
 		if errors.Is(err, store.ErrNotFound) {
-			return now.notBegun(f.Run)
+			return notBegun(now, f.Run)
 		}
 		if err != nil {
 			return err
@@ -162,11 +163,11 @@ func (r *Reader) CellsAfter(ctx context.Context, f CellFilter, after CellKey, li
 }
 
 // notBegun is nil for a run that is declared, which has no trials then, and else an ErrUnknown.
-func (s *Snapshot) notBegun(address string) error {
-	if s.Run(address).Desired != nil {
+func notBegun(now *snapshot.Snapshot, address string) error {
+	if now.Run(address).Desired != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, s.Addresses()))
+	return fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, now.Addresses()))
 }
 
 func cellInfo(c store.CellRow) CellInfo {

@@ -2,8 +2,11 @@ package query
 
 import (
 	"context"
+	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/request"
 )
 
@@ -69,4 +72,12 @@ func (r *Reader) fetching(set *config.Set, name string) string {
 		}
 	}
 	return ""
+}
+
+// waitsOf says what a run waits for before it begins, and how far that is.
+func (r *Reader) waitsOf(s *snapshot.Snapshot, address string, d *plan.Run) string {
+	if d == nil || d.Waits == "" {
+		return ""
+	}
+	return d.Waits + r.fetching(s.Set, strings.TrimPrefix(address, "run."))
 }

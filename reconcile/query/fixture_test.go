@@ -10,6 +10,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/trial"
@@ -42,9 +43,9 @@ func newFixture(t *testing.T) *fixture {
 
 // reader answers with a first snapshot in which nothing is declared.
 func (h *fixture) reader() *Reader {
-	r := New(Options{Store: h.store, StateDir: h.store.Dir(), OpenBlob: h.store.Blobs().Open})
-	var none *Snapshot
-	r.Publish(none.Edit().Done(nil, nil, ""))
+	r := New(Options{Store: h.store, Snapshots: snapshot.NewLatest(nil), StateDir: h.store.Dir(), OpenBlob: h.store.Blobs().Open})
+	var none *snapshot.Snapshot
+	r.Snapshots.Publish(none.Edit().Done(nil, nil, ""))
 	return r
 }
 

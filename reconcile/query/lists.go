@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
@@ -46,12 +47,12 @@ type RunInfo struct {
 
 // RunsAfter returns at most limit runs whose address comes behind after.
 func (r *Reader) RunsAfter(ctx context.Context, after string, limit int) (infos []RunInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var page []RunView
-	for _, run := range inOrder(now.runs, after) {
+	var page []snapshot.RunView
+	for _, run := range now.RunsAfter(after) {
 		if len(page) == limit {
 			break
 		}
@@ -63,12 +64,12 @@ func (r *Reader) RunsAfter(ctx context.Context, after string, limit int) (infos 
 // RunOf returns a run, also one that no file declares any more and that was executed. Another is an
 // ErrUnknown.
 func (r *Reader) RunOf(ctx context.Context, address string) (RunInfo, error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return RunInfo{}, err
 	}
 	view := now.Run(address)
-	infos, err := r.runInfos(ctx, now, []RunView{view})
+	infos, err := r.runInfos(ctx, now, []snapshot.RunView{view})
 	if err == nil && len(infos) == 0 {
 		err = fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, now.Addresses()))
 	}
@@ -94,7 +95,7 @@ func (r *Reader) estimate(ctx context.Context, d *plan.Run) (*plan.Estimate, err
 }
 
 // runInfos leaves out what is neither declared nor was executed.
-func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (infos []RunInfo, err error) {
+func (r *Reader) runInfos(ctx context.Context, now *snapshot.Snapshot, seen []snapshot.RunView) (infos []RunInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		holds, err := hold.Read(tx)
 		if err != nil {
@@ -167,7 +168,7 @@ type SpecInfo struct {
 
 // SpecsAfter returns at most limit spec files whose path comes behind after.
 func (r *Reader) SpecsAfter(ctx context.Context, after string, limit int) (infos []SpecInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil || now.Set == nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (r *Reader) SpecsAfter(ctx context.Context, after string, limit int) (infos
 // TasksAfter returns at most limit tasks whose address comes behind after: those of a benchmark or a
 // mining spec, "" being all.
 func (r *Reader) TasksAfter(ctx context.Context, of, after string, limit int) (infos []TaskInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil || now.Set == nil {
 		return nil, err
 	}
@@ -227,11 +228,11 @@ type MiningInfo struct {
 
 // MiningOf returns a mining spec; another is an ErrUnknown.
 func (r *Reader) MiningOf(ctx context.Context, address string) (m MiningInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return m, err
 	}
-	seen, is := now.minings.Get([]byte(address))
+	seen, is := now.Mining(address)
 	if !is {
 		return m, fmt.Errorf("%w: %s", history.ErrUnknown, address)
 	}
@@ -275,7 +276,7 @@ func (r *Reader) PullsBefore(ctx context.Context, address string, f store.PullFi
 	}); err != nil || len(infos) > 0 {
 		return infos, err
 	}
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}

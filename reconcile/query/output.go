@@ -37,7 +37,7 @@ func (r *Reader) Lines(ctx context.Context, address string, seq, limit int) (lin
 	if err != nil || recorded {
 		return lines, err
 	}
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil || now.Run(address).Desired != nil || now.Mines(address) { // it may have no records yet
 		return nil, err
 	}

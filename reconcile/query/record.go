@@ -14,7 +14,7 @@ func (r *Reader) Records(ctx context.Context, name string) (records []history.Tr
 	if err := request.NeedsContent(ctx, "records"); err != nil {
 		return nil, err
 	}
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}

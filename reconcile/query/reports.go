@@ -43,7 +43,7 @@ func (r *Reader) doing(ctx context.Context, name string) (d summary.Execution, e
 // executionNamed finds the execution that a name means.
 func (r *Reader) executionNamed(ctx context.Context, name string) (d doneOf, err error) {
 	d.address = name
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return d, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
@@ -15,7 +16,7 @@ import (
 // SpecsFor returns the specs in force, or what these files say by themselves.
 func (r *Reader) SpecsFor(ctx context.Context, files []string) (set *config.Set, ds config.Diagnostics, err error) {
 	if len(files) == 0 {
-		now, err := r.Snapshot(ctx)
+		now, err := r.Snapshots.Wait(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -50,7 +51,7 @@ func (r *Reader) StateOfTrial(ctx context.Context, id string) (s trial.State, er
 }
 
 // RunNamed finds the run that a name means, and the cell when it is a trial's.
-func (r *Reader) RunNamed(ctx context.Context, now *Snapshot, name string) (address, cell string, err error) {
+func (r *Reader) RunNamed(ctx context.Context, now *snapshot.Snapshot, name string) (address, cell string, err error) {
 	if now.Knows(name) {
 		return name, "", nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -99,15 +100,15 @@ func (r *Reader) Status(ctx context.Context, address string) (Status, error) {
 // StatusOf reads the present state. The loop says what it knows, and has no part in reading what was
 // done.
 func (r *Reader) StatusOf(ctx context.Context, q StatusQuery) (s Status, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return s, err
 	}
 	s = r.status(now)
-	runs, mines := now.views(q.Address)
+	runs, mines := views(now, q.Address)
 	undeclared := q.Address != "" && len(mines)+len(runs) == 0
 	if undeclared && !plan.IsMining(q.Address) {
-		runs = []RunView{{Address: q.Address}} // its results may still be there
+		runs = []snapshot.RunView{{Address: q.Address}} // its results may still be there
 	}
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if s.Runs, err = r.runStatuses(tx, now, runs, q); err == nil {
@@ -141,27 +142,27 @@ func (r *Reader) StatusOf(ctx context.Context, q StatusQuery) (s Status, err err
 }
 
 // views are those of all runs and mining specs, or of the one of that address.
-func (s *Snapshot) views(address string) (runs []RunView, minings []MiningView) {
+func views(s *snapshot.Snapshot, address string) (runs []snapshot.RunView, minings []snapshot.MiningView) {
 	if address != "" {
-		if run, is := s.runs.Get([]byte(address)); is {
-			runs = append(runs, run)
+		if s.Knows(address) {
+			runs = append(runs, s.Run(address))
 		}
-		if mining, is := s.minings.Get([]byte(address)); is {
+		if mining, is := s.Mining(address); is {
 			minings = append(minings, mining)
 		}
 		return runs, minings
 	}
-	for _, run := range inOrder(s.runs, "") {
+	for _, run := range s.Runs() {
 		runs = append(runs, run)
 	}
-	for _, mining := range inOrder(s.minings, "") {
+	for _, mining := range s.Minings() {
 		minings = append(minings, mining)
 	}
 	return runs, minings
 }
 
 // status is what is known besides runs and mining specs.
-func (r *Reader) status(now *Snapshot) Status {
+func (r *Reader) status(now *snapshot.Snapshot) Status {
 	s := Status{Time: clock.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}, Git: r.GitNow()}
 	if now.Blind != "" {
 		s.Waits = append(s.Waits, "a look at the specs: "+now.Blind)
@@ -176,7 +177,7 @@ func (r *Reader) status(now *Snapshot) Status {
 }
 
 // runStatuses are those of runs. Those that work have their trials first, as far as they reach.
-func (r *Reader) runStatuses(tx *store.Tx, now *Snapshot, seen []RunView, q StatusQuery) ([]RunStatus, error) {
+func (r *Reader) runStatuses(tx *store.Tx, now *snapshot.Snapshot, seen []snapshot.RunView, q StatusQuery) ([]RunStatus, error) {
 	filled, err := history.AllFilled(tx)
 	if err != nil {
 		return nil, err
@@ -214,7 +215,7 @@ func (r *Reader) runStatuses(tx *store.Tx, now *Snapshot, seen []RunView, q Stat
 }
 
 // runStatus is what is known of a run but for its trials.
-func (r *Reader) runStatus(tx *store.Tx, now *Snapshot, seen RunView) (RunStatus, error) {
+func (r *Reader) runStatus(tx *store.Tx, now *snapshot.Snapshot, seen snapshot.RunView) (RunStatus, error) {
 	address, d := seen.Address, seen.Desired
 	run := RunStatus{Address: address, File: seen.File, Note: seen.Note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.Stale}
 	if d != nil {

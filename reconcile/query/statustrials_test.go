@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/trial"
@@ -90,11 +91,11 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	r := h.reader()
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	d := h.plantCells(3)
-	var seen []RunView
+	var seen []snapshot.RunView
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 		for i := range 4 { // run.r0 … run.r3, of which only run.r2 goes on
 			address := fmt.Sprintf("run.r%d", i)
-			seen = append(seen, RunView{Address: address, Desired: d})
+			seen = append(seen, snapshot.RunView{Address: address, Desired: d})
 			e := store.ExecutionRow{Spec: address, N: 1, Trigger: "accepted", FinishedAt: noon}
 			if i == 2 {
 				e.FinishedAt = e.SettledAt
@@ -122,7 +123,7 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	}))
 	var runs []RunStatus
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) (err error) {
-		runs, err = r.runStatuses(tx, &Snapshot{}, seen, StatusQuery{Trials: 5})
+		runs, err = r.runStatuses(tx, &snapshot.Snapshot{}, seen, StatusQuery{Trials: 5})
 		return err
 	}))
 	var trials []int

@@ -36,7 +36,7 @@ type BenchmarkInfo struct {
 
 // BenchmarkOf returns a benchmark, or a mining spec, by its address; another is an ErrUnknown.
 func (r *Reader) BenchmarkOf(ctx context.Context, address string) (b BenchmarkInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return b, err
 	}
@@ -130,7 +130,7 @@ const (
 // TaskOf returns a task of a benchmark or a mining spec. One that is declared no more is known while there are trials
 // of it; another is an ErrUnknown.
 func (r *Reader) TaskOf(ctx context.Context, of, name string) (d TaskDetail, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return d, err
 	}

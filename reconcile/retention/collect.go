@@ -164,7 +164,7 @@ func (c *Collector) over(ctx context.Context, since time.Time) (map[string]time.
 		task task.Task
 	}
 	var all []ended
-	now, err := c.o.Reader.Snapshot(ctx)
+	now, err := c.o.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (c *Collector) wantedTasks(ctx context.Context, every bool) ([]task.Task, e
 			tasks[string(key)] = t
 		}
 	}
-	now, err := c.o.Reader.Snapshot(ctx)
+	now, err := c.o.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func (c *Collector) asPinned(ctx context.Context, spec string, execution int, t 
 
 func (c *Collector) collectBlobs(ctx context.Context, s Sweep, out *Swept) error {
 	old := c.o.Before(OrphanedFor)
-	now, err := c.o.Reader.Snapshot(ctx)
+	now, err := c.o.Snapshots.Wait(ctx)
 	if err != nil {
 		return err
 	}

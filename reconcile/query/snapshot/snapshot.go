@@ -1,9 +1,7 @@
-package query
+package snapshot
 
 import (
-	"context"
 	"iter"
-	"strings"
 
 	iradix "github.com/hashicorp/go-immutable-radix/v2"
 
@@ -88,8 +86,16 @@ func putView[V comparable](tree *iradix.Txn[V], address string, view V, is bool)
 // Runs are the views of all runs by address, in its order.
 func (s *Snapshot) Runs() iter.Seq2[string, RunView] { return inOrder(s.runs, "") }
 
+// RunsAfter are those whose address comes behind after.
+func (s *Snapshot) RunsAfter(after string) iter.Seq2[string, RunView] { return inOrder(s.runs, after) }
+
 // Minings are the views of all mining specs by address, in its order.
 func (s *Snapshot) Minings() iter.Seq2[string, MiningView] { return inOrder(s.minings, "") }
+
+// MiningsAfter are those whose address comes behind after.
+func (s *Snapshot) MiningsAfter(after string) iter.Seq2[string, MiningView] {
+	return inOrder(s.minings, after)
+}
 
 // inOrder are the entries of a tree behind an address, "" being none, by address.
 func inOrder[V any](tree *iradix.Tree[V], after string) iter.Seq2[string, V] {
@@ -118,6 +124,11 @@ func (s *Snapshot) Knows(address string) bool {
 	return is
 }
 
+// Mining is the view of a mining spec, and whether there is such a spec.
+func (s *Snapshot) Mining(address string) (view MiningView, is bool) {
+	return s.minings.Get([]byte(address))
+}
+
 // Mines reports whether an address is that of a mining spec.
 func (s *Snapshot) Mines(address string) bool {
 	_, is := s.minings.Get([]byte(address))
@@ -139,39 +150,4 @@ func (s *Snapshot) Suggest(name string) string {
 		known = append(known, address)
 	}
 	return request.Suggest(name, known)
-}
-
-// waitsOf says what a run waits for before it begins, and how far that is.
-func (r *Reader) waitsOf(s *Snapshot, address string, d *plan.Run) string {
-	if d == nil || d.Waits == "" {
-		return ""
-	}
-	return d.Waits + r.fetching(s.Set, strings.TrimPrefix(address, "run."))
-}
-
-// Publish makes a snapshot the latest one. One goroutine alone publishes.
-func (r *Reader) Publish(now *Snapshot) {
-	if r.latest.Swap(now) == nil {
-		close(r.first)
-	}
-}
-
-// Latest is the latest snapshot; nil = there is none yet.
-func (r *Reader) Latest() *Snapshot { return r.latest.Load() }
-
-// Snapshot is the latest one. Before the first one it waits for it.
-func (r *Reader) Snapshot(ctx context.Context) (*Snapshot, error) {
-	select {
-	case <-r.o.Stopped:
-		return nil, request.ErrStopped
-	default:
-	}
-	select {
-	case <-r.first:
-		return r.latest.Load(), nil
-	case <-r.o.Stopped:
-		return nil, request.ErrStopped
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

@@ -1,4 +1,4 @@
-package query
+package snapshot
 
 import (
 	"context"
@@ -17,19 +17,19 @@ import (
 func TestAQuestionWaitsForTheFirstSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stopped := make(chan struct{})
-		r := New(Options{Stopped: stopped})
+		r := NewLatest(stopped)
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := r.Snapshot(impatient); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := r.Wait(impatient); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("before there is one: %v", err)
 		}
 		first := (*Snapshot)(nil).Edit().Done(nil, nil, "no disk")
 		time.AfterFunc(time.Minute, func() { r.Publish(first) })
-		if now, err := r.Snapshot(t.Context()); err != nil || now != first || now.Blind != "no disk" {
+		if now, err := r.Wait(t.Context()); err != nil || now != first || now.Blind != "no disk" {
 			t.Errorf("the first: %+v, %v", now, err)
 		}
 		close(stopped)
-		if _, err := r.Snapshot(t.Context()); !errors.Is(err, request.ErrStopped) {
+		if _, err := r.Wait(t.Context()); !errors.Is(err, request.ErrStopped) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
