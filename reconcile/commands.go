@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/assayd/assayd/reconcile/control"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/request"
@@ -52,7 +53,7 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 		who := control.Of(ctx)
 		asked := &plan.Rerun{Name: name, By: who.By, Via: string(who.Via)}
 		if cell != "" {
-			s, err := r.StateOfTrial(ctx, name)
+			s, err := history.ReadTrial(ctx, r.o.Store, name)
 			if err != nil {
 				return err
 			}

@@ -11,14 +11,15 @@ import (
 
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
 // of is the trial of an agent.
-func of(t *testing.T, r query.RunStatus, agent string) query.TrialStatus {
+func of(t *testing.T, r query.RunStatus, agent string) trialview.TrialStatus {
 	t.Helper()
-	i := slices.IndexFunc(r.Trials, func(x query.TrialStatus) bool { return x.Agent == agent })
+	i := slices.IndexFunc(r.Trials, func(x trialview.TrialStatus) bool { return x.Agent == agent })
 	if i < 0 {
 		t.Fatalf("agent %s has no trial: %+v", agent, r.Trials)
 	}
@@ -28,7 +29,7 @@ func of(t *testing.T, r query.RunStatus, agent string) query.TrialStatus {
 // answered has the agent of a trial leave an answer, and go on.
 func (h *fixture) answered(id, answer string) {
 	h.t.Helper()
-	h.container(query.RunStatus{Trials: []query.TrialStatus{{ID: id}}}).WriteFile("/workspace/answer", []byte(answer))
+	h.container(query.RunStatus{Trials: []trialview.TrialStatus{{ID: id}}}).WriteFile("/workspace/answer", []byte(answer))
 }
 
 // What a stopped trial has is judged, and it counts, with the reason and a flag; the others go on.
@@ -90,7 +91,7 @@ func TestATrialIsExtended(t *testing.T) {
 	d := h.start()
 	id := d.untilTrials(t, "x/1 running").Trials[0].ID
 	h.answered(id, "failed")
-	before, err := d.Reader.Trial(t.Context(), id)
+	before, err := d.Trials.Status(t.Context(), id)
 	check(t, err)
 	ctx := control.As(t.Context(), control.Actor{By: "anna", Via: control.Page})
 	more := func(target string, seconds int64, dry bool) control.MoreTime {
@@ -119,7 +120,7 @@ func TestATrialIsExtended(t *testing.T) {
 	d.until(t, "two hours more", func(run query.RunStatus) bool {
 		return of(t, run, "x").Deadline.Equal(before.Deadline.Add(2 * time.Hour))
 	})
-	x, err := d.Reader.Trial(t.Context(), id)
+	x, err := d.Trials.Status(t.Context(), id)
 	if check(t, err); !x.Declared.Equal(before.Deadline) || !slices.Contains(x.Flags, "extended") {
 		t.Errorf("the extended trial is %+v", x)
 	}

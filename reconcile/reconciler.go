@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/specfiles"
@@ -67,6 +68,7 @@ type Observer struct {
 // reach them through do.
 type Reconciler struct {
 	*query.Reader
+	Trials *trialview.Trials // safe for any goroutine
 	*evaluate.Evaluator
 	*taskcheck.Checker
 	Foreign   *foreign.Reports     // safe for any goroutine
@@ -152,9 +154,10 @@ func New(o Options) *Reconciler {
 	})
 	snapshots := snapshot.NewLatest(r.done)
 	r.Reader = query.New(query.Options{
-		Store: o.Store, Snapshots: snapshots, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
+		Store: o.Store, Snapshots: snapshots, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
 		Idle: o.Idle, Host: r.hostState(),
 	})
+	r.Trials = trialview.New(trialview.Options{Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob})
 	r.Evaluator = evaluate.New(evaluate.Options{
 		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: r.o.Config, Accepted: r.accepted, Hold: r.holdCheckout, Commit: r.commitOf,
 		Solution: r.solution, Go: r.goBeside, Log: o.Log,
@@ -320,6 +323,7 @@ func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 		group.Go(func() { r.scans.Run(ctx) })
 	}
 	group.Go(func() { r.Reader.Run(ctx) })
+	group.Go(func() { r.Trials.Run(ctx) })
 	group.Go(func() { r.watchImages(ctx) })
 }
 

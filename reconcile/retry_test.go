@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
@@ -71,7 +72,7 @@ func TestWhatWasCancelledIsTriedAgainByNameOnly(t *testing.T) {
 	}
 	submit()
 	run := d.untilTrials(t, "x/1 running, y/1 running")
-	at := slices.IndexFunc(run.Trials, func(x query.TrialStatus) bool { return x.Agent == "x" })
+	at := slices.IndexFunc(run.Trials, func(x trialview.TrialStatus) bool { return x.Agent == "x" })
 	check(t, d.cancel(t.Context(), run.Trials[at].ID))
 	d.untilTrials(t, "x/1 cancelled, y/1 running")
 	close(h.let)

@@ -123,9 +123,15 @@ var mayImport = map[string][]string{
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot",
-		// What is told of trials, rounds, and mining.
-		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview",
+		// What is told of trials and mining.
+		"runtime/trial", "runtime/mining", "runtime/gateway", "runtime/task", "runtime/patch", "runtime/clock",
+	},
+	"reconcile/query/archive": {},
+	"reconcile/query/trialview": {
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/note", "reconcile/plan", "reconcile/request", "reconcile/query/archive",
+		// What is told of trials and rounds.
+		"runtime/trial", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript",
 	},
 	"reconcile/query/snapshot":      {"config", "reconcile/plan", "reconcile/request", "runtime/mining"},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
@@ -161,7 +167,7 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/request", "reconcile/query/snapshot",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.
@@ -170,9 +176,9 @@ var mayImport = map[string][]string{
 
 	"daemon/watch":  {},
 	"daemon/notify": {},
-	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot"},
+	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview"},
 	"daemon/web/page": {
-		"config", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
+		"config", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "reconcile/query/trialview", "reconcile/query/archive", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
 	},
 	"daemon":     {"*"},
 	"daemon/*":   {"*"},
@@ -211,7 +217,7 @@ var ownerOf = map[string]string{
 	"github.com/tmaxmax/go-sse":         "daemon/api",
 	"github.com/guptarohit/asciigraph":  "daemon/cli",
 	"github.com/chromedp":               "daemon/web/webtest",
-	"github.com/aymanbagabas/go-udiff":  "reconcile/query",
+	"github.com/aymanbagabas/go-udiff":  "reconcile/query/archive",
 	"github.com/getkin/kin-openapi":     "daemon/api/apitest",
 	"github.com/santhosh-tekuri":        "daemon/api/apitest",
 	"go.yaml.in/yaml/v3":                "runtime/task/*",

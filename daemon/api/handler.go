@@ -179,7 +179,7 @@ func statusQuery(q *http.Request) (s query.StatusQuery, err error) {
 }
 
 func (h *handler) trial(w http.ResponseWriter, q *http.Request) {
-	t, err := h.r.Trial(q.Context(), q.FormValue("id"))
+	t, err := h.r.Trials.Status(q.Context(), q.FormValue("id"))
 	answer(w, t, err)
 }
 

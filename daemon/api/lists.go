@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -39,13 +40,13 @@ func (c *Client) Activity(ctx context.Context, after string, limit int) (Page[qu
 }
 
 // Rounds asks for a page of a trial's submissions, in the order in which they were made.
-func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[query.RoundInfo], error) {
-	return listPage[query.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
+func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[trialview.RoundInfo], error) {
+	return listPage[trialview.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
 }
 
 // Tests asks for a page of the tests of a round. Filters are status and name.
-func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[query.TestInfo], error) {
-	return listPage[query.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
+func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[trialview.TestInfo], error) {
+	return listPage[trialview.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
 }
 
 // Overview asks what there is to see at a glance.
@@ -169,26 +170,26 @@ func (c *Client) Trials(ctx context.Context, run string, filters url.Values, aft
 }
 
 func (h *handler) trialInfo(w http.ResponseWriter, q *http.Request) {
-	t, err := h.r.TrialOf(q.Context(), q.PathValue("trial"))
+	t, err := h.r.Trials.Info(q.Context(), q.PathValue("trial"))
 	answer(w, t, err)
 }
 
 func (h *handler) rounds(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(r query.RoundInfo) int { return r.N },
-		func(ctx context.Context, after, n int) ([]query.RoundInfo, error) {
-			return h.r.RoundsAfter(ctx, q.PathValue("trial"), after, n)
+	servePage(w, q, func(r trialview.RoundInfo) int { return r.N },
+		func(ctx context.Context, after, n int) ([]trialview.RoundInfo, error) {
+			return h.r.Trials.Rounds(ctx, q.PathValue("trial"), after, n)
 		})
 }
 
 func (h *handler) round(w http.ResponseWriter, q *http.Request) {
-	r, err := h.r.RoundOf(q.Context(), q.PathValue("trial"), q.PathValue("round"))
+	r, err := h.r.Trials.Round(q.Context(), q.PathValue("trial"), q.PathValue("round"))
 	answer(w, r, err)
 }
 
 func (h *handler) tests(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(t query.TestInfo) int { return t.N },
-		func(ctx context.Context, after, n int) ([]query.TestInfo, error) {
-			return h.r.TestsAfter(ctx, q.PathValue("trial"), q.PathValue("round"), q.FormValue("status"), q.FormValue("name"), after, n)
+	servePage(w, q, func(t trialview.TestInfo) int { return t.N },
+		func(ctx context.Context, after, n int) ([]trialview.TestInfo, error) {
+			return h.r.Trials.Tests(ctx, q.PathValue("trial"), q.PathValue("round"), q.FormValue("status"), q.FormValue("name"), after, n)
 		})
 }
 
@@ -199,12 +200,12 @@ func (h *handler) outputPage(w http.ResponseWriter, q *http.Request) {
 		fail(w, err)
 		return
 	}
-	page, err := h.r.OutputAt(q.Context(), q.PathValue("trial"), q.PathValue("round"), int64(offset))
+	page, err := h.r.Trials.OutputAt(q.Context(), q.PathValue("trial"), q.PathValue("round"), int64(offset))
 	answer(w, page, err)
 }
 
 // OutputAt asks for a page of what the judge command wrote in a round, from a byte on.
-func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page query.OutputPage, err error) {
+func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page trialview.OutputPage, err error) {
 	path := "/v1/trials/" + url.PathEscape(trial) + "/rounds/" + url.PathEscape(round) + "/output?offset=" + strconv.FormatInt(offset, 10)
 	return page, c.call(ctx, http.MethodGet, path, nil, &page)
 }

@@ -94,7 +94,7 @@ func (f *fixture) gauges(text string) *config.Set {
 	if set.Diagnostics.HasErrors() {
 		f.Fatal(set.Diagnostics)
 	}
-	reader := query.New(query.Options{Store: f.store, Snapshots: snapshot.NewLatest(nil), StateDir: f.store.Dir(), OpenBlob: f.store.Blobs().Open, Config: config.Options{Settings: f.settings}})
+	reader := query.New(query.Options{Store: f.store, Snapshots: snapshot.NewLatest(nil), OpenBlob: f.store.Blobs().Open, Config: config.Options{Settings: f.settings}})
 	var none *snapshot.Snapshot
 	edit := none.Edit()
 	for _, run := range set.Blocks.Runs {

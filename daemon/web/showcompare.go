@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/request"
 )
 
@@ -66,6 +67,6 @@ func (s *Server) stepsOf(q *http.Request, f page.Frame, key, task string) (d pag
 	if err != nil {
 		return d, err
 	}
-	d.Steps, err = s.o.Reader.Steps(q.Context(), d.Trials[d.Shown].Trial, query.StepQuery{From: from, Limit: stepsBeside, Within: firstReading(f)})
+	d.Steps, err = s.o.Trials.Steps(q.Context(), d.Trials[d.Shown].Trial, trialview.StepQuery{From: from, Limit: stepsBeside, Within: firstReading(f)})
 	return d, err
 }

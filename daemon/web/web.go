@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/request"
 )
 
@@ -28,6 +29,7 @@ func Socket(stateDir string) string { return filepath.Join(stateDir, "web.sock")
 // Options are what pages are made from.
 type Options struct {
 	Reader   *query.Reader
+	Trials   *trialview.Trials
 	API      http.Handler // answers /v1 and /api/v1
 	Sessions *Sessions
 	Tokens   []Token  // of the settings

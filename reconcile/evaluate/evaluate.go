@@ -146,7 +146,7 @@ func (r *Evaluator) judgeIn(ctx context.Context, session round.Session, e Evalua
 func (r *Evaluator) askedTask(ctx context.Context, set *config.Set, e Evaluation, out *Evaluated) (t task.Task, err error) {
 	address := e.Task
 	if address == "" {
-		state, err := r.o.Reader.StateOfTrial(ctx, e.Trial)
+		state, err := history.ReadTrial(ctx, r.o.Store, e.Trial)
 		if err != nil {
 			return t, err
 		}
@@ -180,7 +180,7 @@ func judgeable(t task.Task, address string) error {
 // storedArchive opens the archive of a round that was accepted earlier. A trial counts its
 // rounds through all tries, so that a name means one of them.
 func (r *Evaluator) storedArchive(ctx context.Context, e Evaluation, out *Evaluated) (io.ReadCloser, error) {
-	if _, err := r.o.Reader.StateOfTrial(ctx, e.Trial); err != nil {
+	if _, err := history.ReadTrial(ctx, r.o.Store, e.Trial); err != nil {
 		return nil, err
 	}
 	all, err := r.o.Ledger.Submissions(ctx, e.Trial)

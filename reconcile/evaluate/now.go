@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 )
@@ -44,7 +45,7 @@ func (r *Evaluator) askedNames(ctx context.Context, e Evaluation) (config.Ref, e
 	if e.Task != "" {
 		return query.SplitAddress(e.Task)
 	}
-	state, err := r.o.Reader.StateOfTrial(ctx, e.Trial)
+	state, err := history.ReadTrial(ctx, r.o.Store, e.Trial)
 	return config.Ref{Name: state.Cell.Task.Benchmark, Task: state.Cell.Task.Name}, err
 }
 

@@ -43,7 +43,7 @@ func newFixture(t *testing.T) *fixture {
 
 // reader answers with a first snapshot in which nothing is declared.
 func (h *fixture) reader() *Reader {
-	r := New(Options{Store: h.store, Snapshots: snapshot.NewLatest(nil), StateDir: h.store.Dir(), OpenBlob: h.store.Blobs().Open})
+	r := New(Options{Store: h.store, Snapshots: snapshot.NewLatest(nil), OpenBlob: h.store.Blobs().Open})
 	var none *snapshot.Snapshot
 	r.Snapshots.Publish(none.Edit().Done(nil, nil, ""))
 	return r

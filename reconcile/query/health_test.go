@@ -93,7 +93,7 @@ func TestWhatLooksWrongWithARun(t *testing.T) {
 // Health is the worst first, with since when it is seen, and forgets what is over.
 func TestHealth(t *testing.T) {
 	h := newFixture(t)
-	r := New(Options{Snapshots: snapshot.NewLatest(nil), Store: h.store, StateDir: h.store.Dir(), OpenBlob: h.store.Blobs().Open, Host: func() HostState { return HostState{Free: 1} }})
+	r := New(Options{Snapshots: snapshot.NewLatest(nil), Store: h.store, OpenBlob: h.store.Blobs().Open, Host: func() HostState { return HostState{Free: 1} }})
 	publish := func(status config.Status) {
 		r.Snapshots.Publish(r.Snapshots.Get().Edit().Done(&config.Set{Files: []config.FileState{{Path: "/w/a.hcl", Display: "a.hcl", Status: status}}}, nil, ""))
 	}

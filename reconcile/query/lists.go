@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -291,6 +290,3 @@ func (r *Reader) PullsBefore(ctx context.Context, address string, f store.PullFi
 	}
 	return nil, err
 }
-
-// errNotJudged says that a round has no verdict yet.
-var errNotJudged = errors.New("it has no verdict yet")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"sync"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
@@ -31,7 +30,6 @@ type Reader struct {
 	Snapshots *snapshot.Latest // of what is declared and what works
 	o         Options
 	summaries *summaries
-	indices   *indices
 	comparing chan struct{} // held by who compares
 	seen      firstSeen
 }
@@ -39,14 +37,11 @@ type Reader struct {
 // New returns a reader. Questions about what is declared wait for the first snapshot.
 func New(o Options) *Reader {
 	return &Reader{
-		Snapshots: o.Snapshots, o: o, summaries: newSummaries(o.Store, o.Idle), indices: newIndices(), comparing: make(chan struct{}, 1),
+		Snapshots: o.Snapshots, o: o, summaries: newSummaries(o.Store, o.Idle), comparing: make(chan struct{}, 1),
 	}
 }
 
-// Run makes the summaries, and the indices of long transcripts, that questions ask for until the context ends.
+// Run makes the summaries that questions ask for until the context ends.
 func (r *Reader) Run(ctx context.Context) {
-	var indices sync.WaitGroup
-	defer indices.Wait()
-	indices.Go(func() { r.indices.run(ctx) })
 	r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/trial"
 )
 
 // SpecsFor returns the specs in force, or what these files say by themselves.
@@ -33,21 +32,6 @@ func (r *Reader) SpecsFor(ctx context.Context, files []string) (set *config.Set,
 	r.FetchImports(ctx, config.Imports(inputs, r.o.Config), func(Fetch) {})
 	set = config.Load(inputs, nil, r.o.Config)
 	return set, set.Diagnostics, nil
-}
-
-// StateOfTrial reads a trial's present state.
-func (r *Reader) StateOfTrial(ctx context.Context, id string) (s trial.State, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		row, err := tx.Trial(id)
-		if errors.Is(err, store.ErrNotFound) {
-			return history.UnknownTrial(tx, id)
-		}
-		if err == nil {
-			s, err = history.StateOf(row)
-		}
-		return err
-	})
-	return s, err
 }
 
 // RunNamed finds the run that a name means, and the cell when it is a trial's.

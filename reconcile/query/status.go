@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -53,20 +54,20 @@ type RunStatus struct {
 	Wanted     int    `json:"wanted"`              // cells
 	// Cells counts the cells of the execution by state: waiting, setup, working, judging, retrying,
 	// superseded, or the status of a trial that is over. Those that are 0 are left out.
-	Cells     map[string]int   `json:"cells,omitempty"`
-	Trials    []TrialStatus    `json:"trials"`
-	Truncated bool             `json:"truncated,omitempty"` // there are more trials than these
-	Changed   int64            `json:"changed,omitempty"`   // the last change that is in trials: what is later has a higher number
-	Filling   bool             `json:"filling,omitempty"`   // trials of an earlier version are still being counted
-	Summary   *summary.Summary `json:"summary,omitempty"`   // of the trials that are over and not superseded
-	SummaryOf time.Time        `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
-	Stale     *plan.Stale      `json:"stale,omitempty"`     // how content differs from that of the execution
-	Began     time.Time        `json:"began,omitzero"`      // the execution
-	Findings  []Finding        `json:"findings,omitempty"`  // how it stands, in words
-	Holds     hold.Set         `json:"holds,omitempty"`     // that keep trials of it from starting
-	Paused    bool             `json:"paused,omitempty"`    // its file holds it back
-	note.Set                   // what users noted of it, where it is asked for alone
-	Differs   *plan.Stale      `json:"differs,omitempty"` // how that differs from the content of the execution before
+	Cells     map[string]int          `json:"cells,omitempty"`
+	Trials    []trialview.TrialStatus `json:"trials"`
+	Truncated bool                    `json:"truncated,omitempty"` // there are more trials than these
+	Changed   int64                   `json:"changed,omitempty"`   // the last change that is in trials: what is later has a higher number
+	Filling   bool                    `json:"filling,omitempty"`   // trials of an earlier version are still being counted
+	Summary   *summary.Summary        `json:"summary,omitempty"`   // of the trials that are over and not superseded
+	SummaryOf time.Time               `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
+	Stale     *plan.Stale             `json:"stale,omitempty"`     // how content differs from that of the execution
+	Began     time.Time               `json:"began,omitzero"`      // the execution
+	Findings  []Finding               `json:"findings,omitempty"`  // how it stands, in words
+	Holds     hold.Set                `json:"holds,omitempty"`     // that keep trials of it from starting
+	Paused    bool                    `json:"paused,omitempty"`    // its file holds it back
+	note.Set                          // what users noted of it, where it is asked for alone
+	Differs   *plan.Stale             `json:"differs,omitempty"` // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage   *gateway.Usage  `json:"usage,omitempty"`
@@ -217,7 +218,7 @@ func (r *Reader) runStatuses(tx *store.Tx, now *snapshot.Snapshot, seen []snapsh
 // runStatus is what is known of a run but for its trials.
 func (r *Reader) runStatus(tx *store.Tx, now *snapshot.Snapshot, seen snapshot.RunView) (RunStatus, error) {
 	address, d := seen.Address, seen.Desired
-	run := RunStatus{Address: address, File: seen.File, Note: seen.Note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.Stale}
+	run := RunStatus{Address: address, File: seen.File, Note: seen.Note, Trials: []trialview.TrialStatus{}, State: "waiting", Stale: seen.Stale}
 	if d != nil {
 		run.Generation, run.Wanted, run.Paused = d.Generation, d.Wanted().Len(), d.Paused
 	} else {

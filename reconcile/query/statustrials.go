@@ -6,6 +6,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -115,7 +116,7 @@ func trialStatuses(tx *store.Tx, d *plan.Run, rows []store.TrialRow, run *RunSta
 		if err != nil {
 			return err
 		}
-		t, err := trialStatus(tx, s, subs)
+		t, err := trialview.StatusOf(tx, s, subs)
 		if err != nil {
 			return err
 		}
@@ -132,13 +133,13 @@ func trialStatuses(tx *store.Tx, d *plan.Run, rows []store.TrialRow, run *RunSta
 	if total != (gateway.Budget{}) {
 		run.Budget = &total
 	}
-	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
+	slices.SortStableFunc(run.Trials, func(a, b trialview.TrialStatus) int { return place[a.ID] - place[b.ID] })
 	return nil
 }
 
 // spentStatus fills in what all tries of an execution have spent on models, if one may.
 func spentStatus(tx *store.Tx, d *plan.Run, run *RunStatus) error {
-	asks := slices.ContainsFunc(run.Trials, func(t TrialStatus) bool { return t.Usage != nil })
+	asks := slices.ContainsFunc(run.Trials, func(t trialview.TrialStatus) bool { return t.Usage != nil })
 	if d != nil && d.Total != (gateway.Budget{}) {
 		run.Budget = &d.Total
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/archive"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/patch"
@@ -210,7 +211,7 @@ func (r *Reader) hiddenNames(ctx context.Context, d *TaskDetail, t task.Task) er
 		if digest == "" {
 			continue
 		}
-		err := r.eachEntry(ctx, digest, func(h *tar.Header, _ io.Reader) error {
+		err := archive.Reader{Open: r.o.OpenBlob}.Each(ctx, digest, func(h *tar.Header, _ io.Reader) error {
 			if found[h.Name] = true; len(found) > maxHiddenFiles {
 				return fmt.Errorf("it has more than %d files", maxHiddenFiles)
 			}
@@ -220,7 +221,7 @@ func (r *Reader) hiddenNames(ctx context.Context, d *TaskDetail, t task.Task) er
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			if _, gone := errors.AsType[*archiveGone](err); gone {
+			if _, gone := errors.AsType[*archive.Gone](err); gone {
 				d.NoHidden = "a folder of it is not kept here any more"
 				continue
 			}

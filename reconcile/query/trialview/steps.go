@@ -1,4 +1,4 @@
-package query
+package trialview
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/request"
-	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -46,11 +45,11 @@ type StepPage struct {
 const maxStepBytes = 2 << 20
 
 // Steps reads a page of the steps of a trial's try. An agent that asked no model has none.
-func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage, err error) {
+func (r *Trials) Steps(ctx context.Context, id string, q StepQuery) (p StepPage, err error) {
 	if err := request.NeedsContent(ctx, "steps of agents"); err != nil {
 		return p, err
 	}
-	s, err := r.knownTrial(ctx, id)
+	s, err := history.ReadTrial(ctx, r.store, id)
 	if err != nil {
 		return p, err
 	}
@@ -58,7 +57,7 @@ func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 		q.Try = s.Try
 	}
 	p.Start = s.StartedAt
-	path := trial.TranscriptOf(r.o.StateDir, id, q.Try)
+	path := trial.TranscriptOf(r.stateDir, id, q.Try)
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
@@ -119,13 +118,4 @@ func (p *StepPage) fill(ctx context.Context, index *transcript.Index, file io.Re
 		}
 	}
 	return nil
-}
-
-// knownTrial is the state of a trial of any execution; another is an ErrUnknown.
-func (r *Reader) knownTrial(ctx context.Context, id string) (s trial.State, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		s, err = history.KnownTrial(tx, id)
-		return err
-	})
-	return s, err
 }

@@ -1,4 +1,4 @@
-package query
+package trialview
 
 import (
 	"cmp"
@@ -71,7 +71,8 @@ type Round struct {
 	Archive  string        `json:"archive"` // SHA-256
 }
 
-func trialStatus(tx *store.Tx, s trial.State, subs []round.Submission) (TrialStatus, error) {
+// StatusOf is the status of a trial with its submissions, whose reports come without tests where these do.
+func StatusOf(tx *store.Tx, s trial.State, subs []round.Submission) (TrialStatus, error) {
 	t := TrialStatus{
 		ID: s.ID, Task: s.Cell.Task.Name, Agent: s.Cell.Agent.Title(), Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt, Mode: s.Cell.Mode,
 		Try: s.Try, Phase: s.Phase, Reason: s.Reason, Detail: s.Detail, Started: s.StartedAt, Deadline: s.Deadline,
@@ -116,9 +117,9 @@ func trialStatus(tx *store.Tx, s trial.State, subs []round.Submission) (TrialSta
 	return t, nil
 }
 
-// Trial reads the state of one trial, of any execution.
-func (r *Reader) Trial(ctx context.Context, id string) (t TrialStatus, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+// Status reads the state of one trial, of any execution.
+func (r *Trials) Status(ctx context.Context, id string) (t TrialStatus, err error) {
+	err = r.store.View(ctx, func(tx *store.Tx) error {
 		s, err := history.KnownTrial(tx, id)
 		if err != nil {
 			return err
@@ -127,7 +128,7 @@ func (r *Reader) Trial(ctx context.Context, id string) (t TrialStatus, err error
 		if err != nil {
 			return err
 		}
-		if t, err = trialStatus(tx, s, subs); err != nil {
+		if t, err = StatusOf(tx, s, subs); err != nil {
 			return err
 		}
 		for _, rounds := range [][]Round{t.Rounds, t.Private} { // tests are asked for a trial at a time
@@ -142,7 +143,7 @@ func (r *Reader) Trial(ctx context.Context, id string) (t TrialStatus, err error
 		return nil
 	})
 	if request.HidesContent(ctx) {
-		t.mute()
+		t.Mute()
 	}
 	return t, err
 }

@@ -1,4 +1,4 @@
-package query
+package trialview
 
 import (
 	"context"
@@ -16,42 +16,14 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// Lines is a page of a run's result lines from seq on, at most limit, for followers.
-func (r *Reader) Lines(ctx context.Context, address string, seq, limit int) (lines []store.Line, err error) {
-	if err := request.NeedsContent(ctx, "records"); err != nil {
-		return nil, err
-	}
-	recorded := false
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
-		stream, err := tx.Stream(address)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		recorded = true
-		lines, err = tx.LinesFrom(stream.ID, seq, limit)
-		return err
-	})
-	if err != nil || recorded {
-		return lines, err
-	}
-	now, err := r.Snapshots.Wait(ctx)
-	if err != nil || now.Run(address).Desired != nil || now.Mines(address) { // it may have no records yet
-		return nil, err
-	}
-	return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, now.Addresses()))
-}
-
 // Output is what the judge command wrote in a round of a trial, or of a session without
 // one; the caller closes it.
-func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadCloser, error) {
+func (r *Trials) Output(ctx context.Context, id, roundName string) (io.ReadCloser, error) {
 	if err := request.NeedsContent(ctx, "outputs of tests"); err != nil {
 		return nil, err
 	}
 	var all []round.Submission
-	err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+	err := r.store.View(ctx, func(tx *store.Tx) (err error) {
 		all, err = ledger.OfTrial(tx, id)
 		return err
 	})
@@ -59,7 +31,7 @@ func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadClose
 		return nil, err
 	}
 	if len(all) == 0 {
-		if _, err := r.StateOfTrial(ctx, id); err != nil {
+		if _, err := history.ReadTrial(ctx, r.store, id); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +44,7 @@ func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadClose
 		if x.Report == nil || x.Report.Output == "" {
 			return nil, request.Conflictf("%s of %s has no output: no judge command has ended in it", roundName, id)
 		}
-		return r.o.OpenBlob(x.Report.Output)
+		return r.openBlob(x.Report.Output)
 	}
 	if len(rounds) == 0 {
 		return nil, history.Unknown("%s has no round; to see why: assayd submissions %s", id, id)
@@ -83,11 +55,11 @@ func (r *Reader) Output(ctx context.Context, id, roundName string) (io.ReadClose
 // OpenLog reads the log of a trial's try from offset on (trial.OpenLog); try 0 is the last one.
 // Over says that the try prints nothing more. While there is no log it is an error that is
 // os.ErrNotExist.
-func (r *Reader) OpenLog(ctx context.Context, id string, try int, offset int64) (log io.ReadCloser, end int64, over bool, err error) {
+func (r *Trials) OpenLog(ctx context.Context, id string, try int, offset int64) (log io.ReadCloser, end int64, over bool, err error) {
 	if err := request.NeedsContent(ctx, "logs of agents"); err != nil {
 		return nil, offset, false, err
 	}
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+	err = r.store.View(ctx, func(tx *store.Tx) error {
 		row, err := tx.Trial(id)
 		if errors.Is(err, store.ErrNotFound) {
 			return history.UnknownTrial(tx, id)
@@ -104,7 +76,7 @@ func (r *Reader) OpenLog(ctx context.Context, id string, try int, offset int64) 
 	if err != nil {
 		return nil, offset, false, err
 	}
-	log, end, err = trial.OpenLog(trial.LogFile(r.o.StateDir, id, try), offset)
+	log, end, err = trial.OpenLog(trial.LogFile(r.stateDir, id, try), offset)
 	return log, end, over, err
 }
 
@@ -121,12 +93,12 @@ const OutputPageSize = 64 << 10
 
 // OutputAt reads a page of what the judge command wrote in a round, from a byte on. No character is
 // in two pages. A round that is not known is an ErrUnknown, one without an output a *request.Conflict.
-func (r *Reader) OutputAt(ctx context.Context, id, roundName string, offset int64) (page OutputPage, err error) {
+func (r *Trials) OutputAt(ctx context.Context, id, roundName string, offset int64) (page OutputPage, err error) {
 	if err := request.NeedsContent(ctx, "outputs of tests"); err != nil {
 		return page, err
 	}
 	var sub round.Submission
-	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
+	if err := r.store.View(ctx, func(tx *store.Tx) (err error) {
 		if _, err = history.KnownTrial(tx, id); err == nil {
 			_, sub, err = history.KnownRound(tx, id, roundName)
 		}
@@ -137,7 +109,7 @@ func (r *Reader) OutputAt(ctx context.Context, id, roundName string, offset int6
 	if sub.Report == nil || sub.Report.Output == "" {
 		return page, request.Conflictf("%s of %s has no output: no judge command has ended in it", roundName, id)
 	}
-	out, err := r.o.OpenBlob(sub.Report.Output)
+	out, err := r.openBlob(sub.Report.Output)
 	if err != nil {
 		return page, fmt.Errorf("read the output of %s of %s: %w", roundName, id, err)
 	}

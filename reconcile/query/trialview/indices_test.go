@@ -1,4 +1,4 @@
-package query
+package trialview
 
 import (
 	"context"
@@ -12,7 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history/historytest"
+	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -22,30 +26,55 @@ const (
 	longStepSize = 4 << 10 // bytes
 )
 
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+const specs = `
+benchmark "edge" {
+  task "one" {
+    image = "work:1"
+    instruction = "do"
+    judge { command = "true" }
+  }
+}
+run "r" {
+  tasks = [benchmark.edge]
+  auto_eval = "0s"
+  agent "nop" {}
+}
+`
+
 // longTranscript lays a transcript of eight megabytes beside a trial, and returns the trial.
-func (h *fixture) longTranscript() (id string) {
-	h.t.Helper()
-	h.plantCells(1)
-	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) error {
+func longTranscript(t *testing.T, s *store.Store) (id string) {
+	t.Helper()
+	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(specs)}}, nil, config.Options{})
+	if set.Diagnostics.HasErrors() {
+		t.Fatal(set.Diagnostics)
+	}
+	d, err := plan.Compile(set, *set.Run("r"))
+	check(t, err)
+	check(t, s.Do(t.Context(), func(tx *store.Tx) error {
+		if err := historytest.PutEnded(tx, d, 1); err != nil {
+			return err
+		}
 		return tx.EachCellShort("run.r", 1, func(c store.CellShort) error { id = c.Trial; return nil })
 	}))
-	path := trial.TranscriptOf(h.store.Dir(), id, 1)
-	check(h.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	path := trial.TranscriptOf(s.Dir(), id, 1)
+	check(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	w, err := transcript.Create(path, 1<<30)
-	check(h.t, err)
+	check(t, err)
 	text := strings.Repeat("x", longStepSize)
 	for i := range longSteps {
 		at := noon.Add(time.Duration(i) * time.Second)
 		n, err := w.Begin(at, transcript.Completions, "m", false, map[string]json.RawMessage{"messages": fmt.Appendf(nil, `[{"role":"user","content":"%d %s"}]`, i, text)})
-		check(h.t, err)
-		check(h.t, w.End(at, n, transcript.Response{Status: 200, Reply: &transcript.Reply{Text: "said"}}))
+		check(t, err)
+		check(t, w.End(at, n, transcript.Response{Status: 200, Reply: &transcript.Reply{Text: "said"}}))
 	}
-	check(h.t, w.Close())
+	check(t, w.Close())
 	return id
 }
 
 // running has a reader make what is asked for, until the function that is returned is called.
-func running(t *testing.T, r *Reader) (end func()) {
+func running(t *testing.T, r *Trials) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -60,8 +89,8 @@ func running(t *testing.T, r *Reader) (end func()) {
 
 // The first reading of a long transcript goes on while pages say how far it is, and is done once for all who ask.
 func TestTheFirstReadingOfALongTranscriptKeepsNobodyWaiting(t *testing.T) {
-	h := newFixture(t)
-	r, id := h.reader(), h.longTranscript()
+	s := storetest.Open(t)
+	r, id := New(Options{Store: s, StateDir: s.Dir(), OpenBlob: s.Blobs().Open}), longTranscript(t, s)
 	defer running(t, r)()
 	middle := StepQuery{From: longSteps / 2, Limit: 3, Within: 1}
 	p, err := r.Steps(t.Context(), id, middle)
@@ -92,8 +121,8 @@ func TestTheFirstReadingOfALongTranscriptKeepsNobodyWaiting(t *testing.T) {
 
 // A reading ends with who makes it, and goes on from there where another one asks.
 func TestAReadingEndsWithItsReader(t *testing.T) {
-	h := newFixture(t)
-	r, id := h.reader(), h.longTranscript()
+	s := storetest.Open(t)
+	r, id := New(Options{Store: s, StateDir: s.Dir(), OpenBlob: s.Blobs().Open}), longTranscript(t, s)
 	end := running(t, r)
 	if p, err := r.Steps(t.Context(), id, StepQuery{Limit: 3, Within: 1}); err != nil || !p.Reading {
 		t.Fatalf("%+v, %v", p, err)
@@ -123,5 +152,12 @@ func TestReadingsAreBounded(t *testing.T) {
 	<-x.jobs
 	if _, err := x.await(gone, "a", x.of("a"), 1<<30, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("whoever went away: %v", err)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package query
+package archive
 
 import (
 	"archive/tar"
@@ -15,27 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
-
-	"github.com/assayd/assayd/reconcile/history"
-	"github.com/assayd/assayd/reconcile/ledger"
-	"github.com/assayd/assayd/reconcile/request"
-	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/runtime/judge/parser"
-	"github.com/assayd/assayd/runtime/judge/round"
 )
-
-// Between is what changed from one round of a trial to another.
-type Between struct {
-	A, B   RoundInfo
-	Fixed  []string // tests that pass in B and did not in A, the first ones
-	Broken []string // the other way
-	// How many there are of each.
-	FixedAll, BrokenAll int
-	// Files that differ, by path; nil where an archive is not kept any more.
-	Files   []FileChange
-	More    int    // files that differ and are not told
-	NoFiles string // why the files are not known
-}
 
 // FileChange is a file that is not the same in two rounds.
 type FileChange struct {
@@ -45,81 +25,29 @@ type FileChange struct {
 	Diff           string // unified; "" = the file is no text, or too large
 }
 
-// Bounds of what is told of files.
+// Bounds of a comparison.
 const (
 	maxChanged  = 300       // files
 	maxDiffed   = 128 << 10 // bytes of a file of which there is a diff
 	maxDiffs    = 4 << 20   // bytes of files of which there are diffs, together
-	maxNamed    = 500       // tests
 	maxCompared = 200_000   // entries of an archive
 )
 
-// BetweenRounds compares two rounds of a trial. A trial or round that is not known is an ErrUnknown.
-func (r *Reader) BetweenRounds(ctx context.Context, id, a, b string) (d Between, err error) {
-	if err := request.NeedsContent(ctx, "differences of files"); err != nil {
-		return d, err
-	}
-	var before, after round.Submission
-	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
-		s, err := history.KnownTrial(tx, id)
-		if err != nil {
-			return err
-		}
-		read := func(name string) (info RoundInfo, sub round.Submission, err error) {
-			row, known, err := history.KnownRound(tx, id, name)
-			if err != nil {
-				return info, sub, err
-			}
-			sub, err = ledger.Whole(tx, known.ID)
-			return RoundInfo{row.N, roundOf(s, known), known.Kind}, sub, err
-		}
-		if d.A, before, err = read(a); err == nil {
-			d.B, after, err = read(b)
-		}
-		return err
-	}); err != nil {
-		return d, err
-	}
-	d.Fixed, d.Broken = flips(before.Report, after.Report)
-	d.FixedAll, d.BrokenAll = len(d.Fixed), len(d.Broken)
-	d.Fixed, d.Broken = d.Fixed[:min(maxNamed, d.FixedAll)], d.Broken[:min(maxNamed, d.BrokenAll)]
-	d.Files, d.More, err = r.changes(ctx, before.Archive, after.Archive)
-	if err != nil && ctx.Err() == nil {
-		d.NoFiles = "the archives cannot be read: " + err.Error()
-		if _, open := errors.AsType[*archiveGone](err); open {
-			d.NoFiles = "an archive is not kept any more: gc has removed it"
-		}
-		err = nil
-	}
-	return d, err
+// Reader reads archives that are kept as blobs. Any goroutine may use it.
+type Reader struct {
+	// Open gives the content of a blob; an error that is fs.ErrNotExist where it is not kept any more.
+	Open func(digest string) (io.ReadCloser, error)
 }
 
-// flips are the tests that pass in one report only.
-func flips(a, b *round.Report) (fixed, broken []string) {
-	if a == nil || b == nil {
-		return nil, nil
-	}
-	before := map[string]bool{}
-	for _, t := range a.Tests {
-		before[t.Name] = t.Status == parser.Passed
-	}
-	for _, t := range b.Tests {
-		was, known := before[t.Name]
-		switch now := t.Status == parser.Passed; {
-		case now && !was:
-			fixed = append(fixed, t.Name)
-		case !now && was && known:
-			broken = append(broken, t.Name)
-		}
-	}
-	return fixed, broken
-}
+// Gone is the error of an archive that is not kept.
+type Gone struct{ error }
 
-// archiveGone says that an archive is not kept.
-type archiveGone struct{ error }
+// Unwrap gives the cause.
+func (g *Gone) Unwrap() error { return g.error }
 
-// changes are the files that differ in two archives. They are read twice: for what differs, and for its text.
-func (r *Reader) changes(ctx context.Context, a, b string) (files []FileChange, more int, err error) {
+// Compare returns the files that differ in two archives, at most 300, by path, and how many more there are. It reads
+// the archives twice: for what differs, and for its text. One that is not kept is a *Gone.
+func (r Reader) Compare(ctx context.Context, a, b string) (files []FileChange, more int, err error) {
 	if a == b || a == "" || b == "" {
 		return nil, 0, nil
 	}
@@ -156,10 +84,10 @@ type entry struct {
 }
 
 // sums are the files of an archive by path.
-func (r *Reader) sums(ctx context.Context, archive string) (map[string]entry, error) {
+func (r Reader) sums(ctx context.Context, archive string) (map[string]entry, error) {
 	all := map[string]entry{}
 	h := sha256.New()
-	err := r.eachEntry(ctx, archive, func(head *tar.Header, body io.Reader) error {
+	err := r.Each(ctx, archive, func(head *tar.Header, body io.Reader) error {
 		h.Reset()
 		if err := hashEntry(h, head, body); err != nil {
 			return err
@@ -179,11 +107,11 @@ func hashEntry(h hash.Hash, head *tar.Header, body io.Reader) error {
 	return err
 }
 
-// eachEntry calls f with the entries of an archive that are no folders.
-func (r *Reader) eachEntry(ctx context.Context, archive string, f func(*tar.Header, io.Reader) error) (err error) {
-	blob, err := r.o.OpenBlob(archive)
+// Each calls f with the entries of an archive that are no folders, until f fails. An archive that is not kept is a *Gone.
+func (r Reader) Each(ctx context.Context, archive string, f func(*tar.Header, io.Reader) error) (err error) {
+	blob, err := r.Open(archive)
 	if err != nil {
-		return &archiveGone{err}
+		return &Gone{err}
 	}
 	defer func() { err = errors.Join(err, blob.Close()) }()
 	for all := tar.NewReader(readerFunc(func(p []byte) (int, error) {
@@ -215,7 +143,7 @@ type readerFunc func([]byte) (int, error)
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // diff fills in the diffs of files that are texts.
-func (r *Reader) diff(ctx context.Context, a, b string, files []FileChange, before, after map[string]entry) error {
+func (r Reader) diff(ctx context.Context, a, b string, files []FileChange, before, after map[string]entry) error {
 	wanted, left := map[string]bool{}, int64(maxDiffs)
 	for _, f := range files {
 		size := max(before[f.Path].size, after[f.Path].size)
@@ -254,9 +182,9 @@ func (r *Reader) diff(ctx context.Context, a, b string, files []FileChange, befo
 }
 
 // texts are the files of an archive that are wanted and are texts.
-func (r *Reader) texts(ctx context.Context, archive string, wanted map[string]bool) (map[string]string, error) {
+func (r Reader) texts(ctx context.Context, archive string, wanted map[string]bool) (map[string]string, error) {
 	all := map[string]string{}
-	err := r.eachEntry(ctx, archive, func(head *tar.Header, body io.Reader) error {
+	err := r.Each(ctx, archive, func(head *tar.Header, body io.Reader) error {
 		if !wanted[head.Name] || head.Typeflag != tar.TypeReg {
 			return nil
 		}

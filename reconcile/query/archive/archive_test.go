@@ -1,4 +1,4 @@
-package query
+package archive
 
 import (
 	"archive/tar"
@@ -8,9 +8,6 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
-
-	"github.com/assayd/assayd/runtime/judge/parser"
-	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // packed is a tar of files by name; a text that begins with -> is a link.
@@ -37,13 +34,13 @@ func TestWhatChangedInFiles(t *testing.T) {
 		"a": packed(t, map[string]string{"same": "s\n", "src/tree.py": "one\ntwo\nthree\n", "gone": "g\n", "data": "\x00\x01", "large": large, "link": "->same"}),
 		"b": packed(t, map[string]string{"same": "s\n", "src/tree.py": "one\n2\nthree\n", "new": "n\n", "data": "\x00\x02", "large": large + "y\n", "link": "->new"}),
 	}
-	r := New(Options{OpenBlob: func(digest string) (io.ReadCloser, error) {
+	r := Reader{Open: func(digest string) (io.ReadCloser, error) {
 		if archives[digest] == nil {
 			return nil, fs.ErrNotExist
 		}
 		return io.NopCloser(bytes.NewReader(archives[digest])), nil
-	}})
-	files, more, err := r.changes(t.Context(), "a", "b")
+	}}
+	files, more, err := r.Compare(t.Context(), "a", "b")
 	check(t, err)
 	var told []string
 	for _, f := range files {
@@ -53,30 +50,17 @@ func TestWhatChangedInFiles(t *testing.T) {
 	if got := strings.Join(told, ", "); got != want || more != 0 {
 		t.Errorf("changed are %s", got)
 	}
-	if _, _, err := r.changes(t.Context(), "a", "none"); err == nil {
+	if _, _, err := r.Compare(t.Context(), "a", "none"); err == nil {
 		t.Error("an archive that there is not is compared")
 	}
-	if files, _, err := r.changes(t.Context(), "a", "a"); err != nil || len(files) > 0 {
+	if files, _, err := r.Compare(t.Context(), "a", "a"); err != nil || len(files) > 0 {
 		t.Errorf("an archive differs from itself: %v, %v", files, err)
 	}
 }
 
-func TestTestsThatWereFixedAndBroken(t *testing.T) {
-	report := func(passed, failed string) *round.Report {
-		r := &round.Report{}
-		for _, name := range strings.Fields(passed) {
-			r.Tests = append(r.Tests, parser.Test{Name: name, Status: parser.Passed})
-		}
-		for _, name := range strings.Fields(failed) {
-			r.Tests = append(r.Tests, parser.Test{Name: name, Status: parser.Failed})
-		}
-		return r
-	}
-	fixed, broken := flips(report("a b", "c d"), report("a c new", "b d other"))
-	if strings.Join(fixed, " ") != "c new" || strings.Join(broken, " ") != "b" {
-		t.Errorf("fixed %v, broken %v", fixed, broken)
-	}
-	if fixed, broken := flips(nil, report("a", "")); fixed != nil || broken != nil {
-		t.Errorf("without a verdict before: %v, %v", fixed, broken)
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
 	}
 }

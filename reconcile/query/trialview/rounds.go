@@ -1,7 +1,8 @@
-package query
+package trialview
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -47,16 +48,16 @@ type TrialInfo struct {
 	Budget *gateway.Budget `json:"budget,omitempty"`
 }
 
-// TrialOf returns a trial of any execution; another is an ErrUnknown.
-func (r *Reader) TrialOf(ctx context.Context, id string) (info TrialInfo, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+// Info returns a trial of any execution; another is an ErrUnknown.
+func (r *Trials) Info(ctx context.Context, id string) (info TrialInfo, err error) {
+	err = r.store.View(ctx, func(tx *store.Tx) error {
 		s, err := history.KnownTrial(tx, id)
 		if err != nil {
 			return err
 		}
-		t, err := trialStatus(tx, s, nil)
+		t, err := StatusOf(tx, s, nil)
 		if request.HidesContent(ctx) {
-			t.mute()
+			t.Mute()
 		}
 		info = TrialInfo{
 			ID: t.ID, Run: s.Spec, Execution: s.Execution, Benchmark: s.Cell.Task.Benchmark, Task: t.Task, Agent: t.Agent, Model: t.Model, Attempt: t.Attempt, Mode: t.Mode,
@@ -78,11 +79,11 @@ type RoundInfo struct {
 	Kind round.Kind `json:"kind"`
 }
 
-// RoundsAfter returns at most limit submissions of a trial behind the one numbered after, in the
+// Rounds returns at most limit submissions of a trial behind the one numbered after, in the
 // order in which they were made, also those that are in no number: of the private set, and of the
 // untouched tree. A trial that is not known is an ErrUnknown.
-func (r *Reader) RoundsAfter(ctx context.Context, id string, after, limit int) (infos []RoundInfo, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+func (r *Trials) Rounds(ctx context.Context, id string, after, limit int) (infos []RoundInfo, err error) {
+	err = r.store.View(ctx, func(tx *store.Tx) error {
 		s, err := history.KnownTrial(tx, id)
 		if err != nil {
 			return err
@@ -104,10 +105,10 @@ func (r *Reader) RoundsAfter(ctx context.Context, id string, after, limit int) (
 	return infos, err
 }
 
-// RoundOf returns one submission of a trial by the name of its round, such as agent-3. One that is
+// Round returns one submission of a trial by the name of its round, such as agent-3. One that is
 // not known is an ErrUnknown.
-func (r *Reader) RoundOf(ctx context.Context, id, roundName string) (info RoundInfo, err error) {
-	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+func (r *Trials) Round(ctx context.Context, id, roundName string) (info RoundInfo, err error) {
+	err = r.store.View(ctx, func(tx *store.Tx) error {
 		s, err := history.KnownTrial(tx, id)
 		if err != nil {
 			return err
@@ -128,17 +129,17 @@ type TestInfo struct {
 	parser.Test
 }
 
-// TestsAfter returns at most limit tests of a round behind the one numbered after: of a status, ""
+// Tests returns at most limit tests of a round behind the one numbered after: of a status, ""
 // being any, and with part of a name in whatever case. A round that is not known is an ErrUnknown,
 // one without a verdict a *request.Conflict.
-func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name string, after, limit int) (infos []TestInfo, err error) {
+func (r *Trials) Tests(ctx context.Context, id, roundName, status, name string, after, limit int) (infos []TestInfo, err error) {
 	if name != "" { // who asks for names again and again learns them
 		if err := request.NeedsContent(ctx, "names of tests"); err != nil {
 			return nil, err
 		}
 	}
 	var sub round.Submission
-	if err := r.o.Store.View(ctx, func(tx *store.Tx) error {
+	if err := r.store.View(ctx, func(tx *store.Tx) error {
 		if _, err := history.KnownTrial(tx, id); err != nil {
 			return err
 		}
@@ -167,3 +168,6 @@ func (r *Reader) TestsAfter(ctx context.Context, id, roundName, status, name str
 	}
 	return infos, nil
 }
+
+// errNotJudged says that a round has no verdict yet.
+var errNotJudged = errors.New("it has no verdict yet")
