@@ -45,7 +45,7 @@ func (d *Daemon) openPages(ctx context.Context) error {
 		d.logins.addresses = append(d.logins.addresses, l.Addr().String())
 	}
 	d.pages = web.New(web.Options{
-		Reader: d.rec.Reader, Trials: d.rec.Trials, API: api.Handler(d.rec, d.opts.Version, d.logins), Sessions: sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
+		Reader: d.rec.Reader, Trials: d.rec.Trials, Summaries: d.rec.Summaries, API: api.Handler(d.rec, d.opts.Version, d.logins), Sessions: sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
 		Act:     d.act,
 		Metrics: d.metrics.Handler(), Probes: d.probes(), LoggedIn: d.metrics.LoggedIn,
 		Numbers: d.opts.Settings.HTTP.Content == config.ContentMetadata,

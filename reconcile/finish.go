@@ -6,6 +6,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
@@ -66,7 +67,7 @@ func (r *Reconciler) sum(address string, n int) {
 	r.sums[address] = s
 	ctx := r.life
 	r.drivers.Go(func() {
-		made, trials, err := r.Summary(ctx, address, n)
+		made, trials, err := r.Summaries.Summary(ctx, summaries.Execution{Address: address, N: n})
 		_ = r.do(ctx, func() { // fails where the loop has ended: the next daemon makes it
 			switch {
 			case r.sums[address] != s: // something has changed since

@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/retention"
@@ -68,7 +69,8 @@ type Observer struct {
 // reach them through do.
 type Reconciler struct {
 	*query.Reader
-	Trials *trialview.Trials // safe for any goroutine
+	Trials    *trialview.Trials    // safe for any goroutine
+	Summaries *summaries.Summaries // safe for any goroutine
 	*evaluate.Evaluator
 	*taskcheck.Checker
 	Foreign   *foreign.Reports     // safe for any goroutine
@@ -153,8 +155,9 @@ func New(o Options) *Reconciler {
 		},
 	})
 	snapshots := snapshot.NewLatest(r.done)
+	r.Summaries = summaries.New(summaries.Options{Store: o.Store, Snapshots: snapshots, Idle: o.Idle, Log: o.Log})
 	r.Reader = query.New(query.Options{
-		Store: o.Store, Snapshots: snapshots, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
+		Store: o.Store, Snapshots: snapshots, Summaries: r.Summaries, OpenBlob: o.Host.OpenBlob, Config: r.o.Config, Git: o.Checkout.status(), Datasets: o.Datasets, Log: o.Log,
 		Idle: o.Idle, Host: r.hostState(),
 	})
 	r.Trials = trialview.New(trialview.Options{Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob})
@@ -322,7 +325,7 @@ func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 	for range cheatscan.Scanners {
 		group.Go(func() { r.scans.Run(ctx) })
 	}
-	group.Go(func() { r.Reader.Run(ctx) })
+	group.Go(func() { r.Summaries.Run(ctx) })
 	group.Go(func() { r.Trials.Run(ctx) })
 	group.Go(func() { r.watchImages(ctx) })
 }

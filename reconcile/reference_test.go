@@ -205,7 +205,7 @@ func TestWithoutAManifestNothingIsPooled(t *testing.T) {
 					t.Errorf("flags are %v", line["flags"])
 				}
 			}
-			report, err := d.Report(t.Context(), "run.r")
+			report, err := d.Summaries.Report(t.Context(), "run.r")
 			if err != nil {
 				t.Fatal(err)
 			}

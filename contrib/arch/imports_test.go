@@ -123,7 +123,7 @@ var mayImport = map[string][]string{
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview", "reconcile/query/summaries",
 		// What is told of trials and mining.
 		"runtime/trial", "runtime/mining", "runtime/gateway", "runtime/task", "runtime/patch", "runtime/clock",
 	},
@@ -133,13 +133,14 @@ var mayImport = map[string][]string{
 		// What is told of trials and rounds.
 		"runtime/trial", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript",
 	},
+	"reconcile/query/summaries":     {"reconcile/store", "reconcile/history", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "runtime/clock"},
 	"reconcile/query/snapshot":      {"config", "reconcile/plan", "reconcile/request", "runtime/mining"},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
 	"reconcile/request":             {"config"},
 	"reconcile/note":                {"reconcile/store", "reconcile/request"},
 	"reconcile/control":             {"reconcile/store", "reconcile/plan", "reconcile/hold", "reconcile/note", "reconcile/request", "runtime/trial"},
 	"reconcile/budget":              {"config", "reconcile/store", "reconcile/history", "reconcile/hold", "reconcile/ledger", "reconcile/plan", "runtime/gateway"},
-	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
+	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "config", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
 		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "reconcile/request", "runtime/trial", "runtime/container",
 		// What mining works in.
@@ -167,7 +168,7 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.
@@ -176,7 +177,7 @@ var mayImport = map[string][]string{
 
 	"daemon/watch":  {},
 	"daemon/notify": {},
-	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview"},
+	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries"},
 	"daemon/web/page": {
 		"config", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "reconcile/query/trialview", "reconcile/query/archive", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
 	},

@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -94,7 +95,9 @@ func (f *fixture) gauges(text string) *config.Set {
 	if set.Diagnostics.HasErrors() {
 		f.Fatal(set.Diagnostics)
 	}
-	reader := query.New(query.Options{Store: f.store, Snapshots: snapshot.NewLatest(nil), OpenBlob: f.store.Blobs().Open, Config: config.Options{Settings: f.settings}})
+	snapshots := snapshot.NewLatest(nil)
+	sums := summaries.New(summaries.Options{Store: f.store, Snapshots: snapshots})
+	reader := query.New(query.Options{Store: f.store, Snapshots: snapshots, Summaries: sums, OpenBlob: f.store.Blobs().Open, Config: config.Options{Settings: f.settings}})
 	var none *snapshot.Snapshot
 	edit := none.Edit()
 	for _, run := range set.Blocks.Runs {

@@ -103,7 +103,7 @@ func newCanaries(t *testing.T) *fixture {
 	})
 	rec.Snapshots.Publish(f.now)
 	f.server = httptest.NewServer(New(Options{
-		Reader: rec.Reader, Trials: rec.Trials, API: api.Handler(rec, "v0", nil), Sessions: f.sessions, Owner: f.store.Owner(), Numbers: true, Log: slog.New(slog.DiscardHandler),
+		Reader: rec.Reader, Trials: rec.Trials, Summaries: rec.Summaries, API: api.Handler(rec, "v0", nil), Sessions: f.sessions, Owner: f.store.Owner(), Numbers: true, Log: slog.New(slog.DiscardHandler),
 		Tokens: []Token{{Operator, wholeToken, true}, {Viewer, viewerToken, false}, {Operator, operatorToken, false}},
 	}).Handler())
 	t.Cleanup(f.server.Close)

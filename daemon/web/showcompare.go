@@ -23,7 +23,7 @@ func (s *Server) compare(q *http.Request, f page.Frame) (string, page.View, erro
 	if len(names) < 2 {
 		return "compare", page.NewCompare(f, names, nil, ""), nil
 	}
-	boards, err := s.o.Reader.Pairwise(q.Context(), names)
+	boards, err := s.o.Summaries.Pairwise(q.Context(), names)
 	if err != nil {
 		if status, _ := api.Classify(err); status >= http.StatusInternalServerError {
 			return "", nil, err

@@ -77,7 +77,7 @@ func (s *Server) runParts(q *http.Request, address string, d *page.RunData) (err
 	if !shows("board", "numbers") {
 		return nil
 	}
-	report, err := s.o.Reader.Report(q.Context(), fmt.Sprintf("%s.e%d", address, d.Execution))
+	report, err := s.o.Summaries.Report(q.Context(), fmt.Sprintf("%s.e%d", address, d.Execution))
 	if err == nil && report.Summary.Total > 0 {
 		d.Report = &report
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
@@ -181,4 +182,38 @@ func cellInfo(c store.CellRow) CellInfo {
 		info.Flags = []string{}
 	}
 	return info
+}
+
+// maxAttempts bounds the trials that a side has at one task.
+const maxAttempts = 200
+
+// SideTrials are the trials that a side, named as for summaries.Pairwise, has at a task, in the order in which they began. The task has
+// its benchmark before a dot, as comparisons name it. Without any it is an ErrUnknown.
+func (r *Reader) SideTrials(ctx context.Context, side, task string) (trials []CellInfo, err error) {
+	of, agent, err := r.o.Summaries.Side(ctx, side)
+	if err != nil {
+		return nil, err
+	}
+	name := task
+	if benchmark, rest, ok := strings.Cut(task, "."); ok {
+		name = benchmark + "/" + rest
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		asked := store.CellQuery{Spec: of.Address, Execution: of.N, Task: name, Limit: maxAttempts, Agent: agent}
+		cells, err := tx.CellsOf(asked)
+		if at := strings.LastIndex(agent, " "); err == nil && len(cells) == 0 && at > 0 { // its label, and its model where it has several
+			asked.Agent, asked.Model = agent[:at], agent[at+1:]
+			cells, err = tx.CellsOf(asked)
+		}
+		for _, c := range cells {
+			if c.State != history.StateSuperseded {
+				trials = append(trials, cellInfo(c))
+			}
+		}
+		return err
+	})
+	if err == nil && len(trials) == 0 {
+		err = history.Unknown("%s has no trial at %s", side, task)
+	}
+	return trials, err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
-	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -93,7 +92,9 @@ func TestWhatLooksWrongWithARun(t *testing.T) {
 // Health is the worst first, with since when it is seen, and forgets what is over.
 func TestHealth(t *testing.T) {
 	h := newFixture(t)
-	r := New(Options{Snapshots: snapshot.NewLatest(nil), Store: h.store, OpenBlob: h.store.Blobs().Open, Host: func() HostState { return HostState{Free: 1} }})
+	o := options(h.store)
+	o.Host = func() HostState { return HostState{Free: 1} }
+	r := New(o)
 	publish := func(status config.Status) {
 		r.Snapshots.Publish(r.Snapshots.Get().Edit().Done(&config.Set{Files: []config.FileState{{Path: "/w/a.hcl", Display: "a.hcl", Status: status}}}, nil, ""))
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
 )
@@ -115,8 +115,8 @@ func (r *Reader) Load(ctx context.Context, limit int) (l Load, err error) {
 		}
 		return r.heldBack(tx, &l)
 	})
-	if stale.of.address != "" && err == nil && !r.o.Idle {
-		r.summaries.want(stale.of) // one at a time: who asks every few seconds must not have all made again and again
+	if stale.of.Address != "" && err == nil && !r.o.Idle {
+		r.want(stale.of) // one at a time: who asks every few seconds must not have all made again and again
 	}
 	return l, err
 }
@@ -230,7 +230,7 @@ func stateOf(d *plan.Run, open bool) string {
 
 // oldest is the execution whose kept summary lacks trials for the longest time.
 type oldest struct {
-	of doneOf
+	of summaries.Execution
 	at time.Time
 }
 
@@ -248,19 +248,19 @@ func (r *Reader) amount(tx *store.Tx, now *snapshot.Snapshot, run *OpenRun, stal
 	if err != nil {
 		return err
 	}
-	of := doneOf{run.Address, run.Execution}
-	last, fresh, err := kept[summary.Summary](tx, amount{of, kindSummary}, counts)
+	of := summaries.Execution{Address: run.Address, N: run.Execution}
+	last, fresh, err := summaries.KeptOf(tx, of, counts)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	at := time.Time{}
 	if last != nil {
-		at = last.at
-		if rate := last.value.ResolvedRate; rate != nil {
+		at = last.Made
+		if rate := last.Summary.ResolvedRate; rate != nil {
 			run.Resolved = &rate.Value
 		}
 	}
-	if ended, _ := over(counts); !fresh && ended > 0 && (stale.of.address == "" || at.Before(stale.at)) && !r.summaries.rests(amount{of, kindSummary}) {
+	if !fresh && summaries.Ended(counts) > 0 && (stale.of.Address == "" || at.Before(stale.at)) && !r.o.Summaries.Rests(of) {
 		*stale = oldest{of, at}
 	}
 	return nil

@@ -16,7 +16,7 @@ func TestTheOverviewCostsWhatItHas(t *testing.T) {
 	asked := map[int]int64{}
 	for _, runs := range []int{150, 3000} {
 		h := newFixture(t)
-		r := New(Options{Snapshots: snapshot.NewLatest(nil), Store: h.store, OpenBlob: h.store.Blobs().Open})
+		r := New(options(h.store))
 		var none *snapshot.Snapshot
 		edit := none.Edit()
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {

@@ -1,12 +1,12 @@
 package query
 
 import (
-	"context"
 	"io"
 	"log/slog"
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Store     *store.Store
 	Snapshots *snapshot.Latest
+	Summaries *summaries.Summaries
 	StateDir  string                                     // where logs of trials lie
 	OpenBlob  func(digest string) (io.ReadCloser, error) // an error that is fs.ErrNotExist where it is not kept any more
 	Config    config.Options                             // how specs are compiled that a question names
@@ -29,19 +30,13 @@ type Options struct {
 type Reader struct {
 	Snapshots *snapshot.Latest // of what is declared and what works
 	o         Options
-	summaries *summaries
-	comparing chan struct{} // held by who compares
+	want      func(summaries.Execution) // has a summary made, soon
 	seen      firstSeen
 }
 
 // New returns a reader. Questions about what is declared wait for the first snapshot.
 func New(o Options) *Reader {
 	return &Reader{
-		Snapshots: o.Snapshots, o: o, summaries: newSummaries(o.Store, o.Idle), comparing: make(chan struct{}, 1),
+		Snapshots: o.Snapshots, o: o, want: o.Summaries.Want,
 	}
-}
-
-// Run makes the summaries that questions ask for until the context ends.
-func (r *Reader) Run(ctx context.Context) {
-	r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
@@ -154,25 +155,25 @@ func spentStatus(tx *store.Tx, d *plan.Run, run *RunStatus) error {
 
 // keptSummary fills in the summary, if it is kept, or what it is to be made of.
 func (r *Reader) keptSummary(tx *store.Tx, run *RunStatus, counts []store.CountRow) error {
-	of := doneOf{run.Address, run.Execution}
-	ended, _ := over(counts)
+	of := summaries.Execution{Address: run.Address, N: run.Execution}
+	ended := summaries.Ended(counts)
 	if !run.Filling {
 		if ended == 0 {
 			return nil
 		}
-		m, fresh, err := kept[summary.Summary](tx, amount{of, kindSummary}, counts)
+		m, fresh, err := summaries.KeptOf(tx, of, counts)
 		if err != nil {
 			return err
 		}
 		if m != nil {
-			run.Summary = &m.value
+			run.Summary = &m.Summary
 		}
 		if fresh {
 			return nil
 		}
-		if run.outdated = ended > manyOutcomes && !r.o.Idle; run.outdated {
+		if run.outdated = ended > summaries.Many && !r.o.Idle; run.outdated {
 			if m != nil {
-				run.SummaryOf = m.at
+				run.SummaryOf = m.Made
 			}
 			return nil
 		}
@@ -186,7 +187,7 @@ func (r *Reader) keptSummary(tx *store.Tx, run *RunStatus, counts []store.CountR
 func (r *Reader) sumUp(run *RunStatus) {
 	switch {
 	case run.outdated:
-		r.summaries.want(doneOf{run.Address, run.Execution})
+		r.want(summaries.Execution{Address: run.Address, N: run.Execution})
 	case len(run.outcomes) > 0:
 		s := summary.Summarize(run.outcomes)
 		run.Summary, run.outcomes = &s, nil

@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history/historytest"
-	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
@@ -28,34 +26,11 @@ const (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-const specs = `
-benchmark "edge" {
-  task "one" {
-    image = "work:1"
-    instruction = "do"
-    judge { command = "true" }
-  }
-}
-run "r" {
-  tasks = [benchmark.edge]
-  auto_eval = "0s"
-  agent "nop" {}
-}
-`
-
 // longTranscript lays a transcript of eight megabytes beside a trial, and returns the trial.
 func longTranscript(t *testing.T, s *store.Store) (id string) {
 	t.Helper()
-	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(specs)}}, nil, config.Options{})
-	if set.Diagnostics.HasErrors() {
-		t.Fatal(set.Diagnostics)
-	}
-	d, err := plan.Compile(set, *set.Run("r"))
-	check(t, err)
-	check(t, s.Do(t.Context(), func(tx *store.Tx) error {
-		if err := historytest.PutEnded(tx, d, 1); err != nil {
-			return err
-		}
+	historytest.Plant(t, s, 1)
+	check(t, s.View(t.Context(), func(tx *store.Tx) error {
 		return tx.EachCellShort("run.r", 1, func(c store.CellShort) error { id = c.Trial; return nil })
 	}))
 	path := trial.TranscriptOf(s.Dir(), id, 1)

@@ -1,11 +1,10 @@
-package query
+package summaries
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
@@ -14,27 +13,9 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 )
 
-// summaries makes what executions amount to, one at a time, and keeps it in the store: for thousands
-// of trials that takes seconds, and is asked for twice a second. It may be used by any goroutine.
-type summaries struct {
-	store  *store.Store
-	idle   bool          // the store is open for reading only: nothing is kept
-	turn   chan struct{} // held by who makes one
-	wanted chan doneOf
-
-	mu   sync.Mutex
-	rest map[amount]time.Time // until when what is kept will do
-}
-
-// doneOf names an execution.
-type doneOf struct {
-	address string
-	n       int
-}
-
 // amount is what is kept of an execution: its summary or its report.
 type amount struct {
-	doneOf
+	Execution
 	kind string
 }
 
@@ -48,49 +29,33 @@ const (
 // errNotKept says that figures were made and could not be stored.
 var errNotKept = errors.New("it could not be kept")
 
+// Many is from how many outcomes on a summary may take long.
+const Many = 100
+
 const (
-	summaryRatio = 20  // what is kept is made again after so many times what it took
-	manyOutcomes = 100 // from how many on a summary may take long
-	manyWanted   = 64  // summaries that wait to be made; who asks for another one asks again
+	summaryRatio = 20 // what is kept is made again after so many times what it took
+	manyWanted   = 64 // summaries that wait to be made; who asks for another one asks again
 )
 
-func newSummaries(s *store.Store, idle bool) *summaries {
-	return &summaries{store: s, idle: idle, turn: make(chan struct{}, 1), wanted: make(chan doneOf, manyWanted), rest: map[amount]time.Time{}}
-}
-
-// run makes the summaries that are wanted until the context ends.
-func (k *summaries) run(ctx context.Context, failed func(address string, err error)) {
-	for {
-		select {
-		case of := <-k.wanted:
-			if k.rests(amount{of, kindSummary}) {
-				continue
-			}
-			if _, err := k.summary(ctx, of); err != nil && ctx.Err() == nil {
-				failed(of.address, err)
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// want has a summary made, soon.
-func (k *summaries) want(of doneOf) {
+// Want has a summary made, soon. Where many wait already it does nothing: the caller asks again.
+func (k *Summaries) Want(of Execution) {
 	select {
 	case k.wanted <- of:
 	default:
 	}
 }
 
+// Rests reports whether the kept summary will do for a while, because it took long to make.
+func (k *Summaries) Rests(of Execution) bool { return k.rests(amount{of, kindSummary}) }
+
 // rests reports whether what is kept will do for a while, because it took long.
-func (k *summaries) rests(a amount) bool {
+func (k *Summaries) rests(a amount) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return time.Now().Before(k.rest[a])
 }
 
-func (k *summaries) took(a amount, d time.Duration) {
+func (k *Summaries) took(a amount, d time.Duration) {
 	now := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -103,25 +68,25 @@ func (k *summaries) took(a amount, d time.Duration) {
 }
 
 // Summary makes the summary of an execution, unless it is kept, and tells of how many trials.
-func (r *Reader) Summary(ctx context.Context, address string, n int) (s summary.Summary, trials int, err error) {
-	m, err := r.summaries.summary(ctx, doneOf{address, n})
+func (k *Summaries) Summary(ctx context.Context, of Execution) (s summary.Summary, trials int, err error) {
+	m, err := k.summary(ctx, of)
 	return m.value, m.trials, err
 }
 
 // summary makes the summary of an execution.
-func (k *summaries) summary(ctx context.Context, of doneOf) (made[summary.Summary], error) {
+func (k *Summaries) summary(ctx context.Context, of Execution) (made[summary.Summary], error) {
 	return amountTo(ctx, k, amount{of, kindSummary}, func(d summary.Execution) summary.Summary { return summary.Summarize(d.Outcomes) })
 }
 
 // report is the report on an execution: the one that is kept if nothing has changed since, or if it
 // is a while old only and took long, or else a new one.
-func (k *summaries) report(ctx context.Context, of doneOf) (summary.Report, error) {
+func (k *Summaries) report(ctx context.Context, of Execution) (summary.Report, error) {
 	a := amount{of, kindReport}
 	var open int
 	var last *made[summary.Report]
 	var fresh, filled bool
 	if err := k.store.View(ctx, func(tx *store.Tx) error {
-		counts, err := tx.CellCounts(of.address, of.n)
+		counts, err := tx.CellCounts(of.Address, of.N)
 		if err != nil {
 			return err
 		}
@@ -134,7 +99,7 @@ func (k *summaries) report(ctx context.Context, of doneOf) (summary.Report, erro
 	}); err != nil {
 		return summary.Report{}, err
 	}
-	if last != nil && (fresh || last.trials > manyOutcomes && k.rests(a)) {
+	if last != nil && (fresh || last.trials > Many && k.rests(a)) {
 		last.value.Open = open
 		if !fresh {
 			last.value.AsOf = last.at
@@ -160,7 +125,7 @@ type made[T any] struct {
 
 // amountTo makes an amount and keeps it. Who waits for another one that makes the same gets that. With
 // errNotKept the amount is good.
-func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(summary.Execution) T) (m made[T], err error) {
+func amountTo[T any](ctx context.Context, k *Summaries, a amount, of func(summary.Execution) T) (m made[T], err error) {
 	select {
 	case k.turn <- struct{}{}:
 		defer func() { <-k.turn }()
@@ -168,11 +133,11 @@ func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(summar
 		return m, context.Cause(ctx)
 	}
 	began, row := time.Now(), store.SummaryRow{Made: clock.Now().UTC()}
-	d := summary.Execution{Address: a.address, N: a.n}
+	d := summary.Execution{Address: a.Address, N: a.N}
 	var last *made[T]
 	var fresh, filled bool
 	if err := k.store.View(ctx, func(tx *store.Tx) error {
-		counts, err := tx.CellCounts(a.address, a.n)
+		counts, err := tx.CellCounts(a.Address, a.N)
 		if err != nil {
 			return err
 		}
@@ -183,7 +148,7 @@ func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(summar
 		if last, fresh, err = kept[T](tx, a, counts); err != nil || fresh {
 			return err
 		}
-		d.Outcomes, d.Open, err = history.Outcomes(tx, a.address, a.n)
+		d.Outcomes, d.Open, err = history.Outcomes(tx, a.Address, a.N)
 		return err
 	}); err != nil {
 		return m, err
@@ -197,9 +162,9 @@ func amountTo[T any](ctx context.Context, k *summaries, a amount, of func(summar
 		return m, nil
 	}
 	if row.Data, err = json.Marshal(m.value); err != nil {
-		return m, fmt.Errorf("encode the %s of %s e%d: %w", a.kind, a.address, a.n, err)
+		return m, fmt.Errorf("encode the %s of %s e%d: %w", a.kind, a.Address, a.N, err)
 	}
-	if err := k.store.Do(ctx, func(tx *store.Tx) error { return tx.PutSummary(a.address, a.n, a.kind, row) }); err != nil {
+	if err := k.store.Do(ctx, func(tx *store.Tx) error { return tx.PutSummary(a.Address, a.N, a.kind, row) }); err != nil {
 		return m, fmt.Errorf("%w: %w", errNotKept, err)
 	}
 	return m, nil
@@ -231,6 +196,28 @@ func working(counts []store.CountRow) (cells int) {
 	return cells
 }
 
+// Kept is the summary that is stored of an execution.
+type Kept struct {
+	Summary summary.Summary
+	Made    time.Time
+}
+
+// KeptOf is the summary that is stored of an execution with these counts of cells, nil if there is none, and whether
+// nothing has changed since.
+func KeptOf(tx *store.Tx, of Execution, counts []store.CountRow) (*Kept, bool, error) {
+	m, fresh, err := kept[summary.Summary](tx, amount{of, kindSummary}, counts)
+	if m == nil {
+		return nil, fresh, err
+	}
+	return &Kept{m.value, m.at}, fresh, err
+}
+
+// Ended is how many cells have an outcome, by their counts.
+func Ended(counts []store.CountRow) int {
+	cells, _ := over(counts)
+	return cells
+}
+
 // kept is what is stored of an execution with these counts, nil if there is none, and whether nothing
 // has changed since.
 func kept[T any](tx *store.Tx, a amount, counts []store.CountRow) (*made[T], bool, error) {
@@ -238,7 +225,7 @@ func kept[T any](tx *store.Tx, a amount, counts []store.CountRow) (*made[T], boo
 	if err != nil || !filled {
 		return nil, false, err
 	}
-	row, err := tx.Summary(a.address, a.n, a.kind)
+	row, err := tx.Summary(a.Address, a.N, a.kind)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, nil
 	}
@@ -247,7 +234,7 @@ func kept[T any](tx *store.Tx, a amount, counts []store.CountRow) (*made[T], boo
 	}
 	m := made[T]{trials: row.Cells, at: row.Made}
 	if err := json.Unmarshal(row.Data, &m.value); err != nil {
-		return nil, false, fmt.Errorf("read the %s of %s e%d: %w", a.kind, a.address, a.n, err)
+		return nil, false, fmt.Errorf("read the %s of %s e%d: %w", a.kind, a.Address, a.N, err)
 	}
 	cells, n := over(counts)
 	return &m, row.Cells == cells && row.N == n, nil
