@@ -28,6 +28,7 @@ import (
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/blob"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/guest"
@@ -236,7 +237,7 @@ func parsers(name string) (parser.Parser, bool) {
 	}}, true
 }
 
-type storeBlobs struct{ *store.Blobs }
+type storeBlobs struct{ *blob.Blobs }
 
 func (b storeBlobs) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 

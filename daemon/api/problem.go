@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/request"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/statedir"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -170,11 +170,11 @@ func classify(err error) (status int, kind Kind) {
 		kind = NoEngine
 	case conflict, is(request.ErrNothing, summary.ErrPairs):
 		kind = Conflict
-	case is(request.ErrIdle, store.ErrReadOnly):
+	case is(request.ErrIdle, statedir.ErrReadOnly):
 		kind = ReadOnly
 	case is(reconcile.ErrDraining, request.ErrStopped):
 		kind = Busy
-	case is(reconcile.ErrBlind, store.ErrNoSpace) || container.Unavailable(err):
+	case is(reconcile.ErrBlind, statedir.ErrNoSpace) || container.Unavailable(err):
 		kind = Away
 	}
 	status, _ = kind.status()

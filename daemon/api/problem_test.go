@@ -15,7 +15,7 @@ import (
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/request"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/statedir"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -46,8 +46,8 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		{wrapped(invalidf("limit is no number")), 400, Invalid},
 		{wrapped(evaluate.ErrNeedsEngine), 409, NoEngine},
 		{wrapped(request.ErrIdle), 409, ReadOnly},
-		{wrapped(store.ErrReadOnly), 409, ReadOnly},
-		{wrapped(store.ErrNoSpace), 503, Away},
+		{wrapped(statedir.ErrReadOnly), 409, ReadOnly},
+		{wrapped(statedir.ErrNoSpace), 503, Away},
 		{wrapped(reconcile.ErrBlind), 503, Away},
 		{wrapped(container.ErrUnavailable), 503, Away},
 		{wrapped(reconcile.ErrDraining), 503, Busy},

@@ -305,7 +305,7 @@ func (c *Collector) collectBlobs(ctx context.Context, s Sweep, out *Swept) error
 	for _, o := range orphans {
 		gone := s.Dry
 		if !s.Dry {
-			if gone, err = c.o.Store.Discard(o, old); err != nil {
+			if gone, err = c.o.Store.Blobs().Discard(o, old); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,8 @@
 // projection of the stored lines; package results writes them. Rows carry opaque JSON for
 // whatever only their owner understands.
 //
+// Package blob has the blobs, and package statedir the lock of the directory and the names of its failures.
+//
 // It decides nothing, runs nothing, and no SQL leaves it. Start reading at Store and Tx;
 // streams.go is the outbox of lines.
 package store

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/store/blob"
+	"github.com/assayd/assayd/reconcile/store/statedir"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
 )
@@ -48,8 +50,8 @@ type Store struct {
 	writers writers // who waits for it
 	reader  *pool
 	first   *pool // reads, too, for those who go first; nil where the store is open for reading only
-	blobs   *Blobs
-	lists   *Blobs // what was too long for a line
+	blobs   *blob.Blobs
+	lists   *blob.Blobs // what was too long for a line
 	lines   chan struct{}
 
 	queries, rows atomic.Int64
@@ -70,9 +72,9 @@ func (s *Store) Work() Work { return Work{s.queries.Load(), s.rows.Load()} }
 const databaseName = "assayd.db"
 
 // Open opens the state directory dir, making it (mode 0700) where it is missing, and takes
-// its lock until Close. Errors: *LockedError when another process has it, *VersionError
+// its lock until Close. Errors: *statedir.LockedError when another process has it, *VersionError
 // when a newer assayd wrote it, *CopiedError when it is a copy of one that is still there, and
-// ErrNoSpace or ErrReadOnly as causes. With ReadOnly,
+// statedir.ErrNoSpace or statedir.ErrReadOnly as causes. With ReadOnly,
 // errors.Is(err, fs.ErrNotExist) where there is no state.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
@@ -99,7 +101,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	if s.lock, err = takeLock(dir); err != nil {
+	if s.lock, err = statedir.Lock(dir); err != nil {
 		return nil, err
 	}
 	if err := makePrivate(dir); err != nil {
@@ -143,13 +145,13 @@ func makePrivate(dir string) error {
 
 // open does what Open does once the lock is held.
 func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
-	if s.blobs, err = openBlobs(filepath.Join(s.dir, "blobs"), log); err != nil {
+	if s.blobs, err = blob.Open(filepath.Join(s.dir, "blobs"), log); err != nil {
 		return err
 	}
-	if s.lists, err = openBlobs(filepath.Join(s.dir, "lists"), log); err != nil {
+	if s.lists, err = blob.Open(filepath.Join(s.dir, "lists"), log); err != nil {
 		return err
 	}
-	if err := syncDir(s.dir); err != nil {
+	if err := statedir.Sync(s.dir); err != nil {
 		return fmt.Errorf("make state directory durable: %w", explain(err))
 	}
 	path := filepath.Join(s.dir, databaseName)
@@ -194,7 +196,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("read state directory: %w", err)
 	}
-	s.blobs, s.lists = &Blobs{dir: filepath.Join(s.dir, "blobs")}, &Blobs{dir: filepath.Join(s.dir, "lists")}
+	s.blobs, s.lists = blob.At(filepath.Join(s.dir, "blobs")), blob.At(filepath.Join(s.dir, "lists"))
 	if s.reader, err = openReader(path, readers); err != nil {
 		return err
 	}
@@ -262,7 +264,7 @@ func (s *Store) Owner() string { return s.owner }
 func (s *Store) Dir() string { return s.dir }
 
 // Blobs is the content-addressed store of the state directory.
-func (s *Store) Blobs() *Blobs { return s.blobs }
+func (s *Store) Blobs() *blob.Blobs { return s.blobs }
 
 // Lines receives a pulse after a commit that appended lines. Pulses coalesce; it is for
 // one receiver.
@@ -291,7 +293,7 @@ func (s *Store) Close() error {
 // and must not call Do.
 func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 	if s.writer == nil {
-		return fmt.Errorf("write to state directory %q: %w: it is open for reading only", s.dir, ErrReadOnly)
+		return fmt.Errorf("write to state directory %q: %w: it is open for reading only", s.dir, statedir.ErrReadOnly)
 	}
 	if err := s.writers.enter(ctx); err != nil {
 		return fmt.Errorf("wait for a turn to write to state directory %q: %w", s.dir, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/statedir"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/trial"
@@ -124,7 +125,7 @@ func TestAReportIsReadWhereNothingCanBeWritten(t *testing.T) {
 	if got, err := k.report(t.Context(), Execution{"run.r", 1}); err != nil || got.Summary.Total != 3 {
 		t.Errorf("a report on %d trials, %v", got.Summary.Total, err)
 	}
-	if _, err := k.summary(t.Context(), Execution{"run.r", 1}); !errors.Is(err, store.ErrReadOnly) { // whoever records it has to know
+	if _, err := k.summary(t.Context(), Execution{"run.r", 1}); !errors.Is(err, statedir.ErrReadOnly) { // whoever records it has to know
 		t.Errorf("a summary that is not kept: %v", err)
 	}
 }

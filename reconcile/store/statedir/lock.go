@@ -1,4 +1,4 @@
-package store
+package statedir
 
 import (
 	"errors"
@@ -28,13 +28,14 @@ func (e *LockedError) Error() string {
 		e.Dir, holder)
 }
 
-// takeLock takes the exclusive lock of dir. The kernel gives it back when the process
+// Lock takes the exclusive lock of the state directory dir until the closer is closed. A *LockedError says that another
+// process has it. The kernel gives it back when the process
 // ends, however it ends, so the file is never removed and never stale.
-func takeLock(dir string) (io.Closer, error) {
+func Lock(dir string) (io.Closer, error) {
 	path := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock state directory: %w", explain(err))
+		return nil, fmt.Errorf("lock state directory: %w", Explain(err))
 	}
 	if err := flock(f); err != nil {
 		defer f.Close()
@@ -44,7 +45,7 @@ func takeLock(dir string) (io.Closer, error) {
 		return nil, fmt.Errorf("lock state directory %q: %w", dir, err)
 	}
 	if err := writePID(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock state directory %q: %w", dir, explain(err)), f.Close())
+		return nil, errors.Join(fmt.Errorf("lock state directory %q: %w", dir, Explain(err)), f.Close())
 	}
 	return f, nil
 }

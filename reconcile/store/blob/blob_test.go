@@ -1,15 +1,33 @@
-package store
+package blob
 
 import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 )
+
+// opened opens a folder of blobs.
+func opened(t *testing.T, dir string) *Blobs {
+	t.Helper()
+	b, err := Open(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func same(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
 
 func putBlob(t *testing.T, b *Blobs, content string) string {
 	t.Helper()
@@ -43,12 +61,12 @@ func getBlob(t *testing.T, b *Blobs, digest string) string {
 }
 
 func TestBlobsAreNamedByTheirContent(t *testing.T) {
-	s := open(t, t.TempDir(), Options{})
-	b := s.Blobs()
+	dir := t.TempDir()
+	b := opened(t, dir)
 	digest := putBlob(t, b, "abc")
 	same(t, digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
 	path, err := b.Path(digest)
-	if err != nil || path != filepath.Join(s.Dir(), "blobs", "ba", digest) {
+	if err != nil || path != filepath.Join(dir, "ba", digest) {
 		t.Errorf("path %q, %v", path, err)
 	}
 	same(t, getBlob(t, b, digest), "abc")
@@ -74,7 +92,7 @@ func TestBlobsAreNamedByTheirContent(t *testing.T) {
 }
 
 func TestWhatIsNoDigestIsNoBlob(t *testing.T) {
-	b := open(t, t.TempDir(), Options{}).Blobs()
+	b := opened(t, t.TempDir())
 	for _, digest := range []string{"", "..", "../assayd.db", "tmp", strings.Repeat("A", 64), strings.Repeat("a", 63) + "/"} {
 		if _, err := b.Open(digest); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("open %q: %v", digest, err)
@@ -90,19 +108,16 @@ func TestWhatIsNoDigestIsNoBlob(t *testing.T) {
 
 func TestUncommittedBlobsAreNothing(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(t.Context(), dir, Options{})
+	b := opened(t, dir)
+	closed, err := b.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed, err := s.Blobs().Create()
+	killed, err := b.Create()
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed, err := s.Blobs().Create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(closed.Close(), closed.Close(), s.Close()); err != nil {
+	if err := errors.Join(closed.Close(), closed.Close()); err != nil {
 		t.Error(err)
 	}
 	if _, _, err := closed.Commit(); !errors.Is(err, fs.ErrClosed) {
@@ -111,7 +126,7 @@ func TestUncommittedBlobsAreNothing(t *testing.T) {
 	if _, err := os.Stat(killed.file.Name()); err != nil {
 		t.Fatal(err)
 	}
-	open(t, dir, Options{})
+	opened(t, dir)
 	if _, err := os.Stat(killed.file.Name()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("stale file: %v", err)
 	}
@@ -119,7 +134,7 @@ func TestUncommittedBlobsAreNothing(t *testing.T) {
 }
 
 func TestSameBlobFromManyAtOnce(t *testing.T) {
-	b := open(t, t.TempDir(), Options{}).Blobs()
+	b := opened(t, t.TempDir())
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() { putBlob(t, b, "same") })

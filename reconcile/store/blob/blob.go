@@ -1,4 +1,4 @@
-package store
+package blob
 
 import (
 	"crypto/sha256"
@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/store/statedir"
 	"github.com/assayd/assayd/runtime/fault"
 )
 
@@ -22,21 +23,24 @@ type Blobs struct {
 	dir string
 }
 
-// openBlobs opens the folder dir and removes what writers left that were killed; nobody
+// At is the folder dir as it is, for reading.
+func At(dir string) *Blobs { return &Blobs{dir} }
+
+// Open opens the folder dir, making it where it is missing, and removes what writers left that were killed; nobody
 // else may be using it, which the lock of the state directory sees to.
-func openBlobs(dir string, log *slog.Logger) (*Blobs, error) {
+func Open(dir string, log *slog.Logger) (*Blobs, error) {
 	b := &Blobs{dir: dir}
 	if err := os.MkdirAll(b.temporary(), 0o700); err != nil {
-		return nil, fmt.Errorf("make blob store: %w", explain(err))
+		return nil, fmt.Errorf("make blob store: %w", statedir.Explain(err))
 	}
 	stale, err := os.ReadDir(b.temporary())
 	if err != nil {
-		return nil, fmt.Errorf("look for unfinished blobs: %w", explain(err))
+		return nil, fmt.Errorf("look for unfinished blobs: %w", statedir.Explain(err))
 	}
 	for _, entry := range stale {
 		path := filepath.Join(b.temporary(), entry.Name())
 		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("remove unfinished blob: %w", explain(err))
+			return nil, fmt.Errorf("remove unfinished blob: %w", statedir.Explain(err))
 		}
 		log.Debug("removed unfinished blob", "file", path)
 	}
@@ -90,59 +94,59 @@ func (b *Blobs) Delete(digest string) error {
 		err = os.Remove(path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove blob: %w", explain(err))
+		return fmt.Errorf("remove blob: %w", statedir.Explain(err))
 	}
 	return nil
 }
 
 // Create returns a writer of a new blob; nothing exists until Commit.
-func (b *Blobs) Create() (*BlobWriter, error) {
+func (b *Blobs) Create() (*Writer, error) {
 	f, err := os.CreateTemp(b.temporary(), "")
 	if err != nil {
-		return nil, fmt.Errorf("make blob: %w", explain(err))
+		return nil, fmt.Errorf("make blob: %w", statedir.Explain(err))
 	}
-	return &BlobWriter{blobs: b, file: f, hash: sha256.New()}, nil
+	return &Writer{blobs: b, file: f, hash: sha256.New()}, nil
 }
 
-// BlobWriter writes one blob. Close without Commit throws it away. It is for one goroutine.
-type BlobWriter struct {
+// Writer writes one blob. Close without Commit throws it away. It is for one goroutine.
+type Writer struct {
 	blobs *Blobs
 	file  *os.File // nil once it is committed or thrown away
 	hash  hash.Hash
 	size  int64
 }
 
-// Write implements io.Writer; ErrNoSpace is the cause when the disk is full.
-func (w *BlobWriter) Write(p []byte) (int, error) {
+// Write implements io.Writer; statedir.ErrNoSpace is the cause when the disk is full.
+func (w *Writer) Write(p []byte) (int, error) {
 	if w.file == nil {
 		return 0, fmt.Errorf("write blob: %w", fs.ErrClosed)
 	}
 	if err := fault.Err(fault.WriteBlob); err != nil {
-		return 0, fmt.Errorf("write blob: %w", explain(err))
+		return 0, fmt.Errorf("write blob: %w", statedir.Explain(err))
 	}
 	n, err := w.file.Write(p)
 	w.hash.Write(p[:n])
 	w.size += int64(n)
 	if err != nil {
-		return n, fmt.Errorf("write blob: %w", explain(err))
+		return n, fmt.Errorf("write blob: %w", statedir.Explain(err))
 	}
 	return n, nil
 }
 
 // Commit makes the blob durable and returns its digest and its size in bytes. Committing
 // what is there already is fine.
-func (w *BlobWriter) Commit() (digest string, size int64, err error) {
+func (w *Writer) Commit() (digest string, size int64, err error) {
 	if w.file == nil {
 		return "", 0, fmt.Errorf("commit blob: %w", fs.ErrClosed)
 	}
 	digest = hex.EncodeToString(w.hash.Sum(nil))
 	if err := w.commit(digest); err != nil {
-		return "", 0, errors.Join(fmt.Errorf("commit blob %s: %w", digest, explain(err)), w.Close())
+		return "", 0, errors.Join(fmt.Errorf("commit blob %s: %w", digest, statedir.Explain(err)), w.Close())
 	}
 	return digest, w.size, nil
 }
 
-func (w *BlobWriter) commit(digest string) error {
+func (w *Writer) commit(digest string) error {
 	path, err := w.blobs.Path(digest)
 	if err != nil {
 		return err
@@ -160,11 +164,11 @@ func (w *BlobWriter) commit(digest string) error {
 		return err
 	}
 	// Also for one that was there: whoever put it there may have been killed before this.
-	return errors.Join(syncDir(shard), syncDir(w.blobs.dir))
+	return errors.Join(statedir.Sync(shard), statedir.Sync(w.blobs.dir))
 }
 
 // place gives the finished content its name.
-func (w *BlobWriter) place(shard, path string) error {
+func (w *Writer) place(shard, path string) error {
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
@@ -181,7 +185,7 @@ func (w *BlobWriter) place(shard, path string) error {
 }
 
 // Close throws away what was not committed; after Commit it does nothing.
-func (w *BlobWriter) Close() error {
+func (w *Writer) Close() error {
 	if w.file == nil {
 		return nil
 	}
@@ -191,13 +195,4 @@ func (w *BlobWriter) Close() error {
 		return fmt.Errorf("throw blob away: %w", err)
 	}
 	return nil
-}
-
-// syncDir makes the names in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
