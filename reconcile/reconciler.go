@@ -26,6 +26,8 @@ import (
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/specfiles"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
+	"github.com/assayd/assayd/reconcile/store/writequeue"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -181,7 +183,7 @@ func New(o Options) *Reconciler {
 	r.o.Host.Where = r.where
 	r.images = pinned.NewImages(o.Store)
 	r.o.Host.Pin = r.images.Image
-	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
+	r.o.Host.Logged = func(trial string) { o.Store.Announce(trial, change.Log) }
 	if o.Admission != nil {
 		r.o.Host.Scarce = o.Admission.Scarce
 	}
@@ -261,7 +263,7 @@ const idleTurn = 10 * time.Second
 func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer close(r.done)
 	r.life = ctx
-	loop := store.First(ctx) // it never waits for the many trials that write
+	loop := writequeue.First(ctx) // it never waits for the many trials that write
 	begun := r.now()
 	r.Heartbeat()
 	if err := miningspec.LoadMined(loop, r.o.Store, r.o.Config.Mined); err != nil {

@@ -3,7 +3,7 @@ package reconcile
 import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // unpublished is what the latest snapshot does not have yet. The loop alone publishes, and never in the
@@ -56,10 +56,10 @@ func (r *Reconciler) publish() {
 	now := edit.Done(r.set, r.previous, r.blind)
 	r.Snapshots.Publish(now)
 	for _, address := range announced {
-		r.o.Store.Announce(address, store.Notes)
+		r.o.Store.Announce(address, change.Notes)
 	}
 	if files {
-		r.o.Store.Announce(store.SpecFiles, store.Files)
+		r.o.Store.Announce(change.SpecFiles, change.Files)
 	}
 	if r.shown.checked != nil {
 		r.shown.checked(now)

@@ -104,13 +104,18 @@ var mayImport = map[string][]string{
 		// The plain values that a run is compiled into.
 		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest", "runtime/gateway",
 	},
-	"reconcile/summary":         {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
-	"reconcile/store":           {"reconcile/store/blob", "reconcile/store/statedir"},
-	"reconcile/store/blob":      {"reconcile/store/statedir"},
-	"reconcile/store/statedir":  {},
-	"reconcile/results":         {},
-	"reconcile/store/storetest": {"reconcile/store"},
-	"reconcile/report":          {"reconcile/summary"},
+	"reconcile/summary": {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
+	"reconcile/store": {
+		"reconcile/store/blob", "reconcile/store/statedir", "reconcile/store/record", "reconcile/store/change", "reconcile/store/writequeue",
+	},
+	"reconcile/store/record":     {},
+	"reconcile/store/change":     {},
+	"reconcile/store/writequeue": {},
+	"reconcile/store/blob":       {"reconcile/store/statedir"},
+	"reconcile/store/statedir":   {},
+	"reconcile/results":          {},
+	"reconcile/store/storetest":  {"reconcile/store"},
+	"reconcile/report":           {"reconcile/summary"},
 	"reconcile/ledger": {
 		"config", "reconcile/store", "reconcile/results", "runtime/gateway", "runtime/judge/round",
 		// What the book of mining is about.
@@ -125,7 +130,7 @@ var mayImport = map[string][]string{
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview", "reconcile/query/summaries",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change",
 		// What is told of trials and mining.
 		"runtime/trial", "runtime/mining", "runtime/gateway", "runtime/task", "runtime/patch", "runtime/clock",
 	},
@@ -170,7 +175,7 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change", "reconcile/store/writequeue",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.

@@ -15,7 +15,10 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store/blob"
+	"github.com/assayd/assayd/reconcile/store/change"
+	"github.com/assayd/assayd/reconcile/store/record"
 	"github.com/assayd/assayd/reconcile/store/statedir"
+	"github.com/assayd/assayd/reconcile/store/writequeue"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
 )
@@ -43,11 +46,11 @@ type Store struct {
 	dir     string
 	owner   string
 	clock   func() time.Time
-	redact  func([]byte) []byte
+	encoder record.Encoder
 	commits func(took time.Duration)
 	lock    io.Closer
-	writer  *pool   // one connection: SQLite has one writer
-	writers writers // who waits for it
+	writer  *pool            // one connection: SQLite has one writer
+	writers writequeue.Queue // who waits for it
 	reader  *pool
 	first   *pool // reads, too, for those who go first; nil where the store is open for reading only
 	blobs   *blob.Blobs
@@ -56,7 +59,7 @@ type Store struct {
 
 	queries, rows atomic.Int64
 	n             atomic.Int64 // of the last change; written by Do alone
-	watchers      watchers
+	watchers      change.Watchers
 }
 
 // Work is what a store was asked for since it was opened.
@@ -81,7 +84,8 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open state directory %q: %w", dir, err)
 	}
-	s := &Store{dir: dir, clock: o.Clock, redact: o.Redact, commits: o.Committed, lines: make(chan struct{}, 1)}
+	s := &Store{dir: dir, clock: o.Clock, commits: o.Committed, lines: make(chan struct{}, 1)}
+	s.encoder = record.Encoder{Redact: o.Redact, Keep: s.keepList}
 	if s.clock == nil {
 		s.clock = clock.Now
 	}
@@ -225,7 +229,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 // that all of them share.
 const readerRest = 10 * time.Second
 
-// Connections of those who only read: whoever goes first (First) has some of its own, because a thousand
+// Connections of those who only read: whoever goes first (writequeue.First) has some of its own, because a thousand
 // trials that read at once keep all others waiting, too.
 const (
 	readers      = 4
@@ -266,6 +270,27 @@ func (s *Store) Dir() string { return s.dir }
 // Blobs is the content-addressed store of the state directory.
 func (s *Store) Blobs() *blob.Blobs { return s.blobs }
 
+// keepList keeps what is too long for a line, and returns its path from the state directory and its SHA-256.
+func (s *Store) keepList(value []byte) (file, digest string, err error) {
+	w, err := s.lists.Create()
+	if err != nil {
+		return "", "", err
+	}
+	defer w.Close()
+	if _, err := w.Write(value); err != nil {
+		return "", "", err
+	}
+	if digest, _, err = w.Commit(); err != nil {
+		return "", "", err
+	}
+	path, err := s.lists.Path(digest)
+	if err != nil {
+		return "", "", err
+	}
+	file, err = filepath.Rel(s.dir, path)
+	return filepath.ToSlash(file), digest, err
+}
+
 // Lines receives a pulse after a commit that appended lines. Pulses coalesce; it is for
 // one receiver.
 func (s *Store) Lines() <-chan struct{} { return s.lines }
@@ -295,10 +320,10 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 	if s.writer == nil {
 		return fmt.Errorf("write to state directory %q: %w: it is open for reading only", s.dir, statedir.ErrReadOnly)
 	}
-	if err := s.writers.enter(ctx); err != nil {
+	if err := s.writers.Enter(ctx); err != nil {
 		return fmt.Errorf("wait for a turn to write to state directory %q: %w", s.dir, err)
 	}
-	defer s.writers.leave()
+	defer s.writers.Leave()
 	began := time.Now()
 	t, err := s.begin(ctx, s.writer, nil)
 	if err != nil {
@@ -323,7 +348,7 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 	}
 	s.commits(time.Since(began))
 	if len(t.touched) > 0 {
-		s.watchers.tell(t.n, t.touched)
+		s.watchers.Tell(t.n, t.touched)
 	}
 	if t.appended {
 		select {
@@ -338,7 +363,7 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 // run beside each other and beside Do.
 func (s *Store) View(ctx context.Context, fn func(*Tx) error) error {
 	db := s.reader
-	if s.first != nil && first(ctx) {
+	if s.first != nil && writequeue.GoesFirst(ctx) {
 		db = s.first
 	}
 	t, err := s.begin(ctx, db, &sql.TxOptions{ReadOnly: true})

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assayd/assayd/reconcile/store/statedir"
+	"github.com/assayd/assayd/reconcile/store/writequeue"
 )
 
 // holdLock makes a child of the test binary open a state directory and keep it.
@@ -291,7 +292,7 @@ func TestAReaderThatGoesFirstWaitsForNoOther(t *testing.T) {
 	for range readers {
 		<-read
 	}
-	if err := s.View(First(t.Context()), func(tx *Tx) error { _, err := tx.Meta("a"); return err }); err != nil {
+	if err := s.View(writequeue.First(t.Context()), func(tx *Tx) error { _, err := tx.Meta("a"); return err }); err != nil {
 		t.Error(err)
 	}
 }

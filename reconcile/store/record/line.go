@@ -1,11 +1,10 @@
-package store
+package record
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 )
 
@@ -14,16 +13,8 @@ const (
 	maxList = 256 << 10 // bytes of a list within a line
 )
 
-// Envelope is what a line says before its own fields; version, seq and time are added.
-type Envelope struct {
-	Type       string // of the record, as "trial.started"
-	Spec       string // address the record is about; "" is the stream's
-	Generation string
-	Execution  int // its number, written as "e1"; 0 leaves it out
-}
-
-// head is the envelope as it is written; the order of its fields is a promise.
-type head struct {
+// Head is the envelope of a line as it is written; the order of its fields is a promise.
+type Head struct {
 	V          int    `json:"v"`
 	Seq        int    `json:"seq"`
 	Time       string `json:"time"`
@@ -41,24 +32,18 @@ type field struct {
 	value json.RawMessage
 }
 
-// line encodes a record without its newline.
-func (t *Tx) line(seq int, e Envelope, record any) ([]byte, error) {
-	h := head{
-		V: 1, Seq: seq, Time: t.store.clock().UTC().Format("2006-01-02T15:04:05.000000000Z07:00"),
-		Type: e.Type, Spec: e.Spec, Generation: e.Generation,
-	}
-	if e.Execution > 0 {
-		h.Execution = fmt.Sprintf("e%d", e.Execution)
-	}
+// Line encodes a record, which is nil or encodes to a JSON object, behind its head, without a newline and without secrets.
+// Lists over 256 KiB, and what else is too long, become files: a line has at most 1 MiB with its newline.
+func (e Encoder) Line(h Head, record any) ([]byte, error) {
 	line, err := encode(h)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := t.fields(record)
+	fields, err := e.fields(record)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.shorten(fields, maxLine-len(line)-1); err != nil {
+	if err := e.shorten(fields, maxLine-len(line)-1); err != nil {
 		return nil, err
 	}
 	line = line[:len(line)-1]
@@ -85,7 +70,7 @@ func encode(value any) ([]byte, error) {
 }
 
 // fields are the members of a record, in order, without secrets.
-func (t *Tx) fields(record any) ([]field, error) {
+func (e Encoder) fields(record any) ([]field, error) {
 	if record == nil {
 		return nil, nil
 	}
@@ -93,7 +78,7 @@ func (t *Tx) fields(record any) ([]field, error) {
 	if err != nil {
 		return nil, err
 	}
-	if data, err = t.redactStrings(data); err != nil {
+	if data, err = e.redactStrings(data); err != nil {
 		return nil, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -121,11 +106,11 @@ func (t *Tx) fields(record any) ([]field, error) {
 // shorten moves long lists, and then whatever is longest, to files until the members take
 // at most room bytes: a record must never be refused for its length, because the effect
 // it reports would be refused with it.
-func (t *Tx) shorten(fields []field, room int) error {
+func (e Encoder) shorten(fields []field, room int) error {
 	length := 0
 	for i, f := range fields {
 		if f.value[0] == '[' && len(f.value) > maxList {
-			if err := t.spill(&fields[i]); err != nil {
+			if err := e.spill(&fields[i]); err != nil {
 				return err
 			}
 		}
@@ -135,7 +120,7 @@ func (t *Tx) shorten(fields []field, room int) error {
 		longest := slices.MaxFunc(fields, func(a, b field) int { return len(a.value) - len(b.value) })
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == longest.name })
 		length -= fields[i].length()
-		if err := t.spill(&fields[i]); err != nil {
+		if err := e.spill(&fields[i]); err != nil {
 			return err
 		}
 		if fields[i].length() >= longest.length() {
@@ -150,30 +135,14 @@ func (t *Tx) shorten(fields []field, room int) error {
 func (f field) length() int { return 6*len(f.name) + len(f.value) + len(`,"":`) }
 
 // spill puts the value of f in a file of its own, named by its content.
-func (t *Tx) spill(f *field) error {
-	w, err := t.store.lists.Create()
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	if _, err := w.Write(f.value); err != nil {
-		return err
-	}
-	digest, _, err := w.Commit()
-	if err != nil {
-		return err
-	}
-	path, err := t.store.lists.Path(digest)
-	if err != nil {
-		return err
-	}
-	file, err := filepath.Rel(t.store.dir, path)
+func (e Encoder) spill(f *field) error {
+	file, digest, err := e.Keep(f.value)
 	if err != nil {
 		return err
 	}
 	f.value, err = encode(struct {
 		File   string `json:"file"`
 		SHA256 string `json:"sha256"`
-	}{filepath.ToSlash(file), digest})
+	}{file, digest})
 	return err
 }

@@ -1,4 +1,4 @@
-package store
+package writequeue
 
 import (
 	"context"
@@ -12,23 +12,23 @@ import (
 // Transactions write in the order in which they come, and those that go first before all that wait.
 func TestWhoGoesFirstWaitsForOneTransactionAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w writers
+		var w Queue
 		ctx := t.Context()
-		if err := w.enter(ctx); err != nil {
+		if err := w.Enter(ctx); err != nil {
 			t.Fatal(err)
 		}
 		var order []string
 		var all sync.WaitGroup
 		waits := func(name string, ctx context.Context) {
 			all.Go(func() {
-				if err := w.enter(ctx); err != nil {
+				if err := w.Enter(ctx); err != nil {
 					if !errors.Is(err, context.Canceled) {
 						t.Error(err)
 					}
 					return
 				}
 				order = append(order, name)
-				w.leave()
+				w.Leave()
 			})
 			synctest.Wait() // it stands in line
 		}
@@ -40,7 +40,7 @@ func TestWhoGoesFirstWaitsForOneTransactionAlone(t *testing.T) {
 		waits("second", First(ctx))
 		leave()
 		synctest.Wait()
-		w.leave()
+		w.Leave()
 		all.Wait()
 		if want := []string{"first", "second", "a", "b"}; !slices.Equal(order, want) {
 			t.Errorf("they wrote in the order %q, want %q", order, want)
@@ -53,7 +53,7 @@ func TestWhoGoesFirstWaitsForOneTransactionAlone(t *testing.T) {
 
 // Whatever ends the waits, the turn is never lost and never two have it.
 func TestATurnToWriteIsNeverLost(t *testing.T) {
-	var w writers
+	var w Queue
 	var all sync.WaitGroup
 	writes := 0
 	for i := range 200 {
@@ -66,17 +66,17 @@ func TestATurnToWriteIsNeverLost(t *testing.T) {
 			if i%2 == 0 {
 				ctx = First(ctx)
 			}
-			if w.enter(ctx) == nil {
+			if w.Enter(ctx) == nil {
 				writes++ // the race detector looks at it
-				w.leave()
+				w.Leave()
 			}
 		})
 	}
 	all.Wait()
-	if err := w.enter(t.Context()); err != nil {
+	if err := w.Enter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if w.leave(); writes < 100 {
+	if w.Leave(); writes < 100 {
 		t.Errorf("%d of 200 wrote", writes)
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package record
 
 import (
 	"bytes"
@@ -6,30 +6,38 @@ import (
 	"fmt"
 )
 
-// redacted is text without secret values.
-func (t *Tx) redacted(text []byte) []byte {
-	if t.store.redact == nil {
-		return text
-	}
-	return t.store.redact(text)
+// Encoder encodes records and columns without secrets. It may be used by any goroutine where its functions may.
+type Encoder struct {
+	// Redact replaces secret values in text, and must not change its argument; nil keeps all.
+	Redact func([]byte) []byte
+	// Keep keeps a value that is too long for a line in a file, and returns the path that the line names and the SHA-256.
+	Keep func(value []byte) (file, digest string, err error)
 }
 
-// column makes a column of data: nothing for nothing, otherwise valid JSON without secrets.
-func (t *Tx) column(data json.RawMessage) (any, error) {
+// Text is text without secret values.
+func (e Encoder) Text(text []byte) []byte {
+	if e.Redact == nil {
+		return text
+	}
+	return e.Redact(text)
+}
+
+// Column makes a column of data: nothing for nothing, otherwise valid JSON without secrets.
+func (e Encoder) Column(data json.RawMessage) (any, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
 	if !json.Valid(data) {
 		return nil, fmt.Errorf("data is not JSON")
 	}
-	data, err := t.redactStrings(data)
+	data, err := e.redactStrings(data)
 	return string(data), err
 }
 
 // redactStrings redacts within each string of valid JSON, so that the result is JSON again
 // and an escaped secret is found like a plain one.
-func (t *Tx) redactStrings(src []byte) ([]byte, error) {
-	if t.store.redact == nil {
+func (e Encoder) redactStrings(src []byte) ([]byte, error) {
+	if e.Redact == nil {
 		return src, nil
 	}
 	out := make([]byte, 0, len(src))
@@ -40,7 +48,7 @@ func (t *Tx) redactStrings(src []byte) ([]byte, error) {
 		}
 		out = append(out, src[:start]...)
 		end := start + stringLength(src[start:])
-		literal, err := t.redactString(src[start:end])
+		literal, err := e.redactString(src[start:end])
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +71,7 @@ func stringLength(src []byte) int {
 	return len(src)
 }
 
-func (t *Tx) redactString(literal []byte) ([]byte, error) {
+func (e Encoder) redactString(literal []byte) ([]byte, error) {
 	text := literal[1 : len(literal)-1]
 	if bytes.IndexByte(text, '\\') >= 0 {
 		var s string
@@ -72,7 +80,7 @@ func (t *Tx) redactString(literal []byte) ([]byte, error) {
 		}
 		text = []byte(s)
 	}
-	clean := t.store.redact(text)
+	clean := e.Redact(text)
 	if bytes.Equal(clean, text) {
 		return literal, nil
 	}

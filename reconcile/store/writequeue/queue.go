@@ -1,4 +1,4 @@
-package store
+package writequeue
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// writers lets one transaction write at a time, in the order in which they come, but for those that
-// go first.
-type writers struct {
+// Queue lets one transaction write at a time, in the order in which they come, but for those that go first. The zero value
+// is one in which nobody waits.
+type Queue struct {
 	mu     sync.Mutex
 	busy   bool
 	first  []chan struct{} // who waits; closed when it is their turn
@@ -21,10 +21,11 @@ type firstKey struct{}
 // trials that use the store at once keep all others waiting for seconds, and whoever many wait for must not.
 func First(ctx context.Context) context.Context { return context.WithValue(ctx, firstKey{}, true) }
 
-func first(ctx context.Context) bool { return ctx.Value(firstKey{}) != nil }
+// GoesFirst reports whether a context is one of First.
+func GoesFirst(ctx context.Context) bool { return ctx.Value(firstKey{}) != nil }
 
-// enter waits for a turn to write. When the context ends its cause is returned.
-func (w *writers) enter(ctx context.Context) error {
+// Enter waits for a turn to write. When the context ends its cause is returned.
+func (w *Queue) Enter(ctx context.Context) error {
 	w.mu.Lock()
 	if !w.busy {
 		w.busy = true
@@ -32,7 +33,7 @@ func (w *writers) enter(ctx context.Context) error {
 		return nil
 	}
 	line, turn := &w.others, make(chan struct{})
-	if first(ctx) {
+	if GoesFirst(ctx) {
 		line = &w.first
 	}
 	*line = append(*line, turn)
@@ -49,13 +50,13 @@ func (w *writers) enter(ctx context.Context) error {
 	}
 	w.mu.Unlock()
 	if i < 0 { // it has just got its turn
-		w.leave()
+		w.Leave()
 	}
 	return context.Cause(ctx)
 }
 
-// leave gives the turn to the next one.
-func (w *writers) leave() {
+// Leave gives the turn to the next one.
+func (w *Queue) Leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range []*[]chan struct{}{&w.first, &w.others} {
