@@ -130,7 +130,7 @@ var mayImport = map[string][]string{
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change", "reconcile/query/tasklookup",
 		// What is told of trials and mining.
 		"runtime/trial", "runtime/mining", "runtime/gateway", "runtime/task", "runtime/patch", "runtime/clock",
 	},
@@ -141,6 +141,7 @@ var mayImport = map[string][]string{
 		"runtime/trial", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript",
 	},
 	"reconcile/query/summaries":     {"reconcile/store", "reconcile/history", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "runtime/clock"},
+	"reconcile/query/tasklookup":    {"config", "reconcile/plan", "reconcile/request", "runtime/task", "runtime/trial"},
 	"reconcile/query/snapshot":      {"config", "reconcile/plan", "reconcile/request", "runtime/mining"},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
 	"reconcile/request":             {"config"},
@@ -149,14 +150,14 @@ var mayImport = map[string][]string{
 	"reconcile/budget":              {"config", "reconcile/store", "reconcile/history", "reconcile/hold", "reconcile/ledger", "reconcile/plan", "runtime/gateway"},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "config", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "reconcile/request", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "reconcile/request", "reconcile/query/tasklookup", "runtime/trial", "runtime/container",
 		// What mining works in.
 		"runtime/mining/workbench",
 		// What is judged, and how what it shows is read.
 		"runtime/task", "runtime/task/swebench", "runtime/judge/round", "runtime/judge/scoring", "runtime/patch", "runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 	},
 	"reconcile/taskcheck": {
-		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "reconcile/request", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
+		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "reconcile/request", "reconcile/query/tasklookup", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
 		// By whom a task is rated, and of what the names of tests are read.
 		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
 	},
@@ -165,7 +166,7 @@ var mayImport = map[string][]string{
 	"reconcile/pinned":     {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/image"},
 	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/control", "reconcile/ledger", "reconcile/plan", "reconcile/request", "runtime/mining", "runtime/pause"},
 	"reconcile/retention": {
-		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/request", "reconcile/query/snapshot", "reconcile/query", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/tasklookup", "runtime/trial", "runtime/container",
 		// Of what images are, and by what containers of the judge are known.
 		"runtime/task", "runtime/image", "runtime/judge/sandbox",
 	},
@@ -184,7 +185,7 @@ var mayImport = map[string][]string{
 
 	"daemon/watch":  {},
 	"daemon/notify": {},
-	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries"},
+	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/query/tasklookup"},
 	"daemon/web/page": {
 		"config", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "reconcile/query/trialview", "reconcile/query/archive", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
 	},

@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/reconcile/request"
 )
 
@@ -78,7 +79,7 @@ func (s *Server) task(q *http.Request, f page.Frame) (string, page.View, error) 
 // benchmark.edge.t, edge, edge.t, or edge/t.
 func (s *Server) taskNamed(ctx context.Context, name string) (string, error) {
 	for _, full := range []string{name, "benchmark." + name, "mining." + name} {
-		ref, err := query.SplitAddress(full)
+		ref, err := tasklookup.Split(full)
 		if err != nil {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
@@ -150,13 +150,13 @@ func (r *Evaluator) askedTask(ctx context.Context, set *config.Set, e Evaluation
 		if err != nil {
 			return t, err
 		}
-		address = query.AddressIn(set, state.Cell.Task.Benchmark, state.Cell.Task.Name)
-		if t, ok := query.TaskOfRun(set, state); ok {
+		address = tasklookup.AddressIn(set, state.Cell.Task.Benchmark, state.Cell.Task.Name)
+		if t, ok := tasklookup.OfRun(set, state); ok {
 			out.Task = address
 			return t, judgeable(t, address)
 		}
 	}
-	selected, err := query.FindTask(set, address)
+	selected, err := tasklookup.Find(set, address)
 	if err != nil {
 		return t, err
 	}

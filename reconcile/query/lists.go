@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
@@ -189,12 +190,12 @@ func (r *Reader) TasksAfter(ctx context.Context, of, after string, limit int) (i
 		return nil, err
 	}
 	set := now.Set
-	all := AllTasks(set)
+	all := tasklookup.All(set)
 	if of != "" {
 		kind, name, _ := strings.Cut(of, ".")
 		known := false
-		if all, known = tasksOf(set, config.Ref{Kind: kind, Name: name}); !known || kind != "benchmark" && kind != "mining" {
-			return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, of, request.Suggest(of, blockAddresses(set)))
+		if all, known = tasklookup.Of(set, config.Ref{Kind: kind, Name: name}); !known || kind != "benchmark" && kind != "mining" {
+			return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, of, request.Suggest(of, tasklookup.Blocks(set)))
 		}
 	}
 	for _, s := range behind(all, after, limit, config.Selected.Address) {

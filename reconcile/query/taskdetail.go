@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query/archive"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/patch"
@@ -44,12 +45,12 @@ func (r *Reader) BenchmarkOf(ctx context.Context, address string) (b BenchmarkIn
 	kind, name, _ := strings.Cut(address, ".")
 	all, known := []config.Selected(nil), false
 	if now.Set != nil && (kind == "benchmark" || kind == "mining") {
-		all, known = tasksOf(now.Set, config.Ref{Kind: kind, Name: name})
+		all, known = tasklookup.Of(now.Set, config.Ref{Kind: kind, Name: name})
 	}
 	if !known {
 		suggestion := ""
 		if now.Set != nil {
-			suggestion = request.Suggest(address, blockAddresses(now.Set))
+			suggestion = request.Suggest(address, tasklookup.Blocks(now.Set))
 		}
 		return b, history.Unknown("there is no %s%s", address, suggestion)
 	}
@@ -139,7 +140,7 @@ func (r *Reader) TaskOf(ctx context.Context, of, name string) (d TaskDetail, err
 	d.Of, d.ID, d.Benchmark = of, name, benchmark
 	d.Name, d.Address = name, config.Ref{Kind: kind, Name: benchmark, Task: name}.String()
 	if now.Set != nil {
-		all, _ := tasksOf(now.Set, config.Ref{Kind: kind, Name: benchmark})
+		all, _ := tasklookup.Of(now.Set, config.Ref{Kind: kind, Name: benchmark})
 		if i := slices.IndexFunc(all, func(s config.Selected) bool { return s.Name() == name }); i >= 0 {
 			if err := r.declaredTask(ctx, &d, all[i]); err != nil {
 				return d, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/image"
@@ -249,7 +249,7 @@ func (c *Collector) wantedTasks(ctx context.Context, every bool) ([]task.Task, e
 		}
 	}
 	if every {
-		for _, s := range query.AllTasks(now.Set) {
+		for _, s := range tasklookup.All(now.Set) {
 			if t, err := plan.CompileTask(s); err == nil {
 				add(t)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -79,7 +79,7 @@ func (r *Checker) CheckTask(ctx context.Context, c Check) (out Checked, ds confi
 	if err != nil || ds.HasErrors() {
 		return out, ds, err
 	}
-	selected, err := query.FindTask(set, c.Task)
+	selected, err := tasklookup.Find(set, c.Task)
 	if err != nil {
 		return out, ds, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
@@ -103,14 +103,14 @@ func chooseTasks(set *config.Set, w ImageWork) (chosen []config.Selected, err er
 		}
 	}
 	for _, address := range w.Tasks {
-		all, err := query.Selected(set, address)
+		all, err := tasklookup.Selected(set, address)
 		if err != nil {
 			return nil, err
 		}
 		add(all...)
 	}
 	if len(w.Tasks) == 0 {
-		add(query.AllTasks(set)...)
+		add(tasklookup.All(set)...)
 	}
 	if len(chosen) == 0 {
 		return nil, request.Mistakef("there is no task to %s the images of", w.Verb)

@@ -1,4 +1,4 @@
-package query
+package tasklookup
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/request"
 )
 
@@ -52,7 +53,7 @@ func TestATaskIsFoundByItsAddress(t *testing.T) {
 		{address: "", says: "is no task"},
 		{address: "two", says: "is no task"},
 	} {
-		found, err := FindTask(set, tc.address)
+		found, err := Find(set, tc.address)
 		if tc.want != "" {
 			if err != nil || found.Name() != tc.want {
 				t.Errorf("%q: %v, want %s", tc.address, err, tc.want)
@@ -87,7 +88,7 @@ func withMined(mining string, tasks ...string) config.Options {
 }
 
 func TestAnAddressMeansTasks(t *testing.T) {
-	text := benchmarkSpec + minedFrom("pulls")
+	text := historytest.Benchmark + minedFrom("pulls")
 	set := config.Load([]config.Input{{Path: "/w/a.hcl", Display: "a.hcl", Root: "/w", Text: []byte(text)}}, nil, withMined("pulls", "a-b-1", "a-b-2", "gone", "c-d-3"))
 	if set.Diagnostics.HasErrors() {
 		t.Fatal(set.Diagnostics)

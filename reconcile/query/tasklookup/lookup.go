@@ -1,4 +1,4 @@
-package query
+package tasklookup
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// AddressIn is addressOf where the task may be one that was mined.
+// AddressIn is the address of a task of a benchmark, or of one that was mined; plan.TaskAddress where the set has no such task.
 func AddressIn(set *config.Set, benchmark, name string) string {
 	for _, kind := range []string{"benchmark", "mining"} {
-		all, _ := tasksOf(set, config.Ref{Kind: kind, Name: benchmark})
+		all, _ := Of(set, config.Ref{Kind: kind, Name: benchmark})
 		if i := slices.IndexFunc(all, func(s config.Selected) bool { return s.Name() == name }); i >= 0 {
 			return all[i].Address()
 		}
@@ -24,17 +24,17 @@ func AddressIn(set *config.Set, benchmark, name string) string {
 	return plan.TaskAddress(benchmark, name)
 }
 
-// FindTask finds benchmark.x["t"], benchmark.x.t, or the only task of benchmark.x, and the same
+// Find finds benchmark.x["t"], benchmark.x.t, or the only task of benchmark.x, and the same
 // of mining.x among what was mined so far.
-func FindTask(set *config.Set, address string) (config.Selected, error) {
-	ref, err := SplitAddress(address)
+func Find(set *config.Set, address string) (config.Selected, error) {
+	ref, err := Split(address)
 	if err != nil {
 		return config.Selected{}, err
 	}
-	all, known := tasksOf(set, ref)
+	all, known := Of(set, ref)
 	switch {
 	case !known && ref.Task == "":
-		return config.Selected{}, request.Mistakef("there is no task or benchmark %s%s", address, request.Suggest(address, blockAddresses(set)))
+		return config.Selected{}, request.Mistakef("there is no task or benchmark %s%s", address, request.Suggest(address, Blocks(set)))
 	case !known:
 		return config.Selected{}, request.Mistakef("there is no task %s%s", address, request.Suggest(address, taskAddresses(set)))
 	case ref.Task == "" && len(all) == 0:
@@ -51,9 +51,9 @@ func FindTask(set *config.Set, address string) (config.Selected, error) {
 	return config.Selected{}, request.Mistakef("there is no task %s%s", address, request.Suggest(ref.String(), taskAddresses(set)))
 }
 
-// tasksOf are the tasks of a benchmark, or what was mined so far, and whether there is such a
+// Of are the tasks of a benchmark, or what was mined so far, and whether there is such a
 // block.
-func tasksOf(set *config.Set, ref config.Ref) (all []config.Selected, known bool) {
+func Of(set *config.Set, ref config.Ref) (all []config.Selected, known bool) {
 	if ref.Kind == "mining" {
 		all = set.MinedTasks(ref.Name)
 		return all, len(all) > 0 || set.Mining(ref.Name) != nil
@@ -65,8 +65,8 @@ func tasksOf(set *config.Set, ref config.Ref) (all []config.Selected, known bool
 	return b.All(), true
 }
 
-// AllTasks are the tasks of all benchmarks, and what was mined so far by the mining specs.
-func AllTasks(set *config.Set) (all []config.Selected) {
+// All are the tasks of all benchmarks, and what was mined so far by the mining specs.
+func All(set *config.Set) (all []config.Selected) {
 	for i := range set.Blocks.Benchmarks {
 		all = append(all, set.Blocks.Benchmarks[i].All()...)
 	}
@@ -78,8 +78,8 @@ func AllTasks(set *config.Set) (all []config.Selected) {
 
 var errAddress = errors.New(`a task is named as benchmark.NAME["TASK"] or benchmark.NAME.TASK, and a mined one as mining.NAME["TASK"]`)
 
-// SplitAddress reads an address of a task, or of all that a block has.
-func SplitAddress(address string) (ref config.Ref, err error) {
+// Split reads an address of a task, or of all that a block has.
+func Split(address string) (ref config.Ref, err error) {
 	kind, rest, _ := strings.Cut(address, ".")
 	if kind != "benchmark" && kind != "mining" || rest == "" {
 		return ref, request.Mistakef("%q is no task: %w", address, errAddress)
@@ -98,7 +98,8 @@ func SplitAddress(address string) (ref config.Ref, err error) {
 	return ref, nil
 }
 
-func blockAddresses(set *config.Set) (all []string) {
+// Blocks are the addresses of all benchmarks and mining specs.
+func Blocks(set *config.Set) (all []string) {
 	for i := range set.Blocks.Benchmarks {
 		all = append(all, set.Blocks.Benchmarks[i].Address())
 	}
@@ -109,14 +110,14 @@ func blockAddresses(set *config.Set) (all []string) {
 }
 
 func taskAddresses(set *config.Set) (all []string) {
-	for _, s := range AllTasks(set) {
+	for _, s := range All(set) {
 		all = append(all, s.Address())
 	}
 	return all
 }
 
-// TaskOfRun is the task of a trial as its run declares it now, with the run's overrides.
-func TaskOfRun(set *config.Set, s trial.State) (task.Task, bool) {
+// OfRun is the task of a trial as its run declares it now, with the run's overrides.
+func OfRun(set *config.Set, s trial.State) (task.Task, bool) {
 	run := set.Run(strings.TrimPrefix(s.Spec, "run."))
 	if run == nil {
 		return task.Task{}, false
@@ -138,20 +139,20 @@ func TaskOfRun(set *config.Set, s trial.State) (task.Task, bool) {
 // *request.Mistake.
 func Selected(set *config.Set, address string) ([]config.Selected, error) {
 	if address == "" {
-		all := AllTasks(set)
+		all := All(set)
 		if len(all) == 0 {
 			return nil, request.Mistakef("there is no task in these files")
 		}
 		return all, nil
 	}
-	ref, err := SplitAddress(address)
+	ref, err := Split(address)
 	if err != nil {
 		return nil, err
 	}
-	if all, _ := tasksOf(set, ref); ref.Task == "" && len(all) > 0 {
+	if all, _ := Of(set, ref); ref.Task == "" && len(all) > 0 {
 		return all, nil
 	}
-	found, err := FindTask(set, address)
+	found, err := Find(set, address)
 	if err != nil {
 		return nil, err
 	}
