@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -76,7 +75,7 @@ const databaseName = "assayd.db"
 
 // Open opens the state directory dir, making it (mode 0700) where it is missing, and takes
 // its lock until Close. Errors: *statedir.LockedError when another process has it, *VersionError
-// when a newer assayd wrote it, *CopiedError when it is a copy of one that is still there, and
+// when a newer assayd wrote it, *statedir.CopiedError when it is a copy of one that is still there, and
 // statedir.ErrNoSpace or statedir.ErrReadOnly as causes. With ReadOnly,
 // errors.Is(err, fs.ErrNotExist) where there is no state.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
@@ -108,43 +107,13 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if s.lock, err = statedir.Lock(dir); err != nil {
 		return nil, err
 	}
-	if err := makePrivate(dir); err != nil {
+	if err := statedir.MakePrivate(dir, databaseName); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.open(ctx, log); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// systemdMode lets the members of the folder's group through to the control socket in it. The unit
-// of the daemon asks for it.
-const systemdMode fs.FileMode = 0o710
-
-// makePrivate closes a state directory, and the database in it, to other users of the host. Either
-// may have been made by an earlier version or by somebody else.
-func makePrivate(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && info.Mode().Perm() != systemdMode && info.Mode().Perm()&0o077 != 0 {
-		err = os.Chmod(dir, 0o700)
-	}
-	if err != nil {
-		return fmt.Errorf("close the state directory to other users: %w", explain(err))
-	}
-	path := filepath.Join(dir, databaseName)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // before SQLite makes it with the mode of the umask
-	if err != nil {
-		return fmt.Errorf("make the database: %w", explain(err))
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("make the database: %w", explain(err))
-	}
-	for _, file := range []string{path, path + "-wal", path + "-shm"} {
-		if err := os.Chmod(file, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("close the database to other users: %w", explain(err))
-		}
-	}
-	return nil
 }
 
 // open does what Open does once the lock is held.

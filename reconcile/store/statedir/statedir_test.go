@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,5 +47,38 @@ func TestErrorsOfTheDiskHaveACause(t *testing.T) {
 		if got := Explain(tc.err); !errors.Is(got, tc.err) || tc.cause != nil && !errors.Is(got, tc.cause) {
 			t.Errorf("%v is explained as %v", tc.err, got)
 		}
+	}
+}
+
+// A state directory and its database are closed to other users, also where they are there already.
+func TestAStateDirectoryAndItsDatabaseAreMadePrivate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.db")
+	for before, want := range map[os.FileMode]os.FileMode{0o777: 0o700, 0o710: 0o710} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Chmod(dir, before), os.Chmod(path, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if err := MakePrivate(dir, "x.db"); err != nil {
+			t.Fatal(err)
+		}
+		for file, want := range map[string]os.FileMode{dir: want, path: 0o600} {
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := info.Mode().Perm(); got != want {
+				t.Errorf("%s has mode %o, want %o", file, got, want)
+			}
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if !SameFolder(dir, link) || SameFolder(dir, t.TempDir()) || SameFolder(dir, filepath.Join(dir, "none")) {
+		t.Error("two paths to one folder are taken for two folders, or two folders for one")
 	}
 }
